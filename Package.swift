@@ -1,0 +1,55 @@
+// swift-tools-version:6.3
+import PackageDescription
+
+let settings: [SwiftSetting] = [
+  .swiftLanguageMode(.v6),
+  .enableUpcomingFeature("ExistentialAny"),
+  .enableUpcomingFeature("InternalImportsByDefault"),
+  .enableUpcomingFeature("MemberImportVisibility"),
+]
+
+// The walls between the targets are listed, with their reasons, in Documentation/Architecture.md;
+// Scripts/imports holds every import line of the sources against them.
+let package = Package(
+  name: "alamofire-linux",
+  products: [
+    .library(name: "Alamofire", targets: ["Alamofire"]),
+    .library(name: "HTTPTestServer", targets: ["HTTPTestServer"]),
+    .executable(name: "af", targets: ["af"]),
+  ],
+  targets: [
+    .systemLibrary(name: "CCurl"),
+    .systemLibrary(name: "COpenSSL"),
+    .systemLibrary(name: "CZlib"),
+    .systemLibrary(name: "CPSL"),
+    .systemLibrary(name: "CNetlink"),
+
+    .target(name: "HTTPWire", swiftSettings: settings),
+    .target(
+      name: "HTTPEngine",
+      dependencies: ["HTTPWire", "CCurl", "COpenSSL", "CZlib", "CPSL", "CNetlink"],
+      swiftSettings: settings),
+    .target(
+      name: "Alamofire", dependencies: ["HTTPWire", "HTTPEngine"], swiftSettings: settings),
+    .target(
+      name: "HTTPTestServer", dependencies: ["HTTPWire", "COpenSSL", "CZlib"],
+      swiftSettings: settings),
+    .target(name: "AFCommand", dependencies: ["Alamofire"], swiftSettings: settings),
+    .executableTarget(name: "af", dependencies: ["AFCommand"], swiftSettings: settings),
+
+    .testTarget(name: "HTTPWireTests", dependencies: ["HTTPWire"], swiftSettings: settings),
+    .testTarget(
+      name: "HTTPTestServerTests", dependencies: ["HTTPTestServer"], swiftSettings: settings),
+    .testTarget(
+      name: "HTTPEngineTests", dependencies: ["HTTPEngine", "HTTPTestServer"],
+      swiftSettings: settings),
+    .testTarget(
+      name: "AlamofireTests", dependencies: ["Alamofire", "HTTPWire", "HTTPTestServer"],
+      swiftSettings: settings),
+    .testTarget(
+      name: "IntegrationTests", dependencies: ["Alamofire"], swiftSettings: settings),
+    .testTarget(
+      name: "AFCommandTests", dependencies: ["AFCommand", "HTTPTestServer"],
+      swiftSettings: settings),
+  ]
+)

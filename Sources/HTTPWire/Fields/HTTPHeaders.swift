@@ -1,0 +1,129 @@
+/// The header fields of a message: ordered, each name once, names compared without regard to case.
+///
+/// The last write for a name wins and also gives the spelling; it keeps the place of the entry that
+/// it replaces. A new name goes to the end, and fields are sent in this order.
+///
+/// ```swift
+/// var headers: HTTPHeaders = ["Accept": "application/json"]
+/// headers.add(.authorization(bearerToken: "secret"))
+/// headers["accept"] = "text/plain"  // replaces the first
+/// ```
+///
+/// Two values are equal when they hold the same fields in the same order and spelling.
+public struct HTTPHeaders: Equatable, Hashable, Sendable {
+  private var fields: [HTTPHeader] = []
+
+  /// Makes an empty list.
+  public init() {}
+
+  /// Makes a list of the given fields; of a name that comes twice the last one wins.
+  public init(_ headers: [HTTPHeader]) {
+    fields.reserveCapacity(headers.count)
+    for header in headers { update(header) }
+  }
+
+  /// Makes a list of a dictionary, in the dictionary's order; names that differ only in case collapse.
+  public init(_ dictionary: [String: String]) {
+    fields.reserveCapacity(dictionary.count)
+    for (name, value) in dictionary { update(name: name, value: value) }
+  }
+
+  /// Sets a field; the same as ``update(name:value:)``.
+  public mutating func add(name: String, value: String) {
+    update(HTTPHeader(name: name, value: value))
+  }
+
+  /// Sets a field; the same as ``update(_:)``.
+  public mutating func add(_ header: HTTPHeader) {
+    update(header)
+  }
+
+  /// Replaces the field of this name in its place, or appends it.
+  public mutating func update(name: String, value: String) {
+    update(HTTPHeader(name: name, value: value))
+  }
+
+  /// Replaces the field of this name in its place, or appends it.
+  public mutating func update(_ header: HTTPHeader) {
+    if let index = index(of: header.name) {
+      fields[index] = header
+    } else {
+      fields.append(header)
+    }
+  }
+
+  /// Removes the field of this name, if there is one.
+  public mutating func remove(name: String) {
+    if let index = index(of: name) { fields.remove(at: index) }
+  }
+
+  /// Sorts the fields by their lower-cased names.
+  public mutating func sort() {
+    fields.sort { $0.name.lowercased() < $1.name.lowercased() }
+  }
+
+  /// The same fields, sorted by their lower-cased names.
+  public func sorted() -> HTTPHeaders {
+    var copy = self
+    copy.sort()
+    return copy
+  }
+
+  /// The value of the field of this name, or `nil`.
+  public func value(for name: String) -> String? {
+    index(of: name).map { fields[$0].value }
+  }
+
+  /// The value of the field of this name; setting `nil` removes it.
+  public subscript(_ name: String) -> String? {
+    get { value(for: name) }
+    set {
+      if let newValue {
+        update(name: name, value: newValue)
+      } else {
+        remove(name: name)
+      }
+    }
+  }
+
+  /// The fields as a dictionary; the order is lost.
+  public var dictionary: [String: String] {
+    Dictionary(fields.map { ($0.name, $0.value) }, uniquingKeysWith: { _, last in last })
+  }
+
+  private func index(of name: String) -> Int? {
+    fields.firstIndex { FieldName.equal($0.name, name) }
+  }
+}
+
+extension HTTPHeaders: ExpressibleByDictionaryLiteral, ExpressibleByArrayLiteral {
+  /// Makes a list of `"name": "value"` pairs in their order; of a name that comes twice the last wins.
+  public init(dictionaryLiteral elements: (String, String)...) {
+    for (name, value) in elements { update(name: name, value: value) }
+  }
+
+  /// Makes a list of fields; of a name that comes twice the last wins.
+  public init(arrayLiteral elements: HTTPHeader...) {
+    self.init(elements)
+  }
+}
+
+extension HTTPHeaders: Sequence, Collection {
+  /// Iterates over the fields in their order.
+  public func makeIterator() -> IndexingIterator<[HTTPHeader]> { fields.makeIterator() }
+  /// The position of the first field.
+  public var startIndex: Int { fields.startIndex }
+  /// The position behind the last field.
+  public var endIndex: Int { fields.endIndex }
+  /// The field at a position between ``startIndex`` and ``endIndex``.
+  public subscript(position: Int) -> HTTPHeader { fields[position] }
+  /// The position behind `index`.
+  public func index(after index: Int) -> Int { fields.index(after: index) }
+}
+
+extension HTTPHeaders: CustomStringConvertible {
+  /// One `Name: value` line a field, in their order.
+  public var description: String {
+    fields.map(\.description).joined(separator: "\n")
+  }
+}

@@ -1,0 +1,13 @@
+/// What requests that may share a connection have in common: the options of their session, or of
+/// the one request that brought its own. Compared by identity, so that the hot path does not compare
+/// options one by one.
+package final class ConnectionProfile: Sendable {
+  package let options: TransportOptions
+  /// The most connections that are open to one host at a time; at least 1.
+  package let connectionsPerHost: Int
+
+  package init(options: TransportOptions = TransportOptions(), connectionsPerHost: Int = 6) {
+    self.options = options
+    self.connectionsPerHost = max(1, connectionsPerHost)
+  }
+}

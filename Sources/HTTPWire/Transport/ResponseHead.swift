@@ -1,0 +1,43 @@
+/// The status line and the header fields of a response (RFC 9112 §4), kept as they came and read
+/// when somebody asks.
+package struct ResponseHead: Sendable {
+  package let status: Int
+  package let version: HTTPVersion
+  package let block: FieldBlock
+
+  package init(status: Int, version: HTTPVersion, block: FieldBlock) {
+    self.status = status
+    self.version = version
+    self.block = block
+  }
+
+  /// For fakes and tests: a head of parsed fields.
+  package init(status: Int, version: HTTPVersion = .http1_1, fields: [HTTPHeader] = []) {
+    self.init(status: status, version: version, block: FieldBlock(fields))
+  }
+}
+
+/// A version of HTTP as a response told it.
+package enum HTTPVersion: UInt8, Sendable {
+  case http1_0, http1_1, http2, http3
+
+  /// As it stands in a status line: `HTTP/1.1`, `HTTP/2`.
+  package var text: String {
+    switch self {
+    case .http1_0: "HTTP/1.0"
+    case .http1_1: "HTTP/1.1"
+    case .http2: "HTTP/2"
+    case .http3: "HTTP/3"
+    }
+  }
+
+  /// Its ALPN identifier (RFC 7301), which is how metrics name it.
+  package var alpn: String {
+    switch self {
+    case .http1_0: "http/1.0"
+    case .http1_1: "http/1.1"
+    case .http2: "h2"
+    case .http3: "h3"
+    }
+  }
+}

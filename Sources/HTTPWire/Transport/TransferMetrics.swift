@@ -1,0 +1,49 @@
+/// What one transfer took and used. Times are microseconds since ``start``; −1 means that the phase
+/// did not happen (a reused connection has no look-up, no connection and no handshake).
+package final class TransferMetrics: Sendable {
+  /// Plain numbers, filled in one go where the transfer ends.
+  package struct Values: Sendable {
+    /// When the transport began: seconds since 1970.
+    package var start: Double = 0
+    package var lookupEnd: Int64 = -1
+    package var connectEnd: Int64 = -1
+    package var secureEnd: Int64 = -1
+    package var requestStart: Int64 = -1
+    package var requestEnd: Int64 = -1
+    package var responseStart: Int64 = -1
+    package var end: Int64 = -1
+    package var requestHeaderBytes: Int64 = 0
+    package var requestBodyBytes: Int64 = 0
+    package var responseHeaderBytes: Int64 = 0
+    /// The body as it came over the wire, before decoding.
+    package var responseBodyBytes: Int64 = 0
+    package var decodedBodyBytes: Int64 = 0
+    package var isReusedConnection = false
+    package var isProxyConnection = false
+    package var localPort: Int32 = 0
+    package var remotePort: Int32 = 0
+
+    package init() {}
+  }
+
+  package let values: Values
+  package let version: HTTPVersion
+  package let localAddress: String
+  package let remoteAddress: String
+  /// As OpenSSL names it (`TLSv1.3`), or `nil` without TLS.
+  package let tlsVersion: String?
+  /// As OpenSSL names it (`TLS_AES_256_GCM_SHA384`), or `nil` without TLS.
+  package let tlsCipher: String?
+
+  package init(
+    values: Values = Values(), version: HTTPVersion = .http1_1, localAddress: String = "",
+    remoteAddress: String = "", tlsVersion: String? = nil, tlsCipher: String? = nil
+  ) {
+    self.values = values
+    self.version = version
+    self.localAddress = localAddress
+    self.remoteAddress = remoteAddress
+    self.tlsVersion = tlsVersion
+    self.tlsCipher = tlsCipher
+  }
+}

@@ -1,0 +1,52 @@
+/// Why a transfer ended without a response that can be used.
+package struct TransportFailure: Error, Sendable {
+  /// What went wrong, in terms that a program can act on.
+  package enum Kind: Sendable, Equatable, CaseIterable {
+    /// The surrounding task was cancelled.
+    case cancelled
+    /// The session was released or invalidated.
+    case shutDown
+    case timedOut
+    case badURL
+    case unsupportedURL
+    case cannotFindHost
+    case cannotFindProxy
+    case cannotConnectToHost
+    case connectionLost
+    case badServerResponse
+    case secureConnectionFailed
+    case certificateUntrusted
+    case certificateHasUnknownRoot
+    case certificateHasBadDate
+    case certificateNotYetValid
+    case clientCertificateRejected
+    case clientCertificateRequired
+    case cannotDecodeContent
+    case dataLengthExceedsMaximum
+    case cannotReadBody
+    case cannotWriteFile
+    case resourceUnavailable
+    case userAuthenticationRequired
+    /// This libcurl or this OpenSSL cannot do what was asked for.
+    case unsupportedFeature
+    /// Something that should not happen; the message says what libcurl said.
+    case unknown
+  }
+
+  package let kind: Kind
+  /// One sentence or two: what happened, and what to do about it. Holds no secret of the request.
+  package let message: String
+  /// libcurl's own code, when it was libcurl that failed.
+  package let curlCode: Int32?
+  /// What was measured until then, if the transfer had begun.
+  package let metrics: TransferMetrics?
+
+  package init(
+    _ kind: Kind, _ message: String, curlCode: Int32? = nil, metrics: TransferMetrics? = nil
+  ) {
+    self.kind = kind
+    self.message = message
+    self.curlCode = curlCode
+    self.metrics = metrics
+  }
+}
