@@ -91,7 +91,7 @@ extension AFError.ParameterEncodingFailureReason {
     case .jsonEncodingFailed(let error):
       "The parameters could not be encoded as JSON: \(error.localizedDescription)"
     case .customEncodingFailed(let error):
-      "The parameters could not be encoded: \(error.localizedDescription)"
+      "A custom parameter encoding failed: \(error.localizedDescription)"
     }
   }
 }
