@@ -15,8 +15,10 @@ extension WireRequest {
     }
     if let user = target.user { core.useCredentialOfURL(user: user, password: target.password ?? "") }
     let fields = session.settings.fields(adding: request.allHTTPHeaderFields)
-    if let violation = HeaderFieldRules.violation(method: method, fields: fields) {
-      throw .sessionTaskFailed(error: URLError.forbiddenField(violation, url: url))
+    do {
+      try HeaderFieldRules.validate(method: method, fields: fields)
+    } catch {
+      throw .sessionTaskFailed(error: URLError.made(.badURL, error.message, url: text))
     }
     let body = try Self.body(of: request, url: url)
     self.init(
@@ -34,13 +36,14 @@ extension WireRequest {
   }
 
   /// The same request, led elsewhere by a redirect.
-  func following(_ plan: Redirect.Plan, protectedHeaders: Set<String>) -> WireRequest {
+  func following(_ plan: RedirectPlan) -> WireRequest {
     var next = self
-    next.url = plan.url
+    // User and password in a location are nobody's credentials.
+    next.url = WireTarget(plan.url)?.url ?? plan.url
     next.origin = plan.origin
     next.method = plan.method
     if !plan.keepsBody { next.body = .none }
-    next.fields = plan.fields(from: fields, protectedHeaders: protectedHeaders)
+    next.fields = plan.fields(from: fields)
     return next
   }
 }

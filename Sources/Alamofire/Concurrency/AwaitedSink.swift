@@ -6,7 +6,7 @@ import Synchronization
 /// know of its failure earlier.
 final class AwaitedSink<Value: Sendable>: ResponseSink {
   /// Guarded by the one lock of this class.
-  private enum State {
+  fileprivate enum State {
     case pending([CheckedContinuation<Void, Never>])
     /// The request is over, its response is not yet made.
     case postponed(RequestOutcome, [CheckedContinuation<Void, Never>])

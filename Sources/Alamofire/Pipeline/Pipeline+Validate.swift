@@ -1,6 +1,7 @@
 import Foundation
 import FoundationNetworking
 import HTTPWire
+import Synchronization
 
 extension Pipeline {
   /// Stage 5: the validators in the order in which they were added; the first failure ends it.

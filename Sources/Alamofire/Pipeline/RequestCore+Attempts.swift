@@ -1,6 +1,7 @@
 import Foundation
 import FoundationNetworking
 import HTTPWire
+import Synchronization
 
 /// What the pipeline reads and writes while it runs.
 extension RequestCore {

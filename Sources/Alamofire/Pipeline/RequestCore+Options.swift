@@ -1,6 +1,7 @@
 import Foundation
 import FoundationNetworking
 import HTTPWire
+import Synchronization
 
 /// What a request was given for itself, or takes from its session.
 extension RequestCore {

@@ -22,7 +22,11 @@ package final class RequestCore: Sendable {
     var retryCount = 0
     var interceptors: [any RequestInterceptor] = []
     var credential: URLCredential?
-    var options: TransportOptions?
+    /// The request's own options, if it was given any.
+    var profile: ConnectionProfile?
+    /// Where the hop goes that is under way.
+    var currentURL: String?
+    var headDecision = HeadDecision.none
     var task: Task<Void, Never>?
     var valve: (any Valve)?
     var gate: CheckedContinuation<Void, Never>?
@@ -113,14 +117,32 @@ package final class RequestCore: Sendable {
       gate?.resume()
       valve?.open()
     case .hold: state.withLock { $0.valve }?.close()
-    case .cancel:
-      let (gate, task) = state.withLock { state in
-        defer { state.gate = nil }
-        return (state.gate, state.task)
-      }
-      task?.cancel()
-      gate?.resume()
+    case .cancel: cancelTask()
     }
+  }
+
+  /// Cancels the pipeline, and opens whatever it waits at.
+  private func cancelTask() {
+    let (gate, decision, task) = state.withLock { state in
+      defer {
+        state.gate = nil
+        state.headDecision = .none
+      }
+      return (state.gate, state.headDecision, state.task)
+    }
+    task?.cancel()
+    gate?.resume()
+    if case .awaited(let continuation) = decision { continuation.resume() }
+  }
+
+  /// The same as ``cancel(_:)`` for a request whose pipeline runs.
+  func cancelWhileRunning() {
+    let action = state.withLock { state in
+      let action = state.lifecycle.cancelled()
+      if state.lifecycle.state == .cancelled, state.error == nil { state.error = .explicitlyCancelled }
+      return action
+    }
+    if action == .cancel { cancelTask() }
   }
 
   /// Starts the one task of a run. With code of a user ahead it starts on the pool and visits the

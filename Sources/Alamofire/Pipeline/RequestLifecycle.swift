@@ -115,8 +115,7 @@ extension Request.State {
   func canBecome(_ next: Request.State) -> Bool {
     switch (self, next) {
     case (.initialized, _): true
-    case (_, .initialized), (.cancelled, _), (_, .cancelled) where self == .finished: false
-    case (.finished, _): false
+    case (.cancelled, _), (.finished, _), (_, .initialized): false
     case (.resumed, .suspended), (.suspended, .resumed): true
     case (.resumed, .resumed), (.suspended, .suspended): false
     case (.resumed, .cancelled), (.resumed, .finished), (.suspended, .cancelled), (.suspended, .finished): true

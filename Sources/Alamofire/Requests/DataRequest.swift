@@ -1,6 +1,7 @@
 public import Foundation
 public import FoundationNetworking
 import HTTPWire
+import Synchronization
 
 /// A request whose response is kept in memory. A ``Session`` makes it.
 ///

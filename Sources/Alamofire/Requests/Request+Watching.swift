@@ -1,4 +1,5 @@
 public import Foundation
+import Synchronization
 public import FoundationNetworking
 
 extension Request {

@@ -1,6 +1,7 @@
 public import Foundation
 public import FoundationNetworking
 import HTTPWire
+import Synchronization
 
 /// One request and its life: the base of all kinds of requests. A ``Session`` makes it.
 ///
@@ -147,9 +148,7 @@ public class Request: @unchecked Sendable {
   /// later it counts for the next attempt.
   @discardableResult
   public func transportOptions(_ change: (inout TransportOptions) -> Void) -> Self {
-    var options = core.options
-    change(&options)
-    core.state.withLock { $0.options = options }
+    core.changeOptions(change)
     return self
   }
 }

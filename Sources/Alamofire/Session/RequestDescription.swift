@@ -8,7 +8,7 @@ struct RequestDescription: URLRequestConvertible {
   let method: HTTPMethod
   let headers: HTTPHeaders?
   let modifier: Session.RequestModifier?
-  let encode: (@Sendable (URLRequest) throws -> URLRequest)?
+  var encode: (@Sendable (URLRequest) throws -> URLRequest)?
 
   func asURLRequest() throws -> URLRequest {
     var request = try URLRequest(url: url, method: method, headers: headers)

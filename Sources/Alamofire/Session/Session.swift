@@ -129,9 +129,9 @@ open class Session: @unchecked Sendable {
     interceptor: (any RequestInterceptor)? = nil, shouldAutomaticallyResume: Bool? = nil,
     requestModifier: RequestModifier? = nil
   ) -> DataRequest {
-    let description = RequestDescription(
-      url: convertible, method: method, headers: headers, modifier: requestModifier,
-      encode: parameters.map { parameters in { try encoding.encode($0, with: parameters) } })
+    var description = RequestDescription(
+      url: convertible, method: method, headers: headers, modifier: requestModifier)
+    if let parameters { description.encode = { try encoding.encode($0, with: parameters) } }
     return perform(
       description, runsUserCode: description.runsUserCode, interceptor: interceptor,
       shouldAutomaticallyResume: shouldAutomaticallyResume)
@@ -154,9 +154,9 @@ open class Session: @unchecked Sendable {
     interceptor: (any RequestInterceptor)? = nil, shouldAutomaticallyResume: Bool? = nil,
     requestModifier: RequestModifier? = nil
   ) -> DataRequest {
-    let description = RequestDescription(
-      url: convertible, method: method, headers: headers, modifier: requestModifier,
-      encode: parameters.map { parameters in { try encoder.encode(parameters, into: $0) } })
+    var description = RequestDescription(
+      url: convertible, method: method, headers: headers, modifier: requestModifier)
+    if let parameters { description.encode = { try encoder.encode(parameters, into: $0) } }
     return perform(
       description, runsUserCode: description.runsUserCode, interceptor: interceptor,
       shouldAutomaticallyResume: shouldAutomaticallyResume)
