@@ -1,0 +1,45 @@
+import Foundation
+import FoundationNetworking
+
+/// Foundation's `URLSession`, without anything around it.
+///
+/// It takes the certificate authority from the environment (`URLSessionCertificateAuthorityInfoFile`),
+/// and speaks HTTP/2 whenever a TLS server does: the port decides.
+final class StockClient: GetClient {
+  private let session: URLSession
+  private let url: URL
+
+  init(_ setting: ClientSetting) {
+    let configuration = URLSessionConfiguration.default
+    configuration.httpMaximumConnectionsPerHost = setting.concurrency
+    session = URLSession(configuration: configuration)
+    url = setting.url
+  }
+
+  func data() async throws -> Data {
+    let (data, response) = try await session.data(from: url)
+    try Self.check(response)
+    return data
+  }
+
+  func item() async throws -> Item {
+    try JSONDecoder().decode(Item.self, from: await data())
+  }
+
+  func callback(_ done: @escaping @Sendable (Result<Data, any Error>) -> Void) {
+    session.dataTask(with: url) { data, response, error in
+      done(
+        Result {
+          if let error { throw error }
+          try Self.check(response)
+          return data ?? Data()
+        })
+    }.resume()
+  }
+
+  private static func check(_ response: URLResponse?) throws {
+    guard let response = response as? HTTPURLResponse, response.statusCode == 200 else {
+      throw UnexpectedResponse()
+    }
+  }
+}

@@ -1,0 +1,49 @@
+import Foundation
+import Scorecard
+
+/// Measures this package against bare libcurl and against `URLSession`, all of them against one nginx.
+/// `Scripts/bench` builds it and passes its arguments on; `README.md` explains them.
+@main struct Bench {
+  static func main() {
+    do {
+      try run(CommandLine.arguments.dropFirst())
+    } catch {
+      FileHandle.standardError.write(Data("bench: \(error)\n".utf8))
+      exit(1)
+    }
+  }
+
+  private static func run(_ words: some Sequence<String>) throws {
+    let arguments = try Arguments(
+      words,
+      options: [
+        "row", "protocol", "concurrency", "client", "rounds", "floor", "bench-client", "shim", "output",
+        "scratch",
+        "thresholds",
+      ],
+      flags: ["quick"])
+    let cores = Cores()
+    if cores.server == nil { Console.say("One core: server and clients share it, and the figures show it.") }
+    let scratch = URL(fileURLWithPath: try arguments.required("scratch"))
+    let server = try Server(in: scratch, core: cores.server)
+    defer { server.stop() }
+    let harness = Harness(
+      server: server, cores: cores, floor: try arguments.required("floor"),
+      client: try arguments.required("bench-client"))
+    switch arguments.words {
+    case []:
+      try compare(arguments, harness)
+    default:
+      throw Arguments.Problem("there is no mode '\(arguments.words.joined(separator: " "))'")
+    }
+  }
+
+  private static func compare(_ arguments: Arguments, _ harness: Harness) throws {
+    let results = try Comparison(harness: harness, plan: try Plan(arguments)).perform()
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+    let output = URL(fileURLWithPath: try arguments.required("output"))
+    try encoder.encode(results).write(to: output)
+    Console.say("Written: \(output.path)")
+  }
+}

@@ -1,0 +1,35 @@
+import Foundation
+import Scorecard
+
+/// The results as people read them.
+enum Table {
+  private static let widths = [8, 5, 10, 14, 8, 8, 9, 9, 7, 7, 6]
+
+  static let header = line([
+    "protocol", "conc", "client", "row", "cpu us", "rps", "p50 us", "p99 us", "MB", "ratio", "conns",
+  ])
+
+  /// One line. An exclamation mark stands behind more connections than there were requests in flight.
+  static func line(_ result: BenchResult) -> String {
+    let connections = String(result.connections) + (result.connections > result.concurrency ? "!" : "")
+    return line([
+      result.wire.rawValue, String(result.concurrency), result.client.rawValue, result.row.rawValue,
+      number(result.cpuMicroseconds, digits: 1), number(result.requestsPerSecond, digits: 0),
+      number(result.medianMicroseconds, digits: 0), number(result.p99Microseconds, digits: 0),
+      number(result.peakMegabytes, digits: 1), result.ratioToFloor.map { number($0, digits: 2) } ?? "",
+      connections,
+    ])
+  }
+
+  /// Names to the left, numbers to the right.
+  private static func line(_ cells: [String]) -> String {
+    zip(cells, widths).enumerated().map { place, cell in
+      let padding = String(repeating: " ", count: max(0, cell.1 - cell.0.count))
+      return place == 0 || place == 2 || place == 3 ? cell.0 + padding : padding + cell.0
+    }.joined(separator: " ")
+  }
+
+  private static func number(_ value: Double, digits: Int) -> String {
+    String(format: "%.\(digits)f", value)
+  }
+}
