@@ -17,7 +17,8 @@ import Scorecard
     let arguments = try Arguments(
       words,
       options: [
-        "row", "protocol", "concurrency", "client", "rounds", "floor", "bench-client", "shim", "output",
+        "row", "protocol", "concurrency", "client", "rounds", "floor", "bench-client", "authority", "counts",
+        "output",
         "scratch",
         "thresholds",
       ],
@@ -29,7 +30,7 @@ import Scorecard
     defer { server.stop() }
     let harness = Harness(
       server: server, cores: cores, floor: try arguments.required("floor"),
-      client: try arguments.required("bench-client"))
+      client: try arguments.required("bench-client"), authority: try arguments.required("authority"))
     switch arguments.words {
     case []:
       try compare(arguments, harness)

@@ -14,7 +14,9 @@ struct Harness {
   /// The programs: `floor` and `bench-client`.
   let floor: String
   let client: String
-  /// Preloaded into the clients; `nil` for none.
+  /// Preloaded into `URLSession`'s runs: `Authority/authority.c`.
+  let authority: String
+  /// Preloaded into the other clients; `nil` for none.
   var preload: String?
 
   /// Runs a client once, in a process of its own.
@@ -25,8 +27,8 @@ struct Harness {
     words += ["--url", server.url(wire), "--ca", server.authority, "--protocol", wire.rawValue]
     if contender.client != .floor { words += ["--row", contender.row.rawValue] }
     words += ["--requests", String(requests), "--concurrency", String(concurrency)]
-    var environment = ["URLSessionCertificateAuthorityInfoFile": server.authority]
-    environment["LD_PRELOAD"] = preload
+    var environment = ["BENCH_AUTHORITY": server.authority]
+    environment["LD_PRELOAD"] = contender.client == .urlsession ? authority : preload
     let output = try Command(words: words, environment: environment, core: cores.client).run()
     let figures = try JSONDecoder().decode(RunFigures.self, from: output)
     let openings = try server.openings()
