@@ -17,10 +17,8 @@ import Scorecard
     let arguments = try Arguments(
       words,
       options: [
-        "row", "protocol", "concurrency", "client", "rounds", "floor", "bench-client", "authority", "counts",
-        "output",
-        "scratch",
-        "thresholds",
+        "row", "protocol", "concurrency", "client", "rounds", "scratch", "output", "thresholds", "floor",
+        "bench-client", "authority", "counts",
       ],
       flags: ["quick"])
     let cores = Cores()
@@ -28,12 +26,18 @@ import Scorecard
     let scratch = URL(fileURLWithPath: try arguments.required("scratch"))
     let server = try Server(in: scratch, core: cores.server)
     defer { server.stop() }
-    let harness = Harness(
+    var harness = Harness(
       server: server, cores: cores, floor: try arguments.required("floor"),
       client: try arguments.required("bench-client"), authority: try arguments.required("authority"))
     switch arguments.words {
     case []:
       try compare(arguments, harness)
+    case ["counts"]:
+      harness.preload = try arguments.required("counts")
+      let thresholds = URL(fileURLWithPath: try arguments.required("thresholds"))
+      guard try CountsCheck(harness: harness, thresholds: thresholds).perform() else {
+        throw CommandFailure(description: "a request does more than it may")
+      }
     default:
       throw Arguments.Problem("there is no mode '\(arguments.words.joined(separator: " "))'")
     }

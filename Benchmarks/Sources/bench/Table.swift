@@ -24,8 +24,7 @@ enum Table {
   /// Names to the left, numbers to the right.
   private static func line(_ cells: [String]) -> String {
     zip(cells, widths).enumerated().map { place, cell in
-      let padding = String(repeating: " ", count: max(0, cell.1 - cell.0.count))
-      return place == 0 || place == 2 || place == 3 ? cell.0 + padding : padding + cell.0
+      [0, 2, 3].contains(place) ? cell.0.rightPadded(to: cell.1) : cell.0.leftPadded(to: cell.1)
     }.joined(separator: " ")
   }
 
