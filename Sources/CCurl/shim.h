@@ -1,2 +1,112 @@
 #pragma once
+// libcurl as Swift can see it: its option calls are variadic, so each kind of argument has an inline
+// function of its own here. Nothing in this file decides anything.
 #include <curl/curl.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/prctl.h>
+
+typedef size_t (*ccurl_data_callback)(char *bytes, size_t size, size_t count, void *context);
+typedef int (*ccurl_seek_callback)(void *context, curl_off_t offset, int origin);
+
+static inline CURLcode ccurl_set_long(CURL *easy, CURLoption option, long value) {
+  return curl_easy_setopt(easy, option, value);
+}
+static inline CURLcode ccurl_set_offset(CURL *easy, CURLoption option, curl_off_t value) {
+  return curl_easy_setopt(easy, option, value);
+}
+static inline CURLcode ccurl_set_pointer(CURL *easy, CURLoption option, const void *value) {
+  return curl_easy_setopt(easy, option, value);
+}
+static inline CURLcode ccurl_set_string(CURL *easy, CURLoption option, const char *value) {
+  return curl_easy_setopt(easy, option, value);
+}
+static inline CURLcode ccurl_set_list(CURL *easy, CURLoption option, struct curl_slist *value) {
+  return curl_easy_setopt(easy, option, value);
+}
+static inline CURLcode ccurl_set_callback(CURL *easy, CURLoption option, ccurl_data_callback value) {
+  return curl_easy_setopt(easy, option, value);
+}
+static inline CURLcode ccurl_set_seek(CURL *easy, ccurl_seek_callback value) {
+  return curl_easy_setopt(easy, CURLOPT_SEEKFUNCTION, value);
+}
+// libcurl copies the bytes.
+static inline CURLcode ccurl_set_blob(CURL *easy, CURLoption option, const void *bytes, size_t count) {
+  struct curl_blob blob = {(void *)bytes, count, CURL_BLOB_COPY};
+  return curl_easy_setopt(easy, option, &blob);
+}
+static inline CURLMcode ccurl_multi_set_long(CURLM *multi, CURLMoption option, long value) {
+  return curl_multi_setopt(multi, option, value);
+}
+
+// The next transfer that has ended, or NULL; its result goes to *result.
+static inline CURL *ccurl_next_ended(CURLM *multi, CURLcode *result) {
+  int left = 0;
+  CURLMsg *message;
+  while ((message = curl_multi_info_read(multi, &left))) {
+    if (message->msg == CURLMSG_DONE) {
+      *result = message->data.result;
+      return message->easy_handle;
+    }
+  }
+  return NULL;
+}
+static inline void *ccurl_private(CURL *easy) {
+  char *context = NULL;
+  curl_easy_getinfo(easy, CURLINFO_PRIVATE, &context);
+  return context;
+}
+
+// Everything that is measured of a transfer, read in one go. Times are microseconds.
+typedef struct {
+  curl_off_t lookup, connect, secure, pretransfer, first_byte, total;
+  curl_off_t uploaded, downloaded;
+  long request_bytes, header_bytes, new_connections, local_port, remote_port, http_version, status;
+  long os_error, verify_result;
+  const char *local_address, *remote_address;
+} ccurl_facts;
+
+static inline void ccurl_read_facts(CURL *easy, ccurl_facts *facts) {
+  memset(facts, 0, sizeof *facts);
+  curl_easy_getinfo(easy, CURLINFO_NAMELOOKUP_TIME_T, &facts->lookup);
+  curl_easy_getinfo(easy, CURLINFO_CONNECT_TIME_T, &facts->connect);
+  curl_easy_getinfo(easy, CURLINFO_APPCONNECT_TIME_T, &facts->secure);
+  curl_easy_getinfo(easy, CURLINFO_PRETRANSFER_TIME_T, &facts->pretransfer);
+  curl_easy_getinfo(easy, CURLINFO_STARTTRANSFER_TIME_T, &facts->first_byte);
+  curl_easy_getinfo(easy, CURLINFO_TOTAL_TIME_T, &facts->total);
+  curl_easy_getinfo(easy, CURLINFO_SIZE_UPLOAD_T, &facts->uploaded);
+  curl_easy_getinfo(easy, CURLINFO_SIZE_DOWNLOAD_T, &facts->downloaded);
+  curl_easy_getinfo(easy, CURLINFO_REQUEST_SIZE, &facts->request_bytes);
+  curl_easy_getinfo(easy, CURLINFO_HEADER_SIZE, &facts->header_bytes);
+  curl_easy_getinfo(easy, CURLINFO_NUM_CONNECTS, &facts->new_connections);
+  curl_easy_getinfo(easy, CURLINFO_LOCAL_PORT, &facts->local_port);
+  curl_easy_getinfo(easy, CURLINFO_PRIMARY_PORT, &facts->remote_port);
+  curl_easy_getinfo(easy, CURLINFO_HTTP_VERSION, &facts->http_version);
+  curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &facts->status);
+  curl_easy_getinfo(easy, CURLINFO_OS_ERRNO, &facts->os_error);
+  curl_easy_getinfo(easy, CURLINFO_SSL_VERIFYRESULT, &facts->verify_result);
+  curl_easy_getinfo(easy, CURLINFO_LOCAL_IP, (char **)&facts->local_address);
+  curl_easy_getinfo(easy, CURLINFO_PRIMARY_IP, (char **)&facts->remote_address);
+}
+
+static inline curl_off_t ccurl_expected_length(CURL *easy) {
+  curl_off_t length = -1;
+  curl_easy_getinfo(easy, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length);
+  return length;
+}
+// The `SSL *` of the connection in use, or NULL.
+static inline void *ccurl_tls_session(CURL *easy) {
+  struct curl_tlssessioninfo *session = NULL;
+  curl_easy_getinfo(easy, CURLINFO_TLS_SSL_PTR, &session);
+  if (!session || session->backend != CURLSSLBACKEND_OPENSSL) return NULL;
+  return session->internals;
+}
+
+// A name for the thread that drives libcurl; glibc hides its own function for it from Swift.
+static inline void ccurl_name_thread(const char *name) { prctl(PR_SET_NAME, name, 0, 0, 0); }
+
+// Macros of libcurl with casts that Swift does not import.
+static const size_t ccurl_write_pause = CURL_WRITEFUNC_PAUSE;
+static const size_t ccurl_read_pause = CURL_READFUNC_PAUSE;
+static const size_t ccurl_read_abort = CURL_READFUNC_ABORT;
+static inline curl_version_info_data *ccurl_version(void) { return curl_version_info(CURLVERSION_NOW); }

@@ -1,4 +1,4 @@
-public import FoundationEssentials
+import FoundationEssentials
 
 /// One header field: a name and a value (RFC 9110 §5).
 ///

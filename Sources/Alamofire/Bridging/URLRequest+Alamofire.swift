@@ -1,0 +1,42 @@
+public import FoundationNetworking
+public import HTTPWire
+
+extension URLRequest {
+  /// Makes a request.
+  ///
+  /// - Parameters:
+  ///   - url:     Where to send it.
+  ///   - method:  The method.
+  ///   - headers: The header fields; `nil`, the default, sets none. A `URLRequest` does not keep their
+  ///              order.
+  /// - Throws: What `url` throws; ``AFError/invalidURL(url:)`` for the built-in types.
+  public init(url: any URLConvertible, method: HTTPMethod, headers: HTTPHeaders? = nil) throws {
+    self.init(url: try url.asURL())
+    httpMethod = method.rawValue
+    // One assignment: setting field by field costs microseconds each.
+    allHTTPHeaderFields = headers?.dictionary
+  }
+
+  /// The method, as a value; `nil` when the request has none. Foundation reads a `nil` that is set here
+  /// as `GET`.
+  public var method: HTTPMethod? {
+    get { httpMethod.map(HTTPMethod.init(rawValue:)) }
+    set { httpMethod = newValue?.rawValue }
+  }
+
+  /// Checks that the request may be sent.
+  ///
+  /// A body that is a stream is not looked at.
+  ///
+  /// - Throws: ``AFError/urlRequestValidationFailed(reason:)`` when a `GET` has a body (RFC 9110 §9.3.1
+  ///   gives it no meaning, and servers and proxies treat it differently).
+  public func validate() throws {
+    try validate(allowingBodyInGET: false)
+  }
+
+  /// Checks that the request may be sent; a `GET` with a body passes when it is allowed.
+  package func validate(allowingBodyInGET allowed: Bool) throws {
+    guard !allowed, method == .get, let httpBody else { return }
+    throw AFError.urlRequestValidationFailed(reason: .bodyDataInGETRequest(httpBody))
+  }
+}

@@ -1,0 +1,123 @@
+public import Foundation
+
+/// The response of a ``DataRequest``, to be awaited: any number of times, by any number of tasks.
+///
+/// The request starts when the task is made, whether it is awaited or not.
+///
+/// ```swift
+/// let user = try await AF.request(url).serializingDecodable(User.self).value
+/// ```
+public struct DataTask<Value: Sendable>: Sendable {
+  private let request: DataRequest
+  private let sink: AwaitedSink<Value>
+  private let cancelsAutomatically: Bool
+
+  init(_ request: DataRequest, serialization: Serialization<Value>, automaticallyCancelling: Bool) {
+    self.request = request
+    sink = AwaitedSink(serialization: serialization)
+    cancelsAutomatically = automaticallyCancelling
+    request.core.add(sink, for: request)
+  }
+
+  /// The response, once the request is over. It never throws; its `result` holds the failure.
+  public var response: DataResponse<Value, AFError> {
+    get async {
+      guard cancelsAutomatically else { return await sink.response() }
+      return await withTaskCancellationHandler {
+        await sink.response()
+      } onCancel: {
+        cancel()
+      }
+    }
+  }
+
+  /// The result, once the request is over.
+  public var result: Result<Value, AFError> {
+    get async { await response.result }
+  }
+
+  /// The value, once the request is over.
+  ///
+  /// - Throws: `AFError`.
+  public var value: Value {
+    get async throws { try await result.get() }
+  }
+
+  /// Cancels the request.
+  public func cancel() { request.cancel() }
+  /// Resumes the request.
+  public func resume() { request.resume() }
+  /// Suspends the request.
+  public func suspend() { request.suspend() }
+}
+
+extension DataRequest {
+  /// The response as data; its parameters are those of ``responseData(queue:dataPreprocessor:emptyResponseCodes:emptyRequestMethods:completionHandler:)``.
+  ///
+  /// - Parameter shouldAutomaticallyCancel: Whether the request is cancelled with the task that awaits it.
+  public func serializingData(
+    automaticallyCancelling shouldAutomaticallyCancel: Bool = true,
+    dataPreprocessor: any DataPreprocessor = DataResponseSerializer.defaultDataPreprocessor,
+    emptyResponseCodes: Set<Int> = DataResponseSerializer.defaultEmptyResponseCodes,
+    emptyRequestMethods: Set<HTTPMethod> = DataResponseSerializer.defaultEmptyRequestMethods
+  ) -> DataTask<Data> {
+    let serializer = DataResponseSerializer(
+      dataPreprocessor: dataPreprocessor, emptyResponseCodes: emptyResponseCodes,
+      emptyRequestMethods: emptyRequestMethods)
+    return DataTask(
+      self, serialization: Serialization(wire: serializer), automaticallyCancelling: shouldAutomaticallyCancel)
+  }
+
+  /// The response as text; its parameters are those of ``responseString(queue:dataPreprocessor:encoding:emptyResponseCodes:emptyRequestMethods:completionHandler:)``.
+  ///
+  /// - Parameter shouldAutomaticallyCancel: Whether the request is cancelled with the task that awaits it.
+  public func serializingString(
+    automaticallyCancelling shouldAutomaticallyCancel: Bool = true,
+    dataPreprocessor: any DataPreprocessor = StringResponseSerializer.defaultDataPreprocessor,
+    encoding: String.Encoding? = nil,
+    emptyResponseCodes: Set<Int> = StringResponseSerializer.defaultEmptyResponseCodes,
+    emptyRequestMethods: Set<HTTPMethod> = StringResponseSerializer.defaultEmptyRequestMethods
+  ) -> DataTask<String> {
+    let serializer = StringResponseSerializer(
+      dataPreprocessor: dataPreprocessor, encoding: encoding, emptyResponseCodes: emptyResponseCodes,
+      emptyRequestMethods: emptyRequestMethods)
+    return DataTask(
+      self, serialization: Serialization(wire: serializer), automaticallyCancelling: shouldAutomaticallyCancel)
+  }
+
+  /// The response decoded, on the thread of the task that first awaits it unless a retrier has to know
+  /// of failures; its parameters are those of ``responseDecodable(of:queue:dataPreprocessor:decoder:emptyResponseCodes:emptyRequestMethods:completionHandler:)``.
+  ///
+  /// - Parameter shouldAutomaticallyCancel: Whether the request is cancelled with the task that awaits it.
+  public func serializingDecodable<Value: Decodable & Sendable>(
+    _ type: Value.Type = Value.self, automaticallyCancelling shouldAutomaticallyCancel: Bool = true,
+    dataPreprocessor: any DataPreprocessor = DecodableResponseSerializer<Value>.defaultDataPreprocessor,
+    decoder: any DataDecoder = JSONDecoder(),
+    emptyResponseCodes: Set<Int> = DecodableResponseSerializer<Value>.defaultEmptyResponseCodes,
+    emptyRequestMethods: Set<HTTPMethod> = DecodableResponseSerializer<Value>.defaultEmptyRequestMethods
+  ) -> DataTask<Value> {
+    let serializer = DecodableResponseSerializer<Value>(
+      dataPreprocessor: dataPreprocessor, decoder: decoder, emptyResponseCodes: emptyResponseCodes,
+      emptyRequestMethods: emptyRequestMethods)
+    return DataTask(
+      self, serialization: Serialization(wire: serializer), automaticallyCancelling: shouldAutomaticallyCancel)
+  }
+
+  /// The response as `serializer` makes it.
+  ///
+  /// - Parameter shouldAutomaticallyCancel: Whether the request is cancelled with the task that awaits it.
+  public func serializingResponse<Serializer: ResponseSerializer>(
+    using serializer: Serializer, automaticallyCancelling shouldAutomaticallyCancel: Bool = true
+  ) -> DataTask<Serializer.SerializedObject> {
+    DataTask(self, serialization: Serialization(serializer), automaticallyCancelling: shouldAutomaticallyCancel)
+  }
+
+  /// The response as `serializer`, one for data alone, makes it.
+  ///
+  /// - Parameter shouldAutomaticallyCancel: Whether the request is cancelled with the task that awaits it.
+  public func serializingResponse<Serializer: DataResponseSerializerProtocol>(
+    using serializer: Serializer, automaticallyCancelling shouldAutomaticallyCancel: Bool = true
+  ) -> DataTask<Serializer.SerializedObject> {
+    DataTask(self, serialization: Serialization(serializer), automaticallyCancelling: shouldAutomaticallyCancel)
+  }
+}

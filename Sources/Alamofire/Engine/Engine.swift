@@ -1,0 +1,40 @@
+import HTTPEngine
+import HTTPWire
+
+/// What a session needs of the engine: where requests are sent, and where the pipeline's tasks run.
+package struct Engine: Sendable {
+  package let transport: any Transport
+  /// Where the pipeline's own steps run; `nil` is the pool.
+  package let executor: (any TaskExecutor)?
+  /// Whether the caller is on the engine's thread, where no code of a user may run.
+  package let isOnLoop: @Sendable () -> Bool
+  /// Ends every transfer, now and from now on.
+  package let shutDown: @Sendable () -> Void
+  /// How often another thread has handed something to the engine's; for tests and benchmarks.
+  package let crossingCount: @Sendable () -> UInt64
+
+  /// The engine over libcurl, with a loop of its own: sessions never share connections.
+  package static func curl() -> Engine {
+    let loop = EventLoop()
+    let transport = CurlTransport(loop: loop)
+    return Engine(
+      transport: transport, executor: loop, isOnLoop: { loop.isCurrent }, shutDown: { transport.shutDown() },
+      crossingCount: { loop.crossingCount })
+  }
+
+  /// Any other transport, without a thread of its own.
+  package init(transport: any Transport) {
+    self.init(transport: transport, executor: nil, isOnLoop: { false }, shutDown: {}, crossingCount: { 0 })
+  }
+
+  private init(
+    transport: any Transport, executor: (any TaskExecutor)?, isOnLoop: @escaping @Sendable () -> Bool,
+    shutDown: @escaping @Sendable () -> Void, crossingCount: @escaping @Sendable () -> UInt64
+  ) {
+    self.transport = transport
+    self.executor = executor
+    self.isOnLoop = isOnLoop
+    self.shutDown = shutDown
+    self.crossingCount = crossingCount
+  }
+}

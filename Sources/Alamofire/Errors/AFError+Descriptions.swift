@@ -1,0 +1,189 @@
+public import Foundation
+
+extension AFError: LocalizedError {
+  /// One sentence that says what failed, followed by the message of the wrapped error, if there is one,
+  /// and by what to do about it, where that can be known.
+  public var errorDescription: String? {
+    switch self {
+    case .createUploadableFailed(let error):
+      "What was to be uploaded could not be made: \(error.localizedDescription)"
+    case .createURLRequestFailed(let error):
+      "The URL request could not be made: \(error.localizedDescription)"
+    case .downloadedFileMoveFailed(let error, let source, let destination):
+      "The downloaded file could not be moved from \(source.path) to \(destination.path): "
+        + error.localizedDescription
+    case .explicitlyCancelled:
+      "The request was cancelled."
+    case .invalidURL(let url):
+      "This is not a valid URL: \(url). Characters that have no place in a URL must be percent-encoded."
+    case .multipartEncodingFailed(let reason): reason.message
+    case .parameterEncodingFailed(let reason): reason.message
+    case .parameterEncoderFailed(let reason): reason.message
+    case .requestAdaptationFailed(let error):
+      "A request adapter failed: \(error.localizedDescription)"
+    case .requestRetryFailed(let retryError, let originalError):
+      "A request retrier failed: \(retryError.localizedDescription) "
+        + "It was asked because of: \(originalError.localizedDescription)"
+    case .responseValidationFailed(let reason): reason.message
+    case .responseSerializationFailed(let reason): reason.message
+    case .serverTrustEvaluationFailed(let reason): reason.message
+    case .sessionDeinitialized:
+      "The session was released while the request was under way. "
+        + "Keep a reference to the session until its requests have ended."
+    case .sessionInvalidated(let error):
+      if let error {
+        "The session was invalidated: \(error.localizedDescription)"
+      } else {
+        "The session was invalidated; make a new one for further requests."
+      }
+    case .sessionTaskFailed(let error):
+      "The transfer failed: \(error.localizedDescription)"
+    case .urlRequestValidationFailed(let reason): reason.message
+    }
+  }
+}
+
+extension AFError.MultipartEncodingFailureReason {
+  var message: String {
+    switch self {
+    case .bodyPartURLInvalid(let url):
+      "A part of the form can be made of a file URL only, not of \(url)."
+    case .bodyPartFilenameInvalid(let url):
+      "A part of the form needs a file name, and \(url) does not end in one. Give the name and the MIME type."
+    case .bodyPartFileNotReachable(let url):
+      "The file for a part of the form cannot be reached: \(url.path). Does it exist, and may it be read?"
+    case .bodyPartFileNotReachableWithError(let url, let error):
+      "The file for a part of the form cannot be reached: \(url.path): \(error.localizedDescription)"
+    case .bodyPartFileIsDirectory(let url):
+      "A part of the form can be made of a file only, and this is a directory: \(url.path)."
+    case .bodyPartFileSizeNotAvailable(let url):
+      "The size of the file for a part of the form is not known: \(url.path)."
+    case .bodyPartFileSizeQueryFailedWithError(let url, let error):
+      "The size of the file for a part of the form is not known: \(url.path): \(error.localizedDescription)"
+    case .bodyPartInputStreamCreationFailed(let url):
+      "The file for a part of the form cannot be opened: \(url.path). May it be read?"
+    case .outputStreamCreationFailed(let url):
+      "The file for the encoded form cannot be opened: \(url.path). May its folder be written to?"
+    case .outputStreamFileAlreadyExists(let url):
+      "The form cannot be written to \(url.path): there is a file already. Remove it, or choose another name."
+    case .outputStreamURLInvalid(let url):
+      "The form can be written to a file URL only, not to \(url)."
+    case .outputStreamWriteFailed(let error):
+      "The encoded form could not be written: \(error.localizedDescription)"
+    case .inputStreamReadFailed(let error):
+      "A part of the form could not be read: \(error.localizedDescription)"
+    }
+  }
+}
+
+extension AFError.UnexpectedInputStreamLength: LocalizedError {
+  /// Says both lengths.
+  public var errorDescription: String? {
+    "The stream was announced with \(bytesExpected) bytes but held \(bytesRead)."
+  }
+}
+
+extension AFError.ParameterEncodingFailureReason {
+  var message: String {
+    switch self {
+    case .missingURL:
+      "The parameters belong into the query, but the request has no URL."
+    case .jsonEncodingFailed(let error):
+      "The parameters could not be encoded as JSON: \(error.localizedDescription)"
+    case .customEncodingFailed(let error):
+      "A custom parameter encoding failed: \(error.localizedDescription)"
+    }
+  }
+}
+
+extension AFError.ParameterEncoderFailureReason {
+  var message: String {
+    switch self {
+    case .missingRequiredComponent(.url):
+      "The parameters could not be placed: the request has no URL."
+    case .missingRequiredComponent(.httpMethod(let rawValue)):
+      "The parameters could not be placed: the request has no method (\(rawValue))."
+    case .encoderFailed(let error):
+      "The parameters could not be encoded: \(error.localizedDescription)"
+    }
+  }
+}
+
+extension AFError.ResponseValidationFailureReason {
+  var message: String {
+    switch self {
+    case .dataFileNil:
+      "The response could not be validated: there is no downloaded file."
+    case .dataFileReadFailed(let url):
+      "The response could not be validated: the downloaded file cannot be read: \(url.path)."
+    case .missingContentType(let acceptable):
+      "The response has no content type, and only these are accepted: \(acceptable.joined(separator: ", "))."
+    case .unacceptableContentType(let acceptable, let type):
+      "The response is of the content type \(type), and only these are accepted: "
+        + "\(acceptable.joined(separator: ", "))."
+    case .unacceptableStatusCode(let code):
+      "The status code of the response is not accepted: \(code)."
+    case .customValidationFailed(let error):
+      "The response was refused: \(error.localizedDescription)"
+    }
+  }
+}
+
+extension AFError.ResponseSerializationFailureReason {
+  var message: String {
+    switch self {
+    case .inputDataNilOrZeroLength:
+      "The response has no body, and neither its method nor its status code allows that. "
+        + "If an empty response is right, name the status code in emptyResponseCodes."
+    case .inputFileNil:
+      "The response could not be read: there is no downloaded file."
+    case .inputFileReadFailed(let url):
+      "The downloaded file cannot be read: \(url.path)."
+    case .stringSerializationFailed(let encoding):
+      "The body of the response is not text in the encoding \(encoding)."
+    case .jsonSerializationFailed(let error):
+      "The body of the response is not JSON: \(error.localizedDescription)"
+    case .decodingFailed(let error):
+      "The body of the response could not be decoded: \(error.localizedDescription)"
+    case .customSerializationFailed(let error):
+      "The response could not be serialized: \(error.localizedDescription)"
+    case .invalidEmptyResponse(let type):
+      "The response is empty, and \(type) has no value for that. "
+        + "Conform it to EmptyResponse, or ask for Empty."
+    }
+  }
+}
+
+extension AFError.ServerTrustFailureReason {
+  var message: String {
+    switch self {
+    case .noRequiredEvaluator(let host):
+      "The server was not trusted: all hosts need an evaluator, and there is none for \(host). "
+        + "Add one to the ServerTrustManager, or set allHostsMustBeEvaluated to false."
+    case .noCertificatesFound:
+      "The server was not trusted: no certificates were found to pin."
+    case .noPublicKeysFound:
+      "The server was not trusted: no public keys were found to pin."
+    case .revocationPolicyCreationFailed:
+      "The server was not trusted: the check for revoked certificates could not be set up."
+    case .trustEvaluationFailed(let error):
+      if let error {
+        "The server was not trusted: \(error.localizedDescription)"
+      } else {
+        "The server was not trusted: its certificate chain was not accepted."
+      }
+    case .customEvaluationFailed(let error):
+      "The server was not trusted: an evaluator refused it: \(error.localizedDescription)"
+    }
+  }
+}
+
+extension AFError.URLRequestValidationFailureReason {
+  var message: String {
+    switch self {
+    case .bodyDataInGETRequest(let data):
+      "A GET request must not have a body, and this one has \(data.count) bytes. "
+        + "Use another method, or put the parameters into the query."
+    }
+  }
+}

@@ -1,0 +1,250 @@
+public import Foundation
+import FoundationNetworking
+
+extension AFError {
+  /// Whether the session was released while the request was under way.
+  public var isSessionDeinitializedError: Bool {
+    if case .sessionDeinitialized = self { true } else { false }
+  }
+
+  /// Whether the session was invalidated.
+  public var isSessionInvalidatedError: Bool {
+    if case .sessionInvalidated = self { true } else { false }
+  }
+
+  /// Whether the request was cancelled.
+  public var isExplicitlyCancelledError: Bool {
+    if case .explicitlyCancelled = self { true } else { false }
+  }
+
+  /// Whether something could not be converted to a URL.
+  public var isInvalidURLError: Bool {
+    if case .invalidURL = self { true } else { false }
+  }
+
+  /// Whether a `ParameterEncoding` failed.
+  public var isParameterEncodingError: Bool {
+    if case .parameterEncodingFailed = self { true } else { false }
+  }
+
+  /// Whether a `ParameterEncoder` failed.
+  public var isParameterEncoderError: Bool {
+    if case .parameterEncoderFailed = self { true } else { false }
+  }
+
+  /// Whether a multipart form could not be encoded.
+  public var isMultipartEncodingError: Bool {
+    if case .multipartEncodingFailed = self { true } else { false }
+  }
+
+  /// Whether a request adapter failed.
+  public var isRequestAdaptationError: Bool {
+    if case .requestAdaptationFailed = self { true } else { false }
+  }
+
+  /// Whether a validator refused the response.
+  public var isResponseValidationError: Bool {
+    if case .responseValidationFailed = self { true } else { false }
+  }
+
+  /// Whether the response could not be turned into a value.
+  public var isResponseSerializationError: Bool {
+    if case .responseSerializationFailed = self { true } else { false }
+  }
+
+  /// Whether the server's identity was not accepted.
+  public var isServerTrustEvaluationError: Bool {
+    if case .serverTrustEvaluationFailed = self { true } else { false }
+  }
+
+  /// Whether a request retrier answered with an error.
+  public var isRequestRetryError: Bool {
+    if case .requestRetryFailed = self { true } else { false }
+  }
+
+  /// Whether what was to be uploaded could not be made.
+  public var isCreateUploadableError: Bool {
+    if case .createUploadableFailed = self { true } else { false }
+  }
+
+  /// Whether the URL request could not be made.
+  public var isCreateURLRequestError: Bool {
+    if case .createURLRequestFailed = self { true } else { false }
+  }
+
+  /// Whether a downloaded file could not be moved to its destination.
+  public var isDownloadedFileMoveError: Bool {
+    if case .downloadedFileMoveFailed = self { true } else { false }
+  }
+
+  /// Whether the transfer failed.
+  public var isSessionTaskError: Bool {
+    if case .sessionTaskFailed = self { true } else { false }
+  }
+}
+
+extension AFError {
+  /// What could not be converted to a URL, for ``invalidURL(url:)``.
+  public var urlConvertible: (any URLConvertible)? {
+    guard case .invalidURL(let url) = self else { return nil }
+    return url
+  }
+
+  /// The URL of the file that is at fault, for those reasons of ``multipartEncodingFailed(reason:)``
+  /// that carry one.
+  public var url: URL? {
+    guard case .multipartEncodingFailed(let reason) = self else { return nil }
+    return reason.url
+  }
+
+  /// The error that this one wraps.
+  ///
+  /// For ``requestRetryFailed(retryError:originalError:)`` it is the error of the retrier. `nil` where
+  /// nothing is wrapped.
+  public var underlyingError: (any Error)? {
+    switch self {
+    case .createUploadableFailed(let error), .createURLRequestFailed(let error),
+      .downloadedFileMoveFailed(let error, _, _), .requestAdaptationFailed(let error),
+      .requestRetryFailed(let error, _), .sessionTaskFailed(let error):
+      error
+    case .sessionInvalidated(let error): error
+    case .multipartEncodingFailed(let reason): reason.underlyingError
+    case .parameterEncodingFailed(let reason): reason.underlyingError
+    case .parameterEncoderFailed(let reason): reason.underlyingError
+    case .responseValidationFailed(let reason): reason.underlyingError
+    case .responseSerializationFailed(let reason): reason.underlyingError
+    case .serverTrustEvaluationFailed(let reason): reason.underlyingError
+    case .explicitlyCancelled, .invalidURL, .sessionDeinitialized, .urlRequestValidationFailed: nil
+    }
+  }
+
+  /// The content types that would have been accepted, when validation failed for the type.
+  public var acceptableContentTypes: [String]? {
+    guard case .responseValidationFailed(let reason) = self else { return nil }
+    return reason.acceptableContentTypes
+  }
+
+  /// The content type of the response, when validation failed for it.
+  public var responseContentType: String? {
+    guard case .responseValidationFailed(.unacceptableContentType(_, let type)) = self else { return nil }
+    return type
+  }
+
+  /// The status code of the response, when validation failed for it.
+  public var responseCode: Int? {
+    guard case .responseValidationFailed(.unacceptableStatusCode(let code)) = self else { return nil }
+    return code
+  }
+
+  /// The encoding that the body could not be read in.
+  public var failedStringEncoding: String.Encoding? {
+    guard case .responseSerializationFailed(.stringSerializationFailed(let encoding)) = self else {
+      return nil
+    }
+    return encoding
+  }
+
+  /// Where the file lies that could not be moved.
+  public var sourceURL: URL? {
+    guard case .downloadedFileMoveFailed(_, let source, _) = self else { return nil }
+    return source
+  }
+
+  /// Where the file was to be moved.
+  public var destinationURL: URL? {
+    guard case .downloadedFileMoveFailed(_, _, let destination) = self else { return nil }
+    return destination
+  }
+
+  /// The data from which a failed download can go on, when the transfer error carries some under
+  /// `NSURLSessionDownloadTaskResumeData`.
+  public var downloadResumeData: Data? {
+    (underlyingError as? URLError)?.downloadTaskResumeData
+  }
+}
+
+extension AFError.MultipartEncodingFailureReason {
+  var url: URL? {
+    switch self {
+    case .bodyPartURLInvalid(let url), .bodyPartFilenameInvalid(let url), .bodyPartFileNotReachable(let url),
+      .bodyPartFileNotReachableWithError(let url, _), .bodyPartFileIsDirectory(let url),
+      .bodyPartFileSizeNotAvailable(let url), .bodyPartFileSizeQueryFailedWithError(let url, _),
+      .bodyPartInputStreamCreationFailed(let url), .outputStreamCreationFailed(let url),
+      .outputStreamFileAlreadyExists(let url), .outputStreamURLInvalid(let url):
+      url
+    case .outputStreamWriteFailed, .inputStreamReadFailed: nil
+    }
+  }
+
+  var underlyingError: (any Error)? {
+    switch self {
+    case .bodyPartFileNotReachableWithError(_, let error),
+      .bodyPartFileSizeQueryFailedWithError(_, let error),
+      .outputStreamWriteFailed(let error), .inputStreamReadFailed(let error):
+      error
+    case .bodyPartURLInvalid, .bodyPartFilenameInvalid, .bodyPartFileNotReachable, .bodyPartFileIsDirectory,
+      .bodyPartFileSizeNotAvailable, .bodyPartInputStreamCreationFailed, .outputStreamCreationFailed,
+      .outputStreamFileAlreadyExists, .outputStreamURLInvalid:
+      nil
+    }
+  }
+}
+
+extension AFError.ParameterEncodingFailureReason {
+  var underlyingError: (any Error)? {
+    switch self {
+    case .jsonEncodingFailed(let error), .customEncodingFailed(let error): error
+    case .missingURL: nil
+    }
+  }
+}
+
+extension AFError.ParameterEncoderFailureReason {
+  var underlyingError: (any Error)? {
+    switch self {
+    case .encoderFailed(let error): error
+    case .missingRequiredComponent: nil
+    }
+  }
+}
+
+extension AFError.ResponseValidationFailureReason {
+  var acceptableContentTypes: [String]? {
+    switch self {
+    case .missingContentType(let types), .unacceptableContentType(let types, _): types
+    case .dataFileNil, .dataFileReadFailed, .unacceptableStatusCode, .customValidationFailed: nil
+    }
+  }
+
+  var underlyingError: (any Error)? {
+    switch self {
+    case .customValidationFailed(let error): error
+    case .dataFileNil, .dataFileReadFailed, .missingContentType, .unacceptableContentType,
+      .unacceptableStatusCode:
+      nil
+    }
+  }
+}
+
+extension AFError.ResponseSerializationFailureReason {
+  var underlyingError: (any Error)? {
+    switch self {
+    case .jsonSerializationFailed(let error), .decodingFailed(let error),
+      .customSerializationFailed(let error):
+      error
+    case .inputDataNilOrZeroLength, .inputFileNil, .inputFileReadFailed, .stringSerializationFailed,
+      .invalidEmptyResponse:
+      nil
+    }
+  }
+}
+
+extension AFError.ServerTrustFailureReason {
+  var underlyingError: (any Error)? {
+    switch self {
+    case .customEvaluationFailed(let error): error
+    case .trustEvaluationFailed(let error): error
+    case .noRequiredEvaluator, .noCertificatesFound, .noPublicKeysFound, .revocationPolicyCreationFailed: nil
+    }
+  }
+}

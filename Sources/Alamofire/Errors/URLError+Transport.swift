@@ -1,0 +1,107 @@
+import Foundation
+import FoundationNetworking
+import HTTPWire
+
+extension AFError {
+  /// How a failure of the transport reaches the user: the one place where it is converted.
+  init(_ failure: TransportFailure, url: String) {
+    switch failure.kind {
+    case .cancelled: self = .explicitlyCancelled
+    case .shutDown: self = .sessionDeinitialized
+    default: self = .sessionTaskFailed(error: URLError(failure, url: url))
+    }
+  }
+}
+
+extension URLError {
+  /// The key under which the code of libcurl stands in the error's `userInfo`, when it was libcurl
+  /// that failed.
+  public static let curlCodeKey = "org.alamofire.curlCode"
+
+  init(_ failure: TransportFailure, url: String) {
+    var details: [String: Any] = [:]
+    if let code = failure.curlCode { details[Self.curlCodeKey] = Int(code) }
+    self = URLError.made(Self.code(of: failure.kind), failure.message, url: url, details: details)
+  }
+
+  /// An error with a sentence and the URL that it concerns, without user and password.
+  static func made(
+    _ code: URLError.Code, _ message: String, url: String?, details: [String: Any] = [:]
+  ) -> URLError {
+    var info = details
+    info[NSLocalizedDescriptionKey] = message
+    if let url = url.flatMap({ WireTarget($0)?.url ?? $0 }) {
+      info[NSURLErrorFailingURLErrorKey] = URL(string: url)
+    }
+    return URLError(code, userInfo: info)
+  }
+
+  /// The code that Apple's system gives for the same failure.
+  static func code(of kind: TransportFailure.Kind) -> URLError.Code {
+    switch kind {
+    case .cancelled, .shutDown: .cancelled
+    case .timedOut: .timedOut
+    case .badURL: .badURL
+    case .unsupportedURL, .unsupportedFeature: .unsupportedURL
+    case .cannotFindHost: .cannotFindHost
+    case .cannotFindProxy, .cannotConnectToHost: .cannotConnectToHost
+    case .connectionLost: .networkConnectionLost
+    case .badServerResponse: .badServerResponse
+    case .secureConnectionFailed: .secureConnectionFailed
+    case .certificateUntrusted: .serverCertificateUntrusted
+    case .certificateHasUnknownRoot: .serverCertificateHasUnknownRoot
+    case .certificateHasBadDate: .serverCertificateHasBadDate
+    case .certificateNotYetValid: .serverCertificateNotYetValid
+    case .clientCertificateRejected: .clientCertificateRejected
+    case .clientCertificateRequired: .clientCertificateRequired
+    case .cannotDecodeContent: .cannotDecodeContentData
+    case .dataLengthExceedsMaximum: .dataLengthExceedsMaximum
+    case .cannotReadBody: .requestBodyStreamExhausted
+    case .cannotWriteFile: .cannotWriteToFile
+    case .resourceUnavailable: .resourceUnavailable
+    case .userAuthenticationRequired: .userAuthenticationRequired
+    case .unknown: .unknown
+    }
+  }
+
+  // MARK: What is refused before anything is sent
+
+  static var noURL: URLError { .made(.badURL, "The request has no URL.", url: nil) }
+
+  static func unsupported(_ url: URL) -> URLError {
+    let text = url.absoluteString
+    guard let scheme = url.scheme?.lowercased() else {
+      return .made(.unsupportedURL, "\"\(text)\" is not absolute; begin it with https:// and a host.", url: text)
+    }
+    guard scheme == "http" || scheme == "https" else {
+      return .made(.unsupportedURL, "URLs with \(scheme): are not supported; use http or https.", url: text)
+    }
+    return .made(.badURL, "\"\(text)\" has no host, or one that cannot be.", url: text)
+  }
+
+  static func bodyStreamUnsupported(_ url: URL) -> URLError {
+    .made(
+      .cannotLoadFromNetwork, "A request with httpBodyStream cannot be sent yet; use httpBody instead.",
+      url: url.absoluteString)
+  }
+}
+
+extension URLError {
+  /// The error for a redirect that is not followed.
+  static func refused(_ refusal: Redirect.Refusal, from url: String) -> URLError {
+    switch refusal {
+    case .tooMany: .made(.httpTooManyRedirects, refusal.message, url: url)
+    case .unsupportedScheme: .made(.unsupportedURL, refusal.message, url: url)
+    case .badLocation: .made(.redirectToNonExistentLocation, refusal.message, url: url)
+    }
+  }
+}
+
+extension String {
+  /// Whether a `WWW-Authenticate` value names the Basic scheme (RFC 9110 §11.6.1).
+  var offersBasic: Bool {
+    split(separator: ",").contains { challenge in
+      challenge.drop { $0 == " " || $0 == "\t" }.prefix { $0 != " " }.lowercased() == "basic"
+    }
+  }
+}

@@ -1,0 +1,57 @@
+public import Foundation
+public import FoundationNetworking
+
+/// What an adapter is told about the request that it adapts.
+public struct RequestAdapterState: Sendable {
+  /// The `id` of the ``Request``.
+  public let requestID: UUID
+  /// The session that performs it.
+  public let session: Session
+
+  /// Makes a state; useful to call an adapter by hand, in a test for example.
+  public init(requestID: UUID, session: Session) {
+    self.requestID = requestID
+    self.session = session
+  }
+}
+
+/// Changes requests before they are sent: adds a token, a signature, another host.
+///
+/// An adapter is called once for each attempt, after the request has been made and validated, and
+/// never on the engine's thread. Its completion may be called from any thread, at once or later; only
+/// the first call counts. A completion that is released without a call fails the request.
+///
+/// ```swift
+/// struct TokenAdapter: RequestAdapter {
+///   let token: String
+///   func adapt(
+///     _ urlRequest: URLRequest, for session: Session,
+///     completion: @escaping @Sendable (Result<URLRequest, any Error>) -> Void
+///   ) {
+///     var urlRequest = urlRequest
+///     urlRequest.headers.add(.authorization(bearerToken: token))
+///     completion(.success(urlRequest))
+///   }
+/// }
+/// ```
+public protocol RequestAdapter: Sendable {
+  /// Adapts `urlRequest`; a failure ends the attempt with `AFError.requestAdaptationFailed`.
+  func adapt(
+    _ urlRequest: URLRequest, for session: Session,
+    completion: @escaping @Sendable (_ result: Result<URLRequest, any Error>) -> Void)
+
+  /// The form that the library calls; by itself it forwards to the simpler one.
+  func adapt(
+    _ urlRequest: URLRequest, using state: RequestAdapterState,
+    completion: @escaping @Sendable (_ result: Result<URLRequest, any Error>) -> Void)
+}
+
+extension RequestAdapter {
+  /// Forwards to ``adapt(_:for:completion:)`` with the session of `state`.
+  public func adapt(
+    _ urlRequest: URLRequest, using state: RequestAdapterState,
+    completion: @escaping @Sendable (_ result: Result<URLRequest, any Error>) -> Void
+  ) {
+    adapt(urlRequest, for: state.session, completion: completion)
+  }
+}

@@ -1,0 +1,157 @@
+public import Foundation
+import HTTPWire
+import Synchronization
+
+/// Writes `Encodable` values as `name=value` pairs joined by `&`.
+///
+/// ```swift
+/// struct Search: Encodable { var query: String; var tags: [String]; var exact: Bool }
+///
+/// let form: String = try URLEncodedFormEncoder().encode(Search(query: "a b", tags: ["x"], exact: true))
+/// // exact=1&query=a%20b&tags%5B%5D=x
+///
+/// let encoder = URLEncodedFormEncoder(
+///   arrayEncoding: .noBrackets, boolEncoding: .literal, keyEncoding: .convertToSnakeCase)
+/// ```
+///
+/// There is no standard for nested values; the common way is taken by default: `name[]` for the items of
+/// an array, `name[key]` for the properties of a value. Bools are written as numbers and data as base64
+/// unless told otherwise. A `URL` encodes itself as an object with the property `relative`; hand in its
+/// `absoluteString` to have text.
+///
+/// One encoder can be used from several threads at once.
+public final class URLEncodedFormEncoder: Sendable {
+  /// What can go wrong in this encoder.
+  public enum Error: Swift.Error {
+    /// Pairs need names, and this root has none: an array or a single value. What it was is attached.
+    case invalidRootObject(String)
+  }
+
+  /// Whether pairs are sorted as text at every level; else they come in the order of encoding, which is
+  /// not defined for dictionaries.
+  public let alphabetizeKeyValuePairs: Bool
+  /// Whether sorting also goes over the items of an array, so that they lose their order. Has no effect
+  /// when ``alphabetizeKeyValuePairs`` is false.
+  public let alphabetizeArrayItems: Bool
+  /// How the names of items are written.
+  public let arrayEncoding: ArrayEncoding
+  /// How bools are written.
+  public let boolEncoding: BoolEncoding
+  /// How data is written.
+  public let dataEncoding: DataEncoding
+  /// How dates are written.
+  public let dateEncoding: DateEncoding
+  /// What becomes of a name.
+  public let keyEncoding: KeyEncoding
+  /// How the name of a nested property is written.
+  public let keyPathEncoding: KeyPathEncoding
+  /// What becomes of `nil`.
+  public let nilEncoding: NilEncoding
+  /// How a space is written.
+  public let spaceEncoding: SpaceEncoding
+
+  private struct Allowed {
+    let characters: CharacterSet
+    let encoding: PercentEncoding
+
+    init(_ characters: CharacterSet) {
+      self.characters = characters
+      // A space is the business of the space encoding.
+      encoding = PercentEncoding(allowing: { $0 != 0x20 && characters.contains(Unicode.Scalar($0)) })
+    }
+  }
+
+  private let allowed: Mutex<Allowed>
+
+  /// The characters that are not percent-encoded. Spaces and members beyond ASCII have no effect.
+  public var allowedCharacters: CharacterSet {
+    get { allowed.withLock { $0.characters } }
+    set {
+      let changed = Allowed(newValue)
+      allowed.withLock { $0 = changed }
+    }
+  }
+
+  /// Makes an encoder.
+  ///
+  /// - Parameters:
+  ///   - alphabetizeKeyValuePairs: Whether pairs are sorted as text at every level; `true` by default.
+  ///   - arrayEncoding:            How the names of items are written; by default `name[]`.
+  ///   - boolEncoding:             How bools are written; by default as `1` and `0`.
+  ///   - dataEncoding:             How data is written; by default as base64.
+  ///   - dateEncoding:             How dates are written; by default as they encode themselves, in
+  ///                               seconds since 2001.
+  ///   - keyEncoding:              What becomes of a name; by default nothing.
+  ///   - keyPathEncoding:          How nested names are written; by default `name[key]`.
+  ///   - nilEncoding:              What becomes of `nil`; by default the pair is left out.
+  ///   - spaceEncoding:            How a space is written; by default as `%20`.
+  ///   - allowedCharacters:        What is not percent-encoded; by default
+  ///                               ``Foundation/CharacterSet/afURLQueryAllowed``.
+  ///   - alphabetizeArrayItems:    Whether sorting also goes over the items of an array; `true` by
+  ///                               default. With `false` names are sorted and items keep their order.
+  public init(
+    alphabetizeKeyValuePairs: Bool = true,
+    arrayEncoding: ArrayEncoding = .brackets,
+    boolEncoding: BoolEncoding = .numeric,
+    dataEncoding: DataEncoding = .base64,
+    dateEncoding: DateEncoding = .deferredToDate,
+    keyEncoding: KeyEncoding = .useDefaultKeys,
+    keyPathEncoding: KeyPathEncoding = .brackets,
+    nilEncoding: NilEncoding = .dropKey,
+    spaceEncoding: SpaceEncoding = .percentEscaped,
+    allowedCharacters: CharacterSet = .afURLQueryAllowed,
+    alphabetizeArrayItems: Bool = true
+  ) {
+    self.alphabetizeKeyValuePairs = alphabetizeKeyValuePairs
+    self.alphabetizeArrayItems = alphabetizeArrayItems
+    self.arrayEncoding = arrayEncoding
+    self.boolEncoding = boolEncoding
+    self.dataEncoding = dataEncoding
+    self.dateEncoding = dateEncoding
+    self.keyEncoding = keyEncoding
+    self.keyPathEncoding = keyPathEncoding
+    self.nilEncoding = nilEncoding
+    self.spaceEncoding = spaceEncoding
+    allowed = Mutex(Allowed(allowedCharacters))
+  }
+
+  /// Writes a value.
+  ///
+  /// - Parameter value: The value; its root must have names: a struct, a class or a dictionary.
+  /// - Returns: The pairs; the empty text when there are none.
+  /// - Throws: ``Error/invalidRootObject(_:)``, `EncodingError`, or what the value or a custom encoding
+  ///   throws.
+  public func encode(_ value: any Encodable) throws -> String {
+    let root = FormNode()
+    try FormEncoder(node: root, codingPath: [], options: self).encode(value)
+    switch root.content {
+    case .empty, .dropped: return ""
+    case .text: throw Error.invalidRootObject("a single value")
+    case .items: throw Error.invalidRootObject("an array")
+    case .properties(let properties):
+      let encoding = allowed.withLock { $0.encoding }
+      return FormSerializer(encoder: self, percentEncoding: encoding).serialize(properties.all)
+    }
+  }
+
+  /// Writes a value, as UTF-8.
+  ///
+  /// - Parameter value: The value; its root must have names: a struct, a class or a dictionary.
+  /// - Returns: The pairs; no bytes when there are none.
+  /// - Throws: ``Error/invalidRootObject(_:)``, `EncodingError`, or what the value or a custom encoding
+  ///   throws.
+  public func encode(_ value: any Encodable) throws -> Data {
+    let form: String = try encode(value)
+    return Data(form.utf8)
+  }
+}
+
+extension URLEncodedFormEncoder.Error: LocalizedError {
+  /// Says what the root was and what it must be.
+  public var errorDescription: String? {
+    switch self {
+    case .invalidRootObject(let root):
+      "A form needs names at its root (a struct, a class or a dictionary), and this is \(root)."
+    }
+  }
+}

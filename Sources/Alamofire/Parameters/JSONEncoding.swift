@@ -1,0 +1,82 @@
+public import Foundation
+public import FoundationNetworking
+
+/// Writes ``Parameters`` as JSON into the body.
+///
+/// ```swift
+/// AF.request(url, method: .post, parameters: ["name": "Ada", "age": 36], encoding: JSONEncoding.default)
+/// ```
+///
+/// The values are those that `JSONSerialization` takes: text, numbers, bools, `NSNull`, and arrays and
+/// dictionaries of these.
+public struct JSONEncoding: ParameterEncoding {
+  /// What can go wrong in this encoding; it arrives inside ``AFError/parameterEncodingFailed(reason:)``.
+  public enum Error: Swift.Error {
+    /// The value is not one that JSON can hold.
+    case invalidJSONObject
+  }
+
+  /// An encoding that writes without spaces and in no particular order.
+  public static var `default`: JSONEncoding { JSONEncoding() }
+  /// An encoding that writes with line breaks and indentation.
+  public static var prettyPrinted: JSONEncoding { JSONEncoding(options: .prettyPrinted) }
+
+  /// How `JSONSerialization` is to write.
+  public let options: JSONSerialization.WritingOptions
+
+  /// Makes an encoding.
+  ///
+  /// - Parameter options: How `JSONSerialization` is to write; by default without spaces.
+  public init(options: JSONSerialization.WritingOptions = []) {
+    self.options = options
+  }
+
+  /// Returns the request with the parameters as its body; the content type `application/json` is set
+  /// unless there is one.
+  ///
+  /// - Throws: What `urlRequest` throws; ``AFError/parameterEncodingFailed(reason:)`` with
+  ///   `.jsonEncodingFailed` when the parameters cannot be written.
+  public func encode(
+    _ urlRequest: any URLRequestConvertible, with parameters: Parameters?
+  ) throws -> URLRequest {
+    try encode(urlRequest, withJSONObject: parameters)
+  }
+
+  /// Returns the request with any JSON object as its body, an array for example; the content type
+  /// `application/json` is set unless there is one.
+  ///
+  /// - Parameters:
+  ///   - urlRequest: The request.
+  ///   - jsonObject: An array or a dictionary; `nil`, the default, leaves the request alone.
+  /// - Throws: What `urlRequest` throws; ``AFError/parameterEncodingFailed(reason:)`` with
+  ///   `.jsonEncodingFailed` when the object cannot be written.
+  public func encode(
+    _ urlRequest: any URLRequestConvertible, withJSONObject jsonObject: Any? = nil
+  ) throws -> URLRequest {
+    var request = try urlRequest.asURLRequest()
+    guard let jsonObject else { return request }
+    guard JSONSerialization.isValidJSONObject(jsonObject) else {
+      throw AFError.parameterEncodingFailed(
+        reason: .jsonEncodingFailed(error: Error.invalidJSONObject))
+    }
+    do {
+      let data = try JSONSerialization.data(withJSONObject: jsonObject, options: options)
+      request.setContentTypeIfAbsent("application/json")
+      request.httpBody = data
+    } catch {
+      throw AFError.parameterEncodingFailed(reason: .jsonEncodingFailed(error: error))
+    }
+    return request
+  }
+}
+
+extension JSONEncoding.Error: LocalizedError {
+  /// Says what JSON can hold.
+  public var errorDescription: String? {
+    switch self {
+    case .invalidJSONObject:
+      "JSON holds an array or a dictionary at its root, and in it text, finite numbers, bools and NSNull "
+        + "only. Convert other values, such as dates and data, first."
+    }
+  }
+}

@@ -1,0 +1,102 @@
+public import FoundationNetworking
+import HTTPWire
+
+/// Writes an `Encodable` value as `name=value` pairs joined by `&`, into the query or the body.
+///
+/// ```swift
+/// let encoder = URLEncodedFormParameterEncoder(
+///   encoder: URLEncodedFormEncoder(arrayEncoding: .noBrackets), destination: .httpBody)
+/// AF.request(url, method: .post, parameters: search, encoder: encoder)
+/// ```
+open class URLEncodedFormParameterEncoder: @unchecked Sendable, ParameterEncoder {
+  /// Where the pairs go.
+  public enum Destination: Sendable {
+    /// Into the query for `GET`, `HEAD` and `DELETE`, else into the body.
+    case methodDependent
+    /// Into the query.
+    case queryString
+    /// Into the body.
+    case httpBody
+
+    func writesQuery(method: HTTPMethod) -> Bool {
+      switch self {
+      case .methodDependent: method.placesParametersInQuery
+      case .queryString: true
+      case .httpBody: false
+      }
+    }
+  }
+
+  /// A new encoder with all the defaults.
+  public static var `default`: URLEncodedFormParameterEncoder { URLEncodedFormParameterEncoder() }
+
+  /// What writes the pairs.
+  public let encoder: URLEncodedFormEncoder
+  /// Where the pairs go.
+  public let destination: Destination
+
+  /// Makes an encoder.
+  ///
+  /// - Parameters:
+  ///   - encoder:     What writes the pairs; by default one with the default options.
+  ///   - destination: Where they go; by default as the method says.
+  public init(
+    encoder: URLEncodedFormEncoder = URLEncodedFormEncoder(), destination: Destination = .methodDependent
+  ) {
+    self.encoder = encoder
+    self.destination = destination
+  }
+
+  /// Returns the request with the value in its query or body. `nil` leaves the request alone.
+  ///
+  /// A query that the URL already has is kept, in front; where there is nothing to write the URL is left
+  /// alone. The content type `application/x-www-form-urlencoded; charset=utf-8` is set with a body
+  /// unless there is one. Characters that `allowedCharacters` lets through although they cannot stand in
+  /// a query are encoded in it.
+  ///
+  /// - Throws: ``AFError/parameterEncoderFailed(reason:)`` with `.missingRequiredComponent` when the
+  ///   request has no URL or no method, and with `.encoderFailed` when the value cannot be written.
+  open func encode<Parameters: Encodable & Sendable>(
+    _ parameters: Parameters?, into request: URLRequest
+  ) throws -> URLRequest {
+    guard let parameters else { return request }
+    guard let url = request.url else {
+      throw AFError.parameterEncoderFailed(reason: .missingRequiredComponent(.url))
+    }
+    guard let method = request.method else {
+      throw AFError.parameterEncoderFailed(reason: .missingRequiredComponent(.httpMethod(rawValue: "nil")))
+    }
+    let form = try form(of: parameters)
+    var request = request
+    if destination.writesQuery(method: method) {
+      guard let url = url.appending(toQuery: form) else {
+        throw AFError.parameterEncoderFailed(reason: .missingRequiredComponent(.url))
+      }
+      request.url = url
+    } else {
+      request.setFormBody(form)
+    }
+    return request
+  }
+
+  private func form(of parameters: some Encodable) throws(AFError) -> String {
+    do {
+      return try encoder.encode(parameters)
+    } catch {
+      throw .parameterEncoderFailed(reason: .encoderFailed(error: error))
+    }
+  }
+}
+
+extension ParameterEncoder where Self == URLEncodedFormParameterEncoder {
+  /// A ``URLEncodedFormParameterEncoder`` with the default settings.
+  public static var urlEncodedForm: URLEncodedFormParameterEncoder { .default }
+
+  /// A ``URLEncodedFormParameterEncoder`` with the given encoder and destination.
+  public static func urlEncodedForm(
+    encoder: URLEncodedFormEncoder = URLEncodedFormEncoder(),
+    destination: URLEncodedFormParameterEncoder.Destination = .methodDependent
+  ) -> URLEncodedFormParameterEncoder {
+    URLEncodedFormParameterEncoder(encoder: encoder, destination: destination)
+  }
+}

@@ -1,0 +1,126 @@
+public import FoundationNetworking
+import HTTPWire
+
+/// Writes ``Parameters`` as `name=value` pairs joined by `&`, into the query or the body.
+///
+/// ```swift
+/// AF.request("https://example.com/search", parameters: ["q": "a b", "tags": ["x", "y"]])
+/// // …/search?q=a%20b&tags%5B%5D=x&tags%5B%5D=y
+///
+/// let encoding = URLEncoding(arrayEncoding: .noBrackets, boolEncoding: .literal)
+/// ```
+///
+/// There is no standard for nested values; the common way is taken: `name[]` for the items of an array,
+/// `name[key]` for the entries of a dictionary. Names are sorted at every level, items keep their order.
+/// A query that the URL already has is kept, in front.
+///
+/// Numbers that are whole are written without a fraction (`1.0` as `1`). A value of another type than
+/// dictionary, array, number, bool and text is written as its description.
+public struct URLEncoding: ParameterEncoding {
+  /// Where the pairs go.
+  public enum Destination: Sendable {
+    /// Into the query for `GET`, `HEAD` and `DELETE`, else into the body.
+    case methodDependent
+    /// Into the query.
+    case queryString
+    /// Into the body.
+    case httpBody
+  }
+
+  /// How the name of an item of an array is written.
+  public enum ArrayEncoding: Sendable {
+    /// `name[]`
+    case brackets
+    /// `name`
+    case noBrackets
+    /// `name[0]`, counted from 0.
+    case indexInBrackets
+    /// As the closure says, given the name and the index, counted from 0.
+    case custom(@Sendable (_ key: String, _ index: Int) -> String)
+
+    func encode(key: String, atIndex index: Int) -> String {
+      switch self {
+      case .brackets: "\(key)[]"
+      case .noBrackets: key
+      case .indexInBrackets: "\(key)[\(index)]"
+      case .custom(let encoding): encoding(key, index)
+      }
+    }
+  }
+
+  /// How a bool is written.
+  public enum BoolEncoding: Sendable {
+    /// `1` and `0`.
+    case numeric
+    /// `true` and `false`.
+    case literal
+
+    func encode(_ value: Bool) -> String {
+      switch self {
+      case .numeric: value ? "1" : "0"
+      case .literal: value ? "true" : "false"
+      }
+    }
+  }
+
+  /// An encoding with all the defaults.
+  public static var `default`: URLEncoding { URLEncoding() }
+  /// An encoding that always writes into the query.
+  public static var queryString: URLEncoding { URLEncoding(destination: .queryString) }
+  /// An encoding that always writes into the body.
+  public static var httpBody: URLEncoding { URLEncoding(destination: .httpBody) }
+
+  /// Where the pairs go.
+  public let destination: Destination
+  /// How the names of items are written.
+  public let arrayEncoding: ArrayEncoding
+  /// How bools are written.
+  public let boolEncoding: BoolEncoding
+
+  /// Makes an encoding.
+  ///
+  /// - Parameters:
+  ///   - destination:   Where the pairs go; by default as the method says.
+  ///   - arrayEncoding: How the names of items are written; by default with brackets.
+  ///   - boolEncoding:  How bools are written; by default as `1` and `0`.
+  public init(
+    destination: Destination = .methodDependent, arrayEncoding: ArrayEncoding = .brackets,
+    boolEncoding: BoolEncoding = .numeric
+  ) {
+    self.destination = destination
+    self.arrayEncoding = arrayEncoding
+    self.boolEncoding = boolEncoding
+  }
+
+  /// Returns the request with the parameters in its query or body.
+  ///
+  /// Without any pair, `[:]` for example, the query is left alone; a body is set even then, to an empty
+  /// one. The content type `application/x-www-form-urlencoded; charset=utf-8` is set with a body unless
+  /// there is one.
+  ///
+  /// - Throws: What `urlRequest` throws; ``AFError/parameterEncodingFailed(reason:)`` with `.missingURL`
+  ///   when the query is to be written and there is no URL.
+  public func encode(
+    _ urlRequest: any URLRequestConvertible, with parameters: Parameters?
+  ) throws -> URLRequest {
+    var request = try urlRequest.asURLRequest()
+    guard let parameters else { return request }
+    if writesQuery(method: request.method ?? .get) {
+      guard let url = request.url?.appending(toQuery: query(parameters)) else {
+        throw AFError.parameterEncodingFailed(reason: .missingURL)
+      }
+      request.url = url
+    } else {
+      request.setFormBody(query(parameters))
+    }
+    return request
+  }
+
+  private func writesQuery(method: HTTPMethod) -> Bool {
+    switch destination {
+    case .methodDependent: method.placesParametersInQuery
+    case .queryString: true
+    case .httpBody: false
+    }
+  }
+}

@@ -1,0 +1,43 @@
+import Foundation
+package import FoundationNetworking
+package import HTTPWire
+
+extension HTTPMethod {
+  /// Whether parameters of a request with this method go into the query when nobody says where.
+  package var placesParametersInQuery: Bool {
+    self == .get || self == .head || self == .delete
+  }
+}
+
+extension URLRequest {
+  /// Sets the content type, unless there is one already.
+  package mutating func setContentTypeIfAbsent(_ type: String) {
+    var fields = allHTTPHeaderFields ?? [:]
+    guard !fields.keys.contains(where: { FieldName.equal($0, "Content-Type") }) else { return }
+    fields["Content-Type"] = type
+    allHTTPHeaderFields = fields
+  }
+
+  /// Makes a form (WHATWG URL §5) the body.
+  package mutating func setFormBody(_ form: String) {
+    setContentTypeIfAbsent("application/x-www-form-urlencoded; charset=utf-8")
+    httpBody = Data(form.utf8)
+  }
+}
+
+extension URL {
+  /// This URL with a percent-encoded text added to its query; `nil` when the URL cannot be taken apart.
+  ///
+  /// What has no place in a query is encoded first: Foundation traps on it.
+  package func appending(toQuery text: String) -> URL? {
+    guard !text.isEmpty else { return self }
+    guard var components = URLComponents(url: self, resolvingAgainstBaseURL: false) else { return nil }
+    let addition = PercentEncoding.repairedQuery(text)
+    if let query = components.percentEncodedQuery, !query.isEmpty {
+      components.percentEncodedQuery = "\(query)&\(addition)"
+    } else {
+      components.percentEncodedQuery = addition
+    }
+    return components.url
+  }
+}

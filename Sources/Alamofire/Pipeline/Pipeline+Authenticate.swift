@@ -1,0 +1,49 @@
+import Foundation
+import FoundationNetworking
+import HTTPWire
+import Synchronization
+
+extension Pipeline {
+  /// Stage 4: sends one hop, and once more with credentials if the server asks for them and the request
+  /// has some. A challenge that cannot be answered is a response like any other.
+  func authenticated(
+    _ request: WireRequest, home: Origin, hops: inout [Exchange.Hop]
+  ) async throws(AFError) -> (response: WireResponse, sent: WireRequest) {
+    let response = try await sent(request, hops: &hops)
+    guard response.head.status == 401, request.origin == home,
+      let answer = answered(request, challenge: response.head)
+    else {
+      return (response, request)
+    }
+    return (try await sent(answer, hops: &hops), answer)
+  }
+
+  /// The request with an answer to a Basic challenge (RFC 7617), or `nil` if there is none to give:
+  /// no credentials, credentials that were sent already, or another scheme. Credentials go to the
+  /// origin of the user's own request alone.
+  private func answered(_ request: WireRequest, challenge head: ResponseHead) -> WireRequest? {
+    guard !request.fields.contains(where: { FieldName.equal($0.name, "Authorization") }),
+      let credential = core.basicCredential,
+      head.block.value(of: "WWW-Authenticate")?.offersBasic == true
+    else { return nil }
+    var answer = request
+    answer.fields.append(.authorization(username: credential.user, password: credential.password))
+    return answer
+  }
+
+  /// Stage 5, the transport: one request, one response.
+  private func sent(_ request: WireRequest, hops: inout [Exchange.Hop]) async throws(AFError) -> WireResponse {
+    core.state.withLock { $0.currentURL = request.url }
+    do {
+      let response = try await core.session.transport.send(request, observer: core)
+      hops.append(Exchange.Hop(url: request.url, metrics: response.metrics, head: response.head))
+      return response
+    } catch {
+      if let metrics = error.metrics {
+        hops.append(Exchange.Hop(url: request.url, metrics: metrics, head: nil))
+        core.broken(Exchange(url: request.url, hops: hops))
+      }
+      throw AFError(error, url: request.url)
+    }
+  }
+}

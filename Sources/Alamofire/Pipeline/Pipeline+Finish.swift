@@ -1,0 +1,39 @@
+import Foundation
+
+extension Pipeline {
+  enum Ending: Equatable { case done, attemptAgain }
+
+  /// Stage 6: every handler gets its response, in the order in which they were added; then all are
+  /// handed out together. A handler whose serialization fails may lead to another attempt.
+  func finish() async -> Ending {
+    let retries = !core.interceptorsInOrder.isEmpty
+    while true {
+      let (next, served) = core.nextSink()
+      guard let sink = next else {
+        core.session.unregister(request)
+        for sink in served { sink.deliver() }
+        return .done
+      }
+      let outcome = core.outcome
+      let failure: AFError?
+      if !retries, sink.postpone(outcome) {
+        failure = nil
+      } else if sink.runsUserCode {
+        failure = await serializedOffLoop(sink, outcome)
+      } else {
+        failure = sink.serialize(outcome)
+      }
+      if let failure, await mayRetry(after: failure) { return .attemptAgain }
+    }
+  }
+
+  /// On the queue that the user gave the session for this, else on the pool.
+  private func serializedOffLoop(_ sink: any ResponseSink, _ outcome: RequestOutcome) async -> AFError? {
+    guard let queue = core.session.userSerializationQueue else {
+      return await offLoop { sink.serialize(outcome) }
+    }
+    return await withCheckedContinuation { continuation in
+      queue.async { continuation.resume(returning: sink.serialize(outcome)) }
+    }
+  }
+}

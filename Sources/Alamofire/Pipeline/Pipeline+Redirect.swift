@@ -1,0 +1,44 @@
+import Foundation
+import FoundationNetworking
+import HTTPWire
+
+extension Pipeline {
+  /// Stage 3: sends the request, and follows where its responses lead (RFC 9110 §15.4). Every hop goes
+  /// through authentication and transport by itself, so that it can be seen and measured.
+  func followingRedirects(_ urlRequest: URLRequest) async throws(AFError) -> Exchange {
+    let options = core.options
+    var wire = try WireRequest(urlRequest, for: core)
+    let home = wire.origin
+    var hops: [Exchange.Hop] = []
+    var redirects = 0
+    while true {
+      let (response, sent) = try await authenticated(wire, home: home, hops: &hops)
+      switch decision(response.head, sent, count: redirects, options) {
+      case .notARedirect: return finished(response, url: sent.url, hops: hops)
+      case .follow(let plan):
+        redirects += 1
+        wire = sent.following(plan)
+      case .refuse(let reason):
+        _ = finished(response, url: sent.url, hops: hops)
+        throw .sessionTaskFailed(error: URLError.refused(reason, from: sent.url))
+      }
+    }
+  }
+
+  private func decision(
+    _ head: ResponseHead, _ sent: WireRequest, count: Int, _ options: TransportOptions
+  ) -> Redirect.Decision {
+    guard (300..<400).contains(head.status) else { return .notARedirect }
+    return Redirect.decide(
+      status: head.status, location: head.block.value(of: "Location"),
+      request: Redirect.Request(
+        url: sent.url, origin: sent.origin, method: sent.method, hasBody: sent.body.isPresent),
+      hopCount: count, limit: options.redirectLimit, protectedHeaders: options.protectedHeaders)
+  }
+
+  private func finished(_ response: WireResponse, url: String, hops: [Exchange.Hop]) -> Exchange {
+    let exchange = Exchange(url: url, hops: hops)
+    core.received(exchange, body: response.body)
+    return exchange
+  }
+}

@@ -1,0 +1,43 @@
+import Foundation
+import HTTPWire
+
+/// One request from its conversion to its handlers. The order of the whole library can be read in
+/// ``run()`` and ``attempt()``; each stage is a file of its own.
+struct Pipeline: Sendable {
+  let core: RequestCore
+  /// What code of users sees of the request.
+  let request: Request
+
+  func run() async {
+    while true {
+      do {
+        try await attempt()
+      } catch {
+        core.fail(error)
+        if await mayRetry(after: core.error ?? error) { continue }
+      }
+      if await finish() == .done { return }
+    }
+  }
+
+  private func attempt() async throws(AFError) {
+    let urlRequest = try await adapted()
+    await core.untilResumed()
+    try checkAlive()
+    let exchange = try await followingRedirects(urlRequest)
+    try await validate(exchange)
+  }
+
+  /// Serves handlers that came when there was nothing left to send.
+  func finishOnly() async {
+    while await finish() == .attemptAgain {
+      await run()
+    }
+  }
+
+  /// A request that was cancelled, or whose session is gone, goes no further.
+  func checkAlive() throws(AFError) {
+    if let error = core.error { throw error }
+    if Task.isCancelled { throw .explicitlyCancelled }
+  }
+}

@@ -1,0 +1,112 @@
+import Foundation
+import FoundationNetworking
+import HTTPWire
+import Synchronization
+
+/// What the pipeline reads and writes while it runs.
+extension RequestCore {
+  var error: AFError? { state.withLock { $0.error } }
+
+  var isCancelled: Bool { state.withLock { $0.lifecycle.state == .cancelled } }
+
+  /// Keeps the first error; a later one never takes its place.
+  func fail(_ error: AFError) {
+    state.withLock { state in
+      if state.error == nil { state.error = error }
+    }
+  }
+
+  /// Waits until the user has resumed the request; returns at once if that is so, or if it was cancelled.
+  func untilResumed() async {
+    guard !state.withLock({ $0.lifecycle.readyToSend() }) else { return }
+    await withCheckedContinuation { continuation in
+      // Resumed or cancelled since: there is nothing to wait for.
+      let isReady = state.withLock { state in
+        if state.lifecycle.run == .gated, state.lifecycle.state != .cancelled, state.error == nil {
+          state.gate = continuation
+          return false
+        }
+        return true
+      }
+      if isReady { continuation.resume() }
+    }
+  }
+
+  /// One attempt has come to a response.
+  func received(_ exchange: Exchange, body: Data?) {
+    state.withLock { state in
+      state.exchange = exchange
+      state.exchanges.append(exchange)
+      state.data = body
+    }
+  }
+
+  /// One attempt has failed below HTTP; what was measured until then is kept.
+  func broken(_ exchange: Exchange) {
+    state.withLock { state in
+      state.exchange = exchange
+      state.exchanges.append(exchange)
+    }
+  }
+
+  /// Makes the request as it was before its first attempt, but for its handlers.
+  func resetForRetry() {
+    state.withLock { state in
+      state.retryCount += 1
+      state.error = nil
+      state.data = nil
+      state.exchange = nil
+      state.serializedSinks = 0
+      state.progress.reset()
+    }
+  }
+
+  var outcome: RequestOutcome {
+    state.withLock { state in
+      RequestOutcome(
+        request: state.requests.last, exchange: state.exchange, data: state.data, error: state.error)
+    }
+  }
+
+  /// The next handler whose response has to be made, or `nil` when all have one; then the request
+  /// has ended, and its handlers are taken from it.
+  func nextSink() -> (sink: (any ResponseSink)?, served: [any ResponseSink]) {
+    state.withLock { state in
+      if state.serializedSinks < state.sinks.count {
+        defer { state.serializedSinks += 1 }
+        return (state.sinks[state.serializedSinks], [])
+      }
+      defer {
+        state.sinks = []
+        state.serializedSinks = 0
+        state.task = nil
+        state.lifecycle.ended()
+      }
+      return (nil, state.sinks)
+    }
+  }
+}
+
+extension RequestCore: TransferObserver {
+  package func transferBegan(_ valve: any Valve) -> Bool {
+    state.withLock { state in
+      state.valve = valve
+      return state.lifecycle.state == .suspended
+    }
+  }
+
+  package func transferEnded() {
+    state.withLock { $0.valve = nil }
+  }
+
+  package func bytesMoved(_ count: ByteCount) {
+    guard isProgressWanted.load(ordering: .relaxed) else { return }
+    let notices = state.withLock { $0.progress.moved(count) }
+    for notice in notices { notice.deliver() }
+  }
+
+  package func headReceived(_ head: ResponseHead) -> HeadDisposition {
+    guard isHeadWanted.load(ordering: .relaxed) else { return .proceed }
+    return headArrived(head)
+  }
+}

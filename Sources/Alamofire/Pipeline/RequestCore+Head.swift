@@ -1,0 +1,101 @@
+import Foundation
+import FoundationNetworking
+import HTTPWire
+import Synchronization
+
+/// The handler that sees the head of a response before its body is read, and what it decided.
+struct HeadHandler: Sendable {
+  enum Kind: Sendable {
+    case observe(@Sendable (HTTPURLResponse) -> Void)
+    case decide(@Sendable (HTTPURLResponse, @escaping @Sendable (Request.ResponseDisposition) -> Void) -> Void)
+  }
+
+  let queue: DispatchQueue
+  let kind: Kind
+}
+
+/// Whether a decision about a head is open.
+enum HeadDecision: Sendable {
+  case none
+  case open
+  /// The pipeline waits for it; the body may have come already, when it was short.
+  case awaited(CheckedContinuation<Void, Never>)
+}
+
+extension RequestCore {
+  func setHeadHandler(_ handler: HeadHandler) {
+    state.withLock { $0.headHandler = handler }
+    isHeadWanted.store(true, ordering: .relaxed)
+  }
+
+  /// The head of a response has come. Redirects that will be followed and challenges that will be
+  /// answered are not shown.
+  func headArrived(_ head: ResponseHead) -> HeadDisposition {
+    let (handler, url) = state.withLock { ($0.headHandler, $0.currentURL) }
+    guard let handler, let url = url.flatMap({ URL(string: $0) }), !isIntermediate(head),
+      let response = Exchange.makeResponse(url: url, head: head)
+    else { return .proceed }
+    switch handler.kind {
+    case .observe(let closure):
+      handler.queue.async { closure(response) }
+      return .proceed
+    case .decide(let closure):
+      state.withLock { $0.headDecision = .open }
+      let answer = DispositionOnce { [self] disposition in decided(disposition) }
+      handler.queue.async { closure(response) { answer($0) } }
+      return .hold
+    }
+  }
+
+  private func isIntermediate(_ head: ResponseHead) -> Bool {
+    switch head.status {
+    case 301, 302, 303, 307, 308: head.block.contains("Location")
+    case 401: basicCredential != nil && head.block.value(of: "WWW-Authenticate")?.offersBasic == true
+    default: false
+    }
+  }
+
+  private func decided(_ disposition: Request.ResponseDisposition) {
+    if disposition == .cancel { cancelWhileRunning() }
+    let (decision, valve) = state.withLock { state in
+      defer { state.headDecision = .none }
+      return (state.headDecision, state.valve)
+    }
+    if case .awaited(let continuation) = decision { continuation.resume() }
+    if disposition == .allow { valve?.open() }
+  }
+
+  /// Waits until an open decision about the head has been made.
+  func dispositionMade() async {
+    guard isHeadWanted.load(ordering: .relaxed) else { return }
+    await withCheckedContinuation { continuation in
+      let isOpen = state.withLock { state in
+        guard case .open = state.headDecision else { return false }
+        state.headDecision = .awaited(continuation)
+        return true
+      }
+      if !isOpen { continuation.resume() }
+    }
+  }
+}
+
+/// The completion of a head handler: its first call counts, and one that is released without a call
+/// allows the response, so that a forgotten completion cannot hang the request.
+private final class DispositionOnce: Sendable {
+  private let decide: Mutex<(@Sendable (Request.ResponseDisposition) -> Void)?>
+
+  init(_ decide: @escaping @Sendable (Request.ResponseDisposition) -> Void) {
+    self.decide = Mutex(decide)
+  }
+
+  deinit { take()?(.allow) }
+
+  func callAsFunction(_ disposition: Request.ResponseDisposition) { take()?(disposition) }
+
+  private func take() -> (@Sendable (Request.ResponseDisposition) -> Void)? {
+    decide.withLock { decide in
+      defer { decide = nil }
+      return decide
+    }
+  }
+}

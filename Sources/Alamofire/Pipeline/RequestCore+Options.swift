@@ -1,0 +1,60 @@
+import Foundation
+import FoundationNetworking
+import HTTPWire
+import Synchronization
+
+/// What a request was given for itself, or takes from its session.
+extension RequestCore {
+  /// Made when it is first asked for: a `UUID` costs a system call.
+  var id: UUID {
+    state.withLock { state in
+      if let id = state.id { return id }
+      let id = UUID()
+      state.id = id
+      return id
+    }
+  }
+
+  /// The session's interceptor first, then the request's own, then those added to it.
+  var interceptorsInOrder: [any RequestInterceptor] {
+    let added = state.withLock { $0.interceptors }
+    guard session.interceptor != nil || interceptor != nil else { return added }
+    return [session.interceptor, interceptor].compactMap { $0 } + added
+  }
+
+  var options: TransportOptions {
+    state.withLock { $0.profile }?.options ?? session.settings.profile.options
+  }
+
+  var profile: ConnectionProfile {
+    state.withLock { $0.profile } ?? session.settings.profile
+  }
+
+  /// Options of its own give the request a profile of its own.
+  func changeOptions(_ change: (inout TransportOptions) -> Void) {
+    var options = options
+    change(&options)
+    let profile = ConnectionProfile(
+      options: options, connectionsPerHost: session.settings.profile.connectionsPerHost)
+    state.withLock { $0.profile = profile }
+  }
+
+  /// User and password of the URL count as credentials when no others were given.
+  func useCredentialOfURL(user: String, password: String) {
+    state.withLock { state in
+      if state.credential == nil {
+        state.credential = URLCredential(user: user, password: password, persistence: .forSession)
+      }
+    }
+  }
+
+  var basicCredential: (user: String, password: String)? {
+    guard let credential = state.withLock({ $0.credential }), let user = credential.user else { return nil }
+    return (user, credential.password ?? "")
+  }
+
+  /// For the answer of a retrier, which may replace the error that it was asked about.
+  func replaceError(_ error: AFError) {
+    state.withLock { $0.error = error }
+  }
+}

@@ -1,0 +1,171 @@
+import Foundation
+import FoundationNetworking
+import HTTPWire
+import Synchronization
+
+/// The inside of one request: its state under its one lock, what it collected from its user, and what
+/// its attempts left behind. Holds the core of its session, never the session.
+package final class RequestCore: Sendable {
+  /// Everything that changes. Guarded by the one lock of the core.
+  struct State: Sendable {
+    var lifecycle = RequestLifecycle()
+    var error: AFError?
+    /// Handlers in the order in which they were added.
+    var sinks: [any ResponseSink] = []
+    /// How many of them have been serialized since the last attempt.
+    var serializedSinks = 0
+    var validators: [Validator] = []
+    var requests: [URLRequest] = []
+    var exchange: Exchange?
+    var exchanges: [Exchange] = []
+    var data: Data?
+    var retryCount = 0
+    var interceptors: [any RequestInterceptor] = []
+    var credential: URLCredential?
+    /// The request's own options, if it was given any.
+    var profile: ConnectionProfile?
+    /// Where the hop goes that is under way.
+    var currentURL: String?
+    var headDecision = HeadDecision.none
+    var task: Task<Void, Never>?
+    var valve: (any Valve)?
+    var gate: CheckedContinuation<Void, Never>?
+    var progress = ProgressReport()
+    var headHandler: HeadHandler?
+    var watchers = RequestWatchers()
+    var id: UUID?
+  }
+
+  package let session: SessionCore
+  package let convertible: any URLRequestConvertible
+  /// Whether making the request runs code of a user: a router, a modifier, an encodable value.
+  let convertsByUserCode: Bool
+  let interceptor: (any RequestInterceptor)?
+  let shouldAutomaticallyResume: Bool?
+  let state = Mutex(State())
+  /// Whether anybody wants to know how many bytes have moved; read for each chunk.
+  let isProgressWanted = Atomic<Bool>(false)
+  /// Whether a handler wants to see the head of the response before the body is read.
+  let isHeadWanted = Atomic<Bool>(false)
+
+  init(
+    session: SessionCore, convertible: any URLRequestConvertible, convertsByUserCode: Bool,
+    interceptor: (any RequestInterceptor)?, shouldAutomaticallyResume: Bool?
+  ) {
+    self.session = session
+    self.convertible = convertible
+    self.convertsByUserCode = convertsByUserCode
+    self.interceptor = interceptor
+    self.shouldAutomaticallyResume = shouldAutomaticallyResume
+  }
+
+  var resumesAutomatically: Bool { shouldAutomaticallyResume ?? session.startsRequestsImmediately }
+
+  // MARK: What users do, from any thread
+
+  func resume(_ request: Request) {
+    perform(state.withLock { $0.lifecycle.resumed() }, for: request)
+  }
+
+  func suspend(_ request: Request) {
+    perform(state.withLock { $0.lifecycle.suspended() }, for: request)
+  }
+
+  func cancel(_ request: Request) {
+    let action = state.withLock { state in
+      let action = state.lifecycle.cancelled()
+      if state.lifecycle.state == .cancelled, state.error == nil { state.error = .explicitlyCancelled }
+      return action
+    }
+    perform(action, for: request)
+  }
+
+  func setUp(_ request: Request) {
+    perform(state.withLock { $0.lifecycle.setUpEagerly() }, for: request)
+  }
+
+  func add(_ sink: any ResponseSink, for request: Request) {
+    let resumes = resumesAutomatically
+    let action = state.withLock { state in
+      state.sinks.append(sink)
+      return state.lifecycle.handlerAdded(resumesAutomatically: resumes)
+    }
+    perform(action, for: request)
+  }
+
+  /// Ends the request because its session is gone; an earlier error stays.
+  func abandon(_ request: Request, with error: AFError) {
+    let action = state.withLock { state in
+      if state.error == nil { state.error = error }
+      return state.lifecycle.abandoned()
+    }
+    perform(action, for: request)
+  }
+
+  // MARK: Doing it
+
+  private func perform(_ action: RequestLifecycle.Action, for request: Request) {
+    switch action {
+    case .nothing: break
+    case .start: start(request) { await Pipeline(core: self, request: request).run() }
+    case .finish: start(request) { await Pipeline(core: self, request: request).finishOnly() }
+    case .proceed:
+      let (gate, valve) = state.withLock { state in
+        defer { state.gate = nil }
+        return (state.gate, state.valve)
+      }
+      gate?.resume()
+      valve?.open()
+    case .hold: state.withLock { $0.valve }?.close()
+    case .cancel: cancelTask()
+    }
+  }
+
+  /// Cancels the pipeline, and opens whatever it waits at.
+  private func cancelTask() {
+    let (gate, decision, task) = state.withLock { state in
+      defer {
+        state.gate = nil
+        state.headDecision = .none
+      }
+      return (state.gate, state.headDecision, state.task)
+    }
+    task?.cancel()
+    gate?.resume()
+    if case .awaited(let continuation) = decision { continuation.resume() }
+  }
+
+  /// The same as ``cancel(_:)`` for a request whose pipeline runs.
+  func cancelWhileRunning() {
+    let action = state.withLock { state in
+      let action = state.lifecycle.cancelled()
+      if state.lifecycle.state == .cancelled, state.error == nil { state.error = .explicitlyCancelled }
+      return action
+    }
+    if action == .cancel { cancelTask() }
+  }
+
+  /// Starts the one task of a run. With code of a user ahead it starts on the pool and visits the
+  /// engine's thread for the transfer alone; otherwise it stays there from the beginning.
+  private func start(_ request: Request, _ run: @escaping @Sendable () async -> Void) {
+    if !session.register(request) { fail(.sessionDeinitialized) }
+    let task: Task<Void, Never>
+    if let executor = session.executor, !startsWithUserCode {
+      task = Task(executorPreference: executor) { await run() }
+    } else {
+      task = Task { await run() }
+    }
+    // Cancelled between its start and here, the request is cancelled now.
+    let isCancelled = state.withLock { state in
+      guard state.lifecycle.run != .ended else { return false }
+      state.task = task
+      return state.error != nil && (state.lifecycle.state == .cancelled || state.error?.isSessionDeinitializedError == true)
+    }
+    if isCancelled { task.cancel() }
+  }
+
+  private var startsWithUserCode: Bool {
+    convertsByUserCode || interceptor != nil || session.interceptor != nil
+      || state.withLock { !$0.interceptors.isEmpty }
+  }
+}

@@ -1,0 +1,124 @@
+/// The life of one request: what a user sees of it (``Request/State``) and whether its pipeline runs.
+/// Pure; the owner does what it answers.
+struct RequestLifecycle: Sendable {
+  /// What the pipeline is doing.
+  enum Run: Sendable, Equatable {
+    case notStarted
+    /// Started, and waiting for the user to resume before anything is sent.
+    case gated
+    case running
+    /// The handlers have been served; later ones get the same outcome.
+    case ended
+  }
+
+  enum Action: Sendable, Equatable {
+    case nothing
+    /// Start the pipeline.
+    case start
+    /// Let a gated pipeline go on, or open the valve of the running transfer.
+    case proceed
+    /// Close the valve of the running transfer.
+    case hold
+    /// Cancel the running pipeline.
+    case cancel
+    /// Serve the handlers: there is nothing left to send.
+    case finish
+  }
+
+  private(set) var state = Request.State.initialized
+  private(set) var run = Run.notStarted
+
+  mutating func resumed() -> Action {
+    guard state.canBecome(.resumed) else { return .nothing }
+    state = .resumed
+    return started()
+  }
+
+  mutating func suspended() -> Action {
+    guard state.canBecome(.suspended) else { return .nothing }
+    state = .suspended
+    return run == .running ? .hold : .nothing
+  }
+
+  mutating func cancelled() -> Action {
+    guard state.canBecome(.cancelled) else { return .nothing }
+    state = .cancelled
+    switch run {
+    case .notStarted:
+      run = .running
+      return .finish
+    case .gated, .running: return .cancel
+    case .ended: return .nothing
+    }
+  }
+
+  /// The session sets the request up at its creation, before anybody has resumed it.
+  mutating func setUpEagerly() -> Action {
+    guard run == .notStarted, state == .initialized else { return .nothing }
+    run = .running
+    return .start
+  }
+
+  /// The pipeline is ready to send. Returns false when it has to wait for ``resumed()``.
+  mutating func readyToSend() -> Bool {
+    guard state == .initialized || state == .suspended else { return true }
+    run = .gated
+    return false
+  }
+
+  /// A response handler has been added.
+  mutating func handlerAdded(resumesAutomatically: Bool) -> Action {
+    switch run {
+    case .ended:
+      if state == .finished { state = .resumed }
+      run = .running
+      return .finish
+    case .notStarted, .gated, .running:
+      guard resumesAutomatically, state == .initialized else { return .nothing }
+      return resumed()
+    }
+  }
+
+  /// The session ended the request from outside. Returns whether the pipeline must be cancelled.
+  mutating func abandoned() -> Action {
+    switch run {
+    case .notStarted:
+      run = .running
+      return .finish
+    case .gated, .running: return .cancel
+    case .ended: return .nothing
+    }
+  }
+
+  /// Every handler has been served.
+  mutating func ended() {
+    run = .ended
+    if state != .cancelled { state = .finished }
+  }
+
+  private mutating func started() -> Action {
+    switch run {
+    case .notStarted:
+      run = .running
+      return .start
+    case .gated:
+      run = .running
+      return .proceed
+    case .running: return .proceed
+    case .ended: return .nothing
+    }
+  }
+}
+
+extension Request.State {
+  /// The table of allowed changes: nothing leads back to the beginning or out of the end.
+  func canBecome(_ next: Request.State) -> Bool {
+    switch (self, next) {
+    case (.initialized, _): true
+    case (.cancelled, _), (.finished, _), (_, .initialized): false
+    case (.resumed, .suspended), (.suspended, .resumed): true
+    case (.resumed, .resumed), (.suspended, .suspended): false
+    case (.resumed, .cancelled), (.resumed, .finished), (.suspended, .cancelled), (.suspended, .finished): true
+    }
+  }
+}

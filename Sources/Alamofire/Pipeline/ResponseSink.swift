@@ -1,0 +1,23 @@
+import Foundation
+
+/// The one way out of a request: a closure on a queue, or whoever awaits a `DataTask`.
+package protocol ResponseSink: AnyObject, Sendable {
+  /// Whether ``serialize(_:)`` runs code of a user, which must not run on the engine's thread.
+  var runsUserCode: Bool { get }
+  /// Takes the outcome to turn it into a response later, on the thread of whoever awaits it. Returns
+  /// false if it cannot.
+  func postpone(_ outcome: RequestOutcome) -> Bool
+  /// Turns the outcome into the response and keeps it. Returns the failure, if it is one of
+  /// serialization, so that the retriers can be asked. Called again after a retry.
+  func serialize(_ outcome: RequestOutcome) -> AFError?
+  /// Hands the response out, once.
+  func deliver()
+}
+
+/// What the pipeline leaves for the sinks.
+package struct RequestOutcome: Sendable {
+  package var request: URLRequest?
+  package var exchange: Exchange?
+  package var data: Data?
+  package var error: AFError?
+}

@@ -1,0 +1,42 @@
+import Foundation
+import FoundationNetworking
+import HTTPWire
+
+/// One rule that a response must meet. The built-in ones read the wire's own values, so that a request
+/// that nobody inspects never makes an `HTTPURLResponse`.
+enum Validator: Sendable {
+  /// Status codes in `200..<300`, content types as the request's `Accept` allows.
+  case automatic
+  case statusCodes(Range<Int>)
+  case custom(@Sendable (URLRequest?, HTTPURLResponse, Data?) -> Request.ValidationResult)
+
+  var runsUserCode: Bool {
+    switch self {
+    case .automatic, .statusCodes: false
+    case .custom: true
+    }
+  }
+
+  func check(_ request: URLRequest?, _ exchange: Exchange, _ data: Data?) throws(AFError) {
+    guard let head = exchange.head else { return }
+    switch self {
+    case .automatic:
+      try Self.check(statusCodes: 200..<300, head)
+      let reason = ValidationRules.contentType(
+        head.block.value(of: "Content-Type"), accept: request?.value(forHTTPHeaderField: "Accept"),
+        isEmpty: data?.isEmpty ?? true)
+      if let reason { throw .responseValidationFailed(reason: reason) }
+    case .statusCodes(let range): try Self.check(statusCodes: range, head)
+    case .custom(let validation):
+      guard let response = exchange.httpResponse else { return }
+      if case .failure(let error) = validation(request, response, data) {
+        throw error as? AFError ?? .responseValidationFailed(reason: .customValidationFailed(error: error))
+      }
+    }
+  }
+
+  private static func check(statusCodes: Range<Int>, _ head: ResponseHead) throws(AFError) {
+    guard !statusCodes.contains(head.status) else { return }
+    throw .responseValidationFailed(reason: .unacceptableStatusCode(code: head.status))
+  }
+}

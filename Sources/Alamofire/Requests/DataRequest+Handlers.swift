@@ -1,0 +1,112 @@
+public import Foundation
+
+extension DataRequest {
+  /// Adds a handler that gets what came, without serialization: `nil` for an empty body.
+  ///
+  /// Handlers are served in the order in which they were added, each on its queue, once the last of
+  /// them has its response. The first one resumes the request, unless the session or the request says
+  /// otherwise. One that is added after the end gets the same outcome.
+  @discardableResult
+  public func response(
+    queue: DispatchQueue = .main, completionHandler: @escaping @Sendable (AFDataResponse<Data?>) -> Void
+  ) -> Self {
+    add(Serialization(mirroring: { $0 }), queue, completionHandler)
+  }
+
+  /// Adds a handler with a serializer for data.
+  @discardableResult
+  public func response<Serializer: DataResponseSerializerProtocol>(
+    queue: DispatchQueue = .main, responseSerializer: Serializer,
+    completionHandler: @escaping @Sendable (AFDataResponse<Serializer.SerializedObject>) -> Void
+  ) -> Self {
+    add(Serialization(responseSerializer), queue, completionHandler)
+  }
+
+  /// Adds a handler with a serializer.
+  @discardableResult
+  public func response<Serializer: ResponseSerializer>(
+    queue: DispatchQueue = .main, responseSerializer: Serializer,
+    completionHandler: @escaping @Sendable (AFDataResponse<Serializer.SerializedObject>) -> Void
+  ) -> Self {
+    add(Serialization(responseSerializer), queue, completionHandler)
+  }
+
+  /// Adds a handler that gets the body as data.
+  ///
+  /// - Parameters:
+  ///   - queue: Where the handler is called. Default: the main queue.
+  ///   - dataPreprocessor: Changes the body first. Default: leaves it as it is.
+  ///   - emptyResponseCodes: Status codes that allow an empty body. Default: 204 and 205.
+  ///   - emptyRequestMethods: Methods that allow an empty body. Default: HEAD.
+  ///   - completionHandler: Called once.
+  @discardableResult
+  public func responseData(
+    queue: DispatchQueue = .main,
+    dataPreprocessor: any DataPreprocessor = DataResponseSerializer.defaultDataPreprocessor,
+    emptyResponseCodes: Set<Int> = DataResponseSerializer.defaultEmptyResponseCodes,
+    emptyRequestMethods: Set<HTTPMethod> = DataResponseSerializer.defaultEmptyRequestMethods,
+    completionHandler: @escaping @Sendable (AFDataResponse<Data>) -> Void
+  ) -> Self {
+    let serializer = DataResponseSerializer(
+      dataPreprocessor: dataPreprocessor, emptyResponseCodes: emptyResponseCodes,
+      emptyRequestMethods: emptyRequestMethods)
+    return add(Serialization(wire: serializer), queue, completionHandler)
+  }
+
+  /// Adds a handler that gets the body as text.
+  ///
+  /// - Parameters:
+  ///   - queue: Where the handler is called. Default: the main queue.
+  ///   - dataPreprocessor: Changes the body first. Default: leaves it as it is.
+  ///   - encoding: How the text is encoded. Default: as the response says, else ISO Latin 1.
+  ///   - emptyResponseCodes: Status codes that allow an empty body. Default: 204 and 205.
+  ///   - emptyRequestMethods: Methods that allow an empty body. Default: HEAD.
+  ///   - completionHandler: Called once.
+  @discardableResult
+  public func responseString(
+    queue: DispatchQueue = .main,
+    dataPreprocessor: any DataPreprocessor = StringResponseSerializer.defaultDataPreprocessor,
+    encoding: String.Encoding? = nil,
+    emptyResponseCodes: Set<Int> = StringResponseSerializer.defaultEmptyResponseCodes,
+    emptyRequestMethods: Set<HTTPMethod> = StringResponseSerializer.defaultEmptyRequestMethods,
+    completionHandler: @escaping @Sendable (AFDataResponse<String>) -> Void
+  ) -> Self {
+    let serializer = StringResponseSerializer(
+      dataPreprocessor: dataPreprocessor, encoding: encoding, emptyResponseCodes: emptyResponseCodes,
+      emptyRequestMethods: emptyRequestMethods)
+    return add(Serialization(wire: serializer), queue, completionHandler)
+  }
+
+  /// Adds a handler that gets the body decoded.
+  ///
+  /// - Parameters:
+  ///   - type: What is decoded; inferred from the handler if left out.
+  ///   - queue: Where the handler is called. Default: the main queue.
+  ///   - dataPreprocessor: Changes the body first. Default: leaves it as it is.
+  ///   - decoder: Default: a `JSONDecoder`.
+  ///   - emptyResponseCodes: Status codes that allow an empty body. Default: 204 and 205.
+  ///   - emptyRequestMethods: Methods that allow an empty body. Default: HEAD.
+  ///   - completionHandler: Called once.
+  @discardableResult
+  public func responseDecodable<Value: Decodable & Sendable>(
+    of type: Value.Type = Value.self, queue: DispatchQueue = .main,
+    dataPreprocessor: any DataPreprocessor = DecodableResponseSerializer<Value>.defaultDataPreprocessor,
+    decoder: any DataDecoder = JSONDecoder(),
+    emptyResponseCodes: Set<Int> = DecodableResponseSerializer<Value>.defaultEmptyResponseCodes,
+    emptyRequestMethods: Set<HTTPMethod> = DecodableResponseSerializer<Value>.defaultEmptyRequestMethods,
+    completionHandler: @escaping @Sendable (AFDataResponse<Value>) -> Void
+  ) -> Self {
+    let serializer = DecodableResponseSerializer<Value>(
+      dataPreprocessor: dataPreprocessor, decoder: decoder, emptyResponseCodes: emptyResponseCodes,
+      emptyRequestMethods: emptyRequestMethods)
+    return add(Serialization(wire: serializer), queue, completionHandler)
+  }
+
+  private func add<Value: Sendable>(
+    _ serialization: Serialization<Value>, _ queue: DispatchQueue,
+    _ completion: @escaping @Sendable (AFDataResponse<Value>) -> Void
+  ) -> Self {
+    core.add(QueueSink(queue: queue, serialization: serialization, completion: completion), for: self)
+    return self
+  }
+}

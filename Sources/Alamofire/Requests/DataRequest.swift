@@ -1,0 +1,107 @@
+public import Foundation
+public import FoundationNetworking
+import HTTPWire
+import Synchronization
+
+/// A request whose response is kept in memory. A ``Session`` makes it.
+///
+/// ```swift
+/// AF.request("https://example.com/user")
+///   .validate()
+///   .responseDecodable(of: User.self) { response in print(response.result) }
+/// ```
+public class DataRequest: Request, @unchecked Sendable {
+  /// Judges a response: the request, the response, and the data, which is `nil` when there is none.
+  public typealias Validation = @Sendable (URLRequest?, HTTPURLResponse, Data?) -> ValidationResult
+
+  /// What the request was made from; asked again for each attempt.
+  public var convertible: any URLRequestConvertible { core.convertible }
+
+  /// The body of the last response, when it is complete; `nil` when there was none.
+  public var data: Data? { core.state.withLock { $0.data } }
+
+  // MARK: Validation
+
+  /// Adds a validator. Validators run in their order once a response has come, before retriers are asked
+  /// and before any handler; the first failure ends it. They need a response, so failed transfers skip
+  /// them. An error that is no `AFError` becomes `.customValidationFailed`. Not called on the engine's
+  /// thread.
+  @discardableResult
+  public func validate(_ validation: @escaping Validation) -> Self {
+    add(.custom(validation))
+  }
+
+  /// Accepts the given status codes alone; none at all if the sequence is empty.
+  @discardableResult
+  public func validate<Codes: Sequence & Sendable>(statusCode acceptableStatusCodes: Codes) -> Self
+  where Codes.Element == Int {
+    if let range = acceptableStatusCodes as? Range<Int> { return add(.statusCodes(range)) }
+    return validate { _, response, _ in
+      ValidationRules.statusCode(response.statusCode, in: acceptableStatusCodes)
+        .map { .failure(AFError.responseValidationFailed(reason: $0)) } ?? .success(())
+    }
+  }
+
+  /// Accepts the given media types alone, wildcards such as `image/*` among them; an empty body passes.
+  /// The types are asked for when the response has come.
+  @discardableResult
+  public func validate<Types: Sequence & Sendable>(
+    contentType acceptableContentTypes: @escaping @Sendable @autoclosure () -> Types
+  ) -> Self where Types.Element == String {
+    validate { _, response, data in
+      ValidationRules.contentType(
+        response.value(forHTTPHeaderField: "Content-Type"), in: Array(acceptableContentTypes()),
+        isEmpty: data?.isEmpty ?? true
+      ).map { .failure(AFError.responseValidationFailed(reason: $0)) } ?? .success(())
+    }
+  }
+
+  /// Accepts status codes from 200 to 299, and the media types that the request's `Accept` field names
+  /// (all, without one).
+  @discardableResult
+  public func validate() -> Self {
+    add(.automatic)
+  }
+
+  private func add(_ validator: Validator) -> Self {
+    core.state.withLock { $0.validators.append(validator) }
+    return self
+  }
+
+  // MARK: The head of the response
+
+  /// Calls `handler` on `queue` (default: main) with the response before its body is read, and reads on
+  /// when its completion is called with ``Request/ResponseDisposition/allow``; with
+  /// ``Request/ResponseDisposition/cancel`` the request ends as cancelled. A completion that is released
+  /// without a call allows. Called again for each retry; redirects that are followed are not shown. The
+  /// last handler given takes the place of earlier ones.
+  @discardableResult
+  public func onHTTPResponse(
+    on queue: DispatchQueue = .main,
+    perform handler: @escaping @Sendable (
+      _ response: HTTPURLResponse, _ completionHandler: @escaping @Sendable (ResponseDisposition) -> Void
+    ) -> Void
+  ) -> Self {
+    core.setHeadHandler(HeadHandler(queue: queue, kind: .decide(handler)))
+    return self
+  }
+
+  /// Calls `handler` on `queue` (default: main) with the response before its body has come.
+  @discardableResult
+  public func onHTTPResponse(
+    on queue: DispatchQueue = .main, perform handler: @escaping @Sendable (HTTPURLResponse) -> Void
+  ) -> Self {
+    core.setHeadHandler(HeadHandler(queue: queue, kind: .observe(handler)))
+    return self
+  }
+}
+
+extension Request {
+  /// What becomes of a response whose head has been seen.
+  public enum ResponseDisposition: Sendable {
+    /// Its body is read.
+    case allow
+    /// The request is cancelled.
+    case cancel
+  }
+}

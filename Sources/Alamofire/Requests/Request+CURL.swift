@@ -1,0 +1,46 @@
+import Foundation
+import FoundationNetworking
+import HTTPWire
+
+extension Request {
+  /// The request as a cURL command: method, credentials, cookies, header fields in the order in which
+  /// they are sent, body, URL. Before the request has been made, a sentence that begins with `$ curl`.
+  ///
+  /// The text holds the secrets of the request; do not write it to a log that others read.
+  public func cURLDescription() -> String {
+    guard let request = lastRequest, let url = request.url, let host = url.host(), let method = request.httpMethod
+    else { return "$ curl command could not be created" }
+    var parts = ["$ curl -v", "-X \(method)"]
+    parts += credentials(for: url, host: host).map { "-u \($0)" }
+    let configuration = core.session.configuration
+    if configuration.httpShouldSetCookies, let storage = configuration.httpCookieStorage,
+      let cookies = storage.cookies(for: url), !cookies.isEmpty
+    {
+      parts.append("-b \"\(cookies.map { "\($0.name)=\($0.value)" }.joined(separator: ";"))\"")
+    }
+    for field in core.session.settings.fields(named: request.allHTTPHeaderFields) where field.name != "Cookie" {
+      parts.append("-H \"\(field.name): \(field.value.replacingOccurrences(of: "\"", with: "\\\""))\"")
+    }
+    if let body = request.httpBody {
+      let text = String(decoding: body, as: UTF8.self)
+        .replacingOccurrences(of: "\\\"", with: "\\\\\"").replacingOccurrences(of: "\"", with: "\\\"")
+      parts.append("-d \"\(text)\"")
+    }
+    parts.append("\"\(url.absoluteString)\"")
+    return parts.joined(separator: " \\\n\t")
+  }
+
+  /// Those that the session's storage holds for the host, else the request's own.
+  private func credentials(for url: URL, host: String) -> [String] {
+    guard let storage = core.session.configuration.urlCredentialStorage else { return [] }
+    let space = URLProtectionSpace(
+      host: host, port: url.port ?? 0, protocol: url.scheme, realm: host,
+      authenticationMethod: NSURLAuthenticationMethodHTTPBasic)
+    let stored = storage.credentials(for: space)?.values.map { $0 } ?? []
+    let all = stored.isEmpty ? [credential].compactMap { $0 } : stored
+    return all.compactMap { credential in
+      guard let user = credential.user, let password = credential.password else { return nil }
+      return "\(user):\(password)"
+    }
+  }
+}

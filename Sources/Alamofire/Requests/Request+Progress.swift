@@ -1,0 +1,116 @@
+public import Foundation
+import HTTPWire
+import Synchronization
+
+extension Request {
+  /// How much of the body of the request has been sent. Its total is −1 when the length is not known.
+  /// A retry brings a new object.
+  public var uploadProgress: Progress { core.progress { $0.uploadProgress() } }
+
+  /// How much of the body of the response has come. Its total is −1 when the length is not known, as
+  /// for a chunked or an encoded body. A retry brings a new object.
+  public var downloadProgress: Progress { core.progress { $0.downloadProgress() } }
+
+  /// Calls `closure` on `queue` (default: main) as the body of the request is sent. The last closure
+  /// given takes the place of earlier ones.
+  @discardableResult
+  public func uploadProgress(queue: DispatchQueue = .main, closure: @escaping ProgressHandler) -> Self {
+    core.watchProgress { $0.uploadHandler = (queue, closure) }
+    return self
+  }
+
+  /// Calls `closure` on `queue` (default: main) as the body of the response comes. The last closure
+  /// given takes the place of earlier ones.
+  @discardableResult
+  public func downloadProgress(queue: DispatchQueue = .main, closure: @escaping ProgressHandler) -> Self {
+    core.watchProgress { $0.downloadHandler = (queue, closure) }
+    return self
+  }
+}
+
+/// How far the bodies of a request have come, as `Progress` objects that are made when somebody asks.
+struct ProgressReport: Sendable {
+  typealias Handler = (queue: DispatchQueue, closure: Request.ProgressHandler)
+
+  /// One call of a handler, made outside the lock.
+  struct Notice: Sendable {
+    let handler: Handler
+    let progress: Progress
+
+    func deliver() {
+      handler.queue.async { handler.closure(progress) }
+    }
+  }
+
+  private var upload: Progress?
+  private var download: Progress?
+  var uploadHandler: Handler?
+  var downloadHandler: Handler?
+  private var last = ByteCount()
+
+  /// The object for the request's body, made when it is first asked for.
+  mutating func uploadProgress() -> Progress {
+    if let upload { return upload }
+    let progress = Progress.ofBody(completed: last.sent, total: last.expectedToSend)
+    upload = progress
+    return progress
+  }
+
+  /// The object for the response's body, made when it is first asked for.
+  mutating func downloadProgress() -> Progress {
+    if let download { return download }
+    let progress = Progress.ofBody(completed: last.received, total: last.expectedToReceive)
+    download = progress
+    return progress
+  }
+
+  mutating func moved(_ count: ByteCount) -> [Notice] {
+    var notices: [Notice] = []
+    if count.sent != last.sent || count.expectedToSend != last.expectedToSend {
+      let progress = uploadProgress()
+      progress.set(completed: count.sent, total: count.expectedToSend)
+      if let uploadHandler, count.sent > 0 { notices.append(Notice(handler: uploadHandler, progress: progress)) }
+    }
+    if count.received != last.received {
+      let progress = downloadProgress()
+      progress.set(completed: count.received, total: count.expectedToReceive)
+      if let downloadHandler { notices.append(Notice(handler: downloadHandler, progress: progress)) }
+    }
+    last = count
+    return notices
+  }
+
+  /// New objects: setting the total of a used one back to zero is a trap in Foundation.
+  mutating func reset() {
+    upload = nil
+    download = nil
+    last = ByteCount()
+  }
+}
+
+extension Progress {
+  fileprivate static func ofBody(completed: Int64, total: Int64) -> Progress {
+    let progress = Progress(totalUnitCount: 0)
+    if completed > 0 { progress.set(completed: completed, total: total) }
+    return progress
+  }
+
+  /// Sets both counts, and never the total to zero.
+  fileprivate func set(completed: Int64, total: Int64) {
+    if total != 0, total != totalUnitCount { totalUnitCount = total }
+    completedUnitCount = completed
+  }
+}
+
+extension RequestCore {
+  /// The object for one direction. From now on it is kept up to date.
+  func progress(_ direction: (inout ProgressReport) -> Progress) -> Progress {
+    isProgressWanted.store(true, ordering: .relaxed)
+    return state.withLock { direction(&$0.progress) }
+  }
+
+  func watchProgress(_ change: (inout ProgressReport) -> Void) {
+    state.withLock { change(&$0.progress) }
+    isProgressWanted.store(true, ordering: .relaxed)
+  }
+}

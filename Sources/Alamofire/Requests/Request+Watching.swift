@@ -1,0 +1,88 @@
+public import Foundation
+import Synchronization
+public import FoundationNetworking
+
+extension Request {
+  /// Calls `handler` on `queue` (default: main) with the request of the current attempt, if there is
+  /// one, and with that of each later attempt. The last handler given takes the place of earlier ones.
+  @discardableResult
+  public func onURLRequestCreation(
+    on queue: DispatchQueue = .main, perform handler: @escaping @Sendable (URLRequest) -> Void
+  ) -> Self {
+    let current = core.state.withLock { state in
+      state.watchers.requestHandler = (queue, handler)
+      return state.requests.last
+    }
+    if let current { queue.async { handler(current) } }
+    return self
+  }
+
+  /// Calls `handler` once with the cURL command of the request: at once if the request has been made,
+  /// else when it is made or has failed to be. Only the last handler that waits counts.
+  @discardableResult
+  public func cURLDescription(
+    on queue: DispatchQueue, calling handler: @escaping @Sendable (String) -> Void
+  ) -> Self {
+    let isReady = core.state.withLock { state in
+      guard state.requests.isEmpty, !state.watchers.hasFailed else { return true }
+      state.watchers.cURLHandler = (queue, handler)
+      return false
+    }
+    if isReady {
+      let request = self
+      queue.async { handler(request.cURLDescription()) }
+    }
+    return self
+  }
+
+  /// The same on ``underlyingQueue``.
+  @discardableResult
+  public func cURLDescription(calling handler: @escaping @Sendable (String) -> Void) -> Self {
+    cURLDescription(on: underlyingQueue, calling: handler)
+  }
+}
+
+/// Who wants to know when a request has been made.
+struct RequestWatchers: Sendable {
+  typealias Handler<Value> = (queue: DispatchQueue, closure: @Sendable (Value) -> Void)
+
+  /// What has to be called, outside the lock.
+  struct Notices {
+    let request: Handler<URLRequest>?
+    let cURL: Handler<String>?
+  }
+
+  var requestHandler: Handler<URLRequest>?
+  var cURLHandler: Handler<String>?
+  /// Whether a request could not be made; then nobody has to wait for one.
+  private(set) var hasFailed = false
+
+  mutating func requestCreated() -> Notices? {
+    guard requestHandler != nil || cURLHandler != nil else { return nil }
+    defer { cURLHandler = nil }
+    return Notices(request: requestHandler, cURL: cURLHandler)
+  }
+
+  mutating func creationFailed() -> Handler<String>? {
+    hasFailed = true
+    defer { cURLHandler = nil }
+    return cURLHandler
+  }
+}
+
+extension RequestCore {
+  func created(_ request: URLRequest, of owner: Request) {
+    let notices = state.withLock { state in
+      state.requests.append(request)
+      return state.watchers.requestCreated()
+    }
+    guard let notices else { return }
+    if let handler = notices.request { handler.queue.async { handler.closure(request) } }
+    if let handler = notices.cURL { handler.queue.async { handler.closure(owner.cURLDescription()) } }
+  }
+
+  func creationFailed(of owner: Request) {
+    let handler = state.withLock { $0.watchers.creationFailed() }
+    if let handler { handler.queue.async { handler.closure(owner.cURLDescription()) } }
+  }
+}

@@ -1,0 +1,62 @@
+import Foundation
+public import HTTPWire
+
+extension HTTPHeaders {
+  /// The fields that every request of a default session has: `Accept-Encoding`, `Accept-Language` and
+  /// `User-Agent`, in this order. Made once, at first use.
+  public static let `default`: HTTPHeaders = [
+    .defaultAcceptEncoding, .defaultAcceptLanguage, .defaultUserAgent,
+  ]
+}
+
+extension HTTPHeader {
+  /// `Accept-Encoding` (RFC 9110 §12.5.3) with the codings that can be decoded here, for example
+  /// `br;q=1.0, gzip;q=0.9, deflate;q=0.8`. Made once, at first use.
+  public static let defaultAcceptEncoding = HTTPHeader.acceptEncoding(
+    ranked(ContentCodings.supported))
+
+  /// `Accept-Language` (RFC 9110 §12.5.4) with up to six of the user's languages, for example
+  /// `de-DE;q=1.0, en;q=0.9`. Made once, at first use.
+  public static let defaultAcceptLanguage = HTTPHeader.acceptLanguage(
+    ranked(Locale.preferredLanguages.prefix(6)))
+
+  /// `User-Agent` (RFC 9110 §10.1.5) that names the program, its bundle, the system and this library,
+  /// for example `tool/Unknown (Unknown; build:Unknown; Linux 6.12.0) Alamofire/0.1.0`. Made once, at
+  /// first use.
+  public static let defaultUserAgent = HTTPHeader.userAgent(
+    userAgent(
+      info: Bundle.main.infoDictionary ?? [:],
+      arguments: ProcessInfo.processInfo.arguments,
+      system: ProcessInfo.processInfo.operatingSystemVersion))
+
+  /// Values with falling qualities (RFC 9110 §12.4.2): the first 1.0, and a tenth less each, down to 0.1.
+  static func ranked(_ values: some Collection<String>) -> String {
+    values.enumerated()
+      .map { index, value in
+        let quality = index == 0 ? "1.0" : "0.\(max(10 - index, 1))"
+        return "\(value);q=\(quality)"
+      }
+      .joined(separator: ", ")
+  }
+
+  static func userAgent(
+    info: [String: Any], arguments: [String], system: OperatingSystemVersion
+  ) -> String {
+    func value(_ key: String) -> String? { info[key] as? String }
+    let launched = arguments.first?.split(separator: "/").last.map(String.init)
+    let program = value("CFBundleExecutable") ?? launched ?? "Unknown"
+    let version = value("CFBundleShortVersionString") ?? "Unknown"
+    let bundle = value("CFBundleIdentifier") ?? "Unknown"
+    let build = value("CFBundleVersion") ?? "Unknown"
+    let kernel = "\(system.majorVersion).\(system.minorVersion).\(system.patchVersion)"
+    let agent =
+      "\(program)/\(version) (\(bundle); build:\(build); Linux \(kernel)) Alamofire/\(AFInfo.version)"
+    return visibleASCII(agent)
+  }
+
+  /// A program can be called anything, but a field value must be visible ASCII (RFC 9110 §5.5): a line
+  /// break in a file name must not make every request of the program fail.
+  private static func visibleASCII(_ text: String) -> String {
+    String(text.map { $0.isASCII && $0 >= " " && $0 <= "~" ? $0 : "?" })
+  }
+}

@@ -1,0 +1,214 @@
+public import Foundation
+public import FoundationNetworking
+import HTTPWire
+
+/// Makes requests and performs them, with connections, header fields, timeouts and interceptors that
+/// they share.
+///
+/// Keep a session as long as its requests run: when it is released, every unfinished one ends with
+/// `AFError.sessionDeinitialized`. ``default`` (and ``AF``) live as long as the process. A session may
+/// be used from any thread. Without requests it owns no thread; its connections stay open for the
+/// next one.
+///
+/// ```swift
+/// let session = Session(interceptor: TokenAdapter(token: token))
+/// let user = try await session.request("https://example.com/user").serializingDecodable(User.self).value
+/// ```
+open class Session: @unchecked Sendable {
+  /// The session of the whole program, with the default configuration.
+  public static let `default` = Session()
+
+  /// When a request begins to be made.
+  public enum RequestSetup: Sendable {
+    /// When it is resumed; until then it does nothing at all.
+    case lazy
+    /// When it is created: it is converted and adapted, and waits to be resumed before it is sent.
+    case eager
+  }
+
+  /// Changes a request that has its URL, method and header fields, before its parameters are encoded.
+  /// Called again for each retry.
+  public typealias RequestModifier = @Sendable (inout URLRequest) throws -> Void
+
+  /// The queue on which ``withAllRequests(perform:)`` runs.
+  public let rootQueue: DispatchQueue
+  /// The queue that was given for making requests, or one that targets ``rootQueue``.
+  public let requestQueue: DispatchQueue
+  /// Whether adding the first response handler resumes a request. Default: `true`.
+  public let startRequestsImmediately: Bool
+  /// When requests begin to be made. Default: ``RequestSetup/lazy``.
+  public let requestSetup: RequestSetup
+  /// Adapts and retries all requests of the session, before their own interceptors.
+  public let interceptor: (any RequestInterceptor)?
+  /// The options of the transport for all requests that do not bring their own.
+  public let transportOptions: TransportOptions
+
+  package let core: SessionCore
+
+  /// The queue that was given for serialization, or one that targets ``rootQueue``.
+  public var serializationQueue: DispatchQueue { core.serializationQueue }
+
+  /// A copy of the configuration with which the session was made; changing it changes nothing.
+  public var sessionConfiguration: URLSessionConfiguration {
+    core.configuration.copy() as? URLSessionConfiguration ?? core.configuration
+  }
+
+  /// Makes a session.
+  ///
+  /// - Parameters:
+  ///   - configuration: What `URLSessionConfiguration` can say: header fields, timeouts, connections per
+  ///     host. Copied; later changes have no effect.
+  ///   - rootQueue: The queue of ``withAllRequests(perform:)``. Any queue will do.
+  ///   - startRequestsImmediately: Whether the first response handler resumes a request.
+  ///   - requestSetup: Whether requests are made at their creation or when they are resumed.
+  ///   - requestQueue: A queue that is kept for code that asks for it; requests are made on the pool.
+  ///   - serializationQueue: The queue on which serializers run; by default they run on the pool.
+  ///   - interceptor: Adapts and retries all requests, before their own interceptors.
+  ///   - transportOptions: What `URLSessionConfiguration` cannot say.
+  public convenience init(
+    configuration: URLSessionConfiguration = URLSessionConfiguration.af.default,
+    rootQueue: DispatchQueue = DispatchQueue(label: "org.alamofire.session.rootQueue"),
+    startRequestsImmediately: Bool = true,
+    requestSetup: RequestSetup = .lazy,
+    requestQueue: DispatchQueue? = nil,
+    serializationQueue: DispatchQueue? = nil,
+    interceptor: (any RequestInterceptor)? = nil,
+    transportOptions: TransportOptions = TransportOptions()
+  ) {
+    self.init(
+      configuration: configuration, engine: .curl(), rootQueue: rootQueue,
+      startRequestsImmediately: startRequestsImmediately, requestSetup: requestSetup, requestQueue: requestQueue,
+      serializationQueue: serializationQueue, interceptor: interceptor, transportOptions: transportOptions)
+  }
+
+  /// The same over any engine; tests bring a fake one.
+  package init(
+    configuration: URLSessionConfiguration = URLSessionConfiguration.af.default, engine: Engine,
+    rootQueue: DispatchQueue = DispatchQueue(label: "org.alamofire.session.rootQueue"),
+    startRequestsImmediately: Bool = true, requestSetup: RequestSetup = .lazy, requestQueue: DispatchQueue? = nil,
+    serializationQueue: DispatchQueue? = nil, interceptor: (any RequestInterceptor)? = nil,
+    transportOptions: TransportOptions = TransportOptions()
+  ) {
+    // A queue of our own on top: whatever queue is given, what runs on ours runs one at a time.
+    let root = DispatchQueue(label: rootQueue.label, target: rootQueue)
+    self.rootQueue = root
+    self.requestQueue = requestQueue ?? DispatchQueue(label: "\(rootQueue.label).requestQueue", target: root)
+    self.startRequestsImmediately = startRequestsImmediately
+    self.requestSetup = requestSetup
+    self.interceptor = interceptor
+    self.transportOptions = transportOptions
+    core = SessionCore(
+      configuration: configuration.copy() as? URLSessionConfiguration ?? configuration, options: transportOptions,
+      engine: engine, interceptor: interceptor, startsRequestsImmediately: startRequestsImmediately,
+      requestSetup: requestSetup, rootQueue: root, userSerializationQueue: serializationQueue)
+    core.adopt(self)
+  }
+
+  deinit {
+    core.invalidate(.sessionDeinitialized)
+  }
+
+  // MARK: Data requests
+
+  /// Makes a request from a URL, parameters in a dictionary and an encoding for them.
+  ///
+  /// Nothing is thrown: whatever is wrong with the arguments arrives in the response handlers.
+  ///
+  /// - Parameters:
+  ///   - convertible: The URL; strings are parsed when the request is made.
+  ///   - method: Default: `GET`.
+  ///   - parameters: What is encoded into the query or the body. Default: nothing.
+  ///   - encoding: How. Default: ``URLEncoding/default``, the query for GET, HEAD and DELETE, else the body.
+  ///   - headers: Header fields; they win over those of the session.
+  ///   - interceptor: Adapts and retries this request, after the session's.
+  ///   - shouldAutomaticallyResume: Whether the first handler resumes it; `nil` asks the session.
+  ///   - requestModifier: Changes the request before the parameters are encoded.
+  open func request(
+    _ convertible: any URLConvertible, method: HTTPMethod = .get, parameters: Parameters? = nil,
+    encoding: any ParameterEncoding = URLEncoding.default, headers: HTTPHeaders? = nil,
+    interceptor: (any RequestInterceptor)? = nil, shouldAutomaticallyResume: Bool? = nil,
+    requestModifier: RequestModifier? = nil
+  ) -> DataRequest {
+    var description = RequestDescription(
+      url: convertible, method: method, headers: headers, modifier: requestModifier)
+    if let parameters { description.encode = { try encoding.encode($0, with: parameters) } }
+    return perform(
+      description, runsUserCode: description.runsUserCode, interceptor: interceptor,
+      shouldAutomaticallyResume: shouldAutomaticallyResume)
+  }
+
+  /// Makes a request from a URL, an encodable value and an encoder for it.
+  ///
+  /// - Parameters:
+  ///   - convertible: The URL; strings are parsed when the request is made.
+  ///   - method: Default: `GET`.
+  ///   - parameters: What is encoded into the query or the body. Default: nothing.
+  ///   - encoder: How. Default: ``URLEncodedFormParameterEncoder/default``.
+  ///   - headers: Header fields; they win over those of the session.
+  ///   - interceptor: Adapts and retries this request, after the session's.
+  ///   - shouldAutomaticallyResume: Whether the first handler resumes it; `nil` asks the session.
+  ///   - requestModifier: Changes the request before the parameters are encoded.
+  open func request<Parameters: Encodable & Sendable>(
+    _ convertible: any URLConvertible, method: HTTPMethod = .get, parameters: Parameters? = nil,
+    encoder: any ParameterEncoder = URLEncodedFormParameterEncoder.default, headers: HTTPHeaders? = nil,
+    interceptor: (any RequestInterceptor)? = nil, shouldAutomaticallyResume: Bool? = nil,
+    requestModifier: RequestModifier? = nil
+  ) -> DataRequest {
+    var description = RequestDescription(
+      url: convertible, method: method, headers: headers, modifier: requestModifier)
+    if let parameters { description.encode = { try encoder.encode(parameters, into: $0) } }
+    return perform(
+      description, runsUserCode: description.runsUserCode, interceptor: interceptor,
+      shouldAutomaticallyResume: shouldAutomaticallyResume)
+  }
+
+  /// Makes a request from a `URLRequest` or anything that becomes one, a router for example.
+  ///
+  /// - Parameters:
+  ///   - convertible: Asked for its request when it is made, and again for each retry.
+  ///   - interceptor: Adapts and retries this request, after the session's.
+  ///   - shouldAutomaticallyResume: Whether the first handler resumes it; `nil` asks the session.
+  open func request(
+    _ convertible: any URLRequestConvertible, interceptor: (any RequestInterceptor)? = nil,
+    shouldAutomaticallyResume: Bool? = nil
+  ) -> DataRequest {
+    perform(
+      convertible, runsUserCode: !(convertible is URLRequest), interceptor: interceptor,
+      shouldAutomaticallyResume: shouldAutomaticallyResume)
+  }
+
+  private func perform(
+    _ convertible: any URLRequestConvertible, runsUserCode: Bool, interceptor: (any RequestInterceptor)?,
+    shouldAutomaticallyResume: Bool?
+  ) -> DataRequest {
+    let request = DataRequest(
+      core: RequestCore(
+        session: core, convertible: convertible, convertsByUserCode: runsUserCode, interceptor: interceptor,
+        shouldAutomaticallyResume: shouldAutomaticallyResume))
+    if requestSetup == .eager { request.core.setUp(request) }
+    return request
+  }
+
+  // MARK: All requests
+
+  /// Calls `action` on ``rootQueue`` with the requests that are running then.
+  public func withAllRequests(perform action: @escaping @Sendable (Set<Request>) -> Void) {
+    let core = core
+    rootQueue.async { action(Set(core.activeRequests)) }
+  }
+
+  /// Cancels the requests that are running, then calls `completion`.
+  ///
+  /// - Parameters:
+  ///   - queue: The queue of `completion`. Default: the main queue.
+  ///   - completion: Called once, when all have been cancelled; their handlers may still be to come.
+  public func cancelAllRequests(
+    completingOnQueue queue: DispatchQueue = .main, completion: (@Sendable () -> Void)? = nil
+  ) {
+    for request in core.activeRequests { request.cancel() }
+    if let completion { queue.async(execute: completion) }
+  }
+}
+
+/// The session of the whole program: `Session.default`.
+public let AF = Session.default

@@ -1,0 +1,87 @@
+import Foundation
+import FoundationNetworking
+import HTTPWire
+import Synchronization
+
+/// The inside of a session: what its requests need of it. Requests hold this and never the session, so
+/// that releasing the session ends them.
+package final class SessionCore: Sendable {
+  /// Guarded by the one lock of this class.
+  private struct Registry {
+    weak var owner: Session?
+    /// Requests whose pipeline runs, by the identity of their cores.
+    var active: [ObjectIdentifier: Request] = [:]
+    var isInvalid = false
+  }
+
+  let settings: SessionSettings
+  let configuration: URLSessionConfiguration
+  let interceptor: (any RequestInterceptor)?
+  let startsRequestsImmediately: Bool
+  let requestSetup: Session.RequestSetup
+  /// The queue that the user gave for serialization; without one it runs on the pool.
+  let userSerializationQueue: DispatchQueue?
+  let rootQueue: DispatchQueue
+  let serializationQueue: DispatchQueue
+  private let engine: Engine
+  private let registry = Mutex(Registry())
+
+  init(
+    configuration: URLSessionConfiguration, options: TransportOptions, engine: Engine,
+    interceptor: (any RequestInterceptor)?, startsRequestsImmediately: Bool, requestSetup: Session.RequestSetup,
+    rootQueue: DispatchQueue, userSerializationQueue: DispatchQueue?
+  ) {
+    self.configuration = configuration
+    self.engine = engine
+    self.interceptor = interceptor
+    self.startsRequestsImmediately = startsRequestsImmediately
+    self.requestSetup = requestSetup
+    self.rootQueue = rootQueue
+    self.userSerializationQueue = userSerializationQueue
+    serializationQueue =
+      userSerializationQueue
+      ?? DispatchQueue(label: "\(rootQueue.label).serializationQueue", target: rootQueue)
+    settings = SessionSettings(configuration, options: options)
+  }
+
+  var transport: any Transport { engine.transport }
+  var executor: (any TaskExecutor)? { engine.executor }
+  package var crossingCount: UInt64 { engine.crossingCount() }
+
+  func isOnLoop() -> Bool { engine.isOnLoop() }
+
+  /// The session itself, as long as it lives.
+  var owner: Session? { registry.withLock { $0.owner } }
+
+  func adopt(_ session: Session) {
+    registry.withLock { $0.owner = session }
+  }
+
+  /// A request has begun to run. Returns false if the session is gone.
+  func register(_ request: Request) -> Bool {
+    registry.withLock { registry in
+      guard !registry.isInvalid else { return false }
+      registry.active[ObjectIdentifier(request.core)] = request
+      return true
+    }
+  }
+
+  /// A request has served its handlers.
+  func unregister(_ request: Request) {
+    let last = registry.withLock { $0.active.removeValue(forKey: ObjectIdentifier(request.core)) }
+    // Released outside the lock: this may be the last reference.
+    _ = last
+  }
+
+  var activeRequests: [Request] { registry.withLock { Array($0.active.values) } }
+
+  /// The session is gone: whatever runs ends with `error`, and nothing starts any more.
+  func invalidate(_ error: AFError) {
+    let requests = registry.withLock { registry in
+      registry.isInvalid = true
+      return Array(registry.active.values)
+    }
+    for request in requests { request.core.abandon(request, with: error) }
+    engine.shutDown()
+  }
+}

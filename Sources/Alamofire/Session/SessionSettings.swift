@@ -1,0 +1,56 @@
+import Foundation
+import FoundationNetworking
+import HTTPWire
+
+/// What a session took from its `URLSessionConfiguration` when it was made. Like Apple's session it
+/// keeps a copy: later changes of the configuration have no effect.
+struct SessionSettings: Sendable {
+  private let commonFields: [HTTPHeader]
+  private let additional: HTTPHeaders
+  private let timeoutForRequest: TimeInterval
+  private let timeoutForResource: TimeInterval
+  let profile: ConnectionProfile
+
+  init(_ configuration: URLSessionConfiguration, options: TransportOptions) {
+    // The configuration's dictionary has no order; by name is the same order every time.
+    additional = configuration.headers.sorted()
+    commonFields = Self.completed(additional)
+    timeoutForRequest = configuration.timeoutIntervalForRequest
+    timeoutForResource = configuration.timeoutIntervalForResource
+    profile = ConnectionProfile(
+      options: options, connectionsPerHost: configuration.httpMaximumConnectionsPerHost)
+  }
+
+  /// The session's fields, overridden and followed by those of a request, by name.
+  func fields(adding own: [String: String]?) -> [HTTPHeader] {
+    guard let own, !own.isEmpty else { return commonFields }
+    return Self.completed(HTTPHeaders(fields(named: own)))
+  }
+
+  /// The session's fields and a request's own, without what the bridge adds.
+  func fields(named own: [String: String]?) -> [HTTPHeader] {
+    var headers = additional
+    for (name, value) in (own ?? [:]).sorted(by: { $0.key < $1.key }) { headers.update(name: name, value: value) }
+    return Array(headers)
+  }
+
+  private static func completed(_ headers: HTTPHeaders) -> [HTTPHeader] {
+    let fields = Array(headers)
+    return headers["Accept"] == nil ? fields + [.accept("*/*")] : fields
+  }
+
+  /// A request's own timeout counts when it is not the default of 60 seconds.
+  func idleTimeout(of request: URLRequest) -> Duration? {
+    Self.duration(request.timeoutInterval == 60 ? timeoutForRequest : request.timeoutInterval)
+  }
+
+  func deadline() -> ContinuousClock.Instant? {
+    Self.duration(timeoutForResource).map { ContinuousClock.now + $0 }
+  }
+
+  /// Zero, negative and endless intervals are no limit.
+  private static func duration(_ seconds: TimeInterval) -> Duration? {
+    guard seconds > 0, seconds < 1e9 else { return nil }
+    return .milliseconds(Int64((seconds * 1000).rounded(.up)))
+  }
+}

@@ -1,0 +1,135 @@
+import CCurl
+import HTTPWire
+
+/// What libcurl's codes mean to a user: the one place where they are read.
+enum CurlFailure {
+  /// The kind and the sentence for a code. `verifyResult` is OpenSSL's, for codes of certificates.
+  static func failure(
+    _ code: CURLcode, detail: String, host: String, verifyResult: Int, metrics: TransferMetrics?
+  ) -> TransportFailure {
+    var (kind, advice) = meaning(of: code)
+    if code == CURLE_PEER_FAILED_VERIFICATION, let certificate = certificateMeaning(verifyResult) {
+      (kind, advice) = certificate
+    }
+    let said = detail.isEmpty ? String(cString: curl_easy_strerror(code)) : detail
+    let sentence = advice.replacing("{host}", with: host)
+    return TransportFailure(
+      kind, "\(sentence) (libcurl \(code.rawValue): \(said))", curlCode: Int32(code.rawValue), metrics: metrics)
+  }
+
+  /// A failure that libcurl reported for the whole multi handle or for one option.
+  static func unsupported(_ what: String, _ code: CURLcode) -> TransportFailure {
+    TransportFailure(
+      .unsupportedFeature,
+      "\(what) is not possible with libcurl \(CurlLibrary.shared.version): \(String(cString: curl_easy_strerror(code)))",
+      curlCode: Int32(code.rawValue))
+  }
+
+  static func meaning(of code: CURLcode) -> (TransportFailure.Kind, String) {
+    network(code) ?? security(code) ?? content(code)
+      ?? local(code) ?? (.unknown, "The transfer failed in a way that does not concern HTTP.")
+  }
+
+  private static func network(_ code: CURLcode) -> (TransportFailure.Kind, String)? {
+    switch code {
+    case CURLE_URL_MALFORMAT: (.badURL, "The URL is not valid; check its host, port and spelling.")
+    case CURLE_UNSUPPORTED_PROTOCOL:
+      (.badServerResponse, "What {host} speaks is not HTTP/1.0 or later; check that the port is right.")
+    case CURLE_COULDNT_RESOLVE_HOST:
+      (.cannotFindHost, "The name {host} could not be found; check its spelling and the DNS settings.")
+    case CURLE_COULDNT_RESOLVE_PROXY:
+      (.cannotFindProxy, "The name of the proxy could not be found; check the proxy settings.")
+    case CURLE_COULDNT_CONNECT:
+      (.cannotConnectToHost, "{host} does not accept the connection; check that the server runs on that port.")
+    case CURLE_PROXY:
+      (.cannotConnectToHost, "The proxy refused the connection to {host}; check the proxy settings.")
+    case CURLE_OPERATION_TIMEDOUT: (.timedOut, "{host} took too long to be connected to.")
+    case CURLE_GOT_NOTHING:
+      (.connectionLost, "{host} closed the connection without a response; the request may be sent again.")
+    case CURLE_PARTIAL_FILE:
+      (.connectionLost, "{host} closed the connection before the response was complete.")
+    case CURLE_SEND_ERROR: (.connectionLost, "The connection to {host} broke while the request was sent.")
+    case CURLE_RECV_ERROR: (.connectionLost, "The connection to {host} broke while the response was read.")
+    case CURLE_NO_CONNECTION_AVAILABLE:
+      (.cannotConnectToHost, "No connection to {host} was free; raise the limit of connections per host.")
+    case CURLE_INTERFACE_FAILED:
+      (.cannotConnectToHost, "The local interface or address could not be used for {host}.")
+    default: nil
+    }
+  }
+
+  private static func security(_ code: CURLcode) -> (TransportFailure.Kind, String)? {
+    switch code {
+    case CURLE_PEER_FAILED_VERIFICATION:
+      (.certificateUntrusted, "The certificate of {host} is not valid for this host; check the name in the URL.")
+    case CURLE_SSL_CONNECT_ERROR:
+      (.secureConnectionFailed, "No secure connection to {host} came about; check that it speaks TLS 1.2 or later.")
+    case CURLE_SSL_CERTPROBLEM:
+      (.clientCertificateRejected, "The client certificate could not be used; check it, its key and passphrase.")
+    case CURLE_SSL_CLIENTCERT:
+      (.clientCertificateRequired, "{host} asks for a client certificate.")
+    case CURLE_SSL_CACERT_BADFILE, CURLE_SSL_CRL_BADFILE:
+      (.certificateUntrusted, "The trusted certificates could not be read; check that the PEM is complete.")
+    case CURLE_SSL_ISSUER_ERROR, CURLE_SSL_PINNEDPUBKEYNOTMATCH, CURLE_SSL_INVALIDCERTSTATUS:
+      (.certificateUntrusted, "The certificate of {host} is not the one that is expected.")
+    case CURLE_SSL_CIPHER, CURLE_SSL_ENGINE_NOTFOUND, CURLE_SSL_ENGINE_SETFAILED, CURLE_SSL_ENGINE_INITFAILED,
+      CURLE_USE_SSL_FAILED:
+      (.secureConnectionFailed, "The TLS settings for {host} cannot be used; check ciphers and versions.")
+    case CURLE_SSL_SHUTDOWN_FAILED: (.connectionLost, "The secure connection to {host} was not closed properly.")
+    case CURLE_LOGIN_DENIED, CURLE_REMOTE_ACCESS_DENIED, CURLE_AUTH_ERROR:
+      (.userAuthenticationRequired, "{host} does not accept the credentials.")
+    default: nil
+    }
+  }
+
+  private static func content(_ code: CURLcode) -> (TransportFailure.Kind, String)? {
+    switch code {
+    case CURLE_WEIRD_SERVER_REPLY: (.badServerResponse, "The response of {host} is not valid HTTP.")
+    case CURLE_HTTP_RETURNED_ERROR: (.badServerResponse, "{host} answered with an error.")
+    case CURLE_TOO_MANY_REDIRECTS: (.badServerResponse, "{host} redirects without end.")
+    case CURLE_BAD_CONTENT_ENCODING:
+      (.cannotDecodeContent, "The body from {host} is not in the content coding that its header names.")
+    case CURLE_HTTP2, CURLE_HTTP2_STREAM, CURLE_HTTP3, CURLE_QUIC_CONNECT_ERROR:
+      (.connectionLost, "The connection to {host} or its stream was ended by a protocol error; HTTP/1.1 may help.")
+    case CURLE_CHUNK_FAILED: (.badServerResponse, "The response of {host} is not valid HTTP.")
+    case CURLE_FILESIZE_EXCEEDED: (.dataLengthExceedsMaximum, "The response of {host} is larger than allowed.")
+    case CURLE_RANGE_ERROR, CURLE_BAD_DOWNLOAD_RESUME:
+      (.resourceUnavailable, "{host} cannot continue the transfer where it broke off.")
+    case CURLE_REMOTE_FILE_NOT_FOUND: (.resourceUnavailable, "{host} does not have the resource.")
+    case CURLE_SEND_FAIL_REWIND:
+      (.cannotReadBody, "The body would have to be sent again, and it cannot be read a second time.")
+    default: nil
+    }
+  }
+
+  private static func local(_ code: CURLcode) -> (TransportFailure.Kind, String)? {
+    switch code {
+    case CURLE_OUT_OF_MEMORY: (.resourceUnavailable, "There is not enough memory for the transfer.")
+    case CURLE_WRITE_ERROR: (.cannotWriteFile, "The response could not be stored.")
+    case CURLE_READ_ERROR, CURLE_UPLOAD_FAILED: (.cannotReadBody, "The body of the request could not be read.")
+    case CURLE_FILE_COULDNT_READ_FILE: (.resourceUnavailable, "The file could not be read.")
+    case CURLE_ABORTED_BY_CALLBACK: (.cancelled, "The transfer was stopped.")
+    case CURLE_NOT_BUILT_IN, CURLE_UNKNOWN_OPTION, CURLE_FUNCTION_NOT_FOUND, CURLE_SETOPT_OPTION_SYNTAX:
+      (.unsupportedFeature, "The libcurl at hand cannot do what the request needs.")
+    case CURLE_FAILED_INIT, CURLE_BAD_FUNCTION_ARGUMENT, CURLE_UNRECOVERABLE_POLL, CURLE_AGAIN:
+      (.unknown, "libcurl could not work; please report this.")
+    case CURLE_PROXY: (.cannotConnectToHost, "The proxy refused the connection to {host}.")
+    default: nil
+    }
+  }
+
+  /// OpenSSL's verdicts (`X509_V_ERR_…`) that a user can act on; `nil` for those that say nothing more.
+  private static func certificateMeaning(_ result: Int) -> (TransportFailure.Kind, String)? {
+    switch result {
+    case 9: (.certificateNotYetValid, "The certificate of {host} is not valid yet; check the clock of this machine.")
+    case 10: (.certificateHasBadDate, "The certificate of {host} has expired.")
+    case 2, 18, 19, 20, 21:
+      (
+        .certificateHasUnknownRoot,
+        "The certificate of {host} does not lead to a trusted root; add its authority to the trust store if it is yours."
+      )
+    case 0: nil
+    default: (.certificateUntrusted, "The certificate of {host} is not to be trusted.")
+    }
+  }
+}

@@ -1,0 +1,47 @@
+import CCurl
+import Synchronization
+
+/// The libcurl that this process has loaded, and what it can do.
+package struct CurlLibrary: Sendable {
+  /// Initialised on first use, once, before any handle is made.
+  package static let shared = CurlLibrary()
+
+  /// As libcurl writes it: `7.88.1`.
+  package let version: String
+  /// `0x075801` for 7.88.1.
+  package let versionNumber: UInt32
+  package let speaksHTTP2: Bool
+  package let speaksHTTP3: Bool
+  /// Whether TLS is OpenSSL's, which trust evaluation and TLS metrics need.
+  package let usesOpenSSL: Bool
+  /// The content codings that are decoded, best first: of `br`, `gzip`, `deflate`, `zstd`.
+  package let contentCodings: [String]
+  package let isUsable: Bool
+
+  private init() {
+    isUsable = curl_global_init(Int(CURL_GLOBAL_ALL)) == CURLE_OK
+    guard let info = ccurl_version()?.pointee else {
+      version = "unknown"
+      versionNumber = 0
+      speaksHTTP2 = false
+      speaksHTTP3 = false
+      usesOpenSSL = false
+      contentCodings = []
+      return
+    }
+    let features = info.features
+    func has(_ feature: Int32) -> Bool { features & feature != 0 }
+    version = info.version.map { String(cString: $0) } ?? "unknown"
+    versionNumber = info.version_num
+    speaksHTTP2 = has(CURL_VERSION_HTTP2)
+    speaksHTTP3 = has(CURL_VERSION_HTTP3)
+    usesOpenSSL = info.ssl_version.map { String(cString: $0).hasPrefix("OpenSSL") } ?? false
+    contentCodings =
+      (has(CURL_VERSION_BROTLI) ? ["br"] : []) + (has(CURL_VERSION_LIBZ) ? ["gzip", "deflate"] : [])
+      + (has(CURL_VERSION_ZSTD) ? ["zstd"] : [])
+  }
+
+  /// Whether a transfer over HTTP/2 may spin for ever when the server answers before the upload is
+  /// over: seen with 7.88, gone by 8.7, where the sending side was written anew.
+  package var spinsOnEarlyAnswers: Bool { versionNumber < 0x080700 }
+}

@@ -1,0 +1,23 @@
+import Glibc
+
+/// Where this system keeps the certificates that it trusts. libcurl is built with one place; a program
+/// may run on a distribution that has another, and OpenSSL's environment variables win over both.
+struct TrustLocation: Sendable {
+  let file: String?
+  let folder: String?
+
+  static let system = TrustLocation.find()
+
+  private static func find() -> TrustLocation {
+    let file = getenv("SSL_CERT_FILE").map { String(cString: $0) }
+    let folder = getenv("SSL_CERT_DIR").map { String(cString: $0) }
+    if file != nil || folder != nil { return TrustLocation(file: file, folder: folder) }
+    let files = [
+      "/etc/ssl/certs/ca-certificates.crt",  // Debian, Ubuntu, Arch
+      "/etc/pki/tls/certs/ca-bundle.crt",  // Fedora, RHEL
+      "/etc/ssl/ca-bundle.pem",  // openSUSE
+      "/etc/ssl/cert.pem",  // Alpine
+    ]
+    return TrustLocation(file: files.first { access($0, R_OK) == 0 }, folder: nil)
+  }
+}

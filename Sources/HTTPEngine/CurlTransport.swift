@@ -1,0 +1,41 @@
+package import HTTPWire
+
+/// The transport over libcurl: requests become transfers of one ``EventLoop``.
+package struct CurlTransport: Transport {
+  package let loop: EventLoop
+
+  package init(loop: EventLoop = EventLoop()) {
+    self.loop = loop
+  }
+
+  package func send(
+    _ request: WireRequest, observer: any TransferObserver
+  ) async throws(TransportFailure) -> WireResponse {
+    guard loop.isCurrent else {
+      let outcome = await withTaskExecutorPreference(loop) { await exchange(request, observer: observer) }
+      return try outcome.get()
+    }
+    return try await exchange(request, observer: observer).get()
+  }
+
+  /// Ends every transfer with `.shutDown`, now and from now on; the loop's thread goes when they are over.
+  package func shutDown() {
+    loop.postShutDown()
+  }
+
+  private func exchange(_ request: WireRequest, observer: any TransferObserver) async -> Transfer.Outcome {
+    guard !Task.isCancelled else {
+      return .failure(TransportFailure(.cancelled, "The request was cancelled."))
+    }
+    let ticket = loop.nextTicket()
+    return await withTaskCancellationHandler {
+      // Unchecked: `Transfer.finish` traps on a second outcome, and the loop ends every transfer.
+      await withUnsafeContinuation { waiter in
+        loop.submit(request, ticket: ticket, observer: observer, waiter: waiter)
+      }
+    } onCancel: {
+      // The loop's thread is here, so this is read after the submission above.
+      loop.post(.cancel(ticket: ticket))
+    }
+  }
+}

@@ -1,0 +1,159 @@
+import CCurl
+import Glibc
+import HTTPWire
+import Synchronization
+
+/// One thread, one multi handle of libcurl, and the pipeline's jobs: the engine room of a session.
+///
+/// As a `TaskExecutor` it runs the tasks of the pipeline on the very thread that drives libcurl, so
+/// that a request changes threads twice: on its way in and on its way out. The thread is started by
+/// the first job and given back after five seconds without work; the connections stay for the next
+/// one.
+///
+/// `enqueue` never refuses: a dropped job would leak its task and hang whoever waits for it.
+package final class EventLoop: TaskExecutor, Sendable {
+  /// What other threads leave for the loop. Guarded by the one lock of this class.
+  struct Inbox {
+    var jobs: [UnownedJob] = []
+    var commands: [LoopCommand] = []
+    /// Whether a thread is running or about to run.
+    var hasThread = false
+
+    var isEmpty: Bool { jobs.isEmpty && commands.isEmpty }
+  }
+
+  private let inbox = Mutex(Inbox())
+  /// Set by the loop before it waits; whoever clears it wakes the loop.
+  private let isWaiting = Atomic<Bool>(false)
+  /// The `pthread_t` of the running thread, 0 without one.
+  private let thread = Atomic<UInt>(0)
+  private let tickets = Atomic<UInt64>(0)
+  /// Entries into the inbox by other threads: the crossings that tests and benchmarks count.
+  private let crossings = Atomic<UInt64>(0)
+  /// Everything that only the loop's thread touches. One thread at a time owns it: the one that set
+  /// `hasThread`, and nobody else once that is false and the last reference to the loop is gone.
+  nonisolated(unsafe) private let core: LoopCore
+
+  package init() {
+    core = LoopCore()
+    core.owner = self
+  }
+
+  /// How often another thread has handed something to the loop.
+  package var crossingCount: UInt64 { crossings.load(ordering: .relaxed) }
+
+  /// Whether the caller is on the loop's thread.
+  package var isCurrent: Bool {
+    thread.load(ordering: .relaxed) == UInt(pthread_self())
+  }
+
+  package func enqueue(_ job: consuming ExecutorJob) {
+    let job = UnownedJob(job)
+    if isCurrent {
+      core.jobs.append(job)
+    } else {
+      post { $0.jobs.append(job) }
+    }
+  }
+
+  func nextTicket() -> UInt64 {
+    tickets.wrappingAdd(1, ordering: .relaxed).newValue
+  }
+
+  /// Hands a request to libcurl. Only on the loop's thread.
+  func submit(_ request: WireRequest, ticket: UInt64, observer: any TransferObserver, waiter: Transfer.Waiter) {
+    precondition(isCurrent, "a request is handed to the engine on its thread alone")
+    core.submit(request, ticket: ticket, observer: observer, waiter: waiter)
+  }
+
+  /// Leaves a command for the loop, from any thread.
+  func post(_ command: LoopCommand) {
+    post { $0.commands.append(command) }
+  }
+
+  /// Leaves the end of the session for the loop. Without a thread there is nothing to end, so none is
+  /// started.
+  func postShutDown() {
+    let hasThread = inbox.withLock { inbox in
+      inbox.commands.append(.shutDown)
+      return inbox.hasThread
+    }
+    if hasThread, isWaiting.exchange(false, ordering: .sequentiallyConsistent) { core.wake() }
+  }
+
+  private func post(_ leave: (inout Inbox) -> Void) {
+    crossings.wrappingAdd(1, ordering: .relaxed)
+    let needsThread = inbox.withLock { inbox in
+      leave(&inbox)
+      defer { inbox.hasThread = true }
+      return !inbox.hasThread
+    }
+    if needsThread {
+      startThread()
+    } else if isWaiting.exchange(false, ordering: .sequentiallyConsistent) {
+      core.wake()
+    }
+  }
+
+  /// What has been left since the last call.
+  func takeInbox(jobs: inout [UnownedJob], commands: inout [LoopCommand]) {
+    inbox.withLock { inbox in
+      if jobs.isEmpty {
+        swap(&jobs, &inbox.jobs)
+      } else {
+        jobs.append(contentsOf: inbox.jobs)
+        inbox.jobs.removeAll(keepingCapacity: true)
+      }
+      if !inbox.commands.isEmpty { swap(&commands, &inbox.commands) }
+    }
+  }
+
+  /// Runs `wait` unless something has been left in the inbox.
+  func waitUnlessPosted(_ wait: () -> Void) {
+    isWaiting.store(true, ordering: .sequentiallyConsistent)
+    if inbox.withLock({ $0.isEmpty }) { wait() }
+    isWaiting.store(false, ordering: .sequentiallyConsistent)
+  }
+
+  /// Gives the thread back unless something has just been left. From then on it must touch nothing.
+  func retire() -> Bool {
+    inbox.withLock { inbox in
+      guard inbox.isEmpty else { return false }
+      thread.store(0, ordering: .relaxed)
+      inbox.hasThread = false
+      return true
+    }
+  }
+
+  private func startThread() {
+    let context = Unmanaged.passRetained(self)
+    guard !LoopThread.start(context) else { return }
+    // No thread is to be had. The caller becomes the loop until the work is done: slow, but nothing
+    // is lost and nobody hangs.
+    context.release()
+    runUntilIdle()
+  }
+
+  /// The loop itself, on its own thread.
+  func runUntilIdle() {
+    thread.store(UInt(pthread_self()), ordering: .relaxed)
+    core.run()
+  }
+}
+
+/// What another thread may ask of the loop.
+enum LoopCommand: Sendable {
+  case cancel(ticket: UInt64)
+  case setClosed(ticket: UInt64, Bool)
+  /// Every transfer ends with `.shutDown`, and so does every later one.
+  case shutDown
+}
+
+/// Stops and starts a transfer of a loop.
+struct LoopValve: Valve {
+  let loop: EventLoop
+  let ticket: UInt64
+
+  func close() { loop.post(.setClosed(ticket: ticket, true)) }
+  func open() { loop.post(.setClosed(ticket: ticket, false)) }
+}

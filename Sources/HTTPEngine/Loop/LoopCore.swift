@@ -1,0 +1,253 @@
+import CCurl
+import Glibc
+import HTTPWire
+
+/// What belongs to the thread of an ``EventLoop``: libcurl's multi handle, the transfers, the jobs.
+/// A class, reached through one reference: as a struct, a job that starts a transfer would collide
+/// with the loop that runs the job.
+final class LoopCore {
+  /// A loop without work gives its thread back after this long.
+  static let lingering: UInt64 = 5_000_000_000
+  private static let pooledTransfers = 256
+
+  unowned(unsafe) var owner: EventLoop!
+  let multi: OpaquePointer?
+  var jobs: [UnownedJob] = []
+  private var runningJobs: [UnownedJob] = []
+  private var commands: [LoopCommand] = []
+  private var pool: [Transfer] = []
+  var transfers: [UInt64: Transfer] = [:]
+  var lanes = Lanes()
+  /// The time of this turn of the loop.
+  var now: UInt64 = Clock.now()
+  /// When the expiries of the transfers have to be looked at again.
+  var nextSweep: UInt64 = .max
+  private var hasStarted = false
+  private var isShutDown = false
+  private var spin = SpinGuard()
+
+  init() {
+    multi = CurlLibrary.shared.isUsable ? curl_multi_init().map { OpaquePointer($0) } : nil
+  }
+
+  deinit {
+    pool.removeAll()
+    if let multi { curl_multi_cleanup(UnsafeMutableRawPointer(multi)) }
+  }
+
+  var rawMulti: UnsafeMutableRawPointer? { multi.map { UnsafeMutableRawPointer($0) } }
+
+  func wake() {
+    if let rawMulti { curl_multi_wakeup(rawMulti) }
+  }
+
+  // MARK: The loop
+
+  func run() {
+    var idleSince = Clock.now()
+    while true {
+      now = Clock.now()
+      owner.takeInbox(jobs: &jobs, commands: &commands)
+      let hadWork = !jobs.isEmpty || !commands.isEmpty || !transfers.isEmpty
+      if hadWork { idleSince = now }
+      runCommands()
+      runJobs()
+      if !transfers.isEmpty { drive() }
+      runJobs()
+      if hasStarted {
+        // What a job has just started is sent before the loop waits.
+        hasStarted = false
+        continue
+      }
+      if !jobs.isEmpty { continue }
+      if transfers.isEmpty, isShutDown || now - idleSince >= Self.lingering {
+        if owner.retire() { return }
+        continue
+      }
+      wait(idleSince: idleSince)
+    }
+  }
+
+  private func runJobs() {
+    while !jobs.isEmpty {
+      swap(&jobs, &runningJobs)
+      for job in runningJobs { job.runSynchronously(on: owner.asUnownedTaskExecutor()) }
+      runningJobs.removeAll(keepingCapacity: true)
+    }
+  }
+
+  private func drive() {
+    var running: Int32 = 0
+    let code = curl_multi_perform(rawMulti, &running)
+    if code != CURLM_OK { failAll(TransportFailure(.unknown, "libcurl could not work: \(String(cString: curl_multi_strerror(code)))")) }
+    let ended = finishEnded()
+    if now >= nextSweep { sweep() }
+    spin.turned(progressed: ended || hasStarted, now: now)
+    if spin.isSpinning(now: now) { breakSpin() }
+  }
+
+  private func wait(idleSince: UInt64) {
+    var milliseconds = Self.lingering / 1_000_000
+    if transfers.isEmpty {
+      let rest = idleSince + Self.lingering - min(now, idleSince + Self.lingering)
+      milliseconds = rest / 1_000_000 + 1
+    } else if nextSweep != .max {
+      let rest = nextSweep > now ? nextSweep - now : 0
+      milliseconds = min(milliseconds, rest / 1_000_000 + 1)
+    }
+    owner.waitUnlessPosted {
+      if let rawMulti {
+        curl_multi_poll(rawMulti, nil, 0, Int32(milliseconds), nil)
+      } else {
+        usleep(1000)
+      }
+    }
+  }
+
+  // MARK: Transfers
+
+  func submit(_ request: WireRequest, ticket: UInt64, observer: any TransferObserver, waiter: Transfer.Waiter) {
+    guard !isShutDown else {
+      waiter.resume(returning: .failure(Self.shutDown))
+      return
+    }
+    guard rawMulti != nil, let transfer = pool.popLast() ?? Transfer(loop: self) else {
+      waiter.resume(
+        returning: .failure(TransportFailure(.resourceUnavailable, "libcurl has no memory for another transfer.")))
+      return
+    }
+    transfer.begin(request, ticket: ticket, observer: observer, waiter: waiter)
+    transfers[ticket] = transfer
+    nextSweep = min(nextSweep, transfer.expiry)
+    if observer.transferBegan(LoopValve(loop: owner, ticket: ticket)) { transfer.isClosed = true }
+    if lanes.submitted(transfer) { start(transfer) }
+  }
+
+  /// Hands a transfer that its lane has admitted to libcurl, unless it is suspended: then it starts
+  /// when its valve is opened.
+  func start(_ transfer: Transfer) {
+    guard let request = transfer.request, !transfer.isClosed else { return }
+    if let failure = transfer.configure(request) {
+      end(transfer, .failure(failure))
+      return
+    }
+    limitConnections(request.profile.connectionsPerHost)
+    let code = curl_multi_add_handle(rawMulti, transfer.easy.raw)
+    guard code == CURLM_OK else {
+      end(transfer, .failure(TransportFailure(.unknown, String(cString: curl_multi_strerror(code)))))
+      return
+    }
+    transfer.isInMulti = true
+    hasStarted = true
+  }
+
+  private var connectionLimit = 0
+
+  /// The lanes keep to the limit; libcurl's own is the net beneath them, for hosts that take fewer
+  /// streams a connection than is usual. It costs nothing as long as nobody waits for it.
+  private func limitConnections(_ limit: Int) {
+    guard limit != connectionLimit else { return }
+    connectionLimit = limit
+    ccurl_multi_set_long(rawMulti, CURLMOPT_MAX_HOST_CONNECTIONS, limit)
+    ccurl_multi_set_long(rawMulti, CURLMOPT_MAXCONNECTS, max(64, limit + 8))
+  }
+
+  private func finishEnded() -> Bool {
+    var result = CURLE_OK
+    var any = false
+    while let easy = ccurl_next_ended(rawMulti, &result) {
+      any = true
+      let transfer = Transfer.of(ccurl_private(easy)).takeUnretainedValue()
+      end(transfer, transfer.outcome(result))
+    }
+    return any
+  }
+
+  /// Takes a transfer from libcurl and its lane, tells its outcome, and starts what waited for it.
+  func end(_ transfer: Transfer, _ outcome: Transfer.Outcome) {
+    if transfer.isInMulti {
+      curl_multi_remove_handle(rawMulti, transfer.easy.raw)
+      transfer.isInMulti = false
+    }
+    transfers[transfer.ticket] = nil
+    let successors = lanes.ended(transfer, multiplexes: transfer.multiplexes)
+    transfer.finish(outcome)
+    if pool.count < Self.pooledTransfers { pool.append(transfer) }
+    for ticket in successors {
+      if let next = transfers[ticket] { start(next) }
+    }
+  }
+
+  // MARK: Commands
+
+  private func runCommands() {
+    guard !commands.isEmpty else { return }
+    let batch = commands
+    commands.removeAll(keepingCapacity: true)
+    for command in batch {
+      switch command {
+      case .cancel(let ticket):
+        guard let transfer = transfers[ticket] else { continue }
+        end(transfer, .failure(TransportFailure(.cancelled, "The request was cancelled.", metrics: transfer.metricsSoFar())))
+      case .setClosed(let ticket, let isClosed):
+        if let transfer = transfers[ticket] { setClosed(transfer, isClosed) }
+      case .shutDown:
+        isShutDown = true
+        failAll(Self.shutDown)
+      }
+    }
+  }
+
+  private static let shutDown = TransportFailure(.shutDown, "The session of the request was released or invalidated.")
+
+  private func setClosed(_ transfer: Transfer, _ isClosed: Bool) {
+    guard transfer.isClosed != isClosed else { return }
+    transfer.isClosed = isClosed
+    transfer.lastActivity = now
+    nextSweep = min(nextSweep, transfer.expiry)
+    guard transfer.isInMulti else {
+      if !isClosed, lanes.isRunning(transfer) { start(transfer) }
+      return
+    }
+    if isClosed {
+      transfer.isPaused = true
+      curl_easy_pause(transfer.easy.raw, CURLPAUSE_ALL)
+    } else if transfer.isPaused {
+      transfer.isPaused = false
+      curl_easy_pause(transfer.easy.raw, CURLPAUSE_CONT)
+      hasStarted = true
+    }
+  }
+
+  private func failAll(_ failure: TransportFailure) {
+    for transfer in Array(transfers.values) where transfers[transfer.ticket] === transfer {
+      end(transfer, .failure(failure))
+    }
+  }
+
+  // MARK: Time
+
+  /// Ends what has been silent or has lasted too long, and finds out when to look again.
+  private func sweep() {
+    nextSweep = .max
+    for transfer in Array(transfers.values) where transfers[transfer.ticket] === transfer {
+      let expiry = transfer.expiry
+      guard expiry <= now else {
+        nextSweep = min(nextSweep, expiry)
+        continue
+      }
+      end(transfer, .failure(transfer.timeout()))
+    }
+  }
+
+  /// Ends the transfer that keeps the loop busy without moving a byte.
+  private func breakSpin() {
+    let suspects = transfers.values.filter(\.isInMulti)
+    let answered = suspects.filter { $0.assembly.head != nil && $0.count.sent < $0.count.expectedToSend }
+    let stuck = (answered.isEmpty ? suspects : answered).min { $0.lastActivity < $1.lastActivity }
+    spin = SpinGuard()
+    guard let stuck else { return }
+    let message = "The transfer kept the processor busy without moving a byte and was ended; HTTP/1.1 (httpVersions) may help."
+    end(stuck, .failure(TransportFailure(.connectionLost, message, metrics: stuck.metricsSoFar())))
+  }
+}

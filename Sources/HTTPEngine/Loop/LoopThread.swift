@@ -1,0 +1,37 @@
+import CCurl
+import Glibc
+
+/// Starts the thread of a loop.
+enum LoopThread {
+  private static let stackSize = 1 << 20
+
+  /// Runs the loop on a thread of its own, detached. Returns false when the system has no thread left.
+  static func start(_ loop: Unmanaged<EventLoop>) -> Bool {
+    var attributes = pthread_attr_t()
+    guard pthread_attr_init(&attributes) == 0 else { return false }
+    defer { pthread_attr_destroy(&attributes) }
+    pthread_attr_setdetachstate(&attributes, Int32(PTHREAD_CREATE_DETACHED))
+    pthread_attr_setstacksize(&attributes, stackSize)
+    var thread = pthread_t()
+    let result = pthread_create(
+      &thread, &attributes,
+      { context in
+        guard let context else { return nil }
+        ccurl_name_thread("http-engine")
+        LoopThread.blockSignals()
+        let loop = Unmanaged<EventLoop>.fromOpaque(context).takeRetainedValue()
+        loop.runUntilIdle()
+        return nil
+      }, loop.toOpaque())
+    return result == 0
+  }
+
+  /// A program's signal handlers belong on its own threads, and a peer that is gone must not end the
+  /// process with SIGPIPE: older versions of libcurl write to TLS sockets without MSG_NOSIGNAL.
+  private static func blockSignals() {
+    var signals = sigset_t()
+    sigfillset(&signals)
+    for fault in [SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGPROF] { sigdelset(&signals, fault) }
+    pthread_sigmask(SIG_BLOCK, &signals, nil)
+  }
+}

@@ -1,0 +1,159 @@
+import CCurl
+import FoundationEssentials
+import HTTPWire
+
+/// What the easy handle of a transfer is set to, so that only what differs is set again: most
+/// requests of a session differ in nothing but the URL.
+struct AppliedOptions {
+  enum Content: Equatable { case none, copied, read }
+
+  var profile: ConnectionProfile?
+  var method = "GET"
+  var content = Content.none
+  /// The fields of the header list, `nil` before the first.
+  var fields: [HTTPHeader]?
+  /// Whether the header list was made for a request with a body.
+  var hadBody = false
+  var httpVersion = -1
+}
+
+extension Transfer {
+  /// The largest body that is copied into libcurl; larger ones are read from where they lie.
+  static var largestCopiedBody: Int { 16_384 }
+  /// The largest body that goes over HTTP/2 where early answers make libcurl spin.
+  static var largestMultiplexedBody: Int64 { 65_536 }
+
+  /// Options that hold for every request of this handle.
+  func setLastingOptions() {
+    easy.set(CURLOPT_NOSIGNAL, true)
+    easy.set(CURLOPT_SUPPRESS_CONNECT_HEADERS, true)
+    easy.set(CURLOPT_PIPEWAIT, true)
+    easy.set(CURLOPT_TCP_KEEPALIVE, true)
+    easy.set(CURLOPT_PATH_AS_IS, true)
+    easy.set(CURLOPT_PROTOCOLS, Int(CURLPROTO_HTTP | CURLPROTO_HTTPS))
+    easy.set(CURLOPT_ACCEPT_ENCODING, "")
+    ccurl_set_pointer(easy.raw, CURLOPT_ERRORBUFFER, errorText)
+    setCallbacks()
+  }
+
+  /// Sets what `request` needs. Returns why it cannot be sent, if so.
+  func configure(_ request: WireRequest) -> TransportFailure? {
+    if applied.profile !== request.profile {
+      if let failure = apply(request.profile.options) { return failure }
+      applied.profile = request.profile
+    }
+    applyVersion(request)
+    if let failure = applyMethodAndBody(request) { return failure }
+    if let failure = applyFields(request) { return failure }
+    let code = easy.set(CURLOPT_URL, request.url)
+    guard code == CURLE_OK else { return CurlFailure.unsupported("This URL", code) }
+    return nil
+  }
+
+  private func apply(_ options: TransportOptions) -> TransportFailure? {
+    let connect = options.connectTimeout.map { max(1, Int(Clock.nanoseconds($0) / 1_000_000)) }
+    // Without a limit of its own, connecting is bounded by the timeouts of the request.
+    easy.set(CURLOPT_CONNECTTIMEOUT_MS, connect ?? Int(Int32.max))
+    let oldest = options.minimumTLSVersion == .tls13 ? CURL_SSLVERSION_TLSv1_3 : CURL_SSLVERSION_TLSv1_2
+    let version = easy.set(CURLOPT_SSLVERSION, Int(oldest))
+    guard version == CURLE_OK else { return CurlFailure.unsupported("The minimum TLS version", version) }
+    return applyTrust(options.trustStore)
+  }
+
+  private func applyTrust(_ store: TransportOptions.TrustStore) -> TransportFailure? {
+    let code: CURLcode
+    ccurl_set_pointer(easy.raw, CURLOPT_CAINFO_BLOB, nil)
+    switch store {
+    case .system:
+      easy.set(CURLOPT_CAPATH, TrustLocation.system.folder)
+      code = easy.set(CURLOPT_CAINFO, TrustLocation.system.file)
+    case .file(let path):
+      easy.set(CURLOPT_CAPATH, nil)
+      code = easy.set(CURLOPT_CAINFO, path)
+    case .pem(let data):
+      easy.set(CURLOPT_CAPATH, nil)
+      easy.set(CURLOPT_CAINFO, nil)
+      code = data.withUnsafeBytes { ccurl_set_blob(easy.raw, CURLOPT_CAINFO_BLOB, $0.baseAddress, $0.count) }
+    }
+    return code == CURLE_OK ? nil : CurlFailure.unsupported("The trust store", code)
+  }
+
+  private func applyVersion(_ request: WireRequest) {
+    let mayMultiplex =
+      request.origin.scheme == "https" && request.profile.options.httpVersions == .automatic
+      && (request.body.count <= Self.largestMultiplexedBody || !CurlLibrary.shared.spinsOnEarlyAnswers)
+    let version = mayMultiplex ? Int(CURL_HTTP_VERSION_2TLS) : Int(CURL_HTTP_VERSION_1_1)
+    guard version != applied.httpVersion else { return }
+    easy.set(CURLOPT_HTTP_VERSION, version)
+    applied.httpVersion = version
+  }
+
+  private func applyMethodAndBody(_ request: WireRequest) -> TransportFailure? {
+    let content = Self.content(of: request)
+    if request.method == "HEAD", content != .none {
+      return TransportFailure(.badURL, "A HEAD request cannot carry a body; remove the body or use another method.")
+    }
+    if applied.method != request.method || applied.content != content {
+      applyMethod(request.method, content)
+      applied.method = request.method
+      applied.content = content
+    }
+    switch (content, request.body) {
+    case (.none, _): return nil
+    case (.copied, .bytes(let data)):
+      easy.set(CURLOPT_POSTFIELDSIZE, data.count)
+      let code = data.withUnsafeBytes { ccurl_set_pointer(easy.raw, CURLOPT_COPYPOSTFIELDS, $0.baseAddress) }
+      return code == CURLE_OK ? nil : CurlFailure.unsupported("The body", code)
+    case (.copied, .none):
+      easy.set(CURLOPT_POSTFIELDSIZE, 0)
+      easy.set(CURLOPT_COPYPOSTFIELDS, "")
+      return nil
+    case (.read, _):
+      ccurl_set_pointer(easy.raw, CURLOPT_POSTFIELDS, nil)
+      ccurl_set_offset(easy.raw, CURLOPT_POSTFIELDSIZE_LARGE, Int(request.body.count))
+      return nil
+    }
+  }
+
+  private func applyMethod(_ method: String, _ content: AppliedOptions.Content) {
+    easy.set(CURLOPT_CUSTOMREQUEST, nil)
+    if content != .none {
+      easy.set(CURLOPT_POST, true)
+      if method != "POST" { easy.set(CURLOPT_CUSTOMREQUEST, method) }
+      return
+    }
+    ccurl_set_pointer(easy.raw, CURLOPT_COPYPOSTFIELDS, nil)
+    easy.set(CURLOPT_HTTPGET, true)
+    if method == "HEAD" {
+      easy.set(CURLOPT_NOBODY, true)
+    } else if method != "GET" {
+      easy.set(CURLOPT_CUSTOMREQUEST, method)
+    }
+  }
+
+  private func applyFields(_ request: WireRequest) -> TransportFailure? {
+    let hasBody = applied.content != .none
+    if applied.fields == request.fields, applied.hadBody == hasBody { return nil }
+    headers = HeaderList(fields: request.fields, hasBody: hasBody)
+    ccurl_set_list(easy.raw, CURLOPT_HTTPHEADER, headers.head)
+    guard headers.isComplete else {
+      applied.fields = nil
+      return TransportFailure(.resourceUnavailable, "There is not enough memory for the header fields.")
+    }
+    applied.fields = request.fields
+    applied.hadBody = hasBody
+    return nil
+  }
+
+  /// Methods that have a meaning for content announce an empty one too (RFC 9110 §8.6).
+  private static func content(of request: WireRequest) -> AppliedOptions.Content {
+    switch request.body {
+    case .none:
+      switch request.method {
+      case "POST", "PUT", "PATCH": .copied
+      default: .none
+      }
+    case .bytes(let data): data.count <= largestCopiedBody ? .copied : .read
+    }
+  }
+}

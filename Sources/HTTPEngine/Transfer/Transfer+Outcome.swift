@@ -1,0 +1,59 @@
+import CCurl
+import HTTPWire
+
+extension Transfer {
+  /// What libcurl's result for this transfer means.
+  func outcome(_ code: CURLcode) -> Outcome {
+    var facts = ccurl_facts()
+    ccurl_read_facts(easy.raw, &facts)
+    let metrics = metrics(facts)
+    if let failure {
+      return .failure(TransportFailure(failure.kind, failure.message, curlCode: failure.curlCode, metrics: metrics))
+    }
+    guard code == CURLE_OK else {
+      return .failure(
+        CurlFailure.failure(
+          code, detail: String(cString: errorText), host: request?.origin.host ?? "the host",
+          verifyResult: facts.verify_result, metrics: metrics))
+    }
+    guard let head = assembly.head else {
+      return .failure(
+        TransportFailure(.badServerResponse, "The response has no complete head.", metrics: metrics))
+    }
+    return .success(WireResponse(head: head, body: body.take(), metrics: metrics))
+  }
+
+  /// What was measured until now, for a transfer that libcurl did not end itself.
+  func metricsSoFar() -> TransferMetrics {
+    var facts = ccurl_facts()
+    ccurl_read_facts(easy.raw, &facts)
+    return metrics(facts)
+  }
+
+  private func metrics(_ facts: ccurl_facts) -> TransferMetrics {
+    var values = TransferMetrics.Values()
+    values.start = startTime
+    values.isReusedConnection = facts.new_connections == 0 && facts.pretransfer > 0
+    if !values.isReusedConnection {
+      values.lookupEnd = facts.lookup > 0 ? Int64(facts.lookup) : -1
+      values.connectEnd = facts.connect > 0 ? Int64(facts.connect) : -1
+      values.secureEnd = facts.secure > 0 ? Int64(facts.secure) : -1
+    }
+    values.requestStart = facts.pretransfer > 0 ? Int64(facts.pretransfer) : -1
+    values.requestEnd = values.requestStart
+    values.responseStart = facts.first_byte > 0 ? Int64(facts.first_byte) : -1
+    values.end = Int64(facts.total)
+    values.requestHeaderBytes = Int64(facts.request_bytes)
+    values.requestBodyBytes = Int64(facts.uploaded)
+    values.responseHeaderBytes = Int64(facts.header_bytes)
+    values.responseBodyBytes = Int64(facts.downloaded)
+    values.decodedBodyBytes = assembly.bodyCount
+    values.localPort = Int32(facts.local_port)
+    values.remotePort = Int32(facts.remote_port)
+    return TransferMetrics(
+      values: values, version: assembly.head?.version ?? .http1_1,
+      localAddress: facts.local_address.map { String(cString: $0) } ?? "",
+      remoteAddress: facts.remote_address.map { String(cString: $0) } ?? "",
+      tlsVersion: tlsVersion.map { String(cString: $0) }, tlsCipher: tlsCipher.map { String(cString: $0) })
+  }
+}

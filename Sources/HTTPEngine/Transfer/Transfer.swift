@@ -1,0 +1,124 @@
+import CCurl
+import FoundationEssentials
+import Glibc
+import HTTPWire
+
+/// One easy handle and the request that it carries; pooled and used again. Belongs to the loop thread:
+/// libcurl calls back on it, and nobody else touches it.
+final class Transfer {
+  typealias Outcome = Result<WireResponse, TransportFailure>
+  typealias Waiter = UnsafeContinuation<Outcome, Never>
+
+  /// The loop whose thread this belongs to; it outlives its transfers.
+  unowned(unsafe) let loop: LoopCore
+  let easy: EasyHandle
+  /// Where libcurl writes its own words about a failure.
+  let errorText: UnsafeMutablePointer<CChar>
+  var applied = AppliedOptions()
+  var headers = HeaderList()
+
+  private(set) var ticket: UInt64 = 0
+  private(set) var request: WireRequest?
+  private(set) var observer: (any TransferObserver)?
+  private var waiter: Waiter?
+
+  var assembly = ResponseAssembly()
+  var body = BodyBuffer()
+  var count = ByteCount()
+  /// Why the transfer was broken off by us, when libcurl only knows that a callback refused.
+  var failure: TransportFailure?
+  var lane: Lanes.Lane?
+  var isInMulti = false
+  /// The user suspended the transfer, or it was held back at its head.
+  var isClosed = false
+  /// libcurl was told to stop reading, by ``pause(_:)`` or by a callback's answer.
+  var isPaused = false
+  private(set) var startTime: Double = 0
+  var lastActivity: UInt64 = 0
+  private(set) var idleLimit: UInt64 = .max
+  private(set) var deadline: UInt64 = .max
+  var tlsVersion: UnsafePointer<CChar>?
+  var tlsCipher: UnsafePointer<CChar>?
+
+  init?(loop: LoopCore) {
+    guard let easy = EasyHandle() else { return nil }
+    self.loop = loop
+    self.easy = easy
+    errorText = .allocate(capacity: Int(CURL_ERROR_SIZE))
+    errorText.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
+    setLastingOptions()
+  }
+
+  deinit {
+    errorText.deallocate()
+  }
+
+  /// Takes a request in. Nothing is sent yet.
+  func begin(_ request: WireRequest, ticket: UInt64, observer: any TransferObserver, waiter: Waiter) {
+    self.ticket = ticket
+    self.observer = observer
+    self.waiter = waiter
+    let options = request.profile.options
+    assembly.restart(headSizeLimit: options.headerSizeLimit, bodySizeLimit: options.bodySizeLimit)
+    count = ByteCount()
+    count.expectedToSend = request.body.count
+    failure = nil
+    errorText[0] = 0
+    tlsVersion = nil
+    tlsCipher = nil
+    lastActivity = loop.now
+    startTime = Clock.wall()
+    idleLimit = request.idleTimeout.map(Clock.nanoseconds) ?? .max
+    deadline = request.deadline.map { loop.now &+ Clock.nanoseconds(ContinuousClock.now.duration(to: $0)) } ?? .max
+    self.request = request
+    isClosed = false
+  }
+
+  /// When silence or the deadline ends the transfer; a suspended one is not blamed for its silence.
+  var expiry: UInt64 {
+    guard !isClosed else { return deadline }
+    let idle = lastActivity.addingReportingOverflow(idleLimit)
+    return min(deadline, idle.overflow ? .max : idle.partialValue)
+  }
+
+  /// Gives the outcome to whoever waits, once, and lets go of everything of the request.
+  func finish(_ outcome: Outcome) {
+    guard let waiter else { preconditionFailure("a transfer ended twice") }
+    self.waiter = nil
+    observer?.transferEnded()
+    observer = nil
+    request = nil
+    body.clear()
+    isClosed = false
+    isPaused = false
+    waiter.resume(returning: outcome)
+  }
+}
+
+extension Transfer {
+  /// Whether the connection carries many requests at a time; `nil` before the head tells.
+  var multiplexes: Bool? {
+    guard let version = assembly.head?.version else { return nil }
+    return version == .http2 || version == .http3
+  }
+
+  /// What ends the transfer when its time is over.
+  func timeout() -> TransportFailure {
+    let host = request?.origin.host ?? "The host"
+    let message =
+      deadline <= loop.now
+      ? "The transfer from \(host) was not complete in time (timeoutIntervalForResource)."
+      : "\(host) was silent for \(Double(idleLimit / 1_000_000) / 1000) seconds (timeoutIntervalForRequest)."
+    return TransportFailure(.timedOut, message, metrics: metricsSoFar())
+  }
+}
+
+extension RequestBody {
+  /// The number of bytes.
+  var count: Int64 {
+    switch self {
+    case .none: 0
+    case .bytes(let data): Int64(data.count)
+    }
+  }
+}

@@ -1,0 +1,80 @@
+/// Decides how many requests to one host may be in libcurl's hands at a time, and which come next.
+/// libcurl's own limit costs ten microseconds a request as soon as one waits, and a burst over HTTP/2
+/// would open a connection for each.
+package struct HostAdmission<Ticket: Hashable & Sendable>: Sendable {
+  /// The streams that one HTTP/2 connection is trusted with: libcurl's own limit.
+  package static var streamsPerConnection: Int { 100 }
+
+  private let connections: Int
+  private var capacity: Int
+  private var running = 0
+  /// By falling priority, first come first within one; entries before `head` have left.
+  private var waiting: [(ticket: Ticket, priority: Float)] = []
+  private var head = 0
+
+  /// Until a response has told which version of HTTP the host speaks, each connection takes one
+  /// request.
+  package init(connections: Int) {
+    self.connections = connections
+    capacity = connections
+  }
+
+  package var isIdle: Bool { running == 0 && head == waiting.count }
+  package var runningCount: Int { running }
+  package var waitingCount: Int { waiting.count - head }
+
+  /// A request has come. Returns whether it may run now; otherwise it waits.
+  package mutating func submitted(_ ticket: Ticket, priority: Float) -> Bool {
+    if running < capacity, head == waiting.count {
+      running += 1
+      return true
+    }
+    var position = waiting.count
+    while position > head, waiting[position - 1].priority < priority { position -= 1 }
+    waiting.insert((ticket, priority), at: position)
+    return false
+  }
+
+  /// A running request is over. Returns the one that may run in its place.
+  package mutating func ended() -> Ticket? {
+    running -= 1
+    return next()
+  }
+
+  /// A waiting request is not wanted any more. Returns false if it was not waiting.
+  package mutating func withdrawn(_ ticket: Ticket) -> Bool {
+    guard let position = waiting[head...].firstIndex(where: { $0.ticket == ticket }) else { return false }
+    waiting.remove(at: position)
+    return true
+  }
+
+  /// A response has told whether the host's connections carry many requests at a time. Returns the
+  /// requests that may run now.
+  package mutating func learned(multiplexes: Bool) -> [Ticket] {
+    capacity = multiplexes ? connections * Self.streamsPerConnection : connections
+    var admitted: [Ticket] = []
+    while let ticket = next() { admitted.append(ticket) }
+    return admitted
+  }
+
+  /// All that wait, in their order; they wait no more.
+  package mutating func drain() -> [Ticket] {
+    defer {
+      waiting.removeAll()
+      head = 0
+    }
+    return waiting[head...].map(\.ticket)
+  }
+
+  private mutating func next() -> Ticket? {
+    guard running < capacity, head < waiting.count else { return nil }
+    let ticket = waiting[head].ticket
+    head += 1
+    running += 1
+    if head == waiting.count || head > 1024 {
+      waiting.removeFirst(head)
+      head = 0
+    }
+    return ticket
+  }
+}

@@ -1,0 +1,122 @@
+/// Puts a response together from the lines and the bytes that a transport reads. Pure: the transport
+/// tells what came, and is told what to do.
+package struct ResponseAssembly: Sendable {
+  private enum State: Sendable {
+    /// Before a status line, also after the head of an informational response.
+    case waitingForHead
+    /// Between a status line and the empty line that ends the head.
+    case inHead(status: Int, version: HTTPVersion)
+    /// The head of the final response has come; later lines are trailers.
+    case inBody
+  }
+
+  /// What a header line means to the transport.
+  package enum LineAction: Sendable {
+    case keep
+    case deliver(ResponseHead)
+    /// The head is larger than the limit.
+    case refuseHead
+  }
+
+  /// What the arrival of bytes of the body means to the transport.
+  package enum BodyAction: Sendable, Equatable {
+    case store
+    /// The decoded body is larger than the limit.
+    case refuseBody
+  }
+
+  private var state = State.waitingForHead
+  private var lines: [UInt8] = []
+  private var headSizeLimit: Int
+  private var bodySizeLimit: Int64?
+  package private(set) var bodyCount: Int64 = 0
+  /// Whether the body comes with a content coding, so that its length does not tell how much comes.
+  package private(set) var isEncoded = false
+  package private(set) var head: ResponseHead?
+
+  package init(headSizeLimit: Int = 262_144, bodySizeLimit: Int64? = nil) {
+    self.headSizeLimit = headSizeLimit
+    self.bodySizeLimit = bodySizeLimit
+  }
+
+  /// Makes it as new for another response; the memory for lines is kept.
+  package mutating func restart(headSizeLimit: Int, bodySizeLimit: Int64?) {
+    state = .waitingForHead
+    lines.removeAll(keepingCapacity: true)
+    self.headSizeLimit = headSizeLimit
+    self.bodySizeLimit = bodySizeLimit
+    bodyCount = 0
+    isEncoded = false
+    head = nil
+  }
+
+  /// One line of a head or a trailer, with its line break.
+  package mutating func lineReceived(_ line: UnsafeRawBufferPointer) -> LineAction {
+    if case .inBody = state { return .keep }
+    if let (status, version) = Self.statusLine(line) {
+      state = .inHead(status: status, version: version)
+      lines.removeAll(keepingCapacity: true)
+      isEncoded = false
+      return .keep
+    }
+    guard case .inHead(let status, let version) = state else { return .keep }
+    guard !Self.isEmpty(line) else { return headEnded(status, version) }
+    guard lines.count + line.count <= headSizeLimit else { return .refuseHead }
+    if Self.namesContentEncoding(line) { isEncoded = true }
+    lines.append(contentsOf: line)
+    return .keep
+  }
+
+  /// Decoded bytes of the body have come.
+  package mutating func bodyReceived(_ count: Int) -> BodyAction {
+    bodyCount += Int64(count)
+    if let bodySizeLimit, bodyCount > bodySizeLimit { return .refuseBody }
+    return .store
+  }
+
+  private mutating func headEnded(_ status: Int, _ version: HTTPVersion) -> LineAction {
+    // 101 ends the use of HTTP on the connection and so is final (RFC 9110 §15.2.2).
+    guard status >= 200 || status == 101 else {
+      state = .waitingForHead
+      return .keep
+    }
+    state = .inBody
+    let head = ResponseHead(status: status, version: version, block: FieldBlock(bytes: lines))
+    self.head = head
+    return .deliver(head)
+  }
+
+  /// The status and version of a status line (RFC 9112 §4), or `nil` if `line` is none.
+  private static func statusLine(_ line: UnsafeRawBufferPointer) -> (Int, HTTPVersion)? {
+    guard line.count >= 9, line[0] == 0x48, line[1] == 0x54, line[2] == 0x54, line[3] == 0x50, line[4] == 0x2F
+    else { return nil }
+    var at = 5
+    while at < line.count, line[at] != 0x20 { at += 1 }
+    let version: HTTPVersion
+    switch line[5] {
+    case 0x33: version = .http3
+    case 0x32: version = .http2
+    default: version = at == 8 && line[7] == 0x30 ? .http1_0 : .http1_1
+    }
+    while at < line.count, line[at] == 0x20 { at += 1 }
+    guard at + 2 < line.count else { return nil }
+    var status = 0
+    for byte in line[at..<at + 3] {
+      guard byte >= 0x30, byte <= 0x39 else { return nil }
+      status = status * 10 + Int(byte - 0x30)
+    }
+    return (status, version)
+  }
+
+  private static func isEmpty(_ line: UnsafeRawBufferPointer) -> Bool {
+    line.allSatisfy { $0 == 0x0D || $0 == 0x0A }
+  }
+
+  private static func namesContentEncoding(_ line: UnsafeRawBufferPointer) -> Bool {
+    let name: StaticString = "content-encoding:"
+    guard line.count > name.utf8CodeUnitCount, line[0] | 0x20 == 0x63, line[7] == 0x2D else { return false }
+    return (0..<name.utf8CodeUnitCount).allSatisfy {
+      FieldName.lowercased(line[$0]) == name.utf8Start[$0]
+    }
+  }
+}

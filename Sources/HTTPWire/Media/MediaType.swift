@@ -1,0 +1,106 @@
+/// A media type with its parameters: `text/html; charset=utf-8` (RFC 9110 §8.3.1).
+///
+/// The type keeps its spelling and is compared with regard to case, as validation always did it.
+package struct MediaType: Equatable, Sendable {
+  package let type: String
+  package let subtype: String
+  /// In their order, names in small letters, values without quotation marks.
+  package let parameters: [(name: String, value: String)]
+
+  /// Reads a media type; `nil` unless there are exactly a type and a subtype. White space around it is
+  /// not part of it. Parameters that make no sense are left out.
+  package init?(_ text: String) {
+    let semicolon = text.utf8.firstIndex(of: UInt8(ascii: ";")) ?? text.endIndex
+    let parts = Self.trimmed(text[..<semicolon]).split(separator: "/", omittingEmptySubsequences: false)
+    guard parts.count == 2, !parts[0].isEmpty, !parts[1].isEmpty else { return nil }
+    type = String(parts[0])
+    subtype = String(parts[1])
+    parameters = Self.parameters(text[semicolon...])
+  }
+
+  /// The value of the first parameter of this name, which is given in small letters.
+  package func parameter(_ name: String) -> String? {
+    parameters.first { $0.name == name }?.value
+  }
+
+  /// The `charset` of a `Content-Type` value, or `nil`.
+  package static func charset(ofContentType value: String) -> String? {
+    guard value.utf8.contains(UInt8(ascii: ";")) else { return nil }
+    return MediaType(value)?.parameter("charset")
+  }
+
+  package var isWildcard: Bool { type == "*" && subtype == "*" }
+
+  /// Whether this type, as an acceptable one, covers another: `*` stands for every type or subtype on
+  /// this side alone. Parameters do not count.
+  package func matches(_ other: MediaType) -> Bool {
+    (type == "*" || type == other.type) && (subtype == "*" || subtype == other.subtype)
+  }
+
+  package static func == (left: MediaType, right: MediaType) -> Bool {
+    left.type == right.type && left.subtype == right.subtype
+      && left.parameters.elementsEqual(right.parameters) { $0 == $1 }
+  }
+
+  /// Parameters behind the type, each with its semicolon (RFC 9110 §5.6.6).
+  private static func parameters(_ text: Substring) -> [(name: String, value: String)] {
+    var parameters: [(name: String, value: String)] = []
+    for piece in pieces(text.utf8) {
+      guard let equals = piece.firstIndex(of: UInt8(ascii: "=")) else { continue }
+      let name = trimmed(Substring(piece[..<equals])).lowercased()
+      let value = trimmed(Substring(piece[piece.index(after: equals)...]))
+      guard !name.isEmpty else { continue }
+      parameters.append((name, unquoted(value)))
+    }
+    return parameters
+  }
+
+  /// The text between semicolons; one inside a quoted string is none (RFC 9110 §5.6.4).
+  private static func pieces(_ text: Substring.UTF8View) -> [Substring.UTF8View] {
+    var pieces: [Substring.UTF8View] = []
+    var start = text.startIndex
+    var isQuoted = false
+    var isEscaped = false
+    for (index, byte) in zip(text.indices, text) {
+      if isEscaped {
+        isEscaped = false
+      } else if byte == UInt8(ascii: "\\"), isQuoted {
+        isEscaped = true
+      } else if byte == UInt8(ascii: "\"") {
+        isQuoted.toggle()
+      } else if byte == UInt8(ascii: ";"), !isQuoted {
+        pieces.append(text[start..<index])
+        start = text.index(after: index)
+      }
+    }
+    pieces.append(text[start...])
+    return pieces
+  }
+
+  private static func unquoted(_ value: Substring) -> String {
+    guard value.utf8.first == UInt8(ascii: "\"") else { return String(value) }
+    var result = ""
+    var isEscaped = false
+    for scalar in value.unicodeScalars.dropFirst() {
+      if isEscaped {
+        result.unicodeScalars.append(scalar)
+        isEscaped = false
+      } else if scalar == "\\" {
+        isEscaped = true
+      } else if scalar == "\"" {
+        break
+      } else {
+        result.unicodeScalars.append(scalar)
+      }
+    }
+    return result
+  }
+
+  private static func trimmed(_ text: Substring) -> Substring {
+    let isSpace = { (byte: UInt8) in byte == 0x20 || (0x09...0x0D).contains(byte) }
+    let bytes = text.utf8
+    let start = bytes.firstIndex { !isSpace($0) } ?? bytes.endIndex
+    let end = bytes.lastIndex { !isSpace($0) }.map { bytes.index(after: $0) } ?? start
+    return text[start..<end]
+  }
+}

@@ -1,0 +1,43 @@
+/// The request that follows a redirect, as far as it differs from the one before.
+package struct RedirectPlan: Sendable, Equatable {
+  /// Absolute, ASCII, with the fragment that the target has or inherits.
+  package let url: String
+  package let origin: Origin
+  package let method: String
+  /// Whether the body of the request before is sent again.
+  package let keepsBody: Bool
+  /// Whether the fields that describe a body stay behind with it.
+  package let dropsContentFields: Bool
+  /// Whether the target is another origin than the request before; an http URL of the same host is.
+  package let leavesOrigin: Bool
+  /// Whether the request before was protected by TLS and the next one will not be.
+  package let leavesSecureScheme: Bool
+  package let protectedHeaders: Set<String>
+
+  /// The fields of the next request: those of the one before without what must not be sent on.
+  package func fields(from fields: [HTTPHeader]) -> [HTTPHeader] {
+    fields.filter { keeps($0.name) }
+  }
+
+  /// Whether a field of this name is sent on.
+  package func keeps(_ name: String) -> Bool {
+    if FieldName.equal(name, "Host") { return false }
+    if dropsContentFields, Self.contentFields.contains(where: { FieldName.equal(name, $0) }) { return false }
+    // RFC 9110 §10.1.3: what was read under TLS is not told to a server without it.
+    if leavesSecureScheme, FieldName.equal(name, "Referer") { return false }
+    guard leavesOrigin else { return true }
+    return !Self.secretFields.contains { FieldName.equal(name, $0) }
+      && !protectedHeaders.contains { FieldName.equal(name, $0) }
+  }
+
+  /// What describes or frames a body (RFC 9110 §8, §10.1.1).
+  private static let contentFields = [
+    "Content-Type", "Content-Length", "Content-Encoding", "Content-Language", "Content-Location",
+    "Transfer-Encoding", "Expect",
+  ]
+
+  /// What was meant for the first origin alone (RFC 9110 §15.4).
+  private static let secretFields = [
+    "Authorization", "Cookie", "Cookie2", "Proxy-Authorization", "WWW-Authenticate", "Proxy-Authenticate",
+  ]
+}

@@ -1,0 +1,77 @@
+/// What may stand in the head of a request. Checked before anything is sent, so that no value can
+/// smuggle a second field or a second request onto the connection (RFC 9110 §5.5).
+package enum HeaderFieldRules {
+  /// What is wrong with the head of a request. Never holds the value of a field, which may be a secret.
+  package enum Violation: Error, Sendable, Equatable {
+    /// The method is no token.
+    case method(String)
+    /// The name of a field is no token.
+    case name(String)
+    /// The value of the field of this name holds a forbidden character, whose code is attached.
+    case value(field: String, character: UInt8)
+
+    /// One sentence that names the field.
+    package var message: String {
+      switch self {
+      case .method(let method):
+        "\(quoted(method)) is not a method: letters, digits and !#$%&'*+-.^_`|~ are allowed (RFC 9110 §9.1)."
+      case .name(let name):
+        "\(quoted(name)) is not the name of a header field: letters, digits and !#$%&'*+-.^_`|~ are allowed "
+          + "(RFC 9110 §5.1)."
+      case .value(let field, let character):
+        "The value of the header field \(quoted(field)) contains \(Self.name(of: character)), which is not "
+          + "allowed (RFC 9110 §5.5)."
+      }
+    }
+
+    /// The text in quotation marks, without control characters and not longer than a line.
+    private func quoted(_ text: String) -> String {
+      let shown = text.unicodeScalars.prefix(60).map { $0.escaped(asASCII: true) }.joined()
+      return "\"\(shown)\(text.unicodeScalars.count > 60 ? "…" : "")\""
+    }
+
+    private static func name(of character: UInt8) -> String {
+      switch character {
+      case 0x0A: "a line feed"
+      case 0x0D: "a carriage return"
+      case 0x00: "a NUL"
+      default: "a control character"
+      }
+    }
+  }
+
+  /// Whether a text is a token: the form of methods and field names (RFC 9110 §5.6.2).
+  package static func isToken(_ text: String) -> Bool {
+    !text.isEmpty && text.utf8.allSatisfy(isTokenByte)
+  }
+
+  /// Whether a text can be the value of a field: no control characters but tabs. What is not ASCII is
+  /// sent as UTF-8.
+  package static func isFieldValue(_ text: String) -> Bool {
+    forbiddenByte(in: text) == nil
+  }
+
+  /// Checks a method and the fields that go with it; the first thing that is wrong is thrown.
+  package static func validate(method: String, fields: [HTTPHeader]) throws(Violation) {
+    guard isToken(method) else { throw .method(method) }
+    for field in fields {
+      guard isToken(field.name) else { throw .name(field.name) }
+      if let byte = forbiddenByte(in: field.value) { throw .value(field: field.name, character: byte) }
+    }
+  }
+
+  private static func forbiddenByte(in text: String) -> UInt8? {
+    text.utf8.first { ($0 < 0x20 && $0 != 0x09) || $0 == 0x7F }
+  }
+
+  private static func isTokenByte(_ byte: UInt8) -> Bool {
+    switch byte {
+    case 0x61...0x7A, 0x41...0x5A, 0x30...0x39: true
+    case UInt8(ascii: "!"), UInt8(ascii: "#"), UInt8(ascii: "$"), UInt8(ascii: "%"), UInt8(ascii: "&"),
+      UInt8(ascii: "'"), UInt8(ascii: "*"), UInt8(ascii: "+"), UInt8(ascii: "-"), UInt8(ascii: "."),
+      UInt8(ascii: "^"), UInt8(ascii: "_"), UInt8(ascii: "`"), UInt8(ascii: "|"), UInt8(ascii: "~"):
+      true
+    default: false
+    }
+  }
+}

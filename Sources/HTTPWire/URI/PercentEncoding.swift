@@ -1,0 +1,127 @@
+/// Percent-encoding (RFC 3986 §2.1): which ASCII bytes stand for themselves; all others, and all of
+/// UTF-8 beyond ASCII, become `%` and two capital hexadecimal digits.
+package struct PercentEncoding: Sendable, Equatable {
+  /// The characters 0 to 63 and 64 to 127 that stand for themselves, a bit each.
+  private var low: UInt64 = 0
+  private var high: UInt64 = 0
+
+  /// Lets the bytes stand for themselves that the predicate is true for; asked once for each byte of
+  /// ASCII.
+  package init(allowing isAllowed: (UInt8) -> Bool) {
+    for byte in UInt8(0)..<128 where isAllowed(byte) { insert(byte) }
+  }
+
+  /// For the names and values of a query: the unreserved characters (RFC 3986 §2.3), `/` and `?`
+  /// (§3.4). The separators of a form, `&`, `=` and `+`, are not among them.
+  package static let queryComponent = PercentEncoding { byte in
+    switch byte {
+    case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
+    default: "-._~/?".utf8.contains(byte)
+    }
+  }
+
+  /// For a whole query: what may stand in one (RFC 3986 §3.4), but for `%`.
+  package static let query = PercentEncoding { byte in
+    queryComponent.allows(byte) || "!$&'()*+,;=:@".utf8.contains(byte)
+  }
+
+  /// Whether a byte stands for itself.
+  @inline(__always)
+  package func allows(_ byte: UInt8) -> Bool {
+    if byte < 64 { return low & (1 << UInt64(byte)) != 0 }
+    return byte < 128 && high & (1 << UInt64(byte & 63)) != 0
+  }
+
+  private mutating func insert(_ byte: UInt8) {
+    if byte < 64 {
+      low |= 1 << UInt64(byte)
+    } else {
+      high |= 1 << UInt64(byte & 63)
+    }
+  }
+
+  /// Encodes a text.
+  ///
+  /// - Parameters:
+  ///   - text:          The text. One without a byte to encode is returned as it is.
+  ///   - spacesAsPluses: Whether a space becomes `+`, as in forms, even when it is allowed.
+  package func encode(_ text: String, spacesAsPluses: Bool = false) -> String {
+    var text = text
+    return text.withUTF8 { bytes in
+      var escapes = 0
+      var spaces = 0
+      for byte in bytes {
+        if spacesAsPluses, byte == 0x20 {
+          spaces += 1
+        } else if !allows(byte) {
+          escapes += 1
+        }
+      }
+      guard escapes + spaces > 0 else { return nil }
+      return String(unsafeUninitializedCapacity: bytes.count + 2 * escapes) { buffer in
+        var end = 0
+        for byte in bytes {
+          if spacesAsPluses, byte == 0x20 {
+            buffer[end] = UInt8(ascii: "+")
+            end += 1
+          } else if allows(byte) {
+            buffer[end] = byte
+            end += 1
+          } else {
+            Self.writeEscape(of: byte, to: buffer, at: &end)
+          }
+        }
+        return end
+      }
+    } ?? text
+  }
+
+  /// Makes a query that was put together elsewhere safe to stand in a URL: what may not stand there is
+  /// encoded, and so is a `%` that begins no escape; a valid query is returned as it is.
+  package static func repairedQuery(_ text: String) -> String {
+    var text = text
+    return text.withUTF8 { bytes in
+      let broken = bytes.indices.filter { !isValid(bytes, at: $0) }
+      guard !broken.isEmpty else { return nil }
+      return String(unsafeUninitializedCapacity: bytes.count + 2 * broken.count) { buffer in
+        var end = 0
+        for index in bytes.indices {
+          if isValid(bytes, at: index) {
+            buffer[end] = bytes[index]
+            end += 1
+          } else {
+            writeEscape(of: bytes[index], to: buffer, at: &end)
+          }
+        }
+        return end
+      }
+    } ?? text
+  }
+
+  private static func isValid(_ bytes: UnsafeBufferPointer<UInt8>, at index: Int) -> Bool {
+    guard bytes[index] == UInt8(ascii: "%") else { return query.allows(bytes[index]) }
+    return index + 2 < bytes.count && isHexadecimal(bytes[index + 1]) && isHexadecimal(bytes[index + 2])
+  }
+
+  private static func isHexadecimal(_ byte: UInt8) -> Bool {
+    switch byte {
+    case 0x30...0x39, 0x41...0x46, 0x61...0x66: true
+    default: false
+    }
+  }
+
+  @inline(__always)
+  private static func writeEscape(
+    of byte: UInt8, to buffer: UnsafeMutableBufferPointer<UInt8>, at end: inout Int
+  ) {
+    buffer[end] = UInt8(ascii: "%")
+    buffer[end + 1] = digit(byte >> 4)
+    buffer[end + 2] = digit(byte & 0xF)
+    end += 3
+  }
+
+  @inline(__always)
+  private static func digit(_ value: UInt8) -> UInt8 {
+    value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "A") + value - 10
+  }
+}

@@ -1,0 +1,69 @@
+import Testing
+
+@testable import Alamofire
+
+struct DefaultHeadersTests {
+  @Test("the default fields stand in their fixed order")
+  func order() {
+    #expect(HTTPHeaders.default.map(\.name) == ["Accept-Encoding", "Accept-Language", "User-Agent"])
+    #expect(HTTPHeaders.default[0] == .defaultAcceptEncoding)
+    #expect(HTTPHeaders.default[1] == .defaultAcceptLanguage)
+    #expect(HTTPHeaders.default[2] == .defaultUserAgent)
+  }
+
+  @Test("qualities fall by a tenth")
+  func qualities() {
+    #expect(HTTPHeader.ranked(["br", "gzip", "deflate"]) == "br;q=1.0, gzip;q=0.9, deflate;q=0.8")
+    #expect(HTTPHeader.ranked(["gzip", "deflate"]) == "gzip;q=1.0, deflate;q=0.9")
+    #expect(
+      HTTPHeader.ranked(["a", "b", "c", "d", "e", "f"])
+        == "a;q=1.0, b;q=0.9, c;q=0.8, d;q=0.7, e;q=0.6, f;q=0.5")
+    #expect(HTTPHeader.ranked((0..<12).map(String.init)).hasSuffix("9;q=0.1, 10;q=0.1, 11;q=0.1"))
+    #expect(HTTPHeader.ranked([]) == "")
+  }
+
+  @Test("the codings are those that can be decoded")
+  func codings() {
+    #expect(HTTPHeader.defaultAcceptEncoding.value == HTTPHeader.ranked(ContentCodings.supported))
+  }
+
+  @Test("the languages are at most six of the user's")
+  func languages() {
+    let languages = HTTPHeader.defaultAcceptLanguage.value.split(separator: ", ")
+    #expect((1...6).contains(languages.count))
+    #expect(languages.first?.hasSuffix(";q=1.0") == true)
+  }
+
+  @Test("the agent names this program, the system and this library")
+  func agentOfThisProcess() {
+    let agent = HTTPHeader.defaultUserAgent.value
+    #expect(agent.hasSuffix(") Alamofire/0.1.0"))
+    #expect(agent.contains("; Linux "))
+    #expect(agent.contains("/Unknown (Unknown; build:Unknown; "))
+  }
+
+  @Test("the agent takes its parts from the bundle, else from the first argument")
+  func agentParts() {
+    let system = OperatingSystemVersion(majorVersion: 6, minorVersion: 18, patchVersion: 44)
+    #expect(
+      HTTPHeader.userAgent(info: [:], arguments: ["/usr/bin/tool", "x"], system: system)
+        == "tool/Unknown (Unknown; build:Unknown; Linux 6.18.44) Alamofire/\(AFInfo.version)")
+    #expect(
+      HTTPHeader.userAgent(info: [:], arguments: [], system: system)
+        == "Unknown/Unknown (Unknown; build:Unknown; Linux 6.18.44) Alamofire/\(AFInfo.version)")
+    let info = [
+      "CFBundleExecutable": "App", "CFBundleShortVersionString": "1.2", "CFBundleVersion": "3",
+      "CFBundleIdentifier": "org.example.app",
+    ]
+    #expect(
+      HTTPHeader.userAgent(info: info, arguments: ["/bin/tool"], system: system)
+        == "App/1.2 (org.example.app; build:3; Linux 6.18.44) Alamofire/\(AFInfo.version)")
+  }
+
+  @Test("the agent stays a valid field value whatever the program is called")
+  func agentOfOddProgram() {
+    let system = OperatingSystemVersion(majorVersion: 1, minorVersion: 2, patchVersion: 3)
+    let agent = HTTPHeader.userAgent(info: [:], arguments: ["/bin/t\u{f6}ol\r\nX: y\n"], system: system)
+    #expect(agent.hasPrefix("t?ol?X: y?/Unknown "))
+  }
+}

@@ -1,0 +1,51 @@
+import Alamofire
+import Testing
+
+struct URLConversionTests {
+  @Test("text, URLs and components convert to URLs")
+  func conversions() throws {
+    let text = "https://example.com/path?a=b"
+    let url = try #require(URL(string: text))
+    let components = try #require(URLComponents(string: text))
+    #expect(try text.asURL() == url)
+    #expect(try url.asURL() == url)
+    #expect(try components.asURL() == url)
+  }
+
+  @Test("a relative reference passes, since only the transport can know better")
+  func relativeReference() throws {
+    #expect(try "invalid".asURL().absoluteString == "invalid")
+  }
+
+  @Test("text that is no URL is reported with itself", arguments: ["", "http://[::1"])
+  func invalidText(text: String) throws {
+    let error = try #require(throws: AFError.self) { try text.asURL() }
+    #expect(error.isInvalidURLError)
+    #expect(error.urlConvertible as? String == text)
+    #expect(error.underlyingError == nil)
+  }
+
+  @Test("components that do not go together are reported with themselves")
+  func invalidComponents() throws {
+    var components = URLComponents()
+    components.host = "example.com"
+    components.path = "without-a-slash"
+    let error = try #require(throws: AFError.self) { try components.asURL() }
+    #expect(error.urlConvertible as? URLComponents == components)
+  }
+
+  @Test("a request is its own request")
+  func requestConverts() throws {
+    let request = try URLRequest(url: "https://example.com", method: .get)
+    #expect(try request.asURLRequest() == request)
+    #expect(request.urlRequest == request)
+  }
+
+  @Test("urlRequest swallows the error")
+  func urlRequestSwallowsTheError() {
+    struct Broken: URLRequestConvertible {
+      func asURLRequest() throws -> URLRequest { try URLRequest(url: "", method: .get) }
+    }
+    #expect(Broken().urlRequest == nil)
+  }
+}

@@ -1,0 +1,52 @@
+import Alamofire
+import Testing
+
+struct URLSessionConfigurationTests {
+  @Test("our configurations have the default header fields and are fresh each time")
+  func defaultConfigurations() {
+    for make in [
+      { URLSessionConfiguration.af.default }, { URLSessionConfiguration.af.ephemeral },
+    ] {
+      let configuration = make()
+      #expect(configuration.headers.sorted() == HTTPHeaders.default.sorted())
+      configuration.headers = ["X-Mine": "1"]
+      #expect(configuration.httpAdditionalHeaders as? [String: String] == ["X-Mine": "1"])
+      #expect(make().headers.sorted() == HTTPHeaders.default.sorted())
+    }
+  }
+
+  @Test("a plain configuration has no header fields")
+  func plainConfiguration() {
+    #expect(URLSessionConfiguration.default.headers.isEmpty)
+  }
+
+  @Test("header fields that are not text are not given")
+  func headersThatAreNotText() {
+    let configuration = URLSessionConfiguration.ephemeral
+    configuration.httpAdditionalHeaders = ["X-Number": 1]
+    #expect(configuration.headers.isEmpty)
+  }
+}
+
+struct Celsius: AlamofireExtended {
+  var degrees: Double
+}
+
+extension AlamofireExtension where ExtendedType == Celsius {
+  static var freezing: Celsius { Celsius(degrees: 0) }
+  var fahrenheit: Double { type.degrees * 1.8 + 32 }
+}
+
+struct AlamofireExtendedTests {
+  @Test("a type of one's own gets an af room")
+  func ownType() {
+    #expect(Celsius.af.freezing.af.fahrenheit == 32)
+  }
+
+  @Test("setting the room changes nothing")
+  func settingDoesNothing() {
+    var value = Celsius(degrees: 100)
+    value.af = Celsius(degrees: 1).af
+    #expect(value.af.type.degrees == 100)
+  }
+}

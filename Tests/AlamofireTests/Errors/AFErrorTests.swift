@@ -1,0 +1,168 @@
+import Alamofire
+import Testing
+
+struct AFErrorTests {
+  struct Inner: LocalizedError, Equatable {
+    var errorDescription: String? { "inner message" }
+  }
+
+  static let file = URL(fileURLWithPath: "/folder/file")
+  static let other = URL(fileURLWithPath: "/elsewhere")
+
+  /// One error of each kind that wraps another.
+  static let wrapping: [AFError] = [
+    .createUploadableFailed(error: Inner()),
+    .createURLRequestFailed(error: Inner()),
+    .downloadedFileMoveFailed(error: Inner(), source: file, destination: other),
+    .multipartEncodingFailed(reason: .bodyPartFileNotReachableWithError(atURL: file, error: Inner())),
+    .multipartEncodingFailed(reason: .bodyPartFileSizeQueryFailedWithError(forURL: file, error: Inner())),
+    .multipartEncodingFailed(reason: .outputStreamWriteFailed(error: Inner())),
+    .multipartEncodingFailed(reason: .inputStreamReadFailed(error: Inner())),
+    .parameterEncodingFailed(reason: .jsonEncodingFailed(error: Inner())),
+    .parameterEncodingFailed(reason: .customEncodingFailed(error: Inner())),
+    .parameterEncoderFailed(reason: .encoderFailed(error: Inner())),
+    .requestAdaptationFailed(error: Inner()),
+    .requestRetryFailed(retryError: Inner(), originalError: URLError(.timedOut)),
+    .responseValidationFailed(reason: .customValidationFailed(error: Inner())),
+    .responseSerializationFailed(reason: .jsonSerializationFailed(error: Inner())),
+    .responseSerializationFailed(reason: .decodingFailed(error: Inner())),
+    .responseSerializationFailed(reason: .customSerializationFailed(error: Inner())),
+    .serverTrustEvaluationFailed(reason: .trustEvaluationFailed(error: Inner())),
+    .serverTrustEvaluationFailed(reason: .customEvaluationFailed(error: Inner())),
+    .sessionInvalidated(error: Inner()),
+    .sessionTaskFailed(error: Inner()),
+  ]
+
+  /// One error of each kind that wraps none.
+  static let plain: [AFError] = [
+    .explicitlyCancelled,
+    .invalidURL(url: "::"),
+    .multipartEncodingFailed(reason: .bodyPartURLInvalid(url: file)),
+    .multipartEncodingFailed(reason: .bodyPartFilenameInvalid(in: file)),
+    .multipartEncodingFailed(reason: .bodyPartFileNotReachable(at: file)),
+    .multipartEncodingFailed(reason: .bodyPartFileIsDirectory(at: file)),
+    .multipartEncodingFailed(reason: .bodyPartFileSizeNotAvailable(at: file)),
+    .multipartEncodingFailed(reason: .bodyPartInputStreamCreationFailed(for: file)),
+    .multipartEncodingFailed(reason: .outputStreamCreationFailed(for: file)),
+    .multipartEncodingFailed(reason: .outputStreamFileAlreadyExists(at: file)),
+    .multipartEncodingFailed(reason: .outputStreamURLInvalid(url: file)),
+    .parameterEncodingFailed(reason: .missingURL),
+    .parameterEncoderFailed(reason: .missingRequiredComponent(.url)),
+    .parameterEncoderFailed(reason: .missingRequiredComponent(.httpMethod(rawValue: "nil"))),
+    .responseValidationFailed(reason: .dataFileNil),
+    .responseValidationFailed(reason: .dataFileReadFailed(at: file)),
+    .responseValidationFailed(reason: .missingContentType(acceptableContentTypes: ["a/b"])),
+    .responseValidationFailed(
+      reason: .unacceptableContentType(acceptableContentTypes: ["a/b"], responseContentType: "c/d")),
+    .responseValidationFailed(reason: .unacceptableStatusCode(code: 404)),
+    .responseSerializationFailed(reason: .inputDataNilOrZeroLength),
+    .responseSerializationFailed(reason: .inputFileNil),
+    .responseSerializationFailed(reason: .inputFileReadFailed(at: file)),
+    .responseSerializationFailed(reason: .stringSerializationFailed(encoding: .utf16)),
+    .responseSerializationFailed(reason: .invalidEmptyResponse(type: "Person")),
+    .serverTrustEvaluationFailed(reason: .noRequiredEvaluator(host: "example.com")),
+    .serverTrustEvaluationFailed(reason: .noCertificatesFound),
+    .serverTrustEvaluationFailed(reason: .noPublicKeysFound),
+    .serverTrustEvaluationFailed(reason: .revocationPolicyCreationFailed),
+    .serverTrustEvaluationFailed(reason: .trustEvaluationFailed(error: nil)),
+    .sessionDeinitialized,
+    .sessionInvalidated(error: nil),
+    .urlRequestValidationFailed(reason: .bodyDataInGETRequest(Data("secret".utf8))),
+  ]
+
+  @Test("an error that wraps another gives it and its message", arguments: wrapping)
+  func wrappedErrors(error: AFError) {
+    #expect(error.underlyingError as? Inner == Inner())
+    #expect(error.localizedDescription.contains("inner message"))
+  }
+
+  @Test("an error that wraps none says what failed in sentences", arguments: plain)
+  func plainErrors(error: AFError) {
+    #expect(error.underlyingError == nil)
+    let message = error.localizedDescription
+    #expect(message.count > 20)
+    #expect(message.hasSuffix(".") || message.hasSuffix("?"))
+    #expect(!message.contains("secret"))
+  }
+
+  @Test("no two errors say the same")
+  func messagesDiffer() {
+    let messages = (Self.wrapping + Self.plain).map(\.localizedDescription)
+    #expect(Set(messages).count == messages.count)
+  }
+
+  @Test("exactly one boolean holds for a case, and none for request validation")
+  func booleans() {
+    for error in Self.wrapping + Self.plain {
+      let claims = [
+        error.isSessionDeinitializedError, error.isSessionInvalidatedError, error.isExplicitlyCancelledError,
+        error.isInvalidURLError, error.isParameterEncodingError, error.isParameterEncoderError,
+        error.isMultipartEncodingError, error.isRequestAdaptationError, error.isResponseValidationError,
+        error.isResponseSerializationError, error.isServerTrustEvaluationError, error.isRequestRetryError,
+        error.isCreateUploadableError, error.isCreateURLRequestError, error.isDownloadedFileMoveError,
+        error.isSessionTaskError,
+      ]
+      let expected = if case .urlRequestValidationFailed = error { 0 } else { 1 }
+      #expect(claims.count(where: { $0 }) == expected, "\(error)")
+    }
+  }
+
+  @Test("the properties read the payloads")
+  func payloads() {
+    let move = AFError.downloadedFileMoveFailed(error: Inner(), source: Self.file, destination: Self.other)
+    #expect(move.sourceURL == Self.file)
+    #expect(move.destinationURL == Self.other)
+    #expect(move.url == nil)
+
+    let type = AFError.responseValidationFailed(
+      reason: .unacceptableContentType(acceptableContentTypes: ["a/b"], responseContentType: "c/d"))
+    #expect(type.acceptableContentTypes == ["a/b"])
+    #expect(type.responseContentType == "c/d")
+    #expect(type.responseCode == nil)
+
+    let missing = AFError.responseValidationFailed(
+      reason: .missingContentType(acceptableContentTypes: ["a/b"]))
+    #expect(missing.acceptableContentTypes == ["a/b"])
+    #expect(missing.responseContentType == nil)
+
+    #expect(AFError.responseValidationFailed(reason: .unacceptableStatusCode(code: 404)).responseCode == 404)
+    #expect(
+      AFError.responseSerializationFailed(reason: .stringSerializationFailed(encoding: .utf16))
+        .failedStringEncoding == .utf16)
+    #expect(AFError.invalidURL(url: "::").urlConvertible as? String == "::")
+    #expect(AFError.explicitlyCancelled.urlConvertible == nil)
+  }
+
+  @Test("the URL of a multipart error is that of its file")
+  func multipartURL() {
+    let multipart = (Self.wrapping + Self.plain).filter(\.isMultipartEncodingError)
+    #expect(multipart.count == 13)
+    #expect(multipart.count(where: { $0.url == Self.file }) == 11)
+  }
+
+  @Test("resume data is found in the transfer error")
+  func resumeData() {
+    let data = Data([1, 2, 3])
+    let lost = URLError(.networkConnectionLost, userInfo: [NSURLSessionDownloadTaskResumeData: data])
+    #expect(lost.downloadTaskResumeData == data)
+    #expect(AFError.sessionTaskFailed(error: lost).downloadResumeData == data)
+    #expect(AFError.sessionTaskFailed(error: URLError(.timedOut)).downloadResumeData == nil)
+    #expect(AFError.explicitlyCancelled.downloadResumeData == nil)
+  }
+
+  @Test("any error can be asked whether it is ours")
+  func asAFError() {
+    let ours: any Error = AFError.explicitlyCancelled
+    #expect(ours.asAFError?.isExplicitlyCancelledError == true)
+    #expect(Inner().asAFError == nil)
+    #expect(ours.asAFError(orFailWith: "not ours").isExplicitlyCancelledError)
+    #expect(ours.asAFError(or: .sessionDeinitialized).isExplicitlyCancelledError)
+    #expect(Inner().asAFError(or: .sessionDeinitialized).isSessionDeinitializedError)
+  }
+
+  @Test("the message of a short stream has both lengths")
+  func unexpectedLength() {
+    let error = AFError.UnexpectedInputStreamLength(bytesExpected: 10, bytesRead: 7)
+    #expect(error.localizedDescription == "The stream was announced with 10 bytes but held 7.")
+  }
+}

@@ -1,0 +1,172 @@
+import HTTPWire
+import Testing
+
+@Suite struct RedirectTests {
+  static func request(
+    _ method: String = "GET", url: String = "https://a.example/x/y?z", hasBody: Bool = false
+  ) -> Redirect.Request {
+    let origin = Origin(url: url) ?? Origin(scheme: "http", host: "", port: nil)
+    return Redirect.Request(url: url, origin: origin, method: method, hasBody: hasBody)
+  }
+
+  static func plan(_ decision: Redirect.Decision) -> RedirectPlan? {
+    guard case .follow(let plan) = decision else { return nil }
+    return plan
+  }
+
+  /// Status, method before, method after, whether a body is kept.
+  static let methods: [(Int, String, String, Bool)] = [
+    (301, "GET", "GET", true), (301, "HEAD", "HEAD", true), (301, "POST", "GET", false),
+    (301, "PUT", "PUT", true), (301, "DELETE", "DELETE", true), (301, "PATCH", "PATCH", true),
+    (302, "GET", "GET", true), (302, "HEAD", "HEAD", true), (302, "POST", "GET", false),
+    (302, "PUT", "PUT", true), (302, "QUERY", "QUERY", true), (302, "post", "post", true),
+    (303, "GET", "GET", false), (303, "HEAD", "HEAD", false), (303, "POST", "GET", false),
+    (303, "PUT", "GET", false), (303, "DELETE", "GET", false), (303, "OPTIONS", "GET", false),
+    (307, "GET", "GET", true), (307, "HEAD", "HEAD", true), (307, "POST", "POST", true),
+    (307, "PUT", "PUT", true), (308, "POST", "POST", true), (308, "PATCH", "PATCH", true),
+    (308, "DELETE", "DELETE", true),
+  ]
+
+  @Test(arguments: methods)
+  func methodAndBodyOfTheNextRequestFollowFromTheStatus(
+    status: Int, before: String, after: String, keepsBody: Bool
+  ) throws {
+    let decision = Redirect.decide(
+      status: status, location: "/n", request: Self.request(before, hasBody: true))
+    let plan = try #require(Self.plan(decision))
+    #expect(plan.method == after)
+    #expect(plan.keepsBody == keepsBody)
+    #expect(plan.dropsContentFields == !keepsBody)
+  }
+
+  @Test func aBodyThatIsNotThereIsNotKept() throws {
+    let plan = try #require(Self.plan(Redirect.decide(status: 307, location: "/", request: Self.request())))
+    #expect(!plan.keepsBody)
+    #expect(!plan.dropsContentFields)
+  }
+
+  @Test(arguments: [100, 200, 201, 204, 300, 304, 305, 306, 309, 399, 400, 401, 500])
+  func otherStatusesAreAnswers(status: Int) {
+    let decision = Redirect.decide(status: status, location: "/n", request: Self.request())
+    #expect(decision == .notARedirect)
+  }
+
+  @Test(arguments: [301, 302, 303, 307, 308], [nil, "", "  \t "] as [String?])
+  func withoutALocationTheResponseIsTheAnswer(status: Int, location: String?) {
+    #expect(Redirect.decide(status: status, location: location, request: Self.request()) == .notARedirect)
+  }
+
+  static let targets: [(String, String)] = [
+    ("/n", "https://a.example/n"), ("n", "https://a.example/x/n"), ("../n", "https://a.example/n"),
+    ("?q", "https://a.example/x/y?q"), ("//b.example/n", "https://b.example/n"),
+    ("http://b.example", "http://b.example"), ("HTTP://B.Example/P", "http://b.example/P"),
+    ("https://b.example:8443/é x", "https://b.example:8443/%C3%A9%20x"),
+    ("https://bücher.example/", "https://xn--bcher-kva.example/"),
+    ("https://u:p@b.example/", "https://u:p@b.example/"),
+    (#"\\b.example\n"#, "https://a.example/x/%5C%5Cb.example%5Cn"), ("#f", "https://a.example/x/y?z#f"),
+  ]
+
+  @Test(arguments: targets)
+  func theTargetIsResolvedAgainstTheRequest(location: String, url: String) throws {
+    let plan = try #require(
+      Self.plan(Redirect.decide(status: 302, location: location, request: Self.request())))
+    #expect(plan.url == url)
+    #expect(plan.origin == Origin(url: url))
+  }
+
+  static let fragments: [(String, String)] = [
+    ("/n", "https://a.example/n#top"), ("/n#", "https://a.example/n#"), ("/n#end", "https://a.example/n#end"),
+    ("https://b.example/", "https://b.example/#top"),
+  ]
+
+  @Test(arguments: fragments)
+  func aTargetWithoutAFragmentInheritsIt(location: String, url: String) throws {
+    let request = Self.request(url: "https://a.example/x#top")
+    let plan = try #require(Self.plan(Redirect.decide(status: 301, location: location, request: request)))
+    #expect(plan.url == url)
+  }
+
+  static let refusals: [(String, Redirect.Refusal)] = [
+    ("ftp://a.example/", .unsupportedScheme("ftp")), ("file:///etc/passwd", .unsupportedScheme("file")),
+    ("data:,x", .unsupportedScheme("data")), ("javascript:alert(1)", .unsupportedScheme("javascript")),
+    ("FILE:/x", .unsupportedScheme("file")), ("mailto:a@b", .unsupportedScheme("mailto")),
+    ("https:///x", .badLocation), ("https:x", .badLocation), ("https://h:99999/", .badLocation),
+    ("https://[::1/", .badLocation), ("//", .badLocation), ("https://a b/", .badLocation),
+  ]
+
+  @Test(arguments: refusals)
+  func otherSchemesAndBrokenTargetsAreRefused(location: String, refusal: Redirect.Refusal) {
+    #expect(Redirect.decide(status: 302, location: location, request: Self.request()) == .refuse(refusal))
+  }
+
+  @Test func asManyRedirectsAreFollowedAsTheLimitSays() {
+    let request = Self.request()
+    #expect(
+      Self.plan(Redirect.decide(status: 302, location: "/", request: request, hopCount: 19, limit: 20)) != nil
+    )
+    let beyond = Redirect.decide(status: 302, location: "/", request: request, hopCount: 20, limit: 20)
+    #expect(beyond == .refuse(.tooMany(limit: 20)))
+    let none = Redirect.decide(status: 302, location: "/", request: request, limit: 0)
+    #expect(none == .refuse(.tooMany(limit: 0)))
+    #expect(Redirect.decide(status: 200, location: "/", request: request, hopCount: 20) == .notARedirect)
+  }
+
+  static let fields: [HTTPHeader] = [
+    "Host", "accept", "Content-Type", "content-length", "Content-Encoding", "Content-Language",
+    "Content-Location", "Transfer-Encoding", "Expect", "authorization", "Cookie", "Proxy-Authorization",
+    "WWW-Authenticate", "X-API-Key", "Referer", "X-Other",
+  ].map { HTTPHeader(name: $0, value: "v") }
+
+  static let everyField = [
+    "accept", "Content-Type", "content-length", "Content-Encoding", "Content-Language", "Content-Location",
+    "Transfer-Encoding", "Expect", "authorization", "Cookie", "Proxy-Authorization", "WWW-Authenticate",
+    "X-API-Key", "Referer", "X-Other",
+  ]
+  static let contentFields = [
+    "Content-Type", "content-length", "Content-Encoding", "Content-Language", "Content-Location",
+    "Transfer-Encoding", "Expect",
+  ]
+  static let secretFields = [
+    "authorization", "Cookie", "Proxy-Authorization", "WWW-Authenticate", "X-API-Key",
+  ]
+
+  /// Status, location, and the fields that are dropped besides `Host`.
+  static let droppedFields: [(Int, String, [String])] = [
+    (307, "/n", []),
+    (302, "/n", contentFields),
+    (303, "/n", contentFields),
+    (308, "HTTPS://A.EXAMPLE:443/n", []),
+    (307, "https://b.example/", secretFields),
+    (307, "https://sub.a.example/", secretFields),
+    (307, "https://a.example:8443/", secretFields),
+    (307, "http://a.example/", secretFields + ["Referer"]),
+    (302, "https://b.example/", contentFields + secretFields),
+    (302, "http://b.example:443/", contentFields + secretFields + ["Referer"]),
+  ]
+
+  @Test(arguments: droppedFields)
+  func fieldsThatMustNotBeSentOnAreDropped(status: Int, location: String, dropped: [String]) throws {
+    let decision = Redirect.decide(
+      status: status, location: location, request: Self.request("POST", hasBody: true),
+      protectedHeaders: ["x-api-key"])
+    let plan = try #require(Self.plan(decision))
+    let kept = plan.fields(from: Self.fields).map(\.name)
+    #expect(kept == Self.everyField.filter { !dropped.contains($0) })
+  }
+
+  @Test func anUpgradeToHTTPSIsAnotherOriginToo() throws {
+    let request = Self.request(url: "http://a.example/")
+    let decision = Redirect.decide(status: 301, location: "https://a.example/", request: request)
+    let plan = try #require(Self.plan(decision))
+    #expect(plan.leavesOrigin)
+    #expect(!plan.leavesSecureScheme)
+    #expect(!plan.keeps("Authorization"))
+    #expect(plan.keeps("Referer"))
+  }
+
+  @Test func aRefusalSaysWhatHappenedWithoutTheTarget() {
+    #expect(Redirect.Refusal.tooMany(limit: 3).message.contains("3 times"))
+    #expect(Redirect.Refusal.unsupportedScheme("ftp").message.contains("\"ftp\""))
+    #expect(Redirect.Refusal.badLocation.message.contains("not a URL"))
+  }
+}

@@ -1,0 +1,65 @@
+import HTTPWire
+import Testing
+
+@Suite struct HeaderFieldRulesTests {
+  @Test(arguments: ["GET", "get", "X-A_b.c", "!#$%&'*+-.^_`|~09azAZ", "M"])
+  func tokensAreTokens(text: String) {
+    #expect(HeaderFieldRules.isToken(text))
+  }
+
+  @Test(arguments: [
+    "", " ", "A B", "A:", ":path", "A\r\n", "A\0", "é", "(a)", "a/b", "a@b", "{", "\"", "a,b", "a\u{7F}",
+  ])
+  func otherTextsAreNot(text: String) {
+    #expect(!HeaderFieldRules.isToken(text))
+  }
+
+  @Test func everyControlCharacterButTheTabIsForbiddenInAValue() {
+    for byte in UInt8.min...0x7F {
+      let value = "a" + String(Unicode.Scalar(byte)) + "b"
+      #expect(
+        HeaderFieldRules.isFieldValue(value) == (byte == 0x09 || (0x20...0x7E).contains(byte)), "\(byte)")
+    }
+    #expect(HeaderFieldRules.isFieldValue(""))
+    #expect(HeaderFieldRules.isFieldValue("grün 日本"))
+  }
+
+  @Test func aRequestThatIsInOrderPasses() throws {
+    try HeaderFieldRules.validate(
+      method: "POST", fields: [HTTPHeader(name: "A", value: "b\tc"), HTTPHeader(name: "A", value: "")])
+  }
+
+  static let violations: [(String, HTTPHeader, HeaderFieldRules.Violation)] = [
+    ("G ET", HTTPHeader(name: "A", value: "b"), .method("G ET")),
+    ("", HTTPHeader(name: "A", value: "b"), .method("")),
+    ("GET", HTTPHeader(name: "", value: "b"), .name("")),
+    ("GET", HTTPHeader(name: "A:", value: "b"), .name("A:")),
+    ("GET", HTTPHeader(name: "A", value: "b\r\nC: d"), .value(field: "A", character: 0x0D)),
+    ("GET", HTTPHeader(name: "A", value: "b\n"), .value(field: "A", character: 0x0A)),
+    ("GET", HTTPHeader(name: "A", value: "\0"), .value(field: "A", character: 0)),
+  ]
+
+  @Test(arguments: violations)
+  func theFirstThingThatIsWrongIsThrown(
+    method: String, field: HTTPHeader, violation: HeaderFieldRules.Violation
+  ) {
+    let fields = [HTTPHeader(name: "Good", value: "x"), field, HTTPHeader(name: "Bad name", value: "x")]
+    #expect(throws: violation) { try HeaderFieldRules.validate(method: method, fields: fields) }
+  }
+
+  @Test func messagesNameTheFieldAndHideItsValue() throws {
+    let field = HTTPHeader(name: "Authorization", value: "Bearer secret\n")
+    let violation = try #require(throws: HeaderFieldRules.Violation.self) {
+      try HeaderFieldRules.validate(method: "GET", fields: [field])
+    }
+    #expect(violation.message.contains("\"Authorization\" contains a line feed"))
+    #expect(!violation.message.contains("secret"))
+    #expect(!"\(violation)".contains("secret"))
+    #expect(HeaderFieldRules.Violation.name("A\r\nB").message.hasPrefix(#""A\r\nB" is not"#))
+    #expect(HeaderFieldRules.Violation.method(String(repeating: "é", count: 99)).message.count < 600)
+    #expect(HeaderFieldRules.Violation.value(field: "A", character: 0x0D).message.contains("carriage return"))
+    #expect(HeaderFieldRules.Violation.value(field: "A", character: 0).message.contains("NUL"))
+    #expect(
+      HeaderFieldRules.Violation.value(field: "A", character: 7).message.contains("a control character"))
+  }
+}

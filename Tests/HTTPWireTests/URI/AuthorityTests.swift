@@ -1,0 +1,62 @@
+import HTTPWire
+import Testing
+
+@Suite struct AuthorityTests {
+  static let origins: [(String, Origin?)] = [
+    ("http://example.org", Origin(scheme: "http", host: "example.org", port: 80)),
+    ("https://example.org/", Origin(scheme: "https", host: "example.org", port: 443)),
+    ("HTTPS://EXAMPLE.org:8443?q", Origin(scheme: "https", host: "example.org", port: 8443)),
+    ("http://example.org:/x", Origin(scheme: "http", host: "example.org", port: 80)),
+    ("http://user:p@ss@example.org#x", Origin(scheme: "http", host: "example.org", port: 80)),
+    ("http://a@b:1/@c", Origin(scheme: "http", host: "b", port: 1)),
+    ("http://[::1]:8080/x", Origin(scheme: "http", host: "::1", port: 8080)),
+    ("http://[2001:DB8::1]", Origin(scheme: "http", host: "2001:db8::1", port: 80)),
+    ("http://[fe80::1%25eth0]/", Origin(scheme: "http", host: "fe80::1%25eth0", port: 80)),
+    ("http://127.0.0.1:0", Origin(scheme: "http", host: "127.0.0.1", port: 0)),
+    ("http://ex%61mple.org/", Origin(scheme: "http", host: "example.org", port: 80)),
+    ("http://Bücher.example/", Origin(scheme: "http", host: "xn--bcher-kva.example", port: 80)),
+    ("http://b%C3%BCcher.example/", Origin(scheme: "http", host: "xn--bcher-kva.example", port: 80)),
+    ("http://日本語。jp", Origin(scheme: "http", host: "xn--wgv71a119e.jp", port: 80)),
+    ("http://a_b.example", Origin(scheme: "http", host: "a_b.example", port: 80)),
+    ("ftp://example.org", nil), ("example.org", nil), ("//example.org", nil), ("http:/example.org", nil),
+    ("http:example.org", nil), ("http://", nil), ("http:///path", nil), ("http://:80", nil),
+    ("http://user@/", nil), ("http://h:65536", nil), ("http://h:8a", nil), ("http://h:-1", nil),
+    ("http://[::1", nil), ("http://[::1]x", nil), ("http://[abc]", nil), ("http://[::g]", nil),
+    ("http://[::1%25]", nil), ("http://[::1%eth0]", nil), ("http://a b/", nil), ("http://a%20b/", nil),
+    ("http://a%2Fb/", nil), ("http://a%zz/", nil), ("http://a%F/", nil), ("http://%FF/", nil),
+    ("http://a\\b/", nil), ("http://a<b", nil), ("http://::1/", nil),
+    ("http://99999999999999999999:1/x:", Origin(scheme: "http", host: "99999999999999999999", port: 1)),
+    ("http://h:99999999999999999999", nil), ("", nil), ("http", nil),
+  ]
+
+  @Test(arguments: origins)
+  func theOriginOfAnAbsoluteURLIsFound(url: String, origin: Origin?) {
+    #expect(Origin(url: url) == origin)
+  }
+
+  @Test func anAuthorityKeepsItsUserAndNormalizesItsHost() throws {
+    let authority = try #require(Authority("u:p@Bücher.EXAMPLE:8080"))
+    #expect(authority.userInfo == "u:p")
+    #expect(authority.text == "u:p@xn--bcher-kva.example:8080")
+    #expect(Authority("[::1]")?.text == "[::1]")
+    #expect(Authority("h:")?.text == "h")
+  }
+
+  static let punycode: [(String, String)] = [
+    // Samples of RFC 3492 §7.1, in small letters.
+    ("他们为什么不说中文", "ihqwcrb4cv8a8dqg056pqjye"),
+    ("почемужеонинеговорятпорусски", "b1abfaaepdrnnbgefbadotcwatmq2g4l"),
+    ("3年b組金八先生", "3b-ww4c5e180e575a65lsy2b"),
+    ("ひとつ屋根の下2", "2-u9tlzr9756bt3uc0v"),
+    ("そのスピードで", "d9juau41awczczp"),
+  ]
+
+  @Test(arguments: punycode)
+  func labelsBeyondASCIIAreEncoded(label: String, code: String) {
+    #expect(Authority(label)?.host == "xn--" + code)
+  }
+
+  @Test func aLabelThatIsTooLongForDNSIsNoHost() {
+    #expect(Authority(String(repeating: "ü", count: 200)) == nil)
+  }
+}
