@@ -1,0 +1,20 @@
+// Preloaded into the runs of `URLSession`, which on Linux trusts the system's certificates and cannot be
+// told otherwise: whoever opens the system's bundle gets the file that BENCH_AUTHORITY names. It is opened
+// when a connection is made and has no part in what a request costs.
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef FILE *(*opener)(const char *, const char *);
+
+static FILE *open_instead(const char *symbol, const char *path, const char *mode) {
+  opener original = (opener)dlsym(RTLD_NEXT, symbol);
+  const char *authority = getenv("BENCH_AUTHORITY");
+  if (authority && path && !strcmp(path, "/etc/ssl/certs/ca-certificates.crt")) path = authority;
+  return original(path, mode);
+}
+
+FILE *fopen(const char *path, const char *mode) { return open_instead("fopen", path, mode); }
+FILE *fopen64(const char *path, const char *mode) { return open_instead("fopen64", path, mode); }

@@ -1,0 +1,29 @@
+/// What is measured: one way of using a client.
+package enum Row: String, CaseIterable, Codable, Sendable {
+  /// A small GET whose body is handed over as bytes, awaited.
+  case getData = "get-data"
+  /// The same, decoded into a value.
+  case getDecodable = "get-decodable"
+  /// A small GET whose bytes are handed to a closure on a queue.
+  case getCallback = "get-callback"
+}
+
+/// Who is measured.
+package enum Client: String, CaseIterable, Codable, Sendable {
+  /// Bare libcurl in C.
+  case floor
+  /// Foundation's `URLSession`, as it comes.
+  case urlsession
+  /// This package.
+  case alamofire
+}
+
+/// What is spoken with the server.
+package enum WireProtocol: String, CaseIterable, Codable, Sendable {
+  /// HTTP/1.1 in clear text.
+  case http1
+  /// HTTP/1.1 over TLS.
+  case https1
+  /// HTTP/2 over TLS.
+  case h2
+}

@@ -1,0 +1,67 @@
+import Foundation
+import Scorecard
+import Synchronization
+
+/// Keeps a number of requests in flight until enough have been made: each that ends begins the next.
+struct ClosedLoop: Sendable {
+  var client: any GetClient
+  var row: Row
+  var concurrency: Int
+
+  /// Makes `count` requests; the first failure ends the run.
+  func perform(_ count: Int) async throws -> LatencyLog {
+    let log = LatencyLog(count: count)
+    switch row {
+    case .getData:
+      try await inTasks(log) { if try await client.data().isEmpty { throw UnexpectedResponse() } }
+    case .getDecodable:
+      try await inTasks(log) { if try await client.item().id != 12345 { throw UnexpectedResponse() } }
+    case .getCallback:
+      try await inCallbacks(log)
+    }
+    return log
+  }
+
+  private func inTasks(_ log: LatencyLog, _ request: @escaping @Sendable () async throws -> Void) async throws
+  {
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for _ in 0..<concurrency {
+        group.addTask {
+          while let ticket = log.ticket() {
+            let start = Clock.monotonic()
+            try await request()
+            log.ended(ticket, since: start)
+          }
+        }
+      }
+      try await group.waitForAll()
+    }
+  }
+
+  private func inCallbacks(_ log: LatencyLog) async throws {
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for _ in 0..<concurrency {
+        group.addTask {
+          try await withCheckedThrowingContinuation { ended in
+            next(log, ended)
+          }
+        }
+      }
+      try await group.waitForAll()
+    }
+  }
+
+  /// One request after the other, each begun by the callback of the one before.
+  private func next(_ log: LatencyLog, _ ended: CheckedContinuation<Void, any Error>) {
+    guard let ticket = log.ticket() else { return ended.resume() }
+    let start = Clock.monotonic()
+    client.callback { result in
+      log.ended(ticket, since: start)
+      switch result {
+      case .success(let data) where !data.isEmpty: next(log, ended)
+      case .success: ended.resume(throwing: UnexpectedResponse())
+      case .failure(let error): ended.resume(throwing: error)
+      }
+    }
+  }
+}

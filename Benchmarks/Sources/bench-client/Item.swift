@@ -1,0 +1,16 @@
+/// The document that the server of the benchmarks answers with.
+struct Item: Decodable, Sendable {
+  struct Owner: Decodable, Sendable {
+    var id: Int
+    var email: String
+  }
+
+  var id: Int
+  var name: String
+  var price: Double
+  var tags: [String]
+  var active: Bool
+  var owner: Owner
+  var created: String
+  var notes: String
+}

@@ -1,0 +1,54 @@
+import Foundation
+import Scorecard
+
+/// Measures this package against bare libcurl and against `URLSession`, all of them against one nginx.
+/// `Scripts/bench` builds it and passes its arguments on; `README.md` explains them.
+@main struct Bench {
+  static func main() {
+    do {
+      try run(CommandLine.arguments.dropFirst())
+    } catch {
+      FileHandle.standardError.write(Data("bench: \(error)\n".utf8))
+      exit(1)
+    }
+  }
+
+  private static func run(_ words: some Sequence<String>) throws {
+    let arguments = try Arguments(
+      words,
+      options: [
+        "row", "protocol", "concurrency", "client", "rounds", "scratch", "output", "thresholds", "floor",
+        "bench-client", "authority", "counts",
+      ],
+      flags: ["quick"])
+    let cores = Cores()
+    if cores.server == nil { Console.say("One core: server and clients share it, and the figures show it.") }
+    let scratch = URL(fileURLWithPath: try arguments.required("scratch"))
+    let server = try Server(in: scratch, core: cores.server)
+    defer { server.stop() }
+    var harness = Harness(
+      server: server, cores: cores, floor: try arguments.required("floor"),
+      client: try arguments.required("bench-client"), authority: try arguments.required("authority"))
+    switch arguments.words {
+    case []:
+      try compare(arguments, harness)
+    case ["counts"]:
+      harness.preload = try arguments.required("counts")
+      let thresholds = URL(fileURLWithPath: try arguments.required("thresholds"))
+      guard try CountsCheck(harness: harness, thresholds: thresholds).perform() else {
+        throw CommandFailure(description: "a request does more than it may")
+      }
+    default:
+      throw Arguments.Problem("there is no mode '\(arguments.words.joined(separator: " "))'")
+    }
+  }
+
+  private static func compare(_ arguments: Arguments, _ harness: Harness) throws {
+    let results = try Comparison(harness: harness, plan: try Plan(arguments)).perform()
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+    let output = URL(fileURLWithPath: try arguments.required("output"))
+    try encoder.encode(results).write(to: output)
+    Console.say("Written: \(output.path)")
+  }
+}

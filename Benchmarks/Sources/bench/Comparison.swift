@@ -1,0 +1,38 @@
+import Foundation
+import Scorecard
+
+/// The clients against each other: the scorecard, with times.
+struct Comparison {
+  let harness: Harness
+  let plan: Plan
+
+  /// Runs the plan, prints each cell as it is done, and returns all results.
+  func perform() throws -> [BenchResult] {
+    Console.say(Table.header)
+    return try plan.cells.flatMap { cell in
+      let results = try perform(cell)
+      results.forEach { Console.say(Table.line($0)) }
+      Console.say()
+      return results
+    }
+  }
+
+  private func perform(_ cell: Plan.Cell) throws -> [BenchResult] {
+    var runs: [Plan.Contender: [Harness.Run]] = [:]
+    for _ in 0..<plan.rounds {
+      for contender in cell.contenders {
+        let requests = Plan.requests(contender.client, concurrency: cell.concurrency)
+        let run = try harness.run(
+          contender, over: cell.wire, concurrency: cell.concurrency, requests: requests)
+        runs[contender, default: []].append(run)
+      }
+    }
+    let results = cell.contenders.map { BenchResult($0, in: cell, runs: runs[$0] ?? []) }
+    let floor = results.first { $0.client == .floor }?.cpuMicroseconds ?? 0
+    return results.map { result in
+      var result = result
+      if floor > 0 { result.ratioToFloor = (result.cpuMicroseconds / floor).rounded(toDigits: 2) }
+      return result
+    }
+  }
+}

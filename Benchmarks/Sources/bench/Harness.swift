@@ -1,0 +1,43 @@
+import Foundation
+import Scorecard
+
+/// Runs clients against one server.
+struct Harness {
+  /// One run, and what the server saw of it.
+  struct Run {
+    var figures: RunFigures
+    var connections: Int
+  }
+
+  let server: Server
+  let cores: Cores
+  /// The programs: `floor` and `bench-client`.
+  let floor: String
+  let client: String
+  /// Preloaded into `URLSession`'s runs: `Authority/authority.c`.
+  let authority: String
+  /// Preloaded into the other clients; `nil` for none.
+  var preload: String?
+
+  /// Runs a client once, in a process of its own.
+  func run(
+    _ contender: Plan.Contender, over wire: WireProtocol, concurrency: Int, requests: Int
+  ) throws -> Run {
+    var words = contender.client == .floor ? [floor] : [client, contender.client.rawValue]
+    words += ["--url", server.url(wire), "--ca", server.authority, "--protocol", wire.rawValue]
+    if contender.client != .floor { words += ["--row", contender.row.rawValue] }
+    words += ["--requests", String(requests), "--concurrency", String(concurrency)]
+    var environment = ["BENCH_AUTHORITY": server.authority]
+    environment["LD_PRELOAD"] = contender.client == .urlsession ? authority : preload
+    let output = try Command(words: words, environment: environment, core: cores.client).run()
+    let figures = try JSONDecoder().decode(RunFigures.self, from: output)
+    let openings = try server.openings()
+    let expected = wire == .h2 ? "HTTP/2.0" : "HTTP/1.1"
+    guard openings.versions == [expected] else {
+      let spoken = openings.versions.sorted().joined(separator: ", ")
+      throw CommandFailure(
+        description: "\(contender.client.rawValue) was to speak \(expected) and spoke \(spoken)")
+    }
+    return Run(figures: figures, connections: openings.count)
+  }
+}

@@ -1,0 +1,57 @@
+import Scorecard
+
+/// What is to be measured, and how often.
+struct Plan {
+  /// One client on one row, under one protocol and concurrency.
+  struct Contender: Hashable {
+    var client: Client
+    var row: Row
+  }
+
+  /// Those who run in turn against each other.
+  struct Cell {
+    var wire: WireProtocol
+    var concurrency: Int
+    var contenders: [Contender]
+  }
+
+  var rounds: Int
+  var cells: [Cell]
+
+  /// Reads the filters of a command line. The floor always runs: the ratios need it.
+  init(_ arguments: Arguments) throws {
+    let isQuick = arguments["quick"] != nil
+    rounds = try arguments.count("rounds") ?? (isQuick ? 3 : 5)
+    let rows = try arguments.choices("row") ?? Row.allCases
+    let wires = try arguments.choices("protocol") ?? (isQuick ? [.http1] : WireProtocol.allCases)
+    let clients = try arguments.choices("client") ?? (isQuick ? [.alamofire] : Client.allCases)
+    let concurrencies = try Self.numbers(arguments["concurrency"]) ?? (isQuick ? [1, 64] : [1, 16, 64, 256])
+    // One round of each client lies between two rounds of any other: what disturbs the machine for a
+    // while disturbs all of them.
+    let others = [Client.alamofire, .urlsession].filter(clients.contains)
+    let contenders =
+      [Contender(client: .floor, row: .getData)]
+      + others.flatMap { client in rows.map { Contender(client: client, row: $0) } }
+    cells = wires.flatMap { wire in
+      concurrencies.map { Cell(wire: wire, concurrency: $0, contenders: contenders) }
+    }
+  }
+
+  /// Requests of one run: about half a second's worth.
+  static func requests(_ client: Client, concurrency: Int) -> Int {
+    switch client {
+    case .floor: concurrency == 1 ? 5000 : 20_000
+    case .alamofire: concurrency == 1 ? 4000 : 12_000
+    case .urlsession: 1500
+    }
+  }
+
+  private static func numbers(_ text: String?) throws -> [Int]? {
+    try text?.split(separator: ",").map { part in
+      guard let number = Int(part), number > 0 else {
+        throw Arguments.Problem("--concurrency must be positive numbers, not '\(part)'")
+      }
+      return number
+    }
+  }
+}

@@ -1,0 +1,65 @@
+import Foundation
+import Scorecard
+
+/// What one request does, on average; also what it may do at most.
+struct RequestCounts: Codable {
+  var row: Row
+  var client: Client
+  var concurrency: Int
+  /// Blocks of memory asked for.
+  var allocations: Double
+  /// Blocks and functions handed to a dispatch queue.
+  var dispatches: Double
+  /// Jobs handed to Swift's pool or main thread, and wake-ups of the event loop.
+  var crossings: Double
+  /// Calls into the kernel, futexes of libdispatch among them.
+  var systemCalls: Double
+
+  private enum CodingKeys: String, CodingKey {
+    case row
+    case client
+    case concurrency
+    case allocations
+    case dispatches
+    case crossings
+    case systemCalls = "system_calls"
+  }
+
+  /// The four counts with their names.
+  static let kinds: [(name: String, value: KeyPath<RequestCounts, Double>)] = [
+    ("allocations", \.allocations), ("dispatches", \.dispatches), ("crossings", \.crossings),
+    ("system calls", \.systemCalls),
+  ]
+
+  /// The medians of some runs.
+  init(_ contender: Plan.Contender, concurrency: Int, runs: [RunFigures]) {
+    func perRequest(_ names: String...) -> Double {
+      runs.map { run in
+        Double(names.reduce(0) { $0 + (run.counts?[$1] ?? 0) }) / Double(run.requests)
+      }.median.rounded(toDigits: 2)
+    }
+    row = contender.row
+    client = contender.client
+    self.concurrency = concurrency
+    allocations = perRequest("allocations")
+    dispatches = perRequest("dispatches")
+    crossings = perRequest("global_jobs", "main_jobs", "loop_wakeups")
+    systemCalls = perRequest("system_calls", "futexes")
+  }
+
+  /// Whether two values speak of the same requests.
+  func matches(_ other: RequestCounts) -> Bool {
+    row == other.row && client == other.client && concurrency == other.concurrency
+  }
+
+  /// These counts with the room that a limit leaves for the scheduler's moods: 5 percent and a tenth.
+  var asLimit: RequestCounts {
+    func room(_ value: Double) -> Double { (value * 1.05 + 0.1).rounded(toDigits: 1) }
+    var limit = self
+    limit.allocations = room(allocations)
+    limit.dispatches = room(dispatches)
+    limit.crossings = room(crossings)
+    limit.systemCalls = room(systemCalls)
+    return limit
+  }
+}

@@ -1,0 +1,79 @@
+import Foundation
+import Scorecard
+
+/// nginx on loopback, with a configuration, certificates and a folder of its own. Gone when ``stop()``
+/// is called or this process dies.
+final class Server {
+  /// What the server says about the connections that clients opened.
+  struct Openings {
+    var count: Int
+    /// Such as `HTTP/2.0`.
+    var versions: Set<String>
+  }
+
+  /// The certificate that signed the server's.
+  let authority: String
+  private let folder: URL
+  private let ports: [WireProtocol: UInt16]
+  private let process: Process
+  private var logged: UInt64 = 0
+
+  /// Starts nginx and waits until it answers.
+  ///
+  /// - Parameters:
+  ///   - place: The folder in which the server's own is made.
+  ///   - core: The core that its one worker stays on.
+  init(in place: URL, core: Int?) throws {
+    let folder = place.appendingPathComponent("bench-server-\(getpid())")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    self.folder = folder
+    authority = try Certificates.make(in: folder)
+    var ports: [WireProtocol: UInt16] = [:]
+    for (wire, port) in zip(WireProtocol.allCases, try Loopback.freePorts(WireProtocol.allCases.count)) {
+      ports[wire] = port
+    }
+    self.ports = ports
+    let configuration = folder.appendingPathComponent("nginx.conf")
+    try Data(ServerConfiguration(folder: folder.path, ports: ports).text.utf8).write(to: configuration)
+    let errors = folder.appendingPathComponent("error.log").path
+    process = try Command(
+      words: ["/usr/sbin/nginx", "-e", errors, "-p", folder.path, "-c", configuration.path], core: core
+    ).start()
+    try waitUntilReady(errors: errors)
+  }
+
+  func url(_ wire: WireProtocol) -> String {
+    "\(wire == .http1 ? "http" : "https")://127.0.0.1:\(ports[wire] ?? 0)/item"
+  }
+
+  /// The connections on which a first request was answered since the last call.
+  func openings() throws -> Openings {
+    let log = try FileHandle(forReadingFrom: folder.appendingPathComponent("openings.log"))
+    defer { try? log.close() }
+    try log.seek(toOffset: logged)
+    let data = try log.readToEnd() ?? Data()
+    logged += UInt64(data.count)
+    let lines = String(decoding: data, as: UTF8.self).split(separator: "\n")
+    return Openings(count: lines.count, versions: Set(lines.map(String.init)))
+  }
+
+  /// Ends nginx and removes its folder. Does nothing the second time.
+  func stop() {
+    if process.isRunning {
+      process.terminate()
+      process.waitUntilExit()
+    }
+    try? FileManager.default.removeItem(at: folder)
+  }
+
+  private func waitUntilReady(errors: String) throws {
+    for _ in 0..<500 {
+      if ports.values.allSatisfy(Loopback.answers) { return }
+      guard process.isRunning else { break }
+      usleep(10_000)
+    }
+    let complaint = (try? String(contentsOfFile: errors, encoding: .utf8)) ?? ""
+    stop()
+    throw CommandFailure(description: "nginx does not answer: \(complaint)")
+  }
+}

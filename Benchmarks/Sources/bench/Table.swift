@@ -1,0 +1,34 @@
+import Foundation
+import Scorecard
+
+/// The results as people read them.
+enum Table {
+  private static let widths = [8, 5, 10, 14, 8, 8, 9, 9, 7, 7, 6]
+
+  static let header = line([
+    "protocol", "conc", "client", "row", "cpu us", "rps", "p50 us", "p99 us", "MB", "ratio", "conns",
+  ])
+
+  /// One line. An exclamation mark stands behind more connections than there were requests in flight.
+  static func line(_ result: BenchResult) -> String {
+    let connections = String(result.connections) + (result.connections > result.concurrency ? "!" : "")
+    return line([
+      result.wire.rawValue, String(result.concurrency), result.client.rawValue, result.row.rawValue,
+      number(result.cpuMicroseconds, digits: 1), number(result.requestsPerSecond, digits: 0),
+      number(result.medianMicroseconds, digits: 0), number(result.p99Microseconds, digits: 0),
+      number(result.peakMegabytes, digits: 1), result.ratioToFloor.map { number($0, digits: 2) } ?? "",
+      connections,
+    ])
+  }
+
+  /// Names to the left, numbers to the right.
+  private static func line(_ cells: [String]) -> String {
+    zip(cells, widths).enumerated().map { place, cell in
+      [0, 2, 3].contains(place) ? cell.0.rightPadded(to: cell.1) : cell.0.leftPadded(to: cell.1)
+    }.joined(separator: " ")
+  }
+
+  private static func number(_ value: Double, digits: Int) -> String {
+    String(format: "%.\(digits)f", value)
+  }
+}

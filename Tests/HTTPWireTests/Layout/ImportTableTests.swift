@@ -1,0 +1,64 @@
+import Testing
+
+@Suite struct ImportTableTests {
+  @Test func noFileOfThePackageClimbsAWall() throws {
+    let run = try ScriptRun("imports")
+    #expect(run.output == "")
+    #expect(run.status == 0)
+  }
+
+  @Test(arguments: [
+    ("Sources/HTTPWire/A.swift", "import Foundation", "HTTPWire must not import Foundation"),
+    ("Sources/HTTPEngine/A.swift", "import Alamofire", "HTTPEngine must not import Alamofire"),
+    ("Sources/Alamofire/Pipeline/A.swift", "import HTTPEngine", "Alamofire must not import HTTPEngine"),
+    ("Sources/Alamofire/Engine/A.swift", "import CCurl", "Alamofire/Engine must not import CCurl"),
+    ("Sources/HTTPTestServer/A.swift", "import HTTPEngine", "HTTPTestServer must not import HTTPEngine"),
+    ("Sources/AlamofireV4/A.swift", "import HTTPWire", "AlamofireV4 must not import HTTPWire"),
+    ("Sources/af/main.swift", "import HTTPEngine", "af must not import HTTPEngine"),
+  ])
+  func aForbiddenImportIsNamedWithItsLine(file: String, line: String, complaint: String) throws {
+    let tree = try SourceTree([file: "// first line\n\(line)\n"])
+    let run = try ScriptRun("imports", on: tree.root)
+    #expect(run.output == "\(file):2: \(complaint)\n")
+    #expect(run.status == 1)
+  }
+
+  @Test(arguments: [
+    "package import Foundation", "@preconcurrency import Foundation", "  import struct Foundation.URL",
+    "@_spi(Inner) public import Foundation", "import Synchronization; import Foundation",
+    "@_exported public import class Foundation.Process",
+  ])
+  func everySpellingOfAnImportIsSeen(line: String) throws {
+    let tree = try SourceTree(["Sources/HTTPWire/A.swift": line])
+    let run = try ScriptRun("imports", on: tree.root)
+    #expect(run.output == "Sources/HTTPWire/A.swift:1: HTTPWire must not import Foundation\n")
+    #expect(run.status == 1)
+  }
+
+  @Test func whatTheTableAllowsAndWhatIsOnlyTextPasses() throws {
+    let tree = try SourceTree([
+      "Sources/Alamofire/Engine/A.swift": "import HTTPEngine\npackage import HTTPWire\n",
+      "Sources/Alamofire/Exports.swift": "@_exported public import struct HTTPWire.HTTPMethod\n",
+      "Sources/HTTPWire/A.swift": """
+      // import Foundation
+      /* a sample:
+      import Foundation
+      */
+      let sample = \"""
+        import Foundation
+        \"""
+      let important = "import Foundation"
+      """,
+    ])
+    let run = try ScriptRun("imports", on: tree.root)
+    #expect(run.output == "")
+    #expect(run.status == 0)
+  }
+
+  @Test func aFolderWithoutARowIsAMistake() throws {
+    let tree = try SourceTree(["Sources/Unknown/A.swift": "import Foundation\n"])
+    let run = try ScriptRun("imports", on: tree.root)
+    #expect(run.output.hasPrefix("Sources/Unknown/A.swift:1: this folder has no row"))
+    #expect(run.status == 1)
+  }
+}
