@@ -33,7 +33,14 @@ public struct DataTask<Value: Sendable>: Sendable {
 
   /// The result, once the request is over.
   public var result: Result<Value, AFError> {
-    get async { await response.result }
+    get async {
+      guard cancelsAutomatically else { return await sink.result() }
+      return await withTaskCancellationHandler {
+        await sink.result()
+      } onCancel: {
+        cancel()
+      }
+    }
   }
 
   /// The value, once the request is over.

@@ -26,9 +26,8 @@ extension Pipeline {
       let credential = core.basicCredential,
       head.block.value(of: "WWW-Authenticate")?.offersBasic == true
     else { return nil }
-    var answer = request
-    answer.fields.append(.authorization(username: credential.user, password: credential.password))
-    return answer
+    let answer = HTTPHeader.authorization(username: credential.user, password: credential.password)
+    return request.with(fields: request.fields + [answer])
   }
 
   /// Stage 5, the transport: one request, one response.

@@ -9,12 +9,12 @@ struct Serialization<Value: Sendable>: Sendable {
   /// `nil` mirrors the outcome without serializing: a request without failure has the value that
   /// ``mirror`` makes of its data.
   private let body: @Sendable (RequestOutcome) throws -> Value
-  private let isMeasured: Bool
+  private let isSerialized: Bool
 
   /// The value is what came, untouched; it never fails by itself.
   init(mirroring mirror: @escaping @Sendable (Data?) -> Value) {
     runsUserCode = false
-    isMeasured = false
+    isSerialized = false
     body = { outcome in
       if let error = outcome.error { throw error }
       return mirror(outcome.data)
@@ -25,7 +25,7 @@ struct Serialization<Value: Sendable>: Sendable {
   init<Serializer: DataResponseSerializerProtocol>(_ serializer: Serializer)
   where Serializer.SerializedObject == Value {
     runsUserCode = true
-    isMeasured = true
+    isSerialized = true
     body = { outcome in
       try serializer.serialize(
         request: outcome.request, response: outcome.exchange?.httpResponse, data: outcome.data,
@@ -36,7 +36,7 @@ struct Serialization<Value: Sendable>: Sendable {
   /// One of the library's serializers, which needs no `HTTPURLResponse`.
   init<Serializer: WireSerializer>(wire serializer: Serializer) where Serializer.Value == Value {
     runsUserCode = serializer.runsUserCode
-    isMeasured = true
+    isSerialized = true
     body = { outcome in
       if let error = outcome.error { throw error }
       return try serializer.serialize(
@@ -45,9 +45,29 @@ struct Serialization<Value: Sendable>: Sendable {
     }
   }
 
-  /// The response, and the failure if it is one that serialization brought.
-  func response(for outcome: RequestOutcome) -> (response: AFDataResponse<Value>, failure: AFError?) {
-    let start = isMeasured ? ContinuousClock.now : nil
+  /// What serialization made of an outcome.
+  struct Product: Sendable {
+    let result: Result<Value, AFError>
+    let duration: TimeInterval
+    /// Whether a failure is one of serialization.
+    let isSerialized: Bool
+
+    func response(to outcome: RequestOutcome) -> AFDataResponse<Value> {
+      AFDataResponse<Value>(
+        request: outcome.request, exchange: outcome.exchange, data: outcome.data,
+        serializationDuration: duration, result: result)
+    }
+
+    /// The failure that serialization itself brought, for the retriers.
+    func failure(after outcome: RequestOutcome) -> AFError? {
+      guard isSerialized, outcome.error == nil, case .failure(let error) = result else { return nil }
+      return error
+    }
+  }
+
+  func product(of outcome: RequestOutcome) -> Product {
+    // What the library does itself takes no time worth a look at the clock.
+    let start = runsUserCode ? ContinuousClock.now : nil
     let result: Result<Value, AFError>
     do {
       result = .success(try body(outcome))
@@ -56,10 +76,6 @@ struct Serialization<Value: Sendable>: Sendable {
         error as? AFError ?? .responseSerializationFailed(reason: .customSerializationFailed(error: error)))
     }
     let duration = start.map { (ContinuousClock.now - $0) / Duration.seconds(1) } ?? 0
-    let response = AFDataResponse<Value>(
-      request: outcome.request, exchange: outcome.exchange, data: outcome.data, serializationDuration: duration,
-      result: result)
-    guard isMeasured, case .failure(let error) = result, outcome.error == nil else { return (response, nil) }
-    return (response, error)
+    return Product(result: result, duration: duration, isSerialized: isSerialized)
   }
 }
