@@ -35,14 +35,20 @@ extension Pipeline {
     core.state.withLock { $0.currentURL = request.url }
     do {
       let response = try await core.session.transport.send(request, observer: core)
-      hops.append(Exchange.Hop(url: request.url, metrics: response.metrics, head: response.head))
+      hops.append(Exchange.Hop(request, metrics: response.metrics, head: response.head))
       return response
     } catch {
       if let metrics = error.metrics {
-        hops.append(Exchange.Hop(url: request.url, metrics: metrics, head: nil))
-        core.broken(Exchange(url: request.url, hops: hops))
+        hops.append(Exchange.Hop(request, metrics: metrics, head: nil))
+        core.broken(Exchange(url: URL(string: request.url), head: nil, hops: hops))
       }
       throw AFError(error, url: request.url)
     }
+  }
+}
+
+extension Exchange.Hop {
+  init(_ request: WireRequest, metrics: TransferMetrics, head: ResponseHead?) {
+    self.init(url: request.url, method: request.method, fields: request.fields, metrics: metrics, head: head)
   }
 }

@@ -34,14 +34,17 @@ struct Serialization<Value: Sendable>: Sendable {
   }
 
   /// One of the library's serializers, which needs no `HTTPURLResponse`.
-  init<Serializer: WireSerializer>(wire serializer: Serializer) where Serializer.Value == Value {
-    runsUserCode = serializer.runsUserCode
+  ///
+  /// - Parameter runsUserCode: False for what is done in no time and calls nobody.
+  init<Serializer: WireSerializer>(wire serializer: Serializer, runsUserCode: Bool)
+  where Serializer.SerializedObject == Value {
+    self.runsUserCode = runsUserCode
     isSerialized = true
     body = { outcome in
       if let error = outcome.error { throw error }
       return try serializer.serialize(
         method: outcome.request?.httpMethod, status: outcome.exchange?.head?.status,
-        contentType: { outcome.exchange?.head?.block.value(of: "Content-Type") }, data: outcome.data)
+        textEncodingName: { outcome.exchange?.head?.charset }, data: outcome.data)
     }
   }
 
@@ -78,4 +81,16 @@ struct Serialization<Value: Sendable>: Sendable {
     let duration = start.map { (ContinuousClock.now - $0) / Duration.seconds(1) } ?? 0
     return Product(result: result, duration: duration, isSerialized: isSerialized)
   }
+}
+
+extension ResponseHead {
+  /// The `charset` of the content type.
+  var charset: String? {
+    block.value(of: "Content-Type").flatMap { MediaType.charset(ofContentType: $0) }
+  }
+}
+
+extension DataPreprocessor {
+  /// Whether it hands the body on as it is, so that nothing has to be run.
+  var isPassthrough: Bool { self is PassthroughPreprocessor }
 }

@@ -18,7 +18,7 @@ extension DataRequest {
   public func response<Serializer: DataResponseSerializerProtocol>(
     queue: DispatchQueue = .main, responseSerializer: Serializer,
     completionHandler: @escaping @Sendable (AFDataResponse<Serializer.SerializedObject>) -> Void
-  ) -> Self {
+  ) -> Self where Serializer.SerializedObject: Sendable {
     add(Serialization(responseSerializer), queue, completionHandler)
   }
 
@@ -27,7 +27,7 @@ extension DataRequest {
   public func response<Serializer: ResponseSerializer>(
     queue: DispatchQueue = .main, responseSerializer: Serializer,
     completionHandler: @escaping @Sendable (AFDataResponse<Serializer.SerializedObject>) -> Void
-  ) -> Self {
+  ) -> Self where Serializer.SerializedObject: Sendable {
     add(Serialization(responseSerializer), queue, completionHandler)
   }
 
@@ -50,7 +50,7 @@ extension DataRequest {
     let serializer = DataResponseSerializer(
       dataPreprocessor: dataPreprocessor, emptyResponseCodes: emptyResponseCodes,
       emptyRequestMethods: emptyRequestMethods)
-    return add(Serialization(wire: serializer), queue, completionHandler)
+    return add(Serialization(wire: serializer, runsUserCode: !dataPreprocessor.isPassthrough), queue, completionHandler)
   }
 
   /// Adds a handler that gets the body as text.
@@ -74,7 +74,7 @@ extension DataRequest {
     let serializer = StringResponseSerializer(
       dataPreprocessor: dataPreprocessor, encoding: encoding, emptyResponseCodes: emptyResponseCodes,
       emptyRequestMethods: emptyRequestMethods)
-    return add(Serialization(wire: serializer), queue, completionHandler)
+    return add(Serialization(wire: serializer, runsUserCode: true), queue, completionHandler)
   }
 
   /// Adds a handler that gets the body decoded.
@@ -99,7 +99,7 @@ extension DataRequest {
     let serializer = DecodableResponseSerializer<Value>(
       dataPreprocessor: dataPreprocessor, decoder: decoder, emptyResponseCodes: emptyResponseCodes,
       emptyRequestMethods: emptyRequestMethods)
-    return add(Serialization(wire: serializer), queue, completionHandler)
+    return add(Serialization(wire: serializer, runsUserCode: true), queue, completionHandler)
   }
 
   private func add<Value: Sendable>(

@@ -10,6 +10,9 @@ public import HTTPWire
 /// AF.request(url).response(responseSerializer: .data(emptyResponseCodes: [200, 204])) { … }
 /// ```
 public final class DataResponseSerializer: ResponseSerializer {
+  /// The body as it is.
+  public typealias SerializedObject = Data
+
   /// What happens to the bytes before they are handed out.
   public let dataPreprocessor: any DataPreprocessor
   /// The status codes for which an empty body is in order.

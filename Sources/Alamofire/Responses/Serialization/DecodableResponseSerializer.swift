@@ -12,6 +12,9 @@ public import HTTPWire
 /// let serializer = DecodableResponseSerializer<User>(decoder: decoder)
 /// ```
 public final class DecodableResponseSerializer<T: Decodable>: ResponseSerializer {
+  /// What the body is decoded as.
+  public typealias SerializedObject = T
+
   /// What happens to the bytes before they are decoded.
   public let dataPreprocessor: any DataPreprocessor
   /// What decodes.

@@ -11,6 +11,9 @@ public import HTTPWire
 /// let text = try await AF.request(url).serializingString(encoding: .utf8).value
 /// ```
 public final class StringResponseSerializer: ResponseSerializer {
+  /// The body as text.
+  public typealias SerializedObject = String
+
   /// What happens to the bytes before they are read.
   public let dataPreprocessor: any DataPreprocessor
   /// The encoding that is used whatever the response says; `nil` follows the response.
