@@ -26,7 +26,7 @@ struct RequestCounts: Codable {
   }
 
   /// The four counts with their names.
-  static let kinds: [(name: String, value: KeyPath<RequestCounts, Double>)] = [
+  static let kinds: [(name: String, value: any KeyPath<RequestCounts, Double> & Sendable)] = [
     ("allocations", \.allocations), ("dispatches", \.dispatches), ("crossings", \.crossings),
     ("system calls", \.systemCalls),
   ]
@@ -52,14 +52,17 @@ struct RequestCounts: Codable {
     row == other.row && client == other.client && concurrency == other.concurrency
   }
 
-  /// These counts with the room that a limit leaves for the scheduler's moods: 5 percent and a tenth.
+  /// These counts with the room that a limit leaves for the scheduler's moods. How often a loop asks the
+  /// kernel depends on them most, what it asks of libdispatch not at all.
   var asLimit: RequestCounts {
-    func room(_ value: Double) -> Double { (value * 1.05 + 0.1).rounded(toDigits: 1) }
-    var limit = self
-    limit.allocations = room(allocations)
-    limit.dispatches = room(dispatches)
-    limit.crossings = room(crossings)
-    limit.systemCalls = room(systemCalls)
-    return limit
+    func limit(_ value: Double, _ share: Double, _ more: Double) -> Double {
+      (value * (1 + share) + more).rounded(toDigits: 1)
+    }
+    var limits = self
+    limits.allocations = limit(allocations, 0.05, 1)
+    limits.dispatches = limit(dispatches, 0, 0.1)
+    limits.crossings = limit(crossings, 0.05, 0.1)
+    limits.systemCalls = limit(systemCalls, 0.1, 1)
+    return limits
   }
 }
