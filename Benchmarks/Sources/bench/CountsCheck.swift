@@ -10,7 +10,7 @@ struct CountsCheck {
   let thresholds: URL
 
   private static let requests = 2000
-  private static let runs = 3
+  private static let runs = 5
 
   /// Prints the counts of the floor and of this package.
   ///
