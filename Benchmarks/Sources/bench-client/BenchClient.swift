@@ -4,7 +4,7 @@ import Scorecard
 /// One run of one client, in a process of its own so that processor time and memory are its own.
 ///
 ///     bench-client urlsession|alamofire --url URL --ca FILE --protocol http1|https1|h2 --row ROW
-///                  --requests N --concurrency C [--warmup N]
+///                  --requests N --concurrency C [--warmup N] [--pause MICROSECONDS]
 ///
 /// Prints a `RunFigures` as one line of JSON.
 @main struct BenchClient {
@@ -21,12 +21,13 @@ import Scorecard
 
   private static func measure(_ words: some Sequence<String>) async throws -> RunFigures {
     let arguments = try Arguments(
-      words, options: ["url", "ca", "protocol", "row", "requests", "concurrency", "warmup"])
+      words, options: ["url", "ca", "protocol", "row", "requests", "concurrency", "warmup", "pause"])
     let concurrency = try arguments.count("concurrency") ?? 1
     let requests = try arguments.count("requests") ?? 1000
     let loop = ClosedLoop(
       client: try client(arguments, concurrency: concurrency),
-      row: try arguments.choice("row") ?? .getData, concurrency: concurrency)
+      row: try arguments.choice("row") ?? .getData, concurrency: concurrency,
+      pause: UInt32(clamping: try arguments.count("pause") ?? 0))
     _ = try await loop.perform(try arguments.count("warmup") ?? max(200, 2 * concurrency))
 
     let marks = CountingMarks()
@@ -51,7 +52,8 @@ import Scorecard
       url: url, allowsHTTP2: wire == .h2, authority: arguments["ca"] ?? "", concurrency: concurrency)
     switch arguments.words.first.flatMap(Client.init(rawValue:)) {
     case .urlsession: return StockClient(setting)
-    case .alamofire, .floor, nil: throw Arguments.Problem("the first word must be urlsession or alamofire")
+    case .alamofire: return AlamofireClient(setting)
+    case .floor, nil: throw Arguments.Problem("the first word must be urlsession or alamofire")
     }
   }
 }

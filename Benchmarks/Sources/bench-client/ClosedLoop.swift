@@ -7,6 +7,9 @@ struct ClosedLoop: Sendable {
   var client: any GetClient
   var row: Row
   var concurrency: Int
+  /// How long each request waits after the one before, in microseconds: long enough, when crossings are
+  /// counted, for every thread of the client to have gone to sleep.
+  var pause: UInt32 = 0
 
   /// Makes `count` requests; the first failure ends the run.
   func perform(_ count: Int) async throws -> LatencyLog {
@@ -31,6 +34,7 @@ struct ClosedLoop: Sendable {
             let start = Clock.monotonic()
             try await request()
             log.ended(ticket, since: start)
+            if pause > 0 { usleep(pause) }
           }
         }
       }
@@ -57,6 +61,7 @@ struct ClosedLoop: Sendable {
     let start = Clock.monotonic()
     client.callback { result in
       log.ended(ticket, since: start)
+      if pause > 0 { usleep(pause) }
       switch result {
       case .success(let data) where !data.isEmpty: next(log, ended)
       case .success: ended.resume(throwing: UnexpectedResponse())

@@ -27,13 +27,14 @@ import Scorecard
     let server = try Server(in: scratch, core: cores.server)
     defer { server.stop() }
     var harness = Harness(
-      server: server, cores: cores, floor: try arguments.required("floor"),
+      server: server, core: cores.client, floor: try arguments.required("floor"),
       client: try arguments.required("bench-client"), authority: try arguments.required("authority"))
     switch arguments.words {
     case []:
       try compare(arguments, harness)
     case ["counts"]:
       harness.preload = try arguments.required("counts")
+      harness.core = nil
       let thresholds = URL(fileURLWithPath: try arguments.required("thresholds"))
       guard try CountsCheck(harness: harness, thresholds: thresholds).perform() else {
         throw CommandFailure(description: "a request does more than it may")

@@ -10,7 +10,8 @@ struct Harness {
   }
 
   let server: Server
-  let cores: Cores
+  /// The one core that the clients may use; `nil` for all.
+  var core: Int?
   /// The programs: `floor` and `bench-client`.
   let floor: String
   let client: String
@@ -18,6 +19,8 @@ struct Harness {
   let authority: String
   /// Preloaded into the other clients; `nil` for none.
   var preload: String?
+  /// How long the other clients wait between two requests, in microseconds; `nil` for not at all.
+  var pause: Int?
 
   /// Runs a client once, in a process of its own.
   func run(
@@ -26,10 +29,11 @@ struct Harness {
     var words = contender.client == .floor ? [floor] : [client, contender.client.rawValue]
     words += ["--url", server.url(wire), "--ca", server.authority, "--protocol", wire.rawValue]
     if contender.client != .floor { words += ["--row", contender.row.rawValue] }
+    if contender.client != .floor, let pause { words += ["--pause", String(pause)] }
     words += ["--requests", String(requests), "--concurrency", String(concurrency)]
     var environment = ["BENCH_AUTHORITY": server.authority]
     environment["LD_PRELOAD"] = contender.client == .urlsession ? authority : preload
-    let output = try Command(words: words, environment: environment, core: cores.client).run()
+    let output = try Command(words: words, environment: environment, core: core).run()
     let figures = try JSONDecoder().decode(RunFigures.self, from: output)
     let openings = try server.openings()
     let expected = wire == .h2 ? "HTTP/2.0" : "HTTP/1.1"
