@@ -48,6 +48,19 @@ struct Serialization<Value: Sendable>: Sendable {
     }
   }
 
+  /// JSON without a type.
+  init(untyped serializer: UntypedJSONSerializer) where Value == UntypedJSON {
+    runsUserCode = true
+    isSerialized = true
+    body = { outcome in
+      if let error = outcome.error { throw error }
+      let value = try serializer.serialize(
+        method: outcome.request?.httpMethod, status: outcome.exchange?.head?.status,
+        textEncodingName: { nil }, data: outcome.data)
+      return UntypedJSON(value: value)
+    }
+  }
+
   /// What serialization made of an outcome.
   struct Product: Sendable {
     let result: Result<Value, AFError>
@@ -93,4 +106,9 @@ extension ResponseHead {
 extension DataPreprocessor {
   /// Whether it hands the body on as it is, so that nothing has to be run.
   var isPassthrough: Bool { self is PassthroughPreprocessor }
+}
+
+/// What `JSONSerialization` made: a tree that nobody changes, on its way to one handler.
+struct UntypedJSON: @unchecked Sendable {
+  let value: Any
 }
