@@ -29,7 +29,11 @@ final class AwaitedSink<Value: Sendable>: ResponseSink {
     let product = serialization.product(of: outcome)
     made = product
     latch.prepare()
-    return product.failure(after: outcome)
+    return product.failure
+  }
+
+  func replaceFailure(with error: AFError) {
+    made = made?.failing(with: error)
   }
 
   func deliver() {
