@@ -39,7 +39,8 @@ let package = Package(
 
     .testTarget(name: "HTTPWireTests", dependencies: ["HTTPWire"], swiftSettings: settings),
     .testTarget(
-      name: "HTTPTestServerTests", dependencies: ["HTTPTestServer"], swiftSettings: settings),
+      name: "HTTPTestServerTests", dependencies: ["HTTPTestServer", "COpenSSL"],
+      swiftSettings: settings),
     .testTarget(
       name: "HTTPEngineTests", dependencies: ["HTTPEngine", "HTTPTestServer"],
       swiftSettings: settings),

@@ -12,9 +12,10 @@ extension URLRequest {
   /// - Throws: What `url` throws; ``AFError/invalidURL(url:)`` for the built-in types.
   public init(url: any URLConvertible, method: HTTPMethod, headers: HTTPHeaders? = nil) throws {
     self.init(url: try url.asURL())
-    httpMethod = method.rawValue
-    // One assignment: setting field by field costs microseconds each.
-    allHTTPHeaderFields = headers?.dictionary
+    // Every change of a URLRequest costs, GET is what it starts with, and setting field by field would
+    // cost microseconds each.
+    if method != .get { httpMethod = method.rawValue }
+    if let headers { allHTTPHeaderFields = headers.dictionary }
   }
 
   /// The method, as a value; `nil` when the request has none. Foundation reads a `nil` that is set here

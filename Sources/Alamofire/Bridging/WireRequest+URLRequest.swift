@@ -5,7 +5,7 @@ import HTTPWire
 extension WireRequest {
   /// Makes what goes over the wire of a user's request and its session: their header fields merged, the
   /// timeouts of whichever is more specific. Nothing is sent if a part of it cannot be sent safely.
-  init(_ request: URLRequest, for core: RequestCore) throws(AFError) {
+  convenience init(_ request: URLRequest, for core: RequestCore) throws(AFError) {
     let session = core.session
     guard let url = request.url else { throw .sessionTaskFailed(error: URLError.noURL) }
     let method = request.httpMethod ?? "GET"
@@ -14,11 +14,10 @@ extension WireRequest {
       throw .sessionTaskFailed(error: URLError.unsupported(url))
     }
     if let user = target.user { core.useCredentialOfURL(user: user, password: target.password ?? "") }
-    let fields = session.settings.fields(adding: request.allHTTPHeaderFields)
-    do {
-      try HeaderFieldRules.validate(method: method, fields: fields)
-    } catch {
-      throw .sessionTaskFailed(error: URLError.made(.badURL, error.message, url: text))
+    let own = request.allHTTPHeaderFields
+    let fields = session.settings.fields(adding: own)
+    if let violation = session.settings.violation(method: method, own: own, all: fields) {
+      throw .sessionTaskFailed(error: URLError.made(.badURL, violation.message, url: text))
     }
     let body = try Self.body(of: request, url: url)
     self.init(
@@ -37,14 +36,10 @@ extension WireRequest {
 
   /// The same request, led elsewhere by a redirect.
   func following(_ plan: RedirectPlan) -> WireRequest {
-    var next = self
-    // User and password in a location are nobody's credentials.
-    next.url = WireTarget(plan.url)?.url ?? plan.url
-    next.origin = plan.origin
-    next.method = plan.method
-    if !plan.keepsBody { next.body = .none }
-    next.fields = plan.fields(from: fields)
-    return next
+    with(
+      // User and password in a location are nobody's credentials.
+      url: WireTarget(plan.url)?.url ?? plan.url, origin: plan.origin, method: plan.method,
+      fields: plan.fields(from: fields), body: plan.keepsBody ? body : RequestBody.none)
   }
 }
 

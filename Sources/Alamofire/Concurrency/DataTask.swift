@@ -33,7 +33,14 @@ public struct DataTask<Value: Sendable>: Sendable {
 
   /// The result, once the request is over.
   public var result: Result<Value, AFError> {
-    get async { await response.result }
+    get async {
+      guard cancelsAutomatically else { return await sink.result() }
+      return await withTaskCancellationHandler {
+        await sink.result()
+      } onCancel: {
+        cancel()
+      }
+    }
   }
 
   /// The value, once the request is over.
@@ -65,7 +72,7 @@ extension DataRequest {
       dataPreprocessor: dataPreprocessor, emptyResponseCodes: emptyResponseCodes,
       emptyRequestMethods: emptyRequestMethods)
     return DataTask(
-      self, serialization: Serialization(wire: serializer), automaticallyCancelling: shouldAutomaticallyCancel)
+      self, serialization: Serialization(wire: serializer, runsUserCode: !dataPreprocessor.isPassthrough), automaticallyCancelling: shouldAutomaticallyCancel)
   }
 
   /// The response as text; its parameters are those of ``responseString(queue:dataPreprocessor:encoding:emptyResponseCodes:emptyRequestMethods:completionHandler:)``.
@@ -82,7 +89,7 @@ extension DataRequest {
       dataPreprocessor: dataPreprocessor, encoding: encoding, emptyResponseCodes: emptyResponseCodes,
       emptyRequestMethods: emptyRequestMethods)
     return DataTask(
-      self, serialization: Serialization(wire: serializer), automaticallyCancelling: shouldAutomaticallyCancel)
+      self, serialization: Serialization(wire: serializer, runsUserCode: true), automaticallyCancelling: shouldAutomaticallyCancel)
   }
 
   /// The response decoded, on the thread of the task that first awaits it unless a retrier has to know
@@ -100,7 +107,7 @@ extension DataRequest {
       dataPreprocessor: dataPreprocessor, decoder: decoder, emptyResponseCodes: emptyResponseCodes,
       emptyRequestMethods: emptyRequestMethods)
     return DataTask(
-      self, serialization: Serialization(wire: serializer), automaticallyCancelling: shouldAutomaticallyCancel)
+      self, serialization: Serialization(wire: serializer, runsUserCode: true), automaticallyCancelling: shouldAutomaticallyCancel)
   }
 
   /// The response as `serializer` makes it.
@@ -108,7 +115,7 @@ extension DataRequest {
   /// - Parameter shouldAutomaticallyCancel: Whether the request is cancelled with the task that awaits it.
   public func serializingResponse<Serializer: ResponseSerializer>(
     using serializer: Serializer, automaticallyCancelling shouldAutomaticallyCancel: Bool = true
-  ) -> DataTask<Serializer.SerializedObject> {
+  ) -> DataTask<Serializer.SerializedObject> where Serializer.SerializedObject: Sendable {
     DataTask(self, serialization: Serialization(serializer), automaticallyCancelling: shouldAutomaticallyCancel)
   }
 
@@ -117,7 +124,7 @@ extension DataRequest {
   /// - Parameter shouldAutomaticallyCancel: Whether the request is cancelled with the task that awaits it.
   public func serializingResponse<Serializer: DataResponseSerializerProtocol>(
     using serializer: Serializer, automaticallyCancelling shouldAutomaticallyCancel: Bool = true
-  ) -> DataTask<Serializer.SerializedObject> {
+  ) -> DataTask<Serializer.SerializedObject> where Serializer.SerializedObject: Sendable {
     DataTask(self, serialization: Serialization(serializer), automaticallyCancelling: shouldAutomaticallyCancel)
   }
 }

@@ -87,7 +87,7 @@ extension AFError.ParameterEncodingFailureReason {
   var message: String {
     switch self {
     case .missingURL:
-      "The parameters belong into the query, but the request has no URL."
+      "The parameters could not be put into the request: it has no URL."
     case .jsonEncodingFailed(let error):
       "The parameters could not be encoded as JSON: \(error.localizedDescription)"
     case .customEncodingFailed(let error):

@@ -47,7 +47,7 @@ extension AFError {
 
   /// Why a `ParameterEncoding` failed.
   public enum ParameterEncodingFailureReason: Sendable {
-    /// Parameters belong into the query, but the request has no URL.
+    /// The request has no URL.
     case missingURL
     /// The parameters cannot be written as JSON.
     case jsonEncodingFailed(error: any Error)

@@ -35,7 +35,8 @@ public struct JSONEncoding: ParameterEncoding {
   /// unless there is one.
   ///
   /// - Throws: What `urlRequest` throws; ``AFError/parameterEncodingFailed(reason:)`` with
-  ///   `.jsonEncodingFailed` when the parameters cannot be written.
+  ///   `.jsonEncodingFailed` when the parameters cannot be written, with `.missingURL` when the request has
+  ///   no URL.
   public func encode(
     _ urlRequest: any URLRequestConvertible, with parameters: Parameters?
   ) throws -> URLRequest {
@@ -49,12 +50,14 @@ public struct JSONEncoding: ParameterEncoding {
   ///   - urlRequest: The request.
   ///   - jsonObject: An array or a dictionary; `nil`, the default, leaves the request alone.
   /// - Throws: What `urlRequest` throws; ``AFError/parameterEncodingFailed(reason:)`` with
-  ///   `.jsonEncodingFailed` when the object cannot be written.
+  ///   `.jsonEncodingFailed` when the object cannot be written, with `.missingURL` when the request has no
+  ///   URL.
   public func encode(
     _ urlRequest: any URLRequestConvertible, withJSONObject jsonObject: Any? = nil
   ) throws -> URLRequest {
     var request = try urlRequest.asURLRequest()
     guard let jsonObject else { return request }
+    guard request.url != nil else { throw AFError.parameterEncodingFailed(reason: .missingURL) }
     guard JSONSerialization.isValidJSONObject(jsonObject) else {
       throw AFError.parameterEncodingFailed(
         reason: .jsonEncodingFailed(error: Error.invalidJSONObject))

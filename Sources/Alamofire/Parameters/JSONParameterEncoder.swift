@@ -40,11 +40,14 @@ open class JSONParameterEncoder: @unchecked Sendable, ParameterEncoder {
   /// there is one. `nil` leaves the request alone.
   ///
   /// - Throws: ``AFError/parameterEncoderFailed(reason:)`` with `.encoderFailed` when the value cannot be
-  ///   written.
+  ///   written, with `.missingRequiredComponent` when the request has no URL.
   open func encode<Parameters: Encodable & Sendable>(
     _ parameters: Parameters?, into request: URLRequest
   ) throws -> URLRequest {
     guard let parameters else { return request }
+    guard request.url != nil else {
+      throw AFError.parameterEncoderFailed(reason: .missingRequiredComponent(.url))
+    }
     var request = request
     do {
       request.httpBody = try encoder.encode(parameters)

@@ -99,14 +99,15 @@ public struct URLEncoding: ParameterEncoding {
   /// there is one.
   ///
   /// - Throws: What `urlRequest` throws; ``AFError/parameterEncodingFailed(reason:)`` with `.missingURL`
-  ///   when the query is to be written and there is no URL.
+  ///   when the request has no URL.
   public func encode(
     _ urlRequest: any URLRequestConvertible, with parameters: Parameters?
   ) throws -> URLRequest {
     var request = try urlRequest.asURLRequest()
     guard let parameters else { return request }
+    guard let url = request.url else { throw AFError.parameterEncodingFailed(reason: .missingURL) }
     if writesQuery(method: request.method ?? .get) {
-      guard let url = request.url?.appending(toQuery: query(parameters)) else {
+      guard let url = url.appending(toQuery: query(parameters)) else {
         throw AFError.parameterEncodingFailed(reason: .missingURL)
       }
       request.url = url

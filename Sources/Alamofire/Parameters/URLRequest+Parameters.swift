@@ -9,6 +9,7 @@ extension HTTPMethod {
   }
 }
 
+// The request must have a URL: Foundation on Linux traps when a copy of one without is changed.
 extension URLRequest {
   /// Sets the content type, unless there is one already.
   package mutating func setContentTypeIfAbsent(_ type: String) {

@@ -26,9 +26,8 @@ extension Pipeline {
       let credential = core.basicCredential,
       head.block.value(of: "WWW-Authenticate")?.offersBasic == true
     else { return nil }
-    var answer = request
-    answer.fields.append(.authorization(username: credential.user, password: credential.password))
-    return answer
+    let answer = HTTPHeader.authorization(username: credential.user, password: credential.password)
+    return request.with(fields: request.fields + [answer])
   }
 
   /// Stage 5, the transport: one request, one response.
@@ -36,14 +35,20 @@ extension Pipeline {
     core.state.withLock { $0.currentURL = request.url }
     do {
       let response = try await core.session.transport.send(request, observer: core)
-      hops.append(Exchange.Hop(url: request.url, metrics: response.metrics, head: response.head))
+      hops.append(Exchange.Hop(request, metrics: response.metrics, head: response.head))
       return response
     } catch {
       if let metrics = error.metrics {
-        hops.append(Exchange.Hop(url: request.url, metrics: metrics, head: nil))
-        core.broken(Exchange(url: request.url, hops: hops))
+        hops.append(Exchange.Hop(request, metrics: metrics, head: nil))
+        core.broken(Exchange(url: URL(string: request.url), head: nil, hops: hops))
       }
       throw AFError(error, url: request.url)
     }
+  }
+}
+
+extension Exchange.Hop {
+  init(_ request: WireRequest, metrics: TransferMetrics, head: ResponseHead?) {
+    self.init(url: request.url, method: request.method, fields: request.fields, metrics: metrics, head: head)
   }
 }

@@ -10,7 +10,7 @@ extension Pipeline {
     while true {
       let (next, served) = core.nextSink()
       guard let sink = next else {
-        core.session.unregister(request)
+        if let place { core.session.unregister(at: place) }
         for sink in served { sink.deliver() }
         return .done
       }

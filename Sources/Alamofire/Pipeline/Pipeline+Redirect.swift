@@ -37,7 +37,7 @@ extension Pipeline {
   }
 
   private func finished(_ response: WireResponse, url: String, hops: [Exchange.Hop]) -> Exchange {
-    let exchange = Exchange(url: url, hops: hops)
+    let exchange = Exchange(url: URL(string: url), head: response.head, hops: hops)
     core.received(exchange, body: response.body)
     return exchange
   }

@@ -7,6 +7,8 @@ struct Pipeline: Sendable {
   let core: RequestCore
   /// What code of users sees of the request.
   let request: Request
+  /// Where the session keeps the request while it runs; `nil` when the session is gone.
+  let place: Int?
 
   func run() async {
     while true {

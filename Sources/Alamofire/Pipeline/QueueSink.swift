@@ -22,9 +22,9 @@ final class QueueSink<Value: Sendable>: ResponseSink {
   func postpone(_ outcome: RequestOutcome) -> Bool { false }
 
   func serialize(_ outcome: RequestOutcome) -> AFError? {
-    let result = serialization.response(for: outcome)
-    response.withLock { $0 = result.response }
-    return result.failure
+    let product = serialization.product(of: outcome)
+    response.withLock { $0 = product.response(to: outcome) }
+    return product.failure(after: outcome)
   }
 
   func deliver() {

@@ -33,7 +33,7 @@ extension RequestCore {
   func headArrived(_ head: ResponseHead) -> HeadDisposition {
     let (handler, url) = state.withLock { ($0.headHandler, $0.currentURL) }
     guard let handler, let url = url.flatMap({ URL(string: $0) }), !isIntermediate(head),
-      let response = Exchange.makeResponse(url: url, head: head)
+      let response = Exchange(url: url, head: head).httpResponse
     else { return .proceed }
     switch handler.kind {
     case .observe(let closure):

@@ -107,8 +107,8 @@ package final class RequestCore: Sendable {
   private func perform(_ action: RequestLifecycle.Action, for request: Request) {
     switch action {
     case .nothing: break
-    case .start: start(request) { await Pipeline(core: self, request: request).run() }
-    case .finish: start(request) { await Pipeline(core: self, request: request).finishOnly() }
+    case .start: start(request, sends: true)
+    case .finish: start(request, sends: false)
     case .proceed:
       let (gate, valve) = state.withLock { state in
         defer { state.gate = nil }
@@ -147,13 +147,15 @@ package final class RequestCore: Sendable {
 
   /// Starts the one task of a run. With code of a user ahead it starts on the pool and visits the
   /// engine's thread for the transfer alone; otherwise it stays there from the beginning.
-  private func start(_ request: Request, _ run: @escaping @Sendable () async -> Void) {
-    if !session.register(request) { fail(.sessionDeinitialized) }
+  private func start(_ request: Request, sends: Bool) {
+    let place = session.register(request)
+    if place == nil { fail(.sessionDeinitialized) }
+    let pipeline = Pipeline(core: self, request: request, place: place)
     let task: Task<Void, Never>
     if let executor = session.executor, !startsWithUserCode {
-      task = Task(executorPreference: executor) { await run() }
+      task = Task(executorPreference: executor) { await sends ? pipeline.run() : pipeline.finishOnly() }
     } else {
-      task = Task { await run() }
+      task = Task { await sends ? pipeline.run() : pipeline.finishOnly() }
     }
     // Cancelled between its start and here, the request is cancelled now.
     let isCancelled = state.withLock { state in

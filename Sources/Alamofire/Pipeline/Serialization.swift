@@ -9,12 +9,12 @@ struct Serialization<Value: Sendable>: Sendable {
   /// `nil` mirrors the outcome without serializing: a request without failure has the value that
   /// ``mirror`` makes of its data.
   private let body: @Sendable (RequestOutcome) throws -> Value
-  private let isMeasured: Bool
+  private let isSerialized: Bool
 
   /// The value is what came, untouched; it never fails by itself.
   init(mirroring mirror: @escaping @Sendable (Data?) -> Value) {
     runsUserCode = false
-    isMeasured = false
+    isSerialized = false
     body = { outcome in
       if let error = outcome.error { throw error }
       return mirror(outcome.data)
@@ -25,7 +25,7 @@ struct Serialization<Value: Sendable>: Sendable {
   init<Serializer: DataResponseSerializerProtocol>(_ serializer: Serializer)
   where Serializer.SerializedObject == Value {
     runsUserCode = true
-    isMeasured = true
+    isSerialized = true
     body = { outcome in
       try serializer.serialize(
         request: outcome.request, response: outcome.exchange?.httpResponse, data: outcome.data,
@@ -34,20 +34,56 @@ struct Serialization<Value: Sendable>: Sendable {
   }
 
   /// One of the library's serializers, which needs no `HTTPURLResponse`.
-  init<Serializer: WireSerializer>(wire serializer: Serializer) where Serializer.Value == Value {
-    runsUserCode = serializer.runsUserCode
-    isMeasured = true
+  ///
+  /// - Parameter runsUserCode: False for what is done in no time and calls nobody.
+  init<Serializer: WireSerializer>(wire serializer: Serializer, runsUserCode: Bool)
+  where Serializer.SerializedObject == Value {
+    self.runsUserCode = runsUserCode
+    isSerialized = true
     body = { outcome in
       if let error = outcome.error { throw error }
       return try serializer.serialize(
         method: outcome.request?.httpMethod, status: outcome.exchange?.head?.status,
-        contentType: { outcome.exchange?.head?.block.value(of: "Content-Type") }, data: outcome.data)
+        textEncodingName: { outcome.exchange?.head?.charset }, data: outcome.data)
     }
   }
 
-  /// The response, and the failure if it is one that serialization brought.
-  func response(for outcome: RequestOutcome) -> (response: AFDataResponse<Value>, failure: AFError?) {
-    let start = isMeasured ? ContinuousClock.now : nil
+  /// JSON without a type.
+  init(untyped serializer: UntypedJSONSerializer) where Value == UntypedJSON {
+    runsUserCode = true
+    isSerialized = true
+    body = { outcome in
+      if let error = outcome.error { throw error }
+      let value = try serializer.serialize(
+        method: outcome.request?.httpMethod, status: outcome.exchange?.head?.status,
+        textEncodingName: { nil }, data: outcome.data)
+      return UntypedJSON(value: value)
+    }
+  }
+
+  /// What serialization made of an outcome.
+  struct Product: Sendable {
+    let result: Result<Value, AFError>
+    let duration: TimeInterval
+    /// Whether a failure is one of serialization.
+    let isSerialized: Bool
+
+    func response(to outcome: RequestOutcome) -> AFDataResponse<Value> {
+      AFDataResponse<Value>(
+        request: outcome.request, exchange: outcome.exchange, data: outcome.data,
+        serializationDuration: duration, result: result)
+    }
+
+    /// The failure that serialization itself brought, for the retriers.
+    func failure(after outcome: RequestOutcome) -> AFError? {
+      guard isSerialized, outcome.error == nil, case .failure(let error) = result else { return nil }
+      return error
+    }
+  }
+
+  func product(of outcome: RequestOutcome) -> Product {
+    // What the library does itself takes no time worth a look at the clock.
+    let start = runsUserCode ? ContinuousClock.now : nil
     let result: Result<Value, AFError>
     do {
       result = .success(try body(outcome))
@@ -56,10 +92,23 @@ struct Serialization<Value: Sendable>: Sendable {
         error as? AFError ?? .responseSerializationFailed(reason: .customSerializationFailed(error: error)))
     }
     let duration = start.map { (ContinuousClock.now - $0) / Duration.seconds(1) } ?? 0
-    let response = AFDataResponse<Value>(
-      request: outcome.request, exchange: outcome.exchange, data: outcome.data, serializationDuration: duration,
-      result: result)
-    guard isMeasured, case .failure(let error) = result, outcome.error == nil else { return (response, nil) }
-    return (response, error)
+    return Product(result: result, duration: duration, isSerialized: isSerialized)
   }
+}
+
+extension ResponseHead {
+  /// The `charset` of the content type.
+  var charset: String? {
+    block.value(of: "Content-Type").flatMap { MediaType.charset(ofContentType: $0) }
+  }
+}
+
+extension DataPreprocessor {
+  /// Whether it hands the body on as it is, so that nothing has to be run.
+  var isPassthrough: Bool { self is PassthroughPreprocessor }
+}
+
+/// What `JSONSerialization` made: a tree that nobody changes, on its way to one handler.
+struct UntypedJSON: @unchecked Sendable {
+  let value: Any
 }

@@ -21,10 +21,9 @@ enum Validator: Sendable {
     guard let head = exchange.head else { return }
     switch self {
     case .automatic:
-      try Self.check(statusCodes: 200..<300, head)
-      let reason = ValidationRules.contentType(
-        head.block.value(of: "Content-Type"), accept: request?.value(forHTTPHeaderField: "Accept"),
-        isEmpty: data?.isEmpty ?? true)
+      let reason = ValidationRules.standard(
+        status: head.status, contentType: head.block.value(of: "Content-Type"), accept: request?.headers["Accept"],
+        isBodyEmpty: data?.isEmpty ?? true)
       if let reason { throw .responseValidationFailed(reason: reason) }
     case .statusCodes(let range): try Self.check(statusCodes: range, head)
     case .custom(let validation):

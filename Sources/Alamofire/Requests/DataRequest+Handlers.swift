@@ -18,7 +18,7 @@ extension DataRequest {
   public func response<Serializer: DataResponseSerializerProtocol>(
     queue: DispatchQueue = .main, responseSerializer: Serializer,
     completionHandler: @escaping @Sendable (AFDataResponse<Serializer.SerializedObject>) -> Void
-  ) -> Self {
+  ) -> Self where Serializer.SerializedObject: Sendable {
     add(Serialization(responseSerializer), queue, completionHandler)
   }
 
@@ -27,7 +27,7 @@ extension DataRequest {
   public func response<Serializer: ResponseSerializer>(
     queue: DispatchQueue = .main, responseSerializer: Serializer,
     completionHandler: @escaping @Sendable (AFDataResponse<Serializer.SerializedObject>) -> Void
-  ) -> Self {
+  ) -> Self where Serializer.SerializedObject: Sendable {
     add(Serialization(responseSerializer), queue, completionHandler)
   }
 
@@ -50,7 +50,7 @@ extension DataRequest {
     let serializer = DataResponseSerializer(
       dataPreprocessor: dataPreprocessor, emptyResponseCodes: emptyResponseCodes,
       emptyRequestMethods: emptyRequestMethods)
-    return add(Serialization(wire: serializer), queue, completionHandler)
+    return add(Serialization(wire: serializer, runsUserCode: !dataPreprocessor.isPassthrough), queue, completionHandler)
   }
 
   /// Adds a handler that gets the body as text.
@@ -74,7 +74,7 @@ extension DataRequest {
     let serializer = StringResponseSerializer(
       dataPreprocessor: dataPreprocessor, encoding: encoding, emptyResponseCodes: emptyResponseCodes,
       emptyRequestMethods: emptyRequestMethods)
-    return add(Serialization(wire: serializer), queue, completionHandler)
+    return add(Serialization(wire: serializer, runsUserCode: true), queue, completionHandler)
   }
 
   /// Adds a handler that gets the body decoded.
@@ -99,7 +99,31 @@ extension DataRequest {
     let serializer = DecodableResponseSerializer<Value>(
       dataPreprocessor: dataPreprocessor, decoder: decoder, emptyResponseCodes: emptyResponseCodes,
       emptyRequestMethods: emptyRequestMethods)
-    return add(Serialization(wire: serializer), queue, completionHandler)
+    return add(Serialization(wire: serializer, runsUserCode: true), queue, completionHandler)
+  }
+
+  /// Adds a handler that gets the body as untyped JSON: dictionaries, arrays, strings, numbers, `NSNull`.
+  ///
+  /// - Parameters:
+  ///   - queue: Where the handler is called. Default: the main queue.
+  ///   - dataPreprocessor: Changes the body first. Default: leaves it as it is.
+  ///   - emptyResponseCodes: Status codes that allow an empty body, which gives `NSNull`. Default: 204 and 205.
+  ///   - emptyRequestMethods: Methods that allow an empty body. Default: HEAD.
+  ///   - options: How JSON is read. Default: values outside of arrays and objects are allowed.
+  ///   - completionHandler: Called once.
+  @available(*, deprecated, message: "Use responseDecodable, which gives values of your own types.")
+  @discardableResult
+  public func responseJSON(
+    queue: DispatchQueue = .main,
+    dataPreprocessor: any DataPreprocessor = PassthroughPreprocessor(),
+    emptyResponseCodes: Set<Int> = [204, 205], emptyRequestMethods: Set<HTTPMethod> = [.head],
+    options: JSONSerialization.ReadingOptions = .allowFragments,
+    completionHandler: @escaping @Sendable (AFDataResponse<Any>) -> Void
+  ) -> Self {
+    let serializer = UntypedJSONSerializer(
+      dataPreprocessor: dataPreprocessor, emptyResponseCodes: emptyResponseCodes,
+      emptyRequestMethods: emptyRequestMethods, options: options)
+    return add(Serialization(untyped: serializer), queue) { completionHandler($0.map(\.value)) }
   }
 
   private func add<Value: Sendable>(

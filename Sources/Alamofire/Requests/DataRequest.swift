@@ -50,8 +50,8 @@ public class DataRequest: Request, @unchecked Sendable {
   ) -> Self where Types.Element == String {
     validate { _, response, data in
       ValidationRules.contentType(
-        response.value(forHTTPHeaderField: "Content-Type"), in: Array(acceptableContentTypes()),
-        isEmpty: data?.isEmpty ?? true
+        response.value(forHTTPHeaderField: "Content-Type"), in: acceptableContentTypes(),
+        isBodyEmpty: data?.isEmpty ?? true
       ).map { .failure(AFError.responseValidationFailed(reason: $0)) } ?? .success(())
     }
   }

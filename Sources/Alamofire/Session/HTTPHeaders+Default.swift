@@ -30,7 +30,7 @@ extension HTTPHeader {
       system: ProcessInfo.processInfo.operatingSystemVersion))
 
   /// Values with falling qualities (RFC 9110 §12.4.2): the first 1.0, and a tenth less each, down to 0.1.
-  static func ranked(_ values: some Collection<String>) -> String {
+  package static func ranked(_ values: some Collection<String>) -> String {
     values.enumerated()
       .map { index, value in
         let quality = index == 0 ? "1.0" : "0.\(max(10 - index, 1))"
@@ -39,7 +39,7 @@ extension HTTPHeader {
       .joined(separator: ", ")
   }
 
-  static func userAgent(
+  package static func userAgent(
     info: [String: Any], arguments: [String], system: OperatingSystemVersion
   ) -> String {
     func value(_ key: String) -> String? { info[key] as? String }

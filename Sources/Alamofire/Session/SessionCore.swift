@@ -9,8 +9,9 @@ package final class SessionCore: Sendable {
   /// Guarded by the one lock of this class.
   private struct Registry {
     weak var owner: Session?
-    /// Requests whose pipeline runs, by the identity of their cores.
-    var active: [ObjectIdentifier: Request] = [:]
+    /// Requests whose pipeline runs; each knows its place, so that nothing is hashed.
+    var active: [Request?] = []
+    var free: [Int] = []
     var isInvalid = false
   }
 
@@ -57,29 +58,38 @@ package final class SessionCore: Sendable {
     registry.withLock { $0.owner = session }
   }
 
-  /// A request has begun to run. Returns false if the session is gone.
-  func register(_ request: Request) -> Bool {
+  /// A request has begun to run. Returns its place, or `nil` if the session is gone.
+  func register(_ request: Request) -> Int? {
     registry.withLock { registry in
-      guard !registry.isInvalid else { return false }
-      registry.active[ObjectIdentifier(request.core)] = request
-      return true
+      guard !registry.isInvalid else { return nil }
+      if let place = registry.free.popLast() {
+        registry.active[place] = request
+        return place
+      }
+      registry.active.append(request)
+      return registry.active.count - 1
     }
   }
 
-  /// A request has served its handlers.
-  func unregister(_ request: Request) {
-    let last = registry.withLock { $0.active.removeValue(forKey: ObjectIdentifier(request.core)) }
+  /// The request at `place` has served its handlers.
+  func unregister(at place: Int) {
+    let last = registry.withLock { registry in
+      let request = registry.active[place]
+      registry.active[place] = nil
+      registry.free.append(place)
+      return request
+    }
     // Released outside the lock: this may be the last reference.
     _ = last
   }
 
-  var activeRequests: [Request] { registry.withLock { Array($0.active.values) } }
+  var activeRequests: [Request] { registry.withLock { $0.active.compactMap { $0 } } }
 
   /// The session is gone: whatever runs ends with `error`, and nothing starts any more.
   func invalidate(_ error: AFError) {
     let requests = registry.withLock { registry in
       registry.isInvalid = true
-      return Array(registry.active.values)
+      return registry.active.compactMap { $0 }
     }
     for request in requests { request.core.abandon(request, with: error) }
     engine.shutDown()

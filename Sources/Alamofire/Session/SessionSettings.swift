@@ -7,6 +7,8 @@ import HTTPWire
 struct SessionSettings: Sendable {
   private let commonFields: [HTTPHeader]
   private let additional: HTTPHeaders
+  /// What is wrong with the session's own fields; found once, not for each request.
+  private let commonViolation: HeaderFieldRules.Violation?
   private let timeoutForRequest: TimeInterval
   private let timeoutForResource: TimeInterval
   let profile: ConnectionProfile
@@ -15,10 +17,26 @@ struct SessionSettings: Sendable {
     // The configuration's dictionary has no order; by name is the same order every time.
     additional = configuration.headers.sorted()
     commonFields = Self.completed(additional)
+    commonViolation = Self.violation(method: "GET", commonFields)
     timeoutForRequest = configuration.timeoutIntervalForRequest
     timeoutForResource = configuration.timeoutIntervalForResource
     profile = ConnectionProfile(
       options: options, connectionsPerHost: configuration.httpMaximumConnectionsPerHost)
+  }
+
+  /// What keeps a method and fields from being sent, if anything does.
+  func violation(method: String, own: [String: String]?, all: [HTTPHeader]) -> HeaderFieldRules.Violation? {
+    guard method == "GET", own?.isEmpty ?? true else { return Self.violation(method: method, all) }
+    return commonViolation
+  }
+
+  private static func violation(method: String, _ fields: [HTTPHeader]) -> HeaderFieldRules.Violation? {
+    do {
+      try HeaderFieldRules.validate(method: method, fields: fields)
+      return nil
+    } catch {
+      return error
+    }
   }
 
   /// The session's fields, overridden and followed by those of a request, by name.

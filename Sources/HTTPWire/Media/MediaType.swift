@@ -23,10 +23,10 @@ package struct MediaType: Equatable, Sendable {
     parameters.first { $0.name == name }?.value
   }
 
-  /// The `charset` of a `Content-Type` value, or `nil`.
+  /// The `charset` of a `Content-Type` value, or `nil`. What stands before the parameters may be anything.
   package static func charset(ofContentType value: String) -> String? {
-    guard value.utf8.contains(UInt8(ascii: ";")) else { return nil }
-    return MediaType(value)?.parameter("charset")
+    guard let semicolon = value.utf8.firstIndex(of: UInt8(ascii: ";")) else { return nil }
+    return parameters(value[semicolon...]).first { $0.name == "charset" }?.value
   }
 
   package var isWildcard: Bool { type == "*" && subtype == "*" }

@@ -37,7 +37,8 @@ package enum Redirect {
     package var message: String {
       switch self {
       case .tooMany(let limit):
-        "The server redirected more than \(limit) times; raise TransportOptions.redirectLimit if that is meant."
+        "The server redirected more than \(limit) times. "
+          + "Raise TransportOptions.redirectLimit if that is in order."
       case .unsupportedScheme(let scheme):
         "The server redirected to a URL of the scheme \"\(scheme)\"; only http and https are followed."
       case .badLocation:

@@ -1,23 +1,24 @@
 package import FoundationEssentials
 
 /// A request as it goes over the wire, complete: nothing is added to its fields but what the framing
-/// needs (`Host`, `Content-Length`, `Transfer-Encoding`, `Connection`).
-package struct WireRequest: Sendable {
+/// needs (`Host`, `Content-Length`, `Transfer-Encoding`, `Connection`). A class, since it is handed
+/// through many hands and never changed: another hop is another request.
+package final class WireRequest: Sendable {
   /// The absolute URL, ASCII only, without a fragment.
-  package var url: String
-  package var origin: Origin
-  package var method: String
+  package let url: String
+  package let origin: Origin
+  package let method: String
   /// The header fields in the order in which they are sent.
-  package var fields: [HTTPHeader]
-  package var body: RequestBody
+  package let fields: [HTTPHeader]
+  package let body: RequestBody
   /// The longest silence, in either direction, that is endured; `nil` is without end.
-  package var idleTimeout: Duration?
+  package let idleTimeout: Duration?
   /// When the request must be over, whatever moves; `nil` is never.
-  package var deadline: ContinuousClock.Instant?
+  package let deadline: ContinuousClock.Instant?
   /// From 0 (last) to 1 (first); orders requests that wait for the same host.
-  package var priority: Float
+  package let priority: Float
   /// What decides which connection may carry the request.
-  package var profile: ConnectionProfile
+  package let profile: ConnectionProfile
 
   package init(
     url: String, origin: Origin, method: String = "GET", fields: [HTTPHeader] = [],
@@ -34,6 +35,17 @@ package struct WireRequest: Sendable {
     self.deadline = deadline
     self.priority = priority
     self.profile = profile
+  }
+
+  /// The same request with other parts, for another hop.
+  package func with(
+    url: String? = nil, origin: Origin? = nil, method: String? = nil, fields: [HTTPHeader]? = nil,
+    body: RequestBody? = nil
+  ) -> WireRequest {
+    WireRequest(
+      url: url ?? self.url, origin: origin ?? self.origin, method: method ?? self.method,
+      fields: fields ?? self.fields, body: body ?? self.body, idleTimeout: idleTimeout, deadline: deadline,
+      priority: priority, profile: profile)
   }
 }
 
@@ -55,5 +67,12 @@ package struct Origin: Hashable, Sendable {
     self.scheme = scheme.lowercased()
     self.host = host.lowercased()
     self.port = port ?? (self.scheme == "https" ? 443 : 80)
+  }
+
+  /// For parts that are in lower case already.
+  init(plainScheme scheme: String, host: String, port: Int) {
+    self.scheme = scheme
+    self.host = host
+    self.port = port
   }
 }

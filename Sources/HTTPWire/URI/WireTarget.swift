@@ -9,6 +9,13 @@ package struct WireTarget: Sendable, Equatable {
 
   /// `nil` for anything but an absolute http or https URL with a host.
   package init?(_ text: String) {
+    if let origin = Self.plainOrigin(text) {
+      self.origin = origin
+      url = text
+      user = nil
+      password = nil
+      return
+    }
     guard let origin = Origin(url: text) else { return nil }
     self.origin = origin
     let reference = text.utf8.contains(UInt8(ascii: "@")) ? URIReference(text) : nil
@@ -24,6 +31,40 @@ package struct WireTarget: Sendable, Equatable {
     password = parts.count > 1 ? PercentDecoding.text(parts[1]) : nil
     reference.authority = String(authority[authority.index(after: at)...])
     url = reference.text
+  }
+}
+
+extension WireTarget {
+  /// The origin of a URL as most are: a lower-case scheme, a host of letters, digits, dots and dashes,
+  /// perhaps a port. `nil` for anything else, which is then looked at closely.
+  private static func plainOrigin(_ text: String) -> Origin? {
+    text.utf8.withContiguousStorageIfAvailable { bytes -> Origin? in
+      let isSecure = bytes.starts(with: "https://".utf8)
+      guard isSecure || bytes.starts(with: "http://".utf8) else { return nil }
+      let start = isSecure ? 8 : 7
+      var end = start
+      while end < bytes.count, isPlainHostByte(bytes[end]) { end += 1 }
+      guard end > start else { return nil }
+      var port = 0
+      var rest = end
+      if rest < bytes.count, bytes[rest] == UInt8(ascii: ":") {
+        rest += 1
+        while rest < bytes.count, bytes[rest] >= 0x30, bytes[rest] <= 0x39, port <= 65535 {
+          port = port * 10 + Int(bytes[rest] - 0x30)
+          rest += 1
+        }
+        guard rest > end + 1, port <= 65535 else { return nil }
+      }
+      guard rest == bytes.count || bytes[rest] == 0x2F || bytes[rest] == 0x3F else { return nil }
+      return Origin(
+        plainScheme: isSecure ? "https" : "http",
+        host: String(decoding: UnsafeBufferPointer(rebasing: bytes[start..<end]), as: UTF8.self),
+        port: rest == end ? (isSecure ? 443 : 80) : port)
+    } ?? nil
+  }
+
+  private static func isPlainHostByte(_ byte: UInt8) -> Bool {
+    (byte >= 0x61 && byte <= 0x7A) || (byte >= 0x30 && byte <= 0x39) || byte == 0x2E || byte == 0x2D
   }
 }
 

@@ -1,6 +1,5 @@
+import Alamofire
 import Testing
-
-@testable import Alamofire
 
 struct DefaultHeadersTests {
   @Test("the default fields stand in their fixed order")

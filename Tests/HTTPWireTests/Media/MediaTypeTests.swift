@@ -41,7 +41,8 @@ import Testing
     ("text/html", nil), ("text/html; charset=utf-8", "utf-8"), ("text/html;charset=\"utf-8\"", "utf-8"),
     ("text/html; Charset = ISO-8859-1 ", "ISO-8859-1"), ("text/html; a=b;charset=x;charset=y", "x"),
     (#"text/html; a="; charset=no\"; charset=neither"; charset=yes"#, "yes"), ("text/html; charset", nil),
-    ("text/html; =x; charset=", ""), ("charset=utf-8", nil), (#"a/b; charset="a\"b"#, "a\"b"),
+    ("text/html; =x; charset=", ""), ("charset=utf-8", nil), ("bogus; charset=utf-16", "utf-16"),
+    (#"a/b; charset="a\"b"#, "a\"b"),
   ]
 
   @Test(arguments: charsets)

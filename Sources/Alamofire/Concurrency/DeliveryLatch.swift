@@ -1,0 +1,110 @@
+import Synchronization
+
+/// Lets tasks wait for a response that is made somewhere else, or by the first of them. Not generic:
+/// code that is generic over the value would look types up at run time for every step.
+final class DeliveryLatch: Sendable {
+  typealias Waiter = UnsafeContinuation<Void, Never>
+
+  private enum Phase {
+    /// The request is under way.
+    case pending
+    /// The request is over; the response waits to be handed out, and to be made by the first who asks.
+    case postponed
+    /// The response is made, and waits to be handed out.
+    case prepared
+    /// To be made by the first who asks.
+    case claimable
+    /// Somebody makes it.
+    case claimed
+    case open
+  }
+
+  /// Guarded by the one lock of this class.
+  private struct State {
+    var phase = Phase.pending
+    /// Mostly there is one; more are kept apart so that it costs no array.
+    var waiter: Waiter?
+    var moreWaiters: [Waiter] = []
+
+    mutating func takeWaiters() -> (Waiter?, [Waiter]) {
+      defer {
+        waiter = nil
+        moreWaiters = []
+      }
+      return (waiter, moreWaiters)
+    }
+
+    mutating func add(_ new: Waiter) {
+      if waiter == nil { waiter = new } else { moreWaiters.append(new) }
+    }
+  }
+
+  enum Entrance { case makeIt, isMade }
+
+  private let state = Mutex(State())
+
+  /// The response will be made by the first who asks for it.
+  func postpone() { state.withLock { $0.phase = .postponed } }
+
+  /// The response has been made.
+  func prepare() { state.withLock { $0.phase = .prepared } }
+
+  /// The response may be had from now on.
+  func deliver() {
+    wake(
+      state.withLock { state in
+        switch state.phase {
+        case .postponed: state.phase = .claimable
+        case .prepared: state.phase = .open
+        case .pending, .claimable, .claimed, .open:
+          preconditionFailure("a handler was served before its response was made, or twice")
+        }
+        return state.takeWaiters()
+      })
+  }
+
+  /// Whoever was told to make the response has made it.
+  func open() {
+    wake(
+      state.withLock { state in
+        state.phase = .open
+        return state.takeWaiters()
+      })
+  }
+
+  /// Waits for the response. Told ``Entrance/makeIt``, the caller makes it and calls ``open()``.
+  func enter() async -> Entrance {
+    while true {
+      if let entrance = tryToEnter() { return entrance }
+      // Unchecked: every waiter is taken out once, under the lock, and resumed.
+      await withUnsafeContinuation { waiter in
+        let waits = state.withLock { state in
+          switch state.phase {
+          case .pending, .postponed, .prepared, .claimed:
+            state.add(waiter)
+            return true
+          case .claimable, .open: return false
+          }
+        }
+        if !waits { waiter.resume() }
+      }
+    }
+  }
+
+  private func tryToEnter() -> Entrance? {
+    state.withLock { state in
+      switch state.phase {
+      case .open: return .isMade
+      case .claimable:
+        state.phase = .claimed
+        return .makeIt
+      case .pending, .postponed, .prepared, .claimed: return nil
+      }
+    }
+  }
+
+  private func wake(_ waiters: (Waiter?, [Waiter])) {
+    waiters.0?.resume()
+    for waiter in waiters.1 { waiter.resume() }
+  }
+}

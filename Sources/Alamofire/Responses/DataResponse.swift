@@ -1,0 +1,149 @@
+public import Foundation
+public import FoundationNetworking
+
+/// The response of a data or upload request whose error is an ``AFError``.
+public typealias AFDataResponse<Success> = DataResponse<Success, AFError>
+
+/// Everything that a data or upload request ended with: what was sent, what came back, and what was made
+/// of it.
+///
+/// ```swift
+/// let response = await AF.request(url).serializingDecodable(User.self).response
+/// switch response.result {
+/// case .success(let user): show(user)
+/// case .failure(let error): show(error, status: response.response?.statusCode)
+/// }
+/// ```
+///
+/// To make one for a test, use ``init(request:response:data:metrics:serializationDuration:result:)``.
+public struct DataResponse<Success, Failure: Error> {
+  /// The request that was sent last: after adaptation, redirects and retries. `nil` when none was made.
+  public let request: URLRequest?
+  /// The body as it came; `nil` when there was none or it was empty.
+  public let data: Data?
+  /// How long serialization took, in seconds; 0 without a serializer.
+  public let serializationDuration: TimeInterval
+  /// The value, or the error.
+  public let result: Result<Success, Failure>
+
+  private let origin: ResponseOrigin
+
+  /// The response of the server; `nil` when none came. Made when it is first asked for.
+  public var response: HTTPURLResponse? { origin.response }
+
+  /// What the request took; `nil` when nothing went over the wire. Made when it is first asked for.
+  public var metrics: TaskMetrics? { origin.metrics }
+
+  /// The value, or `nil` when there is an error.
+  public var value: Success? { result.success }
+
+  /// The error, or `nil` when there is a value.
+  public var error: Failure? { result.failure }
+
+  /// Makes a response of finished parts.
+  ///
+  /// - Parameters:
+  ///   - request:               The request that was sent.
+  ///   - response:              The response of the server.
+  ///   - data:                  The body.
+  ///   - metrics:               What the request took.
+  ///   - serializationDuration: How long serialization took, in seconds.
+  ///   - result:                The value, or the error.
+  public init(
+    request: URLRequest?, response: HTTPURLResponse?, data: Data?, metrics: TaskMetrics?,
+    serializationDuration: TimeInterval, result: Result<Success, Failure>
+  ) {
+    self.init(
+      request: request, origin: .finished(response, metrics), data: data,
+      serializationDuration: serializationDuration, result: result)
+  }
+
+  /// Makes a response whose `HTTPURLResponse` and metrics are made of the exchange when asked for.
+  package init(
+    request: URLRequest?, exchange: Exchange?, data: Data?, serializationDuration: TimeInterval = 0,
+    result: Result<Success, Failure>
+  ) {
+    self.init(
+      request: request, origin: .exchange(exchange), data: data,
+      serializationDuration: serializationDuration, result: result)
+  }
+
+  private init(
+    request: URLRequest?, origin: ResponseOrigin, data: Data?, serializationDuration: TimeInterval,
+    result: Result<Success, Failure>
+  ) {
+    self.request = request
+    self.origin = origin
+    self.data = data
+    self.serializationDuration = serializationDuration
+    self.result = result
+  }
+
+  private func with<NewSuccess, NewFailure: Error>(
+    _ result: Result<NewSuccess, NewFailure>
+  ) -> DataResponse<NewSuccess, NewFailure> {
+    DataResponse<NewSuccess, NewFailure>(
+      request: request, origin: origin, data: data, serializationDuration: serializationDuration,
+      result: result)
+  }
+}
+
+extension DataResponse: Sendable where Success: Sendable {}
+
+extension DataResponse {
+  /// This response with its value transformed.
+  ///
+  /// - Parameter transform: Called at once, and only when there is a value.
+  public func map<NewSuccess>(
+    _ transform: (Success) -> NewSuccess
+  ) -> DataResponse<NewSuccess, Failure> {
+    with(result.map(transform))
+  }
+
+  /// This response with its value transformed; what the closure throws becomes the error.
+  ///
+  /// - Parameter transform: Called at once, and only when there is a value.
+  public func tryMap<NewSuccess>(
+    _ transform: (Success) throws -> NewSuccess
+  ) -> DataResponse<NewSuccess, any Error> {
+    with(result.tryMap(transform))
+  }
+
+  /// This response with its error transformed.
+  ///
+  /// - Parameter transform: Called at once, and only when there is an error.
+  public func mapError<NewFailure: Error>(
+    _ transform: (Failure) -> NewFailure
+  ) -> DataResponse<Success, NewFailure> {
+    with(result.mapError(transform))
+  }
+
+  /// This response with its error transformed; what the closure throws becomes the error instead.
+  ///
+  /// - Parameter transform: Called at once, and only when there is an error.
+  public func tryMapError<NewFailure: Error>(
+    _ transform: (Failure) throws -> NewFailure
+  ) -> DataResponse<Success, any Error> {
+    with(result.tryMapError(transform))
+  }
+}
+
+extension DataResponse: CustomStringConvertible, CustomDebugStringConvertible {
+  /// The result: `success(…)` or `failure(…)`.
+  public var description: String { "\(result)" }
+
+  /// The request, the response and the result, a line for each part of them.
+  ///
+  /// Bodies are shown when their `Content-Type` is a text, JSON or XML and they are not larger than
+  /// 100,000 bytes; of others the size is told. Header fields and URLs are shown as they are, with the
+  /// secrets that they may hold.
+  public var debugDescription: String {
+    guard let request else { return "[Request]: None\n[Result]: \(result)" }
+    var outline = ResponseOutline()
+    outline.add(request)
+    outline.add(response, body: .some(data))
+    outline.addDurations(metrics, serialization: serializationDuration)
+    outline.add("[Result]: \(result)")
+    return outline.text
+  }
+}

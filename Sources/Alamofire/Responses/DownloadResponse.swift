@@ -1,0 +1,150 @@
+public import Foundation
+public import FoundationNetworking
+
+/// The response of a download request whose error is an ``AFError``.
+public typealias AFDownloadResponse<Success> = DownloadResponse<Success, AFError>
+
+/// Everything that a download ended with: what was sent, what came back, where the file lies, and what was
+/// made of it.
+///
+/// ```swift
+/// let response = await AF.download(url).serializingDownloadedFileURL().response
+/// if response.error != nil, let resumeData = response.resumeData { goOn(with: resumeData) }
+/// ```
+///
+/// To make one for a test, use
+/// ``init(request:response:fileURL:resumeData:metrics:serializationDuration:result:)``.
+public struct DownloadResponse<Success, Failure: Error> {
+  /// The request that was sent last: after adaptation, redirects and retries. `nil` when none was made.
+  public let request: URLRequest?
+  /// Where the file lies; `nil` when there is none.
+  public let fileURL: URL?
+  /// From what a cancelled or broken download can go on, if the server allows that.
+  public let resumeData: Data?
+  /// How long serialization took, in seconds; 0 without a serializer.
+  public let serializationDuration: TimeInterval
+  /// The value, or the error.
+  public let result: Result<Success, Failure>
+
+  private let origin: ResponseOrigin
+
+  /// The response of the server; `nil` when none came. Made when it is first asked for.
+  public var response: HTTPURLResponse? { origin.response }
+
+  /// What the request took; `nil` when nothing went over the wire. Made when it is first asked for.
+  public var metrics: TaskMetrics? { origin.metrics }
+
+  /// The value, or `nil` when there is an error.
+  public var value: Success? { result.success }
+
+  /// The error, or `nil` when there is a value.
+  public var error: Failure? { result.failure }
+
+  /// Makes a response of finished parts.
+  ///
+  /// - Parameters:
+  ///   - request:               The request that was sent.
+  ///   - response:              The response of the server.
+  ///   - fileURL:               Where the file lies.
+  ///   - resumeData:            From what the download can go on.
+  ///   - metrics:               What the request took.
+  ///   - serializationDuration: How long serialization took, in seconds.
+  ///   - result:                The value, or the error.
+  public init(
+    request: URLRequest?, response: HTTPURLResponse?, fileURL: URL?, resumeData: Data?,
+    metrics: TaskMetrics?, serializationDuration: TimeInterval, result: Result<Success, Failure>
+  ) {
+    self.init(
+      request: request, origin: .finished(response, metrics), fileURL: fileURL, resumeData: resumeData,
+      serializationDuration: serializationDuration, result: result)
+  }
+
+  /// Makes a response whose `HTTPURLResponse` and metrics are made of the exchange when asked for.
+  package init(
+    request: URLRequest?, exchange: Exchange?, fileURL: URL?, resumeData: Data? = nil,
+    serializationDuration: TimeInterval = 0, result: Result<Success, Failure>
+  ) {
+    self.init(
+      request: request, origin: .exchange(exchange), fileURL: fileURL, resumeData: resumeData,
+      serializationDuration: serializationDuration, result: result)
+  }
+
+  private init(
+    request: URLRequest?, origin: ResponseOrigin, fileURL: URL?, resumeData: Data?,
+    serializationDuration: TimeInterval, result: Result<Success, Failure>
+  ) {
+    self.request = request
+    self.origin = origin
+    self.fileURL = fileURL
+    self.resumeData = resumeData
+    self.serializationDuration = serializationDuration
+    self.result = result
+  }
+
+  private func with<NewSuccess, NewFailure: Error>(
+    _ result: Result<NewSuccess, NewFailure>
+  ) -> DownloadResponse<NewSuccess, NewFailure> {
+    DownloadResponse<NewSuccess, NewFailure>(
+      request: request, origin: origin, fileURL: fileURL, resumeData: resumeData,
+      serializationDuration: serializationDuration, result: result)
+  }
+}
+
+extension DownloadResponse: Sendable where Success: Sendable {}
+
+extension DownloadResponse {
+  /// This response with its value transformed.
+  ///
+  /// - Parameter transform: Called at once, and only when there is a value.
+  public func map<NewSuccess>(
+    _ transform: (Success) -> NewSuccess
+  ) -> DownloadResponse<NewSuccess, Failure> {
+    with(result.map(transform))
+  }
+
+  /// This response with its value transformed; what the closure throws becomes the error.
+  ///
+  /// - Parameter transform: Called at once, and only when there is a value.
+  public func tryMap<NewSuccess>(
+    _ transform: (Success) throws -> NewSuccess
+  ) -> DownloadResponse<NewSuccess, any Error> {
+    with(result.tryMap(transform))
+  }
+
+  /// This response with its error transformed.
+  ///
+  /// - Parameter transform: Called at once, and only when there is an error.
+  public func mapError<NewFailure: Error>(
+    _ transform: (Failure) -> NewFailure
+  ) -> DownloadResponse<Success, NewFailure> {
+    with(result.mapError(transform))
+  }
+
+  /// This response with its error transformed; what the closure throws becomes the error instead.
+  ///
+  /// - Parameter transform: Called at once, and only when there is an error.
+  public func tryMapError<NewFailure: Error>(
+    _ transform: (Failure) throws -> NewFailure
+  ) -> DownloadResponse<Success, any Error> {
+    with(result.tryMapError(transform))
+  }
+}
+
+extension DownloadResponse: CustomStringConvertible, CustomDebugStringConvertible {
+  /// The result: `success(…)` or `failure(…)`.
+  public var description: String { "\(result)" }
+
+  /// The request, the response, the file and the result, a line for each part of them. The file itself is
+  /// not read; the body of the request is shown as in `DataResponse.debugDescription`.
+  public var debugDescription: String {
+    guard let request else { return "[Request]: None\n[Result]: \(result)" }
+    var outline = ResponseOutline()
+    outline.add(request)
+    outline.add(response, body: nil)
+    outline.add("[File URL]: \(fileURL?.path ?? "None")")
+    outline.add("[Resume Data]: \(resumeData.map { "\($0.count) bytes" } ?? "None")")
+    outline.addDurations(metrics, serialization: serializationDuration)
+    outline.add("[Result]: \(result)")
+    return outline.text
+  }
+}

@@ -1,0 +1,84 @@
+package import FoundationNetworking
+package import HTTPWire
+import Synchronization
+
+/// What one attempt of a request left behind: our own values at once, Foundation's objects and the
+/// metrics when somebody asks for them, and then always the same ones.
+///
+/// An `HTTPURLResponse` takes longer to make than everything else that we do with a small response.
+package final class Exchange: Sendable {
+  /// One request that went over the wire, and what answered it.
+  package struct Hop: Sendable {
+    /// The absolute URL, ASCII only.
+    package var url: String
+    package var method: String
+    /// The fields that were sent.
+    package var fields: [HTTPHeader]
+    package var metrics: TransferMetrics
+    package var head: ResponseHead?
+    package var fetchType: TaskMetrics.ResourceFetchType
+
+    package init(
+      url: String, method: String = "GET", fields: [HTTPHeader] = [], metrics: TransferMetrics,
+      head: ResponseHead? = nil, fetchType: TaskMetrics.ResourceFetchType = .networkLoad
+    ) {
+      self.url = url
+      self.method = method
+      self.fields = fields
+      self.metrics = metrics
+      self.head = head
+      self.fetchType = fetchType
+    }
+  }
+
+  /// The URL that answered, after redirects.
+  package let url: URL?
+  /// The head of the last response; `nil` when none came.
+  package let head: ResponseHead?
+  /// Redirects, challenges and the final request, in their order.
+  package let hops: [Hop]
+  private let made: Mutex<Made>
+
+  private struct Made {
+    var response: LazyResponse?
+    var metrics: TaskMetrics?
+  }
+
+  /// - Parameters:
+  ///   - url:      The URL that answered.
+  ///   - head:     The head of the last response.
+  ///   - hops:     What went over the wire; empty for `file:` and `data:` URLs.
+  ///   - response: The response as an object, where one had to be made already.
+  package init(url: URL?, head: ResponseHead?, hops: [Hop] = [], response: HTTPURLResponse? = nil) {
+    self.url = url
+    self.head = head
+    self.hops = hops
+    made = Mutex(Made(response: response.map { LazyResponse($0) }))
+  }
+
+  /// The response, made of the head on first use; `nil` without URL or head.
+  package var httpResponse: HTTPURLResponse? {
+    response.value
+  }
+
+  /// The metrics of all hops, made on first use; `nil` when nothing went over the wire.
+  package var metrics: TaskMetrics? {
+    guard !hops.isEmpty else { return nil }
+    let response = response
+    return made.withLock { made in
+      if let metrics = made.metrics { return metrics }
+      let metrics = TaskMetrics(hops: hops, finalResponse: response)
+      made.metrics = metrics
+      return metrics
+    }
+  }
+
+  private var response: LazyResponse {
+    made.withLock { made in
+      if let response = made.response { return response }
+      let response = LazyResponse(url: url, head: head)
+      made.response = response
+      return response
+    }
+  }
+}

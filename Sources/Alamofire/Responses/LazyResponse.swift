@@ -1,0 +1,52 @@
+import FoundationNetworking
+import HTTPWire
+import Synchronization
+
+/// A response that becomes an object when somebody asks for it.
+final class LazyResponse: Sendable {
+  private let url: URL?
+  private let head: ResponseHead?
+  private let made: Mutex<HTTPURLResponse?>
+
+  init(url: URL?, head: ResponseHead?) {
+    self.url = url
+    self.head = head
+    made = Mutex(nil)
+  }
+
+  init(_ response: HTTPURLResponse) {
+    url = nil
+    head = nil
+    made = Mutex(response)
+  }
+
+  var value: HTTPURLResponse? {
+    made.withLock { made in
+      if let response = made { return response }
+      guard let url, let head else { return nil }
+      made = HTTPURLResponse(
+        url: url, statusCode: head.status, httpVersion: head.version.text,
+        headerFields: Self.dictionary(of: head.block.fields))
+      return made
+    }
+  }
+
+  /// Fields by name: values of repeated ones are joined by `, ` (RFC 9110 §5.3), under the name that came
+  /// first. `Set-Cookie` too, as Foundation does it; cookies are read from the head.
+  private static func dictionary(of fields: [HTTPHeader]) -> [String: String] {
+    var result: [String: String] = [:]
+    result.reserveCapacity(fields.count)
+    var names: [String: String] = [:]
+    names.reserveCapacity(fields.count)
+    for field in fields {
+      let key = field.name.lowercased()
+      if let name = names[key], let value = result[name] {
+        result[name] = value + ", " + field.value
+      } else {
+        names[key] = field.name
+        result[field.name] = field.value
+      }
+    }
+    return result
+  }
+}

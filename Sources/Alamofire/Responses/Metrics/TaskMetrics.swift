@@ -1,0 +1,89 @@
+public import Foundation
+import FoundationNetworking
+import HTTPWire
+
+/// `TaskMetrics` under the name that it has on Apple's systems.
+///
+/// Foundation's own class cannot be filled from outside, so this name means ours wherever `Alamofire` is
+/// imported. A file that imports FoundationNetworking as well has to say `TaskMetrics`.
+public typealias URLSessionTaskMetrics = TaskMetrics
+
+/// `TransactionMetrics` under the name that it has on Apple's systems; see ``URLSessionTaskMetrics``.
+public typealias URLSessionTaskTransactionMetrics = TransactionMetrics
+
+/// What a request took: one entry for each request that went over the wire, redirects and challenges
+/// among them.
+///
+/// Has the members of Foundation's class of the other name. Values come from the transport; nothing is
+/// measured when they are read, and they can be read from any thread.
+///
+/// ```swift
+/// let response = await AF.request(url).serializingData().response
+/// print(response.metrics?.description ?? "nothing was sent")
+/// ```
+public final class TaskMetrics: Sendable {
+  /// Where a response came from.
+  public enum ResourceFetchType: Int, Sendable {
+    /// It is not known.
+    case unknown = 0
+    /// The network.
+    case networkLoad = 1
+    /// The server, before it was asked. Never happens here.
+    case serverPush = 2
+    /// A cache of this program.
+    case localCache = 3
+  }
+
+  /// How a name was looked up.
+  public enum DomainResolutionProtocol: Int, Sendable {
+    /// It is not known; the system's resolver does not say.
+    case unknown = 0
+    /// DNS over UDP.
+    case udp = 1
+    /// DNS over TCP.
+    case tcp = 2
+    /// DNS over TLS.
+    case tls = 3
+    /// DNS over HTTPS.
+    case https = 4
+  }
+
+  /// The requests in the order in which they were sent; never empty.
+  public let transactionMetrics: [TransactionMetrics]
+  /// From the start of the first request to the end of the last.
+  public let taskInterval: DateInterval
+  /// How many redirects were followed.
+  public let redirectCount: Int
+
+  /// `finalResponse` is the response of the last hop, so that users see one object everywhere.
+  init(hops: [Exchange.Hop], finalResponse: LazyResponse) {
+    transactionMetrics = hops.enumerated().compactMap { index, hop in
+      TransactionMetrics(hop: hop, response: index == hops.count - 1 ? finalResponse : nil)
+    }
+    let start = hops.first.map { $0.metrics.values.start } ?? 0
+    let end =
+      hops.map { $0.metrics.values.start + Double($0.metrics.values.latest) / 1_000_000 }.max() ?? start
+    taskInterval = DateInterval(
+      start: Date(timeIntervalSince1970: start), end: Date(timeIntervalSince1970: max(start, end)))
+    redirectCount = hops.dropLast().count { hop in
+      [301, 302, 303, 307, 308].contains(hop.head?.status)
+    }
+  }
+}
+
+extension TaskMetrics: CustomStringConvertible {
+  /// A line for the whole, and for every request a line for each phase that happened.
+  public var description: String {
+    let duration = Milliseconds(taskInterval.duration * 1_000_000)
+    let redirects = redirectCount == 1 ? "1 redirect" : "\(redirectCount) redirects"
+    return (["Task: \(duration), \(redirects)"] + transactionMetrics.map(\.description)).joined(
+      separator: "\n")
+  }
+}
+
+extension TransferMetrics.Values {
+  /// The last moment that is known, in microseconds since the start.
+  var latest: Int64 {
+    max(0, lookupEnd, connectEnd, secureEnd, requestStart, requestEnd, responseStart, end)
+  }
+}

@@ -1,0 +1,124 @@
+public import Foundation
+public import FoundationNetworking
+import HTTPWire
+
+/// What one request over the wire took, from the look-up of the name to the last byte.
+///
+/// Has the members of Foundation's `URLSessionTaskTransactionMetrics`. A phase that did not happen, such
+/// as the handshake on a connection that is used again, has no dates. Made by ``TaskMetrics`` alone.
+public final class TransactionMetrics: Sendable {
+  /// The request: URL, method and the header fields that were sent.
+  public let request: URLRequest
+  /// Where the response came from.
+  public let resourceFetchType: TaskMetrics.ResourceFetchType
+
+  let transfer: TransferMetrics
+  private let lazyResponse: LazyResponse
+
+  /// `nil` when the URL of the hop is none for Foundation.
+  init?(hop: Exchange.Hop, response: LazyResponse?) {
+    guard let url = URL(string: hop.url) else { return nil }
+    var request = URLRequest(url: url)
+    request.httpMethod = hop.method
+    request.allHTTPHeaderFields = Dictionary(
+      hop.fields.map { ($0.name, $0.value) }, uniquingKeysWith: { $0 + ", " + $1 })
+    self.request = request
+    resourceFetchType = hop.fetchType
+    transfer = hop.metrics
+    lazyResponse = response ?? LazyResponse(url: url, head: hop.head)
+  }
+
+  /// The response; `nil` when none came.
+  public var response: URLResponse? { lazyResponse.value }
+
+  var values: TransferMetrics.Values { transfer.values }
+
+  /// `nil` for a moment that did not come (−1).
+  private func date(_ microseconds: Int64) -> Date? {
+    guard microseconds >= 0 else { return nil }
+    return Date(timeIntervalSince1970: values.start + Double(microseconds) / 1_000_000)
+  }
+
+  private var connects: Bool { values.connectEnd >= 0 }
+  private var secures: Bool { values.secureEnd >= 0 }
+}
+
+// MARK: Dates
+
+extension TransactionMetrics {
+  /// When the request was handed to the transport.
+  public var fetchStartDate: Date? { date(0) }
+  /// When the look-up of the name began; `nil` on a connection that is used again.
+  public var domainLookupStartDate: Date? { values.lookupEnd >= 0 ? date(0) : nil }
+  /// When the look-up of the name ended.
+  public var domainLookupEndDate: Date? { date(values.lookupEnd) }
+  /// When the connection was begun; `nil` on a connection that is used again.
+  public var connectStartDate: Date? { connects ? date(max(0, values.lookupEnd)) : nil }
+  /// When the connection could be used: after the TLS handshake, if there was one.
+  public var connectEndDate: Date? { connects ? date(max(values.connectEnd, values.secureEnd)) : nil }
+  /// When the TLS handshake began.
+  public var secureConnectionStartDate: Date? { secures ? date(max(0, values.connectEnd)) : nil }
+  /// When the TLS handshake ended.
+  public var secureConnectionEndDate: Date? { date(values.secureEnd) }
+  /// When the first byte of the request was sent.
+  public var requestStartDate: Date? { date(values.requestStart) }
+  /// When the last byte of the request was sent.
+  public var requestEndDate: Date? { date(values.requestEnd) }
+  /// When the first byte of the response came.
+  public var responseStartDate: Date? { date(values.responseStart) }
+  /// When the last byte of the response came.
+  public var responseEndDate: Date? { date(values.end) }
+}
+
+// MARK: Sizes
+
+extension TransactionMetrics {
+  /// The size of the request's head in bytes.
+  public var countOfRequestHeaderBytesSent: Int64 { values.requestHeaderBytes }
+  /// How many bytes of the request's body were sent.
+  public var countOfRequestBodyBytesSent: Int64 { values.requestBodyBytes }
+  /// The size of the request's body in bytes, as it was handed to the transport; here the same as
+  /// ``countOfRequestBodyBytesSent``.
+  public var countOfRequestBodyBytesBeforeEncoding: Int64 { values.requestBodyBytes }
+  /// The size of the response's head in bytes.
+  public var countOfResponseHeaderBytesReceived: Int64 { values.responseHeaderBytes }
+  /// The size of the response's body in bytes, as it came over the wire.
+  public var countOfResponseBodyBytesReceived: Int64 { values.responseBodyBytes }
+  /// The size of the response's body in bytes, after its content coding was undone.
+  public var countOfResponseBodyBytesAfterDecoding: Int64 { values.decodedBodyBytes }
+}
+
+// MARK: Connection
+
+extension TransactionMetrics {
+  /// The ALPN name of the protocol: `http/1.1`, `h2` (RFC 7301).
+  public var networkProtocolName: String? { transfer.version.alpn }
+  /// Whether a proxy was in between.
+  public var isProxyConnection: Bool { values.isProxyConnection }
+  /// Whether the connection was there already.
+  public var isReusedConnection: Bool { values.isReusedConnection }
+  /// Our end of the connection, as text.
+  public var localAddress: String? { transfer.localAddress.isEmpty ? nil : transfer.localAddress }
+  /// The port at our end.
+  public var localPort: Int? { values.localPort > 0 ? Int(values.localPort) : nil }
+  /// The other end of the connection, as text: the server, or its proxy.
+  public var remoteAddress: String? { transfer.remoteAddress.isEmpty ? nil : transfer.remoteAddress }
+  /// The port at the other end.
+  public var remotePort: Int? { values.remotePort > 0 ? Int(values.remotePort) : nil }
+  /// The version of TLS; `nil` without TLS.
+  public var negotiatedTLSProtocolVersion: TLSProtocolVersion? {
+    transfer.tlsVersion.flatMap { TLSProtocolVersion(openSSLName: $0) }
+  }
+  /// The cipher suite as OpenSSL names it, `TLS_AES_256_GCM_SHA384` for instance; `nil` without TLS.
+  public var negotiatedTLSCipherSuite: String? { transfer.tlsCipher }
+  /// How the name was looked up; always `.unknown`, the system's resolver does not say.
+  public var domainResolutionProtocol: TaskMetrics.DomainResolutionProtocol { .unknown }
+  /// Always `false`: Linux does not say which network is a cellular one.
+  public var isCellular: Bool { false }
+  /// Always `false`: Linux does not say which network costs money.
+  public var isExpensive: Bool { false }
+  /// Always `false`: there is no low data mode on Linux.
+  public var isConstrained: Bool { false }
+  /// Always `false`: Multipath TCP is not used.
+  public var isMultipath: Bool { false }
+}

@@ -1,0 +1,77 @@
+public import Foundation
+public import FoundationNetworking
+public import HTTPWire
+
+/// Hands out the body as it is, after the preprocessor.
+///
+/// An empty body is an error unless the method or the status code allows it; then it is empty `Data`.
+///
+/// ```swift
+/// AF.request(url).response(responseSerializer: .data(emptyResponseCodes: [200, 204])) { … }
+/// ```
+public final class DataResponseSerializer: ResponseSerializer {
+  /// The body as it is.
+  public typealias SerializedObject = Data
+
+  /// What happens to the bytes before they are handed out.
+  public let dataPreprocessor: any DataPreprocessor
+  /// The status codes for which an empty body is in order.
+  public let emptyResponseCodes: Set<Int>
+  /// The methods for which an empty body is in order.
+  public let emptyRequestMethods: Set<HTTPMethod>
+
+  /// Makes the serializer.
+  ///
+  /// - Parameters:
+  ///   - dataPreprocessor:    What happens to the bytes before they are handed out. Default: nothing.
+  ///   - emptyResponseCodes:  The status codes for which an empty body is in order. Default: 204 and 205.
+  ///   - emptyRequestMethods: The methods for which an empty body is in order. Default: `HEAD`.
+  public init(
+    dataPreprocessor: any DataPreprocessor = DataResponseSerializer.defaultDataPreprocessor,
+    emptyResponseCodes: Set<Int> = DataResponseSerializer.defaultEmptyResponseCodes,
+    emptyRequestMethods: Set<HTTPMethod> = DataResponseSerializer.defaultEmptyRequestMethods
+  ) {
+    self.dataPreprocessor = dataPreprocessor
+    self.emptyResponseCodes = emptyResponseCodes
+    self.emptyRequestMethods = emptyRequestMethods
+  }
+
+  /// The body, or empty `Data` where that is allowed.
+  ///
+  /// - Throws: `error`, unchanged, when there is one; `.inputDataNilOrZeroLength` for an empty body that is
+  ///   not allowed; what the preprocessor throws.
+  public func serialize(
+    request: URLRequest?, response: HTTPURLResponse?, data: Data?, error: (any Error)?
+  ) throws -> Data {
+    try serializeOnWire(request: request, response: response, data: data, error: error)
+  }
+}
+
+extension DataResponseSerializer: WireSerializer {
+  package func serialize(
+    method: String?, status: Int?, textEncodingName: () -> String?, data: Data?
+  ) throws -> Data {
+    try serialize(method: method, status: status, data: data, emptyValue: { Data() }, convert: { $0 })
+  }
+}
+
+extension ResponseSerializer where Self == DataResponseSerializer {
+  /// A serializer for the bare body, with the default rules.
+  public static var data: DataResponseSerializer { DataResponseSerializer() }
+
+  /// A serializer for the bare body.
+  ///
+  /// - Parameters:
+  ///   - dataPreprocessor:    What happens to the bytes before they are handed out. Default: nothing.
+  ///   - emptyResponseCodes:  The status codes for which an empty body is in order. Default: 204 and 205.
+  ///   - emptyRequestMethods: The methods for which an empty body is in order. Default: `HEAD`.
+  public static func data(
+    dataPreprocessor: any DataPreprocessor = DataResponseSerializer.defaultDataPreprocessor,
+    emptyResponseCodes: Set<Int> = DataResponseSerializer.defaultEmptyResponseCodes,
+    emptyRequestMethods: Set<HTTPMethod> = DataResponseSerializer.defaultEmptyRequestMethods
+  ) -> DataResponseSerializer {
+    DataResponseSerializer(
+      dataPreprocessor: dataPreprocessor, emptyResponseCodes: emptyResponseCodes,
+      emptyRequestMethods: emptyRequestMethods)
+  }
+}

@@ -1,0 +1,99 @@
+public import Foundation
+public import FoundationNetworking
+public import HTTPWire
+
+/// Decodes the body into a value.
+///
+/// An empty body that is allowed gives the empty value of a type that conforms to ``EmptyResponse``.
+///
+/// ```swift
+/// let decoder = JSONDecoder()
+/// decoder.keyDecodingStrategy = .convertFromSnakeCase
+/// let serializer = DecodableResponseSerializer<User>(decoder: decoder)
+/// ```
+public final class DecodableResponseSerializer<T: Decodable>: ResponseSerializer {
+  /// What the body is decoded as.
+  public typealias SerializedObject = T
+
+  /// What happens to the bytes before they are decoded.
+  public let dataPreprocessor: any DataPreprocessor
+  /// What decodes.
+  public let decoder: any DataDecoder
+  /// The status codes for which an empty body is in order.
+  public let emptyResponseCodes: Set<Int>
+  /// The methods for which an empty body is in order.
+  public let emptyRequestMethods: Set<HTTPMethod>
+
+  /// Makes the serializer.
+  ///
+  /// - Parameters:
+  ///   - dataPreprocessor:    What happens to the bytes before they are decoded. Default: nothing.
+  ///   - decoder:             What decodes. Default: a `JSONDecoder`. Do not change it afterwards.
+  ///   - emptyResponseCodes:  The status codes for which an empty body is in order. Default: 204 and 205.
+  ///   - emptyRequestMethods: The methods for which an empty body is in order. Default: `HEAD`.
+  public init(
+    dataPreprocessor: any DataPreprocessor = DecodableResponseSerializer.defaultDataPreprocessor,
+    decoder: any DataDecoder = JSONDecoder(),
+    emptyResponseCodes: Set<Int> = DecodableResponseSerializer.defaultEmptyResponseCodes,
+    emptyRequestMethods: Set<HTTPMethod> = DecodableResponseSerializer.defaultEmptyRequestMethods
+  ) {
+    self.dataPreprocessor = dataPreprocessor
+    self.decoder = decoder
+    self.emptyResponseCodes = emptyResponseCodes
+    self.emptyRequestMethods = emptyRequestMethods
+  }
+
+  /// The decoded value, or the empty one where that is allowed.
+  ///
+  /// - Throws: `error`, unchanged, when there is one; `.inputDataNilOrZeroLength` for an empty body that is
+  ///   not allowed; `.invalidEmptyResponse` for one that is allowed when the type has no value for it; what
+  ///   the preprocessor throws; `.decodingFailed`.
+  public func serialize(
+    request: URLRequest?, response: HTTPURLResponse?, data: Data?, error: (any Error)?
+  ) throws -> T {
+    try serializeOnWire(request: request, response: response, data: data, error: error)
+  }
+}
+
+extension DecodableResponseSerializer: WireSerializer {
+  package func serialize(
+    method: String?, status: Int?, textEncodingName: () -> String?, data: Data?
+  ) throws -> T {
+    try serialize(method: method, status: status, data: data, emptyValue: { try Self.emptyValue() }) { data in
+      do {
+        return try decoder.decode(T.self, from: data)
+      } catch {
+        throw AFError.responseSerializationFailed(reason: .decodingFailed(error: error))
+      }
+    }
+  }
+
+  private static func emptyValue() throws -> T {
+    guard let type = T.self as? any EmptyResponse.Type, let value = type.emptyValue() as? T else {
+      throw AFError.responseSerializationFailed(reason: .invalidEmptyResponse(type: "\(T.self)"))
+    }
+    return value
+  }
+}
+
+extension ResponseSerializer {
+  /// A serializer for values.
+  ///
+  /// - Parameters:
+  ///   - type:                The type of the value; by default what the context asks for.
+  ///   - dataPreprocessor:    What happens to the bytes before they are decoded. Default: nothing.
+  ///   - decoder:             What decodes. Default: a `JSONDecoder`. Do not change it afterwards.
+  ///   - emptyResponseCodes:  The status codes for which an empty body is in order. Default: 204 and 205.
+  ///   - emptyRequestMethods: The methods for which an empty body is in order. Default: `HEAD`.
+  public static func decodable<T: Decodable>(
+    of type: T.Type = T.self,
+    dataPreprocessor: any DataPreprocessor = DecodableResponseSerializer<T>.defaultDataPreprocessor,
+    decoder: any DataDecoder = JSONDecoder(),
+    emptyResponseCodes: Set<Int> = DecodableResponseSerializer<T>.defaultEmptyResponseCodes,
+    emptyRequestMethods: Set<HTTPMethod> = DecodableResponseSerializer<T>.defaultEmptyRequestMethods
+  ) -> DecodableResponseSerializer<T> where Self == DecodableResponseSerializer<T> {
+    DecodableResponseSerializer<T>(
+      dataPreprocessor: dataPreprocessor, decoder: decoder, emptyResponseCodes: emptyResponseCodes,
+      emptyRequestMethods: emptyRequestMethods)
+  }
+}

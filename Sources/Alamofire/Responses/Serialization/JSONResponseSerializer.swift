@@ -1,0 +1,89 @@
+public import Foundation
+public import FoundationNetworking
+public import HTTPWire
+
+/// Reads the body as JSON without a type, with `JSONSerialization`.
+///
+/// An empty body that is allowed gives `NSNull`.
+@available(*, deprecated, message: "Use DecodableResponseSerializer, which gives values of your own types.")
+public final class JSONResponseSerializer: ResponseSerializer {
+  /// What happens to the bytes before they are read.
+  public var dataPreprocessor: any DataPreprocessor { untyped.dataPreprocessor }
+  /// The status codes for which an empty body is in order.
+  public var emptyResponseCodes: Set<Int> { untyped.emptyResponseCodes }
+  /// The methods for which an empty body is in order.
+  public var emptyRequestMethods: Set<HTTPMethod> { untyped.emptyRequestMethods }
+  /// How JSON is read.
+  public var options: JSONSerialization.ReadingOptions { untyped.options }
+
+  /// What does the work; it is not deprecated.
+  package let untyped: UntypedJSONSerializer
+
+  /// Makes the serializer.
+  ///
+  /// - Parameters:
+  ///   - dataPreprocessor:    What happens to the bytes before they are read. Default: nothing.
+  ///   - emptyResponseCodes:  The status codes for which an empty body is in order. Default: 204 and 205.
+  ///   - emptyRequestMethods: The methods for which an empty body is in order. Default: `HEAD`.
+  ///   - options:             How JSON is read. Default: values outside of arrays and objects are allowed.
+  public init(
+    dataPreprocessor: any DataPreprocessor = JSONResponseSerializer.defaultDataPreprocessor,
+    emptyResponseCodes: Set<Int> = JSONResponseSerializer.defaultEmptyResponseCodes,
+    emptyRequestMethods: Set<HTTPMethod> = JSONResponseSerializer.defaultEmptyRequestMethods,
+    options: JSONSerialization.ReadingOptions = .allowFragments
+  ) {
+    untyped = UntypedJSONSerializer(
+      dataPreprocessor: dataPreprocessor, emptyResponseCodes: emptyResponseCodes,
+      emptyRequestMethods: emptyRequestMethods, options: options)
+  }
+
+  /// The JSON value, or `NSNull` for an empty body where that is allowed.
+  ///
+  /// - Throws: `error`, unchanged, when there is one; `.inputDataNilOrZeroLength` for an empty body that is
+  ///   not allowed; what the preprocessor throws; `.jsonSerializationFailed`.
+  public func serialize(
+    request: URLRequest?, response: HTTPURLResponse?, data: Data?, error: (any Error)?
+  ) throws -> Any {
+    try untyped.serialize(request: request, response: response, data: data, error: error)
+  }
+}
+
+/// JSON without a type, for the deprecated forms of the public API.
+package struct UntypedJSONSerializer: ResponseSerializer, WireSerializer {
+  package typealias SerializedObject = Any
+
+  package let dataPreprocessor: any DataPreprocessor
+  package let emptyResponseCodes: Set<Int>
+  package let emptyRequestMethods: Set<HTTPMethod>
+  package let options: JSONSerialization.ReadingOptions
+
+  package init(
+    dataPreprocessor: any DataPreprocessor = UntypedJSONSerializer.defaultDataPreprocessor,
+    emptyResponseCodes: Set<Int> = UntypedJSONSerializer.defaultEmptyResponseCodes,
+    emptyRequestMethods: Set<HTTPMethod> = UntypedJSONSerializer.defaultEmptyRequestMethods,
+    options: JSONSerialization.ReadingOptions = .allowFragments
+  ) {
+    self.dataPreprocessor = dataPreprocessor
+    self.emptyResponseCodes = emptyResponseCodes
+    self.emptyRequestMethods = emptyRequestMethods
+    self.options = options
+  }
+
+  package func serialize(
+    request: URLRequest?, response: HTTPURLResponse?, data: Data?, error: (any Error)?
+  ) throws -> Any {
+    try serializeOnWire(request: request, response: response, data: data, error: error)
+  }
+
+  package func serialize(
+    method: String?, status: Int?, textEncodingName: () -> String?, data: Data?
+  ) throws -> Any {
+    try serialize(method: method, status: status, data: data, emptyValue: { NSNull() }) { data in
+      do {
+        return try JSONSerialization.jsonObject(with: data, options: options)
+      } catch {
+        throw AFError.responseSerializationFailed(reason: .jsonSerializationFailed(error: error))
+      }
+    }
+  }
+}

@@ -1,0 +1,140 @@
+public import Foundation
+public import FoundationNetworking
+public import HTTPWire
+
+/// Turns the body of a data or upload request into a value.
+///
+/// Called off the network thread, once for each handler and attempt; an implementation may block.
+public protocol DataResponseSerializerProtocol<SerializedObject>: Sendable {
+  /// What the serializer makes.
+  associatedtype SerializedObject
+
+  /// Makes the value.
+  ///
+  /// - Parameters:
+  ///   - request:  The request that was sent, if one was made.
+  ///   - response: The response of the server, if one came.
+  ///   - data:     The body; `nil` when there was none or it was empty.
+  ///   - error:    What went wrong before: sending, receiving or validating.
+  /// - Returns: The value.
+  /// - Throws: Any error; one that is no ``AFError`` is wrapped in `.customSerializationFailed`.
+  func serialize(
+    request: URLRequest?, response: HTTPURLResponse?, data: Data?, error: (any Error)?
+  ) throws -> SerializedObject
+}
+
+/// Turns a downloaded file into a value.
+///
+/// Called off the network thread, once for each handler and attempt; an implementation may block.
+public protocol DownloadResponseSerializerProtocol<SerializedObject>: Sendable {
+  /// What the serializer makes.
+  associatedtype SerializedObject
+
+  /// Makes the value.
+  ///
+  /// - Parameters:
+  ///   - request:  The request that was sent, if one was made.
+  ///   - response: The response of the server, if one came.
+  ///   - fileURL:  Where the file lies, if there is one.
+  ///   - error:    What went wrong before: sending, receiving, validating or moving the file.
+  /// - Returns: The value.
+  /// - Throws: Any error; one that is no ``AFError`` is wrapped in `.customSerializationFailed`.
+  func serializeDownload(
+    request: URLRequest?, response: HTTPURLResponse?, fileURL: URL?, error: (any Error)?
+  ) throws -> SerializedObject
+}
+
+extension DownloadResponseSerializerProtocol where Self: DataResponseSerializerProtocol {
+  /// Reads the file and serializes its bytes.
+  ///
+  /// - Throws: `error`, unchanged, when there is one; ``AFError/responseSerializationFailed(reason:)`` with
+  ///   `.inputFileNil` or `.inputFileReadFailed`; what the serializer throws, wrapped in
+  ///   `.customSerializationFailed` when it is no ``AFError``.
+  public func serializeDownload(
+    request: URLRequest?, response: HTTPURLResponse?, fileURL: URL?, error: (any Error)?
+  ) throws -> SerializedObject {
+    if let error { throw error }
+    let data = try DownloadedFile.read(fileURL)
+    do {
+      return try serialize(request: request, response: response, data: data, error: nil)
+    } catch {
+      throw error.asAFError(
+        or: .responseSerializationFailed(reason: .customSerializationFailed(error: error)))
+    }
+  }
+}
+
+/// A serializer for bodies and for files, with rules for empty ones.
+///
+/// A serializer of your own implements one method, everything else has defaults:
+///
+/// ```swift
+/// struct LineSerializer: ResponseSerializer {
+///   func serialize(
+///     request: URLRequest?, response: HTTPURLResponse?, data: Data?, error: (any Error)?
+///   ) throws -> [Substring] {
+///     let text = try StringResponseSerializer()
+///       .serialize(request: request, response: response, data: data, error: error)
+///     return text.split(separator: "\n")
+///   }
+/// }
+/// ```
+public protocol ResponseSerializer<SerializedObject>: DataResponseSerializerProtocol,
+  DownloadResponseSerializerProtocol
+{
+  /// What happens to the bytes before they are read. Default: nothing.
+  var dataPreprocessor: any DataPreprocessor { get }
+  /// The methods for which an empty body is in order. Default: `HEAD`.
+  var emptyRequestMethods: Set<HTTPMethod> { get }
+  /// The status codes for which an empty body is in order. Default: 204 and 205.
+  var emptyResponseCodes: Set<Int> { get }
+}
+
+extension ResponseSerializer {
+  /// The preprocessor that changes nothing.
+  public static var defaultDataPreprocessor: any DataPreprocessor { PassthroughPreprocessor() }
+  /// `HEAD`: its responses have no body (RFC 9110 §9.3.2).
+  public static var defaultEmptyRequestMethods: Set<HTTPMethod> { EmptyResponseDefaults.methods }
+  /// 204 and 205: these have no body (RFC 9110 §15.3.5, §15.3.6).
+  public static var defaultEmptyResponseCodes: Set<Int> { EmptyResponseDefaults.codes }
+
+  /// The preprocessor that changes nothing.
+  public var dataPreprocessor: any DataPreprocessor { Self.defaultDataPreprocessor }
+  /// `HEAD`.
+  public var emptyRequestMethods: Set<HTTPMethod> { Self.defaultEmptyRequestMethods }
+  /// 204 and 205.
+  public var emptyResponseCodes: Set<Int> { Self.defaultEmptyResponseCodes }
+
+  /// Whether the method of a request allows an empty body; `nil` without a request or a method.
+  public func requestAllowsEmptyResponseData(_ request: URLRequest?) -> Bool? {
+    request?.httpMethod.map { emptyRequestMethods.contains(HTTPMethod(rawValue: $0)) }
+  }
+
+  /// Whether the status code of a response allows an empty body; `nil` without a response.
+  public func responseAllowsEmptyResponseData(_ response: HTTPURLResponse?) -> Bool? {
+    response.map { emptyResponseCodes.contains($0.statusCode) }
+  }
+
+  /// Whether an empty body is in order: when the method or the status code allows it.
+  public func emptyResponseAllowed(forRequest request: URLRequest?, response: HTTPURLResponse?) -> Bool {
+    requestAllowsEmptyResponseData(request) == true || responseAllowsEmptyResponseData(response) == true
+  }
+}
+
+/// Made once; a computed default would make two sets for every request.
+private enum EmptyResponseDefaults {
+  static let methods: Set<HTTPMethod> = [.head]
+  static let codes: Set<Int> = [204, 205]
+}
+
+/// The bytes of a finished download.
+enum DownloadedFile {
+  static func read(_ fileURL: URL?) throws -> Data {
+    guard let fileURL else { throw AFError.responseSerializationFailed(reason: .inputFileNil) }
+    do {
+      return try Data(contentsOf: fileURL)
+    } catch {
+      throw AFError.responseSerializationFailed(reason: .inputFileReadFailed(at: fileURL))
+    }
+  }
+}

@@ -1,0 +1,109 @@
+public import Foundation
+public import FoundationNetworking
+public import HTTPWire
+
+/// Reads the body as text.
+///
+/// The encoding is the one that is given here, else the `charset` of the response, else ISO Latin 1.
+/// Known are UTF-8, ISO-8859-1, and the forms of UTF-16 and UTF-32; other names count as absent.
+///
+/// ```swift
+/// let text = try await AF.request(url).serializingString(encoding: .utf8).value
+/// ```
+public final class StringResponseSerializer: ResponseSerializer {
+  /// The body as text.
+  public typealias SerializedObject = String
+
+  /// What happens to the bytes before they are read.
+  public let dataPreprocessor: any DataPreprocessor
+  /// The encoding that is used whatever the response says; `nil` follows the response.
+  public let encoding: String.Encoding?
+  /// The status codes for which an empty body is in order.
+  public let emptyResponseCodes: Set<Int>
+  /// The methods for which an empty body is in order.
+  public let emptyRequestMethods: Set<HTTPMethod>
+
+  /// Makes the serializer.
+  ///
+  /// - Parameters:
+  ///   - dataPreprocessor:    What happens to the bytes before they are read. Default: nothing.
+  ///   - encoding:            The encoding; `nil`, the default, follows the response.
+  ///   - emptyResponseCodes:  The status codes for which an empty body is in order. Default: 204 and 205.
+  ///   - emptyRequestMethods: The methods for which an empty body is in order. Default: `HEAD`.
+  public init(
+    dataPreprocessor: any DataPreprocessor = StringResponseSerializer.defaultDataPreprocessor,
+    encoding: String.Encoding? = nil,
+    emptyResponseCodes: Set<Int> = StringResponseSerializer.defaultEmptyResponseCodes,
+    emptyRequestMethods: Set<HTTPMethod> = StringResponseSerializer.defaultEmptyRequestMethods
+  ) {
+    self.dataPreprocessor = dataPreprocessor
+    self.encoding = encoding
+    self.emptyResponseCodes = emptyResponseCodes
+    self.emptyRequestMethods = emptyRequestMethods
+  }
+
+  /// The text, or an empty one where that is allowed.
+  ///
+  /// - Throws: `error`, unchanged, when there is one; `.inputDataNilOrZeroLength` for an empty body that is
+  ///   not allowed; what the preprocessor throws; `.stringSerializationFailed` with the encoding that was
+  ///   tried.
+  public func serialize(
+    request: URLRequest?, response: HTTPURLResponse?, data: Data?, error: (any Error)?
+  ) throws -> String {
+    try serializeOnWire(request: request, response: response, data: data, error: error)
+  }
+}
+
+extension StringResponseSerializer: WireSerializer {
+  package func serialize(
+    method: String?, status: Int?, textEncodingName: () -> String?, data: Data?
+  ) throws -> String {
+    try serialize(method: method, status: status, data: data, emptyValue: { "" }) { data in
+      let named = encoding ?? textEncodingName().flatMap { Charset(name: $0) }?.encoding
+      let encoding = named ?? .isoLatin1
+      guard let text = String(data: data, encoding: encoding) else {
+        throw AFError.responseSerializationFailed(reason: .stringSerializationFailed(encoding: encoding))
+      }
+      return text
+    }
+  }
+}
+
+extension Charset {
+  /// The same as Foundation names it.
+  package var encoding: String.Encoding {
+    switch self {
+    case .utf8: .utf8
+    case .isoLatin1: .isoLatin1
+    case .utf16: .utf16
+    case .utf16BigEndian: .utf16BigEndian
+    case .utf16LittleEndian: .utf16LittleEndian
+    case .utf32: .utf32
+    case .utf32BigEndian: .utf32BigEndian
+    case .utf32LittleEndian: .utf32LittleEndian
+    }
+  }
+}
+
+extension ResponseSerializer where Self == StringResponseSerializer {
+  /// A serializer for text, with the default rules.
+  public static var string: StringResponseSerializer { StringResponseSerializer() }
+
+  /// A serializer for text.
+  ///
+  /// - Parameters:
+  ///   - dataPreprocessor:    What happens to the bytes before they are read. Default: nothing.
+  ///   - encoding:            The encoding; `nil`, the default, follows the response.
+  ///   - emptyResponseCodes:  The status codes for which an empty body is in order. Default: 204 and 205.
+  ///   - emptyRequestMethods: The methods for which an empty body is in order. Default: `HEAD`.
+  public static func string(
+    dataPreprocessor: any DataPreprocessor = StringResponseSerializer.defaultDataPreprocessor,
+    encoding: String.Encoding? = nil,
+    emptyResponseCodes: Set<Int> = StringResponseSerializer.defaultEmptyResponseCodes,
+    emptyRequestMethods: Set<HTTPMethod> = StringResponseSerializer.defaultEmptyRequestMethods
+  ) -> StringResponseSerializer {
+    StringResponseSerializer(
+      dataPreprocessor: dataPreprocessor, encoding: encoding, emptyResponseCodes: emptyResponseCodes,
+      emptyRequestMethods: emptyRequestMethods)
+  }
+}

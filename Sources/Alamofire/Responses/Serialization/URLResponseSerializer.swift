@@ -1,0 +1,36 @@
+public import Foundation
+public import FoundationNetworking
+
+/// Hands out where a downloaded file lies. The file is not read.
+///
+/// ```swift
+/// AF.download(url).response(responseSerializer: .url) { response in use(response.value) }
+/// ```
+public struct URLResponseSerializer: DownloadResponseSerializerProtocol {
+  /// Makes the serializer.
+  public init() {}
+
+  /// The place of the file.
+  ///
+  /// - Throws: `error`, unchanged, when there is one; `.inputFileNil` without a file.
+  public func serializeDownload(
+    request: URLRequest?, response: HTTPURLResponse?, fileURL: URL?, error: (any Error)?
+  ) throws -> URL {
+    if let error { throw error }
+    return try serializeFile(method: nil, status: nil, textEncodingName: { nil }, fileURL: fileURL)
+  }
+}
+
+extension URLResponseSerializer: WireDownloadSerializer {
+  package func serializeFile(
+    method: String?, status: Int?, textEncodingName: () -> String?, fileURL: URL?
+  ) throws -> URL {
+    guard let fileURL else { throw AFError.responseSerializationFailed(reason: .inputFileNil) }
+    return fileURL
+  }
+}
+
+extension DownloadResponseSerializerProtocol where Self == URLResponseSerializer {
+  /// A serializer for the place of the file.
+  public static var url: URLResponseSerializer { URLResponseSerializer() }
+}

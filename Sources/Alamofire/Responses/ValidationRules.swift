@@ -1,0 +1,75 @@
+import Foundation
+import HTTPWire
+
+/// The built-in validation, on plain values: no `HTTPURLResponse` is made for it.
+///
+/// Each rule answers with the reason why a response is refused, or `nil`.
+package enum ValidationRules {
+  package typealias Reason = AFError.ResponseValidationFailureReason
+
+  /// The codes that `validate()` accepts.
+  package static let successfulStatusCodes = 200..<300
+
+  /// The status code must be one of the acceptable ones; with none, every response is refused.
+  package static func statusCode(_ status: Int, in acceptable: some Sequence<Int>) -> Reason? {
+    acceptable.contains(status) ? nil : .unacceptableStatusCode(code: status)
+  }
+
+  /// The content type must be covered by an acceptable one.
+  ///
+  /// An empty body has no type to check. Wildcards count on the acceptable side alone, case counts, and
+  /// what cannot be read as a type covers nothing. A response without a readable type passes only where
+  /// everything does.
+  ///
+  /// - Parameters:
+  ///   - contentType: The value of `Content-Type`.
+  ///   - acceptable:  The acceptable types; with none, every response that has a body is refused.
+  ///   - isBodyEmpty: Whether the body is known to be empty.
+  package static func contentType(
+    _ contentType: String?, in acceptable: some Sequence<String>, isBodyEmpty: Bool
+  ) -> Reason? {
+    guard !isBodyEmpty else { return nil }
+    let acceptable = Array(acceptable)
+    // What nearly every request accepts.
+    if acceptable.contains("*/*") { return nil }
+    let types = acceptable.compactMap { MediaType($0) }
+    if types.contains(where: \.isWildcard) { return nil }
+    guard let contentType, let type = MediaType(contentType) else {
+      return .missingContentType(acceptableContentTypes: acceptable.sorted())
+    }
+    guard !types.contains(where: { $0.matches(type) }) else { return nil }
+    return .unacceptableContentType(
+      acceptableContentTypes: acceptable.sorted(), responseContentType: "\(type.type)/\(type.subtype)")
+  }
+
+  /// The same for a downloaded file, whose size is asked for.
+  ///
+  /// Without a file the answer is `.dataFileNil`, for one that cannot be read `.dataFileReadFailed`. A size
+  /// that is not known counts as empty.
+  package static func contentType(
+    _ contentType: String?, in acceptable: some Sequence<String>, ofFileAt fileURL: URL?
+  ) -> Reason? {
+    guard let fileURL else { return .dataFileNil }
+    guard fileURL.isFileURL, FileManager.default.isReadableFile(atPath: fileURL.path) else {
+      return .dataFileReadFailed(at: fileURL)
+    }
+    let attributes = try? FileManager.default.attributesOfItem(atPath: fileURL.path)
+    let size = attributes?[.size] as? Int ?? 0
+    return self.contentType(contentType, in: acceptable, isBodyEmpty: size == 0)
+  }
+
+  /// The types that a request accepts: its `Accept` field at the commas, or everything without one.
+  package static func acceptableContentTypes(accept: String?) -> [String] {
+    accept?.split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces) } ?? ["*/*"]
+  }
+
+  /// `validate()`: a code from 200 to 299, and a type that the request accepts.
+  package static func standard(
+    status: Int, contentType: @autoclosure () -> String?, accept: String?,
+    isBodyEmpty: @autoclosure () -> Bool
+  ) -> Reason? {
+    if let reason = statusCode(status, in: successfulStatusCodes) { return reason }
+    guard let accept, !isBodyEmpty() else { return nil }
+    return self.contentType(contentType(), in: acceptableContentTypes(accept: accept), isBodyEmpty: false)
+  }
+}

@@ -1,0 +1,58 @@
+import Glibc
+
+extension Channel {
+  /// Ends the connection; the descriptor is closed by whoever owns it, right after this.
+  ///
+  /// `hasUnread` says that bytes of the client may still be on their way: they are read and thrown away
+  /// for a while, since closing a socket with unread bytes resets it and can destroy the answer.
+  func end(_ ending: ConnectionEnding, hasUnread: Bool) {
+    switch ending {
+    case .keepAlive, .close:
+      tls?.sendClosingAlert()
+      shutdown(descriptor, Int32(SHUT_WR))
+      if hasUnread || bytesWait() { drainInput(for: .seconds(2)) }
+    case .cut:
+      shutdown(descriptor, Int32(SHUT_WR))
+      if hasUnread || bytesWait() { drainInput(for: .seconds(2)) }
+    case .reset:
+      waitForOutput()
+      var option = linger(l_onoff: 1, l_linger: 0)
+      setsockopt(
+        descriptor, SOL_SOCKET, SO_LINGER, &option, socklen_t(MemoryLayout<linger>.size))
+    }
+  }
+
+  private func bytesWait() -> Bool {
+    var byte: UInt8 = 0
+    return recv(descriptor, &byte, 1, Int32(MSG_PEEK)) > 0
+  }
+
+  /// Reads below TLS: nobody wants these bytes.
+  private func drainInput(for limit: Duration) {
+    let deadline = ContinuousClock.now.advanced(by: limit)
+    withUnsafeTemporaryAllocation(byteCount: 65_536, alignment: 16) { buffer in
+      while ContinuousClock.now < deadline {
+        let count = recv(descriptor, buffer.baseAddress, buffer.count, 0)
+        if count == 0 || (count < 0 && errno != EAGAIN && errno != EINTR) { return }
+        if count > 0 { continue }
+        do { try wait(for: POLLIN, until: deadline) } catch { return }
+      }
+    }
+  }
+
+  /// Waits, at most a second, until the client's side has taken what was written: a reset destroys what
+  /// is still in the send buffer.
+  private func waitForOutput() {
+    let deadline = ContinuousClock.now.advanced(by: .seconds(1))
+    var unsent: Int32 = 0
+    while ioctl(descriptor, UInt(TIOCOUTQ), &unsent) == 0, unsent > 0, ContinuousClock.now < deadline {
+      let soon = ContinuousClock.now.advanced(by: .milliseconds(1))
+      do throws(Failure) {
+        try wait(for: 0, until: soon)
+        return
+      } catch {
+        guard case .timedOut = error else { return }
+      }
+    }
+  }
+}

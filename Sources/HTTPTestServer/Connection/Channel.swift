@@ -1,0 +1,153 @@
+import Glibc
+
+/// The bytes of one accepted connection, plain or over TLS; used by the thread of the connection only.
+///
+/// The socket never blocks: every wait is a `poll` that also ends when the server is stopped.
+final class Channel {
+  /// Why a connection cannot go on.
+  enum Failure: Error {
+    /// The server is being stopped.
+    case stopped
+    /// The client has closed or reset the connection.
+    case clientGone
+    /// The time was over.
+    case timedOut
+    /// A TLS handshake or record could not be made sense of.
+    case tls
+  }
+
+  /// `POLLRDHUP` of Linux, which the C library's module does not export: the client closed its side.
+  private static let hangUp: Int32 = 0x2000
+
+  let descriptor: Int32
+  private let stopSignal: Waker
+  var tls: TLSSession?
+
+  init(descriptor: Int32, stopSignal: Waker) {
+    self.descriptor = descriptor
+    self.stopSignal = stopSignal
+  }
+
+  /// Reads what is there, at most so many bytes; empty at the end of the stream.
+  func read(atMost count: Int) throws(Failure) -> [UInt8] {
+    var received = 0
+    var failure: Failure?
+    let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
+      do throws(Failure) {
+        received = try read(into: UnsafeMutableRawBufferPointer(buffer))
+      } catch {
+        failure = error
+      }
+      initialized = received
+    }
+    if let failure { throw failure }
+    return bytes
+  }
+
+  private func read(into buffer: UnsafeMutableRawBufferPointer) throws(Failure) -> Int {
+    if let tls { return try tls.read(into: buffer, over: self) }
+    while true {
+      let count = recv(descriptor, buffer.baseAddress, buffer.count, 0)
+      if count >= 0 { return count }
+      switch errno {
+      case EAGAIN: try wait(for: POLLIN)
+      case EINTR: continue
+      default: throw .clientGone
+      }
+    }
+  }
+
+  /// Writes all bytes; waits while the client does not read.
+  func write(_ bytes: [UInt8]) throws(Failure) {
+    var failure: Failure?
+    bytes.withUnsafeBytes { buffer in
+      do throws(Failure) { try write(buffer) } catch { failure = error }
+    }
+    if let failure { throw failure }
+  }
+
+  private func write(_ buffer: UnsafeRawBufferPointer) throws(Failure) {
+    if let tls { return try tls.write(buffer, over: self) }
+    var rest = buffer[...]
+    while !rest.isEmpty {
+      let part = UnsafeRawBufferPointer(rebasing: rest)
+      let count = send(descriptor, part.baseAddress, part.count, Int32(MSG_NOSIGNAL))
+      if count >= 0 {
+        rest = rest.dropFirst(count)
+        continue
+      }
+      switch errno {
+      case EAGAIN: try wait(for: POLLOUT)
+      case EINTR: continue
+      default: throw .clientGone
+      }
+    }
+  }
+
+  /// Waits until the socket is ready for one of these events, without limit by default.
+  func wait(for events: Int32, until deadline: ContinuousClock.Instant? = nil) throws(Failure) {
+    _ = try poll(socketEvents: events, also: nil, until: deadline)
+  }
+
+  /// Waits for a while; ends early with a failure when the client closes its side.
+  func pause(for duration: Duration) throws(Failure) {
+    guard duration > .zero else { return }
+    let deadline = ContinuousClock.now.advanced(by: duration)
+    do throws(Failure) {
+      _ = try poll(socketEvents: Self.hangUp, also: nil, until: deadline)
+    } catch {
+      if case .timedOut = error { return }
+      throw error
+    }
+    throw .clientGone
+  }
+
+  /// Waits until the gate is open, the client closes its side or the server is stopped.
+  func pass(_ gate: Gate) throws(Failure) {
+    guard let waker = try? Waker() else { throw .clientGone }
+    guard gate.reached(by: waker) else { return }
+    defer { gate.left(by: waker) }
+    let isWoken = try poll(socketEvents: Self.hangUp, also: waker, until: nil)
+    if !isWoken { throw .clientGone }
+  }
+
+  /// Does nothing until the client closes its side or the server is stopped.
+  func stall() throws(Failure) {
+    _ = try poll(socketEvents: Self.hangUp, also: nil, until: nil)
+    throw .clientGone
+  }
+
+  /// Returns whether it was the waker that ended the wait.
+  private func poll(
+    socketEvents: Int32, also waker: Waker?, until deadline: ContinuousClock.Instant?
+  ) throws(Failure) -> Bool {
+    var entries = [
+      pollfd(fd: stopSignal.descriptor, events: Int16(POLLIN), revents: 0),
+      pollfd(fd: descriptor, events: Int16(socketEvents), revents: 0),
+      pollfd(fd: waker?.descriptor ?? -1, events: Int16(POLLIN), revents: 0),
+    ]
+    while true {
+      let count = Glibc.poll(&entries, 3, PollTimeout.milliseconds(until: deadline))
+      if count < 0, errno != EINTR { throw .clientGone }
+      if count > 0 {
+        if entries[0].revents != 0 { throw .stopped }
+        if entries[2].revents != 0 { return true }
+        return false
+      }
+      if let deadline, ContinuousClock.now >= deadline { throw .timedOut }
+    }
+  }
+}
+
+/// What `poll` takes as its limit.
+enum PollTimeout {
+  /// Rounded up, so that nobody wakes too early; −1 without a deadline.
+  static func milliseconds(until deadline: ContinuousClock.Instant?) -> Int32 {
+    guard let deadline else { return -1 }
+    let (seconds, attoseconds) = ContinuousClock.now.duration(to: deadline).components
+    if seconds < 0 || attoseconds < 0 { return 0 }
+    // A very long wait is cut into pieces of an hour.
+    return seconds >= 3600
+      ? 3_600_000 : Int32(seconds * 1000 + (attoseconds + 999_999_999_999_999) / 1_000_000_000_000_000)
+  }
+}

@@ -1,0 +1,57 @@
+import Glibc
+
+/// A socket on 127.0.0.1; closed with its last reference.
+final class Listener: Sendable {
+  let descriptor: Int32
+  let port: Int
+
+  /// Takes a free port. With a `backlog` it listens; without, connections to the port are refused.
+  init(backlog: Int32?) throws(ServerError) {
+    let kind = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
+    descriptor = socket(AF_INET, kind, 0)
+    guard descriptor >= 0 else { throw .system(call: "socket", code: errno) }
+    var address = sockaddr_in()
+    address.sin_family = sa_family_t(AF_INET)
+    address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+    var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+    let status = withUnsafeMutablePointer(to: &address) { [descriptor] pointer in
+      pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { pointer -> (String, Int32)? in
+        if bind(descriptor, pointer, length) != 0 { return ("bind", errno) }
+        if let backlog, listen(descriptor, backlog) != 0 { return ("listen", errno) }
+        if getsockname(descriptor, pointer, &length) != 0 { return ("getsockname", errno) }
+        return nil
+      }
+    }
+    port = Int(UInt16(bigEndian: address.sin_port))
+    if let (call, code) = status { throw .system(call: call, code: code) }
+  }
+
+  deinit {
+    close(descriptor)
+  }
+
+  /// What came of an attempt to accept a connection.
+  enum Outcome {
+    case connection(Int32)
+    /// Nobody waits, or the one who waited is gone.
+    case nobody
+    /// There are no descriptors left; trying again at once is of no use.
+    case exhausted
+  }
+
+  func accept() -> Outcome {
+    let connection = Glibc.accept(descriptor, nil, nil)
+    guard connection >= 0 else {
+      switch errno {
+      case EMFILE, ENFILE, ENOBUFS, ENOMEM: return .exhausted
+      default: return .nobody
+      }
+    }
+    DescriptorFlags.set(on: connection)
+    // A reply in several writes must not wait for acknowledgements.
+    var on: Int32 = 1
+    setsockopt(
+      connection, Int32(IPPROTO_TCP), TCP_NODELAY, &on, socklen_t(MemoryLayout<Int32>.size))
+    return .connection(connection)
+  }
+}

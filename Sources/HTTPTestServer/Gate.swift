@@ -1,0 +1,85 @@
+import Synchronization
+
+/// Holds a reply until a test lets it go, so that no test needs to sleep.
+///
+/// ```swift
+/// let gate = Gate()
+/// server.enqueue(.text("late").held(by: gate))
+/// let response = Task { try await client.get(server.url("/")) }
+/// await gate.waitUntilReached()  // the request is at the server, the reply is ready
+/// gate.open()
+/// ```
+///
+/// A gate may hold any number of replies, of several servers; opening it lets all of them go, and it
+/// stays open. A server that is stopped, or a client that closes its connection, ends the waiting too.
+public final class Gate: Sendable {
+  private struct State {
+    var isOpen = false
+    var reachedCount = 0
+    var wakers: [ObjectIdentifier: Waker] = [:]
+    var nextWaiter = 0
+    var waiters: [Int: (target: Int, continuation: CheckedContinuation<Void, Never>)] = [:]
+  }
+
+  private let state = Mutex(State())
+
+  /// Makes a closed gate.
+  public init() {}
+
+  /// Lets everything go that waits here now or comes later. Does nothing the second time; from any
+  /// thread.
+  public func open() {
+    let wakers = state.withLock { state in
+      state.isOpen = true
+      defer { state.wakers.removeAll() }
+      return Array(state.wakers.values)
+    }
+    for waker in wakers { waker.wake() }
+  }
+
+  /// Whether ``open()`` was called.
+  public var isOpen: Bool { state.withLock { $0.isOpen } }
+
+  /// How often a reply has come to this gate, open or not.
+  public var reachedCount: Int { state.withLock { $0.reachedCount } }
+
+  /// Waits until at least `count` replies have come to this gate (1 by default); returns at once when
+  /// they have. Returns as well when the surrounding task is cancelled.
+  public func waitUntilReached(count: Int = 1) async {
+    let id = state.withLock { state in
+      state.nextWaiter += 1
+      return state.nextWaiter
+    }
+    await withTaskCancellationHandler {
+      await withCheckedContinuation { continuation in
+        let isOver = state.withLock { state in
+          if Task.isCancelled || state.reachedCount >= count { return true }
+          state.waiters[id] = (count, continuation)
+          return false
+        }
+        if isOver { continuation.resume() }
+      }
+    } onCancel: {
+      let waiter = state.withLock { $0.waiters.removeValue(forKey: id) }
+      waiter?.continuation.resume()
+    }
+  }
+
+  /// Says that a reply has come here. Returns whether it must wait; then `waker` is woken by ``open()``.
+  func reached(by waker: Waker) -> Bool {
+    let (mustWait, ready) = state.withLock { state in
+      state.reachedCount += 1
+      if !state.isOpen { state.wakers[ObjectIdentifier(waker)] = waker }
+      let ready = state.waiters.filter { $0.value.target <= state.reachedCount }
+      for id in ready.keys { state.waiters[id] = nil }
+      return (!state.isOpen, ready.values.map(\.continuation))
+    }
+    for continuation in ready { continuation.resume() }
+    return mustWait
+  }
+
+  /// Says that whoever waited with `waker` waits no more.
+  func left(by waker: Waker) {
+    state.withLock { $0.wakers[ObjectIdentifier(waker)] = nil }
+  }
+}

@@ -1,0 +1,113 @@
+import Synchronization
+
+/// An HTTP server inside the process of a test, which answers as it is told and remembers what it was
+/// asked.
+///
+/// ```swift
+/// let server = try HTTPTestServer()
+/// server.enqueue(.json(#"{"name": "Ada"}"#), .status(503))
+/// let response = try await client.get(server.url("/people/1"))
+/// let request = try await server.takeRequest()
+/// #expect(request.header("Accept") == "application/json")
+/// ```
+///
+/// Replies that were enqueued are used first, one a request, in their order over all connections; without
+/// one the ``Routes`` answer, by default those of ``Routes/standard``, which behave as httpbin's. The
+/// server speaks HTTP/1.1 and HTTP/1.0 on 127.0.0.1, with keep-alive and pipelining; a client that closes
+/// its sending side while it waits counts as gone.
+///
+/// All members may be used from any thread.
+public final class HTTPTestServer: Sendable {
+  /// Whether the server speaks TLS.
+  public enum Security: Sendable {
+    /// Plain HTTP.
+    case none
+    /// HTTPS with this identity.
+    case tls(TestIdentity, TLSOptions = TLSOptions())
+  }
+
+  let core: ServerCore
+
+  /// Starts a server on a free port; it listens when this returns.
+  ///
+  /// Throws ``ServerError/system(call:code:)`` when there is no socket or thread for it and
+  /// ``ServerError/tls(_:)`` when OpenSSL does not take the identity.
+  public init(_ security: Security = .none, routes: Routes = .standard) throws(ServerError) {
+    core = try ServerCore(security, routes: routes)
+  }
+
+  deinit {
+    core.stop()
+  }
+
+  /// The port on 127.0.0.1.
+  public var port: Int { core.port }
+
+  /// `http://127.0.0.1:port`, or `https://localhost:port` with TLS; without a slash at its end.
+  public var baseURL: String {
+    core.tls == nil ? "http://127.0.0.1:\(port)" : "https://localhost:\(port)"
+  }
+
+  /// The URL of a path, such as `/get?x=1`; a missing slash at its start is added.
+  public func url(_ path: String) -> String {
+    path.hasPrefix("/") ? baseURL + path : "\(baseURL)/\(path)"
+  }
+
+  // MARK: Script
+
+  /// Adds replies to the script. Each is used for one request, in this order, before any route.
+  public func enqueue(_ replies: Reply...) {
+    core.state.withLock { $0.replies += replies }
+  }
+
+  /// Adds to the script of connections: what goes wrong with the next ones that are accepted, one each.
+  public func enqueue(connections effects: ConnectionEffect...) {
+    core.state.withLock { $0.connectionEffects += effects }
+  }
+
+  /// How many enqueued replies have not been used yet.
+  public var pendingReplyCount: Int { core.state.withLock { $0.replies.count } }
+
+  // MARK: Record
+
+  /// Waits for the next request that was not taken yet, in the order in which they were recorded.
+  ///
+  /// A request is recorded when it has been read and before it is answered, so this also returns for
+  /// requests that are never answered. Throws ``ServerError/timedOut(after:)`` after `timeout`, ten seconds
+  /// by default, ``ServerError/stopped`` when the server is stopped and nothing is left, and
+  /// ``ServerError/cancelled``.
+  public func takeRequest(timeout: Duration = .seconds(10)) async throws(ServerError) -> RecordedRequest {
+    try await core.takeRequest(timeout: timeout)
+  }
+
+  /// All requests since the start or ``forgetRequests()``, taken or not.
+  public var recordedRequests: [RecordedRequest] { core.state.withLock { $0.recorded } }
+
+  /// The number of ``recordedRequests``.
+  public var requestCount: Int { core.state.withLock { $0.recorded.count } }
+
+  /// Empties ``recordedRequests``; those who wait for a request go on waiting.
+  public func forgetRequests() {
+    core.state.withLock { $0.forgetRequests() }
+  }
+
+  // MARK: Connections
+
+  /// How many connections were accepted since the start.
+  public var connectionCount: Int { core.state.withLock { $0.acceptedCount } }
+
+  /// How many connections are open now.
+  public var openConnectionCount: Int { core.state.withLock { $0.connections.count } }
+
+  /// Closes the connections that wait for a next request, as servers do after a while. When it returns,
+  /// the end has been sent on each.
+  public func closeIdleConnections() {
+    core.closeIdleConnections()
+  }
+
+  /// Closes everything and waits for the end of all threads; requests that were recorded can still be
+  /// taken. Does nothing the second time. Happens at the end of the server's life by itself.
+  public func stop() {
+    core.stop()
+  }
+}

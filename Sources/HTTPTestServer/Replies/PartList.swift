@@ -1,0 +1,51 @@
+/// Cutting bodies that come in parts.
+extension [Reply.Part] {
+  /// The parts up to so many bytes; what comes behind the last byte is left out.
+  func prefix(bytes limit: Int) -> [Reply.Part] {
+    var result: [Reply.Part] = []
+    var left = Swift.max(0, limit)
+    for part in self {
+      guard left > 0 else { break }
+      switch part {
+      case .bytes(let bytes): result.append(.bytes([UInt8](bytes.prefix(left))))
+      case .pattern(let count): result.append(.pattern(Swift.min(count, left)))
+      case .pause, .gate: result.append(part)
+      }
+      left -= part.length
+    }
+    return result
+  }
+
+  /// The same bytes in steps of at most so many, with a pause after each.
+  func split(bytesPerStep: Int, interval: Duration) -> [Reply.Part] {
+    let step = Swift.max(1, bytesPerStep)
+    var result: [Reply.Part] = []
+    for part in self {
+      guard part.length > 0 else {
+        result.append(part)
+        continue
+      }
+      let bytes = part.collected()
+      for start in stride(from: 0, to: bytes.count, by: step) {
+        result.append(.bytes([UInt8](bytes[start..<Swift.min(start + step, bytes.count)])))
+        result.append(.pause(interval))
+      }
+    }
+    return result
+  }
+}
+
+extension Reply.Part {
+  func collected() -> [UInt8] {
+    switch self {
+    case .bytes(let bytes): bytes
+    case .pattern(let count): Reply.patternBytes(count)
+    case .pause, .gate: []
+    }
+  }
+}
+
+extension Reply.Body {
+  /// All bytes, in memory.
+  func collected() -> [UInt8] { parts.flatMap { $0.collected() } }
+}

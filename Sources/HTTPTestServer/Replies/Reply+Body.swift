@@ -1,0 +1,80 @@
+extension Reply {
+  /// What is sent behind the head.
+  public enum Body: Sendable {
+    /// Nothing, with a length of 0.
+    case empty
+    /// These bytes.
+    case bytes([UInt8])
+    /// So many bytes of ``Reply/patternByte(at:)``, made while they are sent.
+    case pattern(Int)
+    /// Part after part, each as a chunk of its own, with pauses and gates between them.
+    case parts([Part])
+
+    /// A body of so many chunks of text.
+    public static func chunks(_ chunks: [String]) -> Body {
+      .parts(chunks.map { .bytes(Array($0.utf8)) })
+    }
+
+    /// The parts of which it is made.
+    var parts: [Part] {
+      switch self {
+      case .empty: []
+      case .bytes(let bytes): [.bytes(bytes)]
+      case .pattern(let count): [.pattern(count)]
+      case .parts(let parts): parts
+      }
+    }
+
+    /// How many bytes it has.
+    var length: Int { parts.reduce(0) { $0 + $1.length } }
+  }
+
+  /// A part of a body that is sent bit by bit.
+  ///
+  /// ```swift
+  /// let gate = Gate()
+  /// let reply = Reply(body: .parts(["first ", .gate(gate), "second"]))
+  /// ```
+  public enum Part: Sendable, ExpressibleByStringLiteral {
+    /// These bytes, as one chunk; an empty part sends nothing.
+    case bytes([UInt8])
+    /// So many bytes of ``Reply/patternByte(at:)``, which starts anew with every such part.
+    case pattern(Int)
+    /// Nothing for a while.
+    case pause(Duration)
+    /// Nothing until the gate is opened.
+    case gate(Gate)
+
+    /// The UTF-8 of a text.
+    public init(stringLiteral value: String) {
+      self = .bytes(Array(value.utf8))
+    }
+
+    /// How many bytes it has.
+    var length: Int {
+      switch self {
+      case .bytes(let bytes): bytes.count
+      case .pattern(let count): max(0, count)
+      case .pause, .gate: 0
+      }
+    }
+  }
+
+  /// The byte at an offset of the deterministic content of `/bytes/{n}` and of pattern bodies.
+  public static func patternByte(at offset: Int) -> UInt8 {
+    // A period that is no power of two, so that exchanged blocks are noticed.
+    UInt8(truncatingIfNeeded: (offset % 65_521) &* 167 &+ (offset >> 7) &* 13)
+  }
+
+  /// The first bytes of the deterministic content.
+  public static func patternBytes(_ count: Int) -> [UInt8] {
+    patternBytes(0..<max(0, count))
+  }
+
+  static func patternBytes(_ range: Range<Int>) -> [UInt8] {
+    [UInt8](unsafeUninitializedCapacity: range.count) { buffer, count in
+      for (index, offset) in range.enumerated() { buffer[index] = patternByte(at: offset) }
+      count = range.count
+    }
+  }
+}

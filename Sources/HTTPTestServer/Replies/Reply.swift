@@ -1,0 +1,112 @@
+public import HTTPWire
+
+/// One answer of the server: what it says, when, and how it misbehaves.
+///
+/// ```swift
+/// server.enqueue(
+///   .json(#"{"id": 1}"#),
+///   .status(503).with(header: "Retry-After", value: "1"),
+///   .text("slow").delayed(by: .seconds(2)),
+///   .reset)
+/// ```
+///
+/// Framing is taken care of: a body of known length gets a `Content-Length`, one in parts the chunked
+/// coding (HTTP/1.1) or the end of the connection (HTTP/1.0); answers to HEAD, and the statuses 1xx,
+/// 204 and 304, are sent without a body. A `Content-Length` or `Transfer-Encoding` among ``headers`` is
+/// sent as it is, and nothing is added.
+public struct Reply: Sendable {
+  /// The status code. Any number is sent as it is.
+  public var status: Int
+  /// The reason phrase; `nil` stands for the usual one of the status.
+  public var reason: String?
+  /// The header fields, sent in this order and spelling, before those that the server adds.
+  public var headers: [HTTPHeader]
+  /// The body.
+  public var body: Body
+  /// Fields behind the last chunk; a reply that has any is sent in the chunked coding.
+  public var trailers: [HTTPHeader]
+  /// Informational answers (1xx) that are sent before this one, in their order.
+  public var informational: [Informational]
+  /// How the body is delimited.
+  public var framing: Framing
+  /// How the server misbehaves; well by default.
+  public var effect: Effect
+  /// The time between reading the request and answering, after the gate has been opened.
+  public var delay: Duration
+  /// Holds the whole reply until it is opened.
+  public var gate: Gate?
+  /// What is done with the body of the request.
+  public var requestBody: RequestBody
+  /// Whether the connection is closed after this reply, with a `Connection: close` field.
+  public var closesConnection: Bool
+
+  /// Makes a reply that is sent at once and well; all parts can be set afterwards too.
+  public init(
+    status: Int = 200, reason: String? = nil, headers: [HTTPHeader] = [], body: Body = .empty,
+    effect: Effect = .none
+  ) {
+    self.status = status
+    self.reason = reason
+    self.headers = headers
+    self.body = body
+    self.effect = effect
+    trailers = []
+    informational = []
+    framing = .automatic
+    delay = .zero
+    gate = nil
+    requestBody = .recorded
+    closesConnection = false
+  }
+
+  /// How the end of a body is made known (RFC 9112 §6).
+  public enum Framing: Sendable, Equatable {
+    /// A length where it is known, else chunks.
+    case automatic
+    /// A `Content-Length`, also for a body in parts.
+    case contentLength
+    /// Chunks, also for a body whose length is known.
+    case chunked
+    /// Neither: the body ends with the connection.
+    case untilClose
+  }
+
+  /// What the server does with the body of the request.
+  public enum RequestBody: Sendable, Equatable {
+    /// It is read before the reply is sent, and recorded.
+    case recorded
+    /// It is read before the reply is sent, and only counted.
+    case counted
+    /// As `recorded`, but reading starts when the gate is opened; a large body makes the client wait.
+    case held(Gate)
+    /// The reply is sent first, then the body is read and recorded, and the connection lives on.
+    case afterReply
+    /// The reply is sent with `Connection: close`; the body is never looked at.
+    case ignored
+
+    /// Compares the kind, and gates by identity.
+    public static func == (left: RequestBody, right: RequestBody) -> Bool {
+      switch (left, right) {
+      case (.recorded, .recorded), (.counted, .counted), (.afterReply, .afterReply),
+        (.ignored, .ignored):
+        true
+      case (.held(let first), .held(let second)): first === second
+      case (.recorded, _), (.counted, _), (.held, _), (.afterReply, _), (.ignored, _): false
+      }
+    }
+  }
+
+  /// An informational answer before the final one (RFC 9110 §15.2).
+  public struct Informational: Sendable, Equatable {
+    /// The status, 100 to 199.
+    public var status: Int
+    /// The header fields.
+    public var headers: [HTTPHeader]
+
+    /// Makes an informational answer.
+    public init(status: Int, headers: [HTTPHeader] = []) {
+      self.status = status
+      self.headers = headers
+    }
+  }
+}

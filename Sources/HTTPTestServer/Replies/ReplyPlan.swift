@@ -1,0 +1,147 @@
+import HTTPWire
+
+/// What a connection sends for a reply: pure data, decided before the first byte.
+struct ReplyPlan: Sendable {
+  private(set) var steps: [WireStep] = []
+  private(set) var ending = ConnectionEnding.keepAlive
+
+  /// What of the request decides how it is answered.
+  struct Question: Sendable {
+    var isHead = false
+    var minorVersion = 1
+    var keepsConnection = true
+
+    init(isHead: Bool = false, minorVersion: Int = 1, keepsConnection: Bool = true) {
+      self.isHead = isHead
+      self.minorVersion = minorVersion
+      self.keepsConnection = keepsConnection
+    }
+
+    init(_ head: RequestHead) {
+      self.init(
+        isHead: head.method == "HEAD", minorVersion: head.minorVersion,
+        keepsConnection: head.keepsConnection)
+    }
+  }
+
+  init(_ reply: Reply, to question: Question) {
+    switch reply.effect {
+    case .stall: steps = [.stall]
+    case .closeBeforeReply: ending = .close
+    case .reset: ending = .reset
+    case .garbage:
+      steps = [.send(Array("\u{7}these bytes are no answer\n\u{0}\u{1}\u{2}\r\n\r\n".utf8))]
+      ending = .close
+    case .raw(let bytes, let closes):
+      steps = [.send(bytes)]
+      ending = closes ? .close : .keepAlive
+    case .garbageHead(let kind):
+      steps = [.send(kind == .endsEarly ? kind.head : kind.head + reply.body.collected())]
+      ending = .close
+    case .none, .stallAfterHead, .stallAfterBody, .resetAfterBody, .closeAfterBody, .cutAfterBody,
+      .wrongLength, .slowDrip, .badChunk, .truncatedChunked, .badGzip, .truncatedGzip:
+      planMessage(Self.prepared(reply), question)
+    }
+  }
+
+  /// Puts the effects that are visible in the message itself into it.
+  private static func prepared(_ reply: Reply) -> Reply {
+    var reply = reply
+    switch reply.effect {
+    case .badGzip:
+      reply.headers.append(.contentEncoding("gzip"))
+    case .truncatedGzip:
+      let coded = Compression.gzip(reply.body.collected())
+      reply.headers.append(.contentEncoding("gzip"))
+      reply.body = .bytes(Array(coded.prefix(coded.count / 2)))
+    case .badChunk, .truncatedChunked:
+      reply.framing = .chunked
+    case .none, .stall, .stallAfterHead, .stallAfterBody, .closeBeforeReply, .reset, .resetAfterBody,
+      .closeAfterBody, .cutAfterBody, .wrongLength, .slowDrip, .garbage, .garbageHead, .raw:
+      break
+    }
+    return reply
+  }
+
+  private mutating func planMessage(_ reply: Reply, _ question: Question) {
+    let head = ReplyHead(reply, to: question)
+    ending = head.keepsConnection ? .keepAlive : .close
+    steps = [.send(head.bytes)]
+    if reply.effect == .stallAfterHead {
+      steps.append(.stall)
+      return
+    }
+    guard head.sendsBody else { return }
+    planBody(reply, isChunked: head.framing == .chunked)
+  }
+
+  private mutating func planBody(_ reply: Reply, isChunked: Bool) {
+    let parts = reply.body.parts
+    switch reply.effect {
+    case .stallAfterBody(let count):
+      append(parts.prefix(bytes: count), isChunked)
+      steps.append(.stall)
+    case .resetAfterBody(let count):
+      append(parts.prefix(bytes: count), isChunked)
+      ending = .reset
+    case .closeAfterBody(let count):
+      append(parts.prefix(bytes: count), isChunked)
+      ending = .close
+    case .cutAfterBody(let count):
+      append(parts.prefix(bytes: count), isChunked)
+      ending = .cut
+    case .wrongLength(let claimed):
+      append(parts, isChunked)
+      if claimed > reply.body.length { ending = .close }
+    case .slowDrip(let step, let interval):
+      append(parts.split(bytesPerStep: step, interval: interval), isChunked)
+      finish(reply, isChunked)
+    case .badChunk:
+      append(parts, isChunked)
+      append(Array("not-a-size\r\nmore\r\n".utf8))
+      ending = .close
+    case .truncatedChunked:
+      append(parts, isChunked)
+      ending = .close
+    case .none, .badGzip, .truncatedGzip:
+      append(parts, isChunked)
+      finish(reply, isChunked)
+    case .stall, .stallAfterHead, .closeBeforeReply, .reset, .garbage, .garbageHead, .raw:
+      preconditionFailure("the effect \(reply.effect) has no body")
+    }
+  }
+
+  private mutating func finish(_ reply: Reply, _ isChunked: Bool) {
+    guard isChunked else { return }
+    append(Array("0\r\n".utf8) + ReplyHead.lines(reply.trailers) + Array("\r\n".utf8))
+  }
+
+  private mutating func append(_ parts: [Reply.Part], _ isChunked: Bool) {
+    for part in parts {
+      switch part {
+      case .pause(let duration): steps.append(.pause(duration))
+      case .gate(let gate): steps.append(.gate(gate))
+      case .bytes(let bytes) where !bytes.isEmpty:
+        append(isChunked ? Self.chunkSize(bytes.count) + bytes + Array("\r\n".utf8) : bytes)
+      case .pattern(let count) where count > 0:
+        if isChunked { append(Self.chunkSize(count)) }
+        steps.append(.sendPattern(0..<count))
+        if isChunked { append(Array("\r\n".utf8)) }
+      case .bytes, .pattern: break
+      }
+    }
+  }
+
+  /// Small pieces that follow each other are sent in one go.
+  private mutating func append(_ bytes: [UInt8]) {
+    if case .send(let last)? = steps.last, last.count + bytes.count <= 65_536 {
+      steps[steps.count - 1] = .send(last + bytes)
+    } else {
+      steps.append(.send(bytes))
+    }
+  }
+
+  private static func chunkSize(_ count: Int) -> [UInt8] {
+    Array("\(String(count, radix: 16))\r\n".utf8)
+  }
+}

@@ -1,0 +1,21 @@
+/// One thing that a connection does to answer a request.
+enum WireStep: Sendable {
+  case send([UInt8])
+  /// A range of the deterministic content, made while it is sent.
+  case sendPattern(Range<Int>)
+  case pause(Duration)
+  case gate(Gate)
+  /// Nothing more, until the client goes or the server is stopped.
+  case stall
+}
+
+/// What becomes of a connection when the steps are done.
+enum ConnectionEnding: Sendable, Equatable {
+  case keepAlive
+  /// In good order: the closing alert of TLS, then FIN.
+  case close
+  /// FIN without the closing alert of TLS.
+  case cut
+  /// RST.
+  case reset
+}

@@ -1,0 +1,98 @@
+import FoundationEssentials
+import HTTPWire
+
+/// What httpbin tells a client about its own request.
+struct EchoDocument {
+  private let request: RecordedRequest
+
+  init(_ request: RecordedRequest) {
+    self.request = request
+  }
+
+  /// `args`, `headers`, `origin` and `url`, as `/get` answers.
+  var basics: [(String, JSONValue)] {
+    [
+      ("args", .multimap(request.query)), ("headers", headers), ("origin", .string("127.0.0.1")),
+      ("url", .string(url)),
+    ]
+  }
+
+  /// All that `/anything` answers; `/post` and its siblings leave out the method.
+  func everything(withMethod: Bool) -> [(String, JSONValue)] {
+    var members = basics
+    if withMethod { members.append(("method", .string(request.method))) }
+    members.append(contentsOf: content)
+    return members
+  }
+
+  /// The names in the form that httpbin gives them (`X-My-Header`), repeated fields joined by commas.
+  var headers: JSONValue {
+    var members: [(name: String, value: String)] = []
+    for header in request.headers {
+      let name = Self.titleCase(header.name)
+      if let index = members.firstIndex(where: { $0.name == name }) {
+        members[index].value += "," + header.value
+      } else {
+        members.append((name, header.value))
+      }
+    }
+    return .object(members.map { ($0.name, .string($0.value)) })
+  }
+
+  /// The absolute URL of the request, by its `Host` field.
+  var url: String { absoluteURL(of: request.target) }
+
+  /// The absolute URL of a target on the host that the client named.
+  func absoluteURL(of target: String) -> String {
+    guard target.hasPrefix("/") else { return target }
+    return "\(request.tls == nil ? "http" : "https")://\(request.header("Host") ?? "127.0.0.1")\(target)"
+  }
+
+  /// `data`, `files`, `form` and `json`, read from the body by its type.
+  private var content: [(String, JSONValue)] {
+    let type = MediaType(request.header("Content-Type") ?? "")
+    var data = JSONValue.string("")
+    var files = JSONValue.object([])
+    var form = JSONValue.object([])
+    var json = JSONValue.null
+    switch type.essence {
+    case "application/x-www-form-urlencoded":
+      form = .multimap(PercentCoding.pairs(request.bodyText))
+    case "multipart/form-data":
+      let parts = MultipartParser.parts(of: request.body, boundary: type.parameter("boundary") ?? "")
+      form = .multimap(parts.filter { $0.fileName == nil }.map { ($0.name, Self.text(of: $0.body)) })
+      files = .multimap(parts.filter { $0.fileName != nil }.map { ($0.name, Self.text(of: $0.body)) })
+    default:
+      data = .string(Self.text(of: request.body))
+      if Self.isJSON(request.body) { json = .verbatim(request.bodyText) }
+    }
+    return [("data", data), ("files", files), ("form", form), ("json", json)]
+  }
+
+  /// The text, or a data URL where the bytes are no UTF-8.
+  private static func text(of bytes: [UInt8]) -> String {
+    String(validating: bytes, as: UTF8.self)
+      ?? "data:application/octet-stream;base64,\(Data(bytes).base64EncodedString())"
+  }
+
+  private static func isJSON(_ bytes: [UInt8]) -> Bool {
+    (try? JSONDecoder().decode(AnyJSON.self, from: Data(bytes))) != nil
+  }
+
+  private static func titleCase(_ name: String) -> String {
+    name.split(separator: "-", omittingEmptySubsequences: false)
+      .map { $0.prefix(1).uppercased() + $0.dropFirst().lowercased() }
+      .joined(separator: "-")
+  }
+}
+
+/// Reads any JSON document to its end, to see whether it is one.
+private struct AnyJSON: Decodable {
+  init(from decoder: any Decoder) throws {
+    let container = try decoder.singleValueContainer()
+    if container.decodeNil() || (try? container.decode(Bool.self)) != nil { return }
+    if (try? container.decode(Double.self)) != nil || (try? container.decode(String.self)) != nil { return }
+    if (try? container.decode([AnyJSON].self)) != nil { return }
+    _ = try container.decode([String: AnyJSON].self)
+  }
+}

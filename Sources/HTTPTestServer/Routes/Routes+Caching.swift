@@ -1,0 +1,75 @@
+import HTTPWire
+
+/// Routes for conditional and partial requests (RFC 9110 §13, §14) and for caches (RFC 9111).
+extension Routes {
+  var caching: Routes {
+    adding("/etag/{tag}", methods: ["GET"]) { request, parameters in
+      let tag = "\"\(parameters[0])\""
+      if let condition = request.header("If-None-Match") {
+        if Self.lists(tag, condition) { return Reply.status(304).with(header: "ETag", value: tag) }
+      } else if let condition = request.header("If-Match"), !Self.lists(tag, condition) {
+        return Reply.status(412).with(header: "ETag", value: tag)
+      }
+      return Reply.json(.object(EchoDocument(request).basics)).with(header: "ETag", value: tag)
+    }
+    .adding("/cache", methods: ["GET"]) { request, _ in
+      let isKnown =
+        request.header("If-None-Match") != nil || request.header("If-Modified-Since") != nil
+      let reply = isKnown ? Reply.status(304) : .json(.object(EchoDocument(request).basics))
+      return reply.with(header: "Date", value: HTTPDate.now)
+        .with(header: "Last-Modified", value: "Thu, 01 Jan 2026 00:00:00 GMT")
+        .with(header: "ETag", value: #""cache""#)
+    }
+    .adding("/cache/{seconds}", methods: ["GET"]) { request, parameters in
+      guard let seconds = RequestBodyDecoder.decimal(parameters[0]) else {
+        return .refusal("\(parameters[0]) is no number of seconds")
+      }
+      return Reply.json(.object(EchoDocument(request).basics))
+        .with(header: "Date", value: HTTPDate.now)
+        .with(header: "Cache-Control", value: "public, max-age=\(seconds)")
+    }
+    .adding("/range/{count}", methods: ["GET"]) { request, parameters in
+      guard let count = RequestBodyDecoder.decimal(parameters[0]), count <= 100_000_000 else {
+        return .refusal("\(parameters[0]) is no number of bytes")
+      }
+      return Self.range(of: count, request)
+    }
+  }
+
+  private static func lists(_ tag: String, _ condition: String) -> Bool {
+    condition.split(separator: ",").contains { part in
+      let entry = trimmed(part)
+      return entry == "*" || entry == tag || entry == "W/\(tag)"
+    }
+  }
+
+  /// The alphabet over and over, as httpbin sends it, whole or in part.
+  private static func range(of count: Int, _ request: RecordedRequest) -> Reply {
+    let tag = "\"range\(count)\""
+    let reply = Reply(headers: [
+      .contentType("application/octet-stream"), HTTPHeader(name: "ETag", value: tag),
+      HTTPHeader(name: "Accept-Ranges", value: "bytes"),
+    ])
+    let isCurrent = request.header("If-Range").map { $0 == tag } ?? true
+    switch isCurrent ? ByteRange.parse(request.header("Range"), of: count) : .whole {
+    case .whole:
+      var whole = reply
+      whole.body = .bytes(alphabet(0..<count))
+      return whole
+    case .unsatisfiable:
+      var refusal = reply.with(header: "Content-Range", value: "bytes */\(count)")
+      refusal.status = 416
+      return refusal
+    case .part(let part):
+      var partial = reply.with(
+        header: "Content-Range", value: "bytes \(part.lowerBound)-\(part.upperBound - 1)/\(count)")
+      partial.status = 206
+      partial.body = .bytes(alphabet(part))
+      return partial
+    }
+  }
+
+  private static func alphabet(_ range: Range<Int>) -> [UInt8] {
+    range.map { UInt8(0x61 + $0 % 26) }
+  }
+}

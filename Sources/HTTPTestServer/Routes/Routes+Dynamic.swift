@@ -1,0 +1,94 @@
+import FoundationEssentials
+import HTTPWire
+
+/// Routes whose status, size or speed the client chooses.
+extension Routes {
+  var dynamic: Routes {
+    adding("/status/{code}") { _, parameters in Self.status(parameters[0]) }
+      .adding("/bytes/{count}", methods: ["GET"]) { _, parameters in
+        Self.counted(parameters[0]) { .bytes($0) }
+      }
+      .adding("/stream-bytes/{count}", methods: ["GET"]) { request, parameters in
+        Self.counted(parameters[0]) { .bytes($0).framed(.chunked) }
+      }
+      .adding("/stream/{count}", methods: ["GET"]) { request, parameters in
+        Self.counted(parameters[0]) { Self.lines($0, of: request) }
+      }
+      .adding("/delay/{seconds}") { request, parameters in
+        guard let seconds = Double(parameters[0]), (0...600).contains(seconds) else {
+          return .refusal("\(parameters[0]) is no number of seconds")
+        }
+        let document = EchoDocument(request).everything(withMethod: false)
+        return .json(.object(document)).delayed(by: .seconds(seconds))
+      }
+      .adding("/drip", methods: ["GET"]) { request, _ in Self.drip(request) }
+      .adding("/response-headers", methods: ["GET", "POST"]) { request, _ in
+        var reply = Reply.json(.multimap(request.query))
+        reply.headers += request.query.map { HTTPHeader(name: $0.name, value: $0.value) }
+        return reply
+      }
+      .adding("/uuid", methods: ["GET"]) { _, _ in
+        .json(.object([("uuid", .string(UUID().uuidString.lowercased()))]))
+      }
+  }
+
+  private static func counted(_ text: String, _ reply: (Int) -> Reply) -> Reply {
+    guard let count = RequestBodyDecoder.decimal(text) else {
+      return .refusal("\(text) is no number of bytes or lines")
+    }
+    return reply(count)
+  }
+
+  private static func status(_ text: String) -> Reply {
+    guard let status = Int(text), (200...999).contains(status) else {
+      return .refusal("\(text) is no final status")
+    }
+    let reply = Reply.status(status)
+    switch status {
+    case 301, 302, 303, 305, 307, 308: return reply.with(header: "Location", value: "/redirect/1")
+    case 401: return reply.with(header: "WWW-Authenticate", value: #"Basic realm="Fake Realm""#)
+    case 407: return reply.with(header: "Proxy-Authenticate", value: #"Basic realm="Fake Realm""#)
+    default: return reply
+    }
+  }
+
+  /// One document a line, each in a chunk of its own.
+  private static func lines(_ count: Int, of request: RecordedRequest) -> Reply {
+    let basics = EchoDocument(request).basics
+    let parts = (0..<min(count, 100_000)).map { number in
+      let line = JSONValue.object(basics + [("id", .int(number))]).text + "\n"
+      return Reply.Part.bytes(Array(line.utf8))
+    }
+    return Reply(headers: [.contentType("application/json")], body: .parts(parts))
+  }
+
+  /// So many asterisks, spread over a time, after a delay.
+  private static func drip(_ request: RecordedRequest) -> Reply {
+    let count = request.queryValue("numbytes").map { RequestBodyDecoder.decimal($0) ?? 0 } ?? 10
+    let duration = request.queryValue("duration").map { Double($0) ?? -1 } ?? 2
+    let delay = request.queryValue("delay").map { Double($0) ?? -1 } ?? 0
+    let status = request.queryValue("code").map { Int($0) ?? 0 } ?? 200
+    guard (1...10_000_000).contains(count), (0...600).contains(duration), (0...600).contains(delay),
+      (200...999).contains(status)
+    else { return .refusal("numbytes, duration, delay or code is out of range") }
+    // A hundred steps are smooth enough for any count.
+    let steps = min(count, 100)
+    var parts: [Reply.Part] = []
+    for step in 0..<steps {
+      let size = count * (step + 1) / steps - count * step / steps
+      parts.append(.bytes([UInt8](repeating: 0x2A, count: size)))
+      parts.append(.pause(.seconds(duration / Double(steps))))
+    }
+    var reply = Reply(
+      status: status, headers: [.contentType("application/octet-stream")], body: .parts(parts))
+    reply.framing = .contentLength
+    return reply.delayed(by: .seconds(delay))
+  }
+}
+
+extension Reply {
+  /// 400 with a reason.
+  static func refusal(_ text: String) -> Reply {
+    .json(.object([("error", .string(text))]), status: 400)
+  }
+}

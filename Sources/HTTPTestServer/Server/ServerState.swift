@@ -1,0 +1,92 @@
+import Glibc
+
+/// What the server remembers; guarded by the one lock of ``ServerCore``.
+struct ServerState {
+  /// A connection that is open. The descriptor is valid as long as the entry is there.
+  struct Connection {
+    let descriptor: Int32
+    var isIdle = false
+    var thread: pthread_t?
+  }
+
+  typealias Waiter = CheckedContinuation<Result<RecordedRequest, ServerError>, Never>
+
+  /// Something to hand to somebody who waits, after the lock has been left.
+  typealias Delivery = (waiter: Waiter, result: Result<RecordedRequest, ServerError>)
+
+  private(set) var isStopped = false
+  var replies: [Reply] = []
+  var connectionEffects: [ConnectionEffect] = []
+  private(set) var recorded: [RecordedRequest] = []
+  private var takenCount = 0
+  private var waiters: [(id: Int, waiter: Waiter)] = []
+  private(set) var acceptedCount = 0
+  var connections: [Int: Connection] = [:]
+  /// Connections whose threads are about to end and can be joined.
+  private var ended: [Int] = []
+
+  // MARK: Requests
+
+  /// Adds a request; whoever waits longest gets it.
+  mutating func record(_ request: RecordedRequest) -> Delivery? {
+    recorded.append(request)
+    guard !waiters.isEmpty else { return nil }
+    takenCount += 1
+    return (waiters.removeFirst().waiter, .success(request))
+  }
+
+  /// Hands out the next request at once, or remembers who waits for it.
+  mutating func take(for id: Int, _ waiter: Waiter, isCancelled: Bool) -> Delivery? {
+    if isCancelled { return (waiter, .failure(.cancelled)) }
+    if takenCount < recorded.count {
+      takenCount += 1
+      return (waiter, .success(recorded[takenCount - 1]))
+    }
+    if isStopped { return (waiter, .failure(.stopped)) }
+    waiters.append((id, waiter))
+    return nil
+  }
+
+  /// Ends the waiting of one who still waits.
+  mutating func giveUp(_ id: Int, _ error: ServerError) -> Delivery? {
+    guard let index = waiters.firstIndex(where: { $0.id == id }) else { return nil }
+    return (waiters.remove(at: index).waiter, .failure(error))
+  }
+
+  mutating func forgetRequests() {
+    recorded.removeAll()
+    takenCount = 0
+  }
+
+  // MARK: Connections
+
+  /// Registers a connection that was accepted; returns its number and what is to go wrong with it.
+  mutating func accepted(_ descriptor: Int32) -> (id: Int, effect: ConnectionEffect) {
+    let id = acceptedCount
+    acceptedCount += 1
+    connections[id] = Connection(descriptor: descriptor)
+    return (id, connectionEffects.isEmpty ? .none : connectionEffects.removeFirst())
+  }
+
+  /// Takes a connection off the list, so that nobody touches its descriptor any more.
+  mutating func closing(_ id: Int) {
+    connections[id] = nil
+  }
+
+  mutating func threadEnds(_ id: Int) {
+    ended.append(id)
+  }
+
+  mutating func takeEnded() -> [Int] {
+    defer { ended.removeAll() }
+    return ended
+  }
+
+  /// Returns those who wait for a request that will not come; `nil` when it was stopped already.
+  mutating func stop() -> [Delivery]? {
+    guard !isStopped else { return nil }
+    isStopped = true
+    defer { waiters.removeAll() }
+    return waiters.map { ($0.waiter, .failure(.stopped)) }
+  }
+}

@@ -1,0 +1,97 @@
+import COpenSSL
+
+/// OpenSSL's settings of one server: its identity and what it asks of clients.
+final class TLSContext: Sendable {
+  /// Only read after it has been set up, which OpenSSL allows from many threads.
+  nonisolated(unsafe) private let pointer: OpaquePointer
+
+  init(_ identity: TestIdentity, _ options: TLSOptions) throws(ServerError) {
+    ERR_clear_error()
+    guard let pointer = SSL_CTX_new(TLS_server_method()) else { throw .openSSL("making a TLS context") }
+    self.pointer = pointer
+    try use(identity, sendsIntermediates: options.sendsIntermediates)
+    try use(options)
+    // Test keys may be weaker than OpenSSL's default level takes.
+    SSL_CTX_set_security_level(pointer, 0)
+    _ = openssl_allow_partial_writes(pointer)
+    SSL_CTX_set_alpn_select_cb(pointer, selectProtocol, nil)
+  }
+
+  deinit {
+    SSL_CTX_free(pointer)
+  }
+
+  /// A session over a connected socket, or `nil` when there is no memory for one.
+  func makeSession(descriptor: Int32) -> TLSSession? {
+    guard let session = SSL_new(pointer) else { return nil }
+    guard SSL_set_fd(session, descriptor) == 1 else {
+      SSL_free(session)
+      return nil
+    }
+    return TLSSession(owning: session)
+  }
+
+  private func use(_ identity: TestIdentity, sendsIntermediates: Bool) throws(ServerError) {
+    SSL_CTX_set_security_level(pointer, 0)
+    guard let certificate = try PEM.certificates(identity.certificatePEM).first else {
+      throw .tls("the identity has no certificate")
+    }
+    let key = try PEM.key(identity.privateKeyPEM)
+    guard SSL_CTX_use_certificate(pointer, certificate.pointer) == 1,
+      SSL_CTX_use_PrivateKey(pointer, key.pointer) == 1
+    else { throw .openSSL("using an identity") }
+    for text in sendsIntermediates ? identity.intermediates : [] {
+      for intermediate in try PEM.certificates(text) {
+        guard X509_up_ref(intermediate.pointer) == 1 else { throw .openSSL("using a chain") }
+        guard openssl_add_chain_certificate(pointer, intermediate.pointer) == 1 else {
+          X509_free(intermediate.pointer)
+          throw .openSSL("using a chain")
+        }
+      }
+    }
+  }
+
+  private func use(_ options: TLSOptions) throws(ServerError) {
+    guard openssl_set_min_version(pointer, options.minimumVersion.number) == 1,
+      openssl_set_max_version(pointer, options.maximumVersion.number) == 1
+    else { throw .openSSL("limiting the versions") }
+    guard let authority = options.clientAuthority else { return }
+    let context: [UInt8] = Array("HTTPTestServer".utf8)
+    SSL_CTX_set_session_id_context(pointer, context, UInt32(context.count))
+    let store = SSL_CTX_get_cert_store(pointer)
+    for certificate in try PEM.certificates(authority) {
+      guard X509_STORE_add_cert(store, certificate.pointer) == 1,
+        SSL_CTX_add_client_CA(pointer, certificate.pointer) == 1
+      else { throw .openSSL("trusting an authority of clients") }
+    }
+    let required = options.requiresClientCertificate ? SSL_VERIFY_FAIL_IF_NO_PEER_CERT : 0
+    SSL_CTX_set_verify(pointer, SSL_VERIFY_PEER | required, nil)
+  }
+}
+
+extension TLSOptions.Version {
+  var number: Int32 {
+    switch self {
+    case .tls1_2: TLS1_2_VERSION
+    case .tls1_3: TLS1_3_VERSION
+    }
+  }
+}
+
+/// Takes `http/1.1` when the client offers it (RFC 7301 §3.2); otherwise ALPN is not answered.
+private let selectProtocol: SSL_CTX_alpn_select_cb_func = { _, chosen, chosenLength, offered, length, _ in
+  guard let chosen, let chosenLength, let offered else { return SSL_TLSEXT_ERR_NOACK }
+  let wanted = Array("http/1.1".utf8)
+  let offers = UnsafeBufferPointer(start: offered, count: Int(length))
+  var position = 0
+  while position < offers.count {
+    let name = offers[(position + 1)...].prefix(Int(offers[position]))
+    if name.elementsEqual(wanted) {
+      chosen.pointee = offered + position + 1
+      chosenLength.pointee = UInt8(wanted.count)
+      return SSL_TLSEXT_ERR_OK
+    }
+    position += 1 + Int(offers[position])
+  }
+  return SSL_TLSEXT_ERR_NOACK
+}

@@ -1,0 +1,41 @@
+/// How the server behaves in TLS handshakes.
+///
+/// ```swift
+/// let options = TLSOptions(maximumVersion: .tls1_2, clientAuthority: authority.certificatePEM)
+/// let server = try HTTPTestServer(.tls(.localhost, options))
+/// ```
+public struct TLSOptions: Sendable, Equatable {
+  /// A version of TLS.
+  public enum Version: Sendable, Equatable, CaseIterable {
+    /// RFC 5246.
+    case tls1_2
+    /// RFC 8446.
+    case tls1_3
+  }
+
+  /// The lowest version that is agreed to; TLS 1.2 by default.
+  public var minimumVersion: Version
+  /// The highest version that is agreed to; TLS 1.3 by default.
+  public var maximumVersion: Version
+  /// Asks the client for a certificate issued by one of these authorities (PEM); `nil` asks for none.
+  public var clientAuthority: String?
+  /// Whether the handshake fails when the client shows no certificate; `true` by default, without
+  /// meaning when none is asked for.
+  public var requiresClientCertificate: Bool
+  /// Whether the issuers of the certificate are sent too, up to the one below the root; `true` by
+  /// default.
+  public var sendsIntermediates: Bool
+
+  /// Makes options; all have the defaults that their documentation names.
+  public init(
+    minimumVersion: Version = .tls1_2, maximumVersion: Version = .tls1_3,
+    clientAuthority: String? = nil, requiresClientCertificate: Bool = true,
+    sendsIntermediates: Bool = true
+  ) {
+    self.minimumVersion = minimumVersion
+    self.maximumVersion = maximumVersion
+    self.clientAuthority = clientAuthority
+    self.requiresClientCertificate = requiresClientCertificate
+    self.sendsIntermediates = sendsIntermediates
+  }
+}

@@ -1,0 +1,95 @@
+import COpenSSL
+import Glibc
+
+/// TLS over one socket; used by the thread of the connection only.
+final class TLSSession {
+  private let pointer: OpaquePointer
+  /// After an error of the record layer nothing may be called any more, not even the shutdown.
+  private var isBroken = false
+
+  init(owning pointer: OpaquePointer) {
+    self.pointer = pointer
+  }
+
+  deinit {
+    SSL_free(pointer)
+  }
+
+  func accept(over channel: Channel) throws(Channel.Failure) {
+    guard try attempt(over: channel, { SSL_accept(pointer) }) == 1 else { throw .clientGone }
+  }
+
+  /// 0 at the closing alert.
+  func read(
+    into buffer: UnsafeMutableRawBufferPointer, over channel: Channel
+  ) throws(Channel.Failure) -> Int {
+    var count = 0
+    let status = try attempt(over: channel) { SSL_read_ex(pointer, buffer.baseAddress, buffer.count, &count) }
+    return status == 1 ? count : 0
+  }
+
+  func write(_ buffer: UnsafeRawBufferPointer, over channel: Channel) throws(Channel.Failure) {
+    var rest = buffer[...]
+    while !rest.isEmpty {
+      let part = UnsafeRawBufferPointer(rebasing: rest)
+      var count = 0
+      let status = try attempt(over: channel) {
+        SSL_write_ex(pointer, part.baseAddress, part.count, &count)
+      }
+      guard status == 1 else { throw .clientGone }
+      rest = rest.dropFirst(count)
+    }
+  }
+
+  /// Says that nothing more will come; does not wait for the answer.
+  func sendClosingAlert() {
+    guard !isBroken, SSL_is_init_finished(pointer) == 1 else { return }
+    ERR_clear_error()
+    _ = SSL_shutdown(pointer)
+  }
+
+  /// What was agreed, once the handshake is over.
+  var details: RecordedRequest.TLSDetails {
+    let cipher = SSL_get_current_cipher(pointer)
+    return RecordedRequest.TLSDetails(
+      version: SSL_get_version(pointer).map { String(cString: $0) } ?? "",
+      cipher: SSL_CIPHER_get_name(cipher).map { String(cString: $0) } ?? "",
+      serverName: SSL_get_servername(pointer, TLSEXT_NAMETYPE_host_name).map { String(cString: $0) },
+      applicationProtocol: applicationProtocol,
+      isResumed: SSL_session_reused(pointer) == 1,
+      clientCertificatePEM: clientCertificate)
+  }
+
+  private var applicationProtocol: String? {
+    var name: UnsafePointer<UInt8>?
+    var length: UInt32 = 0
+    SSL_get0_alpn_selected(pointer, &name, &length)
+    guard let name, length > 0 else { return nil }
+    return String(decoding: UnsafeBufferPointer(start: name, count: Int(length)), as: UTF8.self)
+  }
+
+  private var clientCertificate: String? {
+    guard let certificate = SSL_get1_peer_certificate(pointer) else { return nil }
+    return try? PEM.text(of: CertificateHandle(owning: certificate))
+  }
+
+  /// Repeats a step while it waits for the socket. Returns 1, or 0 at the closing alert.
+  private func attempt(over channel: Channel, _ step: () -> Int32) throws(Channel.Failure) -> Int32 {
+    while true {
+      ERR_clear_error()
+      let status = step()
+      if status == 1 { return 1 }
+      switch SSL_get_error(pointer, status) {
+      case SSL_ERROR_WANT_READ: try channel.wait(for: POLLIN)
+      case SSL_ERROR_WANT_WRITE: try channel.wait(for: POLLOUT)
+      case SSL_ERROR_ZERO_RETURN: return 0
+      case SSL_ERROR_SYSCALL:
+        isBroken = true
+        throw .clientGone
+      default:
+        isBroken = true
+        throw .tls
+      }
+    }
+  }
+}

@@ -1,0 +1,90 @@
+import COpenSSL
+import Glibc
+
+extension TestIdentity {
+  /// What a certificate says.
+  public struct Specification: Sendable, Equatable {
+    /// The kind of a key.
+    public enum Key: Sendable, Equatable {
+      /// Elliptic curve P-256.
+      case ec
+      /// RSA with so many bits; 2048 or more are accepted by clients.
+      case rsa(bits: Int)
+    }
+
+    /// The name of the subject.
+    public var commonName: String
+    /// The host names for which it is valid (`subjectAltName`); `*.` at the front is allowed.
+    public var dnsNames: [String]
+    /// The addresses for which it is valid, IPv4 or IPv6.
+    public var ipAddresses: [String]
+    /// The start of its validity, counted from now; a day ago by default. Whole seconds count.
+    public var notBefore: Duration
+    /// The end of its validity, counted from now; in a year by default. Whole seconds count.
+    public var notAfter: Duration
+    /// Whether it may issue others; `false` by default.
+    public var isCA: Bool
+    /// Who signs it; `nil` makes it sign itself.
+    public var issuer: TestIdentity?
+    /// The kind of its key; P-256 by default.
+    public var key: Key
+
+    /// Makes a specification; all but the name have defaults.
+    public init(
+      commonName: String, dnsNames: [String] = [], ipAddresses: [String] = [],
+      notBefore: Duration = .seconds(-86_400), notAfter: Duration = .seconds(365 * 86_400),
+      isCA: Bool = false, issuer: TestIdentity? = nil, key: Key = .ec
+    ) {
+      self.commonName = commonName
+      self.dnsNames = dnsNames
+      self.ipAddresses = ipAddresses
+      self.notBefore = notBefore
+      self.notAfter = notAfter
+      self.isCA = isCA
+      self.issuer = issuer
+      self.key = key
+    }
+
+    func validate() throws(ServerError) {
+      guard (1...64).contains(commonName.utf8.count), !commonName.utf8.contains(0) else {
+        throw .invalidSpecification("a common name has 1 to 64 bytes")
+      }
+      for name in dnsNames where !Self.isName(name) {
+        throw .invalidSpecification("\(name) is no host name")
+      }
+      for address in ipAddresses where !Self.isAddress(address) {
+        throw .invalidSpecification("\(address) is no IP address")
+      }
+      if notAfter < notBefore { throw .invalidSpecification("the validity ends before it starts") }
+    }
+
+    private static func isName(_ name: String) -> Bool {
+      let rest = name.hasPrefix("*.") ? name.dropFirst(2) : name[...]
+      return !rest.isEmpty
+        && rest.utf8.allSatisfy { byte in
+          switch byte {
+          case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x2D, 0x2E, 0x5F: true
+          default: false
+          }
+        }
+    }
+
+    private static func isAddress(_ address: String) -> Bool {
+      var buffer = in6_addr()
+      return inet_pton(AF_INET, address, &buffer) == 1 || inet_pton(AF_INET6, address, &buffer) == 1
+    }
+  }
+}
+
+extension TestIdentity.Specification.Key {
+  func generate() throws(ServerError) -> KeyHandle {
+    ERR_clear_error()
+    let pointer =
+      switch self {
+      case .ec: openssl_generate_ec_key("P-256")
+      case .rsa(let bits): openssl_generate_rsa_key(max(0, bits))
+      }
+    guard let pointer else { throw .openSSL("making a key (\(self))") }
+    return KeyHandle(owning: pointer)
+  }
+}

@@ -1,0 +1,173 @@
+import Alamofire
+import Testing
+
+private struct Search: Encodable {
+  var b = "x y"
+  var a = [2, 1]
+}
+
+private struct Failing: Encodable {
+  struct Failure: Error {}
+  func encode(to encoder: any Encoder) throws { throw Failure() }
+}
+
+struct JSONParameterEncoderTests {
+  private func post(_ value: (some Encodable & Sendable)?, _ encoder: some ParameterEncoder) throws
+    -> URLRequest
+  {
+    try encoder.encode(value, into: try URLRequest(url: "https://example.com/", method: .post))
+  }
+
+  @Test("the value becomes the body and its type")
+  func body() throws {
+    let request = try post(Search(), JSONParameterEncoder.sortedKeys)
+    #expect(request.httpBody == Data(#"{"a":[2,1],"b":"x y"}"#.utf8))
+    #expect(request.headers == ["Content-Type": "application/json"])
+  }
+
+  @Test("nil leaves the request alone")
+  func nothing() throws {
+    let request = try post(Search?.none, .json)
+    #expect(request.httpBody == nil)
+    #expect(request.headers.isEmpty)
+  }
+
+  @Test("a content type survives")
+  func contentType() throws {
+    var request = try URLRequest(url: "https://example.com/", method: .post)
+    request.headers = [.contentType("application/custom")]
+    #expect(try JSONParameterEncoder.default.encode(1, into: request).headers == request.headers)
+  }
+
+  @Test("the shorthands give encoders with their settings")
+  func shorthands() throws {
+    let encoder = JSONEncoder()
+    encoder.keyEncodingStrategy = .convertToSnakeCase
+    struct Named: Encodable { var oneTwo = 1 }
+    #expect(try post(Named(), .json(encoder: encoder)).httpBody == Data(#"{"one_two":1}"#.utf8))
+    #expect(try post([1], .json).httpBody == Data("[1]".utf8))
+    #expect(try post([1], JSONParameterEncoder.prettyPrinted).httpBody?.contains(UInt8(ascii: "\n")) == true)
+  }
+
+  @Test("the shared shorthands cannot be changed by their users")
+  func freshEncoders() {
+    JSONParameterEncoder.default.encoder.outputFormatting = .prettyPrinted
+    #expect(JSONParameterEncoder.default.encoder.outputFormatting == [])
+  }
+
+  @Test("a request without a URL is refused")
+  func missingURL() throws {
+    var request = try URLRequest(url: "https://example.com/", method: .post)
+    request.url = nil
+    let error = try #require(throws: AFError.self) {
+      try JSONParameterEncoder.default.encode(["a": 1], into: request)
+    }
+    guard case .parameterEncoderFailed(.missingRequiredComponent(.url)) = error else {
+      Issue.record("not the expected error: \(error)")
+      return
+    }
+  }
+
+  @Test("a failure is reported as that of an encoder")
+  func failure() throws {
+    let error = try #require(throws: AFError.self) { try post(Failing(), .json) }
+    #expect(error.isParameterEncoderError)
+    #expect(error.underlyingError is Failing.Failure)
+  }
+}
+
+struct URLEncodedFormParameterEncoderTests {
+  private func encode(
+    _ value: (some Encodable & Sendable)?, _ method: HTTPMethod, url: String = "https://example.com/",
+    _ encoder: URLEncodedFormParameterEncoder = .default
+  ) throws -> URLRequest {
+    try encoder.encode(value, into: try URLRequest(url: url, method: method))
+  }
+
+  @Test(
+    "the destination follows the method",
+    arguments: [
+      (HTTPMethod.get, true), (.head, true), (.delete, true), (.post, false), (.put, false), (.patch, false),
+      (.query, false),
+    ])
+  func destinationByMethod(method: HTTPMethod, inQuery: Bool) throws {
+    let request = try encode(Search(), method)
+    let form = "a%5B%5D=1&a%5B%5D=2&b=x%20y"
+    #expect(request.url?.query(percentEncoded: true) == (inQuery ? form : nil))
+    #expect(request.httpBody == (inQuery ? nil : Data(form.utf8)))
+    #expect(
+      request.headers["Content-Type"]
+        == (inQuery ? nil : "application/x-www-form-urlencoded; charset=utf-8"))
+  }
+
+  @Test("the destination can be fixed")
+  func fixedDestination() throws {
+    let query = URLEncodedFormParameterEncoder(destination: .queryString)
+    let body = URLEncodedFormParameterEncoder(destination: .httpBody)
+    #expect(try encode(["a": 1], .post, query).url?.query == "a=1")
+    #expect(try encode(["a": 1], .get, body).httpBody == Data("a=1".utf8))
+  }
+
+  @Test("a query that is there is kept, and nothing to write leaves no trace")
+  func existingQuery() throws {
+    #expect(
+      try encode(["a": 1], .get, url: "https://example.com/?k=%5B1%5D").url?.absoluteString
+        == "https://example.com/?k=%5B1%5D&a=1")
+    #expect(try encode([String: Int](), .get).url?.absoluteString == "https://example.com/")
+    #expect(try encode([String: Int](), .get, url: "https://example.com/?k").url?.query == "k")
+    #expect(try encode([String: Int](), .post).httpBody == Data())
+  }
+
+  @Test("nil leaves the request alone")
+  func nothing() throws {
+    let request = try encode(Search?.none, .post)
+    #expect(request.httpBody == nil)
+    #expect(request.headers.isEmpty)
+  }
+
+  @Test("characters that cannot stand in a query are encoded in it whatever is allowed")
+  func charactersThatCannotStandInAQuery() throws {
+    let form = URLEncodedFormEncoder(
+      allowedCharacters: CharacterSet(charactersIn: "\u{0}"..."\u{10FFFF}"))
+    let value = ["k[]": "100% #é\"|"]
+    let query = try encode(value, .get, URLEncodedFormParameterEncoder(encoder: form))
+    #expect(query.url?.query(percentEncoded: true) == "k%5B%5D=100%25%20%23%C3%A9%22%7C")
+    let body = try encode(value, .post, URLEncodedFormParameterEncoder(encoder: form))
+    #expect(body.httpBody == Data("k[]=100%%20#%C3%A9\"|".utf8))
+  }
+
+  @Test("the shorthands give encoders with their settings")
+  func shorthands() throws {
+    let request = try URLRequest(url: "https://example.com/", method: .post)
+    func body(_ encoder: some ParameterEncoder) throws -> String {
+      String(decoding: try encoder.encode(["a": [true]], into: request).httpBody ?? Data(), as: UTF8.self)
+    }
+    #expect(try body(.urlEncodedForm) == "a%5B%5D=1")
+    #expect(
+      try body(.urlEncodedForm(encoder: URLEncodedFormEncoder(boolEncoding: .literal))) == "a%5B%5D=true")
+    #expect(try body(.urlEncodedForm(destination: .queryString)) == "")
+  }
+
+  @Test("a request without a URL is refused")
+  func missingURL() throws {
+    var request = try URLRequest(url: "https://example.com/", method: .get)
+    request.url = nil
+    let error = try #require(throws: AFError.self) {
+      try URLEncodedFormParameterEncoder.default.encode(["a": 1], into: request)
+    }
+    guard case .parameterEncoderFailed(.missingRequiredComponent(.url)) = error else {
+      Issue.record("not the expected error: \(error)")
+      return
+    }
+  }
+
+  @Test("failures of the value and of the root are reported as those of an encoder")
+  func failures() throws {
+    let failure = try #require(throws: AFError.self) { try encode(Failing(), .get) }
+    #expect(failure.isParameterEncoderError)
+    #expect(failure.underlyingError is Failing.Failure)
+    let root = try #require(throws: AFError.self) { try encode([1], .get) }
+    #expect(root.underlyingError is URLEncodedFormEncoder.Error)
+    #expect(root.localizedDescription.contains("an array"))
+  }
+}

@@ -1,0 +1,186 @@
+import Alamofire
+import Foundation
+import HTTPWire
+import Testing
+
+@Suite struct TaskMetricsTests {
+  static func fresh() -> TransferMetrics.Values {
+    var values = TransferMetrics.Values()
+    values.start = 1_000
+    values.lookupEnd = 1_000
+    values.connectEnd = 3_000
+    values.secureEnd = 15_040
+    values.requestStart = 15_100
+    values.requestEnd = 15_200
+    values.responseStart = 23_000
+    values.end = 25_500
+    values.requestHeaderBytes = 120
+    values.requestBodyBytes = 7
+    values.responseHeaderBytes = 210
+    values.responseBodyBytes = 5_000
+    values.decodedBodyBytes = 20_000
+    values.localPort = 50_000
+    values.remotePort = 443
+    return values
+  }
+
+  static func reused() -> TransferMetrics.Values {
+    var values = fresh()
+    values.start = 1_001
+    values.lookupEnd = -1
+    values.connectEnd = -1
+    values.secureEnd = -1
+    values.requestStart = 10
+    values.requestEnd = 20
+    values.responseStart = 1_000
+    values.end = 2_000
+    values.isReusedConnection = true
+    values.decodedBodyBytes = 5_000
+    return values
+  }
+
+  static func hop(_ values: TransferMetrics.Values, status: Int?, path: String = "/a") -> Exchange.Hop {
+    let transfer = TransferMetrics(
+      values: values, version: .http2, localAddress: "10.0.0.2", remoteAddress: "10.0.0.1",
+      tlsVersion: "TLSv1.3", tlsCipher: "TLS_AES_256_GCM_SHA384")
+    return Exchange.Hop(
+      url: "https://h.example\(path)", method: "POST", fields: [HTTPHeader(name: "X-A", value: "b")],
+      metrics: transfer, head: status.map { ResponseHead(status: $0, fields: []) })
+  }
+
+  static func metrics(_ hops: [Exchange.Hop]) throws -> TaskMetrics {
+    let exchange = Exchange(url: URL(string: "https://h.example/a"), head: hops.last?.head, hops: hops)
+    return try #require(exchange.metrics)
+  }
+
+  static func milliseconds(_ date: Date?) -> Double? {
+    date.map { (($0.timeIntervalSince1970 - 1_000) * 1_000_000).rounded() / 1_000 }
+  }
+
+  @Test func aNewConnectionHasAllDates() throws {
+    let transaction = try #require(
+      try Self.metrics([Self.hop(Self.fresh(), status: 200)]).transactionMetrics.first)
+    #expect(Self.milliseconds(transaction.fetchStartDate) == 0)
+    #expect(Self.milliseconds(transaction.domainLookupStartDate) == 0)
+    #expect(Self.milliseconds(transaction.domainLookupEndDate) == 1)
+    #expect(Self.milliseconds(transaction.connectStartDate) == 1)
+    #expect(Self.milliseconds(transaction.connectEndDate) == 15.04)
+    #expect(Self.milliseconds(transaction.secureConnectionStartDate) == 3)
+    #expect(Self.milliseconds(transaction.secureConnectionEndDate) == 15.04)
+    #expect(Self.milliseconds(transaction.requestStartDate) == 15.1)
+    #expect(Self.milliseconds(transaction.requestEndDate) == 15.2)
+    #expect(Self.milliseconds(transaction.responseStartDate) == 23)
+    #expect(Self.milliseconds(transaction.responseEndDate) == 25.5)
+  }
+
+  @Test func aConnectionUsedAgainHasNoDatesOfItsMaking() throws {
+    let transaction = try #require(
+      try Self.metrics([Self.hop(Self.reused(), status: 200)]).transactionMetrics.first)
+    #expect(transaction.domainLookupStartDate == nil)
+    #expect(transaction.domainLookupEndDate == nil)
+    #expect(transaction.connectStartDate == nil)
+    #expect(transaction.connectEndDate == nil)
+    #expect(transaction.secureConnectionStartDate == nil)
+    #expect(transaction.secureConnectionEndDate == nil)
+    #expect(transaction.requestStartDate != nil)
+    #expect(transaction.isReusedConnection)
+  }
+
+  @Test func everythingElseIsHandedOnFromTheTransport() throws {
+    let transaction = try #require(
+      try Self.metrics([Self.hop(Self.fresh(), status: 201)]).transactionMetrics.first)
+    #expect(transaction.request.url?.absoluteString == "https://h.example/a")
+    #expect(transaction.request.httpMethod == "POST")
+    #expect(transaction.request.value(forHTTPHeaderField: "x-a") == "b")
+    #expect((transaction.response as? HTTPURLResponse)?.statusCode == 201)
+    #expect(transaction.networkProtocolName == "h2")
+    #expect(transaction.resourceFetchType == .networkLoad)
+    #expect(!transaction.isProxyConnection)
+    #expect(!transaction.isReusedConnection)
+    #expect(transaction.countOfRequestHeaderBytesSent == 120)
+    #expect(transaction.countOfRequestBodyBytesSent == 7)
+    #expect(transaction.countOfRequestBodyBytesBeforeEncoding == 7)
+    #expect(transaction.countOfResponseHeaderBytesReceived == 210)
+    #expect(transaction.countOfResponseBodyBytesReceived == 5_000)
+    #expect(transaction.countOfResponseBodyBytesAfterDecoding == 20_000)
+    #expect(transaction.localAddress == "10.0.0.2")
+    #expect(transaction.localPort == 50_000)
+    #expect(transaction.remoteAddress == "10.0.0.1")
+    #expect(transaction.remotePort == 443)
+    #expect(transaction.negotiatedTLSProtocolVersion == .TLSv13)
+    #expect(transaction.negotiatedTLSCipherSuite == "TLS_AES_256_GCM_SHA384")
+    #expect(transaction.domainResolutionProtocol == .unknown)
+    #expect(!transaction.isCellular && !transaction.isExpensive && !transaction.isConstrained)
+    #expect(!transaction.isMultipath)
+  }
+
+  @Test func whatIsNotKnownIsNil() throws {
+    let hop = Exchange.Hop(url: "http://h.example/", metrics: TransferMetrics())
+    let transaction = try #require(try Self.metrics([hop]).transactionMetrics.first)
+    #expect(transaction.localAddress == nil)
+    #expect(transaction.localPort == nil)
+    #expect(transaction.remoteAddress == nil)
+    #expect(transaction.remotePort == nil)
+    #expect(transaction.negotiatedTLSProtocolVersion == nil)
+    #expect(transaction.negotiatedTLSCipherSuite == nil)
+    #expect(transaction.response == nil)
+    #expect(transaction.responseEndDate == nil)
+    #expect(try Self.metrics([hop]).taskInterval.duration == 0)
+  }
+
+  @Test func theIntervalSpansAllHopsAndOnlyRedirectsAreCounted() throws {
+    var last = Self.reused()
+    last.start = 1_002
+    let metrics = try Self.metrics([
+      Self.hop(Self.fresh(), status: 302), Self.hop(Self.reused(), status: 401), Self.hop(last, status: 301),
+    ])
+    #expect(metrics.transactionMetrics.count == 3)
+    #expect(metrics.redirectCount == 1)
+    #expect(metrics.taskInterval.start == Date(timeIntervalSince1970: 1_000))
+    #expect(Self.milliseconds(metrics.taskInterval.end) == 2_002)
+  }
+
+  @Test func theDescriptionHasALineForEachPhase() throws {
+    var plain = Exchange.Hop(url: "http://h.example/c", metrics: TransferMetrics(), fetchType: .localCache)
+    plain.head = ResponseHead(status: 200)
+    let metrics = try Self.metrics([
+      Self.hop(Self.fresh(), status: 302, path: "/b"), Self.hop(Self.reused(), status: nil), plain,
+    ])
+    #expect(
+      metrics.description == """
+        Task: 1002.0 ms, 1 redirect
+        POST https://h.example/b: 302, h2, 10.0.0.1 port 443
+          look-up: 1.0 ms
+          connection: 2.0 ms
+          TLS handshake: 12.0 ms, TLS 1.3 with TLS_AES_256_GCM_SHA384
+          request: 0.1 ms, 120 + 7 bytes
+          waiting: 7.8 ms
+          response: 2.5 ms, 210 + 5000 bytes, 20000 decoded
+        POST https://h.example/a: no response, h2, 10.0.0.1 port 443, connection used again
+          request: 0.0 ms, 120 + 7 bytes
+          waiting: 1.0 ms
+          response: 1.0 ms, 210 + 5000 bytes
+        GET http://h.example/c: 200, from a cache
+        """)
+  }
+
+  @Test func versionsOfTLSHaveTheNamesOfOpenSSL() {
+    let names = ["TLSv1", "TLSv1.1", "TLSv1.2", "TLSv1.3", "SSLv3"]
+    let versions = names.map { name in
+      let transfer = TransferMetrics(tlsVersion: name)
+      let hop = Exchange.Hop(url: "https://h.example/", metrics: transfer)
+      return Exchange(url: nil, head: nil, hops: [hop]).metrics?.transactionMetrics[0]
+        .negotiatedTLSProtocolVersion
+    }
+    #expect(versions == [.TLSv10, .TLSv11, .TLSv12, .TLSv13, nil])
+    #expect("\(TLSProtocolVersion.TLSv12)" == "TLS 1.2")
+    #expect("\(TLSProtocolVersion(rawValue: 0x0305))" == "TLS 0x305")
+  }
+
+  @Test func theNamesOfApplesSystemsMeanOurTypes() {
+    #expect(URLSessionTaskMetrics.self == TaskMetrics.self)
+    #expect(URLSessionTaskTransactionMetrics.self == TransactionMetrics.self)
+    let type: URLSessionTaskMetrics.ResourceFetchType = .networkLoad
+    #expect(type.rawValue == 1)
+  }
+}

@@ -1,0 +1,62 @@
+import HTTPWire
+import Testing
+
+struct PercentEncodingTests {
+  @Test("text without anything to encode stays as it is", arguments: ["", "abc", "a-b._~/?Z09"])
+  func unchanged(text: String) {
+    #expect(PercentEncoding.queryComponent.encode(text) == text)
+  }
+
+  @Test("every byte of ASCII stands for itself or becomes an escape of capitals")
+  func everyASCIIByte() {
+    let allowed = Set("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/?")
+    for byte in UInt8(0)..<128 {
+      let character = Character(Unicode.Scalar(byte))
+      let hex = String(byte, radix: 16, uppercase: true)
+      let escape = "%" + (hex.count == 1 ? "0" : "") + hex
+      let expected = allowed.contains(character) ? String(character) : escape
+      #expect(PercentEncoding.queryComponent.encode(String(character)) == expected)
+      #expect(PercentEncoding.queryComponent.allows(byte) == allowed.contains(character))
+    }
+  }
+
+  @Test("bytes beyond ASCII never stand for themselves")
+  func beyondASCII() {
+    let everything = PercentEncoding { _ in true }
+    #expect(everything.encode("a é😃\n%") == "a %C3%A9%F0%9F%98%83\n%")
+    for byte in UInt8(128)...255 { #expect(!everything.allows(byte)) }
+    #expect(PercentEncoding { _ in false }.encode("aA") == "%61%41")
+  }
+
+  @Test("spaces become pluses when asked to, and real pluses stay apart")
+  func spacesAsPluses() {
+    let encoding = PercentEncoding.queryComponent
+    #expect(encoding.encode(" a b+c é", spacesAsPluses: true) == "+a+b%2Bc+%C3%A9")
+    #expect(encoding.encode(" a b+c") == "%20a%20b%2Bc")
+    #expect(PercentEncoding { _ in true }.encode("a b", spacesAsPluses: true) == "a+b")
+  }
+
+  @Test("long text of many bytes a character is encoded whole")
+  func longText() {
+    let encoded = PercentEncoding.queryComponent.encode(String(repeating: "一", count: 20_000))
+    #expect(encoded == String(repeating: "%E4%B8%80", count: 20_000))
+  }
+
+  @Test(
+    "a query is made safe without touching what is valid",
+    arguments: [
+      ("a=b&c=%5B1%5d", "a=b&c=%5B1%5d"),
+      ("", ""),
+      ("a[]=1", "a%5B%5D=1"),
+      ("a=é b#c", "a=%C3%A9%20b%23c"),
+      ("a=100%", "a=100%25"),
+      ("a=%4", "a=%254"),
+      ("a=%zz&b=%41", "a=%25zz&b=%41"),
+      ("?/:@!$&'()*+,;=-._~", "?/:@!$&'()*+,;=-._~"),
+      ("\"<>\\^`{|}", "%22%3C%3E%5C%5E%60%7B%7C%7D"),
+    ])
+  func repair(text: String, expected: String) {
+    #expect(PercentEncoding.repairedQuery(text) == expected)
+    #expect(PercentEncoding.repairedQuery(expected) == expected)
+  }
+}
