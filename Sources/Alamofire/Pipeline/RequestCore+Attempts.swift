@@ -36,7 +36,6 @@ extension RequestCore {
   func received(_ exchange: Exchange, body: Data?) {
     state.withLock { state in
       state.exchange = exchange
-      state.exchanges.append(exchange)
       state.data = body
     }
   }
@@ -45,7 +44,6 @@ extension RequestCore {
   func broken(_ exchange: Exchange) {
     state.withLock { state in
       state.exchange = exchange
-      state.exchanges.append(exchange)
     }
   }
 
@@ -55,7 +53,7 @@ extension RequestCore {
       state.retryCount += 1
       state.error = nil
       state.data = nil
-      state.exchange = nil
+      state.keepEarlier()
       state.serializedSinks = 0
       state.progress.reset()
     }
@@ -64,7 +62,7 @@ extension RequestCore {
   var outcome: RequestOutcome {
     state.withLock { state in
       RequestOutcome(
-        request: state.requests.last, exchange: state.exchange, data: state.data, error: state.error)
+        request: state.request, exchange: state.exchange, data: state.data, error: state.error)
     }
   }
 

@@ -15,9 +15,12 @@ package final class RequestCore: Sendable {
     /// How many of them have been serialized since the last attempt.
     var serializedSinks = 0
     var validators: [Validator] = []
-    var requests: [URLRequest] = []
+    var request: URLRequest?
+    /// Those of earlier attempts; mostly there are none.
+    var earlierRequests: [URLRequest] = []
     var exchange: Exchange?
-    var exchanges: [Exchange] = []
+    /// Those of earlier attempts; mostly there are none.
+    var earlierExchanges: [Exchange] = []
     var data: Data?
     var retryCount = 0
     var interceptors: [any RequestInterceptor] = []
@@ -34,6 +37,21 @@ package final class RequestCore: Sendable {
     var headHandler: HeadHandler?
     var watchers = RequestWatchers()
     var id: UUID?
+
+    /// All that were made, in their order.
+    var requests: [URLRequest] { earlierRequests + (request.map { [$0] } ?? []) }
+    var exchanges: [Exchange] { earlierExchanges + (exchange.map { [$0] } ?? []) }
+
+    mutating func add(_ new: URLRequest) {
+      if let request { earlierRequests.append(request) }
+      request = new
+    }
+
+    /// Makes room for the exchange of another attempt.
+    mutating func keepEarlier() {
+      if let exchange { earlierExchanges.append(exchange) }
+      exchange = nil
+    }
   }
 
   package let session: SessionCore

@@ -54,12 +54,8 @@ final class LoopCore {
       runJobs()
       if !transfers.isEmpty { drive() }
       runJobs()
-      if hasStarted {
-        // What a job has just started is sent before the loop waits.
-        hasStarted = false
-        continue
-      }
-      if !jobs.isEmpty { continue }
+      // What has been started since libcurl was last driven is sent before the loop waits.
+      if hasStarted || !jobs.isEmpty { continue }
       if transfers.isEmpty, isShutDown || now - idleSince >= Self.lingering {
         if owner.retire() { return }
         continue
@@ -78,6 +74,7 @@ final class LoopCore {
 
   private func drive() {
     var running: Int32 = 0
+    hasStarted = false
     let code = curl_multi_perform(rawMulti, &running)
     if code != CURLM_OK { failAll(TransportFailure(.unknown, "libcurl could not work: \(String(cString: curl_multi_strerror(code)))")) }
     let ended = finishEnded()
