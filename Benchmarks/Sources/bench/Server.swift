@@ -24,7 +24,8 @@ final class Server {
   ///   - place: The folder in which the server's own is made.
   ///   - core: The core that its one worker stays on.
   init(in place: URL, core: Int?) throws {
-    let folder = place.appendingPathComponent("bench-server-\(getpid())")
+    Self.removeLeftovers(in: place)
+    let folder = place.appendingPathComponent("\(Self.prefix)\(getpid())")
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
     self.folder = folder
     authority = try Certificates.make(in: folder)
@@ -64,6 +65,17 @@ final class Server {
       process.waitUntilExit()
     }
     try? FileManager.default.removeItem(at: folder)
+  }
+
+  private static let prefix = "bench-server-"
+
+  /// A harness that was killed leaves its folder behind, but not its server.
+  private static func removeLeftovers(in place: URL) {
+    let names = (try? FileManager.default.contentsOfDirectory(atPath: place.path)) ?? []
+    for name in names where name.hasPrefix(prefix) {
+      let isAlive = FileManager.default.fileExists(atPath: "/proc/\(name.dropFirst(prefix.count))")
+      if !isAlive { try? FileManager.default.removeItem(at: place.appendingPathComponent(name)) }
+    }
   }
 
   private func waitUntilReady(errors: String) throws {

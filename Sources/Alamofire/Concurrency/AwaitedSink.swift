@@ -3,13 +3,12 @@ import Foundation
 /// The response that a ``DataTask`` is awaited for, by any number of tasks and any number of times.
 /// Serialization that runs code of a user happens where the response is awaited, when nobody has to
 /// know of its failure earlier.
-final class AwaitedSink<Value: Sendable>: ResponseSink {
-  private let latch = DeliveryLatch()
+final class AwaitedSink<Value: Sendable>: DeliveryLatch, ResponseSink, @unchecked Sendable {
   private let serialization: Serialization<Value>
   /// Written by the pipeline before the latch lets anybody in, read by those whom it let in.
-  nonisolated(unsafe) private var outcome = RequestOutcome()
+  private var outcome = RequestOutcome()
   /// Written by the pipeline before the latch lets anybody in, or by the one whom it told to.
-  nonisolated(unsafe) private var made: Serialization<Value>.Product?
+  private var made: Serialization<Value>.Product?
 
   init(serialization: Serialization<Value>) {
     self.serialization = serialization
@@ -20,7 +19,7 @@ final class AwaitedSink<Value: Sendable>: ResponseSink {
   func postpone(_ outcome: RequestOutcome) -> Bool {
     guard serialization.runsUserCode else { return false }
     self.outcome = outcome
-    latch.postpone()
+    postponed()
     return true
   }
 
@@ -28,16 +27,12 @@ final class AwaitedSink<Value: Sendable>: ResponseSink {
     self.outcome = outcome
     let product = serialization.product(of: outcome)
     made = product
-    latch.prepare()
+    prepared()
     return product.failure
   }
 
   func replaceFailure(with error: AFError) {
     made = made?.failing(with: error)
-  }
-
-  func deliver() {
-    latch.deliver()
   }
 
   /// The result, as soon as there is one.
@@ -51,9 +46,9 @@ final class AwaitedSink<Value: Sendable>: ResponseSink {
   }
 
   private func product() async -> Serialization<Value>.Product {
-    if await latch.enter() == .makeIt {
+    if await enter() == .makeIt {
       made = serialization.product(of: outcome)
-      latch.open()
+      open()
     }
     guard let made else { preconditionFailure("a latch opened before its response was made") }
     return made

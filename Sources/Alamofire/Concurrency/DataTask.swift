@@ -68,11 +68,9 @@ extension DataRequest {
     emptyResponseCodes: Set<Int> = DataResponseSerializer.defaultEmptyResponseCodes,
     emptyRequestMethods: Set<HTTPMethod> = DataResponseSerializer.defaultEmptyRequestMethods
   ) -> DataTask<Data> {
-    let serializer = DataResponseSerializer(
-      dataPreprocessor: dataPreprocessor, emptyResponseCodes: emptyResponseCodes,
-      emptyRequestMethods: emptyRequestMethods)
-    return DataTask(
-      self, serialization: Serialization(wire: serializer, runsUserCode: !dataPreprocessor.isPassthrough), automaticallyCancelling: shouldAutomaticallyCancel)
+    DataTask(
+      self, serialization: .data(dataPreprocessor, emptyResponseCodes, emptyRequestMethods),
+      automaticallyCancelling: shouldAutomaticallyCancel)
   }
 
   /// The response as text; its parameters are those of ``responseString(queue:dataPreprocessor:encoding:emptyResponseCodes:emptyRequestMethods:completionHandler:)``.

@@ -2,7 +2,10 @@ import Synchronization
 
 /// Lets tasks wait for a response that is made somewhere else, or by the first of them. Not generic:
 /// code that is generic over the value would look types up at run time for every step.
-final class DeliveryLatch: Sendable {
+///
+/// A base class, so that it needs no object of its own. Unchecked, since the compiler checks no class that
+/// can be subclassed: its one property is a constant.
+class DeliveryLatch: @unchecked Sendable {
   typealias Waiter = UnsafeContinuation<Void, Never>
 
   private enum Phase {
@@ -44,13 +47,13 @@ final class DeliveryLatch: Sendable {
   private let state = Mutex(State())
 
   /// The response will be made by the first who asks for it.
-  func postpone() { state.withLock { $0.phase = .postponed } }
+  final func postponed() { state.withLock { $0.phase = .postponed } }
 
   /// The response has been made.
-  func prepare() { state.withLock { $0.phase = .prepared } }
+  final func prepared() { state.withLock { $0.phase = .prepared } }
 
   /// The response may be had from now on.
-  func deliver() {
+  final func deliver() {
     wake(
       state.withLock { state in
         switch state.phase {
@@ -64,7 +67,7 @@ final class DeliveryLatch: Sendable {
   }
 
   /// Whoever was told to make the response has made it.
-  func open() {
+  final func open() {
     wake(
       state.withLock { state in
         state.phase = .open
@@ -73,7 +76,7 @@ final class DeliveryLatch: Sendable {
   }
 
   /// Waits for the response. Told ``Entrance/makeIt``, the caller makes it and calls ``open()``.
-  func enter() async -> Entrance {
+  final func enter() async -> Entrance {
     while true {
       if let entrance = tryToEnter() { return entrance }
       // Unchecked: every waiter is taken out once, under the lock, and resumed.

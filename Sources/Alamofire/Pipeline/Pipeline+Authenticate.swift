@@ -46,9 +46,3 @@ extension Pipeline {
     }
   }
 }
-
-extension Exchange.Hop {
-  init(_ request: WireRequest, metrics: TransferMetrics, head: ResponseHead?) {
-    self.init(url: request.url, method: request.method, fields: request.fields, metrics: metrics, head: head)
-  }
-}

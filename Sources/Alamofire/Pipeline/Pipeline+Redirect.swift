@@ -14,12 +14,14 @@ extension Pipeline {
     while true {
       let (response, sent) = try await authenticated(wire, home: home, hops: &hops)
       switch decision(response.head, sent, count: redirects, options) {
-      case .notARedirect: return finished(response, url: sent.url, hops: hops)
+      case .notARedirect:
+        // The URL of the user's own request is there already; only another one has to be parsed.
+        return finished(response, url: redirects == 0 ? urlRequest.url : URL(string: sent.url), hops: hops)
       case .follow(let plan):
         redirects += 1
         wire = sent.following(plan)
       case .refuse(let reason):
-        _ = finished(response, url: sent.url, hops: hops)
+        _ = finished(response, url: URL(string: sent.url), hops: hops)
         throw .sessionTaskFailed(error: URLError.refused(reason, from: sent.url))
       }
     }
@@ -36,8 +38,8 @@ extension Pipeline {
       hopCount: count, limit: options.redirectLimit, protectedHeaders: options.protectedHeaders)
   }
 
-  private func finished(_ response: WireResponse, url: String, hops: [Exchange.Hop]) -> Exchange {
-    let exchange = Exchange(url: URL(string: url), head: response.head, hops: hops)
+  private func finished(_ response: WireResponse, url: URL?, hops: [Exchange.Hop]) -> Exchange {
+    let exchange = Exchange(url: url, head: response.head, hops: hops)
     core.received(exchange, body: response.body)
     return exchange
   }

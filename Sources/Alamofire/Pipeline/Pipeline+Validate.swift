@@ -8,7 +8,7 @@ extension Pipeline {
   func validate(_ exchange: Exchange) async throws(AFError) {
     await core.dispositionMade()
     try checkAlive()
-    let (validators, request, data) = core.state.withLock { ($0.validators, $0.requests.last, $0.data) }
+    let (validators, request, data) = core.state.withLock { ($0.validators, $0.request, $0.data) }
     guard !validators.isEmpty else { return }
     if validators.allSatisfy({ !$0.runsUserCode }) {
       for validator in validators { try validator.check(request, exchange, data) }

@@ -36,7 +36,6 @@ extension RequestCore {
   func received(_ exchange: Exchange, body: Data?) {
     state.withLock { state in
       state.exchange = exchange
-      state.exchanges.append(exchange)
       state.data = body
     }
   }
@@ -45,7 +44,6 @@ extension RequestCore {
   func broken(_ exchange: Exchange) {
     state.withLock { state in
       state.exchange = exchange
-      state.exchanges.append(exchange)
     }
   }
 
@@ -53,11 +51,11 @@ extension RequestCore {
   /// changes nothing, when it was cancelled or its session is gone.
   func resetForRetry() -> Bool {
     state.withLock { state in
-      guard state.lifecycle.state != .cancelled, !Task.isCancelled else { return false }
+      guard state.lifecycle.mayAttemptAgain else { return false }
       state.retryCount += 1
       state.error = nil
       state.data = nil
-      state.exchange = nil
+      state.keepEarlier()
       state.serializedSinks = 0
       state.headDecision = .none
       state.progress.reset()
@@ -68,7 +66,7 @@ extension RequestCore {
   var outcome: RequestOutcome {
     state.withLock { state in
       RequestOutcome(
-        request: state.requests.last, exchange: state.exchange, data: state.data, error: state.error)
+        request: state.request, exchange: state.exchange, data: state.data, error: state.error)
     }
   }
 

@@ -101,6 +101,22 @@ struct Serialization<Value: Sendable>: Sendable {
   }
 }
 
+extension Serialization where Value == Data {
+  /// The body as data. Nearly every request uses the defaults, which are made once.
+  static func data(_ preprocessor: any DataPreprocessor, _ codes: Set<Int>, _ methods: Set<HTTPMethod>) -> Self {
+    if preprocessor.isPassthrough, codes == DataResponseSerializer.defaultEmptyResponseCodes,
+      methods == DataResponseSerializer.defaultEmptyRequestMethods
+    {
+      return plainData
+    }
+    let serializer = DataResponseSerializer(
+      dataPreprocessor: preprocessor, emptyResponseCodes: codes, emptyRequestMethods: methods)
+    return Serialization(wire: serializer, runsUserCode: !preprocessor.isPassthrough)
+  }
+
+  private static let plainData = Serialization(wire: DataResponseSerializer(), runsUserCode: false)
+}
+
 extension ResponseHead {
   /// The `charset` of the content type.
   var charset: String? {

@@ -47,10 +47,7 @@ extension DataRequest {
     emptyRequestMethods: Set<HTTPMethod> = DataResponseSerializer.defaultEmptyRequestMethods,
     completionHandler: @escaping @Sendable (AFDataResponse<Data>) -> Void
   ) -> Self {
-    let serializer = DataResponseSerializer(
-      dataPreprocessor: dataPreprocessor, emptyResponseCodes: emptyResponseCodes,
-      emptyRequestMethods: emptyRequestMethods)
-    return add(Serialization(wire: serializer, runsUserCode: !dataPreprocessor.isPassthrough), queue, completionHandler)
+    add(.data(dataPreprocessor, emptyResponseCodes, emptyRequestMethods), queue, completionHandler)
   }
 
   /// Adds a handler that gets the body as text.

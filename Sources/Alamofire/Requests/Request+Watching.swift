@@ -11,7 +11,7 @@ extension Request {
   ) -> Self {
     let current = core.state.withLock { state in
       state.watchers.requestHandler = (queue, handler)
-      return state.requests.last
+      return state.request
     }
     if let current { queue.async { handler(current) } }
     return self
@@ -24,7 +24,7 @@ extension Request {
     on queue: DispatchQueue, calling handler: @escaping @Sendable (String) -> Void
   ) -> Self {
     let isReady = core.state.withLock { state in
-      guard state.requests.isEmpty, !state.watchers.hasFailed else { return true }
+      guard state.request == nil, !state.watchers.hasFailed else { return true }
       state.watchers.cURLHandler = (queue, handler)
       return false
     }
@@ -73,7 +73,7 @@ struct RequestWatchers: Sendable {
 extension RequestCore {
   func created(_ request: URLRequest, of owner: Request) {
     let notices = state.withLock { state in
-      state.requests.append(request)
+      state.add(request)
       return state.watchers.requestCreated()
     }
     guard let notices else { return }
@@ -83,7 +83,7 @@ extension RequestCore {
 
   /// The request was made, but could not be adapted: it will never be sent as it is.
   func adaptationFailed(_ request: URLRequest, of owner: Request) {
-    state.withLock { $0.requests.append(request) }
+    state.withLock { $0.add(request) }
     creationFailed(of: owner)
   }
 

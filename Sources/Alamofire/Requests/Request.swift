@@ -95,7 +95,7 @@ public class Request: @unchecked Sendable {
   /// The first of ``requests``.
   public var firstRequest: URLRequest? { requests.first }
   /// The last of ``requests``.
-  public var lastRequest: URLRequest? { requests.last }
+  public var lastRequest: URLRequest? { core.state.withLock { $0.request } }
   /// The `URLRequest` of the last attempt; `nil` until it is made.
   public var request: URLRequest? { lastRequest }
 
@@ -164,7 +164,7 @@ extension Request: Equatable, Hashable {
 extension Request: CustomStringConvertible {
   /// `METHOD URL (status)`, as far as they are known.
   public var description: String {
-    let (request, exchange) = core.state.withLock { ($0.requests.last, $0.exchange) }
+    let (request, exchange) = core.state.withLock { ($0.request, $0.exchange) }
     guard let request, let url = request.url else { return "No request created yet." }
     let line = "\(request.httpMethod ?? "GET") \(url.absoluteString)"
     guard let status = exchange?.head?.status else { return line }

@@ -9,26 +9,37 @@ import Synchronization
 package final class Exchange: Sendable {
   /// One request that went over the wire, and what answered it.
   package struct Hop: Sendable {
-    /// The absolute URL, ASCII only.
-    package var url: String
-    package var method: String
-    /// The fields that were sent.
-    package var fields: [HTTPHeader]
+    package let request: WireRequest
     package var metrics: TransferMetrics
     package var head: ResponseHead?
     package var fetchType: TaskMetrics.ResourceFetchType
 
     package init(
-      url: String, method: String = "GET", fields: [HTTPHeader] = [], metrics: TransferMetrics,
-      head: ResponseHead? = nil, fetchType: TaskMetrics.ResourceFetchType = .networkLoad
+      _ request: WireRequest, metrics: TransferMetrics, head: ResponseHead? = nil,
+      fetchType: TaskMetrics.ResourceFetchType = .networkLoad
     ) {
-      self.url = url
-      self.method = method
-      self.fields = fields
+      self.request = request
       self.metrics = metrics
       self.head = head
       self.fetchType = fetchType
     }
+
+    /// A hop of parts, for fakes and tests.
+    package init(
+      url: String, method: String = "GET", fields: [HTTPHeader] = [], metrics: TransferMetrics,
+      head: ResponseHead? = nil, fetchType: TaskMetrics.ResourceFetchType = .networkLoad
+    ) {
+      let origin = Origin(url: url) ?? Origin(scheme: "", host: "", port: nil)
+      let request = WireRequest(
+        url: url, origin: origin, method: method, fields: fields, profile: ConnectionProfile())
+      self.init(request, metrics: metrics, head: head, fetchType: fetchType)
+    }
+
+    /// The absolute URL, ASCII only.
+    package var url: String { request.url }
+    package var method: String { request.method }
+    /// The fields that were sent.
+    package var fields: [HTTPHeader] { request.fields }
   }
 
   /// The URL that answered, after redirects.
