@@ -75,6 +75,8 @@ final class FakeTransport: Transport {
   }
 }
 
+private let keptSessions = Recorder<Session>()
+
 extension RequestBody {
   var byteCount: Int64 { Int64(bytes?.count ?? 0) }
 
@@ -91,6 +93,19 @@ extension WireRequest {
 }
 
 extension Session {
+  /// A session over a fake that lives as long as the tests: one that is released ends its requests.
+  static func kept(
+    fake: FakeTransport, startRequestsImmediately: Bool = true, requestSetup: RequestSetup = .lazy,
+    serializationQueue: DispatchQueue? = nil, interceptor: (any RequestInterceptor)? = nil,
+    options: TransportOptions = TransportOptions()
+  ) -> Session {
+    let session = Session(
+      fake: fake, startRequestsImmediately: startRequestsImmediately, requestSetup: requestSetup,
+      serializationQueue: serializationQueue, interceptor: interceptor, options: options)
+    keptSessions.add(session)
+    return session
+  }
+
   /// A session over a fake.
   convenience init(
     fake: FakeTransport, startRequestsImmediately: Bool = true, requestSetup: RequestSetup = .lazy,
