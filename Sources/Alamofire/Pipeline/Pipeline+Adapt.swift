@@ -28,7 +28,7 @@ extension Pipeline {
       request = try result.get()
       try check(request)
     } catch {
-      core.created(initial, of: self.request)
+      core.adaptationFailed(initial, of: self.request)
       throw .requestAdaptationFailed(error: error)
     }
     core.created(request, of: self.request)
@@ -59,9 +59,18 @@ extension Pipeline {
   nonisolated(nonsending) private static func answer(
     of adapter: any RequestInterceptor, for request: URLRequest, _ state: RequestAdapterState
   ) async -> Result<URLRequest, any Error> {
-    await withCheckedContinuation { continuation in
-      let completion = CompletionOnce(continuation, whenForgotten: .failure(AFError.explicitlyCancelled))
+    await CompletionOnce.answer(
+      whenForgotten: Result<URLRequest, any Error>.failure(ForgottenCompletion()),
+      whenCancelled: .failure(CancellationError())
+    ) { completion in
       adapter.adapt(request, using: state) { completion($0) }
     }
+  }
+}
+
+/// An adapter released its completion without calling it, so that nobody can know what it wanted.
+struct ForgottenCompletion: LocalizedError {
+  var errorDescription: String? {
+    "A RequestAdapter released its completion without calling it; call it exactly once on every path."
   }
 }

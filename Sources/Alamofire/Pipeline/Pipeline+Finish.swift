@@ -23,7 +23,12 @@ extension Pipeline {
       } else {
         failure = sink.serialize(outcome)
       }
-      if let failure, await mayRetry(after: failure) { return .attemptAgain }
+      guard let failure else { continue }
+      switch await retryDecision(after: failure) {
+      case .again: return .attemptAgain
+      case .stop: break
+      case .replace(let error): sink.replaceFailure(with: error)
+      }
     }
   }
 

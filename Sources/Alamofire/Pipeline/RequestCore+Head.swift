@@ -57,12 +57,12 @@ extension RequestCore {
 
   private func decided(_ disposition: Request.ResponseDisposition) {
     if disposition == .cancel { cancelWhileRunning() }
-    let (decision, valve) = state.withLock { state in
+    let decision = state.withLock { state in
       defer { state.headDecision = .none }
-      return (state.headDecision, state.valve)
+      return state.headDecision
     }
     if case .awaited(let continuation) = decision { continuation.resume() }
-    if disposition == .allow { valve?.open() }
+    if disposition == .allow { alignValve() }
   }
 
   /// Waits until an open decision about the head has been made.
