@@ -11,8 +11,8 @@ run_tests() {
   run=$(grep -aE '^. Test run with [0-9]+ tests?' "$log" | tail -n 1 || true)
 
   printf '\nScripts/%s: ' "$name"
-  if [ "$status" = 0 ] && [ -z "$run" ]; then
-    echo "no test was run"
+  if [ "$status" = 0 ] && [[ -z $run || $run == *" with 0 tests "* ]]; then
+    echo "FAILED: no test was run"
     status=1
   elif [ "$status" = 0 ]; then
     echo "passed in $((SECONDS - begin)) s"
