@@ -13,7 +13,7 @@ package enum Command {
   }
 
   /// Runs in an environment.
-  package static func run(in environment: Environment) async -> ExitStatus {
+  package static func run(in environment: Environment) async -> ExitCode {
     do {
       switch try ArgumentParser.parse(environment.arguments) {
       case .help:
@@ -34,7 +34,7 @@ package enum Command {
     }
   }
 
-  private static func run(_ invocation: Invocation, in environment: Environment) async throws -> ExitStatus {
+  private static func run(_ invocation: Invocation, in environment: Environment) async throws -> ExitCode {
     let builder = RequestBuilder(invocation) {
       // A command is printed without its input, which curl will read by itself.
       invocation.isCurlWanted ? Data() : try environment.readInput()
@@ -46,7 +46,7 @@ package enum Command {
       return .success
     }
     let delivery = Delivery(environment: environment, invocation: invocation, request: request)
-    let (response, failure) = await delivery.result()
+    let (response, failure) = try await delivery.result()
     ResponsePrinter(environment: environment, invocation: invocation)
       .write(response, request: request, isComplete: failure == nil)
     return finish(response, failure, invocation, environment)
@@ -56,7 +56,7 @@ package enum Command {
   private static func finish(
     _ response: AFDataResponse<Data>, _ failure: AFError?, _ invocation: Invocation,
     _ environment: Environment
-  ) -> ExitStatus {
+  ) -> ExitCode {
     if invocation.showsTiming, let metrics = response.metrics {
       let table = TimingTable(metrics).text(width: environment.width, palette: environment.errorPalette)
       environment.writeError(environment.isOutputTerminal ? "\n" + table : table)
@@ -66,7 +66,7 @@ package enum Command {
       return .failure
     }
     guard invocation.checksStatus, let code = response.response?.statusCode else { return .success }
-    let status = ExitStatus(statusCode: code)
+    let status = ExitCode(statusCode: code)
     // On a terminal the status line has said it.
     if status != .success, !environment.isOutputTerminal {
       let phrase = ReasonPhrase.of(code).map { " \($0)" } ?? ""

@@ -8,8 +8,8 @@ struct Delivery {
   let request: URLRequest
 
   /// The response, and the error that matters to the user.
-  func result() async -> (response: AFDataResponse<Data>, failure: AFError?) {
-    let session = Session(invocation)
+  func result() async throws(UsageError) -> (response: AFDataResponse<Data>, failure: AFError?) {
+    let session = try Session(invocation)
     let sending = session.request(request)
     let meter = environment.isErrorTerminal ? ProgressMeter(environment) : nil
     if let meter {

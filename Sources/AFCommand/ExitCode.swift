@@ -1,5 +1,5 @@
 /// What the command tells the shell.
-package enum ExitStatus: Int32, Sendable {
+package enum ExitCode: Int32, Sendable {
   /// A response that is none of those below, or nothing was to be sent.
   case success = 0
   /// No response came, or it could not be read to its end.
