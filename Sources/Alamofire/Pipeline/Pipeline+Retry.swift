@@ -3,7 +3,7 @@ import Foundation
 extension Pipeline {
   /// Stage 5: asks the retriers what to do about a failure. Returns true when the request has been
   /// made ready for another attempt.
-  func mayRetry(after error: AFError) async -> Bool {
+  nonisolated(nonsending) func mayRetry(after error: AFError) async -> Bool {
     let retriers = core.interceptorsInOrder
     guard !retriers.isEmpty, !core.isCancelled, let session = core.session.owner else { return false }
     let request = request
@@ -30,7 +30,7 @@ extension Pipeline {
     return true
   }
 
-  private static func answer(
+  nonisolated(nonsending) private static func answer(
     of retrier: any RequestInterceptor, for request: Request, _ session: Session, _ error: AFError
   ) async -> RetryResult {
     await withCheckedContinuation { continuation in

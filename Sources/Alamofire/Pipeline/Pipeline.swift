@@ -10,7 +10,7 @@ struct Pipeline: Sendable {
   /// Where the session keeps the request while it runs; `nil` when the session is gone.
   let place: Int?
 
-  func run() async {
+  nonisolated(nonsending) func run() async {
     while true {
       do {
         try await attempt()
@@ -22,7 +22,7 @@ struct Pipeline: Sendable {
     }
   }
 
-  private func attempt() async throws(AFError) {
+  nonisolated(nonsending) private func attempt() async throws(AFError) {
     let urlRequest = try await adapted()
     await core.untilResumed()
     try checkAlive()
@@ -31,7 +31,7 @@ struct Pipeline: Sendable {
   }
 
   /// Serves handlers that came when there was nothing left to send.
-  func finishOnly() async {
+  nonisolated(nonsending) func finishOnly() async {
     while await finish() == .attemptAgain {
       await run()
     }

@@ -22,9 +22,18 @@ package final class EventLoop: TaskExecutor, Sendable {
     var isEmpty: Bool { jobs.isEmpty && commands.isEmpty }
   }
 
+  /// What the loop waits for, and so what wakes it.
+  enum Wait: UInt8 {
+    case none
+    /// Work alone.
+    case sleep
+    /// Work, or bytes of a transfer.
+    case poll
+  }
+
   private let inbox = Mutex(Inbox())
-  /// Set by the loop before it waits; whoever clears it wakes the loop.
-  private let isWaiting = Atomic<Bool>(false)
+  /// Set by the loop before it waits; whoever takes it back wakes the loop.
+  private let wait = Atomic<UInt8>(Wait.none.rawValue)
   /// The `pthread_t` of the running thread, 0 without one.
   private let thread = Atomic<UInt>(0)
   private let tickets = Atomic<UInt64>(0)
@@ -78,7 +87,15 @@ package final class EventLoop: TaskExecutor, Sendable {
       inbox.commands.append(.shutDown)
       return inbox.hasThread
     }
-    if hasThread, isWaiting.exchange(false, ordering: .sequentiallyConsistent) { core.wake() }
+    if hasThread { wake() }
+  }
+
+  private func wake() {
+    switch Wait(rawValue: wait.exchange(Wait.none.rawValue, ordering: .sequentiallyConsistent)) {
+    case .sleep: core.sleep.wake()
+    case .poll: core.wake()
+    case .some(.none), nil: break
+    }
   }
 
   private func post(_ leave: (inout Inbox) -> Void) {
@@ -90,8 +107,8 @@ package final class EventLoop: TaskExecutor, Sendable {
     }
     if needsThread {
       startThread()
-    } else if isWaiting.exchange(false, ordering: .sequentiallyConsistent) {
-      core.wake()
+    } else {
+      wake()
     }
   }
 
@@ -108,11 +125,11 @@ package final class EventLoop: TaskExecutor, Sendable {
     }
   }
 
-  /// Runs `wait` unless something has been left in the inbox.
-  func waitUnlessPosted(_ wait: () -> Void) {
-    isWaiting.store(true, ordering: .sequentiallyConsistent)
-    if inbox.withLock({ $0.isEmpty }) { wait() }
-    isWaiting.store(false, ordering: .sequentiallyConsistent)
+  /// Waits by `body` unless something has been left in the inbox.
+  func waitUnlessPosted(_ kind: Wait, _ body: () -> Void) {
+    wait.store(kind.rawValue, ordering: .sequentiallyConsistent)
+    if inbox.withLock({ $0.isEmpty }) { body() }
+    wait.store(Wait.none.rawValue, ordering: .sequentiallyConsistent)
   }
 
   /// Gives the thread back unless something has just been left. From then on it must touch nothing.

@@ -8,10 +8,13 @@ import HTTPWire
 final class LoopCore {
   /// A loop without work gives its thread back after this long.
   static let lingering: UInt64 = 5_000_000_000
+  /// In milliseconds; libcurl shortens it to its own next timeout.
+  private static let longestPoll: UInt64 = 60_000
   private static let pooledTransfers = 256
 
   unowned(unsafe) var owner: EventLoop!
   let multi: OpaquePointer?
+  let sleep = LoopSleep()
   var jobs: [UnownedJob] = []
   private var runningJobs: [UnownedJob] = []
   private var commands: [LoopCommand] = []
@@ -84,21 +87,14 @@ final class LoopCore {
   }
 
   private func wait(idleSince: UInt64) {
-    var milliseconds = Self.lingering / 1_000_000
-    if transfers.isEmpty {
-      let rest = idleSince + Self.lingering - min(now, idleSince + Self.lingering)
-      milliseconds = rest / 1_000_000 + 1
-    } else if nextSweep != .max {
-      let rest = nextSweep > now ? nextSweep - now : 0
-      milliseconds = min(milliseconds, rest / 1_000_000 + 1)
+    guard let rawMulti, !transfers.isEmpty else {
+      let end = idleSince &+ Self.lingering
+      if end > now { owner.waitUnlessPosted(.sleep) { sleep.sleep(nanoseconds: end - now) } }
+      return
     }
-    owner.waitUnlessPosted {
-      if let rawMulti {
-        curl_multi_poll(rawMulti, nil, 0, Int32(milliseconds), nil)
-      } else {
-        usleep(1000)
-      }
-    }
+    let rest = nextSweep > now ? nextSweep - now : 0
+    let milliseconds = min(Self.longestPoll, rest / 1_000_000 + 1)
+    owner.waitUnlessPosted(.poll) { curl_multi_poll(rawMulti, nil, 0, Int32(milliseconds), nil) }
   }
 
   // MARK: Transfers
