@@ -7,7 +7,7 @@ import HTTPWire
 /// with the loop that runs the job.
 final class LoopCore {
   /// A loop without work gives its thread back after this long.
-  static let lingering: UInt64 = 5_000_000_000
+  private let lingering: UInt64
   /// In milliseconds; libcurl shortens it to its own next timeout.
   private static let longestPoll: UInt64 = 60_000
   private static let pooledTransfers = 256
@@ -29,7 +29,9 @@ final class LoopCore {
   private var isShutDown = false
   private var spin = SpinGuard()
 
-  init() {
+  init(lingering: UInt64) {
+    // Far enough from the end of the clock that sums of both are times.
+    self.lingering = min(lingering, 1 << 62)
     multi = CurlLibrary.shared.isUsable ? curl_multi_init().map { OpaquePointer($0) } : nil
   }
 
@@ -59,7 +61,7 @@ final class LoopCore {
       runJobs()
       // What has been started since libcurl was last driven is sent before the loop waits.
       if hasStarted || !jobs.isEmpty { continue }
-      if transfers.isEmpty, isShutDown || now - idleSince >= Self.lingering {
+      if transfers.isEmpty, isShutDown || now - idleSince >= lingering {
         if owner.retire() { return }
         continue
       }
@@ -88,7 +90,7 @@ final class LoopCore {
 
   private func wait(idleSince: UInt64) {
     guard let rawMulti, !transfers.isEmpty else {
-      let end = idleSince &+ Self.lingering
+      let end = idleSince &+ lingering
       if end > now { owner.waitUnlessPosted(.sleep) { sleep.sleep(nanoseconds: end - now) } }
       return
     }
