@@ -70,8 +70,9 @@ final class Conversation {
       }
       return try answer(head, RequestBodyDecoder(head))
     } catch let refusal as RequestRefusal {
-      let reply = Reply(status: refusal.status, headers: [.contentType("text/plain")]).closing()
-      try channel.write(ReplyHead(reply, to: .init()).bytes)
+      var reply = Reply.text(refusal.text).closing()
+      reply.status = refusal.status
+      try perform(ReplyPlan(reply, to: .init()), of: reply)
       channel.end(.close, hasUnread: true)
       return false
     } catch let failure as Channel.Failure {
