@@ -24,8 +24,12 @@ final class Conversation {
       if let context = core.tls { try shakeHands(context) }
       while try serveOne() { requestIndex += 1 }
     } catch {
+      channel.tls = nil
       switch error {
-      case .stopped, .clientGone, .timedOut, .tls: channel.tls = nil
+      case .stopped, .clientGone, .timedOut: break
+      case .tls:
+        // OpenSSL has sent an alert, which must reach a client that goes on talking.
+        channel.end(.close, hasUnread: true)
       }
     }
   }
