@@ -110,7 +110,7 @@ struct LifecycleTests {
     #expect(clients.allSatisfy { $0.endingError() == nil })
   }
 
-  #if !SANITIZED
+  #if !THREAD_SANITIZER
     @Test func stoppingLeavesNoThreadAndNoDescriptor() async {
       // A process of its own, in which nothing else comes and goes.
       await #expect(processExitsWith: .success) {
