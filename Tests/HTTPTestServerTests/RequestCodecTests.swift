@@ -58,6 +58,10 @@ struct RequestHeadParserTests {
     }
   }
 
+  @Test func aTLSHandshakeIsRefusedAtItsFirstByte() {
+    #expect(throws: RequestRefusal.self) { try RequestHeadParser.parse([0x16]) }
+  }
+
   @Test func aFieldThatIsNoUTF8IsReadAsLatin1() throws {
     let bytes = Array("GET / HTTP/1.1\r\nA: ".utf8) + [0xE4] + Array("\r\n\r\n".utf8)
     guard case .head(let head, _) = try RequestHeadParser.parse(bytes) else {

@@ -158,6 +158,11 @@ struct TLSTests {
     #expect(server.requestCount == 0)
   }
 
+  @Test func aTLSClientOnAPlainPortFailsAtOnce() throws {
+    let server = try HTTPTestServer()
+    #expect(throws: TLSClient.Failure.self) { try TLSClient(server, authority: authority.caPEM) }
+  }
+
   @Test func aLargeBodyComesWhole() throws {
     let server = try HTTPTestServer(.tls(.localhost))
     server.enqueue(Reply(body: .bytes([UInt8](repeating: 0x61, count: 3_000_000))))
