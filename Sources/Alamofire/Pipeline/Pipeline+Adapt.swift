@@ -4,7 +4,7 @@ import HTTPWire
 
 extension Pipeline {
   /// Stage 1: the user's description becomes a request, validated, adapted, validated again.
-  func adapted() async throws(AFError) -> URLRequest {
+  nonisolated(nonsending) func adapted() async throws(AFError) -> URLRequest {
     let initial = try await converted()
     let adapters = core.interceptorsInOrder
     guard !adapters.isEmpty else {
@@ -28,14 +28,14 @@ extension Pipeline {
       request = try result.get()
       try check(request)
     } catch {
-      core.created(initial, of: self.request)
+      core.adaptationFailed(initial, of: self.request)
       throw .requestAdaptationFailed(error: error)
     }
     core.created(request, of: self.request)
     return request
   }
 
-  private func converted() async throws(AFError) -> URLRequest {
+  nonisolated(nonsending) private func converted() async throws(AFError) -> URLRequest {
     let convertible = core.convertible
     do {
       let request: URLRequest
@@ -56,12 +56,21 @@ extension Pipeline {
     try request.validate(allowingBodyInGET: core.options.allowsBodyInGETRequests)
   }
 
-  private static func answer(
+  nonisolated(nonsending) private static func answer(
     of adapter: any RequestInterceptor, for request: URLRequest, _ state: RequestAdapterState
   ) async -> Result<URLRequest, any Error> {
-    await withCheckedContinuation { continuation in
-      let completion = CompletionOnce(continuation, whenForgotten: .failure(AFError.explicitlyCancelled))
+    await CompletionOnce.answer(
+      whenForgotten: Result<URLRequest, any Error>.failure(ForgottenCompletion()),
+      whenCancelled: .failure(CancellationError())
+    ) { completion in
       adapter.adapt(request, using: state) { completion($0) }
     }
+  }
+}
+
+/// An adapter released its completion without calling it, so that nobody can know what it wanted.
+struct ForgottenCompletion: LocalizedError {
+  var errorDescription: String? {
+    "A RequestAdapter released its completion without calling it; call it exactly once on every path."
   }
 }

@@ -5,12 +5,11 @@ import Synchronization
 
 extension Pipeline {
   /// Stage 5: the validators in the order in which they were added; the first failure ends it.
-  func validate(_ exchange: Exchange) async throws(AFError) {
+  nonisolated(nonsending) func validate(_ exchange: Exchange) async throws(AFError) {
     await core.dispositionMade()
     try checkAlive()
     let (validators, request, data) = core.state.withLock { ($0.validators, $0.request, $0.data) }
     guard !validators.isEmpty else { return }
-    let core = core
     if validators.allSatisfy({ !$0.runsUserCode }) {
       for validator in validators { try validator.check(request, exchange, data) }
       return
@@ -23,7 +22,6 @@ extension Pipeline {
         return error
       }
     }
-    _ = core
     if let failure { throw failure }
   }
 }

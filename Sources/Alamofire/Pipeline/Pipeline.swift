@@ -10,19 +10,23 @@ struct Pipeline: Sendable {
   /// Where the session keeps the request while it runs; `nil` when the session is gone.
   let place: Int?
 
-  func run() async {
+  nonisolated(nonsending) func run() async {
     while true {
       do {
         try await attempt()
       } catch {
         core.fail(error)
-        if await mayRetry(after: core.error ?? error) { continue }
+        switch await retryDecision(after: core.error ?? error) {
+        case .again: continue
+        case .stop: break
+        case .replace(let error): core.replaceError(error)
+        }
       }
       if await finish() == .done { return }
     }
   }
 
-  private func attempt() async throws(AFError) {
+  nonisolated(nonsending) private func attempt() async throws(AFError) {
     let urlRequest = try await adapted()
     await core.untilResumed()
     try checkAlive()
@@ -31,10 +35,9 @@ struct Pipeline: Sendable {
   }
 
   /// Serves handlers that came when there was nothing left to send.
-  func finishOnly() async {
-    while await finish() == .attemptAgain {
-      await run()
-    }
+  nonisolated(nonsending) func finishOnly() async {
+    // A run ends with its own finish; another one here would end the request a second time.
+    if await finish() == .attemptAgain { await run() }
   }
 
   /// A request that was cancelled, or whose session is gone, goes no further.

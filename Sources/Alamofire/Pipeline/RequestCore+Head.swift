@@ -57,16 +57,16 @@ extension RequestCore {
 
   private func decided(_ disposition: Request.ResponseDisposition) {
     if disposition == .cancel { cancelWhileRunning() }
-    let (decision, valve) = state.withLock { state in
+    let decision = state.withLock { state in
       defer { state.headDecision = .none }
-      return (state.headDecision, state.valve)
+      return state.headDecision
     }
     if case .awaited(let continuation) = decision { continuation.resume() }
-    if disposition == .allow { valve?.open() }
+    if disposition == .allow { alignValve() }
   }
 
   /// Waits until an open decision about the head has been made.
-  func dispositionMade() async {
+  nonisolated(nonsending) func dispositionMade() async {
     guard isHeadWanted.load(ordering: .relaxed) else { return }
     await withCheckedContinuation { continuation in
       let isOpen = state.withLock { state in

@@ -27,6 +27,11 @@ struct RequestLifecycle: Sendable {
 
   private(set) var state = Request.State.initialized
   private(set) var run = Run.notStarted
+  /// Whether the session is gone, so that nothing may be sent any more.
+  private(set) var isAbandoned = false
+
+  /// Whether another attempt may be made.
+  var mayAttemptAgain: Bool { state != .cancelled && !isAbandoned }
 
   mutating func resumed() -> Action {
     guard state.canBecome(.resumed) else { return .nothing }
@@ -79,8 +84,9 @@ struct RequestLifecycle: Sendable {
     }
   }
 
-  /// The session ended the request from outside. Returns whether the pipeline must be cancelled.
+  /// The session ended the request from outside.
   mutating func abandoned() -> Action {
+    isAbandoned = true
     switch run {
     case .notStarted:
       run = .running
