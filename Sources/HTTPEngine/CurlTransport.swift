@@ -8,7 +8,7 @@ package struct CurlTransport: Transport {
     self.loop = loop
   }
 
-  package func send(
+  nonisolated(nonsending) package func send(
     _ request: WireRequest, observer: any TransferObserver
   ) async throws(TransportFailure) -> WireResponse {
     guard loop.isCurrent else {
@@ -23,7 +23,7 @@ package struct CurlTransport: Transport {
     loop.postShutDown()
   }
 
-  private func exchange(_ request: WireRequest, observer: any TransferObserver) async -> Transfer.Outcome {
+  nonisolated(nonsending) private func exchange(_ request: WireRequest, observer: any TransferObserver) async -> Transfer.Outcome {
     guard !Task.isCancelled else {
       return .failure(TransportFailure(.cancelled, "The request was cancelled."))
     }

@@ -1,1 +1,3 @@
-print("af")
+import AFCommand
+
+await Command.main()

@@ -76,7 +76,7 @@ class DeliveryLatch: @unchecked Sendable {
   }
 
   /// Waits for the response. Told ``Entrance/makeIt``, the caller makes it and calls ``open()``.
-  final func enter() async -> Entrance {
+  nonisolated(nonsending) final func enter() async -> Entrance {
     while true {
       if let entrance = tryToEnter() { return entrance }
       // Unchecked: every waiter is taken out once, under the lock, and resumed.

@@ -4,7 +4,7 @@ import HTTPWire
 
 extension Pipeline {
   /// Stage 1: the user's description becomes a request, validated, adapted, validated again.
-  func adapted() async throws(AFError) -> URLRequest {
+  nonisolated(nonsending) func adapted() async throws(AFError) -> URLRequest {
     let initial = try await converted()
     let adapters = core.interceptorsInOrder
     guard !adapters.isEmpty else {
@@ -35,7 +35,7 @@ extension Pipeline {
     return request
   }
 
-  private func converted() async throws(AFError) -> URLRequest {
+  nonisolated(nonsending) private func converted() async throws(AFError) -> URLRequest {
     let convertible = core.convertible
     do {
       let request: URLRequest
@@ -56,7 +56,7 @@ extension Pipeline {
     try request.validate(allowingBodyInGET: core.options.allowsBodyInGETRequests)
   }
 
-  private static func answer(
+  nonisolated(nonsending) private static func answer(
     of adapter: any RequestInterceptor, for request: URLRequest, _ state: RequestAdapterState
   ) async -> Result<URLRequest, any Error> {
     await CompletionOnce.answer(

@@ -6,7 +6,7 @@ import Synchronization
 extension Pipeline {
   /// Stage 4: sends one hop, and once more with credentials if the server asks for them and the request
   /// has some. A challenge that cannot be answered is a response like any other.
-  func authenticated(
+  nonisolated(nonsending) func authenticated(
     _ request: WireRequest, home: Origin, hops: inout [Exchange.Hop]
   ) async throws(AFError) -> (response: WireResponse, sent: WireRequest) {
     let response = try await sent(request, hops: &hops)
@@ -31,7 +31,7 @@ extension Pipeline {
   }
 
   /// Stage 5, the transport: one request, one response.
-  private func sent(_ request: WireRequest, hops: inout [Exchange.Hop]) async throws(AFError) -> WireResponse {
+  nonisolated(nonsending) private func sent(_ request: WireRequest, hops: inout [Exchange.Hop]) async throws(AFError) -> WireResponse {
     core.state.withLock { $0.currentURL = request.url }
     do {
       let response = try await core.session.transport.send(request, observer: core)

@@ -5,7 +5,7 @@ extension Pipeline {
 
   /// Stage 6: every handler gets its response, in the order in which they were added; then all are
   /// handed out together. A handler whose serialization fails may lead to another attempt.
-  func finish() async -> Ending {
+  nonisolated(nonsending) func finish() async -> Ending {
     let retries = !core.interceptorsInOrder.isEmpty
     while true {
       let (next, served) = core.nextSink()
@@ -33,7 +33,7 @@ extension Pipeline {
   }
 
   /// On the queue that the user gave the session for this, else on the pool.
-  private func serializedOffLoop(_ sink: any ResponseSink, _ outcome: RequestOutcome) async -> AFError? {
+  nonisolated(nonsending) private func serializedOffLoop(_ sink: any ResponseSink, _ outcome: RequestOutcome) async -> AFError? {
     guard let queue = core.session.userSerializationQueue else {
       return await offLoop { sink.serialize(outcome) }
     }

@@ -5,7 +5,7 @@ import HTTPWire
 extension Pipeline {
   /// Stage 3: sends the request, and follows where its responses lead (RFC 9110 §15.4). Every hop goes
   /// through authentication and transport by itself, so that it can be seen and measured.
-  func followingRedirects(_ urlRequest: URLRequest) async throws(AFError) -> Exchange {
+  nonisolated(nonsending) func followingRedirects(_ urlRequest: URLRequest) async throws(AFError) -> Exchange {
     let options = core.options
     var wire = try WireRequest(urlRequest, for: core)
     let home = wire.origin

@@ -12,7 +12,7 @@ extension Pipeline {
   }
 
   /// Stage 5: asks the retriers what to do about a failure.
-  func retryDecision(after error: AFError) async -> RetryDecision {
+  nonisolated(nonsending) func retryDecision(after error: AFError) async -> RetryDecision {
     switch await retriersAnswer(to: error) {
     case .doNotRetry: return .stop
     case .doNotRetryWithError(let retryError):
@@ -26,7 +26,7 @@ extension Pipeline {
   }
 
   /// The session is held no longer than the retriers need it: a delay must not keep it alive.
-  private func retriersAnswer(to error: AFError) async -> RetryResult {
+  nonisolated(nonsending) private func retriersAnswer(to error: AFError) async -> RetryResult {
     let retriers = core.interceptorsInOrder
     guard !retriers.isEmpty, !core.isCancelled, let session = core.session.owner else { return .doNotRetry }
     let request = request

@@ -5,7 +5,7 @@ import Synchronization
 
 extension Pipeline {
   /// Stage 5: the validators in the order in which they were added; the first failure ends it.
-  func validate(_ exchange: Exchange) async throws(AFError) {
+  nonisolated(nonsending) func validate(_ exchange: Exchange) async throws(AFError) {
     await core.dispositionMade()
     try checkAlive()
     let (validators, request, data) = core.state.withLock { ($0.validators, $0.request, $0.data) }

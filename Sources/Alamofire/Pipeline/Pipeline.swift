@@ -10,7 +10,7 @@ struct Pipeline: Sendable {
   /// Where the session keeps the request while it runs; `nil` when the session is gone.
   let place: Int?
 
-  func run() async {
+  nonisolated(nonsending) func run() async {
     while true {
       do {
         try await attempt()
@@ -26,7 +26,7 @@ struct Pipeline: Sendable {
     }
   }
 
-  private func attempt() async throws(AFError) {
+  nonisolated(nonsending) private func attempt() async throws(AFError) {
     let urlRequest = try await adapted()
     await core.untilResumed()
     try checkAlive()
@@ -35,7 +35,7 @@ struct Pipeline: Sendable {
   }
 
   /// Serves handlers that came when there was nothing left to send.
-  func finishOnly() async {
+  nonisolated(nonsending) func finishOnly() async {
     // A run ends with its own finish; another one here would end the request a second time.
     if await finish() == .attemptAgain { await run() }
   }

@@ -17,7 +17,7 @@ extension RequestCore {
   }
 
   /// Waits until the user has resumed the request; returns at once if that is so, or if it was cancelled.
-  func untilResumed() async {
+  nonisolated(nonsending) func untilResumed() async {
     guard !state.withLock({ $0.lifecycle.readyToSend() }) else { return }
     await withCheckedContinuation { continuation in
       // Resumed or cancelled since: there is nothing to wait for.

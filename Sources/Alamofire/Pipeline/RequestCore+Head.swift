@@ -66,7 +66,7 @@ extension RequestCore {
   }
 
   /// Waits until an open decision about the head has been made.
-  func dispositionMade() async {
+  nonisolated(nonsending) func dispositionMade() async {
     guard isHeadWanted.load(ordering: .relaxed) else { return }
     await withCheckedContinuation { continuation in
       let isOpen = state.withLock { state in

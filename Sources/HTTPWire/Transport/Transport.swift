@@ -15,7 +15,7 @@
 
 /// Sends one request once: follows nothing, retries nothing, validates nothing.
 package protocol Transport: Sendable {
-  func send(
+  nonisolated(nonsending) func send(
     _ request: WireRequest, observer: any TransferObserver
   ) async throws(TransportFailure) -> WireResponse
 }

@@ -1,0 +1,37 @@
+import Foundation
+
+/// The URL as people type it, and the one that is meant.
+package enum Address {
+  /// The whole URL for `:8080/path`, `example.com`, `localhost:3000/x` and the like.
+  package static func expand(_ typed: String) throws(UsageError) -> String {
+    let url = withScheme(typed)
+    guard let components = URLComponents(string: url), let scheme = components.scheme?.lowercased() else {
+      throw UsageError("'\(typed)' is not a URL; check its host and port.")
+    }
+    guard scheme == "http" || scheme == "https" else {
+      throw UsageError("'\(typed)' is for \(scheme), and only http and https can be spoken.")
+    }
+    guard let host = components.host, !host.isEmpty else {
+      throw UsageError("'\(typed)' has no host.")
+    }
+    return url
+  }
+
+  private static func withScheme(_ typed: String) -> String {
+    if typed.contains("://") { return typed }
+    if typed.hasPrefix("//") { return "https:" + typed }
+    if typed == ":" || typed.hasPrefix(":/") { return "http://localhost" + typed.dropFirst() }
+    if typed.first == ":", typed.dropFirst().first?.isNumber == true { return "http://localhost" + typed }
+    return (isLocal(typed) ? "http://" : "https://") + typed
+  }
+
+  /// Whether the host is this machine, where servers under development speak without TLS.
+  private static func isLocal(_ typed: String) -> Bool {
+    let authority = typed.prefix { !"/?#".contains($0) }
+    let hostAndPort =
+      authority.lastIndex(of: "@").map { authority[authority.index(after: $0)...] } ?? authority
+    if hostAndPort.hasPrefix("[::1]") { return true }
+    let host = hostAndPort.prefix { $0 != ":" }.lowercased()
+    return host == "localhost" || host.hasSuffix(".localhost") || host == "127.0.0.1"
+  }
+}

@@ -1,0 +1,101 @@
+import Alamofire
+import Foundation
+
+/// The head of a message: its first line and its fields.
+package struct Head: Equatable, Sendable {
+  package enum Start: Equatable, Sendable {
+    case request(method: String, target: String)
+    case response(status: Int)
+  }
+
+  package var start: Start
+  /// `HTTP/1.1`, `HTTP/2`.
+  package var version: String
+  /// The fields in the order in which they are shown.
+  package var fields: [(name: String, value: String)]
+
+  package init(start: Start, version: String, fields: [(name: String, value: String)]) {
+    self.start = start
+    self.version = version
+    self.fields = fields
+  }
+
+  package static func == (left: Head, right: Head) -> Bool {
+    left.start == right.start && left.version == right.version
+      && left.fields.elementsEqual(right.fields, by: ==)
+  }
+
+  /// The lines of the head, each with its end, without the empty line behind them.
+  package func text(_ palette: Palette) -> String {
+    var text = firstLine(palette) + "\n"
+    for field in fields {
+      text += "\(palette.paint(Self.printable(field.name), .name)): \(Self.printable(field.value))\n"
+    }
+    return text
+  }
+
+  private func firstLine(_ palette: Palette) -> String {
+    switch start {
+    case .request(let method, let target):
+      return "\(palette.paint(method, .good)) \(Self.printable(target)) \(palette.paint(version, .faint))"
+    case .response(let status):
+      let phrase = ReasonPhrase.of(status).map { "\(status) \($0)" } ?? "\(status)"
+      return "\(palette.paint(version, .faint)) \(palette.paint(phrase, Self.style(of: status)))"
+    }
+  }
+
+  private static func style(of status: Int) -> Palette.Style {
+    switch status {
+    case ..<300: .good
+    case 300..<400: .notice
+    default: .bad
+    }
+  }
+
+  /// Control characters would be commands for the terminal, and the server wrote them.
+  private static func printable(_ text: String) -> String {
+    guard text.unicodeScalars.contains(where: isControl) else { return text }
+    return String(
+      String.UnicodeScalarView(text.unicodeScalars.map { isControl($0) ? "\u{FFFD}" : $0 }))
+  }
+
+  private static func isControl(_ scalar: Unicode.Scalar) -> Bool {
+    scalar != "\t" && scalar.properties.generalCategory == .control
+  }
+}
+
+extension Head {
+  /// A request as it was sent; `masksSecrets` hides what others must not read.
+  init(_ transaction: TransactionMetrics) {
+    let url = transaction.request.url.flatMap { URLComponents(url: $0, resolvingAgainstBaseURL: false) }
+    let path = url.map { $0.percentEncodedPath.isEmpty ? "/" : $0.percentEncodedPath } ?? "/"
+    let query = url?.percentEncodedQuery.map { "?" + $0 } ?? ""
+    let host = (url?.encodedHost ?? "") + (url?.port.map { ":\($0)" } ?? "")
+    var fields = Self.sorted(transaction.request.allHTTPHeaderFields ?? [:])
+    if !fields.contains(where: { $0.name.lowercased() == "host" }) { fields.insert(("Host", host), at: 0) }
+    self.init(
+      start: .request(method: transaction.request.httpMethod ?? "GET", target: path + query),
+      version: Self.version(transaction),
+      fields: fields.map { ($0.name, Secrets.masked(name: $0.name, value: $0.value)) })
+  }
+
+  /// A response; its fields have no order left, so they are sorted by name.
+  init(_ response: HTTPURLResponse, version: String) {
+    let fields = response.allHeaderFields as? [String: String] ?? [:]
+    self.init(start: .response(status: response.statusCode), version: version, fields: Self.sorted(fields))
+  }
+
+  /// How a message calls the protocol that ALPN calls `h2`.
+  static func version(_ transaction: TransactionMetrics) -> String {
+    switch transaction.networkProtocolName {
+    case "h2": "HTTP/2"
+    case "h3": "HTTP/3"
+    case let name?: name.uppercased()
+    case nil: "HTTP/1.1"
+    }
+  }
+
+  private static func sorted(_ fields: [String: String]) -> [(name: String, value: String)] {
+    fields.map { (name: $0.key, value: $0.value) }.sorted { $0.name.lowercased() < $1.name.lowercased() }
+  }
+}

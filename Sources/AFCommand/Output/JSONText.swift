@@ -1,0 +1,51 @@
+/// Lays JSON out for people: a line for each value, two spaces for each level. Nothing but white space
+/// is changed.
+package struct JSONText {
+  private var text = ""
+  private var depth = 0
+  private let palette: Palette
+
+  /// The laid out text, or `nil` when the bytes are not one JSON value.
+  package static func format(_ bytes: [UInt8], palette: Palette) -> String? {
+    guard let tokens = JSONTokens.read(bytes) else { return nil }
+    var writer = JSONText(palette: palette)
+    for (index, token) in tokens.enumerated() {
+      let previous = index > 0 ? tokens[index - 1].kind : nil
+      writer.write(token, String(decoding: bytes[token.range], as: UTF8.self), after: previous)
+    }
+    return writer.text
+  }
+
+  private init(palette: Palette) {
+    self.palette = palette
+  }
+
+  private mutating func write(_ token: JSONTokens.Token, _ piece: String, after previous: JSONTokens.Kind?) {
+    switch token.kind {
+    case .comma: text += ","
+    case .colon: text += ": "
+    case .close:
+      depth -= 1
+      if previous != .open { breakLine() }
+      text += piece
+    case .open, .key, .string, .number, .word:
+      if previous == .open || previous == .comma { breakLine() }
+      text += palette.paint(piece, style(of: token.kind))
+      if token.kind == .open { depth += 1 }
+    }
+  }
+
+  private func style(of kind: JSONTokens.Kind) -> Palette.Style {
+    switch kind {
+    case .key: .name
+    case .string: .string
+    case .number, .word: .number
+    case .open, .close, .colon, .comma: .plain
+    }
+  }
+
+  private mutating func breakLine() {
+    text += "\n"
+    text += String(repeating: "  ", count: depth)
+  }
+}

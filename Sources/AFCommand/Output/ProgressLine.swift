@@ -1,0 +1,37 @@
+/// How far a body has come, as a line that fits into a terminal.
+package struct ProgressLine: Equatable, Sendable {
+  /// Bytes that have come.
+  package var completed: Int64
+  /// Bytes that will come; −1 when nobody knows.
+  package var total: Int64
+  /// Seconds since the start.
+  package var elapsed: Double
+
+  package init(completed: Int64, total: Int64, elapsed: Double) {
+    self.completed = completed
+    self.total = total
+    self.elapsed = elapsed
+  }
+
+  /// The line: as much as there is room for.
+  package func text(width: Int) -> String {
+    let speed = elapsed > 0 ? "  \(ByteCount.text(Int64(Double(completed) / elapsed)))/s" : ""
+    guard total > 0 else { return String("\(ByteCount.text(completed))\(speed)".prefix(max(0, width))) }
+    let share = min(1, Double(completed) / Double(total))
+    let percent = "\(Int(share * 100))%"
+    let numbers = "\(ByteCount.text(completed)) of \(ByteCount.text(total))\(speed)\(timeLeft)"
+    // One column stays free: a line as wide as the terminal would break.
+    let room = width - 1 - 4 - 2 - 2 - numbers.count
+    guard room >= 8 else { return String("\(percent)  \(numbers)".prefix(max(0, width - 1))) }
+    let barWidth = min(40, room)
+    let filled = Int(share * Double(barWidth))
+    let bar = String(repeating: "█", count: filled) + String(repeating: "░", count: barWidth - filled)
+    return String(repeating: " ", count: 4 - percent.count) + "\(percent)  \(bar)  \(numbers)"
+  }
+
+  private var timeLeft: String {
+    guard completed > 0, completed < total, elapsed > 0 else { return "" }
+    let seconds = Int((elapsed * Double(total - completed) / Double(completed)).rounded(.up))
+    return seconds < 60 ? "  \(seconds) s left" : "  \(seconds / 60) min left"
+  }
+}

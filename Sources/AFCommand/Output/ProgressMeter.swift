@@ -1,0 +1,48 @@
+import Alamofire
+import Foundation
+import Synchronization
+
+/// Draws the progress of a download on a terminal once it has taken half a second, and takes it away at
+/// the end.
+final class ProgressMeter: Sendable {
+  private struct State {
+    var lastDrawn: ContinuousClock.Instant?
+    var isOver = false
+  }
+
+  private static let patience = Duration.milliseconds(500)
+  private static let interval = Duration.milliseconds(100)
+
+  private let environment: Environment
+  private let start = ContinuousClock.now
+  private let state = Mutex(State())
+
+  init(_ environment: Environment) {
+    self.environment = environment
+  }
+
+  /// The body has come so far.
+  func moved(_ progress: Progress) {
+    let now = ContinuousClock.now
+    let line = ProgressLine(
+      completed: progress.completedUnitCount, total: progress.totalUnitCount,
+      elapsed: (now - start) / .seconds(1))
+    let text = "\r\(line.text(width: environment.width))\u{1B}[K"
+    // Written under the lock, so that nothing is drawn once the line has been taken away.
+    state.withLock { state in
+      guard !state.isOver, now - start >= Self.patience else { return }
+      if let last = state.lastDrawn, now - last < Self.interval { return }
+      state.lastDrawn = now
+      environment.writeError(text)
+    }
+  }
+
+  /// The body has come, or will not.
+  func finish() {
+    let wasDrawn = state.withLock { state in
+      state.isOver = true
+      return state.lastDrawn != nil
+    }
+    if wasDrawn { environment.writeError("\r\u{1B}[K") }
+  }
+}

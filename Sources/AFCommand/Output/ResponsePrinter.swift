@@ -1,0 +1,75 @@
+import Alamofire
+import Foundation
+
+/// Writes what the user wants to see of an exchange.
+struct ResponsePrinter {
+  let environment: Environment
+  let invocation: Invocation
+
+  /// What is left when `automatic` has been decided.
+  private var shown: Invocation.Shown {
+    switch invocation.shown {
+    case .automatic: environment.isOutputTerminal ? .automatic : .body
+    case .headers, .body, .everything: invocation.shown
+    }
+  }
+
+  private var palette: Palette { environment.outputPalette }
+
+  /// Writes the exchange, as far as it came.
+  func write(_ response: AFDataResponse<Data>, request: URLRequest, isComplete: Bool) {
+    switch shown {
+    case .everything: writeHops(response, request)
+    case .automatic, .headers: writeHead(response)
+    case .body: break
+    }
+    guard isComplete, shown != .headers, let data = response.data else { return }
+    if shown != .body { write("\n") }
+    writeBody(data, response.response)
+  }
+
+  // MARK: Heads
+
+  private func writeHead(_ response: AFDataResponse<Data>) {
+    guard let head = response.response else { return }
+    let version = response.metrics?.transactionMetrics.last.map(Head.version) ?? "HTTP/1.1"
+    write(Head(head, version: version).text(palette))
+  }
+
+  /// Requests and responses in their order, an empty line between them.
+  private func writeHops(_ response: AFDataResponse<Data>, _ request: URLRequest) {
+    for (index, hop) in (response.metrics?.transactionMetrics ?? []).enumerated() {
+      if index > 0 { write("\n") }
+      write(Head(hop).text(palette) + "\n")
+      if hop.countOfRequestBodyBytesSent > 0, let body = request.httpBody {
+        let type = hop.request.value(forHTTPHeaderField: "Content-Type")
+        write(
+          BodyText.format(body, contentType: type, palette: palette, width: environment.width) + "\n")
+      }
+      if let head = hop.response as? HTTPURLResponse {
+        write(Head(head, version: Head.version(hop)).text(palette))
+      }
+    }
+  }
+
+  // MARK: Body
+
+  /// Programs get the bytes as they came, people what they can read.
+  private func writeBody(_ data: Data, _ response: HTTPURLResponse?) {
+    guard environment.isOutputTerminal else { return environment.writeOutput(data) }
+    write(
+      BodyText.format(
+        data, contentType: response?.value(forHTTPHeaderField: "Content-Type"), palette: palette,
+        width: environment.width, text: { Self.text($0, response) }))
+  }
+
+  /// The bytes in the charset that the response names.
+  private static func text(_ data: Data, _ response: HTTPURLResponse?) -> String? {
+    guard response?.textEncodingName != nil else { return nil }
+    return try? StringResponseSerializer().serialize(request: nil, response: response, data: data, error: nil)
+  }
+
+  private func write(_ text: String) {
+    environment.writeOutput(Data(text.utf8))
+  }
+}

@@ -1,0 +1,251 @@
+import AFCommand
+import Foundation
+import HTTPTestServer
+import Testing
+
+@Suite(.timeLimit(.minutes(1))) struct CommandTests {
+  private let server: HTTPTestServer
+
+  init() throws {
+    server = try HTTPTestServer()
+  }
+
+  private func address(_ path: String) -> String { ":\(server.port)\(path)" }
+
+  // MARK: Sending
+
+  @Test("a GET on a terminal shows the head and the laid out body")
+  func get() async throws {
+    server.enqueue(.json(#"{"b":[1],"a":"ü"}"#).with(header: "X-B", value: "2"))
+    let run = await Terminal().run(server.url("/people"), "id==1", "X-Mine:yes")
+    let request = try await server.takeRequest()
+    #expect(run.status == .success)
+    #expect(run.error.isEmpty)
+    #expect(run.output.hasPrefix("HTTP/1.1 200 OK\n"))
+    #expect(run.output.contains("\nContent-Type: application/json\n"))
+    #expect(run.output.contains("\nX-B: 2\n"))
+    #expect(run.output.hasSuffix("\n\n{\n  \"b\": [\n    1\n  ],\n  \"a\": \"ü\"\n}\n"))
+    #expect(request.method == "GET")
+    #expect(request.target == "/people?id=1")
+    #expect(request.header("X-Mine") == "yes")
+    #expect(request.header("User-Agent")?.hasPrefix("af/") == true)
+    #expect(request.header("Accept") == "*/*")
+  }
+
+  @Test("data items become a POST of JSON")
+  func post() async throws {
+    let run = await Terminal.pipe.run(server.url("/post"), "name=Ada", "age:=36")
+    let request = try await server.takeRequest()
+    #expect(run.status == .success)
+    #expect(request.method == "POST")
+    #expect(request.bodyText == #"{"name": "Ada", "age": 36}"#)
+    #expect(request.header("Content-Type") == "application/json")
+  }
+
+  @Test("a form, with Basic credentials in the first request")
+  func form() async throws {
+    _ = await Terminal.pipe.run("-f", "-a", "Ada:pass:word", "PUT", server.url("/put"), "a=1", "a=2")
+    let request = try await server.takeRequest()
+    #expect(request.method == "PUT")
+    #expect(request.bodyText == "a=1&a=2")
+    #expect(request.header("Authorization") == "Basic QWRhOnBhc3M6d29yZA==")
+  }
+
+  @Test("standard input can be the body, of a GET too")
+  func input() async throws {
+    let terminal = Terminal(isOutputTerminal: false, input: "typed")
+    let run = await terminal.run("GET", server.url("/anything"), "--raw", "-", "Content-Type:text/plain")
+    let request = try await server.takeRequest()
+    #expect(run.status == .success)
+    #expect(request.method == "GET")
+    #expect(request.bodyText == "typed")
+    #expect(request.header("Content-Type") == "text/plain")
+  }
+
+  @Test("a short address goes to this machine")
+  func shortAddress() async {
+    let run = await Terminal.pipe.run(address("/ip"))
+    #expect(run.status == .success)
+  }
+
+  // MARK: What is shown
+
+  @Test("a program gets the bytes of the body alone, as they came")
+  func pipe() async {
+    let bytes: [UInt8] = [0, 255, 10, 13, 0]
+    server.enqueue(.data(bytes), .json(#"{"a":1}"#))
+    #expect(await Terminal.pipe.run(server.url("/")).bytes == Data(bytes))
+    #expect(await Terminal.pipe.run(server.url("/")).output == #"{"a":1}"#)
+  }
+
+  @Test("a person gets a note in place of bytes that are no text")
+  func binary() async {
+    server.enqueue(.data([0, 255]))
+    let run = await Terminal().run("-b", server.url("/"))
+    #expect(run.output.hasPrefix("Not text: 2 B of application/octet-stream."))
+  }
+
+  @Test("text in another charset can be read")
+  func charset() async {
+    let latin = Reply.data([0x63, 0x61, 0x66, 0xE9]).with(header: "Content-Type", value: "")
+    var reply = latin
+    reply.headers = [HTTPHeader(name: "Content-Type", value: "text/plain; charset=iso-8859-1")]
+    server.enqueue(reply)
+    #expect(await Terminal().run("-b", server.url("/")).output == "café\n")
+  }
+
+  @Test("headers alone, body alone")
+  func parts() async {
+    server.enqueue(.text("body"), .text("body"))
+    let headers = await Terminal.pipe.run("--headers", server.url("/"))
+    #expect(headers.output.hasPrefix("HTTP/1.1 200 OK\n"))
+    #expect(!headers.output.contains("body"))
+    #expect(await Terminal().run("--body", server.url("/")).output == "body\n")
+  }
+
+  @Test("verbose shows every request and response, without secrets")
+  func verbose() async {
+    server.enqueue(.redirect(to: "/there", status: 307), .text("done"))
+    let run = await Terminal().run("-v", "-a", "u:p", server.url("/here"), "a=b", "Cookie:id=1234")
+    let blocks = run.output.components(separatedBy: "\n\n")
+    #expect(blocks.count == 7)
+    #expect(blocks.first?.hasPrefix("POST /here HTTP/1.1\nHost: 127.0.0.1:\(server.port)\n") == true)
+    #expect(blocks.dropFirst().first == "{\n  \"a\": \"b\"\n}")
+    #expect(run.output.contains("\n\nHTTP/1.1 307 Temporary Redirect\n"))
+    #expect(run.output.contains("\n\nPOST /there HTTP/1.1\n"))
+    #expect(blocks.last == "done\n")
+    #expect(run.output.contains("Authorization: Basic ****\n"))
+    #expect(run.output.contains("Cookie: id=****\n"))
+    #expect(!run.output.contains("dTpw") && !run.output.contains("1234"))
+  }
+
+  @Test("colours are for terminals")
+  func colours() async {
+    server.enqueue(.json("[1]"), .json("[1]"))
+    #expect(await Terminal(hasColours: true).run(server.url("/")).output.contains("\u{1B}[1;32m200 OK"))
+    let piped = await Terminal(isOutputTerminal: false, hasColours: true).run("-h", server.url("/"))
+    #expect(!piped.output.contains("\u{1B}"))
+  }
+
+  @Test("timing lists the hops on standard error and leaves the output alone")
+  func timing() async {
+    server.enqueue(.redirect(to: "/there"), .text("done"))
+    let run = await Terminal.pipe.run("--timing", server.url("/here"))
+    #expect(run.output == "done")
+    #expect(run.error.hasPrefix("GET \(server.url("/here")) → 302\n"))
+    #expect(run.error.contains("GET \(server.url("/there")) → 200\n"))
+    #expect(run.error.contains("connection used again"))
+    #expect(run.error.contains("\n  waiting "))
+    #expect(run.error.split(separator: "\n").allSatisfy { $0.count < 80 })
+  }
+
+  @Test("--curl prints a command and sends nothing")
+  func curl() async {
+    let run = await Terminal.pipe.run(
+      "--curl", "-a", "u:p w", "--no-follow", "--ca", "my ca.pem", server.url("/x"), "a=it's", "X:$HOME", "E:"
+    )
+    #expect(run.status == .success)
+    #expect(
+      run.output == #"""
+        curl \
+          --user 'u:p w' \
+          --cacert 'my ca.pem' \
+          --compressed \
+          -H '\#(userAgent)' \
+          -H 'Accept: application/json, */*;q=0.5' \
+          -H 'Content-Type: application/json' \
+          -H 'E;' \
+          -H 'X: $HOME' \
+          --data-raw '{"a": "it'\''s"}' \
+          http://127.0.0.1:\#(server.port)/x
+
+        """#)
+    #expect(server.requestCount == 0)
+  }
+
+  private var userAgent: String {
+    let version = Help.version.split(separator: " ").last.map { $0.trimmingCharacters(in: .newlines) } ?? ""
+    return "User-Agent: af/\(version) Alamofire/\(version)"
+  }
+
+  // MARK: Exit status
+
+  @Test(
+    "the exit status is the class of the response",
+    arguments: [
+      (200, ExitCode.success), (204, .success), (304, .redirect), (404, .clientError), (503, .serverError),
+    ])
+  func exitCode(code: Int, expected: ExitCode) async {
+    let run = await Terminal.pipe.run(server.url("/status/\(code)"))
+    #expect(run.status == expected)
+    #expect(run.error.isEmpty == (expected == .success))
+    #expect(await Terminal.pipe.run("--no-check-status", server.url("/status/\(code)")).status == .success)
+  }
+
+  @Test("a redirect is followed, or shown, or too much")
+  func redirects() async {
+    let followed = await Terminal.pipe.run(server.url("/redirect/2"))
+    #expect(followed.status == .success)
+    let shown = await Terminal().run("--no-follow", server.url("/redirect/2"))
+    #expect(shown.status == .redirect)
+    #expect(shown.output.hasPrefix("HTTP/1.1 302 Found\n"))
+    let refused = await Terminal.pipe.run("--max-redirects", "1", server.url("/redirect/2"))
+    #expect(refused.status == .failure)
+    #expect(refused.error.contains("--max-redirects"))
+  }
+
+  @Test("help and version are outputs, mistakes are errors")
+  func texts() async {
+    #expect(await Terminal().run("--help").output == Help.text)
+    #expect(await Terminal().run("--version").output.hasPrefix("af "))
+    let run = await Terminal().run("--frob")
+    #expect(run.status == .usage)
+    #expect(run.output.isEmpty)
+    #expect(run.error == "af: There is no option --frob.\nTry 'af --help'.\n")
+  }
+
+  // MARK: Failures
+
+  @Test("no response is one sentence")
+  func refused() async throws {
+    let port = try HTTPTestServer.refusedPort()
+    let run = await Terminal().run("http://127.0.0.1:\(port)/")
+    #expect(run.status == .failure)
+    #expect(run.output.isEmpty)
+    #expect(
+      run.error == "af: 127.0.0.1 does not accept the connection; check that the server runs on that port.\n")
+  }
+
+  @Test("a body that breaks off is a failure, and no part of it is shown")
+  func brokenBody() async {
+    server.enqueue(.closeAfterBody(bytes: 100))
+    let run = await Terminal.pipe.run(server.url("/"))
+    #expect(run.status == .failure)
+    #expect(run.bytes.isEmpty)
+    #expect(run.error.hasPrefix("af: "))
+  }
+
+  @Test("a server that says nothing runs into the timeout")
+  func timeout() async {
+    server.enqueue(.stall)
+    let run = await Terminal.pipe.run("--timeout", "0.2", server.url("/"))
+    #expect(run.status == .failure)
+    #expect(run.error.contains("--timeout"))
+  }
+
+  @Test("an unknown authority is refused, and trusted when it is named")
+  func authority() async throws {
+    let secure = try HTTPTestServer(.tls(.localhost))
+    let refused = await Terminal.pipe.run(secure.url("/get"))
+    #expect(refused.status == .failure)
+    #expect(refused.error.contains("--ca FILE"))
+    let file = FileManager.default.temporaryDirectory.appendingPathComponent("\(UUID().uuidString).pem")
+    try Data(TestIdentity.localhost.caPEM.utf8).write(to: file)
+    defer { try? FileManager.default.removeItem(at: file) }
+    let trusted = await Terminal.pipe.run("--ca", file.path, "--http1.1", secure.url("/get"))
+    #expect(trusted.status == .success)
+    let missing = await Terminal.pipe.run("--ca", file.path + "x", secure.url("/get"))
+    #expect(missing.status == .usage)
+    #expect(missing.error.contains("'\(file.path)x'"))
+  }
+}

@@ -1,0 +1,77 @@
+import AFCommand
+import Foundation
+import FoundationNetworking
+import Testing
+
+@Suite struct RequestBuilderTests {
+  private func request(_ arguments: String..., input: String = "") throws -> URLRequest {
+    guard case .send(let invocation) = try ArgumentParser.parse(arguments) else {
+      throw UsageError("nothing is sent")
+    }
+    return try RequestBuilder(invocation) { Data(input.utf8) }.request()
+  }
+
+  private func body(_ request: URLRequest) -> String? {
+    request.httpBody.map { String(decoding: $0, as: UTF8.self) }
+  }
+
+  @Test("query items go behind the query that was typed, in their order, percent-encoded")
+  func query() throws {
+    let request = try request("example.com/p?z=1#f", "b==2 3&4", "a==ü", "b==")
+    #expect(request.url?.absoluteString == "https://example.com/p?z=1&b=2%203%264&a=%C3%BC&b=#f")
+    #expect(try self.request("example.com?", "a==1").url?.absoluteString == "https://example.com?a=1")
+  }
+
+  @Test("a GET sends no body and no content type")
+  func bareGet() throws {
+    let request = try request("example.com")
+    #expect(request.httpMethod == "GET")
+    #expect(request.httpBody == nil)
+    #expect(request.allHTTPHeaderFields?.isEmpty ?? true)
+  }
+
+  @Test("JSON members keep their order and their text; of a name that comes twice the last counts")
+  func json() throws {
+    let request = try request("example.com", "z=a\"/\n", "a:=1.50", "l:=[1, 2]", "a:={\"x\":null}")
+    #expect(body(request) == #"{"z": "a\"/\n", "l": [1, 2], "a": {"x":null}}"#)
+    #expect(request.value(forHTTPHeaderField: "Content-Type") == "application/json")
+    #expect(request.value(forHTTPHeaderField: "Accept") == "application/json, */*;q=0.5")
+  }
+
+  @Test("a form keeps the order and the repetitions")
+  func form() throws {
+    let request = try request("-f", "example.com", "b=1 2", "a=&", "b=é")
+    #expect(body(request) == "b=1%202&a=%26&b=%C3%A9")
+    #expect(
+      request.value(forHTTPHeaderField: "Content-Type") == "application/x-www-form-urlencoded; charset=utf-8")
+    #expect(request.value(forHTTPHeaderField: "Accept") == nil)
+  }
+
+  @Test("a raw body is sent as it is, from the arguments or the input")
+  func raw() throws {
+    #expect(body(try request("--raw", "{x", "example.com")) == "{x")
+    #expect(body(try request("--raw", "-", "example.com", input: "typed")) == "typed")
+  }
+
+  @Test("header items win over those that are added, and lists of one name are joined")
+  func headers() throws {
+    let request = try request(
+      "-a", "u:p", "example.com", "a=b", "content-type:text/x", "X:1", "x:2", "Cookie:a=1", "Cookie:b=2")
+    let fields = request.allHTTPHeaderFields ?? [:]
+    #expect(request.value(forHTTPHeaderField: "Content-Type") == "text/x")
+    #expect(request.value(forHTTPHeaderField: "X") == "1, 2")
+    #expect(request.value(forHTTPHeaderField: "Cookie") == "a=1; b=2")
+    #expect(request.value(forHTTPHeaderField: "Authorization") == "Basic dTpw")
+    #expect(fields.count == 5)
+  }
+
+  @Test(
+    "words are quoted so that a shell reads them back unchanged",
+    arguments: [
+      ("plain/word-1.x", "plain/word-1.x"), ("", "''"), ("a b", "'a b'"), ("it's", #"'it'\''s'"#),
+      ("$(rm -rf ~)`x`!", "'$(rm -rf ~)`x`!'"), ("a\nb", "'a\nb'"), ("?x=1&y", "'?x=1&y'"), ("ü", "'ü'"),
+    ])
+  func quoting(word: String, expected: String) {
+    #expect(CurlCommand.quoted(word) == expected)
+  }
+}

@@ -1,0 +1,41 @@
+import AFCommand
+import Foundation
+import Synchronization
+
+/// What a run of the command left behind.
+struct Run {
+  let status: ExitCode
+  let bytes: Data
+  let error: String
+
+  var output: String { String(decoding: bytes, as: UTF8.self) }
+}
+
+/// Runs the command inside the tests, with everything around it made up.
+struct Terminal: Sendable {
+  var isOutputTerminal = true
+  var isErrorTerminal = false
+  var hasColours = false
+  var width = 80
+  var input = ""
+
+  /// A program reads the output.
+  static let pipe = Terminal(isOutputTerminal: false)
+
+  func run(_ arguments: String...) async -> Run {
+    let record = Record()
+    let input = input
+    let environment = Environment(
+      arguments: arguments, variables: hasColours ? [:] : ["NO_COLOR": "1"], readInput: { Data(input.utf8) },
+      writeOutput: { data in record.output.withLock { $0 += data } },
+      writeError: { text in record.error.withLock { $0 += text } },
+      isOutputTerminal: isOutputTerminal, isErrorTerminal: isErrorTerminal, width: width)
+    let status = await Command.run(in: environment)
+    return Run(status: status, bytes: record.output.withLock { $0 }, error: record.error.withLock { $0 })
+  }
+
+  private final class Record: Sendable {
+    let output = Mutex(Data())
+    let error = Mutex("")
+  }
+}
