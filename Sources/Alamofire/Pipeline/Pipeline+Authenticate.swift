@@ -9,30 +9,16 @@ extension Pipeline {
   nonisolated(nonsending) func authenticated(
     _ request: WireRequest, home: Origin, hops: inout [Exchange.Hop]
   ) async throws(AFError) -> (response: WireResponse, sent: WireRequest) {
-    let response = try await sent(request, hops: &hops)
-    guard response.head.status == 401, request.origin == home,
-      let answer = answered(request, challenge: response.head)
-    else {
-      return (response, request)
-    }
-    return (try await sent(answer, hops: &hops), answer)
-  }
-
-  /// The request with an answer to a Basic challenge (RFC 7617), or `nil` if there is none to give:
-  /// no credentials, credentials that were sent already, or another scheme. Credentials go to the
-  /// origin of the user's own request alone.
-  private func answered(_ request: WireRequest, challenge head: ResponseHead) -> WireRequest? {
-    guard !request.fields.contains(where: { FieldName.equal($0.name, "Authorization") }),
-      let credential = core.basicCredential,
-      head.block.value(of: "WWW-Authenticate")?.offersBasic == true
-    else { return nil }
-    let answer = HTTPHeader.authorization(username: credential.user, password: credential.password)
-    return request.with(fields: request.fields + [answer])
+    let response = try await sent(request, home: home, hops: &hops)
+    guard let answer = core.answer(to: response.head, of: request, home: home) else { return (response, request) }
+    return (try await sent(answer, home: home, hops: &hops), answer)
   }
 
   /// Stage 5, the transport: one request, one response.
-  nonisolated(nonsending) private func sent(_ request: WireRequest, hops: inout [Exchange.Hop]) async throws(AFError) -> WireResponse {
-    core.state.withLock { $0.currentURL = request.url }
+  nonisolated(nonsending) private func sent(
+    _ request: WireRequest, home: Origin, hops: inout [Exchange.Hop]
+  ) async throws(AFError) -> WireResponse {
+    core.state.withLock { $0.hop = (request, home) }
     do {
       let response = try await core.session.transport.send(request, observer: core)
       hops.append(Exchange.Hop(request, metrics: response.metrics, head: response.head))
@@ -44,5 +30,20 @@ extension Pipeline {
       }
       throw AFError(error, url: request.url)
     }
+  }
+}
+
+extension RequestCore {
+  /// The request with an answer to a Basic challenge (RFC 7617), or `nil` if there is none to give:
+  /// no credentials, credentials that were sent already, or another scheme. Credentials go to the
+  /// origin of the user's own request alone.
+  func answer(to head: ResponseHead, of request: WireRequest, home: Origin) -> WireRequest? {
+    guard head.status == 401, request.origin == home,
+      !request.fields.contains(where: { FieldName.equal($0.name, "Authorization") }),
+      let credential = basicCredential,
+      head.block.value(of: "WWW-Authenticate")?.offersBasic == true
+    else { return nil }
+    let answer = HTTPHeader.authorization(username: credential.user, password: credential.password)
+    return request.with(fields: request.fields + [answer])
   }
 }

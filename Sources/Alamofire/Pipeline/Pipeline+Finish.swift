@@ -6,7 +6,8 @@ extension Pipeline {
   /// Stage 6: every handler gets its response, in the order in which they were added; then all are
   /// handed out together. A handler whose serialization fails may lead to another attempt.
   nonisolated(nonsending) func finish() async -> Ending {
-    let retries = !core.interceptorsInOrder.isEmpty
+    // Who has to know of failures, or of the queue that serializers run on, cannot wait for an awaiter.
+    let mayPostpone = core.interceptorsInOrder.isEmpty && core.session.userSerializationQueue == nil
     while true {
       let (next, served) = core.nextSink()
       guard let sink = next else {
@@ -16,7 +17,7 @@ extension Pipeline {
       }
       let outcome = core.outcome
       let failure: AFError?
-      if !retries, sink.postpone(outcome) {
+      if mayPostpone, sink.postpone(outcome) {
         failure = nil
       } else if sink.runsUserCode {
         failure = await serializedOffLoop(sink, outcome)

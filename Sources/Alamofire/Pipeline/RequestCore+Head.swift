@@ -29,10 +29,14 @@ extension RequestCore {
   }
 
   /// The head of a response has come. Redirects that will be followed and challenges that will be
-  /// answered are not shown.
+  /// answered are not shown, and their bodies are no progress.
   func headArrived(_ head: ResponseHead) -> HeadDisposition {
-    let (handler, url) = state.withLock { ($0.headHandler, $0.currentURL) }
-    guard let handler, let url = url.flatMap({ URL(string: $0) }), !isIntermediate(head),
+    let (handler, hop) = state.withLock { ($0.headHandler, $0.hop) }
+    let isIntermediate = isIntermediate(head, hop)
+    if isProgressWanted.load(ordering: .relaxed) {
+      state.withLock { $0.progress.isIntermediate = isIntermediate }
+    }
+    guard let handler, let url = hop.flatMap({ URL(string: $0.request.url) }), !isIntermediate,
       let response = Exchange(url: url, head: head).httpResponse
     else { return .proceed }
     switch handler.kind {
@@ -47,10 +51,10 @@ extension RequestCore {
     }
   }
 
-  private func isIntermediate(_ head: ResponseHead) -> Bool {
+  private func isIntermediate(_ head: ResponseHead, _ hop: (request: WireRequest, home: Origin)?) -> Bool {
     switch head.status {
     case 301, 302, 303, 307, 308: head.block.contains("Location")
-    case 401: basicCredential != nil && head.block.value(of: "WWW-Authenticate")?.offersBasic == true
+    case 401: hop.flatMap { answer(to: head, of: $0.request, home: $0.home) } != nil
     default: false
     }
   }

@@ -47,6 +47,8 @@ struct ProgressReport: Sendable {
   var uploadHandler: Handler?
   var downloadHandler: Handler?
   private var last = ByteCount()
+  /// Whether the response that comes is a redirect or a challenge, whose body nobody asked for.
+  var isIntermediate = false
 
   /// The object for the request's body, made when it is first asked for.
   mutating func uploadProgress() -> Progress {
@@ -71,12 +73,13 @@ struct ProgressReport: Sendable {
       progress.set(completed: count.sent, total: count.expectedToSend)
       if let uploadHandler, count.sent > 0 { notices.append(Notice(handler: uploadHandler, progress: progress)) }
     }
-    if count.received != last.received {
+    if !isIntermediate, count.received != last.received {
       let progress = downloadProgress()
       progress.set(completed: count.received, total: count.expectedToReceive)
       if let downloadHandler { notices.append(Notice(handler: downloadHandler, progress: progress)) }
     }
     last = count
+    if isIntermediate { last.received = 0 }
     return notices
   }
 
@@ -85,6 +88,7 @@ struct ProgressReport: Sendable {
     upload = nil
     download = nil
     last = ByteCount()
+    isIntermediate = false
   }
 }
 
