@@ -66,6 +66,16 @@ struct ProgressReport: Sendable {
     return progress
   }
 
+  /// For who asks when nobody has counted: what the response itself tells.
+  mutating func ended(_ exchange: Exchange, body: Data?) {
+    guard upload == nil, download == nil, last == ByteCount() else { return }
+    last.sent = exchange.hops.last?.metrics.values.requestBodyBytes ?? 0
+    last.expectedToSend = last.sent
+    last.received = Int64(body?.count ?? 0)
+    guard let block = exchange.head?.block, !block.contains("Content-Encoding") else { return }
+    last.expectedToReceive = block.value(of: "Content-Length").flatMap { Int64($0) } ?? -1
+  }
+
   mutating func moved(_ count: ByteCount) -> [Notice] {
     var notices: [Notice] = []
     if count.sent != last.sent || count.expectedToSend != last.expectedToSend {
@@ -110,7 +120,10 @@ extension RequestCore {
   /// The object for one direction. From now on it is kept up to date.
   func progress(_ direction: (inout ProgressReport) -> Progress) -> Progress {
     isProgressWanted.store(true, ordering: .relaxed)
-    return state.withLock { direction(&$0.progress) }
+    return state.withLock { state in
+      if let exchange = state.exchange { state.progress.ended(exchange, body: state.data) }
+      return direction(&state.progress)
+    }
   }
 
   func watchProgress(_ change: (inout ProgressReport) -> Void) {
