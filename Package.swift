@@ -49,6 +49,9 @@ let package = Package(
       swiftSettings: settings),
     .testTarget(
       name: "IntegrationTests", dependencies: ["Alamofire"], swiftSettings: settings),
+    // What IntegrationTests and Scripts/soak measure: a process of its own, which nothing else disturbs.
+    .executableTarget(
+      name: "SoakClient", dependencies: ["Alamofire"], path: "Tests/SoakClient", swiftSettings: settings),
     .testTarget(
       name: "AFCommandTests", dependencies: ["AFCommand", "HTTPTestServer"],
       swiftSettings: settings),

@@ -28,7 +28,11 @@ final class AwaitedSink<Value: Sendable>: DeliveryLatch, ResponseSink, @unchecke
     let product = serialization.product(of: outcome)
     made = product
     prepared()
-    return product.failure(after: outcome)
+    return product.failure
+  }
+
+  func replaceFailure(with error: AFError) {
+    made = made?.failing(with: error)
   }
 
   /// The result, as soon as there is one.

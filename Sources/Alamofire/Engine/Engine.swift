@@ -22,6 +22,9 @@ package struct Engine: Sendable {
       crossingCount: { loop.crossingCount })
   }
 
+  /// The content codings that the engine over libcurl decodes.
+  package static var contentCodings: [String] { CurlLibrary.shared.contentCodings }
+
   /// Any other transport, without a thread of its own.
   package init(transport: any Transport) {
     self.init(transport: transport, executor: nil, isOnLoop: { false }, shutDown: {}, crossingCount: { 0 })

@@ -3,26 +3,73 @@ import Synchronization
 /// A completion that is handed to code of a user and answers exactly once: with the first call, or, if
 /// it is released without one, with a value that lets the request go on. Later calls do nothing.
 final class CompletionOnce<Value: Sendable>: Sendable {
-  private let continuation: Mutex<CheckedContinuation<Value, Never>?>
+  private let waiter: CompletionWaiter<Value>
   private let whenForgotten: Value
 
-  init(_ continuation: CheckedContinuation<Value, Never>, whenForgotten: Value) {
-    self.continuation = Mutex(continuation)
+  fileprivate init(_ waiter: CompletionWaiter<Value>, whenForgotten: Value) {
+    self.waiter = waiter
     self.whenForgotten = whenForgotten
   }
 
-  deinit {
-    take()?.resume(returning: whenForgotten)
+  deinit { waiter.answer(whenForgotten) }
+
+  func callAsFunction(_ value: Value) { waiter.answer(value) }
+
+  /// Hands a completion to `body` and waits for its answer. A task that is cancelled waits no longer:
+  /// whoever keeps the completion cannot hold up the end of a request.
+  static func answer(
+    whenForgotten: Value, whenCancelled: Value, _ body: (CompletionOnce) -> Void
+  ) async -> Value {
+    let waiter = CompletionWaiter<Value>()
+    body(CompletionOnce(waiter, whenForgotten: whenForgotten))
+    return await withTaskCancellationHandler {
+      await waiter.wait()
+    } onCancel: {
+      waiter.answer(whenCancelled)
+    }
+  }
+}
+
+/// Where the first answer arrives, whether somebody waits for it already or not.
+private final class CompletionWaiter<Value: Sendable>: Sendable {
+  private enum State {
+    case open
+    case awaited(CheckedContinuation<Value, Never>)
+    case answered(Value)
+    case taken
   }
 
-  func callAsFunction(_ value: Value) {
-    take()?.resume(returning: value)
+  private let state = Mutex(State.open)
+
+  func answer(_ value: Value) {
+    let continuation = state.withLock { state -> CheckedContinuation<Value, Never>? in
+      switch state {
+      case .open:
+        state = .answered(value)
+        return nil
+      case .awaited(let continuation):
+        state = .taken
+        return continuation
+      case .answered, .taken: return nil
+      }
+    }
+    continuation?.resume(returning: value)
   }
 
-  private func take() -> CheckedContinuation<Value, Never>? {
-    continuation.withLock { continuation in
-      defer { continuation = nil }
-      return continuation
+  func wait() async -> Value {
+    await withCheckedContinuation { continuation in
+      let value = state.withLock { state -> Value? in
+        switch state {
+        case .open:
+          state = .awaited(continuation)
+          return nil
+        case .answered(let value):
+          state = .taken
+          return value
+        case .awaited, .taken: preconditionFailure("an answer was waited for twice")
+        }
+      }
+      if let value { continuation.resume(returning: value) }
     }
   }
 }

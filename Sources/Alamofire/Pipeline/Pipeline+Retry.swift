@@ -1,41 +1,52 @@
 import Foundation
 
 extension Pipeline {
-  /// Stage 5: asks the retriers what to do about a failure. Returns true when the request has been
-  /// made ready for another attempt.
-  nonisolated(nonsending) func mayRetry(after error: AFError) async -> Bool {
+  /// What becomes of a failure.
+  enum RetryDecision {
+    /// The request has been made ready for another attempt.
+    case again
+    /// The failure stays as it is.
+    case stop
+    /// This error takes the place of the failure.
+    case replace(AFError)
+  }
+
+  /// Stage 5: asks the retriers what to do about a failure.
+  nonisolated(nonsending) func retryDecision(after error: AFError) async -> RetryDecision {
+    switch await retriersAnswer(to: error) {
+    case .doNotRetry: return .stop
+    case .doNotRetryWithError(let retryError):
+      return .replace(.requestRetryFailed(retryError: retryError, originalError: error))
+    case .retryWithDelay(let delay):
+      // Cancelled while it waits, the request ends with its failure.
+      do { try await Task.sleep(for: Self.duration(delay)) } catch { return .stop }
+    case .retry: break
+    }
+    return core.resetForRetry() ? .again : .stop
+  }
+
+  /// The session is held no longer than the retriers need it: a delay must not keep it alive.
+  nonisolated(nonsending) private func retriersAnswer(to error: AFError) async -> RetryResult {
     let retriers = core.interceptorsInOrder
-    guard !retriers.isEmpty, !core.isCancelled, let session = core.session.owner else { return false }
+    guard !retriers.isEmpty, !core.isCancelled, let session = core.session.owner else { return .doNotRetry }
     let request = request
-    let answer = await offLoop { () -> RetryResult in
+    return await offLoop {
       for retrier in retriers {
-        let answer = await Self.answer(of: retrier, for: request, session, error)
+        let answer = await CompletionOnce.answer(
+          whenForgotten: RetryResult.doNotRetry, whenCancelled: .doNotRetry
+        ) { completion in
+          retrier.retry(request, for: session, dueTo: error) { completion($0) }
+        }
         if case .doNotRetry = answer { continue }
         return answer
       }
       return .doNotRetry
     }
-    switch answer {
-    case .doNotRetry: return false
-    case .doNotRetryWithError(let retryError):
-      core.replaceError(.requestRetryFailed(retryError: retryError, originalError: error))
-      return false
-    case .retryWithDelay(let delay):
-      // Cancelled while it waits, the request ends as cancelled.
-      do { try await Task.sleep(for: .seconds(max(0, delay))) } catch { return false }
-    case .retry: break
-    }
-    guard !core.isCancelled, !Task.isCancelled else { return false }
-    core.resetForRetry()
-    return true
   }
 
-  nonisolated(nonsending) private static func answer(
-    of retrier: any RequestInterceptor, for request: Request, _ session: Session, _ error: AFError
-  ) async -> RetryResult {
-    await withCheckedContinuation { continuation in
-      let completion = CompletionOnce(continuation, whenForgotten: RetryResult.doNotRetry)
-      retrier.retry(request, for: session, dueTo: error) { completion($0) }
-    }
+  /// A delay in seconds as a duration. What makes no sense is no delay, what never ends is a year.
+  static func duration(_ delay: TimeInterval) -> Duration {
+    guard delay > 0 else { return .zero }
+    return .milliseconds(Int64(min(delay * 1000, 31_536_000_000).rounded(.up)))
   }
 }

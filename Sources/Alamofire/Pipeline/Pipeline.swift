@@ -16,7 +16,11 @@ struct Pipeline: Sendable {
         try await attempt()
       } catch {
         core.fail(error)
-        if await mayRetry(after: core.error ?? error) { continue }
+        switch await retryDecision(after: core.error ?? error) {
+        case .again: continue
+        case .stop: break
+        case .replace(let error): core.replaceError(error)
+        }
       }
       if await finish() == .done { return }
     }
@@ -26,15 +30,14 @@ struct Pipeline: Sendable {
     let urlRequest = try await adapted()
     await core.untilResumed()
     try checkAlive()
-    let exchange = try await followingRedirects(urlRequest)
+    let exchange = try await exchanged(urlRequest)
     try await validate(exchange)
   }
 
   /// Serves handlers that came when there was nothing left to send.
   nonisolated(nonsending) func finishOnly() async {
-    while await finish() == .attemptAgain {
-      await run()
-    }
+    // A run ends with its own finish; another one here would end the request a second time.
+    if await finish() == .attemptAgain { await run() }
   }
 
   /// A request that was cancelled, or whose session is gone, goes no further.

@@ -24,7 +24,11 @@ final class QueueSink<Value: Sendable>: ResponseSink {
   func serialize(_ outcome: RequestOutcome) -> AFError? {
     let product = serialization.product(of: outcome)
     response.withLock { $0 = product.response(to: outcome) }
-    return product.failure(after: outcome)
+    return product.failure
+  }
+
+  func replaceFailure(with error: AFError) {
+    response.withLock { $0 = $0?.failing(with: error) }
   }
 
   func deliver() {

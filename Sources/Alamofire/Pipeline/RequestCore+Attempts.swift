@@ -47,15 +47,19 @@ extension RequestCore {
     }
   }
 
-  /// Makes the request as it was before its first attempt, but for its handlers.
-  func resetForRetry() {
+  /// Makes the request as it was before its first attempt, but for its handlers. Returns false, and
+  /// changes nothing, when it was cancelled or its session is gone.
+  func resetForRetry() -> Bool {
     state.withLock { state in
+      guard state.lifecycle.mayAttemptAgain else { return false }
       state.retryCount += 1
       state.error = nil
       state.data = nil
       state.keepEarlier()
       state.serializedSinks = 0
+      state.headDecision = .none
       state.progress.reset()
+      return true
     }
   }
 

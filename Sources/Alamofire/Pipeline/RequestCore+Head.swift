@@ -57,17 +57,19 @@ extension RequestCore {
 
   private func decided(_ disposition: Request.ResponseDisposition) {
     if disposition == .cancel { cancelWhileRunning() }
-    let (decision, valve) = state.withLock { state in
+    let decision = state.withLock { state in
       defer { state.headDecision = .none }
-      return (state.headDecision, state.valve)
+      return state.headDecision
     }
     if case .awaited(let continuation) = decision { continuation.resume() }
-    if disposition == .allow { valve?.open() }
+    if disposition == .allow { alignValve() }
   }
+
+  /// Whether a decision about the head may be open.
+  var isDispositionWanted: Bool { isHeadWanted.load(ordering: .relaxed) }
 
   /// Waits until an open decision about the head has been made.
   nonisolated(nonsending) func dispositionMade() async {
-    guard isHeadWanted.load(ordering: .relaxed) else { return }
     await withCheckedContinuation { continuation in
       let isOpen = state.withLock { state in
         guard case .open = state.headDecision else { return false }

@@ -38,6 +38,15 @@ package final class RequestCore: Sendable {
     var watchers = RequestWatchers()
     var id: UUID?
 
+    /// Whether bytes must not move: the request is suspended, or its head has not been decided about.
+    var isHeld: Bool {
+      if lifecycle.state == .suspended { return true }
+      switch headDecision {
+      case .none: return false
+      case .open, .awaited: return true
+      }
+    }
+
     /// All that were made, in their order.
     var requests: [URLRequest] { earlierRequests + (request.map { [$0] } ?? []) }
     var exchanges: [Exchange] { earlierExchanges + (exchange.map { [$0] } ?? []) }
@@ -128,14 +137,29 @@ package final class RequestCore: Sendable {
     case .start: start(request, sends: true)
     case .finish: start(request, sends: false)
     case .proceed:
-      let (gate, valve) = state.withLock { state in
+      let gate = state.withLock { state in
         defer { state.gate = nil }
-        return (state.gate, state.valve)
+        return state.gate
       }
       gate?.resume()
-      valve?.open()
-    case .hold: state.withLock { $0.valve }?.close()
+      alignValve()
+    case .hold: alignValve()
     case .cancel: cancelTask()
+    }
+  }
+
+  /// Closes or opens the valve of the running transfer, as the request wants it by now. Looks again
+  /// afterwards: of two threads that suspend and resume, the one that acts last need not be the one
+  /// that decided last.
+  func alignValve() {
+    func wanted() -> (valve: any Valve, isClosed: Bool)? {
+      state.withLock { state in state.valve.map { ($0, state.isHeld) } }
+    }
+    var target = wanted()
+    while let (valve, isClosed) = target {
+      if isClosed { valve.close() } else { valve.open() }
+      target = wanted()
+      if target?.isClosed == isClosed { return }
     }
   }
 

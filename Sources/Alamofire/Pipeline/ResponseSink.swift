@@ -7,9 +7,11 @@ package protocol ResponseSink: AnyObject, Sendable {
   /// Takes the outcome to turn it into a response later, on the thread of whoever awaits it. Returns
   /// false if it cannot.
   func postpone(_ outcome: RequestOutcome) -> Bool
-  /// Turns the outcome into the response and keeps it. Returns the failure, if it is one of
-  /// serialization, so that the retriers can be asked. Called again after a retry.
+  /// Turns the outcome into the response and keeps it. Returns the failure, if there is one and a
+  /// serializer was at work, so that the retriers can be asked. Called again after a retry.
   func serialize(_ outcome: RequestOutcome) -> AFError?
+  /// A retrier has put another error in the place of the one that ``serialize(_:)`` returned.
+  func replaceFailure(with error: AFError)
   /// Hands the response out, once.
   func deliver()
 }

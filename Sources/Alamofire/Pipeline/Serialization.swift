@@ -65,7 +65,7 @@ struct Serialization<Value: Sendable>: Sendable {
   struct Product: Sendable {
     let result: Result<Value, AFError>
     let duration: TimeInterval
-    /// Whether a failure is one of serialization.
+    /// Whether a serializer was at work, and not just a mirror of the outcome.
     let isSerialized: Bool
 
     func response(to outcome: RequestOutcome) -> AFDataResponse<Value> {
@@ -74,10 +74,15 @@ struct Serialization<Value: Sendable>: Sendable {
         serializationDuration: duration, result: result)
     }
 
-    /// The failure that serialization itself brought, for the retriers.
-    func failure(after outcome: RequestOutcome) -> AFError? {
-      guard isSerialized, outcome.error == nil, case .failure(let error) = result else { return nil }
+    /// The failure of a serializer, for the retriers: also the one of the request that it passed on.
+    var failure: AFError? {
+      guard isSerialized, case .failure(let error) = result else { return nil }
       return error
+    }
+
+    /// The same with another error.
+    func failing(with error: AFError) -> Product {
+      Product(result: .failure(error), duration: duration, isSerialized: isSerialized)
     }
   }
 

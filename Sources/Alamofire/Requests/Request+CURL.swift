@@ -18,7 +18,7 @@ extension Request {
     {
       parts.append("-b \"\(cookies.map { "\($0.name)=\($0.value)" }.joined(separator: ";"))\"")
     }
-    for field in core.session.settings.fields(named: request.allHTTPHeaderFields) where field.name != "Cookie" {
+    for field in core.session.settings.fields(named: request.allHTTPHeaderFields) where !FieldName.equal(field.name, "Cookie") {
       parts.append("-H \"\(field.name): \(field.value.replacingOccurrences(of: "\"", with: "\\\""))\"")
     }
     if let body = request.httpBody {

@@ -81,6 +81,12 @@ extension RequestCore {
     if let handler = notices.cURL { handler.queue.async { handler.closure(owner.cURLDescription()) } }
   }
 
+  /// The request was made, but could not be adapted: it will never be sent as it is.
+  func adaptationFailed(_ request: URLRequest, of owner: Request) {
+    state.withLock { $0.add(request) }
+    creationFailed(of: owner)
+  }
+
   func creationFailed(of owner: Request) {
     let handler = state.withLock { $0.watchers.creationFailed() }
     if let handler { handler.queue.async { handler.closure(owner.cURLDescription()) } }

@@ -79,6 +79,9 @@ public struct DataResponse<Success, Failure: Error> {
     self.result = result
   }
 
+  /// The same with another error.
+  func failing(with error: Failure) -> DataResponse { with(.failure(error)) }
+
   private func with<NewSuccess, NewFailure: Error>(
     _ result: Result<NewSuccess, NewFailure>
   ) -> DataResponse<NewSuccess, NewFailure> {

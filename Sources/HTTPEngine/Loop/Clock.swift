@@ -1,10 +1,10 @@
 import Glibc
 
 /// The two clocks of the engine: one that only goes forward, for timeouts, and the calendar's.
-enum Clock {
+package enum Clock {
   /// Nanoseconds since some moment in the past.
   @inline(__always)
-  static func now() -> UInt64 {
+  package static func now() -> UInt64 {
     var time = timespec()
     clock_gettime(CLOCK_MONOTONIC, &time)
     return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
@@ -12,14 +12,14 @@ enum Clock {
 
   /// Seconds since 1970.
   @inline(__always)
-  static func wall() -> Double {
+  package static func wall() -> Double {
     var time = timespec()
     clock_gettime(CLOCK_REALTIME, &time)
     return Double(time.tv_sec) + Double(time.tv_nsec) * 1e-9
   }
 
   /// A duration as nanoseconds; negative ones are nothing, ones beyond 500 years are for ever.
-  static func nanoseconds(_ duration: Duration) -> UInt64 {
+  package static func nanoseconds(_ duration: Duration) -> UInt64 {
     let (seconds, attoseconds) = duration.components
     guard seconds >= 0, attoseconds >= 0 else { return 0 }
     guard seconds < 16_000_000_000 else { return .max }

@@ -43,8 +43,9 @@ package final class EventLoop: TaskExecutor, Sendable {
   /// `hasThread`, and nobody else once that is false and the last reference to the loop is gone.
   nonisolated(unsafe) private let core: LoopCore
 
-  package init() {
-    core = LoopCore()
+  /// `lingering` is how long a loop without work keeps its thread.
+  package init(lingering: Duration = .seconds(5)) {
+    core = LoopCore(lingering: Clock.nanoseconds(lingering))
     core.owner = self
   }
 

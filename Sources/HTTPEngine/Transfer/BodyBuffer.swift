@@ -1,27 +1,29 @@
-import FoundationEssentials
+package import FoundationEssentials
 import Glibc
 
 /// Bytes of one body as they come. Small bodies are copied out and the memory serves the next
 /// transfer; large ones leave with the memory they lie in, so that no body is ever held twice.
-struct BodyBuffer: ~Copyable {
+package struct BodyBuffer: ~Copyable {
   private static let largestCopy = 32_768
   /// A length that a server merely claims is not believed beyond this.
   private static let largestReservation = 64 << 20
 
   private var base: UnsafeMutableRawPointer?
   private var capacity = 0
-  private(set) var count = 0
+  package private(set) var count = 0
+
+  package init() {}
 
   deinit {
     free(base)
   }
 
-  mutating func reserve(_ bytes: Int) -> Bool {
+  package mutating func reserve(_ bytes: Int) -> Bool {
     grow(to: min(bytes, Self.largestReservation))
   }
 
   /// Returns false when there is no memory.
-  mutating func append(_ bytes: UnsafeRawPointer, count added: Int) -> Bool {
+  package mutating func append(_ bytes: UnsafeRawPointer, count added: Int) -> Bool {
     let (needed, overflow) = count.addingReportingOverflow(added)
     guard !overflow else { return false }
     if needed > capacity, !grow(to: max(needed, capacity * 2, 4096)) { return false }
@@ -32,7 +34,7 @@ struct BodyBuffer: ~Copyable {
   }
 
   /// The bytes, or `nil` if there are none; empty afterwards.
-  mutating func take() -> Data? {
+  package mutating func take() -> Data? {
     guard count > 0, let base else { return nil }
     defer { count = 0 }
     if count <= Self.largestCopy { return Data(bytes: base, count: count) }
@@ -43,7 +45,7 @@ struct BodyBuffer: ~Copyable {
     return data
   }
 
-  mutating func clear() {
+  package mutating func clear() {
     count = 0
     guard capacity > Self.largestCopy * 2 else { return }
     free(base)

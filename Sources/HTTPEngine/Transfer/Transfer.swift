@@ -74,9 +74,10 @@ final class Transfer {
     isClosed = false
   }
 
-  /// When silence or the deadline ends the transfer; a suspended one is not blamed for its silence.
+  /// When silence or the deadline ends the transfer; one that is suspended or waits in its lane is not
+  /// blamed for its silence.
   var expiry: UInt64 {
-    guard !isClosed else { return deadline }
+    guard isInMulti, !isClosed else { return deadline }
     let idle = lastActivity.addingReportingOverflow(idleLimit)
     return min(deadline, idle.overflow ? .max : idle.partialValue)
   }

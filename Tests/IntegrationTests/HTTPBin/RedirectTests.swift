@@ -1,0 +1,49 @@
+import Alamofire
+import Testing
+
+@Suite(.needsHTTPBin, .timeLimit(.minutes(2))) struct RedirectTests {
+  @Test(arguments: ["redirect", "relative-redirect", "absolute-redirect"])
+  func aChainIsFollowedToItsEnd(kind: String) async throws {
+    let server = try await HTTPBinServer.shared
+    let response = await AF.request(server.url("/\(kind)/4")).validate().serializingDecodable(Echo.self)
+      .response
+    #expect(try response.result.get().url == server.url("/get"))
+    #expect(response.response?.url?.path == "/get")
+    #expect(response.metrics?.redirectCount == 4)
+    #expect(response.metrics?.transactionMetrics.count == 5)
+  }
+
+  @Test(arguments: [(301, "GET"), (302, "GET"), (303, "GET"), (307, "POST"), (308, "POST")])
+  func whatBecomesOfAPostDependsOnTheStatus(status: Int, method: String) async throws {
+    let server = try await HTTPBinServer.shared
+    let target = try #require(
+      "/anything?from=\(status)".addingPercentEncoding(withAllowedCharacters: .alphanumerics))
+    let echo = try await AF.request(
+      server.url("/redirect-to?url=\(target)&status_code=\(status)"), method: .post,
+      parameters: ["name": "Zoë"]
+    ).validate().serializingDecodable(Echo.self).value
+    #expect(echo.method == method)
+    #expect(echo.args == ["from": Values(stringLiteral: "\(status)")])
+    #expect(echo.form == (method == "POST" ? ["name": "Zoë"] : [:]))
+    #expect((echo.header("Content-Type") != nil) == (method == "POST"))
+  }
+
+  @Test func aLargeBodyIsSentAgainToTheNewPlace() async throws {
+    let server = try await HTTPBinServer.shared
+    var request = URLRequest(
+      url: try #require(URL(string: server.url("/redirect-to?url=%2Fanything&status_code=307"))))
+    request.method = .put
+    request.httpBody = Data(repeating: 0x7A, count: 200_000)
+    request.headers = [.contentType("text/plain")]
+    let echo = try await AF.request(request).serializingDecodable(Echo.self).value
+    #expect(echo.method == "PUT")
+    #expect(echo.data?.utf8.count == 200_000)
+  }
+
+  @Test func aChainWithoutEndIsGivenUp() async throws {
+    let server = try await HTTPBinServer.shared
+    let response = await AF.request(server.url("/redirect/21")).serializingData().response
+    #expect((response.error?.underlyingError as? URLError)?.code == .httpTooManyRedirects)
+    #expect(response.response?.statusCode == 302)
+  }
+}

@@ -1,0 +1,60 @@
+import Alamofire
+import Testing
+
+@Suite(.needsHTTPBin, .timeLimit(.minutes(2))) struct TimeTests {
+  @Test func aDelayWithinTheTimeoutIsWaitedFor() async throws {
+    let server = try await HTTPBinServer.shared
+    let response = await AF.request(server.url("/delay/1")).validate().serializingDecodable(Echo.self)
+      .response
+    #expect(response.error == nil)
+    #expect(response.metrics.map { $0.taskInterval.duration >= 1 } == true)
+  }
+
+  @Test func aDelayBeyondTheTimeoutEndsTheRequest() async throws {
+    let server = try await HTTPBinServer.shared
+    let clock = ContinuousClock()
+    let start = clock.now
+    let response = await AF.request(server.url("/delay/10"), requestModifier: { $0.timeoutInterval = 0.5 })
+      .serializingData().response
+    #expect((response.error?.underlyingError as? URLError)?.code == .timedOut)
+    #expect(response.error?.isSessionTaskError == true)
+    #expect(clock.now - start < .seconds(8))
+  }
+
+  @Test func bytesThatDripInKeepTheIdleTimeoutAway() async throws {
+    let server = try await HTTPBinServer.shared
+    let response = await AF.request(
+      server.url("/drip?numbytes=8&duration=3&delay=0"), requestModifier: { $0.timeoutInterval = 2 }
+    ).serializingData().response
+    #expect(response.value?.count == 8)
+  }
+
+  @Test func cancellingEndsARequestInItsMiddle() async throws {
+    let server = try await HTTPBinServer.shared
+    let clock = ContinuousClock()
+    let start = clock.now
+    let request = AF.request(server.url("/drip?numbytes=100&duration=9&delay=0"))
+    let (heads, arrived) = AsyncStream.makeStream(of: Int.self)
+    request.onHTTPResponse(on: DispatchQueue(label: "head")) { response in
+      arrived.yield(response.statusCode)
+      arrived.finish()
+    }
+    let task = request.serializingData()
+    for await status in heads { #expect(status == 200) }
+    task.cancel()
+    let response = await task.response
+    #expect(response.error?.isExplicitlyCancelledError == true)
+    #expect(request.isCancelled)
+    #expect(clock.now - start < .seconds(7))
+  }
+
+  @Test func cancellingTheTaskThatAwaitsEndsTheRequest() async throws {
+    let server = try await HTTPBinServer.shared
+    let request = AF.request(server.url("/delay/10"))
+    let waiting = Task { await request.serializingData().response }
+    #expect(await eventually { request.isResumed })
+    waiting.cancel()
+    let response = await waiting.value
+    #expect(response.error?.isExplicitlyCancelledError == true)
+  }
+}

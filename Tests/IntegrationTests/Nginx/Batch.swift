@@ -1,0 +1,24 @@
+import Alamofire
+
+/// Many requests that are started at once.
+enum Batch {
+  /// Starts `count` requests, then waits for all.
+  static func run(
+    _ count: Int, _ make: (Int) -> DataRequest
+  ) async -> [DataResponse<Data, AFError>] {
+    let tasks = (0..<count).map { make($0).validate().serializingData() }
+    var responses: [DataResponse<Data, AFError>] = []
+    for task in tasks { responses.append(await task.response) }
+    return responses
+  }
+}
+
+extension Sequence where Element == DataResponse<Data, AFError> {
+  /// What went wrong, each kind once.
+  var failures: Set<String> { Set(compactMap { $0.error.map { "\($0)" } }) }
+}
+
+extension DataResponse {
+  /// The last request that went over the wire.
+  var transaction: URLSessionTaskTransactionMetrics? { metrics?.transactionMetrics.last }
+}

@@ -1,0 +1,81 @@
+import Alamofire
+import Testing
+
+/// How many connections requests take, as nginx saw them.
+@Suite(.needsNginx, .timeLimit(.minutes(3))) struct ConnectionTests {
+  @Test func requestsOverHTTP2ShareOneConnection() async throws {
+    let server = try await NginxServer.shared
+    let session = server.makeSession()
+    defer { withExtendedLifetime(session) {} }
+    let path = "/item?shared"
+    // The first one finds out what the server speaks.
+    let first = await session.request(server.url(.h2, path)).validate().serializingData().response
+    #expect(first.transaction?.networkProtocolName == "h2")
+    #expect(first.transaction?.isReusedConnection == false)
+    #expect(first.transaction?.negotiatedTLSProtocolVersion != nil)
+
+    let responses = await Batch.run(200) { _ in session.request(server.url(.h2, path)) }
+    #expect(responses.failures.isEmpty)
+    #expect(responses.allSatisfy { $0.value == Data(NginxConfiguration.item.utf8) })
+    #expect(responses.allSatisfy { $0.transaction?.networkProtocolName == "h2" })
+    #expect(responses.allSatisfy { $0.transaction?.isReusedConnection == true })
+    let visits = try await server.visits(to: path, count: 201)
+    #expect(visits.count == 201)
+    #expect(Set(visits.map(\.version)) == ["HTTP/2.0"])
+    #expect(Set(visits.map(\.connection)).count == 1)
+  }
+
+  @Test(arguments: NginxServer.Entrance.allCases)
+  func aBurstKeepsToTheLimitOfConnections(entrance: NginxServer.Entrance) async throws {
+    let server = try await NginxServer.shared
+    try await expectBurst(of: 500, on: server, entrance)
+  }
+
+  @Test func aBurstKeepsToTheLimitWhereAConnectionTakesFewStreams() async throws {
+    let server = try await NginxServer(NginxConfiguration(streamsPerConnection: 8))
+    try await expectBurst(of: 500, on: server, .h2)
+  }
+
+  @Test(arguments: [NginxServer.Entrance.http, .h2])
+  func theLimitOfConnectionsIsTheConfigurations(entrance: NginxServer.Entrance) async throws {
+    let server = try await NginxServer.shared
+    try await expectBurst(of: 50, on: server, entrance, limit: 2)
+  }
+
+  private func expectBurst(
+    of count: Int, on server: NginxServer, _ entrance: NginxServer.Entrance, limit: Int? = nil
+  ) async throws {
+    let configuration = URLSessionConfiguration.af.default
+    if let limit { configuration.httpMaximumConnectionsPerHost = limit }
+    let session = server.makeSession(configuration: configuration)
+    defer { withExtendedLifetime(session) {} }
+    let path = "/item?burst-\(entrance)-\(count)-\(limit ?? 0)"
+    let responses = await Batch.run(count) { _ in session.request(server.url(entrance, path)) }
+    #expect(responses.failures.isEmpty)
+    let visits = try await server.visits(to: path, count: count)
+    #expect(visits.count == count)
+    #expect(Set(visits.map(\.version)) == [entrance == .h2 ? "HTTP/2.0" : "HTTP/1.1"])
+    let connections = Set(visits.map(\.connection)).count
+    #expect(connections <= configuration.httpMaximumConnectionsPerHost)
+  }
+
+  @Test func withoutHTTP2OnOfferTheConnectionsAreOfHTTP1() async throws {
+    let server = try await NginxServer.shared
+    let session = server.makeSession { $0.httpVersions = .http1Only }
+    defer { withExtendedLifetime(session) {} }
+    let response = await session.request(server.url(.h2, "/item?http1")).serializingData().response
+    #expect(response.transaction?.networkProtocolName == "http/1.1")
+    let again = await session.request(server.url(.h2, "/item?http1")).serializingData().response
+    #expect(again.transaction?.isReusedConnection == true)
+  }
+
+  @Test func aCertificateOfAnUnknownAuthorityIsRefusedInWords() async throws {
+    let server = try await NginxServer.shared
+    let response = await AF.request(server.url(.h2, "/item?untrusted")).serializingData().response
+    let error = response.error?.underlyingError as? URLError
+    #expect(error?.code == .serverCertificateHasUnknownRoot)
+    #expect(response.error?.errorDescription?.contains("does not lead to a trusted root") == true)
+    let visits = try await server.visits(to: "/item?untrusted", count: 0)
+    #expect(visits.isEmpty)
+  }
+}

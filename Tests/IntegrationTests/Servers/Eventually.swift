@@ -1,0 +1,12 @@
+/// Looks at `condition` again and again until it holds, for what happens in another process. Returns
+/// whether it came to hold in time.
+func eventually(
+  within limit: Duration = .seconds(10), _ condition: () async throws -> Bool
+) async rethrows -> Bool {
+  let deadline = ContinuousClock.now + limit
+  while true {
+    if try await condition() { return true }
+    guard ContinuousClock.now < deadline else { return false }
+    try? await Task.sleep(for: .milliseconds(10))
+  }
+}

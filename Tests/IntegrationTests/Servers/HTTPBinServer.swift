@@ -1,0 +1,35 @@
+import Foundation
+
+/// httpbin under gunicorn, as `Scripts/install httpbin` puts them into `.build/venv`.
+final class HTTPBinServer: Sendable {
+  static let program = packageRoot.appendingPathComponent(".build/venv/bin/gunicorn").path
+
+  /// The folder that holds `Package.swift`.
+  static let packageRoot = URL(fileURLWithPath: #filePath)
+    .deletingLastPathComponent().deletingLastPathComponent()
+    .deletingLastPathComponent().deletingLastPathComponent()
+
+  private static let starting = Task { try await HTTPBinServer() }
+
+  /// One for all tests, started when it is first asked for; it ends with the process.
+  static var shared: HTTPBinServer {
+    get async throws { try await starting.value }
+  }
+
+  let port: UInt16
+  private let process: ServerProcess
+
+  private init() async throws {
+    let folder = try ServerProcess.makeFolder("httpbin")
+    port = try Loopback.freePorts(1)[0]
+    process = try ServerProcess(
+      [
+        Self.program, "--bind", "127.0.0.1:\(port)", "--worker-class", "gthread", "--threads", "32",
+        "--keep-alive", "20", "--worker-tmp-dir", folder.path, "httpbin:app",
+      ], in: folder)
+    try await process.untilAnswering([port])
+  }
+
+  /// The URL of a path, which begins with a slash.
+  func url(_ path: String) -> String { "http://127.0.0.1:\(port)\(path)" }
+}

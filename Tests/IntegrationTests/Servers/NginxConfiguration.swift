@@ -1,0 +1,66 @@
+import Foundation
+
+/// What nginx is told; the defaults get in nobody's way.
+struct NginxConfiguration {
+  var streamsPerConnection = 128
+  var requestsPerConnection = 1_000_000
+  var keepAlive = "600s"
+  /// Further locations.
+  var locations = ""
+
+  /// What `/item` answers.
+  static let item = #"{"id":17,"name":"Widget","tags":["alpha","beta"]}"#
+
+  func write(to file: URL, ports: [UInt16], certificates: Certificates) throws {
+    let folder = file.deletingLastPathComponent()
+    for name in ["files", "stored"] {
+      try FileManager.default.createDirectory(
+        at: folder.appendingPathComponent(name), withIntermediateDirectories: true)
+    }
+    try Data(text(folder.path, ports, certificates).utf8).write(to: file)
+  }
+
+  private func text(_ folder: String, _ ports: [UInt16], _ certificates: Certificates) -> String {
+    """
+    worker_processes 1;
+    daemon off;
+    pid \(folder)/nginx.pid;
+    worker_rlimit_nofile 8192;
+    \(geteuid() == 0 ? "user root;" : "")
+    events { worker_connections 4096; multi_accept on; }
+    http {
+      client_body_temp_path \(folder)/body;
+      proxy_temp_path \(folder)/proxy;
+      fastcgi_temp_path \(folder)/fastcgi;
+      uwsgi_temp_path \(folder)/uwsgi;
+      scgi_temp_path \(folder)/scgi;
+      log_format visit '$connection $server_protocol $status $request_length $request_uri';
+      access_log \(folder)/access.log visit;
+
+      tcp_nodelay on;
+      keepalive_timeout \(keepAlive);
+      keepalive_requests \(requestsPerConnection);
+      keepalive_time 24h;
+      client_max_body_size 100m;
+      http2_max_concurrent_streams \(streamsPerConnection);
+      ssl_certificate \(certificates.certificate);
+      ssl_certificate_key \(certificates.key);
+      ssl_session_cache shared:sessions:1m;
+
+      server {
+        listen 127.0.0.1:\(ports[0]) backlog=2048;
+        listen 127.0.0.1:\(ports[1]) ssl backlog=2048;
+        listen 127.0.0.1:\(ports[2]) ssl http2 backlog=2048;
+        location /item { default_type application/json; return 200 '\(Self.item)'; }
+        location /files/ { alias \(folder)/files/; }
+        location /stored/ { alias \(folder)/stored/; dav_methods PUT DELETE; }
+        location /refused { client_max_body_size 1k; proxy_pass http://127.0.0.1:1; }
+        location /unread { return 200 'not read'; }
+        location /slow/ { alias \(folder)/files/; limit_rate 64k; }
+        \(locations)
+      }
+    }
+
+    """
+  }
+}

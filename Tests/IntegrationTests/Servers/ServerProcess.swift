@@ -1,0 +1,93 @@
+import Foundation
+import Synchronization
+
+/// A server in a process group and a temporary folder of its own. Both are gone after ``stop()``, and
+/// also when this value is released or the process of the tests dies, however it dies.
+final class ServerProcess: Sendable {
+  /// The folder that belongs to the server.
+  let folder: URL
+  private let lifeline: Mutex<FileHandle?>
+
+  /// Stands between the tests and the server: it reads from a pipe into which nobody writes, and ends
+  /// the server when the pipe does. (PR_SET_PDEATHSIG would look at the thread that started the server.)
+  private static let watchdog = """
+    trap '' INT HUP QUIT
+    set -m
+    "${@:2}" </dev/null >"$1/output.log" 2>&1 &
+    server=$!
+    while kill -0 "$server" 2>/dev/null; do
+      read -r -t 0.2 _
+      [ $? -le 128 ] && break
+    done
+    : >"$1/gone"
+    kill -TERM -- "-$server" 2>/dev/null
+    for _ in {1..60}; do
+      kill -0 "$server" 2>/dev/null || break
+      sleep 0.05
+    done
+    kill -KILL -- "-$server" 2>/dev/null
+    cat >/dev/null
+    rm -rf "$1"
+    """
+
+  /// A new folder for a server, not yet owned by one.
+  static func makeFolder(_ name: String) throws -> URL {
+    let folder = FileManager.default.temporaryDirectory
+      .appendingPathComponent("alamofire-\(name)-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    return folder
+  }
+
+  /// Starts `command`, which must stay in the foreground.
+  ///
+  /// - Parameter folder: Handed over: removed once the server has ended.
+  init(_ command: [String], in folder: URL) throws {
+    self.folder = folder
+    let pipe = Pipe()
+    let process = Process()
+    process.executableURL = URL(fileURLWithPath: "/bin/bash")
+    process.arguments = ["-c", Self.watchdog, "watchdog", folder.path] + command
+    process.standardInput = pipe
+    process.standardOutput = FileHandle.nullDevice
+    process.standardError = FileHandle.nullDevice
+    lifeline = Mutex(pipe.fileHandleForWriting)
+    try process.run()
+  }
+
+  deinit { stop() }
+
+  /// Ends the server and removes its folder, soon. Does nothing the second time.
+  func stop() {
+    let lifeline = lifeline.withLock { lifeline in
+      defer { lifeline = nil }
+      return lifeline
+    }
+    try? lifeline?.close()
+  }
+
+  /// Waits until every port accepts connections.
+  ///
+  /// - Throws: ``ServerFailure`` with what the server has written, when it ends or takes 30 seconds.
+  func untilAnswering(_ ports: some Collection<UInt16>) async throws {
+    let ready = await eventually(within: .seconds(30)) {
+      hasEnded || ports.allSatisfy(Loopback.answers)
+    }
+    guard ready, !hasEnded else {
+      throw ServerFailure(description: "The server does not answer:\n\(output)")
+    }
+  }
+
+  private var hasEnded: Bool {
+    FileManager.default.fileExists(atPath: folder.appendingPathComponent("gone").path)
+  }
+
+  private var output: String {
+    let files = ["output.log", "error.log"].map { folder.appendingPathComponent($0).path }
+    return files.compactMap { try? String(contentsOfFile: $0, encoding: .utf8) }.joined()
+  }
+}
+
+/// Why a server could not be started.
+struct ServerFailure: Error, CustomStringConvertible {
+  let description: String
+}

@@ -1,0 +1,36 @@
+import Foundation
+import Testing
+
+@Suite struct ServerProcessTests {
+  @Test func aStoppedServerLeavesNeitherProcessesNorItsFolder() async throws {
+    let folder = try ServerProcess.makeFolder("sleeper")
+    let file = folder.appendingPathComponent("pids")
+    let server = try ServerProcess(
+      ["/bin/bash", "-c", "sleep 1000 & echo $$ $! >'\(file.path)'; wait"], in: folder)
+    var pids: [pid_t] = []
+    #expect(
+      await eventually {
+        let text = (try? String(contentsOf: file, encoding: .utf8)) ?? ""
+        pids = text.split { $0.isWhitespace }.compactMap { pid_t($0) }
+        return pids.count == 2
+      })
+    #expect(pids.allSatisfy(isRunning))
+    server.stop()
+    #expect(await eventually { !FileManager.default.fileExists(atPath: folder.path) })
+    #expect(await eventually { !pids.contains(where: isRunning) })
+  }
+
+  @Test func aServerThatEndsByItselfIsReportedWithItsWords() async throws {
+    let folder = try ServerProcess.makeFolder("quitter")
+    let server = try ServerProcess(["/bin/bash", "-c", "echo no such luck; exit 3"], in: folder)
+    let port = try Loopback.freePorts(1)
+    let failure = await #expect(throws: ServerFailure.self) { try await server.untilAnswering(port) }
+    #expect(failure?.description.contains("no such luck") == true)
+  }
+
+  /// Whether the process does anything still; one that has ended can wait long until it is reaped.
+  private func isRunning(_ pid: pid_t) -> Bool {
+    let status = (try? String(contentsOfFile: "/proc/\(pid)/status", encoding: .utf8)) ?? "State:\tX"
+    return !status.contains("State:\tZ") && !status.contains("State:\tX")
+  }
+}

@@ -1,0 +1,23 @@
+import Foundation
+import Testing
+
+/// Which servers are at hand. A test that needs one is skipped without it, unless
+/// `ALAMOFIRE_REQUIRE_SERVERS` is set: then it fails.
+enum ServerRequirement {
+  static let nginx = isMet([NginxServer.program, "/usr/bin/openssl"])
+  static let httpbin = isMet([HTTPBinServer.program])
+
+  private static func isMet(_ programs: [String]) -> Bool {
+    if ProcessInfo.processInfo.environment["ALAMOFIRE_REQUIRE_SERVERS"] == "1" { return true }
+    return programs.allSatisfy(FileManager.default.isExecutableFile)
+  }
+}
+
+extension Trait where Self == ConditionTrait {
+  static var needsNginx: Self {
+    .enabled(if: ServerRequirement.nginx, "nginx or openssl is missing; run Scripts/install test")
+  }
+  static var needsHTTPBin: Self {
+    .enabled(if: ServerRequirement.httpbin, "httpbin is missing; run Scripts/install httpbin")
+  }
+}
