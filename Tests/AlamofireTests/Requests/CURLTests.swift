@@ -31,7 +31,7 @@ struct CURLTests {
       text == """
         $ curl -v \\
         \t-X GET \\
-        \t-H "X-Both: re\\"quest" \\
+        \t-H "x-both: re\\"quest" \\
         \t-H "X-Session: s" \\
         \t"http://a.test/x?y=z"
         """)
