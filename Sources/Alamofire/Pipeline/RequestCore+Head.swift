@@ -44,8 +44,11 @@ extension RequestCore {
       handler.queue.async { closure(response) }
       return .proceed
     case .decide(let closure):
-      state.withLock { $0.headDecision = .open }
-      let answer = DispositionOnce { [self] disposition in decided(disposition) }
+      let attempt = state.withLock { state in
+        state.headDecision = .open
+        return state.retryCount
+      }
+      let answer = DispositionOnce { [self] disposition in decided(disposition, attempt: attempt) }
       handler.queue.async { closure(response) { answer($0) } }
       return .hold
     }
@@ -59,9 +62,11 @@ extension RequestCore {
     }
   }
 
-  private func decided(_ disposition: Request.ResponseDisposition) {
+  /// A decision about the head of an earlier attempt, which has failed meanwhile, lets nothing pass.
+  private func decided(_ disposition: Request.ResponseDisposition, attempt: Int) {
     if disposition == .cancel { cancelWhileRunning() }
     let decision = state.withLock { state in
+      guard state.retryCount == attempt else { return HeadDecision.none }
       defer { state.headDecision = .none }
       return state.headDecision
     }

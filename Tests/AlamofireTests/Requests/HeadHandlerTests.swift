@@ -90,6 +90,21 @@ struct HeadHandlerTests {
     }
   }
 
+  @Test func aDecisionAboutAnEarlierAttemptDoesNotCount() async {
+    let broken = FakeReply(failure: TransportFailure(.connectionLost, "lost"))
+    let fake = FakeTransport(broken, .text("body"))
+    let decisions = Recorder<Decide>()
+    let request = Session.kept(fake: fake, interceptor: SpyInterceptor(retries: 1)).request("http://a.test/")
+    request.onHTTPResponse(on: .global()) { _, decide in decisions.add(decide) }
+    async let response = request.end()
+    let decides = await decisions.wait(for: 2)
+    decides[0](.allow)
+    request.suspend().resume()
+    #expect(fake.valves[1].isClosed)
+    decides[1](.allow)
+    #expect(await response.value == Data("body".utf8))
+  }
+
   @Test func itIsShownForEachAttemptAndTheLastHandlerCounts() async {
     let fake = FakeTransport(.status(500), .status(200))
     let codes = Recorder<Int>()

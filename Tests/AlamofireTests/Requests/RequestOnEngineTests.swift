@@ -43,7 +43,9 @@ struct RequestOnEngineTests {
         #expect(error == nil || error?.isExplicitlyCancelledError == true)
       } else {
         request.resume()
-        #expect(await response.value??.count == 100_000)
+        let response = await response
+        #expect(response.error == nil)
+        #expect(response.data?.count == 100_000)
       }
     }
   }
