@@ -104,7 +104,7 @@ extension AFError.ParameterEncoderFailureReason {
     case .missingRequiredComponent(.httpMethod(let rawValue)):
       "The parameters could not be placed: the request has no method (\(rawValue))."
     case .encoderFailed(let error):
-      "The parameters could not be encoded: \(error.sentence)"
+      "The parameters could not be encoded: \((error as? EncodingError)?.sentence ?? error.localizedDescription)"
     }
   }
 }
@@ -144,7 +144,7 @@ extension AFError.ResponseSerializationFailureReason {
     case .jsonSerializationFailed(let error):
       "The body of the response is not JSON: \(error.localizedDescription)"
     case .decodingFailed(let error):
-      "The body of the response could not be decoded: \(error.sentence)"
+      "The body of the response could not be decoded: \((error as? DecodingError)?.sentence ?? error.localizedDescription)"
     case .customSerializationFailed(let error):
       "The response could not be serialized: \(error.localizedDescription)"
     case .invalidEmptyResponse(let type):

@@ -1,8 +1,8 @@
 import CCurl
-import HTTPWire
+package import HTTPWire
 
 /// What libcurl's codes mean to a user: the one place where they are read.
-enum CurlFailure {
+package enum CurlFailure {
   /// The kind and the sentence for a code. `verifyResult` is OpenSSL's, for codes of certificates.
   static func failure(
     _ code: CURLcode, detail: String, host: String, verifyResult: Int, metrics: TransferMetrics?
@@ -10,6 +10,8 @@ enum CurlFailure {
     var (kind, advice) = meaning(of: code)
     if code == CURLE_PEER_FAILED_VERIFICATION, let certificate = certificateMeaning(verifyResult) {
       (kind, advice) = certificate
+    } else if let better = meaning(of: code, saying: detail) {
+      (kind, advice) = better
     }
     let said = detail.isEmpty ? String(cString: curl_easy_strerror(code)) : detail
     let sentence = advice.replacing("{host}", with: host)
@@ -25,9 +27,32 @@ enum CurlFailure {
       curlCode: Int32(code.rawValue))
   }
 
+  /// What one of libcurl's numbers means; `{host}` stands for the host in the sentence.
+  package static func meaning(of code: Int32) -> (kind: TransportFailure.Kind, sentence: String) {
+    meaning(of: CURLcode(UInt32(bitPattern: code)))
+  }
+
+  /// The first number that this libcurl's header does not know.
+  package static var codeLimit: Int32 { Int32(CURL_LAST.rawValue) }
+
   static func meaning(of code: CURLcode) -> (TransportFailure.Kind, String) {
     network(code) ?? security(code) ?? content(code)
       ?? local(code) ?? (.unknown, "The transfer failed in a way that does not concern HTTP.")
+  }
+
+  // Codes that are younger than the oldest header that this compiles with.
+  private static let tooLarge = CURLcode(100)
+  private static let echRequired = CURLcode(101)
+
+  /// Codes that say less than libcurl's own words beside them.
+  private static func meaning(of code: CURLcode, saying detail: String) -> (TransportFailure.Kind, String)? {
+    if detail.contains("alert certificate required") {
+      return (.clientCertificateRequired, "{host} asks for a client certificate.")
+    }
+    if detail.contains("Too large response headers") {
+      return (.dataLengthExceedsMaximum, "The header of the response of {host} is larger than libcurl takes.")
+    }
+    return nil
   }
 
   private static func network(_ code: CURLcode) -> (TransportFailure.Kind, String)? {
@@ -75,6 +100,7 @@ enum CurlFailure {
     case CURLE_SSL_CIPHER, CURLE_SSL_ENGINE_NOTFOUND, CURLE_SSL_ENGINE_SETFAILED, CURLE_SSL_ENGINE_INITFAILED,
       CURLE_USE_SSL_FAILED:
       (.secureConnectionFailed, "The TLS settings for {host} cannot be used; check ciphers and versions.")
+    case echRequired: (.secureConnectionFailed, "{host} cannot be reached with an encrypted ClientHello.")
     case CURLE_SSL_SHUTDOWN_FAILED: (.connectionLost, "The secure connection to {host} was not closed properly.")
     case CURLE_LOGIN_DENIED, CURLE_REMOTE_ACCESS_DENIED, CURLE_AUTH_ERROR:
       (.userAuthenticationRequired, "{host} does not accept the credentials.")
@@ -92,7 +118,8 @@ enum CurlFailure {
     case CURLE_HTTP2, CURLE_HTTP2_STREAM, CURLE_HTTP3, CURLE_QUIC_CONNECT_ERROR:
       (.connectionLost, "The connection to {host} or its stream was ended by a protocol error; HTTP/1.1 may help.")
     case CURLE_CHUNK_FAILED: (.badServerResponse, "The response of {host} is not valid HTTP.")
-    case CURLE_FILESIZE_EXCEEDED: (.dataLengthExceedsMaximum, "The response of {host} is larger than allowed.")
+    case CURLE_FILESIZE_EXCEEDED, tooLarge:
+      (.dataLengthExceedsMaximum, "The response of {host} is larger than allowed.")
     case CURLE_RANGE_ERROR, CURLE_BAD_DOWNLOAD_RESUME:
       (.resourceUnavailable, "{host} cannot continue the transfer where it broke off.")
     case CURLE_REMOTE_FILE_NOT_FOUND: (.resourceUnavailable, "{host} does not have the resource.")
@@ -113,7 +140,6 @@ enum CurlFailure {
       (.unsupportedFeature, "The libcurl at hand cannot do what the request needs.")
     case CURLE_FAILED_INIT, CURLE_BAD_FUNCTION_ARGUMENT, CURLE_UNRECOVERABLE_POLL, CURLE_AGAIN:
       (.unknown, "libcurl could not work; please report this.")
-    case CURLE_PROXY: (.cannotConnectToHost, "The proxy refused the connection to {host}.")
     default: nil
     }
   }

@@ -36,10 +36,6 @@ struct Lanes {
     return admitted
   }
 
-  func isRunning(_ transfer: Transfer) -> Bool {
-    transfer.lane?.waitingTickets.contains(transfer.ticket) == false
-  }
-
   /// A transfer is over, or is not wanted any more. Returns those that may start now.
   mutating func ended(_ transfer: Transfer, multiplexes: Bool?) -> [UInt64] {
     guard let lane = transfer.lane else { return [] }

@@ -26,6 +26,8 @@ final class LoopCore {
   /// When the expiries of the transfers have to be looked at again.
   var nextSweep: UInt64 = .max
   private var hasStarted = false
+  /// Whether a callback has seen bytes in this turn.
+  var hasMoved = false
   private var isShutDown = false
   private var spin = SpinGuard()
 
@@ -57,7 +59,8 @@ final class LoopCore {
       if hadWork { idleSince = now }
       runCommands()
       runJobs()
-      if !transfers.isEmpty { drive() }
+      // A transfer that was started and cancelled at once must not keep an empty loop turning.
+      if transfers.isEmpty { hasStarted = false } else { drive() }
       runJobs()
       // What has been started since libcurl was last driven is sent before the loop waits.
       if hasStarted || !jobs.isEmpty { continue }
@@ -84,7 +87,8 @@ final class LoopCore {
     if code != CURLM_OK { failAll(TransportFailure(.unknown, "libcurl could not work: \(String(cString: curl_multi_strerror(code)))")) }
     let ended = finishEnded()
     if now >= nextSweep { sweep() }
-    spin.turned(progressed: ended || hasStarted, now: now)
+    spin.turned(progressed: ended || hasStarted || hasMoved, now: now)
+    hasMoved = false
     if spin.isSpinning(now: now) { breakSpin() }
   }
 
@@ -114,14 +118,22 @@ final class LoopCore {
     transfer.begin(request, ticket: ticket, observer: observer, waiter: waiter)
     transfers[ticket] = transfer
     nextSweep = min(nextSweep, transfer.expiry)
-    if observer.transferBegan(LoopValve(loop: owner, ticket: ticket)) { transfer.isClosed = true }
-    if lanes.submitted(transfer) { start(transfer) }
+    if observer.transferBegan(LoopValve(loop: owner, ticket: ticket)) {
+      // It goes into its lane when its valve is opened, and takes nobody's turn until then.
+      transfer.isClosed = true
+    } else if lanes.submitted(transfer) {
+      start(transfer)
+    }
   }
 
-  /// Hands a transfer that its lane has admitted to libcurl, unless it is suspended: then it starts
-  /// when its valve is opened.
-  func start(_ transfer: Transfer) {
-    guard let request = transfer.request, !transfer.isClosed else { return }
+  /// Hands a transfer that its lane has admitted to libcurl. One that was suspended while it waited
+  /// gives its turn away, and asks for another when its valve is opened.
+  private func start(_ transfer: Transfer) {
+    guard let request = transfer.request, !isShutDown else { return }
+    guard !transfer.isClosed else {
+      startAdmitted(lanes.ended(transfer, multiplexes: nil))
+      return
+    }
     if let failure = transfer.configure(request) {
       end(transfer, .failure(failure))
       return
@@ -133,6 +145,9 @@ final class LoopCore {
       return
     }
     transfer.isInMulti = true
+    // Its time in the lane was not the host's silence.
+    transfer.lastActivity = now
+    nextSweep = min(nextSweep, transfer.expiry)
     hasStarted = true
   }
 
@@ -179,9 +194,25 @@ final class LoopCore {
     let successors = lanes.ended(transfer, multiplexes: transfer.multiplexes)
     transfer.finish(outcome)
     if pool.count < Self.pooledTransfers { pool.append(transfer) }
-    for ticket in successors {
-      if let next = transfers[ticket] { start(next) }
+    if !successors.isEmpty { startAdmitted(successors) }
+  }
+
+  private var admitted: [UInt64] = []
+  private var isStartingAdmitted = false
+
+  /// A transfer that cannot even start admits the next one; a long queue of them must not become a
+  /// deep recursion.
+  private func startAdmitted(_ tickets: [UInt64]) {
+    admitted += tickets
+    guard !isStartingAdmitted else { return }
+    isStartingAdmitted = true
+    var position = 0
+    while position < admitted.count {
+      if let next = transfers[admitted[position]] { start(next) }
+      position += 1
     }
+    admitted.removeAll(keepingCapacity: true)
+    isStartingAdmitted = false
   }
 
   // MARK: Commands
@@ -212,7 +243,7 @@ final class LoopCore {
     transfer.lastActivity = now
     nextSweep = min(nextSweep, transfer.expiry)
     guard transfer.isInMulti else {
-      if !isClosed, lanes.isRunning(transfer) { start(transfer) }
+      if !isClosed, transfer.lane == nil, lanes.submitted(transfer) { start(transfer) }
       return
     }
     if isClosed {
@@ -220,8 +251,10 @@ final class LoopCore {
       curl_easy_pause(transfer.easy.raw, CURLPAUSE_ALL)
     } else if transfer.isPaused {
       transfer.isPaused = false
-      curl_easy_pause(transfer.easy.raw, CURLPAUSE_CONT)
       hasStarted = true
+      // What was held back is handed over in this call, and may be refused.
+      let code = curl_easy_pause(transfer.easy.raw, CURLPAUSE_CONT)
+      if code != CURLE_OK { end(transfer, transfer.outcome(code)) }
     }
   }
 

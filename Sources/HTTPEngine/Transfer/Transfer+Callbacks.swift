@@ -37,8 +37,14 @@ extension Transfer {
     return Unmanaged.fromOpaque(context)
   }
 
-  private func lineReceived(_ bytes: UnsafeMutablePointer<CChar>?, _ length: Int) -> Int {
+  @inline(__always)
+  private func bytesMoved() {
     lastActivity = loop.now
+    loop.hasMoved = true
+  }
+
+  private func lineReceived(_ bytes: UnsafeMutablePointer<CChar>?, _ length: Int) -> Int {
+    bytesMoved()
     switch assembly.lineReceived(UnsafeRawBufferPointer(start: bytes, count: length)) {
     case .keep: return length
     case .deliver(let head):
@@ -63,7 +69,8 @@ extension Transfer {
     }
     let length = assembly.isEncoded ? -1 : ccurl_expected_length(easy.raw)
     count.expectedToReceive = Int64(length)
-    if length > 0 { reserve(Int64(length)) }
+    // The length of a HEAD's answer is that of a body which does not come.
+    if length > 0, applied.method != "HEAD" { reserve(Int64(length)) }
     guard observer?.headReceived(head) == .hold else { return }
     isClosed = true
   }
@@ -75,7 +82,7 @@ extension Transfer {
   }
 
   private func bodyReceived(_ bytes: UnsafeMutablePointer<CChar>?, _ length: Int) -> Int {
-    lastActivity = loop.now
+    bytesMoved()
     if isClosed {
       isPaused = true
       return ccurl_write_pause
@@ -99,7 +106,7 @@ extension Transfer {
   }
 
   private func bodyWanted(_ target: UnsafeMutablePointer<CChar>?, _ room: Int) -> Int {
-    lastActivity = loop.now
+    bytesMoved()
     if isClosed {
       isPaused = true
       return ccurl_read_pause

@@ -28,6 +28,8 @@ extension Transfer {
   /// Options that hold for every request of this handle.
   func setLastingOptions() {
     easy.set(CURLOPT_NOSIGNAL, true)
+    // Without it, the end of a transfer waits on the loop's thread until its name look-up is over.
+    easy.set(CURLOPT_QUICK_EXIT, true)
     easy.set(CURLOPT_SUPPRESS_CONNECT_HEADERS, true)
     easy.set(CURLOPT_PIPEWAIT, true)
     easy.set(CURLOPT_TCP_KEEPALIVE, true)
@@ -102,11 +104,11 @@ extension Transfer {
     }
     switch (content, request.body) {
     case (.none, _): return nil
-    case (.copied, .bytes(let data)):
+    case (.copied, .bytes(let data)) where !data.isEmpty:
       easy.set(CURLOPT_POSTFIELDSIZE, data.count)
       let code = data.withUnsafeBytes { ccurl_set_pointer(easy.raw, CURLOPT_COPYPOSTFIELDS, $0.baseAddress) }
       return code == CURLE_OK ? nil : CurlFailure.unsupported("The body", code)
-    case (.copied, .none):
+    case (.copied, _):
       easy.set(CURLOPT_POSTFIELDSIZE, 0)
       easy.set(CURLOPT_COPYPOSTFIELDS, "")
       return nil
@@ -149,13 +151,12 @@ extension Transfer {
 
   /// Methods that have a meaning for content announce an empty one too (RFC 9110 §8.6).
   private static func content(of request: WireRequest) -> AppliedOptions.Content {
-    switch request.body {
-    case .none:
-      switch request.method {
-      case "POST", "PUT", "PATCH": .copied
-      default: .none
-      }
-    case .bytes(let data): data.count <= largestCopiedBody ? .copied : .read
+    if case .bytes(let data) = request.body, !data.isEmpty {
+      return data.count <= largestCopiedBody ? .copied : .read
+    }
+    switch request.method {
+    case "POST", "PUT", "PATCH": return .copied
+    default: return .none
     }
   }
 }

@@ -23,8 +23,10 @@ extension Transfer {
     return .success(WireResponse(head: head, body: body.take(), metrics: metrics))
   }
 
-  /// What was measured until now, for a transfer that libcurl did not end itself.
-  func metricsSoFar() -> TransferMetrics {
+  /// What was measured until now, for a transfer that libcurl did not end itself; `nil` before it
+  /// started, when the handle only knows about the one before.
+  func metricsSoFar() -> TransferMetrics? {
+    guard isInMulti else { return nil }
     var facts = ccurl_facts()
     ccurl_read_facts(easy.raw, &facts)
     return metrics(facts)

@@ -82,9 +82,10 @@ final class Transfer {
     assembly.restart(headSizeLimit: options.headerSizeLimit, bodySizeLimit: options.bodySizeLimit)
   }
 
-  /// When silence or the deadline ends the transfer; a suspended one is not blamed for its silence.
+  /// When silence or the deadline ends the transfer; one that is suspended or waits in its lane is not
+  /// blamed for its silence.
   var expiry: UInt64 {
-    guard !isClosed else { return deadline }
+    guard isInMulti, !isClosed else { return deadline }
     let idle = lastActivity.addingReportingOverflow(idleLimit)
     return min(deadline, idle.overflow ? .max : idle.partialValue)
   }

@@ -28,6 +28,8 @@ package struct ResponseAssembly: Sendable {
   private var state = State.waitingForHead
   private var lines: [UInt8] = []
   private var headSizeLimit: Int
+  /// The fields of all heads so far: an endless row of informational ones is too large as well.
+  private var headSize = 0
   private var bodySizeLimit: Int64?
   package private(set) var bodyCount: Int64 = 0
   /// Whether the body comes with a content coding, so that its length does not tell how much comes.
@@ -45,6 +47,7 @@ package struct ResponseAssembly: Sendable {
     lines.removeAll(keepingCapacity: true)
     self.headSizeLimit = headSizeLimit
     self.bodySizeLimit = bodySizeLimit
+    headSize = 0
     bodyCount = 0
     isEncoded = false
     head = nil
@@ -52,19 +55,33 @@ package struct ResponseAssembly: Sendable {
 
   /// One line of a head or a trailer, with its line break.
   package mutating func lineReceived(_ line: UnsafeRawBufferPointer) -> LineAction {
-    if case .inBody = state { return .keep }
-    if let (status, version) = Self.statusLine(line) {
+    switch state {
+    case .inBody:
+      return .keep
+    case .waitingForHead:
+      guard let (status, version) = Self.statusLine(line) else { return .keep }
       state = .inHead(status: status, version: version)
       lines.removeAll(keepingCapacity: true)
       isEncoded = false
       return .keep
+    case .inHead(let status, let version):
+      guard !Self.isEmpty(line) else { return headEnded(status, version) }
+      headSize += line.count
+      guard headSize <= headSizeLimit else { return .refuseHead }
+      if Self.namesContentEncoding(line) { isEncoded = true }
+      if line[0] == 0x20 || line[0] == 0x09 {
+        guard !lines.isEmpty else { return .keep }
+        unfold()
+      }
+      lines.append(contentsOf: line)
+      return .keep
     }
-    guard case .inHead(let status, let version) = state else { return .keep }
-    guard !Self.isEmpty(line) else { return headEnded(status, version) }
-    guard lines.count + line.count <= headSizeLimit else { return .refuseHead }
-    if Self.namesContentEncoding(line) { isEncoded = true }
-    lines.append(contentsOf: line)
-    return .keep
+  }
+
+  /// A line that starts with white space goes on with the field before it: what stands between them
+  /// is one space (RFC 9112 §5.2).
+  private mutating func unfold() {
+    while let last = lines.last, last == 0x0D || last == 0x0A { lines.removeLast() }
   }
 
   /// Decoded bytes of the body have come.
@@ -78,6 +95,7 @@ package struct ResponseAssembly: Sendable {
     // 101 ends the use of HTTP on the connection and so is final (RFC 9110 §15.2.2).
     guard status >= 200 || status == 101 else {
       state = .waitingForHead
+      headSize += 32
       return .keep
     }
     state = .inBody
