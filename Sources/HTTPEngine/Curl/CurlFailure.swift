@@ -4,14 +4,18 @@ package import HTTPWire
 /// What libcurl's codes mean to a user: the one place where they are read.
 package enum CurlFailure {
   /// The kind and the sentence for a code. `verifyResult` is OpenSSL's, for codes of certificates.
+  /// `isInHead` says that a response had begun whose head was not complete.
   static func failure(
-    _ code: CURLcode, detail: String, host: String, verifyResult: Int, metrics: TransferMetrics?
+    _ code: CURLcode, detail: String, host: String, verifyResult: Int, isInHead: Bool, metrics: TransferMetrics?
   ) -> TransportFailure {
     var (kind, advice) = meaning(of: code)
     if code == CURLE_PEER_FAILED_VERIFICATION, let certificate = certificateMeaning(verifyResult) {
       (kind, advice) = certificate
     } else if let better = meaning(of: code, saying: detail) {
       (kind, advice) = better
+    } else if code == CURLE_OUT_OF_MEMORY, isInHead {
+      // What libcurl up to 8.5 calls a field of more than 100 kB.
+      (kind, advice) = headTooLarge
     }
     let said = detail.isEmpty ? String(cString: curl_easy_strerror(code)) : detail
     let sentence = advice.replacing("{host}", with: host)
@@ -50,11 +54,16 @@ package enum CurlFailure {
     if detail.contains("alert certificate required") {
       return (.clientCertificateRequired, "{host} asks for a client certificate.")
     }
-    if detail.contains("Too large response headers") {
-      return (.dataLengthExceedsMaximum, "The header of the response of {host} is larger than libcurl takes.")
+    if detail.contains("Too large response headers") { return headTooLarge }
+    if code == CURLE_UNSUPPORTED_PROTOCOL, detail.contains("not supported or disabled") {
+      return (.unsupportedURL, "Only URLs of http and https can be requested.")
     }
     return nil
   }
+
+  private static let headTooLarge: (TransportFailure.Kind, String) = (
+    .dataLengthExceedsMaximum, "The header of the response of {host} is larger than libcurl takes."
+  )
 
   private static func network(_ code: CURLcode) -> (TransportFailure.Kind, String)? {
     switch code {

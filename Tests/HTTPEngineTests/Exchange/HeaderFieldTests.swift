@@ -34,7 +34,7 @@ import Testing
   @Test(arguments: [20, 200_000])
   func nothingIsAddedToARequestWithABody(size: Int) async throws {
     let request = try await Self.send(
-      [HTTPHeader(name: "X-A", value: "1")], "POST", body: .bytes(Data(Reply.patternBytes(size))))
+      [HTTPHeader(name: "X-A", value: "1")], "POST", body: .bytes(Data(Content.bytes(size))))
     #expect(Set(request.headers.map(\.name)) == ["Host", "X-A", "Content-Length"])
   }
 

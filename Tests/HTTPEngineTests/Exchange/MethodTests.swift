@@ -38,7 +38,7 @@ import Testing
     let server = try HTTPTestServer(routes: .none)
     let client = Client(connectionsPerHost: 1)
     let body = RequestBody.bytes(Data("body".utf8))
-    let large = RequestBody.bytes(Data(Reply.patternBytes(100_000)))
+    let large = RequestBody.bytes(Data(Content.bytes(100_000)))
     let turns: [(String, RequestBody, Int)] = [
       ("GET", .none, 0), ("POST", body, 4), ("GET", .none, 0), ("HEAD", .none, 0), ("PUT", large, 100_000),
       ("PUT", body, 4), ("DELETE", .none, 0), ("POST", .none, 0), ("HEAD", .none, 0), ("POST", large, 100_000),

@@ -57,8 +57,10 @@ import Testing
     let first = try await client.failure(of: "http://localhost:\(secure.port)/get")
     #expect([.connectionLost, .badServerResponse].contains(first.kind), "\(first.message)")
     #expect(first.helps(host: "localhost"))
-    let second = try await client.failure(of: "https://localhost:\(plain.port)/get")
-    #expect([.secureConnectionFailed].contains(second.kind), "\(second.message)")
+    // A server that waits for the end of what it takes for a line.
+    let second = try await client.failure(
+      of: "https://localhost:\(plain.port)/get", idleTimeout: .milliseconds(300))
+    #expect([.secureConnectionFailed, .timedOut].contains(second.kind), "\(second.message)")
     #expect(second.helps(host: "localhost"))
   }
 
@@ -69,5 +71,6 @@ import Testing
       url: url, origin: Origin(scheme: "http", host: "127.0.0.1", port: 1), profile: client.profile)
     let failure = try await client.failure(of: request)
     #expect([.badURL, .unsupportedURL].contains(failure.kind), "\(failure.kind): \(failure.message)")
+    #expect(failure.helps())
   }
 }
