@@ -6,7 +6,8 @@ package enum CurlFailure {
   /// The kind and the sentence for a code. `verifyResult` is OpenSSL's, for codes of certificates.
   /// `isInHead` says that a response had begun whose head was not complete.
   static func failure(
-    _ code: CURLcode, detail: String, host: String, verifyResult: Int, isInHead: Bool, metrics: TransferMetrics?
+    _ code: CURLcode, detail: String, host: String, verifyResult: Int, isInHead: Bool,
+    metrics: TransferMetrics?
   ) -> TransportFailure {
     var (kind, advice) = meaning(of: code)
     if code == CURLE_PEER_FAILED_VERIFICATION, let certificate = certificateMeaning(verifyResult) {

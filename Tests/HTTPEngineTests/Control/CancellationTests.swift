@@ -21,13 +21,14 @@ import Testing
 
   /// Sends in a task of its own, which can be cancelled.
   static func start(
-    _ client: Client, _ request: WireRequest, _ watcher: Watcher
+    _ client: Client, _ request: WireRequest, _ watcher: any TransferObserver
   ) -> Task<TransportFailure.Kind?, Never> {
     Task { await kind(client, request, watcher) }
   }
 
   static func expectCancelled(
-    _ task: Task<TransportFailure.Kind?, Never>, _ watcher: Watcher, _ location: SourceLocation = #_sourceLocation
+    _ task: Task<TransportFailure.Kind?, Never>, _ watcher: Watcher,
+    _ location: SourceLocation = #_sourceLocation
   ) async {
     task.cancel()
     #expect(await task.value == .cancelled, sourceLocation: location)

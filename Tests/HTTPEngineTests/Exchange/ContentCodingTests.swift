@@ -19,14 +19,16 @@ import Testing
 
   /// "hello hello hello hello\n" in the codings that the test server does not make.
   static let prepared: [(String, String)] = [
-    ("br", "cAEQaGVsbG8gaGVsbG8gaGVsbG8gaGVsbG8KAw=="), ("zstd", "KLUv/QRYbQAAOGhlbGxvIAoBAJlLEah8Lqg="), ("deflate", "y0jNyclXyEAnuQA="), ("gzip", "H4sIAAAAAAACA8tIzcnJV8hAJ7kAAIhZCxgAAAA="),
+    ("br", "cAEQaGVsbG8gaGVsbG8gaGVsbG8gaGVsbG8KAw=="), ("zstd", "KLUv/QRYbQAAOGhlbGxvIAoBAJlLEah8Lqg="),
+    ("deflate", "y0jNyclXyEAnuQA="), ("gzip", "H4sIAAAAAAACA8tIzcnJV8hAJ7kAAIhZCxgAAAA="),
     ("x-gzip", "H4sIAAAAAAACA8tIzcnJV8hAJ7kAAIhZCxgAAAA="), ("identity", "aGVsbG8gaGVsbG8gaGVsbG8gaGVsbG8K"),
   ]
 
   @Test(arguments: prepared)
   func aPreparedBodyIsDecodedWhereLibcurlCan(coding: String, base64: String) async throws {
     let known = CurlLibrary.shared.contentCodings
-    guard known.contains(coding) || coding == "identity" || (coding == "x-gzip" && known.contains("gzip")) else {
+    guard known.contains(coding) || coding == "identity" || (coding == "x-gzip" && known.contains("gzip"))
+    else {
       return
     }
     let bytes = Array(try #require(Data(base64Encoded: base64)))
@@ -38,7 +40,8 @@ import Testing
 
   @Test func aBodyInTwoCodingsIsDecodedTwice() async throws {
     guard CurlLibrary.shared.contentCodings.contains("zstd") else { return }
-    let bytes = Array(try #require(Data(base64Encoded: "KLUv/QRY6QAAH4sIAAAAAAACA8tIzcnJV8hAJ7kAAIhZCxgAAACr4DgR")))
+    let bytes = Array(
+      try #require(Data(base64Encoded: "KLUv/QRY6QAAH4sIAAAAAAACA8tIzcnJV8hAJ7kAAIhZCxgAAACr4DgR")))
     let server = try HTTPTestServer(routes: .none)
     server.enqueue(.data(bytes).with(header: "Content-Encoding", value: "gzip, zstd"))
     #expect(try await Client().get(server.url("/")).text == "hello hello hello hello\n")

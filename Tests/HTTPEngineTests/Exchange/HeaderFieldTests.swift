@@ -66,7 +66,8 @@ import Testing
     _ = try await client.send(client.request(server.url("/"), "POST", fields: field, body: body))
     let seen = server.recordedRequests.map { $0.headers(named: "Authorization") }
     #expect(seen == [["secret"], [], [], ["secret"]])
-    #expect(server.recordedRequests.allSatisfy { $0.header("Content-Type") == nil && $0.header("Accept") == nil })
+    #expect(
+      server.recordedRequests.allSatisfy { $0.header("Content-Type") == nil && $0.header("Accept") == nil })
   }
 
   @Test func manyAndLongFieldsAreRead() async throws {

@@ -41,7 +41,8 @@ import Testing
     let large = RequestBody.bytes(Data(Content.bytes(100_000)))
     let turns: [(String, RequestBody, Int)] = [
       ("GET", .none, 0), ("POST", body, 4), ("GET", .none, 0), ("HEAD", .none, 0), ("PUT", large, 100_000),
-      ("PUT", body, 4), ("DELETE", .none, 0), ("POST", .none, 0), ("HEAD", .none, 0), ("POST", large, 100_000),
+      ("PUT", body, 4), ("DELETE", .none, 0), ("POST", .none, 0), ("HEAD", .none, 0),
+      ("POST", large, 100_000),
       ("GET", body, 4), ("GET", .none, 0), ("PATCH", large, 100_000), ("QUERY", body, 4), ("POST", body, 4),
     ]
     for (method, body, length) in turns {

@@ -86,7 +86,8 @@ import Testing
 
   @Test func statusLinesWithoutAReasonAndBareLineFeedsAreRead() async throws {
     let server = try HTTPTestServer(routes: .none)
-    server.enqueue(.raw("HTTP/1.1 200\nContent-Length: 2\n\nok"), .raw("HTTP/1.1 201 \r\nContent-Length: 2\r\n\r\nok"))
+    server.enqueue(
+      .raw("HTTP/1.1 200\nContent-Length: 2\n\nok"), .raw("HTTP/1.1 201 \r\nContent-Length: 2\r\n\r\nok"))
     let client = Client()
     for status in [200, 201] {
       let response = try await client.get(server.url("/"))

@@ -64,13 +64,15 @@ import Testing
     Bad(testDescription: "expired", kind: .certificateHasBadDate, words: "expired") {
       try TestIdentity(
         .init(
-          commonName: "localhost", dnsNames: ["localhost"], notBefore: .seconds(-7200), notAfter: .seconds(-3600),
+          commonName: "localhost", dnsNames: ["localhost"], notBefore: .seconds(-7200),
+          notAfter: .seconds(-3600),
           issuer: authority))
     },
     Bad(testDescription: "not yet valid", kind: .certificateNotYetValid, words: "not valid yet") {
       try TestIdentity(
         .init(
-          commonName: "localhost", dnsNames: ["localhost"], notBefore: .seconds(3600), notAfter: .seconds(7200),
+          commonName: "localhost", dnsNames: ["localhost"], notBefore: .seconds(3600),
+          notAfter: .seconds(7200),
           issuer: authority))
     },
     Bad(testDescription: "self-signed", kind: .certificateHasUnknownRoot, words: "trusted root") {

@@ -33,8 +33,11 @@ import Testing
     Fault("bad chunk", .badChunk, .badServerResponse, .connectionLost),
     Fault("truncated chunks", .truncatedChunked, .connectionLost),
     Fault("bad gzip", .badGzip, .cannotDecodeContent),
-    Fault("zero in the head", .raw("HTTP/1.1 200 OK\r\nA: \u{0}b\r\nContent-Length: 0\r\n\r\n"), .badServerResponse),
-    Fault("version from the future", .raw("HTTP/7.3 200 OK\r\nContent-Length: 0\r\n\r\n"), .badServerResponse),
+    Fault(
+      "zero in the head", .raw("HTTP/1.1 200 OK\r\nA: \u{0}b\r\nContent-Length: 0\r\n\r\n"),
+      .badServerResponse),
+    Fault(
+      "version from the future", .raw("HTTP/7.3 200 OK\r\nContent-Length: 0\r\n\r\n"), .badServerResponse),
     Fault("status with two digits", .raw("HTTP/1.1 20 OK\r\nContent-Length: 0\r\n\r\n"), .badServerResponse),
     Fault("nothing but an empty line", .raw("\r\n\r\n"), .badServerResponse, .connectionLost),
     Fault("HTTP/0.9", .raw("<html>hello</html>"), .badServerResponse),
@@ -81,7 +84,8 @@ import Testing
     let client = Client()
     // libcurl takes the end of the body for the end of the coding.
     do throws(TransportFailure) {
-      let response = try await client.transport.send(client.plainRequest(server.url("/")), observer: Watcher())
+      let response = try await client.transport.send(
+        client.plainRequest(server.url("/")), observer: Watcher())
       #expect(response.bytes == Reply.patternBytes(response.bytes.count))
       #expect(response.bytes.count < 10_000)
     } catch {
@@ -103,7 +107,8 @@ import Testing
     server.enqueue(.garbageHead(.contradictingLengths), .text("next"))
     let client = Client()
     do throws(TransportFailure) {
-      let response = try await client.transport.send(client.plainRequest(server.url("/")), observer: Watcher())
+      let response = try await client.transport.send(
+        client.plainRequest(server.url("/")), observer: Watcher())
       #expect(response.bytes == Reply.patternBytes(response.bytes.count))
     } catch {
       #expect([.badServerResponse, .connectionLost].contains(error.kind))
@@ -116,7 +121,8 @@ import Testing
     server.enqueue(.garbageHead(.fieldWithoutColon))
     let client = Client()
     do throws(TransportFailure) {
-      let response = try await client.transport.send(client.plainRequest(server.url("/")), observer: Watcher())
+      let response = try await client.transport.send(
+        client.plainRequest(server.url("/")), observer: Watcher())
       #expect(response.head.block.fields.allSatisfy { !$0.name.contains(" ") })
     } catch {
       #expect(error.kind == .badServerResponse)
@@ -136,7 +142,8 @@ import Testing
 extension Client {
   func plainRequest(_ url: String) -> WireRequest {
     WireRequest(
-      url: url, origin: Origin(url: url) ?? Origin(scheme: "http", host: "", port: 0), idleTimeout: .seconds(10),
+      url: url, origin: Origin(url: url) ?? Origin(scheme: "http", host: "", port: 0),
+      idleTimeout: .seconds(10),
       profile: profile)
   }
 }
