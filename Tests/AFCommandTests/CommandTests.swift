@@ -139,6 +139,18 @@ import Testing
     #expect(run.error.split(separator: "\n").allSatisfy { $0.count < 80 })
   }
 
+  @Test("a slow body draws its progress on a terminal, and takes it away; a quick one draws nothing")
+  func progress() async {
+    server.enqueue(.slowDrip(bytesPerStep: 1000, interval: .milliseconds(90)), .bytes(1000))
+    let terminal = Terminal(isErrorTerminal: true)
+    let slow = await terminal.run("-b", server.url("/"))
+    #expect(slow.status == .success)
+    #expect(slow.error.contains("of 10 kB"))
+    #expect(slow.error.hasPrefix("\r") && slow.error.hasSuffix("\r\u{1B}[K"))
+    #expect(slow.error.components(separatedBy: "\r").allSatisfy { $0.count < 80 + "\u{1B}[K".count })
+    #expect(await terminal.run("-b", server.url("/")).error.isEmpty)
+  }
+
   @Test("--curl prints a command and sends nothing")
   func curl() async {
     let run = await Terminal.pipe.run(
@@ -210,6 +222,7 @@ import Testing
   func refused() async throws {
     let port = try HTTPTestServer.refusedPort()
     let run = await Terminal().run("http://127.0.0.1:\(port)/")
+    #expect(await Terminal().run("-v", "http://127.0.0.1:\(port)/").output.isEmpty)
     #expect(run.status == .failure)
     #expect(run.output.isEmpty)
     #expect(
@@ -228,8 +241,9 @@ import Testing
   @Test("a server that says nothing runs into the timeout")
   func timeout() async {
     server.enqueue(.stall)
-    let run = await Terminal.pipe.run("--timeout", "0.2", server.url("/"))
+    let run = await Terminal.pipe.run("-v", "--timeout", "0.2", server.url("/silence"))
     #expect(run.status == .failure)
+    #expect(run.output.hasPrefix("GET /silence HTTP/1.1\n"))
     #expect(run.error.contains("--timeout"))
   }
 

@@ -15,22 +15,26 @@ final class RawClient {
   init(port: Int, timeout: Int = 10) throws {
     descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
     guard descriptor >= 0 else { throw Failure.system("socket", errno) }
+    var limit = timeval(tv_sec: timeout, tv_usec: 0)
+    setsockopt(
+      descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
+    let code = Self.connect(descriptor, to: port)
+    if code != 0 {
+      closeNow()
+      throw Failure.system("connect", code)
+    }
+  }
+
+  /// Returns 0 or the error number.
+  static func connect(_ descriptor: Int32, to port: Int) -> Int32 {
     var address = sockaddr_in()
     address.sin_family = sa_family_t(AF_INET)
     address.sin_port = UInt16(port).bigEndian
     address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-    var limit = timeval(tv_sec: timeout, tv_usec: 0)
-    setsockopt(
-      descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
-    let status = withUnsafePointer(to: &address) { pointer in
-      pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { [descriptor] in
-        connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+    return withUnsafePointer(to: &address) { pointer in
+      pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        Glibc.connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size)) == 0 ? 0 : errno
       }
-    }
-    if status != 0 {
-      let code = errno
-      closeNow()
-      throw Failure.system("connect", code)
     }
   }
 
@@ -70,6 +74,19 @@ final class RawClient {
     if count < 0 { throw Failure.system("recv", errno) }
     buffer += bytes.prefix(count)
     return count > 0
+  }
+
+  /// Whether the server has not ended the stream; does not wait.
+  var isOpen: Bool {
+    var byte: UInt8 = 0
+    let count = recv(descriptor, &byte, 1, Int32(MSG_PEEK) | Int32(MSG_DONTWAIT))
+    return count > 0 || (count < 0 && errno == EAGAIN)
+  }
+
+  /// Whether bytes have come that nobody has read; does not wait.
+  var hasBytes: Bool {
+    var byte: UInt8 = 0
+    return !buffer.isEmpty || recv(descriptor, &byte, 1, Int32(MSG_PEEK) | Int32(MSG_DONTWAIT)) > 0
   }
 
   /// Everything up to the end of the stream.

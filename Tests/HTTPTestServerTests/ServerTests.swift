@@ -3,13 +3,19 @@ import Testing
 
 @Suite(.timeLimit(.minutes(2)))
 struct ServerTests {
+  private let server: HTTPTestServer
+  private let client: RawClient
+
+  init() throws {
+    server = try HTTPTestServer()
+    client = try RawClient(server)
+  }
+
   @Test func anEnqueuedReplyComesBeforeTheRoutes() throws {
-    let server = try HTTPTestServer()
     server.enqueue(.text("first"), .status(503).with(header: "Retry-After", value: "1"))
-    let client = try RawClient(server)
+    #expect(server.pendingReplyCount == 2)
     #expect(try client.get("/get").text == "first")
     let second = try client.get("/get")
-    #expect(second.status == 503)
     #expect(second.statusLine == "HTTP/1.1 503 Service Unavailable")
     #expect(second.field("retry-after") == "1")
     #expect(try client.get("/get").text.contains("\"url\""))
@@ -18,8 +24,6 @@ struct ServerTests {
   }
 
   @Test func aRequestIsRecordedAsItCame() async throws {
-    let server = try HTTPTestServer()
-    let client = try RawClient(server)
     try client.write(
       "POST /a%20b?x=1&y=%C3%A4+b&x HTTP/1.1\r\nHost: h\r\nX-Twice: 1\r\nx-twice: 2\r\n"
         + "Content-Length: 5\r\n\r\nhello")
@@ -30,13 +34,152 @@ struct ServerTests {
     #expect(request.path == "/a%20b")
     #expect(request.query.map(\.name) == ["x", "y", "x"])
     #expect(request.query.map(\.value) == ["1", "ä b", ""])
+    #expect(request.queryValue("x") == "1")
     #expect(request.headers.map(\.name) == ["Host", "X-Twice", "x-twice", "Content-Length"])
     #expect(request.header("X-TWICE") == "1")
     #expect(request.headers(named: "x-twice") == ["1", "2"])
+    #expect(request.version == "HTTP/1.1")
     #expect(request.bodyLength == 5)
+    #expect(request.bodyText == "hello")
     #expect(request.isBodyComplete)
+    #expect(!request.isChunked)
     #expect(request.tlsVersion == nil)
-    #expect(request.connection == 0)
-    #expect(request.indexOnConnection == 0)
+  }
+
+  @Test func aChunkedBodyIsRecordedWithItsTrailers() async throws {
+    server.enqueue(.ok)
+    try client.write(
+      "PUT / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\nSum: 5\r\n\r\n")
+    #expect(try client.readResponse().status == 200)
+    let request = try await server.takeRequest()
+    #expect(request.bodyText == "abcde")
+    #expect(request.isChunked)
+    #expect(request.trailers.map(\.description) == ["Sum: 5"])
+  }
+
+  @Test func requestsAreTakenInOrderAndStayInTheRecord() async throws {
+    for path in ["/1", "/2", "/3"] { _ = try client.get(path) }
+    let second = try RawClient(server)
+    _ = try second.get("/4")
+    #expect(try await server.takeRequest().path == "/1")
+    #expect(try await server.takeRequest().indexOnConnection == 1)
+    #expect(try await server.takeRequest().connection == 0)
+    let last = try await server.takeRequest()
+    #expect(last.connection == 1)
+    #expect(last.indexOnConnection == 0)
+    #expect(server.recordedRequests.map(\.path) == ["/1", "/2", "/3", "/4"])
+    #expect(server.requestCount == 4)
+    server.forgetRequests()
+    #expect(server.requestCount == 0)
+    _ = try client.get("/5")
+    #expect(try await server.takeRequest().path == "/5")
+  }
+
+  @Test func takingWaitsForARequest() async throws {
+    let first = Task { [server] in try await server.takeRequest() }
+    try client.ask("GET", "/late")
+    #expect(try await first.value.path == "/late")
+  }
+
+  @Test func takingEndsAfterItsTime() async {
+    await #expect(throws: ServerError.timedOut(after: .milliseconds(20))) {
+      try await server.takeRequest(timeout: .milliseconds(20))
+    }
+  }
+
+  @Test func takingEndsWhenTheTaskIsCancelled() async {
+    let task = Task { [server] in try await server.takeRequest() }
+    task.cancel()
+    await #expect(throws: ServerError.cancelled) { try await task.value }
+  }
+
+  @Test func takingEndsWhenTheServerStops() async throws {
+    _ = try client.get("/last")
+    let server = server
+    server.stop()
+    #expect(try await server.takeRequest().path == "/last")
+    await #expect(throws: ServerError.stopped) { try await server.takeRequest() }
+    let other = try HTTPTestServer()
+    let waiting = Task { try await other.takeRequest() }
+    other.stop()
+    await #expect(throws: ServerError.stopped) { try await waiting.value }
+  }
+
+  @Test func pipelinedRequestsAreAnsweredInOrder() throws {
+    server.enqueue(.text("1"), .text("2"), .text("3"))
+    let post = "POST / HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc"
+    try client.write(post + "GET /b HTTP/1.1\r\n\r\n" + post)
+    #expect(try (1...3).map { _ in try client.readResponse().text } == ["1", "2", "3"])
+    #expect(server.recordedRequests.map(\.bodyText) == ["abc", "", "abc"])
+  }
+
+  @Test func aConnectionEndsWhenTheClientWishes() throws {
+    let response = try client.get("/ip", ["Connection: close"])
+    #expect(response.field("Connection") == "close")
+    #expect(client.endingError() == nil)
+  }
+
+  @Test func anOldClientIsServed() throws {
+    try client.write("GET /stream/2 HTTP/1.0\r\n\r\n")
+    let text = try client.readText()
+    #expect(text.hasPrefix("HTTP/1.1 200 OK\r\n"))
+    #expect(!text.contains("chunked"))
+    #expect(text.split(separator: #""id": "#).count == 3)
+  }
+
+  @Test func theClientIsToldToContinue() async throws {
+    server.enqueue(.ok)
+    try client.ask("POST", "/", ["Content-Length: 3", "Expect: 100-continue"])
+    #expect(try client.readResponse().status == 100)
+    try client.write("abc")
+    #expect(try client.readResponse().status == 200)
+    #expect(try await server.takeRequest().bodyText == "abc")
+  }
+
+  @Test func badRequestsAreRefusedAndNotRecorded() throws {
+    try client.write("nonsense\r\n\r\n")
+    let response = try client.readResponse()
+    #expect(response.status == 400)
+    #expect(response.text == "not a request line: nonsense")
+    #expect(client.endingError() == nil)
+    let other = try RawClient(server)
+    try other.write("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n")
+    #expect(try other.readResponse().status == 400)
+    #expect(server.requestCount == 0)
+  }
+
+  @Test func ownRoutesComeFirst() throws {
+    let routes = Routes.standard.adding("/get/{a}", methods: ["GET"]) { request, parameters in
+      .text("\(request.method) \(parameters)")
+    }.adding("/ip", methods: ["GET"]) { _, _ in .text("mine") }
+    let server = try HTTPTestServer(routes: routes)
+    let client = try RawClient(server)
+    #expect(try client.get("/get/x%20y").text == #"GET ["x y"]"#)
+    #expect(try client.get("/ip").text == "mine")
+    #expect(try client.get("/get").status == 200)
+    let empty = try HTTPTestServer(routes: .none)
+    #expect(try RawClient(empty).get("/get").status == 404)
+  }
+
+  @Test func idleConnectionsAreClosedAndBusyOnesAreNot() async throws {
+    let gate = Gate()
+    server.enqueue(.ok, Reply.text("busy").held(by: gate))
+    _ = try client.get("/")
+    let busy = try RawClient(server)
+    try busy.ask("GET", "/")
+    await gate.waitUntilReached()
+    #expect(server.openConnectionCount == 2)
+    // The first connection turns idle right after its reply has been read.
+    while client.isOpen { server.closeIdleConnections() }
+    gate.open()
+    #expect(try busy.readResponse().text == "busy")
+    #expect(try busy.get("/ip").status == 200)
+    #expect(server.connectionCount == 2)
+  }
+
+  @Test func urlsAreMadeOfPaths() {
+    #expect(server.baseURL == "http://127.0.0.1:\(server.port)")
+    #expect(server.url("/a?b") == "\(server.baseURL)/a?b")
+    #expect(server.url("a") == "\(server.baseURL)/a")
   }
 }

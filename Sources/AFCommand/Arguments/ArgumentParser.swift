@@ -99,17 +99,24 @@ package struct ArgumentParser {
       positionals = positionals.dropFirst()
     }
     guard let url = positionals.popFirst() else { throw UsageError("There is no URL.") }
+    if invocation.method == nil, Self.knownMethods.contains(url) {
+      throw UsageError("There is no URL behind \(url).")
+    }
     invocation.url = try Address.expand(url)
     for argument in positionals { invocation.items.append(try RequestItem(parsing: argument)) }
     try Self.check(invocation)
     return invocation
   }
 
+  private static let knownMethods = [
+    "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "QUERY",
+  ]
+
   /// A word in capitals, or a method that everybody knows: a host can be called `localhost`.
   private static func isMethod(_ word: String) -> Bool {
-    let known = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "QUERY"]
     guard !word.isEmpty else { return false }
-    return word.allSatisfy { ("A"..."Z").contains($0) || $0 == "-" } || known.contains(word.uppercased())
+    return word.allSatisfy { ("A"..."Z").contains($0) || $0 == "-" }
+      || knownMethods.contains(word.uppercased())
   }
 
   private static func check(_ invocation: Invocation) throws(UsageError) {

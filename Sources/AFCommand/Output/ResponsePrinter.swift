@@ -36,9 +36,10 @@ struct ResponsePrinter {
     write(Head(head, version: version).text(palette))
   }
 
-  /// Requests and responses in their order, an empty line between them.
+  /// Requests that were sent and their responses in their order, an empty line between them.
   private func writeHops(_ response: AFDataResponse<Data>, _ request: URLRequest) {
-    for (index, hop) in (response.metrics?.transactionMetrics ?? []).enumerated() {
+    let hops = (response.metrics?.transactionMetrics ?? []).filter { $0.requestStartDate != nil }
+    for (index, hop) in hops.enumerated() {
       if index > 0 { write("\n") }
       write(Head(hop).text(palette) + "\n")
       if hop.countOfRequestBodyBytesSent > 0, let body = request.httpBody {

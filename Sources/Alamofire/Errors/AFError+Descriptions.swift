@@ -144,7 +144,7 @@ extension AFError.ResponseSerializationFailureReason {
     case .jsonSerializationFailed(let error):
       "The body of the response is not JSON: \(error.localizedDescription)"
     case .decodingFailed(let error):
-      "The body of the response could not be decoded: \(error.localizedDescription)"
+      "The body of the response could not be decoded: \((error as? DecodingError)?.sentence ?? error.localizedDescription)"
     case .customSerializationFailed(let error):
       "The response could not be serialized: \(error.localizedDescription)"
     case .invalidEmptyResponse(let type):

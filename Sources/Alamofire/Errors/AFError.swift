@@ -21,7 +21,7 @@ public import Foundation
 ///   if let failure = error.underlyingError as? URLError { show(failure.code) }
 /// }
 /// ```
-public enum AFError: Error, Sendable {
+public indirect enum AFError: Error, Sendable {
   /// What was to be uploaded could not be made.
   case createUploadableFailed(error: any Error)
   /// A `URLRequestConvertible` failed with an error that is not an ``AFError``.

@@ -5,12 +5,14 @@ import HTTPWire
 extension Pipeline {
   /// Stage 1: the user's description becomes a request, validated, adapted, validated again.
   nonisolated(nonsending) func adapted() async throws(AFError) -> URLRequest {
-    let initial = try await converted()
+    let initial = core.convertsByUserCode ? try await convertedOffLoop() : try converted()
+    if !core.interceptorsInOrder.isEmpty { return try await adaptedOffLoop(initial) }
+    core.created(initial, of: request)
+    return initial
+  }
+
+  nonisolated(nonsending) private func adaptedOffLoop(_ initial: URLRequest) async throws(AFError) -> URLRequest {
     let adapters = core.interceptorsInOrder
-    guard !adapters.isEmpty else {
-      core.created(initial, of: self.request)
-      return initial
-    }
     guard let session = core.session.owner else { throw .sessionDeinitialized }
     let state = RequestAdapterState(requestID: core.id, session: session)
     let result = await offLoop { () -> Result<URLRequest, any Error> in
@@ -23,31 +25,32 @@ extension Pipeline {
       }
       return .success(current)
     }
-    let request: URLRequest
     do {
-      request = try result.get()
-      try check(request)
+      let adapted = try result.get()
+      try check(adapted)
+      core.created(adapted, of: request)
+      return adapted
     } catch {
-      core.adaptationFailed(initial, of: self.request)
+      core.adaptationFailed(initial, of: request)
       throw .requestAdaptationFailed(error: error)
     }
-    core.created(request, of: self.request)
-    return request
   }
 
-  nonisolated(nonsending) private func converted() async throws(AFError) -> URLRequest {
-    let convertible = core.convertible
+  nonisolated(nonsending) private func convertedOffLoop() async throws(AFError) -> URLRequest {
+    let pipeline = self
+    return try await offLoop { () -> Result<URLRequest, AFError> in
+      do throws(AFError) { return .success(try pipeline.converted()) } catch { return .failure(error) }
+    }.get()
+  }
+
+  @inline(never)
+  private func converted() throws(AFError) -> URLRequest {
     do {
-      let request: URLRequest
-      if core.convertsByUserCode {
-        request = try await offLoop { Result { try convertible.asURLRequest() } }.get()
-      } else {
-        request = try convertible.asURLRequest()
-      }
+      let request = try core.convertible.asURLRequest()
       try check(request)
       return request
     } catch {
-      core.creationFailed(of: self.request)
+      core.creationFailed(of: request)
       throw error as? AFError ?? .createURLRequestFailed(error: error)
     }
   }

@@ -6,30 +6,40 @@ extension Pipeline {
   /// Stage 6: every handler gets its response, in the order in which they were added; then all are
   /// handed out together. A handler whose serialization fails may lead to another attempt.
   nonisolated(nonsending) func finish() async -> Ending {
-    let retries = !core.interceptorsInOrder.isEmpty
-    while true {
-      let (next, served) = core.nextSink()
-      guard let sink = next else {
-        if let place { core.session.unregister(at: place) }
-        for sink in served { sink.deliver() }
-        return .done
-      }
-      let outcome = core.outcome
-      let failure: AFError?
-      if !retries, sink.postpone(outcome) {
-        failure = nil
-      } else if sink.runsUserCode {
-        failure = await serializedOffLoop(sink, outcome)
-      } else {
-        failure = sink.serialize(outcome)
-      }
-      guard let failure else { continue }
+    while let sink = nextDemandingSink() {
+      guard let failure = await serialized(sink) else { continue }
       switch await retryDecision(after: failure) {
       case .again: return .attemptAgain
       case .stop: break
       case .replace(let error): sink.replaceFailure(with: error)
       }
     }
+    return .done
+  }
+
+  /// Serves the handlers that ask for nothing but what is there, up to the first that runs code of a user
+  /// or may lead to another attempt. Without one, hands all out and ends the request.
+  @inline(never)
+  private func nextDemandingSink() -> (any ResponseSink)? {
+    let retries = !core.interceptorsInOrder.isEmpty
+    while true {
+      let (next, served) = core.nextSink()
+      guard let sink = next else {
+        if let place { core.session.unregister(at: place) }
+        for sink in served { sink.deliver() }
+        return nil
+      }
+      guard !retries else { return sink }
+      let outcome = core.outcome
+      if sink.postpone(outcome) { continue }
+      guard !sink.runsUserCode else { return sink }
+      _ = sink.serialize(outcome)
+    }
+  }
+
+  nonisolated(nonsending) private func serialized(_ sink: any ResponseSink) async -> AFError? {
+    let outcome = core.outcome
+    return sink.runsUserCode ? await serializedOffLoop(sink, outcome) : sink.serialize(outcome)
   }
 
   /// On the queue that the user gave the session for this, else on the pool.

@@ -6,7 +6,7 @@ import Synchronization
 extension Pipeline {
   /// Stage 5: the validators in the order in which they were added; the first failure ends it.
   nonisolated(nonsending) func validate(_ exchange: Exchange) async throws(AFError) {
-    await core.dispositionMade()
+    if core.isDispositionWanted { await core.dispositionMade() }
     try checkAlive()
     let (validators, request, data) = core.state.withLock { ($0.validators, $0.request, $0.data) }
     guard !validators.isEmpty else { return }
@@ -14,6 +14,12 @@ extension Pipeline {
       for validator in validators { try validator.check(request, exchange, data) }
       return
     }
+    try await validateOffLoop(validators, request, exchange, data)
+  }
+
+  nonisolated(nonsending) private func validateOffLoop(
+    _ validators: [Validator], _ request: URLRequest?, _ exchange: Exchange, _ data: Data?
+  ) async throws(AFError) {
     let failure = await offLoop { () -> AFError? in
       do throws(AFError) {
         for validator in validators { try validator.check(request, exchange, data) }

@@ -30,7 +30,7 @@ struct Pipeline: Sendable {
     let urlRequest = try await adapted()
     await core.untilResumed()
     try checkAlive()
-    let exchange = try await followingRedirects(urlRequest)
+    let exchange = try await exchanged(urlRequest)
     try await validate(exchange)
   }
 

@@ -65,9 +65,11 @@ extension RequestCore {
     if disposition == .allow { alignValve() }
   }
 
+  /// Whether a decision about the head may be open.
+  var isDispositionWanted: Bool { isHeadWanted.load(ordering: .relaxed) }
+
   /// Waits until an open decision about the head has been made.
   nonisolated(nonsending) func dispositionMade() async {
-    guard isHeadWanted.load(ordering: .relaxed) else { return }
     await withCheckedContinuation { continuation in
       let isOpen = state.withLock { state in
         guard case .open = state.headDecision else { return false }

@@ -1,8 +1,8 @@
 /// The life of one request: what a user sees of it (``Request/State``) and whether its pipeline runs.
 /// Pure; the owner does what it answers.
-struct RequestLifecycle: Sendable {
+package struct RequestLifecycle: Sendable {
   /// What the pipeline is doing.
-  enum Run: Sendable, Equatable {
+  package enum Run: Sendable, Equatable {
     case notStarted
     /// Started, and waiting for the user to resume before anything is sent.
     case gated
@@ -11,7 +11,7 @@ struct RequestLifecycle: Sendable {
     case ended
   }
 
-  enum Action: Sendable, Equatable {
+  package enum Action: Sendable, Equatable {
     case nothing
     /// Start the pipeline.
     case start
@@ -25,27 +25,29 @@ struct RequestLifecycle: Sendable {
     case finish
   }
 
-  private(set) var state = Request.State.initialized
-  private(set) var run = Run.notStarted
+  package private(set) var state = Request.State.initialized
+  package private(set) var run = Run.notStarted
   /// Whether the session is gone, so that nothing may be sent any more.
-  private(set) var isAbandoned = false
+  package private(set) var isAbandoned = false
 
   /// Whether another attempt may be made.
-  var mayAttemptAgain: Bool { state != .cancelled && !isAbandoned }
+  package var mayAttemptAgain: Bool { state != .cancelled && !isAbandoned }
 
-  mutating func resumed() -> Action {
+  package init() {}
+
+  package mutating func resumed() -> Action {
     guard state.canBecome(.resumed) else { return .nothing }
     state = .resumed
     return started()
   }
 
-  mutating func suspended() -> Action {
+  package mutating func suspended() -> Action {
     guard state.canBecome(.suspended) else { return .nothing }
     state = .suspended
     return run == .running ? .hold : .nothing
   }
 
-  mutating func cancelled() -> Action {
+  package mutating func cancelled() -> Action {
     guard state.canBecome(.cancelled) else { return .nothing }
     state = .cancelled
     switch run {
@@ -58,21 +60,21 @@ struct RequestLifecycle: Sendable {
   }
 
   /// The session sets the request up at its creation, before anybody has resumed it.
-  mutating func setUpEagerly() -> Action {
+  package mutating func setUpEagerly() -> Action {
     guard run == .notStarted, state == .initialized else { return .nothing }
     run = .running
     return .start
   }
 
   /// The pipeline is ready to send. Returns false when it has to wait for ``resumed()``.
-  mutating func readyToSend() -> Bool {
+  package mutating func readyToSend() -> Bool {
     guard state == .initialized || state == .suspended else { return true }
     run = .gated
     return false
   }
 
   /// A response handler has been added.
-  mutating func handlerAdded(resumesAutomatically: Bool) -> Action {
+  package mutating func handlerAdded(resumesAutomatically: Bool) -> Action {
     switch run {
     case .ended:
       if state == .finished { state = .resumed }
@@ -85,7 +87,7 @@ struct RequestLifecycle: Sendable {
   }
 
   /// The session ended the request from outside.
-  mutating func abandoned() -> Action {
+  package mutating func abandoned() -> Action {
     isAbandoned = true
     switch run {
     case .notStarted:
@@ -97,7 +99,7 @@ struct RequestLifecycle: Sendable {
   }
 
   /// Every handler has been served.
-  mutating func ended() {
+  package mutating func ended() {
     run = .ended
     if state != .cancelled { state = .finished }
   }
@@ -118,7 +120,7 @@ struct RequestLifecycle: Sendable {
 
 extension Request.State {
   /// The table of allowed changes: nothing leads back to the beginning or out of the end.
-  func canBecome(_ next: Request.State) -> Bool {
+  package func canBecome(_ next: Request.State) -> Bool {
     switch (self, next) {
     case (.initialized, _): true
     case (.cancelled, _), (.finished, _), (_, .initialized): false

@@ -83,6 +83,9 @@ package final class SessionCore: Sendable {
     _ = last
   }
 
+  /// How many requests run; for tests.
+  package var activeCount: Int { registry.withLock { $0.active.count - $0.free.count } }
+
   var activeRequests: [Request] { registry.withLock { $0.active.compactMap { $0 } } }
 
   /// The session is gone: whatever runs ends with `error`, and nothing starts any more.

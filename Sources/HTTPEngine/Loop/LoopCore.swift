@@ -173,9 +173,20 @@ final class LoopCore {
     while let easy = ccurl_next_ended(rawMulti, &result) {
       any = true
       let transfer = Transfer.of(ccurl_private(easy)).takeUnretainedValue()
-      end(transfer, transfer.outcome(result))
+      if transfer.mayRepeat(after: result) {
+        sendAgain(transfer)
+      } else {
+        end(transfer, transfer.outcome(result))
+      }
     }
     return any
+  }
+
+  private func sendAgain(_ transfer: Transfer) {
+    curl_multi_remove_handle(rawMulti, transfer.easy.raw)
+    transfer.isInMulti = false
+    transfer.prepareRepeat()
+    start(transfer)
   }
 
   /// Takes a transfer from libcurl and its lane, tells its outcome, and starts what waited for it.

@@ -15,6 +15,8 @@ struct AppliedOptions {
   /// Whether the header list was made for a request with a body.
   var hadBody = false
   var httpVersion = -1
+  /// Whether a new connection is to be made.
+  var isFresh = false
 }
 
 extension Transfer {

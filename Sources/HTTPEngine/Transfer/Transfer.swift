@@ -27,6 +27,8 @@ final class Transfer {
   var count = ByteCount()
   /// Why the transfer was broken off by us, when libcurl only knows that a callback refused.
   var failure: TransportFailure?
+  /// How often the request has been sent again.
+  var repeats = 0
   var lane: Lanes.Lane?
   var isInMulti = false
   /// The user suspended the transfer, or it was held back at its head.
@@ -58,8 +60,10 @@ final class Transfer {
     self.ticket = ticket
     self.observer = observer
     self.waiter = waiter
-    let options = request.profile.options
-    assembly.restart(headSizeLimit: options.headerSizeLimit, bodySizeLimit: options.bodySizeLimit)
+    self.request = request
+    repeats = 0
+    setFresh(false)
+    restartAssembly()
     count = ByteCount()
     count.expectedToSend = request.body.count
     failure = nil
@@ -71,8 +75,12 @@ final class Transfer {
     idleLimit = request.idleTimeout.map(Clock.nanoseconds) ?? .max
     deadline =
       request.deadline.map { loop.now &+ Clock.nanoseconds(ContinuousClock.now.duration(to: $0)) } ?? .max
-    self.request = request
     isClosed = false
+  }
+
+  func restartAssembly() {
+    guard let options = request?.profile.options else { return }
+    assembly.restart(headSizeLimit: options.headerSizeLimit, bodySizeLimit: options.bodySizeLimit)
   }
 
   /// When silence or the deadline ends the transfer; one that is suspended or waits in its lane is not

@@ -12,7 +12,7 @@ struct MediaType: Equatable, Sendable {
   private let parameters: [Parameter]
 
   init(_ value: String) {
-    var pieces = Self.split(value)[...]
+    var pieces = Self.split(value, at: ";")[...]
     essence = trimmed(pieces.popFirst() ?? "").lowercased()
     parameters = pieces.compactMap { piece in
       guard let sign = piece.firstIndex(of: "=") else { return nil }
@@ -26,13 +26,13 @@ struct MediaType: Equatable, Sendable {
     parameters.first { FieldName.equal($0.name, name) }?.value
   }
 
-  /// Cuts at semicolons that stand outside of quotes.
-  private static func split(_ value: String) -> [String] {
+  /// Cuts at separators that stand outside of quotes.
+  static func split(_ value: String, at separator: Character) -> [String] {
     var pieces = [""]
     var isQuoted = false
     var isEscaped = false
     for character in value {
-      if character == ";", !isQuoted {
+      if character == separator, !isQuoted {
         pieces.append("")
         continue
       }
@@ -48,7 +48,8 @@ struct MediaType: Equatable, Sendable {
     return pieces
   }
 
-  private static func unquoted(_ value: String) -> String {
+  /// A quoted string without its quotes (RFC 9110 §5.6.4), or the text as it is.
+  static func unquoted(_ value: String) -> String {
     guard value.count >= 2, value.hasPrefix("\""), value.hasSuffix("\"") else { return value }
     var result = ""
     var isEscaped = false

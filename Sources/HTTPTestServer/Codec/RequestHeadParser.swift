@@ -18,6 +18,10 @@ enum RequestHeadParser {
   static func parse(_ bytes: [UInt8]) throws(RequestRefusal) -> Outcome {
     var start = 0
     while start < bytes.count, bytes[start] == 0x0D || bytes[start] == 0x0A { start += 1 }
+    // The handshake of a TLS client may never hold a line end, and the client waits for an answer.
+    if start < bytes.count, !isTokenByte(bytes[start]) {
+      throw .badRequestLine("the first byte is \(bytes[start])")
+    }
     var lines: [ArraySlice<UInt8>] = []
     var position = start
     while let end = bytes[position...].firstIndex(of: 0x0A) {

@@ -24,8 +24,12 @@ final class Conversation {
       if let context = core.tls { try shakeHands(context) }
       while try serveOne() { requestIndex += 1 }
     } catch {
+      channel.tls = nil
       switch error {
-      case .stopped, .clientGone, .timedOut, .tls: channel.tls = nil
+      case .stopped, .clientGone, .timedOut: break
+      case .tls:
+        // OpenSSL has sent an alert, which must reach a client that goes on talking.
+        channel.end(.close, hasUnread: true)
       }
     }
   }
@@ -70,8 +74,9 @@ final class Conversation {
       }
       return try answer(head, RequestBodyDecoder(head))
     } catch let refusal as RequestRefusal {
-      let reply = Reply(status: refusal.status, headers: [.contentType("text/plain")]).closing()
-      try channel.write(ReplyHead(reply, to: .init()).bytes)
+      var reply = Reply.text(refusal.text).closing()
+      reply.status = refusal.status
+      try perform(ReplyPlan(reply, to: .init()), of: reply)
       channel.end(.close, hasUnread: true)
       return false
     } catch let failure as Channel.Failure {

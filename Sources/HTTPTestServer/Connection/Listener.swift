@@ -10,9 +10,7 @@ final class Listener: Sendable {
     let kind = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
     descriptor = socket(AF_INET, kind, 0)
     guard descriptor >= 0 else { throw .system(call: "socket", code: errno) }
-    var address = sockaddr_in()
-    address.sin_family = sa_family_t(AF_INET)
-    address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+    var address = LoopbackAddress.make(port: 0)
     var length = socklen_t(MemoryLayout<sockaddr_in>.size)
     let status = withUnsafeMutablePointer(to: &address) { [descriptor] pointer in
       pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { pointer -> (String, Int32)? in
@@ -53,5 +51,16 @@ final class Listener: Sendable {
     setsockopt(
       connection, Int32(IPPROTO_TCP), TCP_NODELAY, &on, socklen_t(MemoryLayout<Int32>.size))
     return .connection(connection)
+  }
+}
+
+/// 127.0.0.1 as the C library wants it.
+enum LoopbackAddress {
+  static func make(port: Int) -> sockaddr_in {
+    var address = sockaddr_in()
+    address.sin_family = sa_family_t(AF_INET)
+    address.sin_port = UInt16(truncatingIfNeeded: port).bigEndian
+    address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+    return address
   }
 }

@@ -16,10 +16,11 @@ extension [Reply.Part] {
     return result
   }
 
-  /// The same bytes in steps of at most so many, with a pause after each.
+  /// The same bytes in steps of at most so many, with a pause between them.
   func split(bytesPerStep: Int, interval: Duration) -> [Reply.Part] {
     let step = Swift.max(1, bytesPerStep)
     var result: [Reply.Part] = []
+    var isFirst = true
     for part in self {
       guard part.length > 0 else {
         result.append(part)
@@ -27,8 +28,9 @@ extension [Reply.Part] {
       }
       let bytes = part.collected()
       for start in stride(from: 0, to: bytes.count, by: step) {
+        if !isFirst { result.append(.pause(interval)) }
+        isFirst = false
         result.append(.bytes([UInt8](bytes[start..<Swift.min(start + step, bytes.count)])))
-        result.append(.pause(interval))
       }
     }
     return result

@@ -59,22 +59,4 @@ extension Reply {
       }
     }
   }
-
-  /// The byte at an offset of the deterministic content of `/bytes/{n}` and of pattern bodies.
-  public static func patternByte(at offset: Int) -> UInt8 {
-    // A period that is no power of two, so that exchanged blocks are noticed.
-    UInt8(truncatingIfNeeded: (offset % 65_521) &* 167 &+ (offset >> 7) &* 13)
-  }
-
-  /// The first bytes of the deterministic content.
-  public static func patternBytes(_ count: Int) -> [UInt8] {
-    patternBytes(0..<max(0, count))
-  }
-
-  static func patternBytes(_ range: Range<Int>) -> [UInt8] {
-    [UInt8](unsafeUninitializedCapacity: range.count) { buffer, count in
-      for (index, offset) in range.enumerated() { buffer[index] = patternByte(at: offset) }
-      count = range.count
-    }
-  }
 }

@@ -22,7 +22,7 @@ extension Reply {
     /// The whole body under a `Content-Length` that is not its length. The connection is closed when
     /// more was claimed than is sent, and stays open otherwise.
     case wrongLength(claimed: Int)
-    /// The body in steps of so many bytes, with a pause after each.
+    /// The body in steps of so many bytes, with a pause between them.
     case slowDrip(bytesPerStep: Int, interval: Duration)
     /// Bytes that are not HTTP, then the end of the connection.
     case garbage

@@ -36,7 +36,7 @@ extension Reply {
     Reply.bytes(100).with(effect: .wrongLength(claimed: claimed))
   }
 
-  /// Sends ten steps of so many bytes, with a pause after each.
+  /// Sends ten steps of so many bytes, with a pause between them.
   public static func slowDrip(bytesPerStep: Int, interval: Duration) -> Reply {
     Reply.bytes(max(1, bytesPerStep) * 10)
       .with(effect: .slowDrip(bytesPerStep: bytesPerStep, interval: interval))

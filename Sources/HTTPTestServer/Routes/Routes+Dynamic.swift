@@ -76,8 +76,8 @@ extension Routes {
     var parts: [Reply.Part] = []
     for step in 0..<steps {
       let size = count * (step + 1) / steps - count * step / steps
-      parts.append(.bytes([UInt8](repeating: 0x2A, count: size)))
       parts.append(.pause(.seconds(duration / Double(steps))))
+      parts.append(.bytes([UInt8](repeating: 0x2A, count: size)))
     }
     var reply = Reply(
       status: status, headers: [.contentType("application/octet-stream")], body: .parts(parts))

@@ -19,9 +19,30 @@ public struct Routes: Sendable {
   /// No routes: every request that no enqueued reply answers gets a 404.
   public static let none = Routes()
 
-  /// The routes that httpbin has, as far as clients need them; see the documentation of the module.
+  /// The routes of httpbin that tests of clients use, with the same keys in their JSON documents.
+  ///
+  /// | routes | answer |
+  /// |---|---|
+  /// | `/get` `/post` `/put` `/patch` `/delete` `/anything` | what was sent: `args`, `headers`, `url`, … |
+  /// | `/headers` `/ip` `/user-agent` `/cookies` | one part of that |
+  /// | `/echo` | the body, with its type |
+  /// | `/upload-sink` | `{"received": n}`; the body is counted, not kept |
+  /// | `/status/{n}` | that status |
+  /// | `/bytes/{n}` `/stream-bytes/{n}` | ``Reply/patternByte(at:)``, with a length or in chunks |
+  /// | `/stream/{n}` | so many JSON documents, a line each, in chunks |
+  /// | `/delay/{s}` `/drip?numbytes=&duration=&delay=&code=` | late, or slowly; fractions of seconds count |
+  /// | `/redirect/{n}` `/relative-redirect/{n}` `/absolute-redirect/{n}` | so many redirects to `/get` |
+  /// | `/redirect-to?url=&status_code=` | a redirect to there |
+  /// | `/basic-auth/{user}/{password}` `/hidden-basic-auth/{user}/{password}` `/bearer` | needs credentials |
+  /// | `/digest-auth/{qop}/{user}/{password}`, `…/{algorithm}` | needs Digest credentials |
+  /// | `/json` `/html` `/xml` `/encoding/utf8` `/image/png` `/uuid` | a document |
+  /// | `/gzip` `/deflate` | a document in that content coding |
+  /// | `/cookies/set?name=value` `/cookies/delete?name` | cookies, and a redirect to `/cookies` |
+  /// | `/response-headers?name=value` | those header fields |
+  /// | `/etag/{tag}` `/cache` `/cache/{s}` | conditional requests, freshness |
+  /// | `/range/{n}` | the alphabet over and over, in ranges |
   public static let standard = Routes.none
-    .inspection.dynamic.redirects.authentication.formats.caching.cookies
+    .inspection.dynamic.redirects.authentication.digest.formats.caching.cookies
 
   init() {}
 
@@ -79,7 +100,7 @@ enum RouteMatch: Sendable {
   var requestBody: Reply.RequestBody {
     switch self {
     case .route(let route, _): route.requestBody
-    case .options, .methodNotAllowed, .notFound: .counted
+    case .options, .methodNotAllowed, .notFound: .recorded
     }
   }
 

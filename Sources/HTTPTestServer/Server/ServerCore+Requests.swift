@@ -26,7 +26,7 @@ extension ServerCore {
   }
 
   func takeRequest(timeout: Duration) async throws(ServerError) -> RecordedRequest {
-    let id = nextWaiterID.add(1, ordering: .relaxed).oldValue
+    let id = state.withLock { $0.makeWaiterID() }
     let timer = Task {
       do { try await Task.sleep(for: timeout) } catch { return }
       deliver(state.withLock { $0.giveUp(id, .timedOut(after: timeout)) })

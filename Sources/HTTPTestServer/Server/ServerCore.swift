@@ -13,8 +13,6 @@ final class ServerCore: Sendable {
   let tls: TLSContext?
   let port: Int
   let scheme: String
-  let nextWaiterID = Atomic(0)
-  private let acceptor = Mutex<pthread_t?>(nil)
 
   init(_ security: HTTPTestServer.Security, routes: Routes) throws(ServerError) {
     switch security {
@@ -30,7 +28,7 @@ final class ServerCore: Sendable {
     let listener = try Listener(backlog: 1024)
     port = listener.port
     let thread = try ServerThread.start { self.acceptConnections(from: listener) }
-    acceptor.withLock { $0 = thread }
+    state.withLock { $0.acceptor = thread }
   }
 
   // MARK: Stopping
@@ -40,7 +38,7 @@ final class ServerCore: Sendable {
     guard let deliveries = state.withLock({ $0.stop() }) else { return }
     stopSignal.wake()
     for (waiter, result) in deliveries { waiter.resume(returning: result) }
-    guard let thread = acceptor.withLock({ $0.take() }) else { return }
+    guard let thread = state.withLock({ $0.acceptor.take() }) else { return }
     if isOnOwnThread {
       pthread_detach(thread)
     } else {

@@ -19,8 +19,11 @@ struct ServerState {
   var connectionEffects: [ConnectionEffect] = []
   private(set) var recorded: [RecordedRequest] = []
   private var takenCount = 0
+  private var waiterCount = 0
   private var waiters: [(id: Int, waiter: Waiter)] = []
   private(set) var acceptedCount = 0
+  /// The thread that accepts, until somebody has taken on to join it.
+  var acceptor: pthread_t?
   var connections: [Int: Connection] = [:]
   /// Connections whose threads are about to end and can be joined.
   private var ended: [Int] = []
@@ -33,6 +36,11 @@ struct ServerState {
     guard !waiters.isEmpty else { return nil }
     takenCount += 1
     return (waiters.removeFirst().waiter, .success(request))
+  }
+
+  mutating func makeWaiterID() -> Int {
+    waiterCount += 1
+    return waiterCount
   }
 
   /// Hands out the next request at once, or remembers who waits for it.

@@ -4,7 +4,8 @@ package import FoundationEssentials
 /// needs (`Host`, `Content-Length`, `Transfer-Encoding`, `Connection`). A class, since it is handed
 /// through many hands and never changed: another hop is another request.
 package final class WireRequest: Sendable {
-  /// The absolute URL, ASCII only, without a fragment.
+  /// The absolute URL, ASCII only, without user and password. Its fragment is not sent; redirects inherit
+  /// it (RFC 9110 §10.2.2).
   package let url: String
   package let origin: Origin
   package let method: String

@@ -33,7 +33,8 @@ import Testing
   @Test("a host that looks like a word is no method")
   func hosts() throws {
     #expect(try invocation("localhost", "name=Ada").url == "http://localhost")
-    #expect(try invocation("GET").url == "https://GET")
+    #expect(try invocation("INTRANET").url == "https://INTRANET")
+    #expect(message("GET") == "There is no URL behind GET.")
     #expect(message("", "x=1") != nil)
   }
 

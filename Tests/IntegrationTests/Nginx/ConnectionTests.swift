@@ -14,7 +14,9 @@ import Testing
     #expect(first.transaction?.isReusedConnection == false)
     #expect(first.transaction?.negotiatedTLSProtocolVersion != nil)
 
-    let responses = await Batch.run(200) { _ in session.request(server.url(.h2, path)) }
+    // As many at a time as one connection takes.
+    var responses = await Batch.run(100) { _ in session.request(server.url(.h2, path)) }
+    responses += await Batch.run(100) { _ in session.request(server.url(.h2, path)) }
     #expect(responses.failures.isEmpty)
     #expect(responses.allSatisfy { $0.value == Data(NginxConfiguration.item.utf8) })
     #expect(responses.allSatisfy { $0.transaction?.networkProtocolName == "h2" })

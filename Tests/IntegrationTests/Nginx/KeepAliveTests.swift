@@ -54,7 +54,7 @@ import Testing
       try server.reload()
       try await Task.sleep(for: .milliseconds(100))
     }
-    #expect(await flow.value.isEmpty)
+    #expect(await flow.value == [])
   }
 
   @Test(arguments: NginxServer.Entrance.allCases)

@@ -1,0 +1,29 @@
+// Posts a form and prints what the server says:
+//
+//     swift run post-form https://httpbin.org/post name=Ada born=1815
+
+import Alamofire
+
+let arguments = CommandLine.arguments.dropFirst()
+guard let url = arguments.first, arguments.count > 1 else {
+  FileHandle.standardError.write(Data("Usage: post-form URL name=value ...\n".utf8))
+  exit(2)
+}
+
+var fields: [String: String] = [:]
+for argument in arguments.dropFirst() {
+  let parts = argument.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+  fields[String(parts[0])] = parts.count > 1 ? String(parts[1]) : ""
+}
+
+do {
+  // For JSON in place of a form: encoder: JSONParameterEncoder.default
+  let text = try await AF.request(url, method: .post, parameters: fields)
+    .validate()
+    .serializingString()
+    .value
+  print(text)
+} catch {
+  FileHandle.standardError.write(Data("\(error.localizedDescription)\n".utf8))
+  exit(1)
+}

@@ -1,0 +1,59 @@
+import Alamofire
+import HTTPTestServer
+
+/// What all steps share: two servers, on ports that the system chose, and a place to write to.
+struct Stage: Sendable {
+  /// Speaks HTTP.
+  let server: HTTPTestServer
+  /// Speaks HTTPS, with a certificate of an authority that no system knows.
+  let secureServer: HTTPTestServer
+  /// That authority (PEM).
+  let authority: Data
+  let isTerminal: Bool
+
+  init() throws {
+    server = try HTTPTestServer()
+    secureServer = try HTTPTestServer(.tls(.localhost))
+    authority = Data(TestIdentity.localhost.caPEM.utf8)
+    isTerminal = isatty(STDOUT_FILENO) == 1
+  }
+
+  func begin(_ step: Step, number: Int) {
+    let title = "\(number < 10 ? " " : "")\(number)  \(step.title) "
+    let line = String(repeating: "─", count: max(2, 78 - title.count - step.file.count))
+    write("\n\(title)\(line) \(step.file)")
+  }
+
+  /// A line of a step.
+  func say(_ line: String) {
+    write("    " + line)
+  }
+
+  /// What was asked, and what came of it.
+  func show(_ what: String, _ result: String) {
+    let padding = String(repeating: " ", count: max(1, 34 - what.count))
+    say("\(what)\(padding)\(result)")
+  }
+
+  /// A long text, broken between words.
+  func explain(_ text: String) {
+    var line = ""
+    for word in text.split(separator: " ") {
+      if !line.isEmpty, line.count + word.count > 72 {
+        say("  " + line)
+        line = ""
+      }
+      line += line.isEmpty ? word : " " + word
+    }
+    say("  " + line)
+  }
+
+  /// Text at once, without a line break at its end: for lines that are drawn again.
+  func draw(_ text: String) {
+    FileHandle.standardOutput.write(Data(text.utf8))
+  }
+
+  func write(_ line: String) {
+    draw(line + "\n")
+  }
+}

@@ -1,0 +1,26 @@
+import Alamofire
+
+let concurrency = Step("Twenty at once") { stage in
+  let url = stage.server.url("/delay/0.2")
+
+  // Six connections to a host are the default; the other requests wait for their turn.
+  stage.show("each takes", "200 ms")
+  stage.show("all, over six connections", "\(try await milliseconds(forTwenty: url, AF)) ms")
+
+  let configuration = URLSessionConfiguration.af.default
+  configuration.httpMaximumConnectionsPerHost = 20
+  let session = Session(configuration: configuration)
+  stage.show("all, over twenty connections", "\(try await milliseconds(forTwenty: url, session)) ms")
+}
+
+/// How long twenty requests take that are sent at the same time.
+private func milliseconds(forTwenty url: String, _ session: Session) async throws -> Int {
+  let start = ContinuousClock.now
+  try await withThrowingTaskGroup(of: Void.self) { group in
+    for _ in 0..<20 {
+      group.addTask { _ = try await session.request(url).validate().serializingData().value }
+    }
+    try await group.waitForAll()
+  }
+  return Int((ContinuousClock.now - start) / .milliseconds(1))
+}

@@ -1,0 +1,28 @@
+import Alamofire
+import HTTPTestServer
+
+/// A walk through the library, with a server of its own: nothing leaves this machine.
+@main struct Tour {
+  static let steps: [Step] = [
+    getJSON, parameters, postJSON, validation, redirects, basicAuthentication, compression, concurrency,
+    progress,
+    cancellation, timeouts, trust, metrics, curlDescription, failures,
+  ]
+
+  static func main() async {
+    // A proxy that the environment names would be asked for a server on this machine too.
+    setenv("no_proxy", "*", 1)
+    do {
+      let stage = try Stage()
+      stage.write("Alamofire for Linux \(AFInfo.version): a tour of \(steps.count) steps")
+      for (index, step) in steps.enumerated() {
+        stage.begin(step, number: index + 1)
+        try await step.run(stage)
+      }
+      stage.write("\nThat was the tour. Each step is a file in Examples/Sources/tour/Steps to copy from.")
+    } catch {
+      FileHandle.standardError.write(Data("The tour ended early: \(error.localizedDescription)\n".utf8))
+      exit(1)
+    }
+  }
+}

@@ -1,0 +1,37 @@
+import Foundation
+
+extension DecodingError {
+  /// What did not fit, and where: Foundation's own description says no more than "the data is missing".
+  var sentence: String {
+    switch self {
+    case .keyNotFound(let key, let context):
+      "There is no value for the key \"\(key.stringValue)\" \(Self.place(context.codingPath))."
+    case .valueNotFound(let type, let context):
+      "There is null instead of a \(type) \(Self.place(context.codingPath))."
+    case .typeMismatch(let type, let context):
+      "There is something else than a \(type) \(Self.place(context.codingPath))."
+    case .dataCorrupted(let context):
+      Self.ended(context.debugDescription.isEmpty ? "It is not valid" : context.debugDescription)
+        + (context.codingPath.isEmpty ? "" : " That is \(Self.place(context.codingPath)).")
+    @unknown default: localizedDescription
+    }
+  }
+
+  /// `at slides[2].title`, `at the top`.
+  private static func place(_ path: [any CodingKey]) -> String {
+    guard !path.isEmpty else { return "at the top" }
+    var text = ""
+    for key in path {
+      if let index = key.intValue {
+        text += "[\(index)]"
+      } else {
+        text += text.isEmpty ? key.stringValue : ".\(key.stringValue)"
+      }
+    }
+    return "at \(text)"
+  }
+
+  private static func ended(_ text: String) -> String {
+    text.hasSuffix(".") ? text : text + "."
+  }
+}

@@ -1,0 +1,79 @@
+import Foundation
+import FoundationNetworking
+import HTTPWire
+import Synchronization
+
+extension Pipeline {
+  /// Stages 2 to 4: sends the request, answers what it is asked for, and follows where it is led, until
+  /// there is a response for the user. Every hop goes through the transport by itself, so that it can be
+  /// seen and measured.
+  nonisolated(nonsending) func exchanged(_ urlRequest: URLRequest) async throws(AFError) -> Exchange {
+    let journey = try Journey(urlRequest, for: core)
+    while true {
+      let response = try await sent(journey)
+      if journey.answers(challenge: response.head) { continue }
+      if try journey.follows(redirect: response) { continue }
+      return journey.arrived(response)
+    }
+  }
+
+  /// The transport: one request, one response.
+  nonisolated(nonsending) private func sent(_ journey: Journey) async throws(AFError) -> WireResponse {
+    core.state.withLock { $0.currentURL = journey.request.url }
+    do {
+      let response = try await core.session.transport.send(journey.request, observer: core)
+      journey.passed(response.metrics, response.head)
+      return response
+    } catch {
+      throw journey.broke(error)
+    }
+  }
+}
+
+/// One attempt of a request on its way over the network: where it goes next, and where it has been.
+/// Belongs to the task of the pipeline.
+final class Journey {
+  let core: RequestCore
+  private let userURL: URL?
+  /// The origin of the user's own request; credentials go nowhere else.
+  let home: Origin
+  /// What is sent next, or was sent last.
+  var request: WireRequest
+  var redirects = 0
+  private var hops: [Exchange.Hop] = []
+
+  // Not inlined: its temporaries would make the frame of the task larger, which is allocated anew each time.
+  @inline(never)
+  init(_ urlRequest: URLRequest, for core: RequestCore) throws(AFError) {
+    self.core = core
+    userURL = urlRequest.url
+    request = try WireRequest(urlRequest, for: core)
+    home = request.origin
+  }
+
+  @inline(never)
+  func passed(_ metrics: TransferMetrics, _ head: ResponseHead?) {
+    hops.append(Exchange.Hop(request, metrics: metrics, head: head))
+  }
+
+  /// The transfer failed; what was measured until then is kept.
+  @inline(never)
+  func broke(_ failure: TransportFailure) -> AFError {
+    if let metrics = failure.metrics {
+      passed(metrics, nil)
+      core.broken(Exchange(url: URL(string: request.url), head: nil, hops: hops))
+    }
+    return AFError(failure, url: request.url)
+  }
+
+  /// The response is the one for the user.
+  @discardableResult
+  @inline(never)
+  func arrived(_ response: WireResponse) -> Exchange {
+    // The URL of the user's own request is there already; only another one has to be parsed.
+    let url = redirects == 0 ? userURL : URL(string: request.url)
+    let exchange = Exchange(url: url, head: response.head, hops: hops)
+    core.received(exchange, body: response.body)
+    return exchange
+  }
+}

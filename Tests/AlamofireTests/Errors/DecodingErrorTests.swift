@@ -1,0 +1,39 @@
+import Alamofire
+import Foundation
+import Testing
+
+@Suite struct DecodingErrorTests {
+  private struct Album: Decodable {
+    struct Track: Decodable {
+      let title: String
+    }
+
+    let name: String
+    let tracks: [Track]
+  }
+
+  private func message(_ json: String) -> String? {
+    do {
+      _ = try JSONDecoder().decode(Album.self, from: Data(json.utf8))
+      return nil
+    } catch {
+      return AFError.responseSerializationFailed(reason: .decodingFailed(error: error)).errorDescription
+    }
+  }
+
+  @Test(
+    "the message says what did not fit, and where",
+    arguments: [
+      ("{}", #"There is no value for the key "name" at the top."#),
+      (#"{"name": "x", "tracks": [{"title": "a"}, {}]}"#, #"no value for the key "title" at tracks[1]."#),
+      (#"{"name": 1, "tracks": []}"#, "something else than a String at name."),
+      (#"{"name": "x", "tracks": [{"title": null}]}"#, "at tracks[0].title."),
+      ("[]", "at the top."), ("<html>", "not valid JSON"), ("", "."),
+    ])
+  func messages(json: String, expected: String) {
+    let prefix = "The body of the response could not be decoded: "
+    #expect(message(json)?.hasPrefix(prefix) == true)
+    #expect(message(json)?.contains(expected) == true, "\(message(json) ?? "no error")")
+    #expect(message(json)?.contains("..") == false)
+  }
+}

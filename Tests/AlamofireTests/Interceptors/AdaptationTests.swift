@@ -1,0 +1,151 @@
+import Alamofire
+import Foundation
+import FoundationNetworking
+import HTTPWire
+import Synchronization
+import Testing
+
+@Suite("Adapters", .timeLimit(.minutes(1)))
+struct AdaptationTests {
+  let fake = FakeTransport()
+
+  static func adding(_ value: String) -> SpyInterceptor.Adapt {
+    { request, _ in
+      var request = request
+      request.setValue((request.value(forHTTPHeaderField: "X-Trail") ?? "") + value, forHTTPHeaderField: "X-Trail")
+      return .success(request)
+    }
+  }
+
+  /// Keeps or drops its completion, or calls it twice.
+  final class Odd: RequestInterceptor {
+    enum Manner { case forgets, answersTwice, keeps }
+    typealias Completion = @Sendable (Result<URLRequest, any Error>) -> Void
+    let manner: Manner
+    let kept = Recorder<Completion>()
+
+    init(_ manner: Manner) { self.manner = manner }
+
+    func adapt(_ urlRequest: URLRequest, for session: Session, completion: @escaping Completion) {
+      switch manner {
+      case .forgets: break
+      case .keeps: kept.add(completion)
+      case .answersTwice:
+        completion(.success(urlRequest))
+        completion(.failure(TestError()))
+      }
+    }
+  }
+
+  @Test func theSessionsComesFirst() async {
+    let journal = Recorder<String>()
+    let session = Session.kept(fake: fake, interceptor: SpyInterceptor("session", journal: journal, adapt: Self.adding("s")))
+    let request = session.request(
+      "http://a.test/", interceptor: SpyInterceptor("request", journal: journal, adapt: Self.adding("r")))
+    let response = await request.end()
+    #expect(response.error == nil)
+    #expect(fake.requests.first?.value("X-Trail") == "sr")
+    #expect(journal.values == ["session adapts", "request adapts"])
+    #expect(request.request?.value(forHTTPHeaderField: "X-Trail") == "sr")
+    #expect(request.requests.count == 1)
+  }
+
+  @Test func aFailureStopsTheChain() async {
+    let second = SpyInterceptor()
+    let session = Session.kept(fake: fake, interceptor: SpyInterceptor(adapt: { _, _ in .failure(TestError()) }))
+    let response = await session.request("http://a.test/", interceptor: second).end()
+    guard case .requestAdaptationFailed(let error)? = response.error else {
+      Issue.record("\(String(describing: response.error))")
+      return
+    }
+    #expect(error as? TestError == TestError())
+    #expect(second.adaptCount == 0)
+    #expect(second.retryCount == 1)
+    #expect(fake.requests.isEmpty)
+    #expect(response.request?.url?.absoluteString == "http://a.test/")
+  }
+
+  @Test func theAdaptedRequestIsValidatedAgain() async {
+    let session = Session.kept(
+      fake: fake,
+      interceptor: SpyInterceptor(adapt: { request, _ in
+        var request = request
+        request.httpBody = Data("x".utf8)
+        return .success(request)
+      }))
+    let response = await session.request("http://a.test/").end()
+    guard case .requestAdaptationFailed(AFError.urlRequestValidationFailed)? = response.error else {
+      Issue.record("\(String(describing: response.error))")
+      return
+    }
+    #expect(fake.requests.isEmpty)
+  }
+
+  @Test func aForgottenCompletionFailsTheRequest() async {
+    let response = await Session.kept(fake: fake, interceptor: Odd(.forgets)).request("http://a.test/").end()
+    #expect(response.error?.isRequestAdaptationError == true)
+    #expect(response.error?.underlyingError?.localizedDescription.contains("completion") == true)
+    #expect(fake.requests.isEmpty)
+  }
+
+  @Test func ofTwoAnswersTheFirstCounts() async {
+    let response = await Session.kept(fake: fake, interceptor: Odd(.answersTwice)).request("http://a.test/").end()
+    #expect(response.error == nil)
+    #expect(fake.requests.count == 1)
+  }
+
+  @Test func anAdapterThatKeepsItsCompletionCannotHoldUpACancelledRequest() async {
+    let odd = Odd(.keeps)
+    let request = Session.kept(fake: fake, interceptor: odd).request("http://a.test/")
+    async let response = request.end()
+    let completions = await odd.kept.wait(for: 1)
+    request.cancel()
+    #expect(await response.error?.isExplicitlyCancelledError == true)
+    completions[0](.failure(TestError()))
+    #expect(fake.requests.isEmpty)
+    #expect(request.error?.isExplicitlyCancelledError == true)
+  }
+
+  @Test func aLateAnswerFromAnotherThreadIsFine() async throws {
+    let odd = Odd(.keeps)
+    let request = Session.kept(fake: fake, interceptor: odd).request("http://a.test/")
+    async let response = request.end()
+    let completion = await odd.kept.wait(for: 1)[0]
+    DispatchQueue.global().async {
+      completion(Result { try URLRequest(url: "http://b.test/", method: .get) })
+    }
+    #expect(await response.error == nil)
+    #expect(fake.urls == ["http://b.test/"])
+  }
+
+  @Test func theStateNamesTheRequestAndTheSession() async {
+    final class Stateful: RequestInterceptor {
+      let seen = Recorder<(UUID, ObjectIdentifier)>()
+      func adapt(
+        _ urlRequest: URLRequest, using state: RequestAdapterState,
+        completion: @escaping @Sendable (Result<URLRequest, any Error>) -> Void
+      ) {
+        seen.add((state.requestID, ObjectIdentifier(state.session)))
+        completion(.success(urlRequest))
+      }
+    }
+    let adapter = Stateful()
+    let session = Session.kept(fake: fake, interceptor: adapter)
+    let request = session.request("http://a.test/")
+    _ = await request.end()
+    #expect(adapter.seen.values.map(\.0) == [request.id])
+    #expect(adapter.seen.values.map(\.1) == [ObjectIdentifier(session)])
+  }
+
+  @Test func anAdapterMayBreakTheRequestOnlyWithAnError() async {
+    let session = Session.kept(
+      fake: fake,
+      interceptor: SpyInterceptor(adapt: { request, _ in
+        var request = request
+        request.url = nil
+        return .success(request)
+      }))
+    let response = await session.request("http://a.test/").end()
+    #expect((response.error?.underlyingError as? URLError)?.code == .badURL)
+  }
+}

@@ -1,0 +1,244 @@
+import Alamofire
+import Foundation
+import FoundationNetworking
+import HTTPWire
+import Testing
+
+@Suite("Retriers", .timeLimit(.minutes(1)))
+struct RetryTests {
+  struct Item: Decodable, Sendable { let id: Int }
+
+  static let unauthorized = FakeTransport { _, _ in .status(401, "no") }
+
+  private func decoded(_ request: DataRequest) async -> AFDataResponse<Item> {
+    await withCheckedContinuation { continuation in
+      request.responseDecodable(of: Item.self, queue: .global()) { continuation.resume(returning: $0) }
+    }
+  }
+
+  @Test func aRetrierThatRetriesOnceIsAskedThreeTimes() async {
+    let spy = SpyInterceptor(retries: 1)
+    let request = Session.kept(fake: Self.unauthorized, interceptor: spy).request("http://a.test/").validate()
+    let response = await decoded(request)
+    #expect(response.error?.responseCode == 401)
+    #expect(spy.adaptCount == 2)
+    #expect(spy.retryCount == 3)
+    #expect(request.retryCount == 1)
+    #expect(request.allMetrics.count == 2)
+  }
+
+  @Test func bothRetriersOfSessionAndRequestAreAskedInTheirOrder() async {
+    let journal = Recorder<String>()
+    let sessions = SpyInterceptor("session", journal: journal, retries: 1)
+    let own = SpyInterceptor("request", journal: journal, retries: 1)
+    let request = Session.kept(fake: Self.unauthorized, interceptor: sessions)
+      .request("http://a.test/", interceptor: own).validate()
+    _ = await decoded(request)
+    #expect(sessions.retryCount == 4)
+    #expect(own.retryCount == 3)
+    #expect(sessions.adaptCount == 3)
+    #expect(own.adaptCount == 3)
+    #expect(request.retryCount == 2)
+    #expect(
+      journal.values.filter { $0.hasSuffix("retries") }.prefix(3)
+        == ["session retries", "session retries", "request retries"])
+  }
+
+  @Test func eachFailingSerializerAsks() async {
+    let spy = SpyInterceptor(
+      adapt: { request, count in count == 1 ? .success(request) : .failure(TestError()) },
+      retry: { _, _, count in count == 1 ? .retry : .doNotRetry })
+    let request = Session.kept(fake: Self.unauthorized, interceptor: spy).request("http://a.test/").validate()
+    let errors = Recorder<AFError?>()
+    request.responseDecodable(of: Item.self, queue: .global()) { errors.add($0.error) }
+    request.responseString(queue: .global()) { errors.add($0.error) }
+    await errors.wait(for: 2)
+    #expect(spy.adaptCount == 2)
+    #expect(spy.retryCount == 4)
+    #expect(request.retryCount == 1)
+    #expect(errors.values.allSatisfy { $0?.isRequestAdaptationError == true })
+  }
+
+  @Test func anErrorOfARetrierIsTheErrorOfTheRequest() async {
+    let spy = SpyInterceptor(retry: { _, _, count in .doNotRetryWithError(TestError(text: "\(count)")) })
+    let request = Session.kept(fake: Self.unauthorized, interceptor: spy).request("http://a.test/").validate()
+    let response = await decoded(request)
+    #expect(spy.retryCount == 2)
+    guard case .requestRetryFailed(let second, let original)? = response.error,
+      case .requestRetryFailed(let first, let cause)? = original.asAFError
+    else {
+      Issue.record("\(String(describing: response.error))")
+      return
+    }
+    #expect(second as? TestError == TestError(text: "2"))
+    #expect(first as? TestError == TestError(text: "1"))
+    #expect(cause.asAFError?.responseCode == 401)
+    #expect(request.retryCount == 0)
+    #expect(request.error?.isRequestRetryError == true)
+  }
+
+  @Test func anErrorOfARetrierReachesTheHandlerWhoseSerializerFailedAndNoOther() async {
+    let fake = FakeTransport(.text("not JSON"))
+    let spy = SpyInterceptor(retry: { _, _, _ in .doNotRetryWithError(TestError()) })
+    let request = Session.kept(fake: fake, interceptor: spy).request("http://a.test/")
+    async let decoded = decoded(request)
+    async let plain = request.serializingString().response
+    #expect(await decoded.error?.isRequestRetryError == true)
+    #expect(await plain.value == "not JSON")
+    #expect(spy.retryCount == 1)
+    #expect(request.error == nil)
+  }
+
+  @Test func anErrorOfARetrierReachesWhoeverAwaits() async {
+    let fake = FakeTransport(.text("not JSON"))
+    let spy = SpyInterceptor(retry: { _, _, _ in .doNotRetryWithError(TestError()) })
+    let response = await Session.kept(fake: fake, interceptor: spy).request("http://a.test/")
+      .serializingDecodable(Item.self).response
+    #expect(response.error?.isRequestRetryError == true)
+  }
+
+  @Test func aFailingSerializerLeadsToAnotherAttempt() async {
+    let fake = FakeTransport(.text("not JSON"), .json(#"{"id": 1}"#))
+    let spy = SpyInterceptor(retries: 5)
+    let request = Session.kept(fake: fake, interceptor: spy).request("http://a.test/")
+    let strings = Recorder<String?>()
+    request.responseString(queue: .global()) { strings.add($0.value) }
+    #expect(await decoded(request).value?.id == 1)
+    #expect(await strings.wait(for: 1) == [#"{"id": 1}"#], "every handler gets the last attempt, once")
+    #expect(request.retryCount == 1)
+  }
+
+  @Test func aLateHandlerMayLeadToAnotherAttemptToo() async {
+    let fake = FakeTransport(.text("not JSON"), .json(#"{"id": 1}"#))
+    let session = Session.kept(fake: fake, interceptor: SpyInterceptor(retries: 1))
+    let request = session.request("http://a.test/")
+    #expect(await request.end().error == nil)
+    #expect(await decoded(request).value?.id == 1)
+    #expect(fake.requests.count == 2)
+    #expect(request.isFinished)
+    // Two requests at a time would share one place in the session if this one had ended twice.
+    let gate = Latch()
+    let held = FakeTransport { _, _ in .ok.held(by: gate) }
+    let other = Session.kept(fake: held)
+    let requests = (0..<2).map { _ in other.request("http://a.test/").resume() }
+    #expect(await eventually { other.core.activeCount == 2 })
+    gate.open()
+    for request in requests { #expect(await request.end().error == nil) }
+    #expect(session.core.activeCount == 0)
+  }
+
+  @Test func thePlainHandlerAsksNobody() async {
+    let spy = SpyInterceptor()
+    _ = await Session.kept(fake: FakeTransport(.status(204)), interceptor: spy).request("http://a.test/").end()
+    #expect(spy.retryCount == 0)
+  }
+
+  @Test("Delays", arguments: [0.001, 0, -1, .nan, -.infinity])
+  func delays(delay: TimeInterval) async {
+    let spy = SpyInterceptor(retry: { _, _, count in count == 1 ? .retryWithDelay(delay) : .doNotRetry })
+    let fake = FakeTransport(.failure(.connectionLost))
+    let request = Session.kept(fake: fake, interceptor: spy).request("http://a.test/")
+    #expect(await request.end().error == nil)
+    #expect(request.retryCount == 1)
+  }
+
+  @Test("Endless delays can be cancelled", arguments: [TimeInterval.infinity, 1e300, 3600])
+  func endless(delay: TimeInterval) async {
+    let asked = Latch()
+    let spy = SpyInterceptor(retry: { _, _, _ in
+      asked.open()
+      return .retryWithDelay(delay)
+    })
+    let fake = FakeTransport(.failure(.connectionLost))
+    let request = Session.kept(fake: fake, interceptor: spy).request("http://a.test/")
+    async let response = request.end()
+    await asked.wait()
+    request.cancel()
+    #expect(await response.error != nil)
+    #expect(request.isCancelled)
+    #expect(fake.requests.count == 1)
+    #expect(request.retryCount == 0)
+  }
+
+  @Test func aDelayDoesNotKeepTheSession() async {
+    let asked = Latch()
+    let spy = SpyInterceptor(retry: { _, _, _ in
+      asked.open()
+      return .retryWithDelay(3600)
+    })
+    var session: Session? = Session(fake: FakeTransport(.failure(.connectionLost)), interceptor: spy)
+    weak let released = session
+    let request = session?.request("http://a.test/")
+    async let response = request?.end()
+    await asked.wait()
+    session = nil
+    #expect(await response?.error != nil)
+    #expect(await eventually { released == nil })
+  }
+
+  @Test func nobodyIsAskedAfterACancellation() async {
+    let spy = SpyInterceptor(retries: 10)
+    let reached = Latch()
+    let fake = FakeTransport(.ok.held(by: Latch(), reached: reached))
+    let request = Session.kept(fake: fake, interceptor: spy).request("http://a.test/").validate()
+    async let response = decoded(request)
+    await reached.wait()
+    request.cancel()
+    #expect(await response.error?.isExplicitlyCancelledError == true)
+    #expect(spy.retryCount == 0)
+  }
+
+  @Test func aCancellationByTheRetrierItselfCounts() async {
+    let spy = SpyInterceptor(retry: { request, _, _ in
+      request.cancel()
+      return .retry
+    })
+    let fake = FakeTransport(.failure(.connectionLost))
+    let request = Session.kept(fake: fake, interceptor: spy).request("http://a.test/")
+    let response = await decoded(request)
+    #expect((response.error?.underlyingError as? URLError)?.code == .networkConnectionLost)
+    #expect(request.isCancelled)
+    #expect(spy.retryCount == 1)
+    #expect(fake.requests.count == 1)
+  }
+
+  @Test func aForgottenCompletionIsNoRetry() async {
+    final class Forgetful: RequestInterceptor {
+      func retry(
+        _ request: Request, for session: Session, dueTo error: any Error,
+        completion: @escaping @Sendable (RetryResult) -> Void
+      ) {}
+    }
+    let fake = FakeTransport(.failure(.timedOut))
+    let response = await Session.kept(fake: fake, interceptor: Forgetful()).request("http://a.test/").end()
+    #expect((response.error?.underlyingError as? URLError)?.code == .timedOut)
+  }
+
+  @Test func aRetryForgetsWhatTheLastAttemptLeft() async {
+    let fake = FakeTransport(.status(500, "broken"), .failure(.connectionLost))
+    let seen = Recorder<Bool>()
+    let spy = SpyInterceptor(
+      adapt: { request, _ in .success(request) },
+      retry: { _, _, count in count <= 1 ? .retry : .doNotRetry })
+    let request = Session.kept(fake: fake, interceptor: spy).request("http://a.test/").validate()
+    let response = await request.end()
+    #expect(response.data == nil)
+    #expect(response.response == nil)
+    #expect(request.data == nil)
+    #expect((response.error?.underlyingError as? URLError)?.code == .networkConnectionLost)
+    _ = seen
+  }
+
+  @Test func validatorsRunOncePerAttempt() async {
+    let count = Recorder<Int>()
+    let fake = FakeTransport(.status(500), .status(500), .status(200, "ok"))
+    let request = Session.kept(fake: fake, interceptor: SpyInterceptor(retries: 9)).request("http://a.test/")
+      .validate { _, response, _ in
+        count.add(response.statusCode)
+        return response.statusCode == 200 ? .success(()) : .failure(TestError())
+      }
+    #expect(await request.end().error == nil)
+    #expect(count.values == [500, 500, 200])
+    #expect(request.retryCount == 2)
+  }
+}

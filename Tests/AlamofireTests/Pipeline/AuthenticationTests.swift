@@ -1,0 +1,121 @@
+import Alamofire
+import Foundation
+import FoundationNetworking
+import HTTPWire
+import Testing
+
+@Suite("Basic challenges", .timeLimit(.minutes(1)))
+struct AuthenticationTests {
+  static let guarded: FakeTransport.Responder = { request, _ in
+    request.value("Authorization") == HTTPHeader.authorization(username: "user", password: "pass").value
+      ? .text("in") : .challenge()
+  }
+
+  @Test func credentialsAnswerAChallengeAndAreNotSentBefore() async {
+    let fake = FakeTransport(responder: Self.guarded)
+    let request = Session.kept(fake: fake).request("http://a.test/").authenticate(username: "user", password: "pass")
+    let response = await request.end()
+    #expect(response.value == Data("in".utf8))
+    #expect(fake.requests.map { $0.value("Authorization") != nil } == [false, true])
+    #expect(response.metrics?.transactionMetrics.count == 2)
+    #expect(response.metrics?.redirectCount == 0)
+    #expect(request.credential?.user == "user")
+    #expect(request.allMetrics.count == 1)
+  }
+
+  @Test func theBodyIsSentAgain() async throws {
+    let fake = FakeTransport(responder: Self.guarded)
+    var urlRequest = try URLRequest(url: "http://a.test/", method: .post)
+    urlRequest.httpBody = Data("body".utf8)
+    let credential = URLCredential(user: "user", password: "pass", persistence: .none)
+    let response = await Session.kept(fake: fake).request(urlRequest).authenticate(with: credential).end()
+    #expect(response.value == Data("in".utf8))
+    #expect(fake.requests.map(\.body.bytes) == [Data("body".utf8), Data("body".utf8)])
+  }
+
+  @Test func credentialsOfTheURLAnswerToo() async {
+    let fake = FakeTransport(responder: Self.guarded)
+    let response = await Session.kept(fake: fake).request("http://us%65r:pass@a.test/x").end()
+    #expect(response.value == Data("in".utf8))
+    #expect(fake.urls == ["http://a.test/x", "http://a.test/x"])
+  }
+
+  @Test func givenCredentialsWinOverThoseOfTheURL() async {
+    let fake = FakeTransport(responder: Self.guarded)
+    let response = await Session.kept(fake: fake).request("http://other:wrong@a.test/")
+      .authenticate(username: "user", password: "pass").end()
+    #expect(response.value == Data("in".utf8))
+  }
+
+  @Test func wrongCredentialsEndWithThe401() async {
+    let fake = FakeTransport(responder: Self.guarded)
+    let request = Session.kept(fake: fake).request("http://a.test/").authenticate(username: "user", password: "bad")
+    let response = await request.end()
+    #expect(response.error == nil)
+    #expect(response.response?.statusCode == 401)
+    #expect(response.data == nil)
+    #expect(fake.requests.count == 2)
+  }
+
+  @Test func withoutCredentialsThe401IsTheResponse() async {
+    let fake = FakeTransport(responder: Self.guarded)
+    let response = await Session.kept(fake: fake).request("http://a.test/").validate().end()
+    #expect(response.error?.responseCode == 401)
+    #expect(fake.requests.count == 1)
+  }
+
+  @Test func ownAuthorizationIsNotReplaced() async {
+    let fake = FakeTransport(responder: Self.guarded)
+    let response = await Session.kept(fake: fake).request("http://a.test/", headers: ["authorization": "Bearer x"])
+      .authenticate(username: "user", password: "pass").end()
+    #expect(response.response?.statusCode == 401)
+    #expect(fake.requests.count == 1)
+  }
+
+  @Test("Challenges", arguments: [
+    (#"basic realm="x""#, true), (#"Digest realm="x", nonce="y", Basic realm="z""#, true), ("BASIC", true),
+    (#"Digest realm="x", nonce="y""#, false), ("Bearer", false), ("Basically", false), ("", false),
+  ])
+  func schemes(challenge: String, isAnswered: Bool) async {
+    let fake = FakeTransport(.challenge(challenge))
+    _ = await Session.kept(fake: fake).request("http://a.test/").authenticate(username: "u", password: "p").end()
+    #expect(fake.requests.count == (isAnswered ? 2 : 1))
+  }
+
+  @Test("Another origin gets nothing", arguments: ["http://b.test/", "http://a.test:81/", "https://a.test/"])
+  func origins(location: String) async {
+    let fake = FakeTransport(.challenge(), .redirect(307, to: location), .challenge())
+    let response = await Session.kept(fake: fake).request("http://a.test/")
+      .authenticate(username: "user", password: "pass").end()
+    #expect(response.response?.statusCode == 401)
+    #expect(fake.requests.map { $0.value("Authorization") != nil } == [false, true, false])
+  }
+
+  @Test func theSameOriginKeepsThemBehindARedirect() async {
+    let fake = FakeTransport(.challenge(), .redirect(302, to: "/next"), .text("in"))
+    let response = await Session.kept(fake: fake).request("http://a.test/")
+      .authenticate(username: "user", password: "pass").end()
+    #expect(response.value == Data("in".utf8))
+    #expect(fake.requests.map { $0.value("Authorization") != nil } == [false, true, true])
+  }
+
+  @Test func comingHomeIsAskedAgain() async {
+    let fake = FakeTransport(
+      .challenge(), .redirect(302, to: "http://b.test/"), .redirect(302, to: "http://a.test/back"), .challenge(),
+      .text("in"))
+    let response = await Session.kept(fake: fake).request("http://a.test/")
+      .authenticate(username: "user", password: "pass").end()
+    #expect(response.value == Data("in".utf8))
+    #expect(fake.requests.map { $0.value("Authorization") != nil } == [false, true, false, false, true])
+  }
+
+  @Test func aChallengeThatWillBeAnsweredIsNotShown() async {
+    let fake = FakeTransport(responder: Self.guarded)
+    let heads = Recorder<Int>()
+    let request = Session.kept(fake: fake).request("http://a.test/")
+      .authenticate(username: "user", password: "bad")
+      .onHTTPResponse(on: .global()) { (response: HTTPURLResponse) in heads.add(response.statusCode) }
+    _ = await request.end()
+    #expect(await heads.wait(for: 1) == [401], "the second one is final and must be seen")
+  }
+}

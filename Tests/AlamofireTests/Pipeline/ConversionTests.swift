@@ -1,0 +1,178 @@
+import Alamofire
+import Foundation
+import FoundationNetworking
+import HTTPWire
+import Testing
+
+@Suite("What cannot become a request", .timeLimit(.minutes(1)))
+struct ConversionTests {
+  let fake = FakeTransport()
+
+  struct ThrowingRouter: URLRequestConvertible {
+    var error: any Error & Sendable
+    func asURLRequest() throws -> URLRequest { throw error }
+  }
+
+  @Test func anEmptyStringIsNoURL() async {
+    let session = Session.kept(fake: fake)
+    let response = await session.request("").end()
+    guard case .invalidURL(let url)? = response.error else {
+      Issue.record("\(String(describing: response.error))")
+      return
+    }
+    #expect(url as? String == "")
+    #expect(response.request == nil)
+    #expect(response.metrics == nil)
+    #expect(fake.requests.isEmpty)
+  }
+
+  @Test func whatARouterThrowsIsWrappedUnlessItIsAnAFError() async {
+    let session = Session.kept(fake: fake)
+    let response = await session.request(ThrowingRouter(error: TestError())).end()
+    guard case .createURLRequestFailed(let error)? = response.error else {
+      Issue.record("\(String(describing: response.error))")
+      return
+    }
+    #expect(error as? TestError == TestError())
+    let other = await session.request(ThrowingRouter(error: AFError.explicitlyCancelled)).end()
+    #expect(other.error?.isExplicitlyCancelledError == true)
+    #expect(fake.requests.isEmpty)
+  }
+
+  @Test func whatAModifierThrowsArrivesInTheHandler() async {
+    let session = Session.kept(fake: fake)
+    let response = await session.request("http://a.test/", requestModifier: { _ in throw TestError() }).end()
+    #expect(response.error?.isCreateURLRequestError == true)
+    #expect(response.error?.underlyingError as? TestError == TestError())
+  }
+
+  @Test func theModifierComesBeforeTheParameters() async {
+    let session = Session.kept(fake: fake)
+    let response = await session.request(
+      "http://a.test/", parameters: ["a": 1],
+      requestModifier: { request in
+        request.url = URL(string: "http://b.test/x")
+        request.timeoutInterval = 7
+      }
+    ).end()
+    #expect(response.error == nil)
+    #expect(fake.urls == ["http://b.test/x?a=1"])
+    #expect(fake.requests.first?.idleTimeout == .seconds(7))
+  }
+
+  @Test func aGETWithABodyIsRefusedUnlessAllowed() async throws {
+    let session = Session.kept(fake: fake)
+    var request = try URLRequest(url: "http://a.test/", method: .get)
+    request.httpBody = Data("x".utf8)
+    let refused = await session.request(request).end()
+    guard case .urlRequestValidationFailed(.bodyDataInGETRequest(let data))? = refused.error else {
+      Issue.record("\(String(describing: refused.error))")
+      return
+    }
+    #expect(data == Data("x".utf8))
+    #expect(fake.requests.isEmpty)
+
+    let allowed = await session.request(request).transportOptions { $0.allowsBodyInGETRequests = true }.end()
+    #expect(allowed.error == nil)
+    #expect(fake.requests.last?.body.bytes == Data("x".utf8))
+    #expect(fake.requests.last?.method == "GET")
+
+    var options = TransportOptions()
+    options.allowsBodyInGETRequests = true
+    #expect(await Session.kept(fake: fake, options: options).request(request).end().error == nil)
+  }
+
+  static let unusable: [(String, URLError.Code)] = [
+    ("/invalid/path", .unsupportedURL), ("invalid", .unsupportedURL), ("ftp://a.test/x", .unsupportedURL),
+    ("file:///etc/hostname", .unsupportedURL), ("http:///x", .badURL), ("mailto:a@b.test", .unsupportedURL),
+    ("http://", .badURL), ("//a.test/x", .unsupportedURL), ("?q", .unsupportedURL),
+    ("http://a.test:99999/", .badURL),
+  ]
+
+  @Test("URLs that cannot be asked", arguments: unusable)
+  func urls(url: String, code: URLError.Code) async {
+    let response = await Session.kept(fake: fake).request(url).end()
+    guard case .sessionTaskFailed(let error as URLError)? = response.error else {
+      Issue.record("\(url): \(String(describing: response.error))")
+      return
+    }
+    #expect(error.code == code)
+    #expect(!error.localizedDescription.isEmpty)
+    #expect(fake.requests.isEmpty)
+  }
+
+  @Test(
+    "Fields that would break out of their line",
+    arguments: [("X-A", "one\r\nX-B: two"), ("X-A", "one\ntwo"), ("X-A", "a\0b"), ("X A", "b"), ("", "b"), ("X-Ä", "b")])
+  func fields(name: String, value: String) async {
+    let response = await Session.kept(fake: fake).request("http://a.test/", headers: [name: value]).end()
+    guard case .sessionTaskFailed(let error as URLError)? = response.error else {
+      Issue.record("\(String(describing: response.error))")
+      return
+    }
+    #expect(error.code == .badURL)
+    #expect(!error.localizedDescription.contains("two"), "the value may be a secret")
+    #expect(fake.requests.isEmpty)
+  }
+
+  @Test("Methods that are no tokens", arguments: ["", "GE T", "GET / HTTP/1.1\r\nX: y", "Ä"])
+  func methods(method: String) async {
+    let response = await Session.kept(fake: fake).request("http://a.test/", method: HTTPMethod(rawValue: method)).end()
+    // Foundation reads an empty method as none, which is GET.
+    if method.isEmpty, response.error == nil {
+      #expect(fake.requests.first?.method == "GET")
+      return
+    }
+    #expect((response.error?.underlyingError as? URLError)?.code == .badURL)
+    #expect(fake.requests.isEmpty)
+  }
+
+  @Test func aBodyStreamIsRefusedWithASentence() async throws {
+    var request = try URLRequest(url: "http://a.test/", method: .post)
+    request.httpBodyStream = InputStream(data: Data("x".utf8))
+    let response = await Session.kept(fake: fake).request(request).end()
+    #expect(response.error?.underlyingError is URLError)
+    #expect(fake.requests.isEmpty)
+  }
+
+  @Test func aRelativeURLWithABaseIsResolved() async throws {
+    let base = try #require(URL(string: "http://a.test/b/c"))
+    let url = try #require(URL(string: "d?e", relativeTo: base))
+    let response = await Session.kept(fake: fake).request(url).end()
+    #expect(response.error == nil)
+    #expect(fake.urls == ["http://a.test/b/d?e"])
+  }
+
+  @Test func aFragmentStaysWithTheResponse() async {
+    let response = await Session.kept(fake: fake).request("http://a.test/b#part").end()
+    #expect(response.response?.url?.absoluteString == "http://a.test/b#part")
+  }
+
+  @Test func theRequestIsMadeAnewForEachAttempt() async {
+    let count = Recorder<Void>()
+    struct Router: URLRequestConvertible {
+      let count: Recorder<Void>
+      func asURLRequest() throws -> URLRequest {
+        count.add(())
+        return try URLRequest(url: "http://a.test/\(count.count)", method: .get)
+      }
+    }
+    let fake = FakeTransport(.failure(.connectionLost))
+    let request = Session.kept(fake: fake, interceptor: SpyInterceptor(retries: 1)).request(Router(count: count))
+    let response = await request.end()
+    #expect(response.error == nil)
+    #expect(fake.urls == ["http://a.test/1", "http://a.test/2"])
+    #expect(request.requests.map(\.url?.absoluteString) == ["http://a.test/1", "http://a.test/2"])
+    #expect(request.firstRequest?.url?.path == "/1")
+    #expect(request.lastRequest?.url?.path == "/2")
+    #expect(request.request == request.lastRequest)
+  }
+
+  @Test func retriersAreAskedAboutWhatCannotBeMade() async {
+    let spy = SpyInterceptor(retries: 1)
+    let response = await Session.kept(fake: fake, interceptor: spy).request("").end()
+    #expect(response.error?.isInvalidURLError == true)
+    #expect(spy.retryCount == 2)
+    #expect(spy.adaptCount == 0)
+  }
+}

@@ -1,0 +1,211 @@
+import Alamofire
+import Foundation
+import FoundationNetworking
+import HTTPWire
+import Testing
+
+@Suite("Handlers", .timeLimit(.minutes(1)))
+struct HandlerTests {
+  struct Item: Codable, Sendable, Equatable { let id: Int }
+
+  @Test func eachHandlerHasItsOwnResultAndAllAreReleasedTogetherInOrder() async {
+    let gate = Latch()
+    let fake = FakeTransport(.json(#"{"id": 7}"#).held(by: gate))
+    let queue = DispatchQueue(label: "handlers")
+    let journal = Recorder<String>()
+    let request = Session.kept(fake: fake).request("http://a.test/")
+    request.responseDecodable(of: Item.self, queue: queue) { journal.add("1 \($0.value?.id ?? -1)") }
+    request.responseString(queue: queue) { journal.add("2 \($0.value ?? "")") }
+    request.responseDecodable(of: [Int].self, queue: queue) {
+      journal.add("3 \($0.error?.isResponseSerializationError == true)")
+    }
+    request.responseData(queue: queue) { journal.add("4 \($0.value?.count ?? -1)") }
+    request.response(queue: queue) { journal.add("5 \($0.value??.count ?? -1)") }
+    request.response(
+      queue: queue, responseSerializer: SlowSerializer { journal.add("serializing") }
+    ) { journal.add("6 \($0.value ?? "")") }
+    gate.open()
+    let values = await journal.wait(for: 7)
+    #expect(values == ["serializing", "1 7", #"2 {"id": 7}"#, "3 true", "4 9", "5 9", "6 slow"])
+    #expect(fake.requests.count == 1)
+  }
+
+  struct SlowSerializer: ResponseSerializer {
+    let note: @Sendable () -> Void
+    func serialize(
+      request: URLRequest?, response: HTTPURLResponse?, data: Data?, error: (any Error)?
+    ) throws -> String {
+      if let error { throw error }
+      note()
+      return "slow"
+    }
+  }
+
+  @Test func handlersRunOnTheirQueues() async {
+    let key = DispatchSpecificKey<String>()
+    let one = DispatchQueue(label: "one")
+    let two = DispatchQueue(label: "two")
+    one.setSpecific(key: key, value: "one")
+    two.setSpecific(key: key, value: "two")
+    let names = Recorder<String?>()
+    let request = Session.kept(fake: FakeTransport()).request("http://a.test/")
+    request.responseString(queue: one) { _ in names.add(DispatchQueue.getSpecific(key: key)) }
+    request.responseString(queue: two) { _ in names.add(DispatchQueue.getSpecific(key: key)) }
+    #expect(Set(await names.wait(for: 2)) == ["one", "two"])
+  }
+
+  @Test func theQueueOfTheUserIsWhereSerializersRun() async {
+    let key = DispatchSpecificKey<Bool>()
+    let queue = DispatchQueue(label: "serialization")
+    queue.setSpecific(key: key, value: true)
+    let isThere = Recorder<Bool?>()
+    let session = Session.kept(fake: FakeTransport(), serializationQueue: queue)
+    #expect(session.serializationQueue === queue)
+    let request = session.request("http://a.test/")
+    #expect(request.serializationQueue === queue)
+    let serializer = SlowSerializer { isThere.add(DispatchQueue.getSpecific(key: key)) }
+    request.response(queue: .global(), responseSerializer: serializer) { _ in }
+    _ = await request.serializingResponse(using: serializer).response
+    #expect(await isThere.wait(for: 2) == [true, true])
+  }
+
+  @Test func aLateHandlerGetsTheKeptDataWithoutAnotherExchange() async {
+    let fake = FakeTransport(.json(#"{"id": 1}"#))
+    let request = Session.kept(fake: fake).request("http://a.test/")
+    _ = await request.end()
+    #expect(request.isFinished)
+    #expect(await request.serializingDecodable(Item.self).response.value == Item(id: 1))
+    #expect(await request.end().value == Data(#"{"id": 1}"#.utf8))
+    #expect(request.isFinished)
+    #expect(fake.requests.count == 1)
+  }
+
+  @Test func handlersOnACancelledRequestAreTold() async {
+    let fake = FakeTransport()
+    let request = Session.kept(fake: fake).request("http://a.test/").cancel()
+    for _ in 0..<3 {
+      #expect(await request.end().error?.isExplicitlyCancelledError == true)
+      #expect(request.isCancelled)
+    }
+    #expect(await request.serializingData().response.error?.isExplicitlyCancelledError == true)
+    #expect(fake.requests.isEmpty)
+  }
+
+  @Test func thePlainResponseMirrors() async {
+    let empty = await Session.kept(fake: FakeTransport(.status(204))).request("http://a.test/").end()
+    #expect(empty.error == nil)
+    #expect(empty.data == nil)
+    #expect(empty.value == .some(.none))
+    #expect(empty.serializationDuration == 0)
+    let failed = await Session.kept(fake: FakeTransport(.status(500, "x"))).request("http://a.test/").validate().end()
+    #expect(failed.data == Data("x".utf8))
+    #expect(failed.error?.responseCode == 500)
+  }
+
+  @Test("Empty bodies", arguments: [(200, "GET", false), (204, "GET", true), (205, "POST", true), (200, "HEAD", true)])
+  func empty(status: Int, method: String, isAllowed: Bool) async {
+    let fake = FakeTransport { _, _ in .status(status) }
+    let session = Session.kept(fake: fake)
+    func request() -> DataRequest { session.request("http://a.test/", method: HTTPMethod(rawValue: method)) }
+    #expect((await request().serializingData().response.value == Data()) == isAllowed)
+    #expect((await request().serializingString().response.value == "") == isAllowed)
+    #expect((await request().serializingDecodable(Empty.self).response.value == Empty.value) == isAllowed)
+    let item = await request().serializingDecodable(Item.self).response.error
+    guard case .responseSerializationFailed(let reason)? = item else {
+      Issue.record("\(String(describing: item))")
+      return
+    }
+    switch reason {
+    case .invalidEmptyResponse: #expect(isAllowed)
+    case .inputDataNilOrZeroLength: #expect(!isAllowed)
+    default: Issue.record("\(reason)")
+    }
+  }
+
+  @Test func emptyBodiesCanBeAllowedForOtherCodes() async {
+    let session = Session.kept(fake: FakeTransport { _, _ in .status(200) })
+    #expect(await session.request("http://a.test/").serializingData(emptyResponseCodes: [200]).response.value == Data())
+    #expect(
+      await session.request("http://a.test/").serializingString(emptyRequestMethods: [.get]).response.value == "")
+  }
+
+  @available(*, deprecated)
+  private func json(_ request: DataRequest, _ handler: @escaping @Sendable (AFDataResponse<Any>) -> Void) {
+    request.responseJSON(queue: .global(), completionHandler: handler)
+  }
+
+  @available(*, deprecated)
+  @Test func untypedJSON() async {
+    let results = Recorder<String>()
+    let session = Session.kept(fake: FakeTransport(.json(#"{"id": 1}"#), .text("no"), .status(204)))
+    json(session.request("http://a.test/")) { results.add("\(($0.value as? [String: Any])?["id"] as? Int ?? -1)") }
+    await results.wait(for: 1)
+    json(session.request("http://a.test/")) { results.add("\($0.error?.isResponseSerializationError == true)") }
+    await results.wait(for: 2)
+    json(session.request("http://a.test/")) { results.add("\($0.value is NSNull)") }
+    #expect(await results.wait(for: 3) == ["1", "true", "true"])
+  }
+
+  @Test func whatASerializerThrowsIsWrapped() async {
+    struct Throwing: DataResponseSerializerProtocol {
+      let error: any Error & Sendable
+      func serialize(
+        request: URLRequest?, response: HTTPURLResponse?, data: Data?, error: (any Error)?
+      ) throws -> Int { throw self.error }
+    }
+    let session = Session.kept(fake: FakeTransport())
+    let wrapped = await session.request("http://a.test/").serializingResponse(using: Throwing(error: TestError())).response
+    guard case .responseSerializationFailed(.customSerializationFailed(let cause))? = wrapped.error else {
+      Issue.record("\(String(describing: wrapped.error))")
+      return
+    }
+    #expect(cause as? TestError == TestError())
+    let kept = await session.request("http://a.test/")
+      .serializingResponse(using: Throwing(error: AFError.sessionDeinitialized)).response
+    #expect(kept.error?.isSessionDeinitializedError == true)
+  }
+
+  @Test func aSerializerSeesTheErrorAndMayIgnoreIt() async {
+    struct Ignoring: DataResponseSerializerProtocol {
+      func serialize(
+        request: URLRequest?, response: HTTPURLResponse?, data: Data?, error: (any Error)?
+      ) throws -> String { "\(response?.statusCode ?? 0) \(error?.asAFError?.responseCode ?? 0)" }
+    }
+    let response = await Session.kept(fake: FakeTransport(.status(500))).request("http://a.test/").validate()
+      .serializingResponse(using: Ignoring()).response
+    #expect(response.value == "500 500")
+  }
+
+  @Test func textIsReadByTheCharsetOfTheResponse() async {
+    var reply = FakeReply.status(200, "", headers: [("Content-Type", "text/plain; charset=utf-16be")])
+    reply.chunks = [Data([0, 0x41, 0, 0xE4])]
+    #expect(
+      await Session.kept(fake: FakeTransport(reply)).request("http://a.test/").serializingString().response.value == "Aä")
+  }
+
+  @Test func theStagesComeInTheirOrder() async {
+    let journal = Recorder<String>()
+    let spy = SpyInterceptor(journal: journal, retries: 1)
+    let fake = FakeTransport { _, index in
+      journal.add("sent")
+      return index == 0 ? .status(500, "x") : .status(200, "x")
+    }
+    struct Router: URLRequestConvertible {
+      let journal: Recorder<String>
+      func asURLRequest() throws -> URLRequest {
+        journal.add("converted")
+        return try URLRequest(url: "http://a.test/", method: .get)
+      }
+    }
+    let request = Session.kept(fake: fake, interceptor: spy).request(Router(journal: journal))
+      .validate { _, response, _ in
+        journal.add("validated")
+        return response.statusCode == 200 ? .success(()) : .failure(TestError())
+      }
+    request.response(queue: .global(), responseSerializer: SlowSerializer { journal.add("serialized") }) { _ in
+      journal.add("handled")
+    }
+    let attempt = ["converted", "spy adapts", "sent", "validated"]
+    #expect(await journal.wait(for: 11) == attempt + ["spy retries"] + attempt + ["serialized", "handled"])
+  }
+}

@@ -1,0 +1,129 @@
+import Alamofire
+import Foundation
+import FoundationNetworking
+import HTTPWire
+import Synchronization
+
+/// A transport without a network: answers as it is told, remembers what it was asked, and tells the observer
+/// what a real one would.
+final class FakeTransport: Transport {
+  typealias Responder = @Sendable (_ request: WireRequest, _ index: Int) -> FakeReply
+
+  private struct State {
+    var replies: [FakeReply]
+    var requests: [WireRequest] = []
+    var valves: [FakeValve] = []
+  }
+
+  private let state: Mutex<State>
+  private let responder: Responder
+
+  /// The replies are used one a request, in their order; then `responder` answers.
+  init(_ replies: FakeReply..., responder: @escaping Responder = { _, _ in .text("ok") }) {
+    state = Mutex(State(replies: replies))
+    self.responder = responder
+  }
+
+  var requests: [WireRequest] { state.withLock { $0.requests } }
+  var urls: [String] { requests.map(\.url) }
+  var valves: [FakeValve] { state.withLock { $0.valves } }
+
+  func send(
+    _ request: WireRequest, observer: any TransferObserver
+  ) async throws(TransportFailure) -> WireResponse {
+    guard !Task.isCancelled else { throw TransportFailure(.cancelled, "cancelled") }
+    let valve = FakeValve()
+    let (scripted, index) = state.withLock { state in
+      state.requests.append(request)
+      state.valves.append(valve)
+      return (state.replies.isEmpty ? nil : state.replies.removeFirst(), state.requests.count - 1)
+    }
+    if observer.transferBegan(valve) { valve.close() }
+    defer { observer.transferEnded() }
+    return try await play(scripted ?? responder(request, index), request, observer, valve)
+  }
+
+  private func play(
+    _ reply: FakeReply, _ request: WireRequest, _ observer: any TransferObserver, _ valve: FakeValve
+  ) async throws(TransportFailure) -> WireResponse {
+    var count = ByteCount()
+    try await pass(valve)
+    count.expectedToSend = request.body.byteCount
+    count.sent = request.body.byteCount
+    if count.sent > 0 { observer.bytesMoved(count) }
+    reply.reached?.open()
+    if let gate = reply.gate { await gate.wait() }
+    try await pass(valve)
+    if !reply.hasHead, let failure = reply.failure { throw failure }
+    let openings = valve.openings
+    if observer.headReceived(reply.head) == .hold { valve.close(unlessOpenedSince: openings) }
+    count.expectedToReceive = reply.head.block.value(of: "Content-Length").flatMap { Int64($0) } ?? -1
+    var body = Data()
+    for chunk in reply.chunks {
+      try await pass(valve)
+      body.append(chunk)
+      count.received = Int64(body.count)
+      observer.bytesMoved(count)
+    }
+    if let failure = reply.failure { throw failure }
+    return WireResponse(head: reply.head, body: body.isEmpty ? nil : body, metrics: TransferMetrics())
+  }
+
+  private func pass(_ valve: FakeValve) async throws(TransportFailure) {
+    await valve.pass()
+    if Task.isCancelled { throw TransportFailure(.cancelled, "cancelled", metrics: TransferMetrics()) }
+  }
+}
+
+private let keptSessions = Recorder<Session>()
+
+extension RequestBody {
+  var byteCount: Int64 { Int64(bytes?.count ?? 0) }
+
+  var bytes: Data? {
+    switch self {
+    case .none: nil
+    case .bytes(let data): data
+    }
+  }
+}
+
+extension WireRequest {
+  func value(_ name: String) -> String? { fields.first { FieldName.equal($0.name, name) }?.value }
+}
+
+extension Session {
+  /// A session over a fake that lives as long as the tests: one that is released ends its requests.
+  static func kept(
+    fake: FakeTransport, startRequestsImmediately: Bool = true, requestSetup: RequestSetup = .lazy,
+    serializationQueue: DispatchQueue? = nil, interceptor: (any RequestInterceptor)? = nil,
+    options: TransportOptions = TransportOptions()
+  ) -> Session {
+    let session = Session(
+      fake: fake, startRequestsImmediately: startRequestsImmediately, requestSetup: requestSetup,
+      serializationQueue: serializationQueue, interceptor: interceptor, options: options)
+    keptSessions.add(session)
+    return session
+  }
+
+  /// A session over a fake.
+  convenience init(
+    fake: FakeTransport, startRequestsImmediately: Bool = true, requestSetup: RequestSetup = .lazy,
+    serializationQueue: DispatchQueue? = nil, interceptor: (any RequestInterceptor)? = nil,
+    options: TransportOptions = TransportOptions()
+  ) {
+    self.init(
+      engine: Engine(transport: fake), startRequestsImmediately: startRequestsImmediately,
+      requestSetup: requestSetup, serializationQueue: serializationQueue, interceptor: interceptor,
+      transportOptions: options)
+  }
+}
+
+extension DataRequest {
+  /// Adds a plain handler and waits for it.
+  func end() async -> AFDataResponse<Data?> {
+    await withCheckedContinuation { continuation in
+      response(queue: .global()) { continuation.resume(returning: $0) }
+    }
+  }
+}

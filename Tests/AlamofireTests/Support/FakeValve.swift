@@ -1,0 +1,50 @@
+import HTTPWire
+import Synchronization
+
+/// The valve of a fake transfer.
+final class FakeValve: Valve {
+  private struct State {
+    var isClosed = false
+    var openings = 0
+    var latch = Latch()
+  }
+
+  private let state = Mutex(State())
+
+  var openings: Int { state.withLock { $0.openings } }
+  var isClosed: Bool { state.withLock { $0.isClosed } }
+
+  func close() {
+    state.withLock { state in
+      guard !state.isClosed else { return }
+      state.isClosed = true
+      state.latch = Latch()
+    }
+  }
+
+  /// For a head that is held: the decision may have been made before the observer returned.
+  func close(unlessOpenedSince openings: Int) {
+    state.withLock { state in
+      guard !state.isClosed, state.openings == openings else { return }
+      state.isClosed = true
+      state.latch = Latch()
+    }
+  }
+
+  func open() {
+    state.withLock { state in
+      state.isClosed = false
+      state.openings += 1
+      return state.latch
+    }.open()
+  }
+
+  /// Returns when bytes may move, or the task is cancelled.
+  func pass() async {
+    while !Task.isCancelled {
+      let latch = state.withLock { $0.isClosed ? $0.latch : nil }
+      guard let latch else { return }
+      await latch.wait()
+    }
+  }
+}

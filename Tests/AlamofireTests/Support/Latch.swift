@@ -1,0 +1,43 @@
+import Synchronization
+
+/// Something that tests and fakes wait for: closed at first, opened once, open ever after.
+final class Latch: Sendable {
+  private struct State {
+    var isOpen = false
+    var next = 0
+    var waiters: [Int: CheckedContinuation<Void, Never>] = [:]
+  }
+
+  private let state = Mutex(State())
+
+  var isOpen: Bool { state.withLock { $0.isOpen } }
+
+  func open() {
+    let waiters = state.withLock { state in
+      state.isOpen = true
+      defer { state.waiters = [:] }
+      return state.waiters.values.map { $0 }
+    }
+    for waiter in waiters { waiter.resume() }
+  }
+
+  /// Returns when the latch is open, or the task cancelled.
+  func wait() async {
+    let id = state.withLock { state in
+      state.next += 1
+      return state.next
+    }
+    await withTaskCancellationHandler {
+      await withCheckedContinuation { continuation in
+        let isOver = state.withLock { state in
+          if state.isOpen || Task.isCancelled { return true }
+          state.waiters[id] = continuation
+          return false
+        }
+        if isOver { continuation.resume() }
+      }
+    } onCancel: {
+      state.withLock { $0.waiters.removeValue(forKey: id) }?.resume()
+    }
+  }
+}

@@ -1,0 +1,48 @@
+import Synchronization
+
+/// Collects what closures are called with, from any thread, and lets a test wait for it.
+final class Recorder<Value: Sendable>: Sendable {
+  private struct State {
+    var values: [Value] = []
+    var waiters: [(count: Int, continuation: CheckedContinuation<Void, Never>)] = []
+  }
+
+  private let state = Mutex(State())
+
+  var values: [Value] { state.withLock { $0.values } }
+  var count: Int { values.count }
+
+  func add(_ value: Value) {
+    let ready = state.withLock { state in
+      state.values.append(value)
+      let count = state.values.count
+      defer { state.waiters.removeAll { $0.count <= count } }
+      return state.waiters.filter { $0.count <= count }.map(\.continuation)
+    }
+    for continuation in ready { continuation.resume() }
+  }
+
+  /// The values, as soon as there are so many.
+  @discardableResult
+  func wait(for count: Int) async -> [Value] {
+    await withCheckedContinuation { continuation in
+      let isReady = state.withLock { state in
+        if state.values.count >= count { return true }
+        state.waiters.append((count, continuation))
+        return false
+      }
+      if isReady { continuation.resume() }
+    }
+    return values
+  }
+}
+
+/// Whether a condition becomes true within ten seconds: for what nobody tells, such as the end of an object.
+func eventually(_ condition: () -> Bool) async -> Bool {
+  let deadline = ContinuousClock.now + .seconds(10)
+  while ContinuousClock.now < deadline {
+    if condition() { return true }
+    await Task.yield()
+  }
+  return condition()
+}

@@ -1,0 +1,199 @@
+import Glibc
+import HTTPTestServer
+import Testing
+
+@Suite(.timeLimit(.minutes(2)))
+struct FaultTests {
+  private let server: HTTPTestServer
+  private let client: RawClient
+
+  init() throws {
+    server = try HTTPTestServer()
+    client = try RawClient(server)
+  }
+
+  @Test func aStallReadsTheRequestAndSaysNothing() async throws {
+    server.enqueue(.stall)
+    try client.ask("GET", "/")
+    #expect(try await server.takeRequest().path == "/")
+    #expect(!client.hasBytes)
+    #expect(server.openConnectionCount == 1)
+    server.stop()
+    #expect(try client.readToEnd().isEmpty)
+  }
+
+  @Test func aStallEndsWhenTheClientGoes() async throws {
+    server.enqueue(.stall)
+    try client.ask("GET", "/")
+    _ = try await server.takeRequest()
+    client.closeNow()
+    while server.openConnectionCount > 0 { await Task.yield() }
+  }
+
+  @Test(arguments: [(Reply.stallAfterHead, 0), (.stallAfterBody(bytes: 300), 300)])
+  func aStallInTheMiddleKeepsTheConnection(_ reply: Reply, _ count: Int) throws {
+    server.enqueue(reply)
+    try client.ask("GET", "/")
+    let head =
+      "HTTP/1.1 200 OK\r\nContent-Type: application/octet-stream\r\nContent-Length: \(1000 + count)\r\n\r\n"
+    #expect(String(decoding: try client.read(head.utf8.count), as: UTF8.self) == head)
+    #expect(try client.read(count) == Reply.patternBytes(count))
+    #expect(client.isOpen)
+    #expect(!client.hasBytes)
+  }
+
+  @Test func closingSendsAnEndWithoutABytes() throws {
+    server.enqueue(.closeBeforeReply)
+    try client.ask("GET", "/")
+    #expect(try client.readToEnd().isEmpty)
+  }
+
+  @Test func resettingIsSeenAsSuch() throws {
+    server.enqueue(.reset)
+    try client.ask("GET", "/")
+    #expect(client.endingError() == ECONNRESET)
+  }
+
+  @Test func resettingAfterBytesDeliversThem() throws {
+    server.enqueue(.resetAfterBody(bytes: 100))
+    try client.ask("GET", "/")
+    var bytes: [UInt8] = []
+    let error = #expect(throws: RawClient.Failure.self) {
+      while true { bytes += try client.readSome() }
+    }
+    if case .system("recv", ECONNRESET)? = error {} else { Issue.record("\(String(describing: error))") }
+    #expect(bytes.suffix(100) == Reply.patternBytes(100)[...])
+  }
+
+  @Test(arguments: [Reply.closeAfterBody(bytes: 100), .cutAfterBody(bytes: 100)])
+  func closingAfterBytesDeliversThem(_ reply: Reply) throws {
+    server.enqueue(reply)
+    try client.ask("GET", "/")
+    let bytes = try client.readToEnd()
+    #expect(String(decoding: bytes, as: UTF8.self).contains("Content-Length: 1100\r\n"))
+    #expect(bytes.suffix(100) == Reply.patternBytes(100)[...])
+  }
+
+  @Test func aDripArrivesWhole() throws {
+    server.enqueue(Reply.bytes(50).with(effect: .slowDrip(bytesPerStep: 7, interval: .milliseconds(1))))
+    #expect(try client.get("/").body == Reply.patternBytes(50))
+    #expect(try client.get("/ip").status == 200)
+  }
+
+  @Test func garbageAndRawBytesAreSentAsTheyAre() throws {
+    server.enqueue(.garbage, .raw("abc", closes: false), .raw("def"))
+    try client.ask("GET", "/")
+    #expect(try !client.readText().contains("HTTP"))
+    let other = try RawClient(server)
+    try other.ask("GET", "/")
+    #expect(try other.read(3) == Array("abc".utf8))
+    try other.ask("GET", "/")
+    #expect(try other.readText() == "def")
+  }
+
+  @Test func brokenChunksComeAsPromised() throws {
+    server.enqueue(.badChunk, .truncatedChunked)
+    try client.ask("GET", "/")
+    #expect(try client.readText().hasSuffix("\r\nnot-a-size\r\nmore\r\n"))
+    let other = try RawClient(server)
+    try other.ask("GET", "/")
+    let text = try other.readText()
+    #expect(text.contains("chunked"))
+    #expect(!text.hasSuffix("0\r\n\r\n"))
+  }
+
+  @Test func anEarlyReplyDoesNotWaitForTheBody() async throws {
+    server.enqueue(.earlyReply(413))
+    try client.ask("POST", "/", ["Content-Length: 1000000"])
+    let response = try client.readResponse()
+    #expect(response.status == 413)
+    #expect(response.field("Connection") == "close")
+    let request = try await server.takeRequest()
+    #expect(request.body.isEmpty)
+    #expect(!request.isBodyComplete)
+    // What is still on its way must not destroy the answer: the end comes in good order.
+    try client.write([UInt8](repeating: 0, count: 1_000_000))
+    #expect(client.endingError() == nil)
+  }
+
+  @Test func anEarlyReplyCanTakeTheBodyAfterwards() async throws {
+    server.enqueue(.earlyReply(200, then: .afterReply))
+    try client.ask("POST", "/", ["Content-Length: 3"])
+    #expect(try client.readResponse().status == 200)
+    #expect(server.requestCount == 0)
+    try client.write("abc")
+    #expect(try await server.takeRequest().bodyText == "abc")
+    #expect(try client.get("/ip").status == 200)
+  }
+
+  @Test func aBodyThatBreaksOffIsRecordedAsSuch() async throws {
+    server.enqueue(.ok)
+    try client.ask("POST", "/", ["Content-Length: 10"])
+    try client.write("abc")
+    client.closeNow()
+    let request = try await server.takeRequest()
+    #expect(request.bodyText == "abc")
+    #expect(!request.isBodyComplete)
+  }
+
+  @Test func earlyHintsComeBeforeTheReply() throws {
+    server.enqueue(Reply.text("x").preceded(by: 103, headers: [HTTPHeader(name: "Link", value: "</a>")]))
+    try client.ask("GET", "/")
+    let hints = try client.readResponse()
+    #expect(hints.status == 103)
+    #expect(hints.field("Link") == "</a>")
+    #expect(try client.readResponse().text == "x")
+  }
+
+  @Test func trailersComeBehindTheLastChunk() throws {
+    server.enqueue(Reply.text("x").with(trailers: [HTTPHeader(name: "Sum", value: "1")]))
+    #expect(try client.get("/").trailers == ["Sum: 1"])
+  }
+
+  @Test func connectionsGoWrongAsScripted() throws {
+    let server = try HTTPTestServer()
+    server.enqueue(connections: .closeOnAccept, .resetOnAccept, .closeInHandshake, .plainText, .alert(40))
+    #expect(try RawClient(server).readToEnd().isEmpty)
+    #expect(try RawClient(server).endingError() == ECONNRESET)
+    let closed = try RawClient(server)
+    try closed.write("hello")
+    #expect(try closed.readToEnd().isEmpty)
+    let plain = try RawClient(server)
+    try plain.write([0x16, 0x03])
+    #expect(try plain.readResponse().status == 400)
+    let alert = try RawClient(server)
+    try alert.write([0x16, 0x03])
+    #expect(try alert.readToEnd() == [0x15, 3, 3, 0, 2, 2, 40])
+    #expect(try RawClient(server).get("/ip").status == 200)
+  }
+
+  @Test func aConnectionThatStallsReadsNothing() throws {
+    let server = try HTTPTestServer()
+    server.enqueue(connections: .stall)
+    let client = try RawClient(server)
+    try client.ask("GET", "/ip")
+    #expect(try RawClient(server).get("/ip").status == 200)
+    #expect(server.requestCount == 1)
+    #expect(!client.hasBytes)
+    server.stop()
+    // Unread bytes make the end of the connection a reset.
+    #expect(client.endingError() == ECONNRESET)
+  }
+
+  @Test func aRefusedPortRefuses() throws {
+    let port = try HTTPTestServer.refusedPort()
+    #expect(try HTTPTestServer.refusedPort() == port)
+    let error = #expect(throws: RawClient.Failure.self) { try RawClient(port: port) }
+    if case .system("connect", ECONNREFUSED)? = error {} else { Issue.record("\(String(describing: error))") }
+  }
+
+  @Test func anUnresponsivePortNeitherAcceptsNorRefuses() throws {
+    let target = try UnresponsivePort()
+    let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+    defer { close(descriptor) }
+    _ = fcntl(descriptor, F_SETFL, O_NONBLOCK)
+    #expect(RawClient.connect(descriptor, to: target.port) == EINPROGRESS)
+    var entry = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+    #expect(poll(&entry, 1, 200) == 0)
+  }
+}

@@ -1,0 +1,88 @@
+import HTTPTestServer
+import Testing
+
+@Suite(.timeLimit(.minutes(2)))
+struct GateTests {
+  private let server: HTTPTestServer
+  private let client: RawClient
+  private let gate = Gate()
+
+  init() throws {
+    server = try HTTPTestServer()
+    client = try RawClient(server)
+  }
+
+  @Test func aGateHoldsTheReply() async throws {
+    server.enqueue(Reply.text("late").held(by: gate))
+    try client.ask("GET", "/")
+    await gate.waitUntilReached()
+    #expect(try await server.takeRequest().path == "/")
+    #expect(!client.hasBytes)
+    gate.open()
+    gate.open()
+    #expect(try client.readResponse().text == "late")
+    #expect(gate.isOpen)
+  }
+
+  @Test func aGateHoldsPartsOfABody() async throws {
+    server.enqueue(.parts("one", .gate(gate), "two"))
+    try client.ask("GET", "/")
+    await gate.waitUntilReached()
+    let start =
+      "HTTP/1.1 200 OK\r\nContent-Type: application/octet-stream\r\n"
+      + "Transfer-Encoding: chunked\r\n\r\n3\r\none\r\n"
+    #expect(String(decoding: try client.read(start.utf8.count), as: UTF8.self) == start)
+    #expect(!client.hasBytes)
+    gate.open()
+    #expect(String(decoding: try client.read(13), as: UTF8.self) == "3\r\ntwo\r\n0\r\n\r\n")
+  }
+
+  @Test func aGateHoldsTheReadingOfABody() async throws {
+    server.enqueue(Reply.ok.requestBody(.held(gate)))
+    try client.ask("POST", "/", ["Content-Length: 3", "Expect: 100-continue"])
+    await gate.waitUntilReached()
+    #expect(!client.hasBytes)
+    #expect(server.requestCount == 0)
+    gate.open()
+    #expect(try client.readResponse().status == 100)
+    try client.write("abc")
+    #expect(try client.readResponse().status == 200)
+    #expect(server.recordedRequests.map(\.bodyText) == ["abc"])
+  }
+
+  @Test func anOpenGateHoldsNobodyAndCounts() async throws {
+    gate.open()
+    server.enqueue(Reply.ok.held(by: gate), Reply.ok.held(by: gate))
+    _ = try client.get("/")
+    _ = try client.get("/")
+    await gate.waitUntilReached(count: 2)
+    #expect(gate.reachedCount == 2)
+  }
+
+  @Test func oneGateHoldsManyReplies() async throws {
+    let clients = try (0..<5).map { _ in try RawClient(server) }
+    for client in clients {
+      server.enqueue(Reply.text("x").held(by: gate))
+      try client.ask("GET", "/")
+    }
+    await gate.waitUntilReached(count: 5)
+    gate.open()
+    for client in clients { #expect(try client.readResponse().text == "x") }
+  }
+
+  @Test func aClientThatGoesEndsTheWaiting() async throws {
+    server.enqueue(Reply.ok.held(by: gate))
+    try client.ask("GET", "/")
+    await gate.waitUntilReached()
+    client.closeNow()
+    while server.openConnectionCount > 0 { await Task.yield() }
+    gate.open()
+  }
+
+  @Test func waitingEndsWhenTheTaskIsCancelled() async {
+    let waiting = Task { [gate] in await gate.waitUntilReached() }
+    waiting.cancel()
+    await waiting.value
+    #expect(gate.reachedCount == 0)
+  }
+}
