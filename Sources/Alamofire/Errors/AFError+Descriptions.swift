@@ -104,7 +104,7 @@ extension AFError.ParameterEncoderFailureReason {
     case .missingRequiredComponent(.httpMethod(let rawValue)):
       "The parameters could not be placed: the request has no method (\(rawValue))."
     case .encoderFailed(let error):
-      "The parameters could not be encoded: \(error.localizedDescription)"
+      "The parameters could not be encoded: \((error as? EncodingError)?.sentence ?? error.localizedDescription)"
     }
   }
 }

@@ -18,7 +18,7 @@ extension DecodingError {
   }
 
   /// `at slides[2].title`, `at the top`.
-  private static func place(_ path: [any CodingKey]) -> String {
+  static func place(_ path: [any CodingKey]) -> String {
     guard !path.isEmpty else { return "at the top" }
     var text = ""
     for key in path {

@@ -79,6 +79,8 @@ import Testing
     struct Slides: Decodable {
       let author: String
       let slides: [Slide]
+
+      struct Wrong: Decodable { let editor: String }
     }
     struct Slide: Decodable {
       let title: String
@@ -91,6 +93,10 @@ import Testing
     let wrong = await AF.request(server.url("/json")).serializingDecodable([Int].self).response
     #expect(wrong.error?.isResponseSerializationError == true)
     #expect(wrong.error?.underlyingError is DecodingError)
+    #expect(wrong.error?.errorDescription?.contains("something else than") == true)
+    let missing = await AF.request(server.url("/json")).serializingDecodable([String: Slides.Wrong].self)
+      .response
+    #expect(missing.error?.errorDescription?.contains("key \"editor\" at slideshow") == true)
   }
 
   @Test func aStreamOfLinesArrivesWhole() async throws {

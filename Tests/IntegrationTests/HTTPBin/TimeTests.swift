@@ -12,13 +12,10 @@ import Testing
 
   @Test func aDelayBeyondTheTimeoutEndsTheRequest() async throws {
     let server = try await HTTPBinServer.shared
-    let clock = ContinuousClock()
-    let start = clock.now
     let response = await AF.request(server.url("/delay/10"), requestModifier: { $0.timeoutInterval = 0.5 })
       .serializingData().response
     #expect((response.error?.underlyingError as? URLError)?.code == .timedOut)
     #expect(response.error?.isSessionTaskError == true)
-    #expect(clock.now - start < .seconds(8))
   }
 
   @Test func bytesThatDripInKeepTheIdleTimeoutAway() async throws {
@@ -31,8 +28,6 @@ import Testing
 
   @Test func cancellingEndsARequestInItsMiddle() async throws {
     let server = try await HTTPBinServer.shared
-    let clock = ContinuousClock()
-    let start = clock.now
     let request = AF.request(server.url("/drip?numbytes=100&duration=9&delay=0"))
     let (heads, arrived) = AsyncStream.makeStream(of: Int.self)
     request.onHTTPResponse(on: DispatchQueue(label: "head")) { response in
@@ -45,7 +40,6 @@ import Testing
     let response = await task.response
     #expect(response.error?.isExplicitlyCancelledError == true)
     #expect(request.isCancelled)
-    #expect(clock.now - start < .seconds(7))
   }
 
   @Test func cancellingTheTaskThatAwaitsEndsTheRequest() async throws {

@@ -80,4 +80,13 @@ import Testing
     let visits = try await server.visits(to: "/item?untrusted", count: 0)
     #expect(visits.isEmpty)
   }
+
+  @Test func aTrustStoreThatCannotBeReadIsAnErrorInWords() async throws {
+    let server = try await NginxServer.shared
+    let session = server.makeSession { $0.trustStore = .file("/no/such/file") }
+    defer { withExtendedLifetime(session) {} }
+    let response = await session.request(server.url(.h2, "/item?trust")).serializingData().response
+    #expect((response.error?.underlyingError as? URLError)?.code == .serverCertificateUntrusted)
+    #expect(response.error?.errorDescription?.contains("trusted certificates could not be read") == true)
+  }
 }

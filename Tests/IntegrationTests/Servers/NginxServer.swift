@@ -22,14 +22,14 @@ final class NginxServer: Sendable {
   private let certificates: Certificates
   private let ports: [UInt16]
   private let process: ServerProcess
-  private let configurationFile: URL
+  private let pid: pid_t
 
   /// Starts a server. It ends when the value is released.
   init(_ configuration: NginxConfiguration = NginxConfiguration()) async throws {
     let folder = try ServerProcess.makeFolder("nginx")
     certificates = try await Certificates(in: folder)
     ports = try Loopback.freePorts(Entrance.allCases.count)
-    configurationFile = folder.appendingPathComponent("nginx.conf")
+    let configurationFile = folder.appendingPathComponent("nginx.conf")
     try configuration.write(to: configurationFile, ports: ports, certificates: certificates)
     process = try ServerProcess(
       [
@@ -37,6 +37,20 @@ final class NginxServer: Sendable {
         "-c", configurationFile.path,
       ], in: folder)
     try await process.untilAnswering(ports)
+    pid = try await Self.pid(in: folder)
+  }
+
+  /// nginx writes its process id some time after it listens.
+  private static func pid(in folder: URL) async throws -> pid_t {
+    let file = folder.appendingPathComponent("nginx.pid").path
+    var pid: pid_t?
+    _ = await eventually {
+      let text = (try? String(contentsOfFile: file, encoding: .utf8)) ?? ""
+      pid = pid_t(text.trimmingCharacters(in: .whitespacesAndNewlines))
+      return pid != nil
+    }
+    guard let pid, pid > 1 else { throw ServerFailure(description: "nginx has no process id") }
+    return pid
   }
 
   /// The URL of a path, which begins with a slash.
@@ -103,9 +117,6 @@ final class NginxServer: Sendable {
   func kill() throws { try send(SIGTERM) }
 
   private func send(_ signal: Int32) throws {
-    let file = process.folder.appendingPathComponent("nginx.pid")
-    let text = try String(contentsOf: file, encoding: .utf8).trimmingCharacters(in: .whitespacesAndNewlines)
-    guard let pid = pid_t(text), pid > 1 else { throw ServerFailure(description: "nginx has no process id") }
-    Glibc.kill(pid, signal)
+    guard Glibc.kill(pid, signal) == 0 else { throw ServerFailure(description: "nginx is gone") }
   }
 }

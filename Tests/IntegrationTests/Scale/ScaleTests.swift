@@ -1,0 +1,73 @@
+import Foundation
+import Testing
+
+@Suite(.needsNginx, .timeLimit(.minutes(10))) struct ScaleTests {
+  private struct Requests: Decodable {
+    let before: SoakFigures
+    let after: SoakFigures
+    let failures: Int
+    let firstFailure: String?
+  }
+
+  /// How many requests are sent; `ALAMOFIRE_SOAK_REQUESTS` says otherwise.
+  private static let requestCount =
+    ProcessInfo.processInfo.environment["ALAMOFIRE_SOAK_REQUESTS"].flatMap { Int($0) } ?? 100_000
+
+  @Test(arguments: [NginxServer.Entrance.http, .h2])
+  func veryManyRequestsLeaveNothingBehind(entrance: NginxServer.Entrance) async throws {
+    let server = try await NginxServer.shared
+    let report = try await SoakRun.run(
+      Requests.self,
+      ["requests", server.url(entrance, "/item?soak"), server.authority, "\(Self.requestCount)", "64"])
+    #expect(report.failures == 0, "\(report.firstFailure ?? "")")
+    #expect(report.after.memory - report.before.memory < 6 * 1024)
+    #expect(report.after.descriptors <= report.before.descriptors + 6)
+    #expect(report.after.threads <= report.before.threads + 1)
+  }
+
+  private struct Sessions: Decodable {
+    let busy: SoakFigures
+    let idle: SoakFigures
+    let released: SoakFigures
+    let seconds: Double
+    let failures: Int
+    let firstFailure: String?
+  }
+
+  @Test func aThousandSessionsGiveTheirThreadsBack() async throws {
+    let server = try await NginxServer.shared
+    let report = try await SoakRun.run(
+      Sessions.self, ["sessions", server.url(.http, "/item?sessions"), server.authority, "1000"])
+    #expect(report.failures == 0, "\(report.firstFailure ?? "")")
+    #expect(report.idle.threads <= 16)
+    #expect(report.seconds < 10)
+    #expect(report.released.threads <= 16)
+    #expect(report.released.descriptors < 64)
+  }
+
+  private struct Early: Decodable {
+    let status: Int?
+    let code: Int?
+    let message: String?
+    let seconds: Double
+    let processorTimeAfter: Double
+    let goesOn: Bool
+  }
+
+  /// libcurl 7.88 spins for ever on such an upload over HTTP/2.
+  @Test(arguments: ["/refused", "/unread"], [10_000, 60_000, 70_000, 5_000_000])
+  func anUploadThatIsAnsweredEarlyEndsAndLeavesTheProcessorAlone(path: String, bytes: Int) async throws {
+    let server = try await NginxServer.shared
+    let report = try await SoakRun.run(
+      Early.self, ["early", server.url(.h2, path), server.authority, "\(bytes)"])
+    if let status = report.status {
+      #expect(status == (path == "/refused" ? 413 : 200))
+    } else {
+      #expect(report.code == URLError.Code.networkConnectionLost.rawValue)
+      #expect(report.message?.contains("127.0.0.1") == true)
+    }
+    #expect(report.seconds < 10)
+    #expect(report.processorTimeAfter < 100)
+    #expect(report.goesOn)
+  }
+}

@@ -1,0 +1,24 @@
+import Foundation
+
+/// One run of SoakClient, a process of its own: what it measures is disturbed by nothing else.
+enum SoakRun {
+  /// SwiftPM puts it beside the tests.
+  private static let program = URL(fileURLWithPath: CommandLine.arguments[0]).resolvingSymlinksInPath()
+    .deletingLastPathComponent().appendingPathComponent("SoakClient").path
+
+  static func run<Report: Decodable>(_ type: Report.Type, _ words: [String]) async throws -> Report {
+    let run = try await CommandRun([program] + words)
+    guard run.status == 0 else {
+      throw ServerFailure(description: "SoakClient ended with \(run.status): \(run.errors)")
+    }
+    return try JSONDecoder().decode(type, from: run.output)
+  }
+}
+
+/// As SoakClient writes it.
+struct SoakFigures: Decodable {
+  /// Resident memory in KiB.
+  let memory: Int
+  let threads: Int
+  let descriptors: Int
+}

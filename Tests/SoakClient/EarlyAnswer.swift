@@ -1,0 +1,37 @@
+import Alamofire
+
+/// An upload that the server answers without reading it.
+enum EarlyAnswer {
+  struct Report: Codable {
+    var status: Int?
+    var code: Int?
+    var message: String?
+    var seconds: Double
+    /// Milliseconds of processor time in the 300 milliseconds after the end.
+    var processorTimeAfter: Double
+    /// Whether another request on the session succeeds.
+    var goesOn: Bool
+  }
+
+  static func run(_ url: String, _ options: TransportOptions, bytes: Int) async throws -> Report {
+    let session = Session(transportOptions: options)
+    defer { withExtendedLifetime(session) {} }
+    // What the server speaks is known then, as it would be in a program that has run for a while.
+    _ = await session.request(url).serializingData().response
+    var request = try URLRequest(url: url, method: .post)
+    request.httpBody = Data(repeating: 0x61, count: bytes)
+    let start = ContinuousClock.now
+    let response = await session.request(request).serializingData().response
+    let duration = ContinuousClock.now - start
+
+    let used = ProcessFigures.processorTime
+    try await Task.sleep(for: .milliseconds(300))
+    let after = ProcessFigures.processorTime - used
+    let next = await session.request(url).serializingData().response
+    return Report(
+      status: response.response?.statusCode,
+      code: (response.error?.underlyingError as? URLError)?.code.rawValue,
+      message: response.error?.errorDescription, seconds: duration / .seconds(1),
+      processorTimeAfter: after / .milliseconds(1), goesOn: next.response != nil)
+  }
+}

@@ -1,0 +1,50 @@
+import Alamofire
+
+/// Very many requests of one session.
+enum RequestSoak {
+  /// After how many requests everything is in place that will stay.
+  private static let warmUp = 1000
+
+  struct Report: Codable {
+    var before: ProcessFigures
+    var after: ProcessFigures
+    var failures = 0
+    var firstFailure: String?
+    var seconds: Double
+  }
+
+  static func run(_ url: String, _ options: TransportOptions, count: Int, concurrency: Int) async throws
+    -> Report
+  {
+    let session = Session(transportOptions: options)
+    defer { withExtendedLifetime(session) {} }
+    var failures = await send(warmUp, to: url, session, concurrency)
+    let before = try ProcessFigures()
+    let start = ContinuousClock.now
+    failures += await send(max(0, count - warmUp), to: url, session, concurrency)
+    let duration = ContinuousClock.now - start
+    return Report(
+      before: before, after: try ProcessFigures(), failures: failures.count, firstFailure: failures.first,
+      seconds: duration / .seconds(1))
+  }
+
+  /// Sends requests from as many tasks as may run at a time. Returns what failed.
+  private static func send(_ count: Int, to url: String, _ session: Session, _ concurrency: Int) async
+    -> [String]
+  {
+    await withTaskGroup(of: [String].self) { group in
+      for worker in 0..<concurrency {
+        let share = count / concurrency + (worker < count % concurrency ? 1 : 0)
+        group.addTask {
+          var failures: [String] = []
+          for _ in 0..<share {
+            let response = await session.request(url).validate().serializingData().response
+            if let error = response.error { failures.append("\(error)") }
+          }
+          return failures
+        }
+      }
+      return await group.reduce(into: []) { $0 += $1 }
+    }
+  }
+}

@@ -1,0 +1,58 @@
+import Alamofire
+
+/// Very many sessions at a time.
+enum SessionSoak {
+  struct Report: Codable {
+    /// With all sessions alive, right after their first requests.
+    var busy: ProcessFigures
+    /// Once their threads were given back, or ten seconds later.
+    var idle: ProcessFigures
+    /// How long that took.
+    var seconds: Double
+    /// After the last session was released.
+    var released: ProcessFigures
+    var failures = 0
+    var firstFailure: String?
+  }
+
+  static func run(_ url: String, _ options: TransportOptions, count: Int) async throws -> Report {
+    raiseDescriptorLimit()
+    var sessions = (0..<count).map { _ in Session(transportOptions: options) }
+    var failures = await send(to: url, sessions)
+    let busy = try ProcessFigures()
+    let start = ContinuousClock.now
+    var idle = busy
+    while idle.threads > 16, ContinuousClock.now - start < .seconds(10) {
+      try await Task.sleep(for: .milliseconds(100))
+      idle = try ProcessFigures()
+    }
+    let duration = ContinuousClock.now - start
+    failures += await send(to: url, sessions)
+    sessions.removeAll()
+    var released = try ProcessFigures()
+    while released.threads > 16, ContinuousClock.now - start < .seconds(20) {
+      try await Task.sleep(for: .milliseconds(100))
+      released = try ProcessFigures()
+    }
+    return Report(
+      busy: busy, idle: idle, seconds: duration / .seconds(1), released: released, failures: failures.count,
+      firstFailure: failures.first)
+  }
+
+  /// One request of each session, all at once.
+  private static func send(to url: String, _ sessions: [Session]) async -> [String] {
+    let tasks = sessions.map { $0.request(url).validate().serializingData() }
+    var failures: [String] = []
+    for task in tasks {
+      if let error = await task.response.error { failures.append("\(error)") }
+    }
+    return failures
+  }
+
+  private static func raiseDescriptorLimit() {
+    var limit = rlimit()
+    getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+    limit.rlim_cur = limit.rlim_max
+    setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+  }
+}
