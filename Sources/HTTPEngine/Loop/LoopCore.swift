@@ -256,14 +256,15 @@ final class LoopCore {
       return
     }
     if isClosed {
-      transfer.isPaused = true
-      curl_easy_pause(transfer.easy.raw, CURLPAUSE_ALL)
+      // Refused before there is a connection; then the callbacks stop the bytes when they come.
+      transfer.isPaused = curl_easy_pause(transfer.easy.raw, CURLPAUSE_ALL) == CURLE_OK
     } else if transfer.isPaused {
       transfer.isPaused = false
       hasStarted = true
       // What was held back is handed over in this call, and may be refused.
       let code = curl_easy_pause(transfer.easy.raw, CURLPAUSE_CONT)
-      if code != CURLE_OK { end(transfer, transfer.outcome(code)) }
+      // Without a connection, lost meanwhile, there is nothing to let go on.
+      if code != CURLE_OK, code != CURLE_BAD_FUNCTION_ARGUMENT { end(transfer, transfer.outcome(code)) }
     }
   }
 
