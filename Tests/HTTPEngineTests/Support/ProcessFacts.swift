@@ -7,6 +7,13 @@ import Testing
 enum ProcessFacts {
   static var descriptorCount: Int { names(in: "/proc/self/fd").count }
 
+  /// What the descriptors are.
+  static var descriptors: [String] {
+    names(in: "/proc/self/fd").compactMap {
+      try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\($0)")
+    }
+  }
+
   /// How many threads drive an engine.
   static var engineThreadCount: Int {
     names(in: "/proc/self/task").count { task in
@@ -44,6 +51,8 @@ enum LeakGuard {
   static func watch(
     _ location: SourceLocation = #_sourceLocation, _ body: () async throws -> Void
   ) async throws {
+    // The first sleep of a process opens the descriptors of Dispatch's timers.
+    try await Task.sleep(for: .milliseconds(1))
     let descriptors = ProcessFacts.descriptorCount
     let threads = ProcessFacts.engineThreadCount
     try await body()
@@ -54,7 +63,7 @@ enum LeakGuard {
       isClean,
       """
       left behind: \(ProcessFacts.descriptorCount - descriptors) descriptors, \
-      \(ProcessFacts.engineThreadCount - threads) threads
+      \(ProcessFacts.engineThreadCount - threads) threads; open are \(ProcessFacts.descriptors)
       """, sourceLocation: location)
   }
 }
