@@ -23,7 +23,9 @@ package struct CurlTransport: Transport {
     loop.postShutDown()
   }
 
-  nonisolated(nonsending) private func exchange(_ request: WireRequest, observer: any TransferObserver) async -> Transfer.Outcome {
+  nonisolated(nonsending) private func exchange(_ request: WireRequest, observer: any TransferObserver) async
+    -> Transfer.Outcome
+  {
     guard !Task.isCancelled else {
       return .failure(TransportFailure(.cancelled, "The request was cancelled."))
     }

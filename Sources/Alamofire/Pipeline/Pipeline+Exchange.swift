@@ -19,7 +19,7 @@ extension Pipeline {
 
   /// The transport: one request, one response.
   nonisolated(nonsending) private func sent(_ journey: Journey) async throws(AFError) -> WireResponse {
-    core.state.withLock { $0.currentURL = journey.request.url }
+    core.state.withLock { $0.hop = (journey.request, journey.home) }
     do {
       let response = try await core.session.transport.send(journey.request, observer: core)
       journey.passed(response.metrics, response.head)

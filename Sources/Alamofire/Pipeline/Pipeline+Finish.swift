@@ -21,7 +21,9 @@ extension Pipeline {
   /// or may lead to another attempt. Without one, hands all out and ends the request.
   @inline(never)
   private func nextDemandingSink() -> (any ResponseSink)? {
+    // Who has to know of failures, or of the queue that serializers run on, cannot wait for an awaiter.
     let retries = !core.interceptorsInOrder.isEmpty
+    let hasQueue = core.session.userSerializationQueue != nil
     while true {
       let (next, served) = core.nextSink()
       guard let sink = next else {
@@ -31,7 +33,7 @@ extension Pipeline {
       }
       guard !retries else { return sink }
       let outcome = core.outcome
-      if sink.postpone(outcome) { continue }
+      if !hasQueue, sink.postpone(outcome) { continue }
       guard !sink.runsUserCode else { return sink }
       _ = sink.serialize(outcome)
     }

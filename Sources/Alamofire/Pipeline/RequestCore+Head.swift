@@ -29,10 +29,14 @@ extension RequestCore {
   }
 
   /// The head of a response has come. Redirects that will be followed and challenges that will be
-  /// answered are not shown.
+  /// answered are not shown, and their bodies are no progress.
   func headArrived(_ head: ResponseHead) -> HeadDisposition {
-    let (handler, url) = state.withLock { ($0.headHandler, $0.currentURL) }
-    guard let handler, let url = url.flatMap({ URL(string: $0) }), !isIntermediate(head),
+    let (handler, hop) = state.withLock { ($0.headHandler, $0.hop) }
+    let isIntermediate = isIntermediate(head, hop)
+    if isProgressWanted.load(ordering: .relaxed) {
+      state.withLock { $0.progress.isIntermediate = isIntermediate }
+    }
+    guard let handler, let url = hop.flatMap({ URL(string: $0.request.url) }), !isIntermediate,
       let response = Exchange(url: url, head: head).httpResponse
     else { return .proceed }
     switch handler.kind {
@@ -40,24 +44,29 @@ extension RequestCore {
       handler.queue.async { closure(response) }
       return .proceed
     case .decide(let closure):
-      state.withLock { $0.headDecision = .open }
-      let answer = DispositionOnce { [self] disposition in decided(disposition) }
+      let attempt = state.withLock { state in
+        state.headDecision = .open
+        return state.retryCount
+      }
+      let answer = DispositionOnce { [self] disposition in decided(disposition, attempt: attempt) }
       handler.queue.async { closure(response) { answer($0) } }
       return .hold
     }
   }
 
-  private func isIntermediate(_ head: ResponseHead) -> Bool {
+  private func isIntermediate(_ head: ResponseHead, _ hop: (request: WireRequest, home: Origin)?) -> Bool {
     switch head.status {
     case 301, 302, 303, 307, 308: head.block.contains("Location")
-    case 401: basicCredential != nil && head.block.value(of: "WWW-Authenticate")?.offersBasic == true
+    case 401: hop.flatMap { answer(to: head, of: $0.request, home: $0.home) } != nil
     default: false
     }
   }
 
-  private func decided(_ disposition: Request.ResponseDisposition) {
+  /// A decision about the head of an earlier attempt, which has failed meanwhile, lets nothing pass.
+  private func decided(_ disposition: Request.ResponseDisposition, attempt: Int) {
     if disposition == .cancel { cancelWhileRunning() }
     let decision = state.withLock { state in
+      guard state.retryCount == attempt else { return HeadDecision.none }
       defer { state.headDecision = .none }
       return state.headDecision
     }

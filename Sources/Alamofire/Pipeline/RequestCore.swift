@@ -27,8 +27,8 @@ package final class RequestCore: Sendable {
     var credential: URLCredential?
     /// The request's own options, if it was given any.
     var profile: ConnectionProfile?
-    /// Where the hop goes that is under way.
-    var currentURL: String?
+    /// The hop that is under way, and the origin of the user's own request.
+    var hop: (request: WireRequest, home: Origin)?
     var headDecision = HeadDecision.none
     var task: Task<Void, Never>?
     var valve: (any Valve)?

@@ -47,6 +47,8 @@ struct ProgressReport: Sendable {
   var uploadHandler: Handler?
   var downloadHandler: Handler?
   private var last = ByteCount()
+  /// Whether the response that comes is a redirect or a challenge, whose body nobody asked for.
+  var isIntermediate = false
 
   /// The object for the request's body, made when it is first asked for.
   mutating func uploadProgress() -> Progress {
@@ -64,6 +66,16 @@ struct ProgressReport: Sendable {
     return progress
   }
 
+  /// For who asks when nobody has counted: what the response itself tells.
+  mutating func ended(_ exchange: Exchange, body: Data?) {
+    guard upload == nil, download == nil, last == ByteCount() else { return }
+    last.sent = exchange.hops.last?.metrics.values.requestBodyBytes ?? 0
+    last.expectedToSend = last.sent
+    last.received = Int64(body?.count ?? 0)
+    guard let block = exchange.head?.block, !block.contains("Content-Encoding") else { return }
+    last.expectedToReceive = block.value(of: "Content-Length").flatMap { Int64($0) } ?? -1
+  }
+
   mutating func moved(_ count: ByteCount) -> [Notice] {
     var notices: [Notice] = []
     if count.sent != last.sent || count.expectedToSend != last.expectedToSend {
@@ -71,12 +83,13 @@ struct ProgressReport: Sendable {
       progress.set(completed: count.sent, total: count.expectedToSend)
       if let uploadHandler, count.sent > 0 { notices.append(Notice(handler: uploadHandler, progress: progress)) }
     }
-    if count.received != last.received {
+    if !isIntermediate, count.received != last.received {
       let progress = downloadProgress()
       progress.set(completed: count.received, total: count.expectedToReceive)
       if let downloadHandler { notices.append(Notice(handler: downloadHandler, progress: progress)) }
     }
     last = count
+    if isIntermediate { last.received = 0 }
     return notices
   }
 
@@ -85,6 +98,7 @@ struct ProgressReport: Sendable {
     upload = nil
     download = nil
     last = ByteCount()
+    isIntermediate = false
   }
 }
 
@@ -106,7 +120,10 @@ extension RequestCore {
   /// The object for one direction. From now on it is kept up to date.
   func progress(_ direction: (inout ProgressReport) -> Progress) -> Progress {
     isProgressWanted.store(true, ordering: .relaxed)
-    return state.withLock { direction(&$0.progress) }
+    return state.withLock { state in
+      if let exchange = state.exchange { state.progress.ended(exchange, body: state.data) }
+      return direction(&state.progress)
+    }
   }
 
   func watchProgress(_ change: (inout ProgressReport) -> Void) {

@@ -4,19 +4,25 @@ package import HTTPWire
 /// What libcurl's codes mean to a user: the one place where they are read.
 package enum CurlFailure {
   /// The kind and the sentence for a code. `verifyResult` is OpenSSL's, for codes of certificates.
+  /// `isInHead` says that a response had begun whose head was not complete.
   static func failure(
-    _ code: CURLcode, detail: String, host: String, verifyResult: Int, metrics: TransferMetrics?
+    _ code: CURLcode, detail: String, host: String, verifyResult: Int, isInHead: Bool,
+    metrics: TransferMetrics?
   ) -> TransportFailure {
     var (kind, advice) = meaning(of: code)
     if code == CURLE_PEER_FAILED_VERIFICATION, let certificate = certificateMeaning(verifyResult) {
       (kind, advice) = certificate
     } else if let better = meaning(of: code, saying: detail) {
       (kind, advice) = better
+    } else if code == CURLE_OUT_OF_MEMORY, isInHead {
+      // What libcurl up to 8.5 calls a field of more than 100 kB.
+      (kind, advice) = headTooLarge
     }
     let said = detail.isEmpty ? String(cString: curl_easy_strerror(code)) : detail
     let sentence = advice.replacing("{host}", with: host)
     return TransportFailure(
-      kind, "\(sentence) (libcurl \(code.rawValue): \(said))", curlCode: Int32(code.rawValue), metrics: metrics)
+      kind, "\(sentence) (libcurl \(code.rawValue): \(said))", curlCode: Int32(code.rawValue),
+      metrics: metrics)
   }
 
   /// A failure that libcurl reported for the whole multi handle or for one option.
@@ -49,11 +55,16 @@ package enum CurlFailure {
     if detail.contains("alert certificate required") {
       return (.clientCertificateRequired, "{host} asks for a client certificate.")
     }
-    if detail.contains("Too large response headers") {
-      return (.dataLengthExceedsMaximum, "The header of the response of {host} is larger than libcurl takes.")
+    if detail.contains("Too large response headers") { return headTooLarge }
+    if code == CURLE_UNSUPPORTED_PROTOCOL, detail.contains("not supported or disabled") {
+      return (.unsupportedURL, "Only URLs of http and https can be requested.")
     }
     return nil
   }
+
+  private static let headTooLarge: (TransportFailure.Kind, String) = (
+    .dataLengthExceedsMaximum, "The header of the response of {host} is larger than libcurl takes."
+  )
 
   private static func network(_ code: CURLcode) -> (TransportFailure.Kind, String)? {
     switch code {
@@ -65,7 +76,10 @@ package enum CurlFailure {
     case CURLE_COULDNT_RESOLVE_PROXY:
       (.cannotFindProxy, "The name of the proxy could not be found; check the proxy settings.")
     case CURLE_COULDNT_CONNECT:
-      (.cannotConnectToHost, "{host} does not accept the connection; check that the server runs on that port.")
+      (
+        .cannotConnectToHost,
+        "{host} does not accept the connection; check that the server runs on that port."
+      )
     case CURLE_PROXY:
       (.cannotConnectToHost, "The proxy refused the connection to {host}; check the proxy settings.")
     case CURLE_OPERATION_TIMEDOUT: (.timedOut, "{host} took too long to be connected to.")
@@ -86,11 +100,20 @@ package enum CurlFailure {
   private static func security(_ code: CURLcode) -> (TransportFailure.Kind, String)? {
     switch code {
     case CURLE_PEER_FAILED_VERIFICATION:
-      (.certificateUntrusted, "The certificate of {host} is not valid for this host; check the name in the URL.")
+      (
+        .certificateUntrusted,
+        "The certificate of {host} is not valid for this host; check the name in the URL."
+      )
     case CURLE_SSL_CONNECT_ERROR:
-      (.secureConnectionFailed, "No secure connection to {host} came about; check that it speaks TLS 1.2 or later.")
+      (
+        .secureConnectionFailed,
+        "No secure connection to {host} came about; check that it speaks TLS 1.2 or later."
+      )
     case CURLE_SSL_CERTPROBLEM:
-      (.clientCertificateRejected, "The client certificate could not be used; check it, its key and passphrase.")
+      (
+        .clientCertificateRejected,
+        "The client certificate could not be used; check it, its key and passphrase."
+      )
     case CURLE_SSL_CLIENTCERT:
       (.clientCertificateRequired, "{host} asks for a client certificate.")
     case CURLE_SSL_CACERT_BADFILE, CURLE_SSL_CRL_BADFILE:
@@ -101,7 +124,8 @@ package enum CurlFailure {
       CURLE_USE_SSL_FAILED:
       (.secureConnectionFailed, "The TLS settings for {host} cannot be used; check ciphers and versions.")
     case echRequired: (.secureConnectionFailed, "{host} cannot be reached with an encrypted ClientHello.")
-    case CURLE_SSL_SHUTDOWN_FAILED: (.connectionLost, "The secure connection to {host} was not closed properly.")
+    case CURLE_SSL_SHUTDOWN_FAILED:
+      (.connectionLost, "The secure connection to {host} was not closed properly.")
     case CURLE_LOGIN_DENIED, CURLE_REMOTE_ACCESS_DENIED, CURLE_AUTH_ERROR:
       (.userAuthenticationRequired, "{host} does not accept the credentials.")
     default: nil
@@ -116,7 +140,10 @@ package enum CurlFailure {
     case CURLE_BAD_CONTENT_ENCODING:
       (.cannotDecodeContent, "The body from {host} is not in the content coding that its header names.")
     case CURLE_HTTP2, CURLE_HTTP2_STREAM, CURLE_HTTP3, CURLE_QUIC_CONNECT_ERROR:
-      (.connectionLost, "The connection to {host} or its stream was ended by a protocol error; HTTP/1.1 may help.")
+      (
+        .connectionLost,
+        "The connection to {host} or its stream was ended by a protocol error; HTTP/1.1 may help."
+      )
     case CURLE_CHUNK_FAILED: (.badServerResponse, "The response of {host} is not valid HTTP.")
     case CURLE_FILESIZE_EXCEEDED, tooLarge:
       (.dataLengthExceedsMaximum, "The response of {host} is larger than allowed.")
@@ -133,12 +160,14 @@ package enum CurlFailure {
     switch code {
     case CURLE_OUT_OF_MEMORY: (.resourceUnavailable, "There is not enough memory for the transfer.")
     case CURLE_WRITE_ERROR: (.cannotWriteFile, "The response could not be stored.")
-    case CURLE_READ_ERROR, CURLE_UPLOAD_FAILED: (.cannotReadBody, "The body of the request could not be read.")
+    case CURLE_READ_ERROR, CURLE_UPLOAD_FAILED:
+      (.cannotReadBody, "The body of the request could not be read.")
     case CURLE_FILE_COULDNT_READ_FILE: (.resourceUnavailable, "The file could not be read.")
     case CURLE_ABORTED_BY_CALLBACK: (.cancelled, "The transfer was stopped.")
     case CURLE_NOT_BUILT_IN, CURLE_UNKNOWN_OPTION, CURLE_FUNCTION_NOT_FOUND, CURLE_SETOPT_OPTION_SYNTAX:
       (.unsupportedFeature, "The libcurl at hand cannot do what the request needs.")
-    case CURLE_FAILED_INIT, CURLE_BAD_FUNCTION_ARGUMENT, CURLE_UNRECOVERABLE_POLL, CURLE_AGAIN:
+    case CURLE_FAILED_INIT, CURLE_BAD_FUNCTION_ARGUMENT, CURLE_UNRECOVERABLE_POLL, CURLE_AGAIN,
+      CURLE_RECURSIVE_API_CALL:
       (.unknown, "libcurl could not work; please report this.")
     default: nil
     }
@@ -147,7 +176,11 @@ package enum CurlFailure {
   /// OpenSSL's verdicts (`X509_V_ERR_…`) that a user can act on; `nil` for those that say nothing more.
   private static func certificateMeaning(_ result: Int) -> (TransportFailure.Kind, String)? {
     switch result {
-    case 9: (.certificateNotYetValid, "The certificate of {host} is not valid yet; check the clock of this machine.")
+    case 9:
+      (
+        .certificateNotYetValid,
+        "The certificate of {host} is not valid yet; check the clock of this machine."
+      )
     case 10: (.certificateHasBadDate, "The certificate of {host} has expired.")
     case 2, 18, 19, 20, 21:
       (

@@ -71,7 +71,8 @@ package final class EventLoop: TaskExecutor, Sendable {
   }
 
   /// Hands a request to libcurl. Only on the loop's thread.
-  func submit(_ request: WireRequest, ticket: UInt64, observer: any TransferObserver, waiter: Transfer.Waiter) {
+  func submit(_ request: WireRequest, ticket: UInt64, observer: any TransferObserver, waiter: Transfer.Waiter)
+  {
     precondition(isCurrent, "a request is handed to the engine on its thread alone")
     core.submit(request, ticket: ticket, observer: observer, waiter: waiter)
   }

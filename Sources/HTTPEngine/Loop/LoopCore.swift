@@ -84,7 +84,10 @@ final class LoopCore {
     var running: Int32 = 0
     hasStarted = false
     let code = curl_multi_perform(rawMulti, &running)
-    if code != CURLM_OK { failAll(TransportFailure(.unknown, "libcurl could not work: \(String(cString: curl_multi_strerror(code)))")) }
+    if code != CURLM_OK {
+      failAll(
+        TransportFailure(.unknown, "libcurl could not work: \(String(cString: curl_multi_strerror(code)))"))
+    }
     let ended = finishEnded()
     if now >= nextSweep { sweep() }
     spin.turned(progressed: ended || hasStarted || hasMoved, now: now)
@@ -105,14 +108,16 @@ final class LoopCore {
 
   // MARK: Transfers
 
-  func submit(_ request: WireRequest, ticket: UInt64, observer: any TransferObserver, waiter: Transfer.Waiter) {
+  func submit(_ request: WireRequest, ticket: UInt64, observer: any TransferObserver, waiter: Transfer.Waiter)
+  {
     guard !isShutDown else {
       waiter.resume(returning: .failure(Self.shutDown))
       return
     }
     guard rawMulti != nil, let transfer = pool.popLast() ?? Transfer(loop: self) else {
       waiter.resume(
-        returning: .failure(TransportFailure(.resourceUnavailable, "libcurl has no memory for another transfer.")))
+        returning: .failure(
+          TransportFailure(.resourceUnavailable, "libcurl has no memory for another transfer.")))
       return
     }
     transfer.begin(request, ticket: ticket, observer: observer, waiter: waiter)
@@ -225,7 +230,10 @@ final class LoopCore {
       switch command {
       case .cancel(let ticket):
         guard let transfer = transfers[ticket] else { continue }
-        end(transfer, .failure(TransportFailure(.cancelled, "The request was cancelled.", metrics: transfer.metricsSoFar())))
+        end(
+          transfer,
+          .failure(
+            TransportFailure(.cancelled, "The request was cancelled.", metrics: transfer.metricsSoFar())))
       case .setClosed(let ticket, let isClosed):
         if let transfer = transfers[ticket] { setClosed(transfer, isClosed) }
       case .shutDown:
@@ -235,7 +243,8 @@ final class LoopCore {
     }
   }
 
-  private static let shutDown = TransportFailure(.shutDown, "The session of the request was released or invalidated.")
+  private static let shutDown = TransportFailure(
+    .shutDown, "The session of the request was released or invalidated.")
 
   private func setClosed(_ transfer: Transfer, _ isClosed: Bool) {
     guard transfer.isClosed != isClosed else { return }
@@ -247,14 +256,15 @@ final class LoopCore {
       return
     }
     if isClosed {
-      transfer.isPaused = true
-      curl_easy_pause(transfer.easy.raw, CURLPAUSE_ALL)
+      // Refused before there is a connection; then the callbacks stop the bytes when they come.
+      transfer.isPaused = curl_easy_pause(transfer.easy.raw, CURLPAUSE_ALL) == CURLE_OK
     } else if transfer.isPaused {
       transfer.isPaused = false
       hasStarted = true
       // What was held back is handed over in this call, and may be refused.
       let code = curl_easy_pause(transfer.easy.raw, CURLPAUSE_CONT)
-      if code != CURLE_OK { end(transfer, transfer.outcome(code)) }
+      // Without a connection, lost meanwhile, there is nothing to let go on.
+      if code != CURLE_OK, code != CURLE_BAD_FUNCTION_ARGUMENT { end(transfer, transfer.outcome(code)) }
     }
   }
 
@@ -286,7 +296,8 @@ final class LoopCore {
     let stuck = (answered.isEmpty ? suspects : answered).min { $0.lastActivity < $1.lastActivity }
     spin = SpinGuard()
     guard let stuck else { return }
-    let message = "The transfer kept the processor busy without moving a byte and was ended; HTTP/1.1 (httpVersions) may help."
+    let message =
+      "The transfer kept the processor busy without moving a byte and was ended; HTTP/1.1 (httpVersions) may help."
     end(stuck, .failure(TransportFailure(.connectionLost, message, metrics: stuck.metricsSoFar())))
   }
 }

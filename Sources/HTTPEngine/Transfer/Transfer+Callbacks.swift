@@ -53,7 +53,8 @@ extension Transfer {
     case .refuseHead:
       failure = TransportFailure(
         .dataLengthExceedsMaximum,
-        "The header of the response is larger than \(request?.profile.options.headerSizeLimit ?? 0) bytes; raise headerSizeLimit if that is right.")
+        "The header of the response is larger than \(request?.profile.options.headerSizeLimit ?? 0) bytes; raise headerSizeLimit if that is right."
+      )
       return 0
     }
   }
@@ -91,7 +92,8 @@ extension Transfer {
     switch assembly.bodyReceived(length) {
     case .store:
       guard body.append(bytes, count: length) else {
-        failure = TransportFailure(.resourceUnavailable, "There is not enough memory for the body of the response.")
+        failure = TransportFailure(
+          .resourceUnavailable, "There is not enough memory for the body of the response.")
         return 0
       }
       count.received = assembly.bodyCount
@@ -100,7 +102,8 @@ extension Transfer {
     case .refuseBody:
       failure = TransportFailure(
         .dataLengthExceedsMaximum,
-        "The body of the response is larger than \(request?.profile.options.bodySizeLimit ?? 0) bytes; raise bodySizeLimit if that is right.")
+        "The body of the response is larger than \(request?.profile.options.bodySizeLimit ?? 0) bytes; raise bodySizeLimit if that is right."
+      )
       return 0
     }
   }

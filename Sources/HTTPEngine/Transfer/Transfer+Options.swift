@@ -95,7 +95,8 @@ extension Transfer {
   private func applyMethodAndBody(_ request: WireRequest) -> TransportFailure? {
     let content = Self.content(of: request)
     if request.method == "HEAD", content != .none {
-      return TransportFailure(.badURL, "A HEAD request cannot carry a body; remove the body or use another method.")
+      return TransportFailure(
+        .badURL, "A HEAD request cannot carry a body; remove the body or use another method.")
     }
     if applied.method != request.method || applied.content != content {
       applyMethod(request.method, content)

@@ -8,17 +8,22 @@ extension Transfer {
     ccurl_read_facts(easy.raw, &facts)
     let metrics = metrics(facts)
     if let failure {
-      return .failure(TransportFailure(failure.kind, failure.message, curlCode: failure.curlCode, metrics: metrics))
+      return .failure(
+        TransportFailure(failure.kind, failure.message, curlCode: failure.curlCode, metrics: metrics))
     }
     guard code == CURLE_OK else {
       return .failure(
         CurlFailure.failure(
           code, detail: String(cString: errorText), host: request?.origin.host ?? "the host",
-          verifyResult: facts.verify_result, metrics: metrics))
+          verifyResult: facts.verify_result, isInHead: assembly.head == nil && facts.first_byte > 0,
+          metrics: metrics))
     }
     guard let head = assembly.head else {
       return .failure(
-        TransportFailure(.badServerResponse, "The response has no complete head.", metrics: metrics))
+        TransportFailure(
+          .connectionLost,
+          "\(request?.origin.host ?? "The host") closed the connection before the head of its response was complete.",
+          metrics: metrics))
     }
     return .success(WireResponse(head: head, body: body.take(), metrics: metrics))
   }

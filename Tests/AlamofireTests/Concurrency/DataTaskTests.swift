@@ -1,0 +1,140 @@
+import Alamofire
+import Foundation
+import FoundationNetworking
+import HTTPTestServer
+import HTTPWire
+import Testing
+
+@Suite("Data tasks", .timeLimit(.minutes(1)))
+struct DataTaskTests {
+  struct Item: Decodable, Sendable, Equatable { let id: Int }
+
+  final class CountingDecoder: DataDecoder {
+    let count = Recorder<Void>()
+    func decode<D: Decodable>(_ type: D.Type, from data: Data) throws -> D {
+      count.add(())
+      return try JSONDecoder().decode(type, from: data)
+    }
+  }
+
+  @Test func valueResultAndResponseAgree() async throws {
+    let task = Session.kept(fake: FakeTransport(.json(#"{"id": 3}"#))).request("http://a.test/")
+      .serializingDecodable(Item.self)
+    #expect(try await task.value == Item(id: 3))
+    #expect(await task.result.success == Item(id: 3))
+    let response = await task.response
+    #expect(response.value == Item(id: 3))
+    #expect(response.data == Data(#"{"id": 3}"#.utf8))
+    #expect(response.response?.statusCode == 200)
+    #expect(response.request?.url?.absoluteString == "http://a.test/")
+    #expect(response.serializationDuration > 0)
+  }
+
+  @Test func aFailureIsThrownAsAnAFError() async {
+    let task = Session.kept(fake: FakeTransport(.status(404))).request("http://a.test/").validate().serializingData()
+    await #expect(throws: AFError.self) { try await task.value }
+    #expect(await task.response.error?.responseCode == 404)
+  }
+
+  @Test func manyMayAwaitAndItIsMadeOnce() async throws {
+    let gate = Latch()
+    let fake = FakeTransport(.json(#"{"id": 3}"#).held(by: gate))
+    let decoder = CountingDecoder()
+    let task = Session.kept(fake: fake).request("http://a.test/").serializingDecodable(Item.self, decoder: decoder)
+    try await withThrowingTaskGroup(of: Item.self) { group in
+      for _ in 0..<50 { group.addTask { try await task.value } }
+      gate.open()
+      for try await item in group { #expect(item == Item(id: 3)) }
+    }
+    #expect(try await task.value == Item(id: 3))
+    #expect(decoder.count.count == 1)
+    #expect(fake.requests.count == 1)
+  }
+
+  @Test func aTaskThatNobodyAwaitsRuns() async throws {
+    let server = try HTTPTestServer()
+    let request = Session.real().request(server.url("/get"))
+    _ = request.serializingString()
+    _ = try await server.takeRequest()
+    #expect(await eventually { request.isFinished })
+    #expect(request.response?.statusCode == 200)
+  }
+
+  @Test func cancellingTheAwaitingTaskCancelsTheRequest() async throws {
+    let server = try HTTPTestServer()
+    server.enqueue(.stall)
+    let request = Session.real().request(server.url("/"))
+    let task = request.serializingData()
+    let awaiting = Task { await task.result }
+    _ = try await server.takeRequest()
+    awaiting.cancel()
+    #expect(await awaiting.value.failure?.isExplicitlyCancelledError == true)
+    #expect(request.isCancelled)
+  }
+
+  @Test func unlessItShallNot() async throws {
+    let server = try HTTPTestServer()
+    let gate = Gate()
+    server.enqueue(.text("late").held(by: gate))
+    let request = Session.real().request(server.url("/"))
+    let task = request.serializingString(automaticallyCancelling: false)
+    let awaiting = Task { await task.result }
+    await gate.waitUntilReached()
+    awaiting.cancel()
+    #expect(!request.isCancelled)
+    gate.open()
+    #expect(await awaiting.value.success == "late")
+    #expect(request.isFinished)
+  }
+
+  @Test func aTaskThatIsCancelledAlreadyDoesNotWait() async {
+    let fake = FakeTransport { _, _ in .ok.held(by: Latch()) }
+    let session = Session.kept(fake: fake)
+    let awaiting = Task {
+      withUnsafeCurrentTask { $0?.cancel() }
+      return await session.request("http://a.test/").serializingData().response
+    }
+    #expect(await awaiting.value.error?.isExplicitlyCancelledError == true)
+  }
+
+  @Test func theTaskCancelsSuspendsAndResumes() async {
+    let session = Session.kept(fake: FakeTransport(), startRequestsImmediately: false)
+    let request = session.request("http://a.test/")
+    let task = request.serializingString()
+    #expect(request.isInitialized)
+    task.suspend()
+    #expect(request.isSuspended)
+    task.resume()
+    #expect(await task.result.success == "ok")
+    let other = session.request("http://a.test/")
+    let cancelled = other.serializingString()
+    cancelled.cancel()
+    #expect(await cancelled.result.failure?.isExplicitlyCancelledError == true)
+    #expect(other.isCancelled)
+  }
+
+  @Test func tasksOfOneRequestAreIndependent() async throws {
+    let request = Session.kept(fake: FakeTransport(.json(#"{"id": 3}"#))).request("http://a.test/")
+    let decoded = request.serializingDecodable(Item.self)
+    let text = request.serializingString()
+    let wrong = request.serializingDecodable([Int].self)
+    #expect(try await text.value == #"{"id": 3}"#)
+    #expect(try await decoded.value == Item(id: 3))
+    #expect(await wrong.result.failure?.isResponseSerializationError == true)
+  }
+
+  @Test func manyRequestsAtOnce() async throws {
+    let server = try HTTPTestServer()
+    let session = Session.real()
+    try await withThrowingTaskGroup(of: Int.self) { group in
+      for size in 1...200 {
+        group.addTask { try await session.request(server.url("/bytes/\(size)")).serializingData().value.count }
+      }
+      var sizes: Set<Int> = []
+      for try await size in group { sizes.insert(size) }
+      #expect(sizes == Set(1...200))
+    }
+    #expect(session.core.activeCount == 0)
+    #expect(server.connectionCount <= 6)
+  }
+}

@@ -1,0 +1,114 @@
+import Alamofire
+import Foundation
+import FoundationNetworking
+import HTTPTestServer
+import HTTPWire
+import Testing
+
+/// No code of a user runs on the engine's thread, where it would hold up every other transfer.
+@Suite("Where code of users runs", .timeLimit(.minutes(1)))
+struct LoopThreadTests {
+  static let names = Recorder<(String, String)>()
+
+  static func note(_ place: String, in names: Recorder<(String, String)>) { names.add((place, threadName())) }
+
+  struct Noting: Decodable, Sendable {
+    @TaskLocal static var unused = 0
+    init(from decoder: any Decoder) throws { LoopThreadTests.note("Decodable.init", in: LoopThreadTests.names) }
+  }
+
+  struct NotingSerializer: ResponseSerializer {
+    let names: Recorder<(String, String)>
+    func serialize(
+      request: URLRequest?, response: HTTPURLResponse?, data: Data?, error: (any Error)?
+    ) throws -> Int {
+      LoopThreadTests.note("serializer", in: names)
+      return 1
+    }
+  }
+
+  struct NotingPreprocessor: DataPreprocessor {
+    let names: Recorder<(String, String)>
+    func preprocess(_ data: Data) throws -> Data {
+      LoopThreadTests.note("preprocessor", in: names)
+      return data
+    }
+  }
+
+  struct NotingRouter: URLRequestConvertible {
+    let url: String
+    let names: Recorder<(String, String)>
+    func asURLRequest() throws -> URLRequest {
+      LoopThreadTests.note("router", in: names)
+      return try URLRequest(url: url, method: .get)
+    }
+  }
+
+  struct NotingParameters: Encodable, Sendable {
+    let names: Recorder<(String, String)>
+    func encode(to encoder: any Encoder) throws {
+      LoopThreadTests.note("Encodable.encode", in: names)
+      var container = encoder.container(keyedBy: Key.self)
+      try container.encode(1, forKey: .one)
+    }
+    enum Key: CodingKey { case one }
+  }
+
+  private func exercise(_ request: DataRequest, _ names: Recorder<(String, String)>) async {
+    request.validate { _, _, _ in
+      Self.note("validator", in: names)
+      return .success(())
+    }
+    .validate(contentType: {
+      Self.note("content types", in: names)
+      return ["*/*"]
+    }())
+    .onHTTPResponse(on: .global()) { (_: HTTPURLResponse) in Self.note("onHTTPResponse", in: names) }
+    .onURLRequestCreation(on: .global()) { _ in Self.note("onURLRequestCreation", in: names) }
+    .cURLDescription(on: .global()) { _ in Self.note("cURLDescription", in: names) }
+    .downloadProgress(queue: .global()) { _ in Self.note("progress", in: names) }
+    request.response(queue: .global(), responseSerializer: NotingSerializer(names: names)) { _ in
+      Self.note("handler", in: names)
+    }
+    request.responseDecodable(of: Noting.self, queue: .global()) { _ in Self.note("handler", in: names) }
+    request.responseData(queue: .global(), dataPreprocessor: NotingPreprocessor(names: names)) { _ in
+      Self.note("handler", in: names)
+    }
+    _ = await request.serializingDecodable(Noting.self).response
+    _ = await request.end()
+  }
+
+  @Test("Never on the engine's thread", arguments: [false, true])
+  func places(withInterceptor: Bool) async throws {
+    let server = try HTTPTestServer()
+    let names = Recorder<(String, String)>()
+    let spy = SpyInterceptor(
+      adapt: { request, _ in
+        Self.note("adapter", in: names)
+        return .success(request)
+      },
+      retry: { _, _, count in
+        Self.note("retrier", in: names)
+        return count == 1 ? .retryWithDelay(0.001) : .doNotRetry
+      })
+    server.enqueue(.json("not JSON"))
+    let session = Session.real(interceptor: withInterceptor ? spy : nil)
+    await exercise(session.request(server.url("/json")), names)
+    await exercise(session.request(NotingRouter(url: server.url("/json"), names: names)), names)
+    await exercise(session.request(server.url("/get"), parameters: NotingParameters(names: names)), names)
+    await exercise(
+      session.request(
+        server.url("/json"),
+        requestModifier: { _ in Self.note("modifier", in: names) }), names)
+    let places = Set(names.values.map(\.0))
+    let expected: Set = [
+      "validator", "content types", "onHTTPResponse", "onURLRequestCreation", "cURLDescription", "progress",
+      "serializer", "handler", "preprocessor", "router", "Encodable.encode", "modifier",
+    ]
+    #expect(places.isSuperset(of: expected))
+    if withInterceptor { #expect(places.isSuperset(of: ["adapter", "retrier"])) }
+    let wrong = (names.values + Self.names.values).filter { $0.1 == "http-engine" }.map(\.0)
+    #expect(wrong.isEmpty)
+    #expect(Self.names.count > 0)
+  }
+}

@@ -1,0 +1,144 @@
+import Alamofire
+import Foundation
+import FoundationNetworking
+import HTTPWire
+import Testing
+
+@Suite("cURL commands", .timeLimit(.minutes(1)))
+struct CURLTests {
+  private func session(
+    _ fake: FakeTransport = FakeTransport(), interceptor: (any RequestInterceptor)? = nil,
+    _ change: (URLSessionConfiguration) -> Void = { _ in }
+  ) -> Session {
+    let configuration = URLSessionConfiguration.ephemeral
+    configuration.httpAdditionalHeaders = ["X-Session": "s", "X-Both": "session"]
+    change(configuration)
+    let session = Session(configuration: configuration, engine: Engine(transport: fake), interceptor: interceptor)
+    kept.add(session)
+    return session
+  }
+
+  private let kept = Recorder<Session>()
+
+  private func command(_ request: DataRequest) async -> String {
+    _ = await request.end()
+    return request.cURLDescription()
+  }
+
+  @Test func aPlainGET() async {
+    let text = await command(session().request("http://a.test/x?y=z", headers: ["x-both": "re\"quest"]))
+    #expect(
+      text == """
+        $ curl -v \\
+        \t-X GET \\
+        \t-H "x-both: re\\"quest" \\
+        \t-H "X-Session: s" \\
+        \t"http://a.test/x?y=z"
+        """)
+  }
+
+  @Test func aBodyIsEscaped() async throws {
+    let session = session { $0.httpAdditionalHeaders = nil }
+    let text = await command(
+      session.request(
+        "http://a.test/", method: .post, parameters: ["a": "say \"hi\""], encoder: JSONParameterEncoder.default))
+    #expect(
+      text == """
+        $ curl -v \\
+        \t-X POST \\
+        \t-H "Content-Type: application/json" \\
+        \t-d "{\\"a\\":\\"say \\\\\\"hi\\\\\\"\\"}" \\
+        \t"http://a.test/"
+        """)
+  }
+
+  @Test func credentialsAndCookies() async throws {
+    let session = session { configuration in
+      configuration.httpAdditionalHeaders = nil
+      configuration.httpCookieStorage = HTTPCookieStorage.sharedCookieStorage(
+        forGroupContainerIdentifier: UUID().uuidString)
+      if let cookie = HTTPCookie(properties: [.name: "a", .value: "1", .domain: "a.test", .path: "/"]) {
+        configuration.httpCookieStorage?.setCookie(cookie)
+      }
+    }
+    let request = session.request("http://a.test/", headers: ["cookie": "secret=1"])
+      .authenticate(username: "user", password: "pass")
+    let lines = await command(request).components(separatedBy: " \\\n\t")
+    #expect(lines == ["$ curl -v", "-X GET", "-u user:pass", "-b \"a=1\"", "\"http://a.test/\""])
+  }
+
+  @Test func withoutACredentialStorageNoneIsShown() async {
+    let session = session { configuration in
+      configuration.httpAdditionalHeaders = nil
+      configuration.urlCredentialStorage = nil
+      configuration.httpShouldSetCookies = false
+    }
+    let text = await command(session.request("http://a.test/").authenticate(username: "user", password: "pass"))
+    #expect(text == "$ curl -v \\\n\t-X GET \\\n\t\"http://a.test/\"")
+  }
+
+  @Test func withoutARequestThereIsASentence() async {
+    let request = session().request("")
+    #expect(request.cURLDescription() == "$ curl command could not be created")
+    #expect(request.description == "No request created yet.")
+    _ = await request.end()
+    #expect(request.cURLDescription().hasPrefix("$ curl"))
+    #expect(await command(session().request("/relative")).hasPrefix("$ curl"))
+  }
+
+  @Test func theHandlerIsCalledOnceBeforeAndAfterTheCreation() async {
+    let texts = Recorder<String>()
+    let request = session().request("http://a.test/")
+    request.cURLDescription(on: .global()) { texts.add("replaced \($0)") }
+    request.cURLDescription { texts.add($0) }
+    _ = await request.end()
+    await texts.wait(for: 1)
+    request.cURLDescription { texts.add($0) }
+    let values = await texts.wait(for: 2)
+    #expect(values.allSatisfy { $0.hasPrefix("$ curl -v") })
+  }
+
+  @Test func theHandlerIsCalledWhenThereWillBeNoRequest() async {
+    let texts = Recorder<String>()
+    let failed = session().request("")
+    failed.cURLDescription { texts.add($0) }
+    _ = await failed.end()
+    #expect(await texts.wait(for: 1) == ["$ curl command could not be created"])
+    failed.cURLDescription { texts.add($0) }
+    await texts.wait(for: 2)
+    let unadapted = session(interceptor: SpyInterceptor(adapt: { _, _ in .failure(TestError()) }))
+      .request("http://a.test/")
+    let created = Recorder<URLRequest>()
+    unadapted.onURLRequestCreation(on: .global()) { created.add($0) }
+    unadapted.cURLDescription { texts.add($0) }
+    _ = await unadapted.end()
+    #expect(await texts.wait(for: 3)[2].hasSuffix("\"http://a.test/\""))
+    #expect(created.count == 0)
+  }
+
+  @Test func theCreationHandlerSeesEachAttempt() async {
+    let fake = FakeTransport(.failure(.connectionLost))
+    let seen = Recorder<URLRequest>()
+    let request = session(fake, interceptor: SpyInterceptor(retries: 1)).request("http://a.test/")
+    request.onURLRequestCreation(on: .global()) { _ in Issue.record("an earlier handler was called") }
+    request.onURLRequestCreation(on: .global()) { seen.add($0) }
+    _ = await request.end()
+    await seen.wait(for: 2)
+    let late = Recorder<URLRequest>()
+    request.onURLRequestCreation(on: .global()) { late.add($0) }
+    #expect(await late.wait(for: 1).first?.url?.absoluteString == "http://a.test/")
+  }
+
+  @Test func theDescriptionGrows() async {
+    let gate = Latch()
+    let reached = Latch()
+    let request = session(FakeTransport(.status(404).held(by: gate, reached: reached)))
+      .request("http://a.test/x", method: .put)
+    async let response = request.end()
+    await reached.wait()
+    #expect(request.description == "PUT http://a.test/x")
+    gate.open()
+    _ = await response
+    #expect(request.description == "PUT http://a.test/x (404)")
+  }
+}

@@ -1,0 +1,117 @@
+import Alamofire
+import Foundation
+import FoundationNetworking
+import HTTPTestServer
+import HTTPWire
+import Testing
+
+@Suite("The head of a response", .timeLimit(.minutes(1)))
+struct HeadHandlerTests {
+  typealias Decide = @Sendable (Request.ResponseDisposition) -> Void
+
+  @Test("Allowed", arguments: [0, 10, 500_000])
+  func allowed(size: Int) async throws {
+    let server = try HTTPTestServer()
+    let request = Session.real().request(server.url("/bytes/\(size)"))
+    let codes = Recorder<Int>()
+    request.onHTTPResponse(on: .global()) { response, decide in
+      codes.add(response.statusCode)
+      decide(.allow)
+      decide(.cancel)
+    }
+    let response = await request.end()
+    #expect(response.error == nil)
+    #expect(response.data?.count ?? 0 == size)
+    #expect(codes.values == [200])
+  }
+
+  @Test("Cancelled", arguments: [0, 10, 500_000])
+  func cancelled(size: Int) async throws {
+    let server = try HTTPTestServer()
+    let request = Session.real().request(server.url("/bytes/\(size)"))
+    request.onHTTPResponse(on: .global()) { _, decide in decide(.cancel) }
+    let response = await request.end()
+    #expect(response.error?.isExplicitlyCancelledError == true)
+    #expect(request.isCancelled)
+  }
+
+  @Test("A forgotten completion allows", arguments: [0, 10, 500_000])
+  func forgotten(size: Int) async throws {
+    let server = try HTTPTestServer()
+    let request = Session.real().request(server.url("/bytes/\(size)"))
+    request.onHTTPResponse(on: .global()) { (_: HTTPURLResponse, _: @escaping Decide) in }
+    let response = await request.end()
+    #expect(response.error == nil)
+    #expect(response.data?.count ?? 0 == size)
+  }
+
+  @Test func nothingOfTheBodyIsReadBeforeTheDecision() async {
+    let decisions = Recorder<Decide>()
+    let fake = FakeTransport(.text("body"))
+    let request = Session.kept(fake: fake).request("http://a.test/")
+    let counts = Recorder<Int64>()
+    request.downloadProgress(queue: .global()) { counts.add($0.completedUnitCount) }
+    request.onHTTPResponse(on: .global()) { _, decide in decisions.add(decide) }
+    async let response = request.end()
+    let decide = await decisions.wait(for: 1)[0]
+    #expect(counts.count == 0)
+    request.suspend()
+    decide(.allow)
+    #expect(fake.valves[0].isClosed, "it is still suspended")
+    #expect(counts.count == 0)
+    request.resume()
+    #expect(await response.value == Data("body".utf8))
+  }
+
+  @Test func resumingDoesNotDecide() async {
+    let decisions = Recorder<Decide>()
+    let fake = FakeTransport(.text("body"))
+    let request = Session.kept(fake: fake).request("http://a.test/")
+    request.onHTTPResponse(on: .global()) { _, decide in decisions.add(decide) }
+    async let response = request.end()
+    let decide = await decisions.wait(for: 1)[0]
+    request.suspend()
+    request.resume()
+    #expect(fake.valves[0].isClosed)
+    decide(.allow)
+    #expect(await response.error == nil)
+  }
+
+  @Test func cancellingTheRequestEndsTheWaiting() async throws {
+    let server = try HTTPTestServer()
+    for size in [0, 10, 500_000] {
+      let decisions = Recorder<Decide>()
+      let request = Session.real().request(server.url("/bytes/\(size)"))
+      request.onHTTPResponse(on: .global()) { _, decide in decisions.add(decide) }
+      async let response = request.end()
+      await decisions.wait(for: 1)
+      request.cancel()
+      #expect(await response.error?.isExplicitlyCancelledError == true)
+    }
+  }
+
+  @Test func aDecisionAboutAnEarlierAttemptDoesNotCount() async {
+    let broken = FakeReply(failure: TransportFailure(.connectionLost, "lost"))
+    let fake = FakeTransport(broken, .text("body"))
+    let decisions = Recorder<Decide>()
+    let request = Session.kept(fake: fake, interceptor: SpyInterceptor(retries: 1)).request("http://a.test/")
+    request.onHTTPResponse(on: .global()) { _, decide in decisions.add(decide) }
+    async let response = request.end()
+    let decides = await decisions.wait(for: 2)
+    decides[0](.allow)
+    request.suspend().resume()
+    #expect(fake.valves[1].isClosed)
+    decides[1](.allow)
+    #expect(await response.value == Data("body".utf8))
+  }
+
+  @Test func itIsShownForEachAttemptAndTheLastHandlerCounts() async {
+    let fake = FakeTransport(.status(500), .status(200))
+    let codes = Recorder<Int>()
+    let request = Session.kept(fake: fake, interceptor: SpyInterceptor(retries: 1)).request("http://a.test/").validate()
+    request.onHTTPResponse(on: .global()) { (_: HTTPURLResponse) in Issue.record("an earlier handler was called") }
+    request.onHTTPResponse(on: .global()) { (response: HTTPURLResponse) in codes.add(response.statusCode) }
+    #expect(await request.end().error == nil)
+    #expect(await codes.wait(for: 2) == [500, 200])
+  }
+}

@@ -1,0 +1,88 @@
+import Alamofire
+import Foundation
+import FoundationNetworking
+import HTTPTestServer
+import HTTPWire
+import Testing
+
+@Suite("Progress", .timeLimit(.minutes(1)))
+struct ProgressTests {
+  @Test func aKnownLengthEndsAtOne() async throws {
+    let server = try HTTPTestServer()
+    let request = Session.real().request(server.url("/bytes/300000"))
+    let queue = DispatchQueue(label: "progress")
+    let fractions = Recorder<(Int64, Double)>()
+    #expect(request.downloadProgress.fractionCompleted == 0)
+    request.downloadProgress(queue: queue) { fractions.add(($0.completedUnitCount, $0.fractionCompleted)) }
+    _ = await request.end()
+    queue.sync {}
+    let counts = fractions.values.map(\.0)
+    #expect(counts == counts.sorted())
+    #expect(fractions.values.last?.0 == 300_000)
+    #expect(fractions.values.last?.1 == 1)
+    #expect(request.downloadProgress.totalUnitCount == 300_000)
+  }
+
+  @Test func aChunkedBodyHasNoTotal() async throws {
+    let server = try HTTPTestServer()
+    let request = Session.real().request(server.url("/stream-bytes/1000"))
+    let totals = Recorder<Int64>()
+    request.downloadProgress(queue: .global()) { totals.add($0.totalUnitCount) }
+    _ = await request.end()
+    #expect(await totals.wait(for: 1).last == -1)
+    #expect(request.downloadProgress.completedUnitCount == 1000)
+    #expect(request.downloadProgress.fractionCompleted == 0)
+  }
+
+  @Test("The body of the request counts too", arguments: [100, 300_000])
+  func upload(size: Int) async throws {
+    let server = try HTTPTestServer()
+    var urlRequest = try URLRequest(url: server.url("/upload-sink"), method: .post)
+    urlRequest.httpBody = Data(count: size)
+    let request = Session.real().request(urlRequest)
+    let counts = Recorder<Int64>()
+    let queue = DispatchQueue(label: "progress")
+    request.uploadProgress(queue: queue) { counts.add($0.completedUnitCount) }
+    #expect(await request.end().error == nil)
+    queue.sync {}
+    #expect(counts.values.last == Int64(size))
+    #expect(request.uploadProgress.fractionCompleted == 1)
+  }
+
+  @Test("Who asks after the end is told", arguments: ["/bytes/1000", "/stream-bytes/1000", "/status/204"])
+  func late(path: String) async throws {
+    let server = try HTTPTestServer()
+    let request = Session.real().request(server.url(path))
+    _ = await request.end()
+    let isKnown = path == "/bytes/1000"
+    #expect(request.downloadProgress.completedUnitCount == (path == "/status/204" ? 0 : 1000))
+    #expect(request.downloadProgress.fractionCompleted == (isKnown ? 1 : 0))
+    #expect(request.uploadProgress.completedUnitCount == 0)
+  }
+
+  @Test func aRetryBeginsAnew() async {
+    let gate = Latch()
+    let reached = Latch()
+    let fake = FakeTransport(
+      .status(500, "12345", headers: [("Content-Length", "5")]), .text("123").held(by: gate, reached: reached))
+    let request = Session.kept(fake: fake, interceptor: SpyInterceptor(retries: 1)).request("http://a.test/").validate()
+    let first = request.downloadProgress
+    async let response = request.end()
+    await reached.wait()
+    #expect(first.completedUnitCount == 5)
+    #expect(request.downloadProgress.completedUnitCount == 0)
+    #expect(request.downloadProgress.totalUnitCount == 0)
+    gate.open()
+    _ = await response
+    #expect(request.downloadProgress.fractionCompleted == 1)
+  }
+
+  @Test func onlyTheLastHandlerCounts() async {
+    let counts = Recorder<Int64>()
+    let request = Session.kept(fake: FakeTransport()).request("http://a.test/")
+    request.downloadProgress(queue: .global()) { _ in Issue.record("an earlier handler was called") }
+    request.downloadProgress(queue: .global()) { counts.add($0.completedUnitCount) }
+    _ = await request.end()
+    #expect(await counts.wait(for: 1) == [2])
+  }
+}

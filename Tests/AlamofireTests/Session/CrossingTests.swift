@@ -1,0 +1,64 @@
+import Alamofire
+import Foundation
+import FoundationNetworking
+import HTTPTestServer
+import Testing
+
+/// One crossing in, one out: what makes a request cheap.
+@Suite("Crossings", .timeLimit(.minutes(1)))
+struct CrossingTests {
+  struct Item: Decodable, Sendable {}
+
+  @Test func anAwaitedRequestEntersTheLoopOnce() async throws {
+    let server = try HTTPTestServer()
+    let session = Session.real()
+    for _ in 0..<20 {
+      let before = session.core.crossingCount
+      _ = try await session.request(server.url("/bytes/10")).serializingData().value
+      #expect(session.core.crossingCount - before == 1)
+    }
+  }
+
+  @Test func decodingAndValidationAddNone() async throws {
+    let server = try HTTPTestServer()
+    let session = Session.real()
+    let before = session.core.crossingCount
+    _ = try await session.request(server.url("/json")).validate().serializingDecodable(Item.self).value
+    _ = try await session.request(server.url("/json")).validate(statusCode: 200..<300).serializingString().value
+    #expect(session.core.crossingCount - before == 2)
+  }
+
+  @Test func redirectsAndChallengesAddNone() async throws {
+    let server = try HTTPTestServer()
+    let session = Session.real()
+    let before = session.core.crossingCount
+    _ = try await session.request(server.url("/redirect/5")).serializingData().value
+    let basic = session.request(server.url("/basic-auth/u/p")).authenticate(username: "u", password: "p")
+    _ = try await basic.validate().serializingData().value
+    #expect(session.core.crossingCount - before == 2)
+    #expect(server.requestCount == 8)
+  }
+
+  @Test func aFailureEntersOnceToo() async throws {
+    let server = try HTTPTestServer()
+    server.enqueue(.reset)
+    let session = Session.real()
+    let response = await session.request(server.url("/get")).serializingData().response
+    #expect(response.error != nil)
+    #expect(session.core.crossingCount == 1)
+  }
+
+  @Test func aSessionWithoutRequestsOwnsNoThread() {
+    let session = Session()
+    _ = session.request("http://127.0.0.1:1/")
+    #expect(session.core.crossingCount == 0)
+  }
+
+  @Test func theResponseObjectIsMadeOnceAndOnlyWhenAskedFor() async throws {
+    let server = try HTTPTestServer()
+    let response = await Session.real().request(server.url("/get")).serializingData().response
+    let first = try #require(response.response)
+    #expect(first === response.response)
+    #expect(response.metrics?.transactionMetrics.first?.response === first)
+  }
+}

@@ -1,0 +1,84 @@
+import Alamofire
+import Foundation
+import FoundationNetworking
+import HTTPTestServer
+import Testing
+
+@Suite("Header fields as the server sees them", .timeLimit(.minutes(1)))
+struct HeadersOnTheWireTests {
+  private func recorded(
+    _ session: Session = .real(), headers: HTTPHeaders? = nil, method: HTTPMethod = .get
+  ) async throws -> RecordedRequest {
+    let server = try HTTPTestServer()
+    let response = await session.request(server.url("/anything#part"), method: method, headers: headers).end()
+    #expect(response.error == nil)
+    return try await server.takeRequest()
+  }
+
+  @Test func theDefaultFields() async throws {
+    let request = try await recorded()
+    #expect(request.header("Accept-Encoding") == HTTPHeader.defaultAcceptEncoding.value)
+    #expect(request.header("Accept-Language") == HTTPHeader.defaultAcceptLanguage.value)
+    #expect(request.header("User-Agent") == HTTPHeader.defaultUserAgent.value)
+    #expect(request.header("Accept") == "*/*")
+    #expect(request.header("User-Agent")?.hasSuffix("Alamofire/\(AFInfo.version)") == true)
+    #expect(request.target == "/anything")
+    let names = request.headers.map { $0.name.lowercased() }
+    #expect(Set(names).count == names.count, "no field comes twice")
+    #expect(Set(names) == ["host", "accept-encoding", "accept-language", "user-agent", "accept"])
+  }
+
+  @Test func theCodingsAreThoseOfTheEngine() {
+    #expect(Set(ContentCodings.supported).isSubset(of: Engine.contentCodings))
+    #expect(ContentCodings.supported == ["br", "gzip", "deflate"].filter(Engine.contentCodings.contains))
+    #expect(ContentCodings.supported.contains("gzip"))
+    #expect(HTTPHeader.defaultAcceptEncoding.value.hasPrefix("\(ContentCodings.supported[0]);q=1.0"))
+  }
+
+  @Test func ownFieldsOverrideByNameIgnoringCase() async throws {
+    let request = try await recorded(headers: [
+      "ACCEPT": "text/x", "user-agent": "mine/1", "accept-language": "tlh", "accept-encoding": "identity",
+      "X-Own": "ä",
+    ])
+    for (name, value) in [
+      ("Accept", "text/x"), ("User-Agent", "mine/1"), ("Accept-Language", "tlh"), ("Accept-Encoding", "identity"),
+      ("X-Own", "ä"),
+    ] {
+      #expect(request.headers(named: name) == [value])
+    }
+  }
+
+  @Test func fieldsOfTheConfigurationAreSentAndOverridden() async throws {
+    let configuration = URLSessionConfiguration.af.default
+    configuration.httpAdditionalHeaders?["X-Session"] = "session"
+    configuration.httpAdditionalHeaders?["X-Both"] = "session"
+    let session = Session.real(configuration: configuration)
+    configuration.httpAdditionalHeaders = ["X-Late": "late"]
+    let request = try await recorded(session, headers: ["x-both": "request"])
+    #expect(request.headers(named: "X-Session") == ["session"])
+    #expect(request.headers(named: "X-Both") == ["request"])
+    #expect(request.header("X-Late") == nil)
+  }
+
+  @Test("Methods arrive as they are", arguments: ["GET", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "PURGE"])
+  func methods(method: String) async throws {
+    #expect(try await recorded(method: HTTPMethod(rawValue: method)).method == method)
+  }
+
+  @Test("An encoded body is decoded", arguments: ["/gzip", "/deflate"])
+  func decoded(path: String) async throws {
+    struct Flags: Decodable, Sendable {
+      var gzipped: Bool?
+      var deflated: Bool?
+    }
+    let server = try HTTPTestServer()
+    let request = Session.real().request(server.url(path))
+    let completed = Recorder<Int64>()
+    request.downloadProgress(queue: .global()) { completed.add($0.totalUnitCount) }
+    let flags = try await request.serializingDecodable(Flags.self).value
+    #expect(flags.gzipped ?? flags.deflated == true)
+    #expect(request.response?.value(forHTTPHeaderField: "Content-Encoding") != nil)
+    #expect(request.downloadProgress.totalUnitCount == -1)
+    #expect(await completed.wait(for: 1).allSatisfy { $0 == -1 })
+  }
+}

@@ -1,0 +1,101 @@
+import Alamofire
+import Foundation
+import FoundationNetworking
+import HTTPTestServer
+import HTTPWire
+import Testing
+
+@Suite("The requests of a session, and its end", .timeLimit(.minutes(1)))
+struct SessionEndTests {
+  @Test func aHundredUnstartedEagerRequestsEndOnceEach() async throws {
+    let server = try HTTPTestServer()
+    let errors = Recorder<AFError?>()
+    var session: Session? = Session(startRequestsImmediately: false, requestSetup: .eager)
+    let requests = (0..<100).compactMap { _ in session?.request(server.url("/get")) }
+    for request in requests { request.response(queue: .global()) { errors.add($0.error) } }
+    session = nil
+    let values = await errors.wait(for: 100)
+    #expect(values.allSatisfy { $0?.isSessionDeinitializedError == true })
+    #expect(requests.allSatisfy { $0.isFinished })
+    #expect(server.requestCount == 0)
+    for request in requests { #expect(await request.end().error?.isSessionDeinitializedError == true) }
+    #expect(errors.count == 100)
+  }
+
+  @Test func requestsInFlightEndOnceEach() async throws {
+    let server = try HTTPTestServer(routes: .none.adding("/**") { _, _ in .stall })
+    let errors = Recorder<AFError?>()
+    var session: Session? = Session()
+    let requests = (0..<20).compactMap { _ in session?.request(server.url("/")) }
+    for request in requests { request.response(queue: .global()) { errors.add($0.error) } }
+    for _ in 0..<6 { _ = try await server.takeRequest() }
+    weak let released = session
+    session = nil
+    #expect(await errors.wait(for: 20).allSatisfy { $0?.isSessionDeinitializedError == true })
+    #expect(released == nil)
+    #expect(requests.allSatisfy { $0.isFinished })
+    #expect(errors.count == 20)
+  }
+
+  @Test func aRequestOfASessionThatIsGoneSaysSo() async {
+    let fake = FakeTransport()
+    let request = Session(fake: fake).request("http://a.test/")
+    #expect(await request.end().error?.isSessionDeinitializedError == true)
+    let task = Session(fake: fake).request("http://a.test/").serializingString()
+    #expect(await task.response.error?.isSessionDeinitializedError == true)
+    #expect(fake.requests.isEmpty)
+  }
+
+  @Test func requestsAreActiveWhileTheyRun() async throws {
+    let gate = Latch()
+    let fake = FakeTransport { _, _ in .ok.held(by: gate) }
+    let session = Session.kept(fake: fake)
+    let requests = (0..<5).map { _ in session.request("http://a.test/").resume() }
+    let lazy = session.request("http://a.test/")
+    let seen = Recorder<Set<Request>>()
+    session.withAllRequests { seen.add($0) }
+    #expect(await seen.wait(for: 1)[0] == Set(requests))
+    #expect(!seen.values[0].contains(lazy))
+    gate.open()
+    for request in requests { _ = await request.end() }
+    session.withAllRequests { seen.add($0) }
+    #expect(await seen.wait(for: 2)[1].isEmpty)
+    #expect(session.core.activeCount == 0)
+  }
+
+  @Test func allRequestsCanBeCancelled() async throws {
+    let server = try HTTPTestServer(routes: .none.adding("/**") { _, _ in .stall })
+    let session = Session.real()
+    let errors = Recorder<AFError?>()
+    for _ in 0..<10 { session.request(server.url("/")).response(queue: .global()) { errors.add($0.error) } }
+    let done = Recorder<Bool>()
+    let key = DispatchSpecificKey<Bool>()
+    let queue = DispatchQueue(label: "done")
+    queue.setSpecific(key: key, value: true)
+    session.cancelAllRequests(completingOnQueue: queue) { done.add(DispatchQueue.getSpecific(key: key) ?? false) }
+    #expect(await done.wait(for: 1) == [true])
+    #expect(await errors.wait(for: 10).allSatisfy { $0?.isExplicitlyCancelledError == true })
+    session.cancelAllRequests()
+    #expect(await eventually { session.core.activeCount == 0 })
+    #expect(await session.request("").end().error?.isInvalidURLError == true)
+  }
+
+  @Test func theConfigurationIsACopy() {
+    let configuration = URLSessionConfiguration.af.default
+    configuration.timeoutIntervalForRequest = 7
+    let session = Session(configuration: configuration)
+    configuration.timeoutIntervalForRequest = 8
+    session.sessionConfiguration.timeoutIntervalForRequest = 9
+    #expect(session.sessionConfiguration.timeoutIntervalForRequest == 7)
+  }
+
+  @Test func queuesAreNamedAfterTheRoot() {
+    let session = Session(rootQueue: DispatchQueue(label: "root", attributes: .concurrent))
+    #expect(session.rootQueue.label == "root")
+    #expect(session.requestQueue.label == "root.requestQueue")
+    #expect(session.serializationQueue.label == "root.serializationQueue")
+    let request = session.request("")
+    #expect(request.underlyingQueue === session.rootQueue)
+    #expect(request.serializationQueue === session.serializationQueue)
+  }
+}

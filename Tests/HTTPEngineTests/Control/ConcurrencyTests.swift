@@ -1,0 +1,116 @@
+import FoundationEssentials
+import HTTPTestServer
+import HTTPWire
+import Testing
+
+@Suite(.timeLimit(.minutes(1))) struct ConcurrencyTests {
+  @Test(arguments: [false, true])
+  func fiveHundredRequestsKeepToTheLimitOfConnections(isTLS: Bool) async throws {
+    let replies = Counter()
+    let routes = Routes.none.adding("/{number}") { _, parameters in
+      replies.enter()
+      defer { replies.leave() }
+      return .text(parameters[0])
+    }
+    let server = try HTTPTestServer(isTLS ? .tls(.localhost) : .none, routes: routes)
+    let client = Client(connectionsPerHost: 6)
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for number in 0..<500 {
+        group.addTask {
+          let response = try await client.get(server.url("/\(number)"))
+          #expect(response.text == "\(number)")
+        }
+      }
+      try await group.waitForAll()
+    }
+    #expect(server.requestCount == 500)
+    #expect(server.connectionCount <= 6, "connections are kept, so that no more were ever made")
+    #expect((1...6).contains(replies.most))
+  }
+
+  @Test func asManyRequestsRunAtOnceAsThereAreConnections() async throws {
+    let server = try HTTPTestServer(routes: .none)
+    let gate = Gate()
+    for number in 0..<10 { server.enqueue(.text("\(number)").held(by: gate)) }
+    let client = Client(connectionsPerHost: 4)
+    let url = server.url("/")
+    let tasks = (0..<10).map { _ in Task { try await client.get(url).status } }
+    await gate.waitUntilReached(count: 4)
+    #expect(server.openConnectionCount == 4)
+    #expect(server.requestCount == 4)
+    gate.open()
+    for task in tasks { #expect(try await task.value == 200) }
+    #expect(server.connectionCount == 4)
+  }
+
+  @Test func aHostThatStallsDoesNotHoldUpAnother() async throws {
+    let slow = try HTTPTestServer(routes: .none)
+    let quick = try HTTPTestServer()
+    let gate = Gate()
+    for _ in 0..<4 { slow.enqueue(.ok.held(by: gate)) }
+    let client = Client(connectionsPerHost: 2)
+    let url = slow.url("/")
+    let waiting = (0..<4).map { _ in Task { try await client.get(url).status } }
+    await gate.waitUntilReached(count: 2)
+    for _ in 0..<20 { #expect(try await client.get(quick.url("/get")).status == 200) }
+    #expect(slow.requestCount == 2)
+    gate.open()
+    for task in waiting { #expect(try await task.value == 200) }
+  }
+
+  @Test func higherPrioritiesGoFirst() async throws {
+    let server = try HTTPTestServer()
+    let gate = Gate()
+    server.enqueue(.ok.held(by: gate))
+    let client = Client(connectionsPerHost: 1)
+    let first = Task { try await client.get(server.url("/status/200")).status }
+    await gate.waitUntilReached()
+    var tasks: [Task<Int, any Error>] = []
+    for (number, priority) in [0.1, 0.5, 1, 0.5, 0].enumerated() {
+      let watcher = Watcher()
+      let request = try client.request(server.url("/status/20\(number)"), priority: Float(priority))
+      tasks.append(Task { try await client.send(request, watcher: watcher).status })
+      await watcher.began.wait()
+    }
+    gate.open()
+    _ = try await first.value
+    for task in tasks { _ = try await task.value }
+    #expect(server.recordedRequests.dropFirst().map(\.path) == [2, 1, 3, 0, 4].map { "/status/20\($0)" })
+  }
+
+  @Test func aLongQueueOfRequestsThatCannotStartDoesNotOverflow() async throws {
+    let server = try HTTPTestServer(routes: .none)
+    let gate = Gate()
+    server.enqueue(.ok.held(by: gate), .text("last"))
+    let client = Client(connectionsPerHost: 1)
+    let url = server.url("/")
+    let first = Task { try await client.get(url).status }
+    await gate.waitUntilReached()
+    let bad = try client.request(url, "HEAD", body: .bytes(Data([1])))
+    let began = Counter()
+    await withTaskGroup(of: TransportFailure.Kind?.self) { group in
+      for _ in 0..<20_000 {
+        group.addTask { await CancellationTests.kind(client, bad, CountingObserver(began)) }
+      }
+      #expect(await ProcessFacts.eventually { began.now == 20_000 })
+      gate.open()
+      for await kind in group where kind != .badURL { Issue.record("\(String(describing: kind))") }
+    }
+    #expect(try await first.value == 200)
+    #expect(try await client.get(url).text == "last")
+  }
+}
+
+/// Counts the transfers that begin.
+private final class CountingObserver: TransferObserver {
+  private let began: Counter
+  init(_ began: Counter) { self.began = began }
+
+  func transferBegan(_ valve: any Valve) -> Bool {
+    began.enter()
+    return false
+  }
+  func headReceived(_ head: ResponseHead) -> HeadDisposition { .proceed }
+  func bytesMoved(_ count: ByteCount) {}
+  func transferEnded() {}
+}

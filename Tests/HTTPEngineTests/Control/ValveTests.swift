@@ -1,0 +1,187 @@
+import FoundationEssentials
+import HTTPTestServer
+import HTTPWire
+import Testing
+
+@Suite(.timeLimit(.minutes(1))) struct ValveTests {
+  static let size = 8_000_000
+
+  @Test(arguments: [false, true])
+  func aClosedTransferReceivesNothingAndIsNotTimedOut(isTLS: Bool) async throws {
+    let server = try HTTPTestServer(isTLS ? .tls(.localhost) : .none, routes: .none)
+    let bytes = Content.bytes(Self.size)
+    server.enqueue(.data(bytes))
+    let client = Client()
+    let hasClosed = Moment()
+    let watcher = Watcher(onBytes: { watcher, count in
+      guard count.received > 1_000_000, !hasClosed.hasCome else { return }
+      watcher.close()
+      hasClosed.come()
+    })
+    let request = try client.request(server.url("/"), idleTimeout: .milliseconds(400))
+    async let response = client.send(request, watcher: watcher)
+    await hasClosed.wait()
+    // The command is read at the next turn; from then on nothing may come.
+    let before = await Self.settled(watcher)
+    #expect(before < Self.size)
+    // Longer than the idle timeout, while another request on the same loop is alive.
+    let other = try HTTPTestServer(routes: .none)
+    other.enqueue(.text("other").delayed(by: .milliseconds(600)))
+    #expect(try await client.get(other.url("/")).text == "other")
+    #expect(watcher.last?.received == Int64(before))
+    #expect(watcher.endedCount == 0)
+    watcher.open()
+    #expect(try await response.body == Data(bytes))
+    #expect(watcher.last?.received == Int64(Self.size))
+  }
+
+  /// The number of received bytes once it does not change any more.
+  static func settled(_ watcher: Watcher) async -> Int {
+    var last: Int64 = -1
+    while watcher.last?.received != last {
+      last = watcher.last?.received ?? 0
+      try? await Task.sleep(for: .milliseconds(30))
+    }
+    return Int(last)
+  }
+
+  @Test(arguments: [1, 5000, 8_000_000])
+  func aHeldHeadKeepsTheBodyBack(size: Int) async throws {
+    let server = try HTTPTestServer(routes: .none)
+    let bytes = Content.bytes(size)
+    server.enqueue(.data(bytes))
+    let client = Client()
+    let watcher = Watcher(holdsHead: true)
+    let request = try client.request(server.url("/"), idleTimeout: .milliseconds(300))
+    async let response = client.send(request, watcher: watcher)
+    await watcher.headCame.wait()
+    let other = try HTTPTestServer(routes: .none)
+    other.enqueue(.text("other").delayed(by: .milliseconds(400)))
+    _ = try await client.get(other.url("/"))
+    #expect(watcher.counts.isEmpty)
+    #expect(watcher.endedCount == 0)
+    watcher.open()
+    #expect(try await response.body == Data(bytes))
+  }
+
+  @Test func aHeldHeadWithoutABodyEndsTheTransfer() async throws {
+    let server = try HTTPTestServer(routes: .none)
+    server.enqueue(.status(204))
+    let watcher = Watcher(holdsHead: true)
+    // There is nothing to hold back.
+    #expect(try await Client().get(server.url("/"), watcher: watcher).status == 204)
+  }
+
+  @Test func aHeldCodedBodyIsDecodedWhenItIsLetGo() async throws {
+    let server = try HTTPTestServer()
+    let client = Client()
+    let watcher = Watcher(holdsHead: true)
+    async let response = client.get(server.url("/gzip"), watcher: watcher)
+    await watcher.headCame.wait()
+    watcher.open()
+    #expect(try await response.text.contains("\"gzipped\""))
+  }
+
+  @Test func aBodyThatIsTooLargeIsRefusedAlsoAfterAPause() async throws {
+    let server = try HTTPTestServer(routes: .none)
+    server.enqueue(.stallAfterBody(bytes: 500))
+    let client = Client { $0.bodySizeLimit = 100 }
+    let watcher = Watcher(holdsHead: true)
+    let request = try client.request(server.url("/"), idleTimeout: nil)
+    async let failure = client.failure(of: request, watcher: watcher)
+    await watcher.headCame.wait()
+    #expect(await ProcessFacts.eventually { server.requestCount == 1 })
+    watcher.open()
+    #expect(try await failure.kind == .dataLengthExceedsMaximum)
+  }
+
+  @Test func aTransferThatStartsClosedSendsNothingUntilItIsOpened() async throws {
+    let server = try HTTPTestServer()
+    let client = Client()
+    let watcher = Watcher(startsClosed: true)
+    let request = try client.request(server.url("/get"), idleTimeout: .milliseconds(100))
+    async let response = client.send(request, watcher: watcher)
+    await watcher.began.wait()
+    let other = try HTTPTestServer(routes: .none)
+    other.enqueue(.text("other").delayed(by: .milliseconds(200)))
+    _ = try await client.get(other.url("/"))
+    #expect(server.connectionCount == 0)
+    watcher.open()
+    #expect(try await response.status == 200)
+  }
+
+  @Test func transfersThatStartClosedTakeNobodysTurn() async throws {
+    let server = try HTTPTestServer()
+    let client = Client(connectionsPerHost: 1)
+    let url = server.url("/get")
+    let closed = [Watcher(startsClosed: true), Watcher(startsClosed: true)]
+    try await withThrowingTaskGroup(of: Int.self) { group in
+      for watcher in closed { group.addTask { try await client.get(url, watcher: watcher).status } }
+      for watcher in closed { await watcher.began.wait() }
+      #expect(try await client.get(url).status == 200)
+      for watcher in closed { watcher.open() }
+      for try await status in group { #expect(status == 200) }
+    }
+    #expect(server.requestCount == 3)
+  }
+
+  @Test func aTransferThatIsClosedInTheQueueGivesItsTurnAway() async throws {
+    let server = try HTTPTestServer(routes: .none)
+    let gate = Gate()
+    server.enqueue(.text("first").held(by: gate), .text("second"), .text("third"))
+    let client = Client(connectionsPerHost: 1)
+    let url = server.url("/")
+    async let first = client.get(url)
+    await gate.waitUntilReached()
+    let watcher = Watcher()
+    async let suspended = client.get(url, watcher: watcher)
+    await watcher.began.wait()
+    watcher.close()
+    async let other = client.get(url)
+    gate.open()
+    #expect(try await first.text == "first")
+    #expect(try await other.text == "second")
+    watcher.open()
+    #expect(try await suspended.text == "third")
+  }
+
+  @Test func anUploadCanBePausedAndGoesOn() async throws {
+    let server = try HTTPTestServer(routes: .none)
+    server.enqueue(.text("done"))
+    let client = Client()
+    let bytes = Content.bytes(Self.size)
+    let hasClosed = Moment()
+    let watcher = Watcher(onBytes: { watcher, count in
+      guard count.sent > 500_000, !hasClosed.hasCome else { return }
+      watcher.close()
+      hasClosed.come()
+    })
+    let request = try client.request(
+      server.url("/"), "POST", body: .bytes(Data(bytes)), idleTimeout: .milliseconds(500))
+    async let response = client.send(request, watcher: watcher)
+    await hasClosed.wait()
+    watcher.open()
+    #expect(try await response.text == "done")
+    let seen = try await server.takeRequest()
+    #expect(Data(seen.body) == Data(bytes))
+  }
+
+  @Test func openingAndClosingAtRandomLosesNothing() async throws {
+    let server = try HTTPTestServer(routes: .none)
+    let bytes = Content.bytes(2_000_000)
+    server.enqueue(.data(bytes).framed(.chunked))
+    let client = Client()
+    let watcher = Watcher(onBytes: { watcher, count in
+      watcher.close()
+      watcher.open()
+      if count.received % 3 == 0 { watcher.close() }
+      watcher.open()
+      watcher.open()
+    })
+    #expect(try await client.get(server.url("/"), watcher: watcher).body == Data(bytes))
+    // A valve of a transfer that is over does nothing.
+    watcher.close()
+    watcher.open()
+    #expect(watcher.endedCount == 1)
+  }
+}

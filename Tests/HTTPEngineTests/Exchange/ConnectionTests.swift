@@ -1,0 +1,95 @@
+import FoundationEssentials
+import HTTPTestServer
+import HTTPWire
+import Testing
+
+@Suite(.timeLimit(.minutes(1))) struct ConnectionTests {
+  @Test(arguments: [false, true])
+  func aConnectionIsKeptForTheNextRequest(isTLS: Bool) async throws {
+    let server = try HTTPTestServer(isTLS ? .tls(.localhost) : .none)
+    let client = Client()
+    let first = try await client.get(server.url("/get"))
+    #expect(!first.metrics.values.isReusedConnection)
+    for _ in 0..<5 {
+      let next = try await client.get(server.url("/get"))
+      #expect(next.metrics.values.isReusedConnection)
+    }
+    #expect(server.connectionCount == 1)
+    #expect(server.requestCount == 6)
+  }
+
+  @Test func aConnectionThatTheServerClosesIsNotUsedAgain() async throws {
+    let server = try HTTPTestServer(routes: .none)
+    server.enqueue(.text("1").closing(), .text("2"))
+    let client = Client()
+    #expect(try await client.get(server.url("/")).text == "1")
+    let second = try await client.get(server.url("/"))
+    #expect(second.text == "2")
+    #expect(!second.metrics.values.isReusedConnection)
+    #expect(server.connectionCount == 2)
+  }
+
+  @Test(arguments: [false, true])
+  func aConnectionThatWasClosedWhileItWasIdleIsReplaced(isTLS: Bool) async throws {
+    let server = try HTTPTestServer(isTLS ? .tls(.localhost) : .none, routes: .none)
+    let client = Client()
+    for round in 0..<5 {
+      server.enqueue(.text("\(round)"))
+      #expect(try await client.get(server.url("/")).text == "\(round)")
+      server.closeIdleConnections()
+    }
+    #expect(server.requestCount == 5)
+  }
+
+  @Test func transportsShareNoConnections() async throws {
+    let server = try HTTPTestServer()
+    for _ in 0..<3 { _ = try await Client().get(server.url("/get")) }
+    #expect(server.connectionCount == 3)
+  }
+
+  @Test(arguments: [false, true])
+  func metricsAreOrderedAndPlausible(isTLS: Bool) async throws {
+    let server = try HTTPTestServer(isTLS ? .tls(.localhost) : .none, routes: .none)
+    server.enqueue(.bytes(5000).delayed(by: .milliseconds(20)))
+    let body = RequestBody.bytes(Data(Reply.patternBytes(300)))
+    let client = Client()
+    let response = try await client.send(client.request(server.url("/"), "POST", body: body))
+    let metrics = response.metrics
+    let values = metrics.values
+    #expect(abs(values.start - Date().timeIntervalSince1970) < 60)
+    let phases =
+      [values.lookupEnd, values.connectEnd] + (isTLS ? [values.secureEnd] : [])
+      + [values.requestStart, values.requestEnd, values.responseStart, values.end]
+    #expect(phases.allSatisfy { $0 > 0 && $0 < 30_000_000 }, "\(phases)")
+    #expect(zip(phases, phases.dropFirst()).allSatisfy { $0 <= $1 }, "\(phases)")
+    #expect((values.secureEnd > 0) == isTLS)
+    #expect(values.responseStart - values.requestStart >= 19_000)
+    #expect(values.requestHeaderBytes > 20 && values.responseHeaderBytes > 20)
+    #expect(values.requestBodyBytes == 300)
+    #expect(values.responseBodyBytes == 5000 && values.decodedBodyBytes == 5000)
+    #expect(!values.isProxyConnection)
+    #expect(metrics.version == .http1_1)
+    #expect(metrics.localAddress == "127.0.0.1" && metrics.remoteAddress == "127.0.0.1")
+    #expect(values.remotePort == Int32(server.port))
+    #expect(values.localPort > 0 && values.localPort != values.remotePort)
+    let tls = try await server.takeRequest().tls
+    #expect(metrics.tlsVersion == tls?.version)
+    #expect(metrics.tlsCipher == tls?.cipher)
+    #expect((metrics.tlsVersion != nil) == isTLS)
+  }
+
+  @Test(arguments: [false, true])
+  func metricsOfAReusedConnectionHaveNoPhasesOfConnecting(isTLS: Bool) async throws {
+    let server = try HTTPTestServer(isTLS ? .tls(.localhost) : .none)
+    let client = Client()
+    let first = try await client.get(server.url("/get")).metrics
+    let second = try await client.get(server.url("/get")).metrics
+    #expect([second.values.lookupEnd, second.values.connectEnd, second.values.secureEnd] == [-1, -1, -1])
+    #expect(second.values.requestStart >= 0 && second.values.responseStart >= second.values.requestStart)
+    #expect(second.values.end >= second.values.responseStart)
+    #expect(second.values.localPort == first.values.localPort)
+    #expect(second.remoteAddress == first.remoteAddress)
+    #expect(second.tlsVersion == first.tlsVersion && second.tlsCipher == first.tlsCipher)
+    #expect(second.values.start >= first.values.start)
+  }
+}

@@ -1,0 +1,82 @@
+import FoundationEssentials
+import HTTPTestServer
+import HTTPWire
+import Testing
+
+@Suite(.timeLimit(.minutes(1))) struct MethodTests {
+  @Test(arguments: ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "QUERY", "PROPFIND", "purge"])
+  func aMethodWithoutABodyIsSentAsItIs(method: String) async throws {
+    let server = try HTTPTestServer(routes: .none)
+    server.enqueue(.text("answer"))
+    let client = Client()
+    let response = try await client.send(client.request(server.url("/a?b=c"), method))
+    #expect(response.status == 200)
+    #expect(response.text == (method == "HEAD" ? "" : "answer"))
+    let request = try await server.takeRequest()
+    #expect(request.method == method)
+    #expect(request.target == "/a?b=c")
+    #expect(request.version == "HTTP/1.1")
+    // Methods that have a meaning for content say that there is none (RFC 9110 §8.6).
+    let length = ["POST", "PUT", "PATCH"].contains(method) ? "0" : nil
+    #expect(request.header("Content-Length") == length)
+    #expect(request.headers.map(\.name) == (length == nil ? ["Host"] : ["Host", "Content-Length"]))
+    #expect(!request.isChunked)
+  }
+
+  @Test(arguments: ["GET", "DELETE", "OPTIONS", "POST", "PUT"])
+  func anEmptyBodyIsAsNone(method: String) async throws {
+    let server = try HTTPTestServer(routes: .none)
+    server.enqueue(.ok)
+    let client = Client()
+    _ = try await client.send(client.request(server.url("/"), method, body: .bytes(Data())))
+    let request = try await server.takeRequest()
+    #expect(request.header("Content-Length") == (method.hasPrefix("P") ? "0" : nil))
+    #expect(request.bodyLength == 0)
+  }
+
+  @Test func oneHandleCarriesEveryMethodInTurn() async throws {
+    let server = try HTTPTestServer(routes: .none)
+    let client = Client(connectionsPerHost: 1)
+    let body = RequestBody.bytes(Data("body".utf8))
+    let large = RequestBody.bytes(Data(Content.bytes(100_000)))
+    let turns: [(String, RequestBody, Int)] = [
+      ("GET", .none, 0), ("POST", body, 4), ("GET", .none, 0), ("HEAD", .none, 0), ("PUT", large, 100_000),
+      ("PUT", body, 4), ("DELETE", .none, 0), ("POST", .none, 0), ("HEAD", .none, 0),
+      ("POST", large, 100_000),
+      ("GET", body, 4), ("GET", .none, 0), ("PATCH", large, 100_000), ("QUERY", body, 4), ("POST", body, 4),
+    ]
+    for (method, body, length) in turns {
+      server.enqueue(.text("x"))
+      let response = try await client.send(client.request(server.url("/"), method, body: body))
+      #expect(response.text == (method == "HEAD" ? "" : "x"))
+      let request = try await server.takeRequest()
+      #expect(request.method == method)
+      #expect(request.bodyLength == length)
+      #expect(request.isBodyComplete)
+    }
+    #expect(server.connectionCount == 1)
+  }
+
+  @Test func aHeadRequestWithABodyIsRefusedWithAReason() async throws {
+    let server = try HTTPTestServer()
+    let client = Client()
+    let request = try client.request(server.url("/"), "HEAD", body: .bytes(Data([1])))
+    let failure = try await client.failure(of: request)
+    #expect(failure.kind == .badURL)
+    #expect(failure.helps())
+    #expect(server.connectionCount == 0)
+  }
+
+  @Test func aHeadRequestIsOverAtItsHead() async throws {
+    let server = try HTTPTestServer(routes: .none)
+    server.enqueue(.bytes(30_000_000), .text("next"))
+    let client = Client()
+    let watcher = Watcher()
+    let response = try await client.send(client.request(server.url("/"), "HEAD"), watcher: watcher)
+    #expect(response.head.block.value(of: "Content-Length") == "30000000")
+    #expect(response.body == nil)
+    #expect(watcher.heads.count == 1)
+    #expect(try await client.get(server.url("/")).text == "next")
+    #expect(server.connectionCount == 1)
+  }
+}

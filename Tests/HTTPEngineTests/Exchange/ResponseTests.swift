@@ -1,0 +1,105 @@
+import FoundationEssentials
+import HTTPTestServer
+import HTTPWire
+import Testing
+
+@Suite(.timeLimit(.minutes(1))) struct ResponseTests {
+  @Test(arguments: [0, 1, 1000, 16_384, 32_768, 32_769, 1 << 20])
+  func aBodyOfKnownLengthComesWhole(size: Int) async throws {
+    let server = try HTTPTestServer()
+    let watcher = Watcher()
+    let response = try await Client().get(server.url("/bytes/\(size)"), watcher: watcher)
+    #expect(response.bytes == Reply.patternBytes(size))
+    #expect((response.body == nil) == (size == 0))
+    #expect(watcher.counts.allSatisfy { $0.expectedToReceive == Int64(size) })
+    #expect(watcher.last?.received ?? 0 == Int64(size))
+    #expect(response.metrics.values.responseBodyBytes == Int64(size))
+    #expect(watcher.endedCount == 1 && watcher.beganCount == 1 && watcher.callsAfterEnd == 0)
+  }
+
+  @Test(arguments: [Reply.Framing.contentLength, .chunked, .untilClose])
+  func thirtyMegabytesComeWhole(framing: Reply.Framing) async throws {
+    let server = try HTTPTestServer(routes: .none)
+    let bytes = Content.bytes(30_000_000)
+    server.enqueue(.data(bytes).framed(framing))
+    let response = try await Client().get(server.url("/"))
+    // Compared as memory: element by element is slow without optimization.
+    #expect(response.body == Data(bytes))
+  }
+
+  @Test func chunksAndTrailersAreNoPartOfTheBodyAndTheHead() async throws {
+    let server = try HTTPTestServer(routes: .none)
+    let trailer = HTTPHeader(name: "X-Trailer", value: "1")
+    server.enqueue(.parts("first ", "", "second ", "third").with(trailers: [trailer]), .text("next"))
+    let client = Client()
+    let watcher = Watcher()
+    let response = try await client.get(server.url("/"), watcher: watcher)
+    #expect(response.text == "first second third")
+    #expect(!response.head.block.contains("X-Trailer"))
+    #expect(watcher.counts.allSatisfy { $0.expectedToReceive == -1 })
+    #expect(try await client.get(server.url("/")).text == "next")
+    #expect(server.connectionCount == 1)
+  }
+
+  @Test(arguments: [204, 304])
+  func aStatusWithoutABodyEndsWithItsHead(status: Int) async throws {
+    let server = try HTTPTestServer(routes: .none)
+    server.enqueue(.status(status).with(header: "Content-Length", value: "100"), .text("next"))
+    let client = Client()
+    let response = try await client.get(server.url("/"))
+    #expect(response.status == status)
+    #expect(response.body == nil)
+    #expect(try await client.get(server.url("/")).text == "next")
+    #expect(server.connectionCount == 1)
+  }
+
+  @Test(arguments: [200, 301, 401, 403, 404, 407, 418, 500, 503, 599, 799])
+  func everyStatusIsAResponse(status: Int) async throws {
+    let server = try HTTPTestServer()
+    let response = try await Client().get(server.url("/status/\(status)"))
+    #expect(response.status == status)
+    #expect(server.requestCount == 1)
+  }
+
+  @Test func informationalHeadsComeBeforeTheFinalOneUnseen() async throws {
+    let server = try HTTPTestServer(routes: .none)
+    let link = HTTPHeader(name: "Link", value: "</style.css>")
+    server.enqueue(.text("body").preceded(by: 100).preceded(by: 103, headers: [link]))
+    let watcher = Watcher()
+    let response = try await Client().get(server.url("/"), watcher: watcher)
+    #expect(watcher.heads.map(\.status) == [200])
+    #expect(!response.head.block.contains("Link"))
+    #expect(response.text == "body")
+  }
+
+  @Test func aResponseOfHTTP10EndsWithItsConnection() async throws {
+    let server = try HTTPTestServer(routes: .none)
+    server.enqueue(.raw("HTTP/1.0 200 OK\r\nX-A: 1\r\n\r\nthe body"), .text("next"))
+    let client = Client()
+    let response = try await client.get(server.url("/"))
+    #expect(response.head.version == .http1_0)
+    #expect(response.metrics.version == .http1_0)
+    #expect(response.text == "the body")
+    #expect(try await client.get(server.url("/")).text == "next")
+    #expect(server.connectionCount == 2)
+  }
+
+  @Test func statusLinesWithoutAReasonAndBareLineFeedsAreRead() async throws {
+    let server = try HTTPTestServer(routes: .none)
+    server.enqueue(
+      .raw("HTTP/1.1 200\nContent-Length: 2\n\nok"), .raw("HTTP/1.1 201 \r\nContent-Length: 2\r\n\r\nok"))
+    let client = Client()
+    for status in [200, 201] {
+      let response = try await client.get(server.url("/"))
+      #expect(response.status == status)
+      #expect(response.text == "ok")
+    }
+  }
+
+  @Test func aFoldedFieldIsOneField() async throws {
+    let server = try HTTPTestServer(routes: .none)
+    server.enqueue(.raw("HTTP/1.1 200 OK\r\nX-A: one\r\n  two\r\nContent-Length: 2\r\n\r\nok"))
+    let response = try await Client().get(server.url("/"))
+    #expect(response.head.block.value(of: "X-A")?.split(separator: " ") == ["one", "two"])
+  }
+}

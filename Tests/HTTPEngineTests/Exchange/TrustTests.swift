@@ -1,0 +1,140 @@
+import FoundationEssentials
+import HTTPTestServer
+import HTTPWire
+import Testing
+
+@Suite(.timeLimit(.minutes(1))) struct TrustTests {
+  @Test func anAuthorityFromMemoryIsTrusted() async throws {
+    let server = try HTTPTestServer(.tls(.localhost))
+    let response = try await Client().get(server.url("/get"))
+    #expect(response.status == 200)
+    let tls = try #require(await server.takeRequest().tls)
+    #expect(tls.serverName == "localhost")
+    #expect(tls.version == "TLSv1.3")
+  }
+
+  @Test func anAuthorityFromAFileIsTrusted() async throws {
+    let file = FileManager.default.temporaryDirectory.appending(path: "authority-\(UUID().uuidString).pem")
+    try Data(TestIdentity.localhostAuthority.caPEM.utf8).write(to: file)
+    defer { try? FileManager.default.removeItem(at: file) }
+    let server = try HTTPTestServer(.tls(.localhost))
+    #expect(try await Client { $0.trustStore = .file(file.path) }.get(server.url("/get")).status == 200)
+  }
+
+  @Test(arguments: [
+    TransportOptions.TrustStore.system, .pem(Data(otherAuthority.utf8)),
+  ])
+  func aServerWhoseAuthorityIsNotTrustedIsRefused(store: TransportOptions.TrustStore) async throws {
+    let server = try HTTPTestServer(.tls(.localhost))
+    let failure = try await Client { $0.trustStore = store }.failure(of: server.url("/get"))
+    #expect(failure.kind == .certificateHasUnknownRoot)
+    #expect(failure.helps(host: "localhost"))
+    #expect(failure.message.contains("trusted root"))
+    #expect(server.requestCount == 0)
+  }
+
+  static let otherAuthority: String = {
+    (try? TestIdentity(.init(commonName: "Another CA", isCA: true)).caPEM) ?? ""
+  }()
+
+  @Test(arguments: [
+    TransportOptions.TrustStore.file("/nonexistent/authorities.pem"), .pem(Data("no certificate".utf8)),
+    .pem(Data()), .file(""),
+  ])
+  func aStoreThatCannotBeReadIsAClearFailure(store: TransportOptions.TrustStore) async throws {
+    let server = try HTTPTestServer(.tls(.localhost))
+    let failure = try await Client { $0.trustStore = store }.failure(of: server.url("/get"))
+    #expect([.certificateUntrusted, .certificateHasUnknownRoot].contains(failure.kind), "\(failure)")
+    #expect(failure.helps())
+    #expect(server.requestCount == 0)
+  }
+
+  struct Bad: Sendable, CustomTestStringConvertible {
+    let testDescription: String
+    let kind: TransportFailure.Kind
+    let words: String
+    let identity: @Sendable () throws -> TestIdentity
+  }
+
+  static let authority = TestIdentity.localhostAuthority
+  static let bad: [Bad] = [
+    Bad(testDescription: "wrong host", kind: .certificateUntrusted, words: "name") {
+      try TestIdentity(.init(commonName: "other", dnsNames: ["other.example"], issuer: authority))
+    },
+    Bad(testDescription: "expired", kind: .certificateHasBadDate, words: "expired") {
+      try TestIdentity(
+        .init(
+          commonName: "localhost", dnsNames: ["localhost"], notBefore: .seconds(-7200),
+          notAfter: .seconds(-3600),
+          issuer: authority))
+    },
+    Bad(testDescription: "not yet valid", kind: .certificateNotYetValid, words: "not valid yet") {
+      try TestIdentity(
+        .init(
+          commonName: "localhost", dnsNames: ["localhost"], notBefore: .seconds(3600),
+          notAfter: .seconds(7200),
+          issuer: authority))
+    },
+    Bad(testDescription: "self-signed", kind: .certificateHasUnknownRoot, words: "trusted root") {
+      try TestIdentity(.init(commonName: "localhost", dnsNames: ["localhost"]))
+    },
+  ]
+
+  @Test(arguments: bad)
+  func aBadCertificateIsRefusedForItsReason(bad: Bad) async throws {
+    let server = try HTTPTestServer(.tls(bad.identity()))
+    let client = Client()
+    for _ in 0..<2 {
+      let failure = try await client.failure(of: server.url("/get"))
+      #expect(failure.kind == bad.kind)
+      #expect(failure.helps(host: "localhost"))
+      #expect(failure.message.contains(bad.words), "\(failure.message)")
+      #expect(failure.curlCode == 60)
+    }
+    #expect(server.requestCount == 0)
+  }
+
+  @Test func aMissingIntermediateIsAnUnknownRoot() async throws {
+    let root = try TestIdentity(.init(commonName: "Root", isCA: true))
+    let middle = try TestIdentity(.init(commonName: "Middle", isCA: true, issuer: root))
+    let leaf = try TestIdentity(.init(commonName: "localhost", dnsNames: ["localhost"], issuer: middle))
+    let client = Client { $0.trustStore = .pem(Data(root.caPEM.utf8)) }
+    let whole = try HTTPTestServer(.tls(leaf))
+    #expect(try await client.get(whole.url("/get")).status == 200)
+    let broken = try HTTPTestServer(.tls(leaf, TLSOptions(sendsIntermediates: false)))
+    #expect(try await client.failure(of: broken.url("/get")).kind == .certificateHasUnknownRoot)
+  }
+
+  @Test func aServerThatIsOlderThanTheMinimumIsRefused() async throws {
+    let old = try HTTPTestServer(.tls(.localhost, TLSOptions(maximumVersion: .tls1_2)))
+    #expect(try await Client().get(old.url("/get")).metrics.tlsVersion == "TLSv1.2")
+    let failure = try await Client { $0.minimumTLSVersion = .tls13 }.failure(of: old.url("/get"))
+    #expect(failure.kind == .secureConnectionFailed)
+    #expect(failure.helps(host: "localhost"))
+    #expect(old.requestCount == 1)
+  }
+
+  @Test func aServerThatAsksForACertificateSaysSo() async throws {
+    for version in [TLSOptions.Version.tls1_2, .tls1_3] {
+      let options = TLSOptions(maximumVersion: version, clientAuthority: Self.authority.caPEM)
+      let server = try HTTPTestServer(.tls(.localhost, options))
+      let failure = try await Client().failure(of: server.url("/get"))
+      // TLS 1.2 only says that the handshake failed.
+      #expect(failure.kind == (version == .tls1_3 ? .clientCertificateRequired : .secureConnectionFailed))
+      #expect(failure.helps(host: "localhost"))
+    }
+  }
+
+  @Test func aConnectionIsNotSharedAcrossDifferentTrust() async throws {
+    let server = try HTTPTestServer(.tls(.localhost))
+    let client = Client()
+    _ = try await client.get(server.url("/get"))
+    let other = Client.profile { $0.trustStore = .pem(Data(Self.otherAuthority.utf8)) }
+    let request = try client.request(server.url("/get"), profile: other)
+    #expect(try await client.failure(of: request).kind == .certificateHasUnknownRoot)
+    let stricter = Client.profile { $0.minimumTLSVersion = .tls13 }
+    #expect(try await client.send(client.request(server.url("/get"), profile: stricter)).status == 200)
+    #expect(try await client.get(server.url("/get")).status == 200)
+    #expect(server.requestCount == 3)
+  }
+}

@@ -1,0 +1,149 @@
+import FoundationEssentials
+import HTTPEngine
+import HTTPTestServer
+import HTTPWire
+import Testing
+
+@Suite(.timeLimit(.minutes(1))) struct BrokenResponseTests {
+  struct Fault: Sendable, CustomTestStringConvertible {
+    let testDescription: String
+    let reply: Reply
+    let kinds: [TransportFailure.Kind]
+
+    init(_ name: String, _ reply: Reply, _ kinds: TransportFailure.Kind...) {
+      testDescription = name
+      self.reply = reply
+      self.kinds = kinds
+    }
+  }
+
+  static let faults: [Fault] = [
+    Fault("reset before the reply", .reset, .connectionLost),
+    Fault("close before the reply", .closeBeforeReply, .connectionLost),
+    Fault("reset in the body", .resetAfterBody(bytes: 500), .connectionLost),
+    Fault("close in the body", .closeAfterBody(bytes: 500), .connectionLost),
+    Fault("close before the body", .closeAfterBody(bytes: 0), .connectionLost),
+    Fault("cut in the body", .cutAfterBody(bytes: 500), .connectionLost),
+    Fault("length too large", .wrongLength(claimed: 200), .connectionLost),
+    Fault("garbage", .garbage, .badServerResponse),
+    Fault("bad status line", .garbageHead(.statusLine), .badServerResponse),
+    Fault("length is no number", .garbageHead(.lengthIsNoNumber), .badServerResponse),
+    Fault("negative length", .garbageHead(.negativeLength), .badServerResponse),
+    Fault("head ends early", .garbageHead(.endsEarly), .connectionLost),
+    Fault("bad chunk", .badChunk, .badServerResponse, .connectionLost),
+    Fault("truncated chunks", .truncatedChunked, .connectionLost),
+    Fault("bad gzip", .badGzip, .cannotDecodeContent),
+    Fault(
+      "zero in the head", .raw("HTTP/1.1 200 OK\r\nA: \u{0}b\r\nContent-Length: 0\r\n\r\n"),
+      .badServerResponse),
+    Fault(
+      "version from the future", .raw("HTTP/7.3 200 OK\r\nContent-Length: 0\r\n\r\n"), .badServerResponse),
+    Fault("status with two digits", .raw("HTTP/1.1 20 OK\r\nContent-Length: 0\r\n\r\n"), .badServerResponse),
+    Fault("nothing but an empty line", .raw("\r\n\r\n"), .badServerResponse, .connectionLost),
+    Fault("HTTP/0.9", .raw("<html>hello</html>"), .badServerResponse),
+    Fault("a single byte", .raw("H"), .badServerResponse, .connectionLost),
+    Fault("only informational", .raw("HTTP/1.1 100 Continue\r\n\r\n"), .connectionLost, .badServerResponse),
+  ]
+
+  @Test(arguments: faults)
+  func aFaultHasItsKindAndASentence(fault: Fault) async throws {
+    let server = try HTTPTestServer(routes: .none)
+    server.enqueue(fault.reply, .text("next"))
+    let client = Client()
+    let watcher = Watcher()
+    let request = try client.request(server.url("/"), idleTimeout: .seconds(10))
+    let failure = try await client.failure(of: request, watcher: watcher)
+    #expect(fault.kinds.contains(failure.kind), "\(failure.kind): \(failure.message)")
+    #expect(failure.helps(host: "127.0.0.1"), "\(failure.message)")
+    #expect(failure.metrics != nil)
+    #expect(watcher.endedCount == 1 && watcher.callsAfterEnd == 0)
+    #expect(try await client.get(server.url("/")).text == "next")
+  }
+
+  @Test(arguments: [
+    Fault("close in the body", .closeAfterBody(bytes: 500), .connectionLost),
+    Fault("cut in the body", .cutAfterBody(bytes: 500), .connectionLost),
+    Fault("reset in the body", .resetAfterBody(bytes: 500), .connectionLost),
+    Fault("truncated chunks", .truncatedChunked, .connectionLost),
+    Fault("close before the reply", .closeBeforeReply, .connectionLost),
+    Fault("reset before the reply", .reset, .connectionLost),
+  ])
+  func overTLSToo(fault: Fault) async throws {
+    let server = try HTTPTestServer(.tls(.localhost), routes: .none)
+    server.enqueue(fault.reply, .text("next"))
+    let client = Client()
+    let failure = try await client.failure(of: server.url("/"))
+    #expect(fault.kinds.contains(failure.kind), "\(failure.kind): \(failure.message)")
+    #expect(failure.helps(host: "localhost"), "\(failure.message)")
+    #expect(try await client.get(server.url("/")).text == "next")
+  }
+
+  @Test func gzipThatEndsTooEarlyGivesNothingWrong() async throws {
+    let server = try HTTPTestServer(routes: .none)
+    server.enqueue(.truncatedGzip)
+    let client = Client()
+    // libcurl takes the end of the body for the end of the coding.
+    do throws(TransportFailure) {
+      let response = try await client.transport.send(
+        client.plainRequest(server.url("/")), observer: Watcher())
+      #expect(response.bytes == Reply.patternBytes(response.bytes.count))
+      #expect(response.bytes.count < 10_000)
+    } catch {
+      #expect(error.kind == .cannotDecodeContent)
+    }
+  }
+
+  @Test func aLengthThatIsTooSmallEndsTheBodyThere() async throws {
+    let server = try HTTPTestServer(routes: .none)
+    server.enqueue(.wrongLength(claimed: 40), .text("next"))
+    let client = Client()
+    #expect(try await client.get(server.url("/")).bytes == Reply.patternBytes(40))
+    // What was too much must not be taken for the answer to the next request.
+    #expect(try await client.get(server.url("/")).text == "next")
+  }
+
+  @Test func contradictingLengthsAreNoSilentTruncation() async throws {
+    let server = try HTTPTestServer(routes: .none)
+    server.enqueue(.garbageHead(.contradictingLengths), .text("next"))
+    let client = Client()
+    do throws(TransportFailure) {
+      let response = try await client.transport.send(
+        client.plainRequest(server.url("/")), observer: Watcher())
+      #expect(response.bytes == Reply.patternBytes(response.bytes.count))
+    } catch {
+      #expect([.badServerResponse, .connectionLost].contains(error.kind))
+    }
+    #expect(try await client.get(server.url("/")).text == "next")
+  }
+
+  @Test func aLineWithoutAColonIsNoField() async throws {
+    let server = try HTTPTestServer(routes: .none)
+    server.enqueue(.garbageHead(.fieldWithoutColon))
+    let client = Client()
+    do throws(TransportFailure) {
+      let response = try await client.transport.send(
+        client.plainRequest(server.url("/")), observer: Watcher())
+      #expect(response.head.block.fields.allSatisfy { !$0.name.contains(" ") })
+    } catch {
+      #expect(error.kind == .badServerResponse)
+    }
+  }
+
+  @Test func aKeptConnectionThatDiesAtTheNextRequestIsReplacedOnce() async throws {
+    let server = try HTTPTestServer(routes: .none)
+    server.enqueue(.text("1"), .closeBeforeReply, .text("2"))
+    let client = Client()
+    _ = try await client.get(server.url("/"))
+    #expect(try await client.get(server.url("/")).text == "2")
+    #expect(server.connectionCount == 2)
+  }
+}
+
+extension Client {
+  func plainRequest(_ url: String) -> WireRequest {
+    WireRequest(
+      url: url, origin: Origin(url: url) ?? Origin(scheme: "http", host: "", port: 0),
+      idleTimeout: .seconds(10),
+      profile: profile)
+  }
+}

@@ -1,0 +1,80 @@
+import HTTPTestServer
+import HTTPWire
+import Testing
+
+@Suite(.timeLimit(.minutes(1))) struct ConnectFaultTests {
+  @Test func aRefusedPort() async throws {
+    let port = try HTTPTestServer.refusedPort()
+    let client = Client()
+    for scheme in ["http", "https"] {
+      let failure = try await client.failure(of: "\(scheme)://127.0.0.1:\(port)/")
+      #expect(failure.kind == .cannotConnectToHost)
+      #expect(failure.helps(host: "127.0.0.1"))
+      #expect(failure.message.contains("\(port)"))
+    }
+  }
+
+  @Test func aNameThatDoesNotExist() async throws {
+    let failure = try await Client().failure(of: "http://no-such-host.invalid/")
+    #expect(failure.kind == .cannotFindHost)
+    #expect(failure.helps(host: "no-such-host.invalid"))
+    #expect(failure.curlCode == 6)
+  }
+
+  static let handshakes: [(ConnectionEffect, [TransportFailure.Kind])] = [
+    (.closeOnAccept, [.secureConnectionFailed, .connectionLost]),
+    // The reset may come before the client knows that it is connected.
+    (.resetOnAccept, [.secureConnectionFailed, .connectionLost, .cannotConnectToHost]),
+    (.closeInHandshake, [.secureConnectionFailed, .connectionLost]), (.plainText, [.secureConnectionFailed]),
+    (.alert(40), [.secureConnectionFailed]), (.alert(70), [.secureConnectionFailed]),
+  ]
+
+  @Test(arguments: handshakes)
+  func aHandshakeThatGoesWrong(effect: ConnectionEffect, kinds: [TransportFailure.Kind]) async throws {
+    let server = try HTTPTestServer(.tls(.localhost))
+    server.enqueue(connections: effect)
+    let client = Client()
+    let failure = try await client.failure(of: server.url("/get"))
+    #expect(kinds.contains(failure.kind), "\(failure.kind): \(failure.message)")
+    #expect(failure.helps(host: "localhost"), "\(failure.message)")
+    #expect(try await client.get(server.url("/get")).status == 200)
+  }
+
+  @Test(arguments: [ConnectionEffect.closeOnAccept, .resetOnAccept, .closeInHandshake])
+  func aPlainConnectionThatIsEndedAtOnce(effect: ConnectionEffect) async throws {
+    let server = try HTTPTestServer()
+    server.enqueue(connections: effect)
+    let client = Client()
+    let failure = try await client.failure(of: server.url("/get"))
+    let isLateReset = effect == .resetOnAccept && failure.kind == .cannotConnectToHost
+    #expect(failure.kind == .connectionLost || isLateReset, "\(failure.message)")
+    #expect(failure.helps(host: "127.0.0.1"))
+    #expect(try await client.get(server.url("/get")).status == 200)
+  }
+
+  @Test func plainHTTPOnAPortOfTLSAndTheOtherWayRound() async throws {
+    let secure = try HTTPTestServer(.tls(.localhost))
+    let plain = try HTTPTestServer()
+    let client = Client()
+    let first = try await client.failure(of: "http://localhost:\(secure.port)/get")
+    #expect([.connectionLost, .badServerResponse].contains(first.kind), "\(first.message)")
+    #expect(first.helps(host: "localhost"))
+    // A server that waits for the end of what it takes for a line.
+    let second = try await client.failure(
+      of: "https://localhost:\(plain.port)/get", idleTimeout: .milliseconds(300))
+    #expect([.secureConnectionFailed, .timedOut].contains(second.kind), "\(second.message)")
+    #expect(second.helps(host: "localhost"))
+  }
+
+  @Test(arguments: [
+    "ftp://127.0.0.1/", "file:///etc/passwd", "gopher://127.0.0.1/", "http://[::1/", "http://a b/",
+  ])
+  func aURLThatIsNoneOfHTTPIsRefused(url: String) async throws {
+    let client = Client()
+    let request = WireRequest(
+      url: url, origin: Origin(scheme: "http", host: "127.0.0.1", port: 1), profile: client.profile)
+    let failure = try await client.failure(of: request)
+    #expect([.badURL, .unsupportedURL].contains(failure.kind), "\(failure.kind): \(failure.message)")
+    #expect(failure.helps())
+  }
+}

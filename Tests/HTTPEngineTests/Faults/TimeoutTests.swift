@@ -1,0 +1,135 @@
+import FoundationEssentials
+import HTTPTestServer
+import HTTPWire
+import Testing
+
+@Suite(.timeLimit(.minutes(1))) struct TimeoutTests {
+  static let short = Duration.milliseconds(150)
+
+  static func expectTimeout(
+    _ reply: Reply, isTLS: Bool = false, _ location: SourceLocation = #_sourceLocation
+  ) async throws {
+    let server = try HTTPTestServer(isTLS ? .tls(.localhost) : .none, routes: .none)
+    server.enqueue(reply, .text("next"))
+    let client = Client()
+    let start = ContinuousClock.now
+    let failure = try await client.failure(of: server.url("/"), idleTimeout: short, location)
+    #expect(failure.kind == .timedOut, sourceLocation: location)
+    #expect(failure.helps(host: isTLS ? "localhost" : "127.0.0.1"), sourceLocation: location)
+    #expect(failure.message.contains("0.15 seconds"), sourceLocation: location)
+    #expect(failure.metrics != nil, sourceLocation: location)
+    #expect(ContinuousClock.now - start >= short, sourceLocation: location)
+    #expect(try await client.get(server.url("/")).text == "next", sourceLocation: location)
+  }
+
+  @Test(arguments: [false, true]) func silenceBeforeTheHead(isTLS: Bool) async throws {
+    try await Self.expectTimeout(.stall, isTLS: isTLS)
+  }
+
+  @Test(arguments: [false, true]) func silenceAfterTheHead(isTLS: Bool) async throws {
+    try await Self.expectTimeout(.stallAfterHead, isTLS: isTLS)
+  }
+
+  @Test(arguments: [false, true]) func silenceInTheBody(isTLS: Bool) async throws {
+    try await Self.expectTimeout(.stallAfterBody(bytes: 5000), isTLS: isTLS)
+  }
+
+  @Test func silenceWhileABodyIsSent() async throws {
+    let server = try HTTPTestServer(routes: .none)
+    server.enqueue(.ok.requestBody(.held(Gate())))
+    let client = Client()
+    let body = RequestBody.bytes(Data(count: 30_000_000))
+    let request = try client.request(server.url("/"), "POST", body: body, idleTimeout: Self.short)
+    let watcher = Watcher()
+    let failure = try await client.failure(of: request, watcher: watcher)
+    #expect(failure.kind == .timedOut)
+    #expect((watcher.last?.sent ?? 0) < 30_000_000)
+  }
+
+  @Test func aHandshakeThatIsNeverAnswered() async throws {
+    let server = try HTTPTestServer(.tls(.localhost))
+    server.enqueue(connections: .stall, .stall)
+    let client = Client()
+    let failure = try await client.failure(of: server.url("/get"), idleTimeout: Self.short)
+    #expect(failure.kind == .timedOut)
+    #expect(failure.helps(host: "localhost"))
+    let impatient = Client.profile { $0.connectTimeout = Self.short }
+    let request = try client.request(server.url("/get"), profile: impatient)
+    let second = try await client.failure(of: request)
+    #expect(second.kind == .timedOut)
+    #expect(second.helps(host: "localhost"))
+    #expect(second.message.contains("connect"))
+    #expect(try await client.get(server.url("/get")).status == 200)
+  }
+
+  @Test func everyByteRestartsTheIdleTimer() async throws {
+    let server = try HTTPTestServer(routes: .none)
+    // Ten steps take 500 ms and more, with never more than 50 of silence.
+    server.enqueue(.slowDrip(bytesPerStep: 3, interval: .milliseconds(50)))
+    let client = Client()
+    let request = try client.request(server.url("/"), idleTimeout: .milliseconds(400))
+    let response = try await client.send(request)
+    #expect(response.bytes == Reply.patternBytes(30))
+    #expect(response.metrics.values.end > 400_000)
+  }
+
+  @Test func theDeadlineEndsWhatDripsOn() async throws {
+    let server = try HTTPTestServer(routes: .none)
+    server.enqueue(.slowDrip(bytesPerStep: 1, interval: .milliseconds(100)))
+    let client = Client()
+    let start = ContinuousClock.now
+    let request = try client.request(server.url("/"), idleTimeout: .seconds(20), deadline: .milliseconds(300))
+    let failure = try await client.failure(of: request)
+    #expect(failure.kind == .timedOut)
+    #expect(failure.message.contains("timeoutIntervalForResource"))
+    #expect(failure.helps(host: "127.0.0.1"))
+    #expect((.milliseconds(300)..<Duration.seconds(5)).contains(ContinuousClock.now - start))
+  }
+
+  @Test func aDeadlineThatIsOverEndsTheRequestAtOnce() async throws {
+    let server = try HTTPTestServer(routes: .none)
+    server.enqueue(.stall)
+    let client = Client()
+    let request = try client.request(server.url("/"), deadline: .seconds(-1))
+    #expect(try await client.failure(of: request).kind == .timedOut)
+  }
+
+  @Test func withoutALimitNothingEndsASlowAnswer() async throws {
+    let server = try HTTPTestServer(routes: .none)
+    server.enqueue(.text("late").delayed(by: .milliseconds(200)))
+    let client = Client()
+    let request = try client.request(server.url("/"), idleTimeout: nil)
+    #expect(try await client.send(request).text == "late")
+  }
+
+  @Test func waitingForATurnIsNoSilenceOfTheHost() async throws {
+    let server = try HTTPTestServer(routes: .none)
+    for _ in 0..<5 { server.enqueue(.text("x").delayed(by: .milliseconds(120))) }
+    let client = Client(connectionsPerHost: 1)
+    let url = server.url("/")
+    // The last one waits for 480 ms, but its own exchange is quick.
+    try await withThrowingTaskGroup(of: Int.self) { group in
+      for _ in 0..<5 {
+        group.addTask { try await client.send(client.request(url, idleTimeout: .milliseconds(400))).status }
+      }
+      for try await status in group { #expect(status == 200) }
+    }
+  }
+
+  @Test func theDeadlineCountsWhileARequestWaitsForItsTurn() async throws {
+    let server = try HTTPTestServer(routes: .none)
+    let gate = Gate()
+    server.enqueue(.text("first").held(by: gate))
+    let client = Client(connectionsPerHost: 1)
+    let url = server.url("/")
+    let first = Task { try await client.get(url).text }
+    await gate.waitUntilReached()
+    let request = try client.request(url, deadline: Self.short)
+    let failure = try await client.failure(of: request)
+    #expect(failure.kind == .timedOut)
+    #expect(failure.metrics == nil, "nothing was measured of a transfer that never started")
+    gate.open()
+    #expect(try await first.value == "first")
+    #expect(server.requestCount == 1)
+  }
+}

@@ -1,0 +1,85 @@
+import FoundationEssentials
+import HTTPEngine
+import HTTPTestServer
+import HTTPWire
+import Testing
+
+@Suite(.timeLimit(.minutes(1))) struct LifeTests {
+  @Test func shutDownEndsWhatRunsAndWhatWaitsAndWhatComesLater() async throws {
+    let server = try HTTPTestServer(routes: .none)
+    let gate = Gate()
+    for _ in 0..<2 { server.enqueue(.ok.held(by: gate)) }
+    let client = Client(connectionsPerHost: 2)
+    let url = server.url("/")
+    let watchers = (0..<10).map { _ in Watcher() }
+    let tasks = try watchers.map { try CancellationTests.start(client, client.request(url), $0) }
+    for watcher in watchers { await watcher.began.wait() }
+    await gate.waitUntilReached(count: 2)
+    client.transport.shutDown()
+    for task in tasks { #expect(await task.value == .shutDown) }
+    #expect(watchers.allSatisfy { $0.endedCount == 1 && $0.callsAfterEnd == 0 })
+    for _ in 0..<3 {
+      let late = Watcher()
+      #expect(try await client.failure(of: client.request(url), watcher: late).kind == .shutDown)
+      #expect(late.beganCount == late.endedCount)
+    }
+    client.transport.shutDown()
+    #expect(server.connectionCount == 2, "nothing that waited was started")
+  }
+
+  @Test func shutDownBeforeTheFirstRequest() async throws {
+    let server = try HTTPTestServer()
+    let client = Client()
+    client.transport.shutDown()
+    #expect(try await client.failure(of: server.url("/get")).kind == .shutDown)
+    #expect(server.connectionCount == 0)
+  }
+
+  @Test func aShutDownTransportDoesNotDisturbAnother() async throws {
+    let server = try HTTPTestServer()
+    let first = Client()
+    let second = Client()
+    _ = try await first.get(server.url("/get"))
+    _ = try await second.get(server.url("/get"))
+    first.transport.shutDown()
+    #expect(try await second.get(server.url("/get")).metrics.values.isReusedConnection)
+  }
+
+  @Test func theLoopRunsTasksOnItsOwnThread() async throws {
+    let loop = EventLoop(lingering: .milliseconds(50))
+    #expect(!loop.isCurrent)
+    await withTaskExecutorPreference(loop) {
+      #expect(loop.isCurrent)
+      await Task.yield()
+      #expect(loop.isCurrent)
+      let isCurrentInChild = await withTaskGroup(of: Bool.self) { group in
+        group.addTask { loop.isCurrent }
+        return await group.next() ?? false
+      }
+      #expect(isCurrentInChild)
+    }
+    #expect(!loop.isCurrent)
+  }
+
+  @Test func aLoopThatComesAndGoesLosesNoJob() async {
+    // Nearly every post meets a loop that is about to give its thread back.
+    let loop = EventLoop(lingering: .zero)
+    for number in 0..<2000 {
+      let answer = await withTaskExecutorPreference(loop) { number }
+      #expect(answer == number)
+    }
+    await withTaskGroup(of: Int.self) { group in
+      for number in 0..<1000 { group.addTask { await withTaskExecutorPreference(loop) { number } } }
+      var sum = 0
+      for await number in group { sum += number }
+      #expect(sum == 499_500)
+    }
+  }
+
+  @Test func aLoopThatComesAndGoesServesRequests() async throws {
+    let server = try HTTPTestServer()
+    let client = Client(lingering: .zero)
+    for _ in 0..<200 { #expect(try await client.get(server.url("/get")).status == 200) }
+    #expect(server.connectionCount == 1)
+  }
+}

@@ -1,0 +1,215 @@
+import FoundationEssentials
+import Glibc
+import HTTPEngine
+import HTTPTestServer
+import HTTPWire
+import Testing
+
+/// What concerns the process as a whole is looked at in a process of its own.
+@Suite(.serialized, .timeLimit(.minutes(2))) struct ProcessTests {
+  @Test func theThreadIsGivenBackAndTheConnectionKept() async {
+    await #expect(processExitsWith: .success) {
+      let server = try HTTPTestServer()
+      let client = Client(lingering: .milliseconds(50))
+      #expect(ProcessFacts.engineThreadCount == 0, "a transport without traffic owns no thread")
+      for round in 0..<3 {
+        let response = try await client.get(server.url("/get"))
+        #expect(response.metrics.values.isReusedConnection == (round > 0))
+        #expect(ProcessFacts.engineThreadCount == 1)
+        #expect(await ProcessFacts.eventually { ProcessFacts.engineThreadCount == 0 })
+      }
+      #expect(server.connectionCount == 1)
+    }
+  }
+
+  @Test func aThreadLingersForTheNextRequest() async {
+    await #expect(processExitsWith: .success) {
+      let server = try HTTPTestServer()
+      let client = Client(lingering: .seconds(60))
+      let other = Client(lingering: .milliseconds(1))
+      _ = try await client.get(server.url("/get"))
+      _ = try await other.get(server.url("/get"))
+      #expect(await ProcessFacts.eventually { ProcessFacts.engineThreadCount == 1 })
+      client.transport.shutDown()
+      #expect(await ProcessFacts.eventually { ProcessFacts.engineThreadCount == 0 }, "it lingers no more")
+    }
+  }
+
+  @Test func twoThousandRequestsLeaveNothingBehind() async {
+    await #expect(processExitsWith: .success) {
+      // What is made once in a process is made before counting starts.
+      try await Self.useOnce(count: 50)
+      try await LeakGuard.watch { try await Self.useOnce(count: 2000) }
+    }
+  }
+
+  /// Requests of all kinds, over plain and TLS, with transports that are dropped afterwards.
+  static func useOnce(count: Int) async throws {
+    let servers = [try HTTPTestServer(), try HTTPTestServer(.tls(.localhost))]
+    let clients = [Client(), Client()]
+    await withTaskGroup(of: Void.self) { group in
+      for number in 0..<count {
+        let url = servers[number % 2].url(number % 7 == 0 ? "/bytes/40000" : "/get")
+        let client = clients[(number / 2) % 2]
+        group.addTask {
+          guard let request = try? client.request(url) else { return }
+          let task = CancellationTests.start(client, request, Watcher())
+          if number % 11 == 0 { task.cancel() }
+          let kind = await task.value
+          #expect(kind == nil || kind == .cancelled)
+        }
+      }
+    }
+    for server in servers { server.stop() }
+  }
+
+  @Test func failuresLeaveNothingBehind() async {
+    await #expect(processExitsWith: .success) {
+      try await Self.failOnce()
+      try await LeakGuard.watch { for _ in 0..<10 { try await Self.failOnce() } }
+    }
+  }
+
+  static func failOnce() async throws {
+    let server = try HTTPTestServer(.tls(.localhost), routes: .none)
+    let client = Client()
+    server.enqueue(connections: .closeOnAccept, .plainText, .alert(40))
+    for _ in 0..<3 { _ = try await client.failure(of: server.url("/")) }
+    server.enqueue(.reset, .closeAfterBody(bytes: 10), .stall, .badGzip)
+    for _ in 0..<4 { _ = try await client.failure(of: server.url("/"), idleTimeout: .milliseconds(50)) }
+    _ = try await client.failure(of: "http://no-such-host.invalid/")
+    _ = try await client.failure(of: "http://127.0.0.1:\(HTTPTestServer.refusedPort())/")
+    let distrusting = Client {
+      $0.trustStore = .pem(Data(TestIdentity.localhost.certificatePEM.utf8.dropLast(100)))
+    }
+    _ = try await distrusting.failure(of: server.url("/"))
+    server.stop()
+  }
+
+  @Test func shutDownWithTransfersInFlightLeavesNothingBehind() async {
+    await #expect(processExitsWith: .success) {
+      try await Self.shutDownOnce()
+      try await LeakGuard.watch { for _ in 0..<10 { try await Self.shutDownOnce() } }
+    }
+  }
+
+  static func shutDownOnce() async throws {
+    let server = try HTTPTestServer(routes: .none)
+    let gate = Gate()
+    for _ in 0..<4 { server.enqueue(.ok.held(by: gate)) }
+    let client = Client(connectionsPerHost: 4, lingering: .seconds(60))
+    let url = server.url("/")
+    let tasks = try (0..<10).map { _ in try CancellationTests.start(client, client.request(url), Watcher()) }
+    await gate.waitUntilReached(count: 4)
+    client.transport.shutDown()
+    for task in tasks { #expect(await task.value == .shutDown) }
+    server.stop()
+  }
+
+  @Test func aTransportThatWasNeverUsedLeavesNothingBehind() async {
+    await #expect(processExitsWith: .success) {
+      _ = Client()
+      try await LeakGuard.watch {
+        for _ in 0..<200 {
+          let client = Client()
+          client.transport.shutDown()
+        }
+      }
+    }
+  }
+
+  @Test func droppingATransportWhosePeerIsGoneDoesNotEndTheProcess() async {
+    await #expect(processExitsWith: .success) {
+      for _ in 0..<5 {
+        let server = try HTTPTestServer(.tls(.localhost))
+        var client: Client? = Client(lingering: .milliseconds(1))
+        _ = try await client?.get(server.url("/get"))
+        #expect(await ProcessFacts.eventually { ProcessFacts.engineThreadCount == 0 })
+        server.stop()
+        // The closing alert of TLS meets a socket that is closed on the other side.
+        client = nil
+      }
+    }
+  }
+}
+
+@Suite(.serialized, .timeLimit(.minutes(2))) struct IdleTests {
+  /// The processor time that the process takes while nothing should happen.
+  static func expectIdle(_ location: SourceLocation = #_sourceLocation) async throws {
+    let before = ProcessFacts.processorTime
+    try await Task.sleep(for: .milliseconds(400))
+    let used = ProcessFacts.processorTime - before
+    #expect(used < .milliseconds(100), "the process was busy", sourceLocation: location)
+  }
+
+  @Test func anEarlyAnswerToALargeUploadLeavesTheCoreIdle() async {
+    await #expect(processExitsWith: .success) {
+      for security in [HTTPTestServer.Security.none, .tls(.localhost)] {
+        let server = try HTTPTestServer(security, routes: .none)
+        server.enqueue(.earlyReply(200, then: .afterReply), .earlyReply(413), .earlyReply(200))
+        let client = Client(lingering: .seconds(60))
+        let body = RequestBody.bytes(Data(Content.bytes(5 << 20)))
+        for status in [200, 413, 200] {
+          let response = try await client.send(client.request(server.url("/"), "POST", body: body))
+          #expect(response.status == status)
+        }
+        try await Self.expectIdle()
+        client.transport.shutDown()
+      }
+    }
+  }
+
+  @Test func aTransferThatWaitsTakesNoProcessorTime() async {
+    await #expect(processExitsWith: .success) {
+      let server = try HTTPTestServer(.tls(.localhost), routes: .none)
+      let gate = Gate()
+      server.enqueue(.ok.held(by: gate))
+      server.enqueue(.data(Content.bytes(5_000_000)))
+      server.enqueue(.ok.requestBody(.held(gate)))
+      let client = Client(lingering: .seconds(60))
+      let url = server.url("/")
+      let held = Task { try await client.get(url).status }
+      await gate.waitUntilReached()
+      let watcher = Watcher(holdsHead: true)
+      let paused = Task { try await client.get(url, watcher: watcher).status }
+      await watcher.headCame.wait()
+      let body = RequestBody.bytes(Data(count: 20_000_000))
+      let upload = Task { try await client.send(client.request(url, "POST", body: body)).status }
+      await gate.waitUntilReached(count: 2)
+      // The upload fills the buffers of the kernel first.
+      try await Task.sleep(for: .milliseconds(100))
+      try await Self.expectIdle()
+      gate.open()
+      watcher.open()
+      #expect(try await [held.value, paused.value, upload.value] == [200, 200, 200])
+      client.transport.shutDown()
+    }
+  }
+
+  @Test func aTransferThatIsCancelledAsSoonAsItStartsLeavesTheCoreIdle() async {
+    await #expect(processExitsWith: .success) {
+      let server = try HTTPTestServer()
+      let client = Client(lingering: .seconds(60))
+      let request = try client.request(server.url("/get"))
+      for _ in 0..<50 {
+        let kind = await Task(executorPreference: client.transport.loop) {
+          await CancellationTests.kind(client, request, CancellingObserver())
+        }.value
+        #expect(kind == .cancelled)
+      }
+      try await Self.expectIdle()
+      client.transport.shutDown()
+    }
+  }
+}
+
+/// Cancels the task that sends, when its transfer begins: the command waits while the transfer starts.
+private final class CancellingObserver: TransferObserver {
+  func transferBegan(_ valve: any Valve) -> Bool {
+    withUnsafeCurrentTask { $0?.cancel() }
+    return false
+  }
+  func headReceived(_ head: ResponseHead) -> HeadDisposition { .proceed }
+  func bytesMoved(_ count: ByteCount) {}
+  func transferEnded() {}
+}

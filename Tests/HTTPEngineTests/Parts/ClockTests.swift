@@ -1,0 +1,22 @@
+import HTTPEngine
+import Testing
+
+@Suite struct ClockTests {
+  @Test(
+    arguments: [
+      (.zero, 0), (.nanoseconds(1), 1), (.milliseconds(150), 150_000_000), (.seconds(60), 60_000_000_000),
+      (.seconds(-1), 0), (.nanoseconds(-1), 0), (.microseconds(-1500), 0),
+      (.seconds(16_000_000_000), .max), (.seconds(Int64.max), .max), (.seconds(Int64.min), 0),
+      (Duration(secondsComponent: 1, attosecondsComponent: 999_999_999), 1_000_000_000),
+    ] as [(Duration, UInt64)])
+  func aDurationHasNanoseconds(duration: Duration, nanoseconds: UInt64) {
+    #expect(Clock.nanoseconds(duration) == nanoseconds)
+  }
+
+  @Test func theClockOfTimeoutsGoesForward() {
+    let times = (0..<1000).map { _ in Clock.now() }
+    #expect(zip(times, times.dropFirst()).allSatisfy { $0 <= $1 })
+    #expect(Clock.now() > 0)
+    #expect(Clock.wall() > 1_700_000_000)
+  }
+}

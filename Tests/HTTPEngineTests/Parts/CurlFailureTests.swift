@@ -1,0 +1,50 @@
+import HTTPEngine
+import HTTPWire
+import Testing
+
+@Suite struct CurlFailureTests {
+  /// What a client of http and https never meets: other protocols, and numbers that nothing uses.
+  static let impossible: Set<Int32> = [
+    10, 11, 12, 13, 14, 15, 17, 19, 30, 31, 84, 87,  // FTP
+    20, 24, 29, 32, 40, 44, 46, 50, 51, 57, 62, 75, 76,  // obsolete
+    21, 34, 38, 39,  // QUOTE, the old form functions, LDAP
+    68, 69, 70, 71, 72, 73, 74,  // TFTP
+    79, 85, 86,  // SSH, RTSP
+  ]
+  /// Where the fault is in this package, or in libcurl: nobody can act on it.
+  static let internalFaults: Set<Int32> = [2, 43, 81, 93, 99]
+
+  @Test func everyCodeIsThoughtOf() {
+    // A code that a newer header adds has to be put into one of the tables.
+    for code in 1..<max(CurlFailure.codeLimit, 102) where !Self.impossible.contains(code) {
+      let (kind, sentence) = CurlFailure.meaning(of: code)
+      #expect((kind == .unknown) == Self.internalFaults.contains(code), "code \(code): \(kind)")
+      #expect(
+        sentence.count > 20 && sentence.contains(".") || sentence.contains(";"), "code \(code): \(sentence)")
+      #expect(!sentence.contains("does not concern HTTP"), "code \(code)")
+    }
+  }
+
+  @Test func whatCannotHappenIsUnknown() {
+    for code in Self.impossible {
+      #expect(CurlFailure.meaning(of: code).kind == .unknown, "code \(code)")
+    }
+    #expect(CurlFailure.meaning(of: 5000).kind == .unknown)
+    #expect(CurlFailure.meaning(of: -1).kind == .unknown)
+  }
+
+  static let kinds: [(Int32, TransportFailure.Kind)] = [
+    (3, .badURL), (5, .cannotFindProxy), (6, .cannotFindHost), (7, .cannotConnectToHost),
+    (18, .connectionLost),
+    (28, .timedOut), (35, .secureConnectionFailed), (52, .connectionLost), (55, .connectionLost),
+    (56, .connectionLost), (58, .clientCertificateRejected), (60, .certificateUntrusted),
+    (61, .cannotDecodeContent), (63, .dataLengthExceedsMaximum), (65, .cannotReadBody),
+    (98, .clientCertificateRequired),
+    (100, .dataLengthExceedsMaximum),
+  ]
+
+  @Test(arguments: kinds)
+  func aCodeHasAKindThatAProgramCanActOn(code: Int32, kind: TransportFailure.Kind) {
+    #expect(CurlFailure.meaning(of: code).kind == kind)
+  }
+}

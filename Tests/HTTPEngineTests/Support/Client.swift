@@ -1,0 +1,84 @@
+import FoundationEssentials
+import HTTPEngine
+import HTTPTestServer
+import HTTPWire
+import Testing
+
+/// A transport with one profile, and requests to a test server without ceremony.
+struct Client: Sendable {
+  let transport: CurlTransport
+  let profile: ConnectionProfile
+
+  init(
+    connectionsPerHost: Int = 6, lingering: Duration = .milliseconds(50),
+    _ change: (inout TransportOptions) -> Void = { _ in }
+  ) {
+    transport = CurlTransport(loop: EventLoop(lingering: lingering))
+    profile = Self.profile(connectionsPerHost, change)
+  }
+
+  static func profile(
+    _ connectionsPerHost: Int = 6, _ change: (inout TransportOptions) -> Void = { _ in }
+  ) -> ConnectionProfile {
+    var options = TransportOptions()
+    options.trustStore = .pem(Data(TestIdentity.localhostAuthority.caPEM.utf8))
+    change(&options)
+    return ConnectionProfile(options: options, connectionsPerHost: connectionsPerHost)
+  }
+
+  /// A request to an absolute URL.
+  func request(
+    _ url: String, _ method: String = "GET", fields: [HTTPHeader] = [], body: RequestBody = .none,
+    idleTimeout: Duration? = .seconds(20), deadline: Duration? = nil, priority: Float = 0.5,
+    profile: ConnectionProfile? = nil
+  ) throws -> WireRequest {
+    WireRequest(
+      url: url, origin: try #require(Origin(url: url)), method: method, fields: fields, body: body,
+      idleTimeout: idleTimeout, deadline: deadline.map { .now.advanced(by: $0) }, priority: priority,
+      profile: profile ?? self.profile)
+  }
+
+  func send(_ request: WireRequest, watcher: Watcher = Watcher()) async throws -> WireResponse {
+    try await transport.send(request, observer: watcher)
+  }
+
+  func get(_ url: String, watcher: Watcher = Watcher()) async throws -> WireResponse {
+    try await send(request(url), watcher: watcher)
+  }
+
+  /// The failure that a request ends with; a response is an issue of the test.
+  func failure(
+    of request: WireRequest, watcher: Watcher = Watcher(), _ location: SourceLocation = #_sourceLocation
+  ) async throws -> TransportFailure {
+    do throws(TransportFailure) {
+      let response = try await transport.send(request, observer: watcher)
+      Issue.record("a response came instead of a failure: \(response.head.status)", sourceLocation: location)
+      return TransportFailure(.unknown, "")
+    } catch {
+      return error
+    }
+  }
+
+  func failure(
+    of url: String, idleTimeout: Duration? = .seconds(20), _ location: SourceLocation = #_sourceLocation
+  ) async throws -> TransportFailure {
+    try await failure(of: request(url, idleTimeout: idleTimeout), location)
+  }
+}
+
+extension WireResponse {
+  var status: Int { head.status }
+  var bytes: [UInt8] { body.map { Array($0) } ?? [] }
+  var text: String { String(decoding: bytes, as: UTF8.self) }
+}
+
+extension TransportFailure {
+  /// Whether the message can help a user: a sentence of ours, with the host where there is one, and
+  /// libcurl's words behind it at most.
+  func helps(host: String? = nil) -> Bool {
+    guard let first = message.first, first.isUppercase || first.isNumber || host != nil else { return false }
+    guard message.count > 20, message.contains(" "), !message.contains("{host}") else { return false }
+    guard !message.hasPrefix("(libcurl"), message.contains(".") || message.contains(":") else { return false }
+    return host.map { message.contains($0) } ?? true
+  }
+}

@@ -1,0 +1,100 @@
+import HTTPTestServer
+import HTTPWire
+import Synchronization
+
+/// Writes down what a transport tells about one transfer.
+final class Watcher: TransferObserver {
+  struct Seen {
+    var valve: (any Valve)?
+    var heads: [ResponseHead] = []
+    var counts: [ByteCount] = []
+    var beganCount = 0
+    var endedCount = 0
+    var callsAfterEnd = 0
+  }
+
+  private let seen = Mutex(Seen())
+  private let startsClosed: Bool
+  private let holdsHead: Bool
+  private let onHead: (@Sendable (Watcher) -> Void)?
+  private let onBytes: (@Sendable (Watcher, ByteCount) -> Void)?
+  let began = Moment()
+  let headCame = Moment()
+
+  init(
+    startsClosed: Bool = false, holdsHead: Bool = false, onHead: (@Sendable (Watcher) -> Void)? = nil,
+    onBytes: (@Sendable (Watcher, ByteCount) -> Void)? = nil
+  ) {
+    self.startsClosed = startsClosed
+    self.holdsHead = holdsHead
+    self.onHead = onHead
+    self.onBytes = onBytes
+  }
+
+  var heads: [ResponseHead] { seen.withLock { $0.heads } }
+  var counts: [ByteCount] { seen.withLock { $0.counts } }
+  var last: ByteCount? { seen.withLock { $0.counts.last } }
+  var endedCount: Int { seen.withLock { $0.endedCount } }
+  var beganCount: Int { seen.withLock { $0.beganCount } }
+  var callsAfterEnd: Int { seen.withLock { $0.callsAfterEnd } }
+
+  func open() { seen.withLock { $0.valve }?.open() }
+  func close() { seen.withLock { $0.valve }?.close() }
+
+  func transferBegan(_ valve: any Valve) -> Bool {
+    seen.withLock { seen in
+      seen.valve = valve
+      seen.beganCount += 1
+    }
+    began.come()
+    return startsClosed
+  }
+
+  func headReceived(_ head: ResponseHead) -> HeadDisposition {
+    note { $0.heads.append(head) }
+    onHead?(self)
+    headCame.come()
+    return holdsHead ? .hold : .proceed
+  }
+
+  func bytesMoved(_ count: ByteCount) {
+    note { $0.counts.append(count) }
+    onBytes?(self, count)
+  }
+
+  func transferEnded() {
+    note { $0.endedCount += 1 }
+  }
+
+  private func note(_ change: (inout Seen) -> Void) {
+    seen.withLock { seen in
+      if seen.endedCount > 0 { seen.callsAfterEnd += 1 }
+      change(&seen)
+    }
+  }
+}
+
+/// Something that happens once; whoever waits for it is woken.
+final class Moment: Sendable {
+  private let gate = Mutex<(hasCome: Bool, waiters: [CheckedContinuation<Void, Never>])>((false, []))
+
+  var hasCome: Bool { gate.withLock { $0.hasCome } }
+
+  func come() {
+    let waiters = gate.withLock { gate in
+      defer { gate = (true, []) }
+      return gate.waiters
+    }
+    for waiter in waiters { waiter.resume() }
+  }
+
+  func wait() async {
+    await withCheckedContinuation { waiter in
+      let isOver = gate.withLock { gate in
+        if !gate.hasCome { gate.waiters.append(waiter) }
+        return gate.hasCome
+      }
+      if isOver { waiter.resume() }
+    }
+  }
+}

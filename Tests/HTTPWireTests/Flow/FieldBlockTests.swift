@@ -1,0 +1,57 @@
+import HTTPWire
+import Testing
+
+@Suite struct FieldBlockTests {
+  static func block(_ text: String) -> FieldBlock { FieldBlock(bytes: Array(text.utf8)) }
+
+  @Test func fieldsKeepTheirOrderAndSpelling() {
+    let block = Self.block("A: 1\r\nb:2\r\nA:\t 3 \t\r\nEmpty:\r\n")
+    #expect(block.fields.map(\.name) == ["A", "b", "A", "Empty"])
+    #expect(block.fields.map(\.value) == ["1", "2", "3", ""])
+  }
+
+  @Test func namesAreComparedWithoutRegardToCaseAndAsAWhole() {
+    let block = Self.block("Content-Type: a\r\nContent-Type-Options: b\r\nX-Content-Type: c\r\n")
+    #expect(block.value(of: "content-TYPE") == "a")
+    #expect(block.contains("x-content-type"))
+    #expect(!block.contains("Content"))
+    #expect(block.value(of: "Type") == nil)
+  }
+
+  @Test func repeatedFieldsAreJoined() {
+    let block = Self.block("A: 1\r\nB: x\r\na: 2\r\nA:\r\n")
+    #expect(block.value(of: "A") == "1, 2, ")
+  }
+
+  @Test func linesWithoutANameAreNoFields() {
+    let block = Self.block("no colon\r\n: nameless\r\n\r\nA: 1:2\r\nB: last without an end")
+    #expect(block.fields.map(\.name) == ["A", "B"])
+    #expect(block.value(of: "A") == "1:2")
+    #expect(block.value(of: "B") == "last without an end")
+  }
+
+  @Test func bytesThatAreNoUTF8AreReadAsLatin1() {
+    let block = FieldBlock(bytes: Array("A: ".utf8) + [0xE4, 0x41] + Array("\r\nB: ä\r\n".utf8))
+    #expect(block.value(of: "A") == "äA")
+    #expect(block.value(of: "B") == "ä")
+  }
+
+  @Test func aBlockOfFieldsReadsAsTheFields() {
+    let fields = [HTTPHeader(name: "A", value: "1"), HTTPHeader(name: "B", value: "")]
+    #expect(FieldBlock(fields).fields == fields)
+    #expect(FieldBlock(bytes: []).fields.isEmpty)
+    #expect(FieldBlock([]).value(of: "A") == nil)
+  }
+
+  @Test func anythingCanBeRead() {
+    var random = SeededRandom(seed: 3)
+    for _ in 0..<2000 {
+      let bytes = (0..<Int.random(in: 0...40, using: &random)).map { _ in
+        [0x0D, 0x0A, 0x3A, 0x20, 0x41, 0xFF, 0x00, 0x09][Int(random.next() % 8)] as UInt8
+      }
+      let block = FieldBlock(bytes: bytes)
+      #expect(block.fields.allSatisfy { !$0.name.isEmpty })
+      _ = block.value(of: "A")
+    }
+  }
+}

@@ -1,0 +1,150 @@
+import HTTPWire
+import Testing
+
+@Suite struct HostAdmissionTests {
+  @Test func asManyAsThereAreConnectionsRunAndTheOthersWait() {
+    var admission = HostAdmission<Int>(connections: 2)
+    #expect(admission.isIdle)
+    #expect(admission.submitted(1, priority: 0.5) == true)
+    #expect(admission.submitted(2, priority: 0.5) == true)
+    #expect(admission.submitted(3, priority: 1) == false)
+    #expect(admission.runningCount == 2)
+    #expect(admission.waitingCount == 1)
+    #expect(!admission.isIdle)
+    #expect(admission.ended() == 3)
+    #expect(admission.ended() == nil)
+    #expect(admission.ended() == nil)
+    #expect(admission.isIdle)
+  }
+
+  @Test func higherPrioritiesComeFirstAndEqualOnesInTheirOrder() {
+    var admission = HostAdmission<Int>(connections: 1)
+    #expect(admission.submitted(0, priority: 0) == true)
+    for (ticket, priority) in [(1, 0.5), (2, 0.1), (3, 1), (4, 0.5), (5, 1), (6, 0.1), (7, 0.75)] {
+      #expect(admission.submitted(ticket, priority: Float(priority)) == false)
+    }
+    let order = (0..<7).map { _ in admission.ended() }
+    #expect(order == [3, 5, 7, 1, 4, 2, 6])
+  }
+
+  @Test func aPriorityThatIsNoNumberLosesNobody() {
+    var admission = HostAdmission<Int>(connections: 1)
+    _ = admission.submitted(0, priority: 0.5)
+    for ticket in 1...4 { _ = admission.submitted(ticket, priority: ticket == 2 ? .nan : 0.5) }
+    #expect(Set((0..<4).compactMap { _ in admission.ended() }) == [1, 2, 3, 4])
+  }
+
+  @Test func whoIsWithdrawnDoesNotCome() {
+    var admission = HostAdmission<Int>(connections: 1)
+    for ticket in 0..<4 { _ = admission.submitted(ticket, priority: 0.5) }
+    #expect(admission.withdrawn(0) == false)
+    #expect(admission.withdrawn(9) == false)
+    #expect(admission.withdrawn(2) == true)
+    #expect(admission.withdrawn(2) == false)
+    #expect(admission.ended() == 1)
+    #expect(admission.withdrawn(1) == false)
+    #expect(admission.ended() == 3)
+    #expect(admission.ended() == nil)
+  }
+
+  @Test func aHostThatMultiplexesTakesAHundredStreamsAConnection() {
+    var admission = HostAdmission<Int>(connections: 2)
+    for ticket in 0..<300 { _ = admission.submitted(ticket, priority: 0.5) }
+    #expect(admission.learned(multiplexes: true) == Array(2..<200))
+    #expect(admission.runningCount == 200)
+    #expect(admission.learned(multiplexes: true) == [])
+    #expect(admission.ended() == 200)
+  }
+
+  @Test func aHostThatMultiplexesNoMoreDrainsDownToItsConnections() {
+    var admission = HostAdmission<Int>(connections: 1)
+    _ = admission.learned(multiplexes: true)
+    for ticket in 0..<101 { _ = admission.submitted(ticket, priority: 0.5) }
+    #expect(admission.runningCount == 100)
+    #expect(admission.learned(multiplexes: false) == [])
+    for _ in 0..<99 { #expect(admission.ended() == nil) }
+    #expect(admission.submitted(200, priority: 1) == false)
+    #expect(admission.ended() == 200)
+    #expect(admission.ended() == 100)
+  }
+
+  @Test func drainingGivesAllThatWaitInTheirOrder() {
+    var admission = HostAdmission<Int>(connections: 1)
+    for ticket in 0..<5 { _ = admission.submitted(ticket, priority: ticket == 3 ? 1 : 0.5) }
+    #expect(admission.ended() == 3)
+    #expect(admission.drain() == [1, 2, 4])
+    #expect(admission.drain() == [])
+    #expect(admission.waitingCount == 0)
+    #expect(admission.ended() == nil)
+    #expect(admission.isIdle)
+  }
+
+  @Test func aLongQueueKeepsItsOrder() {
+    var admission = HostAdmission<Int>(connections: 1)
+    for ticket in 0..<10_000 { _ = admission.submitted(ticket, priority: 0.5) }
+    var next = 1
+    while let ticket = admission.ended() {
+      #expect(ticket == next)
+      next += 1
+    }
+    #expect(next == 10_000)
+  }
+
+  /// A model that is obviously right, walked beside the real one.
+  @Test(arguments: 0..<40 as Range<UInt64>)
+  func randomWalksKeepTheInvariants(seed: UInt64) {
+    var random = SeededRandom(seed: seed)
+    let connections = Int.random(in: 1...5, using: &random)
+    var admission = HostAdmission<Int>(connections: connections)
+    var capacity = connections
+    var running: Set<Int> = []
+    var waiting: [(ticket: Int, priority: Float)] = []
+    var admittedEver: Set<Int> = []
+    func admit(_ ticket: Int) {
+      #expect(admittedEver.insert(ticket).inserted, "admitted twice")
+      #expect(running.count < capacity, "more than the capacity")
+      running.insert(ticket)
+      let best = waiting.map(\.priority).max()
+      let first = waiting.first { $0.priority == best }
+      #expect(first?.ticket == ticket, "not the turn of this one")
+      waiting.removeAll { $0.ticket == ticket }
+    }
+    for ticket in 0..<600 {
+      switch Int.random(in: 0..<10, using: &random) {
+      case 0..<5:
+        let priority = Float(Int.random(in: 0...4, using: &random)) / 4
+        if admission.submitted(ticket, priority: priority) {
+          #expect(waiting.isEmpty && running.count < capacity)
+          #expect(admittedEver.insert(ticket).inserted)
+          running.insert(ticket)
+        } else {
+          #expect(!waiting.isEmpty || running.count >= capacity)
+          waiting.append((ticket, priority))
+        }
+      case 5..<8:
+        guard let over = running.randomElement(using: &random) else { continue }
+        running.remove(over)
+        if let next = admission.ended() {
+          admit(next)
+        } else {
+          #expect(waiting.isEmpty || running.count >= capacity)
+        }
+      case 8:
+        guard let gone = waiting.randomElement(using: &random) else { continue }
+        #expect(admission.withdrawn(gone.ticket) == true)
+        waiting.removeAll { $0.ticket == gone.ticket }
+      default:
+        let multiplexes = Int.random(in: 0..<8, using: &random) == 0
+        capacity = multiplexes ? connections * 100 : connections
+        for next in admission.learned(multiplexes: multiplexes) { admit(next) }
+      }
+      #expect(admission.runningCount == running.count)
+      #expect(admission.waitingCount == waiting.count)
+    }
+    while !running.isEmpty {
+      running.removeFirst()
+      if let next = admission.ended() { admit(next) }
+    }
+    #expect(waiting.isEmpty && admission.isIdle, "somebody was lost")
+  }
+}

@@ -1,0 +1,192 @@
+import HTTPWire
+import Testing
+
+@Suite struct ResponseAssemblyTests {
+  /// Feeds lines, each with CRLF, and returns what came of the last one.
+  @discardableResult
+  static func feed(
+    _ assembly: inout ResponseAssembly, _ lines: String..., ending: String = "\r\n"
+  ) -> ResponseAssembly.LineAction {
+    var action = ResponseAssembly.LineAction.keep
+    for line in lines {
+      action = Array((line + ending).utf8).withUnsafeBytes { assembly.lineReceived($0) }
+    }
+    return action
+  }
+
+  static func head(_ action: ResponseAssembly.LineAction) -> ResponseHead? {
+    if case .deliver(let head) = action { head } else { nil }
+  }
+
+  static func isRefused(_ action: ResponseAssembly.LineAction) -> Bool {
+    if case .refuseHead = action { true } else { false }
+  }
+
+  @Test func theEmptyLineDeliversTheHead() throws {
+    var assembly = ResponseAssembly()
+    #expect(Self.head(Self.feed(&assembly, "HTTP/1.1 200 OK", "A: 1", "B: 2", "a: 3")) == nil)
+    let head = try #require(Self.head(Self.feed(&assembly, "")))
+    #expect(head.status == 200)
+    #expect(head.version == .http1_1)
+    #expect(head.block.fields.map(\.name) == ["A", "B", "a"])
+    #expect(head.block.value(of: "a") == "1, 3")
+    #expect(assembly.head?.status == 200)
+  }
+
+  static let statusLines: [(String, Int, HTTPVersion)] = [
+    ("HTTP/1.0 404 Not Found", 404, .http1_0), ("HTTP/1.1 200 OK", 200, .http1_1),
+    ("HTTP/1.1 200", 200, .http1_1), ("HTTP/1.1 200 ", 200, .http1_1), ("HTTP/2 503 ", 503, .http2),
+    ("HTTP/2 204", 204, .http2), ("HTTP/3 200", 200, .http3), ("HTTP/1.1  201 Created", 201, .http1_1),
+    ("HTTP/1.1 999 What", 999, .http1_1), ("HTTP/1.1 101 Switching Protocols", 101, .http1_1),
+  ]
+
+  @Test(arguments: statusLines)
+  func aStatusLineTellsVersionAndStatus(line: String, status: Int, version: HTTPVersion) throws {
+    var assembly = ResponseAssembly()
+    let head = try #require(Self.head(Self.feed(&assembly, line, "")))
+    #expect(head.status == status)
+    #expect(head.version == version)
+  }
+
+  @Test(arguments: [
+    "", "H", "HTTP/", "HTTP/1.1", "HTTP/1.1 ", "HTTP/1.1 2x0 OK", "HTTP/1.1 20", "http/1.1 200 OK",
+    "HTTP/1.1\t200 OK", "ICY 200 OK", "HTTP/1.1 -20 OK", " HTTP/1.1 200 OK", "\u{0}\u{1}\u{2}",
+  ])
+  func whatIsNoStatusLineStartsNoHead(line: String) {
+    var assembly = ResponseAssembly()
+    #expect(Self.head(Self.feed(&assembly, line, "A: 1", "")) == nil)
+    #expect(assembly.head == nil)
+  }
+
+  @Test func informationalHeadsAreNotDelivered() throws {
+    var assembly = ResponseAssembly()
+    let early = Self.feed(
+      &assembly, "HTTP/1.1 100 Continue", "", "HTTP/1.1 103 Early Hints", "Link: </a>",
+      "Content-Encoding: br", "")
+    #expect(Self.head(early) == nil)
+    #expect(assembly.head == nil)
+    let head = try #require(Self.head(Self.feed(&assembly, "HTTP/1.1 200 OK", "B: 2", "")))
+    #expect(head.block.fields.map(\.name) == ["B"])
+    #expect(!assembly.isEncoded)
+  }
+
+  @Test func trailersAreNoPartOfTheHead() {
+    var assembly = ResponseAssembly()
+    Self.feed(&assembly, "HTTP/1.1 200 OK", "A: 1", "")
+    #expect(assembly.bodyReceived(3) == .store)
+    let action = Self.feed(&assembly, "Digest: x", "HTTP/1.1 500 No", "", "B: 2", "")
+    #expect(Self.head(action) == nil)
+    #expect(assembly.head?.status == 200)
+    #expect(assembly.head?.block.fields.count == 1)
+  }
+
+  @Test func aStatusLineInsideOfAHeadIsAField() throws {
+    var assembly = ResponseAssembly()
+    let head = try #require(
+      Self.head(Self.feed(&assembly, "HTTP/1.1 200 OK", "A: 1", "HTTP/1.1 500 X: y", "B: 2", "")))
+    #expect(head.status == 200)
+    #expect(head.block.value(of: "A") == "1")
+    #expect(head.block.value(of: "B") == "2")
+  }
+
+  @Test func aFoldedLineBelongsToTheFieldBeforeIt() throws {
+    var assembly = ResponseAssembly()
+    let head = try #require(
+      Self.head(
+        Self.feed(&assembly, "HTTP/1.1 200 OK", " lost: 0", "A: one", " two: three", "\tfour", "B: 2", "")))
+    #expect(head.block.fields.map(\.name) == ["A", "B"])
+    #expect(head.block.value(of: "A") == "one two: three\tfour")
+  }
+
+  @Test func bareLineFeedsEndLinesToo() throws {
+    var assembly = ResponseAssembly()
+    let head = try #require(
+      Self.head(Self.feed(&assembly, "HTTP/1.1 200 OK", "A: 1", "B: 2", "", ending: "\n")))
+    #expect(head.block.value(of: "B") == "2")
+  }
+
+  @Test(arguments: [
+    ("Content-Encoding: gzip", true), ("content-encoding:br", true), ("CONTENT-ENCODING: x", true),
+    ("Content-Encodings: gzip", false), ("Content-Encodin: gzip", false), ("Content-Length: 3", false),
+    ("Content-Encoding", false), ("X: Content-Encoding: gzip", false), ("C", false),
+  ])
+  func aContentCodingIsNoticed(line: String, isEncoded: Bool) {
+    var assembly = ResponseAssembly()
+    Self.feed(&assembly, "HTTP/1.1 200 OK", line, "")
+    #expect(assembly.isEncoded == isEncoded)
+  }
+
+  @Test func aHeadOfExactlyTheLimitIsTakenAndAByteMoreIsNot() {
+    // "A: 123456\r\n" has eleven bytes.
+    for (limit, isRefused) in [(22, false), (21, true)] {
+      var assembly = ResponseAssembly(headSizeLimit: limit)
+      Self.feed(&assembly, "HTTP/1.1 200 OK", "A: 123456")
+      #expect(Self.isRefused(Self.feed(&assembly, "A: 123456")) == isRefused)
+    }
+  }
+
+  @Test func anEndlessRowOfInformationalHeadsIsTooLarge() {
+    var assembly = ResponseAssembly(headSizeLimit: 1000)
+    var heads = 0
+    while heads < 1000, !Self.isRefused(Self.feed(&assembly, "HTTP/1.1 103 Early Hints", "A: 1")) {
+      Self.feed(&assembly, "")
+      heads += 1
+    }
+    #expect((10..<1000).contains(heads))
+  }
+
+  @Test func aBodyOfExactlyTheLimitIsStoredAndAByteMoreIsNot() {
+    var assembly = ResponseAssembly(bodySizeLimit: 10)
+    #expect(assembly.bodyReceived(4) == .store)
+    #expect(assembly.bodyReceived(6) == .store)
+    #expect(assembly.bodyReceived(0) == .store)
+    #expect(assembly.bodyReceived(1) == .refuseBody)
+    #expect(assembly.bodyCount == 11)
+  }
+
+  @Test func aRestartedAssemblyKnowsNothingOfTheResponseBefore() throws {
+    var assembly = ResponseAssembly(headSizeLimit: 20, bodySizeLimit: 1)
+    Self.feed(&assembly, "HTTP/1.0 500 No", "Content-Encoding: x")
+    assembly.restart(headSizeLimit: 1000, bodySizeLimit: nil)
+    #expect(assembly.head == nil)
+    #expect(assembly.bodyCount == 0)
+    #expect(Self.head(Self.feed(&assembly, "")) == nil)
+    let head = try #require(
+      Self.head(Self.feed(&assembly, "HTTP/1.1 200 OK", "A: 12345678901234567890", "")))
+    #expect(head.block.fields.count == 1)
+    #expect(!assembly.isEncoded)
+    #expect(assembly.bodyReceived(100) == .store)
+  }
+
+  @Test func randomLinesNeverDeliverTwice() {
+    var random = SeededRandom(seed: 7)
+    let lines = [
+      "HTTP/1.1 200 OK", "HTTP/1.1 100 Continue", "HTTP/2 404", "A: 1", " folded", "", "", "garbage",
+      "HTTP/1.1",
+    ]
+    for _ in 0..<500 {
+      var assembly = ResponseAssembly(headSizeLimit: 64)
+      var deliveries = 0
+      for _ in 0..<20 {
+        let line = lines[Int(random.next() % UInt64(lines.count))]
+        if Self.head(Self.feed(&assembly, line)) != nil { deliveries += 1 }
+      }
+      #expect(deliveries <= 1)
+      #expect((assembly.head != nil) == (deliveries == 1))
+    }
+  }
+}
+
+/// A generator that gives the same numbers in every run.
+struct SeededRandom: RandomNumberGenerator {
+  private var state: UInt64
+  init(seed: UInt64) { state = seed }
+
+  mutating func next() -> UInt64 {
+    state &+= 0x9E37_79B9_7F4A_7C15
+    var z = state
+    z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
+    z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
+    return z ^ (z >> 31)
+  }
+}
