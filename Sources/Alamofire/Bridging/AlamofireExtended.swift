@@ -29,7 +29,9 @@ extension AlamofireExtension: Sendable where ExtendedType: Sendable {}
 /// A type that has an `af` room; conform a type to give it one.
 ///
 /// ```swift
-/// extension Decimal: @retroactive AlamofireExtended {}
+/// struct Temperature: AlamofireExtended {
+///   var celsius: Double
+/// }
 /// ```
 public protocol AlamofireExtended {
   /// What is extended; the conforming type.

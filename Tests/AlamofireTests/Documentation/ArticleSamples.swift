@@ -6,8 +6,8 @@ import Alamofire
 func readmeFirstScreen() async throws {
   struct Echo: Decodable, Sendable { let headers: [String: String] }
 
-  let echo = try await AF.request("https://httpbin.org/headers").validate().serializingDecodable(Echo.self)
-    .value
+  let request = AF.request("https://httpbin.org/headers").validate()
+  let echo = try await request.serializingDecodable(Echo.self).value
   for (name, value) in echo.headers { print("\(name): \(value)") }
 }
 

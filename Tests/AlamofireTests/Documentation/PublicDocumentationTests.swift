@@ -7,56 +7,98 @@ import Testing
   private static let sources = PackageFiles.paths(
     in: ["Sources/Alamofire", "Sources/HTTPWire", "Sources/HTTPTestServer"], suffix: ".swift")
 
+  private static let modifiers: Set<Substring> = [
+    "public", "open", "package", "internal", "fileprivate", "private", "final", "static", "class", "indirect",
+    "nonisolated", "mutating", "override", "convenience", "required", "weak", "unowned", "lazy",
+  ]
+  private static let kinds: Set<Substring> = [
+    "func", "var", "let", "init", "subscript", "class", "struct", "enum", "protocol", "actor", "extension",
+    "typealias", "associatedtype", "case",
+  ]
+
+  private struct Declaration {
+    var modifiers: Set<Substring> = []
+    var kind: Substring = ""
+
+    /// The declaration that a line begins with, after its attributes.
+    init?(_ line: Substring) {
+      var rest = line
+      while true {
+        let isAttribute = rest.first == "@"
+        if isAttribute { rest.removeFirst() }
+        let word = rest.prefix { $0.isLetter || $0 == "_" }
+        rest = rest.dropFirst(word.count)
+        let isModifier = PublicDocumentationTests.isModifier(word, before: rest)
+        guard isAttribute || isModifier else {
+          guard PublicDocumentationTests.kinds.contains(word) else { return nil }
+          kind = word
+          return
+        }
+        if isModifier { modifiers.insert(word) }
+        if rest.first == "(" { rest = rest.drop { $0 != ")" }.dropFirst() }
+        rest = rest.drop(while: \.isWhitespace)
+      }
+    }
+  }
+
+  /// Whether a word is a modifier; `class` is one only before a member.
+  private static func isModifier(_ word: Substring, before rest: Substring) -> Bool {
+    guard word == "class" else { return modifiers.contains(word) }
+    return rest.hasPrefix(" func ") || rest.hasPrefix(" var ")
+  }
+
+  /// A public type whose members need no word to be public.
   private enum Scope { case publicEnum, publicProtocol, publicExtension, other }
 
   /// The lines of a file that declare something public without a comment above.
   private static func undocumented(in lines: [Substring]) -> [Int] {
     var scopes: [(indentation: Int, scope: Scope)] = []
     var isDocumented = false
-    var inMultilineText = false
+    var isText = false
     var found: [Int] = []
     for (index, line) in lines.enumerated() {
       let text = line.drop(while: \.isWhitespace)
-      let quotes = text.matches(of: /"""/).count
-      defer { if !quotes.isMultiple(of: 2) { inMultilineText.toggle() } }
-      guard !inMultilineText else { continue }
+      let wasText = isText
+      if !text.matches(of: /"""/).count.isMultiple(of: 2) { isText.toggle() }
+      guard !wasText, !text.isEmpty else { continue }
       if text.hasPrefix("///") { isDocumented = true }
-      // An attribute or a condition may stand between the comment and its declaration.
-      if text.hasPrefix("//") || text.wholeMatch(of: /@\w+(?:\(.*\))?/) != nil || text.hasPrefix("#") { continue }
-      if text.hasPrefix("@available(") && text.hasSuffix(")") { continue }
+      if text.hasPrefix("//") || text.hasPrefix("#") { continue }
       let indentation = line.count - text.count
-      if !text.isEmpty { scopes.removeAll { $0.indentation >= indentation } }
-      defer { isDocumented = false }
-
-      let scope = scopes.last.map { $0.indentation + 2 == indentation ? $0.scope : .other }
-      if declares(text, in: scope ?? .other), !isDocumented { found.append(index + 1) }
-      if let next = Self.scope(of: text) { scopes.append((indentation, next)) }
+      scopes.removeAll { $0.indentation >= indentation }
+      guard let declaration = Declaration(text) else {
+        // A line of attributes may stand between the comment and its declaration.
+        if !text.hasPrefix("@") { isDocumented = false }
+        continue
+      }
+      let scope = scopes.last { $0.indentation + 2 == indentation }?.scope ?? .other
+      if isPublic(declaration, in: scope), !isDocumented { found.append(index + 1) }
+      isDocumented = false
+      if let inner = Self.scope(of: declaration) { scopes.append((indentation, inner)) }
     }
     return found
   }
 
-  private static func declares(_ text: Substring, in scope: Scope) -> Bool {
-    let declaration = /^(?:@\w+(?:\([^)]*\))? )*(?:(?:public|open|final|static|class|indirect|nonisolated\(nonsending\)|mutating) )*(?:func|var|let|init|subscript|class|struct|enum|protocol|actor|typealias|associatedtype|case)\b/
-    guard text.firstMatch(of: declaration) != nil, !text.contains(/\boverride /) else { return false }
-    if text.contains(/^(?:@\w+(?:\([^)]*\))? )*(?:[a-z]+(?:\(\w+\))? )*(?:public|open) /) {
-      return !text.contains(/\b(?:public|open) import /)
-    }
+  private static func isPublic(_ declaration: Declaration, in scope: Scope) -> Bool {
+    let modifiers = declaration.modifiers
+    guard declaration.kind != "extension", !modifiers.contains("override") else { return false }
+    if !modifiers.isDisjoint(with: ["public", "open"]) { return true }
     switch scope {
-    case .publicEnum: return text.hasPrefix("case ") || text.hasPrefix("indirect case ")
-    case .publicProtocol, .publicExtension: return !text.contains(/\b(?:private|fileprivate|package|internal) /)
+    case .publicEnum: return declaration.kind == "case"
+    case .publicProtocol: return true
+    case .publicExtension:
+      return modifiers.isDisjoint(with: ["package", "internal", "fileprivate", "private"])
     case .other: return false
     }
   }
 
-  private static func scope(of text: Substring) -> Scope? {
-    guard let match = text.firstMatch(of: /^(?:[a-z@_]+ )*?(?:(public|open) )?(?:[a-z]+ )*?(class|struct|enum|actor|protocol|extension) [A-Z]/)
-    else { return nil }
-    guard match.1 != nil else { return .other }
-    switch match.2 {
-    case "enum": return .publicEnum
-    case "protocol": return .publicProtocol
-    case "extension": return .publicExtension
-    default: return .other
+  private static func scope(of declaration: Declaration) -> Scope? {
+    let isPublic = !declaration.modifiers.isDisjoint(with: ["public", "open"])
+    switch declaration.kind {
+    case "enum": return isPublic ? .publicEnum : .other
+    case "protocol": return isPublic ? .publicProtocol : .other
+    case "extension": return isPublic ? .publicExtension : .other
+    case "class", "struct", "actor": return .other
+    default: return nil
     }
   }
 

@@ -126,4 +126,6 @@ extension AlamofireExtension where ExtendedType == URLSessionConfiguration {
   }
 }
 
-extension Decimal: @retroactive AlamofireExtended {}
+struct Temperature: AlamofireExtended {
+  var celsius: Double
+}

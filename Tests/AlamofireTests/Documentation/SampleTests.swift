@@ -69,7 +69,8 @@ private struct Sample: Sendable, CustomTestStringConvertible {
     #expect(samples.contains { $0.path == "README.md" })
     #expect(samples.contains { $0.path.hasSuffix("GettingStarted.md") })
     for sample in samples {
-      #expect(compiled.contains(sample.normalized), "\(sample.testDescription) is not compiled as it stands")
+      let isCompiled = compiled.contains(sample.normalized)
+      #expect(isCompiled, "\(sample.testDescription) is not compiled as it stands")
     }
   }
 
@@ -77,7 +78,8 @@ private struct Sample: Sendable, CustomTestStringConvertible {
     let samples = try Self.samples(in: Self.sources)
     #expect(samples.count > 30)
     for sample in samples {
-      #expect(compiled.contains(sample.normalized), "\(sample.testDescription) is not compiled as it stands")
+      let isCompiled = compiled.contains(sample.normalized)
+      #expect(isCompiled, "\(sample.testDescription) is not compiled as it stands")
     }
   }
 
