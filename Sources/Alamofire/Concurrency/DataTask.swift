@@ -87,7 +87,8 @@ extension DataRequest {
       dataPreprocessor: dataPreprocessor, encoding: encoding, emptyResponseCodes: emptyResponseCodes,
       emptyRequestMethods: emptyRequestMethods)
     return DataTask(
-      self, serialization: Serialization(wire: serializer, runsUserCode: true), automaticallyCancelling: shouldAutomaticallyCancel)
+      self, serialization: Serialization(wire: serializer, runsUserCode: true),
+      automaticallyCancelling: shouldAutomaticallyCancel)
   }
 
   /// The response decoded, on the thread of the task that first awaits it unless a retrier has to know
@@ -105,7 +106,8 @@ extension DataRequest {
       dataPreprocessor: dataPreprocessor, decoder: decoder, emptyResponseCodes: emptyResponseCodes,
       emptyRequestMethods: emptyRequestMethods)
     return DataTask(
-      self, serialization: Serialization(wire: serializer, runsUserCode: true), automaticallyCancelling: shouldAutomaticallyCancel)
+      self, serialization: Serialization(wire: serializer, runsUserCode: true),
+      automaticallyCancelling: shouldAutomaticallyCancel)
   }
 
   /// The response as `serializer` makes it.
@@ -114,7 +116,8 @@ extension DataRequest {
   public func serializingResponse<Serializer: ResponseSerializer>(
     using serializer: Serializer, automaticallyCancelling shouldAutomaticallyCancel: Bool = true
   ) -> DataTask<Serializer.SerializedObject> where Serializer.SerializedObject: Sendable {
-    DataTask(self, serialization: Serialization(serializer), automaticallyCancelling: shouldAutomaticallyCancel)
+    DataTask(
+      self, serialization: Serialization(serializer), automaticallyCancelling: shouldAutomaticallyCancel)
   }
 
   /// The response as `serializer`, one for data alone, makes it.
@@ -123,6 +126,7 @@ extension DataRequest {
   public func serializingResponse<Serializer: DataResponseSerializerProtocol>(
     using serializer: Serializer, automaticallyCancelling shouldAutomaticallyCancel: Bool = true
   ) -> DataTask<Serializer.SerializedObject> where Serializer.SerializedObject: Sendable {
-    DataTask(self, serialization: Serialization(serializer), automaticallyCancelling: shouldAutomaticallyCancel)
+    DataTask(
+      self, serialization: Serialization(serializer), automaticallyCancelling: shouldAutomaticallyCancel)
   }
 }

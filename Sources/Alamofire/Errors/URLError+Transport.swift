@@ -71,7 +71,8 @@ extension URLError {
   static func unsupported(_ url: URL) -> URLError {
     let text = url.absoluteString
     guard let scheme = url.scheme?.lowercased() else {
-      return .made(.unsupportedURL, "\"\(text)\" is not absolute; begin it with https:// and a host.", url: text)
+      return .made(
+        .unsupportedURL, "\"\(text)\" is not absolute; begin it with https:// and a host.", url: text)
     }
     guard scheme == "http" || scheme == "https" else {
       return .made(.unsupportedURL, "URLs with \(scheme): are not supported; use http or https.", url: text)

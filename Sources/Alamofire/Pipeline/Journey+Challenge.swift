@@ -6,7 +6,9 @@ extension Journey {
   /// challenge that cannot be answered is a response like any other.
   @inline(never)
   func answers(challenge head: ResponseHead) -> Bool {
-    guard head.status == 401, let answer = core.answer(to: head, of: request, home: home) else { return false }
+    guard head.status == 401, let answer = core.answer(to: head, of: request, home: home) else {
+      return false
+    }
     request = answer
     return true
   }

@@ -11,7 +11,9 @@ extension Pipeline {
     return initial
   }
 
-  nonisolated(nonsending) private func adaptedOffLoop(_ initial: URLRequest) async throws(AFError) -> URLRequest {
+  nonisolated(nonsending) private func adaptedOffLoop(_ initial: URLRequest) async throws(AFError)
+    -> URLRequest
+  {
     let adapters = core.interceptorsInOrder
     guard let session = core.session.owner else { throw .sessionDeinitialized }
     let state = RequestAdapterState(requestID: core.id, session: session)

@@ -45,7 +45,9 @@ extension Pipeline {
   }
 
   /// On the queue that the user gave the session for this, else on the pool.
-  nonisolated(nonsending) private func serializedOffLoop(_ sink: any ResponseSink, _ outcome: RequestOutcome) async -> AFError? {
+  nonisolated(nonsending) private func serializedOffLoop(_ sink: any ResponseSink, _ outcome: RequestOutcome)
+    async -> AFError?
+  {
     guard let queue = core.session.userSerializationQueue else {
       return await offLoop { sink.serialize(outcome) }
     }

@@ -108,7 +108,9 @@ extension RequestCore: TransferObserver {
   }
 
   package func headReceived(_ head: ResponseHead) -> HeadDisposition {
-    guard isHeadWanted.load(ordering: .relaxed) || isProgressWanted.load(ordering: .relaxed) else { return .proceed }
+    guard isHeadWanted.load(ordering: .relaxed) || isProgressWanted.load(ordering: .relaxed) else {
+      return .proceed
+    }
     return headArrived(head)
   }
 }

@@ -7,7 +7,8 @@ import Synchronization
 struct HeadHandler: Sendable {
   enum Kind: Sendable {
     case observe(@Sendable (HTTPURLResponse) -> Void)
-    case decide(@Sendable (HTTPURLResponse, @escaping @Sendable (Request.ResponseDisposition) -> Void) -> Void)
+    case decide(
+      @Sendable (HTTPURLResponse, @escaping @Sendable (Request.ResponseDisposition) -> Void) -> Void)
   }
 
   let queue: DispatchQueue

@@ -203,7 +203,8 @@ package final class RequestCore: Sendable {
     let isCancelled = state.withLock { state in
       guard state.lifecycle.run != .ended else { return false }
       state.task = task
-      return state.error != nil && (state.lifecycle.state == .cancelled || state.error?.isSessionDeinitializedError == true)
+      return state.error != nil
+        && (state.lifecycle.state == .cancelled || state.error?.isSessionDeinitializedError == true)
     }
     if isCancelled { task.cancel() }
   }

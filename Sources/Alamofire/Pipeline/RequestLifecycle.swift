@@ -126,7 +126,8 @@ extension Request.State {
     case (.cancelled, _), (.finished, _), (_, .initialized): false
     case (.resumed, .suspended), (.suspended, .resumed): true
     case (.resumed, .resumed), (.suspended, .suspended): false
-    case (.resumed, .cancelled), (.resumed, .finished), (.suspended, .cancelled), (.suspended, .finished): true
+    case (.resumed, .cancelled), (.resumed, .finished), (.suspended, .cancelled), (.suspended, .finished):
+      true
     }
   }
 }

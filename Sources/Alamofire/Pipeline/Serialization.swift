@@ -103,7 +103,9 @@ struct Serialization<Value: Sendable>: Sendable {
 
 extension Serialization where Value == Data {
   /// The body as data. Nearly every request uses the defaults, which are made once.
-  static func data(_ preprocessor: any DataPreprocessor, _ codes: Set<Int>, _ methods: Set<HTTPMethod>) -> Self {
+  static func data(_ preprocessor: any DataPreprocessor, _ codes: Set<Int>, _ methods: Set<HTTPMethod>)
+    -> Self
+  {
     if preprocessor.isPassthrough, codes == DataResponseSerializer.defaultEmptyResponseCodes,
       methods == DataResponseSerializer.defaultEmptyRequestMethods
     {

@@ -22,7 +22,8 @@ enum Validator: Sendable {
     switch self {
     case .automatic:
       let reason = ValidationRules.standard(
-        status: head.status, contentType: head.block.value(of: "Content-Type"), accept: request?.headers["Accept"],
+        status: head.status, contentType: head.block.value(of: "Content-Type"),
+        accept: request?.headers["Accept"],
         isBodyEmpty: data?.isEmpty ?? true)
       if let reason { throw .responseValidationFailed(reason: reason) }
     case .statusCodes(let range): try Self.check(statusCodes: range, head)

@@ -78,9 +78,10 @@ public class DataRequest: Request, @unchecked Sendable {
   @discardableResult
   public func onHTTPResponse(
     on queue: DispatchQueue = .main,
-    perform handler: @escaping @Sendable (
-      _ response: HTTPURLResponse, _ completionHandler: @escaping @Sendable (ResponseDisposition) -> Void
-    ) -> Void
+    perform handler:
+      @escaping @Sendable (
+        _ response: HTTPURLResponse, _ completionHandler: @escaping @Sendable (ResponseDisposition) -> Void
+      ) -> Void
   ) -> Self {
     core.setHeadHandler(HeadHandler(queue: queue, kind: .decide(handler)))
     return self

@@ -8,7 +8,8 @@ extension Request {
   ///
   /// The text holds the secrets of the request; do not write it to a log that others read.
   public func cURLDescription() -> String {
-    guard let request = lastRequest, let url = request.url, let host = url.host(), let method = request.httpMethod
+    guard let request = lastRequest, let url = request.url, let host = url.host(),
+      let method = request.httpMethod
     else { return "$ curl command could not be created" }
     var parts = ["$ curl -v", "-X \(method)"]
     parts += credentials(for: url, host: host).map { "-u \($0)" }
@@ -18,7 +19,8 @@ extension Request {
     {
       parts.append("-b \"\(cookies.map { "\($0.name)=\($0.value)" }.joined(separator: ";"))\"")
     }
-    for field in core.session.settings.fields(named: request.allHTTPHeaderFields) where !FieldName.equal(field.name, "Cookie") {
+    for field in core.session.settings.fields(named: request.allHTTPHeaderFields)
+    where !FieldName.equal(field.name, "Cookie") {
       parts.append("-H \"\(field.name): \(field.value.replacingOccurrences(of: "\"", with: "\\\""))\"")
     }
     if let body = request.httpBody {

@@ -81,7 +81,9 @@ struct ProgressReport: Sendable {
     if count.sent != last.sent || count.expectedToSend != last.expectedToSend {
       let progress = uploadProgress()
       progress.set(completed: count.sent, total: count.expectedToSend)
-      if let uploadHandler, count.sent > 0 { notices.append(Notice(handler: uploadHandler, progress: progress)) }
+      if let uploadHandler, count.sent > 0 {
+        notices.append(Notice(handler: uploadHandler, progress: progress))
+      }
     }
     if !isIntermediate, count.received != last.received {
       let progress = downloadProgress()

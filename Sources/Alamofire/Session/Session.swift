@@ -77,7 +77,8 @@ open class Session: @unchecked Sendable {
   ) {
     self.init(
       configuration: configuration, engine: .curl(), rootQueue: rootQueue,
-      startRequestsImmediately: startRequestsImmediately, requestSetup: requestSetup, requestQueue: requestQueue,
+      startRequestsImmediately: startRequestsImmediately, requestSetup: requestSetup,
+      requestQueue: requestQueue,
       serializationQueue: serializationQueue, interceptor: interceptor, transportOptions: transportOptions)
   }
 
@@ -85,7 +86,8 @@ open class Session: @unchecked Sendable {
   package init(
     configuration: URLSessionConfiguration = URLSessionConfiguration.af.default, engine: Engine,
     rootQueue: DispatchQueue = DispatchQueue(label: "org.alamofire.session.rootQueue"),
-    startRequestsImmediately: Bool = true, requestSetup: RequestSetup = .lazy, requestQueue: DispatchQueue? = nil,
+    startRequestsImmediately: Bool = true, requestSetup: RequestSetup = .lazy,
+    requestQueue: DispatchQueue? = nil,
     serializationQueue: DispatchQueue? = nil, interceptor: (any RequestInterceptor)? = nil,
     transportOptions: TransportOptions = TransportOptions()
   ) {
@@ -98,7 +100,8 @@ open class Session: @unchecked Sendable {
     self.interceptor = interceptor
     self.transportOptions = transportOptions
     core = SessionCore(
-      configuration: configuration.copy() as? URLSessionConfiguration ?? configuration, options: transportOptions,
+      configuration: configuration.copy() as? URLSessionConfiguration ?? configuration,
+      options: transportOptions,
       engine: engine, interceptor: interceptor, startsRequestsImmediately: startRequestsImmediately,
       requestSetup: requestSetup, rootQueue: root, userSerializationQueue: serializationQueue)
     core.adopt(self)

@@ -29,7 +29,8 @@ package final class SessionCore: Sendable {
 
   init(
     configuration: URLSessionConfiguration, options: TransportOptions, engine: Engine,
-    interceptor: (any RequestInterceptor)?, startsRequestsImmediately: Bool, requestSetup: Session.RequestSetup,
+    interceptor: (any RequestInterceptor)?, startsRequestsImmediately: Bool,
+    requestSetup: Session.RequestSetup,
     rootQueue: DispatchQueue, userSerializationQueue: DispatchQueue?
   ) {
     self.configuration = configuration

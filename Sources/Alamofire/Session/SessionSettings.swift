@@ -48,7 +48,9 @@ struct SessionSettings: Sendable {
   /// The session's fields and a request's own, without what the bridge adds.
   func fields(named own: [String: String]?) -> [HTTPHeader] {
     var headers = additional
-    for (name, value) in (own ?? [:]).sorted(by: { $0.key < $1.key }) { headers.update(name: name, value: value) }
+    for (name, value) in (own ?? [:]).sorted(by: { $0.key < $1.key }) {
+      headers.update(name: name, value: value)
+    }
     return Array(headers)
   }
 

@@ -31,7 +31,8 @@ struct DataTaskTests {
   }
 
   @Test func aFailureIsThrownAsAnAFError() async {
-    let task = Session.kept(fake: FakeTransport(.status(404))).request("http://a.test/").validate().serializingData()
+    let task = Session.kept(fake: FakeTransport(.status(404))).request("http://a.test/").validate()
+      .serializingData()
     await #expect(throws: AFError.self) { try await task.value }
     #expect(await task.response.error?.responseCode == 404)
   }
@@ -40,7 +41,8 @@ struct DataTaskTests {
     let gate = Latch()
     let fake = FakeTransport(.json(#"{"id": 3}"#).held(by: gate))
     let decoder = CountingDecoder()
-    let task = Session.kept(fake: fake).request("http://a.test/").serializingDecodable(Item.self, decoder: decoder)
+    let task = Session.kept(fake: fake).request("http://a.test/").serializingDecodable(
+      Item.self, decoder: decoder)
     try await withThrowingTaskGroup(of: Item.self) { group in
       for _ in 0..<50 { group.addTask { try await task.value } }
       gate.open()
@@ -128,7 +130,9 @@ struct DataTaskTests {
     let session = Session.real()
     try await withThrowingTaskGroup(of: Int.self) { group in
       for size in 1...200 {
-        group.addTask { try await session.request(server.url("/bytes/\(size)")).serializingData().value.count }
+        group.addTask {
+          try await session.request(server.url("/bytes/\(size)")).serializingData().value.count
+        }
       }
       var sizes: Set<Int> = []
       for try await size in group { sizes.insert(size) }

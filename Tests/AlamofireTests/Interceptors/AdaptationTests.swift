@@ -12,7 +12,8 @@ struct AdaptationTests {
   static func adding(_ value: String) -> SpyInterceptor.Adapt {
     { request, _ in
       var request = request
-      request.setValue((request.value(forHTTPHeaderField: "X-Trail") ?? "") + value, forHTTPHeaderField: "X-Trail")
+      request.setValue(
+        (request.value(forHTTPHeaderField: "X-Trail") ?? "") + value, forHTTPHeaderField: "X-Trail")
       return .success(request)
     }
   }
@@ -39,7 +40,8 @@ struct AdaptationTests {
 
   @Test func theSessionsComesFirst() async {
     let journal = Recorder<String>()
-    let session = Session.kept(fake: fake, interceptor: SpyInterceptor("session", journal: journal, adapt: Self.adding("s")))
+    let session = Session.kept(
+      fake: fake, interceptor: SpyInterceptor("session", journal: journal, adapt: Self.adding("s")))
     let request = session.request(
       "http://a.test/", interceptor: SpyInterceptor("request", journal: journal, adapt: Self.adding("r")))
     let response = await request.end()
@@ -52,7 +54,8 @@ struct AdaptationTests {
 
   @Test func aFailureStopsTheChain() async {
     let second = SpyInterceptor()
-    let session = Session.kept(fake: fake, interceptor: SpyInterceptor(adapt: { _, _ in .failure(TestError()) }))
+    let session = Session.kept(
+      fake: fake, interceptor: SpyInterceptor(adapt: { _, _ in .failure(TestError()) }))
     let response = await session.request("http://a.test/", interceptor: second).end()
     guard case .requestAdaptationFailed(let error)? = response.error else {
       Issue.record("\(String(describing: response.error))")
@@ -89,7 +92,8 @@ struct AdaptationTests {
   }
 
   @Test func ofTwoAnswersTheFirstCounts() async {
-    let response = await Session.kept(fake: fake, interceptor: Odd(.answersTwice)).request("http://a.test/").end()
+    let response = await Session.kept(fake: fake, interceptor: Odd(.answersTwice)).request("http://a.test/")
+      .end()
     #expect(response.error == nil)
     #expect(fake.requests.count == 1)
   }

@@ -129,7 +129,8 @@ struct RetryTests {
 
   @Test func thePlainHandlerAsksNobody() async {
     let spy = SpyInterceptor()
-    _ = await Session.kept(fake: FakeTransport(.status(204)), interceptor: spy).request("http://a.test/").end()
+    _ = await Session.kept(fake: FakeTransport(.status(204)), interceptor: spy).request("http://a.test/")
+      .end()
     #expect(spy.retryCount == 0)
   }
 

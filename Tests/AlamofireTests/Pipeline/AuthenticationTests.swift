@@ -13,7 +13,8 @@ struct AuthenticationTests {
 
   @Test func credentialsAnswerAChallengeAndAreNotSentBefore() async {
     let fake = FakeTransport(responder: Self.guarded)
-    let request = Session.kept(fake: fake).request("http://a.test/").authenticate(username: "user", password: "pass")
+    let request = Session.kept(fake: fake).request("http://a.test/").authenticate(
+      username: "user", password: "pass")
     let response = await request.end()
     #expect(response.value == Data("in".utf8))
     #expect(fake.requests.map { $0.value("Authorization") != nil } == [false, true])
@@ -49,7 +50,8 @@ struct AuthenticationTests {
 
   @Test func wrongCredentialsEndWithThe401() async {
     let fake = FakeTransport(responder: Self.guarded)
-    let request = Session.kept(fake: fake).request("http://a.test/").authenticate(username: "user", password: "bad")
+    let request = Session.kept(fake: fake).request("http://a.test/").authenticate(
+      username: "user", password: "bad")
     let response = await request.end()
     #expect(response.error == nil)
     #expect(response.response?.statusCode == 401)
@@ -66,19 +68,24 @@ struct AuthenticationTests {
 
   @Test func ownAuthorizationIsNotReplaced() async {
     let fake = FakeTransport(responder: Self.guarded)
-    let response = await Session.kept(fake: fake).request("http://a.test/", headers: ["authorization": "Bearer x"])
-      .authenticate(username: "user", password: "pass").end()
+    let response = await Session.kept(fake: fake).request(
+      "http://a.test/", headers: ["authorization": "Bearer x"]
+    )
+    .authenticate(username: "user", password: "pass").end()
     #expect(response.response?.statusCode == 401)
     #expect(fake.requests.count == 1)
   }
 
-  @Test("Challenges", arguments: [
-    (#"basic realm="x""#, true), (#"Digest realm="x", nonce="y", Basic realm="z""#, true), ("BASIC", true),
-    (#"Digest realm="x", nonce="y""#, false), ("Bearer", false), ("Basically", false), ("", false),
-  ])
+  @Test(
+    "Challenges",
+    arguments: [
+      (#"basic realm="x""#, true), (#"Digest realm="x", nonce="y", Basic realm="z""#, true), ("BASIC", true),
+      (#"Digest realm="x", nonce="y""#, false), ("Bearer", false), ("Basically", false), ("", false),
+    ])
   func schemes(challenge: String, isAnswered: Bool) async {
     let fake = FakeTransport(.challenge(challenge))
-    _ = await Session.kept(fake: fake).request("http://a.test/").authenticate(username: "u", password: "p").end()
+    _ = await Session.kept(fake: fake).request("http://a.test/").authenticate(username: "u", password: "p")
+      .end()
     #expect(fake.requests.count == (isAnswered ? 2 : 1))
   }
 
@@ -101,7 +108,8 @@ struct AuthenticationTests {
 
   @Test func comingHomeIsAskedAgain() async {
     let fake = FakeTransport(
-      .challenge(), .redirect(302, to: "http://b.test/"), .redirect(302, to: "http://a.test/back"), .challenge(),
+      .challenge(), .redirect(302, to: "http://b.test/"), .redirect(302, to: "http://a.test/back"),
+      .challenge(),
       .text("in"))
     let response = await Session.kept(fake: fake).request("http://a.test/")
       .authenticate(username: "user", password: "pass").end()

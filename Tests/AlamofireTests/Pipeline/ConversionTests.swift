@@ -103,7 +103,9 @@ struct ConversionTests {
 
   @Test(
     "Fields that would break out of their line",
-    arguments: [("X-A", "one\r\nX-B: two"), ("X-A", "one\ntwo"), ("X-A", "a\0b"), ("X A", "b"), ("", "b"), ("X-Ä", "b")])
+    arguments: [
+      ("X-A", "one\r\nX-B: two"), ("X-A", "one\ntwo"), ("X-A", "a\0b"), ("X A", "b"), ("", "b"), ("X-Ä", "b"),
+    ])
   func fields(name: String, value: String) async {
     let response = await Session.kept(fake: fake).request("http://a.test/", headers: [name: value]).end()
     guard case .sessionTaskFailed(let error as URLError)? = response.error else {
@@ -117,7 +119,9 @@ struct ConversionTests {
 
   @Test("Methods that are no tokens", arguments: ["", "GE T", "GET / HTTP/1.1\r\nX: y", "Ä"])
   func methods(method: String) async {
-    let response = await Session.kept(fake: fake).request("http://a.test/", method: HTTPMethod(rawValue: method)).end()
+    let response = await Session.kept(fake: fake).request(
+      "http://a.test/", method: HTTPMethod(rawValue: method)
+    ).end()
     // Foundation reads an empty method as none, which is GET.
     if method.isEmpty, response.error == nil {
       #expect(fake.requests.first?.method == "GET")
@@ -158,7 +162,8 @@ struct ConversionTests {
       }
     }
     let fake = FakeTransport(.failure(.connectionLost))
-    let request = Session.kept(fake: fake, interceptor: SpyInterceptor(retries: 1)).request(Router(count: count))
+    let request = Session.kept(fake: fake, interceptor: SpyInterceptor(retries: 1)).request(
+      Router(count: count))
     let response = await request.end()
     #expect(response.error == nil)
     #expect(fake.urls == ["http://a.test/1", "http://a.test/2"])

@@ -97,12 +97,15 @@ struct HandlerTests {
     #expect(empty.data == nil)
     #expect(empty.value == .some(.none))
     #expect(empty.serializationDuration == 0)
-    let failed = await Session.kept(fake: FakeTransport(.status(500, "x"))).request("http://a.test/").validate().end()
+    let failed = await Session.kept(fake: FakeTransport(.status(500, "x"))).request("http://a.test/")
+      .validate().end()
     #expect(failed.data == Data("x".utf8))
     #expect(failed.error?.responseCode == 500)
   }
 
-  @Test("Empty bodies", arguments: [(200, "GET", false), (204, "GET", true), (205, "POST", true), (200, "HEAD", true)])
+  @Test(
+    "Empty bodies",
+    arguments: [(200, "GET", false), (204, "GET", true), (205, "POST", true), (200, "HEAD", true)])
   func empty(status: Int, method: String, isAllowed: Bool) async {
     let fake = FakeTransport { _, _ in .status(status) }
     let session = Session.kept(fake: fake)
@@ -124,9 +127,12 @@ struct HandlerTests {
 
   @Test func emptyBodiesCanBeAllowedForOtherCodes() async {
     let session = Session.kept(fake: FakeTransport { _, _ in .status(200) })
-    #expect(await session.request("http://a.test/").serializingData(emptyResponseCodes: [200]).response.value == Data())
     #expect(
-      await session.request("http://a.test/").serializingString(emptyRequestMethods: [.get]).response.value == "")
+      await session.request("http://a.test/").serializingData(emptyResponseCodes: [200]).response.value
+        == Data())
+    #expect(
+      await session.request("http://a.test/").serializingString(emptyRequestMethods: [.get]).response.value
+        == "")
   }
 
   @available(*, deprecated)
@@ -138,9 +144,13 @@ struct HandlerTests {
   @Test func untypedJSON() async {
     let results = Recorder<String>()
     let session = Session.kept(fake: FakeTransport(.json(#"{"id": 1}"#), .text("no"), .status(204)))
-    json(session.request("http://a.test/")) { results.add("\(($0.value as? [String: Any])?["id"] as? Int ?? -1)") }
+    json(session.request("http://a.test/")) {
+      results.add("\(($0.value as? [String: Any])?["id"] as? Int ?? -1)")
+    }
     await results.wait(for: 1)
-    json(session.request("http://a.test/")) { results.add("\($0.error?.isResponseSerializationError == true)") }
+    json(session.request("http://a.test/")) {
+      results.add("\($0.error?.isResponseSerializationError == true)")
+    }
     await results.wait(for: 2)
     json(session.request("http://a.test/")) { results.add("\($0.value is NSNull)") }
     #expect(await results.wait(for: 3) == ["1", "true", "true"])
@@ -154,7 +164,9 @@ struct HandlerTests {
       ) throws -> Int { throw self.error }
     }
     let session = Session.kept(fake: FakeTransport())
-    let wrapped = await session.request("http://a.test/").serializingResponse(using: Throwing(error: TestError())).response
+    let wrapped = await session.request("http://a.test/").serializingResponse(
+      using: Throwing(error: TestError())
+    ).response
     guard case .responseSerializationFailed(.customSerializationFailed(let cause))? = wrapped.error else {
       Issue.record("\(String(describing: wrapped.error))")
       return
@@ -180,7 +192,8 @@ struct HandlerTests {
     var reply = FakeReply.status(200, "", headers: [("Content-Type", "text/plain; charset=utf-16be")])
     reply.chunks = [Data([0, 0x41, 0, 0xE4])]
     #expect(
-      await Session.kept(fake: FakeTransport(reply)).request("http://a.test/").serializingString().response.value == "Aä")
+      await Session.kept(fake: FakeTransport(reply)).request("http://a.test/").serializingString().response
+        .value == "Aä")
   }
 
   @Test func theStagesComeInTheirOrder() async {
@@ -202,7 +215,8 @@ struct HandlerTests {
         journal.add("validated")
         return response.statusCode == 200 ? .success(()) : .failure(TestError())
       }
-    request.response(queue: .global(), responseSerializer: SlowSerializer { journal.add("serialized") }) { _ in
+    request.response(queue: .global(), responseSerializer: SlowSerializer { journal.add("serialized") }) {
+      _ in
       journal.add("handled")
     }
     let attempt = ["converted", "spy adapts", "sent", "validated"]

@@ -14,7 +14,9 @@ struct LoopThreadTests {
 
   struct Noting: Decodable, Sendable {
     @TaskLocal static var unused = 0
-    init(from decoder: any Decoder) throws { LoopThreadTests.note("Decodable.init", in: LoopThreadTests.names) }
+    init(from decoder: any Decoder) throws {
+      LoopThreadTests.note("Decodable.init", in: LoopThreadTests.names)
+    }
   }
 
   struct NotingSerializer: ResponseSerializer {
@@ -59,10 +61,12 @@ struct LoopThreadTests {
       Self.note("validator", in: names)
       return .success(())
     }
-    .validate(contentType: {
-      Self.note("content types", in: names)
-      return ["*/*"]
-    }())
+    .validate(
+      contentType: {
+        Self.note("content types", in: names)
+        return ["*/*"]
+      }()
+    )
     .onHTTPResponse(on: .global()) { (_: HTTPURLResponse) in Self.note("onHTTPResponse", in: names) }
     .onURLRequestCreation(on: .global()) { _ in Self.note("onURLRequestCreation", in: names) }
     .cURLDescription(on: .global()) { _ in Self.note("cURLDescription", in: names) }

@@ -53,12 +53,14 @@ struct RedirectFollowingTests {
     #expect(response.metrics?.transactionMetrics.count == 2)
   }
 
-  @Test("Locations", arguments: [
-    ("next", "http://a.test/b/next"), ("../x?y", "http://a.test/x?y"), ("?q", "http://a.test/b/c?q"),
-    ("//b.test/z", "http://b.test/z"), ("HTTP://B.test:81/z", "http://b.test:81/z"),
-    ("http://user:secret@b.test/z", "http://b.test/z"), ("/a b", "http://a.test/a%20b"),
-    ("https://a.test/s", "https://a.test/s"),
-  ])
+  @Test(
+    "Locations",
+    arguments: [
+      ("next", "http://a.test/b/next"), ("../x?y", "http://a.test/x?y"), ("?q", "http://a.test/b/c?q"),
+      ("//b.test/z", "http://b.test/z"), ("HTTP://B.test:81/z", "http://b.test:81/z"),
+      ("http://user:secret@b.test/z", "http://b.test/z"), ("/a b", "http://a.test/a%20b"),
+      ("https://a.test/s", "https://a.test/s"),
+    ])
   func locations(location: String, target: String) async {
     let fake = FakeTransport(.redirect(302, to: location))
     let request = Session.kept(fake: fake).request("http://a.test/b/c")
@@ -68,17 +70,21 @@ struct RedirectFollowingTests {
     #expect(fake.requests.allSatisfy { !$0.url.contains("secret") && $0.value("Authorization") == nil })
   }
 
-  @Test("Credentials stay with their origin", arguments: [
-    ("http://a.test/next", true), ("http://a.test:8080/next", false), ("https://a.test/next", false),
-    ("http://b.test/next", false), ("http://sub.a.test/next", false),
-  ])
+  @Test(
+    "Credentials stay with their origin",
+    arguments: [
+      ("http://a.test/next", true), ("http://a.test:8080/next", false), ("https://a.test/next", false),
+      ("http://b.test/next", false), ("http://sub.a.test/next", false),
+    ])
   func credentials(location: String, areKept: Bool) async throws {
     let fake = FakeTransport(.redirect(307, to: location))
     var options = TransportOptions()
     options.protectedHeaders = ["X-Api-Key"]
     let response = await Session.kept(fake: fake, options: options).request(
       "http://a.test/",
-      headers: ["Authorization": "Bearer s", "Cookie": "a=1", "x-api-key": "k", "X-Other": "o", "Host": "a.test"]
+      headers: [
+        "Authorization": "Bearer s", "Cookie": "a=1", "x-api-key": "k", "X-Other": "o", "Host": "a.test",
+      ]
     ).end()
     #expect(response.error == nil)
     let next = try #require(fake.requests.last)
@@ -106,7 +112,9 @@ struct RedirectFollowingTests {
     #expect(fake.requests.count == 1)
   }
 
-  @Test("Other schemes are refused", arguments: ["ftp://a.test/", "file:///etc/passwd", "data:,x", "javascript:1"])
+  @Test(
+    "Other schemes are refused",
+    arguments: ["ftp://a.test/", "file:///etc/passwd", "data:,x", "javascript:1"])
   func schemes(location: String) async throws {
     let fake = FakeTransport(.redirect(302, to: location))
     let response = await Session.kept(fake: fake).request("http://a.test/").end()

@@ -10,7 +10,8 @@ struct ValidationTests {
     await validate(Session.kept(fake: FakeTransport(reply)).request("http://a.test/")).end().error
   }
 
-  @Test("Automatic status codes", arguments: [(200, true), (299, true), (199, false), (304, false), (500, false)])
+  @Test(
+    "Automatic status codes", arguments: [(200, true), (299, true), (199, false), (304, false), (500, false)])
   func automatic(status: Int, passes: Bool) async {
     let error = await error(.status(status)) { $0.validate() }
     #expect((error == nil) == passes)
@@ -20,7 +21,8 @@ struct ValidationTests {
   @Test func automaticContentTypeFollowsAccept() async {
     func failure(accept: String, type: String, body: String = "x") async -> AFError? {
       let fake = FakeTransport(.status(200, body, headers: [("Content-Type", type)]))
-      return await Session.kept(fake: fake).request("http://a.test/", headers: [.accept(accept)]).validate().end().error
+      return await Session.kept(fake: fake).request("http://a.test/", headers: [.accept(accept)]).validate()
+        .end().error
     }
     #expect(await failure(accept: "application/json", type: "application/json; charset=utf-8") == nil)
     #expect(await failure(accept: "image/*", type: "image/png") == nil)
@@ -38,7 +40,8 @@ struct ValidationTests {
     #expect(await error(.status(404)) { $0.validate(statusCode: 400..<500) } == nil)
     #expect(await error(.json("1")) { $0.validate(contentType: ["application/json"]) } == nil)
     #expect(await error(.json("1")) { $0.validate(contentType: ["*/json"]) } == nil)
-    #expect(await error(.json("1")) { $0.validate(contentType: [String]()) }?.isResponseValidationError == true)
+    #expect(
+      await error(.json("1")) { $0.validate(contentType: [String]()) }?.isResponseValidationError == true)
     #expect(await error(.status(200)) { $0.validate(contentType: [String]()) } == nil)
     let missing = await error(.status(200, "x")) { $0.validate(contentType: ["text/plain"]) }
     guard case .responseValidationFailed(.missingContentType(["text/plain"]))? = missing else {

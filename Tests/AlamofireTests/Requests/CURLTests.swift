@@ -13,7 +13,8 @@ struct CURLTests {
     let configuration = URLSessionConfiguration.ephemeral
     configuration.httpAdditionalHeaders = ["X-Session": "s", "X-Both": "session"]
     change(configuration)
-    let session = Session(configuration: configuration, engine: Engine(transport: fake), interceptor: interceptor)
+    let session = Session(
+      configuration: configuration, engine: Engine(transport: fake), interceptor: interceptor)
     kept.add(session)
     return session
   }
@@ -41,7 +42,8 @@ struct CURLTests {
     let session = session { $0.httpAdditionalHeaders = nil }
     let text = await command(
       session.request(
-        "http://a.test/", method: .post, parameters: ["a": "say \"hi\""], encoder: JSONParameterEncoder.default))
+        "http://a.test/", method: .post, parameters: ["a": "say \"hi\""],
+        encoder: JSONParameterEncoder.default))
     #expect(
       text == """
         $ curl -v \\
@@ -73,7 +75,8 @@ struct CURLTests {
       configuration.urlCredentialStorage = nil
       configuration.httpShouldSetCookies = false
     }
-    let text = await command(session.request("http://a.test/").authenticate(username: "user", password: "pass"))
+    let text = await command(
+      session.request("http://a.test/").authenticate(username: "user", password: "pass"))
     #expect(text == "$ curl -v \\\n\t-X GET \\\n\t\"http://a.test/\"")
   }
 

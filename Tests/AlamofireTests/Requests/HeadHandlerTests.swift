@@ -108,8 +108,11 @@ struct HeadHandlerTests {
   @Test func itIsShownForEachAttemptAndTheLastHandlerCounts() async {
     let fake = FakeTransport(.status(500), .status(200))
     let codes = Recorder<Int>()
-    let request = Session.kept(fake: fake, interceptor: SpyInterceptor(retries: 1)).request("http://a.test/").validate()
-    request.onHTTPResponse(on: .global()) { (_: HTTPURLResponse) in Issue.record("an earlier handler was called") }
+    let request = Session.kept(fake: fake, interceptor: SpyInterceptor(retries: 1)).request("http://a.test/")
+      .validate()
+    request.onHTTPResponse(on: .global()) { (_: HTTPURLResponse) in
+      Issue.record("an earlier handler was called")
+    }
     request.onHTTPResponse(on: .global()) { (response: HTTPURLResponse) in codes.add(response.statusCode) }
     #expect(await request.end().error == nil)
     #expect(await codes.wait(for: 2) == [500, 200])

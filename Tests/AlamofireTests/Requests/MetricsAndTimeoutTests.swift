@@ -75,9 +75,11 @@ struct MetricsAndTimeoutTests {
     server.enqueue(.stall, .stall)
     var request = try URLRequest(url: server.url("/"), method: .get)
     request.timeoutInterval = 0.05
-    #expect(code(await Session.real(configuration: configuration(idle: 600)).request(request).end()) == .timedOut)
+    #expect(
+      code(await Session.real(configuration: configuration(idle: 600)).request(request).end()) == .timedOut)
     request.timeoutInterval = 60
-    #expect(code(await Session.real(configuration: configuration(idle: 0.05)).request(request).end()) == .timedOut)
+    #expect(
+      code(await Session.real(configuration: configuration(idle: 0.05)).request(request).end()) == .timedOut)
   }
 
   @Test func theWholeMayLastOnlySoLong() async throws {

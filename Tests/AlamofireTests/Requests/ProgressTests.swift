@@ -64,8 +64,10 @@ struct ProgressTests {
     let gate = Latch()
     let reached = Latch()
     let fake = FakeTransport(
-      .status(500, "12345", headers: [("Content-Length", "5")]), .text("123").held(by: gate, reached: reached))
-    let request = Session.kept(fake: fake, interceptor: SpyInterceptor(retries: 1)).request("http://a.test/").validate()
+      .status(500, "12345", headers: [("Content-Length", "5")]), .text("123").held(by: gate, reached: reached)
+    )
+    let request = Session.kept(fake: fake, interceptor: SpyInterceptor(retries: 1)).request("http://a.test/")
+      .validate()
     let first = request.downloadProgress
     async let response = request.end()
     await reached.wait()

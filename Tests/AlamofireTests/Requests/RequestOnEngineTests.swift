@@ -34,7 +34,9 @@ struct RequestOnEngineTests {
       async let response = request.end()
       await withTaskGroup(of: Void.self) { group in
         for index in 0..<8 {
-          group.addTask { for _ in 0..<25 { _ = index.isMultiple(of: 2) ? request.suspend() : request.resume() } }
+          group.addTask {
+            for _ in 0..<25 { _ = index.isMultiple(of: 2) ? request.suspend() : request.resume() }
+          }
         }
       }
       if round.isMultiple(of: 4) {

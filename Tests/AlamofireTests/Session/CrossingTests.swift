@@ -24,7 +24,8 @@ struct CrossingTests {
     let session = Session.real()
     let before = session.core.crossingCount
     _ = try await session.request(server.url("/json")).validate().serializingDecodable(Item.self).value
-    _ = try await session.request(server.url("/json")).validate(statusCode: 200..<300).serializingString().value
+    _ = try await session.request(server.url("/json")).validate(statusCode: 200..<300).serializingString()
+      .value
     #expect(session.core.crossingCount - before == 2)
   }
 

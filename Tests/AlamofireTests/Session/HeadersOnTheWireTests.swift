@@ -41,7 +41,8 @@ struct HeadersOnTheWireTests {
       "X-Own": "ä",
     ])
     for (name, value) in [
-      ("Accept", "text/x"), ("User-Agent", "mine/1"), ("Accept-Language", "tlh"), ("Accept-Encoding", "identity"),
+      ("Accept", "text/x"), ("User-Agent", "mine/1"), ("Accept-Language", "tlh"),
+      ("Accept-Encoding", "identity"),
       ("X-Own", "ä"),
     ] {
       #expect(request.headers(named: name) == [value])
@@ -60,7 +61,8 @@ struct HeadersOnTheWireTests {
     #expect(request.header("X-Late") == nil)
   }
 
-  @Test("Methods arrive as they are", arguments: ["GET", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "PURGE"])
+  @Test(
+    "Methods arrive as they are", arguments: ["GET", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "PURGE"])
   func methods(method: String) async throws {
     #expect(try await recorded(method: HTTPMethod(rawValue: method)).method == method)
   }

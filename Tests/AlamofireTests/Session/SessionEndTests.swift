@@ -72,7 +72,9 @@ struct SessionEndTests {
     let key = DispatchSpecificKey<Bool>()
     let queue = DispatchQueue(label: "done")
     queue.setSpecific(key: key, value: true)
-    session.cancelAllRequests(completingOnQueue: queue) { done.add(DispatchQueue.getSpecific(key: key) ?? false) }
+    session.cancelAllRequests(completingOnQueue: queue) {
+      done.add(DispatchQueue.getSpecific(key: key) ?? false)
+    }
     #expect(await done.wait(for: 1) == [true])
     #expect(await errors.wait(for: 10).allSatisfy { $0?.isExplicitlyCancelledError == true })
     session.cancelAllRequests()

@@ -6,11 +6,12 @@
   ///
   /// On Linux that one is made of futex calls in a library which is not instrumented: the sanitizer does
   /// not see that it orders anything, and reports every access under it. It knows the mutex of the C library.
-  final class Mutex<Value>: Sendable {
+  /// Each module that locks names it `Mutex` for itself.
+  package final class SanitizedMutex<Value>: Sendable {
     private nonisolated(unsafe) let lock: UnsafeMutablePointer<pthread_mutex_t>
     private nonisolated(unsafe) let value: UnsafeMutablePointer<Value>
 
-    init(_ initial: sending Value) {
+    package init(_ initial: sending Value) {
       lock = .allocate(capacity: 1)
       pthread_mutex_init(lock, nil)
       value = .allocate(capacity: 1)
@@ -24,7 +25,7 @@
       lock.deallocate()
     }
 
-    func withLock<Result: ~Copyable, Failure: Error>(
+    package func withLock<Result: ~Copyable, Failure: Error>(
       _ body: (inout sending Value) throws(Failure) -> sending Result
     ) throws(Failure) -> sending Result {
       pthread_mutex_lock(lock)
