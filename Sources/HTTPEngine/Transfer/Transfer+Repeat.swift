@@ -7,13 +7,13 @@ import HTTPWire
 extension Transfer {
   private static let mostRepeats = 3
 
-  /// Whether the request may be sent once more after a failure: it went out on a connection that was
-  /// there already, not a byte came back, and it is safe to repeat (RFC 9110 §9.2.2) or never went out
-  /// whole.
+  /// Whether the request may be sent once more after a failure: not a byte came back on a connection
+  /// that was there already or that carries many requests, and it is safe to repeat (RFC 9110 §9.2.2)
+  /// or never went out whole.
   func mayRepeat(after code: CURLcode) -> Bool {
     switch code {
     case CURLE_SEND_ERROR: break
-    case CURLE_RECV_ERROR, CURLE_GOT_NOTHING:
+    case CURLE_RECV_ERROR, CURLE_GOT_NOTHING, CURLE_HTTP2:
       guard isIdempotent else { return false }
     default: return false
     }
@@ -21,15 +21,17 @@ extension Transfer {
     var facts = ccurl_facts()
     ccurl_read_facts(easy.raw, &facts)
     guard facts.header_bytes == 0, facts.downloaded == 0 else { return false }
-    if code == CURLE_SEND_ERROR, lane?.multiplexes == true { return repeats < Self.mostRepeats }
+    if code == CURLE_SEND_ERROR || code == CURLE_HTTP2, lane?.multiplexes == true {
+      return repeats < Self.mostRepeats
+    }
     return facts.new_connections == 0 && repeats == 0
   }
 
-  /// Makes everything as it was before the request was sent. It gets a connection of its own, but the
-  /// refused streams of one connection first go to the next together.
+  /// Makes everything as it was before the request was sent. It gets a connection of its own, except on
+  /// HTTP/2: there libcurl would have the others wait for it, and at times for ever.
   func prepareRepeat() {
     repeats += 1
-    setFresh(lane?.multiplexes != true || repeats > 1)
+    setFresh(lane?.multiplexes != true)
     restartAssembly()
     body.clear()
     count.sent = 0
