@@ -29,7 +29,7 @@ extension AlamofireExtension: Sendable where ExtendedType: Sendable {}
 /// A type that has an `af` room; conform a type to give it one.
 ///
 /// ```swift
-/// extension Decimal: AlamofireExtended {}
+/// extension Decimal: @retroactive AlamofireExtended {}
 /// ```
 public protocol AlamofireExtended {
   /// What is extended; the conforming type.

@@ -22,7 +22,7 @@ public struct RequestAdapterState: Sendable {
 /// the first call counts. A completion that is released without a call fails the request.
 ///
 /// ```swift
-/// struct TokenAdapter: RequestAdapter {
+/// struct TokenAdapter: RequestInterceptor {
 ///   let token: String
 ///   func adapt(
 ///     _ urlRequest: URLRequest, for session: Session,

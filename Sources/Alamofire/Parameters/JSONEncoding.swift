@@ -4,7 +4,8 @@ public import FoundationNetworking
 /// Writes ``Parameters`` as JSON into the body.
 ///
 /// ```swift
-/// AF.request(url, method: .post, parameters: ["name": "Ada", "age": 36], encoding: JSONEncoding.default)
+/// let request = AF.request(
+///   url, method: .post, parameters: ["name": "Ada", "age": 36], encoding: JSONEncoding.default)
 /// ```
 ///
 /// The values are those that `JSONSerialization` takes: text, numbers, bools, `NSNull`, and arrays and

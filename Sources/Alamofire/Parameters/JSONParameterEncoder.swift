@@ -6,7 +6,8 @@ public import FoundationNetworking
 /// ```swift
 /// let encoder = JSONEncoder()
 /// encoder.dateEncodingStrategy = .iso8601
-/// AF.request(url, method: .post, parameters: event, encoder: JSONParameterEncoder(encoder: encoder))
+/// let request = AF.request(
+///   url, method: .post, parameters: event, encoder: JSONParameterEncoder(encoder: encoder))
 /// ```
 open class JSONParameterEncoder: @unchecked Sendable, ParameterEncoder {
   /// A new encoder that writes without spaces.

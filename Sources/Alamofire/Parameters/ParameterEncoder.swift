@@ -3,11 +3,15 @@ public import FoundationNetworking
 /// A way to put an `Encodable` value into a request.
 ///
 /// ```swift
-/// struct Search: Encodable { var query: String; var page: Int }
+/// struct Search: Encodable {
+///   var query: String
+///   var page: Int
+/// }
+/// let search = Search(query: "a b", page: 1)
 ///
-/// AF.request(url, parameters: Search(query: "a b", page: 1))                       // into the query
-/// AF.request(url, method: .post, parameters: search, encoder: .json)               // a JSON body
-/// AF.request(url, method: .post, parameters: search, encoder: .urlEncodedForm)     // a form body
+/// let query = AF.request(url, parameters: search)
+/// let json = AF.request(url, method: .post, parameters: search, encoder: .json)
+/// let form = AF.request(url, method: .post, parameters: search, encoder: .urlEncodedForm)
 /// ```
 public protocol ParameterEncoder: Sendable {
   /// Returns the request with the value in it.

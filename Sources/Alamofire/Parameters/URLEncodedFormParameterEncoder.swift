@@ -6,7 +6,7 @@ import HTTPWire
 /// ```swift
 /// let encoder = URLEncodedFormParameterEncoder(
 ///   encoder: URLEncodedFormEncoder(arrayEncoding: .noBrackets), destination: .httpBody)
-/// AF.request(url, method: .post, parameters: search, encoder: encoder)
+/// let request = AF.request(url, method: .post, parameters: search, encoder: encoder)
 /// ```
 open class URLEncodedFormParameterEncoder: @unchecked Sendable, ParameterEncoder {
   /// Where the pairs go.

@@ -5,7 +5,7 @@ extension URLEncoding {
   /// The percent-encoded pairs that a value becomes.
   ///
   /// ```swift
-  /// URLEncoding().queryComponents(fromKey: "a", value: ["x": 1])  // [("a%5Bx%5D", "1")]
+  /// let pairs = URLEncoding().queryComponents(fromKey: "a", value: ["x": 1])  // [("a%5Bx%5D", "1")]
   /// ```
   ///
   /// - Parameters:

@@ -4,7 +4,7 @@ import HTTPWire
 /// Writes ``Parameters`` as `name=value` pairs joined by `&`, into the query or the body.
 ///
 /// ```swift
-/// AF.request("https://example.com/search", parameters: ["q": "a b", "tags": ["x", "y"]])
+/// let request = AF.request("https://example.com/search", parameters: ["q": "a b", "tags": ["x", "y"]])
 /// // …/search?q=a%20b&tags%5B%5D=x&tags%5B%5D=y
 ///
 /// let encoding = URLEncoding(arrayEncoding: .noBrackets, boolEncoding: .literal)

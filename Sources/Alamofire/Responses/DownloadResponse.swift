@@ -8,12 +8,10 @@ public typealias AFDownloadResponse<Success> = DownloadResponse<Success, AFError
 /// made of it.
 ///
 /// ```swift
-/// let response = await AF.download(url).serializingDownloadedFileURL().response
-/// if response.error != nil, let resumeData = response.resumeData { goOn(with: resumeData) }
+/// let response = AFDownloadResponse<URL>(
+///   request: nil, response: nil, fileURL: file, resumeData: nil, metrics: nil, serializationDuration: 0,
+///   result: .success(file))
 /// ```
-///
-/// To make one for a test, use
-/// ``init(request:response:fileURL:resumeData:metrics:serializationDuration:result:)``.
 public struct DownloadResponse<Success, Failure: Error> {
   /// The request that was sent last: after adaptation, redirects and retries. `nil` when none was made.
   public let request: URLRequest?

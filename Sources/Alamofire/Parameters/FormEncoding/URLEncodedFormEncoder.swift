@@ -5,7 +5,11 @@ import Synchronization
 /// Writes `Encodable` values as `name=value` pairs joined by `&`.
 ///
 /// ```swift
-/// struct Search: Encodable { var query: String; var tags: [String]; var exact: Bool }
+/// struct Search: Encodable {
+///   var query: String
+///   var tags: [String]
+///   var exact: Bool
+/// }
 ///
 /// let form: String = try URLEncodedFormEncoder().encode(Search(query: "a b", tags: ["x"], exact: true))
 /// // exact=1&query=a%20b&tags%5B%5D=x

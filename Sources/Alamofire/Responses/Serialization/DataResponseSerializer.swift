@@ -7,7 +7,9 @@ public import HTTPWire
 /// An empty body is an error unless the method or the status code allows it; then it is empty `Data`.
 ///
 /// ```swift
-/// AF.request(url).response(responseSerializer: .data(emptyResponseCodes: [200, 204])) { … }
+/// AF.request(url).response(responseSerializer: .data(emptyResponseCodes: [200, 204])) { response in
+///   print(response.result)
+/// }
 /// ```
 public final class DataResponseSerializer: ResponseSerializer {
   /// The body as it is.

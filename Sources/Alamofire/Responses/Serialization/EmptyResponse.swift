@@ -15,7 +15,7 @@ public protocol EmptyResponse: Sendable {
 /// It can be decoded from any JSON object too.
 ///
 /// ```swift
-/// try await AF.request(url, method: .delete).serializingDecodable(Empty.self).value
+/// _ = try await AF.request(url, method: .delete).serializingDecodable(Empty.self).value
 /// ```
 public struct Empty: Hashable, Codable, Sendable, EmptyResponse {
   /// The only value there is.

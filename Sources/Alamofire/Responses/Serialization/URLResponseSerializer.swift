@@ -4,7 +4,8 @@ public import FoundationNetworking
 /// Hands out where a downloaded file lies. The file is not read.
 ///
 /// ```swift
-/// AF.download(url).response(responseSerializer: .url) { response in use(response.value) }
+/// let place = try URLResponseSerializer()
+///   .serializeDownload(request: nil, response: nil, fileURL: file, error: nil)
 /// ```
 public struct URLResponseSerializer: DownloadResponseSerializerProtocol {
   /// Makes the serializer.

@@ -1,0 +1,73 @@
+import Alamofire
+
+// The samples of the README and of the documentation's articles, word for word: what compiles here works there.
+// `SampleTests` sees to it that they are the same.
+
+func readmeFirstScreen() async throws {
+  struct Echo: Decodable, Sendable { let headers: [String: String] }
+
+  let echo = try await AF.request("https://httpbin.org/headers").validate().serializingDecodable(Echo.self)
+    .value
+  for (name, value) in echo.headers { print("\(name): \(value)") }
+}
+
+func gettingStarted(token: String, queue: DispatchQueue) async throws {
+  struct User: Codable, Sendable {
+    var name: String
+    var born: Int
+  }
+
+  let user = try await AF.request("https://example.com/users/1")
+    .validate()
+    .serializingDecodable(User.self)
+    .value
+
+  AF.request("https://example.com/users/1")
+    .validate()
+    .responseDecodable(of: User.self, queue: queue) { response in
+      print(response.result)
+    }
+
+  let found = AF.request("https://example.com/users", parameters: ["name": "Ada"])
+  let created = AF.request(
+    "https://example.com/users", method: .post, parameters: user, encoder: .json,
+    headers: [.authorization(bearerToken: token)])
+  _ = found
+
+  let response = await created.validate().serializingDecodable(User.self).response
+  switch response.result {
+  case .success(let user):
+    print("created \(user.name) in \(response.metrics?.taskInterval.duration ?? 0) s")
+  case .failure(let error) where error.responseCode == 409:
+    print("there is one already")
+  case .failure(let error):
+    print(error.localizedDescription)
+  }
+}
+
+func settingUpASession() -> Session {
+  let configuration = URLSessionConfiguration.af.default
+  configuration.timeoutIntervalForRequest = 10  // seconds of silence
+  configuration.timeoutIntervalForResource = 60  // seconds in all
+
+  var options = TransportOptions()
+  options.trustStore = .file("/etc/ssl/company.pem")
+  options.bodySizeLimit = 10_000_000
+
+  let session = Session(configuration: configuration, transportOptions: options)
+  return session
+}
+
+func tryingAgain() -> DataRequest {
+  struct TryThreeTimes: RequestInterceptor {
+    func retry(
+      _ request: Request, for session: Session, dueTo error: any Error,
+      completion: @escaping @Sendable (RetryResult) -> Void
+    ) {
+      completion(request.retryCount < 2 ? .retryWithDelay(0.5) : .doNotRetry)
+    }
+  }
+
+  let patient = AF.request("https://example.com/users/1", interceptor: TryThreeTimes())
+  return patient
+}

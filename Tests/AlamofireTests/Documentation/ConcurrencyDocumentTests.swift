@@ -1,0 +1,60 @@
+import Foundation
+import Testing
+
+/// What is shared between threads is listed in Documentation/Concurrency.md, completely.
+@Suite("Concurrency document") struct ConcurrencyDocumentTests {
+  private static let sources = PackageFiles.paths(in: ["Sources"], suffix: ".swift")
+
+  /// The types of a file that hold a lock, an atomic, or something that the compiler does not check.
+  private static func holders(in lines: [Substring]) -> [String] {
+    var enclosing: [(indentation: Int, name: String)] = []
+    var holders: [String] = []
+    for line in lines {
+      let text = line.drop(while: \.isWhitespace)
+      guard !text.isEmpty, !text.hasPrefix("//") else { continue }
+      let indentation = line.count - text.count
+      enclosing.removeAll { $0.indentation >= indentation }
+      if let match = text.firstMatch(of: /^(?:[a-z@_()]+ )*(?:class|struct|enum|actor|extension) ([A-Z]\w*)/)
+      {
+        enclosing.append((indentation, String(match.1)))
+      }
+      let holds =
+        /\bMutex(?:<[^=]*>)?\(|: Mutex<|\bAtomic<|nonisolated\(unsafe\)|unowned\(unsafe\)|@unchecked Sendable/
+      if text.contains(holds) { holders.append(enclosing.last?.name ?? "a global") }
+    }
+    return holders
+  }
+
+  @Test func everyHolderOfALockIsNamed() throws {
+    let document = try PackageFiles.text(of: "Documentation/Concurrency.md")
+    var count = 0
+    for path in Self.sources {
+      for holder in Self.holders(in: try PackageFiles.lines(of: path)) {
+        count += 1
+        // As code, alone or with one of its members.
+        #expect(
+          document.contains("`\(holder)`") || document.contains("`\(holder)."),
+          "\(holder) in \(path) is not in Documentation/Concurrency.md")
+      }
+    }
+    #expect(count > 20)
+  }
+
+  @Test func holdersAreFound() {
+    let text = """
+      final class Outer: Sendable {
+        private struct State {}
+        private let state = Mutex(State())
+        let other: Mutex<Int?>
+      }
+      open class Base: @unchecked Sendable {}
+      final class Sub<Value: Sendable>: Base, @unchecked Sendable {
+        // Mutex(State())
+        let flag = Atomic<Bool>(false)
+        let answer = Mutex<Int?>(nil)
+      }
+      """
+    let found = Self.holders(in: text.split(separator: "\n", omittingEmptySubsequences: false))
+    #expect(found == ["Outer", "Outer", "Base", "Sub", "Sub", "Sub"])
+  }
+}

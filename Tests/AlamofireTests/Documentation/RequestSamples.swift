@@ -1,0 +1,129 @@
+import Alamofire
+
+// Samples of the comments on requests, sessions, responses and errors; see `SampleTests`.
+
+private struct User: Codable, Sendable {
+  var name: String
+}
+
+private func show(_ value: Any, status: Int? = nil) {}
+private func showMissing() {}
+
+/// Named as in the samples.
+private let url = "https://example.com/user"
+
+struct TokenAdapter: RequestInterceptor {
+  let token: String
+  func adapt(
+    _ urlRequest: URLRequest, for session: Session,
+    completion: @escaping @Sendable (Result<URLRequest, any Error>) -> Void
+  ) {
+    var urlRequest = urlRequest
+    urlRequest.headers.add(.authorization(bearerToken: token))
+    completion(.success(urlRequest))
+  }
+}
+
+private func sessions(token: String) async throws {
+  let session = Session(interceptor: TokenAdapter(token: token))
+  let user = try await session.request("https://example.com/user").serializingDecodable(User.self).value
+  show(user)
+}
+
+private func transportOptions(companyCA: URL) throws {
+  var options = TransportOptions()
+  options.connectTimeout = .seconds(5)
+  options.trustStore = .pem(try Data(contentsOf: companyCA))
+  let session = Session(transportOptions: options)
+  show(session)
+}
+
+private func dataRequests() async throws {
+  AF.request("https://example.com/user")
+    .validate()
+    .responseDecodable(of: User.self) { response in print(response.result) }
+
+  let user = try await AF.request(url).serializingDecodable(User.self).value
+  show(user)
+}
+
+private func dataResponses() async {
+  let response = await AF.request(url).serializingDecodable(User.self).response
+  switch response.result {
+  case .success(let user): show(user)
+  case .failure(let error): show(error, status: response.response?.statusCode)
+  }
+}
+
+private func downloadResponses(file: URL) {
+  let response = AFDownloadResponse<URL>(
+    request: nil, response: nil, fileURL: file, resumeData: nil, metrics: nil, serializationDuration: 0,
+    result: .success(file))
+  show(response)
+}
+
+private func metrics() async {
+  let response = await AF.request(url).serializingData().response
+  print(response.metrics?.description ?? "nothing was sent")
+}
+
+private func errors(response: AFDataResponse<Data>) {
+  if let error = response.error {
+    if error.responseCode == 404 { showMissing() }
+    if let failure = error.underlyingError as? URLError { show(failure.code) }
+  }
+}
+
+private func headers() {
+  let field = HTTPHeader(name: "X-Request-ID", value: "42")
+  let token = HTTPHeader.authorization(bearerToken: "secret")
+  show([field, token])
+
+  var headers: HTTPHeaders = ["Accept": "application/json"]
+  headers.add(.authorization(bearerToken: "secret"))
+  headers["accept"] = "text/plain"  // replaces the first
+  show(headers)
+
+  let purge = HTTPMethod(rawValue: "PURGE")
+  show(purge)
+}
+
+private enum Conversions {
+  enum Endpoint: URLConvertible {
+    case user(Int)
+
+    func asURL() throws -> URL {
+      switch self {
+      case .user(let id): try "https://example.com/users/\(id)".asURL()
+      }
+    }
+  }
+
+  enum Router: URLRequestConvertible {
+    case createUser(Data)
+
+    func asURLRequest() throws -> URLRequest {
+      switch self {
+      case .createUser(let body):
+        var request = try URLRequest(url: "https://example.com/users", method: .post)
+        request.httpBody = body
+        return request
+      }
+    }
+  }
+}
+
+private func configurations() {
+  let configuration = URLSessionConfiguration.af.default
+  configuration.timeoutIntervalForRequest = 10  // seconds
+}
+
+extension AlamofireExtension where ExtendedType == URLSessionConfiguration {
+  static var patient: URLSessionConfiguration {
+    let configuration = URLSessionConfiguration.af.default
+    configuration.timeoutIntervalForRequest = 300
+    return configuration
+  }
+}
+
+extension Decimal: @retroactive AlamofireExtended {}

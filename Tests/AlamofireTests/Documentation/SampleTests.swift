@@ -1,0 +1,93 @@
+import Foundation
+import Testing
+
+/// A fenced block of Swift in a document or in a comment.
+private struct Sample: Sendable, CustomTestStringConvertible {
+  let path: String
+  let line: Int
+  let text: String
+
+  var testDescription: String { "\(path):\(line)" }
+
+  /// White space does not count, and the import of the module is at the top of the file anyway.
+  var normalized: String {
+    let lines = text.split(separator: "\n").filter { $0 != "import Alamofire" }
+    return Self.normalized(lines.joined(separator: "\n"))
+  }
+
+  static func normalized(_ text: String) -> String {
+    text.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+  }
+
+  /// The blocks of a file. Those of Swift source files stand in `///` comments.
+  static func all(in path: String) throws -> [Sample] {
+    let prefix = path.hasSuffix(".swift") ? "///" : ""
+    var samples: [Sample] = []
+    var block: (line: Int, lines: [Substring])?
+    for (index, line) in try PackageFiles.lines(of: path).enumerated() {
+      let trimmed = line.drop(while: \.isWhitespace)
+      let isOutside = !trimmed.hasPrefix(prefix)
+      let text = prefix.isEmpty ? line : trimmed.dropFirst(prefix.count)
+      if let open = block {
+        if isOutside || text.drop(while: \.isWhitespace).hasPrefix("```") {
+          samples.append(Sample(path: path, line: open.line, text: open.lines.joined(separator: "\n")))
+          block = nil
+        } else {
+          block?.lines.append(text)
+        }
+      } else if !isOutside, text.drop(while: \.isWhitespace).hasPrefix("```swift") {
+        block = (index + 1, [])
+      }
+    }
+    return samples
+  }
+}
+
+/// A sample stands word for word in a file of this folder, where it is compiled, so that it cannot drift.
+@Suite("Samples") struct SampleTests {
+  private static let documents = PackageFiles.paths(
+    in: [
+      "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "Documentation", "Sources", "Examples/README.md",
+      "Benchmarks/README.md",
+    ], suffix: ".md")
+  private static let sources = PackageFiles.paths(
+    in: ["Sources/Alamofire", "Sources/HTTPWire", "Sources/HTTPTestServer"], suffix: ".swift")
+
+  private static func samples(in paths: [String]) throws -> [Sample] {
+    try paths.flatMap { try Sample.all(in: $0) }
+  }
+
+  private let compiled: String
+
+  init() throws {
+    let files = PackageFiles.paths(in: ["Tests/AlamofireTests/Documentation"], suffix: "Samples.swift")
+    compiled = try files.map { Sample.normalized(try PackageFiles.text(of: $0)) }.joined(separator: " \n ")
+  }
+
+  @Test func everySampleOfADocumentIsCompiled() throws {
+    let samples = try Self.samples(in: Self.documents)
+    #expect(samples.contains { $0.path == "README.md" })
+    #expect(samples.contains { $0.path.hasSuffix("GettingStarted.md") })
+    for sample in samples {
+      #expect(compiled.contains(sample.normalized), "\(sample.testDescription) is not compiled as it stands")
+    }
+  }
+
+  @Test func everySampleOfACommentIsCompiled() throws {
+    let samples = try Self.samples(in: Self.sources)
+    #expect(samples.count > 30)
+    for sample in samples {
+      #expect(compiled.contains(sample.normalized), "\(sample.testDescription) is not compiled as it stands")
+    }
+  }
+
+  @Test func theLinksOfTheDocumentsLeadToFiles() throws {
+    for path in Self.documents {
+      let folder = PackageFiles.root.appendingPathComponent(path).deletingLastPathComponent()
+      for match in try PackageFiles.text(of: path).matches(of: /\]\(([^):#\s]+)(?:#[^)]*)?\)/) {
+        let target = folder.appendingPathComponent(String(match.1)).standardizedFileURL
+        #expect(FileManager.default.fileExists(atPath: target.path), "\(path) leads to \(match.1)")
+      }
+    }
+  }
+}
