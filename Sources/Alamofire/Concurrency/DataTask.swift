@@ -98,7 +98,7 @@ extension DataRequest {
   public func serializingDecodable<Value: Decodable & Sendable>(
     _ type: Value.Type = Value.self, automaticallyCancelling shouldAutomaticallyCancel: Bool = true,
     dataPreprocessor: any DataPreprocessor = DecodableResponseSerializer<Value>.defaultDataPreprocessor,
-    decoder: any DataDecoder = JSONDecoder(),
+    decoder: any DataDecoder = defaultJSONDecoder,
     emptyResponseCodes: Set<Int> = DecodableResponseSerializer<Value>.defaultEmptyResponseCodes,
     emptyRequestMethods: Set<HTTPMethod> = DecodableResponseSerializer<Value>.defaultEmptyRequestMethods
   ) -> DataTask<Value> {

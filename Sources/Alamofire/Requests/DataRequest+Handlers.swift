@@ -88,7 +88,7 @@ extension DataRequest {
   public func responseDecodable<Value: Decodable & Sendable>(
     of type: Value.Type = Value.self, queue: DispatchQueue = .main,
     dataPreprocessor: any DataPreprocessor = DecodableResponseSerializer<Value>.defaultDataPreprocessor,
-    decoder: any DataDecoder = JSONDecoder(),
+    decoder: any DataDecoder = defaultJSONDecoder,
     emptyResponseCodes: Set<Int> = DecodableResponseSerializer<Value>.defaultEmptyResponseCodes,
     emptyRequestMethods: Set<HTTPMethod> = DecodableResponseSerializer<Value>.defaultEmptyRequestMethods,
     completionHandler: @escaping @Sendable (AFDataResponse<Value>) -> Void

@@ -226,6 +226,9 @@ final class LoopCore {
     guard !commands.isEmpty else { return }
     let batch = commands
     commands.removeAll(keepingCapacity: true)
+    // The last position counts: of an opening and a closing without a turn between, libcurl remembers
+    // that it has to read, and forgets what it reads.
+    var positions: [UInt64: Bool] = [:]
     for command in batch {
       switch command {
       case .cancel(let ticket):
@@ -234,12 +237,14 @@ final class LoopCore {
           transfer,
           .failure(
             TransportFailure(.cancelled, "The request was cancelled.", metrics: transfer.metricsSoFar())))
-      case .setClosed(let ticket, let isClosed):
-        if let transfer = transfers[ticket] { setClosed(transfer, isClosed) }
+      case .setClosed(let ticket, let isClosed): positions[ticket] = isClosed
       case .shutDown:
         isShutDown = true
         failAll(Self.shutDown)
       }
+    }
+    for (ticket, isClosed) in positions {
+      if let transfer = transfers[ticket] { setClosed(transfer, isClosed) }
     }
   }
 
@@ -256,7 +261,10 @@ final class LoopCore {
       return
     }
     if isClosed {
-      // Refused before there is a connection; then the callbacks stop the bytes when they come.
+      // A body is held back by the callbacks, not from here: libcurl 7.88 may read once more although it
+      // was told to pause, and forgets what it read then if the response ends with it. Before the head
+      // there is no callback that could pause; without a connection this call is refused.
+      guard transfer.assembly.head == nil else { return }
       transfer.isPaused = curl_easy_pause(transfer.easy.raw, CURLPAUSE_ALL) == CURLE_OK
     } else if transfer.isPaused {
       transfer.isPaused = false

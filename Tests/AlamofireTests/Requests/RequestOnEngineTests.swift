@@ -46,8 +46,8 @@ struct RequestOnEngineTests {
       } else {
         request.resume()
         let response = await response
-        #expect(response.error == nil)
-        #expect(response.data?.count == 100_000)
+        #expect(response.error == nil, "round \(round)")
+        #expect(response.data?.count == 100_000, "round \(round)")
       }
     }
   }

@@ -1,5 +1,4 @@
 import FoundationEssentials
-import Glibc
 import HTTPEngine
 import HTTPTestServer
 import HTTPWire
@@ -131,85 +130,4 @@ import Testing
       }
     }
   }
-}
-
-@Suite(.serialized, .timeLimit(.minutes(2))) struct IdleTests {
-  /// The processor time that the process takes while nothing should happen.
-  static func expectIdle(_ location: SourceLocation = #_sourceLocation) async throws {
-    let before = ProcessFacts.processorTime
-    try await Task.sleep(for: .milliseconds(400))
-    let used = ProcessFacts.processorTime - before
-    #expect(used < .milliseconds(100), "the process was busy", sourceLocation: location)
-  }
-
-  @Test func anEarlyAnswerToALargeUploadLeavesTheCoreIdle() async {
-    await #expect(processExitsWith: .success) {
-      for security in [HTTPTestServer.Security.none, .tls(.localhost)] {
-        let server = try HTTPTestServer(security, routes: .none)
-        server.enqueue(.earlyReply(200, then: .afterReply), .earlyReply(413), .earlyReply(200))
-        let client = Client(lingering: .seconds(60))
-        let body = RequestBody.bytes(Data(Content.bytes(5 << 20)))
-        for status in [200, 413, 200] {
-          let response = try await client.send(client.request(server.url("/"), "POST", body: body))
-          #expect(response.status == status)
-        }
-        try await Self.expectIdle()
-        client.transport.shutDown()
-      }
-    }
-  }
-
-  @Test func aTransferThatWaitsTakesNoProcessorTime() async {
-    await #expect(processExitsWith: .success) {
-      let server = try HTTPTestServer(.tls(.localhost), routes: .none)
-      let gate = Gate()
-      server.enqueue(.ok.held(by: gate))
-      server.enqueue(.data(Content.bytes(5_000_000)))
-      server.enqueue(.ok.requestBody(.held(gate)))
-      let client = Client(lingering: .seconds(60))
-      let url = server.url("/")
-      let held = Task { try await client.get(url).status }
-      await gate.waitUntilReached()
-      let watcher = Watcher(holdsHead: true)
-      let paused = Task { try await client.get(url, watcher: watcher).status }
-      await watcher.headCame.wait()
-      let body = RequestBody.bytes(Data(count: 20_000_000))
-      let upload = Task { try await client.send(client.request(url, "POST", body: body)).status }
-      await gate.waitUntilReached(count: 2)
-      // The upload fills the buffers of the kernel first.
-      try await Task.sleep(for: .milliseconds(100))
-      try await Self.expectIdle()
-      gate.open()
-      watcher.open()
-      #expect(try await [held.value, paused.value, upload.value] == [200, 200, 200])
-      client.transport.shutDown()
-    }
-  }
-
-  @Test func aTransferThatIsCancelledAsSoonAsItStartsLeavesTheCoreIdle() async {
-    await #expect(processExitsWith: .success) {
-      let server = try HTTPTestServer()
-      let client = Client(lingering: .seconds(60))
-      let request = try client.request(server.url("/get"))
-      for _ in 0..<50 {
-        let kind = await Task(executorPreference: client.transport.loop) {
-          await CancellationTests.kind(client, request, CancellingObserver())
-        }.value
-        #expect(kind == .cancelled)
-      }
-      try await Self.expectIdle()
-      client.transport.shutDown()
-    }
-  }
-}
-
-/// Cancels the task that sends, when its transfer begins: the command waits while the transfer starts.
-private final class CancellingObserver: TransferObserver {
-  func transferBegan(_ valve: any Valve) -> Bool {
-    withUnsafeCurrentTask { $0?.cancel() }
-    return false
-  }
-  func headReceived(_ head: ResponseHead) -> HeadDisposition { .proceed }
-  func bytesMoved(_ count: ByteCount) {}
-  func transferEnded() {}
 }

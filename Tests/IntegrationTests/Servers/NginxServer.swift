@@ -116,6 +116,9 @@ final class NginxServer: Sendable {
   /// Ends it at once, in the middle of whatever it does.
   func kill() throws { try send(SIGTERM) }
 
+  /// Whether anybody still listens.
+  var isAnswering: Bool { ports.contains(where: Loopback.answers) }
+
   private func send(_ signal: Int32) throws {
     guard Glibc.kill(pid, signal) == 0 else { throw ServerFailure(description: "nginx is gone") }
   }
