@@ -30,8 +30,13 @@ package struct CurlTransport: Transport {
       return .failure(TransportFailure(.cancelled, "The request was cancelled."))
     }
     let ticket = loop.nextTicket()
-    return await withTaskCancellationHandler {
+    guard !observer.cancelsByValve else {
       // Unchecked: `Transfer.finish` traps on a second outcome, and the loop ends every transfer.
+      return await withUnsafeContinuation { waiter in
+        loop.submit(request, ticket: ticket, observer: observer, waiter: waiter)
+      }
+    }
+    return await withTaskCancellationHandler {
       await withUnsafeContinuation { waiter in
         loop.submit(request, ticket: ticket, observer: observer, waiter: waiter)
       }

@@ -175,4 +175,5 @@ struct LoopValve: Valve {
 
   func close() { loop.post(.setClosed(ticket: ticket, true)) }
   func open() { loop.post(.setClosed(ticket: ticket, false)) }
+  func cancel() { loop.post(.cancel(ticket: ticket)) }
 }

@@ -15,21 +15,21 @@ final class LoopCore {
   unowned(unsafe) var owner: EventLoop!
   let multi: OpaquePointer?
   let sleep = LoopSleep()
-  var jobs: [UnownedJob] = []
-  private var runningJobs: [UnownedJob] = []
-  private var commands: [LoopCommand] = []
-  private var pool: [Transfer] = []
-  var transfers: [UInt64: Transfer] = [:]
-  var lanes = Lanes()
+  @exclusivity(unchecked) var jobs: [UnownedJob] = []
+  @exclusivity(unchecked) private var runningJobs: [UnownedJob] = []
+  @exclusivity(unchecked) private var commands: [LoopCommand] = []
+  @exclusivity(unchecked) private var pool: [Transfer] = []
+  @exclusivity(unchecked) var transfers: [UInt64: Transfer] = [:]
+  @exclusivity(unchecked) var lanes = Lanes()
   /// The time of this turn of the loop.
-  var now: UInt64 = Clock.now()
+  @exclusivity(unchecked) var now: UInt64 = Clock.now()
   /// When the expiries of the transfers have to be looked at again.
-  var nextSweep: UInt64 = .max
-  private var hasStarted = false
+  @exclusivity(unchecked) var nextSweep: UInt64 = .max
+  @exclusivity(unchecked) private var hasStarted = false
   /// Whether a callback has seen bytes in this turn.
-  var hasMoved = false
-  private var isShutDown = false
-  private var spin = SpinGuard()
+  @exclusivity(unchecked) var hasMoved = false
+  @exclusivity(unchecked) private var isShutDown = false
+  @exclusivity(unchecked) private var spin = SpinGuard()
 
   init(lingering: UInt64) {
     // Far enough from the end of the clock that sums of both are times.
@@ -123,11 +123,11 @@ final class LoopCore {
     transfer.begin(request, ticket: ticket, observer: observer, waiter: waiter)
     transfers[ticket] = transfer
     nextSweep = min(nextSweep, transfer.expiry)
-    if observer.transferBegan(LoopValve(loop: owner, ticket: ticket)) {
-      // It goes into its lane when its valve is opened, and takes nobody's turn until then.
-      transfer.isClosed = true
-    } else if lanes.submitted(transfer) {
-      start(transfer)
+    switch observer.transferBegan(LoopValve(loop: owner, ticket: ticket)) {
+    case .go: if lanes.submitted(transfer) { start(transfer) }
+    // It goes into its lane when its valve is opened, and takes nobody's turn until then.
+    case .hold: transfer.isClosed = true
+    case .refuse: end(transfer, .failure(TransportFailure(.cancelled, "The request was cancelled.")))
     }
   }
 
@@ -156,7 +156,7 @@ final class LoopCore {
     hasStarted = true
   }
 
-  private var connectionLimit = 0
+  @exclusivity(unchecked) private var connectionLimit = 0
 
   /// The lanes keep to the limit; libcurl's own is the net beneath them, for hosts that take fewer
   /// streams a connection than is usual. It costs nothing as long as nobody waits for it.
@@ -202,8 +202,8 @@ final class LoopCore {
     if !successors.isEmpty { startAdmitted(successors) }
   }
 
-  private var admitted: [UInt64] = []
-  private var isStartingAdmitted = false
+  @exclusivity(unchecked) private var admitted: [UInt64] = []
+  @exclusivity(unchecked) private var isStartingAdmitted = false
 
   /// A transfer that cannot even start admits the next one; a long queue of them must not become a
   /// deep recursion.

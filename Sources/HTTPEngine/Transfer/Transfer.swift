@@ -14,33 +14,33 @@ final class Transfer {
   let easy: EasyHandle
   /// Where libcurl writes its own words about a failure.
   let errorText: UnsafeMutablePointer<CChar>
-  var applied = AppliedOptions()
-  var headers = HeaderList()
+  @exclusivity(unchecked) var applied = AppliedOptions()
+  @exclusivity(unchecked) var headers = HeaderList()
 
-  private(set) var ticket: UInt64 = 0
-  private(set) var request: WireRequest?
-  private(set) var observer: (any TransferObserver)?
-  private var waiter: Waiter?
+  @exclusivity(unchecked) private(set) var ticket: UInt64 = 0
+  @exclusivity(unchecked) private(set) var request: WireRequest?
+  @exclusivity(unchecked) private(set) var observer: (any TransferObserver)?
+  @exclusivity(unchecked) private var waiter: Waiter?
 
-  var assembly = ResponseAssembly()
-  var body = BodyBuffer()
-  var count = ByteCount()
+  @exclusivity(unchecked) var assembly = ResponseAssembly()
+  @exclusivity(unchecked) var body = BodyBuffer()
+  @exclusivity(unchecked) var count = ByteCount()
   /// Why the transfer was broken off by us, when libcurl only knows that a callback refused.
-  var failure: TransportFailure?
+  @exclusivity(unchecked) var failure: TransportFailure?
   /// How often the request has been sent again.
-  var repeats = 0
-  var lane: Lanes.Lane?
-  var isInMulti = false
+  @exclusivity(unchecked) var repeats = 0
+  @exclusivity(unchecked) var lane: Lanes.Lane?
+  @exclusivity(unchecked) var isInMulti = false
   /// The user suspended the transfer, or it was held back at its head.
-  var isClosed = false
+  @exclusivity(unchecked) var isClosed = false
   /// libcurl was told to stop reading, by ``pause(_:)`` or by a callback's answer.
-  var isPaused = false
-  private(set) var startTime: Double = 0
-  var lastActivity: UInt64 = 0
-  private(set) var idleLimit: UInt64 = .max
-  private(set) var deadline: UInt64 = .max
-  var tlsVersion: UnsafePointer<CChar>?
-  var tlsCipher: UnsafePointer<CChar>?
+  @exclusivity(unchecked) var isPaused = false
+  @exclusivity(unchecked) private(set) var startTime: Double = 0
+  @exclusivity(unchecked) var lastActivity: UInt64 = 0
+  @exclusivity(unchecked) private(set) var idleLimit: UInt64 = .max
+  @exclusivity(unchecked) private(set) var deadline: UInt64 = .max
+  @exclusivity(unchecked) var tlsVersion: UnsafePointer<CChar>?
+  @exclusivity(unchecked) var tlsCipher: UnsafePointer<CChar>?
 
   init?(loop: LoopCore) {
     guard let easy = EasyHandle() else { return nil }

@@ -8,7 +8,8 @@
 //     response before the first byte of the body. The observer may hold the body back there.
 //  4. Whoever owns the request may close the ``Valve`` (suspend) and open it again (resume).
 //  5. It ends exactly once: with a ``WireResponse``, whatever its status, or by throwing a
-//     ``TransportFailure``. If the surrounding task is cancelled, it ends with `.cancelled`.
+//     ``TransportFailure``. If the surrounding task is cancelled, or its valve, it ends with
+//     `.cancelled`.
 //
 // libcurl stands behind this seam, and so do the fake of the tests and the `URLProtocol` classes of
 // a user.
@@ -23,15 +24,31 @@ package protocol Transport: Sendable {
 /// Watches one transfer. Its methods are called by the transport, on any thread, one at a time, and
 /// must return at once: they run between two reads of a socket that others share.
 package protocol TransferObserver: AnyObject, Sendable {
+  /// Whether ``Valve/cancel()`` is called for every transfer that is not wanted any more. Then the
+  /// transport need not watch the surrounding task, which costs.
+  var cancelsByValve: Bool { get }
   /// The transfer is in the transport's hands. `valve` works until the transfer ends and does nothing
-  /// afterwards. Returns whether the transfer must wait for ``Valve/open()`` before it starts.
-  func transferBegan(_ valve: any Valve) -> Bool
+  /// afterwards.
+  func transferBegan(_ valve: any Valve) -> TransferStart
   /// The head of the final response has come; informational ones (1xx) are not reported.
   func headReceived(_ head: ResponseHead) -> HeadDisposition
   /// Bytes have moved, counted over the whole transfer.
   func bytesMoved(_ count: ByteCount)
   /// The transfer is over; its valve does nothing any more.
   func transferEnded()
+}
+
+extension TransferObserver {
+  package var cancelsByValve: Bool { false }
+}
+
+/// Whether a transfer that has come into the transport's hands starts.
+package enum TransferStart: Sendable, Equatable {
+  case go
+  /// It waits for ``Valve/open()``.
+  case hold
+  /// It is not wanted any more, and ends as cancelled.
+  case refuse
 }
 
 /// What happens to the body of a response whose head has just come.
@@ -45,6 +62,8 @@ package enum HeadDisposition: Sendable, Equatable {
 package protocol Valve: Sendable {
   func close()
   func open()
+  /// Ends the transfer as cancelled.
+  func cancel()
 }
 
 /// How far a transfer has come.

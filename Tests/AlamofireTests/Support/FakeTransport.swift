@@ -38,8 +38,10 @@ final class FakeTransport: Transport {
       state.valves.append(valve)
       return (state.replies.isEmpty ? nil : state.replies.removeFirst(), state.requests.count - 1)
     }
-    if observer.transferBegan(valve) { valve.close() }
+    let start = observer.transferBegan(valve)
     defer { observer.transferEnded() }
+    if start == .refuse { throw TransportFailure(.cancelled, "refused") }
+    if start == .hold { valve.close() }
     return try await play(scripted ?? responder(request, index), request, observer, valve)
   }
 

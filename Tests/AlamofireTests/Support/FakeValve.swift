@@ -31,6 +31,9 @@ final class FakeValve: Valve {
     }
   }
 
+  /// The fake transport watches the surrounding task, which is cancelled too.
+  func cancel() {}
+
   func open() {
     state.withLock { state in
       state.isClosed = false

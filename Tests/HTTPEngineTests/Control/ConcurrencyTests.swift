@@ -106,9 +106,9 @@ private final class CountingObserver: TransferObserver {
   private let began: Counter
   init(_ began: Counter) { self.began = began }
 
-  func transferBegan(_ valve: any Valve) -> Bool {
+  func transferBegan(_ valve: any Valve) -> TransferStart {
     began.enter()
-    return false
+    return .go
   }
   func headReceived(_ head: ResponseHead) -> HeadDisposition { .proceed }
   func bytesMoved(_ count: ByteCount) {}

@@ -41,13 +41,13 @@ final class Watcher: TransferObserver {
   func open() { seen.withLock { $0.valve }?.open() }
   func close() { seen.withLock { $0.valve }?.close() }
 
-  func transferBegan(_ valve: any Valve) -> Bool {
+  func transferBegan(_ valve: any Valve) -> TransferStart {
     seen.withLock { seen in
       seen.valve = valve
       seen.beganCount += 1
     }
     began.come()
-    return startsClosed
+    return startsClosed ? .hold : .go
   }
 
   func headReceived(_ head: ResponseHead) -> HeadDisposition {

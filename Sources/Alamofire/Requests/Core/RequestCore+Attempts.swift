@@ -90,10 +90,14 @@ extension RequestCore {
 }
 
 extension RequestCore: TransferObserver {
-  package func transferBegan(_ valve: any Valve) -> Bool {
+  package var cancelsByValve: Bool { true }
+
+  package func transferBegan(_ valve: any Valve) -> TransferStart {
     state.withLock { state in
       state.valve = valve
-      return state.lifecycle.state == .suspended
+      // Cancelled, or left by its session, since the pipeline last looked.
+      if state.lifecycle.state == .cancelled || state.error != nil { return .refuse }
+      return state.lifecycle.state == .suspended ? .hold : .go
     }
   }
 

@@ -165,14 +165,15 @@ package final class RequestCore: Sendable {
 
   /// Cancels the pipeline, and opens whatever it waits at.
   private func cancelTask() {
-    let (gate, decision, task) = state.withLock { state in
+    let (gate, decision, task, valve) = state.withLock { state in
       defer {
         state.gate = nil
         state.headDecision = .none
       }
-      return (state.gate, state.headDecision, state.task)
+      return (state.gate, state.headDecision, state.task, state.valve)
     }
     task?.cancel()
+    valve?.cancel()
     gate?.resume()
     if case .awaited(let continuation) = decision { continuation.resume() }
   }
