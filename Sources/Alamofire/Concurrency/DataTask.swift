@@ -61,7 +61,7 @@ public struct DataTask<Value: Sendable>: Sendable {
 extension DataRequest {
   /// The response as data; its parameters are those of ``responseData(queue:dataPreprocessor:emptyResponseCodes:emptyRequestMethods:completionHandler:)``.
   ///
-  /// - Parameter shouldAutomaticallyCancel: Whether the request is cancelled with the task that awaits it.
+  /// The request is cancelled with the task that awaits it, unless `automaticallyCancelling` is `false`.
   public func serializingData(
     automaticallyCancelling shouldAutomaticallyCancel: Bool = true,
     dataPreprocessor: any DataPreprocessor = DataResponseSerializer.defaultDataPreprocessor,
@@ -75,7 +75,7 @@ extension DataRequest {
 
   /// The response as text; its parameters are those of ``responseString(queue:dataPreprocessor:encoding:emptyResponseCodes:emptyRequestMethods:completionHandler:)``.
   ///
-  /// - Parameter shouldAutomaticallyCancel: Whether the request is cancelled with the task that awaits it.
+  /// The request is cancelled with the task that awaits it, unless `automaticallyCancelling` is `false`.
   public func serializingString(
     automaticallyCancelling shouldAutomaticallyCancel: Bool = true,
     dataPreprocessor: any DataPreprocessor = StringResponseSerializer.defaultDataPreprocessor,
@@ -94,7 +94,7 @@ extension DataRequest {
   /// The response decoded, on the thread of the task that first awaits it unless a retrier has to know
   /// of failures; its parameters are those of ``responseDecodable(of:queue:dataPreprocessor:decoder:emptyResponseCodes:emptyRequestMethods:completionHandler:)``.
   ///
-  /// - Parameter shouldAutomaticallyCancel: Whether the request is cancelled with the task that awaits it.
+  /// The request is cancelled with the task that awaits it, unless `automaticallyCancelling` is `false`.
   public func serializingDecodable<Value: Decodable & Sendable>(
     _ type: Value.Type = Value.self, automaticallyCancelling shouldAutomaticallyCancel: Bool = true,
     dataPreprocessor: any DataPreprocessor = DecodableResponseSerializer<Value>.defaultDataPreprocessor,
@@ -112,7 +112,7 @@ extension DataRequest {
 
   /// The response as `serializer` makes it.
   ///
-  /// - Parameter shouldAutomaticallyCancel: Whether the request is cancelled with the task that awaits it.
+  /// The request is cancelled with the task that awaits it, unless `automaticallyCancelling` is `false`.
   public func serializingResponse<Serializer: ResponseSerializer>(
     using serializer: Serializer, automaticallyCancelling shouldAutomaticallyCancel: Bool = true
   ) -> DataTask<Serializer.SerializedObject> where Serializer.SerializedObject: Sendable {
@@ -122,7 +122,7 @@ extension DataRequest {
 
   /// The response as `serializer`, one for data alone, makes it.
   ///
-  /// - Parameter shouldAutomaticallyCancel: Whether the request is cancelled with the task that awaits it.
+  /// The request is cancelled with the task that awaits it, unless `automaticallyCancelling` is `false`.
   public func serializingResponse<Serializer: DataResponseSerializerProtocol>(
     using serializer: Serializer, automaticallyCancelling shouldAutomaticallyCancel: Bool = true
   ) -> DataTask<Serializer.SerializedObject> where Serializer.SerializedObject: Sendable {

@@ -66,7 +66,7 @@ extension Error {
 
   /// This error as an ``AFError``; ends the program when it is another one.
   ///
-  /// For places where only an ``AFError`` can arrive. ``Swift/Error/asAFError`` is the form that does
+  /// For places where only an ``AFError`` can arrive. `Error.asAFError` is the form that does
   /// not trap.
   ///
   /// - Parameters:

@@ -18,7 +18,7 @@ extension URLEncoding {
   }
 
   /// Percent-encodes a text (RFC 3986 §2.1), but for the characters of
-  /// ``Foundation/CharacterSet/afURLQueryAllowed``.
+  /// `CharacterSet.afURLQueryAllowed`.
   public func escape(_ string: String) -> String {
     PercentEncoding.queryComponent.encode(string)
   }

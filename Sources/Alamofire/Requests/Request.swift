@@ -127,7 +127,10 @@ public class Request: @unchecked Sendable {
   /// Answers Basic challenges (RFC 7617) of the server with these credentials. They are sent once the
   /// server has asked, to that server alone, and never on to another origin by a redirect.
   ///
-  /// - Parameter persistence: How long the credential may be kept. Default: `.forSession`.
+  /// - Parameters:
+  ///   - username: The name of the user.
+  ///   - password: The password.
+  ///   - persistence: How long the credential may be kept. Default: `.forSession`.
   @discardableResult
   public func authenticate(
     username: String, password: String, persistence: URLCredential.Persistence = .forSession

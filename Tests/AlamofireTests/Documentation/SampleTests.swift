@@ -92,4 +92,16 @@ private struct Sample: Sendable, CustomTestStringConvertible {
       }
     }
   }
+
+  @Test func theFilesThatDocumentsNameAreThere() throws {
+    let names = Set(
+      PackageFiles.paths(in: ["Sources", "Tests"], suffix: ".swift").compactMap {
+        $0.split(separator: "/").last
+      })
+    for path in PackageFiles.paths(in: ["Documentation"], suffix: ".md") {
+      for match in try PackageFiles.text(of: path).matches(of: /[A-Z][\w+]*\.swift/) {
+        #expect(names.contains(match.0), "\(path) names \(match.0)")
+      }
+    }
+  }
 }

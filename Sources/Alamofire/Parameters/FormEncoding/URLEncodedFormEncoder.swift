@@ -90,7 +90,7 @@ public final class URLEncodedFormEncoder: Sendable {
   ///   - nilEncoding:              What becomes of `nil`; by default the pair is left out.
   ///   - spaceEncoding:            How a space is written; by default as `%20`.
   ///   - allowedCharacters:        What is not percent-encoded; by default
-  ///                               ``Foundation/CharacterSet/afURLQueryAllowed``.
+  ///                               `CharacterSet.afURLQueryAllowed`.
   ///   - alphabetizeArrayItems:    Whether sorting also goes over the items of an array; `true` by
   ///                               default. With `false` names are sorted and items keep their order.
   public init(
