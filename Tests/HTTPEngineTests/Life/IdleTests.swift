@@ -79,9 +79,9 @@ import Testing
 
 /// Cancels the task that sends, when its transfer begins: the command waits while the transfer starts.
 private final class CancellingObserver: TransferObserver {
-  func transferBegan(_ valve: any Valve) -> Bool {
+  func transferBegan(_ valve: any Valve) -> TransferStart {
     withUnsafeCurrentTask { $0?.cancel() }
-    return false
+    return .go
   }
   func headReceived(_ head: ResponseHead) -> HeadDisposition { .proceed }
   func bytesMoved(_ count: ByteCount) {}
