@@ -14,7 +14,6 @@ final class Watcher: TransferObserver {
   }
 
   private let seen = Mutex(Seen())
-  private let startsClosed: Bool
   private let holdsHead: Bool
   private let onHead: (@Sendable (Watcher) -> Void)?
   private let onBytes: (@Sendable (Watcher, ByteCount) -> Void)?
@@ -22,10 +21,11 @@ final class Watcher: TransferObserver {
   let headCame = Moment()
 
   init(
-    startsClosed: Bool = false, holdsHead: Bool = false, onHead: (@Sendable (Watcher) -> Void)? = nil,
+    startsClosed: Bool = false, isRefusing: Bool = false, cancelsByValve: Bool = false, holdsHead: Bool = false, onHead: (@Sendable (Watcher) -> Void)? = nil,
     onBytes: (@Sendable (Watcher, ByteCount) -> Void)? = nil
   ) {
-    self.startsClosed = startsClosed
+    start = isRefusing ? .refuse : startsClosed ? .hold : .go
+    self.cancelsByValve = cancelsByValve
     self.holdsHead = holdsHead
     self.onHead = onHead
     self.onBytes = onBytes
@@ -38,7 +38,12 @@ final class Watcher: TransferObserver {
   var beganCount: Int { seen.withLock { $0.beganCount } }
   var callsAfterEnd: Int { seen.withLock { $0.callsAfterEnd } }
 
+  /// What it answers when a transfer begins.
+  private let start: TransferStart
+  let cancelsByValve: Bool
+
   func open() { seen.withLock { $0.valve }?.open() }
+  func cancel() { seen.withLock { $0.valve }?.cancel() }
   func close() { seen.withLock { $0.valve }?.close() }
 
   func transferBegan(_ valve: any Valve) -> TransferStart {
@@ -47,7 +52,7 @@ final class Watcher: TransferObserver {
       seen.beganCount += 1
     }
     began.come()
-    return startsClosed ? .hold : .go
+    return start
   }
 
   func headReceived(_ head: ResponseHead) -> HeadDisposition {

@@ -1,0 +1,48 @@
+import FoundationEssentials
+import HTTPEngine
+import HTTPTestServer
+import HTTPWire
+import Testing
+
+@Suite(.timeLimit(.minutes(1))) struct ValveCancellationTests {
+  @Test func aValveCancelsATransferThatWaitsForItsResponse() async throws {
+    let server = try HTTPTestServer()
+    let client = Client()
+    let gate = Gate()
+    server.enqueue(Reply.ok.held(by: gate))
+    let watcher = Watcher(cancelsByValve: true)
+    let task = CancellationTests.start(client, try client.request(server.url("/")), watcher)
+    await gate.waitUntilReached()
+    watcher.cancel()
+    #expect(await task.value == .cancelled)
+    #expect(watcher.endedCount == 1)
+    gate.open()
+    server.stop()
+  }
+
+  @Test func anObserverThatCancelsByValveIsNotEndedByItsTask() async throws {
+    let server = try HTTPTestServer()
+    let client = Client()
+    let gate = Gate()
+    server.enqueue(Reply.ok.held(by: gate))
+    let watcher = Watcher(cancelsByValve: true)
+    let task = CancellationTests.start(client, try client.request(server.url("/")), watcher)
+    await gate.waitUntilReached()
+    task.cancel()
+    gate.open()
+    #expect(await task.value == nil)
+    server.stop()
+  }
+
+  @Test func aRefusedTransferNeverReachesTheServer() async throws {
+    let server = try HTTPTestServer()
+    let client = Client()
+    let watcher = Watcher(isRefusing: true, cancelsByValve: true)
+    let refused = await CancellationTests.kind(client, try client.request(server.url("/")), watcher)
+    #expect(refused == .cancelled)
+    #expect(watcher.endedCount == 1)
+    #expect(await CancellationTests.kind(client, try client.request(server.url("/get")), Watcher()) == nil)
+    #expect(server.requestCount == 1)
+    server.stop()
+  }
+}
