@@ -21,7 +21,8 @@ final class Watcher: TransferObserver {
   let headCame = Moment()
 
   init(
-    startsClosed: Bool = false, isRefusing: Bool = false, cancelsByValve: Bool = false, holdsHead: Bool = false, onHead: (@Sendable (Watcher) -> Void)? = nil,
+    startsClosed: Bool = false, isRefusing: Bool = false, cancelsByValve: Bool = false,
+    holdsHead: Bool = false, onHead: (@Sendable (Watcher) -> Void)? = nil,
     onBytes: (@Sendable (Watcher, ByteCount) -> Void)? = nil
   ) {
     start = isRefusing ? .refuse : startsClosed ? .hold : .go
