@@ -1,3 +1,4 @@
+import HTTPWire
 import Synchronization
 
 /// Collects what closures are called with, from any thread, and lets a test wait for it.
