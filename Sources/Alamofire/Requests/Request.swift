@@ -9,6 +9,7 @@ import Synchronization
 /// suspended and cancelled until it is finished; a handler that is added later gets the same outcome,
 /// and nothing is sent again. Two values are equal when they are the same request.
 public class Request: @unchecked Sendable {
+  // Unchecked, since the compiler checks no class that can be subclassed: its own properties are constants.
   /// Where a request stands.
   public enum State: Sendable {
     /// Made, and neither resumed nor ended.

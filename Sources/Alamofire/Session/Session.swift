@@ -15,6 +15,7 @@ import HTTPWire
 /// let user = try await session.request("https://example.com/user").serializingDecodable(User.self).value
 /// ```
 open class Session: @unchecked Sendable {
+  // Unchecked, since the compiler checks no class that can be subclassed: its own properties are constants.
   /// The session of the whole program, with the default configuration.
   public static let `default` = Session()
 

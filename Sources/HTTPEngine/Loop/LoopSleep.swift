@@ -3,6 +3,7 @@ import Glibc
 /// Where a loop without transfers sleeps. A semaphore costs one system call a side; libcurl's own
 /// wake-up, which a loop with transfers needs, costs two and a socket.
 final class LoopSleep: Sendable {
+  // A POSIX semaphore is made to be used from any thread; the pointer never changes.
   private nonisolated(unsafe) let semaphore: UnsafeMutablePointer<sem_t>
 
   init() {
