@@ -10,36 +10,29 @@ public import Foundation
 public struct DataTask<Value: Sendable>: Sendable {
   private let request: DataRequest
   private let sink: AwaitedSink<Value>
-  private let cancelsAutomatically: Bool
+  /// The request that is cancelled together with whoever awaits it; `nil` when it goes on.
+  private let cancelled: Request?
 
   init(_ request: DataRequest, serialization: Serialization<Value>, automaticallyCancelling: Bool) {
     self.request = request
     sink = AwaitedSink(serialization: serialization)
-    cancelsAutomatically = automaticallyCancelling
+    cancelled = automaticallyCancelling ? request : nil
     request.core.add(sink, for: request)
   }
 
   /// The response, once the request is over. It never throws; its `result` holds the failure.
   public var response: DataResponse<Value, AFError> {
     get async {
-      guard cancelsAutomatically else { return await sink.response() }
-      return await withTaskCancellationHandler {
-        await sink.response()
-      } onCancel: {
-        cancel()
-      }
+      await sink.arrive(cancelling: cancelled)
+      return sink.response
     }
   }
 
   /// The result, once the request is over.
   public var result: Result<Value, AFError> {
     get async {
-      guard cancelsAutomatically else { return await sink.result() }
-      return await withTaskCancellationHandler {
-        await sink.result()
-      } onCancel: {
-        cancel()
-      }
+      await sink.arrive(cancelling: cancelled)
+      return sink.result
     }
   }
 
@@ -47,7 +40,10 @@ public struct DataTask<Value: Sendable>: Sendable {
   ///
   /// - Throws: `AFError`.
   public var value: Value {
-    get async throws { try await result.get() }
+    get async throws {
+      await sink.arrive(cancelling: cancelled)
+      return try sink.value()
+    }
   }
 
   /// Cancels the request.

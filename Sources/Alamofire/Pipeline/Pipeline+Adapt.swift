@@ -6,7 +6,7 @@ extension Pipeline {
   /// Stage 1: the user's description becomes a request, validated, adapted, validated again.
   nonisolated(nonsending) func adapted() async throws(AFError) -> URLRequest {
     let initial = core.convertsByUserCode ? try await convertedOffLoop() : try converted()
-    if !core.interceptorsInOrder.isEmpty { return try await adaptedOffLoop(initial) }
+    if core.isIntercepted { return try await adaptedOffLoop(initial) }
     core.created(initial, of: request)
     return initial
   }

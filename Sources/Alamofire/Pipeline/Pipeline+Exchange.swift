@@ -38,9 +38,9 @@ final class Journey {
   /// The origin of the user's own request; credentials go nowhere else.
   let home: Origin
   /// What is sent next, or was sent last.
-  var request: WireRequest
-  var redirects = 0
-  private var hops: [Exchange.Hop] = []
+  @exclusivity(unchecked) var request: WireRequest
+  @exclusivity(unchecked) var redirects = 0
+  @exclusivity(unchecked) private var hops: [Exchange.Hop] = []
 
   // Not inlined: its temporaries would make the frame of the task larger, which is allocated anew each time.
   @inline(never)

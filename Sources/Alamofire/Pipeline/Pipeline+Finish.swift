@@ -22,7 +22,7 @@ extension Pipeline {
   @inline(never)
   private func nextDemandingSink() -> (any ResponseSink)? {
     // Who has to know of failures, or of the queue that serializers run on, cannot wait for an awaiter.
-    let retries = !core.interceptorsInOrder.isEmpty
+    let retries = core.isIntercepted
     let hasQueue = core.session.userSerializationQueue != nil
     while true {
       let (next, served) = core.nextSink()

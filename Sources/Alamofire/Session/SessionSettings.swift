@@ -4,7 +4,7 @@ import HTTPWire
 
 /// What a session took from its `URLSessionConfiguration` when it was made. Like Apple's session it
 /// keeps a copy: later changes of the configuration have no effect.
-struct SessionSettings: Sendable {
+final class SessionSettings: Sendable {
   private let commonFields: [HTTPHeader]
   private let additional: HTTPHeaders
   /// What is wrong with the session's own fields; found once, not for each request.

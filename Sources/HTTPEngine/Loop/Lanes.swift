@@ -2,7 +2,7 @@ import HTTPWire
 
 /// One lane for each host and profile, in which requests wait for their turn. Belongs to the loop
 /// thread; what is decided is decided by ``HostAdmission``.
-struct Lanes {
+final class Lanes {
   /// Which requests share a limit.
   struct Key: Hashable {
     let origin: Origin
@@ -11,9 +11,9 @@ struct Lanes {
 
   final class Lane {
     let key: Key
-    var admission: HostAdmission<UInt64>
-    var multiplexes: Bool?
-    var waitingTickets: Set<UInt64> = []
+    @exclusivity(unchecked) var admission: HostAdmission
+    @exclusivity(unchecked) var multiplexes: Bool?
+    @exclusivity(unchecked) var waitingTickets: Set<UInt64> = []
 
     init(_ key: Key) {
       self.key = key
@@ -21,13 +21,13 @@ struct Lanes {
     }
   }
 
-  private var lanes: [Key: Lane] = [:]
+  @exclusivity(unchecked) private var lanes: [Key: Lane] = [:]
   /// The lane of the last request, which is mostly that of the next.
-  private var last: Lane?
+  @exclusivity(unchecked) private var last: Lane?
   private static let keptLanes = 1024
 
   /// A transfer has come. Returns whether it may start.
-  mutating func submitted(_ transfer: Transfer) -> Bool {
+  func submitted(_ transfer: Transfer) -> Bool {
     guard let request = transfer.request else { return false }
     let lane = lane(for: Key(origin: request.origin, connections: request.profile.connectionsPerHost))
     transfer.lane = lane
@@ -37,10 +37,10 @@ struct Lanes {
   }
 
   /// A transfer is over, or is not wanted any more. Returns those that may start now.
-  mutating func ended(_ transfer: Transfer, multiplexes: Bool?) -> [UInt64] {
+  func ended(_ transfer: Transfer, multiplexes: Bool?) -> [UInt64] {
     guard let lane = transfer.lane else { return [] }
     transfer.lane = nil
-    if lane.waitingTickets.remove(transfer.ticket) != nil {
+    if !lane.waitingTickets.isEmpty, lane.waitingTickets.remove(transfer.ticket) != nil {
       _ = lane.admission.withdrawn(transfer.ticket)
       return []
     }
@@ -58,7 +58,7 @@ struct Lanes {
     return admitted
   }
 
-  private mutating func lane(for key: Key) -> Lane {
+  private func lane(for key: Key) -> Lane {
     if let last, last.key == key { return last }
     let lane = lanes[key] ?? Lane(key)
     lanes[key] = lane

@@ -20,7 +20,7 @@ final class LoopCore {
   @exclusivity(unchecked) private var commands: [LoopCommand] = []
   @exclusivity(unchecked) private var pool: [Transfer] = []
   @exclusivity(unchecked) var transfers: [UInt64: Transfer] = [:]
-  @exclusivity(unchecked) var lanes = Lanes()
+  let lanes = Lanes()
   /// The time of this turn of the loop.
   @exclusivity(unchecked) var now: UInt64 = Clock.now()
   /// When the expiries of the transfers have to be looked at again.
@@ -28,6 +28,8 @@ final class LoopCore {
   @exclusivity(unchecked) private var hasStarted = false
   /// Whether a callback has seen bytes in this turn.
   @exclusivity(unchecked) var hasMoved = false
+  /// Whether a transfer has ended since the loop last yielded.
+  @exclusivity(unchecked) private var hasAnswered = false
   @exclusivity(unchecked) private var isShutDown = false
   @exclusivity(unchecked) private var spin = SpinGuard()
 
@@ -68,8 +70,17 @@ final class LoopCore {
         if owner.retire() { return }
         continue
       }
+      yieldAfterAnswers()
       wait(idleSince: idleSince)
     }
+  }
+
+  /// Whoever has just got a response often asks for the next thing at once. On a busy core the loop lets
+  /// them do so before it goes to sleep, which spares both sides a sleep and a waking.
+  private func yieldAfterAnswers() {
+    guard hasAnswered else { return }
+    hasAnswered = false
+    sched_yield()
   }
 
   private func runJobs() {
@@ -89,6 +100,7 @@ final class LoopCore {
         TransportFailure(.unknown, "libcurl could not work: \(String(cString: curl_multi_strerror(code)))"))
     }
     let ended = finishEnded()
+    if ended { hasAnswered = true }
     if now >= nextSweep { sweep() }
     spin.turned(progressed: ended || hasStarted || hasMoved, now: now)
     hasMoved = false

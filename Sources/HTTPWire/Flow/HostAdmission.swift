@@ -1,15 +1,22 @@
 /// Decides how many requests to one host may be in libcurl's hands at a time, and which come next.
 /// libcurl's own limit costs ten microseconds a request as soon as one waits, and a burst over HTTP/2
 /// would open a connection for each.
-package struct HostAdmission<Ticket: Hashable & Sendable>: Sendable {
+package struct HostAdmission: Sendable {
+  package typealias Ticket = UInt64
+
   /// The streams that one HTTP/2 connection is trusted with: libcurl's own limit.
   package static var streamsPerConnection: Int { 100 }
+
+  private struct Waiting: Sendable {
+    let ticket: Ticket
+    let priority: Float
+  }
 
   private let connections: Int
   private var capacity: Int
   private var running = 0
   /// By falling priority, first come first within one; entries before `head` have left.
-  private var waiting: [(ticket: Ticket, priority: Float)] = []
+  private var waiting: [Waiting] = []
   private var head = 0
 
   /// Until a response has told which version of HTTP the host speaks, each connection takes one
@@ -31,7 +38,7 @@ package struct HostAdmission<Ticket: Hashable & Sendable>: Sendable {
     }
     var position = waiting.count
     while position > head, waiting[position - 1].priority < priority { position -= 1 }
-    waiting.insert((ticket, priority), at: position)
+    waiting.insert(Waiting(ticket: ticket, priority: priority), at: position)
     return false
   }
 

@@ -39,9 +39,12 @@ extension WireTarget {
   /// perhaps a port. `nil` for anything else, which is then looked at closely.
   private static func plainOrigin(_ text: String) -> Origin? {
     text.utf8.withContiguousStorageIfAvailable { bytes -> Origin? in
-      let isSecure = bytes.starts(with: "https://".utf8)
-      guard isSecure || bytes.starts(with: "http://".utf8) else { return nil }
-      let start = isSecure ? 8 : 7
+      let isSecure = bytes.count > 4 && bytes[4] == UInt8(ascii: "s")
+      let scheme: StaticString = isSecure ? "https://" : "http://"
+      let start = scheme.utf8CodeUnitCount
+      guard bytes.count > start, (0..<start).allSatisfy({ bytes[$0] == scheme.utf8Start[$0] }) else {
+        return nil
+      }
       var end = start
       while end < bytes.count, isPlainHostByte(bytes[end]) { end += 1 }
       guard end > start else { return nil }

@@ -3,7 +3,7 @@ import Testing
 
 @Suite struct HostAdmissionTests {
   @Test func asManyAsThereAreConnectionsRunAndTheOthersWait() {
-    var admission = HostAdmission<Int>(connections: 2)
+    var admission = HostAdmission(connections: 2)
     #expect(admission.isIdle)
     #expect(admission.submitted(1, priority: 0.5) == true)
     #expect(admission.submitted(2, priority: 0.5) == true)
@@ -18,9 +18,9 @@ import Testing
   }
 
   @Test func higherPrioritiesComeFirstAndEqualOnesInTheirOrder() {
-    var admission = HostAdmission<Int>(connections: 1)
+    var admission = HostAdmission(connections: 1)
     #expect(admission.submitted(0, priority: 0) == true)
-    for (ticket, priority) in [(1, 0.5), (2, 0.1), (3, 1), (4, 0.5), (5, 1), (6, 0.1), (7, 0.75)] {
+    for (ticket, priority) in [(UInt64(1), 0.5), (2, 0.1), (3, 1), (4, 0.5), (5, 1), (6, 0.1), (7, 0.75)] {
       #expect(admission.submitted(ticket, priority: Float(priority)) == false)
     }
     let order = (0..<7).map { _ in admission.ended() }
@@ -28,15 +28,15 @@ import Testing
   }
 
   @Test func aPriorityThatIsNoNumberLosesNobody() {
-    var admission = HostAdmission<Int>(connections: 1)
+    var admission = HostAdmission(connections: 1)
     _ = admission.submitted(0, priority: 0.5)
-    for ticket in 1...4 { _ = admission.submitted(ticket, priority: ticket == 2 ? .nan : 0.5) }
+    for ticket in UInt64(1)...4 { _ = admission.submitted(ticket, priority: ticket == 2 ? .nan : 0.5) }
     #expect(Set((0..<4).compactMap { _ in admission.ended() }) == [1, 2, 3, 4])
   }
 
   @Test func whoIsWithdrawnDoesNotCome() {
-    var admission = HostAdmission<Int>(connections: 1)
-    for ticket in 0..<4 { _ = admission.submitted(ticket, priority: 0.5) }
+    var admission = HostAdmission(connections: 1)
+    for ticket in UInt64(0)..<4 { _ = admission.submitted(ticket, priority: 0.5) }
     #expect(admission.withdrawn(0) == false)
     #expect(admission.withdrawn(9) == false)
     #expect(admission.withdrawn(2) == true)
@@ -48,8 +48,8 @@ import Testing
   }
 
   @Test func aHostThatMultiplexesTakesAHundredStreamsAConnection() {
-    var admission = HostAdmission<Int>(connections: 2)
-    for ticket in 0..<300 { _ = admission.submitted(ticket, priority: 0.5) }
+    var admission = HostAdmission(connections: 2)
+    for ticket in UInt64(0)..<300 { _ = admission.submitted(ticket, priority: 0.5) }
     #expect(admission.learned(multiplexes: true) == Array(2..<200))
     #expect(admission.runningCount == 200)
     #expect(admission.learned(multiplexes: true) == [])
@@ -57,9 +57,9 @@ import Testing
   }
 
   @Test func aHostThatMultiplexesNoMoreDrainsDownToItsConnections() {
-    var admission = HostAdmission<Int>(connections: 1)
+    var admission = HostAdmission(connections: 1)
     _ = admission.learned(multiplexes: true)
-    for ticket in 0..<101 { _ = admission.submitted(ticket, priority: 0.5) }
+    for ticket in UInt64(0)..<101 { _ = admission.submitted(ticket, priority: 0.5) }
     #expect(admission.runningCount == 100)
     #expect(admission.learned(multiplexes: false) == [])
     for _ in 0..<99 { #expect(admission.ended() == nil) }
@@ -69,8 +69,8 @@ import Testing
   }
 
   @Test func drainingGivesAllThatWaitInTheirOrder() {
-    var admission = HostAdmission<Int>(connections: 1)
-    for ticket in 0..<5 { _ = admission.submitted(ticket, priority: ticket == 3 ? 1 : 0.5) }
+    var admission = HostAdmission(connections: 1)
+    for ticket in UInt64(0)..<5 { _ = admission.submitted(ticket, priority: ticket == 3 ? 1 : 0.5) }
     #expect(admission.ended() == 3)
     #expect(admission.drain() == [1, 2, 4])
     #expect(admission.drain() == [])
@@ -80,8 +80,8 @@ import Testing
   }
 
   @Test func aLongQueueKeepsItsOrder() {
-    var admission = HostAdmission<Int>(connections: 1)
-    for ticket in 0..<10_000 { _ = admission.submitted(ticket, priority: 0.5) }
+    var admission = HostAdmission(connections: 1)
+    for ticket in UInt64(0)..<10_000 { _ = admission.submitted(ticket, priority: 0.5) }
     var next = 1
     while let ticket = admission.ended() {
       #expect(ticket == next)
@@ -95,12 +95,12 @@ import Testing
   func randomWalksKeepTheInvariants(seed: UInt64) {
     var random = SeededRandom(seed: seed)
     let connections = Int.random(in: 1...5, using: &random)
-    var admission = HostAdmission<Int>(connections: connections)
+    var admission = HostAdmission(connections: connections)
     var capacity = connections
-    var running: Set<Int> = []
-    var waiting: [(ticket: Int, priority: Float)] = []
-    var admittedEver: Set<Int> = []
-    func admit(_ ticket: Int) {
+    var running: Set<UInt64> = []
+    var waiting: [(ticket: UInt64, priority: Float)] = []
+    var admittedEver: Set<UInt64> = []
+    func admit(_ ticket: UInt64) {
       #expect(admittedEver.insert(ticket).inserted, "admitted twice")
       #expect(running.count < capacity, "more than the capacity")
       running.insert(ticket)
@@ -109,7 +109,7 @@ import Testing
       #expect(first?.ticket == ticket, "not the turn of this one")
       waiting.removeAll { $0.ticket == ticket }
     }
-    for ticket in 0..<600 {
+    for ticket in UInt64(0)..<600 {
       switch Int.random(in: 0..<10, using: &random) {
       case 0..<5:
         let priority = Float(Int.random(in: 0...4, using: &random)) / 4

@@ -15,6 +15,9 @@ extension RequestCore {
     }
   }
 
+  /// Whether anybody adapts or retries.
+  var isIntercepted: Bool { beginsIntercepted || state.withLock { !$0.interceptors.isEmpty } }
+
   /// The session's interceptor first, then the request's own, then those added to it.
   var interceptorsInOrder: [any RequestInterceptor] {
     let added = state.withLock { $0.interceptors }

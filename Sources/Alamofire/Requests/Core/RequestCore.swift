@@ -68,6 +68,8 @@ package final class RequestCore: Sendable {
   /// Whether making the request runs code of a user: a router, a modifier, an encodable value.
   let convertsByUserCode: Bool
   let interceptor: (any RequestInterceptor)?
+  /// Whether the session or the request was made with an interceptor.
+  let beginsIntercepted: Bool
   let shouldAutomaticallyResume: Bool?
   let state = Mutex(State())
   /// Whether anybody wants to know how many bytes have moved; read for each chunk.
@@ -83,6 +85,7 @@ package final class RequestCore: Sendable {
     self.convertible = convertible
     self.convertsByUserCode = convertsByUserCode
     self.interceptor = interceptor
+    beginsIntercepted = interceptor != nil || session.interceptor != nil
     self.shouldAutomaticallyResume = shouldAutomaticallyResume
   }
 
@@ -211,7 +214,6 @@ package final class RequestCore: Sendable {
   }
 
   private var startsWithUserCode: Bool {
-    convertsByUserCode || interceptor != nil || session.interceptor != nil
-      || state.withLock { !$0.interceptors.isEmpty }
+    convertsByUserCode || isIntercepted
   }
 }

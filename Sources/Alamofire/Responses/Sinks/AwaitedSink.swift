@@ -1,23 +1,25 @@
 import Foundation
 
 /// The response that a ``DataTask`` is awaited for, by any number of tasks and any number of times.
-/// Serialization that runs code of a user happens where the response is awaited, when nobody has to
-/// know of its failure earlier.
+/// Serialization that nobody has to know of earlier happens where the response is awaited.
+///
+/// Its properties are written by the pipeline before the latch lets anybody in, or by the one whom the
+/// latch told to make the response, and read by those whom it let in.
 final class AwaitedSink<Value: Sendable>: DeliveryLatch, ResponseSink, @unchecked Sendable {
   private let serialization: Serialization<Value>
-  /// Written by the pipeline before the latch lets anybody in, read by those whom it let in.
-  private var outcome = RequestOutcome()
-  /// Written by the pipeline before the latch lets anybody in, or by the one whom it told to.
-  private var made: Serialization<Value>.Product?
+  /// In memory of its own: stored in the object as an optional, every access would look its type up at
+  /// run time.
+  @exclusivity(unchecked) private var made: UnsafeMutablePointer<Value>?
 
   init(serialization: Serialization<Value>) {
     self.serialization = serialization
   }
 
+  deinit { forget() }
+
   var runsUserCode: Bool { serialization.runsUserCode }
 
   func postpone(_ outcome: RequestOutcome) -> Bool {
-    guard serialization.runsUserCode else { return false }
     self.outcome = outcome
     postponed()
     return true
@@ -25,32 +27,56 @@ final class AwaitedSink<Value: Sendable>: DeliveryLatch, ResponseSink, @unchecke
 
   func serialize(_ outcome: RequestOutcome) -> AFError? {
     self.outcome = outcome
-    let product = serialization.product(of: outcome)
-    made = product
+    make()
     prepared()
-    return product.failure
+    return serialization.isSerialized ? failure : nil
   }
 
   func replaceFailure(with error: AFError) {
-    made = made?.failing(with: error)
+    failure = error
   }
 
-  /// The result, as soon as there is one.
-  func result() async -> Result<Value, AFError> {
-    await product().result
-  }
-
-  /// The response, as soon as there is one.
-  func response() async -> AFDataResponse<Value> {
-    await product().response(to: outcome)
-  }
-
-  private func product() async -> Serialization<Value>.Product {
-    if await enter() == .makeIt {
-      made = serialization.product(of: outcome)
+  /// Waits for the response; with a request, one that is cancelled with the surrounding task.
+  nonisolated(nonsending) func arrive(cancelling request: Request?) async {
+    if await enter(cancelling: request) == .makeIt {
+      make()
       open()
     }
+  }
+
+  /// The value. Only after ``arrive(cancelling:)``, as the next two.
+  func value() throws(AFError) -> Value {
+    if let failure { throw failure }
     guard let made else { preconditionFailure("a latch opened before its response was made") }
-    return made
+    return made.pointee
+  }
+
+  var result: Result<Value, AFError> {
+    do { return .success(try value()) } catch { return .failure(error) }
+  }
+
+  var response: AFDataResponse<Value> {
+    AFDataResponse<Value>(
+      request: outcome.request, exchange: outcome.exchange, data: outcome.data,
+      serializationDuration: duration, result: result)
+  }
+
+  private func make() {
+    forget()
+    let place = UnsafeMutablePointer<Value>.allocate(capacity: 1)
+    do throws(AFError) {
+      try serialization.serialize(outcome, into: place, duration: &duration)
+      failure = nil
+      made = place
+    } catch {
+      place.deallocate()
+      failure = error
+    }
+  }
+
+  private func forget() {
+    made?.deinitialize(count: 1)
+    made?.deallocate()
+    made = nil
   }
 }

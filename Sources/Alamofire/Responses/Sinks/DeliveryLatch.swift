@@ -1,10 +1,11 @@
+import Foundation
 import Synchronization
 
 /// Lets tasks wait for a response that is made somewhere else, or by the first of them. Not generic:
 /// code that is generic over the value would look types up at run time for every step.
 ///
-/// A base class, so that it needs no object of its own. Unchecked, since the compiler checks no class that
-/// can be subclassed: its one property is a constant.
+/// A base class, so that it needs no object of its own. Unchecked, since the compiler does not see who may
+/// touch the variables: see ``AwaitedSink``.
 class DeliveryLatch: @unchecked Sendable {
   typealias Waiter = UnsafeContinuation<Void, Never>
 
@@ -44,6 +45,11 @@ class DeliveryLatch: @unchecked Sendable {
 
   enum Entrance { case makeIt, isMade }
 
+  // What goes with the value, here since it is not generic.
+  @exclusivity(unchecked) final var outcome = RequestOutcome()
+  @exclusivity(unchecked) final var failure: AFError?
+  @exclusivity(unchecked) final var duration: TimeInterval = 0
+
   private let state = Mutex(State())
 
   /// The response will be made by the first who asks for it.
@@ -73,6 +79,17 @@ class DeliveryLatch: @unchecked Sendable {
         state.phase = .open
         return state.takeWaiters()
       })
+  }
+
+  /// Waits for the response; cancels the request when the surrounding task is cancelled meanwhile.
+  nonisolated(nonsending) final func enter(cancelling request: Request?) async -> Entrance {
+    if let entrance = tryToEnter() { return entrance }
+    guard let request else { return await enter() }
+    return await withTaskCancellationHandler {
+      await enter()
+    } onCancel: {
+      request.cancel()
+    }
   }
 
   /// Waits for the response. Told ``Entrance/makeIt``, the caller makes it and calls ``open()``.

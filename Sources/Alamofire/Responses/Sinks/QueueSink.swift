@@ -22,9 +22,9 @@ final class QueueSink<Value: Sendable>: ResponseSink {
   func postpone(_ outcome: RequestOutcome) -> Bool { false }
 
   func serialize(_ outcome: RequestOutcome) -> AFError? {
-    let product = serialization.product(of: outcome)
-    response.withLock { $0 = product.response(to: outcome) }
-    return product.failure
+    let new = serialization.response(to: outcome)
+    response.withLock { $0 = new }
+    return serialization.isSerialized ? new.error : nil
   }
 
   func replaceFailure(with error: AFError) {

@@ -9,7 +9,8 @@ struct Serialization<Value: Sendable>: Sendable {
   /// `nil` mirrors the outcome without serializing: a request without failure has the value that
   /// ``mirror`` makes of its data.
   private let body: @Sendable (RequestOutcome) throws -> Value
-  private let isSerialized: Bool
+  /// Whether a serializer is at work, and not just a mirror of the outcome.
+  let isSerialized: Bool
 
   /// The value is what came, untouched; it never fails by itself.
   init(mirroring mirror: @escaping @Sendable (Data?) -> Value) {
@@ -61,43 +62,37 @@ struct Serialization<Value: Sendable>: Sendable {
     }
   }
 
-  /// What serialization made of an outcome.
-  struct Product: Sendable {
-    let result: Result<Value, AFError>
-    let duration: TimeInterval
-    /// Whether a serializer was at work, and not just a mirror of the outcome.
-    let isSerialized: Bool
-
-    func response(to outcome: RequestOutcome) -> AFDataResponse<Value> {
-      AFDataResponse<Value>(
-        request: outcome.request, exchange: outcome.exchange, data: outcome.data,
-        serializationDuration: duration, result: result)
-    }
-
-    /// The failure of a serializer, for the retriers: also the one of the request that it passed on.
-    var failure: AFError? {
-      guard isSerialized, case .failure(let error) = result else { return nil }
-      return error
-    }
-
-    /// The same with another error.
-    func failing(with error: AFError) -> Product {
-      Product(result: .failure(error), duration: duration, isSerialized: isSerialized)
+  /// Makes the value in `place`, and takes the time.
+  func serialize(
+    _ outcome: RequestOutcome, into place: UnsafeMutablePointer<Value>, duration: inout TimeInterval
+  ) throws(AFError) {
+    // What the library does itself takes no time worth a look at the clock.
+    let start = runsUserCode ? ContinuousClock.now : nil
+    defer { duration = start.map { (ContinuousClock.now - $0) / Duration.seconds(1) } ?? 0 }
+    do {
+      place.initialize(to: try body(outcome))
+    } catch {
+      throw error as? AFError
+        ?? .responseSerializationFailed(reason: .customSerializationFailed(error: error))
     }
   }
 
-  func product(of outcome: RequestOutcome) -> Product {
-    // What the library does itself takes no time worth a look at the clock.
-    let start = runsUserCode ? ContinuousClock.now : nil
-    let result: Result<Value, AFError>
-    do {
-      result = .success(try body(outcome))
-    } catch {
-      result = .failure(
-        error as? AFError ?? .responseSerializationFailed(reason: .customSerializationFailed(error: error)))
+  /// The whole response.
+  func response(to outcome: RequestOutcome) -> AFDataResponse<Value> {
+    var duration: TimeInterval = 0
+    let result = withUnsafeTemporaryAllocation(of: Value.self, capacity: 1) {
+      place -> Result<Value, AFError> in
+      guard let base = place.baseAddress else { preconditionFailure("room for one value has an address") }
+      do throws(AFError) {
+        try serialize(outcome, into: base, duration: &duration)
+        return .success(base.move())
+      } catch {
+        return .failure(error)
+      }
     }
-    let duration = start.map { (ContinuousClock.now - $0) / Duration.seconds(1) } ?? 0
-    return Product(result: result, duration: duration, isSerialized: isSerialized)
+    return AFDataResponse<Value>(
+      request: outcome.request, exchange: outcome.exchange, data: outcome.data,
+      serializationDuration: duration, result: result)
   }
 }
 
