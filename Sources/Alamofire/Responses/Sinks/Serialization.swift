@@ -67,8 +67,8 @@ struct Serialization<Value: Sendable>: Sendable {
     _ outcome: RequestOutcome, into place: UnsafeMutablePointer<Value>, duration: inout TimeInterval
   ) throws(AFError) {
     // What the library does itself takes no time worth a look at the clock.
-    let start = runsUserCode ? ContinuousClock.now : nil
-    defer { duration = start.map { (ContinuousClock.now - $0) / Duration.seconds(1) } ?? 0 }
+    let start = runsUserCode ? DispatchTime.now().uptimeNanoseconds : nil
+    defer { duration = start.map { Double(DispatchTime.now().uptimeNanoseconds - $0) / 1e9 } ?? 0 }
     do {
       place.initialize(to: try body(outcome))
     } catch {
