@@ -1,6 +1,7 @@
 import Foundation
 import FoundationNetworking
 import HTTPWire
+import Synchronization
 
 extension WireRequest {
   /// Makes what goes over the wire of a user's request and its session: their header fields merged, the
@@ -15,23 +16,57 @@ extension WireRequest {
     }
     if let user = target.user { core.useCredentialOfURL(user: user, password: target.password ?? "") }
     let own = request.allHTTPHeaderFields
-    let fields = session.settings.fields(adding: own)
+    var fields = session.settings.fields(adding: own)
     if let violation = session.settings.violation(method: method, own: own, all: fields) {
       throw .sessionTaskFailed(error: URLError.made(.badURL, violation.message, url: text))
     }
-    let body = try Self.body(of: request, url: url)
+    let body = try Self.body(of: request, own: own, for: core)
+    // The framing is the transport's: what a user says of it could only contradict.
+    if case .source = body {
+      fields.removeAll {
+        FieldName.equal($0.name, "Content-Length") || FieldName.equal($0.name, "Transfer-Encoding")
+      }
+    }
     self.init(
       url: target.url, origin: target.origin, method: method, fields: fields, body: body,
       idleTimeout: session.settings.idleTimeout(of: request), deadline: session.settings.deadline(),
       profile: core.profile)
   }
 
-  private static func body(of request: URLRequest, url: URL) throws(AFError) -> RequestBody {
-    if let data = request.httpBody { return .bytes(data) }
-    guard request.httpBodyStream == nil else {
-      throw .sessionTaskFailed(error: URLError.bodyStreamUnsupported(url))
+  private static func body(
+    of request: URLRequest, own: [String: String]?, for core: RequestCore
+  ) throws(AFError) -> RequestBody {
+    switch core.body == nil ? nil : core.state.withLock({ $0.uploadable }) {
+    case .data(let data): return .bytes(data)
+    case .file(let url, _): return .source(try fileSource(url))
+    case .stream(let stream): return .source(InputStreamSource(stream, length: contentLength(own)))
+    case nil: break
     }
-    return .none
+    if let data = request.httpBody { return .bytes(data) }
+    guard let stream = request.httpBodyStream else { return .none }
+    return .source(InputStreamSource(stream, length: contentLength(own)))
+  }
+
+  private static func fileSource(_ url: URL) throws(AFError) -> any BodySource {
+    guard url.isFileURL else {
+      throw .sessionTaskFailed(
+        error: URLError.made(
+          .badURL, "\(url.absoluteString) is no file: URL; only files can be uploaded by URL.",
+          url: url.absoluteString))
+    }
+    do throws(TransportFailure) {
+      return try BodyFiles.source(path: url.path)
+    } catch {
+      throw AFError(error, url: url.absoluteString)
+    }
+  }
+
+  /// The length that the user announces for a stream; −1 without one.
+  private static func contentLength(_ fields: [String: String]?) -> Int64 {
+    guard let text = fields?.first(where: { FieldName.equal($0.key, "Content-Length") })?.value,
+      text.utf8.allSatisfy({ $0 >= 0x30 && $0 <= 0x39 }), let length = Int64(text)
+    else { return -1 }
+    return length
   }
 
   /// The same request, led elsewhere by a redirect.
@@ -40,14 +75,5 @@ extension WireRequest {
       // User and password in a location are nobody's credentials.
       url: WireTarget(plan.url)?.url ?? plan.url, origin: plan.origin, method: plan.method,
       fields: plan.fields(from: fields), body: plan.keepsBody ? body : RequestBody.none)
-  }
-}
-
-extension RequestBody {
-  var isPresent: Bool {
-    switch self {
-    case .none: false
-    case .bytes: true
-    }
   }
 }

@@ -57,7 +57,12 @@ extension URLError {
     case .cannotDecodeContent: .cannotDecodeContentData
     case .dataLengthExceedsMaximum: .dataLengthExceedsMaximum
     case .cannotReadBody: .requestBodyStreamExhausted
+    case .fileDoesNotExist: .fileDoesNotExist
+    case .fileIsDirectory: .fileIsDirectory
+    case .noPermissionToReadFile: .noPermissionsToReadFile
+    case .cannotCreateFile: .cannotCreateFile
     case .cannotWriteFile: .cannotWriteToFile
+    case .cannotContinue: .resourceUnavailable
     case .resourceUnavailable: .resourceUnavailable
     case .userAuthenticationRequired: .userAuthenticationRequired
     case .unknown: .unknown
@@ -78,12 +83,6 @@ extension URLError {
       return .made(.unsupportedURL, "URLs with \(scheme): are not supported; use http or https.", url: text)
     }
     return .made(.badURL, "\"\(text)\" has no host, or one that cannot be.", url: text)
-  }
-
-  static func bodyStreamUnsupported(_ url: URL) -> URLError {
-    .made(
-      .cannotLoadFromNetwork, "A request with httpBodyStream cannot be sent yet; use httpBody instead.",
-      url: url.absoluteString)
   }
 }
 

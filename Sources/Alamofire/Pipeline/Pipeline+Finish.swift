@@ -27,6 +27,7 @@ extension Pipeline {
     while true {
       let (next, served) = core.nextSink()
       guard let sink = next else {
+        removeUploadedFile()
         if let place { core.session.unregister(at: place) }
         for sink in served { sink.deliver() }
         return nil

@@ -28,6 +28,7 @@ struct Pipeline: Sendable {
 
   nonisolated(nonsending) private func attempt() async throws(AFError) {
     let urlRequest = try await adapted()
+    if core.body != nil { try await prepareUpload() }
     await core.untilResumed()
     try checkAlive()
     let exchange = try await exchanged(urlRequest)

@@ -181,16 +181,78 @@ open class Session: @unchecked Sendable {
       shouldAutomaticallyResume: shouldAutomaticallyResume)
   }
 
-  private func perform(
-    _ convertible: any URLRequestConvertible, runsUserCode: Bool, interceptor: (any RequestInterceptor)?,
-    shouldAutomaticallyResume: Bool?
-  ) -> DataRequest {
-    let request = DataRequest(
-      core: RequestCore(
-        session: core, convertible: convertible, convertsByUserCode: runsUserCode, interceptor: interceptor,
-        shouldAutomaticallyResume: shouldAutomaticallyResume))
-    if requestSetup == .eager { request.core.setUp(request) }
-    return request
+  // MARK: Uploads
+
+  /// Makes a request that sends bytes from memory; no `Content-Type` is added. Parameters as for ``request``.
+  open func upload(
+    _ data: Data, to convertible: any URLConvertible, method: HTTPMethod = .post,
+    headers: HTTPHeaders? = nil, interceptor: (any RequestInterceptor)? = nil,
+    shouldAutomaticallyResume: Bool? = nil, fileManager: FileManager = .default,
+    requestModifier: RequestModifier? = nil
+  ) -> UploadRequest {
+    upload(
+      UploadRequest.Uploadable.data(data), to: convertible, method, headers, interceptor,
+      shouldAutomaticallyResume,
+      fileManager, requestModifier)
+  }
+
+  /// Makes a request that sends bytes from memory. A body that `convertible` has is not sent.
+  open func upload(
+    _ data: Data, with convertible: any URLRequestConvertible,
+    interceptor: (any RequestInterceptor)? = nil, shouldAutomaticallyResume: Bool? = nil,
+    fileManager: FileManager = .default
+  ) -> UploadRequest {
+    upload(
+      UploadRequest.Uploadable.data(data), with: convertible, interceptor, shouldAutomaticallyResume,
+      fileManager)
+  }
+
+  /// Makes a request that sends a file, read as it is sent. What the file grows by meanwhile is not sent; one
+  /// that has become shorter is an error.
+  open func upload(
+    _ fileURL: URL, to convertible: any URLConvertible, method: HTTPMethod = .post,
+    headers: HTTPHeaders? = nil, interceptor: (any RequestInterceptor)? = nil,
+    shouldAutomaticallyResume: Bool? = nil, fileManager: FileManager = .default,
+    requestModifier: RequestModifier? = nil
+  ) -> UploadRequest {
+    upload(
+      UploadRequest.Uploadable.file(fileURL, shouldRemove: false), to: convertible, method, headers,
+      interceptor, shouldAutomaticallyResume, fileManager, requestModifier)
+  }
+
+  /// Makes a request that sends a file. A body that `convertible` has is not sent.
+  open func upload(
+    _ fileURL: URL, with convertible: any URLRequestConvertible,
+    interceptor: (any RequestInterceptor)? = nil, shouldAutomaticallyResume: Bool? = nil,
+    fileManager: FileManager = .default
+  ) -> UploadRequest {
+    upload(
+      UploadRequest.Uploadable.file(fileURL, shouldRemove: false), with: convertible, interceptor,
+      shouldAutomaticallyResume, fileManager)
+  }
+
+  /// Makes a request that sends a stream, once, in chunks (RFC 9112 §7.1), or with the length of a
+  /// `Content-Length` among `headers`; a stream of another length is an error then.
+  open func upload(
+    _ stream: InputStream, to convertible: any URLConvertible, method: HTTPMethod = .post,
+    headers: HTTPHeaders? = nil, interceptor: (any RequestInterceptor)? = nil,
+    shouldAutomaticallyResume: Bool? = nil, fileManager: FileManager = .default,
+    requestModifier: RequestModifier? = nil
+  ) -> UploadRequest {
+    upload(
+      UploadRequest.Uploadable.stream(stream), to: convertible, method, headers, interceptor,
+      shouldAutomaticallyResume, fileManager, requestModifier)
+  }
+
+  /// Makes a request that sends a stream, once.
+  open func upload(
+    _ stream: InputStream, with convertible: any URLRequestConvertible,
+    interceptor: (any RequestInterceptor)? = nil, shouldAutomaticallyResume: Bool? = nil,
+    fileManager: FileManager = .default
+  ) -> UploadRequest {
+    upload(
+      UploadRequest.Uploadable.stream(stream), with: convertible, interceptor, shouldAutomaticallyResume,
+      fileManager)
   }
 
   // MARK: All requests

@@ -11,7 +11,7 @@ struct HeaderList: ~Copyable {
 
   /// Lines for `fields` in their order. What libcurl would add by itself is switched off, so that
   /// the fields are all there is.
-  init(fields: [HTTPHeader], hasBody: Bool) {
+  init(fields: [HTTPHeader], hasBody: Bool, isChunked: Bool = false) {
     var accepts = false
     var acceptsEncoding = false
     var hasType = false
@@ -36,6 +36,8 @@ struct HeaderList: ~Copyable {
     if !accepts { append("Accept:") }
     if !acceptsEncoding { append("Accept-Encoding:") }
     if hasBody && !hasType { append("Content-Type:") }
+    // Over HTTP/2, which frames by itself, libcurl leaves it out.
+    if isChunked { append("Transfer-Encoding: chunked") }
     if hasBody && !expects { append("Expect:") }
   }
 

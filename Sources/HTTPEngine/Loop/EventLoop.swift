@@ -164,6 +164,8 @@ package final class EventLoop: TaskExecutor, Sendable {
 enum LoopCommand: Sendable {
   case cancel(ticket: UInt64)
   case setClosed(ticket: UInt64, Bool)
+  /// What a transfer has waited for is there: more to send, or room for what comes.
+  case proceed(ticket: UInt64)
   /// Every transfer ends with `.shutDown`, and so does every later one.
   case shutDown
 }

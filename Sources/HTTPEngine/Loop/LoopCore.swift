@@ -250,6 +250,8 @@ final class LoopCore {
           .failure(
             TransportFailure(.cancelled, "The request was cancelled.", metrics: transfer.metricsSoFar())))
       case .setClosed(let ticket, let isClosed): positions[ticket] = isClosed
+      case .proceed(let ticket):
+        if let transfer = transfers[ticket], transfer.isInMulti, !transfer.isClosed { unpause(transfer) }
       case .shutDown:
         isShutDown = true
         failAll(Self.shutDown)
@@ -278,14 +280,21 @@ final class LoopCore {
       // there is no callback that could pause; without a connection this call is refused.
       guard transfer.assembly.head == nil else { return }
       transfer.isPaused = curl_easy_pause(transfer.easy.raw, CURLPAUSE_ALL) == CURLE_OK
-    } else if transfer.isPaused {
-      transfer.isPaused = false
-      hasStarted = true
-      // What was held back is handed over in this call, and may be refused.
-      let code = curl_easy_pause(transfer.easy.raw, CURLPAUSE_CONT)
-      // Without a connection, lost meanwhile, there is nothing to let go on.
-      if code != CURLE_OK, code != CURLE_BAD_FUNCTION_ARGUMENT { end(transfer, transfer.outcome(code)) }
+    } else {
+      unpause(transfer)
     }
+  }
+
+  private func unpause(_ transfer: Transfer) {
+    guard transfer.isPaused else { return }
+    transfer.isPaused = false
+    transfer.lastActivity = now
+    nextSweep = min(nextSweep, transfer.expiry)
+    hasStarted = true
+    // What was held back is handed over in this call, and may be refused.
+    let code = curl_easy_pause(transfer.easy.raw, CURLPAUSE_CONT)
+    // Without a connection, lost meanwhile, there is nothing to let go on.
+    if code != CURLE_OK, code != CURLE_BAD_FUNCTION_ARGUMENT { end(transfer, transfer.outcome(code)) }
   }
 
   private func failAll(_ failure: TransportFailure) {

@@ -25,8 +25,7 @@ extension Transfer {
     }
     ccurl_set_seek(easy.raw) { context, offset, origin in
       guard origin == SEEK_SET else { return Int32(CURL_SEEKFUNC_CANTSEEK) }
-      Transfer.of(context)._withUnsafeGuaranteedRef { $0.count.sent = Int64(offset) }
-      return Int32(CURL_SEEKFUNC_OK)
+      return Transfer.of(context)._withUnsafeGuaranteedRef { Int32($0.bodyRewound(to: Int64(offset))) }
     }
   }
 
@@ -38,7 +37,7 @@ extension Transfer {
   }
 
   @inline(__always)
-  private func bytesMoved() {
+  func bytesMoved() {
     lastActivity = loop.now
     loop.hasMoved = true
   }
@@ -48,8 +47,7 @@ extension Transfer {
     switch assembly.lineReceived(UnsafeRawBufferPointer(start: bytes, count: length)) {
     case .keep: return length
     case .deliver(let head):
-      headReceived(head)
-      return length
+      return headReceived(head) ? length : 0
     case .refuseHead:
       failure = TransportFailure(
         .dataLengthExceedsMaximum,
@@ -59,7 +57,8 @@ extension Transfer {
     }
   }
 
-  private func headReceived(_ head: ResponseHead) {
+  /// Returns false when the response cannot be taken.
+  private func headReceived(_ head: ResponseHead) -> Bool {
     if let session = ccurl_tls_session(easy.raw).map({ OpaquePointer($0) }) {
       tlsVersion = SSL_get_version(session)
       tlsCipher = SSL_CIPHER_get_name(SSL_get_current_cipher(session))
@@ -71,59 +70,21 @@ extension Transfer {
     let length = assembly.isEncoded ? -1 : ccurl_expected_length(easy.raw)
     count.expectedToReceive = Int64(length)
     // The length of a HEAD's answer is that of a body which does not come.
-    if length > 0, applied.method != "HEAD" { reserve(Int64(length)) }
-    guard observer?.headReceived(head) == .hold else { return }
-    isClosed = true
+    if length > 0, applied.method != "HEAD", request?.sink == nil { reserve(Int64(length)) }
+    switch observer?.headReceived(head) ?? .proceed {
+    case .proceed: return openSink(head)
+    case .hold:
+      isClosed = true
+      return openSink(head)
+    case .discard:
+      isDiscarding = request?.sink != nil
+      return true
+    }
   }
 
   private func reserve(_ length: Int64) {
     if let limit = request?.profile.options.bodySizeLimit, length > limit { return }
     // No memory now is no failure yet: the server may send less than it claims.
     _ = body.reserve(Int(length))
-  }
-
-  private func bodyReceived(_ bytes: UnsafeMutablePointer<CChar>?, _ length: Int) -> Int {
-    bytesMoved()
-    if isClosed {
-      isPaused = true
-      return ccurl_write_pause
-    }
-    guard let bytes, length > 0 else { return length }
-    switch assembly.bodyReceived(length) {
-    case .store:
-      guard body.append(bytes, count: length) else {
-        failure = TransportFailure(
-          .resourceUnavailable, "There is not enough memory for the body of the response.")
-        return 0
-      }
-      count.received = assembly.bodyCount
-      observer?.bytesMoved(count)
-      return length
-    case .refuseBody:
-      failure = TransportFailure(
-        .dataLengthExceedsMaximum,
-        "The body of the response is larger than \(request?.profile.options.bodySizeLimit ?? 0) bytes; raise bodySizeLimit if that is right."
-      )
-      return 0
-    }
-  }
-
-  private func bodyWanted(_ target: UnsafeMutablePointer<CChar>?, _ room: Int) -> Int {
-    bytesMoved()
-    if isClosed {
-      isPaused = true
-      return ccurl_read_pause
-    }
-    guard let target, case .bytes(let data)? = request?.body else { return 0 }
-    let offset = Int(count.sent)
-    guard offset >= 0, offset < data.count else { return 0 }
-    let length = min(room, data.count - offset)
-    data.withUnsafeBytes { bytes in
-      guard let base = bytes.baseAddress else { return }
-      memcpy(target, base + offset, length)
-    }
-    count.sent += Int64(length)
-    observer?.bytesMoved(count)
-    return length
   }
 }

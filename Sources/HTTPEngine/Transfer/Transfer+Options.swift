@@ -15,6 +15,10 @@ struct AppliedOptions {
   /// Whether the header list was made for a request with a body.
   var hadBody = false
   var httpVersion = -1
+  /// Whether bodies move through large buffers.
+  var isBulk = false
+  /// Whether the body is sent in chunks, since nobody knows its length.
+  var isChunked = false
   /// Whether a new connection is to be made.
   var isFresh = false
 }
@@ -47,6 +51,7 @@ extension Transfer {
       applied.profile = request.profile
     }
     applyVersion(request)
+    applyBuffers(request)
     if let failure = applyMethodAndBody(request) { return failure }
     if let failure = applyFields(request) { return failure }
     let code = easy.set(CURLOPT_URL, request.url)
@@ -82,10 +87,23 @@ extension Transfer {
     return code == CURLE_OK ? nil : CurlFailure.unsupported("The trust store", code)
   }
 
+  private static func isLarge(_ body: RequestBody) -> Bool {
+    body.count < 0 || body.count > largestMultiplexedBody
+  }
+
+  /// Small buffers cost three times the processor time for bodies of any size, large ones memory.
+  private func applyBuffers(_ request: WireRequest) {
+    let isBulk = request.sink != nil || request.body.count < 0 || request.body.count > 1 << 20
+    guard isBulk != applied.isBulk else { return }
+    applied.isBulk = isBulk
+    easy.set(CURLOPT_BUFFERSIZE, isBulk ? 262_144 : 16_384)
+    easy.set(CURLOPT_UPLOAD_BUFFERSIZE, isBulk ? 262_144 : 65_536)
+  }
+
   private func applyVersion(_ request: WireRequest) {
     let mayMultiplex =
       request.origin.scheme == "https" && request.profile.options.httpVersions == .automatic
-      && (request.body.count <= Self.largestMultiplexedBody || !CurlLibrary.shared.spinsOnEarlyAnswers)
+      && (!Self.isLarge(request.body) || !CurlLibrary.shared.spinsOnEarlyAnswers)
     let version = mayMultiplex ? Int(CURL_HTTP_VERSION_2TLS) : Int(CURL_HTTP_VERSION_1_1)
     guard version != applied.httpVersion else { return }
     easy.set(CURLOPT_HTTP_VERSION, version)
@@ -113,10 +131,11 @@ extension Transfer {
       easy.set(CURLOPT_POSTFIELDSIZE, 0)
       easy.set(CURLOPT_COPYPOSTFIELDS, "")
       return nil
-    case (.read, _):
+    case (.read, let body):
       ccurl_set_pointer(easy.raw, CURLOPT_POSTFIELDS, nil)
-      ccurl_set_offset(easy.raw, CURLOPT_POSTFIELDSIZE_LARGE, Int(request.body.count))
-      return nil
+      ccurl_set_offset(easy.raw, CURLOPT_POSTFIELDSIZE_LARGE, Int(body.count))
+      guard case .source(let source) = body else { return nil }
+      return startBody(source)
     }
   }
 
@@ -138,8 +157,11 @@ extension Transfer {
 
   private func applyFields(_ request: WireRequest) -> TransportFailure? {
     let hasBody = applied.content != .none
-    if applied.fields == request.fields, applied.hadBody == hasBody { return nil }
-    headers = HeaderList(fields: request.fields, hasBody: hasBody)
+    let isChunked = request.body.count < 0
+    if applied.fields == request.fields, applied.hadBody == hasBody, applied.isChunked == isChunked {
+      return nil
+    }
+    headers = HeaderList(fields: request.fields, hasBody: hasBody, isChunked: isChunked)
     ccurl_set_list(easy.raw, CURLOPT_HTTPHEADER, headers.head)
     guard headers.isComplete else {
       applied.fields = nil
@@ -147,6 +169,7 @@ extension Transfer {
     }
     applied.fields = request.fields
     applied.hadBody = hasBody
+    applied.isChunked = isChunked
     return nil
   }
 
@@ -155,6 +178,7 @@ extension Transfer {
     if case .bytes(let data) = request.body, !data.isEmpty {
       return data.count <= largestCopiedBody ? .copied : .read
     }
+    if case .source(let source) = request.body { return source.length == 0 ? .copied : .read }
     switch request.method {
     case "POST", "PUT", "PATCH": return .copied
     default: return .none

@@ -17,7 +17,9 @@ extension Transfer {
       guard isIdempotent else { return false }
     default: return false
     }
-    guard failure == nil, !isClosed, assembly.head == nil else { return false }
+    guard failure == nil, !isClosed, assembly.head == nil, request?.body.isRepeatable != false else {
+      return false
+    }
     var facts = ccurl_facts()
     ccurl_read_facts(easy.raw, &facts)
     guard facts.header_bytes == 0, facts.downloaded == 0 else { return false }

@@ -25,6 +25,10 @@ final class Transfer {
 
   @exclusivity(unchecked) var assembly = ResponseAssembly()
   @exclusivity(unchecked) var body = BodyBuffer()
+  /// Takes the body of the response at hand, if it is not collected.
+  @exclusivity(unchecked) var sink: (any BodySink)?
+  /// Whether the body of the response at hand is read for nothing.
+  @exclusivity(unchecked) var isDiscarding = false
   @exclusivity(unchecked) var count = ByteCount()
   /// Why the transfer was broken off by us, when libcurl only knows that a callback refused.
   @exclusivity(unchecked) var failure: TransportFailure?
@@ -84,10 +88,10 @@ final class Transfer {
     assembly.restart(headSizeLimit: options.headerSizeLimit, bodySizeLimit: options.bodySizeLimit)
   }
 
-  /// When silence or the deadline ends the transfer; one that is suspended or waits in its lane is not
-  /// blamed for its silence.
+  /// When silence or the deadline ends the transfer; one that waits for us (suspended,
+  /// in its lane, for more to send or for room) is not blamed for its silence.
   var expiry: UInt64 {
-    guard isInMulti, !isClosed else { return deadline }
+    guard isInMulti, !isClosed, !isPaused else { return deadline }
     let idle = lastActivity.addingReportingOverflow(idleLimit)
     return min(deadline, idle.overflow ? .max : idle.partialValue)
   }
@@ -96,6 +100,7 @@ final class Transfer {
   func finish(_ outcome: Outcome) {
     guard let waiter else { preconditionFailure("a transfer ended twice") }
     self.waiter = nil
+    let outcome = closeBodies(outcome)
     observer?.transferEnded()
     observer = nil
     request = nil
@@ -121,15 +126,5 @@ extension Transfer {
       ? "The transfer from \(host) was not complete in time (timeoutIntervalForResource)."
       : "\(host) was silent for \(Double(idleLimit / 1_000_000) / 1000) seconds (timeoutIntervalForRequest)."
     return TransportFailure(.timedOut, message, metrics: metricsSoFar())
-  }
-}
-
-extension RequestBody {
-  /// The number of bytes.
-  var count: Int64 {
-    switch self {
-    case .none: 0
-    case .bytes(let data): Int64(data.count)
-    }
   }
 }

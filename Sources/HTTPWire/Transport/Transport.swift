@@ -6,6 +6,8 @@
 //     and sends it once. It follows no redirect, answers no challenge, retries nothing.
 //  3. While bytes move it tells the ``TransferObserver`` how many, and shows it the head of the
 //     response before the first byte of the body. The observer may hold the body back there.
+//     The bytes of the body are collected, or handed to the request's ``BodySink``; those that are sent
+//     lie in memory, or come from a ``BodySource``. Either may ask the transport to wait.
 //  4. Whoever owns the request may close the ``Valve`` (suspend) and open it again (resume).
 //  5. It ends exactly once: with a ``WireResponse``, whatever its status, or by throwing a
 //     ``TransportFailure``. If the surrounding task is cancelled, or its valve, it ends with
@@ -56,6 +58,8 @@ package enum HeadDisposition: Sendable, Equatable {
   case proceed
   /// Nothing of the body is read until the valve is opened.
   case hold
+  /// The body is of no use: it is read, and reaches no sink.
+  case discard
 }
 
 /// Stops and starts the bytes of one transfer, from any thread.

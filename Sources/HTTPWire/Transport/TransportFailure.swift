@@ -24,7 +24,13 @@ package struct TransportFailure: Error, Sendable {
     case cannotDecodeContent
     case dataLengthExceedsMaximum
     case cannotReadBody
+    case fileDoesNotExist
+    case fileIsDirectory
+    case noPermissionToReadFile
+    case cannotCreateFile
     case cannotWriteFile
+    /// What is left of an earlier download does not fit to the response; it has to begin again.
+    case cannotContinue
     case resourceUnavailable
     case userAuthenticationRequired
     /// This libcurl or this OpenSSL cannot do what was asked for.

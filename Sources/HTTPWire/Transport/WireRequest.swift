@@ -12,6 +12,8 @@ package final class WireRequest: Sendable {
   /// The header fields in the order in which they are sent.
   package let fields: [HTTPHeader]
   package let body: RequestBody
+  /// Takes the body of the response; `nil` collects it in memory.
+  package let sink: (any BodySink)?
   /// The longest silence, in either direction, that is endured; `nil` is without end.
   package let idleTimeout: Duration?
   /// When the request must be over, whatever moves; `nil` is never.
@@ -23,7 +25,7 @@ package final class WireRequest: Sendable {
 
   package init(
     url: String, origin: Origin, method: String = "GET", fields: [HTTPHeader] = [],
-    body: RequestBody = .none, idleTimeout: Duration? = .seconds(60),
+    body: RequestBody = .none, sink: (any BodySink)? = nil, idleTimeout: Duration? = .seconds(60),
     deadline: ContinuousClock.Instant? = nil, priority: Float = 0.5,
     profile: ConnectionProfile
   ) {
@@ -32,6 +34,7 @@ package final class WireRequest: Sendable {
     self.method = method
     self.fields = fields
     self.body = body
+    self.sink = sink
     self.idleTimeout = idleTimeout
     self.deadline = deadline
     self.priority = priority
@@ -45,7 +48,8 @@ package final class WireRequest: Sendable {
   ) -> WireRequest {
     WireRequest(
       url: url ?? self.url, origin: origin ?? self.origin, method: method ?? self.method,
-      fields: fields ?? self.fields, body: body ?? self.body, idleTimeout: idleTimeout, deadline: deadline,
+      fields: fields ?? self.fields, body: body ?? self.body, sink: sink, idleTimeout: idleTimeout,
+      deadline: deadline,
       priority: priority, profile: profile)
   }
 }
@@ -54,6 +58,7 @@ package final class WireRequest: Sendable {
 package enum RequestBody: Sendable {
   case none
   case bytes(Data)
+  case source(any BodySource)
 }
 
 /// Scheme, host and port (RFC 6454 §4): two URLs of one origin may see each other's secrets.

@@ -47,6 +47,20 @@ private func dataRequests() async throws {
   show(user)
 }
 
+private func uploads(fileURL: URL) {
+  AF.upload(fileURL, to: "https://httpbin.org/put", method: .put)
+    .uploadProgress { print($0.fractionCompleted) }
+    .validate()
+    .responseData { print($0.result) }
+}
+
+struct Snapshot: UploadableConvertible {
+  var measurements: [Double]
+  func createUploadable() throws -> UploadRequest.Uploadable {
+    .data(try JSONEncoder().encode(measurements))
+  }
+}
+
 private func dataResponses() async {
   let response = await AF.request(url).serializingDecodable(User.self).response
   switch response.result {

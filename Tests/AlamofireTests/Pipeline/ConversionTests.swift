@@ -131,14 +131,6 @@ struct ConversionTests {
     #expect(fake.requests.isEmpty)
   }
 
-  @Test func aBodyStreamIsRefusedWithASentence() async throws {
-    var request = try URLRequest(url: "http://a.test/", method: .post)
-    request.httpBodyStream = InputStream(data: Data("x".utf8))
-    let response = await Session.kept(fake: fake).request(request).end()
-    #expect(response.error?.underlyingError is URLError)
-    #expect(fake.requests.isEmpty)
-  }
-
   @Test func aRelativeURLWithABaseIsResolved() async throws {
     let base = try #require(URL(string: "http://a.test/b/c"))
     let url = try #require(URL(string: "d?e", relativeTo: base))

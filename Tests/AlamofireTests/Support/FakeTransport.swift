@@ -80,11 +80,12 @@ final class FakeTransport: Transport {
 private let keptSessions = Recorder<Session>()
 
 extension RequestBody {
-  var byteCount: Int64 { Int64(bytes?.count ?? 0) }
+  var byteCount: Int64 { max(0, count) }
 
+  /// The bytes in memory; a source has none.
   var bytes: Data? {
     switch self {
-    case .none: nil
+    case .none, .source: nil
     case .bytes(let data): data
     }
   }

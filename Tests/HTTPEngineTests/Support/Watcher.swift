@@ -14,7 +14,7 @@ final class Watcher: TransferObserver {
   }
 
   private let seen = Mutex(Seen())
-  private let holdsHead: Bool
+  private let disposition: HeadDisposition
   private let onHead: (@Sendable (Watcher) -> Void)?
   private let onBytes: (@Sendable (Watcher, ByteCount) -> Void)?
   let began = Moment()
@@ -22,12 +22,13 @@ final class Watcher: TransferObserver {
 
   init(
     startsClosed: Bool = false, isRefusing: Bool = false, cancelsByValve: Bool = false,
-    holdsHead: Bool = false, onHead: (@Sendable (Watcher) -> Void)? = nil,
+    holdsHead: Bool = false, disposition: HeadDisposition? = nil,
+    onHead: (@Sendable (Watcher) -> Void)? = nil,
     onBytes: (@Sendable (Watcher, ByteCount) -> Void)? = nil
   ) {
     start = isRefusing ? .refuse : startsClosed ? .hold : .go
     self.cancelsByValve = cancelsByValve
-    self.holdsHead = holdsHead
+    self.disposition = disposition ?? (holdsHead ? .hold : .proceed)
     self.onHead = onHead
     self.onBytes = onBytes
   }
@@ -60,7 +61,7 @@ final class Watcher: TransferObserver {
     note { $0.heads.append(head) }
     onHead?(self)
     headCame.come()
-    return holdsHead ? .hold : .proceed
+    return disposition
   }
 
   func bytesMoved(_ count: ByteCount) {

@@ -33,6 +33,9 @@ package final class RequestCore: Sendable {
     var task: Task<Void, Never>?
     var valve: (any Valve)?
     var gate: CheckedContinuation<Void, Never>?
+    /// The body of an upload, and the file that goes with the attempt.
+    var uploadable: UploadRequest.Uploadable?
+    var uploadedFile: URL?
     var progress = ProgressReport()
     var headHandler: HeadHandler?
     var watchers = RequestWatchers()
@@ -67,6 +70,8 @@ package final class RequestCore: Sendable {
   package let convertible: any URLRequestConvertible
   /// Whether making the request runs code of a user: a router, a modifier, an encodable value.
   let convertsByUserCode: Bool
+  /// What an upload sends.
+  let body: UploadBody?
   let interceptor: (any RequestInterceptor)?
   /// Whether the session or the request was made with an interceptor.
   let beginsIntercepted: Bool
@@ -79,11 +84,12 @@ package final class RequestCore: Sendable {
 
   init(
     session: SessionCore, convertible: any URLRequestConvertible, convertsByUserCode: Bool,
-    interceptor: (any RequestInterceptor)?, shouldAutomaticallyResume: Bool?
+    body: UploadBody? = nil, interceptor: (any RequestInterceptor)?, shouldAutomaticallyResume: Bool?
   ) {
     self.session = session
     self.convertible = convertible
     self.convertsByUserCode = convertsByUserCode
+    self.body = body
     self.interceptor = interceptor
     beginsIntercepted = interceptor != nil || session.interceptor != nil
     self.shouldAutomaticallyResume = shouldAutomaticallyResume
@@ -214,6 +220,6 @@ package final class RequestCore: Sendable {
   }
 
   private var startsWithUserCode: Bool {
-    convertsByUserCode || isIntercepted
+    convertsByUserCode || isIntercepted || body?.runsUserCode == true
   }
 }

@@ -1,0 +1,40 @@
+import Foundation
+import HTTPWire
+import Synchronization
+
+extension Pipeline {
+  /// Stage 1b, of uploads: the body is made, anew for each attempt.
+  nonisolated(nonsending) func prepareUpload() async throws(AFError) {
+    guard let body = core.body else { return }
+    removeUploadedFile()
+    let uploadable: UploadRequest.Uploadable
+    if body.runsUserCode {
+      uploadable = try await offLoop { Self.made(body) }.get()
+    } else {
+      uploadable = try Self.made(body).get()
+    }
+    core.state.withLock { state in
+      state.uploadable = uploadable
+      if case .file(let url, true) = uploadable { state.uploadedFile = url }
+    }
+  }
+
+  private static func made(_ body: UploadBody) -> Result<UploadRequest.Uploadable, AFError> {
+    do {
+      return .success(try body.convertible.createUploadable())
+    } catch {
+      return .failure(error as? AFError ?? .createUploadableFailed(error: error))
+    }
+  }
+
+  /// A file that was made for the upload goes when the attempt is over.
+  func removeUploadedFile() {
+    guard let body = core.body else { return }
+    let url = core.state.withLock { state in
+      defer { state.uploadedFile = nil }
+      return state.uploadedFile
+    }
+    // One that is gone already, or cannot be removed, is nothing that the response should tell of.
+    if let url { try? body.fileManager.removeItem(at: url) }
+  }
+}

@@ -1,0 +1,109 @@
+import Foundation
+import HTTPWire
+import Synchronization
+
+/// An `InputStream` of a user on its way to a server. It may block as long as it likes: a thread of its own
+/// reads it, at most ``BodyChannel/highMark`` bytes ahead of the network. It can be read once.
+final class InputStreamSource: BodySource {
+  private struct State {
+    var channel = BodyChannel()
+    var hasStarted = false
+    var isStopped = false
+    var wake: (@Sendable () -> Void)?
+  }
+
+  private static let chunk = 65_536
+
+  let length: Int64
+  // Read by the thread of the source alone, once it has started.
+  private nonisolated(unsafe) let stream: InputStream
+  private let state = Mutex(State())
+  /// What the thread waits at while there is enough to send.
+  private let room = DispatchSemaphore(value: 0)
+
+  /// - Parameter length: What the stream will give; −1 when nobody knows. Another length is an error.
+  init(_ stream: InputStream, length: Int64 = -1) {
+    self.stream = stream
+    self.length = length
+  }
+
+  /// As long as nobody has begun to read.
+  var isRepeatable: Bool { state.withLock { !$0.hasStarted } }
+
+  func start(wake: @escaping @Sendable () -> Void) -> TransportFailure? {
+    let isFirst = state.withLock { state in
+      guard !state.hasStarted else { return false }
+      state.hasStarted = true
+      state.wake = wake
+      return true
+    }
+    guard isFirst else {
+      return TransportFailure(
+        .cannotReadBody,
+        "The body of the request is a stream, which can be read once, but it has to be sent again; use Data or a file."
+      )
+    }
+    Thread { [self] in pump() }.start()
+    return nil
+  }
+
+  func read(into room: UnsafeMutableRawBufferPointer) -> BodyReading {
+    let (reading, wakesWriter) = state.withLock { $0.channel.read(into: room) }
+    if wakesWriter { self.room.signal() }
+    return reading
+  }
+
+  func stop() {
+    let mustSignal = state.withLock { state in
+      defer { state.isStopped = true }
+      state.wake = nil
+      return state.hasStarted && !state.isStopped
+    }
+    if mustSignal { room.signal() }
+  }
+
+  private func pump() {
+    if stream.streamStatus == .notOpen { stream.open() }
+    defer { stream.close() }
+    var buffer = [UInt8](repeating: 0, count: Self.chunk)
+    var total: Int64 = 0
+    while !state.withLock({ $0.isStopped }) {
+      let count = stream.read(&buffer, maxLength: buffer.count)
+      guard count > 0 else { return finish(count, total) }
+      total += Int64(count)
+      guard length < 0 || total <= length else { return end(Self.failure("is longer", length)) }
+      let written = put(Data(buffer[..<count]))
+      if !written.mayGoOn { room.wait() }
+    }
+  }
+
+  private func put(_ data: Data) -> BodyChannel.Written {
+    let (written, wake) = state.withLock { state in
+      let written = state.channel.write(data)
+      return (written, written.wakesReader ? state.wake : nil)
+    }
+    wake?()
+    return written
+  }
+
+  /// The status tells; to ask for an error that is not there is a trap in Foundation.
+  private func finish(_ count: Int, _ total: Int64) {
+    if count < 0 || stream.streamStatus == .error {
+      end(TransportFailure(.cannotReadBody, "The stream with the body of the request could not be read."))
+    } else if length >= 0, total < length {
+      end(Self.failure("is shorter (\(total) bytes)", length))
+    } else {
+      end(nil)
+    }
+  }
+
+  private func end(_ failure: TransportFailure?) {
+    let wake = state.withLock { state in state.channel.finish(failure) ? state.wake : nil }
+    wake?()
+  }
+
+  private static func failure(_ what: String, _ length: Int64) -> TransportFailure {
+    TransportFailure(
+      .cannotReadBody, "The stream with the body of the request \(what) than the \(length) bytes announced.")
+  }
+}

@@ -1,0 +1,42 @@
+import Foundation
+
+// How the factories make their requests: of a description and, for uploads, of a body.
+extension Session {
+  func perform(
+    _ convertible: any URLRequestConvertible, runsUserCode: Bool, interceptor: (any RequestInterceptor)?,
+    shouldAutomaticallyResume: Bool?
+  ) -> DataRequest {
+    let request = DataRequest(
+      core: RequestCore(
+        session: core, convertible: convertible, convertsByUserCode: runsUserCode, interceptor: interceptor,
+        shouldAutomaticallyResume: shouldAutomaticallyResume))
+    if requestSetup == .eager { request.core.setUp(request) }
+    return request
+  }
+
+  package func upload(
+    _ uploadable: any UploadableConvertible, to url: any URLConvertible, _ method: HTTPMethod,
+    _ headers: HTTPHeaders?, _ interceptor: (any RequestInterceptor)?, _ shouldAutomaticallyResume: Bool?,
+    _ fileManager: FileManager, _ modifier: RequestModifier?
+  ) -> UploadRequest {
+    let description = RequestDescription(url: url, method: method, headers: headers, modifier: modifier)
+    return upload(
+      uploadable, with: description, runsUserCode: description.runsUserCode, interceptor,
+      shouldAutomaticallyResume, fileManager)
+  }
+
+  package func upload(
+    _ uploadable: any UploadableConvertible, with convertible: any URLRequestConvertible,
+    runsUserCode: Bool? = nil, _ interceptor: (any RequestInterceptor)?,
+    _ shouldAutomaticallyResume: Bool?, _ fileManager: FileManager
+  ) -> UploadRequest {
+    let request = UploadRequest(
+      core: RequestCore(
+        session: core, convertible: convertible,
+        convertsByUserCode: runsUserCode ?? !(convertible is URLRequest),
+        body: UploadBody(convertible: uploadable, fileManager: fileManager), interceptor: interceptor,
+        shouldAutomaticallyResume: shouldAutomaticallyResume))
+    if requestSetup == .eager { request.core.setUp(request) }
+    return request
+  }
+}

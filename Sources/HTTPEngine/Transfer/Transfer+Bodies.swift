@@ -1,0 +1,151 @@
+import CCurl
+import FoundationEssentials
+import Glibc
+import HTTPWire
+
+// Bytes of bodies, in and out: from memory or a source, into memory or a sink.
+extension Transfer {
+  // MARK: In
+
+  /// Returns false when the sink refuses the response.
+  func openSink(_ head: ResponseHead) -> Bool {
+    guard let sink = request?.sink else { return true }
+    if let failure = sink.begin(head, wake: wakeUp) {
+      self.failure = failure
+      return false
+    }
+    self.sink = sink
+    return true
+  }
+
+  func bodyReceived(_ bytes: UnsafeMutablePointer<CChar>?, _ length: Int) -> Int {
+    bytesMoved()
+    if isClosed {
+      isPaused = true
+      return ccurl_write_pause
+    }
+    guard let bytes, length > 0 else { return length }
+    guard let sink else { return collect(bytes, length) }
+    switch sink.receive(UnsafeRawBufferPointer(start: bytes, count: length)) {
+    case .taken: return moved(length)
+    case .full:
+      isPaused = true
+      return ccurl_write_pause
+    case .failure(let failure):
+      self.failure = failure
+      return 0
+    }
+  }
+
+  private func collect(_ bytes: UnsafeMutablePointer<CChar>, _ length: Int) -> Int {
+    guard isDiscarding || body.append(bytes, count: length) else {
+      failure = TransportFailure(
+        .resourceUnavailable, "There is not enough memory for the body of the response.")
+      return 0
+    }
+    return moved(length)
+  }
+
+  /// Bytes have found their place; refuses them afterwards if they are too many.
+  private func moved(_ length: Int) -> Int {
+    switch assembly.bodyReceived(length) {
+    case .store:
+      count.received = assembly.bodyCount
+      observer?.bytesMoved(count)
+      return length
+    case .refuseBody:
+      failure = TransportFailure(
+        .dataLengthExceedsMaximum,
+        "The body of the response is larger than \(request?.profile.options.bodySizeLimit ?? 0) bytes; raise bodySizeLimit if that is right."
+      )
+      return 0
+    }
+  }
+
+  // MARK: Out
+
+  func bodyWanted(_ target: UnsafeMutablePointer<CChar>?, _ room: Int) -> Int {
+    bytesMoved()
+    if isClosed {
+      isPaused = true
+      return ccurl_read_pause
+    }
+    guard let target else { return 0 }
+    let length: Int
+    switch request?.body {
+    case .bytes(let data): length = copy(data, target, room)
+    case .source(let source): length = read(source, UnsafeMutableRawBufferPointer(start: target, count: room))
+    case .some(.none), nil: return 0
+    }
+    guard length > 0, length <= room else { return length }
+    count.sent += Int64(length)
+    observer?.bytesMoved(count)
+    return length
+  }
+
+  private func copy(_ data: Data, _ target: UnsafeMutablePointer<CChar>, _ room: Int) -> Int {
+    let offset = Int(count.sent)
+    guard offset >= 0, offset < data.count else { return 0 }
+    let length = min(room, data.count - offset)
+    data.withUnsafeBytes { bytes in
+      guard let base = bytes.baseAddress else { return }
+      memcpy(target, base + offset, length)
+    }
+    return length
+  }
+
+  private func read(_ source: any BodySource, _ room: UnsafeMutableRawBufferPointer) -> Int {
+    switch source.read(into: room) {
+    case .bytes(let length): return length
+    case .wait:
+      isPaused = true
+      return ccurl_read_pause
+    case .end:
+      guard source.length >= 0, count.sent < source.length else { return 0 }
+      failure = TransportFailure(
+        .cannotReadBody,
+        "The body of the request ended after \(count.sent) bytes, but \(source.length) were announced.")
+      return ccurl_read_abort
+    case .failure(let failure):
+      self.failure = failure
+      return ccurl_read_abort
+    }
+  }
+
+  /// libcurl sends the body again from `offset`, on another connection.
+  func bodyRewound(to offset: Int64) -> Int {
+    if case .source(let source)? = request?.body {
+      guard offset == 0 else { return Int(CURL_SEEKFUNC_CANTSEEK) }
+      if let failure = startBody(source) {
+        self.failure = failure
+        return Int(CURL_SEEKFUNC_FAIL)
+      }
+    }
+    count.sent = offset
+    return Int(CURL_SEEKFUNC_OK)
+  }
+
+  func startBody(_ source: any BodySource) -> TransportFailure? {
+    source.start(wake: wakeUp)
+  }
+
+  /// Called by a source that has more, or a sink that has room again; from any thread.
+  private var wakeUp: @Sendable () -> Void {
+    guard let owner = loop.owner else { return {} }
+    let ticket = ticket
+    return { [weak owner] in owner?.post(.proceed(ticket: ticket)) }
+  }
+
+  // MARK: The end
+
+  /// Lets go of source and sink. A sink that cannot finish makes a failure of a success.
+  func closeBodies(_ outcome: Outcome) -> Outcome {
+    if case .source(let source)? = request?.body { source.stop() }
+    isDiscarding = false
+    guard let sink else { return outcome }
+    self.sink = nil
+    let failure = sink.finish()
+    guard let failure, case .success(let response) = outcome else { return outcome }
+    return .failure(TransportFailure(failure.kind, failure.message, metrics: response.metrics))
+  }
+}

@@ -1,0 +1,105 @@
+package import FoundationEssentials
+
+/// Bytes on their way from one who makes them to one who reads them, neither of whom waits for the other
+/// inside: a bounded queue with two marks. Pure; the owner holds its lock, and wakes whom it is told to.
+package struct BodyChannel: Sendable {
+  /// Whoever makes bytes stops above this many that nobody has read.
+  package let highMark: Int
+  /// It goes on below this many.
+  package let lowMark: Int
+  /// Bytes that nobody has read.
+  package private(set) var count = 0
+
+  private var chunks: [Data] = []
+  private var head = 0
+  private var offset = 0
+  private var end: End?
+  private var readerWaits = false
+  private var writerWaits = false
+
+  private enum End: Sendable {
+    case complete
+    case failure(TransportFailure)
+  }
+
+  /// What there is to do after something was put in.
+  package struct Written: Equatable, Sendable {
+    /// The reader waits for this.
+    package var wakesReader: Bool
+    /// False above the high mark: the writer stops until it is woken.
+    package var mayGoOn: Bool
+
+    package init(wakesReader: Bool, mayGoOn: Bool) {
+      self.wakesReader = wakesReader
+      self.mayGoOn = mayGoOn
+    }
+  }
+
+  package init(highMark: Int = 1 << 20, lowMark: Int = 1 << 18) {
+    self.highMark = max(1, highMark)
+    self.lowMark = min(max(0, lowMark), self.highMark)
+  }
+
+  /// Puts bytes in. After the end it does nothing.
+  package mutating func write(_ data: Data) -> Written {
+    guard end == nil else { return Written(wakesReader: false, mayGoOn: false) }
+    guard !data.isEmpty else { return Written(wakesReader: false, mayGoOn: true) }
+    chunks.append(data)
+    count += data.count
+    writerWaits = count >= highMark
+    return Written(wakesReader: takeReader(), mayGoOn: !writerWaits)
+  }
+
+  /// No more bytes come; the first end counts. Returns whether the reader waits for it.
+  package mutating func finish(_ failure: TransportFailure? = nil) -> Bool {
+    guard end == nil else { return false }
+    end = failure.map { .failure($0) } ?? .complete
+    return takeReader()
+  }
+
+  /// Takes bytes out, as many as there is room for. Tells whether the writer waits for that.
+  package mutating func read(into room: UnsafeMutableRawBufferPointer) -> (BodyReading, wakesWriter: Bool) {
+    guard !room.isEmpty else { return (.wait, false) }
+    var copied = 0
+    while copied < room.count, head < chunks.count {
+      let chunk = chunks[head]
+      let length = min(room.count - copied, chunk.count - offset)
+      chunk.withUnsafeBytes { bytes in
+        let part = UnsafeRawBufferPointer(rebasing: bytes[offset..<offset + length])
+        UnsafeMutableRawBufferPointer(rebasing: room[copied...]).copyMemory(from: part)
+      }
+      copied += length
+      offset += length
+      if offset == chunk.count { dropFirst() }
+    }
+    count -= copied
+    if copied > 0 { return (.bytes(copied), takeWriter()) }
+    switch end {
+    case .complete: return (.end, false)
+    case .failure(let failure): return (.failure(failure), false)
+    case nil:
+      readerWaits = true
+      return (.wait, takeWriter())
+    }
+  }
+
+  private mutating func dropFirst() {
+    chunks[head] = Data()
+    head += 1
+    offset = 0
+    guard head == chunks.count || head > 64 else { return }
+    chunks.removeFirst(head)
+    head = 0
+  }
+
+  private mutating func takeReader() -> Bool {
+    defer { readerWaits = false }
+    return readerWaits
+  }
+
+  private mutating func takeWriter() -> Bool {
+    guard writerWaits, count <= lowMark else { return false }
+    writerWaits = false
+    return true
+  }
+}

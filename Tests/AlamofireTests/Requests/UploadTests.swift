@@ -1,0 +1,221 @@
+import Alamofire
+import Foundation
+import FoundationNetworking
+import HTTPTestServer
+import Testing
+
+@Suite(.timeLimit(.minutes(1))) struct UploadTests {
+  private let server: HTTPTestServer
+  private let session = Session.real()
+
+  init() throws { server = try HTTPTestServer(routes: .none) }
+
+  private func bytes(_ count: Int) -> Data { Data((0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31) }) }
+
+  private func file(_ data: Data) throws -> URL {
+    let url = FileManager.default.temporaryDirectory.appendingPathComponent("upload-\(UUID().uuidString)")
+    try data.write(to: url)
+    return url
+  }
+
+  private func code(_ response: AFDataResponse<Data?>) -> URLError.Code? {
+    (response.error?.underlyingError as? URLError)?.code
+  }
+
+  @Test func dataIsSentAndIsNoPartOfTheRequest() async throws {
+    server.enqueue(.text("thanks"))
+    let body = bytes(200_000)
+    let request = session.upload(body, to: server.url("/"))
+    let response = await request.end()
+    #expect(response.data == Data("thanks".utf8))
+    let seen = try await server.takeRequest()
+    #expect(seen.method == "POST")
+    #expect(Data(seen.body) == body)
+    #expect(seen.header("Content-Type") == nil)
+    #expect(response.request?.httpBody == nil)
+    guard case .data(body) = request.uploadable else {
+      Issue.record("the uploadable is what was given")
+      return
+    }
+    #expect(request.uploadProgress.fractionCompleted == 1)
+  }
+
+  @Test func theBodyOfTheRequestGivesWayToTheUpload() async throws {
+    server.enqueue(.ok)
+    var request = try URLRequest(url: server.url("/"), method: .put)
+    request.httpBody = Data("not this".utf8)
+    _ = await session.upload(Data("this".utf8), with: request).end()
+    let seen = try await server.takeRequest()
+    #expect(seen.bodyText == "this")
+    #expect(seen.method == "PUT")
+  }
+
+  @Test func aFileIsSentAndStays() async throws {
+    server.enqueue(.ok)
+    let body = bytes(1_000_000)
+    let url = try file(body)
+    defer { try? FileManager.default.removeItem(at: url) }
+    let fractions = Recorder<Double>()
+    let response = await session.upload(url, to: server.url("/"))
+      .uploadProgress(queue: .global()) { fractions.add($0.fractionCompleted) }.end()
+    #expect(response.error == nil)
+    #expect(Data(try await server.takeRequest().body) == body)
+    #expect(FileManager.default.fileExists(atPath: url.path))
+    #expect(!fractions.values.isEmpty)
+  }
+
+  @Test func aFileThatIsToGoGoesWithTheRequest() async throws {
+    server.enqueue(.ok)
+    let url = try file(bytes(10))
+    _ = await session.upload(TemporaryUpload(url: url), request: server.url("/")).end()
+    #expect(try await server.takeRequest().body.count == 10)
+    #expect(!FileManager.default.fileExists(atPath: url.path))
+  }
+
+  @Test func aFileThatIsNotThereIsAnErrorWithItsPath() async throws {
+    let response = await session.upload(URL(fileURLWithPath: "/nowhere/file"), to: server.url("/")).end()
+    #expect(code(response) == .fileDoesNotExist)
+    #expect(response.error?.localizedDescription.contains("/nowhere/file") == true)
+    #expect(server.requestCount == 0)
+  }
+
+  @Test func aFolderAndAWebAddressAreNoFiles() async throws {
+    let folder = await session.upload(FileManager.default.temporaryDirectory, to: server.url("/")).end()
+    #expect(code(folder) == .fileIsDirectory)
+    let web = try #require(URL(string: "https://example.com/file"))
+    #expect(code(await session.upload(web, to: server.url("/")).end()) == .badURL)
+    #expect(server.requestCount == 0)
+  }
+
+  @Test func aStreamIsSentInChunks() async throws {
+    server.enqueue(.ok)
+    let body = bytes(500_000)
+    let response = await session.upload(InputStream(data: body), to: server.url("/")).end()
+    #expect(response.error == nil)
+    let seen = try await server.takeRequest()
+    #expect(Data(seen.body) == body)
+    #expect(seen.isChunked)
+  }
+
+  @Test func aStreamWithALengthIsSentWithIt() async throws {
+    server.enqueue(.ok)
+    let stream = InputStream(data: bytes(1000))
+    _ = await session.upload(stream, to: server.url("/"), headers: ["Content-Length": "1000"]).end()
+    let seen = try await server.takeRequest()
+    #expect(seen.body.count == 1000)
+    #expect(!seen.isChunked)
+    #expect(seen.header("Content-Length") == "1000")
+  }
+
+  @Test(arguments: [("900", "longer"), ("1100", "shorter")])
+  func aStreamOfAnotherLengthThanAnnouncedIsAnError(length: String, word: String) async throws {
+    server.enqueue(.ok)
+    let stream = InputStream(data: bytes(1000))
+    let headers: HTTPHeaders = ["Content-Length": length]
+    let response = await session.upload(stream, to: server.url("/"), headers: headers).end()
+    #expect(code(response) == .requestBodyStreamExhausted)
+    #expect(response.error?.localizedDescription.contains(word) == true)
+  }
+
+  @Test func aStreamThatCannotBeOpenedIsAnError() async throws {
+    server.enqueue(.ok)
+    let stream = try #require(InputStream(fileAtPath: "/nowhere/file"))
+    let response = await session.upload(stream, to: server.url("/")).end()
+    #expect(code(response) == .requestBodyStreamExhausted)
+  }
+
+  @Test func theBodyStreamOfARequestIsSent() async throws {
+    server.enqueue(.ok)
+    var request = try URLRequest(url: server.url("/"), method: .post)
+    request.httpBodyStream = InputStream(data: Data("from a stream".utf8))
+    let response = await session.request(request).end()
+    #expect(response.error == nil)
+    #expect(try await server.takeRequest().bodyText == "from a stream")
+  }
+
+  @Test func aStreamThatBlocksHoldsUpNobody() async throws {
+    var ends: [Int32] = [0, 0]
+    #expect(pipe(&ends) == 0)
+    let stream = try #require(InputStream(fileAtPath: "/dev/fd/\(ends[0])"))
+    server.enqueue(.text("slow"))
+    async let slow = session.upload(stream, to: server.url("/")).end()
+    let other = try HTTPTestServer(routes: .none)
+    other.enqueue(.text("other"))
+    #expect(await session.request(other.url("/")).end().data == Data("other".utf8))
+    let text = Array("late".utf8)
+    #expect(write(ends[1], text, text.count) == text.count)
+    close(ends[1])
+    #expect(await slow.data == Data("slow".utf8))
+    #expect(try await server.takeRequest().bodyText == "late")
+    close(ends[0])
+  }
+
+  @Test func aRedirectThatKeepsTheBodySendsAFileAgainAndAStreamNot() async throws {
+    let url = try file(bytes(100))
+    defer { try? FileManager.default.removeItem(at: url) }
+    server.enqueue(.redirect(to: "/there", status: 307), .ok)
+    #expect(await session.upload(url, to: server.url("/")).end().error == nil)
+    #expect(server.recordedRequests.map(\.body.count) == [100, 100])
+    server.enqueue(.redirect(to: "/there", status: 307), .ok)
+    let response = await session.upload(InputStream(data: bytes(100)), to: server.url("/")).end()
+    #expect(code(response) == .requestBodyStreamExhausted)
+    #expect(response.error?.localizedDescription.contains("can be read once") == true)
+    #expect(server.requestCount == 3)
+  }
+
+  @Test func aRetryMakesTheBodyAnew() async throws {
+    server.enqueue(.status(503), .ok)
+    let numbers = Numbered()
+    let response = await session.upload(
+      numbers, request: server.url("/"), interceptor: RetryOnce()
+    ).validate().end()
+    #expect(response.error == nil)
+    #expect(server.recordedRequests.map(\.bodyText) == ["body 1", "body 2"])
+  }
+
+  @Test func aBodyThatCannotBeMadeIsAnError() async throws {
+    struct Broken: UploadableConvertible {
+      struct Reason: Error {}
+      func createUploadable() throws -> UploadRequest.Uploadable { throw Reason() }
+    }
+    let response = await session.upload(Broken(), request: server.url("/")).end()
+    guard case .createUploadableFailed(let error)? = response.error else {
+      Issue.record("\(String(describing: response.error))")
+      return
+    }
+    #expect(error is Broken.Reason)
+    #expect(server.requestCount == 0)
+  }
+}
+
+/// A file that is removed.
+private struct TemporaryUpload: UploadableConvertible {
+  let url: URL
+  func createUploadable() throws -> UploadRequest.Uploadable { .file(url, shouldRemove: true) }
+}
+
+private final class Numbered: UploadableConvertible {
+  private let count = Recorder<Int>()
+  func createUploadable() throws -> UploadRequest.Uploadable {
+    count.add(1)
+    return .data(Data("body \(count.count)".utf8))
+  }
+}
+
+private struct RetryOnce: RequestInterceptor {
+  func retry(
+    _ request: Request, for session: Session, dueTo error: any Error,
+    completion: @escaping @Sendable (RetryResult) -> Void
+  ) {
+    completion(request.retryCount == 0 ? .retry : .doNotRetry)
+  }
+}
+
+extension Session {
+  /// An upload of something of the test's own.
+  fileprivate func upload(
+    _ body: any UploadableConvertible, request url: String, interceptor: (any RequestInterceptor)? = nil
+  ) -> UploadRequest {
+    upload(body, to: url, .post, nil, interceptor, nil, .default, nil)
+  }
+}

@@ -1,0 +1,119 @@
+import FoundationEssentials
+import HTTPEngine
+import HTTPTestServer
+import HTTPWire
+import Testing
+
+@Suite(.timeLimit(.minutes(1))) struct BodySinkTests {
+  private let server: HTTPTestServer
+  private let client = Client()
+
+  init() throws { server = try HTTPTestServer(routes: .none) }
+
+  private func get(_ sink: any BodySink) throws -> WireRequest {
+    let url = server.url("/")
+    return WireRequest(
+      url: url, origin: try #require(Origin(url: url)), sink: sink, idleTimeout: .seconds(5),
+      profile: client.profile)
+  }
+
+  @Test func aSinkGetsEveryByteAndMemoryNone() async throws {
+    let bytes = Content.bytes(3_000_000)
+    server.enqueue(.data(bytes))
+    let sink = ScriptedSink()
+    let watcher = Watcher()
+    let response = try await client.send(get(sink), watcher: watcher)
+    #expect(response.body == nil)
+    #expect(sink.bytes == bytes)
+    #expect(sink.heads == [200])
+    #expect(sink.finishes == 1)
+    #expect(watcher.last?.received == 3_000_000)
+  }
+
+  @Test func theNextRequestOfTheHandleIsCollectedAgain() async throws {
+    server.enqueue(.text("to the sink"), .text("to memory"))
+    let sink = ScriptedSink()
+    _ = try await client.send(get(sink))
+    #expect(try await client.get(server.url("/")).text == "to memory")
+    #expect(String(decoding: sink.bytes, as: UTF8.self) == "to the sink")
+  }
+
+  @Test func aFullSinkHoldsUpTheServerAndNobodyElse() async throws {
+    let bytes = Content.bytes(20_000_000)
+    server.enqueue(.data(bytes))
+    let sink = ScriptedSink(room: 100_000)
+    async let response = client.send(get(sink))
+    await sink.isFull.wait()
+    let held = sink.bytes.count
+    let other = try HTTPTestServer(routes: .none)
+    other.enqueue(.text("other"))
+    #expect(try await client.get(other.url("/")).text == "other")
+    #expect(sink.bytes.count == held)
+    #expect(held < bytes.count / 2)
+    sink.makeRoom(.max)
+    #expect(try await response.status == 200)
+    #expect(sink.bytes == bytes)
+  }
+
+  @Test func aSinkThatRefusesTheResponseEndsTheTransfer() async throws {
+    server.enqueue(.text("unwanted"))
+    let refusal = TransportFailure(.cannotCreateFile, "There is no place for this; choose another.")
+    let sink = ScriptedSink(refusal: refusal)
+    let failure = try await client.failure(of: get(sink))
+    #expect(failure.kind == .cannotCreateFile)
+    #expect(failure.message == refusal.message)
+    #expect(sink.bytes.isEmpty)
+  }
+
+  @Test func aSinkThatCannotFinishMakesAFailureOfASuccess() async throws {
+    server.enqueue(.text("all of it"))
+    let sink = ScriptedSink(lastFailure: TransportFailure(.cannotWriteFile, "The disk was full at the end."))
+    let failure = try await client.failure(of: get(sink))
+    #expect(failure.kind == .cannotWriteFile)
+    #expect(failure.metrics != nil)
+  }
+
+  @Test func aBodyThatNobodyWantsDoesNotReachTheSink() async throws {
+    server.enqueue(.text("a page that says: look elsewhere"))
+    let sink = ScriptedSink()
+    let response = try await client.send(get(sink), watcher: Watcher(disposition: .discard))
+    #expect(response.status == 200)
+    #expect(response.body == nil)
+    #expect(sink.heads.isEmpty && sink.bytes.isEmpty)
+  }
+
+  @Test func aFileHoldsTheLastResponseAlone() async throws {
+    let folder = try TemporaryFolder()
+    let path = folder.path + "/f"
+    for text in ["a long text at first", "short"] {
+      server.enqueue(.text(text))
+      let sink = FileSink(path: path)
+      _ = try await client.send(get(sink))
+      #expect(try folder.read("f") == Array(text.utf8))
+      #expect(sink.size == Int64(text.utf8.count))
+    }
+  }
+
+  @Test func aFileGoesOnWhereItIsTold() async throws {
+    let folder = try TemporaryFolder()
+    let path = try folder.write(Array("0123456789".utf8), "f")
+    server.enqueue(.text("-new"))
+    _ = try await client.send(get(FileSink(path: path, continuing: { _ in .success(4) })))
+    #expect(try folder.read("f") == Array("0123-new".utf8))
+  }
+
+  @Test func aFileThatCannotBeMadeIsAnErrorWithItsPath() async throws {
+    server.enqueue(.text("text"))
+    let failure = try await client.failure(of: get(FileSink(path: "/nowhere/at/all")))
+    #expect(failure.kind == .cannotCreateFile)
+    #expect(failure.message.contains("/nowhere/at/all"))
+  }
+
+  @Test func aFullDiskIsAnErrorThatSaysSo() async throws {
+    server.enqueue(.data(Content.bytes(100_000)))
+    let sink = FileSink(path: "/dev/full", continuing: nil)
+    let failure = try await client.failure(of: get(sink))
+    #expect(failure.kind == .cannotWriteFile || failure.kind == .cannotCreateFile)
+    #expect(failure.message.contains("/dev/full"))
+  }
+}
