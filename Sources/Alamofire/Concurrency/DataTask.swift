@@ -24,7 +24,7 @@ public struct DataTask<Value: Sendable>: Sendable {
   public var response: DataResponse<Value, AFError> {
     get async {
       await sink.arrive(cancelling: cancelled)
-      return sink.response
+      return sink.response()
     }
   }
 

@@ -10,21 +10,22 @@ extension Pipeline {
   nonisolated(nonsending) func exchanged(_ urlRequest: URLRequest) async throws(AFError) -> Exchange {
     let journey = try Journey(urlRequest, for: core)
     while true {
-      let response = try await sent(journey)
+      guard let response = try await sent(journey) else { continue }
       if journey.answers(challenge: response.head) { continue }
       if try journey.follows(redirect: response) { continue }
       return journey.arrived(response)
     }
   }
 
-  /// The transport: one request, one response.
-  nonisolated(nonsending) private func sent(_ journey: Journey) async throws(AFError) -> WireResponse {
+  /// The transport: one request, one response; `nil` when a download has to begin again.
+  nonisolated(nonsending) private func sent(_ journey: Journey) async throws(AFError) -> WireResponse? {
     core.state.withLock { $0.hop = (journey.request, journey.home) }
     do {
       let response = try await core.session.transport.send(journey.request, observer: core)
       journey.passed(response.metrics, response.head)
       return response
     } catch {
+      if error.kind == .cannotContinue, journey.beginsAgain(error) { return nil }
       throw journey.broke(error)
     }
   }
@@ -64,6 +65,18 @@ final class Journey {
       core.broken(Exchange(url: URL(string: request.url), head: nil, hops: hops))
     }
     return AFError(failure, url: request.url)
+  }
+
+  /// What was left of a download does not fit to the response: the whole is asked for. Once.
+  @inline(never)
+  func beginsAgain(_ failure: TransportFailure) -> Bool {
+    func asksForPart(_ field: HTTPHeader) -> Bool {
+      FieldName.equal(field.name, "Range") || FieldName.equal(field.name, "If-Range")
+    }
+    guard request.fields.contains(where: asksForPart) else { return false }
+    if let metrics = failure.metrics { passed(metrics, nil) }
+    request = request.with(fields: request.fields.filter { !asksForPart($0) })
+    return true
   }
 
   /// The response is the one for the user.

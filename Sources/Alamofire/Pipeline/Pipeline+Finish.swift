@@ -28,6 +28,7 @@ extension Pipeline {
       let (next, served) = core.nextSink()
       guard let sink = next else {
         removeUploadedFile()
+        answerResumeDataHandlers()
         if let place { core.session.unregister(at: place) }
         for sink in served { sink.deliver() }
         return nil

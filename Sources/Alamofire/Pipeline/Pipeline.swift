@@ -17,11 +17,14 @@ struct Pipeline: Sendable {
       } catch {
         core.fail(error)
         switch await retryDecision(after: core.error ?? error) {
-        case .again: continue
+        case .again:
+          core.download?.forget()
+          continue
         case .stop: break
         case .replace(let error): core.replaceError(error)
         }
       }
+      if core.download != nil { settleDownload() }
       if await finish() == .done { return }
     }
   }
@@ -32,6 +35,7 @@ struct Pipeline: Sendable {
     await core.untilResumed()
     try checkAlive()
     let exchange = try await exchanged(urlRequest)
+    if core.download != nil { try await storeDownload(exchange) }
     try await validate(exchange)
   }
 

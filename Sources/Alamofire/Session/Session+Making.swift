@@ -14,6 +14,20 @@ extension Session {
     return request
   }
 
+  func download(
+    _ convertible: any URLRequestConvertible, runsUserCode: Bool, _ interceptor: (any RequestInterceptor)?,
+    _ shouldAutomaticallyResume: Bool?, _ destination: DownloadRequest.Destination?,
+    _ downloadable: DownloadRequest.Downloadable? = nil
+  ) -> DownloadRequest {
+    let plan = DownloadPlan(downloadable ?? .request(convertible), destination: destination)
+    let request = DownloadRequest(
+      core: RequestCore(
+        session: core, convertible: convertible, convertsByUserCode: runsUserCode, download: plan,
+        interceptor: interceptor, shouldAutomaticallyResume: shouldAutomaticallyResume))
+    if requestSetup == .eager { request.core.setUp(request) }
+    return request
+  }
+
   package func upload(
     _ uploadable: any UploadableConvertible, to url: any URLConvertible, _ method: HTTPMethod,
     _ headers: HTTPHeaders?, _ interceptor: (any RequestInterceptor)?, _ shouldAutomaticallyResume: Bool?,

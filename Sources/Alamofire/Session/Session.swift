@@ -255,6 +255,63 @@ open class Session: @unchecked Sendable {
       fileManager)
   }
 
+  // MARK: Downloads
+
+  /// Makes a request whose response goes to a file. Parameters as for ``request``, and:
+  ///
+  /// - Parameter destination: Where the file goes; `nil` leaves it in the temporary folder.
+  open func download(
+    _ convertible: any URLConvertible, method: HTTPMethod = .get, parameters: Parameters? = nil,
+    encoding: any ParameterEncoding = URLEncoding.default, headers: HTTPHeaders? = nil,
+    interceptor: (any RequestInterceptor)? = nil, shouldAutomaticallyResume: Bool? = nil,
+    requestModifier: RequestModifier? = nil, to destination: DownloadRequest.Destination? = nil
+  ) -> DownloadRequest {
+    var description = RequestDescription(
+      url: convertible, method: method, headers: headers, modifier: requestModifier)
+    if let parameters { description.encode = { try encoding.encode($0, with: parameters) } }
+    return download(
+      description, runsUserCode: description.runsUserCode, interceptor, shouldAutomaticallyResume,
+      destination)
+  }
+
+  /// Makes a request with `Encodable` parameters whose response goes to a file.
+  open func download<Parameters: Encodable & Sendable>(
+    _ convertible: any URLConvertible, method: HTTPMethod = .get, parameters: Parameters? = nil,
+    encoder: any ParameterEncoder = URLEncodedFormParameterEncoder.default, headers: HTTPHeaders? = nil,
+    interceptor: (any RequestInterceptor)? = nil, shouldAutomaticallyResume: Bool? = nil,
+    requestModifier: RequestModifier? = nil, to destination: DownloadRequest.Destination? = nil
+  ) -> DownloadRequest {
+    var description = RequestDescription(
+      url: convertible, method: method, headers: headers, modifier: requestModifier)
+    if let parameters { description.encode = { try encoder.encode(parameters, into: $0) } }
+    return download(
+      description, runsUserCode: description.runsUserCode, interceptor, shouldAutomaticallyResume,
+      destination)
+  }
+
+  /// Makes a request of your own whose response goes to a file.
+  open func download(
+    _ convertible: any URLRequestConvertible, interceptor: (any RequestInterceptor)? = nil,
+    shouldAutomaticallyResume: Bool? = nil, to destination: DownloadRequest.Destination? = nil
+  ) -> DownloadRequest {
+    download(
+      convertible, runsUserCode: !(convertible is URLRequest), interceptor, shouldAutomaticallyResume,
+      destination)
+  }
+
+  /// Goes on with a download that was broken off. If the server has another version of the file by now, or its
+  /// part is gone, the download begins again: parts of two versions are never put together.
+  ///
+  /// - Parameter data: What an earlier request left as ``DownloadRequest/resumeData``. Other data is an error.
+  open func download(
+    resumingWith data: Data, interceptor: (any RequestInterceptor)? = nil,
+    shouldAutomaticallyResume: Bool? = nil, to destination: DownloadRequest.Destination? = nil
+  ) -> DownloadRequest {
+    download(
+      ResumedRequest(data: data), runsUserCode: false, interceptor, shouldAutomaticallyResume, destination,
+      .resumeData(data))
+  }
+
   // MARK: All requests
 
   /// Calls `action` on ``rootQueue`` with the requests that are running then.

@@ -54,6 +54,16 @@ private func uploads(fileURL: URL) {
     .responseData { print($0.result) }
 }
 
+private func downloads() async throws {
+  AF.download("https://httpbin.org/image/png", to: DownloadRequest.suggestedDownloadDestination())
+    .downloadProgress { print($0.fractionCompleted) }
+    .validate()
+    .responseURL { print($0.result) }
+
+  let file = try await AF.download("https://httpbin.org/image/png").serializingDownloadedFileURL().value
+  show(file)
+}
+
 struct Snapshot: UploadableConvertible {
   var measurements: [Double]
   func createUploadable() throws -> UploadRequest.Uploadable {

@@ -60,13 +60,19 @@ final class FakeTransport: Transport {
     let openings = valve.openings
     if observer.headReceived(reply.head) == .hold { valve.close(unlessOpenedSince: openings) }
     count.expectedToReceive = reply.head.block.value(of: "Content-Length").flatMap { Int64($0) } ?? -1
+    if let failure = request.sink?.begin(reply.head, wake: {}) { throw failure }
     var body = Data()
     for chunk in reply.chunks {
       try await pass(valve)
-      body.append(chunk)
-      count.received = Int64(body.count)
+      if let sink = request.sink {
+        if case .failure(let failure) = chunk.withUnsafeBytes({ sink.receive($0) }) { throw failure }
+      } else {
+        body.append(chunk)
+      }
+      count.received += Int64(chunk.count)
       observer.bytesMoved(count)
     }
+    if let failure = request.sink?.finish() { throw failure }
     if let failure = reply.failure { throw failure }
     return WireResponse(head: reply.head, body: body.isEmpty ? nil : body, metrics: TransferMetrics())
   }

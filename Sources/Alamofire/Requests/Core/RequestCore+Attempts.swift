@@ -55,6 +55,8 @@ extension RequestCore {
       state.retryCount += 1
       state.error = nil
       state.data = nil
+      state.fileURL = nil
+      state.resumeData = nil
       state.keepEarlier()
       state.serializedSinks = 0
       state.headDecision = .none
@@ -66,7 +68,8 @@ extension RequestCore {
   var outcome: RequestOutcome {
     state.withLock { state in
       RequestOutcome(
-        request: state.request, exchange: state.exchange, data: state.data, error: state.error)
+        request: state.request, exchange: state.exchange, data: state.data, error: state.error,
+        fileURL: state.fileURL, resumeData: state.resumeData)
     }
   }
 
@@ -107,14 +110,19 @@ extension RequestCore: TransferObserver {
 
   package func bytesMoved(_ count: ByteCount) {
     guard isProgressWanted.load(ordering: .relaxed) else { return }
+    var count = count
+    if let offset = download?.offset, offset > 0 {
+      count.received += offset
+      if count.expectedToReceive >= 0 { count.expectedToReceive += offset }
+    }
     let notices = state.withLock { $0.progress.moved(count) }
     for notice in notices { notice.deliver() }
   }
 
   package func headReceived(_ head: ResponseHead) -> HeadDisposition {
-    guard isHeadWanted.load(ordering: .relaxed) || isProgressWanted.load(ordering: .relaxed) else {
-      return .proceed
-    }
+    guard
+      isHeadWanted.load(ordering: .relaxed) || isProgressWanted.load(ordering: .relaxed) || download != nil
+    else { return .proceed }
     return headArrived(head)
   }
 }

@@ -36,6 +36,12 @@ package final class RequestCore: Sendable {
     /// The body of an upload, and the file that goes with the attempt.
     var uploadable: UploadRequest.Uploadable?
     var uploadedFile: URL?
+    /// The file of a download, and what it can go on from.
+    var fileURL: URL?
+    var resumeData: Data?
+    /// Who waits for that; asked for by a cancellation.
+    var resumeDataHandlers: [@Sendable (Data?) -> Void] = []
+    var wantsResumeData = false
     var progress = ProgressReport()
     var headHandler: HeadHandler?
     var watchers = RequestWatchers()
@@ -72,6 +78,8 @@ package final class RequestCore: Sendable {
   let convertsByUserCode: Bool
   /// What an upload sends.
   let body: UploadBody?
+  /// The file that a download writes.
+  let download: DownloadPlan?
   let interceptor: (any RequestInterceptor)?
   /// Whether the session or the request was made with an interceptor.
   let beginsIntercepted: Bool
@@ -84,12 +92,14 @@ package final class RequestCore: Sendable {
 
   init(
     session: SessionCore, convertible: any URLRequestConvertible, convertsByUserCode: Bool,
-    body: UploadBody? = nil, interceptor: (any RequestInterceptor)?, shouldAutomaticallyResume: Bool?
+    body: UploadBody? = nil, download: DownloadPlan? = nil, interceptor: (any RequestInterceptor)?,
+    shouldAutomaticallyResume: Bool?
   ) {
     self.session = session
     self.convertible = convertible
     self.convertsByUserCode = convertsByUserCode
     self.body = body
+    self.download = download
     self.interceptor = interceptor
     beginsIntercepted = interceptor != nil || session.interceptor != nil
     self.shouldAutomaticallyResume = shouldAutomaticallyResume

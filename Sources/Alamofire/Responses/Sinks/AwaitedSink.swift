@@ -55,10 +55,8 @@ final class AwaitedSink<Value: Sendable>: DeliveryLatch, ResponseSink, @unchecke
     do { return .success(try value()) } catch { return .failure(error) }
   }
 
-  var response: AFDataResponse<Value> {
-    AFDataResponse<Value>(
-      request: outcome.request, exchange: outcome.exchange, data: outcome.data,
-      serializationDuration: duration, result: result)
+  func response<Response: SerializedResponse<Value>>() -> Response {
+    Response(outcome, serializationDuration: duration, result: result)
   }
 
   private func make() {

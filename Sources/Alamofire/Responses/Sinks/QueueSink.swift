@@ -2,15 +2,15 @@ import Foundation
 import Synchronization
 
 /// A response handler: a closure that is called on its queue with the response.
-final class QueueSink<Value: Sendable>: ResponseSink {
+final class QueueSink<Response: SendableResponse>: ResponseSink where Response.Success: Sendable {
   private let queue: DispatchQueue
-  private let serialization: Serialization<Value>
-  private let completion: @Sendable (AFDataResponse<Value>) -> Void
-  private let response = Mutex<AFDataResponse<Value>?>(nil)
+  private let serialization: Serialization<Response.Success>
+  private let completion: @Sendable (Response) -> Void
+  private let response = Mutex<Response?>(nil)
 
   init(
-    queue: DispatchQueue, serialization: Serialization<Value>,
-    completion: @escaping @Sendable (AFDataResponse<Value>) -> Void
+    queue: DispatchQueue, serialization: Serialization<Response.Success>,
+    completion: @escaping @Sendable (Response) -> Void
   ) {
     self.queue = queue
     self.serialization = serialization
@@ -22,9 +22,9 @@ final class QueueSink<Value: Sendable>: ResponseSink {
   func postpone(_ outcome: RequestOutcome) -> Bool { false }
 
   func serialize(_ outcome: RequestOutcome) -> AFError? {
-    let new = serialization.response(to: outcome)
+    let new: Response = serialization.response(to: outcome)
     response.withLock { $0 = new }
-    return serialization.isSerialized ? new.error : nil
+    return serialization.isSerialized ? new.result.failure : nil
   }
 
   func replaceFailure(with error: AFError) {

@@ -22,4 +22,7 @@ package struct RequestOutcome: Sendable {
   package var exchange: Exchange?
   package var data: Data?
   package var error: AFError?
+  /// Of a download: where the file lies, and what it can go on from.
+  package var fileURL: URL?
+  package var resumeData: Data?
 }

@@ -34,6 +34,28 @@ struct Serialization<Value: Sendable>: Sendable {
     }
   }
 
+  /// What came with the outcome, or its error; nothing that takes time.
+  init(picking pick: @escaping @Sendable (RequestOutcome) throws -> Value) {
+    runsUserCode = false
+    isSerialized = false
+    body = { outcome in
+      if let error = outcome.error { throw error }
+      return try pick(outcome)
+    }
+  }
+
+  /// A serializer that reads the file of a download: a user's, or the library's, which may take long.
+  init<Serializer: DownloadResponseSerializerProtocol>(download serializer: Serializer)
+  where Serializer.SerializedObject == Value {
+    runsUserCode = true
+    isSerialized = true
+    body = { outcome in
+      try serializer.serializeDownload(
+        request: outcome.request, response: outcome.exchange?.httpResponse, fileURL: outcome.fileURL,
+        error: outcome.error)
+    }
+  }
+
   /// One of the library's serializers, which needs no `HTTPURLResponse`.
   ///
   /// - Parameter runsUserCode: False for what is done in no time and calls nobody.
@@ -78,7 +100,7 @@ struct Serialization<Value: Sendable>: Sendable {
   }
 
   /// The whole response.
-  func response(to outcome: RequestOutcome) -> AFDataResponse<Value> {
+  func response<Response: SerializedResponse<Value>>(to outcome: RequestOutcome) -> Response {
     var duration: TimeInterval = 0
     let result = withUnsafeTemporaryAllocation(of: Value.self, capacity: 1) {
       place -> Result<Value, AFError> in
@@ -90,9 +112,7 @@ struct Serialization<Value: Sendable>: Sendable {
         return .failure(error)
       }
     }
-    return AFDataResponse<Value>(
-      request: outcome.request, exchange: outcome.exchange, data: outcome.data,
-      serializationDuration: duration, result: result)
+    return Response(outcome, serializationDuration: duration, result: result)
   }
 }
 

@@ -1,0 +1,123 @@
+public import Foundation
+
+/// The response of a download, to be awaited: by any number of tasks, any number of times. The request starts
+/// without anybody awaiting it.
+///
+/// ```swift
+/// let file = try await AF.download("https://httpbin.org/image/png").serializingDownloadedFileURL().value
+/// ```
+public struct DownloadTask<Value: Sendable>: Sendable {
+  private let request: DownloadRequest
+  private let sink: AwaitedSink<Value>
+  /// The request that is cancelled together with whoever awaits it; `nil` when it goes on.
+  private let cancelled: Request?
+
+  init(_ request: DownloadRequest, serialization: Serialization<Value>, automaticallyCancelling: Bool) {
+    self.request = request
+    sink = AwaitedSink(serialization: serialization)
+    cancelled = automaticallyCancelling ? request : nil
+    request.core.add(sink, for: request)
+  }
+
+  /// The whole response.
+  public var response: AFDownloadResponse<Value> {
+    get async {
+      await sink.arrive(cancelling: cancelled)
+      return sink.response()
+    }
+  }
+
+  /// The value or the error.
+  public var result: Result<Value, AFError> {
+    get async {
+      await sink.arrive(cancelling: cancelled)
+      return sink.result
+    }
+  }
+
+  /// The value; throws the ``AFError``.
+  public var value: Value {
+    get async throws {
+      await sink.arrive(cancelling: cancelled)
+      return try sink.value()
+    }
+  }
+
+  /// Cancels the request, without resume data.
+  public func cancel() { request.cancel() }
+  /// Starts the request, or lets it go on.
+  public func resume() { request.resume() }
+  /// Stops the request for the time being.
+  public func suspend() { request.suspend() }
+}
+
+extension DownloadRequest {
+  /// The bytes of the file, to be awaited.
+  ///
+  /// - Parameter shouldAutomaticallyCancel: Whether the request is cancelled with the task that awaits it.
+  public func serializingData(
+    automaticallyCancelling shouldAutomaticallyCancel: Bool = true,
+    dataPreprocessor: any DataPreprocessor = DataResponseSerializer.defaultDataPreprocessor,
+    emptyResponseCodes: Set<Int> = DataResponseSerializer.defaultEmptyResponseCodes,
+    emptyRequestMethods: Set<HTTPMethod> = DataResponseSerializer.defaultEmptyRequestMethods
+  ) -> DownloadTask<Data> {
+    serializingDownload(
+      using: DataResponseSerializer(
+        dataPreprocessor: dataPreprocessor, emptyResponseCodes: emptyResponseCodes,
+        emptyRequestMethods: emptyRequestMethods), automaticallyCancelling: shouldAutomaticallyCancel)
+  }
+
+  /// The value that the file is decoded as, to be awaited.
+  public func serializingDecodable<Value: Decodable & Sendable>(
+    _ type: Value.Type = Value.self, automaticallyCancelling shouldAutomaticallyCancel: Bool = true,
+    dataPreprocessor: any DataPreprocessor = DecodableResponseSerializer<Value>.defaultDataPreprocessor,
+    decoder: any DataDecoder = defaultJSONDecoder,
+    emptyResponseCodes: Set<Int> = DecodableResponseSerializer<Value>.defaultEmptyResponseCodes,
+    emptyRequestMethods: Set<HTTPMethod> = DecodableResponseSerializer<Value>.defaultEmptyRequestMethods
+  ) -> DownloadTask<Value> {
+    serializingDownload(
+      using: DecodableResponseSerializer<Value>(
+        dataPreprocessor: dataPreprocessor, decoder: decoder, emptyResponseCodes: emptyResponseCodes,
+        emptyRequestMethods: emptyRequestMethods), automaticallyCancelling: shouldAutomaticallyCancel)
+  }
+
+  /// Where the file lies, to be awaited.
+  public func serializingDownloadedFileURL(
+    automaticallyCancelling shouldAutomaticallyCancel: Bool = true
+  ) -> DownloadTask<URL> {
+    serializingDownload(
+      using: URLResponseSerializer(), automaticallyCancelling: shouldAutomaticallyCancel)
+  }
+
+  /// The text of the file, to be awaited.
+  public func serializingString(
+    automaticallyCancelling shouldAutomaticallyCancel: Bool = true,
+    dataPreprocessor: any DataPreprocessor = StringResponseSerializer.defaultDataPreprocessor,
+    encoding: String.Encoding? = nil,
+    emptyResponseCodes: Set<Int> = StringResponseSerializer.defaultEmptyResponseCodes,
+    emptyRequestMethods: Set<HTTPMethod> = StringResponseSerializer.defaultEmptyRequestMethods
+  ) -> DownloadTask<String> {
+    serializingDownload(
+      using: StringResponseSerializer(
+        dataPreprocessor: dataPreprocessor, encoding: encoding, emptyResponseCodes: emptyResponseCodes,
+        emptyRequestMethods: emptyRequestMethods), automaticallyCancelling: shouldAutomaticallyCancel)
+  }
+
+  /// What `serializer` makes of the file, to be awaited.
+  public func serializingDownload<Serializer: ResponseSerializer>(
+    using serializer: Serializer, automaticallyCancelling shouldAutomaticallyCancel: Bool = true
+  ) -> DownloadTask<Serializer.SerializedObject> where Serializer.SerializedObject: Sendable {
+    DownloadTask(
+      self, serialization: Serialization(download: serializer),
+      automaticallyCancelling: shouldAutomaticallyCancel)
+  }
+
+  /// What `serializer` makes of the file, to be awaited.
+  public func serializingDownload<Serializer: DownloadResponseSerializerProtocol>(
+    using serializer: Serializer, automaticallyCancelling shouldAutomaticallyCancel: Bool = true
+  ) -> DownloadTask<Serializer.SerializedObject> where Serializer.SerializedObject: Sendable {
+    DownloadTask(
+      self, serialization: Serialization(download: serializer),
+      automaticallyCancelling: shouldAutomaticallyCancel)
+  }
+}

@@ -1,0 +1,70 @@
+import Foundation
+import FoundationNetworking
+import HTTPWire
+import Synchronization
+
+extension Pipeline {
+  /// Stage 4b, of downloads: the file is complete and goes where it is wanted.
+  nonisolated(nonsending) func storeDownload(_ exchange: Exchange) async throws(AFError) {
+    guard let plan = core.download, let source = plan.takeFile() else { return }
+    let destination = plan.destination
+    guard let destination, let response = exchange.httpResponse else {
+      core.state.withLock { $0.fileURL = source }
+      return
+    }
+    let result = await offLoop { () -> Result<URL, AFError> in
+      let (target, options) = destination(source, response)
+      return Self.move(source, to: target, options)
+    }
+    let url = try result.get()
+    core.state.withLock { $0.fileURL = url }
+  }
+
+  private static func move(
+    _ source: URL, to target: URL, _ options: DownloadRequest.Options
+  ) -> Result<URL, AFError> {
+    guard source != target else { return .success(target) }
+    let files = FileManager.default
+    do {
+      if options.contains(.removePreviousFile), files.fileExists(atPath: target.path) {
+        try files.removeItem(at: target)
+      }
+      if options.contains(.createIntermediateDirectories) {
+        try files.createDirectory(
+          at: target.deletingLastPathComponent(), withIntermediateDirectories: true)
+      }
+      try files.moveItem(at: source, to: target)
+      return .success(target)
+    } catch {
+      try? files.removeItem(at: source)
+      return .failure(.downloadedFileMoveFailed(error: error, source: source, destination: target))
+    }
+  }
+
+  /// After the last attempt, and before another: what is left of a broken one is kept for whoever wants to
+  /// go on, or removed.
+  func settleDownload() {
+    guard let plan = core.download else { return }
+    let (request, isCancelled, wanted) = core.state.withLock { state in
+      (state.request, state.lifecycle.state == .cancelled, state.wantsResumeData)
+    }
+    let data = plan.takeResumeData(of: request)
+    guard let data else { return }
+    if isCancelled, !wanted {
+      if let path = try? ResumeData(data).path { try? FileManager.default.removeItem(atPath: path) }
+    } else {
+      core.state.withLock { $0.resumeData = data }
+    }
+  }
+
+  /// Whoever cancelled for the sake of resume data is told, once.
+  func answerResumeDataHandlers() {
+    guard core.download != nil else { return }
+    let (handlers, data) = core.state.withLock { state in
+      defer { state.resumeDataHandlers = [] }
+      return (state.resumeDataHandlers, state.resumeData)
+    }
+    guard !handlers.isEmpty else { return }
+    core.session.rootQueue.async { for handler in handlers { handler(data) } }
+  }
+}

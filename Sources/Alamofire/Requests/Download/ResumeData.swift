@@ -1,0 +1,132 @@
+import Foundation
+import FoundationNetworking
+import HTTPWire
+
+/// What a broken download can go on from: the request, the part of the file that is there, and the validator
+/// with which the server tells whether it is still the same (RFC 9110 §14.2, §13.1.5). A property list.
+struct ResumeData: Codable, Equatable {
+  /// The form of the data; others are refused.
+  static let version = 1
+
+  var version = ResumeData.version
+  var url: String
+  var method: String
+  var headers: [String: String]
+  /// The part of the file; a name in the temporary folder when it lies there.
+  var file: String
+  var received: Int64
+  /// A strong entity tag, or a date of last modification.
+  var validator: String
+  /// The length of the whole, when the server told it.
+  var total: Int64?
+
+  /// `nil` when the response cannot be gone on with: the server gives no validator that tells two versions
+  /// apart for sure, or the body was encoded, so that ranges would count other bytes.
+  init?(request: URLRequest, head: ResponseHead, file: String, received: Int64) {
+    guard let url = request.url, (request.httpMethod ?? "GET") == "GET", request.httpBody == nil,
+      received > 0, head.status == 200 || head.status == 206,
+      !head.block.contains("Content-Encoding"),
+      head.block.value(of: "Accept-Ranges")?.lowercased() != "none",
+      let validator = Self.validator(of: head)
+    else { return nil }
+    self.url = url.absoluteString
+    method = "GET"
+    headers = (request.allHTTPHeaderFields ?? [:]).filter {
+      !FieldName.equal($0.key, "Range") && !FieldName.equal($0.key, "If-Range")
+    }
+    let folder = FileManager.default.temporaryDirectory.path
+    self.file = file.hasPrefix(folder + "/") ? String(file.dropFirst(folder.count + 1)) : file
+    self.received = received
+    self.validator = validator
+    total = head.status == 206 ? Self.range(of: head)?.total : Self.length(of: head)
+  }
+
+  /// Throws for anything that is not ours.
+  init(_ data: Data) throws(AFError) {
+    do {
+      self = try PropertyListDecoder().decode(ResumeData.self, from: data)
+    } catch {
+      throw Self.unreadable
+    }
+    guard version == Self.version, received > 0, URL(string: url) != nil else { throw Self.unreadable }
+  }
+
+  private static var unreadable: AFError {
+    .sessionTaskFailed(
+      error: URLError.made(
+        .cannotDecodeRawData,
+        "This is no resume data of this library; begin the download again with its URL.", url: nil))
+  }
+
+  var data: Data? {
+    let encoder = PropertyListEncoder()
+    encoder.outputFormat = .binary
+    return try? encoder.encode(self)
+  }
+
+  var path: String {
+    file.hasPrefix("/") ? file : FileManager.default.temporaryDirectory.appendingPathComponent(file).path
+  }
+
+  /// Whether the part of the file is still there; one that has become shorter is of no use.
+  var isUsable: Bool {
+    let attributes = try? FileManager.default.attributesOfItem(atPath: path)
+    return (attributes?[.size] as? Int).map { Int64($0) >= received } ?? false
+  }
+
+  /// The request for the rest.
+  func request() throws -> URLRequest {
+    guard let url = URL(string: url) else { throw AFError.invalidURL(url: url) }
+    var request = URLRequest(url: url)
+    request.httpMethod = method
+    var fields = headers
+    if isUsable {
+      fields["Range"] = "bytes=\(received)-"
+      fields["If-Range"] = validator
+    }
+    request.allHTTPHeaderFields = fields
+    return request
+  }
+
+  /// Where the bytes of a response belong: behind those that are there, or at the beginning.
+  func offset(for head: ResponseHead) -> Result<Int64, TransportFailure> {
+    guard head.status == 206 || head.status == 416 else { return .success(0) }
+    guard head.status == 206, let range = Self.range(of: head), range.first == received,
+      total == nil || range.total == nil || range.total == total,
+      Self.validator(of: head).map({ $0 == validator }) ?? true
+    else {
+      return .failure(
+        TransportFailure(
+          .cannotContinue, "The server sent another part of the file than was asked for; begin again."))
+    }
+    return .success(received)
+  }
+
+  /// Only a strong validator proves that two parts belong together.
+  private static func validator(of head: ResponseHead) -> String? {
+    if let tag = head.block.value(of: "ETag") { return tag.hasPrefix("W/") ? nil : tag }
+    return head.block.value(of: "Last-Modified")
+  }
+
+  private static func length(of head: ResponseHead) -> Int64? {
+    head.block.value(of: "Content-Length").flatMap { Int64($0) }
+  }
+
+  /// `bytes 100-199/200` (RFC 9110 §14.4).
+  private static func range(of head: ResponseHead) -> (first: Int64, total: Int64?)? {
+    guard let text = head.block.value(of: "Content-Range"), text.lowercased().hasPrefix("bytes ") else {
+      return nil
+    }
+    let parts = text.dropFirst(6).split(separator: "/")
+    guard parts.count == 2, let dash = parts[0].firstIndex(of: "-"), let first = Int64(parts[0][..<dash])
+    else { return nil }
+    return (first, Int64(parts[1]))
+  }
+}
+
+/// The request for the rest of a download.
+struct ResumedRequest: URLRequestConvertible {
+  let data: Data
+
+  func asURLRequest() throws -> URLRequest { try ResumeData(data).request() }
+}

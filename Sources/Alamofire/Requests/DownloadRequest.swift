@@ -1,0 +1,155 @@
+public import Foundation
+public import FoundationNetworking
+import HTTPWire
+import Synchronization
+
+/// A request whose response is written to a file as it comes, and never held in memory.
+///
+/// Without a destination the file stays in the temporary folder, under a name that begins with `Alamofire_`;
+/// removing it is up to you. A request that fails leaves no file at the destination.
+///
+/// ```swift
+/// AF.download("https://httpbin.org/image/png", to: DownloadRequest.suggestedDownloadDestination())
+///   .downloadProgress { print($0.fractionCompleted) }
+///   .validate()
+///   .responseURL { print($0.result) }
+/// ```
+public final class DownloadRequest: Request, @unchecked Sendable {
+  /// What happens on the way to the destination.
+  public struct Options: OptionSet, Sendable {
+    /// The folders above the destination are made.
+    public static let createIntermediateDirectories = Options(rawValue: 1 << 0)
+    /// A file that is there is removed before.
+    public static let removePreviousFile = Options(rawValue: 1 << 1)
+
+    /// The bits of the options.
+    public let rawValue: Int
+
+    /// Options from their bits.
+    public init(rawValue: Int) { self.rawValue = rawValue }
+  }
+
+  /// Where a file goes: called off the network thread with the temporary file and the response, when all of
+  /// it has come and before it is validated.
+  public typealias Destination =
+    @Sendable (_ temporaryURL: URL, _ response: HTTPURLResponse) -> (
+      destinationURL: URL, options: Options
+    )
+
+  /// A check of a complete response and its file.
+  public typealias Validation =
+    @Sendable (_ request: URLRequest?, _ response: HTTPURLResponse, _ fileURL: URL?) -> ValidationResult
+
+  /// What is downloaded.
+  public enum Downloadable: Sendable {
+    /// The response to a request.
+    case request(any URLRequestConvertible)
+    /// The rest of a download that was broken off.
+    case resumeData(Data)
+  }
+
+  /// What is downloaded.
+  public var downloadable: Downloadable { core.download?.downloadable ?? .request(core.convertible) }
+
+  /// What a broken or cancelled download can go on from: there is some if the server gives a strong entity
+  /// tag or a date of last modification, and the body was not encoded. Its file lies in the temporary folder.
+  public var resumeData: Data? { core.state.withLock { $0.resumeData } }
+
+  /// Where the file lies; `nil` until all of it has come.
+  public var fileURL: URL? { core.state.withLock { $0.fileURL } }
+
+  /// A destination in a system folder, under the name that the response suggests.
+  ///
+  /// - Parameters:
+  ///   - directory: The kind of folder. Default: documents. It is made when it does not exist.
+  ///   - domain: Where to look for it. Default: the user's home.
+  ///   - options: What happens on the way.
+  public class func suggestedDownloadDestination(
+    for directory: FileManager.SearchPathDirectory = .documentDirectory,
+    in domain: FileManager.SearchPathDomainMask = .userDomainMask, options: Options = []
+  ) -> Destination {
+    { temporaryURL, response in
+      let files = FileManager.default
+      guard let folder = files.urls(for: directory, in: domain).first else { return (temporaryURL, []) }
+      try? files.createDirectory(at: folder, withIntermediateDirectories: true)
+      // A name from the network is a name, never a path.
+      let name = URL(fileURLWithPath: response.suggestedFilename ?? "unknown").lastPathComponent
+      guard !name.isEmpty, name != "/", name != ".", name != ".." else { return (temporaryURL, []) }
+      return (folder.appendingPathComponent(name), options)
+    }
+  }
+
+  // MARK: Cancelling
+
+  /// Cancels; with `true`, what it can go on from appears in ``resumeData`` and in the responses.
+  @discardableResult
+  public func cancel(producingResumeData shouldProduceResumeData: Bool) -> Self {
+    if shouldProduceResumeData { core.state.withLock { $0.wantsResumeData = true } }
+    return cancel()
+  }
+
+  /// Cancels, then calls `completionHandler` with what the download can go on from, `nil` if there is nothing.
+  /// It is always called, once, on ``Request/underlyingQueue``: also before the start and after the end.
+  @discardableResult
+  public func cancel(byProducingResumeData completionHandler: @escaping @Sendable (Data?) -> Void) -> Self {
+    let queue = underlyingQueue
+    let (isOver, data) = core.state.withLock { state in
+      state.wantsResumeData = true
+      let isOver = state.lifecycle.run == .ended
+      if !isOver { state.resumeDataHandlers.append(completionHandler) }
+      return (isOver, state.resumeData)
+    }
+    guard isOver else { return cancel() }
+    queue.async { completionHandler(data) }
+    return self
+  }
+
+  // MARK: Validation
+
+  /// Checks the response by a closure of yours, off the network thread.
+  @discardableResult
+  public func validate(_ validation: @escaping Validation) -> Self {
+    let core = core
+    return add(
+      .custom { request, response, _ in
+        validation(request, response, core.state.withLock { $0.fileURL })
+      })
+  }
+
+  /// Checks that the status code is among `acceptableStatusCodes`.
+  @discardableResult
+  public func validate<Codes: Sequence & Sendable>(statusCode acceptableStatusCodes: Codes) -> Self
+  where Codes.Element == Int {
+    validate { _, response, _ in
+      ValidationRules.statusCode(response.statusCode, in: acceptableStatusCodes)
+        .map { .failure(AFError.responseValidationFailed(reason: $0)) } ?? .success(())
+    }
+  }
+
+  /// Checks that the content type of a file that is not empty is among `acceptableContentTypes`, which may hold
+  /// wildcards.
+  @discardableResult
+  public func validate<Types: Sequence & Sendable>(
+    contentType acceptableContentTypes: @escaping @Sendable @autoclosure () -> Types
+  ) -> Self where Types.Element == String {
+    validate { _, response, fileURL in
+      ValidationRules.contentType(
+        response.value(forHTTPHeaderField: "Content-Type"), in: acceptableContentTypes(), ofFileAt: fileURL
+      ).map { .failure(AFError.responseValidationFailed(reason: $0)) } ?? .success(())
+    }
+  }
+
+  /// Checks for a status code of 200 to 299 and a content type that the request's `Accept` allows.
+  @discardableResult
+  public func validate() -> Self {
+    let core = core
+    return validate(statusCode: 200..<300).validate(
+      contentType: ValidationRules.acceptableContentTypes(
+        accept: core.state.withLock { $0.request }?.headers["Accept"]))
+  }
+
+  private func add(_ validator: Validator) -> Self {
+    core.state.withLock { $0.validators.append(validator) }
+    return self
+  }
+}

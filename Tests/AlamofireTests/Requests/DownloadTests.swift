@@ -1,0 +1,180 @@
+import Alamofire
+import Foundation
+import FoundationNetworking
+import HTTPTestServer
+import Testing
+
+@Suite(.timeLimit(.minutes(1))) struct DownloadTests {
+  private let server: HTTPTestServer
+  private let session = Session.real()
+  private let folder: URL
+
+  init() throws {
+    server = try HTTPTestServer()
+    folder = FileManager.default.temporaryDirectory.appendingPathComponent("downloads-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+  }
+
+  private func end(_ request: DownloadRequest) async -> AFDownloadResponse<URL?> {
+    await withCheckedContinuation { continuation in
+      request.response(queue: .global()) { continuation.resume(returning: $0) }
+    }
+  }
+
+  private func to(_ name: String, _ options: DownloadRequest.Options = []) -> DownloadRequest.Destination {
+    let url = folder.appendingPathComponent(name)
+    return { _, _ in (url, options) }
+  }
+
+  @Test func withoutADestinationTheFileStaysInTheTemporaryFolder() async throws {
+    let response = await end(session.download(server.url("/bytes/100000")))
+    let file = try #require(response.fileURL)
+    defer { try? FileManager.default.removeItem(at: file) }
+    #expect(file.lastPathComponent.hasPrefix("Alamofire_"))
+    #expect(file.deletingLastPathComponent().path == FileManager.default.temporaryDirectory.path)
+    #expect(try Data(contentsOf: file) == Data((0..<100_000).map { Reply.patternByte(at: $0) }))
+    #expect(response.value == file)
+    #expect(response.response?.statusCode == 200)
+    #expect(response.resumeData == nil)
+  }
+
+  @Test func theFileGoesToItsDestination() async throws {
+    let request = session.download(server.url("/bytes/10"), to: to("a"))
+    let response = await end(request)
+    #expect(response.fileURL?.lastPathComponent == "a")
+    #expect(request.fileURL == response.fileURL)
+    #expect(try Data(contentsOf: folder.appendingPathComponent("a")).count == 10)
+  }
+
+  @Test func theOptionsMakeFoldersAndRemoveWhatIsThere() async throws {
+    let deep = await end(
+      session.download(server.url("/bytes/10"), to: to("x/y/z", [.createIntermediateDirectories])))
+    #expect(deep.error == nil)
+    let again = await end(session.download(server.url("/bytes/20"), to: to("x/y/z", [.removePreviousFile])))
+    #expect(again.error == nil)
+    #expect(try Data(contentsOf: folder.appendingPathComponent("x/y/z")).count == 20)
+  }
+
+  @Test func withoutTheOptionsBothAreErrors() async throws {
+    try Data("old".utf8).write(to: folder.appendingPathComponent("taken"))
+    for (name, code) in [("missing/folder", CocoaError.fileNoSuchFile), ("taken", .fileWriteFileExists)] {
+      let response = await end(session.download(server.url("/bytes/10"), to: to(name)))
+      guard case .downloadedFileMoveFailed(let error, let source, let target)? = response.error else {
+        Issue.record("\(name): \(String(describing: response.error))")
+        continue
+      }
+      #expect((error as? CocoaError)?.code == code)
+      #expect(target.path.hasSuffix(name))
+      #expect(!FileManager.default.fileExists(atPath: source.path))
+    }
+    #expect(try Data(contentsOf: folder.appendingPathComponent("taken")) == Data("old".utf8))
+  }
+
+  @Test func theSuggestedNameIsThatOfTheResponse() async throws {
+    let path = "/response-headers?Content-Disposition=attachment;%20filename=../../evil.txt"
+    let destination = DownloadRequest.suggestedDownloadDestination(
+      for: .cachesDirectory, options: [.removePreviousFile, .createIntermediateDirectories])
+    let response = await end(session.download(server.url(path), to: destination))
+    let file = try #require(response.fileURL)
+    defer { try? FileManager.default.removeItem(at: file) }
+    let caches = try #require(FileManager.default.urls(for: .cachesDirectory, in: .userDomainMask).first)
+    #expect(file.deletingLastPathComponent().path == caches.path)
+  }
+
+  @Test func redirectsAndChallengesLeaveNothingInTheFile() async throws {
+    let redirect = await end(session.download(server.url("/redirect-to?url=/bytes/5"), to: to("r")))
+    #expect(redirect.error == nil)
+    #expect(try Data(contentsOf: folder.appendingPathComponent("r")).count == 5)
+    let challenge = session.download(server.url("/basic-auth/u/p"), to: to("c"))
+      .authenticate(username: "u", password: "p")
+    #expect(await end(challenge).response?.statusCode == 200)
+  }
+
+  @Test func progressCountsBytes() async throws {
+    let fractions = Recorder<Double>()
+    let request = session.download(server.url("/bytes/3000000"), to: to("p"))
+      .downloadProgress(queue: .global()) { fractions.add($0.fractionCompleted) }
+    #expect(await end(request).error == nil)
+    #expect(request.downloadProgress.completedUnitCount == 3_000_000)
+    #expect(request.downloadProgress.fractionCompleted == 1)
+    #expect(!fractions.values.isEmpty)
+  }
+
+  @Test func validatorsSeeTheFile() async throws {
+    let seen = Recorder<Int>()
+    let good = session.download(server.url("/bytes/10"), to: to("v"))
+      .validate { _, _, file in
+        seen.add(file.flatMap { try? Data(contentsOf: $0).count } ?? -1)
+        return .success(())
+      }
+    #expect(await end(good).error == nil)
+    #expect(seen.values == [10])
+    let bad = await end(session.download(server.url("/status/404"), to: to("w")).validate())
+    #expect(bad.error?.responseCode == 404)
+    let type = await end(
+      session.download(server.url("/json"), to: to("t")).validate(contentType: ["image/*"]))
+    #expect(type.error?.isResponseValidationError == true)
+  }
+
+  @Test func serializersReadTheFile() async throws {
+    struct Document: Decodable, Sendable { let url: String }
+    let request = session.download(server.url("/get"))
+    let document = try await request.serializingDecodable(Document.self).value
+    #expect(document.url.hasSuffix("/get"))
+    #expect(try await request.serializingString().value.contains("/get"))
+    #expect(try await request.serializingData().value.isEmpty == false)
+    let file = try await request.serializingDownloadedFileURL().value
+    #expect(FileManager.default.fileExists(atPath: file.path))
+    try FileManager.default.removeItem(at: file)
+    let gone = await request.serializingData().response
+    guard case .responseSerializationFailed(.inputFileReadFailed(let place))? = gone.error else {
+      Issue.record("\(String(describing: gone.error))")
+      return
+    }
+    #expect(place == file)
+  }
+
+  @Test func everyHandlerIsCalledInItsOrder() async throws {
+    let order = Recorder<String>()
+    let queue = DispatchQueue(label: "handlers")
+    session.download(server.url("/encoding/utf8"), to: to("h"))
+      .responseURL(queue: queue) { order.add("url \($0.value != nil)") }
+      .responseData(queue: queue) { order.add("data \($0.value != nil)") }
+      .responseString(queue: queue) { order.add("string \($0.value != nil)") }
+      .responseDecodable(of: Empty.self, queue: queue) { order.add("decodable \($0.error != nil)") }
+      .response(queue: queue) { order.add("plain \($0.error == nil)") }
+    #expect(
+      await order.wait(for: 5) == [
+        "url true", "data true", "string true", "decodable true", "plain true",
+      ])
+  }
+
+  @Test func aRefusedHostLeavesNothingAtTheDestination() async throws {
+    let dead = try HTTPTestServer()
+    let url = dead.url("/")
+    dead.stop()
+    let response = await end(session.download(url, to: to("n")))
+    #expect(response.error != nil)
+    #expect(response.fileURL == nil)
+    #expect(!FileManager.default.fileExists(atPath: folder.appendingPathComponent("n").path))
+  }
+
+  @Test func aRetryBeginsWithAFreshFile() async throws {
+    let replies = try HTTPTestServer(routes: .none)
+    replies.enqueue(.status(500), .text("at last"))
+    let response = await end(
+      session.download(replies.url("/"), interceptor: OneRetry(), to: to("again", [.removePreviousFile]))
+        .validate())
+    #expect(response.error == nil)
+    #expect(try Data(contentsOf: folder.appendingPathComponent("again")) == Data("at last".utf8))
+  }
+}
+
+private struct OneRetry: RequestInterceptor {
+  func retry(
+    _ request: Request, for session: Session, dueTo error: any Error,
+    completion: @escaping @Sendable (RetryResult) -> Void
+  ) {
+    completion(request.retryCount == 0 ? .retry : .doNotRetry)
+  }
+}

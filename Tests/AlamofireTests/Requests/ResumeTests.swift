@@ -1,0 +1,147 @@
+import Alamofire
+import Foundation
+import FoundationNetworking
+import HTTPTestServer
+import Testing
+
+@Suite(.timeLimit(.minutes(1))) struct ResumeTests {
+  private let session = Session.real()
+
+  private func end(_ request: DownloadRequest) async -> AFDownloadResponse<URL?> {
+    await withCheckedContinuation { continuation in
+      request.response(queue: .global()) { continuation.resume(returning: $0) }
+    }
+  }
+
+  /// A download that broke off after so many bytes, and what it left.
+  private func broken(_ file: VersionedFile, _ server: HTTPTestServer, after count: Int) async throws -> Data
+  {
+    file.breakAfter(count)
+    let response = await end(session.download(server.url("/file")))
+    #expect((response.error?.underlyingError as? URLError)?.code == .networkConnectionLost)
+    #expect(response.fileURL == nil)
+    return try #require(response.resumeData)
+  }
+
+  private func contents(_ response: AFDownloadResponse<URL?>) throws -> Data {
+    let url = try #require(response.fileURL, "\(String(describing: response.error))")
+    defer { try? FileManager.default.removeItem(at: url) }
+    return try Data(contentsOf: url)
+  }
+
+  @Test(arguments: [VersionedFile.Validator.entityTag, .date])
+  func aBrokenDownloadGoesOnWhereItWas(validator: VersionedFile.Validator) async throws {
+    let file = VersionedFile(size: 400_000, validator: validator)
+    let server = try HTTPTestServer(routes: file.routes)
+    let data = try await broken(file, server, after: 123_456)
+    let counts = Recorder<Int64>()
+    let response = await end(
+      session.download(resumingWith: data)
+        .downloadProgress(queue: .global()) { counts.add($0.completedUnitCount) })
+    #expect(response.response?.statusCode == 206)
+    #expect(try contents(response) == file.bytes)
+    #expect(server.recordedRequests.last?.header("Range") == "bytes=123456-")
+    #expect(counts.values.allSatisfy { $0 > 123_456 })
+  }
+
+  @Test func aDownloadMayBreakManyTimes() async throws {
+    let file = VersionedFile(size: 100_000)
+    let server = try HTTPTestServer(routes: file.routes)
+    var data = try await broken(file, server, after: 10_000)
+    for _ in 0..<5 {
+      file.breakAfter(9_999)
+      data = try #require(await end(session.download(resumingWith: data)).resumeData)
+    }
+    #expect(try contents(await end(session.download(resumingWith: data))) == file.bytes)
+  }
+
+  @Test(arguments: [VersionedFile.Validator.entityTag, .date])
+  func aChangedFileBeginsAgain(validator: VersionedFile.Validator) async throws {
+    let file = VersionedFile(size: 50_000, validator: validator)
+    let server = try HTTPTestServer(routes: file.routes)
+    let data = try await broken(file, server, after: 20_000)
+    file.change()
+    let response = await end(session.download(resumingWith: data))
+    #expect(response.response?.statusCode == 200)
+    #expect(try contents(response) == file.bytes)
+  }
+
+  @Test func aWrongRangeBeginsAgain() async throws {
+    let file = VersionedFile(size: 50_000)
+    let server = try HTTPTestServer(routes: file.routes)
+    let data = try await broken(file, server, after: 20_000)
+    file.sendWrongRanges()
+    let response = await end(session.download(resumingWith: data))
+    #expect(try contents(response) == file.bytes)
+    #expect(server.recordedRequests.map { $0.header("Range") != nil } == [false, true, false])
+  }
+
+  @Test func aPartThatIsGoneBeginsAgain() async throws {
+    let file = VersionedFile(size: 50_000)
+    let server = try HTTPTestServer(routes: file.routes)
+    let before = try FileManager.default.contentsOfDirectory(
+      atPath: FileManager.default.temporaryDirectory.path)
+    let data = try await broken(file, server, after: 20_000)
+    for name in try FileManager.default.contentsOfDirectory(
+      atPath: FileManager.default.temporaryDirectory.path)
+    where name.hasPrefix("Alamofire_") && !before.contains(name) {
+      let path = FileManager.default.temporaryDirectory.appendingPathComponent(name)
+      if (try? Data(contentsOf: path)) == file.bytes.prefix(20_000) {
+        try FileManager.default.removeItem(at: path)
+      }
+    }
+    let response = await end(session.download(resumingWith: data))
+    #expect(response.response?.statusCode == 200)
+    #expect(try contents(response) == file.bytes)
+  }
+
+  @Test(arguments: [VersionedFile.Validator.weakTag, .none])
+  func withoutAStrongValidatorThereIsNothingToGoOnFrom(validator: VersionedFile.Validator) async throws {
+    let file = VersionedFile(size: 50_000, validator: validator)
+    let server = try HTTPTestServer(routes: file.routes)
+    file.breakAfter(10_000)
+    let response = await end(session.download(server.url("/file")))
+    #expect(response.error != nil)
+    #expect(response.resumeData == nil)
+  }
+
+  @Test func otherDataIsAnErrorThatSaysSo() async throws {
+    let response = await end(session.download(resumingWith: Data("not ours".utf8)))
+    #expect((response.error?.underlyingError as? URLError)?.code == .cannotDecodeRawData)
+    #expect(response.error?.localizedDescription.contains("resume data") == true)
+  }
+
+  @Test func cancellingForResumeDataAlwaysCallsBackOnce() async throws {
+    let file = VersionedFile(size: 50_000)
+    let server = try HTTPTestServer(routes: file.routes)
+    let answers = Recorder<Bool>()
+    let idle = session.download(server.url("/file"), shouldAutomaticallyResume: false)
+    idle.cancel(byProducingResumeData: { answers.add($0 == nil) })
+    #expect(await answers.wait(for: 1) == [true])
+    let over = session.download(server.url("/file"))
+    let response = await end(over)
+    over.cancel(byProducingResumeData: { answers.add($0 == nil) })
+    #expect(await answers.wait(for: 2) == [true, true])
+    _ = try contents(response)
+  }
+
+  @Test(arguments: [true, false])
+  func aCancelledDownloadLeavesResumeDataIfAsked(wanted: Bool) async throws {
+    let gate = Gate()
+    let bytes = [UInt8](repeating: 7, count: 100_000)
+    let server = try HTTPTestServer(routes: .none)
+    server.enqueue(
+      Reply(body: .parts([.bytes(bytes), .gate(gate), .bytes(bytes)])).with(header: "ETag", value: "\"a\""))
+    let started = Recorder<Bool>()
+    let request = session.download(server.url("/"))
+      .downloadProgress(queue: .global()) { _ in started.add(true) }
+    async let response = end(request)
+    await started.wait(for: 1)
+    request.cancel(producingResumeData: wanted)
+    let answer = await response
+    gate.open()
+    #expect(answer.error?.isExplicitlyCancelledError == true)
+    #expect((answer.resumeData != nil) == wanted)
+    #expect((request.resumeData != nil) == wanted)
+  }
+}
