@@ -40,7 +40,8 @@ public final class AuthenticationInterceptor<AuthenticatorType: Authenticator>: 
   /// that it has just given.
   ///
   /// ```swift
-  /// let careful = AuthenticationInterceptor<OAuthAuthenticator>.RefreshWindow(interval: 60, maximumAttempts: 2)
+  /// let window = AuthenticationInterceptor<OAuthAuthenticator>.RefreshWindow(
+  ///   interval: 60, maximumAttempts: 2)
   /// ```
   public struct RefreshWindow: Sendable {
     /// The time looked back at, in seconds.

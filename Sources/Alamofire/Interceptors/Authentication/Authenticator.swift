@@ -11,7 +11,7 @@ public protocol AuthenticationCredential: Sendable {
 /// Puts credentials on requests, sees when a server refuses one, and gets a new one.
 ///
 /// ```swift
-/// struct OAuthCredential: AuthenticationCredential {
+/// struct OAuthCredential: AuthenticationCredential, Decodable {
 ///   let accessToken: String
 ///   let refreshToken: String
 ///   let expiration: Date
@@ -31,15 +31,17 @@ public protocol AuthenticationCredential: Sendable {
 ///     _ credential: OAuthCredential, for session: Session,
 ///     completion: @escaping @Sendable (Result<OAuthCredential, any Error>) -> Void
 ///   ) {
-///     tokens.request("https://example.com/token", method: .post, parameters: ["token": credential.refreshToken])
+///     let parameters = ["refresh_token": credential.refreshToken]
+///     tokens.request("https://example.com/token", method: .post, parameters: parameters)
 ///       .validate()
-///       .responseDecodable(of: Token.self, queue: .global()) { response in
-///         completion(response.result.map(OAuthCredential.init).mapError { $0 })
+///       .responseDecodable(of: OAuthCredential.self, queue: .global()) { response in
+///         completion(response.result.mapError { $0 })
 ///       }
 ///   }
 ///
 ///   func didRequest(
-///     _ urlRequest: URLRequest, with response: HTTPURLResponse, failDueToAuthenticationError error: any Error
+///     _ urlRequest: URLRequest, with response: HTTPURLResponse,
+///     failDueToAuthenticationError error: any Error
 ///   ) -> Bool {
 ///     response.statusCode == 401
 ///   }

@@ -31,7 +31,7 @@ open class ConnectionLostRetryPolicy: RetryPolicy, @unchecked Sendable {
   }
 }
 
-extension RequestInterceptor where Self == ConnectionLostRetryPolicy {
+extension RequestRetrier where Self == ConnectionLostRetryPolicy {
   /// A ``ConnectionLostRetryPolicy`` with its defaults.
   public static var connectionLostRetryPolicy: ConnectionLostRetryPolicy { ConnectionLostRetryPolicy() }
 

@@ -123,7 +123,7 @@ open class RetryPolicy: RequestInterceptor, @unchecked Sendable {
   }
 }
 
-extension RequestInterceptor where Self == RetryPolicy {
+extension RequestRetrier where Self == RetryPolicy {
   /// A ``RetryPolicy`` with its defaults.
   public static var retryPolicy: RetryPolicy { RetryPolicy() }
 
