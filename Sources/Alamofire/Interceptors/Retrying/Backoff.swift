@@ -22,8 +22,8 @@ package struct Backoff: Sendable {
   /// Always a finite number from 0 to ``longest``. A scale that is negative or no number gives no delay.
   package func delay(retryCount: Int, asked: TimeInterval? = nil, random: Double) -> TimeInterval {
     let least = clamped(asked ?? 0)
-    // Infinity times zero is no number; a scale of zero means no delay however often it was tried.
-    let full = scale == 0 ? 0 : clamped(pow(Double(base), Double(max(0, retryCount))) * scale)
+    // The power may be infinite; times a scale of zero that is no number, and no delay.
+    let full = clamped(pow(Double(base), Double(max(0, retryCount))) * scale)
     return isJittered ? clamped(least + full * random) : max(least, full)
   }
 
