@@ -45,8 +45,9 @@ public class Request: @unchecked Sendable {
   /// The serialization queue of the session.
   public var serializationQueue: DispatchQueue { core.session.serializationQueue }
 
-  /// The interceptor that was given for this request.
-  public var interceptor: (any RequestInterceptor)? { core.interceptor }
+  /// What adapts and retries this request, beside its session: the interceptor that it was made with, or an
+  /// ``Interceptor`` of that one and those that were chained to it.
+  public var interceptor: (any RequestInterceptor)? { core.ownInterceptor }
 
   /// Whether the first response handler resumes the request; `nil` asks the session.
   public var shouldAutomaticallyResume: Bool? { core.shouldAutomaticallyResume }

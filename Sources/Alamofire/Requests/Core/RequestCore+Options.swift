@@ -25,6 +25,18 @@ extension RequestCore {
     return [session.interceptor, interceptor].compactMap { $0 } + added
   }
 
+  /// Another interceptor, after all that are there.
+  func add(_ interceptor: any RequestInterceptor) {
+    state.withLock { $0.interceptors.append(interceptor) }
+  }
+
+  /// The request's own interceptors as one; `nil` without any.
+  var ownInterceptor: (any RequestInterceptor)? {
+    let added = state.withLock { $0.interceptors }
+    guard !added.isEmpty else { return interceptor }
+    return Interceptor(interceptors: (interceptor.map { [$0] } ?? []) + added)
+  }
+
   var options: TransportOptions {
     state.withLock { $0.profile }?.options ?? session.settings.profile.options
   }

@@ -1,0 +1,52 @@
+import Foundation
+public import FoundationNetworking
+
+/// Adapts a request; calls its completion once, from any thread, at once or later.
+public typealias AdaptHandler =
+  @Sendable (
+    _ urlRequest: URLRequest, _ session: Session,
+    _ completion: @escaping @Sendable (_ result: Result<URLRequest, any Error>) -> Void
+  ) -> Void
+
+/// An adapter that is a closure. It never retries.
+///
+/// ```swift
+/// let adapter = Adapter { urlRequest, session, completion in
+///   var urlRequest = urlRequest
+///   urlRequest.headers.add(.userAgent("Weather/2.0"))
+///   completion(.success(urlRequest))
+/// }
+/// let session = Session(interceptor: adapter)
+/// ```
+open class Adapter: RequestInterceptor, @unchecked Sendable {
+  // Unchecked, since the compiler checks no class that can be subclassed: its own properties are constants.
+  private let adaptHandler: AdaptHandler
+
+  /// Makes an adapter of a closure, which is called once for each attempt and not on the engine's thread.
+  public init(_ adaptHandler: @escaping AdaptHandler) {
+    self.adaptHandler = adaptHandler
+  }
+
+  /// Calls the closure.
+  open func adapt(
+    _ urlRequest: URLRequest, for session: Session,
+    completion: @escaping @Sendable (_ result: Result<URLRequest, any Error>) -> Void
+  ) {
+    adaptHandler(urlRequest, session, completion)
+  }
+
+  /// The form that the library calls; forwards to ``adapt(_:for:completion:)``.
+  open func adapt(
+    _ urlRequest: URLRequest, using state: RequestAdapterState,
+    completion: @escaping @Sendable (_ result: Result<URLRequest, any Error>) -> Void
+  ) {
+    adapt(urlRequest, for: state.session, completion: completion)
+  }
+}
+
+extension RequestAdapter where Self == Adapter {
+  /// An ``Adapter`` of a closure.
+  public static func adapter(using closure: @escaping AdaptHandler) -> Adapter {
+    Adapter(closure)
+  }
+}

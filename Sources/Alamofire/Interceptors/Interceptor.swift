@@ -1,0 +1,137 @@
+import Foundation
+public import FoundationNetworking
+
+/// Several adapters and retriers in a row, as one interceptor.
+///
+/// Adapters run one after the other, each on what the one before made of the request; the first failure
+/// ends it. Retriers are asked one after the other; the first that does not say ``RetryResult/doNotRetry``
+/// decides. An adapter that releases its completion without calling it fails the request, such a retrier
+/// counts as ``RetryResult/doNotRetry``; of several calls the first counts.
+///
+/// ```swift
+/// let interceptor = Interceptor(
+///   adapters: [TokenAdapter(token: token)], retriers: [RetryPolicy(retryLimit: 3)])
+/// let session = Session(interceptor: interceptor)
+/// ```
+open class Interceptor: RequestInterceptor, @unchecked Sendable {
+  // Unchecked, since the compiler checks no class that can be subclassed: its own properties are constants.
+  /// The adapters in the order in which they run: those that were given as adapters, then interceptors.
+  public let adapters: [any RequestAdapter]
+  /// The retriers in the order in which they are asked: those that were given as retriers, then interceptors.
+  public let retriers: [any RequestRetrier]
+
+  /// Makes an interceptor of two closures.
+  public init(adaptHandler: @escaping AdaptHandler, retryHandler: @escaping RetryHandler) {
+    adapters = [Adapter(adaptHandler)]
+    retriers = [Retrier(retryHandler)]
+  }
+
+  /// Makes an interceptor of an adapter and a retrier.
+  public init(adapter: any RequestAdapter, retrier: any RequestRetrier) {
+    adapters = [adapter]
+    retriers = [retrier]
+  }
+
+  /// Makes an interceptor of any number of them; of none, it changes nothing and never retries.
+  ///
+  /// - Parameters:
+  ///   - adapters: Run before `interceptors`. Default: none.
+  ///   - retriers: Asked before `interceptors`. Default: none.
+  ///   - interceptors: Run after `adapters`, and asked after `retriers`. Default: none.
+  public init(
+    adapters: [any RequestAdapter] = [], retriers: [any RequestRetrier] = [],
+    interceptors: [any RequestInterceptor] = []
+  ) {
+    self.adapters = adapters + interceptors
+    self.retriers = retriers + interceptors
+  }
+
+  /// Runs the adapters, each in its form without the request's state.
+  open func adapt(
+    _ urlRequest: URLRequest, for session: Session,
+    completion: @escaping @Sendable (_ result: Result<URLRequest, any Error>) -> Void
+  ) {
+    Self.adapt(urlRequest, by: adapters[...], completion: completion) { adapter, urlRequest, completion in
+      adapter.adapt(urlRequest, for: session, completion: completion)
+    }
+  }
+
+  /// Runs the adapters. The form that the library calls, and the one to override.
+  open func adapt(
+    _ urlRequest: URLRequest, using state: RequestAdapterState,
+    completion: @escaping @Sendable (_ result: Result<URLRequest, any Error>) -> Void
+  ) {
+    Self.adapt(urlRequest, by: adapters[...], completion: completion) { adapter, urlRequest, completion in
+      adapter.adapt(urlRequest, using: state, completion: completion)
+    }
+  }
+
+  /// Asks the retriers.
+  open func retry(
+    _ request: Request, for session: Session, dueTo error: any Error,
+    completion: @escaping @Sendable (RetryResult) -> Void
+  ) {
+    Self.ask(retriers[...], completion: completion) { retrier, completion in
+      retrier.retry(request, for: session, dueTo: error, completion: completion)
+    }
+  }
+
+  private typealias Adapted = @Sendable (_ result: Result<URLRequest, any Error>) -> Void
+  private typealias Answered = @Sendable (RetryResult) -> Void
+
+  private static func adapt(
+    _ urlRequest: URLRequest, by adapters: ArraySlice<any RequestAdapter>, completion: @escaping Adapted,
+    calling call: @escaping @Sendable (any RequestAdapter, URLRequest, @escaping Adapted) -> Void
+  ) {
+    guard let adapter = adapters.first else { return completion(.success(urlRequest)) }
+    let rest = adapters.dropFirst()
+    let next = GuardedCompletion(
+      whenForgotten: Result<URLRequest, any Error>.failure(ForgottenCompletion())
+    ) { result in
+      switch result {
+      case .success(let adapted): Self.adapt(adapted, by: rest, completion: completion, calling: call)
+      case .failure: completion(result)
+      }
+    }
+    call(adapter, urlRequest) { next($0) }
+  }
+
+  private static func ask(
+    _ retriers: ArraySlice<any RequestRetrier>, completion: @escaping Answered,
+    calling call: @escaping @Sendable (any RequestRetrier, @escaping Answered) -> Void
+  ) {
+    guard let retrier = retriers.first else { return completion(.doNotRetry) }
+    let rest = retriers.dropFirst()
+    let next = GuardedCompletion(whenForgotten: RetryResult.doNotRetry) { result in
+      switch result {
+      case .doNotRetry: Self.ask(rest, completion: completion, calling: call)
+      case .retry, .retryWithDelay, .doNotRetryWithError: completion(result)
+      }
+    }
+    call(retrier) { next($0) }
+  }
+}
+
+extension RequestInterceptor where Self == Interceptor {
+  /// An ``Interceptor`` of two closures.
+  public static func interceptor(
+    adapter: @escaping AdaptHandler, retrier: @escaping RetryHandler
+  ) -> Interceptor {
+    Interceptor(adaptHandler: adapter, retryHandler: retrier)
+  }
+
+  /// An ``Interceptor`` of an adapter and a retrier.
+  public static func interceptor(
+    adapter: any RequestAdapter, retrier: any RequestRetrier
+  ) -> Interceptor {
+    Interceptor(adapter: adapter, retrier: retrier)
+  }
+
+  /// An ``Interceptor`` of any number of adapters, retriers and interceptors, in that order.
+  public static func interceptor(
+    adapters: [any RequestAdapter] = [], retriers: [any RequestRetrier] = [],
+    interceptors: [any RequestInterceptor] = []
+  ) -> Interceptor {
+    Interceptor(adapters: adapters, retriers: retriers, interceptors: interceptors)
+  }
+}

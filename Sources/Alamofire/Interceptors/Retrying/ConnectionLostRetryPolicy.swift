@@ -1,0 +1,51 @@
+import Foundation
+public import HTTPWire
+
+/// Retries requests whose connection was lost, and nothing else.
+///
+/// A ``RetryPolicy`` without status codes, and with `URLError.networkConnectionLost` as its only code.
+///
+/// ```swift
+/// let session = Session(interceptor: ConnectionLostRetryPolicy(retryLimit: 1))
+/// ```
+open class ConnectionLostRetryPolicy: RetryPolicy, @unchecked Sendable {
+  /// Makes a policy.
+  ///
+  /// - Parameters:
+  ///   - retryLimit: How often a request is sent again at most. Default: 2.
+  ///   - exponentialBackoffBase: What the delay is multiplied by with each retry. Default and least: 2.
+  ///   - exponentialBackoffScale: The first delay, in seconds. Default: 0.5.
+  ///   - retryableHTTPMethods: The methods of requests that are sent again. Default: the idempotent ones.
+  ///   - jitter: Whether delays are spread at random. Default: ``RetryPolicy/Jitter/none``.
+  public init(
+    retryLimit: UInt = RetryPolicy.defaultRetryLimit,
+    exponentialBackoffBase: UInt = RetryPolicy.defaultExponentialBackoffBase,
+    exponentialBackoffScale: Double = RetryPolicy.defaultExponentialBackoffScale,
+    retryableHTTPMethods: Set<HTTPMethod> = RetryPolicy.defaultRetryableHTTPMethods,
+    jitter: Jitter = .none
+  ) {
+    super.init(
+      retryLimit: retryLimit, exponentialBackoffBase: exponentialBackoffBase,
+      exponentialBackoffScale: exponentialBackoffScale, retryableHTTPMethods: retryableHTTPMethods,
+      retryableHTTPStatusCodes: [], retryableURLErrorCodes: [.networkConnectionLost], jitter: jitter)
+  }
+}
+
+extension RequestRetrier where Self == ConnectionLostRetryPolicy {
+  /// A ``ConnectionLostRetryPolicy`` with its defaults.
+  public static var connectionLostRetryPolicy: ConnectionLostRetryPolicy { ConnectionLostRetryPolicy() }
+
+  /// A ``ConnectionLostRetryPolicy``; the parameters are those of its initialiser.
+  public static func connectionLostRetryPolicy(
+    retryLimit: UInt = RetryPolicy.defaultRetryLimit,
+    exponentialBackoffBase: UInt = RetryPolicy.defaultExponentialBackoffBase,
+    exponentialBackoffScale: Double = RetryPolicy.defaultExponentialBackoffScale,
+    retryableHTTPMethods: Set<HTTPMethod> = RetryPolicy.defaultRetryableHTTPMethods,
+    jitter: RetryPolicy.Jitter = .none
+  ) -> ConnectionLostRetryPolicy {
+    ConnectionLostRetryPolicy(
+      retryLimit: retryLimit, exponentialBackoffBase: exponentialBackoffBase,
+      exponentialBackoffScale: exponentialBackoffScale, retryableHTTPMethods: retryableHTTPMethods,
+      jitter: jitter)
+  }
+}

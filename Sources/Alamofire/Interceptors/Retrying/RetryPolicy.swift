@@ -1,0 +1,146 @@
+public import Foundation
+import FoundationNetworking
+import HTTPWire
+
+/// Retries requests that may be sent twice and that failed for a reason that may pass, and waits longer
+/// each time.
+///
+/// A request is sent again while its ``Request/retryCount`` is below ``retryLimit``, if its method is one of
+/// ``retryableHTTPMethods`` and either the status of its response is one of ``retryableHTTPStatusCodes`` or its
+/// error is, or wraps, a `URLError` with one of ``retryableURLErrorCodes``. A status is a failure only with
+/// `validate()`, or when the body cannot be read.
+///
+/// The delay is ``exponentialBackoffBase`` to the power of the number of retries so far, times
+/// ``exponentialBackoffScale``: 0.5, 1, 2, 4 … seconds; at most a year.
+///
+/// ```swift
+/// let session = Session(interceptor: RetryPolicy(retryLimit: 4, maximumRetryAfter: 60, jitter: .full))
+/// ```
+///
+/// Two things go beyond the usual policy and are off by default: full ``jitter``, and waiting as long as the
+/// server asks in `Retry-After`.
+open class RetryPolicy: RequestInterceptor, @unchecked Sendable {
+  // Unchecked, since the compiler checks no class that can be subclassed: its own properties are constants.
+  /// Whether a delay is spread at random.
+  public enum Jitter: Sendable {
+    /// Delays are exactly as computed.
+    case none
+    /// Each delay is anything between zero and what was computed, so that clients that failed together do
+    /// not come back together. What the server asked for in `Retry-After` is waited for in any case, and
+    /// the random part comes on top.
+    case full
+  }
+
+  /// How often a request is sent again at most.
+  public let retryLimit: UInt
+  /// What the delay is multiplied by with each retry; at least 2.
+  public let exponentialBackoffBase: UInt
+  /// The first delay, in seconds.
+  public let exponentialBackoffScale: Double
+  /// The methods of requests that are sent again.
+  public let retryableHTTPMethods: Set<HTTPMethod>
+  /// The status codes after which a request is sent again.
+  public let retryableHTTPStatusCodes: Set<Int>
+  /// The codes of a `URLError` after which a request is sent again.
+  public let retryableURLErrorCodes: Set<URLError.Code>
+  /// The longest time in seconds that is waited because the server asks for it in `Retry-After`; `nil`
+  /// when that field is not looked at.
+  public let maximumRetryAfter: TimeInterval?
+  /// Whether delays are spread at random.
+  public let jitter: Jitter
+
+  /// Makes a policy. Nothing that is given here traps: values that make no sense are brought into range.
+  ///
+  /// - Parameters:
+  ///   - retryLimit: How often a request is sent again at most. Default: 2.
+  ///   - exponentialBackoffBase: What the delay is multiplied by with each retry. Default: 2, which is also
+  ///     the least; smaller values count as 2.
+  ///   - exponentialBackoffScale: The first delay, in seconds. Default: 0.5. Negative values and
+  ///     not-a-numbers count as no delay, infinity as a year.
+  ///   - retryableHTTPMethods: The methods of requests that are sent again. Default:
+  ///     ``defaultRetryableHTTPMethods``.
+  ///   - retryableHTTPStatusCodes: The status codes after which a request is sent again. Default:
+  ///     ``defaultRetryableHTTPStatusCodes``.
+  ///   - retryableURLErrorCodes: The codes of a `URLError` after which a request is sent again. Default:
+  ///     ``defaultRetryableURLErrorCodes``.
+  ///   - maximumRetryAfter: The longest time in seconds that is waited because the server asks for it in
+  ///     `Retry-After` (RFC 9110 §10.2.3), in seconds or as a date. If it asks for more, the request is not
+  ///     sent again, since it would come too early. The longer of this time and the computed delay counts.
+  ///     Default: `nil`, the field is not looked at.
+  ///   - jitter: Whether delays are spread at random. Default: ``Jitter/none``.
+  public init(
+    retryLimit: UInt = RetryPolicy.defaultRetryLimit,
+    exponentialBackoffBase: UInt = RetryPolicy.defaultExponentialBackoffBase,
+    exponentialBackoffScale: Double = RetryPolicy.defaultExponentialBackoffScale,
+    retryableHTTPMethods: Set<HTTPMethod> = RetryPolicy.defaultRetryableHTTPMethods,
+    retryableHTTPStatusCodes: Set<Int> = RetryPolicy.defaultRetryableHTTPStatusCodes,
+    retryableURLErrorCodes: Set<URLError.Code> = RetryPolicy.defaultRetryableURLErrorCodes,
+    maximumRetryAfter: TimeInterval? = nil, jitter: Jitter = .none
+  ) {
+    self.retryLimit = retryLimit
+    self.exponentialBackoffBase = max(2, exponentialBackoffBase)
+    self.exponentialBackoffScale = exponentialBackoffScale
+    self.retryableHTTPMethods = retryableHTTPMethods
+    self.retryableHTTPStatusCodes = retryableHTTPStatusCodes
+    self.retryableURLErrorCodes = retryableURLErrorCodes
+    self.maximumRetryAfter = maximumRetryAfter
+    self.jitter = jitter
+  }
+
+  /// Answers ``RetryResult/retryWithDelay(_:)`` while the limit is not reached and
+  /// ``shouldRetry(request:dueTo:)`` says so, else ``RetryResult/doNotRetry``.
+  open func retry(
+    _ request: Request, for session: Session, dueTo error: any Error,
+    completion: @escaping @Sendable (RetryResult) -> Void
+  ) {
+    let count = request.retryCount
+    guard count < retryLimit, shouldRetry(request: request, dueTo: error) else {
+      return completion(.doNotRetry)
+    }
+    let asked = secondsAsked(by: request.response)
+    if let asked, let maximumRetryAfter, !(asked <= maximumRetryAfter) { return completion(.doNotRetry) }
+    let backoff = Backoff(
+      base: exponentialBackoffBase, scale: exponentialBackoffScale, isJittered: jitter == .full)
+    completion(
+      .retryWithDelay(backoff.delay(retryCount: count, asked: asked, random: .random(in: 0...1))))
+  }
+
+  /// Whether a failed request is worth another attempt, however many there were. A request that could not
+  /// be made has no method, and is not.
+  open func shouldRetry(request: Request, dueTo error: any Error) -> Bool {
+    guard let method = request.request?.method, retryableHTTPMethods.contains(method) else { return false }
+    if let status = request.response?.statusCode, retryableHTTPStatusCodes.contains(status) { return true }
+    let failure = error as? URLError ?? error.asAFError?.underlyingError as? URLError
+    return failure.map { retryableURLErrorCodes.contains($0.code) } ?? false
+  }
+
+  private func secondsAsked(by response: HTTPURLResponse?) -> TimeInterval? {
+    guard maximumRetryAfter != nil, let response,
+      let value = response.value(forHTTPHeaderField: "Retry-After")
+    else { return nil }
+    let now = HTTPDate(secondsSince1970: Int64(Date().timeIntervalSince1970))
+    return RetryAfter.seconds(of: value, date: response.value(forHTTPHeaderField: "Date"), now: now)
+  }
+}
+
+extension RequestRetrier where Self == RetryPolicy {
+  /// A ``RetryPolicy`` with its defaults.
+  public static var retryPolicy: RetryPolicy { RetryPolicy() }
+
+  /// A ``RetryPolicy``; the parameters are those of its initialiser.
+  public static func retryPolicy(
+    retryLimit: UInt = RetryPolicy.defaultRetryLimit,
+    exponentialBackoffBase: UInt = RetryPolicy.defaultExponentialBackoffBase,
+    exponentialBackoffScale: Double = RetryPolicy.defaultExponentialBackoffScale,
+    retryableHTTPMethods: Set<HTTPMethod> = RetryPolicy.defaultRetryableHTTPMethods,
+    retryableHTTPStatusCodes: Set<Int> = RetryPolicy.defaultRetryableHTTPStatusCodes,
+    retryableURLErrorCodes: Set<URLError.Code> = RetryPolicy.defaultRetryableURLErrorCodes,
+    maximumRetryAfter: TimeInterval? = nil, jitter: RetryPolicy.Jitter = .none
+  ) -> RetryPolicy {
+    RetryPolicy(
+      retryLimit: retryLimit, exponentialBackoffBase: exponentialBackoffBase,
+      exponentialBackoffScale: exponentialBackoffScale, retryableHTTPMethods: retryableHTTPMethods,
+      retryableHTTPStatusCodes: retryableHTTPStatusCodes, retryableURLErrorCodes: retryableURLErrorCodes,
+      maximumRetryAfter: maximumRetryAfter, jitter: jitter)
+  }
+}

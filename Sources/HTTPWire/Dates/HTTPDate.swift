@@ -1,0 +1,193 @@
+/// A point in time as header fields carry it (RFC 9110 §5.6.7), to the second.
+///
+/// All three forms are read: `Sun, 06 Nov 1994 08:49:37 GMT`, `Sunday, 06-Nov-94 08:49:37 GMT` and
+/// `Sun Nov  6 08:49:37 1994`. Names are compared without regard to case, and a name of a day that is not
+/// that of the date does not matter, as nothing depends on it.
+package struct HTTPDate: Equatable, Comparable, Sendable {
+  /// Seconds since the beginning of 1970, in UTC; negative before.
+  package let secondsSince1970: Int64
+
+  package init(secondsSince1970: Int64) {
+    self.secondsSince1970 = secondsSince1970
+  }
+
+  /// Reads a date; `nil` if `text` is none. White space around it does not count.
+  ///
+  /// `now` places years of two digits: one that would be more than fifty years ahead is in the past.
+  package init?(_ text: String, now: HTTPDate) {
+    var reader = DateReader(text)
+    guard let parts = reader.date(), let seconds = parts.seconds(now: now) else { return nil }
+    secondsSince1970 = seconds
+  }
+
+  package static func < (left: HTTPDate, right: HTTPDate) -> Bool {
+    left.secondsSince1970 < right.secondsSince1970
+  }
+
+  /// The year of this date, in UTC.
+  fileprivate var year: Int64 { Self.year(ofDay: Self.quotient(secondsSince1970, 86_400)) }
+
+  /// Days from the beginning of 1970 to a date of the Gregorian calendar. Years begin in March here, so
+  /// that the day that may be missing is the last one.
+  fileprivate static func day(year: Int64, month: Int64, day: Int64) -> Int64 {
+    let year = month <= 2 ? year - 1 : year
+    let era = quotient(year, 400)
+    let yearOfEra = year - era * 400
+    let dayOfYear = (153 * ((month + 9) % 12) + 2) / 5 + day - 1
+    return era * 146_097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear - 719_468
+  }
+
+  private static func year(ofDay day: Int64) -> Int64 {
+    let shifted = day + 719_468
+    let era = quotient(shifted, 146_097)
+    let dayOfEra = shifted - era * 146_097
+    let yearOfEra = (dayOfEra - dayOfEra / 1_460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
+    let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
+    // January and February belong to the next year of the calendar.
+    return yearOfEra + era * 400 + (dayOfYear >= 306 ? 1 : 0)
+  }
+
+  /// Division that rounds down, also for negative numbers.
+  private static func quotient(_ number: Int64, _ divisor: Int64) -> Int64 {
+    let (quotient, remainder) = number.quotientAndRemainder(dividingBy: divisor)
+    return remainder < 0 ? quotient - 1 : quotient
+  }
+}
+
+/// The numbers of a date, as they were read.
+private struct DateParts {
+  enum Year {
+    case full(Int64)
+    /// The last two digits.
+    case short(Int64)
+  }
+
+  var year = Year.full(0)
+  var month: Int64 = 1
+  var day: Int64 = 1
+  var secondOfDay: Int64 = 0
+
+  func seconds(now: HTTPDate) -> Int64? {
+    switch year {
+    case .full(let year): return seconds(in: year)
+    case .short(let digits):
+      let century = now.year - now.year % 100
+      return [century + 100, century, century - 100].lazy
+        .compactMap { seconds(in: $0 + digits) }
+        .first { $0 - now.secondsSince1970 <= Self.fiftyYears }
+    }
+  }
+
+  private func seconds(in year: Int64) -> Int64? {
+    guard (1...Self.length(ofMonth: month, in: year)).contains(day) else { return nil }
+    return HTTPDate.day(year: year, month: month, day: day) * 86_400 + secondOfDay
+  }
+
+  /// In mean years of the calendar.
+  private static let fiftyYears: Int64 = 50 * 31_556_952
+
+  private static func length(ofMonth month: Int64, in year: Int64) -> Int64 {
+    switch month {
+    case 2: year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) ? 29 : 28
+    case 4, 6, 9, 11: 30
+    default: 31
+    }
+  }
+}
+
+/// Takes a date from the front of a text, piece by piece.
+private struct DateReader {
+  private var rest: ArraySlice<UInt8>
+
+  init(_ text: String) {
+    let isSpace = { (byte: UInt8) in byte == 0x20 || byte == 0x09 }
+    let bytes = Array(text.utf8)
+    let start = bytes.firstIndex { !isSpace($0) } ?? bytes.endIndex
+    let end = bytes.lastIndex { !isSpace($0) }.map { $0 + 1 } ?? start
+    rest = bytes[start..<end]
+  }
+
+  mutating func date() -> DateParts? {
+    let name = word()
+    guard name.count >= 3, Self.days.contains(where: { $0 == name || $0.prefix(3) == name }) else {
+      return nil
+    }
+    let parts = taken(",") ? dateAfterComma() : dateOfC()
+    return rest.isEmpty ? parts : nil
+  }
+
+  /// ` 06 Nov 1994 08:49:37 GMT` or ` 06-Nov-94 08:49:37 GMT`.
+  private mutating func dateAfterComma() -> DateParts? {
+    var parts = DateParts()
+    guard taken(" "), let day = number(ofDigits: 2) else { return nil }
+    parts.day = day
+    let isShort = taken("-")
+    guard isShort || taken(" "), let month = month(), taken(isShort ? "-" : " "),
+      let year = number(ofDigits: isShort ? 2 : 4), taken(" "), let time = time(), taken(" "),
+      word() == "gmt"
+    else { return nil }
+    parts.month = month
+    parts.year = isShort ? .short(year) : .full(year)
+    parts.secondOfDay = time
+    return parts
+  }
+
+  /// ` Nov  6 08:49:37 1994`, as C's `asctime` writes it.
+  private mutating func dateOfC() -> DateParts? {
+    var parts = DateParts()
+    guard taken(" "), let month = month(), taken(" "),
+      let day = taken(" ") ? number(ofDigits: 1) : number(ofDigits: 2), taken(" "),
+      let time = time(), taken(" "), let year = number(ofDigits: 4)
+    else { return nil }
+    parts.month = month
+    parts.day = day
+    parts.year = .full(year)
+    parts.secondOfDay = time
+    return parts
+  }
+
+  /// The second of the day. Second 60 is a leap second; it counts as the one that follows.
+  private mutating func time() -> Int64? {
+    guard let hour = number(ofDigits: 2), hour < 24, taken(":"),
+      let minute = number(ofDigits: 2), minute < 60, taken(":"),
+      let second = number(ofDigits: 2), second <= 60
+    else { return nil }
+    return hour * 3_600 + minute * 60 + second
+  }
+
+  private mutating func month() -> Int64? {
+    let name = word()
+    return Self.months.firstIndex(of: name).map { Int64($0) + 1 }
+  }
+
+  private mutating func number(ofDigits count: Int) -> Int64? {
+    guard rest.count >= count else { return nil }
+    var value: Int64 = 0
+    for byte in rest.prefix(count) {
+      guard (0x30...0x39).contains(byte) else { return nil }
+      value = value * 10 + Int64(byte - 0x30)
+    }
+    rest = rest.dropFirst(count)
+    return value
+  }
+
+  /// The letters that come next, small.
+  private mutating func word() -> String {
+    let letters = rest.prefix { (0x41...0x5A).contains($0 & 0xDF) && $0 < 0x80 }
+    rest = rest.dropFirst(letters.count)
+    return String(decoding: letters.map { $0 | 0x20 }, as: UTF8.self)
+  }
+
+  private mutating func taken(_ sign: Unicode.Scalar) -> Bool {
+    guard rest.first == UInt8(ascii: sign) else { return false }
+    rest = rest.dropFirst()
+    return true
+  }
+
+  private static let days = [
+    "monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday",
+  ]
+  private static let months = [
+    "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
+  ]
+}

@@ -1,0 +1,186 @@
+import Alamofire
+import Testing
+
+/// The decisions by themselves: requests are numbers, credentials are texts.
+@Suite("Decisions about credentials") struct AuthenticationFlowTests {
+  typealias Flow = AuthenticationFlow<String, Int, Int>
+
+  /// What was answered, in short.
+  static func text(_ step: Flow.AdaptationStep) -> String {
+    switch step {
+    case .ask(let credential, let version): "ask \(credential) \(version)"
+    case .hold: "hold"
+    case .refresh(let refresh): "refresh \(refresh.credential) \(refresh.ticket)"
+    case .apply(let credential): "apply \(credential)"
+    case .fail(let error): "fail \(error)"
+    case .release(let release): text(release)
+    }
+  }
+
+  static func text(_ step: Flow.RetryStep) -> String {
+    switch step {
+    case .retry: "retry"
+    case .hold: "hold"
+    case .refresh(let refresh): "refresh \(refresh.credential) \(refresh.ticket)"
+    case .fail(let error): "fail \(error)"
+    case .release(let release): text(release)
+    }
+  }
+
+  static func text(_ release: Flow.Release) -> String {
+    let outcome =
+      switch release.outcome {
+      case .success(let credential): credential
+      case .failure(let error): "\(error)"
+      }
+    return "release \(release.adaptations) \(release.retries) \(outcome)"
+  }
+
+  private func adapt(
+    _ flow: inout Flow, _ number: Int, expired: Bool? = nil, version: Int? = nil, at time: Double = 0
+  ) -> String {
+    let finding = expired.map { Flow.Finding(version: version ?? flow.version, requiresRefresh: $0) }
+    return Self.text(flow.adapt(number, knowing: finding, at: time))
+  }
+
+  private func retry(_ flow: inout Flow, _ number: Int, version: Int? = nil, at time: Double = 0) -> String {
+    Self.text(flow.retry(number, version: version ?? flow.version, at: time))
+  }
+
+  private func refreshed(_ flow: inout Flow, _ ticket: Int, _ result: Result<String, any Error>) -> String? {
+    flow.refreshed(ticket, result).map(Self.text)
+  }
+
+  @Test func withoutACredentialNothingGoesOut() {
+    var flow = Flow(credential: nil, limit: nil)
+    #expect(adapt(&flow, 1) == "fail missingCredential")
+  }
+
+  @Test func aCredentialIsAskedFirstAndThenApplied() {
+    var flow = Flow(credential: "a", limit: nil)
+    #expect(adapt(&flow, 1) == "ask a 0")
+    #expect(adapt(&flow, 1, expired: false) == "apply a")
+  }
+
+  @Test func aFindingThatIsOutOfDateDoesNotCount() {
+    var flow = Flow(credential: "a", limit: nil)
+    #expect(flow.replace(with: "b") == "a")
+    #expect(adapt(&flow, 1, expired: true, version: 0) == "ask b 1")
+  }
+
+  @Test func anExpiredCredentialIsRefreshedOnceAndAllWait() {
+    var flow = Flow(credential: "a", limit: nil)
+    #expect(adapt(&flow, 1, expired: true) == "refresh a 1")
+    #expect(adapt(&flow, 2) == "hold", "it need not be asked")
+    #expect(adapt(&flow, 3, expired: true) == "hold")
+    #expect(retry(&flow, 4) == "hold")
+    #expect(refreshed(&flow, 1, .success("b")) == "release [1, 2, 3] [4] b")
+    #expect(flow.credential == "b")
+    #expect(!flow.isRefreshing)
+  }
+
+  @Test func aRefreshAfterAFailureDoesNotHoldWhatIsNew() {
+    var flow = Flow(credential: "a", limit: nil)
+    #expect(retry(&flow, 1) == "refresh a 1")
+    #expect(adapt(&flow, 2, expired: false) == "apply a")
+    #expect(adapt(&flow, 3, expired: true) == "apply a", "one refresh at a time, and this one holds nobody")
+    #expect(retry(&flow, 4) == "hold")
+    #expect(refreshed(&flow, 1, .success("b")) == "release [] [1, 4] b")
+  }
+
+  @Test func aNewerCredentialIsTriedAtOnce() {
+    var flow = Flow(credential: "a", limit: nil)
+    _ = flow.replace(with: "b")
+    #expect(retry(&flow, 1, version: 0) == "retry")
+    #expect(!flow.isRefreshing)
+  }
+
+  @Test func aFailureIsRememberedUntilTheNextRequest() {
+    var flow = Flow(credential: "a", limit: nil)
+    _ = retry(&flow, 1)
+    #expect(refreshed(&flow, 1, .failure(TestError())) == "release [] [1] \(TestError())")
+    #expect(retry(&flow, 2) == "fail \(TestError())")
+    #expect(adapt(&flow, 3, expired: false) == "apply a")
+    #expect(retry(&flow, 4) == "refresh a 2")
+  }
+
+  @Test func aFailureIsForgottenWithANewCredential() {
+    var flow = Flow(credential: "a", limit: nil)
+    _ = retry(&flow, 1)
+    _ = refreshed(&flow, 1, .failure(TestError()))
+    _ = flow.replace(with: "b")
+    #expect(flow.failure == nil)
+    #expect(retry(&flow, 2) == "refresh b 2")
+  }
+
+  @Test func onlyTheRefreshThatRunsCanEnd() {
+    var flow = Flow(credential: "a", limit: nil)
+    #expect(refreshed(&flow, 1, .success("x")) == nil)
+    _ = retry(&flow, 1)
+    #expect(refreshed(&flow, 2, .success("x")) == nil)
+    #expect(refreshed(&flow, 1, .success("b")) != nil)
+    #expect(refreshed(&flow, 1, .success("x")) == nil)
+    #expect(flow.credential == "b")
+  }
+
+  @Test func aCredentialThatWasSetMeanwhileWins() {
+    var flow = Flow(credential: "a", limit: nil)
+    _ = adapt(&flow, 1, expired: true)
+    _ = flow.replace(with: "mine")
+    #expect(refreshed(&flow, 1, .success("b")) == "release [1] [] mine")
+    #expect(flow.credential == "mine")
+    _ = retry(&flow, 2)
+    _ = flow.replace(with: "other")
+    #expect(refreshed(&flow, 2, .failure(TestError())) == "release [] [2] other")
+    #expect(flow.failure == nil)
+  }
+
+  @Test func aRefreshDoesNotUndoALogOut() {
+    var flow = Flow(credential: "a", limit: nil)
+    _ = retry(&flow, 1)
+    _ = flow.replace(with: nil)
+    #expect(refreshed(&flow, 1, .success("b")) == "release [] [1] missingCredential")
+    #expect(flow.credential == nil)
+  }
+
+  /// Refreshes `count` times, and returns what the last one was answered.
+  private func last(of count: Int, limit: Flow.Limit?, at time: (Int) -> Double) -> String {
+    var flow = Flow(credential: "a", limit: limit)
+    var answer = ""
+    for number in 1...count {
+      answer = retry(&flow, number, at: time(number))
+      _ = flow.refreshed(number, .success("a"))
+    }
+    return answer
+  }
+
+  @Test func theSixthRefreshInHalfAMinuteIsRefused() {
+    let limit = Flow.Limit(interval: 30, attempts: 5)
+    #expect(last(of: 5, limit: limit) { _ in 0 } == "refresh a 5")
+    #expect(last(of: 6, limit: limit) { _ in 0 } == "release [] [6] excessiveRefresh")
+    #expect(last(of: 6, limit: limit) { $0 == 6 ? 30 : 0 } == "release [] [6] excessiveRefresh")
+    #expect(last(of: 6, limit: limit) { $0 == 6 ? 30.1 : 0 } == "refresh a 6")
+    #expect(last(of: 100, limit: limit) { Double($0) * 10 } == "refresh a 100")
+    #expect(last(of: 100, limit: nil) { _ in 0 } == "refresh a 100")
+  }
+
+  @Test(
+    "Windows at their edges",
+    arguments: [
+      (30, 0, false), (30, -1, false), (30, 1, true), (.nan, 1, true), (-1, 1, true), (.infinity, 1, true),
+      (30, .max, true), (.infinity, .min, false),
+    ] as [(Double, Int, Bool)])
+  func windows(interval: Double, attempts: Int, isAllowed: Bool) {
+    let answer = last(of: 1, limit: Flow.Limit(interval: interval, attempts: attempts)) { _ in 0 }
+    #expect(answer == (isAllowed ? "refresh a 1" : "release [] [1] excessiveRefresh"))
+  }
+
+  @Test func theCountSurvivesNewCredentials() {
+    var flow = Flow(credential: "a", limit: Flow.Limit(interval: 30, attempts: 1))
+    _ = retry(&flow, 1)
+    _ = flow.refreshed(1, .success("b"))
+    _ = flow.replace(with: "c")
+    #expect(adapt(&flow, 2, expired: true) == "release [2] [] excessiveRefresh")
+    #expect(retry(&flow, 3) == "fail excessiveRefresh")
+  }
+}

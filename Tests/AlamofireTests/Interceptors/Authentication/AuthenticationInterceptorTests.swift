@@ -1,0 +1,217 @@
+import Alamofire
+import Foundation
+import FoundationNetworking
+import HTTPWire
+import Testing
+
+@Suite("Authentication by interceptor", .timeLimit(.minutes(1)))
+struct AuthenticationInterceptorTests {
+  typealias Interceptor = AuthenticationInterceptor<TokenAuthenticator>
+
+  /// Keeps the completions of refreshes.
+  private static func held() -> (TokenAuthenticator, Recorder<TokenAuthenticator.Completion>) {
+    let completions = Recorder<TokenAuthenticator.Completion>()
+    return (TokenAuthenticator { _, completion in completions.add(completion) }, completions)
+  }
+
+  private static let expired = Token(text: "a", requiresRefresh: true)
+
+  @Test func aCredentialIsApplied() async {
+    let fake = FakeTransport.accepting("a")
+    let authenticator = TokenAuthenticator()
+    let interceptor = Interceptor(authenticator: authenticator, credential: Token(text: "a"))
+    let response = await Session.kept(fake: fake, interceptor: interceptor).request("http://a.test/")
+      .validate().end()
+    #expect(response.error == nil)
+    #expect(authenticator.applied.values == ["a"])
+    #expect(authenticator.refreshed.values.isEmpty)
+    #expect(interceptor.credential == Token(text: "a"))
+    #expect(interceptor.refreshWindow?.interval == 30)
+    #expect(interceptor.refreshWindow?.maximumAttempts == 5)
+  }
+
+  @Test func withoutACredentialTheRequestFails() async {
+    let fake = FakeTransport()
+    let interceptor = Interceptor(authenticator: TokenAuthenticator())
+    let session = Session.kept(fake: fake, interceptor: interceptor)
+    let response = await session.request("http://a.test/").end()
+    #expect(response.error?.isRequestAdaptationError == true)
+    #expect(response.error?.underlyingError as? AuthenticationError == .missingCredential)
+    #expect(response.error?.localizedDescription.contains("credential") == true)
+    #expect(fake.requests.isEmpty)
+    interceptor.credential = Token(text: "a")
+    #expect(await session.request("http://a.test/").end().error == nil)
+  }
+
+  @Test func anExpiredCredentialIsRefreshedOnItsQueueBeforeAnythingIsSent() async {
+    let fake = FakeTransport.accepting("a+")
+    let authenticator = TokenAuthenticator()
+    let interceptor = Interceptor(authenticator: authenticator, credential: Self.expired)
+    let response = await Session.kept(fake: fake, interceptor: interceptor).request("http://a.test/")
+      .validate().end()
+    #expect(response.error == nil)
+    #expect(fake.requests.count == 1)
+    #expect(authenticator.refreshed.values == ["a"])
+    #expect(authenticator.queues.values == ["org.alamofire.authentication.inspector"])
+    #expect(interceptor.credential?.text == "a+")
+  }
+
+  @Test func requestsWaitForARefreshThatWasBegunBeforehand() async {
+    let fake = FakeTransport.accepting("a+")
+    let (authenticator, completions) = Self.held()
+    let session = Session.kept(
+      fake: fake, interceptor: Interceptor(authenticator: authenticator, credential: Self.expired))
+    let responses = Recorder<AFError?>()
+    for number in 0..<5 {
+      session.request("http://a.test/\(number)").validate().response(queue: .global()) {
+        responses.add($0.error)
+      }
+    }
+    let completion = await completions.wait(for: 1)[0]
+    #expect(fake.requests.isEmpty)
+    completion(.success(Token(text: "a+")))
+    completion(.failure(TestError()))
+    #expect(await responses.wait(for: 5).allSatisfy { $0 == nil })
+    #expect(authenticator.refreshed.count == 1)
+  }
+
+  @Test func aRefusedCredentialIsRefreshedAndTheRequestSentAgain() async {
+    let fake = FakeTransport.accepting("a+")
+    let authenticator = TokenAuthenticator()
+    let interceptor = Interceptor(authenticator: authenticator, credential: Token(text: "a"))
+    let request = Session.kept(fake: fake, interceptor: interceptor).request("http://a.test/").validate()
+    #expect(await request.end().error == nil)
+    #expect(authenticator.applied.values == ["a", "a+"])
+    #expect(request.retryCount == 1)
+  }
+
+  @Test func newRequestsDoNotWaitForARefreshAfterARefusal() async {
+    let fake = FakeTransport { request, _ in
+      request.url.hasSuffix("/open") ? .text("ok") : .status(401)
+    }
+    let (authenticator, completions) = Self.held()
+    let session = Session.kept(
+      fake: fake, interceptor: Interceptor(authenticator: authenticator, credential: Token(text: "a")))
+    let refused = session.request("http://a.test/").validate()
+    async let response = refused.end()
+    let completion = await completions.wait(for: 1)[0]
+    #expect(await session.request("http://a.test/open").validate().end().error == nil)
+    completion(.failure(TestError()))
+    let error = await response.error
+    guard case .requestRetryFailed(let retryError, let original)? = error else {
+      Issue.record("\(String(describing: error))")
+      return
+    }
+    #expect(retryError as? TestError == TestError())
+    #expect(original.asAFError?.responseCode == 401)
+  }
+
+  @Test func failuresOfOtherKindsAreLeftAlone() async {
+    for reply in [FakeReply.status(500), .failure(.connectionLost)] {
+      let authenticator = TokenAuthenticator()
+      let interceptor = Interceptor(authenticator: authenticator, credential: Token(text: "a"))
+      let request = Session.kept(fake: FakeTransport(reply), interceptor: interceptor)
+        .request("http://a.test/").validate()
+      #expect(await request.end().error != nil)
+      #expect(authenticator.refreshed.values.isEmpty)
+      #expect(request.retryCount == 0)
+    }
+  }
+
+  @Test func aRequestWithAnOlderCredentialIsSentAgainAtOnce() async {
+    let gate = Latch()
+    let reached = Latch()
+    let fake = FakeTransport(.status(401).held(by: gate, reached: reached))
+    let authenticator = TokenAuthenticator()
+    let interceptor = Interceptor(authenticator: authenticator, credential: Token(text: "a"))
+    let request = Session.kept(fake: fake, interceptor: interceptor).request("http://a.test/").validate()
+    async let response = request.end()
+    await reached.wait()
+    interceptor.credential = Token(text: "b")
+    gate.open()
+    #expect(await response.error == nil)
+    #expect(authenticator.refreshed.values.isEmpty)
+    #expect(authenticator.applied.values == ["a", "b"])
+  }
+
+  @Test func afterALogOutARefusedRequestFails() async {
+    let gate = Latch()
+    let reached = Latch()
+    let fake = FakeTransport(.status(401).held(by: gate, reached: reached))
+    let interceptor = Interceptor(authenticator: TokenAuthenticator(), credential: Token(text: "a"))
+    let request = Session.kept(fake: fake, interceptor: interceptor).request("http://a.test/").validate()
+    async let response = request.end()
+    await reached.wait()
+    interceptor.credential = nil
+    gate.open()
+    let error = await response.error
+    #expect(error?.isRequestRetryError == true)
+    #expect(error?.underlyingError as? AuthenticationError == .missingCredential)
+  }
+
+  @Test("A forgotten completion fails all that wait", arguments: [true, false])
+  func forgotten(isExpired: Bool) async {
+    let authenticator = TokenAuthenticator { _, _ in }
+    let interceptor = Interceptor(
+      authenticator: authenticator, credential: Token(text: "a", requiresRefresh: isExpired))
+    let session = Session.kept(fake: .accepting("b"), interceptor: interceptor)
+    let response = await session.request("http://a.test/").validate().end()
+    #expect(isExpired == (response.error?.isRequestAdaptationError == true))
+    #expect(!isExpired == (response.error?.isRequestRetryError == true))
+    #expect(response.error?.underlyingError?.localizedDescription.contains("completion of refresh") == true)
+  }
+
+  @Test func aWindowOfNoAttemptsRefusesEveryRefresh() async {
+    let authenticator = TokenAuthenticator()
+    let interceptor = Interceptor(
+      authenticator: authenticator, credential: Self.expired,
+      refreshWindow: .init(interval: 30, maximumAttempts: 0))
+    let response = await Session.kept(fake: FakeTransport(), interceptor: interceptor)
+      .request("http://a.test/").end()
+    #expect(response.error?.underlyingError as? AuthenticationError == .excessiveRefresh)
+    #expect(authenticator.refreshed.values.isEmpty)
+  }
+
+  @Test func aCancelledRequestDoesNotWaitForTheRefresh() async {
+    let (authenticator, completions) = Self.held()
+    let session = Session.kept(
+      fake: FakeTransport(),
+      interceptor: Interceptor(authenticator: authenticator, credential: Self.expired))
+    let request = session.request("http://a.test/")
+    async let response = request.end()
+    let completion = await completions.wait(for: 1)[0]
+    request.cancel()
+    #expect(await response.error?.isExplicitlyCancelledError == true)
+    completion(.success(Token(text: "b")))
+  }
+
+  @Test func onlyTheOwnStepIsDoneAgainAfterAWait() async {
+    let fake = FakeTransport.accepting("a+")
+    let before = SpyInterceptor(adapt: AdaptationTests.adding("x"))
+    let interceptor = Interceptor(authenticator: TokenAuthenticator(), credential: Self.expired)
+    let request = Session.kept(fake: fake, interceptor: before)
+      .request("http://a.test/", interceptor: interceptor)
+    #expect(await request.end().error == nil)
+    #expect(before.adaptCount == 1)
+    #expect(fake.requests.first?.value("X-Trail") == "x")
+    #expect(fake.requests.first?.value("Authorization") == "Bearer a+")
+  }
+
+  @Test func nothingIsKeptAfterARefresh() async {
+    weak var released: TokenAuthenticator?
+    let completions = Recorder<TokenAuthenticator.Completion>()
+    do {
+      let authenticator = TokenAuthenticator { token, completion in
+        completions.add(completion)
+        completion(.success(token.next))
+      }
+      released = authenticator
+      let session = Session(
+        fake: FakeTransport(),
+        interceptor: Interceptor(authenticator: authenticator, credential: Self.expired))
+      #expect(await session.request("http://a.test/").end().error == nil)
+    }
+    #expect(await eventually { released == nil }, "not even by a user who keeps the completion")
+    #expect(completions.count == 1)
+  }
+}

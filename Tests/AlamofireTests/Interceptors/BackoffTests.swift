@@ -1,0 +1,57 @@
+import Alamofire
+import Foundation
+import Testing
+
+@Suite("Delays of retries") struct BackoffTests {
+  private func delays(base: UInt = 2, scale: Double = 0.5) -> [TimeInterval] {
+    let backoff = Backoff(base: base, scale: scale, isJittered: false)
+    return (0..<4).map { backoff.delay(retryCount: $0, random: 0) }
+  }
+
+  @Test func theyGrowByTheBase() {
+    #expect(delays() == [0.5, 1, 2, 4])
+    #expect(delays(base: 10, scale: 0.01) == [0.01, 0.1, 1, 10])
+  }
+
+  @Test(
+    "They are numbers, whatever is given",
+    arguments: [0, 1, 63, 64, 1_100, Int.max, -1],
+    [0.5, 0, -1, .nan, .infinity, -.infinity, .greatestFiniteMagnitude, Double.leastNonzeroMagnitude])
+  func bounds(count: Int, scale: Double) {
+    for base in [2, 3, UInt.max] {
+      for isJittered in [false, true] {
+        for asked in [nil, 0, -1, .nan, .infinity, 1e300] as [TimeInterval?] {
+          let backoff = Backoff(base: base, scale: scale, isJittered: isJittered)
+          for random in [0, 0.5, 1] {
+            let delay = backoff.delay(retryCount: count, asked: asked, random: random)
+            #expect((0...Backoff.longest).contains(delay), "\(base) \(asked as Any) gave \(delay)")
+          }
+        }
+      }
+    }
+  }
+
+  @Test func whatMakesNoSenseIsNoDelay() {
+    #expect(delays(scale: 0) == [0, 0, 0, 0])
+    #expect(delays(scale: -1) == [0, 0, 0, 0])
+    #expect(delays(scale: .nan) == [0, 0, 0, 0])
+    #expect(delays(scale: .infinity).allSatisfy { $0 == Backoff.longest })
+    #expect(Backoff(base: 2, scale: 0, isJittered: false).delay(retryCount: 5_000, random: 0) == 0)
+  }
+
+  @Test func jitterTakesAPart() {
+    let backoff = Backoff(base: 2, scale: 1, isJittered: true)
+    #expect(backoff.delay(retryCount: 3, random: 0) == 0)
+    #expect(backoff.delay(retryCount: 3, random: 0.25) == 2)
+    #expect(backoff.delay(retryCount: 3, random: 1) == 8)
+  }
+
+  @Test func whatTheServerAskedForIsTheLeast() {
+    let plain = Backoff(base: 2, scale: 1, isJittered: false)
+    #expect(plain.delay(retryCount: 1, asked: 10, random: 0) == 10)
+    #expect(plain.delay(retryCount: 4, asked: 10, random: 0) == 16)
+    let jittered = Backoff(base: 2, scale: 1, isJittered: true)
+    #expect(jittered.delay(retryCount: 1, asked: 10, random: 0) == 10)
+    #expect(jittered.delay(retryCount: 1, asked: 10, random: 0.5) == 11)
+  }
+}

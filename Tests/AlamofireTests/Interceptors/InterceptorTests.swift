@@ -1,0 +1,166 @@
+import Alamofire
+import Foundation
+import FoundationNetworking
+import HTTPWire
+import Testing
+
+@Suite("Interceptors of closures, and in rows", .timeLimit(.minutes(1)))
+struct InterceptorTests {
+  let journal = Recorder<String>()
+
+  private func spy(_ name: String, retries: Int = 0) -> SpyInterceptor {
+    let answer: SpyInterceptor.Retry = { _, _, count in count <= retries ? .retry : .doNotRetry }
+    return SpyInterceptor(name, journal: journal, adapt: AdaptationTests.adding(name), retry: answer)
+  }
+
+  private func trail(of fake: FakeTransport) -> [String?] { fake.requests.map { $0.value("X-Trail") } }
+
+  @Test func closuresAdaptAndRetry() async {
+    let fake = FakeTransport(.failure(.connectionLost))
+    let session = Session.kept(
+      fake: fake,
+      interceptor: Interceptor(
+        adaptHandler: { urlRequest, _, completion in
+          var urlRequest = urlRequest
+          urlRequest.headers.add(name: "X-Trail", value: "closure")
+          completion(.success(urlRequest))
+        },
+        retryHandler: { request, _, _, completion in
+          completion(request.retryCount == 0 ? .retry : .doNotRetry)
+        }))
+    #expect(await session.request("http://a.test/").end().error == nil)
+    #expect(trail(of: fake) == ["closure", "closure"])
+  }
+
+  @Test func anAdapterNeverRetriesAndARetrierNeverAdapts() async {
+    let adapter = Adapter { urlRequest, _, completion in completion(.success(urlRequest)) }
+    let first = FakeTransport(.failure(.connectionLost))
+    #expect(
+      await Session.kept(fake: first, interceptor: adapter).request("http://a.test/").end().error != nil)
+    let second = FakeTransport(.failure(.connectionLost))
+    let retrier = Retrier { _, _, _, completion in completion(.retry) }
+    #expect(
+      await Session.kept(fake: second, interceptor: retrier).request("http://a.test/").end().error == nil)
+    #expect(second.requests.count == 2)
+  }
+
+  @Test func adaptersAndRetriersComeBeforeInterceptors() async {
+    let fake = FakeTransport(.failure(.connectionLost))
+    let interceptor = Interceptor(
+      adapters: [spy("a"), spy("b")], retriers: [spy("c"), spy("d")], interceptors: [spy("e"), spy("f")])
+    #expect(interceptor.adapters.count == 4)
+    #expect(interceptor.retriers.count == 4)
+    #expect(
+      await Session.kept(fake: fake, interceptor: interceptor).request("http://a.test/").end().error != nil)
+    #expect(trail(of: fake) == ["abef"])
+    #expect(
+      journal.values == [
+        "a adapts", "b adapts", "e adapts", "f adapts", "c retries", "d retries", "e retries", "f retries",
+      ])
+  }
+
+  @Test func theFirstRetrierWithAnAnswerDecides() async {
+    let fake = FakeTransport(.failure(.connectionLost))
+    let interceptor = Interceptor(
+      retriers: [spy("a"), SpyInterceptor(retry: { _, _, _ in .doNotRetryWithError(TestError()) }), spy("b")])
+    let response = await Session.kept(fake: fake, interceptor: interceptor).request("http://a.test/").end()
+    #expect(response.error?.isRequestRetryError == true)
+    #expect(journal.values == ["a retries"])
+  }
+
+  @Test func theFirstFailureEndsTheRow() async {
+    let fake = FakeTransport()
+    let interceptor = Interceptor(
+      adapters: [spy("a"), SpyInterceptor(adapt: { _, _ in .failure(TestError()) }), spy("b")])
+    let response = await Session.kept(fake: fake, interceptor: interceptor).request("http://a.test/").end()
+    #expect(response.error?.underlyingError as? TestError == TestError())
+    #expect(journal.values == ["a adapts"])
+  }
+
+  @Test func anEmptyRowDoesNothing() async {
+    let fake = FakeTransport(.failure(.connectionLost))
+    let session = Session.kept(fake: fake, interceptor: Interceptor())
+    #expect(await session.request("http://a.test/").end().error != nil)
+    #expect(await session.request("http://a.test/").end().error == nil)
+  }
+
+  @Test func aForgottenCompletionInARowIsAnAnswer() async {
+    let forgetful = Interceptor(
+      adaptHandler: { _, _, _ in }, retryHandler: { _, _, _, _ in })
+    let failed = await Session.kept(
+      fake: FakeTransport(), interceptor: Interceptor(adapters: [forgetful, spy("a")])
+    ).request("http://a.test/").end()
+    #expect(failed.error?.underlyingError?.localizedDescription.contains("completion") == true)
+    let fake = FakeTransport(.failure(.connectionLost))
+    let retried = await Session.kept(
+      fake: fake, interceptor: Interceptor(retriers: [forgetful, spy("b", retries: 1)])
+    ).request("http://a.test/").end()
+    #expect(retried.error == nil, "the next retrier is asked")
+    #expect(journal.values == ["b retries"])
+  }
+
+  @Test func ofTwoAnswersInARowTheFirstCounts() async {
+    let twice = Interceptor(
+      adaptHandler: { urlRequest, _, completion in
+        completion(.success(urlRequest))
+        completion(.success(urlRequest))
+      },
+      retryHandler: { _, _, _, completion in
+        completion(.doNotRetry)
+        completion(.doNotRetry)
+      })
+    let fake = FakeTransport(.failure(.connectionLost))
+    let row = Interceptor(interceptors: [twice, spy("a")])
+    _ = await Session.kept(fake: fake, interceptor: row).request("http://a.test/").end()
+    #expect(journal.values == ["a adapts", "a retries"])
+  }
+
+  @Test func theStateReachesEveryAdapterOfARow() async {
+    final class Stateful: RequestAdapter {
+      let seen = Recorder<UUID>()
+      func adapt(
+        _ urlRequest: URLRequest, for session: Session,
+        completion: @escaping @Sendable (Result<URLRequest, any Error>) -> Void
+      ) {
+        completion(.failure(TestError(text: "the form without a state was called")))
+      }
+      func adapt(
+        _ urlRequest: URLRequest, using state: RequestAdapterState,
+        completion: @escaping @Sendable (Result<URLRequest, any Error>) -> Void
+      ) {
+        seen.add(state.requestID)
+        completion(.success(urlRequest))
+      }
+    }
+    let adapters = [Stateful(), Stateful()]
+    let row = Interceptor(adapters: [adapters[0]], interceptors: [Interceptor(adapters: [adapters[1]])])
+    let request = Session.kept(fake: FakeTransport(), interceptor: row).request("http://a.test/")
+    #expect(await request.end().error == nil)
+    #expect(adapters.map(\.seen.values) == [[request.id], [request.id]])
+  }
+
+  @Test func aSubclassMayOverrideEitherForm() async {
+    final class Simple: Adapter, @unchecked Sendable {
+      override func adapt(
+        _ urlRequest: URLRequest, for session: Session,
+        completion: @escaping @Sendable (Result<URLRequest, any Error>) -> Void
+      ) {
+        completion(.failure(TestError(text: "overridden")))
+      }
+    }
+    let adapter = Simple { urlRequest, _, completion in completion(.success(urlRequest)) }
+    let response = await Session.kept(fake: FakeTransport(), interceptor: adapter).request("http://a.test/")
+      .end()
+    #expect(response.error?.underlyingError as? TestError == TestError(text: "overridden"))
+  }
+
+  @Test func aRowCanBeAskedByHand() async throws {
+    let session = Session.kept(fake: FakeTransport())
+    let row = Interceptor(adapter: spy("a"), retrier: spy("b"))
+    let urlRequest = try URLRequest(url: "http://a.test/", method: .get)
+    let result = await withCheckedContinuation { continuation in
+      row.adapt(urlRequest, for: session) { continuation.resume(returning: $0) }
+    }
+    #expect(try result.get().headers["X-Trail"] == "a")
+  }
+}
