@@ -32,6 +32,8 @@ final class Transfer {
   @exclusivity(unchecked) var repeats = 0
   @exclusivity(unchecked) var lane: Lanes.Lane?
   @exclusivity(unchecked) var isInMulti = false
+  /// Whether it was handed to libcurl as one that may share a connection.
+  @exclusivity(unchecked) var isSharing = false
   /// The user suspended the transfer, or it was held back at its head.
   @exclusivity(unchecked) var isClosed = false
   /// libcurl was told to stop reading, by ``pause(_:)`` or by a callback's answer.
@@ -107,6 +109,11 @@ final class Transfer {
 }
 
 extension Transfer {
+  /// Whether others may be on its connection, as far as is known.
+  var mayShareConnection: Bool {
+    applied.httpVersion == Int(CURL_HTTP_VERSION_2TLS) && lane?.multiplexes != false
+  }
+
   /// Whether the connection carries many requests at a time; `nil` before the head tells.
   var multiplexes: Bool? {
     guard let version = assembly.head?.version else { return nil }
