@@ -1,4 +1,3 @@
-import HTTPWire
 import Synchronization
 
 /// Collects what closures are called with, from any thread, and lets a test wait for it.
