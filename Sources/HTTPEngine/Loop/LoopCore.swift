@@ -21,6 +21,7 @@ final class LoopCore {
   @exclusivity(unchecked) private var pool: [Transfer] = []
   @exclusivity(unchecked) var transfers: [UInt64: Transfer] = [:]
   @exclusivity(unchecked) var lanes = Lanes()
+  @exclusivity(unchecked) var sockets = KeptSockets()
   /// The time of this turn of the loop.
   @exclusivity(unchecked) var now: UInt64 = Clock.now()
   /// When the expiries of the transfers have to be looked at again.

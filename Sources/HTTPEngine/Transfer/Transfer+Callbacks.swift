@@ -28,6 +28,19 @@ extension Transfer {
       Transfer.of(context)._withUnsafeGuaranteedRef { $0.count.sent = Int64(offset) }
       return Int32(CURL_SEEKFUNC_OK)
     }
+    ccurl_set_on_socket(
+      easy.raw,
+      { context, socket, _ in
+        Transfer.of(context)._withUnsafeGuaranteedRef { $0.newSockets.append(socket) }
+        return Int32(CURL_SOCKOPT_OK)
+      }, context)
+    ccurl_set_before_request(
+      easy.raw,
+      { context, _, _, remotePort, localPort in
+        let ports = KeptSockets.Ports(local: localPort, remote: remotePort)
+        let mayGo = Transfer.of(context)._withUnsafeGuaranteedRef { $0.mayUseConnection(ports) }
+        return Int32(mayGo ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT)
+      }, context)
   }
 
   /// The transfer that a callback or `CURLOPT_PRIVATE` names. It is kept alive by the loop as long as

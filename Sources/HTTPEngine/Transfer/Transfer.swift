@@ -30,6 +30,10 @@ final class Transfer {
   @exclusivity(unchecked) var failure: TransportFailure?
   /// How often the request has been sent again.
   @exclusivity(unchecked) var repeats = 0
+  /// Whether the request was kept from a connection that had more to say about the one before.
+  @exclusivity(unchecked) var hasMetLeftovers = false
+  /// The sockets that were opened to connect it.
+  @exclusivity(unchecked) var newSockets: [Int32] = []
   @exclusivity(unchecked) var lane: Lanes.Lane?
   @exclusivity(unchecked) var isInMulti = false
   /// Whether it was handed to libcurl as one that may share a connection.
@@ -65,6 +69,8 @@ final class Transfer {
     self.waiter = waiter
     self.request = request
     repeats = 0
+    hasMetLeftovers = false
+    if !newSockets.isEmpty { newSockets.removeAll(keepingCapacity: true) }
     setFresh(false)
     restartAssembly()
     count = ByteCount()
