@@ -2,12 +2,12 @@ import Foundation
 import HTTPWire
 
 /// MIME types by the extension of a file name.
-struct MIMETypes: Sendable {
+package struct MIMETypes: Sendable {
   /// Those of this system, read when they are first needed.
-  static let system = MIMETypes(
+  package static let system = MIMETypes(
     mimeTypes: contents("/etc/mime.types"), globs: contents("/usr/share/mime/globs2"))
 
-  static let unknown = "application/octet-stream"
+  private static let unknown = "application/octet-stream"
 
   private var types: [String: String] = [:]
 
@@ -16,13 +16,13 @@ struct MIMETypes: Sendable {
   ///     first.
   ///   - globs: A table in the form of shared-mime-info's `globs2`: weight, type and pattern in a line, the
   ///     weightiest first.
-  init(mimeTypes: String?, globs: String?) {
+  package init(mimeTypes: String?, globs: String?) {
     if let mimeTypes { readMIMETypes(mimeTypes) }
     if let globs { readGlobs(globs) }
   }
 
   /// The type of a file name's extension, which is given without its dot. Case does not count.
-  func type(forExtension pathExtension: String) -> String {
+  package func type(forExtension pathExtension: String) -> String {
     let pathExtension = pathExtension.lowercased()
     return types[pathExtension] ?? Self.wellKnown[pathExtension] ?? Self.unknown
   }
@@ -51,7 +51,8 @@ struct MIMETypes: Sendable {
     let parts = type.split(separator: "/", omittingEmptySubsequences: false)
     guard parts.count == 2, parts.allSatisfy({ HeaderFieldRules.isToken(String($0)) }), !pathExtension.isEmpty
     else { return }
-    types[pathExtension.lowercased(), default: type] = types[pathExtension.lowercased()] ?? type
+    let key = pathExtension.lowercased()
+    if types[key] == nil { types[key] = type }
   }
 
   private static func contents(_ path: String) -> String? {

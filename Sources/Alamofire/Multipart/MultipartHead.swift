@@ -13,8 +13,8 @@ enum MultipartHead {
 
   /// A name as it stands between quotation marks: `"` and control characters as `%XX`.
   ///
-  /// The URL standard's sibling for forms (WHATWG HTML, multipart/form-data encoding) escapes `"`, CR and LF;
-  /// the other control characters are escaped alike, because no field may hold them (RFC 9110 §5.5).
+  /// Browsers escape `"`, CR and LF so (WHATWG HTML, "Multipart form data"). The other control characters are
+  /// escaped alike, because no field may hold them (RFC 9110 §5.5).
   static func escaped(_ name: String) -> String {
     guard name.utf8.contains(where: mustEscape) else { return name }
     let digits = Array("0123456789ABCDEF".utf8)
