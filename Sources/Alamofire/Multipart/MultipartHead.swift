@@ -14,13 +14,16 @@ enum MultipartHead {
   /// A name as it stands between quotation marks: `"` and control characters as `%XX`.
   ///
   /// Browsers escape `"`, CR and LF so (WHATWG HTML, "Multipart form data"). The other control characters are
-  /// escaped alike, because no field may hold them (RFC 9110 §5.5).
+  /// escaped alike, because no field may hold them (RFC 9110 §5.5), and a backslash at the end, because many
+  /// readers take it and the closing quotation mark for an escape (RFC 9110 §5.6.4) and read on into what follows.
   static func escaped(_ name: String) -> String {
-    guard name.utf8.contains(where: mustEscape) else { return name }
+    guard name.utf8.contains(where: mustEscape) || name.utf8.last == UInt8(ascii: "\\") else { return name }
     let digits = Array("0123456789ABCDEF".utf8)
     var bytes: [UInt8] = []
-    for byte in name.utf8 {
-      if mustEscape(byte) {
+    for (index, byte) in zip(name.utf8.indices, name.utf8) {
+      let endsWithBackslash =
+        byte == UInt8(ascii: "\\") && name.utf8.index(after: index) == name.utf8.endIndex
+      if mustEscape(byte) || endsWithBackslash {
         bytes += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
       } else {
         bytes.append(byte)

@@ -7,7 +7,8 @@ import Testing
   private static let escapes: [(name: String, escaped: String)] = [
     ("", ""), ("plain name", "plain name"), ("ä日本👩‍👩‍👧", "ä日本👩‍👩‍👧"), ("a\"b", "a%22b"),
     ("a\r\nX-Evil: 1\r\n\r\nb", "a%0D%0AX-Evil: 1%0D%0A%0D%0Ab"), ("\n", "%0A"), ("\r", "%0D"),
-    ("a\0b\u{7F}\t\u{1B}", "a%00b%7F%09%1B"), ("a\\b%22;=", "a\\b%22;="),
+    ("a\0b\u{7F}\t\u{1B}", "a%00b%7F%09%1B"), ("a\\b%22;=", "a\\b%22;="), ("C:\\", "C:%5C"),
+    ("\\\\", "\\%5C"), ("\\\"", "\\%22"),
     ("\u{2028}\u{85}", "\u{2028}\u{85}"),
   ]
 
