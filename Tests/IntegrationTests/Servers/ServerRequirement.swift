@@ -6,10 +6,11 @@ import Testing
 enum ServerRequirement {
   static let nginx = isMet([NginxServer.program, "/usr/bin/openssl"])
   static let httpbin = isMet([HTTPBinServer.program])
+  static let multipartReaders = isMet([MultipartReader.program], MultipartReader.areInstalled)
 
-  private static func isMet(_ programs: [String]) -> Bool {
+  private static func isMet(_ programs: [String], _ condition: @autoclosure () -> Bool = true) -> Bool {
     if ProcessInfo.processInfo.environment["ALAMOFIRE_REQUIRE_SERVERS"] == "1" { return true }
-    return programs.allSatisfy(FileManager.default.isExecutableFile)
+    return programs.allSatisfy(FileManager.default.isExecutableFile) && condition()
   }
 }
 
@@ -19,5 +20,10 @@ extension Trait where Self == ConditionTrait {
   }
   static var needsHTTPBin: Self {
     .enabled(if: ServerRequirement.httpbin, "httpbin is missing; run Scripts/install httpbin")
+  }
+  static var needsMultipartReaders: Self {
+    .enabled(
+      if: ServerRequirement.multipartReaders,
+      "Werkzeug or python-multipart is missing; run Scripts/install httpbin")
   }
 }

@@ -1,0 +1,55 @@
+public import Foundation
+
+extension AFError {
+  /// The error inside ``multipartEncodingFailed(reason:)`` when the form itself, or one of its streams, is at
+  /// fault, and not the system.
+  ///
+  /// A boundary or a header field arrives in `.outputStreamWriteFailed`, a stream in `.inputStreamReadFailed`.
+  public struct MultipartFormFailure: Error, Sendable, Equatable, LocalizedError {
+    /// What is at fault. There may be more kinds in the future.
+    public struct Kind: Sendable, Hashable {
+      private let name: String
+
+      /// The boundary holds something that a boundary must not hold (RFC 2046 §5.1.1).
+      public static let invalidBoundary = Kind(name: "invalidBoundary")
+      /// A MIME type or a header field holds something that would bring in another field.
+      public static let invalidHeaderField = Kind(name: "invalidHeaderField")
+      /// A stream was read by an earlier encoding, or closed by somebody else.
+      public static let streamAlreadyRead = Kind(name: "streamAlreadyRead")
+      /// A stream could not be read, and does not say why.
+      public static let streamUnreadable = Kind(name: "streamUnreadable")
+    }
+
+    /// What is at fault.
+    public let kind: Kind
+    private let message: String
+
+    init(_ kind: Kind, _ message: String) {
+      self.kind = kind
+      self.message = message
+    }
+
+    /// A sentence that says what is wrong, and what to do.
+    public var errorDescription: String? { message }
+  }
+}
+
+extension AFError.MultipartFormFailure {
+  static func boundary(_ boundary: String) -> Self {
+    let shown = boundary.unicodeScalars.prefix(80).map { $0.escaped(asASCII: true) }.joined()
+    return Self(
+      .invalidBoundary,
+      "\"\(shown)\" cannot be a boundary: it takes 1 to 70 letters, digits, spaces and '()+_,-./:=? and does not "
+        + "end with a space (RFC 2046 §5.1.1).")
+  }
+
+  static let alreadyRead = Self(
+    .streamAlreadyRead,
+    "The stream of a part was read by an earlier encoding, and a stream can be read only once. Use a file or Data, "
+      + "or make the form anew.")
+
+  static let closed = Self(
+    .streamAlreadyRead, "The stream of a part was closed before the form was encoded.")
+
+  static let unreadable = Self(.streamUnreadable, "The stream of a part could not be opened, or broke off.")
+}

@@ -1,0 +1,111 @@
+import Foundation
+
+/// The files of a form: the one that is written, and those that are read.
+struct MultipartFile: MultipartSink {
+  private static let capacity = InputStream.chunkSize
+
+  private let handle: FileHandle
+  /// Small pieces, until they are worth a system call.
+  private var pending: [UInt8] = []
+
+  init(handle: FileHandle) {
+    self.handle = handle
+    pending.reserveCapacity(Self.capacity)
+  }
+
+  mutating func write(_ bytes: UnsafeRawBufferPointer) throws {
+    if pending.count + bytes.count > Self.capacity { try flush() }
+    if bytes.count < Self.capacity {
+      pending.append(contentsOf: bytes)
+    } else {
+      try put(bytes)
+    }
+  }
+
+  /// Writes what is left. Some file systems tell of a full disk only when a file is closed.
+  mutating func finish() throws {
+    try flush()
+    do { try handle.close() } catch { throw Self.failed(error) }
+  }
+
+  private mutating func flush() throws {
+    guard !pending.isEmpty else { return }
+    try pending.withUnsafeBytes { try put($0) }
+    pending.removeAll(keepingCapacity: true)
+  }
+
+  private func put(_ bytes: UnsafeRawBufferPointer) throws {
+    do { try handle.write(contentsOf: bytes) } catch { throw Self.failed(error) }
+  }
+
+  private static func failed(_ error: any Error) -> AFError {
+    .multipartEncodingFailed(reason: .outputStreamWriteFailed(error: error))
+  }
+}
+
+extension MultipartFile {
+  /// Makes a file and lets `body` fill it. When that fails, the file is gone again.
+  ///
+  /// Foundation makes files that everybody may read and restricts them afterwards, and it overwrites what somebody
+  /// else has made in between; `open`, which Foundation brings along, does neither.
+  ///
+  /// - Parameter permissions: Who may do what, before the process's mask takes something away.
+  static func create(
+    _ url: URL, permissions: UInt32, _ fileManager: FileManager,
+    body: (inout MultipartFile) throws -> Void
+  ) throws {
+    let descriptor = open(url.path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, permissions)
+    guard descriptor >= 0 else { throw creationFailed(url, errno) }
+    let handle = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
+    do {
+      var file = MultipartFile(handle: handle)
+      try body(&file)
+      try file.finish()
+    } catch {
+      try? handle.close()
+      try? fileManager.removeItem(at: url)
+      throw error
+    }
+  }
+
+  private static func creationFailed(_ url: URL, _ code: Int32) -> AFError {
+    if code == EEXIST { return .multipartEncodingFailed(reason: .outputStreamFileAlreadyExists(at: url)) }
+    let text = "\(url.path): \(String(cString: strerror(code)))"
+    return failed(
+      NSError(
+        domain: NSPOSIXErrorDomain, code: Int(code),
+        userInfo: [NSLocalizedDescriptionKey: text, NSFilePathErrorKey: url.path]))
+  }
+
+  /// The size of a file that can be a part, in bytes.
+  static func length(of url: URL, _ fileManager: FileManager) throws(AFError) -> UInt64 {
+    guard url.isFileURL else { throw .multipartEncodingFailed(reason: .bodyPartURLInvalid(url: url)) }
+    var isDirectory: ObjCBool = false
+    guard fileManager.fileExists(atPath: url.path, isDirectory: &isDirectory) else {
+      throw .multipartEncodingFailed(reason: .bodyPartFileNotReachable(at: url))
+    }
+    guard !isDirectory.boolValue else {
+      throw .multipartEncodingFailed(reason: .bodyPartFileIsDirectory(at: url))
+    }
+    let attributes: [FileAttributeKey: Any]
+    do {
+      // The attributes of a link are its own.
+      attributes = try fileManager.attributesOfItem(atPath: url.resolvingSymlinksInPath().path)
+    } catch {
+      throw .multipartEncodingFailed(reason: .bodyPartFileSizeQueryFailedWithError(forURL: url, error: error))
+    }
+    // Reading a pipe or a device may take for ever.
+    guard attributes[.type] as? FileAttributeType == .typeRegular, let size = size(attributes[.size]) else {
+      throw .multipartEncodingFailed(reason: .bodyPartFileSizeNotAvailable(at: url))
+    }
+    guard fileManager.isReadableFile(atPath: url.path) else {
+      throw .multipartEncodingFailed(reason: .bodyPartInputStreamCreationFailed(for: url))
+    }
+    return size
+  }
+
+  private static func size(_ value: Any?) -> UInt64? {
+    if let number = value as? NSNumber { return number.uint64Value }
+    return (value as? any BinaryInteger).flatMap { UInt64(exactly: $0) }
+  }
+}

@@ -1,0 +1,133 @@
+public import Foundation
+
+extension MultipartFormData {
+  /// Encodes the form in memory.
+  ///
+  /// Takes as much memory as the body is long. Streams are read now and their bytes kept, so that the form can
+  /// be encoded again; that takes as much once more for them.
+  ///
+  /// - Returns: The body: for a form without parts the closing boundary alone.
+  /// - Throws: ``AFError/multipartEncodingFailed(reason:)``, with what went wrong first: when a part was appended,
+  ///   or `.inputStreamReadFailed` with an ``AFError/UnexpectedInputStreamLength`` for a length that differs.
+  public func encode() throws -> Data {
+    try check()
+    var buffer = Self.makeBuffer()
+    for index in parts.indices { try keepStream(at: index, &buffer) }
+    var memory = MultipartMemory(capacity: encodedLength)
+    try encode(into: &memory, &buffer)
+    return memory.data
+  }
+
+  /// Encodes the form into a new file, which everybody may read whom the process's mask allows to.
+  ///
+  /// Files and streams are passed on in pieces of 128 KiB; no more than that is held in memory of them. When it
+  /// fails, the file is removed again.
+  ///
+  /// - Parameter fileURL: Where to write. The folder must be there, the file must not.
+  /// - Throws: ``AFError/multipartEncodingFailed(reason:)``, with what went wrong first: when a part was appended;
+  ///   `.outputStreamFileAlreadyExists`; `.outputStreamURLInvalid` for a URL that is no file URL;
+  ///   `.outputStreamWriteFailed` when the folder is missing or the disk is full; `.inputStreamReadFailed` when a
+  ///   part cannot be read, has another length, or is a stream that was read before.
+  public func writeEncodedData(to fileURL: URL) throws {
+    try write(to: fileURL, permissions: 0o666)
+  }
+
+  /// - Parameter permissions: Of the new file, before the process's mask takes something away.
+  func write(to fileURL: URL, permissions: UInt32) throws {
+    try check()
+    guard !fileManager.fileExists(atPath: fileURL.path) else {
+      throw AFError.multipartEncodingFailed(reason: .outputStreamFileAlreadyExists(at: fileURL))
+    }
+    guard fileURL.isFileURL else {
+      throw AFError.multipartEncodingFailed(reason: .outputStreamURLInvalid(url: fileURL))
+    }
+    var buffer = Self.makeBuffer()
+    try MultipartFile.create(fileURL, permissions: permissions, fileManager) { file in
+      try encode(into: &file, &buffer)
+    }
+  }
+
+  /// Throws what is known to be wrong before anything is read or written: no stream is used up in vain.
+  private func check() throws(AFError) {
+    if let failure { throw failure }
+    guard MultipartBoundary.isValid(boundary) else {
+      let error = AFError.MultipartFormFailure.boundary(boundary)
+      throw .multipartEncodingFailed(reason: .outputStreamWriteFailed(error: error))
+    }
+    for part in parts {
+      if case .spent(let error) = part.content { throw error }
+    }
+  }
+
+  private func encode(into sink: inout some MultipartSink, _ buffer: inout [UInt8]) throws {
+    var delimiter = Array("--\(boundary)\r\n".utf8)
+    for index in parts.indices {
+      try delimiter.withUnsafeBytes { try sink.write($0) }
+      try parts[index].head.withUnsafeBytes { try sink.write($0) }
+      try writeContent(at: index, to: &sink, &buffer)
+      if index == 0 { delimiter = Array("\r\n--\(boundary)\r\n".utf8) }
+    }
+    let end = Array("\(parts.isEmpty ? "" : "\r\n")--\(boundary)--\r\n".utf8)
+    try end.withUnsafeBytes { try sink.write($0) }
+  }
+
+  private func writeContent(
+    at index: Int, to sink: inout some MultipartSink, _ buffer: inout [UInt8]
+  ) throws {
+    let part = parts[index]
+    switch part.content {
+    case .data(let data):
+      try data.withUnsafeBytes { try sink.write($0) }
+    case .file(let url):
+      // It may have gone since it was appended.
+      _ = try MultipartFile.length(of: url, fileManager)
+      guard let stream = InputStream(url: url) else {
+        throw AFError.multipartEncodingFailed(reason: .bodyPartInputStreamCreationFailed(for: url))
+      }
+      try stream.readToEnd(length: part.length, buffer: &buffer) { try sink.write($0) }
+    case .stream(let stream):
+      try readOnce(stream, at: index, &buffer) { try sink.write($0) }
+    case .spent(let error):
+      throw error
+    }
+  }
+
+  /// Puts the bytes of a stream in its place.
+  private func keepStream(at index: Int, _ buffer: inout [UInt8]) throws {
+    guard case .stream(let stream) = parts[index].content else { return }
+    // What was declared is not yet there.
+    var memory = MultipartMemory(capacity: min(parts[index].length, Self.encodingMemoryThreshold))
+    try readOnce(stream, at: index, &buffer) { memory.write($0) }
+    parts[index].content = .data(memory.data)
+  }
+
+  /// Reads a stream; it is spent from the first byte on, whatever comes of it. One that turned out to be wrong
+  /// stays wrong in the same way.
+  private func readOnce(
+    _ stream: InputStream, at index: Int, _ buffer: inout [UInt8],
+    consume: (UnsafeRawBufferPointer) throws -> Void
+  ) throws {
+    let alreadyRead = AFError.MultipartFormFailure.alreadyRead
+    parts[index].content = .spent(
+      .multipartEncodingFailed(reason: .inputStreamReadFailed(error: alreadyRead)))
+    do {
+      try stream.readToEnd(length: parts[index].length, buffer: &buffer, consume: consume)
+    } catch let error as AFError {
+      if case .multipartEncodingFailed(.inputStreamReadFailed) = error {
+        parts[index].content = .spent(error)
+      }
+      throw error
+    }
+  }
+
+  /// How long the body will be, or `UInt64.max` if that does not fit.
+  private var encodedLength: UInt64 {
+    let framing = parts.reduce(boundary.utf8.count + 8) { $0 + $1.head.count + boundary.utf8.count + 6 }
+    let (sum, overflow) = contentLength.addingReportingOverflow(UInt64(framing))
+    return overflow ? .max : sum
+  }
+
+  private static func makeBuffer() -> [UInt8] {
+    [UInt8](repeating: 0, count: InputStream.chunkSize)
+  }
+}

@@ -1,0 +1,174 @@
+public import Foundation
+public import struct HTTPWire.HTTPHeaders
+
+/// A form whose fields and files are sent as `multipart/form-data` (RFC 7578).
+///
+/// ```swift
+/// let form = MultipartFormData()
+/// form.append(Data("Ada Lovelace".utf8), withName: "author")
+/// form.append(URL(fileURLWithPath: "/tmp/engine.png"), withName: "picture")
+/// let body = try form.encode()
+/// ```
+///
+/// Parts are sent in the order in which they were appended. What is wrong with one is remembered, and thrown
+/// by every later encoding; what was wrong first wins. Appending goes on after it, and also after an encoding.
+///
+/// **Names.** In names and file names a quotation mark becomes `%22`, a carriage return `%0D`, a line feed
+/// `%0A`, as browsers do. Likewise, other control characters, NUL among them, become `%XX`, and a backslash at
+/// the end `%5C`. Everything else stands there as UTF-8, percent signs and other backslashes too. No name can
+/// therefore bring in a parameter, a field or a part of its own. MIME types and header fields of the caller
+/// are not changed: one that holds a control character is an error.
+///
+/// **Encoding twice.** Data and files are read anew each time. An `InputStream` can be read only once:
+/// ``encode()`` keeps its bytes, so that the form can be encoded again; ``writeEncodedData(to:)`` does not,
+/// because they may be too many, and whatever encodes the form afterwards throws an error that says so.
+///
+/// **Lengths.** A file or a stream that turns out shorter or longer than it was when it was appended, or than
+/// was declared, is an error, and never a body that breaks off.
+///
+/// **Boundary.** The boundary must not occur in a part. Parts are not searched for it: a random one, which is
+/// the default, holds 64 random bits and does not occur by chance. Give one of your own only where you know
+/// every part.
+///
+/// **Threads.** A form is used by one thread at a time, and is not `Sendable`. The encoders read files and
+/// streams on the calling thread, and may block.
+open class MultipartFormData {
+  /// How many bytes of parts a form may have at most to be encoded in memory by an upload: 10,000,000. A form
+  /// with as many or more is written to a temporary file.
+  public static let encodingMemoryThreshold: UInt64 = 10_000_000
+
+  /// The value of the `Content-Type` field that goes with the form: `multipart/form-data; boundary=` and the
+  /// boundary, in quotation marks where it holds more than letters, digits and the like (RFC 2046 §5.1.1).
+  ///
+  /// Can be set, or overridden, for another multipart type. It must name ``boundary``.
+  open lazy var contentType: String = MultipartBoundary.contentType(boundary)
+
+  /// How many bytes the parts hold together, without their heads and the boundaries between them; as they
+  /// were when appended, or as declared.
+  ///
+  /// More than fit are counted as `UInt64.max`.
+  public var contentLength: UInt64 {
+    parts.reduce(0) { sum, part in
+      let (next, overflow) = sum.addingReportingOverflow(part.length)
+      return overflow ? .max : next
+    }
+  }
+
+  /// What stands between the parts.
+  public let boundary: String
+
+  let fileManager: FileManager
+  var parts: [MultipartPart] = []
+  /// What went wrong first while parts were appended.
+  var failure: AFError?
+
+  /// Makes an empty form. Encoded as it is, it consists of the closing boundary.
+  ///
+  /// - Parameters:
+  ///   - fileManager: Finds the files of parts, and removes an output file that could not be completed.
+  ///   - boundary: What stands between the parts: 1 to 70 letters, digits, spaces and `'()+_,-./:=?`, the last
+  ///     of which is no space (RFC 2046 §5.1.1). With anything else encoding throws. By default
+  ///     `alamofire.boundary.` and 16 random hexadecimal digits.
+  public init(fileManager: FileManager = .default, boundary: String? = nil) {
+    self.fileManager = fileManager
+    self.boundary = boundary ?? MultipartBoundary.random()
+  }
+
+  /// Appends a part of bytes in memory.
+  ///
+  /// - Parameters:
+  ///   - data: The bytes. They are shared with the caller, not copied.
+  ///   - name: The name of the field.
+  ///   - fileName: The name of the file that the part is; without one it is a plain field.
+  ///   - mimeType: The value of the `Content-Type` field; without one the part has no such field.
+  public func append(
+    _ data: Data, withName name: String, fileName: String? = nil, mimeType: String? = nil
+  ) {
+    let headers = MultipartHead.headers(name: name, fileName: fileName, mimeType: mimeType)
+    append(.data(data), length: UInt64(data.count), headers: headers)
+  }
+
+  /// Appends a file; its name is the last component of the URL, its MIME type follows from the extension.
+  ///
+  /// The types are those of `/etc/mime.types` and of the shared MIME database (`/usr/share/mime`), and a few
+  /// well-known ones where a system has neither. An unknown extension gives `application/octet-stream`.
+  ///
+  /// - Parameters:
+  ///   - fileURL: A regular file, or a link to one. It is looked for at once, and read when the form is encoded.
+  ///     Encoding throws `.bodyPartFilenameInvalid` when name or extension are empty; see also
+  ///     ``append(_:withName:fileName:mimeType:)-(URL,_,_,_)``.
+  ///   - name: The name of the field.
+  public func append(_ fileURL: URL, withName name: String) {
+    let fileName = fileURL.lastPathComponent
+    let pathExtension = fileURL.pathExtension
+    guard !fileName.isEmpty, !pathExtension.isEmpty else {
+      return remember(.multipartEncodingFailed(reason: .bodyPartFilenameInvalid(in: fileURL)))
+    }
+    let mimeType = MIMETypes.system.type(forExtension: pathExtension)
+    append(fileURL, withName: name, fileName: fileName, mimeType: mimeType)
+  }
+
+  /// Appends a file under a name and with a MIME type of the caller's choice.
+  ///
+  /// - Parameters:
+  ///   - fileURL: A regular file, or a link to one. It is looked for at once, and read when the form is encoded.
+  ///     Encoding throws `.bodyPartURLInvalid` for another URL, `.bodyPartFileNotReachable` when there is no
+  ///     such file, `.bodyPartFileIsDirectory`, `.bodyPartInputStreamCreationFailed` when it may not be read,
+  ///     and `.bodyPartFileSizeNotAvailable` for what has no size, such as a pipe.
+  ///   - name: The name of the field.
+  ///   - fileName: The name of the file that the server is told.
+  ///   - mimeType: The value of the `Content-Type` field.
+  public func append(_ fileURL: URL, withName name: String, fileName: String, mimeType: String) {
+    do {
+      let length = try MultipartFile.length(of: fileURL, fileManager)
+      let headers = MultipartHead.headers(name: name, fileName: fileName, mimeType: mimeType)
+      append(.file(fileURL), length: length, headers: headers)
+    } catch {
+      remember(error)
+    }
+  }
+
+  /// Appends what a stream will give, as a file.
+  ///
+  /// The stream is opened, read once and closed when the form is encoded, by blocking reads: run loops and
+  /// delegates play no part.
+  ///
+  /// - Parameters:
+  ///   - stream: The stream. From now on it belongs to the form.
+  ///   - length: How many bytes it will give, exactly. To make sure that there are no more, it is read until it
+  ///     ends: one that stays open after `length` bytes blocks the encoder.
+  ///   - name: The name of the field.
+  ///   - fileName: The name of the file that the server is told.
+  ///   - mimeType: The value of the `Content-Type` field.
+  public func append(
+    _ stream: InputStream, withLength length: UInt64, name: String, fileName: String, mimeType: String
+  ) {
+    let headers = MultipartHead.headers(name: name, fileName: fileName, mimeType: mimeType)
+    append(stream, withLength: length, headers: headers)
+  }
+
+  /// Appends what a stream will give, with a head of the caller's own.
+  ///
+  /// - Parameters:
+  ///   - stream: The stream; see ``append(_:withLength:name:fileName:mimeType:)``.
+  ///   - length: How many bytes it will give, exactly.
+  ///   - headers: The fields of the part, in this order; nothing is added. A part of a form needs a
+  ///     `Content-Disposition` (RFC 7578 §4.2). A name that is no token, or a value with a control character,
+  ///     makes encoding throw.
+  public func append(_ stream: InputStream, withLength length: UInt64, headers: HTTPHeaders) {
+    append(.stream(stream), length: length, headers: headers)
+  }
+
+  private func append(_ content: MultipartPart.Content, length: UInt64, headers: HTTPHeaders) {
+    do {
+      let head = try MultipartHead.bytes(of: headers)
+      parts.append(MultipartPart(head: head, length: length, content: content))
+    } catch {
+      remember(.multipartEncodingFailed(reason: .outputStreamWriteFailed(error: error)))
+    }
+  }
+
+  private func remember(_ error: AFError) {
+    if failure == nil { failure = error }
+  }
+}

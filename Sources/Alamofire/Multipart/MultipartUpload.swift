@@ -1,0 +1,37 @@
+package import Foundation
+
+/// What an upload sends of a form.
+package enum MultipartUpload {
+  /// A form that was encoded once, for as many attempts as an upload takes.
+  package struct Encoded: Sendable {
+    /// Where the bytes are.
+    package enum Body: Sendable, Equatable {
+      case data(Data)
+      /// A temporary file that nobody else may read. Who asked for it removes it.
+      case file(URL)
+    }
+
+    package let body: Body
+    /// The value for the `Content-Type` field of the request, whatever it was before.
+    package let contentType: String
+  }
+}
+
+extension MultipartFormData {
+  /// Encodes the form for an upload: in memory when its parts hold fewer bytes than the threshold, else into a
+  /// temporary file. Reads files and streams, and may block: not for the thread of the loop.
+  ///
+  /// Throws what the encoders throw; then no file is left behind.
+  package func makeUpload(
+    threshold: UInt64 = MultipartFormData.encodingMemoryThreshold
+  ) throws -> MultipartUpload.Encoded {
+    guard contentLength >= threshold else {
+      return MultipartUpload.Encoded(body: .data(try encode()), contentType: contentType)
+    }
+    // Not in a folder of its own: the first user of the machine to make it would own it, and lock out the others.
+    let file = fileManager.temporaryDirectory
+      .appendingPathComponent("org.alamofire.manager.multipart.form.data.\(UUID().uuidString)")
+    try write(to: file, permissions: 0o600)
+    return MultipartUpload.Encoded(body: .file(file), contentType: contentType)
+  }
+}

@@ -1,0 +1,42 @@
+import Alamofire
+import Foundation
+import Testing
+
+/// A form as a real server reads it off the wire.
+@Suite(.needsHTTPBin, .timeLimit(.minutes(2))) struct MultipartTests {
+  private struct Form: Decodable, Sendable, Equatable {
+    var form: [String: Values]
+    var files: [String: Values]
+  }
+
+  @Test(arguments: [false, true]) func fieldsAndFilesArrive(isFile: Bool) async throws {
+    let server = try await HTTPBinServer.shared
+    let folder = try ServerProcess.makeFolder("form")
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let text = folder.appendingPathComponent("ä.txt")
+    try Data("file".utf8).write(to: text)
+
+    let form = MultipartFormData()
+    form.append(Data("Zoë".utf8), withName: "name \"quoted\"")
+    form.append(Data("1".utf8), withName: "list")
+    form.append(Data("2\r\n".utf8), withName: "list")
+    form.append(text, withName: "text")
+    form.append(
+      InputStream(data: Data("stream".utf8)), withLength: 6, name: "s", fileName: "s", mimeType: "a/b")
+
+    let headers: HTTPHeaders = [.contentType(form.contentType)]
+    let request: UploadRequest
+    if isFile {
+      let body = folder.appendingPathComponent("body")
+      try form.writeEncodedData(to: body)
+      request = AF.upload(body, to: server.url("/post"), headers: headers)
+    } else {
+      request = AF.upload(try form.encode(), to: server.url("/post"), headers: headers)
+    }
+    let read = try await request.validate().serializingDecodable(Form.self).value
+    #expect(
+      read
+        == Form(
+          form: ["name \"quoted\"": "Zoë", "list": ["1", "2\r\n"]], files: ["text": "file", "s": "stream"]))
+  }
+}
