@@ -8,6 +8,8 @@
 
 typedef size_t (*ccurl_data_callback)(char *bytes, size_t size, size_t count, void *context);
 typedef int (*ccurl_seek_callback)(void *context, curl_off_t offset, int origin);
+typedef int (*ccurl_request_callback)(
+    void *context, char *remote_address, char *local_address, int remote_port, int local_port);
 
 static inline CURLcode ccurl_set_long(CURL *easy, CURLoption option, long value) {
   return curl_easy_setopt(easy, option, value);
@@ -29,6 +31,15 @@ static inline CURLcode ccurl_set_callback(CURL *easy, CURLoption option, ccurl_d
 }
 static inline CURLcode ccurl_set_seek(CURL *easy, ccurl_seek_callback value) {
   return curl_easy_setopt(easy, CURLOPT_SEEKFUNCTION, value);
+}
+static inline CURLcode ccurl_set_before_request(CURL *easy, ccurl_request_callback value, void *context) {
+  curl_easy_setopt(easy, CURLOPT_PREREQDATA, context);
+  return curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, value);
+}
+// Called with each new socket, before it is connected.
+static inline CURLcode ccurl_set_on_socket(CURL *easy, curl_sockopt_callback value, void *context) {
+  curl_easy_setopt(easy, CURLOPT_SOCKOPTDATA, context);
+  return curl_easy_setopt(easy, CURLOPT_SOCKOPTFUNCTION, value);
 }
 // libcurl copies the bytes.
 static inline CURLcode ccurl_set_blob(CURL *easy, CURLoption option, const void *bytes, size_t count) {
@@ -93,6 +104,11 @@ static inline curl_off_t ccurl_expected_length(CURL *easy) {
   curl_off_t length = -1;
   curl_easy_getinfo(easy, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length);
   return length;
+}
+static inline long ccurl_new_connections(CURL *easy) {
+  long count = 0;
+  curl_easy_getinfo(easy, CURLINFO_NUM_CONNECTS, &count);
+  return count;
 }
 // The `SSL *` of the connection in use, or NULL.
 static inline void *ccurl_tls_session(CURL *easy) {

@@ -21,6 +21,7 @@ final class LoopCore {
   @exclusivity(unchecked) private var pool: [Transfer] = []
   @exclusivity(unchecked) var transfers: [UInt64: Transfer] = [:]
   let lanes = Lanes()
+  @exclusivity(unchecked) var sockets = KeptSockets()
   /// The time of this turn of the loop.
   @exclusivity(unchecked) var now: UInt64 = Clock.now()
   /// When the expiries of the transfers have to be looked at again.
@@ -32,6 +33,9 @@ final class LoopCore {
   @exclusivity(unchecked) private var hasAnswered = false
   @exclusivity(unchecked) private var isShutDown = false
   @exclusivity(unchecked) private var spin = SpinGuard()
+  /// How many transfers in libcurl's hands may share a connection with others.
+  @exclusivity(unchecked) private var sharingCount = 0
+  @exclusivity(unchecked) private var secondLook = SecondLook()
 
   init(lingering: UInt64) {
     // Far enough from the end of the clock that sums of both are times.
@@ -93,6 +97,7 @@ final class LoopCore {
 
   private func drive() {
     var running: Int32 = 0
+    if hasStarted { secondLook.somethingHappened() }
     hasStarted = false
     let code = curl_multi_perform(rawMulti, &running)
     if code != CURLM_OK {
@@ -102,7 +107,9 @@ final class LoopCore {
     let ended = finishEnded()
     if ended { hasAnswered = true }
     if now >= nextSweep { sweep() }
-    spin.turned(progressed: ended || hasStarted || hasMoved, now: now)
+    let progressed = ended || hasStarted || hasMoved
+    if progressed { secondLook.somethingHappened() }
+    spin.turned(progressed: progressed, now: now)
     hasMoved = false
     if spin.isSpinning(now: now) { breakSpin() }
   }
@@ -114,8 +121,14 @@ final class LoopCore {
       return
     }
     let rest = nextSweep > now ? nextSweep - now : 0
-    let milliseconds = min(Self.longestPoll, rest / 1_000_000 + 1)
-    owner.waitUnlessPosted(.poll) { curl_multi_poll(rawMulti, nil, 0, Int32(milliseconds), nil) }
+    var milliseconds = min(Self.longestPoll, rest / 1_000_000 + 1)
+    if sharingCount > 1 { milliseconds = min(milliseconds, secondLook.pause()) }
+    var readyCount: Int32 = 0
+    owner.waitUnlessPosted(.poll) {
+      curl_multi_poll(rawMulti, nil, 0, Int32(milliseconds), &readyCount)
+    }
+    // What was read may have been another's.
+    if readyCount > 0 { secondLook.somethingHappened() }
   }
 
   // MARK: Transfers
@@ -162,6 +175,8 @@ final class LoopCore {
       return
     }
     transfer.isInMulti = true
+    transfer.isSharing = transfer.mayShareConnection
+    if transfer.isSharing { sharingCount += 1 }
     // Its time in the lane was not the host's silence.
     transfer.lastActivity = now
     nextSweep = min(nextSweep, transfer.expiry)
@@ -195,18 +210,22 @@ final class LoopCore {
   }
 
   private func sendAgain(_ transfer: Transfer) {
-    curl_multi_remove_handle(rawMulti, transfer.easy.raw)
-    transfer.isInMulti = false
+    takeBack(transfer)
     transfer.prepareRepeat()
     start(transfer)
   }
 
+  /// Takes a transfer out of libcurl's hands.
+  private func takeBack(_ transfer: Transfer) {
+    guard transfer.isInMulti else { return }
+    curl_multi_remove_handle(rawMulti, transfer.easy.raw)
+    transfer.isInMulti = false
+    if transfer.isSharing { sharingCount -= 1 }
+  }
+
   /// Takes a transfer from libcurl and its lane, tells its outcome, and starts what waited for it.
   func end(_ transfer: Transfer, _ outcome: Transfer.Outcome) {
-    if transfer.isInMulti {
-      curl_multi_remove_handle(rawMulti, transfer.easy.raw)
-      transfer.isInMulti = false
-    }
+    takeBack(transfer)
     transfers[transfer.ticket] = nil
     let successors = lanes.ended(transfer, multiplexes: transfer.multiplexes)
     transfer.finish(outcome)

@@ -27,6 +27,19 @@ extension Transfer {
       guard origin == SEEK_SET else { return Int32(CURL_SEEKFUNC_CANTSEEK) }
       return Transfer.of(context)._withUnsafeGuaranteedRef { Int32($0.bodyRewound(to: Int64(offset))) }
     }
+    ccurl_set_on_socket(
+      easy.raw,
+      { context, socket, _ in
+        Transfer.of(context)._withUnsafeGuaranteedRef { $0.newSockets.append(socket) }
+        return Int32(CURL_SOCKOPT_OK)
+      }, context)
+    ccurl_set_before_request(
+      easy.raw,
+      { context, _, _, remotePort, localPort in
+        let ports = KeptSockets.Ports(local: localPort, remote: remotePort)
+        let mayGo = Transfer.of(context)._withUnsafeGuaranteedRef { $0.mayUseConnection(ports) }
+        return Int32(mayGo ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT)
+      }, context)
   }
 
   /// The transfer that a callback or `CURLOPT_PRIVATE` names. It is kept alive by the loop as long as

@@ -96,7 +96,7 @@ extension Transfer {
     let isBulk = request.sink != nil || request.body.count < 0 || request.body.count > 1 << 20
     guard isBulk != applied.isBulk else { return }
     applied.isBulk = isBulk
-    easy.set(CURLOPT_BUFFERSIZE, isBulk ? 262_144 : 16_384)
+    easy.set(CURLOPT_BUFFERSIZE, isBulk ? 524_288 : 16_384)
     easy.set(CURLOPT_UPLOAD_BUFFERSIZE, isBulk ? 262_144 : 65_536)
   }
 

@@ -12,6 +12,7 @@ extension Transfer {
   /// or never went out whole.
   func mayRepeat(after code: CURLcode) -> Bool {
     switch code {
+    case CURLE_ABORTED_BY_CALLBACK: return hasMetLeftovers
     case CURLE_SEND_ERROR: break
     case CURLE_RECV_ERROR, CURLE_GOT_NOTHING, CURLE_HTTP2:
       guard isIdempotent else { return false }
@@ -33,6 +34,7 @@ extension Transfer {
   /// HTTP/2: there libcurl would have the others wait for it, and at times for ever.
   func prepareRepeat() {
     repeats += 1
+    hasMetLeftovers = false
     setFresh(lane?.multiplexes != true)
     restartAssembly()
     body.clear()

@@ -34,8 +34,14 @@ final class Transfer {
   @exclusivity(unchecked) var failure: TransportFailure?
   /// How often the request has been sent again.
   @exclusivity(unchecked) var repeats = 0
+  /// Whether the request was kept from a connection that had more to say about the one before.
+  @exclusivity(unchecked) var hasMetLeftovers = false
+  /// The sockets that were opened to connect it.
+  @exclusivity(unchecked) var newSockets: [Int32] = []
   @exclusivity(unchecked) var lane: Lanes.Lane?
   @exclusivity(unchecked) var isInMulti = false
+  /// Whether it was handed to libcurl as one that may share a connection.
+  @exclusivity(unchecked) var isSharing = false
   /// The user suspended the transfer, or it was held back at its head.
   @exclusivity(unchecked) var isClosed = false
   /// libcurl was told to stop reading, by ``pause(_:)`` or by a callback's answer.
@@ -67,6 +73,8 @@ final class Transfer {
     self.waiter = waiter
     self.request = request
     repeats = 0
+    hasMetLeftovers = false
+    if !newSockets.isEmpty { newSockets.removeAll(keepingCapacity: true) }
     setFresh(false)
     restartAssembly()
     count = ByteCount()
@@ -112,6 +120,11 @@ final class Transfer {
 }
 
 extension Transfer {
+  /// Whether others may be on its connection, as far as is known.
+  var mayShareConnection: Bool {
+    applied.httpVersion == Int(CURL_HTTP_VERSION_2TLS) && lane?.multiplexes != false
+  }
+
   /// Whether the connection carries many requests at a time; `nil` before the head tells.
   var multiplexes: Bool? {
     guard let version = assembly.head?.version else { return nil }

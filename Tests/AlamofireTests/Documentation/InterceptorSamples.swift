@@ -121,3 +121,9 @@ private func windows() {
     interval: 60, maximumAttempts: 2)
   show(window)
 }
+
+private func compressors() {
+  let session = Session(interceptor: .deflateCompressor)
+  let compressor = GzipRequestCompressor { $0.count > 1024 }
+  print(session, compressor)
+}

@@ -1,4 +1,3 @@
-import HTTPWire
 import Synchronization
 
 /// Something that tests and fakes wait for: closed at first, opened once, open ever after.

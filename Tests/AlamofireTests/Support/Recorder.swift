@@ -1,4 +1,3 @@
-import HTTPWire
 import Synchronization
 
 /// Collects what closures are called with, from any thread, and lets a test wait for it.
@@ -38,9 +37,9 @@ final class Recorder<Value: Sendable>: Sendable {
   }
 }
 
-/// Whether a condition becomes true within ten seconds: for what nobody tells, such as the end of an object.
+/// Whether a condition becomes true within half a minute: for what nobody tells, such as the end of an object.
 func eventually(_ condition: () -> Bool) async -> Bool {
-  let deadline = ContinuousClock.now + .seconds(10)
+  let deadline = ContinuousClock.now + .seconds(30)
   while ContinuousClock.now < deadline {
     if condition() { return true }
     await Task.yield()

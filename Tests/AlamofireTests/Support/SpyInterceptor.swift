@@ -1,7 +1,6 @@
 import Alamofire
 import Foundation
 import FoundationNetworking
-import HTTPWire
 import Synchronization
 
 /// An interceptor that counts, and answers with closures.

@@ -87,12 +87,18 @@ import Testing
     let first = Task { try await client.get(url).status }
     await gate.waitUntilReached()
     let bad = try client.request(url, "HEAD", body: .bytes(Data([1])))
+    let count = 20_000
     let began = Counter()
+    let allBegan = Moment()
     await withTaskGroup(of: TransportFailure.Kind?.self) { group in
-      for _ in 0..<20_000 {
-        group.addTask { await CancellationTests.kind(client, bad, CountingObserver(began)) }
+      for _ in 0..<count {
+        let observer = BeginningObserver {
+          began.enter()
+          if began.now == count { allBegan.come() }
+        }
+        group.addTask { await CancellationTests.kind(client, bad, observer) }
       }
-      #expect(await ProcessFacts.eventually { began.now == 20_000 })
+      await allBegan.wait()
       gate.open()
       for await kind in group where kind != .badURL { Issue.record("\(String(describing: kind))") }
     }
@@ -101,13 +107,13 @@ import Testing
   }
 }
 
-/// Counts the transfers that begin.
-private final class CountingObserver: TransferObserver {
-  private let began: Counter
-  init(_ began: Counter) { self.began = began }
+/// Tells when its transfer begins.
+private final class BeginningObserver: TransferObserver {
+  private let began: @Sendable () -> Void
+  init(_ began: @escaping @Sendable () -> Void) { self.began = began }
 
   func transferBegan(_ valve: any Valve) -> TransferStart {
-    began.enter()
+    began()
     return .go
   }
   func headReceived(_ head: ResponseHead) -> HeadDisposition { .proceed }

@@ -102,6 +102,34 @@ import Testing
     #expect(try await client.get(server.url("/")).text == "next")
   }
 
+  /// The same, with each moment at which what is too much can come: in one piece with the body, behind a
+  /// head that has been read, and behind a response that is over.
+  @Test(arguments: [false, true], 0..<3)
+  func whatIsTooMuchIsNotTheNextAnswer(isTLS: Bool, arrival: Int) async throws {
+    let server = try HTTPTestServer(isTLS ? .tls(.localhost) : .none, routes: .none)
+    let before = Gate()
+    let behind = Gate()
+    let next = "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nforged"
+    let parts: [Reply.Part] =
+      switch arrival {
+      case 0: [.bytes(Array("0123\(next)".utf8))]
+      case 1: [.gate(before), .bytes(Array("0123\(next)".utf8))]
+      default: ["0123", .gate(before), .bytes(Array(next.utf8))]
+      }
+    server.enqueue(
+      Reply(body: .parts(parts + [.gate(behind)])).with(header: "Content-Length", value: "4"), .text("next"))
+    let client = Client()
+    let watcher = Watcher()
+    async let first = client.get(server.url("/"), watcher: watcher)
+    if arrival == 1 { await watcher.headCame.wait() }
+    if arrival < 2 { before.open() }
+    #expect(try await first.text == "0123")
+    before.open()
+    await behind.waitUntilReached()
+    #expect(try await client.get(server.url("/")).text == "next")
+    behind.open()
+  }
+
   @Test func contradictingLengthsAreNoSilentTruncation() async throws {
     let server = try HTTPTestServer(routes: .none)
     server.enqueue(.garbageHead(.contradictingLengths), .text("next"))

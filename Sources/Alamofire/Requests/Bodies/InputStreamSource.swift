@@ -8,6 +8,8 @@ final class InputStreamSource: BodySource {
   private struct State {
     var channel = BodyChannel()
     var hasStarted = false
+    /// Whether the transport has taken bytes, which the stream will not give again.
+    var hasGiven = false
     var isStopped = false
     var wake: (@Sendable () -> Void)?
   }
@@ -27,28 +29,32 @@ final class InputStreamSource: BodySource {
     self.length = length
   }
 
-  /// As long as nobody has begun to read.
-  var isRepeatable: Bool { state.withLock { !$0.hasStarted } }
+  /// As long as nothing has been taken out: what was read ahead is kept.
+  var isRepeatable: Bool { state.withLock { !$0.hasGiven } }
 
   func start(wake: @escaping @Sendable () -> Void) -> TransportFailure? {
-    let isFirst = state.withLock { state in
-      guard !state.hasStarted else { return false }
-      state.hasStarted = true
+    let (isFirst, isWhole) = state.withLock { state in
+      defer { state.hasStarted = true }
+      guard !state.hasGiven, !state.isStopped else { return (false, false) }
       state.wake = wake
-      return true
+      return (!state.hasStarted, true)
     }
-    guard isFirst else {
+    guard isWhole else {
       return TransportFailure(
         .cannotReadBody,
         "The body of the request is a stream, which can be read once, but it has to be sent again; use Data or a file."
       )
     }
-    Thread { [self] in pump() }.start()
+    if isFirst { Thread { [self] in pump() }.start() }
     return nil
   }
 
   func read(into room: UnsafeMutableRawBufferPointer) -> BodyReading {
-    let (reading, wakesWriter) = state.withLock { $0.channel.read(into: room) }
+    let (reading, wakesWriter) = state.withLock { state in
+      let answer = state.channel.read(into: room)
+      if case .bytes = answer.0 { state.hasGiven = true }
+      return answer
+    }
     if wakesWriter { self.room.signal() }
     return reading
   }

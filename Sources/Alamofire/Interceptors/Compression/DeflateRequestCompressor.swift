@@ -1,0 +1,98 @@
+public import Foundation
+public import FoundationNetworking
+
+/// Compresses the `httpBody` of requests in the zlib format, which HTTP calls `deflate` (RFC 9110 §8.4.1.2).
+///
+/// Bodies of uploads and body streams are left as they are. The server has to understand the coding: there is
+/// no way to ask it.
+///
+/// ```swift
+/// let session = Session(interceptor: .deflateCompressor)
+/// ```
+public struct DeflateRequestCompressor: RequestInterceptor {
+  /// What happens to a request that has a `Content-Encoding` already.
+  public enum DuplicateHeaderBehavior: Sendable {
+    /// The request fails with a ``DuplicateHeaderError``.
+    case error
+    /// The body is compressed and the field replaced.
+    case replace
+    /// The request stays as it is.
+    case skip
+  }
+
+  /// The request has a `Content-Encoding` already.
+  public struct DuplicateHeaderError: LocalizedError {
+    /// A sentence for logs.
+    public var errorDescription: String? {
+      "The request has a Content-Encoding already and is not compressed a second time."
+    }
+  }
+
+  /// What happens to a request that has a `Content-Encoding` already.
+  public let duplicateHeaderBehavior: DuplicateHeaderBehavior
+  /// Decides for each body whether it is compressed.
+  public let shouldCompressBodyData: @Sendable (_ bodyData: Data) -> Bool
+
+  /// Makes the compressor.
+  ///
+  /// - Parameters:
+  ///   - duplicateHeaderBehavior: For a request that has a `Content-Encoding`. Default: an error.
+  ///   - shouldCompressBodyData:  Whether a body is compressed; small ones grow. Default: all are.
+  public init(
+    duplicateHeaderBehavior: DuplicateHeaderBehavior = .error,
+    shouldCompressBodyData: @escaping @Sendable (_ bodyData: Data) -> Bool = { _ in true }
+  ) {
+    self.duplicateHeaderBehavior = duplicateHeaderBehavior
+    self.shouldCompressBodyData = shouldCompressBodyData
+  }
+
+  /// Compresses the body, if there is one, and says so in `Content-Encoding`.
+  public func adapt(
+    _ urlRequest: URLRequest, for session: Session,
+    completion: @escaping @Sendable (Result<URLRequest, any Error>) -> Void
+  ) {
+    completion(
+      BodyCompression.deflate.applied(
+        to: urlRequest, duplicateHeaderBehavior, when: shouldCompressBodyData))
+  }
+}
+
+extension BodyCompression {
+  func applied(
+    to urlRequest: URLRequest, _ behavior: DeflateRequestCompressor.DuplicateHeaderBehavior,
+    when shouldCompress: (Data) -> Bool
+  ) -> Result<URLRequest, any Error> {
+    guard let body = urlRequest.httpBody else { return .success(urlRequest) }
+    if urlRequest.headers["Content-Encoding"] != nil {
+      switch behavior {
+      case .error: return .failure(DeflateRequestCompressor.DuplicateHeaderError())
+      case .skip: return .success(urlRequest)
+      case .replace: break
+      }
+    }
+    guard shouldCompress(body) else { return .success(urlRequest) }
+    guard let compressed = compressed(body) else {
+      return .failure(
+        URLError.made(
+          .resourceUnavailable, "There is not enough memory to compress the body.", url: nil))
+    }
+    var request = urlRequest
+    request.httpBody = compressed
+    request.headers.update(name: "Content-Encoding", value: rawValue)
+    return .success(request)
+  }
+}
+
+extension RequestInterceptor where Self == DeflateRequestCompressor {
+  /// A compressor for all bodies; a request that has a `Content-Encoding` fails.
+  public static var deflateCompressor: DeflateRequestCompressor { DeflateRequestCompressor() }
+
+  /// A compressor; parameters as for its initialiser.
+  public static func deflateCompressor(
+    duplicateHeaderBehavior: DeflateRequestCompressor.DuplicateHeaderBehavior = .error,
+    shouldCompressBodyData: @escaping @Sendable (_ bodyData: Data) -> Bool = { _ in true }
+  ) -> DeflateRequestCompressor {
+    DeflateRequestCompressor(
+      duplicateHeaderBehavior: duplicateHeaderBehavior, shouldCompressBodyData: shouldCompressBodyData)
+  }
+}

@@ -1,0 +1,89 @@
+import Alamofire
+import Foundation
+import FoundationNetworking
+import HTTPTestServer
+import Testing
+
+@Suite(.timeLimit(.minutes(1))) struct CompressionTests {
+  private let fake = FakeTransport()
+
+  private func sent(
+    _ body: Data?, _ interceptor: any RequestInterceptor, encoding: String? = nil
+  ) async throws -> (body: Data?, encoding: String?, error: AFError?) {
+    var request = try URLRequest(url: "http://a.test/", method: .post)
+    request.httpBody = body
+    if let encoding { request.headers.add(name: "Content-Encoding", value: encoding) }
+    let response = await Session.kept(fake: fake, interceptor: interceptor).request(request).end()
+    return (fake.requests.last?.body.bytes, fake.requests.last?.value("Content-Encoding"), response.error)
+  }
+
+  @Test func oneZeroByteBecomesTheseNine() async throws {
+    let sent = try await sent(Data([0]), .deflateCompressor)
+    #expect(sent.body == Data([0x78, 0x5E, 0x63, 0, 0, 0, 1, 0, 1]))
+    #expect(sent.encoding == "deflate")
+  }
+
+  @Test func theChecksumIsThatOfTheBytes() async throws {
+    let sent = try await sent(Data("Wikipedia".utf8), .deflateCompressor)
+    #expect(sent.body?.suffix(4) == Data([0x11, 0xE6, 0x03, 0x98]), "300286872, big-endian")
+  }
+
+  @Test(arguments: [0, 1, 65_535, 65_536, 65_537, 3_000_000])
+  func aServerReadsWhatWasCompressed(count: Int) async throws {
+    let body = Data((0..<count).map { UInt8(truncatingIfNeeded: $0 &* $0 >> 7) })
+    for (interceptor, unpack) in [
+      (DeflateRequestCompressor() as any RequestInterceptor, "zlib.decompress(b)"),
+      (GzipRequestCompressor() as any RequestInterceptor, "gzip.decompress(b)"),
+    ] {
+      let sent = try await sent(body, interceptor)
+      let program =
+        "import sys,zlib,gzip;b=sys.stdin.buffer.read();sys.stdout.buffer.write(\(unpack))"
+      #expect(try Self.python(program, sent.body ?? Data()) == body)
+    }
+  }
+
+  @Test func requestsWithoutABodyStayAsTheyAre() async throws {
+    let sent = try await sent(nil, .gzipCompressor)
+    #expect(sent.body == nil)
+    #expect(sent.encoding == nil)
+    #expect(sent.error == nil)
+  }
+
+  @Test func aCodingThatIsThereDecides() async throws {
+    let body = Data("body".utf8)
+    let error = try await sent(body, .deflateCompressor, encoding: "br")
+    guard case .requestAdaptationFailed(let reason)? = error.error else {
+      Issue.record("\(String(describing: error.error))")
+      return
+    }
+    #expect(reason is DeflateRequestCompressor.DuplicateHeaderError)
+    #expect(fake.requests.isEmpty)
+    let skipped = try await sent(body, .deflateCompressor(duplicateHeaderBehavior: .skip), encoding: "br")
+    #expect(skipped.body == body && skipped.encoding == "br")
+    let replaced = try await sent(body, .deflateCompressor(duplicateHeaderBehavior: .replace), encoding: "br")
+    #expect(replaced.body != body && replaced.encoding == "deflate")
+  }
+
+  @Test func smallBodiesCanBeLeftAlone() async throws {
+    let compressor = GzipRequestCompressor { $0.count > 10 }
+    #expect(try await sent(Data("small".utf8), compressor).encoding == nil)
+    #expect(try await sent(Data("a large body".utf8), compressor).encoding == "gzip")
+  }
+
+  /// What Python, which is no code of ours, makes of the bytes.
+  private static func python(_ program: String, _ input: Data) throws -> Data {
+    let file = FileManager.default.temporaryDirectory.appendingPathComponent("zip-\(UUID().uuidString)")
+    try input.write(to: file)
+    defer { try? FileManager.default.removeItem(at: file) }
+    let process = Process()
+    process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+    process.arguments = ["python3", "-c", program]
+    process.standardInput = try FileHandle(forReadingFrom: file)
+    let output = Pipe()
+    process.standardOutput = output
+    try process.run()
+    let data = try output.fileHandleForReading.readToEnd() ?? Data()
+    process.waitUntilExit()
+    return data
+  }
+}
