@@ -15,9 +15,10 @@ public import struct HTTPWire.HTTPHeaders
 ///
 /// **Names.** In names and file names a quotation mark becomes `%22`, a carriage return `%0D`, a line feed
 /// `%0A`, as browsers do. Likewise, other control characters, NUL among them, become `%XX`, and a backslash at
-/// the end `%5C`. Everything else stands there as UTF-8, percent signs and other backslashes too. No name can
-/// therefore bring in a parameter, a field or a part of its own. MIME types and header fields of the caller
-/// are not changed: one that holds a control character is an error.
+/// the end `%5C`. Everything else stands there as UTF-8, percent signs and other backslashes too; a backslash
+/// is an escape to some servers, and best avoided. No name can therefore bring in a parameter, a field or a
+/// part of its own. MIME types and header fields of the caller are not changed: one that holds a control
+/// character is an error.
 ///
 /// **Encoding twice.** Data and files are read anew each time. An `InputStream` can be read only once:
 /// ``encode()`` keeps its bytes, so that the form can be encoded again; ``writeEncodedData(to:)`` does not,

@@ -61,7 +61,7 @@ import Testing
       ("semi;colon=x", "semi;colon=x"),
       ("a\r\nX-Evil: 1\r\n\r\nbody", "a%0D%0AX-Evil: 1%0D%0A%0D%0Abody"), ("nul\0", "nul%00"),
       ("100%", "100%"),
-      ("back\\slash", "back\\slash"), ("end\\", "end%5C"), ("\"; filename=\"evil", "%22; filename=%22evil"),
+      ("end\\", "end%5C"), ("\"; filename=\"evil", "%22; filename=%22evil"),
       ("'single'", "'single'"), ("\u{2028}", "\u{2028}"), (" ", " "),
     ]
     let form = MultipartFormData()
@@ -79,6 +79,14 @@ import Testing
     form.append(Data(), withName: "")
     expected.append(Part(name: "", body: Data()))
     #expect(try await read(form, by: reader) == expected)
+  }
+
+  @Test func readersDisagreeAboutBackslashes() async throws {
+    // Sent as browsers send it. To Werkzeug it is an escape (RFC 9110 §5.6.4), to python-multipart a character.
+    let form = MultipartFormData()
+    form.append(Data(), withName: "back\\slash")
+    #expect(try await read(form, by: .werkzeug).map(\.name) == ["backslash"])
+    #expect(try await read(form, by: .pythonMultipart).map(\.name) == ["back\\slash"])
   }
 
   @Test(arguments: MultipartReader.allCases) func aFormWithoutPartsIsComplete(reader: MultipartReader)
