@@ -122,7 +122,8 @@ final class LoopCore {
     }
     let rest = nextSweep > now ? nextSweep - now : 0
     var milliseconds = min(Self.longestPoll, rest / 1_000_000 + 1)
-    if sharingCount > 1 { milliseconds = min(milliseconds, secondLook.pause()) }
+    // One alone may be what is left of many: the one that was forgotten.
+    if sharingCount > 0 { milliseconds = min(milliseconds, secondLook.pause()) }
     var readyCount: Int32 = 0
     owner.waitUnlessPosted(.poll) {
       curl_multi_poll(rawMulti, nil, 0, Int32(milliseconds), &readyCount)

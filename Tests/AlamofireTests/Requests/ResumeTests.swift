@@ -81,12 +81,12 @@ import Testing
     let server = try HTTPTestServer(routes: file.routes)
     let before = try FileManager.default.contentsOfDirectory(
       atPath: FileManager.default.temporaryDirectory.path)
-    let data = try await broken(file, server, after: 20_000)
+    let data = try await broken(file, server, after: 17_003)
     for name in try FileManager.default.contentsOfDirectory(
       atPath: FileManager.default.temporaryDirectory.path)
     where name.hasPrefix("Alamofire_") && !before.contains(name) {
       let path = FileManager.default.temporaryDirectory.appendingPathComponent(name)
-      if (try? Data(contentsOf: path)) == file.bytes.prefix(20_000) {
+      if (try? Data(contentsOf: path)) == file.bytes.prefix(17_003) {
         try FileManager.default.removeItem(at: path)
       }
     }
