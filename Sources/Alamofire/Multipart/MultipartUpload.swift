@@ -1,4 +1,4 @@
-package import Foundation
+import Foundation
 
 /// What an upload sends of a form.
 package enum MultipartUpload {
