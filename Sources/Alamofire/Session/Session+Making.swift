@@ -28,6 +28,17 @@ extension Session {
     return request
   }
 
+  func upload(
+    _ form: MultipartFormData, _ threshold: UInt64, with convertible: any URLRequestConvertible,
+    runsUserCode: Bool, _ interceptor: (any RequestInterceptor)?, _ shouldAutomaticallyResume: Bool?,
+    _ fileManager: FileManager
+  ) -> UploadRequest {
+    upload(
+      MultipartUploadable(form: form, threshold: threshold),
+      with: MultipartRequest(base: convertible, contentType: form.contentType), runsUserCode: runsUserCode,
+      interceptor, shouldAutomaticallyResume, fileManager)
+  }
+
   package func upload(
     _ uploadable: any UploadableConvertible, to url: any URLConvertible, _ method: HTTPMethod,
     _ headers: HTTPHeaders?, _ interceptor: (any RequestInterceptor)?, _ shouldAutomaticallyResume: Bool?,

@@ -255,6 +255,70 @@ open class Session: @unchecked Sendable {
       fileManager)
   }
 
+  /// Makes a request that sends a form.
+  ///
+  /// - Parameters:
+  ///   - multipartFormData: Fills the form; called at once, inside of this call.
+  ///   - convertible:       The URL.
+  ///   - encodingMemoryThreshold: From this many bytes on, the form is encoded into a temporary file instead of
+  ///     memory; the file goes with the attempt. Default: 10 MB.
+  open func upload(
+    multipartFormData: (MultipartFormData) -> Void, to convertible: any URLConvertible,
+    usingThreshold encodingMemoryThreshold: UInt64 = MultipartFormData.encodingMemoryThreshold,
+    method: HTTPMethod = .post, headers: HTTPHeaders? = nil,
+    interceptor: (any RequestInterceptor)? = nil, shouldAutomaticallyResume: Bool? = nil,
+    fileManager: FileManager = .default, requestModifier: RequestModifier? = nil
+  ) -> UploadRequest {
+    let form = MultipartFormData(fileManager: fileManager)
+    multipartFormData(form)
+    return upload(
+      multipartFormData: form, to: convertible, usingThreshold: encodingMemoryThreshold, method: method,
+      headers: headers, interceptor: interceptor, shouldAutomaticallyResume: shouldAutomaticallyResume,
+      fileManager: fileManager, requestModifier: requestModifier)
+  }
+
+  /// Makes a request of your own that sends a form; its `Content-Type` is replaced.
+  open func upload(
+    multipartFormData: (MultipartFormData) -> Void, with convertible: any URLRequestConvertible,
+    usingThreshold encodingMemoryThreshold: UInt64 = MultipartFormData.encodingMemoryThreshold,
+    interceptor: (any RequestInterceptor)? = nil, shouldAutomaticallyResume: Bool? = nil,
+    fileManager: FileManager = .default
+  ) -> UploadRequest {
+    let form = MultipartFormData(fileManager: fileManager)
+    multipartFormData(form)
+    return upload(
+      multipartFormData: form, with: convertible, usingThreshold: encodingMemoryThreshold,
+      interceptor: interceptor, shouldAutomaticallyResume: shouldAutomaticallyResume,
+      fileManager: fileManager)
+  }
+
+  /// Makes a request that sends a form which has been filled before. Do not change the form afterwards.
+  open func upload(
+    multipartFormData: MultipartFormData, to convertible: any URLConvertible,
+    usingThreshold encodingMemoryThreshold: UInt64 = MultipartFormData.encodingMemoryThreshold,
+    method: HTTPMethod = .post, headers: HTTPHeaders? = nil,
+    interceptor: (any RequestInterceptor)? = nil, shouldAutomaticallyResume: Bool? = nil,
+    fileManager: FileManager = .default, requestModifier: RequestModifier? = nil
+  ) -> UploadRequest {
+    let description = RequestDescription(
+      url: convertible, method: method, headers: headers, modifier: requestModifier)
+    return upload(
+      multipartFormData, encodingMemoryThreshold, with: description, runsUserCode: description.runsUserCode,
+      interceptor, shouldAutomaticallyResume, fileManager)
+  }
+
+  /// Makes a request of your own that sends a form which has been filled before.
+  open func upload(
+    multipartFormData: MultipartFormData, with convertible: any URLRequestConvertible,
+    usingThreshold encodingMemoryThreshold: UInt64 = MultipartFormData.encodingMemoryThreshold,
+    interceptor: (any RequestInterceptor)? = nil, shouldAutomaticallyResume: Bool? = nil,
+    fileManager: FileManager = .default
+  ) -> UploadRequest {
+    upload(
+      multipartFormData, encodingMemoryThreshold, with: convertible,
+      runsUserCode: !(convertible is URLRequest), interceptor, shouldAutomaticallyResume, fileManager)
+  }
+
   // MARK: Downloads
 
   /// Makes a request whose response goes to a file. Parameters as for ``request``, and:

@@ -1,0 +1,81 @@
+import Alamofire
+import Foundation
+import FoundationNetworking
+import HTTPTestServer
+import Testing
+
+@Suite(.timeLimit(.minutes(1))) struct FormUploadTests {
+  private struct Echo: Decodable, Sendable {
+    let form: [String: String]
+    let files: [String: String]
+    let headers: [String: String]
+  }
+
+  private let server: HTTPTestServer
+  private let session = Session.real()
+
+  init() throws { server = try HTTPTestServer() }
+
+  private static func fill(_ form: MultipartFormData) {
+    form.append(Data("value".utf8), withName: "name")
+    form.append(
+      Data("contents".utf8), withName: "file", fileName: "a \"quoted\" name.txt", mimeType: "text/plain")
+  }
+
+  @Test(arguments: [UInt64.max, 0])
+  func aFormArrivesFromMemoryAndFromDisk(threshold: UInt64) async throws {
+    let request = session.upload(
+      multipartFormData: Self.fill, to: server.url("/post"), usingThreshold: threshold)
+    let echo = try await request.serializingDecodable(Echo.self).value
+    #expect(echo.form == ["name": "value"])
+    #expect(echo.files == ["file": "contents"])
+    #expect(echo.headers["Content-Type"]?.hasPrefix("multipart/form-data; boundary=") == true)
+    switch request.uploadable {
+    case .data: #expect(threshold > 0)
+    case .file(let url, let isRemoved):
+      #expect(threshold == 0 && isRemoved)
+      #expect(!FileManager.default.fileExists(atPath: url.path), "the file goes with the request")
+    case .stream, nil: Issue.record("a form is no stream")
+    }
+  }
+
+  @Test func aFormReplacesTheContentTypeOfItsRequest() async throws {
+    var request = try URLRequest(url: server.url("/post"), method: .post)
+    request.headers.add(.contentType("text/plain"))
+    let form = MultipartFormData()
+    Self.fill(form)
+    let echo = try await session.upload(multipartFormData: form, with: request)
+      .serializingDecodable(Echo.self).value
+    #expect(echo.headers["Content-Type"] == form.contentType)
+    #expect(echo.form == ["name": "value"])
+  }
+
+  @Test func anEmptyFormIsWellFormed() async throws {
+    let echo = try await session.upload(multipartFormData: { _ in }, to: server.url("/post"))
+      .serializingDecodable(Echo.self).value
+    #expect(echo.form.isEmpty && echo.files.isEmpty)
+  }
+
+  @Test func aFileOfAFormThatIsNotThereIsAnError() async throws {
+    let response = await session.upload(
+      multipartFormData: { $0.append(URL(fileURLWithPath: "/nowhere/a.txt"), withName: "f") },
+      to: server.url("/post")
+    ).end()
+    #expect(response.error?.isMultipartEncodingError == true)
+    #expect(server.requestCount == 0)
+  }
+
+  @Test func aRetryEncodesTheFormAgain() async throws {
+    let replies = try HTTPTestServer(routes: .none)
+    replies.enqueue(.status(503), .ok)
+    let response = await session.upload(
+      multipartFormData: Self.fill, to: replies.url("/"), usingThreshold: 0,
+      interceptor: .retryPolicy(
+        retryLimit: 1, exponentialBackoffScale: 0.001, retryableHTTPMethods: [.post])
+    ).validate().end()
+    #expect(response.error == nil)
+    let bodies = replies.recordedRequests.map(\.bodyText)
+    #expect(bodies.count == 2 && bodies[0] == bodies[1])
+    #expect(bodies[0].contains("contents"))
+  }
+}
