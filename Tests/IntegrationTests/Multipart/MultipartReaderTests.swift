@@ -20,7 +20,7 @@ import Testing
 
   /// What a reader finds in a form, which both encoders must write in the same way.
   private func read(_ form: MultipartFormData, by reader: MultipartReader) async throws -> [Part] {
-    let body = folder.appendingPathComponent("body")
+    let body = folder.appendingPathComponent(UUID().uuidString)
     let encoded = try form.encode()
     try form.writeEncodedData(to: body)
     #expect(try Data(contentsOf: body) == encoded)
