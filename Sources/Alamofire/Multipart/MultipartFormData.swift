@@ -1,5 +1,5 @@
 public import Foundation
-public import struct HTTPWire.HTTPHeaders
+public import HTTPWire
 
 /// A form whose fields and files are sent as `multipart/form-data` (RFC 7578).
 ///
