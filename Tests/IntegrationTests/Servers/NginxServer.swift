@@ -44,7 +44,7 @@ final class NginxServer: Sendable {
   private static func pid(in folder: URL) async throws -> pid_t {
     let file = folder.appendingPathComponent("nginx.pid").path
     var pid: pid_t?
-    _ = await eventually {
+    _ = await eventually(within: .seconds(60)) {
       let text = (try? String(contentsOfFile: file, encoding: .utf8)) ?? ""
       pid = pid_t(text.trimmingCharacters(in: .whitespacesAndNewlines))
       return pid != nil
