@@ -22,21 +22,27 @@ enum SessionSoak {
     let busy = try ProcessFigures()
     let start = ContinuousClock.now
     var idle = busy
-    while idle.threads > 16, ContinuousClock.now - start < .seconds(10) {
-      try await Task.sleep(for: .milliseconds(100))
+    try await eventually(within: .seconds(10)) {
       idle = try ProcessFigures()
+      return idle.threads <= 16
     }
     let duration = ContinuousClock.now - start
     failures += await send(to: url, sessions)
     sessions.removeAll()
     var released = try ProcessFigures()
-    while released.threads > 16, ContinuousClock.now - start < .seconds(20) {
-      try await Task.sleep(for: .milliseconds(100))
+    try await eventually(within: .seconds(10)) {
       released = try ProcessFigures()
+      return released.threads <= 16
     }
     return Report(
       busy: busy, idle: idle, seconds: duration / .seconds(1), released: released, failures: failures.count,
       firstFailure: failures.first)
+  }
+
+  /// Asks the kernel again and again, which tells nobody when a thread has ended.
+  private static func eventually(within limit: Duration, _ isSo: () throws -> Bool) async throws {
+    let end = ContinuousClock.now + limit
+    while try !isSo(), ContinuousClock.now < end { try await Task.sleep(for: .milliseconds(100)) }
   }
 
   /// One request of each session, all at once.

@@ -4,22 +4,23 @@ import Alamofire
 ///
 ///     SoakClient requests <url> <authority> <count> <concurrency>
 ///     SoakClient sessions <url> <authority> <count>
-///     SoakClient early    <url> <authority> <bytes>
+///     SoakClient early    <url> <authority> <bytes> <url that takes a second>
 @main
 enum SoakClient {
   static func main() async throws {
     let words = Array(CommandLine.arguments.dropFirst())
-    let numbers = words.dropFirst(3).compactMap { Int($0) }
-    guard words.count >= 4, numbers.count == words.count - 3, numbers.allSatisfy({ $0 > 0 }) else {
+    guard (4...5).contains(words.count), let count = Int(words[3]), count > 0 else {
       throw Failure(description: "usage: SoakClient requests|sessions|early <url> <authority> <number> ...")
     }
+    let further = words.count == 5 ? words[4] : ""
     var options = TransportOptions()
     options.trustStore = .file(words[2])
-    switch (words[0], numbers.count) {
-    case ("requests", 2):
-      try Self.print(await RequestSoak.run(words[1], options, count: numbers[0], concurrency: numbers[1]))
-    case ("sessions", 1): try Self.print(await SessionSoak.run(words[1], options, count: numbers[0]))
-    case ("early", 1): try Self.print(await EarlyAnswer.run(words[1], options, bytes: numbers[0]))
+    switch (words[0], words.count, Int(further)) {
+    case ("requests", 5, let concurrency?) where concurrency > 0:
+      try Self.print(await RequestSoak.run(words[1], options, count: count, concurrency: concurrency))
+    case ("sessions", 4, _): try Self.print(await SessionSoak.run(words[1], options, count: count))
+    case ("early", 5, nil):
+      try Self.print(await EarlyAnswer.run(words[1], options, bytes: count, clock: further))
     default: throw Failure(description: "this is not something to soak in: \(words)")
     }
   }

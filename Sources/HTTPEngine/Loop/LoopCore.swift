@@ -35,6 +35,8 @@ final class LoopCore {
   @exclusivity(unchecked) private var spin = SpinGuard()
   /// How many transfers in libcurl's hands may share a connection with others.
   @exclusivity(unchecked) private var sharingCount = 0
+  /// Whether there were several of them since there was none: the last one may still be the one forgotten.
+  @exclusivity(unchecked) private var hasShared = false
   @exclusivity(unchecked) private var secondLook = SecondLook()
 
   init(lingering: UInt64) {
@@ -123,7 +125,7 @@ final class LoopCore {
     let rest = nextSweep > now ? nextSweep - now : 0
     var milliseconds = min(Self.longestPoll, rest / 1_000_000 + 1)
     // One alone may be what is left of many: the one that was forgotten.
-    if sharingCount > 0 { milliseconds = min(milliseconds, secondLook.pause()) }
+    if hasShared { milliseconds = min(milliseconds, secondLook.pause()) }
     var readyCount: Int32 = 0
     owner.waitUnlessPosted(.poll) {
       curl_multi_poll(rawMulti, nil, 0, Int32(milliseconds), &readyCount)
@@ -177,7 +179,10 @@ final class LoopCore {
     }
     transfer.isInMulti = true
     transfer.isSharing = transfer.mayShareConnection
-    if transfer.isSharing { sharingCount += 1 }
+    if transfer.isSharing {
+      sharingCount += 1
+      hasShared = hasShared || sharingCount > 1
+    }
     // Its time in the lane was not the host's silence.
     transfer.lastActivity = now
     nextSweep = min(nextSweep, transfer.expiry)
@@ -221,7 +226,10 @@ final class LoopCore {
     guard transfer.isInMulti else { return }
     curl_multi_remove_handle(rawMulti, transfer.easy.raw)
     transfer.isInMulti = false
-    if transfer.isSharing { sharingCount -= 1 }
+    if transfer.isSharing {
+      sharingCount -= 1
+      hasShared = hasShared && sharingCount > 0
+    }
   }
 
   /// Takes a transfer from libcurl and its lane, tells its outcome, and starts what waited for it.

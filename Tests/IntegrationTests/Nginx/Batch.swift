@@ -19,6 +19,12 @@ extension Sequence where Element == DataResponse<Data, AFError> {
 }
 
 extension DataResponse {
+  /// How many seconds the engine was occupied with the last request.
+  var duration: TimeInterval {
+    guard let start = transaction?.fetchStartDate, let end = transaction?.responseEndDate else { return 0 }
+    return end.timeIntervalSince(start)
+  }
+
   /// The last request that went over the wire.
   var transaction: URLSessionTaskTransactionMetrics? { metrics?.transactionMetrics.last }
 }

@@ -5,19 +5,21 @@ import Testing
 @Suite(.needsNginx, .timeLimit(.minutes(3))) struct KeepAliveTests {
   @Test(arguments: NginxServer.Entrance.allCases)
   func requestsGoOnWhenTheServerHasClosedIdleConnections(entrance: NginxServer.Entrance) async throws {
-    let server = try await NginxServer(NginxConfiguration(keepAlive: "1s"))
+    // Without lingering nginx counts a connection only as long as it is open.
+    let server = try await NginxServer(NginxConfiguration(keepAlive: "1s", locations: "lingering_close off;"))
     let session = server.makeSession()
-    defer { withExtendedLifetime(session) {} }
-    for _ in 0..<3 {
+    let observer = server.makeSession()
+    defer { withExtendedLifetime((session, observer)) {} }
+    for round in 0..<6 {
       let responses = await Batch.run(12) { _ in session.request(server.url(entrance, "/item")) }
       #expect(responses.failures.isEmpty)
-      // Longer than the server waits, and less, so that some requests meet the closing itself.
-      for pause in [1400, 990, 1000, 1010] {
-        try await Task.sleep(for: .milliseconds(pause))
-        let response = await session.request(server.url(entrance, "/item")).validate().serializingData()
-          .response
-        #expect(response.error == nil, "\(response.failure)")
+      // When one is closed, the others are about to be: every other time requests meet the closing itself.
+      let kept = try await server.connectionCount(observer: observer)
+      let isClosed = try await eventually {
+        let left = try await server.connectionCount(observer: observer)
+        return round.isMultiple(of: 2) ? left == 0 : left < max(1, kept)
       }
+      #expect(isClosed)
     }
   }
 
@@ -44,19 +46,12 @@ import Testing
     let server = try await NginxServer()
     let session = server.makeSession()
     defer { withExtendedLifetime(session) {} }
-    let flow = Task {
-      var errors: [AFError] = []
-      for _ in 0..<40 {
-        errors += await Batch.run(20) { _ in session.request(server.url(entrance, "/item?reload")) }
-          .compactMap(\.error)
-      }
-      return errors
+    var errors: [AFError] = []
+    for round in 0..<40 {
+      async let batch = Batch.run(20) { _ in session.request(server.url(entrance, "/item?reload")) }
+      if round.isMultiple(of: 8) { try server.reload() }
+      errors += await batch.compactMap(\.error)
     }
-    for _ in 0..<5 {
-      try server.reload()
-      try await Task.sleep(for: .milliseconds(100))
-    }
-    let errors = await flow.value
     #expect(errors.count < 8, "\(errors)")
     #expect(
       errors.allSatisfy { ($0.underlyingError as? URLError)?.code == .networkConnectionLost }, "\(errors)")

@@ -20,7 +20,9 @@ import Testing
       Requests.self,
       ["requests", server.url(entrance, "/item?soak"), server.authority, "\(Self.requestCount)", "64"])
     #expect(report.failures == 0, "\(report.firstFailure ?? "")")
-    #expect(report.after.memory - report.before.memory < 6 * 1024)
+    #if !ADDRESS_SANITIZER  // It keeps back what is freed, to notice when it is used nevertheless.
+      #expect(report.after.memory - report.before.memory < 6 * 1024)
+    #endif
     #expect(report.after.descriptors <= report.before.descriptors + 6)
     #expect(report.after.threads <= report.before.threads + 1)
   }
@@ -50,6 +52,7 @@ import Testing
     let code: Int?
     let message: String?
     let seconds: Double
+    let secondsAfter: Double
     let processorTimeAfter: Double
     let goesOn: Bool
   }
@@ -58,8 +61,11 @@ import Testing
   @Test(arguments: ["/refused", "/unread"], [10_000, 60_000, 70_000, 5_000_000])
   func anUploadThatIsAnsweredEarlyEndsAndLeavesTheProcessorAlone(path: String, bytes: Int) async throws {
     let server = try await NginxServer.shared
+    // Of this nginx sends 64 KiB at once, and the rest a second later.
+    try server.serve(Data(count: 70_000), as: "second")
     let report = try await SoakRun.run(
-      Early.self, ["early", server.url(.h2, path), server.authority, "\(bytes)"])
+      Early.self,
+      ["early", server.url(.h2, path), server.authority, "\(bytes)", server.url(.http, "/slow/second")])
     if let status = report.status {
       #expect(status == (path == "/refused" ? 413 : 200))
     } else {
@@ -67,6 +73,7 @@ import Testing
       #expect(report.message?.contains("127.0.0.1") == true)
     }
     #expect(report.seconds < 10)
+    #expect(report.secondsAfter > 0.3)
     #expect(report.processorTimeAfter < 100)
     #expect(report.goesOn)
   }

@@ -5,7 +5,7 @@ struct NginxConfiguration {
   var streamsPerConnection = 128
   var requestsPerConnection = 1_000_000
   var keepAlive = "600s"
-  /// Further locations.
+  /// Further locations, and what else a server block may say.
   var locations = ""
 
   /// What `/item` answers.
@@ -55,6 +55,7 @@ struct NginxConfiguration {
         location /files/ { alias \(folder)/files/; }
         location /stored/ { alias \(folder)/stored/; dav_methods PUT DELETE; }
         location /refused { client_max_body_size 1k; proxy_pass http://127.0.0.1:1; }
+        location /status { stub_status; }
         location /unread { return 200 'not read'; }
         location /slow/ { alias \(folder)/files/; limit_rate 64k; }
         \(locations)

@@ -18,44 +18,25 @@ final class NginxServer: Sendable {
   }
 
   /// The file with the certificate of the authority.
-  var authority: String { certificates.authority }
-  private let certificates: Certificates
-  private let ports: [UInt16]
-  private let process: ServerProcess
-  private let pid: pid_t
+  var authority: String { start.certificates.authority }
+  private let start: NginxStart
 
   /// Starts a server. It ends when the value is released.
+  ///
+  /// Ports that were free may be taken by others before nginx comes to them: then it is tried with others.
   init(_ configuration: NginxConfiguration = NginxConfiguration()) async throws {
-    let folder = try ServerProcess.makeFolder("nginx")
-    certificates = try await Certificates(in: folder)
-    ports = try Loopback.freePorts(Entrance.allCases.count)
-    let configurationFile = folder.appendingPathComponent("nginx.conf")
-    try configuration.write(to: configurationFile, ports: ports, certificates: certificates)
-    process = try ServerProcess(
-      [
-        Self.program, "-p", folder.path, "-e", folder.appendingPathComponent("error.log").path,
-        "-c", configurationFile.path,
-      ], in: folder)
-    try await process.untilAnswering(ports)
-    pid = try await Self.pid(in: folder)
-  }
-
-  /// nginx writes its process id some time after it listens.
-  private static func pid(in folder: URL) async throws -> pid_t {
-    let file = folder.appendingPathComponent("nginx.pid").path
-    var pid: pid_t?
-    _ = await eventually(within: .seconds(60)) {
-      let text = (try? String(contentsOfFile: file, encoding: .utf8)) ?? ""
-      pid = pid_t(text.trimmingCharacters(in: .whitespacesAndNewlines))
-      return pid != nil
+    for _ in 0..<2 {
+      if let start = try? await NginxStart(configuration) {
+        self.start = start
+        return
+      }
     }
-    guard let pid, pid > 1 else { throw ServerFailure(description: "nginx has no process id") }
-    return pid
+    start = try await NginxStart(configuration)
   }
 
   /// The URL of a path, which begins with a slash.
   func url(_ entrance: Entrance, _ path: String) -> String {
-    "\(entrance == .http ? "http" : "https")://127.0.0.1:\(ports[entrance.rawValue])\(path)"
+    "\(entrance == .http ? "http" : "https")://127.0.0.1:\(start.ports[entrance.rawValue])\(path)"
   }
 
   /// A session that trusts the server.
@@ -71,7 +52,8 @@ final class NginxServer: Sendable {
 
   /// Puts a file where `/files/<name>` finds it.
   func serve(_ data: Data, as name: String) throws {
-    try data.write(to: process.folder.appendingPathComponent("files").appendingPathComponent(name))
+    let file = start.process.folder.appendingPathComponent("files").appendingPathComponent(name)
+    try data.write(to: file, options: .atomic)
   }
 
   // MARK: Log
@@ -86,7 +68,7 @@ final class NginxServer: Sendable {
     let length: Int
   }
 
-  /// The requests for a path so far, once there are as many as expected or ten seconds have passed.
+  /// The requests for a path so far, once there are as many as expected or half a minute has passed.
   func visits(to path: String, count: Int) async throws -> [Visit] {
     var visits: [Visit] = []
     _ = try await eventually {
@@ -97,7 +79,7 @@ final class NginxServer: Sendable {
   }
 
   private func logged(_ path: String) throws -> [Visit] {
-    let file = process.folder.appendingPathComponent("access.log")
+    let file = start.process.folder.appendingPathComponent("access.log")
     let lines = String(decoding: try Data(contentsOf: file), as: UTF8.self).split(separator: "\n")
     return lines.compactMap { line in
       let words = line.split(separator: " ")
@@ -106,6 +88,15 @@ final class NginxServer: Sendable {
       else { return nil }
       return Visit(connection: connection, version: String(words[1]), status: status, length: length)
     }
+  }
+
+  /// How many connections the server has, but for the one by which it is asked: that of `observer`, a session
+  /// which sends nothing else.
+  func connectionCount(observer: Session) async throws -> Int {
+    let text = try await observer.request(url(.http, "/status")).serializingString().value
+    let number = text.split(separator: "\n").first?.split(separator: " ").last.flatMap { Int($0) }
+    guard let number else { throw ServerFailure(description: "nginx does not count: \(text)") }
+    return number - 1
   }
 
   // MARK: Life
@@ -117,9 +108,9 @@ final class NginxServer: Sendable {
   func kill() throws { try send(SIGTERM) }
 
   /// Whether anybody still listens.
-  var isAnswering: Bool { ports.contains(where: Loopback.answers) }
+  var isAnswering: Bool { start.ports.contains(where: Loopback.answers) }
 
   private func send(_ signal: Int32) throws {
-    guard Glibc.kill(pid, signal) == 0 else { throw ServerFailure(description: "nginx is gone") }
+    guard Glibc.kill(start.pid, signal) == 0 else { throw ServerFailure(description: "nginx is gone") }
   }
 }

@@ -77,7 +77,8 @@ final class ServerProcess: Sendable {
     }
   }
 
-  private var hasEnded: Bool {
+  /// Whether the server has ended, by itself or after ``stop()``.
+  var hasEnded: Bool {
     FileManager.default.fileExists(atPath: folder.appendingPathComponent("gone").path)
   }
 
