@@ -25,6 +25,10 @@ package struct Engine: Sendable {
   /// The content codings that the engine over libcurl decodes.
   package static var contentCodings: [String] { CurlLibrary.shared.contentCodings }
 
+  /// Resumes a task that waits for a response: with all that the engine's turn has served, when called on the
+  /// engine's thread, at once elsewhere.
+  static func resume(_ waiter: UnsafeContinuation<Void, Never>) { Herald.resume(waiter) }
+
   /// Any other transport, without a thread of its own.
   package init(transport: any Transport) {
     self.init(transport: transport, executor: nil, isOnLoop: { false }, shutDown: {}, crossingCount: { 0 })

@@ -38,6 +38,7 @@ final class LoopCore {
   /// Whether there were several of them since there was none: the last one may still be the one forgotten.
   @exclusivity(unchecked) private var hasShared = false
   @exclusivity(unchecked) private var secondLook = SecondLook()
+  private let herald = Herald()
 
   init(lingering: UInt64) {
     // Far enough from the end of the clock that sums of both are times.
@@ -59,6 +60,7 @@ final class LoopCore {
   // MARK: The loop
 
   func run() {
+    herald.serve()
     var idleSince = Clock.now()
     while true {
       now = Clock.now()
@@ -70,10 +72,13 @@ final class LoopCore {
       // A transfer that was started and cancelled at once must not keep an empty loop turning.
       if transfers.isEmpty { hasStarted = false } else { drive() }
       runJobs()
+      herald.announce()
       // What has been started since libcurl was last driven is sent before the loop waits.
       if hasStarted || !jobs.isEmpty { continue }
       if transfers.isEmpty, isShutDown || now - idleSince >= lingering {
+        herald.retire()
         if owner.retire() { return }
+        herald.serve()
         continue
       }
       yieldAfterAnswers()

@@ -40,6 +40,8 @@ extension Transfer {
     easy.set(CURLOPT_PATH_AS_IS, true)
     easy.set(CURLOPT_PROTOCOLS, Int(CURLPROTO_HTTP | CURLPROTO_HTTPS))
     easy.set(CURLOPT_ACCEPT_ENCODING, "")
+    // libcurl would look for every variable anew for every request, while others may set them.
+    if !ProxyEnvironment.shared.isSet { easy.set(CURLOPT_NOPROXY, "*") }
     ccurl_set_pointer(easy.raw, CURLOPT_ERRORBUFFER, errorText)
     setCallbacks()
   }

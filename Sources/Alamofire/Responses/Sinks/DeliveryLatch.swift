@@ -124,7 +124,7 @@ class DeliveryLatch: @unchecked Sendable {
   }
 
   private func wake(_ waiters: (Waiter?, [Waiter])) {
-    waiters.0?.resume()
-    for waiter in waiters.1 { waiter.resume() }
+    if let waiter = waiters.0 { Engine.resume(waiter) }
+    for waiter in waiters.1 { Engine.resume(waiter) }
   }
 }

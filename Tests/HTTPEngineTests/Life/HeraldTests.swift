@@ -1,0 +1,93 @@
+import Dispatch
+import HTTPEngine
+import Synchronization
+import Testing
+
+@Suite struct HeraldTests {
+  /// Tasks that wait until all of them do.
+  private final class Party: Sendable {
+    private let waiters = Mutex<[Herald.Waiter]>([])
+    private let count: Int
+    private let body: @Sendable ([Herald.Waiter]) -> Void
+
+    init(_ count: Int, _ body: @escaping @Sendable ([Herald.Waiter]) -> Void) {
+      self.count = count
+      self.body = body
+    }
+
+    func wait() async {
+      await withUnsafeContinuation { waiter in
+        let all = waiters.withLock { waiters in
+          waiters.append(waiter)
+          return waiters.count == count ? waiters : nil
+        }
+        if let all { DispatchQueue(label: "turn").async { self.body(all) } }
+      }
+    }
+  }
+
+  /// Lets `count` tasks wait, hands them to `body` on another thread, and returns when all have gone on.
+  private func serve(_ count: Int, _ body: @escaping @Sendable ([Herald.Waiter]) -> Void) async {
+    let party = Party(count, body)
+    await withTaskGroup(of: Void.self) { group in
+      for _ in 0..<count { group.addTask { await party.wait() } }
+    }
+  }
+
+  @Test(arguments: [1, 2, 64]) func everybodyWhomATurnHasServedGoesOn(_ count: Int) async {
+    let herald = Herald()
+    await serve(count) { waiters in
+      herald.serve()
+      for waiter in waiters { Herald.resume(waiter) }
+      herald.announce()
+      herald.retire()
+    }
+  }
+
+  @Test func whoeverIsLeftWhenTheThreadEndsGoesOnToo() async {
+    let herald = Herald()
+    await serve(3) { waiters in
+      herald.serve()
+      for waiter in waiters { Herald.resume(waiter) }
+      herald.retire()
+    }
+  }
+
+  @Test func aThreadWithoutAHeraldResumesAtOnce() async {
+    await serve(2) { waiters in
+      for waiter in waiters { Herald.resume(waiter) }
+    }
+  }
+
+  @Test func turnAfterTurnAndThreadAfterThreadNobodyIsForgotten() async {
+    let herald = Herald()
+    for round in 0..<200 {
+      await serve(3) { waiters in
+        herald.serve()
+        for waiter in waiters { Herald.resume(waiter) }
+        herald.announce()
+        if round % 3 == 0 { herald.retire() }
+      }
+    }
+    await serve(2) { waiters in
+      herald.serve()
+      for waiter in waiters { Herald.resume(waiter) }
+      herald.retire()
+    }
+  }
+
+  @Test func theTaskEndsWithTheThread() async {
+    weak var released: Herald?
+    do {
+      let herald = Herald()
+      released = herald
+      await serve(2) { waiters in
+        herald.serve()
+        for waiter in waiters { Herald.resume(waiter) }
+        herald.retire()
+      }
+    }
+    while released != nil { await Task.yield() }
+    #expect(released == nil)
+  }
+}
