@@ -4,8 +4,8 @@ import HTTPWire
 extension Journey {
   /// Stage 3: if the response leads elsewhere (RFC 9110 §15.4), the next hop goes there.
   @inline(never)
-  func follows(redirect response: WireResponse) throws(AFError) -> Bool {
-    guard (300..<400).contains(response.head.status) else { return false }
+  func answer(toRedirect response: WireResponse) throws(AFError) -> RedirectAnswer {
+    guard (300..<400).contains(response.head.status) else { return .none }
     let options = core.options
     let decision = Redirect.decide(
       status: response.head.status, location: response.head.block.value(of: "Location"),
@@ -13,14 +13,60 @@ extension Journey {
         url: request.url, origin: request.origin, method: request.method, hasBody: request.body.isPresent),
       hopCount: redirects, limit: options.redirectLimit, protectedHeaders: options.protectedHeaders)
     switch decision {
-    case .notARedirect: return false
+    case .notARedirect: return .none
     case .follow(let plan):
-      redirects += 1
-      request = request.following(plan)
-      return true
+      if core.isRedirectWatched { return .undecided(plan) }
+      follow(plan)
+      return .followed
     case .refuse(let refusal):
       arrived(response)
       throw .sessionTaskFailed(error: URLError.refused(refusal, from: request.url))
     }
+  }
+}
+
+/// What becomes of a response.
+enum RedirectAnswer {
+  /// It is what was asked for.
+  case none
+  case followed
+  /// It leads elsewhere, and somebody wants to be asked.
+  case undecided(RedirectPlan)
+}
+
+extension Journey {
+  func follow(_ plan: RedirectPlan) {
+    redirects += 1
+    request = request.following(plan)
+  }
+
+  /// Follows to a request that a handler has made of the proposed one.
+  func follow(_ plan: RedirectPlan, changedTo changed: URLRequest) throws(AFError) {
+    follow(plan)
+    guard let url = changed.url, let target = WireTarget(url.absoluteString) else {
+      throw .sessionTaskFailed(error: URLError.noURL)
+    }
+    let fields = (changed.allHTTPHeaderFields ?? [:]).map { HTTPHeader(name: $0.key, value: $0.value) }
+    if let violation = core.session.settings.violation(
+      method: changed.httpMethod ?? "GET", own: changed.allHTTPHeaderFields, all: fields)
+    {
+      throw .sessionTaskFailed(error: URLError.made(.badURL, violation.message, url: url.absoluteString))
+    }
+    // The order of the fields is the one of before; new ones follow, by name.
+    let order = request.fields.map { $0.name.lowercased() }
+    let sorted = fields.sorted { left, right in
+      let places = (
+        order.firstIndex(of: left.name.lowercased()), order.firstIndex(of: right.name.lowercased())
+      )
+      switch places {
+      case (let left?, let right?): return left < right
+      case (nil, nil): return left.name < right.name
+      case (let left, _): return left != nil
+      }
+    }
+    request = request.with(
+      url: target.url, origin: target.origin, method: changed.httpMethod ?? "GET", fields: sorted,
+      body: changed.httpBody.map { .bytes($0) }
+        ?? (changed.httpMethod == request.method ? request.body : .none))
   }
 }

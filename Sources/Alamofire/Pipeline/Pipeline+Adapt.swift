@@ -6,6 +6,7 @@ extension Pipeline {
   /// Stage 1: the user's description becomes a request, validated, adapted, validated again.
   nonisolated(nonsending) func adapted() async throws(AFError) -> URLRequest {
     let initial = core.convertsByUserCode ? try await convertedOffLoop() : try converted()
+    if core.isMonitored { tellInitial(initial) }
     if core.isIntercepted { return try await adaptedOffLoop(initial) }
     core.created(initial, of: request)
     return initial
@@ -30,10 +31,12 @@ extension Pipeline {
     do {
       let adapted = try result.get()
       try check(adapted)
+      if core.isMonitored { tellAdapted(initial, adapted) }
       core.created(adapted, of: request)
       return adapted
     } catch {
       core.adaptationFailed(initial, of: request)
+      if core.isMonitored { tellAdaptationFailure(initial, error) }
       throw .requestAdaptationFailed(error: error)
     }
   }
@@ -53,7 +56,9 @@ extension Pipeline {
       return request
     } catch {
       core.creationFailed(of: request)
-      throw error as? AFError ?? .createURLRequestFailed(error: error)
+      let failure = error as? AFError ?? .createURLRequestFailed(error: error)
+      if core.isMonitored { tellCreationFailure(failure) }
+      throw failure
     }
   }
 

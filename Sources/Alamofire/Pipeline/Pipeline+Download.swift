@@ -8,14 +8,19 @@ extension Pipeline {
   nonisolated(nonsending) func storeDownload(_ exchange: Exchange) async throws(AFError) {
     guard let plan = core.download, let source = plan.takeFile() else { return }
     let destination = plan.destination
+    if core.isWatched { await tellDownloaded(to: source) }
     guard let destination, let response = exchange.httpResponse else {
       core.state.withLock { $0.fileURL = source }
+      if core.isMonitored { tellStored(.success(source)) }
       return
     }
+    let pipeline = self
     let result = await offLoop { () -> Result<URL, AFError> in
       let (target, options) = destination(source, response)
+      if pipeline.core.isMonitored { pipeline.tellDestination(target) }
       return Self.move(source, to: target, options)
     }
+    if core.isMonitored { tellStored(result) }
     let url = try result.get()
     core.state.withLock { $0.fileURL = url }
   }

@@ -12,14 +12,22 @@ extension Pipeline {
     while true {
       guard let response = try await sent(journey) else { continue }
       if journey.answers(challenge: response.head) { continue }
-      if try journey.follows(redirect: response) { continue }
-      return journey.arrived(response)
+      switch try journey.answer(toRedirect: response) {
+      case .none: return journey.arrived(response)
+      case .followed: continue
+      case .undecided(let plan):
+        if try await decided(journey, response, plan) { continue }
+        return journey.declined(response)
+      }
     }
   }
 
   /// The transport: one request, one response; `nil` when a download has to begin again.
   nonisolated(nonsending) private func sent(_ journey: Journey) async throws(AFError) -> WireResponse? {
-    core.state.withLock { $0.hop = (journey.request, journey.home) }
+    core.state.withLock { state in
+      state.hop = (journey.request, journey.home)
+      state.attempts.begin()
+    }
     do {
       let response = try await core.session.transport.send(journey.request, observer: core)
       journey.passed(response.metrics, response.head)
@@ -80,13 +88,18 @@ final class Journey {
   }
 
   /// The response is the one for the user.
+  /// A redirect that is not followed: its head is the response, without the body.
+  func declined(_ response: WireResponse) -> Exchange {
+    arrived(response, keepsBody: false)
+  }
+
   @discardableResult
   @inline(never)
-  func arrived(_ response: WireResponse) -> Exchange {
+  func arrived(_ response: WireResponse, keepsBody: Bool = true) -> Exchange {
     // The URL of the user's own request is there already; only another one has to be parsed.
     let url = redirects == 0 ? userURL : URL(string: request.url)
     let exchange = Exchange(url: url, head: response.head, hops: hops)
-    core.received(exchange, body: response.body)
+    core.received(exchange, body: keepsBody ? response.body : nil)
     return exchange
   }
 }

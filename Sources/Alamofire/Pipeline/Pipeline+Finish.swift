@@ -7,12 +7,14 @@ extension Pipeline {
   /// handed out together. A handler whose serialization fails may lead to another attempt.
   nonisolated(nonsending) func finish() async -> Ending {
     while let sink = nextDemandingSink() {
-      guard let failure = await serialized(sink) else { continue }
-      switch await retryDecision(after: failure) {
-      case .again: return .attemptAgain
-      case .stop: break
-      case .replace(let error): sink.replaceFailure(with: error)
+      if let failure = await serialized(sink) {
+        switch await retryDecision(after: failure) {
+        case .again: return .attemptAgain
+        case .stop: break
+        case .replace(let error): sink.replaceFailure(with: error)
+        }
       }
+      if core.isMonitored { sink.announce(to: request) }
     }
     return .done
   }
@@ -22,7 +24,7 @@ extension Pipeline {
   @inline(never)
   private func nextDemandingSink() -> (any ResponseSink)? {
     // Who has to know of failures, or of the queue that serializers run on, cannot wait for an awaiter.
-    let retries = core.isIntercepted
+    let retries = core.isIntercepted || core.isMonitored
     let hasQueue = core.session.userSerializationQueue != nil
     while true {
       let (next, served) = core.nextSink()

@@ -22,7 +22,9 @@ extension Pipeline {
       do { try await Task.sleep(for: Self.duration(delay)) } catch { return .stop }
     case .retry: break
     }
-    return core.resetForRetry() ? .again : .stop
+    guard core.resetForRetry() else { return .stop }
+    if core.isMonitored { tellRetry() }
+    return .again
   }
 
   /// The session is held no longer than the retriers need it: a delay must not keep it alive.

@@ -7,12 +7,9 @@ extension Pipeline {
   nonisolated(nonsending) func prepareUpload() async throws(AFError) {
     guard let body = core.body else { return }
     removeUploadedFile()
-    let uploadable: UploadRequest.Uploadable
-    if body.runsUserCode {
-      uploadable = try await offLoop { Self.made(body) }.get()
-    } else {
-      uploadable = try Self.made(body).get()
-    }
+    let result = body.runsUserCode ? await offLoop { Self.made(body) } : Self.made(body)
+    if core.isMonitored { tellUploadable(result) }
+    let uploadable = try result.get()
     core.state.withLock { state in
       state.uploadable = uploadable
       if case .file(let url, true) = uploadable { state.uploadedFile = url }

@@ -10,7 +10,7 @@ extension Pipeline {
     try checkAlive()
     let (validators, request, data) = core.state.withLock { ($0.validators, $0.request, $0.data) }
     guard !validators.isEmpty else { return }
-    if validators.allSatisfy({ !$0.runsUserCode }) {
+    if !core.isMonitored, validators.allSatisfy({ !$0.runsUserCode }) {
       for validator in validators { try validator.check(request, exchange, data) }
       return
     }
@@ -20,13 +20,14 @@ extension Pipeline {
   nonisolated(nonsending) private func validateOffLoop(
     _ validators: [Validator], _ request: URLRequest?, _ exchange: Exchange, _ data: Data?
   ) async throws(AFError) {
+    let pipeline = self
     let failure = await offLoop { () -> AFError? in
-      do throws(AFError) {
-        for validator in validators { try validator.check(request, exchange, data) }
-        return nil
-      } catch {
-        return error
+      for validator in validators {
+        let failure = validator.failure(request, exchange, data)
+        if pipeline.core.isMonitored { pipeline.tellValidated(request, exchange, data, failure) }
+        if let failure { return failure }
       }
+      return nil
     }
     if let failure { throw failure }
   }

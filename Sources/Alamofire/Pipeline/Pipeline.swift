@@ -14,8 +14,10 @@ struct Pipeline: Sendable {
     while true {
       do {
         try await attempt()
+        if core.isWatched { tellCompleted(nil) }
       } catch {
         core.fail(error)
+        if core.isWatched { tellCompleted(core.error) }
         switch await retryDecision(after: core.error ?? error) {
         case .again:
           core.download?.forget()
@@ -25,6 +27,7 @@ struct Pipeline: Sendable {
         }
       }
       if core.download != nil { settleDownload() }
+      if core.isMonitored { tellFinished() }
       if await finish() == .done { return }
     }
   }
@@ -32,15 +35,17 @@ struct Pipeline: Sendable {
   nonisolated(nonsending) private func attempt() async throws(AFError) {
     let urlRequest = try await adapted()
     if core.body != nil { try await prepareUpload() }
+    if core.isMonitored { tellCreated(urlRequest) }
     await core.untilResumed()
     try checkAlive()
-    let exchange = try await exchanged(urlRequest)
+    let exchange = core.isWatched ? try await watchedExchange(urlRequest) : try await exchanged(urlRequest)
     if core.download != nil { try await storeDownload(exchange) }
     try await validate(exchange)
   }
 
   /// Serves handlers that came when there was nothing left to send.
   nonisolated(nonsending) func finishOnly() async {
+    if core.isMonitored { tellFinished() }
     // A run ends with its own finish; another one here would end the request a second time.
     if await finish() == .attemptAgain { await run() }
   }

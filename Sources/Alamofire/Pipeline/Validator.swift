@@ -17,6 +17,16 @@ enum Validator: Sendable {
     }
   }
 
+  /// Why the response does not pass; `nil` when it does.
+  func failure(_ request: URLRequest?, _ exchange: Exchange, _ data: Data?) -> AFError? {
+    do throws(AFError) {
+      try check(request, exchange, data)
+      return nil
+    } catch {
+      return error
+    }
+  }
+
   func check(_ request: URLRequest?, _ exchange: Exchange, _ data: Data?) throws(AFError) {
     guard let head = exchange.head else { return }
     switch self {

@@ -127,7 +127,8 @@ extension DataRequest {
     _ serialization: Serialization<Value>, _ queue: DispatchQueue,
     _ completion: @escaping @Sendable (AFDataResponse<Value>) -> Void
   ) -> Self {
-    core.add(QueueSink(queue: queue, serialization: serialization, completion: completion), for: self)
+    core.add(
+      QueueSink<DataHandler>(queue: queue, serialization: serialization, completion: completion), for: self)
     return self
   }
 }

@@ -90,7 +90,9 @@ extension DownloadRequest {
     _ serialization: Serialization<Value>, _ queue: DispatchQueue,
     _ completion: @escaping @Sendable (AFDownloadResponse<Value>) -> Void
   ) -> Self {
-    core.add(QueueSink(queue: queue, serialization: serialization, completion: completion), for: self)
+    core.add(
+      QueueSink<DownloadHandler>(queue: queue, serialization: serialization, completion: completion),
+      for: self)
     return self
   }
 }

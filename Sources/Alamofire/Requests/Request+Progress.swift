@@ -47,6 +47,8 @@ struct ProgressReport: Sendable {
   var uploadHandler: Handler?
   var downloadHandler: Handler?
   private var last = ByteCount()
+  /// How far the attempt has come, as far as anybody counted.
+  var count: ByteCount { last }
   /// Whether the response that comes is a redirect or a challenge, whose body nobody asked for.
   var isIntermediate = false
 

@@ -46,6 +46,19 @@ open class Session: @unchecked Sendable {
 
   package let core: SessionCore
 
+  /// What delegates and monitors are shown: a session of Foundation's class before our engine. Invalidating it
+  /// ends this session: at once with `invalidateAndCancel()`, or once what runs is over. A session that this one
+  /// was made with is returned as it was given.
+  public var session: URLSession { core.facade }
+  /// Is called when something happens to tasks.
+  public var delegate: SessionDelegate { core.delegate }
+  /// Decides about redirects, where a request has no handler of its own.
+  public var redirectHandler: (any RedirectHandler)? { core.redirectHandler }
+  /// Decides about storing responses, where a request has no handler of its own.
+  public var cachedResponseHandler: (any CachedResponseHandler)? { core.cachedResponseHandler }
+  /// Tells all monitors of this session.
+  public var eventMonitor: CompositeEventMonitor { core.eventMonitor }
+
   /// The queue that was given for serialization, or one that targets ``rootQueue``.
   public var serializationQueue: DispatchQueue { core.serializationQueue }
 
@@ -59,25 +72,73 @@ open class Session: @unchecked Sendable {
   /// - Parameters:
   ///   - configuration: What `URLSessionConfiguration` can say: header fields, timeouts, connections per
   ///     host. Copied; later changes have no effect.
-  ///   - rootQueue: The queue of ``withAllRequests(perform:)``. Any queue will do.
+  ///   - delegate: Is called when something happens to tasks; of interest when it is a subclass.
+  ///   - rootQueue: The queue of ``withAllRequests(perform:)``, and of a delegate that is a subclass. Any
+  ///     queue will do.
   ///   - startRequestsImmediately: Whether the first response handler resumes a request.
   ///   - requestSetup: Whether requests are made at their creation or when they are resumed.
   ///   - requestQueue: A queue that is kept for code that asks for it; requests are made on the pool.
   ///   - serializationQueue: The queue on which serializers run; by default they run on the pool.
   ///   - interceptor: Adapts and retries all requests, before their own interceptors.
+  ///   - redirectHandler: Decides about redirects, where a request has no handler of its own. Without one
+  ///     they are followed.
+  ///   - cachedResponseHandler: Decides about storing responses, where a request has no handler of its own.
+  ///   - eventMonitors: Who is told what happens. By default the notifications of ``Request`` are posted.
   ///   - transportOptions: What `URLSessionConfiguration` cannot say.
   public convenience init(
     configuration: URLSessionConfiguration = URLSessionConfiguration.af.default,
+    delegate: SessionDelegate = SessionDelegate(),
     rootQueue: DispatchQueue = DispatchQueue(label: "org.alamofire.session.rootQueue"),
     startRequestsImmediately: Bool = true,
     requestSetup: RequestSetup = .lazy,
     requestQueue: DispatchQueue? = nil,
     serializationQueue: DispatchQueue? = nil,
     interceptor: (any RequestInterceptor)? = nil,
+    redirectHandler: (any RedirectHandler)? = nil,
+    cachedResponseHandler: (any CachedResponseHandler)? = nil,
+    eventMonitors: [any EventMonitor] = [AlamofireNotifications.onDemand],
     transportOptions: TransportOptions = TransportOptions()
   ) {
+    let watching = SessionWatching(
+      delegate: delegate, redirectHandler: redirectHandler, cachedResponseHandler: cachedResponseHandler,
+      eventMonitors: eventMonitors)
     self.init(
-      configuration: configuration, engine: .curl(), rootQueue: rootQueue,
+      configuration: configuration, engine: .curl(), watching: watching, rootQueue: rootQueue,
+      startRequestsImmediately: startRequestsImmediately, requestSetup: requestSetup,
+      requestQueue: requestQueue,
+      serializationQueue: serializationQueue, interceptor: interceptor, transportOptions: transportOptions)
+  }
+
+  /// Makes a session beside one of Foundation's, whose configuration it takes over. The engine is ours all the
+  /// same: what happens to `session` itself, such as its invalidation, is not seen.
+  ///
+  /// - Parameters:
+  ///   - session: Lends its configuration, and is what delegates and monitors are shown.
+  ///   - delegate: As in the other initialiser.
+  ///   - rootQueue: As in the other initialiser.
+  ///   - startRequestsImmediately: As in the other initialiser.
+  ///   - requestSetup: As in the other initialiser.
+  ///   - requestQueue: As in the other initialiser.
+  ///   - serializationQueue: As in the other initialiser.
+  ///   - interceptor: As in the other initialiser.
+  ///   - redirectHandler: As in the other initialiser.
+  ///   - cachedResponseHandler: As in the other initialiser.
+  ///   - eventMonitors: As in the other initialiser.
+  ///   - transportOptions: As in the other initialiser.
+  public convenience init(
+    session: URLSession, delegate: SessionDelegate, rootQueue: DispatchQueue,
+    startRequestsImmediately: Bool = true, requestSetup: RequestSetup = .lazy,
+    requestQueue: DispatchQueue? = nil, serializationQueue: DispatchQueue? = nil,
+    interceptor: (any RequestInterceptor)? = nil, redirectHandler: (any RedirectHandler)? = nil,
+    cachedResponseHandler: (any CachedResponseHandler)? = nil,
+    eventMonitors: [any EventMonitor] = [AlamofireNotifications.onDemand],
+    transportOptions: TransportOptions = TransportOptions()
+  ) {
+    let watching = SessionWatching(
+      delegate: delegate, redirectHandler: redirectHandler, cachedResponseHandler: cachedResponseHandler,
+      eventMonitors: eventMonitors, lent: session)
+    self.init(
+      configuration: session.configuration, engine: .curl(), watching: watching, rootQueue: rootQueue,
       startRequestsImmediately: startRequestsImmediately, requestSetup: requestSetup,
       requestQueue: requestQueue,
       serializationQueue: serializationQueue, interceptor: interceptor, transportOptions: transportOptions)
@@ -86,6 +147,7 @@ open class Session: @unchecked Sendable {
   /// The same over any engine; tests bring a fake one.
   package init(
     configuration: URLSessionConfiguration = URLSessionConfiguration.af.default, engine: Engine,
+    watching: SessionWatching = SessionWatching(),
     rootQueue: DispatchQueue = DispatchQueue(label: "org.alamofire.session.rootQueue"),
     startRequestsImmediately: Bool = true, requestSetup: RequestSetup = .lazy,
     requestQueue: DispatchQueue? = nil,
@@ -103,7 +165,8 @@ open class Session: @unchecked Sendable {
     core = SessionCore(
       configuration: configuration.copy() as? URLSessionConfiguration ?? configuration,
       options: transportOptions,
-      engine: engine, interceptor: interceptor, startsRequestsImmediately: startRequestsImmediately,
+      engine: engine, interceptor: interceptor, watching: watching,
+      startsRequestsImmediately: startRequestsImmediately,
       requestSetup: requestSetup, rootQueue: root, userSerializationQueue: serializationQueue)
     core.adopt(self)
   }

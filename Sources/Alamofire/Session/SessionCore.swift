@@ -12,12 +12,16 @@ package final class SessionCore: Sendable {
     /// Requests whose pipeline runs; each knows its place, so that nothing is hashed.
     var active: [Request?] = []
     var free: [Int] = []
-    var isInvalid = false
+    /// Why nothing starts any more; `nil` as long as the session is of use.
+    var reasonOfEnd: AFError?
+    /// What users see of the session, made when somebody looks.
+    var facade: URLSession?
   }
 
   let settings: SessionSettings
   let configuration: URLSessionConfiguration
   let interceptor: (any RequestInterceptor)?
+  let watching: SessionWatching
   let startsRequestsImmediately: Bool
   let requestSetup: Session.RequestSetup
   /// The queue that the user gave for serialization; without one it runs on the pool.
@@ -29,13 +33,14 @@ package final class SessionCore: Sendable {
 
   init(
     configuration: URLSessionConfiguration, options: TransportOptions, engine: Engine,
-    interceptor: (any RequestInterceptor)?, startsRequestsImmediately: Bool,
+    interceptor: (any RequestInterceptor)?, watching: SessionWatching, startsRequestsImmediately: Bool,
     requestSetup: Session.RequestSetup,
     rootQueue: DispatchQueue, userSerializationQueue: DispatchQueue?
   ) {
     self.configuration = configuration
     self.engine = engine
     self.interceptor = interceptor
+    self.watching = watching
     self.startsRequestsImmediately = startsRequestsImmediately
     self.requestSetup = requestSetup
     self.rootQueue = rootQueue
@@ -44,6 +49,7 @@ package final class SessionCore: Sendable {
       userSerializationQueue
       ?? DispatchQueue(label: "\(rootQueue.label).serializationQueue", target: rootQueue)
     settings = SessionSettings(configuration, options: options)
+    watching.delegate.serve(self)
   }
 
   var transport: any Transport { engine.transport }
@@ -51,6 +57,18 @@ package final class SessionCore: Sendable {
   package var crossingCount: UInt64 { engine.crossingCount() }
 
   func isOnLoop() -> Bool { engine.isOnLoop() }
+
+  /// What delegates, monitors and users see of the session.
+  var facade: URLSession {
+    if let lent = watching.lent { return lent }
+    if let facade = registry.withLock({ $0.facade }) { return facade }
+    let new = makeFacade()
+    return registry.withLock { registry in
+      let facade = registry.facade ?? new
+      registry.facade = facade
+      return facade
+    }
+  }
 
   /// The session itself, as long as it lives.
   var owner: Session? { registry.withLock { $0.owner } }
@@ -62,7 +80,7 @@ package final class SessionCore: Sendable {
   /// A request has begun to run. Returns its place, or `nil` if the session is gone.
   func register(_ request: Request) -> Int? {
     registry.withLock { registry in
-      guard !registry.isInvalid else { return nil }
+      guard registry.reasonOfEnd == nil else { return nil }
       if let place = registry.free.popLast() {
         registry.active[place] = request
         return place
@@ -91,11 +109,23 @@ package final class SessionCore: Sendable {
 
   /// The session is gone: whatever runs ends with `error`, and nothing starts any more.
   func invalidate(_ error: AFError) {
-    let requests = registry.withLock { registry in
-      registry.isInvalid = true
-      return registry.active.compactMap { $0 }
+    let (requests, isFirst) = registry.withLock { registry in
+      let isFirst = registry.reasonOfEnd == nil
+      if isFirst { registry.reasonOfEnd = error }
+      return (registry.active.compactMap { $0 }, isFirst)
     }
     for request in requests { request.core.abandon(request, with: error) }
     engine.shutDown()
+    if isFirst { tellInvalid() }
   }
+
+  /// What runs goes on to its end; nothing starts any more.
+  func refuseMore() {
+    registry.withLock { registry in
+      if registry.reasonOfEnd == nil { registry.reasonOfEnd = .sessionInvalidated(error: nil) }
+    }
+  }
+
+  /// Why a request cannot be started.
+  var reasonOfEnd: AFError { registry.withLock { $0.reasonOfEnd } ?? .sessionDeinitialized }
 }

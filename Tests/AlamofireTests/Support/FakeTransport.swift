@@ -106,11 +106,12 @@ extension Session {
   static func kept(
     fake: FakeTransport, startRequestsImmediately: Bool = true, requestSetup: RequestSetup = .lazy,
     serializationQueue: DispatchQueue? = nil, interceptor: (any RequestInterceptor)? = nil,
-    options: TransportOptions = TransportOptions()
+    options: TransportOptions = TransportOptions(), watching: SessionWatching = SessionWatching()
   ) -> Session {
     let session = Session(
       fake: fake, startRequestsImmediately: startRequestsImmediately, requestSetup: requestSetup,
-      serializationQueue: serializationQueue, interceptor: interceptor, options: options)
+      serializationQueue: serializationQueue, interceptor: interceptor, options: options,
+      watching: watching)
     keptSessions.add(session)
     return session
   }
@@ -119,10 +120,10 @@ extension Session {
   convenience init(
     fake: FakeTransport, startRequestsImmediately: Bool = true, requestSetup: RequestSetup = .lazy,
     serializationQueue: DispatchQueue? = nil, interceptor: (any RequestInterceptor)? = nil,
-    options: TransportOptions = TransportOptions()
+    options: TransportOptions = TransportOptions(), watching: SessionWatching = SessionWatching()
   ) {
     self.init(
-      engine: Engine(transport: fake), startRequestsImmediately: startRequestsImmediately,
+      engine: Engine(transport: fake), watching: watching, startRequestsImmediately: startRequestsImmediately,
       requestSetup: requestSetup, serializationQueue: serializationQueue, interceptor: interceptor,
       transportOptions: options)
   }

@@ -7,11 +7,13 @@ extension Session {
   static func real(
     configuration: URLSessionConfiguration = .af.default, startRequestsImmediately: Bool = true,
     requestSetup: RequestSetup = .lazy, interceptor: (any RequestInterceptor)? = nil,
+    eventMonitors: [any EventMonitor] = [AlamofireNotifications.onDemand],
     options: TransportOptions = TransportOptions()
   ) -> Session {
     let session = Session(
       configuration: configuration, startRequestsImmediately: startRequestsImmediately,
-      requestSetup: requestSetup, interceptor: interceptor, transportOptions: options)
+      requestSetup: requestSetup, interceptor: interceptor,
+      eventMonitors: eventMonitors, transportOptions: options)
     realSessions.add(session)
     return session
   }

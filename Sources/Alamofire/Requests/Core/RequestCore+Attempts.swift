@@ -53,6 +53,7 @@ extension RequestCore {
     state.withLock { state in
       guard state.lifecycle.mayAttemptAgain else { return false }
       state.retryCount += 1
+      state.endAttempt()
       state.error = nil
       state.data = nil
       state.fileURL = nil
@@ -85,6 +86,7 @@ extension RequestCore {
         state.sinks = []
         state.serializedSinks = 0
         state.task = nil
+        state.endAttempt()
         state.lifecycle.ended()
       }
       return (nil, state.sinks)
@@ -109,19 +111,24 @@ extension RequestCore: TransferObserver {
   }
 
   package func bytesMoved(_ count: ByteCount) {
-    guard isProgressWanted.load(ordering: .relaxed) else { return }
+    guard isProgressWanted.load(ordering: .relaxed) || isWatched else { return }
     var count = count
     if let offset = download?.offset, offset > 0 {
       count.received += offset
       if count.expectedToReceive >= 0 { count.expectedToReceive += offset }
     }
-    let notices = state.withLock { $0.progress.moved(count) }
+    let (notices, before) = state.withLock { state in
+      let before = state.progress.count
+      return (state.progress.moved(count), before)
+    }
     for notice in notices { notice.deliver() }
+    if isWatched { tellBytes(from: before, to: count) }
   }
 
   package func headReceived(_ head: ResponseHead) -> HeadDisposition {
     guard
       isHeadWanted.load(ordering: .relaxed) || isProgressWanted.load(ordering: .relaxed) || download != nil
+        || isWatched
     else { return .proceed }
     return headArrived(head)
   }

@@ -39,9 +39,12 @@ extension RequestCore {
     }
     // A page that says "look elsewhere" is not what is downloaded.
     if isIntermediate, download != nil { return .discard }
-    guard let handler, let url = hop.flatMap({ URL(string: $0.request.url) }), !isIntermediate,
+    guard handler != nil || isWatched, let url = hop.flatMap({ URL(string: $0.request.url) }),
+      !isIntermediate,
       let response = Exchange(url: url, head: head).httpResponse
     else { return .proceed }
+    if isWatched { tellHead(response) }
+    guard let handler else { return .proceed }
     switch handler.kind {
     case .observe(let closure):
       handler.queue.async { closure(response) }

@@ -24,12 +24,20 @@ package final class RequestCore: Sendable {
     var data: Data?
     var retryCount = 0
     var interceptors: [any RequestInterceptor] = []
+    /// The request's own, beside those of its session.
+    var monitors: [any EventMonitor] = []
+    var taskHandler: RequestWatchers.Handler<URLSessionTask>?
+    var redirectHandler: (any RedirectHandler)?
+    var cachedResponseHandler: (any CachedResponseHandler)?
     var credential: URLCredential?
     /// The request's own options, if it was given any.
     var profile: ConnectionProfile?
     /// The hop that is under way, and the origin of the user's own request.
     var hop: (request: WireRequest, home: Origin)?
     var headDecision = HeadDecision.none
+    var attempts = AttemptTasks()
+    /// The head of the response that is being read, when somebody watches.
+    var headResponse: HTTPURLResponse?
     var task: Task<Void, Never>?
     var valve: (any Valve)?
     var gate: CheckedContinuation<Void, Never>?
@@ -89,6 +97,8 @@ package final class RequestCore: Sendable {
   let isProgressWanted = Atomic<Bool>(false)
   /// Whether a handler wants to see the head of the response before the body is read.
   let isHeadWanted = Atomic<Bool>(false)
+  /// Whether somebody watches this request of all: a monitor, or a handler for tasks.
+  let isWatchedItself = Atomic<Bool>(false)
 
   init(
     session: SessionCore, convertible: any URLRequestConvertible, convertsByUserCode: Bool,
@@ -110,19 +120,31 @@ package final class RequestCore: Sendable {
   // MARK: What users do, from any thread
 
   func resume(_ request: Request) {
-    perform(state.withLock { $0.lifecycle.resumed() }, for: request)
+    change(request, to: .resumed) { $0.lifecycle.resumed() }
   }
 
   func suspend(_ request: Request) {
-    perform(state.withLock { $0.lifecycle.suspended() }, for: request)
+    change(request, to: .suspended) { $0.lifecycle.suspended() }
   }
 
   func cancel(_ request: Request) {
-    let action = state.withLock { state in
+    change(request, to: .cancelled) { state in
       let action = state.lifecycle.cancelled()
       if state.lifecycle.state == .cancelled, state.error == nil { state.error = .explicitlyCancelled }
       return action
     }
+  }
+
+  /// Changes the state by a wish of the user's. Who watches is told before anything comes of it.
+  private func change(
+    _ request: Request, to wish: Request.State, _ body: (inout sending State) -> RequestLifecycle.Action
+  ) {
+    let (action, hasChanged) = state.withLock { state in
+      let before = state.lifecycle.state
+      let action = body(&state)
+      return (action, before != state.lifecycle.state)
+    }
+    if hasChanged, isMonitored { tellChange(of: request, to: wish) }
     perform(action, for: request)
   }
 
@@ -132,10 +154,13 @@ package final class RequestCore: Sendable {
 
   func add(_ sink: any ResponseSink, for request: Request) {
     let resumes = resumesAutomatically
-    let action = state.withLock { state in
+    let (action, isResumed) = state.withLock { state in
+      let before = state.lifecycle.state
       state.sinks.append(sink)
-      return state.lifecycle.handlerAdded(resumesAutomatically: resumes)
+      let action = state.lifecycle.handlerAdded(resumesAutomatically: resumes)
+      return (action, before == .initialized && state.lifecycle.state == .resumed)
     }
+    if isResumed, isMonitored { tellChange(of: request, to: .resumed) }
     perform(action, for: request)
   }
 
@@ -211,7 +236,8 @@ package final class RequestCore: Sendable {
   /// engine's thread for the transfer alone; otherwise it stays there from the beginning.
   private func start(_ request: Request, sends: Bool) {
     let place = session.register(request)
-    if place == nil { fail(.sessionDeinitialized) }
+    if place == nil { fail(session.reasonOfEnd) }
+    if isWatched { state.withLock { $0.attempts.owner = request } }
     let pipeline = Pipeline(core: self, request: request, place: place)
     let task: Task<Void, Never>
     if let executor = session.executor, !startsWithUserCode {

@@ -1,3 +1,5 @@
+import FoundationNetworking
+
 /// The life of one request: what a user sees of it (``Request/State``) and whether its pipeline runs.
 /// Pure; the owner does what it answers.
 package struct RequestLifecycle: Sendable {
@@ -32,6 +34,17 @@ package struct RequestLifecycle: Sendable {
 
   /// Whether another attempt may be made.
   package var mayAttemptAgain: Bool { state != .cancelled && !isAbandoned }
+
+  /// What the task of an attempt shows of it.
+  var taskState: URLSessionTask.State {
+    if run == .ended { return .completed }
+    return switch state {
+    case .initialized, .suspended: .suspended
+    case .resumed: .running
+    case .cancelled: .canceling
+    case .finished: .completed
+    }
+  }
 
   package init() {}
 

@@ -59,6 +59,14 @@ final class AwaitedSink<Value: Sendable>: DeliveryLatch, ResponseSink, @unchecke
     Response(outcome, serializationDuration: duration, result: result)
   }
 
+  func announce(to request: Request) {
+    if request is DownloadRequest {
+      DownloadHandler<Value>.announce(response(), to: request)
+    } else {
+      DataHandler<Value>.announce(response(), to: request)
+    }
+  }
+
   private func make() {
     forget()
     let place = UnsafeMutablePointer<Value>.allocate(capacity: 1)

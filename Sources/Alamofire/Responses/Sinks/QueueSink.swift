@@ -2,14 +2,16 @@ import Foundation
 import Synchronization
 
 /// A response handler: a closure that is called on its queue with the response.
-final class QueueSink<Response: SendableResponse>: ResponseSink where Response.Success: Sendable {
+final class QueueSink<Kind: HandlerKind>: ResponseSink {
+  typealias Response = Kind.Response
+
   private let queue: DispatchQueue
-  private let serialization: Serialization<Response.Success>
+  private let serialization: Serialization<Kind.Value>
   private let completion: @Sendable (Response) -> Void
   private let response = Mutex<Response?>(nil)
 
   init(
-    queue: DispatchQueue, serialization: Serialization<Response.Success>,
+    queue: DispatchQueue, serialization: Serialization<Kind.Value>,
     completion: @escaping @Sendable (Response) -> Void
   ) {
     self.queue = queue
@@ -29,6 +31,10 @@ final class QueueSink<Response: SendableResponse>: ResponseSink where Response.S
 
   func replaceFailure(with error: AFError) {
     response.withLock { $0 = $0?.failing(with: error) }
+  }
+
+  func announce(to request: Request) {
+    if let response = response.withLock({ $0 }) { Kind.announce(response, to: request) }
   }
 
   func deliver() {

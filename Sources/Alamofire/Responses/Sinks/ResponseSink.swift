@@ -14,6 +14,8 @@ package protocol ResponseSink: AnyObject, Sendable {
   func replaceFailure(with error: AFError)
   /// Hands the response out, once.
   func deliver()
+  /// Tells the monitors of `request` of the response, which has been made.
+  func announce(to request: Request)
 }
 
 /// What the pipeline leaves for the sinks.

@@ -11,9 +11,6 @@ protocol SerializedResponse<Success> {
   func failing(with error: AFError) -> Self
 }
 
-/// A response that may be handed to another thread.
-typealias SendableResponse = SerializedResponse & Sendable
-
 extension DataResponse: SerializedResponse where Failure == AFError {
   init(_ outcome: RequestOutcome, serializationDuration: TimeInterval, result: Result<Success, AFError>) {
     self.init(

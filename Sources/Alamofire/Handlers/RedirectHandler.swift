@@ -1,0 +1,97 @@
+public import FoundationNetworking
+import Synchronization
+
+/// Decides about redirects, for a session or for one request: ``Session/redirectHandler``,
+/// ``Request/redirect(using:)``. Without one every redirect is followed that RFC 9110 §15.4 allows.
+public protocol RedirectHandler: Sendable {
+  /// A response leads elsewhere. Call `completion` exactly once, from any thread: with `request`, with another
+  /// one, or with `nil`, which makes the redirect itself the response, without its body. Released without a
+  /// call, the redirect is followed.
+  ///
+  /// Of `request`, credentials and cookies have been taken where they would reach another origin; what a handler
+  /// adds is sent as it is.
+  ///
+  /// - Parameters:
+  ///   - task:       The task that is redirected.
+  ///   - request:    The request that would follow.
+  ///   - response:   The redirect.
+  ///   - completion: Takes the decision.
+  func task(
+    _ task: URLSessionTask, willBeRedirectedTo request: URLRequest, for response: HTTPURLResponse,
+    completion: @escaping @Sendable (URLRequest?) -> Void)
+}
+
+/// A ``RedirectHandler`` that always follows, never does, or does as a closure says.
+///
+/// ```swift
+/// let redirector = Redirector(
+///   behavior: .modify { task, request, response in
+///     var request = request
+///     request.setValue("1", forHTTPHeaderField: "X-Redirected")
+///     return request
+///   })
+/// AF.request("https://example.com/old").redirect(using: redirector)
+/// ```
+public struct Redirector: RedirectHandler {
+  /// What is done with redirects.
+  public enum Behavior: Sendable {
+    /// They are followed.
+    case follow
+    /// They are responses like any other, without their body.
+    case doNotFollow
+    /// The closure makes the request that follows, or `nil` for none. Not called on the engine's thread.
+    case modify(
+      @Sendable (_ task: URLSessionTask, _ request: URLRequest, _ response: HTTPURLResponse) -> URLRequest?)
+  }
+
+  /// Follows redirects.
+  public static let follow = Redirector(behavior: .follow)
+  /// Does not follow redirects.
+  public static let doNotFollow = Redirector(behavior: .doNotFollow)
+
+  /// What is done with redirects.
+  public let behavior: Behavior
+
+  /// - Parameter behavior: What is done with redirects.
+  public init(behavior: Behavior) {
+    self.behavior = behavior
+  }
+
+  /// Does what ``behavior`` says.
+  public func task(
+    _ task: URLSessionTask, willBeRedirectedTo request: URLRequest, for response: HTTPURLResponse,
+    completion: @escaping @Sendable (URLRequest?) -> Void
+  ) {
+    switch behavior {
+    case .follow: completion(request)
+    case .doNotFollow: completion(nil)
+    case .modify(let closure): completion(closure(task, request, response))
+    }
+  }
+}
+
+extension RedirectHandler where Self == Redirector {
+  /// Follows redirects.
+  public static var follow: Redirector { .init(behavior: .follow) }
+  /// Does not follow redirects.
+  public static var doNotFollow: Redirector { .init(behavior: .doNotFollow) }
+
+  /// Lets `closure` make the request that follows, or `nil` for none.
+  public static func modify(
+    using closure: @escaping @Sendable (URLSessionTask, URLRequest, HTTPURLResponse) -> URLRequest?
+  ) -> Redirector {
+    .init(behavior: .modify(closure))
+  }
+}
+
+extension Request {
+  /// Who decides about redirects of this request; `nil` leaves it to the session's.
+  public var redirectHandler: (any RedirectHandler)? { core.state.withLock { $0.redirectHandler } }
+
+  /// Lets `handler` decide about redirects, in place of the session's. The last handler given counts.
+  @discardableResult
+  public func redirect(using handler: any RedirectHandler) -> Self {
+    core.state.withLock { $0.redirectHandler = handler }
+    return self
+  }
+}

@@ -1,0 +1,350 @@
+public import Foundation
+public import FoundationNetworking
+
+/// An event monitor of closures, for when a type of one's own would be too much.
+///
+/// Set the closures before the monitor is given to a session or request: they are read on ``queue`` without a
+/// lock. The events of serializers that are generic over their value, and those of streams, have no closure.
+///
+/// ```swift
+/// let monitor = ClosureEventMonitor()
+/// monitor.requestDidFinish = { request in print(request.description) }
+/// let session = Session(eventMonitors: [monitor])
+/// ```
+open class ClosureEventMonitor: EventMonitor, @unchecked Sendable {
+  /// Where the closures are called.
+  public let queue: DispatchQueue
+
+  /// - Parameter queue: Where the closures are called; default: main.
+  public init(queue: DispatchQueue = .main) {
+    self.queue = queue
+  }
+
+  /// The session takes no more requests; `error` is `nil` when somebody asked for that.
+  open var sessionDidBecomeInvalidWithError: (@Sendable (URLSession, (any Error)?) -> Void)?
+  /// A server or proxy asks who we are.
+  open var taskDidReceiveChallenge:
+    (@Sendable (URLSession, URLSessionTask, URLAuthenticationChallenge) -> Void)?
+  /// Bytes of the request's body have been sent. A total of −1 is not known.
+  open var taskDidSendBodyData: (@Sendable (URLSession, URLSessionTask, Int64, Int64, Int64) -> Void)?
+  /// A body that is a stream has to be sent again.
+  open var taskNeedNewBodyStream: (@Sendable (URLSession, URLSessionTask) -> Void)?
+  /// A response leads elsewhere: to `request`, unless a ``RedirectHandler`` decides otherwise.
+  open var taskWillPerformHTTPRedirection:
+    (@Sendable (URLSession, URLSessionTask, HTTPURLResponse, URLRequest) -> Void)?
+  /// The metrics of an attempt are complete.
+  open var taskDidFinishCollectingMetrics:
+    (@Sendable (URLSession, URLSessionTask, URLSessionTaskMetrics) -> Void)?
+  /// An attempt is over; `error` is `nil` when a response has come, whatever its status.
+  open var taskDidComplete: (@Sendable (URLSession, URLSessionTask, (any Error)?) -> Void)?
+  /// An attempt waits for a network.
+  open var taskIsWaitingForConnectivity: (@Sendable (URLSession, URLSessionTask) -> Void)?
+  /// The head of a response has come.
+  open var dataTaskDidReceiveResponse: (@Sendable (URLSession, URLSessionDataTask, URLResponse) -> Void)?
+  /// Some of a response's body has come.
+  open var dataTaskDidReceiveData: (@Sendable (URLSession, URLSessionDataTask, Data) -> Void)?
+  /// A response may be stored, unless a ``CachedResponseHandler`` decides otherwise.
+  open var dataTaskWillCacheResponse: (@Sendable (URLSession, URLSessionDataTask, CachedURLResponse) -> Void)?
+  /// A download goes on at `fileOffset`, in bytes. A total of −1 is not known.
+  open var downloadTaskDidResumeAtOffset:
+    (@Sendable (URLSession, URLSessionDownloadTask, Int64, Int64) -> Void)?
+  /// Bytes of a download have come. A total of −1 is not known.
+  open var downloadTaskDidWriteData:
+    (@Sendable (URLSession, URLSessionDownloadTask, Int64, Int64, Int64) -> Void)?
+  /// A download is complete, in a temporary file.
+  open var downloadTaskDidFinishDownloadingToURL:
+    (@Sendable (URLSession, URLSessionDownloadTask, URL) -> Void)?
+  /// The request has been made, before any adapter.
+  open var requestDidCreateInitialURLRequest: (@Sendable (Request, URLRequest) -> Void)?
+  /// The request could not be made.
+  open var requestDidFailToCreateURLRequestWithError: (@Sendable (Request, AFError) -> Void)?
+  /// The adapters have changed the request.
+  open var requestDidAdaptInitialRequestToAdaptedRequest:
+    (@Sendable (Request, URLRequest, URLRequest) -> Void)?
+  /// An adapter has failed, or has made a request that cannot be sent.
+  open var requestDidFailToAdaptURLRequestWithError: (@Sendable (Request, URLRequest, AFError) -> Void)?
+  /// The request is as it will be sent.
+  open var requestDidCreateURLRequest: (@Sendable (Request, URLRequest) -> Void)?
+  /// An attempt begins.
+  open var requestDidCreateTask: (@Sendable (Request, URLSessionTask) -> Void)?
+  /// The metrics of an attempt are complete.
+  open var requestDidGatherMetrics: (@Sendable (Request, URLSessionTaskMetrics) -> Void)?
+  /// An attempt has failed before its task was over: a server was not trusted.
+  open var requestDidFailTaskEarlyWithError: (@Sendable (Request, URLSessionTask, AFError) -> Void)?
+  /// An attempt is over, and its validators have run.
+  open var requestDidCompleteTaskWithError: (@Sendable (Request, URLSessionTask, AFError?) -> Void)?
+  /// The request begins anew.
+  open var requestIsRetrying: (@Sendable (Request) -> Void)?
+  /// The request is over; its response handlers are about to be served.
+  open var requestDidFinish: (@Sendable (Request) -> Void)?
+  /// The request was resumed.
+  open var requestDidResume: (@Sendable (Request) -> Void)?
+  /// The task of an attempt runs.
+  open var requestDidResumeTask: (@Sendable (Request, URLSessionTask) -> Void)?
+  /// The request was suspended.
+  open var requestDidSuspend: (@Sendable (Request) -> Void)?
+  /// The task of an attempt stands still.
+  open var requestDidSuspendTask: (@Sendable (Request, URLSessionTask) -> Void)?
+  /// The request was cancelled.
+  open var requestDidCancel: (@Sendable (Request) -> Void)?
+  /// The task of an attempt was cancelled.
+  open var requestDidCancelTask: (@Sendable (Request, URLSessionTask) -> Void)?
+  /// A validator has judged a response.
+  open var requestDidValidateRequestResponseDataWithResult:
+    (@Sendable (DataRequest, URLRequest?, HTTPURLResponse, Data?, Request.ValidationResult) -> Void)?
+  /// A handler without serializer is about to be called.
+  open var requestDidParseResponse: (@Sendable (DataRequest, DataResponse<Data?, AFError>) -> Void)?
+  /// The body of an upload is there.
+  open var requestDidCreateUploadable: (@Sendable (UploadRequest, UploadRequest.Uploadable) -> Void)?
+  /// The body of an upload could not be made.
+  open var requestDidFailToCreateUploadableWithError: (@Sendable (UploadRequest, AFError) -> Void)?
+  /// A stream is about to be sent as the body of an upload. It belongs to the upload: do not read it.
+  open var requestDidProvideInputStream: (@Sendable (UploadRequest, InputStream) -> Void)?
+  /// A download has its file where it stays, or the file could not be moved there.
+  open var requestDidFinishDownloadingUsingTaskWithResult:
+    (@Sendable (DownloadRequest, URLSessionTask, Result<URL, AFError>) -> Void)?
+  /// The destination of a download has been named.
+  open var requestDidCreateDestinationURL: (@Sendable (DownloadRequest, URL) -> Void)?
+  /// A validator has judged a download.
+  open var requestDidValidateRequestResponseFileURLWithResult:
+    (@Sendable (DownloadRequest, URLRequest?, HTTPURLResponse, URL?, Request.ValidationResult) -> Void)?
+  /// A handler without serializer is about to be called.
+  open var requestDidParseDownloadResponse:
+    (@Sendable (DownloadRequest, DownloadResponse<URL?, AFError>) -> Void)?
+
+  /// Calls ``sessionDidBecomeInvalidWithError``.
+  open func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?) {
+    sessionDidBecomeInvalidWithError?(session, error)
+  }
+
+  /// Calls ``taskDidReceiveChallenge``.
+  open func urlSession(
+    _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge
+  ) {
+    taskDidReceiveChallenge?(session, task, challenge)
+  }
+
+  /// Calls ``taskDidSendBodyData``.
+  open func urlSession(
+    _ session: URLSession, task: URLSessionTask, didSendBodyData bytesSent: Int64, totalBytesSent: Int64,
+    totalBytesExpectedToSend: Int64
+  ) {
+    taskDidSendBodyData?(session, task, bytesSent, totalBytesSent, totalBytesExpectedToSend)
+  }
+
+  /// Calls ``taskNeedNewBodyStream``.
+  open func urlSession(_ session: URLSession, taskNeedsNewBodyStream task: URLSessionTask) {
+    taskNeedNewBodyStream?(session, task)
+  }
+
+  /// Calls ``taskWillPerformHTTPRedirection``.
+  open func urlSession(
+    _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
+    newRequest request: URLRequest
+  ) {
+    taskWillPerformHTTPRedirection?(session, task, response, request)
+  }
+
+  /// Calls ``taskDidFinishCollectingMetrics``.
+  open func urlSession(
+    _ session: URLSession, task: URLSessionTask, didFinishCollecting metrics: URLSessionTaskMetrics
+  ) {
+    taskDidFinishCollectingMetrics?(session, task, metrics)
+  }
+
+  /// Calls ``taskDidComplete``.
+  open func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?)
+  {
+    taskDidComplete?(session, task, error)
+  }
+
+  /// Calls ``taskIsWaitingForConnectivity``.
+  open func urlSession(_ session: URLSession, taskIsWaitingForConnectivity task: URLSessionTask) {
+    taskIsWaitingForConnectivity?(session, task)
+  }
+
+  /// Calls ``dataTaskDidReceiveResponse``.
+  open func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse)
+  {
+    dataTaskDidReceiveResponse?(session, dataTask, response)
+  }
+
+  /// Calls ``dataTaskDidReceiveData``.
+  open func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
+    dataTaskDidReceiveData?(session, dataTask, data)
+  }
+
+  /// Calls ``dataTaskWillCacheResponse``.
+  open func urlSession(
+    _ session: URLSession, dataTask: URLSessionDataTask, willCacheResponse proposedResponse: CachedURLResponse
+  ) {
+    dataTaskWillCacheResponse?(session, dataTask, proposedResponse)
+  }
+
+  /// Calls ``downloadTaskDidResumeAtOffset``.
+  open func urlSession(
+    _ session: URLSession, downloadTask: URLSessionDownloadTask, didResumeAtOffset fileOffset: Int64,
+    expectedTotalBytes: Int64
+  ) {
+    downloadTaskDidResumeAtOffset?(session, downloadTask, fileOffset, expectedTotalBytes)
+  }
+
+  /// Calls ``downloadTaskDidWriteData``.
+  open func urlSession(
+    _ session: URLSession, downloadTask: URLSessionDownloadTask, didWriteData bytesWritten: Int64,
+    totalBytesWritten: Int64, totalBytesExpectedToWrite: Int64
+  ) {
+    downloadTaskDidWriteData?(
+      session, downloadTask, bytesWritten, totalBytesWritten, totalBytesExpectedToWrite)
+  }
+
+  /// Calls ``downloadTaskDidFinishDownloadingToURL``.
+  open func urlSession(
+    _ session: URLSession, downloadTask: URLSessionDownloadTask, didFinishDownloadingTo location: URL
+  ) {
+    downloadTaskDidFinishDownloadingToURL?(session, downloadTask, location)
+  }
+
+  /// Calls ``requestDidCreateInitialURLRequest``.
+  open func request(_ request: Request, didCreateInitialURLRequest urlRequest: URLRequest) {
+    requestDidCreateInitialURLRequest?(request, urlRequest)
+  }
+
+  /// Calls ``requestDidFailToCreateURLRequestWithError``.
+  open func request(_ request: Request, didFailToCreateURLRequestWithError error: AFError) {
+    requestDidFailToCreateURLRequestWithError?(request, error)
+  }
+
+  /// Calls ``requestDidAdaptInitialRequestToAdaptedRequest``.
+  open func request(
+    _ request: Request, didAdaptInitialRequest initialRequest: URLRequest, to adaptedRequest: URLRequest
+  ) {
+    requestDidAdaptInitialRequestToAdaptedRequest?(request, initialRequest, adaptedRequest)
+  }
+
+  /// Calls ``requestDidFailToAdaptURLRequestWithError``.
+  open func request(
+    _ request: Request, didFailToAdaptURLRequest initialRequest: URLRequest, withError error: AFError
+  ) {
+    requestDidFailToAdaptURLRequestWithError?(request, initialRequest, error)
+  }
+
+  /// Calls ``requestDidCreateURLRequest``.
+  open func request(_ request: Request, didCreateURLRequest urlRequest: URLRequest) {
+    requestDidCreateURLRequest?(request, urlRequest)
+  }
+
+  /// Calls ``requestDidCreateTask``.
+  open func request(_ request: Request, didCreateTask task: URLSessionTask) {
+    requestDidCreateTask?(request, task)
+  }
+
+  /// Calls ``requestDidGatherMetrics``.
+  open func request(_ request: Request, didGatherMetrics metrics: URLSessionTaskMetrics) {
+    requestDidGatherMetrics?(request, metrics)
+  }
+
+  /// Calls ``requestDidFailTaskEarlyWithError``.
+  open func request(_ request: Request, didFailTask task: URLSessionTask, earlyWithError error: AFError) {
+    requestDidFailTaskEarlyWithError?(request, task, error)
+  }
+
+  /// Calls ``requestDidCompleteTaskWithError``.
+  open func request(_ request: Request, didCompleteTask task: URLSessionTask, with error: AFError?) {
+    requestDidCompleteTaskWithError?(request, task, error)
+  }
+
+  /// Calls ``requestIsRetrying``.
+  open func requestIsRetrying(_ request: Request) {
+    requestIsRetrying?(request)
+  }
+
+  /// Calls ``requestDidFinish``.
+  open func requestDidFinish(_ request: Request) {
+    requestDidFinish?(request)
+  }
+
+  /// Calls ``requestDidResume``.
+  open func requestDidResume(_ request: Request) {
+    requestDidResume?(request)
+  }
+
+  /// Calls ``requestDidResumeTask``.
+  open func request(_ request: Request, didResumeTask task: URLSessionTask) {
+    requestDidResumeTask?(request, task)
+  }
+
+  /// Calls ``requestDidSuspend``.
+  open func requestDidSuspend(_ request: Request) {
+    requestDidSuspend?(request)
+  }
+
+  /// Calls ``requestDidSuspendTask``.
+  open func request(_ request: Request, didSuspendTask task: URLSessionTask) {
+    requestDidSuspendTask?(request, task)
+  }
+
+  /// Calls ``requestDidCancel``.
+  open func requestDidCancel(_ request: Request) {
+    requestDidCancel?(request)
+  }
+
+  /// Calls ``requestDidCancelTask``.
+  open func request(_ request: Request, didCancelTask task: URLSessionTask) {
+    requestDidCancelTask?(request, task)
+  }
+
+  /// Calls ``requestDidValidateRequestResponseDataWithResult``.
+  open func request(
+    _ request: DataRequest, didValidateRequest urlRequest: URLRequest?, response: HTTPURLResponse,
+    data: Data?, withResult result: Request.ValidationResult
+  ) {
+    requestDidValidateRequestResponseDataWithResult?(request, urlRequest, response, data, result)
+  }
+
+  /// Calls ``requestDidParseResponse``.
+  open func request(_ request: DataRequest, didParseResponse response: DataResponse<Data?, AFError>) {
+    requestDidParseResponse?(request, response)
+  }
+
+  /// Calls ``requestDidCreateUploadable``.
+  open func request(_ request: UploadRequest, didCreateUploadable uploadable: UploadRequest.Uploadable) {
+    requestDidCreateUploadable?(request, uploadable)
+  }
+
+  /// Calls ``requestDidFailToCreateUploadableWithError``.
+  open func request(_ request: UploadRequest, didFailToCreateUploadableWithError error: AFError) {
+    requestDidFailToCreateUploadableWithError?(request, error)
+  }
+
+  /// Calls ``requestDidProvideInputStream``.
+  open func request(_ request: UploadRequest, didProvideInputStream stream: InputStream) {
+    requestDidProvideInputStream?(request, stream)
+  }
+
+  /// Calls ``requestDidFinishDownloadingUsingTaskWithResult``.
+  open func request(
+    _ request: DownloadRequest, didFinishDownloadingUsing task: URLSessionTask,
+    with result: Result<URL, AFError>
+  ) {
+    requestDidFinishDownloadingUsingTaskWithResult?(request, task, result)
+  }
+
+  /// Calls ``requestDidCreateDestinationURL``.
+  open func request(_ request: DownloadRequest, didCreateDestinationURL url: URL) {
+    requestDidCreateDestinationURL?(request, url)
+  }
+
+  /// Calls ``requestDidValidateRequestResponseFileURLWithResult``.
+  open func request(
+    _ request: DownloadRequest, didValidateRequest urlRequest: URLRequest?, response: HTTPURLResponse,
+    fileURL: URL?, withResult result: Request.ValidationResult
+  ) {
+    requestDidValidateRequestResponseFileURLWithResult?(request, urlRequest, response, fileURL, result)
+  }
+
+  /// Calls ``requestDidParseDownloadResponse``.
+  open func request(_ request: DownloadRequest, didParseResponse response: DownloadResponse<URL?, AFError>) {
+    requestDidParseDownloadResponse?(request, response)
+  }
+}

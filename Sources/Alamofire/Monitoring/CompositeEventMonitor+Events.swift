@@ -1,0 +1,276 @@
+public import Foundation
+public import FoundationNetworking
+
+// Each event goes to each monitor, on that monitor's queue.
+extension CompositeEventMonitor {
+  /// The session takes no more requests; `error` is `nil` when somebody asked for that.
+  public func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?) {
+    perform { $0.urlSession(session, didBecomeInvalidWithError: error) }
+  }
+
+  /// A server or proxy asks who we are.
+  public func urlSession(
+    _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge
+  ) {
+    perform { $0.urlSession(session, task: task, didReceive: challenge) }
+  }
+
+  /// Bytes of the request's body have been sent. A total of −1 is not known.
+  public func urlSession(
+    _ session: URLSession, task: URLSessionTask, didSendBodyData bytesSent: Int64, totalBytesSent: Int64,
+    totalBytesExpectedToSend: Int64
+  ) {
+    perform {
+      $0.urlSession(
+        session, task: task, didSendBodyData: bytesSent, totalBytesSent: totalBytesSent,
+        totalBytesExpectedToSend: totalBytesExpectedToSend)
+    }
+  }
+
+  /// A body that is a stream has to be sent again.
+  public func urlSession(_ session: URLSession, taskNeedsNewBodyStream task: URLSessionTask) {
+    perform { $0.urlSession(session, taskNeedsNewBodyStream: task) }
+  }
+
+  /// A response leads elsewhere: to `request`, unless a ``RedirectHandler`` decides otherwise.
+  public func urlSession(
+    _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
+    newRequest request: URLRequest
+  ) {
+    perform { $0.urlSession(session, task: task, willPerformHTTPRedirection: response, newRequest: request) }
+  }
+
+  /// The metrics of an attempt are complete.
+  public func urlSession(
+    _ session: URLSession, task: URLSessionTask, didFinishCollecting metrics: URLSessionTaskMetrics
+  ) {
+    perform { $0.urlSession(session, task: task, didFinishCollecting: metrics) }
+  }
+
+  /// An attempt is over; `error` is `nil` when a response has come, whatever its status.
+  public func urlSession(
+    _ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?
+  ) {
+    perform { $0.urlSession(session, task: task, didCompleteWithError: error) }
+  }
+
+  /// An attempt waits for a network.
+  public func urlSession(_ session: URLSession, taskIsWaitingForConnectivity task: URLSessionTask) {
+    perform { $0.urlSession(session, taskIsWaitingForConnectivity: task) }
+  }
+
+  /// The head of a response has come.
+  public func urlSession(
+    _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse
+  ) {
+    perform { $0.urlSession(session, dataTask: dataTask, didReceive: response) }
+  }
+
+  /// Some of a response's body has come.
+  public func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
+    perform { $0.urlSession(session, dataTask: dataTask, didReceive: data) }
+  }
+
+  /// A response may be stored, unless a ``CachedResponseHandler`` decides otherwise.
+  public func urlSession(
+    _ session: URLSession, dataTask: URLSessionDataTask, willCacheResponse proposedResponse: CachedURLResponse
+  ) {
+    perform { $0.urlSession(session, dataTask: dataTask, willCacheResponse: proposedResponse) }
+  }
+
+  /// A download goes on at `fileOffset`, in bytes. A total of −1 is not known.
+  public func urlSession(
+    _ session: URLSession, downloadTask: URLSessionDownloadTask, didResumeAtOffset fileOffset: Int64,
+    expectedTotalBytes: Int64
+  ) {
+    perform {
+      $0.urlSession(
+        session, downloadTask: downloadTask, didResumeAtOffset: fileOffset,
+        expectedTotalBytes: expectedTotalBytes)
+    }
+  }
+
+  /// Bytes of a download have come. A total of −1 is not known.
+  public func urlSession(
+    _ session: URLSession, downloadTask: URLSessionDownloadTask, didWriteData bytesWritten: Int64,
+    totalBytesWritten: Int64, totalBytesExpectedToWrite: Int64
+  ) {
+    perform {
+      $0.urlSession(
+        session, downloadTask: downloadTask, didWriteData: bytesWritten, totalBytesWritten: totalBytesWritten,
+        totalBytesExpectedToWrite: totalBytesExpectedToWrite)
+    }
+  }
+
+  /// A download is complete, in a temporary file.
+  public func urlSession(
+    _ session: URLSession, downloadTask: URLSessionDownloadTask, didFinishDownloadingTo location: URL
+  ) {
+    perform { $0.urlSession(session, downloadTask: downloadTask, didFinishDownloadingTo: location) }
+  }
+
+  /// The request has been made, before any adapter.
+  public func request(_ request: Request, didCreateInitialURLRequest urlRequest: URLRequest) {
+    perform { $0.request(request, didCreateInitialURLRequest: urlRequest) }
+  }
+
+  /// The request could not be made.
+  public func request(_ request: Request, didFailToCreateURLRequestWithError error: AFError) {
+    perform { $0.request(request, didFailToCreateURLRequestWithError: error) }
+  }
+
+  /// The adapters have changed the request.
+  public func request(
+    _ request: Request, didAdaptInitialRequest initialRequest: URLRequest, to adaptedRequest: URLRequest
+  ) {
+    perform { $0.request(request, didAdaptInitialRequest: initialRequest, to: adaptedRequest) }
+  }
+
+  /// An adapter has failed, or has made a request that cannot be sent.
+  public func request(
+    _ request: Request, didFailToAdaptURLRequest initialRequest: URLRequest, withError error: AFError
+  ) {
+    perform { $0.request(request, didFailToAdaptURLRequest: initialRequest, withError: error) }
+  }
+
+  /// The request is as it will be sent.
+  public func request(_ request: Request, didCreateURLRequest urlRequest: URLRequest) {
+    perform { $0.request(request, didCreateURLRequest: urlRequest) }
+  }
+
+  /// An attempt begins.
+  public func request(_ request: Request, didCreateTask task: URLSessionTask) {
+    perform { $0.request(request, didCreateTask: task) }
+  }
+
+  /// The metrics of an attempt are complete.
+  public func request(_ request: Request, didGatherMetrics metrics: URLSessionTaskMetrics) {
+    perform { $0.request(request, didGatherMetrics: metrics) }
+  }
+
+  /// An attempt has failed before its task was over: a server was not trusted.
+  public func request(_ request: Request, didFailTask task: URLSessionTask, earlyWithError error: AFError) {
+    perform { $0.request(request, didFailTask: task, earlyWithError: error) }
+  }
+
+  /// An attempt is over, and its validators have run.
+  public func request(_ request: Request, didCompleteTask task: URLSessionTask, with error: AFError?) {
+    perform { $0.request(request, didCompleteTask: task, with: error) }
+  }
+
+  /// The request begins anew.
+  public func requestIsRetrying(_ request: Request) {
+    perform { $0.requestIsRetrying(request) }
+  }
+
+  /// The request is over; its response handlers are about to be served.
+  public func requestDidFinish(_ request: Request) {
+    perform { $0.requestDidFinish(request) }
+  }
+
+  /// The request was resumed.
+  public func requestDidResume(_ request: Request) {
+    perform { $0.requestDidResume(request) }
+  }
+
+  /// The task of an attempt runs.
+  public func request(_ request: Request, didResumeTask task: URLSessionTask) {
+    perform { $0.request(request, didResumeTask: task) }
+  }
+
+  /// The request was suspended.
+  public func requestDidSuspend(_ request: Request) {
+    perform { $0.requestDidSuspend(request) }
+  }
+
+  /// The task of an attempt stands still.
+  public func request(_ request: Request, didSuspendTask task: URLSessionTask) {
+    perform { $0.request(request, didSuspendTask: task) }
+  }
+
+  /// The request was cancelled.
+  public func requestDidCancel(_ request: Request) {
+    perform { $0.requestDidCancel(request) }
+  }
+
+  /// The task of an attempt was cancelled.
+  public func request(_ request: Request, didCancelTask task: URLSessionTask) {
+    perform { $0.request(request, didCancelTask: task) }
+  }
+
+  /// A validator has judged a response.
+  public func request(
+    _ request: DataRequest, didValidateRequest urlRequest: URLRequest?, response: HTTPURLResponse,
+    data: Data?, withResult result: Request.ValidationResult
+  ) {
+    perform {
+      $0.request(request, didValidateRequest: urlRequest, response: response, data: data, withResult: result)
+    }
+  }
+
+  /// A handler without serializer is about to be called.
+  public func request(_ request: DataRequest, didParseResponse response: DataResponse<Data?, AFError>) {
+    perform { $0.request(request, didParseResponse: response) }
+  }
+
+  /// A serializer has made its value, or failed to.
+  public func request<Value: Sendable>(
+    _ request: DataRequest, didParseResponse response: DataResponse<Value, AFError>
+  ) {
+    perform { $0.request(request, didParseResponse: response) }
+  }
+
+  /// The body of an upload is there.
+  public func request(_ request: UploadRequest, didCreateUploadable uploadable: UploadRequest.Uploadable) {
+    perform { $0.request(request, didCreateUploadable: uploadable) }
+  }
+
+  /// The body of an upload could not be made.
+  public func request(_ request: UploadRequest, didFailToCreateUploadableWithError error: AFError) {
+    perform { $0.request(request, didFailToCreateUploadableWithError: error) }
+  }
+
+  /// A stream is about to be sent as the body of an upload. It belongs to the upload: do not read it.
+  public func request(_ request: UploadRequest, didProvideInputStream stream: InputStream) {
+    // Shown, not handed over: the upload alone reads it.
+    nonisolated(unsafe) let stream = stream
+    perform { $0.request(request, didProvideInputStream: stream) }
+  }
+
+  /// A download has its file where it stays, or the file could not be moved there.
+  public func request(
+    _ request: DownloadRequest, didFinishDownloadingUsing task: URLSessionTask,
+    with result: Result<URL, AFError>
+  ) {
+    perform { $0.request(request, didFinishDownloadingUsing: task, with: result) }
+  }
+
+  /// The destination of a download has been named.
+  public func request(_ request: DownloadRequest, didCreateDestinationURL url: URL) {
+    perform { $0.request(request, didCreateDestinationURL: url) }
+  }
+
+  /// A validator has judged a download.
+  public func request(
+    _ request: DownloadRequest, didValidateRequest urlRequest: URLRequest?, response: HTTPURLResponse,
+    fileURL: URL?, withResult result: Request.ValidationResult
+  ) {
+    perform {
+      $0.request(
+        request, didValidateRequest: urlRequest, response: response, fileURL: fileURL, withResult: result)
+    }
+  }
+
+  /// A handler without serializer is about to be called.
+  public func request(_ request: DownloadRequest, didParseResponse response: DownloadResponse<URL?, AFError>)
+  {
+    perform { $0.request(request, didParseResponse: response) }
+  }
+
+  /// A serializer has made its value of a download, or failed to.
+  public func request<Value: Sendable>(
+    _ request: DownloadRequest, didParseResponse response: DownloadResponse<Value, AFError>
+  ) {
+    perform { $0.request(request, didParseResponse: response) }
+  }
+}

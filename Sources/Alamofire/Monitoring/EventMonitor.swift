@@ -1,0 +1,183 @@
+public import Foundation
+public import FoundationNetworking
+
+/// Is told what happens inside a session and its requests: for logs, statistics and tests.
+///
+/// Every method has an empty default; implement those that matter. They are called on ``queue``, one after the
+/// other in the order of events when that queue is serial. Monitors on different queues see no common order.
+/// A monitor changes nothing: what decides is an interceptor, a ``RedirectHandler`` or a ``SessionDelegate``.
+///
+/// Tasks and sessions are of Foundation's classes and show what the engine does; resuming, suspending or
+/// cancelling such a task does the same to its request. With no monitor attached nothing of this is made.
+///
+/// ```swift
+/// struct Logger: EventMonitor {
+///   let queue = DispatchQueue(label: "log")
+///
+///   func requestDidFinish(_ request: Request) { print(request.description) }
+/// }
+/// ```
+///
+/// ```swift
+/// let session = Session(eventMonitors: [Logger()])
+/// ```
+///
+/// In a file that imports FoundationNetworking besides this module, `URLSessionTaskMetrics` is ambiguous: write
+/// ``TaskMetrics`` there.
+public protocol EventMonitor: Sendable {
+  /// Where the methods are called. Default: the main queue.
+  var queue: DispatchQueue { get }
+
+  // MARK: What the engine does
+
+  /// The session takes no more requests; `error` is `nil` when somebody asked for that.
+  func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?)
+
+  /// A server or proxy asks who we are.
+  func urlSession(
+    _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge)
+
+  /// Bytes of the request's body have been sent. A total of −1 is not known.
+  func urlSession(
+    _ session: URLSession, task: URLSessionTask, didSendBodyData bytesSent: Int64, totalBytesSent: Int64,
+    totalBytesExpectedToSend: Int64)
+
+  /// A body that is a stream has to be sent again.
+  func urlSession(_ session: URLSession, taskNeedsNewBodyStream task: URLSessionTask)
+
+  /// A response leads elsewhere: to `request`, unless a ``RedirectHandler`` decides otherwise.
+  func urlSession(
+    _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
+    newRequest request: URLRequest)
+
+  /// The metrics of an attempt are complete.
+  func urlSession(
+    _ session: URLSession, task: URLSessionTask, didFinishCollecting metrics: URLSessionTaskMetrics)
+
+  /// An attempt is over; `error` is `nil` when a response has come, whatever its status.
+  func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?)
+
+  /// An attempt waits for a network.
+  func urlSession(_ session: URLSession, taskIsWaitingForConnectivity task: URLSessionTask)
+
+  /// The head of a response has come.
+  func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse)
+
+  /// Some of a response's body has come.
+  func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data)
+
+  /// A response may be stored, unless a ``CachedResponseHandler`` decides otherwise.
+  func urlSession(
+    _ session: URLSession, dataTask: URLSessionDataTask, willCacheResponse proposedResponse: CachedURLResponse
+  )
+
+  /// A download goes on at `fileOffset`, in bytes. A total of −1 is not known.
+  func urlSession(
+    _ session: URLSession, downloadTask: URLSessionDownloadTask, didResumeAtOffset fileOffset: Int64,
+    expectedTotalBytes: Int64)
+
+  /// Bytes of a download have come. A total of −1 is not known.
+  func urlSession(
+    _ session: URLSession, downloadTask: URLSessionDownloadTask, didWriteData bytesWritten: Int64,
+    totalBytesWritten: Int64, totalBytesExpectedToWrite: Int64)
+
+  /// A download is complete, in a temporary file.
+  func urlSession(
+    _ session: URLSession, downloadTask: URLSessionDownloadTask, didFinishDownloadingTo location: URL)
+
+  // MARK: What becomes of a request
+
+  /// The request has been made, before any adapter.
+  func request(_ request: Request, didCreateInitialURLRequest urlRequest: URLRequest)
+
+  /// The request could not be made.
+  func request(_ request: Request, didFailToCreateURLRequestWithError error: AFError)
+
+  /// The adapters have changed the request.
+  func request(
+    _ request: Request, didAdaptInitialRequest initialRequest: URLRequest, to adaptedRequest: URLRequest)
+
+  /// An adapter has failed, or has made a request that cannot be sent.
+  func request(
+    _ request: Request, didFailToAdaptURLRequest initialRequest: URLRequest, withError error: AFError)
+
+  /// The request is as it will be sent.
+  func request(_ request: Request, didCreateURLRequest urlRequest: URLRequest)
+
+  /// An attempt begins.
+  func request(_ request: Request, didCreateTask task: URLSessionTask)
+
+  /// The metrics of an attempt are complete.
+  func request(_ request: Request, didGatherMetrics metrics: URLSessionTaskMetrics)
+
+  /// An attempt has failed before its task was over: a server was not trusted.
+  func request(_ request: Request, didFailTask task: URLSessionTask, earlyWithError error: AFError)
+
+  /// An attempt is over, and its validators have run.
+  func request(_ request: Request, didCompleteTask task: URLSessionTask, with error: AFError?)
+
+  /// The request begins anew.
+  func requestIsRetrying(_ request: Request)
+
+  /// The request is over; its response handlers are about to be served.
+  func requestDidFinish(_ request: Request)
+
+  /// The request was resumed.
+  func requestDidResume(_ request: Request)
+
+  /// The task of an attempt runs.
+  func request(_ request: Request, didResumeTask task: URLSessionTask)
+
+  /// The request was suspended.
+  func requestDidSuspend(_ request: Request)
+
+  /// The task of an attempt stands still.
+  func request(_ request: Request, didSuspendTask task: URLSessionTask)
+
+  /// The request was cancelled.
+  func requestDidCancel(_ request: Request)
+
+  /// The task of an attempt was cancelled.
+  func request(_ request: Request, didCancelTask task: URLSessionTask)
+
+  /// A validator has judged a response.
+  func request(
+    _ request: DataRequest, didValidateRequest urlRequest: URLRequest?, response: HTTPURLResponse,
+    data: Data?, withResult result: Request.ValidationResult)
+
+  /// A handler without serializer is about to be called.
+  func request(_ request: DataRequest, didParseResponse response: DataResponse<Data?, AFError>)
+
+  /// A serializer has made its value, or failed to.
+  func request<Value: Sendable>(
+    _ request: DataRequest, didParseResponse response: DataResponse<Value, AFError>)
+
+  /// The body of an upload is there.
+  func request(_ request: UploadRequest, didCreateUploadable uploadable: UploadRequest.Uploadable)
+
+  /// The body of an upload could not be made.
+  func request(_ request: UploadRequest, didFailToCreateUploadableWithError error: AFError)
+
+  /// A stream is about to be sent as the body of an upload. It belongs to the upload: do not read it.
+  func request(_ request: UploadRequest, didProvideInputStream stream: InputStream)
+
+  /// A download has its file where it stays, or the file could not be moved there.
+  func request(
+    _ request: DownloadRequest, didFinishDownloadingUsing task: URLSessionTask,
+    with result: Result<URL, AFError>)
+
+  /// The destination of a download has been named.
+  func request(_ request: DownloadRequest, didCreateDestinationURL url: URL)
+
+  /// A validator has judged a download.
+  func request(
+    _ request: DownloadRequest, didValidateRequest urlRequest: URLRequest?, response: HTTPURLResponse,
+    fileURL: URL?, withResult result: Request.ValidationResult)
+
+  /// A handler without serializer is about to be called.
+  func request(_ request: DownloadRequest, didParseResponse response: DownloadResponse<URL?, AFError>)
+
+  /// A serializer has made its value of a download, or failed to.
+  func request<Value: Sendable>(
+    _ request: DownloadRequest, didParseResponse response: DownloadResponse<Value, AFError>)
+}

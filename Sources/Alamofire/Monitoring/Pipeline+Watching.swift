@@ -1,0 +1,184 @@
+import Foundation
+import FoundationNetworking
+import HTTPWire
+import Synchronization
+
+// What the pipeline tells those who watch. Nothing here runs for a request that nobody watches.
+extension Pipeline {
+  /// Sends the request, its task seen by the delegate and the monitors.
+  nonisolated(nonsending) func watchedExchange(_ urlRequest: URLRequest) async throws(AFError) -> Exchange {
+    core.tellTask(of: request)
+    do throws(AFError) {
+      let exchange = try await exchanged(urlRequest)
+      await tellEnd(exchange, nil)
+      return exchange
+    } catch {
+      await tellEnd(core.state.withLock { $0.exchange }, error)
+      throw error
+    }
+  }
+
+  nonisolated(nonsending) private func tellEnd(_ exchange: Exchange?, _ error: AFError?) async {
+    let data = core.download == nil && error == nil ? core.state.withLock { $0.data } : nil
+    if let data, !data.isEmpty {
+      await delegated { delegate, session, task in
+        guard let task = task as? URLSessionDataTask else { return }
+        delegate.urlSession(session, dataTask: task, didReceive: data)
+      }
+    }
+    if let metrics = exchange?.metrics {
+      await delegated { delegate, session, task in
+        delegate.urlSession(session, task: task, didFinishCollecting: metrics)
+      }
+    }
+    let failure = error?.ofTask
+    await delegated { delegate, session, task in
+      delegate.urlSession(session, task: task, didCompleteWithError: failure)
+    }
+  }
+
+  /// Calls the session's delegate: a user's on the root queue, and waits for it; ours here and now.
+  nonisolated(nonsending) func delegated(
+    _ body: @escaping @Sendable (SessionDelegate, URLSession, URLSessionTask) -> Void
+  ) async {
+    guard let task = core.tasks(of: request).last else { return }
+    let session = core.session
+    let delegate = session.delegate
+    let facade = session.facade
+    guard session.hasOwnDelegate else { return body(delegate, facade, task) }
+    await withCheckedContinuation { continuation in
+      session.rootQueue.async {
+        body(delegate, facade, task)
+        continuation.resume()
+      }
+    }
+  }
+
+  /// Whether the journey goes on, after whoever wants to decide has decided.
+  nonisolated(nonsending) func decided(
+    _ journey: Journey, _ response: WireResponse, _ plan: RedirectPlan
+  ) async throws(AFError) -> Bool {
+    let followed = journey.request.following(plan)
+    guard let task = core.tasks(of: request).last,
+      let redirect = Exchange(url: URL(string: journey.request.url), head: response.head).httpResponse,
+      let proposed = URLRequest(hop: followed, of: core.state.withLock { $0.request })
+    else {
+      journey.follow(plan)
+      return true
+    }
+    let session = core.session
+    let answer = await offLoop { () -> URLRequest? in
+      await CompletionOnce.answer(whenForgotten: proposed, whenCancelled: nil) { completion in
+        let delegate = session.delegate
+        let facade = session.facade
+        session.rootQueue.async {
+          delegate.urlSession(
+            facade, task: task, willPerformHTTPRedirection: redirect, newRequest: proposed
+          ) { completion($0) }
+        }
+      }
+    }
+    try checkAlive()
+    guard let answer else { return false }
+    if answer.isSent(like: proposed) {
+      journey.follow(plan)
+    } else {
+      try journey.follow(plan, changedTo: answer)
+    }
+    return true
+  }
+
+  // MARK: Monitors alone
+
+  func tellInitial(_ urlRequest: URLRequest) {
+    let request = request
+    core.tell { $0.request(request, didCreateInitialURLRequest: urlRequest) }
+  }
+
+  func tellCreated(_ urlRequest: URLRequest) {
+    let request = request
+    core.tell { $0.request(request, didCreateURLRequest: urlRequest) }
+  }
+
+  func tellCreationFailure(_ error: AFError) {
+    guard core.isMonitored else { return }
+    let request = request
+    core.tell { $0.request(request, didFailToCreateURLRequestWithError: error) }
+  }
+
+  func tellAdapted(_ initial: URLRequest, _ adapted: URLRequest) {
+    let request = request
+    core.tell { $0.request(request, didAdaptInitialRequest: initial, to: adapted) }
+  }
+
+  func tellAdaptationFailure(_ initial: URLRequest, _ error: any Error) {
+    let request = request
+    let failure = AFError.requestAdaptationFailed(error: error)
+    core.tell { $0.request(request, didFailToAdaptURLRequest: initial, withError: failure) }
+  }
+
+  func tellUploadable(_ result: Result<UploadRequest.Uploadable, AFError>) {
+    guard let upload = request as? UploadRequest else { return }
+    core.tell { monitor in
+      switch result {
+      case .success(let uploadable):
+        monitor.request(upload, didCreateUploadable: uploadable)
+        if case .stream(let stream) = uploadable { monitor.request(upload, didProvideInputStream: stream) }
+      case .failure(let error): monitor.request(upload, didFailToCreateUploadableWithError: error)
+      }
+    }
+  }
+
+  func tellValidated(_ urlRequest: URLRequest?, _ exchange: Exchange, _ data: Data?, _ failure: AFError?) {
+    guard let response = exchange.httpResponse else { return }
+    let result: Request.ValidationResult = failure.map { .failure($0) } ?? .success(())
+    if let download = request as? DownloadRequest {
+      let url = core.state.withLock { $0.fileURL }
+      core.tell {
+        $0.request(
+          download, didValidateRequest: urlRequest, response: response, fileURL: url, withResult: result)
+      }
+    } else if let request = request as? DataRequest {
+      core.tell {
+        $0.request(
+          request, didValidateRequest: urlRequest, response: response, data: data, withResult: result)
+      }
+    }
+  }
+
+  nonisolated(nonsending) func tellDownloaded(to file: URL) async {
+    await delegated { delegate, session, task in
+      guard let task = task as? URLSessionDownloadTask else { return }
+      delegate.urlSession(session, downloadTask: task, didFinishDownloadingTo: file)
+    }
+  }
+
+  func tellDestination(_ url: URL) {
+    guard let download = request as? DownloadRequest else { return }
+    core.tell { $0.request(download, didCreateDestinationURL: url) }
+  }
+
+  func tellStored(_ result: Result<URL, AFError>) {
+    guard let download = request as? DownloadRequest, let task = core.tasks(of: request).last else { return }
+    core.tell { $0.request(download, didFinishDownloadingUsing: task, with: result) }
+  }
+
+  /// An attempt that had a task is over.
+  func tellCompleted(_ error: AFError?) {
+    guard core.state.withLock({ $0.attempts.hasBegun }), let task = core.tasks(of: request).last else {
+      return
+    }
+    let request = request
+    core.tell { $0.request(request, didCompleteTask: task, with: error) }
+  }
+
+  func tellRetry() {
+    let request = request
+    core.tell { $0.requestIsRetrying(request) }
+  }
+
+  func tellFinished() {
+    let request = request
+    core.tell { $0.requestDidFinish(request) }
+  }
+}

@@ -1,0 +1,123 @@
+import Foundation
+import FoundationNetworking
+import HTTPWire
+import Synchronization
+
+// Who watches a request, and what they are told of it. Each event is made only when somebody listens: what
+// calls these has asked `isMonitored` or `isWatched` before.
+extension RequestCore {
+  /// Whether somebody hears of a request's life.
+  var isMonitored: Bool { session.eventMonitor.isActive || isWatchedItself.load(ordering: .relaxed) }
+
+  /// Whether somebody hears of its tasks.
+  var isWatched: Bool { session.hasOwnDelegate || isMonitored }
+
+  /// Whether somebody wants to be asked about redirects, or told of them.
+  var isRedirectWatched: Bool {
+    isWatched || session.redirectHandler != nil || state.withLock { $0.redirectHandler != nil }
+  }
+
+  /// Tells every monitor, each on its queue.
+  func tell(_ event: @escaping @Sendable (any EventMonitor) -> Void) {
+    session.eventMonitor.perform(event)
+    guard isWatchedItself.load(ordering: .relaxed) else { return }
+    for monitor in state.withLock({ $0.monitors }) {
+      monitor.queue.async { event(monitor) }
+    }
+  }
+
+  /// The task of the attempt at hand, while it is being sent.
+  private func liveTask(of request: Request) -> URLSessionTask? {
+    guard state.withLock({ $0.attempts.hasBegun }) else { return nil }
+    return tasks(of: request).last
+  }
+
+  func tellChange(of request: Request, to wish: Request.State) {
+    let task = liveTask(of: request)
+    switch wish {
+    case .resumed:
+      tell { $0.requestDidResume(request) }
+      if let task { tell { $0.request(request, didResumeTask: task) } }
+    case .suspended:
+      tell { $0.requestDidSuspend(request) }
+      if let task { tell { $0.request(request, didSuspendTask: task) } }
+    case .cancelled:
+      tell { $0.requestDidCancel(request) }
+      if let task { tell { $0.request(request, didCancelTask: task) } }
+    case .initialized, .finished: break
+    }
+  }
+
+  /// The attempt at hand is about to be sent.
+  func tellTask(of request: Request) {
+    let (handler, lifecycle) = state.withLock { state in
+      state.attempts.owner = request
+      state.attempts.begin()
+      return (state.taskHandler, state.lifecycle.state)
+    }
+    guard let task = tasks(of: request).last else { return }
+    if let handler { handler.queue.async { handler.closure(task) } }
+    tell { $0.request(request, didCreateTask: task) }
+    switch lifecycle {
+    case .suspended: tell { $0.request(request, didSuspendTask: task) }
+    case .resumed: tell { $0.request(request, didResumeTask: task) }
+    case .initialized, .cancelled, .finished: break
+    }
+  }
+
+  // MARK: On the engine's thread
+
+  /// Calls the delegate without waiting for it.
+  func delegate(_ body: @escaping @Sendable (SessionDelegate, URLSession, URLSessionTask) -> Void) {
+    guard let owner = state.withLock({ $0.attempts.owner }), let task = tasks(of: owner).last else { return }
+    let delegate = session.delegate
+    let facade = session.facade
+    if session.hasOwnDelegate {
+      session.rootQueue.async { body(delegate, facade, task) }
+    } else {
+      body(delegate, facade, task)
+    }
+  }
+
+  /// The head of a response that is read has come.
+  func tellHead(_ response: HTTPURLResponse) {
+    state.withLock { $0.headResponse = response }
+    guard download == nil else { return tellOffset(response) }
+    delegate { [self] delegate, session, task in
+      guard let task = task as? URLSessionDataTask else { return }
+      delegate.urlSession(session, dataTask: task, didReceive: response) { disposition in
+        if disposition == .cancel { self.cancelWhileRunning() }
+      }
+    }
+  }
+
+  private func tellOffset(_ response: HTTPURLResponse) {
+    guard let offset = download?.offset, offset > 0, response.statusCode == 206 else { return }
+    let total = response.expectedContentLength < 0 ? -1 : offset + response.expectedContentLength
+    delegate { delegate, session, task in
+      guard let task = task as? URLSessionDownloadTask else { return }
+      delegate.urlSession(session, downloadTask: task, didResumeAtOffset: offset, expectedTotalBytes: total)
+    }
+  }
+
+  func tellBytes(from old: ByteCount, to new: ByteCount) {
+    if new.sent > old.sent {
+      delegate { delegate, session, task in
+        delegate.urlSession(
+          session, task: task, didSendBodyData: new.sent - old.sent, totalBytesSent: new.sent,
+          totalBytesExpectedToSend: new.expectedToSend)
+      }
+    }
+    guard download != nil, new.received > old.received else { return }
+    guard !state.withLock({ $0.progress.isIntermediate }) else { return }
+    let offset = old.received == 0 ? download?.offset ?? 0 : 0
+    let written = new.received - max(old.received, offset)
+    guard written > 0 else { return }
+    delegate { delegate, session, task in
+      guard let task = task as? URLSessionDownloadTask else { return }
+      delegate.urlSession(
+        session, downloadTask: task, didWriteData: written, totalBytesWritten: new.received,
+        totalBytesExpectedToWrite: new.expectedToReceive)
+    }
+  }
+}

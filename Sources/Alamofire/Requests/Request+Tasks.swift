@@ -1,0 +1,39 @@
+public import Foundation
+public import FoundationNetworking
+import Synchronization
+
+extension Request {
+  /// The tasks of all attempts that were sent, in their order. They show what the engine does; resuming,
+  /// suspending or cancelling the last one does so to the request.
+  public var tasks: [URLSessionTask] { core.tasks(of: self) }
+  /// The task of the first attempt.
+  public var firstTask: URLSessionTask? { tasks.first }
+  /// The task of the last attempt.
+  public var lastTask: URLSessionTask? { tasks.last }
+  /// The task of the last attempt; `nil` before the first is sent.
+  public var task: URLSessionTask? { lastTask }
+
+  /// What was really sent: the current requests of ``tasks``, redirects followed.
+  public var performedRequests: [URLRequest] { tasks.compactMap(\.currentRequest) }
+
+  /// Calls `handler` on `queue` (default: main) with the task of the current attempt, if there is one, and with
+  /// that of each later attempt, before anything of it is sent. The last handler given takes the place of
+  /// earlier ones.
+  @discardableResult
+  public func onURLSessionTaskCreation(
+    on queue: DispatchQueue = .main, perform handler: @escaping @Sendable (URLSessionTask) -> Void
+  ) -> Self {
+    watch { $0.taskHandler = (queue, handler) }
+    if let current = task { queue.async { handler(current) } }
+    return self
+  }
+
+  /// From now on, events are made for somebody of this request's own.
+  func watch(_ change: (inout RequestCore.State) -> Void) {
+    core.state.withLock { state in
+      state.attempts.owner = self
+      change(&state)
+    }
+    core.isWatchedItself.store(true, ordering: .relaxed)
+  }
+}

@@ -1,0 +1,195 @@
+public import Foundation
+public import FoundationNetworking
+import Synchronization
+
+/// Is called when something happens to the tasks of a session, and decides where there is something to decide.
+///
+/// Subclass it, override what matters and hand it to ``Session/init(configuration:delegate:rootQueue:startRequestsImmediately:requestSetup:requestQueue:serializationQueue:interceptor:redirectHandler:cachedResponseHandler:eventMonitors:transportOptions:)``.
+/// What the base class does is documented with each method; call `super` to have it done. The methods of a
+/// subclass are called on the session's ``Session/rootQueue``, one at a time, in the order of events. A
+/// completion handler that is released without a call stands for what the base class would have said.
+///
+/// The monitors of a session are told by the base class: those of a subclass that does not call `super` hear
+/// nothing of that event.
+///
+/// ```swift
+/// final class Stricter: SessionDelegate, @unchecked Sendable {
+///   override func urlSession(
+///     _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
+///     newRequest request: URLRequest, completionHandler: @escaping (URLRequest?) -> Void
+///   ) {
+///     completionHandler(nil)
+///   }
+/// }
+/// ```
+///
+/// ```swift
+/// let session = Session(delegate: Stricter())
+/// ```
+open class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendable {
+  // Unchecked, since the compiler checks no class that can be subclassed.
+  private let fileManager: FileManager
+  private let link = Mutex(Link())
+
+  private struct Link {
+    weak var core: SessionCore?
+  }
+
+  /// - Parameter fileManager: Kept for subclasses that move files. Default: the shared one.
+  public init(fileManager: FileManager = .default) {
+    self.fileManager = fileManager
+  }
+
+  /// The session that it works for; the last one that it was given to.
+  var core: SessionCore? { link.withLock { $0.core } }
+
+  func serve(_ core: SessionCore) {
+    link.withLock { $0.core = core }
+  }
+
+  private func request(of task: URLSessionTask) -> Request? {
+    (task as? any RecordedTask)?.record.request
+  }
+
+  private func tell(_ task: URLSessionTask, _ event: @escaping @Sendable (any EventMonitor) -> Void) {
+    request(of: task)?.core.tell(event)
+  }
+
+  // MARK: The session
+
+  /// Tells the monitors. `error` is `nil` when somebody asked for the end.
+  open func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?) {
+    core?.eventMonitor.perform { $0.urlSession(session, didBecomeInvalidWithError: error) }
+  }
+
+  // MARK: Tasks
+
+  /// Tells the monitors, and answers with the credential of the request, if it has one and none has failed yet.
+  open func urlSession(
+    _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
+    completionHandler: @escaping (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+  ) {
+    tell(task) { $0.urlSession(session, task: task, didReceive: challenge) }
+    if challenge.previousFailureCount > 0 { return completionHandler(.rejectProtectionSpace, nil) }
+    guard let credential = request(of: task)?.credential else {
+      return completionHandler(.performDefaultHandling, nil)
+    }
+    completionHandler(.useCredential, credential)
+  }
+
+  /// Tells the monitors.
+  open func urlSession(
+    _ session: URLSession, task: URLSessionTask, didSendBodyData bytesSent: Int64, totalBytesSent: Int64,
+    totalBytesExpectedToSend: Int64
+  ) {
+    tell(task) {
+      $0.urlSession(
+        session, task: task, didSendBodyData: bytesSent, totalBytesSent: totalBytesSent,
+        totalBytesExpectedToSend: totalBytesExpectedToSend)
+    }
+  }
+
+  /// Tells the monitors, and leaves the decision to the request's ``RedirectHandler``, else to the session's;
+  /// without one it follows.
+  open func urlSession(
+    _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
+    newRequest request: URLRequest, completionHandler: @escaping (URLRequest?) -> Void
+  ) {
+    tell(task) {
+      $0.urlSession(session, task: task, willPerformHTTPRedirection: response, newRequest: request)
+    }
+    let handler = self.request(of: task)?.redirectHandler ?? core?.redirectHandler
+    guard let handler else { return completionHandler(request) }
+    // Called by the handler, once, and by nobody else.
+    nonisolated(unsafe) let completionHandler = completionHandler
+    handler.task(task, willBeRedirectedTo: request, for: response) { completionHandler($0) }
+  }
+
+  /// Tells the monitors.
+  open func urlSession(
+    _ session: URLSession, task: URLSessionTask, didFinishCollecting metrics: TaskMetrics
+  ) {
+    tell(task) { $0.urlSession(session, task: task, didFinishCollecting: metrics) }
+    guard let request = request(of: task) else { return }
+    request.core.tell { $0.request(request, didGatherMetrics: metrics) }
+  }
+
+  /// Tells the monitors. `error` is `nil` when a response has come, whatever its status.
+  open func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?)
+  {
+    tell(task) { $0.urlSession(session, task: task, didCompleteWithError: error) }
+  }
+
+  /// Tells the monitors.
+  open func urlSession(_ session: URLSession, taskIsWaitingForConnectivity task: URLSessionTask) {
+    tell(task) { $0.urlSession(session, taskIsWaitingForConnectivity: task) }
+  }
+
+  // MARK: Data tasks
+
+  /// Tells the monitors, and lets the body come. With ``URLSession/ResponseDisposition/cancel`` the request ends
+  /// as cancelled.
+  open func urlSession(
+    _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,
+    completionHandler: @escaping (URLSession.ResponseDisposition) -> Void
+  ) {
+    tell(dataTask) { $0.urlSession(session, dataTask: dataTask, didReceive: response) }
+    completionHandler(.allow)
+  }
+
+  /// Tells the monitors. The data of a request that is kept in memory comes in one piece.
+  open func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
+    tell(dataTask) { $0.urlSession(session, dataTask: dataTask, didReceive: data) }
+  }
+
+  /// Tells the monitors, and leaves the decision to the request's ``CachedResponseHandler``, else to the
+  /// session's; without one it stores.
+  open func urlSession(
+    _ session: URLSession, dataTask: URLSessionDataTask,
+    willCacheResponse proposedResponse: CachedURLResponse,
+    completionHandler: @escaping (CachedURLResponse?) -> Void
+  ) {
+    tell(dataTask) { $0.urlSession(session, dataTask: dataTask, willCacheResponse: proposedResponse) }
+    let handler = request(of: dataTask)?.cachedResponseHandler ?? core?.cachedResponseHandler
+    guard let handler else { return completionHandler(proposedResponse) }
+    nonisolated(unsafe) let completionHandler = completionHandler
+    handler.dataTask(dataTask, willCacheResponse: proposedResponse) { completionHandler($0) }
+  }
+
+  // MARK: Downloads
+
+  /// Tells the monitors.
+  open func urlSession(
+    _ session: URLSession, downloadTask: URLSessionDownloadTask, didResumeAtOffset fileOffset: Int64,
+    expectedTotalBytes: Int64
+  ) {
+    tell(downloadTask) {
+      $0.urlSession(
+        session, downloadTask: downloadTask, didResumeAtOffset: fileOffset,
+        expectedTotalBytes: expectedTotalBytes)
+    }
+  }
+
+  /// Tells the monitors.
+  open func urlSession(
+    _ session: URLSession, downloadTask: URLSessionDownloadTask, didWriteData bytesWritten: Int64,
+    totalBytesWritten: Int64, totalBytesExpectedToWrite: Int64
+  ) {
+    tell(downloadTask) {
+      $0.urlSession(
+        session, downloadTask: downloadTask, didWriteData: bytesWritten, totalBytesWritten: totalBytesWritten,
+        totalBytesExpectedToWrite: totalBytesExpectedToWrite)
+    }
+  }
+
+  /// Tells the monitors. The file is then moved to the destination of the request, or kept where it is.
+  open func urlSession(
+    _ session: URLSession, downloadTask: URLSessionDownloadTask, didFinishDownloadingTo location: URL
+  ) {
+    tell(downloadTask) {
+      $0.urlSession(session, downloadTask: downloadTask, didFinishDownloadingTo: location)
+    }
+  }
+}
+
+extension SessionDelegate: URLSessionDownloadDelegate {}

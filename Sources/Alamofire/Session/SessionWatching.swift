@@ -1,0 +1,54 @@
+import Foundation
+package import FoundationNetworking
+
+/// Who decides and who is told about the requests of a session.
+package struct SessionWatching: Sendable {
+  var delegate: SessionDelegate
+  /// Whether the delegate is a subclass, whose methods have to be called.
+  var hasOwnDelegate: Bool
+  var redirectHandler: (any RedirectHandler)?
+  var cachedResponseHandler: (any CachedResponseHandler)?
+  var eventMonitor: CompositeEventMonitor
+  /// A session of the user's that lends its name to ours.
+  var lent: URLSession?
+
+  package init(
+    delegate: SessionDelegate = SessionDelegate(), redirectHandler: (any RedirectHandler)? = nil,
+    cachedResponseHandler: (any CachedResponseHandler)? = nil,
+    eventMonitors: [any EventMonitor] = [AlamofireNotifications.onDemand], lent: URLSession? = nil
+  ) {
+    self.delegate = delegate
+    hasOwnDelegate = type(of: delegate) != SessionDelegate.self
+    self.redirectHandler = redirectHandler
+    self.cachedResponseHandler = cachedResponseHandler
+    eventMonitor = CompositeEventMonitor(monitors: eventMonitors)
+    self.lent = lent
+  }
+}
+
+extension SessionCore {
+  var delegate: SessionDelegate { watching.delegate }
+  var hasOwnDelegate: Bool { watching.hasOwnDelegate }
+  var redirectHandler: (any RedirectHandler)? { watching.redirectHandler }
+  var cachedResponseHandler: (any CachedResponseHandler)? { watching.cachedResponseHandler }
+  var eventMonitor: CompositeEventMonitor { watching.eventMonitor }
+
+  /// The tasks of the requests that run.
+  var runningTasks: [URLSessionTask] { activeRequests.compactMap { $0.task } }
+
+  func makeFacade() -> URLSession {
+    let queue = OperationQueue()
+    queue.maxConcurrentOperationCount = 1
+    queue.underlyingQueue = rootQueue
+    queue.name = "\(rootQueue.label).sessionDelegate"
+    return SessionFacade(self, delegate: delegate, queue: queue)
+  }
+
+  /// The session has ended.
+  func tellInvalid() {
+    guard hasOwnDelegate || eventMonitor.isActive else { return }
+    let delegate = delegate
+    let facade = facade
+    rootQueue.async { delegate.urlSession(facade, didBecomeInvalidWithError: nil) }
+  }
+}

@@ -1,0 +1,70 @@
+import Foundation
+import FoundationNetworking
+
+/// The task of a download's attempt: Foundation's class, the engine's work.
+final class DownloadTaskFacade: URLSessionDownloadTask, RecordedTask, @unchecked Sendable {
+  let record: TaskRecord
+
+  init(_ record: TaskRecord) {
+    self.record = record
+    super.init()
+  }
+
+  override var taskIdentifier: Int {
+    get { record.identifier }
+    set {}
+  }
+  override var originalRequest: URLRequest? {
+    get { record.view.originalRequest }
+    set {}
+  }
+  override var currentRequest: URLRequest? {
+    get { record.view.currentRequest }
+    set {}
+  }
+  override var response: URLResponse? {
+    get { record.view.response }
+    set {}
+  }
+  override var error: (any Error)? {
+    get { record.view.error }
+    set {}
+  }
+  override var state: URLSessionTask.State {
+    get { record.view.state }
+    set {}
+  }
+  override var countOfBytesSent: Int64 {
+    get { record.view.count.sent }
+    set {}
+  }
+  override var countOfBytesReceived: Int64 {
+    get { record.view.count.received }
+    set {}
+  }
+  override var countOfBytesExpectedToSend: Int64 {
+    get { record.view.count.expectedToSend }
+    set {}
+  }
+  override var countOfBytesExpectedToReceive: Int64 {
+    get { record.view.count.expectedToReceive }
+    set {}
+  }
+  override var progress: Progress {
+    get { record.progress }
+    set {}
+  }
+
+  override func resume() { record.withRequest { $0.resume() } }
+  override func suspend() { record.withRequest { $0.suspend() } }
+  override func cancel() { record.withRequest { $0.cancel() } }
+
+  override func cancel(byProducingResumeData completionHandler: @escaping (Data?) -> Void) {
+    guard let download = record.isOver ? nil : record.request as? DownloadRequest else {
+      return completionHandler(nil)
+    }
+    // Foundation's closure is called once, and by nobody else.
+    nonisolated(unsafe) let completionHandler = completionHandler
+    download.cancel { completionHandler($0) }
+  }
+}

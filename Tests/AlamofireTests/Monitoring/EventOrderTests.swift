@@ -1,0 +1,188 @@
+import Alamofire
+import Foundation
+import FoundationNetworking
+import HTTPTestServer
+import Testing
+
+@Suite("The order of events", .timeLimit(.minutes(1)))
+struct EventOrderTests {
+  private let spy = EventSpy()
+
+  private func session(_ fake: FakeTransport, interceptor: (any RequestInterceptor)? = nil) -> Session {
+    Session.kept(fake: fake, interceptor: interceptor, watching: SessionWatching(eventMonitors: [spy]))
+  }
+
+  static let journey = [
+    "requestDidResume", "didCreateInitialURLRequest", "didCreateURLRequest", "didCreateTask", "didResumeTask",
+    "didReceive response 200", "didReceive data 2", "didFinishCollecting", "didGatherMetrics",
+    "didCompleteWithError nil",
+  ]
+
+  @Test("A data request") func dataRequest() async {
+    _ = await session(FakeTransport()).request("http://a.test/").validate().end()
+    #expect(
+      spy.told == Self.journey + [
+        "didValidateRequest success", "didCompleteTask nil", "requestDidFinish", "didParseResponse Data?",
+      ])
+  }
+
+  @Test("Awaited data and decoded values are told as their type") func awaited() async throws {
+    let request = session(FakeTransport(.json("[1]"))).request("http://a.test/")
+    async let data = request.serializingData().value
+    async let numbers = request.serializingDecodable([Int].self).value
+    #expect(try await data == Data("[1]".utf8))
+    #expect(try await numbers == [1])
+    let parsed = spy.told.filter { $0.hasPrefix("didParse") }
+    #expect(Set(parsed) == ["didParseResponse Data", "didParseResponse Array<Int>"])
+  }
+
+  @Test("An adapter, a failure and a retry") func retry() async {
+    let fake = FakeTransport(.failure(.timedOut))
+    let once = Interceptor(
+      adaptHandler: { request, _, completion in completion(.success(request)) },
+      retryHandler: { request, _, _, completion in completion(request.retryCount == 0 ? .retry : .doNotRetry)
+      })
+    _ = await session(fake, interceptor: once).request("http://a.test/").end()
+    #expect(
+      spy.told == [
+        "requestDidResume", "didCreateInitialURLRequest", "didAdaptInitialRequest", "didCreateURLRequest",
+        "didCreateTask", "didResumeTask", "didCompleteWithError URLError", "didCompleteTask error",
+        "requestIsRetrying", "didCreateInitialURLRequest", "didAdaptInitialRequest", "didCreateURLRequest",
+        "didCreateTask", "didResumeTask", "didReceive response 200", "didReceive data 2",
+        "didFinishCollecting",
+        "didGatherMetrics", "didCompleteWithError nil", "didCompleteTask nil", "requestDidFinish",
+        "didParseResponse Data?",
+      ])
+  }
+
+  @Test("A request that cannot be made") func creationFailure() async {
+    _ = await session(FakeTransport()).request("").end()
+    #expect(
+      spy.told == [
+        "requestDidResume", "didFailToCreateURLRequest", "requestDidFinish", "didParseResponse Data?",
+      ])
+  }
+
+  @Test("A request that cannot be adapted") func adaptationFailure() async {
+    let bad = Adapter { _, _, completion in completion(.failure(URLError(.userAuthenticationRequired))) }
+    _ = await session(FakeTransport(), interceptor: Interceptor(adapters: [bad])).request("http://a.test/")
+      .end()
+    #expect(
+      spy.told == [
+        "requestDidResume", "didCreateInitialURLRequest", "didFailToAdaptURLRequest", "requestDidFinish",
+        "didParseResponse Data?",
+      ])
+  }
+
+  @Test("A rejected response") func validationFailure() async {
+    _ = await session(FakeTransport(.status(404))).request("http://a.test/").validate().end()
+    #expect(
+      spy.told.suffix(5) == [
+        "didCompleteWithError nil", "didValidateRequest failure", "didCompleteTask error", "requestDidFinish",
+        "didParseResponse Data?",
+      ])
+  }
+
+  @Test("A redirect") func redirect() async {
+    _ = await session(FakeTransport(.redirect(302, to: "/next"))).request("http://a.test/").end()
+    #expect(spy.told.contains("willPerformHTTPRedirection 302 http://a.test/next"))
+    #expect(spy.told.filter { $0.hasPrefix("didReceive response") } == ["didReceive response 200"])
+  }
+
+  @Test("Cancelled while it is sent") func cancellation() async {
+    let (reached, gate) = (Latch(), Latch())
+    let fake = FakeTransport(.text("ok").held(by: gate, reached: reached))
+    let request = session(fake).request("http://a.test/")
+    async let response = request.end()
+    await reached.wait()
+    for _ in 0..<100 { request.cancel() }
+    gate.open()
+    #expect(await response.error?.isExplicitlyCancelledError == true)
+    #expect(
+      spy.told.suffix(8) == [
+        "requestDidCancel", "didCancelTask", "didFinishCollecting", "didGatherMetrics",
+        "didCompleteWithError URLError", "didCompleteTask error", "requestDidFinish",
+        "didParseResponse Data?",
+      ])
+    #expect(spy.told.filter { $0 == "requestDidCancel" }.count == 1)
+  }
+
+  @Test("Suspended and resumed many times over") func suspension() async {
+    let request = session(FakeTransport()).request("http://a.test/")
+    for _ in 0..<100 { request.suspend() }
+    for _ in 0..<100 { request.resume() }
+    _ = await request.end()
+    let told = spy.told.filter { $0.hasPrefix("requestDid") }
+    #expect(told == ["requestDidSuspend", "requestDidResume", "requestDidFinish"])
+  }
+
+  @Test("An upload") func upload() async {
+    _ = await session(FakeTransport()).upload(Data(count: 10), to: "http://a.test/").end()
+    #expect(
+      spy.told == [
+        "requestDidResume", "didCreateInitialURLRequest", "didCreateUploadable", "didCreateURLRequest",
+        "didCreateTask", "didResumeTask", "didSendBodyData 10", "didReceive response 200",
+        "didReceive data 2",
+        "didFinishCollecting", "didGatherMetrics", "didCompleteWithError nil", "didCompleteTask nil",
+        "requestDidFinish", "didParseResponse Data?",
+      ])
+  }
+
+  @Test("A stream that is uploaded") func streamUpload() async throws {
+    let server = try HTTPTestServer()
+    let session = Session(eventMonitors: [spy])
+    let stream = InputStream(data: Data(count: 10))
+    let response = await session.upload(stream, to: server.url("/post")).end()
+    #expect(response.error == nil)
+    #expect(spy.told.contains("didProvideInputStream"))
+    #expect(spy.told.contains("didSendBodyData 10"))
+  }
+
+  @Test("A download") func download() async throws {
+    let server = try HTTPTestServer()
+    let session = Session(eventMonitors: [spy])
+    let file = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
+    defer { try? FileManager.default.removeItem(at: file) }
+    let task = session.download(server.url("/bytes/1000"), to: { _, _ in (file, []) }).validate()
+      .serializingDownloadedFileURL()
+    #expect(try await task.value == file)
+    #expect(
+      spy.told == [
+        "requestDidResume", "didCreateInitialURLRequest", "didCreateURLRequest", "didCreateTask",
+        "didResumeTask", "didWriteData 1000 1000 1000", "didFinishCollecting", "didGatherMetrics",
+        "didCompleteWithError nil", "didFinishDownloadingTo", "didCreateDestinationURL",
+        "didFinishDownloadingUsing success", "didValidateDownload success", "didValidateDownload success",
+        "didCompleteTask nil", "requestDidFinish", "didParseResponse URL",
+      ])
+  }
+
+  @Test("A handler that is added after the end") func lateHandler() async {
+    let request = session(FakeTransport()).request("http://a.test/")
+    _ = await request.end()
+    let before = spy.told
+    _ = await request.end()
+    #expect(spy.told == before + ["requestDidFinish", "didParseResponse Data?"])
+  }
+
+  @Test("A monitor of one request hears of that request alone") func ownMonitor() async {
+    let session = Session.kept(fake: FakeTransport())
+    let (first, second) = (session.request("http://a.test/1"), session.request("http://a.test/2"))
+    first.eventMonitor(spy)
+    _ = await second.end()
+    #expect(spy.told.isEmpty)
+    _ = await first.end()
+    #expect(spy.told == Self.journey + ["didCompleteTask nil", "requestDidFinish", "didParseResponse Data?"])
+  }
+
+  @Test("Closures are called for events") func closures() async {
+    let monitor = ClosureEventMonitor(queue: DispatchQueue(label: "closures"))
+    let events = Recorder<String>()
+    monitor.requestDidResume = { _ in events.add("resume") }
+    monitor.requestDidCreateTask = { _, task in events.add("task \(task.originalRequest?.url?.path ?? "")") }
+    monitor.requestDidParseResponse = { _, response in events.add("parse \(response.data?.count ?? -1)") }
+    let session = Session.kept(fake: FakeTransport(), watching: SessionWatching(eventMonitors: [monitor]))
+    _ = await session.request("http://a.test/x").end()
+    monitor.queue.sync {}
+    #expect(events.values == ["resume", "task /x", "parse 2"])
+  }
+}

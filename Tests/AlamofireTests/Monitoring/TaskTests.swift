@@ -1,0 +1,95 @@
+import Alamofire
+import Foundation
+import FoundationNetworking
+import Testing
+
+@Suite("The tasks of a request", .timeLimit(.minutes(1)))
+struct TaskTests {
+  @Test("A task shows what becomes of its attempt")
+  func view() async throws {
+    let (reached, gate) = (Latch(), Latch())
+    let fake = FakeTransport(.redirect(302, to: "/next"), .text("ok").held(by: gate, reached: reached))
+    let request = Session.kept(fake: fake).request("http://a.test/")
+    #expect(request.task == nil)
+    async let response = request.end()
+    await reached.wait()
+    let task = try #require(request.task)
+    #expect(task is URLSessionDataTask)
+    #expect(task.state == .running)
+    #expect(task.originalRequest?.url?.path == "/")
+    #expect(task.currentRequest?.url?.path == "/next")
+    #expect(task.response == nil)
+    gate.open()
+    _ = await response
+    #expect(task.state == .completed)
+    #expect((task.response as? HTTPURLResponse)?.statusCode == 200)
+    #expect(task.error == nil)
+    #expect(request.task === task)
+    #expect(request.performedRequests.map(\.url?.path) == ["/next"])
+  }
+
+  @Test("Each attempt has its own")
+  func attempts() async throws {
+    let fake = FakeTransport(.failure(.timedOut), .status(500))
+    let policy = Retrier { request, _, _, completion in
+      completion(request.retryCount < 1 ? .retry : .doNotRetry)
+    }
+    let request = Session.kept(fake: fake).request("http://a.test/").retry(using: policy)
+    let created = Recorder<Int>()
+    request.onURLSessionTaskCreation(on: DispatchQueue(label: "tasks")) { created.add($0.taskIdentifier) }
+    _ = await request.end()
+    let tasks = request.tasks
+    #expect(tasks.count == 2)
+    #expect((tasks.first?.error as? URLError)?.code == .timedOut)
+    #expect((tasks.last?.response as? HTTPURLResponse)?.statusCode == 500)
+    #expect(tasks.allSatisfy { $0.state == .completed })
+    #expect(await created.wait(for: 2) == tasks.map(\.taskIdentifier))
+    #expect(request.firstTask === tasks.first)
+  }
+
+  @Test("Tasks that nobody asked for before are the same afterwards")
+  func late() async throws {
+    let fake = FakeTransport(.failure(.timedOut))
+    let policy = Retrier { _, _, _, completion in completion(.retry) }
+    let request = Session.kept(fake: fake).request("http://a.test/").retry(using: policy)
+    _ = await request.end()
+    #expect(request.tasks.count == 2)
+    #expect(request.tasks.map(\.taskIdentifier) == request.tasks.map(\.taskIdentifier))
+    #expect((request.tasks.last?.response as? HTTPURLResponse)?.statusCode == 200)
+  }
+
+  @Test("Cancelling the task cancels the request; one that is over has no power")
+  func cancel() async throws {
+    let (reached, gate) = (Latch(), Latch())
+    let fake = FakeTransport(.text("ok").held(by: gate, reached: reached))
+    let request = Session.kept(fake: fake).request("http://a.test/")
+    async let response = request.end()
+    await reached.wait()
+    let task = try #require(request.task)
+    task.suspend()
+    #expect(request.isSuspended)
+    task.resume()
+    #expect(request.isResumed)
+    task.cancel()
+    #expect(request.isCancelled)
+    gate.open()
+    #expect(await response.error?.isExplicitlyCancelledError == true)
+    #expect((task.error as? URLError)?.code == .cancelled)
+
+    let second = Session.kept(fake: FakeTransport()).request("http://a.test/")
+    _ = await second.end()
+    second.task?.cancel()
+    #expect(second.isFinished)
+  }
+
+  @Test("Uploads and downloads have tasks of their kind")
+  func kinds() async {
+    let session = Session.kept(fake: FakeTransport())
+    let upload = session.upload(Data("x".utf8), to: "http://a.test/")
+    _ = await upload.end()
+    #expect(upload.task is URLSessionUploadTask)
+    let download = session.download("http://a.test/")
+    _ = await download.serializingData().response
+    #expect(download.task is URLSessionDownloadTask)
+  }
+}

@@ -1,0 +1,112 @@
+import Alamofire
+import Foundation
+import FoundationNetworking
+import HTTPWire
+import Testing
+
+@Suite("Handlers of redirects", .timeLimit(.minutes(1)))
+struct RedirectHandlerTests {
+  private func session(_ fake: FakeTransport, _ handler: (any RedirectHandler)? = nil) -> Session {
+    Session.kept(fake: fake, watching: SessionWatching(redirectHandler: handler))
+  }
+
+  @Test("Not followed, the redirect is the response, without body or error")
+  func doNotFollow() async {
+    let fake = FakeTransport(.status(301, "moved", headers: [("Location", "/next")]))
+    let response = await session(fake, .doNotFollow).request("http://a.test/").end()
+    #expect(response.response?.statusCode == 301)
+    #expect(response.data == nil)
+    #expect(response.error == nil)
+    #expect(fake.urls == ["http://a.test/"])
+  }
+
+  @Test("A request's handler takes the place of the session's")
+  func precedence() async {
+    let fake = FakeTransport(.redirect(301, to: "/next"))
+    let request = session(fake, .doNotFollow).request("http://a.test/").redirect(using: .follow)
+    #expect(await request.end().response?.statusCode == 200)
+    #expect(fake.urls == ["http://a.test/", "http://a.test/next"])
+  }
+
+  @Test("A modified request is what is sent")
+  func modify() async throws {
+    let fake = FakeTransport(.redirect(302, to: "/next"))
+    let handler = Redirector(
+      behavior: .modify { _, request, response in
+        var request = request
+        request.url = URL(string: "http://b.test/other")
+        request.setValue("\(response.statusCode)", forHTTPHeaderField: "X-Status")
+        return request
+      })
+    let response = await session(fake).request("http://a.test/", headers: ["X-Kept": "1"])
+      .redirect(using: handler).end()
+    #expect(response.error == nil)
+    let sent = try #require(fake.requests.last)
+    #expect(sent.url == "http://b.test/other")
+    #expect(sent.value("X-Status") == "302")
+    #expect(sent.value("X-Kept") == "1")
+    #expect(sent.value("User-Agent") != nil)
+  }
+
+  @Test("What is proposed carries no credentials to another origin")
+  func credentials() async throws {
+    let fake = FakeTransport(.redirect(302, to: "http://b.test/"))
+    let proposals = Recorder<URLRequest>()
+    let handler = Redirector(
+      behavior: .modify { _, request, _ in
+        proposals.add(request)
+        return request
+      })
+    _ = await session(fake, handler).request("http://a.test/", headers: [.authorization(bearerToken: "t")])
+      .end()
+    #expect(proposals.values.first?.headers["Authorization"] == nil)
+    #expect(fake.requests.last?.value("Authorization") == nil)
+    #expect(fake.requests.first?.value("Authorization") == "Bearer t")
+  }
+
+  @Test("A request that cannot be sent ends with an error")
+  func bad() async {
+    let handler = Redirector(
+      behavior: .modify { _, request, _ in
+        var request = request
+        request.url = URL(string: "ftp://b.test/")
+        return request
+      })
+    let fake = FakeTransport(.redirect(302, to: "/next"))
+    let response = await session(fake, handler).request("http://a.test/").end()
+    #expect(response.error != nil)
+    #expect(fake.urls == ["http://a.test/"])
+  }
+
+  private struct Forgetful: RedirectHandler {
+    func task(
+      _ task: URLSessionTask, willBeRedirectedTo request: URLRequest, for response: HTTPURLResponse,
+      completion: @escaping @Sendable (URLRequest?) -> Void
+    ) {}
+  }
+
+  @Test("A completion that is forgotten lets the request follow")
+  func forgotten() async {
+    let fake = FakeTransport(.redirect(302, to: "/next"))
+    let response = await session(fake, Forgetful()).request("http://a.test/").end()
+    #expect(response.response?.statusCode == 200)
+  }
+
+  @Test("A body that may be kept goes along")
+  func body() async throws {
+    let fake = FakeTransport(.redirect(307, to: "/next"))
+    var request = try URLRequest(url: "http://a.test/", method: .post)
+    request.httpBody = Data("body".utf8)
+    let handler = Redirector(
+      behavior: .modify { _, request, _ in
+        var request = request
+        request.setValue("1", forHTTPHeaderField: "X-Again")
+        return request
+      })
+    _ = await session(fake, handler).request(request).end()
+    let sent = try #require(fake.requests.last)
+    #expect(sent.method == "POST")
+    #expect(sent.body.bytes == Data("body".utf8))
+    #expect(sent.value("X-Again") == "1")
+  }
+}

@@ -1,0 +1,159 @@
+import Alamofire
+import Foundation
+import FoundationNetworking
+import HTTPTestServer
+import Testing
+
+@Suite("The delegate of a session", .timeLimit(.minutes(1)))
+struct SessionDelegateTests {
+  /// Decides as it is told, and writes down when it was called.
+  private final class Spy: SessionDelegate, @unchecked Sendable {
+    let calls = Recorder<String>()
+    let follows: Bool
+    let disposition: URLSession.ResponseDisposition
+
+    init(follows: Bool = true, disposition: URLSession.ResponseDisposition = .allow) {
+      self.follows = follows
+      self.disposition = disposition
+      super.init()
+    }
+
+    override func urlSession(
+      _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
+      newRequest request: URLRequest, completionHandler: @escaping (URLRequest?) -> Void
+    ) {
+      calls.add("redirect \(request.url?.path ?? "")")
+      if follows {
+        super.urlSession(
+          session, task: task, willPerformHTTPRedirection: response, newRequest: request,
+          completionHandler: completionHandler)
+      } else {
+        completionHandler(nil)
+      }
+    }
+
+    override func urlSession(
+      _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,
+      completionHandler: @escaping (URLSession.ResponseDisposition) -> Void
+    ) {
+      calls.add("response \((response as? HTTPURLResponse)?.statusCode ?? 0)")
+      completionHandler(disposition)
+    }
+
+    override func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
+      calls.add("data \(data.count)")
+    }
+
+    override func urlSession(
+      _ session: URLSession, task: URLSessionTask, didFinishCollecting metrics: TaskMetrics
+    ) {
+      calls.add("metrics")
+    }
+
+    override func urlSession(
+      _ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?
+    ) {
+      calls.add("complete \((error as? URLError)?.code.rawValue ?? 0)")
+    }
+
+    override func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?) {
+      calls.add("invalid")
+    }
+
+    override func urlSession(
+      _ session: URLSession, downloadTask: URLSessionDownloadTask, didFinishDownloadingTo location: URL
+    ) {
+      calls.add("downloaded \(FileManager.default.fileExists(atPath: location.path))")
+    }
+  }
+
+  private func session(_ fake: FakeTransport, _ delegate: SessionDelegate) -> Session {
+    Session.kept(fake: fake, watching: SessionWatching(delegate: delegate))
+  }
+
+  @Test("What a subclass overrides is called, in the order of events")
+  func order() async {
+    let spy = Spy()
+    let fake = FakeTransport(.redirect(302, to: "/next"))
+    let response = await session(fake, spy).request("http://a.test/").end()
+    #expect(response.error == nil)
+    #expect(spy.calls.values == ["redirect /next", "response 200", "data 2", "metrics", "complete 0"])
+  }
+
+  @Test("A redirect that the delegate refuses is the response, without its body")
+  func refusal() async {
+    let fake = FakeTransport(.status(302, "moved", headers: [("Location", "/next")]))
+    let response = await session(fake, Spy(follows: false)).request("http://a.test/").end()
+    #expect(response.error == nil)
+    #expect(response.response?.statusCode == 302)
+    #expect(response.data == nil)
+    #expect(fake.requests.count == 1)
+  }
+
+  @Test("A response that the delegate cancels ends the request as cancelled")
+  func disposition() async throws {
+    let server = try HTTPTestServer()
+    let session = Session(delegate: Spy(disposition: .cancel))
+    let response = await session.request(server.url("/drip?numbytes=100000&duration=20&delay=0")).end()
+    #expect(response.error?.isExplicitlyCancelledError == true)
+  }
+
+  @Test("A download is shown before it is moved")
+  func download() async {
+    let spy = Spy()
+    let request = session(FakeTransport(), spy).download("http://a.test/")
+    let response = await request.serializingDownloadedFileURL().response
+    if let file = response.fileURL { try? FileManager.default.removeItem(at: file) }
+    #expect(spy.calls.values.contains("downloaded true"))
+  }
+
+  @Test("Invalidating what is shown of the session ends its requests")
+  func invalidation() async {
+    let (reached, gate) = (Latch(), Latch())
+    let spy = Spy()
+    let session = session(FakeTransport(.text("ok").held(by: gate, reached: reached)), spy)
+    async let response = session.request("http://a.test/").end()
+    await reached.wait()
+    session.session.invalidateAndCancel()
+    gate.open()
+    guard case .sessionInvalidated = await response.error else {
+      Issue.record("\(String(describing: await response.error))")
+      return
+    }
+    guard case .sessionInvalidated = await session.request("http://a.test/").end().error else {
+      Issue.record("a request of an invalid session was sent")
+      return
+    }
+    #expect(await spy.calls.wait(for: 1).contains("invalid"))
+  }
+
+  @Test("The session that is shown lists the tasks that run")
+  func tasks() async throws {
+    let (reached, gate) = (Latch(), Latch())
+    let session = session(FakeTransport(.text("ok").held(by: gate, reached: reached)), SessionDelegate())
+    let request = session.request("http://a.test/")
+    async let response = request.end()
+    await reached.wait()
+    let running = await withCheckedContinuation { continuation in
+      session.session.getAllTasks { continuation.resume(returning: $0) }
+    }
+    #expect(running.count == 1)
+    #expect(running.first === request.task)
+    #expect(session.session.delegate === session.delegate)
+    gate.open()
+    _ = await response
+  }
+
+  @Test("A session of Foundation's lends its configuration")
+  func lent() async throws {
+    let server = try HTTPTestServer()
+    let configuration = URLSessionConfiguration.default
+    configuration.httpAdditionalHeaders = ["X-Lent": "yes"]
+    let stock = URLSession(configuration: configuration)
+    let session = Session(
+      session: stock, delegate: SessionDelegate(), rootQueue: DispatchQueue(label: "root"))
+    #expect(session.session === stock)
+    _ = await session.request(server.url("/get")).end()
+    #expect(try await server.takeRequest().headers.first { $0.name == "X-Lent" }?.value == "yes")
+  }
+}
