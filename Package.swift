@@ -8,6 +8,22 @@ let settings: [SwiftSetting] = [
   .enableUpcomingFeature("MemberImportVisibility"),
 ]
 
+// Code as users of Alamofire write it: in both language modes, and beside each set of other imports. The
+// targets share their files, which are found through links.
+let sourceCompatibility: [Target] = [("Swift5", SwiftLanguageMode.v5), ("Swift6", .v6)].flatMap {
+  name, mode in
+  [
+    ("", nil), ("Foundation", "IMPORTS_FOUNDATION"),
+    ("FoundationNetworking", "IMPORTS_FOUNDATION_NETWORKING"),
+  ]
+  .map { imports, condition in
+    .testTarget(
+      name: "SourceCompatibility\(name)\(imports)", dependencies: ["Alamofire", "HTTPTestServer"],
+      path: "Tests/SourceCompatibility/Targets/\(name)\(imports)",
+      swiftSettings: [.swiftLanguageMode(mode)] + (condition.map { [.define($0)] } ?? []))
+  }
+}
+
 // The walls between the targets are listed, with their reasons, in Documentation/Architecture.md;
 // Scripts/imports holds every import line of the sources against them.
 let package = Package(
@@ -55,5 +71,5 @@ let package = Package(
     .testTarget(
       name: "AFCommandTests", dependencies: ["AFCommand", "HTTPTestServer"],
       swiftSettings: settings),
-  ]
+  ] + sourceCompatibility
 )

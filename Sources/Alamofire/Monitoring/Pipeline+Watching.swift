@@ -9,6 +9,7 @@ extension Pipeline {
   nonisolated(nonsending) func watchedExchange(_ urlRequest: URLRequest) async throws(AFError) -> Exchange {
     core.tellTask(of: request)
     do throws(AFError) {
+      if core.body != nil { try await askForBodyStream() }
       let exchange = try await exchanged(urlRequest)
       await tellEnd(exchange, nil)
       return exchange
@@ -16,6 +17,36 @@ extension Pipeline {
       await tellEnd(core.state.withLock { $0.exchange }, error)
       throw error
     }
+  }
+
+  /// A body that is a stream is asked for once the task is there; the delegate may bring another one.
+  nonisolated(nonsending) private func askForBodyStream() async throws(AFError) {
+    guard case .stream(let stream)? = core.state.withLock({ $0.uploadable }),
+      let task = core.tasks(of: request).last
+    else { return }
+    let session = core.session
+    let ours = UploadRequest.Uploadable.stream(stream)
+    let answer = await offLoop { () -> UploadRequest.Uploadable? in
+      await CompletionOnce.answer(whenForgotten: ours, whenCancelled: nil) { completion in
+        let delegate = session.delegate
+        let facade = session.facade
+        session.rootQueue.async {
+          delegate.urlSession(
+            facade, task: task,
+            needNewBodyStream: { stream in
+              completion(stream.map { .stream($0) })
+            })
+        }
+      }
+    }
+    try checkAlive()
+    guard let answer else {
+      throw .sessionTaskFailed(
+        error: URLError.made(
+          .requestBodyStreamExhausted, "The session's delegate gave no stream for the body of the request.",
+          url: core.state.withLock { $0.request }?.url?.absoluteString ?? ""))
+    }
+    core.state.withLock { $0.uploadable = answer }
   }
 
   nonisolated(nonsending) private func tellEnd(_ exchange: Exchange?, _ error: AFError?) async {
@@ -123,7 +154,6 @@ extension Pipeline {
       switch result {
       case .success(let uploadable):
         monitor.request(upload, didCreateUploadable: uploadable)
-        if case .stream(let stream) = uploadable { monitor.request(upload, didProvideInputStream: stream) }
       case .failure(let error): monitor.request(upload, didFailToCreateUploadableWithError: error)
       }
     }

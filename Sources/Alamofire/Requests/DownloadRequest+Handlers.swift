@@ -86,6 +86,30 @@ extension DownloadRequest {
         emptyRequestMethods: emptyRequestMethods), completionHandler: completionHandler)
   }
 
+  /// Calls `completionHandler` with the JSON of the file as a value without a type.
+  ///
+  /// - Parameters:
+  ///   - queue: Where `completionHandler` is called. Default: the main queue.
+  ///   - dataPreprocessor: What happens to the bytes before they are read. Default: nothing.
+  ///   - emptyResponseCodes: The status codes for which an empty file gives `NSNull`. Default: 204 and 205.
+  ///   - emptyRequestMethods: The methods for which it does. Default: `HEAD`.
+  ///   - options: How JSON is read. Default: values outside of arrays and objects are allowed.
+  ///   - completionHandler: Called once.
+  @available(*, deprecated, message: "Use responseDecodable, which gives values of your own types.")
+  @discardableResult
+  public func responseJSON(
+    queue: DispatchQueue = .main,
+    dataPreprocessor: any DataPreprocessor = PassthroughPreprocessor(),
+    emptyResponseCodes: Set<Int> = [204, 205], emptyRequestMethods: Set<HTTPMethod> = [.head],
+    options: JSONSerialization.ReadingOptions = .allowFragments,
+    completionHandler: @escaping @Sendable (AFDownloadResponse<Any>) -> Void
+  ) -> Self {
+    let serializer = UntypedJSONSerializer(
+      dataPreprocessor: dataPreprocessor, emptyResponseCodes: emptyResponseCodes,
+      emptyRequestMethods: emptyRequestMethods, options: options)
+    return add(Serialization(untypedDownload: serializer), queue) { completionHandler($0.map(\.value)) }
+  }
+
   private func add<Value: Sendable>(
     _ serialization: Serialization<Value>, _ queue: DispatchQueue,
     _ completion: @escaping @Sendable (AFDownloadResponse<Value>) -> Void

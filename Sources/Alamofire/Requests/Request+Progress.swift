@@ -11,6 +11,16 @@ extension Request {
   /// for a chunked or an encoded body. A retry brings a new object.
   public var downloadProgress: Progress { core.progress { $0.downloadProgress() } }
 
+  /// What was last given to ``uploadProgress(queue:closure:)``.
+  public var uploadProgressHandler: (handler: ProgressHandler, queue: DispatchQueue)? {
+    core.state.withLock { $0.progress.uploadHandler }.map { ($0.closure, $0.queue) }
+  }
+
+  /// What was last given to ``downloadProgress(queue:closure:)``.
+  public var downloadProgressHandler: (handler: ProgressHandler, queue: DispatchQueue)? {
+    core.state.withLock { $0.progress.downloadHandler }.map { ($0.closure, $0.queue) }
+  }
+
   /// Calls `closure` on `queue` (default: main) as the body of the request is sent. The last closure
   /// given takes the place of earlier ones.
   @discardableResult

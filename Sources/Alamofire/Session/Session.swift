@@ -32,17 +32,17 @@ open class Session: @unchecked Sendable {
   public typealias RequestModifier = @Sendable (inout URLRequest) throws -> Void
 
   /// The queue on which ``withAllRequests(perform:)`` runs.
-  public let rootQueue: DispatchQueue
+  public var rootQueue: DispatchQueue { core.rootQueue }
   /// The queue that was given for making requests, or one that targets ``rootQueue``.
-  public let requestQueue: DispatchQueue
+  public var requestQueue: DispatchQueue { core.requestQueue }
   /// Whether adding the first response handler resumes a request. Default: `true`.
-  public let startRequestsImmediately: Bool
+  public var startRequestsImmediately: Bool { core.startsRequestsImmediately }
   /// When requests begin to be made. Default: ``RequestSetup/lazy``.
-  public let requestSetup: RequestSetup
+  public var requestSetup: RequestSetup { core.requestSetup }
   /// Adapts and retries all requests of the session, before their own interceptors.
-  public let interceptor: (any RequestInterceptor)?
+  public var interceptor: (any RequestInterceptor)? { core.interceptor }
   /// The options of the transport for all requests that do not bring their own.
-  public let transportOptions: TransportOptions
+  public var transportOptions: TransportOptions { core.transportOptions }
 
   package let core: SessionCore
 
@@ -125,7 +125,7 @@ open class Session: @unchecked Sendable {
   ///   - cachedResponseHandler: As in the other initialiser.
   ///   - eventMonitors: As in the other initialiser.
   ///   - transportOptions: As in the other initialiser.
-  public convenience init(
+  public init(
     session: URLSession, delegate: SessionDelegate, rootQueue: DispatchQueue,
     startRequestsImmediately: Bool = true, requestSetup: RequestSetup = .lazy,
     requestQueue: DispatchQueue? = nil, serializationQueue: DispatchQueue? = nil,
@@ -137,15 +137,17 @@ open class Session: @unchecked Sendable {
     let watching = SessionWatching(
       delegate: delegate, redirectHandler: redirectHandler, cachedResponseHandler: cachedResponseHandler,
       eventMonitors: eventMonitors, lent: session)
-    self.init(
-      configuration: session.configuration, engine: .curl(), watching: watching, rootQueue: rootQueue,
-      startRequestsImmediately: startRequestsImmediately, requestSetup: requestSetup,
-      requestQueue: requestQueue,
-      serializationQueue: serializationQueue, interceptor: interceptor, transportOptions: transportOptions)
+    core = SessionCore(
+      Blueprint(
+        configuration: session.configuration, engine: .curl(), watching: watching, rootQueue: rootQueue,
+        startRequestsImmediately: startRequestsImmediately, requestSetup: requestSetup,
+        requestQueue: requestQueue, serializationQueue: serializationQueue, interceptor: interceptor,
+        transportOptions: transportOptions))
+    core.adopt(self)
   }
 
   /// The same over any engine; tests bring a fake one.
-  package init(
+  package convenience init(
     configuration: URLSessionConfiguration = URLSessionConfiguration.af.default, engine: Engine,
     watching: SessionWatching = SessionWatching(),
     rootQueue: DispatchQueue = DispatchQueue(label: "org.alamofire.session.rootQueue"),
@@ -154,20 +156,18 @@ open class Session: @unchecked Sendable {
     serializationQueue: DispatchQueue? = nil, interceptor: (any RequestInterceptor)? = nil,
     transportOptions: TransportOptions = TransportOptions()
   ) {
-    // A queue of our own on top: whatever queue is given, what runs on ours runs one at a time.
-    let root = DispatchQueue(label: rootQueue.label, target: rootQueue)
-    self.rootQueue = root
-    self.requestQueue = requestQueue ?? DispatchQueue(label: "\(rootQueue.label).requestQueue", target: root)
-    self.startRequestsImmediately = startRequestsImmediately
-    self.requestSetup = requestSetup
-    self.interceptor = interceptor
-    self.transportOptions = transportOptions
-    core = SessionCore(
-      configuration: configuration.copy() as? URLSessionConfiguration ?? configuration,
-      options: transportOptions,
-      engine: engine, interceptor: interceptor, watching: watching,
-      startsRequestsImmediately: startRequestsImmediately,
-      requestSetup: requestSetup, rootQueue: root, userSerializationQueue: serializationQueue)
+    self.init(
+      Blueprint(
+        configuration: configuration, engine: engine, watching: watching, rootQueue: rootQueue,
+        startRequestsImmediately: startRequestsImmediately, requestSetup: requestSetup,
+        requestQueue: requestQueue, serializationQueue: serializationQueue, interceptor: interceptor,
+        transportOptions: transportOptions))
+  }
+
+  /// Makes a session from what the other initialisers were given. Nobody else can make a ``Blueprint``; it is
+  /// public since a subclass inherits all initialisers or none.
+  public init(_ blueprint: Blueprint) {
+    core = SessionCore(blueprint)
     core.adopt(self)
   }
 

@@ -26,29 +26,31 @@ package final class SessionCore: Sendable {
   let requestSetup: Session.RequestSetup
   /// The queue that the user gave for serialization; without one it runs on the pool.
   let userSerializationQueue: DispatchQueue?
+  let transportOptions: TransportOptions
   let rootQueue: DispatchQueue
+  let requestQueue: DispatchQueue
   let serializationQueue: DispatchQueue
   private let engine: Engine
   private let registry = Mutex(Registry())
 
-  init(
-    configuration: URLSessionConfiguration, options: TransportOptions, engine: Engine,
-    interceptor: (any RequestInterceptor)?, watching: SessionWatching, startsRequestsImmediately: Bool,
-    requestSetup: Session.RequestSetup,
-    rootQueue: DispatchQueue, userSerializationQueue: DispatchQueue?
-  ) {
-    self.configuration = configuration
-    self.engine = engine
-    self.interceptor = interceptor
-    self.watching = watching
-    self.startsRequestsImmediately = startsRequestsImmediately
-    self.requestSetup = requestSetup
-    self.rootQueue = rootQueue
-    self.userSerializationQueue = userSerializationQueue
+  init(_ blueprint: Session.Blueprint) {
+    // Of its own: what users change on theirs later is not ours.
+    configuration = blueprint.configuration.copy() as? URLSessionConfiguration ?? blueprint.configuration
+    engine = blueprint.engine
+    interceptor = blueprint.interceptor
+    watching = blueprint.watching
+    startsRequestsImmediately = blueprint.startRequestsImmediately
+    requestSetup = blueprint.requestSetup
+    transportOptions = blueprint.transportOptions
+    // A queue of our own on top: whatever queue is given, what runs on ours runs one at a time.
+    let label = blueprint.rootQueue.label
+    let root = DispatchQueue(label: label, target: blueprint.rootQueue)
+    rootQueue = root
+    requestQueue = blueprint.requestQueue ?? DispatchQueue(label: "\(label).requestQueue", target: root)
+    userSerializationQueue = blueprint.serializationQueue
     serializationQueue =
-      userSerializationQueue
-      ?? DispatchQueue(label: "\(rootQueue.label).serializationQueue", target: rootQueue)
-    settings = SessionSettings(configuration, options: options)
+      blueprint.serializationQueue ?? DispatchQueue(label: "\(label).serializationQueue", target: root)
+    settings = SessionSettings(configuration, options: transportOptions)
     watching.delegate.serve(self)
   }
 

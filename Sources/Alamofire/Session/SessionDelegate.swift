@@ -89,6 +89,23 @@ open class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendabl
     }
   }
 
+  /// Tells the monitors, and answers with the stream of the upload. A subclass may answer with another one;
+  /// `nil` ends the request with an error.
+  open func urlSession(
+    _ session: URLSession, task: URLSessionTask,
+    needNewBodyStream completionHandler: @escaping (InputStream?) -> Void
+  ) {
+    tell(task) { $0.urlSession(session, taskNeedsNewBodyStream: task) }
+    guard let upload = request(of: task) as? UploadRequest, let uploadable = upload.uploadable,
+      case .stream(let stream) = uploadable
+    else { return completionHandler(nil) }
+    tell(task) { monitor in
+      guard case .stream(let stream) = uploadable else { return }
+      monitor.request(upload, didProvideInputStream: stream)
+    }
+    completionHandler(stream)
+  }
+
   /// Tells the monitors, and leaves the decision to the request's ``RedirectHandler``, else to the session's;
   /// without one it follows.
   open func urlSession(

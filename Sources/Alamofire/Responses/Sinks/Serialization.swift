@@ -84,6 +84,18 @@ struct Serialization<Value: Sendable>: Sendable {
     }
   }
 
+  /// JSON without a type, from the file of a download.
+  init(untypedDownload serializer: UntypedJSONSerializer) where Value == UntypedJSON {
+    runsUserCode = true
+    isSerialized = true
+    body = { outcome in
+      let value = try serializer.serializeDownload(
+        request: outcome.request, response: outcome.exchange?.httpResponse, fileURL: outcome.fileURL,
+        error: outcome.error)
+      return UntypedJSON(value: value)
+    }
+  }
+
   /// Makes the value in `place`, and takes the time.
   func serialize(
     _ outcome: RequestOutcome, into place: UnsafeMutablePointer<Value>, duration: inout TimeInterval
