@@ -9,8 +9,10 @@ extension RequestCore {
   /// Whether somebody hears of a request's life.
   var isMonitored: Bool { session.eventMonitor.isActive || isWatchedItself.load(ordering: .relaxed) }
 
-  /// Whether somebody hears of its tasks.
-  var isWatched: Bool { session.hasOwnDelegate || isMonitored }
+  /// Whether somebody hears of its tasks, or decides about storing their responses.
+  var isWatched: Bool {
+    session.hasOwnDelegate || session.cachedResponseHandler != nil || isMonitored
+  }
 
   /// Whether somebody wants to be asked about redirects, or told of them.
   var isRedirectWatched: Bool {
