@@ -5,9 +5,9 @@ import Synchronization
 /// ``Session/cachedResponseHandler``, ``Request/cacheResponse(using:)``.
 ///
 /// It is asked for responses of data requests that RFC 9111 §3 lets a private cache store. Responses of requests
-/// with a query are not stored, because Foundation's cache would give them to other queries. As long as nobody
-/// watches a request, neither handler nor monitor nor delegate, nothing is stored; what is stored is there for
-/// the program to read, and answers no request by itself yet.
+/// with a query are not stored, because Foundation's cache would give them to other queries. Without a handler or
+/// a delegate of one's own nothing is stored; what is stored is there for the program to read, and answers no
+/// request by itself yet.
 public protocol CachedResponseHandler: Sendable {
   /// A response may be stored. Call `completion` exactly once, from any thread: with `response`, with another
   /// one, or with `nil`, and nothing is stored. Released without a call, it is stored.

@@ -5,7 +5,9 @@ import Testing
 
 @Suite("Handlers of responses that may be stored", .timeLimit(.minutes(1)))
 struct CachedResponseHandlerTests {
-  private let cache = URLCache(memoryCapacity: 1 << 20, diskCapacity: 0, diskPath: nil)
+  // A folder of its own: without one, Foundation's caches share what they keep on the disk.
+  private let cache = URLCache(
+    memoryCapacity: 1 << 20, diskCapacity: 0, diskPath: "alamofire-tests-\(UUID().uuidString)")
   private let spy = EventSpy()
 
   private func session(_ fake: FakeTransport, _ handler: (any CachedResponseHandler)? = nil) -> Session {
