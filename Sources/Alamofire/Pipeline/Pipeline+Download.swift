@@ -33,7 +33,8 @@ extension Pipeline {
         try files.createDirectory(
           at: target.deletingLastPathComponent(), withIntermediateDirectories: true)
       }
-      try files.moveItem(at: source, to: target)
+      // What the system cannot do at once tells why, or is done, by Foundation.
+      if !BodyFiles.move(source.path, to: target.path) { try files.moveItem(at: source, to: target) }
       return .success(target)
     } catch {
       try? files.removeItem(at: source)
