@@ -23,6 +23,9 @@ package enum BodyFiles {
     }
   }
 
+  /// Removes what an earlier download left, unless another one is going on with it.
+  package static func removePart(_ path: String) { FileSink.removePart(path) }
+
   /// Moves a file to a place where nothing is, all of it at once. Returns false when nothing has happened,
   /// since the system cannot do it.
   package static func move(_ source: String, to target: String) -> Bool {

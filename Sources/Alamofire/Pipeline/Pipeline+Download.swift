@@ -52,7 +52,7 @@ extension Pipeline {
     let data = plan.takeResumeData(of: request)
     guard let data else { return }
     if isCancelled, !wanted {
-      if let path = try? ResumeData(data).path { try? FileManager.default.removeItem(atPath: path) }
+      if let path = try? ResumeData(data).path { BodyFiles.removePart(path) }
     } else {
       core.state.withLock { $0.resumeData = data }
     }

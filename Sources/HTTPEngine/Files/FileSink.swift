@@ -69,9 +69,17 @@ package final class FileSink: BodySink {
   /// Whether a part has as many bytes as were noted, and nobody else writes behind them. The lock goes with
   /// the descriptor, also when the process is killed.
   private static func holds(_ descriptor: Int32, _ count: Int64) -> Bool {
+    guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK else { return false }
     var status = stat()
-    guard fstat(descriptor, &status) == 0, Int64(status.st_size) >= count else { return false }
-    return flock(descriptor, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK
+    return fstat(descriptor, &status) == 0 && status.st_nlink > 0 && Int64(status.st_size) >= count
+  }
+
+  /// Removes the file of an earlier transfer, unless somebody is going on with it.
+  package static func removePart(_ path: String) {
+    let descriptor = open(path, O_WRONLY | O_CLOEXEC)
+    guard descriptor >= 0 else { return }
+    defer { close(descriptor) }
+    if holds(descriptor, 0) { unlink(path) }
   }
 
   /// Returns what went wrong. A file that has the right length is left alone: closing one that was cut to

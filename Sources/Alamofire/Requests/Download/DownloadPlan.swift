@@ -21,7 +21,7 @@ package final class DownloadPlan: Sendable {
     }
     /// The earlier download is of no use any more: there is something better.
     func removePart() {
-      if let part, !extendsPart { try? FileManager.default.removeItem(atPath: part.path) }
+      if let part, !extendsPart { BodyFiles.removePart(part.path) }
     }
   }
 
