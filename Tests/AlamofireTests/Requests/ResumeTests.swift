@@ -183,6 +183,27 @@ import Testing
     #expect(try contents(response) == file.bytes)
   }
 
+  /// As if the process that went on first had been killed, and the server was set back to what it had before.
+  @Test func aPartIsNotWrittenOverByAnotherVersion() async throws {
+    let file = VersionedFile(size: 50_000)
+    let server = try HTTPTestServer(routes: file.routes)
+    let data = try await broken(file, server, after: 20_000)
+    let gate = Gate()
+    server.enqueue(
+      Reply(body: .parts([.pattern(30_000), .gate(gate), .pattern(20_000)])).framed(.contentLength)
+        .with(header: "ETag", value: "\"v2\""))
+    let started = Recorder<Int64>()
+    let other = session.download(resumingWith: data)
+      .downloadProgress(queue: .global()) { if $0.completedUnitCount == 30_000 { started.add(30_000) } }
+    async let held = end(other)
+    await started.wait(for: 1)
+    let response = await end(session.download(resumingWith: data))
+    #expect(response.response?.statusCode == 206)
+    #expect(try contents(response) == file.bytes)
+    other.cancel()
+    #expect(await held.error?.isExplicitlyCancelledError == true)
+  }
+
   @Test func resumeDataServeOneDownloadAtATime() async throws {
     let file = VersionedFile(size: 50_000)
     let server = try HTTPTestServer(routes: file.routes)

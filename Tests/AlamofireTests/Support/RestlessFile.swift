@@ -71,10 +71,7 @@ final class RestlessFile: Sendable {
 
   private func reply(to request: RecordedRequest) -> Reply {
     state.withLock { state in
-      if state.left > 0, Int.random(in: 0..<8, using: &state.random) == 0 {
-        state.version = state.version % 3 + 1
-        state.changes += 1
-      }
+      if state.left > 0 { change(for: request, &state) }
       let trouble = self.trouble(request, &state)
       if trouble == .unavailable {
         return Reply.text("come again").with(header: "Retry-After", value: "1").unavailable
@@ -84,8 +81,26 @@ final class RestlessFile: Sendable {
     }
   }
 
+  /// Another version, sometimes; sometimes the one again that the client has a part of.
+  private func change(for request: RecordedRequest, _ state: inout State) {
+    let known = (1...Self.contents.count).first { name(of: $0) == request.header("If-Range") }
+    let chance = Int.random(in: 0..<5, using: &state.random)
+    let version =
+      switch chance {
+      case 0: Int.random(in: 1...Self.contents.count, using: &state.random)
+      case 1, 2: known ?? state.version
+      default: state.version
+      }
+    if version != state.version { state.changes += 1 }
+    state.version = version
+  }
+
+  private func name(of version: Int) -> String {
+    validator == .entityTag ? "\"v\(version)\"" : "Mon, 0\(version) Jan 2024 00:00:00 GMT"
+  }
+
   private func trouble(_ request: RecordedRequest, _ state: inout State) -> Trouble? {
-    guard state.left > 0, Int.random(in: 0..<10, using: &state.random) > 0 else { return nil }
+    guard state.left > 0, Int.random(in: 0..<4, using: &state.random) > 0 else { return nil }
     // Whoever waits for the end of the body would wait for ever.
     let kinds = Trouble.allCases.filter { $0 != .stall || request.header("X-Cautious") == "yes" }
     let trouble = kinds.randomElement(using: &state.random)
@@ -96,8 +111,7 @@ final class RestlessFile: Sendable {
 
   /// The file, or the rest of it, up to where the trouble begins.
   private func sending(_ request: RecordedRequest, _ trouble: Trouble?, _ state: inout State) -> Reply {
-    let current =
-      validator == .entityTag ? "\"v\(state.version)\"" : "Mon, 0\(state.version) Jan 2024 00:00:00 GMT"
+    let current = name(of: state.version)
     var reply = Reply(headers: [.init(name: "Date", value: "Mon, 01 Jul 2024 00:00:00 GMT")])
       .with(header: validator == .date ? "Last-Modified" : "ETag", value: current)
     var bytes = Array(Self.contents[state.version - 1])
