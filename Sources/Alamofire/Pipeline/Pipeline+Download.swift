@@ -33,8 +33,13 @@ extension Pipeline {
         try files.createDirectory(
           at: target.deletingLastPathComponent(), withIntermediateDirectories: true)
       }
-      // What the system cannot do at once tells why, or is done, by Foundation.
-      if !BodyFiles.move(source.path, to: target.path) { try files.moveItem(at: source, to: target) }
+      switch BodyFiles.move(source.path, to: target.path) {
+      case nil: break
+      case ENOSPC?, EDQUOT?: throw CocoaError(.fileWriteOutOfSpace)
+      case EIO?, EFBIG?: throw CocoaError(.fileWriteUnknown)
+      // Foundation says why it is not possible, or does it.
+      default: try files.moveItem(at: source, to: target)
+      }
       return .success(target)
     } catch {
       try? files.removeItem(at: source)

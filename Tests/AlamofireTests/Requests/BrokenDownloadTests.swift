@@ -37,7 +37,7 @@ import Testing
     try FileManager.default.removeItem(at: destination)
   }
 
-  @Test(arguments: [(RestlessFile.Validator.entityTag, UInt64(1)), (.date, 2), (.entityTag, 3)])
+  @Test(arguments: [(RestlessFile.Validator.entityTag, UInt64(1)), (.date, 2)])
   func whateverBreaksADownloadTheFileIsWholeInTheEnd(
     validator: RestlessFile.Validator, seed: UInt64
   ) async throws {
@@ -64,6 +64,7 @@ import Testing
     await interventions
     #expect(file.troubles.values.reduce(0, +) == Self.breaks)
     #expect(Set(file.troubles.keys) == Set(RestlessFile.Trouble.allCases))
+    // Usually some eighty processes, forty versions and a hundred and twenty rests.
     #expect(killed >= 10)
     #expect(file.changes > 5)
     #expect(file.resumptions > 30)

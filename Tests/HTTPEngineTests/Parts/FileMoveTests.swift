@@ -15,11 +15,12 @@ import Testing
 
   private func removeElsewhere() { try? FileManager.default.removeItem(at: elsewhere) }
 
-  @Test func aFileMovesWithinAFileSystemAndToAnother() throws {
+  @Test(arguments: [true, false])
+  func aFileMovesWithinAFileSystemAndToAnother(hasNamelessFiles: Bool) throws {
     defer { removeElsewhere() }
     for target in [here.path + "/moved", elsewhere.path + "/moved"] {
       let source = try here.write(Content.bytes(300_000), "source")
-      #expect(FileMove.move(source, to: target) == .moved)
+      #expect(FileMove.move(source, to: target, hasNamelessFiles: hasNamelessFiles) == .moved)
       #expect(try Array(Data(contentsOf: URL(fileURLWithPath: target))) == Content.bytes(300_000))
       #expect(!FileManager.default.fileExists(atPath: source))
     }
@@ -40,7 +41,8 @@ import Testing
     #expect(try here.read("source") == [1, 2, 3])
   }
 
-  @Test func nobodySeesAPartOfTheFileOnAnotherFileSystem() async throws {
+  @Test(arguments: [true, false])
+  func nobodySeesAPartOfTheFileOnAnotherFileSystem(hasNamelessFiles: Bool) async throws {
     defer { removeElsewhere() }
     let size = 64 << 20
     let source = here.path + "/large"
@@ -48,7 +50,9 @@ import Testing
     #expect(truncate(source, size) == 0)
     let target = elsewhere.path + "/large"
     async let first = firstSize(of: target)
-    let outcome = await Task.detached { FileMove.move(source, to: target) }.value
+    let outcome = await Task.detached {
+      FileMove.move(source, to: target, hasNamelessFiles: hasNamelessFiles)
+    }.value
     #expect(outcome == .moved)
     #expect(await first == size)
   }
