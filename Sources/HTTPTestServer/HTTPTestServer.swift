@@ -30,11 +30,11 @@ public final class HTTPTestServer: Sendable {
 
   /// Starts a server; it listens when this returns.
   ///
-  /// `port` is 0 by default, which stands for any free one. Give the ``port`` of a server that was stopped to start
-  /// it again; connections of the old one that are not quite over do not matter.
+  /// `port` is 0 by default, which stands for any free one. Give the ``port`` of a server that was stopped to
+  /// start it again; connections of the old one that are not quite over do not matter.
   ///
-  /// Throws ``ServerError/system(call:code:)`` when there is no socket or thread for it, or another program has the
-  /// port, and ``ServerError/tls(_:)`` when OpenSSL does not take the identity.
+  /// Throws ``ServerError/system(call:code:)`` when there is no socket or thread for it, or another program
+  /// has the port, and ``ServerError/tls(_:)`` when OpenSSL does not take the identity.
   public init(
     _ security: Security = .none, port: Int = 0, routes: Routes = .standard
   ) throws(ServerError) {

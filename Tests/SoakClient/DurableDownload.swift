@@ -44,8 +44,8 @@ struct DurableDownload {
     throw SoakClient.Failure(description: "there is no file yet")
   }
 
-  /// - Parameter isCautious: Whether it is broken off as soon as there is something to save. The server is told,
-  ///   which can send no more than that then.
+  /// - Parameter isCautious: Whether it is broken off as soon as there is something to save. The server is
+  ///   told, which can send no more than that then.
   private func attempt(
     _ session: Session, _ data: Data?, isCautious: Bool
   ) async -> AFDownloadResponse<URL> {

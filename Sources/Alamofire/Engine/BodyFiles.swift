@@ -26,8 +26,8 @@ package enum BodyFiles {
   /// Removes what an earlier download left, unless another one is going on with it.
   package static func removePart(_ path: String) { FileSink.removePart(path) }
 
-  /// Moves a file to a place where nothing is, all of it at once. Returns the number of the error if nothing has
-  /// happened.
+  /// Moves a file to a place where nothing is, all of it at once. Returns the number of the error if nothing
+  /// has happened.
   package static func move(_ source: String, to target: String) -> Int32? {
     guard case .failed(let code) = FileMove.move(source, to: target) else { return nil }
     return code

@@ -191,7 +191,7 @@ open class Session: @unchecked Sendable {
   ///   - method: Default: `POST`.
   ///   - headers: Header fields; they win over those of the session. Default: none.
   ///   - interceptor: Adapts and retries this request, after the session's. Default: none.
-  ///   - shouldAutomaticallyResume: Whether the first handler resumes it; `nil`, the default, asks the session.
+  ///   - shouldAutomaticallyResume: Whether the first handler resumes it; `nil` asks the session.
   ///   - fileManager: Looks at files and removes them. Default: that of the process.
   ///   - requestModifier: Changes the request before it is adapted. Default: nothing.
   open func upload(
@@ -207,7 +207,6 @@ open class Session: @unchecked Sendable {
   }
 
   /// Makes a request that sends bytes from memory. A body that `convertible` has is not sent.
-  /// `convertible` is asked again for each retry; the other parameters are those of an upload to a URL.
   open func upload(
     _ data: Data, with convertible: any URLRequestConvertible,
     interceptor: (any RequestInterceptor)? = nil, shouldAutomaticallyResume: Bool? = nil,
@@ -219,10 +218,7 @@ open class Session: @unchecked Sendable {
   }
 
   /// Makes a request that sends a file, read as it is sent. What the file grows by meanwhile is not sent; one
-  /// that has become shorter is an error.
-  ///
-  /// A file that is missing, a folder or not readable becomes an error in the response. The other parameters are
-  /// those of an upload of bytes.
+  /// that has become shorter, is missing, a folder or not readable is an error in the response.
   open func upload(
     _ fileURL: URL, to convertible: any URLConvertible, method: HTTPMethod = .post,
     headers: HTTPHeaders? = nil, interceptor: (any RequestInterceptor)? = nil,
@@ -235,7 +231,6 @@ open class Session: @unchecked Sendable {
   }
 
   /// Makes a request that sends a file. A body that `convertible` has is not sent.
-  /// `convertible` is asked again for each retry; the other parameters are those of an upload to a URL.
   open func upload(
     _ fileURL: URL, with convertible: any URLRequestConvertible,
     interceptor: (any RequestInterceptor)? = nil, shouldAutomaticallyResume: Bool? = nil,
@@ -247,10 +242,8 @@ open class Session: @unchecked Sendable {
   }
 
   /// Makes a request that sends a stream, once, in chunks (RFC 9112 §7.1), or with the length of a
-  /// `Content-Length` among `headers`; a stream of another length is an error then.
-  ///
-  /// Nobody may have opened the stream. It cannot be sent twice, so a retry of it is an error. The other parameters
-  /// are those of an upload of bytes.
+  /// `Content-Length` among `headers`; a stream of another length is an error then, and so is a retry. Nobody
+  /// may have opened the stream.
   open func upload(
     _ stream: InputStream, to convertible: any URLConvertible, method: HTTPMethod = .post,
     headers: HTTPHeaders? = nil, interceptor: (any RequestInterceptor)? = nil,
@@ -262,8 +255,7 @@ open class Session: @unchecked Sendable {
       shouldAutomaticallyResume, fileManager, requestModifier)
   }
 
-  /// Makes a request that sends a stream, once.
-  /// A body that `convertible` has is not sent; the other parameters are those of an upload to a URL.
+  /// Makes a request that sends a stream, once. A body that `convertible` has is not sent.
   open func upload(
     _ stream: InputStream, with convertible: any URLRequestConvertible,
     interceptor: (any RequestInterceptor)? = nil, shouldAutomaticallyResume: Bool? = nil,
@@ -274,19 +266,10 @@ open class Session: @unchecked Sendable {
       fileManager)
   }
 
-  /// Makes a request that sends a form.
+  /// Makes a request that sends a form, which `multipartFormData` fills at once, inside of this call.
   ///
-  /// - Parameters:
-  ///   - multipartFormData: Fills the form; called at once, inside of this call.
-  ///   - convertible: The URL; what is none becomes `AFError.invalidURL` in the response.
-  ///   - encodingMemoryThreshold: From this many bytes on, the form is encoded into a temporary file instead of
-  ///     memory; the file goes with the attempt. Default: 10 MB.
-  ///   - method: Default: `POST`.
-  ///   - headers: Header fields; they win over those of the session. Default: none.
-  ///   - interceptor: Adapts and retries this request, after the session's. Default: none.
-  ///   - shouldAutomaticallyResume: Whether the first handler resumes it; `nil`, the default, asks the session.
-  ///   - fileManager: Looks at files and removes them. Default: that of the process.
-  ///   - requestModifier: Changes the request before it is adapted. Default: nothing.
+  /// From `encodingMemoryThreshold` bytes on, 10 MB by default, the form is encoded into a temporary file
+  /// instead of memory; the file goes with the attempt. The rest is as with an upload of bytes.
   open func upload(
     multipartFormData: (MultipartFormData) -> Void, to convertible: any URLConvertible,
     usingThreshold encodingMemoryThreshold: UInt64 = MultipartFormData.encodingMemoryThreshold,
@@ -303,7 +286,6 @@ open class Session: @unchecked Sendable {
   }
 
   /// Makes a request of your own that sends a form; its `Content-Type` is replaced.
-  /// `convertible` is asked again for each retry; the other parameters are those of an upload to a URL.
   open func upload(
     multipartFormData: (MultipartFormData) -> Void, with convertible: any URLRequestConvertible,
     usingThreshold encodingMemoryThreshold: UInt64 = MultipartFormData.encodingMemoryThreshold,
@@ -319,7 +301,6 @@ open class Session: @unchecked Sendable {
   }
 
   /// Makes a request that sends a form which has been filled before. Do not change the form afterwards.
-  /// The other parameters are those of a form that is filled by a closure.
   open func upload(
     multipartFormData: MultipartFormData, to convertible: any URLConvertible,
     usingThreshold encodingMemoryThreshold: UInt64 = MultipartFormData.encodingMemoryThreshold,
@@ -335,7 +316,6 @@ open class Session: @unchecked Sendable {
   }
 
   /// Makes a request of your own that sends a form which has been filled before.
-  /// Do not change the form afterwards. The other parameters are those of a form that is filled by a closure.
   open func upload(
     multipartFormData: MultipartFormData, with convertible: any URLRequestConvertible,
     usingThreshold encodingMemoryThreshold: UInt64 = MultipartFormData.encodingMemoryThreshold,
@@ -358,10 +338,10 @@ open class Session: @unchecked Sendable {
   ///   - encoding: How. Default: ``URLEncoding/default``.
   ///   - headers: Header fields; they win over those of the session. Default: none.
   ///   - interceptor: Adapts and retries this request, after the session's. Default: none.
-  ///   - shouldAutomaticallyResume: Whether the first handler resumes it; `nil`, the default, asks the session.
+  ///   - shouldAutomaticallyResume: Whether the first handler resumes it; `nil` asks the session.
   ///   - requestModifier: Changes the request before the parameters are encoded. Default: nothing.
-  ///   - destination: Where the file goes, asked when all of it has come; `nil`, the default, leaves it in the
-  ///     temporary folder. What prevents it becomes `AFError.downloadedFileMoveFailed`.
+  ///   - destination: Where the file goes, asked when all of it has come; `nil` leaves it in the temporary
+  ///     folder. What prevents it becomes `AFError.downloadedFileMoveFailed`.
   open func download(
     _ convertible: any URLConvertible, method: HTTPMethod = .get, parameters: Parameters? = nil,
     encoding: any ParameterEncoding = URLEncoding.default, headers: HTTPHeaders? = nil,
@@ -377,7 +357,6 @@ open class Session: @unchecked Sendable {
   }
 
   /// Makes a request with `Encodable` parameters whose response goes to a file.
-  /// What `encoder` makes of `parameters` goes into the query or the body; the rest is as with a dictionary.
   open func download<Parameters: Encodable & Sendable>(
     _ convertible: any URLConvertible, method: HTTPMethod = .get, parameters: Parameters? = nil,
     encoder: any ParameterEncoder = URLEncodedFormParameterEncoder.default, headers: HTTPHeaders? = nil,
@@ -392,14 +371,7 @@ open class Session: @unchecked Sendable {
       destination)
   }
 
-  /// Makes a request of your own whose response goes to a file.
-  ///
-  /// - Parameters:
-  ///   - convertible: Asked for its request when it is made, and again for each retry.
-  ///   - interceptor: Adapts and retries this request, after the session's. Default: none.
-  ///   - shouldAutomaticallyResume: Whether the first handler resumes it; `nil`, the default, asks the session.
-  ///   - destination: Where the file goes, asked when all of it has come; `nil`, the default, leaves it in the
-  ///     temporary folder. What prevents it becomes `AFError.downloadedFileMoveFailed`.
+  /// Makes a request of your own whose response goes to a file. `convertible` is asked again for each retry.
   open func download(
     _ convertible: any URLRequestConvertible, interceptor: (any RequestInterceptor)? = nil,
     shouldAutomaticallyResume: Bool? = nil, to destination: DownloadRequest.Destination? = nil
@@ -412,13 +384,8 @@ open class Session: @unchecked Sendable {
   /// Goes on with a download that was broken off. If the server has another version of the file by now, or its
   /// part is gone, the download begins again: parts of two versions are never put together.
   ///
-  /// - Parameters:
-  ///   - data: What an earlier request left as ``DownloadRequest/resumeData``, in this process or in another that
-  ///     had the same temporary folder. Other data is an error.
-  ///   - interceptor: Adapts and retries this request, after the session's. Default: none.
-  ///   - shouldAutomaticallyResume: Whether the first handler resumes it; `nil`, the default, asks the session.
-  ///   - destination: Where the file goes, asked when all of it has come; `nil`, the default, leaves it in the
-  ///     temporary folder. What prevents it becomes `AFError.downloadedFileMoveFailed`.
+  /// `data` is what an earlier request left as ``DownloadRequest/resumeData``, in this process or in another
+  /// with the same temporary folder. Other data is an error.
   open func download(
     resumingWith data: Data, interceptor: (any RequestInterceptor)? = nil,
     shouldAutomaticallyResume: Bool? = nil, to destination: DownloadRequest.Destination? = nil

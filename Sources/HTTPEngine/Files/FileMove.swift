@@ -9,9 +9,10 @@ package enum FileMove {
     case failed(Int32)
   }
 
-  /// Moves `source` to `target`, where nothing may be. Between two file systems the bytes are copied into a file
-  /// without a name first; where there are none (`hasNamelessFiles` is false, or the system says so), into one
-  /// beside the target that begins with `.Alamofire_`, which stays there if the process is killed meanwhile.
+  /// Moves `source` to `target`, where nothing may be. Between two file systems the bytes are copied into a
+  /// file without a name first; where there are none (`hasNamelessFiles` is false, or the system says so),
+  /// into one beside the target that begins with `.Alamofire_`, which stays there if the process is killed
+  /// meanwhile.
   package static func move(_ source: String, to target: String, hasNamelessFiles: Bool = true) -> Outcome {
     var status = stat()
     guard lstat(target, &status) != 0 else { return .failed(EEXIST) }
@@ -34,7 +35,8 @@ package enum FileMove {
   /// `O_TMPFILE`, a macro that Swift does not see: a file without a name in the folder that is opened.
   private static let namelessFile = 0o20_000_000 | O_DIRECTORY
 
-  /// Gives the copy its name at the end. Like the next ones, returns the number of the error, if there is one.
+  /// Gives the copy its name at the end. Like the next ones, returns the number of the error, if there is
+  /// one.
   private static func copy(_ input: Int32, to target: String, by output: Int32) -> Int32? {
     defer { close(output) }
     if let code = copy(input, to: output) { return code }

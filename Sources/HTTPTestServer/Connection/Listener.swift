@@ -5,7 +5,8 @@ final class Listener: Sendable {
   let descriptor: Int32
   let port: Int
 
-  /// Takes a port, 0 for any free one. With a `backlog` it listens; without, connections to the port are refused.
+  /// Takes a port, 0 for any free one. With a `backlog` it listens; without, connections to the port are
+  /// refused.
   init(backlog: Int32?, port wanted: Int = 0) throws(ServerError) {
     let kind = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
     descriptor = socket(AF_INET, kind, 0)
@@ -22,8 +23,8 @@ final class Listener: Sendable {
       }
     }
     port = Int(UInt16(bigEndian: address.sin_port))
-    // Its connections inherit this: those that linger on do not keep the next server from the port. Not before
-    // `bind`, where it would let the kernel choose a port that somebody has.
+    // Its connections inherit this: those that linger on do not keep the next server from the port. Not
+    // before `bind`, where it would let the kernel choose a port that somebody has.
     if backlog != nil { Self.allowReuse(of: descriptor) }
     if let (call, code) = status { throw .system(call: call, code: code) }
   }

@@ -4,7 +4,8 @@ import HTTPTestServer
 import Synchronization
 import Testing
 
-/// Downloads that are broken off two hundred times, by whatever can break one, the end of the process among them.
+/// Downloads that are broken off two hundred times, by whatever can break one, the end of the process among
+/// them.
 @Suite(.timeLimit(.minutes(3))) struct BrokenDownloadTests {
   private static let breaks = 200
 

@@ -2,9 +2,9 @@ import Foundation
 import HTTPTestServer
 import Synchronization
 
-/// A file on a server where everything goes wrong, as often as it is told to and in an order that its seed decides:
-/// connections are reset or closed anywhere, the file becomes another one or what it was before, the server has
-/// nothing for a while, or wants to be started again, or its client killed.
+/// A file on a server where everything goes wrong, as often as it is told to and in an order that its seed
+/// decides: connections are reset or closed anywhere, the file becomes another one or what it was before, the
+/// server has nothing for a while, or wants to be started again, or its client killed.
 final class RestlessFile: Sendable {
   enum Validator: Sendable { case entityTag, date }
 

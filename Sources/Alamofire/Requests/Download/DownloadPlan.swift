@@ -37,8 +37,8 @@ package final class DownloadPlan: Sendable {
 
   /// Where the bytes of the next hop go. The file of an attempt serves all its hops.
   ///
-  /// An earlier download is never written over by anything but what follows it: as long as the user has resume
-  /// data that name it, also in another process, its first bytes are those that the data speak of.
+  /// An earlier download is never written over by anything but what follows it: as long as the user has
+  /// resume data that name it, also in another process, its first bytes are those that the data speak of.
   func sink() throws(AFError) -> any BodySink {
     if let sink = attempt.withLock({ $0?.sink }) { return sink }
     let resume = try earlier()

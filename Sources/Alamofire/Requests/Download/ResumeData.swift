@@ -101,8 +101,8 @@ struct ResumeData: Codable, Equatable {
     return .success(.part(path: path, offset: received))
   }
 
-  /// Whether a response holds all that is missing, of the same version. A server may send less than it was asked
-  /// for (RFC 9110 §15.3.7), and ranges of an encoded body count other bytes.
+  /// Whether a response holds all that is missing, of the same version. A server may send less than it was
+  /// asked for (RFC 9110 §15.3.7), and ranges of an encoded body count other bytes.
   private func isRest(_ head: ResponseHead) -> Bool {
     guard let range = Self.range(of: head), range.first == received,
       !head.block.contains("Content-Encoding")
@@ -113,8 +113,9 @@ struct ResumeData: Codable, Equatable {
     return head.block.value(of: isTag ? "ETag" : "Last-Modified").map { $0 == validator } ?? true
   }
 
-  /// Only a strong validator proves that two parts belong together. A date is one when the response was made at
-  /// least a second later, so that the file has not changed within the second of the date (RFC 9110 §8.8.2.2).
+  /// Only a strong validator proves that two parts belong together. A date is one when the response was made
+  /// at least a second later, so that the file has not changed within the second of the date (RFC 9110
+  /// §8.8.2.2).
   private static func validator(of head: ResponseHead) -> String? {
     if let tag = head.block.value(of: "ETag") { return tag.hasPrefix("\"") ? tag : nil }
     let now = HTTPDate(secondsSince1970: Int64(Date().timeIntervalSince1970))
