@@ -28,12 +28,17 @@ public final class HTTPTestServer: Sendable {
 
   let core: ServerCore
 
-  /// Starts a server on a free port; it listens when this returns.
+  /// Starts a server; it listens when this returns.
   ///
-  /// Throws ``ServerError/system(call:code:)`` when there is no socket or thread for it and
-  /// ``ServerError/tls(_:)`` when OpenSSL does not take the identity.
-  public init(_ security: Security = .none, routes: Routes = .standard) throws(ServerError) {
-    core = try ServerCore(security, routes: routes)
+  /// `port` is 0 by default, which stands for any free one. Give the ``port`` of a server that was stopped to
+  /// start it again; connections of the old one that are not quite over do not matter.
+  ///
+  /// Throws ``ServerError/system(call:code:)`` when there is no socket or thread for it, or another program
+  /// has the port, and ``ServerError/tls(_:)`` when OpenSSL does not take the identity.
+  public init(
+    _ security: Security = .none, port: Int = 0, routes: Routes = .standard
+  ) throws(ServerError) {
+    core = try ServerCore(security, port: port, routes: routes)
   }
 
   deinit {

@@ -5,18 +5,40 @@ import Scorecard
 ///
 ///     bench-client urlsession|alamofire --url URL --ca FILE --protocol http1|https1|h2 --row ROW
 ///                  --requests N --concurrency C [--warmup N] [--pause MICROSECONDS]
+///     bench-client body --row ROW --url URL --warmup-url URL --file FILE --bytes N
 ///
-/// Prints a `RunFigures` as one line of JSON.
+/// Prints a `RunFigures`, or a `BodyFigures`, as one line of JSON.
 @main struct BenchClient {
   static func main() async {
     do {
-      let figures = try await measure(CommandLine.arguments.dropFirst())
-      let line = try JSONEncoder().encode(figures)
-      print(String(decoding: line, as: UTF8.self))
+      let words = CommandLine.arguments.dropFirst()
+      if words.first == "body" {
+        try say(await measureBody(words.dropFirst()))
+      } else {
+        try say(await measure(words))
+      }
     } catch {
       FileHandle.standardError.write(Data("bench-client: \(error)\n".utf8))
       exit(1)
     }
+  }
+
+  private static func say(_ figures: some Encodable) throws {
+    print(String(decoding: try JSONEncoder().encode(figures), as: UTF8.self))
+  }
+
+  private static func measureBody(_ words: some Sequence<String>) async throws -> BodyFigures {
+    let arguments = try Arguments(words, options: ["url", "warmup-url", "row", "file", "bytes"])
+    guard let row: BodyRow = try arguments.choice("row") else { throw Arguments.Problem("--row is missing") }
+    let client = BodyClient(
+      url: try url(arguments.required("url")), warmup: try url(arguments.required("warmup-url")),
+      file: URL(fileURLWithPath: try arguments.required("file")), bytes: try arguments.count("bytes") ?? 0)
+    return try await client.move(row)
+  }
+
+  private static func url(_ text: String) throws -> URL {
+    guard let url = URL(string: text) else { throw Arguments.Problem("'\(text)' is no URL") }
+    return url
   }
 
   private static func measure(_ words: some Sequence<String>) async throws -> RunFigures {
@@ -45,8 +67,7 @@ import Scorecard
   }
 
   private static func client(_ arguments: Arguments, concurrency: Int) throws -> any GetClient {
-    let text = try arguments.required("url")
-    guard let url = URL(string: text) else { throw Arguments.Problem("'\(text)' is no URL") }
+    let url = try url(arguments.required("url"))
     let wire: WireProtocol = try arguments.choice("protocol") ?? .http1
     let setting = ClientSetting(
       url: url, allowsHTTP2: wire == .h2, authority: arguments["ca"] ?? "", concurrency: concurrency)

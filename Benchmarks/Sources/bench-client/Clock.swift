@@ -19,9 +19,12 @@ enum Clock {
 enum Memory {
   /// The high-water mark of the program itself, in megabytes; `ru_maxrss` would count the program that
   /// started it, too.
-  static func peakMegabytes() -> Double {
+  static func peakMegabytes() -> Double { megabytes("VmHWM") }
+
+  /// An amount that the kernel gives under this name (proc(5)), in megabytes: `VmRSS` is what is held now.
+  static func megabytes(_ name: String) -> Double {
     let status = (try? String(contentsOfFile: "/proc/self/status", encoding: .utf8)) ?? ""
-    let line = status.split(separator: "\n").first { $0.hasPrefix("VmHWM:") } ?? ""
+    let line = status.split(separator: "\n").first { $0.hasPrefix("\(name):") } ?? ""
     let kilobytes = line.split(whereSeparator: \.isWhitespace).compactMap { Double($0) }.first ?? 0
     return kilobytes / 1024
   }

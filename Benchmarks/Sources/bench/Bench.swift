@@ -18,7 +18,7 @@ import Scorecard
       words,
       options: [
         "row", "protocol", "concurrency", "client", "rounds", "scratch", "output", "thresholds", "floor",
-        "bench-client", "authority", "counts",
+        "bench-client", "authority", "counts", "floor-bodies", "sink",
       ],
       flags: ["quick"])
     let cores = Cores()
@@ -45,11 +45,19 @@ import Scorecard
   }
 
   private static func compare(_ arguments: Arguments, _ harness: Harness) throws {
-    let results = try Comparison(harness: harness, plan: try Plan(arguments)).perform()
+    let plan = try Plan(arguments)
+    var results: [any Encodable] = try Comparison(harness: harness, plan: plan).perform()
+    if !plan.bodies.isEmpty {
+      let bodies = try BodyComparison(
+        server: harness.server, core: harness.core, floor: try arguments.required("floor-bodies"),
+        client: harness.client, sink: try arguments.required("sink"), serverCore: Cores().server)
+      defer { bodies.stop() }
+      results += try bodies.perform(plan.bodies, rounds: plan.rounds)
+    }
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
     let output = URL(fileURLWithPath: try arguments.required("output"))
-    try encoder.encode(results).write(to: output)
+    try encoder.encode(results.map(AnyResult.init)).write(to: output)
     Console.say("Written: \(output.path)")
   }
 }

@@ -8,7 +8,7 @@ struct Comparison {
 
   /// Runs the plan, prints each cell as it is done, and returns all results.
   func perform() throws -> [BenchResult] {
-    Console.say(Table.header)
+    if !plan.cells.isEmpty { Console.say(Table.header) }
     return try plan.cells.flatMap { cell in
       let results = try perform(cell)
       results.forEach { Console.say(Table.line($0)) }

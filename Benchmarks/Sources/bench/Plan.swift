@@ -17,12 +17,16 @@ struct Plan {
 
   var rounds: Int
   var cells: [Cell]
+  /// Ways of moving a large body, measured after the cells.
+  var bodies: [BodyRow]
 
   /// Reads the filters of a command line. The floor always runs: the ratios need it.
   init(_ arguments: Arguments) throws {
     let isQuick = arguments["quick"] != nil
     rounds = try arguments.count("rounds") ?? (isQuick ? 3 : 5)
-    let rows = try arguments.choices("row") ?? Row.allCases
+    let selection = try RowSelection(arguments)
+    bodies = selection.bodies
+    let rows = selection.rows
     let wires = try arguments.choices("protocol") ?? (isQuick ? [.http1] : WireProtocol.allCases)
     let clients = try arguments.choices("client") ?? (isQuick ? [.alamofire] : Client.allCases)
     let concurrencies = try Self.numbers(arguments["concurrency"]) ?? (isQuick ? [1, 64] : [1, 16, 64, 256])
@@ -32,7 +36,7 @@ struct Plan {
     let contenders =
       [Contender(client: .floor, row: .getData)]
       + others.flatMap { client in rows.map { Contender(client: client, row: $0) } }
-    cells = wires.flatMap { wire in
+    cells = (rows.isEmpty ? [] : wires).flatMap { wire in
       concurrencies.map { Cell(wire: wire, concurrency: $0, contenders: contenders) }
     }
   }

@@ -11,9 +11,13 @@ final class Server {
     var versions: Set<String>
   }
 
+  /// The name of the large file that is served under `/content`, when ``folder`` has one.
+  static let content = "content.bin"
+
   /// The certificate that signed the server's.
   let authority: String
-  private let folder: URL
+  /// The server's own folder. What else lies in it goes with it.
+  let folder: URL
   private let ports: [WireProtocol: UInt16]
   private let process: Process
   private var logged: UInt64 = 0
@@ -43,8 +47,8 @@ final class Server {
     try waitUntilReady(errors: errors)
   }
 
-  func url(_ wire: WireProtocol) -> String {
-    "\(wire == .http1 ? "http" : "https")://127.0.0.1:\(ports[wire] ?? 0)/item"
+  func url(_ wire: WireProtocol, path: String = "/item") -> String {
+    "\(wire == .http1 ? "http" : "https")://127.0.0.1:\(ports[wire] ?? 0)\(path)"
   }
 
   /// The connections on which a first request was answered since the last call.

@@ -33,6 +33,7 @@ struct ServerConfiguration {
       log_format opening '$server_protocol';
       access_log \(folder)/openings.log opening if=$opens;
 
+      sendfile on;
       tcp_nodelay on;
       keepalive_timeout 600s;
       keepalive_requests 1000000000;
@@ -46,6 +47,7 @@ struct ServerConfiguration {
         listen 127.0.0.1:\(ports[.http1] ?? 0) backlog=1024;
         listen 127.0.0.1:\(ports[.https1] ?? 0) ssl backlog=1024;
         listen 127.0.0.1:\(ports[.h2] ?? 0) ssl http2 backlog=1024;
+        location = /content { alias \(folder)/\(Server.content); default_type application/octet-stream; }
         location = /item { default_type application/json; return 200 '\(Self.item)'; }
       }
     }

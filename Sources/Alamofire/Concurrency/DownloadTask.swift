@@ -54,7 +54,12 @@ public struct DownloadTask<Value: Sendable>: Sendable {
 extension DownloadRequest {
   /// The bytes of the file, to be awaited.
   ///
-  /// - Parameter shouldAutomaticallyCancel: Whether the request is cancelled with the task that awaits it.
+  /// - Parameters:
+  ///   - shouldAutomaticallyCancel: Whether the request is cancelled with the task that awaits it. Default:
+  ///     `true`.
+  ///   - dataPreprocessor: Changes the bytes first. Default: they stay as they are.
+  ///   - emptyResponseCodes: The status codes with which there may be no bytes. Default: 204 and 205.
+  ///   - emptyRequestMethods: The methods with which there may be none. Default: `HEAD`.
   public func serializingData(
     automaticallyCancelling shouldAutomaticallyCancel: Bool = true,
     dataPreprocessor: any DataPreprocessor = DataResponseSerializer.defaultDataPreprocessor,

@@ -8,16 +8,43 @@ package enum BodyFiles {
     try FileSource(path: path)
   }
 
-  /// A file that a response is written to; `offset` tells where its bytes begin.
+  /// A file that a response is written to. `place` tells whether its bytes go into the new file at `path`, or
+  /// behind those of an earlier download.
   package static func sink(
-    path: String, offset: @escaping @Sendable (ResponseHead) -> Result<Int64, TransportFailure>
+    path: String, place: @escaping @Sendable (ResponseHead) -> Result<DownloadPlace, TransportFailure>
   ) -> any FileBodySink {
-    FileSink(path: path, continuing: offset)
+    FileSink(path: path) { head in
+      place(head).map { place in
+        switch place {
+        case .new: .new
+        case .part(let path, let offset): .part(path: path, offset: offset)
+        }
+      }
+    }
   }
+
+  /// Removes what an earlier download left, unless another one is going on with it.
+  package static func removePart(_ path: String) { FileSink.removePart(path) }
+
+  /// Moves a file to a place where nothing is, all of it at once. Returns the number of the error if nothing
+  /// has happened.
+  package static func move(_ source: String, to target: String) -> Int32? {
+    guard case .failed(let code) = FileMove.move(source, to: target) else { return nil }
+    return code
+  }
+}
+
+/// Where the bytes of a download go.
+package enum DownloadPlace: Sendable {
+  case new
+  /// Into the file of an earlier download, behind so many of its bytes.
+  case part(path: String, offset: Int64)
 }
 
 /// A file that is written.
 package protocol FileBodySink: BodySink {
+  /// Where it lies.
+  var path: String { get }
   /// How many bytes it holds.
   var size: Int64 { get }
 }

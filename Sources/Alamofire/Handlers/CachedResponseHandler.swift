@@ -1,8 +1,13 @@
 public import FoundationNetworking
 import Synchronization
 
-/// Decides what is stored in a session's cache, for a session or for one request:
+/// Decides what is stored in the `urlCache` of a session's configuration, for a session or for one request:
 /// ``Session/cachedResponseHandler``, ``Request/cacheResponse(using:)``.
+///
+/// It is asked for responses of data requests that RFC 9111 §3 lets a private cache store. Responses of requests
+/// with a query are not stored, because Foundation's cache would give them to other queries. Without a handler or
+/// a delegate of one's own nothing is stored; what is stored is there for the program to read, and answers no
+/// request by itself yet.
 public protocol CachedResponseHandler: Sendable {
   /// A response may be stored. Call `completion` exactly once, from any thread: with `response`, with another
   /// one, or with `nil`, and nothing is stored. Released without a call, it is stored.
@@ -85,7 +90,7 @@ extension Request {
   /// Lets `handler` decide about storing, in place of the session's. The last handler given counts.
   @discardableResult
   public func cacheResponse(using handler: any CachedResponseHandler) -> Self {
-    core.state.withLock { $0.cachedResponseHandler = handler }
+    watch { $0.cachedResponseHandler = handler }
     return self
   }
 }

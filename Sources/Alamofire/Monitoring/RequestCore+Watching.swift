@@ -9,8 +9,10 @@ extension RequestCore {
   /// Whether somebody hears of a request's life.
   var isMonitored: Bool { session.eventMonitor.isActive || isWatchedItself.load(ordering: .relaxed) }
 
-  /// Whether somebody hears of its tasks.
-  var isWatched: Bool { session.hasOwnDelegate || isMonitored }
+  /// Whether somebody hears of its tasks, or decides about storing their responses.
+  var isWatched: Bool {
+    session.hasOwnDelegate || session.cachedResponseHandler != nil || isMonitored
+  }
 
   /// Whether somebody wants to be asked about redirects, or told of them.
   var isRedirectWatched: Bool {
@@ -50,13 +52,14 @@ extension RequestCore {
 
   /// The attempt at hand is about to be sent.
   func tellTask(of request: Request) {
-    let (handler, lifecycle) = state.withLock { state in
+    let (handler, listeners, lifecycle) = state.withLock { state in
       state.attempts.owner = request
       state.attempts.begin()
-      return (state.taskHandler, state.lifecycle.state)
+      return (state.taskHandler, state.listeners?.tasks, state.lifecycle.state)
     }
     guard let task = tasks(of: request).last else { return }
     if let handler { handler.queue.async { handler.closure(task) } }
+    for continuation in listeners ?? [] { continuation.yield(task) }
     tell { $0.request(request, didCreateTask: task) }
     switch lifecycle {
     case .suspended: tell { $0.request(request, didSuspendTask: task) }

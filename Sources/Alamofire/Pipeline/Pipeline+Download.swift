@@ -38,7 +38,13 @@ extension Pipeline {
         try files.createDirectory(
           at: target.deletingLastPathComponent(), withIntermediateDirectories: true)
       }
-      try files.moveItem(at: source, to: target)
+      switch BodyFiles.move(source.path, to: target.path) {
+      case nil: break
+      case ENOSPC?, EDQUOT?: throw CocoaError(.fileWriteOutOfSpace)
+      case EIO?, EFBIG?: throw CocoaError(.fileWriteUnknown)
+      // Foundation says why it is not possible, or does it.
+      default: try files.moveItem(at: source, to: target)
+      }
       return .success(target)
     } catch {
       try? files.removeItem(at: source)
@@ -56,7 +62,7 @@ extension Pipeline {
     let data = plan.takeResumeData(of: request)
     guard let data else { return }
     if isCancelled, !wanted {
-      if let path = try? ResumeData(data).path { try? FileManager.default.removeItem(atPath: path) }
+      if let path = try? ResumeData(data).path { BodyFiles.removePart(path) }
     } else {
       core.state.withLock { $0.resumeData = data }
     }

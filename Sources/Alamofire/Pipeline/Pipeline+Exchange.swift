@@ -11,7 +11,12 @@ extension Pipeline {
     let journey = try Journey(urlRequest, for: core)
     while true {
       guard let response = try await sent(journey) else { continue }
-      if journey.answers(challenge: response.head) { continue }
+      if response.head.status == 401 {
+        let isAnswered =
+          core.isWatched
+          ? try await answered(journey, response.head) : journey.answers(challenge: response.head)
+        if isAnswered { continue }
+      }
       switch try journey.answer(toRedirect: response) {
       case .none: return journey.arrived(response)
       case .followed: continue
@@ -49,6 +54,8 @@ final class Journey {
   /// What is sent next, or was sent last.
   @exclusivity(unchecked) var request: WireRequest
   @exclusivity(unchecked) var redirects = 0
+  /// How many challenges have been answered with a credential of the delegate's.
+  @exclusivity(unchecked) var challengesAnswered = 0
   @exclusivity(unchecked) private var hops: [Exchange.Hop] = []
 
   // Not inlined: its temporaries would make the frame of the task larger, which is allocated anew each time.

@@ -52,7 +52,12 @@ public final class DownloadRequest: Request, @unchecked Sendable {
   public var downloadable: Downloadable { core.download?.downloadable ?? .request(core.convertible) }
 
   /// What a broken or cancelled download can go on from: there is some if the server gives a strong entity
-  /// tag or a date of last modification, and the body was not encoded. Its file lies in the temporary folder.
+  /// tag, or a date of last modification before that of its answer, and the body was not encoded. Its file
+  /// lies in the temporary folder.
+  ///
+  /// It stays good until the download has ended or left other data, also in another process. A process that
+  /// is killed leaves none: save what ``cancel(byProducingResumeData:)`` gives from time to time, and go on
+  /// with that, where a download has to survive it.
   public var resumeData: Data? { core.state.withLock { $0.resumeData } }
 
   /// Where the file lies; `nil` until all of it has come.
@@ -88,8 +93,9 @@ public final class DownloadRequest: Request, @unchecked Sendable {
     return cancel()
   }
 
-  /// Cancels, then calls `completionHandler` with what the download can go on from, `nil` if there is nothing.
-  /// It is always called, once, on ``Request/underlyingQueue``: also before the start and after the end.
+  /// Cancels, then calls `completionHandler` with what the download can go on from, `nil` if there is
+  /// nothing. It is always called, once, on ``Request/underlyingQueue``: also before the start and after the
+  /// end.
   @discardableResult
   public func cancel(byProducingResumeData completionHandler: @escaping @Sendable (Data?) -> Void) -> Self {
     let queue = underlyingQueue
@@ -126,8 +132,8 @@ public final class DownloadRequest: Request, @unchecked Sendable {
     }
   }
 
-  /// Checks that the content type of a file that is not empty is among `acceptableContentTypes`, which may hold
-  /// wildcards.
+  /// Checks that the content type of a file that is not empty is among `acceptableContentTypes`, which may
+  /// hold wildcards.
   @discardableResult
   public func validate<Types: Sequence & Sendable>(
     contentType acceptableContentTypes: @escaping @Sendable @autoclosure () -> Types

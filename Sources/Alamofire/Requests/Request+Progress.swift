@@ -44,11 +44,13 @@ struct ProgressReport: Sendable {
 
   /// One call of a handler, made outside the lock.
   struct Notice: Sendable {
-    let handler: Handler
+    let handler: Handler?
+    let streams: [AsyncStream<Progress>.Continuation]
     let progress: Progress
 
     func deliver() {
-      handler.queue.async { handler.closure(progress) }
+      if let handler { handler.queue.async { handler.closure(progress) } }
+      for stream in streams { stream.yield(progress) }
     }
   }
 
@@ -88,19 +90,22 @@ struct ProgressReport: Sendable {
     last.expectedToReceive = block.value(of: "Content-Length").flatMap { Int64($0) } ?? -1
   }
 
-  mutating func moved(_ count: ByteCount) -> [Notice] {
+  mutating func moved(_ count: ByteCount, _ listeners: RequestListeners?) -> [Notice] {
     var notices: [Notice] = []
     if count.sent != last.sent || count.expectedToSend != last.expectedToSend {
       let progress = uploadProgress()
       progress.set(completed: count.sent, total: count.expectedToSend)
-      if let uploadHandler, count.sent > 0 {
-        notices.append(Notice(handler: uploadHandler, progress: progress))
+      if count.sent > 0, uploadHandler != nil || listeners != nil {
+        notices.append(Notice(handler: uploadHandler, streams: listeners?.uploads ?? [], progress: progress))
       }
     }
     if !isIntermediate, count.received != last.received {
       let progress = downloadProgress()
       progress.set(completed: count.received, total: count.expectedToReceive)
-      if let downloadHandler { notices.append(Notice(handler: downloadHandler, progress: progress)) }
+      if downloadHandler != nil || listeners != nil {
+        notices.append(
+          Notice(handler: downloadHandler, streams: listeners?.downloads ?? [], progress: progress))
+      }
     }
     last = count
     if isIntermediate { last.received = 0 }

@@ -72,9 +72,13 @@ struct RequestWatchers: Sendable {
 
 extension RequestCore {
   func created(_ request: URLRequest, of owner: Request) {
-    let notices = state.withLock { state in
+    let (notices, listeners) = state.withLock { state in
       state.add(request)
-      return state.watchers.requestCreated()
+      return (state.watchers.requestCreated(), state.listeners)
+    }
+    if let listeners {
+      for continuation in listeners.requests { continuation.yield(request) }
+      for continuation in listeners.commands { continuation.yield(owner.cURLDescription()) }
     }
     guard let notices else { return }
     if let handler = notices.request { handler.queue.async { handler.closure(request) } }

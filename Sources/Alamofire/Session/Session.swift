@@ -246,7 +246,17 @@ open class Session: @unchecked Sendable {
 
   // MARK: Uploads
 
-  /// Makes a request that sends bytes from memory; no `Content-Type` is added. Parameters as for ``request``.
+  /// Makes a request that sends bytes from memory; no `Content-Type` is added.
+  ///
+  /// - Parameters:
+  ///   - data: The body. An empty one is announced as empty (RFC 9110 §8.6).
+  ///   - convertible: The URL; what is none becomes `AFError.invalidURL` in the response.
+  ///   - method: Default: `POST`.
+  ///   - headers: Header fields; they win over those of the session. Default: none.
+  ///   - interceptor: Adapts and retries this request, after the session's. Default: none.
+  ///   - shouldAutomaticallyResume: Whether the first handler resumes it; `nil` asks the session.
+  ///   - fileManager: Looks at files and removes them. Default: that of the process.
+  ///   - requestModifier: Changes the request before it is adapted. Default: nothing.
   open func upload(
     _ data: Data, to convertible: any URLConvertible, method: HTTPMethod = .post,
     headers: HTTPHeaders? = nil, interceptor: (any RequestInterceptor)? = nil,
@@ -271,7 +281,7 @@ open class Session: @unchecked Sendable {
   }
 
   /// Makes a request that sends a file, read as it is sent. What the file grows by meanwhile is not sent; one
-  /// that has become shorter is an error.
+  /// that has become shorter, is missing, a folder or not readable is an error in the response.
   open func upload(
     _ fileURL: URL, to convertible: any URLConvertible, method: HTTPMethod = .post,
     headers: HTTPHeaders? = nil, interceptor: (any RequestInterceptor)? = nil,
@@ -295,7 +305,8 @@ open class Session: @unchecked Sendable {
   }
 
   /// Makes a request that sends a stream, once, in chunks (RFC 9112 §7.1), or with the length of a
-  /// `Content-Length` among `headers`; a stream of another length is an error then.
+  /// `Content-Length` among `headers`; a stream of another length is an error then, and so is a retry. Nobody
+  /// may have opened the stream.
   open func upload(
     _ stream: InputStream, to convertible: any URLConvertible, method: HTTPMethod = .post,
     headers: HTTPHeaders? = nil, interceptor: (any RequestInterceptor)? = nil,
@@ -307,7 +318,7 @@ open class Session: @unchecked Sendable {
       shouldAutomaticallyResume, fileManager, requestModifier)
   }
 
-  /// Makes a request that sends a stream, once.
+  /// Makes a request that sends a stream, once. A body that `convertible` has is not sent.
   open func upload(
     _ stream: InputStream, with convertible: any URLRequestConvertible,
     interceptor: (any RequestInterceptor)? = nil, shouldAutomaticallyResume: Bool? = nil,
@@ -318,13 +329,10 @@ open class Session: @unchecked Sendable {
       fileManager)
   }
 
-  /// Makes a request that sends a form.
+  /// Makes a request that sends a form, which `multipartFormData` fills at once, inside of this call.
   ///
-  /// - Parameters:
-  ///   - multipartFormData: Fills the form; called at once, inside of this call.
-  ///   - convertible:       The URL.
-  ///   - encodingMemoryThreshold: From this many bytes on, the form is encoded into a temporary file instead of
-  ///     memory; the file goes with the attempt. Default: 10 MB.
+  /// From `encodingMemoryThreshold` bytes on, 10 MB by default, the form is encoded into a temporary file
+  /// instead of memory; the file goes with the attempt. The rest is as with an upload of bytes.
   open func upload(
     multipartFormData: (MultipartFormData) -> Void, to convertible: any URLConvertible,
     usingThreshold encodingMemoryThreshold: UInt64 = MultipartFormData.encodingMemoryThreshold,
@@ -384,9 +392,19 @@ open class Session: @unchecked Sendable {
 
   // MARK: Downloads
 
-  /// Makes a request whose response goes to a file. Parameters as for ``request``, and:
+  /// Makes a request whose response goes to a file.
   ///
-  /// - Parameter destination: Where the file goes; `nil` leaves it in the temporary folder.
+  /// - Parameters:
+  ///   - convertible: The URL; what is none becomes `AFError.invalidURL` in the response.
+  ///   - method: Default: `GET`.
+  ///   - parameters: What is encoded into the query or the body. Default: nothing.
+  ///   - encoding: How. Default: ``URLEncoding/default``.
+  ///   - headers: Header fields; they win over those of the session. Default: none.
+  ///   - interceptor: Adapts and retries this request, after the session's. Default: none.
+  ///   - shouldAutomaticallyResume: Whether the first handler resumes it; `nil` asks the session.
+  ///   - requestModifier: Changes the request before the parameters are encoded. Default: nothing.
+  ///   - destination: Where the file goes, asked when all of it has come; `nil` leaves it in the temporary
+  ///     folder. What prevents it becomes `AFError.downloadedFileMoveFailed`.
   open func download(
     _ convertible: any URLConvertible, method: HTTPMethod = .get, parameters: Parameters? = nil,
     encoding: any ParameterEncoding = URLEncoding.default, headers: HTTPHeaders? = nil,
@@ -416,7 +434,7 @@ open class Session: @unchecked Sendable {
       destination)
   }
 
-  /// Makes a request of your own whose response goes to a file.
+  /// Makes a request of your own whose response goes to a file. `convertible` is asked again for each retry.
   open func download(
     _ convertible: any URLRequestConvertible, interceptor: (any RequestInterceptor)? = nil,
     shouldAutomaticallyResume: Bool? = nil, to destination: DownloadRequest.Destination? = nil
@@ -429,7 +447,8 @@ open class Session: @unchecked Sendable {
   /// Goes on with a download that was broken off. If the server has another version of the file by now, or its
   /// part is gone, the download begins again: parts of two versions are never put together.
   ///
-  /// - Parameter data: What an earlier request left as ``DownloadRequest/resumeData``. Other data is an error.
+  /// `data` is what an earlier request left as ``DownloadRequest/resumeData``, in this process or in another
+  /// with the same temporary folder. Other data is an error.
   open func download(
     resumingWith data: Data, interceptor: (any RequestInterceptor)? = nil,
     shouldAutomaticallyResume: Bool? = nil, to destination: DownloadRequest.Destination? = nil

@@ -64,17 +64,15 @@ open class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendabl
 
   // MARK: Tasks
 
-  /// Tells the monitors, and answers with the credential of the request, if it has one and none has failed yet.
+  /// Tells the monitors, and leaves it to the default: the credential of the request, if it has one and none of the
+  /// delegate's has failed. Called for Basic challenges; the count of failures is that of the delegate's answers.
   open func urlSession(
     _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
     completionHandler: @escaping (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
   ) {
     tell(task) { $0.urlSession(session, task: task, didReceive: challenge) }
-    if challenge.previousFailureCount > 0 { return completionHandler(.rejectProtectionSpace, nil) }
-    guard let credential = request(of: task)?.credential else {
-      return completionHandler(.performDefaultHandling, nil)
-    }
-    completionHandler(.useCredential, credential)
+    completionHandler(
+      challenge.previousFailureCount > 0 ? .rejectProtectionSpace : .performDefaultHandling, nil)
   }
 
   /// Tells the monitors.

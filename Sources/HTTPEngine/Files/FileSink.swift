@@ -4,43 +4,99 @@ import Synchronization
 
 /// A file into which the body of a response is written as it comes.
 package final class FileSink: BodySink {
+  /// Where the bytes of a response go.
+  package enum Place: Sendable {
+    /// Into a new file.
+    case new
+    /// Into the file of an earlier transfer, behind so many of its bytes; what lies there goes.
+    case part(path: String, offset: Int64)
+  }
+
   /// What decides whether a response goes on where an earlier one was broken off.
-  package typealias Continuation = @Sendable (ResponseHead) -> Result<Int64, TransportFailure>
+  package typealias Continuation = @Sendable (ResponseHead) -> Result<Place, TransportFailure>
 
   private struct State {
+    var path: String
     var descriptor: Int32 = -1
     var size: Int64 = 0
   }
 
-  package let path: String
-  /// Where the bytes of a response begin; always at 0 without a download to go on with.
-  private let offset: Continuation?
-  private let state = Mutex(State())
+  /// The path of a new file.
+  private let newPath: String
+  /// Always a new file without a download to go on with.
+  private let place: Continuation?
+  private let state: Mutex<State>
 
-  package init(path: String, continuing offset: Continuation? = nil) {
-    self.path = path
-    self.offset = offset
+  package init(path: String, continuing place: Continuation? = nil) {
+    newPath = path
+    self.place = place
+    state = Mutex(State(path: path))
   }
 
   deinit { _ = finish() }
+
+  /// The file that is written.
+  package var path: String { state.withLock { $0.path } }
 
   /// How many bytes the file holds, those of an earlier transfer included.
   package var size: Int64 { state.withLock { $0.size } }
 
   package func begin(_ head: ResponseHead, wake: @escaping @Sendable () -> Void) -> TransportFailure? {
-    let start: Int64
-    switch offset?(head) ?? .success(0) {
-    case .success(let place): start = place
-    case .failure(let failure): return failure
+    switch place?(head) ?? .success(.new) {
+    case .success(.new): begin(newPath, at: 0)
+    case .success(.part(let path, let offset)): begin(path, at: offset)
+    case .failure(let failure): failure
     }
-    return state.withLock { state in
-      if state.descriptor < 0 { state.descriptor = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0o600) }
-      guard state.descriptor >= 0, ftruncate(state.descriptor, off_t(start)) == 0,
-        lseek(state.descriptor, off_t(start), SEEK_SET) == off_t(start)
-      else { return failure(errno) }
+  }
+
+  private func begin(_ path: String, at start: Int64) -> TransportFailure? {
+    state.withLock { state in
+      if state.descriptor >= 0, state.path != path {
+        close(state.descriptor)
+        state.descriptor = -1
+      }
+      state.path = path
+      let flags = O_WRONLY | O_CLOEXEC | (path == newPath ? O_CREAT : 0)
+      if state.descriptor < 0 { state.descriptor = open(path, flags, 0o600) }
+      guard state.descriptor >= 0 else { return path == newPath ? failure(errno, path) : Self.lostPart }
+      if path != newPath, !Self.holds(state.descriptor, start) { return Self.lostPart }
+      if let code = Self.cut(state.descriptor, to: start) { return failure(code, path) }
       state.size = start
       return nil
     }
+  }
+
+  /// Whether a part has as many bytes as were noted, and nobody else writes behind them. The lock goes with
+  /// the descriptor, also when the process is killed.
+  private static func holds(_ descriptor: Int32, _ count: Int64) -> Bool {
+    guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK else { return false }
+    var status = stat()
+    return fstat(descriptor, &status) == 0 && status.st_nlink > 0 && Int64(status.st_size) >= count
+  }
+
+  /// Removes the file of an earlier transfer, unless somebody is going on with it.
+  package static func removePart(_ path: String) {
+    let descriptor = open(path, O_WRONLY | O_CLOEXEC)
+    guard descriptor >= 0 else { return }
+    defer { close(descriptor) }
+    if holds(descriptor, 0) { unlink(path) }
+  }
+
+  /// Returns what went wrong. A file that has the right length is left alone: closing one that was cut to
+  /// nothing, ext4 waits for the disk.
+  private static func cut(_ descriptor: Int32, to length: Int64) -> Int32? {
+    var status = stat()
+    let isRight = fstat(descriptor, &status) == 0 && Int64(status.st_size) == length
+    guard isRight || ftruncate(descriptor, off_t(length)) == 0,
+      lseek(descriptor, off_t(length), SEEK_SET) == off_t(length)
+    else { return errno }
+    return nil
+  }
+
+  private static var lostPart: TransportFailure {
+    TransportFailure(
+      .cannotContinue,
+      "The part of the file that was there is gone, or in use by another download; begin again.")
   }
 
   package func receive(_ bytes: UnsafeRawBufferPointer) -> BodyReception {
@@ -49,7 +105,7 @@ package final class FileSink: BodySink {
       while !rest.isEmpty {
         let count = write(state.descriptor, rest.baseAddress, rest.count)
         if count < 0, errno == EINTR { continue }
-        guard count > 0 else { return .failure(failure(count < 0 ? errno : EIO)) }
+        guard count > 0 else { return .failure(failure(count < 0 ? errno : EIO, state.path)) }
         state.size += Int64(count)
         rest = UnsafeRawBufferPointer(rebasing: rest[count...])
       }
@@ -62,11 +118,11 @@ package final class FileSink: BodySink {
       guard state.descriptor >= 0 else { return nil }
       defer { state.descriptor = -1 }
       // Some file systems tell only now that there was no room.
-      return close(state.descriptor) == 0 || errno == EINTR ? nil : failure(errno)
+      return close(state.descriptor) == 0 || errno == EINTR ? nil : failure(errno, state.path)
     }
   }
 
-  private func failure(_ code: Int32) -> TransportFailure {
+  private func failure(_ code: Int32, _ path: String) -> TransportFailure {
     let reason = String(cString: strerror(code))
     switch code {
     case ENOENT, ENOTDIR, EACCES, EPERM, EROFS, EISDIR:

@@ -5,13 +5,15 @@ final class Listener: Sendable {
   let descriptor: Int32
   let port: Int
 
-  /// Takes a free port. With a `backlog` it listens; without, connections to the port are refused.
-  init(backlog: Int32?) throws(ServerError) {
+  /// Takes a port, 0 for any free one. With a `backlog` it listens; without, connections to the port are
+  /// refused.
+  init(backlog: Int32?, port wanted: Int = 0) throws(ServerError) {
     let kind = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
     descriptor = socket(AF_INET, kind, 0)
     guard descriptor >= 0 else { throw .system(call: "socket", code: errno) }
-    var address = LoopbackAddress.make(port: 0)
+    var address = LoopbackAddress.make(port: wanted)
     var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+    if wanted != 0 { Self.allowReuse(of: descriptor) }
     let status = withUnsafeMutablePointer(to: &address) { [descriptor] pointer in
       pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { pointer -> (String, Int32)? in
         if bind(descriptor, pointer, length) != 0 { return ("bind", errno) }
@@ -21,11 +23,20 @@ final class Listener: Sendable {
       }
     }
     port = Int(UInt16(bigEndian: address.sin_port))
+    // Its connections inherit this: those that linger on do not keep the next server from the port. Not
+    // before `bind`, where it would let the kernel choose a port that somebody has.
+    if backlog != nil { Self.allowReuse(of: descriptor) }
     if let (call, code) = status { throw .system(call: call, code: code) }
   }
 
   deinit {
     close(descriptor)
+  }
+
+  /// The port can be taken while connections of it linger on, though not while somebody listens there.
+  private static func allowReuse(of descriptor: Int32) {
+    var on: Int32 = 1
+    setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &on, socklen_t(MemoryLayout<Int32>.size))
   }
 
   /// What came of an attempt to accept a connection.

@@ -14,7 +14,7 @@ final class ServerCore: Sendable {
   let port: Int
   let scheme: String
 
-  init(_ security: HTTPTestServer.Security, routes: Routes) throws(ServerError) {
+  init(_ security: HTTPTestServer.Security, port: Int, routes: Routes) throws(ServerError) {
     switch security {
     case .none:
       tls = nil
@@ -25,8 +25,8 @@ final class ServerCore: Sendable {
     }
     self.routes = routes
     stopSignal = try Waker()
-    let listener = try Listener(backlog: 1024)
-    port = listener.port
+    let listener = try Listener(backlog: 1024, port: port)
+    self.port = listener.port
     let thread = try ServerThread.start { self.acceptConnections(from: listener) }
     state.withLock { $0.acceptor = thread }
   }

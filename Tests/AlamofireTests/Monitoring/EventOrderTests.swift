@@ -14,8 +14,8 @@ struct EventOrderTests {
 
   static let journey = [
     "requestDidResume", "didCreateInitialURLRequest", "didCreateURLRequest", "didCreateTask", "didResumeTask",
-    "didReceive response 200", "didReceive data 2", "didFinishCollecting", "didGatherMetrics",
-    "didCompleteWithError nil",
+    "didReceive response 200", "didReceive data 2", "didFinishCollecting",
+    "didGatherMetrics", "didCompleteWithError nil",
   ]
 
   @Test("A data request") func dataRequest() async {
@@ -49,8 +49,8 @@ struct EventOrderTests {
         "didCreateTask", "didResumeTask", "didCompleteWithError URLError", "didCompleteTask error",
         "requestIsRetrying", "didCreateInitialURLRequest", "didAdaptInitialRequest", "didCreateURLRequest",
         "didCreateTask", "didResumeTask", "didReceive response 200", "didReceive data 2",
-        "didFinishCollecting",
-        "didGatherMetrics", "didCompleteWithError nil", "didCompleteTask nil", "requestDidFinish",
+        "didFinishCollecting", "didGatherMetrics", "didCompleteWithError nil",
+        "didCompleteTask nil", "requestDidFinish",
         "didParseResponse Data?",
       ])
   }

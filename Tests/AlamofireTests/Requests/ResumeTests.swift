@@ -144,4 +144,103 @@ import Testing
     #expect((answer.resumeData != nil) == wanted)
     #expect((request.resumeData != nil) == wanted)
   }
+
+  @Test(arguments: [RestOfAFile.endsEarly, .encoded, .otherTag, .tooLong])
+  func whatIsNotTheRestBeginsAgain(rest: RestOfAFile) async throws {
+    let file = VersionedFile(size: 50_000)
+    let server = try HTTPTestServer(routes: file.routes)
+    let data = try await broken(file, server, after: 20_000)
+    server.enqueue(rest.reply)
+    let response = await end(session.download(resumingWith: data))
+    #expect(try contents(response) == file.bytes)
+    #expect(server.recordedRequests.map { $0.header("Range") != nil } == [false, true, false])
+  }
+
+  @Test func aDateWithinTheSecondOfTheAnswerProvesNothing() async throws {
+    let date = "Mon, 01 Jan 2024 00:00:00 GMT"
+    let server = try HTTPTestServer(routes: .none)
+    let whole = Reply.bytes(50_000).with(header: "Last-Modified", value: date)
+    for reply in [whole, whole.with(header: "Date", value: date)] {
+      server.enqueue(reply.with(effect: .closeAfterBody(bytes: 10_000)))
+      #expect(await end(session.download(server.url("/"))).resumeData == nil)
+    }
+  }
+
+  @Test func aServerThatHasNothingForAWhileLeavesThePartAlone() async throws {
+    let file = VersionedFile(size: 50_000)
+    let server = try HTTPTestServer(routes: file.routes)
+    let data = try await broken(file, server, after: 20_000)
+    server.enqueue(.status(503), .bytes(500).with(effect: .closeAfterBody(bytes: 100)))
+    let refused = await end(session.download(resumingWith: data).validate())
+    #expect(refused.error?.responseCode == 503)
+    #expect(refused.resumeData == data)
+    // Another file, without anything that would tell it apart.
+    let replaced = await end(session.download(resumingWith: data))
+    #expect(replaced.error != nil)
+    #expect(replaced.resumeData == data)
+    let response = await end(session.download(resumingWith: data))
+    #expect(response.response?.statusCode == 206)
+    #expect(try contents(response) == file.bytes)
+  }
+
+  /// As if the process that went on first had been killed, and the server was set back to what it had before.
+  @Test func aPartIsNotWrittenOverByAnotherVersion() async throws {
+    let file = VersionedFile(size: 50_000)
+    let server = try HTTPTestServer(routes: file.routes)
+    let data = try await broken(file, server, after: 20_000)
+    let gate = Gate()
+    server.enqueue(
+      Reply(body: .parts([.pattern(30_000), .gate(gate), .pattern(20_000)])).framed(.contentLength)
+        .with(header: "ETag", value: "\"v2\""))
+    let started = Recorder<Int64>()
+    let other = session.download(resumingWith: data)
+      .downloadProgress(queue: .global()) { if $0.completedUnitCount == 30_000 { started.add(30_000) } }
+    async let held = end(other)
+    await started.wait(for: 1)
+    let response = await end(session.download(resumingWith: data))
+    #expect(response.response?.statusCode == 206)
+    #expect(try contents(response) == file.bytes)
+    other.cancel()
+    #expect(await held.error?.isExplicitlyCancelledError == true)
+  }
+
+  @Test func resumeDataServeOneDownloadAtATime() async throws {
+    let file = VersionedFile(size: 50_000)
+    let server = try HTTPTestServer(routes: file.routes)
+    let data = try await broken(file, server, after: 20_000)
+    let gate = Gate()
+    server.enqueue(
+      Reply(
+        status: 206,
+        headers: [.init(name: "Content-Range", value: "bytes 20000-49999/50000")],
+        body: .parts([
+          .bytes(Array(file.bytes[20_000..<30_000])), .gate(gate), .bytes(Array(file.bytes[30_000...])),
+        ])
+      ).with(header: "ETag", value: "\"v1\"").framed(.contentLength))
+    let started = Recorder<Bool>()
+    let first = session.download(resumingWith: data)
+      .downloadProgress(queue: .global()) { _ in started.add(true) }
+    async let held = end(first)
+    await started.wait(for: 1)
+    let second = await end(session.download(resumingWith: data))
+    #expect(second.response?.statusCode == 200)
+    #expect(try contents(second) == file.bytes)
+    gate.open()
+    #expect(try contents(await held) == file.bytes)
+  }
+}
+
+/// What a server may send that was asked for the bytes from 20,000 on.
+enum RestOfAFile: Sendable {
+  case endsEarly, encoded, otherTag, tooLong
+
+  var reply: Reply {
+    let end = self == .endsEarly ? 29_999 : 49_999
+    var reply = Reply.bytes(end - 19_999)
+      .with(header: "Content-Range", value: "bytes 20000-\(end)/\(self == .tooLong ? 50_001 : 50_000)")
+      .with(header: "ETag", value: self == .otherTag ? "W/\"v2\"" : "\"v1\"")
+    if self == .encoded { reply = reply.with(header: "Content-Encoding", value: "gzip") }
+    reply.status = 206
+    return reply
+  }
 }

@@ -156,4 +156,61 @@ struct SessionDelegateTests {
     _ = await session.request(server.url("/get")).end()
     #expect(try await server.takeRequest().headers.first { $0.name == "X-Lent" }?.value == "yes")
   }
+
+  private final class Gatekeeper: SessionDelegate, @unchecked Sendable {
+    let answers: [(URLSession.AuthChallengeDisposition, URLCredential?)]
+    let asked = Recorder<String>()
+
+    init(_ answers: (URLSession.AuthChallengeDisposition, URLCredential?)...) {
+      self.answers = answers
+      super.init()
+    }
+
+    override func urlSession(
+      _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
+      completionHandler: @escaping (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+    ) {
+      let space = challenge.protectionSpace
+      asked.add("\(space.host) \(space.port) \(space.realm ?? "") \(challenge.previousFailureCount)")
+      let answer = answers[min(challenge.previousFailureCount, answers.count - 1)]
+      completionHandler(answer.0, answer.1)
+    }
+  }
+
+  private static func credential(_ password: String) -> URLCredential {
+    URLCredential(user: "u", password: password, persistence: .forSession)
+  }
+
+  @Test("A challenge is answered by the delegate, again when the first answer is refused")
+  func challenge() async throws {
+    let server = try HTTPTestServer()
+    let delegate = Gatekeeper(
+      (.useCredential, Self.credential("wrong")), (.useCredential, Self.credential("p")))
+    let session = Session(delegate: delegate)
+    let response = await session.request(server.url("/basic-auth/u/p")).end()
+    #expect(response.response?.statusCode == 200)
+    #expect(delegate.asked.count == 2)
+    #expect(delegate.asked.values.last?.hasSuffix(" 1") == true)
+    #expect(delegate.asked.values.first?.hasPrefix("127.0.0.1 ") == true)
+  }
+
+  @Test("A challenge that the delegate rejects is the response; one that it cancels fails the request")
+  func rejection() async throws {
+    let rejecting = session(FakeTransport(.challenge()), Gatekeeper((.rejectProtectionSpace, nil)))
+    #expect(await rejecting.request("http://a.test/").end().response?.statusCode == 401)
+    let cancelling = session(FakeTransport(.challenge()), Gatekeeper((.cancelAuthenticationChallenge, nil)))
+    let error = await cancelling.request("http://a.test/").end().error
+    #expect((error?.underlyingError as? URLError)?.code == .cancelled)
+  }
+
+  @Test("Watched or not, a request's own credential answers once")
+  func ownCredential() async {
+    let fake = FakeTransport { _, _ in .challenge() }
+    let request = session(fake, SessionDelegate()).request("http://a.test/")
+    let spy = EventSpy()
+    request.eventMonitor(spy).authenticate(username: "u", password: "p")
+    #expect(await request.end().response?.statusCode == 401)
+    #expect(fake.requests.count == 2)
+    #expect(spy.told.filter { $0 == "didReceive challenge" }.count == 2)
+  }
 }

@@ -44,6 +44,9 @@ final class EventSpy: EventMonitor {
     note("didReceive data \(data.count)")
   }
   func urlSession(
+    _ session: URLSession, dataTask: URLSessionDataTask, willCacheResponse proposedResponse: CachedURLResponse
+  ) { note("willCacheResponse \(proposedResponse.data.count)") }
+  func urlSession(
     _ session: URLSession, downloadTask: URLSessionDownloadTask, didResumeAtOffset fileOffset: Int64,
     expectedTotalBytes: Int64
   ) { note("didResumeAtOffset \(fileOffset) \(expectedTotalBytes)") }

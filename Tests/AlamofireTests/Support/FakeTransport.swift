@@ -104,12 +104,14 @@ extension WireRequest {
 extension Session {
   /// A session over a fake that lives as long as the tests: one that is released ends its requests.
   static func kept(
-    fake: FakeTransport, startRequestsImmediately: Bool = true, requestSetup: RequestSetup = .lazy,
+    fake: FakeTransport, configuration: URLSessionConfiguration = .af.default,
+    startRequestsImmediately: Bool = true, requestSetup: RequestSetup = .lazy,
     serializationQueue: DispatchQueue? = nil, interceptor: (any RequestInterceptor)? = nil,
     options: TransportOptions = TransportOptions(), watching: SessionWatching = SessionWatching()
   ) -> Session {
     let session = Session(
-      fake: fake, startRequestsImmediately: startRequestsImmediately, requestSetup: requestSetup,
+      fake: fake, configuration: configuration, startRequestsImmediately: startRequestsImmediately,
+      requestSetup: requestSetup,
       serializationQueue: serializationQueue, interceptor: interceptor, options: options,
       watching: watching)
     keptSessions.add(session)
@@ -118,12 +120,14 @@ extension Session {
 
   /// A session over a fake.
   convenience init(
-    fake: FakeTransport, startRequestsImmediately: Bool = true, requestSetup: RequestSetup = .lazy,
+    fake: FakeTransport, configuration: URLSessionConfiguration = .af.default,
+    startRequestsImmediately: Bool = true, requestSetup: RequestSetup = .lazy,
     serializationQueue: DispatchQueue? = nil, interceptor: (any RequestInterceptor)? = nil,
     options: TransportOptions = TransportOptions(), watching: SessionWatching = SessionWatching()
   ) {
     self.init(
-      engine: Engine(transport: fake), watching: watching, startRequestsImmediately: startRequestsImmediately,
+      configuration: configuration, engine: Engine(transport: fake), watching: watching,
+      startRequestsImmediately: startRequestsImmediately,
       requestSetup: requestSetup, serializationQueue: serializationQueue, interceptor: interceptor,
       transportOptions: options)
   }

@@ -60,6 +60,8 @@ final class VersionedFile: Sendable {
     case .date: current = "Mon, 0\(version) Jan 2024 00:00:00 GMT"
     case .none: break
     }
+    // A date counts only if the answer is younger.
+    reply = reply.with(header: "Date", value: "Mon, 01 Jul 2024 00:00:00 GMT")
     if let current {
       reply = reply.with(header: validator == .date ? "Last-Modified" : "ETag", value: current)
     }

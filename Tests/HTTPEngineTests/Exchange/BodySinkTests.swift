@@ -98,8 +98,12 @@ import Testing
     let folder = try TemporaryFolder()
     let path = try folder.write(Array("0123456789".utf8), "f")
     server.enqueue(.text("-new"))
-    _ = try await client.send(get(FileSink(path: path, continuing: { _ in .success(4) })))
+    let sink = FileSink(
+      path: folder.path + "/new", continuing: { _ in .success(.part(path: path, offset: 4)) })
+    _ = try await client.send(get(sink))
     #expect(try folder.read("f") == Array("0123-new".utf8))
+    #expect(sink.path == path)
+    #expect(sink.size == 8)
   }
 
   @Test func aFileThatCannotBeMadeIsAnErrorWithItsPath() async throws {

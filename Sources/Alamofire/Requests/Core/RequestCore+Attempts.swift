@@ -77,19 +77,26 @@ extension RequestCore {
   /// The next handler whose response has to be made, or `nil` when all have one; then the request
   /// has ended, and its handlers are taken from it.
   func nextSink() -> (sink: (any ResponseSink)?, served: [any ResponseSink]) {
+    let (sink, served, listeners) = takeSink()
+    listeners?.finish()
+    return (sink, served)
+  }
+
+  private func takeSink() -> ((any ResponseSink)?, [any ResponseSink], RequestListeners?) {
     state.withLock { state in
       if state.serializedSinks < state.sinks.count {
         defer { state.serializedSinks += 1 }
-        return (state.sinks[state.serializedSinks], [])
+        return (state.sinks[state.serializedSinks], [], nil)
       }
       defer {
+        state.listeners = nil
         state.sinks = []
         state.serializedSinks = 0
         state.task = nil
         state.endAttempt()
         state.lifecycle.ended()
       }
-      return (nil, state.sinks)
+      return (nil, state.sinks, state.listeners)
     }
   }
 }
@@ -119,7 +126,8 @@ extension RequestCore: TransferObserver {
     }
     let (notices, before) = state.withLock { state in
       let before = state.progress.count
-      return (state.progress.moved(count), before)
+      let listeners = state.listeners
+      return (state.progress.moved(count, listeners), before)
     }
     for notice in notices { notice.deliver() }
     if isWatched { tellBytes(from: before, to: count) }

@@ -32,18 +32,20 @@ extension RequestCore {
   /// The head of a response has come. Redirects that will be followed and challenges that will be
   /// answered are not shown, and their bodies are no progress.
   func headArrived(_ head: ResponseHead) -> HeadDisposition {
-    let (handler, hop) = state.withLock { ($0.headHandler, $0.hop) }
+    let (handler, hop, listeners) = state.withLock { ($0.headHandler, $0.hop, $0.listeners?.responses) }
     let isIntermediate = isIntermediate(head, hop)
     if isProgressWanted.load(ordering: .relaxed) {
       state.withLock { $0.progress.isIntermediate = isIntermediate }
     }
     // A page that says "look elsewhere" is not what is downloaded.
     if isIntermediate, download != nil { return .discard }
-    guard handler != nil || isWatched, let url = hop.flatMap({ URL(string: $0.request.url) }),
+    guard handler != nil || listeners?.isEmpty == false || isWatched,
+      let url = hop.flatMap({ URL(string: $0.request.url) }),
       !isIntermediate,
       let response = Exchange(url: url, head: head).httpResponse
     else { return .proceed }
     if isWatched { tellHead(response) }
+    for continuation in listeners ?? [] { continuation.yield(response) }
     guard let handler else { return .proceed }
     switch handler.kind {
     case .observe(let closure):

@@ -53,6 +53,8 @@ package final class RequestCore: Sendable {
     var progress = ProgressReport()
     var headHandler: HeadHandler?
     var watchers = RequestWatchers()
+    /// Asynchronous sequences that tell of the request; mostly there are none.
+    var listeners: RequestListeners?
     var id: UUID?
 
     /// Whether bytes must not move: the request is suspended, or its head has not been decided about.

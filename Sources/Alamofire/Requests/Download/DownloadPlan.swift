@@ -6,11 +6,23 @@ import Synchronization
 /// What a request core knows of the file that it downloads.
 package final class DownloadPlan: Sendable {
   private struct Attempt {
-    var path: String
     var sink: any FileBodySink
+    /// What the user's resume data tells of an earlier download, when its file is there.
+    var part: ResumeData?
     var head: ResponseHead?
     /// Where the bytes of the response began.
     var offset: Int64 = 0
+
+    /// Whether the bytes go behind those of the earlier download.
+    var extendsPart: Bool { part?.path == sink.path }
+    /// Removes the file, unless the user may still go on from what is in it.
+    func remove() {
+      if !extendsPart { try? FileManager.default.removeItem(atPath: sink.path) }
+    }
+    /// The earlier download is of no use any more: there is something better.
+    func removePart() {
+      if let part, !extendsPart { BodyFiles.removePart(part.path) }
+    }
   }
 
   let downloadable: DownloadRequest.Downloadable
@@ -24,77 +36,78 @@ package final class DownloadPlan: Sendable {
   }
 
   /// Where the bytes of the next hop go. The file of an attempt serves all its hops.
+  ///
+  /// An earlier download is never written over by anything but what follows it: as long as the user has
+  /// resume data that name it, also in another process, its first bytes are those that the data speak of.
   func sink() throws(AFError) -> any BodySink {
     if let sink = attempt.withLock({ $0?.sink }) { return sink }
-    var path = FileManager.default.temporaryDirectory
+    let resume = try earlier()
+    let part = resume.flatMap { $0.isUsable ? $0 : nil }
+    let path = FileManager.default.temporaryDirectory
       .appendingPathComponent("Alamofire_\(UUID().uuidString).tmp").path
-    var resume: ResumeData?
-    if case .resumeData(let data) = downloadable {
-      let parsed = try ResumeData(data)
-      if parsed.isUsable {
-        path = parsed.path
-        resume = parsed
-      }
-    }
-    let known = resume
     let sink = BodyFiles.sink(path: path) { [weak self] head in
-      let offset = known?.offset(for: head) ?? .success(0)
-      if case .success(let start) = offset { self?.begun(head, at: start) }
-      return offset
+      let place = resume?.place(for: head, hasPart: part != nil) ?? .success(.new)
+      if case .success(let place) = place { self?.begun(head, at: place) }
+      return place
     }
-    attempt.withLock { $0 = Attempt(path: path, sink: sink) }
+    attempt.withLock { $0 = Attempt(sink: sink, part: part) }
     return sink
   }
 
-  private func begun(_ head: ResponseHead, at offset: Int64) {
+  /// What the user's resume data says; `nil` for a download that begins.
+  private func earlier() throws(AFError) -> ResumeData? {
+    guard case .resumeData(let data) = downloadable else { return nil }
+    return try ResumeData(data)
+  }
+
+  private func begun(_ head: ResponseHead, at place: DownloadPlace) {
     attempt.withLock { attempt in
       attempt?.head = head
-      attempt?.offset = offset
+      if case .part(_, let offset) = place { attempt?.offset = offset } else { attempt?.offset = 0 }
     }
   }
 
   /// Where the bytes of the response began; what came before counts as progress.
   var offset: Int64 { attempt.withLock { $0?.offset ?? 0 } }
 
-  /// Another attempt begins from the beginning; what is left of the last one goes.
-  func forget() {
-    let left = attempt.withLock { attempt in
+  private func take() -> Attempt? {
+    attempt.withLock { attempt in
       defer { attempt = nil }
       return attempt
     }
-    guard let left else { return }
+  }
+
+  /// Another attempt begins where this one did; what it wrote goes.
+  func forget() {
+    guard let left = take() else { return }
     _ = left.sink.finish()
-    try? FileManager.default.removeItem(atPath: left.path)
+    left.remove()
   }
 
   /// Takes the file of a complete response, to be moved.
   func takeFile() -> URL? {
-    attempt.withLock { attempt in
-      defer { attempt = nil }
-      return attempt.map { URL(fileURLWithPath: $0.path) }
-    }
+    guard let left = take() else { return nil }
+    if left.head?.status == 200 { left.removePart() }
+    return URL(fileURLWithPath: left.sink.path)
   }
 
-  /// Takes what a broken attempt can be gone on from; without anything of that kind its file is removed.
+  /// Takes what a broken attempt can be gone on from; without anything of that kind its file is removed. What
+  /// the user went on from stays good until there is something better.
   func takeResumeData(of request: URLRequest?) -> Data? {
-    let left = attempt.withLock { attempt in
-      defer { attempt = nil }
-      return attempt
+    if let left = take() {
+      _ = left.sink.finish()
+      if let request, let head = left.head,
+        let data = ResumeData(request: request, head: head, file: left.sink.path, received: left.sink.size)?
+          .data
+      {
+        left.removePart()
+        return data
+      }
+      left.remove()
     }
-    guard let left else { return nil }
-    _ = left.sink.finish()
-    if let request, let head = left.head,
-      let data = ResumeData(request: request, head: head, file: left.path, received: left.sink.size)?.data
-    {
-      return data
+    guard case .resumeData(let data) = downloadable, (try? ResumeData(data))?.isUsable == true else {
+      return nil
     }
-    // The part that resume data of the user names may be needed again.
-    if case .resumeData(let data) = downloadable, (try? ResumeData(data))?.path == left.path,
-      left.head == nil
-    {
-      return data
-    }
-    try? FileManager.default.removeItem(atPath: left.path)
-    return nil
+    return data
   }
 }

@@ -88,24 +88,42 @@ struct ResumeData: Codable, Equatable {
     return request
   }
 
-  /// Where the bytes of a response belong: behind those that are there, or at the beginning.
-  func offset(for head: ResponseHead) -> Result<Int64, TransportFailure> {
-    guard head.status == 206 || head.status == 416 else { return .success(0) }
-    guard head.status == 206, let range = Self.range(of: head), range.first == received,
-      total == nil || range.total == nil || range.total == total,
-      Self.validator(of: head).map({ $0 == validator }) ?? true
-    else {
+  /// Where the bytes of a response belong: behind those that are there, or into a new file.
+  ///
+  /// - Parameter hasPart: Whether there is anything to go on from.
+  func place(for head: ResponseHead, hasPart: Bool) -> Result<DownloadPlace, TransportFailure> {
+    guard head.status == 206 || head.status == 416 else { return .success(.new) }
+    guard hasPart, head.status == 206, isRest(head) else {
       return .failure(
         TransportFailure(
           .cannotContinue, "The server sent another part of the file than was asked for; begin again."))
     }
-    return .success(received)
+    return .success(.part(path: path, offset: received))
   }
 
-  /// Only a strong validator proves that two parts belong together.
+  /// Whether a response holds all that is missing, of the same version. A server may send less than it was
+  /// asked for (RFC 9110 §15.3.7), and ranges of an encoded body count other bytes.
+  private func isRest(_ head: ResponseHead) -> Bool {
+    guard let range = Self.range(of: head), range.first == received,
+      !head.block.contains("Content-Encoding")
+    else { return false }
+    let whole = total ?? range.total
+    if let whole, range.last != whole - 1 || (range.total ?? whole) != whole { return false }
+    let isTag = validator.hasPrefix("\"")
+    return head.block.value(of: isTag ? "ETag" : "Last-Modified").map { $0 == validator } ?? true
+  }
+
+  /// Only a strong validator proves that two parts belong together. A date is one when the response was made
+  /// at least a second later, so that the file has not changed within the second of the date (RFC 9110
+  /// §8.8.2.2).
   private static func validator(of head: ResponseHead) -> String? {
-    if let tag = head.block.value(of: "ETag") { return tag.hasPrefix("W/") ? nil : tag }
-    return head.block.value(of: "Last-Modified")
+    if let tag = head.block.value(of: "ETag") { return tag.hasPrefix("\"") ? tag : nil }
+    let now = HTTPDate(secondsSince1970: Int64(Date().timeIntervalSince1970))
+    guard let modified = head.block.value(of: "Last-Modified"), let change = HTTPDate(modified, now: now),
+      let date = head.block.value(of: "Date").flatMap({ HTTPDate($0, now: now) }),
+      date.secondsSince1970 > change.secondsSince1970
+    else { return nil }
+    return modified
   }
 
   private static func length(of head: ResponseHead) -> Int64? {
@@ -113,14 +131,15 @@ struct ResumeData: Codable, Equatable {
   }
 
   /// `bytes 100-199/200` (RFC 9110 §14.4).
-  private static func range(of head: ResponseHead) -> (first: Int64, total: Int64?)? {
+  private static func range(of head: ResponseHead) -> (first: Int64, last: Int64, total: Int64?)? {
     guard let text = head.block.value(of: "Content-Range"), text.lowercased().hasPrefix("bytes ") else {
       return nil
     }
     let parts = text.dropFirst(6).split(separator: "/")
-    guard parts.count == 2, let dash = parts[0].firstIndex(of: "-"), let first = Int64(parts[0][..<dash])
+    guard parts.count == 2, let dash = parts[0].firstIndex(of: "-"), let first = Int64(parts[0][..<dash]),
+      let last = Int64(parts[0][parts[0].index(after: dash)...])
     else { return nil }
-    return (first, Int64(parts[1]))
+    return (first, last, Int64(parts[1]))
   }
 }
 

@@ -1,0 +1,30 @@
+import Scorecard
+
+/// The rows that a command line asks for.
+struct RowSelection {
+  var rows: [Row]
+  var bodies: [BodyRow]
+
+  /// Without names, all; large bodies only if nothing else is filtered, since they know one protocol and one
+  /// request at a time.
+  init(_ arguments: Arguments) throws {
+    guard let text = arguments["row"] else {
+      let isFiltered = ["quick", "protocol", "concurrency", "client"].contains { arguments[$0] != nil }
+      rows = Row.allCases
+      bodies = isFiltered ? [] : BodyRow.allCases
+      return
+    }
+    rows = []
+    bodies = []
+    for name in text.split(separator: ",").map(String.init) {
+      if let row = Row(rawValue: name) {
+        rows.append(row)
+      } else if let row = BodyRow(rawValue: name) {
+        bodies.append(row)
+      } else {
+        let names = Row.allCases.map(\.rawValue) + BodyRow.allCases.map(\.rawValue)
+        throw Arguments.Problem("--row must be one of \(names.joined(separator: ", ")), not '\(name)'")
+      }
+    }
+  }
+}

@@ -1,0 +1,47 @@
+import Foundation
+import FoundationNetworking
+import HTTPWire
+import Synchronization
+
+/// The asynchronous sequences that tell of a request. Each of them, and each closure beside them, is told
+/// everything; all end with the request.
+struct RequestListeners: Sendable {
+  typealias Continuation<Element: Sendable> = AsyncStream<Element>.Continuation
+
+  var uploads: [Continuation<Progress>] = []
+  var downloads: [Continuation<Progress>] = []
+  var requests: [Continuation<URLRequest>] = []
+  var tasks: [Continuation<URLSessionTask>] = []
+  var commands: [Continuation<String>] = []
+  var responses: [Continuation<HTTPURLResponse>] = []
+
+  func finish() {
+    for continuation in uploads + downloads { continuation.finish() }
+    for continuation in requests { continuation.finish() }
+    for continuation in tasks { continuation.finish() }
+    for continuation in commands { continuation.finish() }
+    for continuation in responses { continuation.finish() }
+  }
+}
+
+extension RequestCore {
+  /// Adds an asynchronous sequence, which is told what `current` makes of the present, outside the lock. One of a
+  /// request that is over ends at once.
+  func listen<Element: Sendable, Present>(
+    _ continuation: AsyncStream<Element>.Continuation,
+    _ place: any WritableKeyPath<RequestListeners, [AsyncStream<Element>.Continuation]> & Sendable,
+    to present: (State) -> Present, current: (Present) -> Element?
+  ) {
+    let (present, isOver) = state.withLock { state in
+      let isOver = state.lifecycle.run == .ended
+      if !isOver {
+        var listeners = state.listeners ?? RequestListeners()
+        listeners[keyPath: place].append(continuation)
+        state.listeners = listeners
+      }
+      return (present(state), isOver)
+    }
+    if let element = current(present) { continuation.yield(element) }
+    if isOver { continuation.finish() }
+  }
+}

@@ -1,0 +1,66 @@
+import Glibc
+
+/// Brings a file to another place so that at every moment, also when the process is killed, there is either
+/// nothing there or all of it.
+package enum FileMove {
+  package enum Outcome: Equatable, Sendable {
+    case moved
+    /// Nothing has happened; with the number of the error.
+    case failed(Int32)
+  }
+
+  /// Moves `source` to `target`, where nothing may be. Between two file systems the bytes are copied into a
+  /// file without a name first; where there are none (`hasNamelessFiles` is false, or the system says so),
+  /// into one beside the target that begins with `.Alamofire_`, which stays there if the process is killed
+  /// meanwhile.
+  package static func move(_ source: String, to target: String, hasNamelessFiles: Bool = true) -> Outcome {
+    var status = stat()
+    guard lstat(target, &status) != 0 else { return .failed(EEXIST) }
+    if rename(source, target) == 0 { return .moved }
+    guard errno == EXDEV else { return .failed(errno) }
+    let input = open(source, O_RDONLY | O_CLOEXEC)
+    guard input >= 0 else { return .failed(errno) }
+    defer { close(input) }
+    let folder =
+      target.lastIndex(of: "/").map { $0 == target.startIndex ? "/" : String(target[..<$0]) } ?? "."
+    let output = hasNamelessFiles ? open(folder, namelessFile | O_WRONLY | O_CLOEXEC, 0o600) : -1
+    let isUnknown = output < 0 && (!hasNamelessFiles || [EOPNOTSUPP, EISDIR, EINVAL].contains(errno))
+    guard output >= 0 || isUnknown else { return .failed(errno) }
+    let failure = isUnknown ? copy(input, beside: target, in: folder) : copy(input, to: target, by: output)
+    if let failure { return .failed(failure) }
+    unlink(source)
+    return .moved
+  }
+
+  /// `O_TMPFILE`, a macro that Swift does not see: a file without a name in the folder that is opened.
+  private static let namelessFile = 0o20_000_000 | O_DIRECTORY
+
+  /// Gives the copy its name at the end. Like the next ones, returns the number of the error, if there is
+  /// one.
+  private static func copy(_ input: Int32, to target: String, by output: Int32) -> Int32? {
+    defer { close(output) }
+    if let code = copy(input, to: output) { return code }
+    let isDone = linkat(AT_FDCWD, "/proc/self/fd/\(output)", AT_FDCWD, target, AT_SYMLINK_FOLLOW) == 0
+    return isDone ? nil : errno
+  }
+
+  private static func copy(_ input: Int32, beside target: String, in folder: String) -> Int32? {
+    var name = Array("\(folder)/.Alamofire_XXXXXX".utf8CString)
+    let output = mkstemp(&name)
+    guard output >= 0 else { return errno }
+    _ = fcntl(output, F_SETFD, FD_CLOEXEC)
+    var failure = copy(input, to: output)
+    if close(output) != 0, failure == nil { failure = errno }
+    if failure == nil, rename(name, target) != 0 { failure = errno }
+    if failure != nil { unlink(name) }
+    return failure
+  }
+
+  private static func copy(_ input: Int32, to output: Int32) -> Int32? {
+    while true {
+      let count = sendfile(output, input, nil, 1 << 26)
+      if count == 0 { return nil }
+      if count < 0, errno != EINTR { return errno }
+    }
+  }
+}

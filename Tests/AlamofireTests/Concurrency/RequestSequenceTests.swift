@@ -1,0 +1,95 @@
+import Alamofire
+import Foundation
+import FoundationNetworking
+import Testing
+
+@Suite("Sequences that tell of a request", .timeLimit(.minutes(1)))
+struct RequestSequenceTests {
+  private func all<Element: Sendable>(_ stream: StreamOf<Element>) async -> [Element] {
+    var elements: [Element] = []
+    for await element in stream { elements.append(element) }
+    return elements
+  }
+
+  private let twice = Retrier { request, _, _, completion in
+    completion(request.retryCount < 1 ? .retry : .doNotRetry)
+  }
+
+  @Test("Requests, tasks and commands of every attempt, each to every sequence and to the closure")
+  func attempts() async {
+    let fake = FakeTransport(.failure(.timedOut))
+    let request = Session.kept(fake: fake).request("http://a.test/").retry(using: twice)
+    let heard = Recorder<URLRequest>()
+    request.onURLRequestCreation(on: DispatchQueue(label: "requests")) { heard.add($0) }
+    let (first, second) = (request.urlRequests(), request.urlRequests())
+    let (tasks, commands) = (request.urlSessionTasks(), request.cURLDescriptions())
+    _ = await request.end()
+    #expect(await all(first).count == 2)
+    #expect(await all(second).count == 2)
+    #expect(await heard.wait(for: 2).count == 2)
+    #expect(await all(tasks).map(\.taskIdentifier) == request.tasks.map(\.taskIdentifier))
+    let lines = await all(commands)
+    #expect(lines.count == 2)
+    #expect(lines.allSatisfy { $0.hasPrefix("$ curl -v") })
+  }
+
+  @Test("Progress, to every sequence and to the closure")
+  func progress() async {
+    var reply = FakeReply(chunks: [Data(count: 10), Data(count: 20)])
+    reply.fields = [HTTPHeader(name: "Content-Length", value: "30")]
+    let request = Session.kept(fake: FakeTransport(reply)).upload(Data(count: 5), to: "http://a.test/")
+    let closure = Recorder<Double>()
+    request.downloadProgress(queue: DispatchQueue(label: "progress")) { closure.add($0.fractionCompleted) }
+    let (first, second, upload) = (
+      request.downloadProgress(), request.downloadProgress(), request.uploadProgress()
+    )
+    _ = await request.end()
+    #expect(await all(first).count == 2)
+    #expect(await all(second).last?.fractionCompleted == 1)
+    #expect(await all(upload).map(\.completedUnitCount) == [5])
+    #expect(await closure.wait(for: 2).count == 2)
+  }
+
+  @Test("The heads of responses, without redirects")
+  func heads() async {
+    let fake = FakeTransport(.redirect(302, to: "/next"), .status(500))
+    let request = Session.kept(fake: fake).request("http://a.test/").validate().retry(using: twice)
+    let responses = request.httpResponses()
+    _ = await request.end()
+    #expect(await all(responses).map(\.statusCode) == [500, 200])
+  }
+
+  @Test("An asynchronous handler of the head decides")
+  func decision() async {
+    let request = Session.kept(fake: FakeTransport()).request("http://a.test/")
+      .onHTTPResponse { response async -> Request.ResponseDisposition in
+        response.statusCode == 200 ? .cancel : .allow
+      }
+    #expect(await request.end().error?.isExplicitlyCancelledError == true)
+    let seen = Recorder<Int>()
+    let second = Session.kept(fake: FakeTransport()).request("http://a.test/")
+      .onHTTPResponse { response async -> Void in seen.add(response.statusCode) }
+    #expect(await second.end().error == nil)
+    #expect(seen.values == [200])
+  }
+
+  @Test("After the end they tell of the present, and end")
+  func late() async {
+    let request = Session.kept(fake: FakeTransport()).request("http://a.test/")
+    _ = await request.end()
+    #expect(await all(request.urlRequests()).count == 1)
+    #expect(await all(request.cURLDescriptions()).count == 1)
+    #expect(await all(request.urlSessionTasks()).count == 1)
+    #expect(await all(request.uploadProgress()).isEmpty)
+    #expect(await all(request.httpResponses()).isEmpty)
+  }
+
+  @Test("One that is left alone does no harm")
+  func abandoned() async {
+    let request = Session.kept(fake: FakeTransport()).request("http://a.test/")
+    let requests = request.urlRequests()
+    request.resume()
+    for await _ in requests { break }
+    #expect(await request.end().error == nil)
+  }
+}

@@ -1,0 +1,52 @@
+import Alamofire
+import Foundation
+import FoundationNetworking
+import Testing
+
+@Suite("Handlers of responses that may be stored", .timeLimit(.minutes(1)))
+struct CachedResponseHandlerTests {
+  // A folder of its own: without one, Foundation's caches share what they keep on the disk.
+  private let cache = URLCache(
+    memoryCapacity: 1 << 20, diskCapacity: 0, diskPath: "alamofire-tests-\(UUID().uuidString)")
+  private let spy = EventSpy()
+
+  private func session(_ fake: FakeTransport, _ handler: (any CachedResponseHandler)? = nil) -> Session {
+    let configuration = URLSessionConfiguration.af.default
+    configuration.urlCache = cache
+    return Session.kept(
+      fake: fake, configuration: configuration,
+      watching: SessionWatching(cachedResponseHandler: handler, eventMonitors: [spy]))
+  }
+
+  private func stored(_ url: String) throws -> Data? {
+    cache.cachedResponse(for: try URLRequest(url: url, method: .get))?.data
+  }
+
+  @Test("Told, a response is stored; a handler may refuse or change it")
+  func behaviours() async throws {
+    _ = await session(FakeTransport(), .cache).request("http://a.test/1").end()
+    #expect(try stored("http://a.test/1") == Data("ok".utf8))
+    #expect(spy.told.contains("willCacheResponse 2"))
+    _ = await session(FakeTransport(), .doNotCache).request("http://a.test/2").end()
+    #expect(try stored("http://a.test/2") == nil)
+    let other = ResponseCacher(
+      behavior: .modify { _, proposed in
+        CachedURLResponse(response: proposed.response, data: Data("other".utf8))
+      })
+    let request = session(FakeTransport(), .doNotCache).request("http://a.test/3").cacheResponse(using: other)
+    #expect(await request.end().data == Data("ok".utf8))
+    #expect(try stored("http://a.test/3") == Data("other".utf8))
+  }
+
+  @Test(
+    "What may not be stored is not offered", arguments: ["http://a.test/q?x=1", "http://a.test/no-store"])
+  func unstored(url: String) async throws {
+    let fake = FakeTransport { request, _ in
+      request.url.hasSuffix("no-store")
+        ? .status(200, "x", headers: [("Cache-Control", "no-store")]) : .text("x")
+    }
+    _ = await session(fake, .cache).request(url).end()
+    #expect(try stored(url) == nil)
+    #expect(!spy.told.contains { $0.hasPrefix("willCache") })
+  }
+}

@@ -1,0 +1,43 @@
+import HTTPWire
+import Testing
+
+@Suite("What a private cache may store")
+struct StorageRulesTests {
+  struct Row: CustomTestStringConvertible {
+    var method = "GET"
+    var status = 200
+    var asked: [(String, String)] = []
+    var answered: [(String, String)] = []
+    let isStored: Bool
+    var testDescription: String { "\(method) \(status) \(asked) \(answered)" }
+  }
+
+  static let rows = [
+    Row(isStored: true),
+    Row(status: 404, isStored: true),
+    Row(status: 302, isStored: false),
+    Row(status: 302, answered: [("Cache-Control", "max-age=60")], isStored: true),
+    Row(status: 500, answered: [("Expires", "Thu, 01 Jan 2099 00:00:00 GMT")], isStored: true),
+    Row(status: 500, isStored: false),
+    Row(status: 206, isStored: false),
+    Row(status: 304, isStored: false),
+    Row(method: "POST", answered: [("Cache-Control", "max-age=60")], isStored: false),
+    Row(method: "HEAD", isStored: false),
+    Row(answered: [("Cache-Control", "no-store")], isStored: false),
+    Row(answered: [("cache-control", "public , NO-STORE")], isStored: false),
+    Row(answered: [("Cache-Control", "private")], isStored: true),
+    Row(answered: [("Cache-Control", "no-cache=\"a\"")], isStored: true),
+    Row(answered: [("Vary", "*")], isStored: false),
+    Row(answered: [("Vary", "Accept")], isStored: true),
+    Row(asked: [("Cache-Control", "no-store")], isStored: false),
+    Row(asked: [("Range", "bytes=0-1")], isStored: false),
+    Row(asked: [("Authorization", "Bearer t")], isStored: true),
+  ]
+
+  @Test(arguments: rows) func decision(row: Row) {
+    let fields = row.asked.map { HTTPHeader(name: $0.0, value: $0.1) }
+    let head = ResponseHead(
+      status: row.status, fields: row.answered.map { HTTPHeader(name: $0.0, value: $0.1) })
+    #expect(StorageRules.mayStore(method: row.method, fields: fields, head: head) == row.isStored)
+  }
+}
