@@ -68,13 +68,11 @@ extension Journey {
   func challenge(_ head: ResponseHead, realm: String?, credential: URLCredential?)
     -> URLAuthenticationChallenge?
   {
-    guard let url = URL(string: request.url), let host = url.host else { return nil }
-    let space = URLProtectionSpace(
-      host: host, port: url.port ?? (request.origin.scheme == "https" ? 443 : 80),
-      protocol: request.origin.scheme, realm: realm, authenticationMethod: NSURLAuthenticationMethodHTTPBasic)
+    guard let space = URLProtectionSpace(challengeTo: request, realm: realm) else { return nil }
     return URLAuthenticationChallenge(
       protectionSpace: space, proposedCredential: credential, previousFailureCount: challengesAnswered,
-      failureResponse: Exchange(url: url, head: head).httpResponse, error: nil, sender: SilentSender())
+      failureResponse: Exchange(url: URL(string: request.url), head: head).httpResponse, error: nil,
+      sender: SilentSender())
   }
 
   /// Sends the request again, with a credential of a delegate's in place of the one that was refused.
@@ -87,7 +85,7 @@ extension Journey {
 
 extension String {
   /// The realm of a Basic challenge (RFC 7617 §2).
-  fileprivate var basicRealm: String? {
+  var basicRealm: String? {
     guard let start = range(of: "realm=\"", options: .caseInsensitive)?.upperBound else { return nil }
     var realm = ""
     var isEscaped = false

@@ -38,7 +38,7 @@ extension Request {
     let space = URLProtectionSpace(
       host: host, port: url.port ?? 0, protocol: url.scheme, realm: host,
       authenticationMethod: NSURLAuthenticationMethodHTTPBasic)
-    let stored = storage.credentials(for: space)?.values.map { $0 } ?? []
+    let stored = storage.credentials(like: space).sorted { ($0.user ?? "") < ($1.user ?? "") }
     let all = stored.isEmpty ? [credential].compactMap { $0 } : stored
     return all.compactMap { credential in
       guard let user = credential.user, let password = credential.password else { return nil }

@@ -62,3 +62,8 @@ private enum DelegateSample {
     _ = session
   }
 }
+
+private enum Names {
+  typealias URLSessionTaskMetrics = Alamofire.URLSessionTaskMetrics
+  typealias URLSessionTaskTransactionMetrics = Alamofire.URLSessionTaskTransactionMetrics
+}

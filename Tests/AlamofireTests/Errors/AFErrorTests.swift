@@ -85,6 +85,20 @@ struct AFErrorTests {
     #expect(!message.contains("secret"))
   }
 
+  @Test("a printed error names its case and its reason")
+  func printing() {
+    #expect("\(AFError.explicitlyCancelled)" == "explicitlyCancelled")
+    #expect("\(AFError.invalidURL(url: "::"))" == #"invalidURL(url: "::")"#)
+    #expect(
+      "\(AFError.responseValidationFailed(reason: .unacceptableStatusCode(code: 200)))"
+        == "responseValidationFailed(reason: "
+        + "Alamofire.AFError.ResponseValidationFailureReason.unacceptableStatusCode(code: 200))")
+    #expect(
+      "\(AFError.responseSerializationFailed(reason: .inputDataNilOrZeroLength))"
+        == "responseSerializationFailed(reason: "
+        + "Alamofire.AFError.ResponseSerializationFailureReason.inputDataNilOrZeroLength)")
+  }
+
   @Test("no two errors say the same")
   func messagesDiffer() {
     let messages = (Self.wrapping + Self.plain).map(\.localizedDescription)

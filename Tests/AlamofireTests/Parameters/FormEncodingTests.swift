@@ -169,6 +169,17 @@ struct FormEncodingTests {
     #expect(context.codingPath.first?.stringValue == "outer")
   }
 
+  @Test("values are told nothing beside their place")
+  func userInfo() throws {
+    struct Curious: Encodable {
+      func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode("\(encoder.userInfo.count) \(encoder.codingPath.map(\.stringValue))")
+      }
+    }
+    #expect(try form(["a": Curious()]) == #"a=0 ["a"]"#)
+  }
+
   @Test("errors name the place of an item")
   func codingPaths() throws {
     struct Deep: Encodable {

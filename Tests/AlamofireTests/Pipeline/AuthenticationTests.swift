@@ -41,6 +41,23 @@ struct AuthenticationTests {
     #expect(fake.urls == ["http://a.test/x", "http://a.test/x"])
   }
 
+  @Test("The session's storage answers, too", arguments: [true, false])
+  func storedCredentials(isOfThisRealm: Bool) async {
+    // The name of a host of its own: the storage may be that of the process.
+    let host = "\(UUID().uuidString.lowercased()).test"
+    let configuration = URLSessionConfiguration.ephemeral
+    let space = URLProtectionSpace(
+      host: host, port: 80, protocol: "http", realm: isOfThisRealm ? "r" : "other",
+      authenticationMethod: NSURLAuthenticationMethodHTTPBasic)
+    let credential = URLCredential(user: "user", password: "pass", persistence: .forSession)
+    configuration.urlCredentialStorage?.setDefaultCredential(credential, for: space)
+    let fake = FakeTransport(responder: Self.guarded)
+    let session = Session(configuration: configuration, engine: Engine(transport: fake))
+    let response = await session.request("http://\(host)/").end()
+    #expect(response.response?.statusCode == (isOfThisRealm ? 200 : 401))
+    #expect(fake.requests.count == (isOfThisRealm ? 2 : 1))
+  }
+
   @Test func givenCredentialsWinOverThoseOfTheURL() async {
     let fake = FakeTransport(responder: Self.guarded)
     let response = await Session.kept(fake: fake).request("http://other:wrong@a.test/")

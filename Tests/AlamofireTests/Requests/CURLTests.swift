@@ -69,6 +69,24 @@ struct CURLTests {
     #expect(lines == ["$ curl -v", "-X GET", "-u user:pass", "-b \"a=1\"", "\"http://a.test/\""])
   }
 
+  @Test func storedCredentialsTakeThePlaceOfTheRequestsOwn() async throws {
+    let stored = URLCredential(user: "stored", password: "secret", persistence: .forSession)
+    // The name of a host of its own: the storage is that of the process.
+    let host = "\(UUID().uuidString.lowercased()).test"
+    let space = URLProtectionSpace(
+      host: host, port: 0, protocol: "http", realm: host,
+      authenticationMethod: NSURLAuthenticationMethodHTTPBasic)
+    let session = session { configuration in
+      configuration.httpAdditionalHeaders = nil
+      configuration.urlCredentialStorage?.set(stored, for: space)
+    }
+    let storage = try #require(session.sessionConfiguration.urlCredentialStorage)
+    defer { storage.remove(stored, for: space) }
+    let request = session.request("http://\(host)/").authenticate(username: "own", password: "pass")
+    let lines = await command(request).components(separatedBy: " \\\n\t")
+    #expect(lines == ["$ curl -v", "-X GET", "-u stored:secret", "\"http://\(host)/\""])
+  }
+
   @Test func withoutACredentialStorageNoneIsShown() async {
     let session = session { configuration in
       configuration.httpAdditionalHeaders = nil

@@ -134,6 +134,57 @@ import Testing
     #expect(place == file)
   }
 
+  /// One of a user that reads the file, and one that reads its bytes.
+  @Test func serializersOfUsersSeeTheFile() async throws {
+    struct Name: DownloadResponseSerializerProtocol {
+      func serializeDownload(
+        request: URLRequest?, response: HTTPURLResponse?, fileURL: URL?, error: (any Error)?
+      ) throws -> String {
+        if let error { throw error }
+        return "\(fileURL?.lastPathComponent ?? "") \(response?.statusCode ?? 0)"
+      }
+    }
+    struct Count: ResponseSerializer {
+      func serialize(
+        request: URLRequest?, response: HTTPURLResponse?, data: Data?, error: (any Error)?
+      ) throws -> Int {
+        guard let data else { throw CancellationError() }
+        return data.count
+      }
+    }
+    let request = session.download(server.url("/bytes/7"), to: to("seven"))
+    #expect(try await request.serializingDownload(using: Name()).value == "seven 200")
+    #expect(try await request.serializingDownload(using: Count()).value == 7)
+    let none = await session.download("").serializingDownload(using: Name()).response
+    #expect(none.error?.isInvalidURLError == true)
+  }
+
+  /// Deprecated itself, so that what it calls is no warning.
+  @available(*, deprecated)
+  private func json(
+    _ request: DownloadRequest, _ handler: @escaping @Sendable (AFDownloadResponse<Any>) -> Void
+  ) {
+    request.responseJSON(queue: .global(), completionHandler: handler)
+  }
+
+  @available(*, deprecated)
+  @Test func theFileCanBeReadAsJSONWithoutAType() async throws {
+    let results = Recorder<String>()
+    json(session.download(server.url("/get?a=b"), to: to("json"))) {
+      let object = $0.value as? [String: Any]
+      results.add("\((object?["args"] as? [String: String])?["a"] ?? "") \($0.fileURL != nil)")
+    }
+    await results.wait(for: 1)
+    json(session.download(server.url("/encoding/utf8"), to: to("text"))) {
+      results.add("\($0.error?.isResponseSerializationError == true)")
+    }
+    await results.wait(for: 2)
+    json(session.download(server.url("/status/204"), to: to("empty"))) {
+      results.add("\($0.value is NSNull)")
+    }
+    #expect(await results.wait(for: 3) == ["b true", "true", "true"])
+  }
+
   @Test func everyHandlerIsCalledInItsOrder() async throws {
     let order = Recorder<String>()
     let queue = DispatchQueue(label: "handlers")

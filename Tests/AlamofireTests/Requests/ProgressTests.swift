@@ -79,6 +79,19 @@ struct ProgressTests {
     #expect(request.downloadProgress.fractionCompleted == 1)
   }
 
+  @Test func theHandlersCanBeAskedFor() {
+    let request = Session.kept(fake: FakeTransport()).request("http://a.test/")
+    #expect(request.uploadProgressHandler == nil)
+    #expect(request.downloadProgressHandler == nil)
+    let queue = DispatchQueue(label: "progress")
+    let seen = Recorder<Progress>()
+    request.uploadProgress(queue: queue) { seen.add($0) }.downloadProgress { _ in }
+    #expect(request.uploadProgressHandler?.queue === queue)
+    #expect(request.downloadProgressHandler?.queue.label == DispatchQueue.main.label)
+    request.uploadProgressHandler?.handler(Progress(totalUnitCount: 1))
+    #expect(seen.count == 1)
+  }
+
   @Test func onlyTheLastHandlerCounts() async {
     let counts = Recorder<Int64>()
     let request = Session.kept(fake: FakeTransport()).request("http://a.test/")

@@ -98,6 +98,50 @@ struct SessionDelegateTests {
     #expect(response.error?.isExplicitlyCancelledError == true)
   }
 
+  @Test(
+    "The delegate is asked for the stream of an upload, and may bring another",
+    arguments: Streams.Kind.allCases)
+  func bodyStream(kind: Streams.Kind) async throws {
+    let server = try HTTPTestServer(routes: .none)
+    server.enqueue(.ok)
+    let spy = EventSpy()
+    let session = Session(delegate: Streams(kind), eventMonitors: [spy])
+    let stream = InputStream(data: Data("mine".utf8))
+    let request = session.upload(stream, to: server.url("/"))
+    let error = await request.end().error
+    guard kind != .none else {
+      #expect((error?.underlyingError as? URLError)?.code == .requestBodyStreamExhausted)
+      #expect(server.requestCount == 0)
+      return
+    }
+    #expect(error == nil)
+    #expect(Data(try await server.takeRequest().body) == Data((kind == .other ? "other" : "mine").utf8))
+    let provided = spy.told.filter { $0 == "taskNeedsNewBodyStream" || $0 == "didProvideInputStream" }
+    #expect(provided == (kind == .base ? ["taskNeedsNewBodyStream", "didProvideInputStream"] : []))
+  }
+
+  final class Streams: SessionDelegate, @unchecked Sendable {
+    enum Kind: CaseIterable { case base, other, none, forgotten }
+    let kind: Kind
+
+    init(_ kind: Kind) {
+      self.kind = kind
+      super.init()
+    }
+
+    override func urlSession(
+      _ session: URLSession, task: URLSessionTask,
+      needNewBodyStream completionHandler: @escaping (InputStream?) -> Void
+    ) {
+      switch kind {
+      case .base: super.urlSession(session, task: task, needNewBodyStream: completionHandler)
+      case .other: completionHandler(InputStream(data: Data("other".utf8)))
+      case .none: completionHandler(nil)
+      case .forgotten: break
+      }
+    }
+  }
+
   @Test("A download is shown before it is moved")
   func download() async {
     let spy = Spy()

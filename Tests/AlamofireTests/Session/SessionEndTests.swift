@@ -91,6 +91,14 @@ struct SessionEndTests {
     #expect(session.sessionConfiguration.timeoutIntervalForRequest == 7)
   }
 
+  @Test func theQueueOfTheDelegateIsSerialOnTheRoot() {
+    let session = Session(rootQueue: DispatchQueue(label: "root", attributes: .concurrent))
+    let queue = session.session.delegateQueue
+    #expect(queue.maxConcurrentOperationCount == 1)
+    #expect(queue.underlyingQueue === session.rootQueue)
+    #expect(queue.name == "root.sessionDelegate")
+  }
+
   @Test func queuesAreNamedAfterTheRoot() {
     let session = Session(rootQueue: DispatchQueue(label: "root", attributes: .concurrent))
     #expect(session.rootQueue.label == "root")

@@ -27,6 +27,9 @@ final class EventSpy: EventMonitor {
     _ session: URLSession, task: URLSessionTask, didSendBodyData bytesSent: Int64, totalBytesSent: Int64,
     totalBytesExpectedToSend: Int64
   ) { note("didSendBodyData \(totalBytesSent)") }
+  func urlSession(_ session: URLSession, taskNeedsNewBodyStream task: URLSessionTask) {
+    note("taskNeedsNewBodyStream")
+  }
   func urlSession(
     _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
     newRequest request: URLRequest

@@ -100,3 +100,27 @@ private func together() async throws -> [String] {
     users = (try? await AF.request(url).serializingDecodable([User].self).value) ?? []
   }
 }
+
+private func sequences(of request: DataRequest) async {
+  for await progress in request.uploadProgress() { print(progress.fractionCompleted) }
+  for await progress in request.downloadProgress(bufferingPolicy: .bufferingNewest(1)) { print(progress) }
+  for await urlRequest in request.urlRequests() { print(urlRequest) }
+  for await task in request.urlSessionTasks(bufferingPolicy: .unbounded) { print(task) }
+  for await description in request.cURLDescriptions() { print(description) }
+  for await response in request.httpResponses() where response.statusCode == 200 { break }
+  let policy: StreamOf<URLRequest>.BufferingPolicy = .bufferingOldest(1)
+  let requests: StreamOf<URLRequest> = request.urlRequests(bufferingPolicy: policy)
+  var iterator = requests.makeAsyncIterator()
+  print(await iterator.next() as Any)
+}
+
+private func heads(of request: DataRequest) {
+  request.onHTTPResponse { response -> Request.ResponseDisposition in
+    await Task.yield()
+    return response.statusCode == 200 ? .allow : .cancel
+  }
+  request.onHTTPResponse { (response: HTTPURLResponse) async -> Void in
+    await Task.yield()
+    print(response)
+  }
+}

@@ -5,7 +5,13 @@ import HTTPWire
 /// `TaskMetrics` under the name that it has on Apple's systems.
 ///
 /// Foundation's own class cannot be filled from outside, so this name means ours wherever `Alamofire` is
-/// imported. A file that imports FoundationNetworking as well has to say `TaskMetrics`.
+/// imported. In a file that imports FoundationNetworking as well the name is ambiguous: say `TaskMetrics`, leave
+/// that import out, which `Alamofire` makes superfluous, or say once in your module which type is meant:
+///
+/// ```swift
+/// typealias URLSessionTaskMetrics = Alamofire.URLSessionTaskMetrics
+/// typealias URLSessionTaskTransactionMetrics = Alamofire.URLSessionTaskTransactionMetrics
+/// ```
 public typealias URLSessionTaskMetrics = TaskMetrics
 
 /// `TransactionMetrics` under the name that it has on Apple's systems; see ``URLSessionTaskMetrics``.

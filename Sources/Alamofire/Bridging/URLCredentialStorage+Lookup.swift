@@ -1,0 +1,35 @@
+import Foundation
+import FoundationNetworking
+
+// On Linux two protection spaces that say the same are not equal, so that Foundation finds what was stored
+// for a space by that very object alone. These look at what a space says.
+extension URLCredentialStorage {
+  /// All credentials for a space.
+  func credentials(like space: URLProtectionSpace) -> [URLCredential] {
+    stored(like: space).flatMap { allCredentials[$0]?.values.map { $0 } ?? [] }
+  }
+
+  /// The credential that is to be used for a space without asking anybody.
+  func defaultCredential(like space: URLProtectionSpace) -> URLCredential? {
+    for stored in stored(like: space) {
+      if let credential = defaultCredential(for: stored) { return credential }
+    }
+    return nil
+  }
+
+  private func stored(like space: URLProtectionSpace) -> [URLProtectionSpace] {
+    allCredentials.keys.filter { $0.says(what: space) }
+  }
+}
+
+extension URLProtectionSpace {
+  fileprivate func says(what other: URLProtectionSpace) -> Bool {
+    host.lowercased() == other.host.lowercased() && port == other.port && self.protocol == other.protocol
+      && realm == other.realm && isProxy() == other.isProxy() && means(other.authenticationMethod)
+  }
+
+  /// One that was made without a method stands for any.
+  private func means(_ method: String) -> Bool {
+    authenticationMethod == method || authenticationMethod == NSURLAuthenticationMethodDefault
+  }
+}

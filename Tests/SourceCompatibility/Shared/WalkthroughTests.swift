@@ -1,0 +1,124 @@
+import Alamofire
+import HTTPTestServer
+import Testing
+
+#if IMPORTS_FOUNDATION
+  import Foundation
+#endif
+#if IMPORTS_FOUNDATION_NETWORKING
+  import FoundationNetworking
+#endif
+
+#if swift(<6)
+  typealias SearchParameters = [String: Any]
+#else
+  typealias SearchParameters = [String: any Any & Sendable]
+#endif
+
+/// Calls in the shapes that tutorials for the first releases of this generation teach, and what they print.
+@Suite("Calls from tutorials") struct WalkthroughTests {
+  let server: HTTPTestServer
+
+  init() throws { server = try HTTPTestServer() }
+
+  private func response(_ request: DataRequest) async -> AFDataResponse<Data> {
+    await withCheckedContinuation { continuation in
+      request.responseData(queue: DispatchQueue.global()) { (responseData) in
+        continuation.resume(returning: responseData)
+      }
+    }
+  }
+
+  @Test("A dictionary of any values in the query") func search() async throws {
+    let url = server.url("/get")
+    let parameters: SearchParameters = ["code": "utf-8", "q": "袜子", "page": 2, "all": true]
+    let request = AF.request(url, method: .get, parameters: parameters).validate(statusCode: [200])
+    let responseData = await response(request)
+    switch responseData.result {
+    case .success(let data):
+      guard let text = String(data: data, encoding: .utf8) else { return }
+      #expect(text.contains("/get"))
+    case .failure(let error):
+      Issue.record("\(error)")
+    }
+    #expect(request.request?.url?.query == "all=1&code=utf-8&page=2&q=%E8%A2%9C%E5%AD%90")
+  }
+
+  @Test("The same as a URL, and no parameters") func noParameters() async {
+    let url = server.url("/get?code=utf-8&q=%E8%A2%9C%E5%AD%90")
+    let request = AF.request(url, method: .get, parameters: nil)
+    #expect(await response(request).error == nil)
+    #expect(request.description == "GET \(url) (200)")
+  }
+
+  @Test("The error that a wrong status prints") func wrongStatus() async {
+    let response = await response(AF.request(server.url("/get")).validate(statusCode: [201]))
+    guard let error = response.error else {
+      Issue.record("201 was acceptable, and 200 came")
+      return
+    }
+    let printed =
+      "responseValidationFailed(reason: "
+      + "Alamofire.AFError.ResponseValidationFailureReason.unacceptableStatusCode(code: 200))"
+    #expect("\(error)" == printed)
+    #expect(response.description == "failure(Alamofire.AFError.\(printed))")
+    #expect(response.debugDescription.hasSuffix("[Result]: \(response.description)"))
+    #expect(error.localizedDescription.contains("200"))
+  }
+
+  @Test("What is printed of a response") func printing() async {
+    let url = server.url("/get")
+    let response = await response(AF.request(url, headers: ["X-Walk": "through"]))
+    let lines = response.debugDescription.components(separatedBy: "\n")
+    #expect(response.description == "success(\(response.data?.count ?? 0) bytes)")
+    #expect(lines.first == "[Request]: GET \(url)")
+    #expect(lines.contains("        X-Walk: through"))
+    #expect(lines.contains("    [Status Code]: 200"))
+    #expect(lines.contains { $0.hasPrefix("[Network Duration]: ") && $0 != "[Network Duration]: None" })
+    #expect(lines.contains { $0.hasPrefix("[Serialization Duration]: ") && $0.hasSuffix("s") })
+  }
+
+  @Test("A form and JSON in the body") func bodies() async throws {
+    let parameters: SearchParameters = ["foo": [1, 2], "bar": ["baz": "qux"]]
+    let form = AF.request(server.url("/post"), method: .post, parameters: parameters)
+    #expect(await response(form).error == nil)
+    #expect(
+      form.request?.httpBody == Data("bar%5Bbaz%5D=qux&foo%5B%5D=1&foo%5B%5D=2".utf8))
+    #expect(
+      form.request?.headers["Content-Type"] == "application/x-www-form-urlencoded; charset=utf-8")
+    let json = AF.request(
+      server.url("/post"), method: .post, parameters: parameters, encoding: JSONEncoding.default)
+    #expect(await response(json).error == nil)
+    #expect(json.request?.headers["Content-Type"] == "application/json")
+  }
+
+  @Test("The header fields that are sent without being asked for") func defaultHeaders() async throws {
+    _ = await response(AF.request(server.url("/headers")))
+    let sent = server.recordedRequests.first?.headers.map(\.name) ?? []
+    #expect(["Accept", "Accept-Encoding", "Accept-Language", "Host", "User-Agent"].allSatisfy(sent.contains))
+    #expect(HTTPHeaders.default.map(\.name) == ["Accept-Encoding", "Accept-Language", "User-Agent"])
+  }
+
+  @available(*, deprecated)
+  @Test("JSON as a value without a type") func untypedJSON() async {
+    let answer = await withCheckedContinuation { continuation in
+      AF.request(server.url("/get"), parameters: ["a": "b"]).responseJSON { response in
+        let object = response.value as? [String: Any]
+        continuation.resume(returning: object?["args"] as? [String: String])
+      }
+    }
+    #expect(answer == ["a": "b"])
+  }
+
+  @Test("States, as they are asked for") func states() async {
+    let request = AF.request(server.url("/get"))
+    #expect(request.isInitialized)
+    request.suspend()
+    #expect(request.isSuspended)
+    request.resume()
+    #expect(request.isResumed)
+    request.cancel()
+    #expect(request.isCancelled)
+    #expect(await response(request).error?.isExplicitlyCancelledError == true)
+  }
+}
