@@ -25,6 +25,8 @@ struct Pipeline: Sendable {
         }
       }
       if core.download != nil { settleDownload() }
+      // What handlers of a stream throw belongs to the outcome.
+      if let stream = core.stream { await stream.settled() }
       if await finish() == .done { return }
     }
   }
@@ -36,6 +38,7 @@ struct Pipeline: Sendable {
     try checkAlive()
     let exchange = try await exchanged(urlRequest)
     if core.download != nil { try await storeDownload(exchange) }
+    core.stream?.complete()
     try await validate(exchange)
   }
 

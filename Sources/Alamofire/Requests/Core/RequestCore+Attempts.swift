@@ -121,7 +121,7 @@ extension RequestCore: TransferObserver {
 
   package func headReceived(_ head: ResponseHead) -> HeadDisposition {
     guard
-      isHeadWanted.load(ordering: .relaxed) || isProgressWanted.load(ordering: .relaxed) || download != nil
+      isHeadWanted.load(ordering: .relaxed) || isProgressWanted.load(ordering: .relaxed) || hasBodySink
     else { return .proceed }
     return headArrived(head)
   }
