@@ -63,10 +63,15 @@ public struct StreamOf<Element: Sendable>: AsyncSequence, Sendable {
 
     /// The next element; `nil` at the end, and when the surrounding task is cancelled.
     public mutating func next() async -> Element? {
+      await next(isolation: nil)
+    }
+
+    /// The next element, without leaving the actor of the loop while there is something to read.
+    public mutating func next(isolation actor: isolated (any Actor)?) async -> Element? {
       switch reading {
       case .pulled(let end): return await end.source.next()
       case .pushed(var iterator, let end):
-        let element = await iterator.next()
+        let element = await iterator.next(isolation: actor)
         reading = .pushed(iterator, end)
         return element
       }
@@ -80,7 +85,7 @@ protocol StreamSource<Element>: AnyObject, Sendable {
   /// Somebody begins to ask.
   func begin()
   /// The next element; `nil` at the end, and when the surrounding task is cancelled.
-  func next() async -> Element?
+  nonisolated(nonsending) func next() async -> Element?
   /// Nobody will ask any more. Does nothing the second time.
   func finish()
 }

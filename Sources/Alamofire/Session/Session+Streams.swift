@@ -72,7 +72,7 @@ extension Session {
     _ convertible: any URLRequestConvertible, runsUserCode: Bool, _ cancelsOnStreamError: Bool,
     _ interceptor: (any RequestInterceptor)?, _ shouldAutomaticallyResume: Bool?
   ) -> DataStreamRequest {
-    let flow = StreamFlow()
+    let flow = StreamFlow(executor: core.executor)
     let request = DataStreamRequest(
       core: RequestCore(
         session: core, convertible: convertible, convertsByUserCode: runsUserCode, stream: flow,

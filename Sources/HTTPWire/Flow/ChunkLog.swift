@@ -56,6 +56,9 @@ package struct ChunkLog: Sendable {
     var isMuted = false
   }
 
+  /// The size of the pieces into which libcurl cuts what it has read.
+  private static let cut = 16_384
+
   /// The writer stops when a reader is so many bytes behind.
   package var highMark: Int
   /// It goes on when none is further behind than this.
@@ -72,6 +75,9 @@ package struct ChunkLog: Sendable {
   private var nextID = 0
   private var writerWaits = false
   private var endsWithoutPulling = false
+  private let memory = ChunkMemory()
+  /// The last chunk, while it may grow. Closed before anybody reads.
+  private var open: OpenChunk?
 
   package init(highMark: Int = 1 << 20, lowMark: Int = 1 << 18) {
     self.highMark = max(1, highMark)
@@ -79,31 +85,65 @@ package struct ChunkLog: Sendable {
   }
 
   /// Bytes that some reader has not taken yet.
-  package var heldBytes: Int { entries[head...].reduce(0) { $0 + $1.count } }
+  package var heldBytes: Int { entries[head...].reduce(open?.count ?? 0) { $0 + $1.count } }
 
   /// Whether a reader that delays the end has something to read, or is at work on what it took.
   package var isBusy: Bool { readers.values.contains { $0.delaysEnd && !$0.waits } }
 
   // MARK: Writing
 
-  package mutating func write(_ entry: Entry) -> Written {
-    if case .chunk = entry, isFull {
+  /// Adds bytes, copied, unless a reader is too far behind. A piece as large as libcurl cuts them is joined with what
+  /// follows, as long as nobody has taken it: it is a part of what has been read at once.
+  package mutating func write(_ bytes: UnsafeRawBufferPointer) -> Written {
+    guard !isFull else {
       writerWaits = true
       return Written(isTaken: false)
     }
-    guard !readers.isEmpty else { return Written(isTaken: true) }
+    guard isWanted else { return Written(isTaken: true) }
+    if open?.append(bytes) != true { append(bytes) }
+    // The last piece of what has been read at once.
+    if bytes.count < Self.cut { close() }
+    written += Int64(bytes.count)
+    return Written(isTaken: true, readers: wakeReaders())
+  }
+
+  /// Adds the beginning or the end of a response.
+  package mutating func write(_ entry: Entry) -> Written {
+    if case .chunk(let data) = entry { return data.withUnsafeBytes { write($0) } }
+    guard isWanted else { return Written(isTaken: true) }
+    close()
+    entries.append(entry)
+    return Written(isTaken: true, readers: wakeReaders())
+  }
+
+  private var isWanted: Bool { readers.values.contains { !$0.isMuted } }
+
+  private mutating func wakeReaders() -> [Int] {
     var woken: [Int] = []
-    var isWanted = false
-    for (id, reader) in readers where !reader.isMuted {
-      isWanted = true
-      guard reader.waits else { continue }
+    for (id, reader) in readers where reader.waits && !reader.isMuted {
       woken.append(id)
       readers[id]?.waits = false
     }
-    guard isWanted else { return Written(isTaken: true) }
-    entries.append(entry)
-    written += Int64(entry.count)
-    return Written(isTaken: true, readers: woken)
+    return woken
+  }
+
+  private mutating func append(_ bytes: UnsafeRawBufferPointer) {
+    close()
+    guard bytes.count >= Self.cut, bytes.count < ChunkMemory.blockSize else {
+      entries.append(.chunk(Data(bytes)))
+      return
+    }
+    let chunk = OpenChunk(memory)
+    _ = chunk.append(bytes)
+    open = chunk
+    // Its place, until it is closed.
+    entries.append(.end)
+  }
+
+  /// The chunk that could grow becomes one that can be read.
+  private mutating func close() {
+    guard let chunk = open.take() else { return }
+    entries[entries.count - 1] = .chunk(chunk.close())
   }
 
   /// The transfer for which the writer waited is over.
@@ -125,6 +165,7 @@ package struct ChunkLog: Sendable {
   ///   - holdsBack: Whether the writer waits for it when it is slow.
   package mutating func addReader(_ kind: Kind, holdsBack: Bool) -> Int {
     defer { nextID += 1 }
+    close()
     readers[nextID] = Reader(
       kind: kind, next: first + entries.count, taken: written, done: written, holdsBack: holdsBack,
       delaysEnd: kind == .called)
@@ -164,6 +205,7 @@ package struct ChunkLog: Sendable {
   /// It is gone. Returns whether the writer waits for this.
   package mutating func removeReader(_ id: Int) -> Bool {
     guard readers.removeValue(forKey: id) != nil else { return false }
+    close()
     trim()
     return takeWriter()
   }
@@ -172,6 +214,7 @@ package struct ChunkLog: Sendable {
   /// woken by the next one.
   package mutating func read(_ id: Int, atMost limit: Int = 64) -> Reading {
     guard var reader = readers[id] else { return Reading(entries: [], isLast: false, wakesWriter: false) }
+    close()
     let from = reader.next - first
     let to = min(entries.count, from + max(1, limit))
     let taken = Array(entries[from..<to])
@@ -186,6 +229,7 @@ package struct ChunkLog: Sendable {
   }
 
   private mutating func skip(_ id: Int) {
+    close()
     readers[id]?.next = first + entries.count
     readers[id]?.taken = written
     readers[id]?.done = written

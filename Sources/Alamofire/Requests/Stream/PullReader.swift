@@ -27,7 +27,7 @@ final class PullReader: StreamReader, ResponseSink {
   }
 
   /// Returns when there may be something to read.
-  func wait() async {
+  nonisolated(nonsending) func wait() async {
     await withCheckedContinuation { continuation in
       let isWoken = state.withLock { state in
         guard !state.isWoken else {

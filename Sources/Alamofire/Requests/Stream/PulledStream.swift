@@ -37,7 +37,7 @@ final class PulledStream<Success: Sendable, Failure: Error>: StreamSource {
 
   func begin() { request.flow.beginPulling(reader.id) }
 
-  func next() async -> Element? {
+  nonisolated(nonsending) func next() async -> Element? {
     await withTaskCancellationHandler {
       while true {
         let (element, isOver) = state.withLock { state in
@@ -54,7 +54,7 @@ final class PulledStream<Success: Sendable, Failure: Error>: StreamSource {
   }
 
   /// One piece at a time: with the next one, the loop has done with it.
-  private func readMore() async {
+  nonisolated(nonsending) private func readMore() async {
     let (entries, isLast) = request.flow.read(reader.id, atMost: 1)
     guard !entries.isEmpty || isLast else { return await reader.wait() }
     guard var decoding = state.withLock({ $0.decoding.take() }) else { return }

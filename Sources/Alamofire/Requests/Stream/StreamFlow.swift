@@ -16,9 +16,8 @@ package final class StreamFlow: BodySink {
     /// The pipeline, while it waits for the readers.
     var waiter: CheckedContinuation<Void, Never>?
 
-    mutating func write(_ entry: ChunkLog.Entry) -> (isTaken: Bool, woken: [any StreamReader]) {
-      let written = log.write(entry)
-      return (written.isTaken, written.readers.compactMap { readers[$0] })
+    func woken(by written: ChunkLog.Written) -> (isTaken: Bool, woken: [any StreamReader]) {
+      (written.isTaken, written.readers.compactMap { readers[$0] })
     }
 
     /// Who waits for what has just been read or given up, if anybody.
@@ -40,7 +39,13 @@ package final class StreamFlow: BodySink {
     }
   }
 
+  /// What runs when the engine has done its turn; `nil` for an engine without a thread.
+  private let executor: (any TaskExecutor)?
   private let state = Mutex(State())
+
+  init(executor: (any TaskExecutor)?) {
+    self.executor = executor
+  }
 
   // MARK: The body
 
@@ -50,12 +55,21 @@ package final class StreamFlow: BodySink {
   }
 
   package func receive(_ bytes: UnsafeRawBufferPointer) -> BodyReception {
-    // One copy, shared by all readers; none without any.
-    guard state.withLock({ !$0.readers.isEmpty }), let base = bytes.baseAddress else { return .taken }
-    let chunk = Data(bytes: base, count: bytes.count)
-    let (isTaken, woken) = state.withLock { $0.write(.chunk(chunk)) }
-    for reader in woken { reader.wake() }
+    guard !bytes.isEmpty else { return .taken }
+    // Copied once, for all readers.
+    let (isTaken, woken) = state.withLock { $0.woken(by: $0.log.write(bytes)) }
+    if !woken.isEmpty { wake(woken) }
     return isTaken ? .taken : .full
+  }
+
+  /// Bytes come from the engine in many small pieces that were read at once. On its thread, the readers are woken when
+  /// it has handed out all of them: else they would find the first piece alone, and sleep again.
+  private func wake(_ readers: [any StreamReader]) {
+    guard let executor else {
+      for reader in readers { reader.wake() }
+      return
+    }
+    Task(executorPreference: executor) { for reader in readers { reader.wake() } }
   }
 
   package func finish() -> TransportFailure? {
@@ -72,7 +86,7 @@ package final class StreamFlow: BodySink {
   private func write(_ entry: ChunkLog.Entry, wake: (@Sendable () -> Void)?) {
     let woken = state.withLock { state in
       state.wake = wake
-      return state.write(entry).woken
+      return state.woken(by: state.log.write(entry)).woken
     }
     for reader in woken { reader.wake() }
   }

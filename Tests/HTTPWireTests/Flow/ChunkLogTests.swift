@@ -1,0 +1,162 @@
+import FoundationEssentials
+import HTTPWire
+import Testing
+
+@Suite struct ChunkLogTests {
+  private func chunk(_ count: Int, _ byte: UInt8 = 0) -> ChunkLog.Entry {
+    .chunk(Data(repeating: byte, count: count))
+  }
+
+  @Test func withoutReadersNothingIsHeld() {
+    var log = ChunkLog(highMark: 10)
+    for _ in 0..<100 {
+      let written = log.write(chunk(10))
+      #expect(written == .init(isTaken: true))
+    }
+    #expect(log.heldBytes == 0)
+  }
+
+  @Test func eachReaderGetsEverythingInItsOrder() {
+    var log = ChunkLog()
+    let first = log.addReader(.called, holdsBack: true)
+    _ = log.write(.begin)
+    _ = log.write(chunk(1, 1))
+    let second = log.addReader(.called, holdsBack: true)
+    _ = log.write(chunk(1, 2))
+    let all = log.read(first)
+    #expect(all.entries == [.begin, chunk(1, 1), chunk(1, 2)])
+    let rest = log.read(second)
+    #expect(rest.entries == [chunk(1, 2)])
+    #expect(log.heldBytes == 0)
+  }
+
+  @Test func aReaderIsWokenOnceUntilItHasFoundNothing() {
+    var log = ChunkLog()
+    let reader = log.addReader(.called, holdsBack: true)
+    let first = log.write(chunk(1))
+    #expect(first.readers == [reader])
+    let second = log.write(chunk(1))
+    #expect(second.readers.isEmpty)
+    _ = log.read(reader)
+    let third = log.write(chunk(1))
+    #expect(third.readers.isEmpty, "it is at work and comes again by itself")
+    _ = log.read(reader)
+    let empty = log.read(reader)
+    #expect(empty.entries.isEmpty)
+    let fourth = log.write(chunk(1))
+    #expect(fourth.readers == [reader])
+  }
+
+  @Test func theSlowestReaderHoldsTheWriterBack() {
+    var log = ChunkLog(highMark: 100, lowMark: 20)
+    let fast = log.addReader(.called, holdsBack: true)
+    let slow = log.addReader(.called, holdsBack: true)
+    for _ in 0..<10 { #expect(log.write(chunk(10)).isTaken) }
+    #expect(!log.write(chunk(10)).isTaken)
+    _ = log.read(fast)
+    let done = log.read(fast)
+    #expect(!done.wakesWriter)
+    #expect(log.heldBytes == 100)
+    var wakes: [Bool] = []
+    for _ in 0..<11 { wakes.append(log.read(slow, atMost: 1).wakesWriter) }
+    // Eight pieces are done with when the ninth is asked for.
+    #expect(wakes == [false, false, false, false, false, false, false, false, true, false, false])
+    #expect(log.write(chunk(10)).isTaken)
+  }
+
+  @Test func aChunkLargerThanTheMarkIsTakenWhenNothingWaits() {
+    var log = ChunkLog(highMark: 10)
+    let reader = log.addReader(.called, holdsBack: true)
+    #expect(log.write(chunk(1000)).isTaken)
+    #expect(!log.write(chunk(1)).isTaken)
+    _ = log.read(reader)
+    #expect(log.read(reader).wakesWriter)
+  }
+
+  @Test func whoDoesNotHoldBackIsNotWaitedForUntilItBegins() {
+    var log = ChunkLog(highMark: 10, lowMark: 0)
+    let reader = log.addReader(.pulling, holdsBack: false)
+    for _ in 0..<5 { #expect(log.write(chunk(10)).isTaken) }
+    #expect(!log.isBusy)
+    log.begin(reader)
+    #expect(log.isBusy)
+    #expect(!log.write(chunk(10)).isTaken)
+    log.endWithoutPulling()
+    #expect(!log.isBusy)
+  }
+
+  @Test func goneAndMutedReadersHoldNobodyBack() {
+    for isMuted in [false, true] {
+      var log = ChunkLog(highMark: 10)
+      let reader = log.addReader(.called, holdsBack: true)
+      _ = log.write(chunk(10))
+      #expect(!log.write(chunk(10)).isTaken)
+      let wakes = isMuted ? log.mute(reader) : log.removeReader(reader)
+      #expect(wakes)
+      #expect(log.isMuted(reader))
+      #expect(log.heldBytes == 0)
+      for _ in 0..<10 { #expect(log.write(chunk(10)).isTaken) }
+      #expect(log.heldBytes == 0)
+    }
+  }
+
+  @Test func theLastReadingIsToldOnce() {
+    var log = ChunkLog()
+    let reader = log.addReader(.called, holdsBack: true)
+    _ = log.write(chunk(1))
+    let isWoken = log.finish(reader)
+    #expect(!isWoken, "it has been woken for the chunk")
+    let first = log.read(reader)
+    #expect(first.isLast && first.entries.count == 1)
+    let second = log.read(reader)
+    #expect(!second.isLast && second.entries.isEmpty)
+    let late = log.addReader(.called, holdsBack: true)
+    let isWaiting = log.finish(late)
+    #expect(isWaiting)
+    let again = log.finish(late)
+    #expect(!again)
+    let only = log.read(late)
+    #expect(only.isLast && only.entries.isEmpty)
+  }
+
+  @Test func aMutedReaderStillLearnsOfTheEnd() {
+    var log = ChunkLog()
+    let reader = log.addReader(.called, holdsBack: true)
+    _ = log.write(chunk(1))
+    _ = log.mute(reader)
+    #expect(log.isBusy, "it was woken")
+    let reading = log.read(reader)
+    #expect(reading.entries.isEmpty && !log.isBusy)
+    let isWoken = log.finish(reader)
+    #expect(isWoken)
+    #expect(log.read(reader).isLast)
+  }
+
+  @Test("Whatever happens, readers get all in order and little is held", arguments: 0..<100)
+  func walk(seed: UInt64) {
+    var random = Splits(seed: seed)
+    var log = ChunkLog(highMark: 50, lowMark: 10)
+    let readers = (0..<3).map { _ in log.addReader(.called, holdsBack: true) }
+    var seen: [Int: [UInt8]] = [:]
+    var sent: [UInt8] = []
+    for number in 0..<1000 {
+      if random.number(below: 2) == 0 {
+        let byte = UInt8(truncatingIfNeeded: number)
+        if log.write(chunk(1 + random.number(below: 10), byte)).isTaken { sent.append(byte) }
+      } else {
+        let reader = readers[random.number(below: 3)]
+        for case .chunk(let data) in log.read(reader, atMost: 1 + random.number(below: 4)).entries {
+          seen[reader, default: []].append(data[data.startIndex])
+        }
+      }
+      #expect(log.heldBytes < 60)
+    }
+    for reader in readers {
+      while case let entries = log.read(reader).entries, !entries.isEmpty {
+        for case .chunk(let data) in entries { seen[reader, default: []].append(data[data.startIndex]) }
+      }
+      #expect(seen[reader] == sent)
+    }
+    #expect(log.heldBytes == 0)
+  }
+}
