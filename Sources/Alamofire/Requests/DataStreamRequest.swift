@@ -36,7 +36,7 @@ public final class DataStreamRequest: Request, @unchecked Sendable {
   /// Whether a piece that a serializer refuses cancels the request. Default: `false`, the stream goes on.
   public let automaticallyCancelOnStreamError: Bool
 
-  let flow: StreamFlow
+  package let flow: StreamFlow
 
   init(core: RequestCore, flow: StreamFlow, automaticallyCancelOnStreamError: Bool) {
     self.flow = flow

@@ -73,7 +73,8 @@ package struct ChunkLog: Sendable {
   private var written: Int64 = 0
   private var readers: [Int: Reader] = [:]
   private var nextID = 0
-  private var writerWaits = false
+  /// Whether the writer was sent away, and is to be woken.
+  package private(set) var writerWaits = false
   private var endsWithoutPulling = false
   private let memory = ChunkMemory()
   /// The last chunk, while it may grow. Closed before anybody reads.

@@ -1,37 +1,43 @@
-package import FoundationEssentials
+import FoundationEssentials
 import Synchronization
 
 /// Memory for the chunks of one body that is used again and again: to get fresh pages from the system for each chunk
-/// takes longer than to copy it.
+/// takes longer than to copy it. Without a lock, since chunks are made and released under the lock of their log.
 package final class ChunkMemory: Sendable {
-  /// A place for one chunk, which goes back when the chunk is released.
-  private struct Block: @unchecked Sendable {
-    let base: UnsafeMutableRawPointer
+  /// A place for a block that nobody uses: its address, or 0.
+  private final class Slot: Sendable {
+    let address = Atomic<UInt>(0)
   }
 
   /// The size of a block.
   package static let blockSize = 131_072
-  private static let keptBlocks = 12
 
-  private let free = Mutex<[Block]>([])
+  private let slots = (0..<12).map { _ in Slot() }
 
   package init() {}
 
   deinit {
-    for block in free.withLock({ $0 }) { block.base.deallocate() }
+    for slot in slots { Self.pointer(slot.address.load(ordering: .acquiring))?.deallocate() }
   }
 
   fileprivate func take() -> UnsafeMutableRawPointer {
-    free.withLock { $0.popLast() }?.base ?? .allocate(byteCount: Self.blockSize, alignment: 16)
+    for slot in slots where slot.address.load(ordering: .relaxed) != 0 {
+      if let base = Self.pointer(slot.address.exchange(0, ordering: .acquiring)) { return base }
+    }
+    return .allocate(byteCount: Self.blockSize, alignment: 16)
   }
 
   fileprivate func give(_ base: UnsafeMutableRawPointer) {
-    let isKept = free.withLock { free in
-      guard free.count < Self.keptBlocks else { return false }
-      free.append(Block(base: base))
-      return true
+    let address = UInt(bitPattern: base)
+    for slot in slots {
+      let (isKept, _) = slot.address.compareExchange(expected: 0, desired: address, ordering: .releasing)
+      if isKept { return }
     }
-    if !isKept { base.deallocate() }
+    base.deallocate()
+  }
+
+  private static func pointer(_ address: UInt) -> UnsafeMutableRawPointer? {
+    UnsafeMutableRawPointer(bitPattern: address)
   }
 }
 
@@ -60,6 +66,7 @@ final class OpenChunk: @unchecked Sendable {
 
   /// The bytes, which keep their place until they are released. Nothing may be appended any more.
   func close() -> Data {
-    Data(bytesNoCopy: base, count: count, deallocator: .custom { [self] _, _ in withExtendedLifetime(self) {} })
+    Data(
+      bytesNoCopy: base, count: count, deallocator: .custom { [self] _, _ in withExtendedLifetime(self) {} })
   }
 }

@@ -41,7 +41,8 @@ import Testing
   func everySplit(seed: UInt64) {
     var random = Splits(seed: seed)
     let alphabet: [[UInt8]] = [
-      Array("a".utf8), Array("ä".utf8), Array("€".utf8), Array("😀".utf8), [0xFF], [0xE2, 0x82], [0xF0], [0x80],
+      Array("a".utf8), Array("ä".utf8), Array("€".utf8), Array("😀".utf8), [0xFF], [0xE2, 0x82], [0xF0],
+      [0x80],
       [0xED, 0xA0, 0x80], [0xC0, 0xAF], Array("👨‍👩‍👧".utf8),
     ]
     let bytes = (0..<30).flatMap { _ in alphabet[random.number(below: alphabet.count)] }

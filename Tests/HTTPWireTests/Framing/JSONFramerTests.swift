@@ -12,22 +12,25 @@ import Testing
 
   private func texts(_ chunks: String...) -> [String] { texts(chunks.map { Array($0.utf8) }) }
 
-  @Test("What stands in one chunk", arguments: [
-    (#"{"a":1}{"a":2}"#, [#"{"a":1}"#, #"{"a":2}"#]),
-    ("[1]\n[2]\r\n\n[3]\n", ["[1]", "[2]", "[3]"]),
-    ("\u{1E}{}\n\u{1E}[]\n", ["{}", "[]"]),
-    (#"1 2"a"3true{}null[]-4.5e6"#, ["1", "2", #""a""#, "3true", "{}", "null", "[]", "-4.5e6"]),
-    (#"{"a":"}{\"][\\"}"\"""#, [#"{"a":"}{\"][\\"}"#, #""\"""#]),
-    ("[[{}],[[]]]{}", ["[[{}],[[]]]", "{}"]),
-    ("  \n\t ", []),
-    ("", []),
-  ] as [(String, [String])])
+  @Test(
+    "What stands in one chunk",
+    arguments: [
+      (#"{"a":1}{"a":2}"#, [#"{"a":1}"#, #"{"a":2}"#]),
+      ("[1]\n[2]\r\n\n[3]\n", ["[1]", "[2]", "[3]"]),
+      ("\u{1E}{}\n\u{1E}[]\n", ["{}", "[]"]),
+      (#"1 2"a"3true{}null[]-4.5e6"#, ["1", "2", #""a""#, "3true", "{}", "null", "[]", "-4.5e6"]),
+      (#"{"a":"}{\"][\\"}"\"""#, [#"{"a":"}{\"][\\"}"#, #""\"""#]),
+      ("[[{}],[[]]]{}", ["[[{}],[[]]]", "{}"]),
+      ("  \n\t ", []),
+      ("", []),
+    ] as [(String, [String])])
   func one(_ text: String, _ expected: [String]) {
     #expect(texts(text) == expected)
   }
 
   @Test func aTextMayTakeManyChunks() {
-    #expect(texts(#"{"na"#, #"me":"A\"#, #""da","#, #""x":[1,2"#, "]}[") == [#"{"name":"A\"da","x":[1,2]}"#, "["])
+    #expect(
+      texts(#"{"na"#, #"me":"A\"#, #""da","#, #""x":[1,2"#, "]}[") == [#"{"name":"A\"da","x":[1,2]}"#, "["])
   }
 
   @Test func aNumberIsCompleteWhenSomethingElseBegins() {
@@ -55,7 +58,8 @@ import Testing
   func everySplit(seed: UInt64) {
     var random = Splits(seed: seed)
     let parts = [
-      "{", "}", "[", "]", "\"", "\\", "\n", " ", "12", "true", ":", ",", "ä", "\u{1E}", #"{"a":[1,"}"]}"#, "<",
+      "{", "}", "[", "]", "\"", "\\", "\n", " ", "12", "true", ":", ",", "ä", "\u{1E}", #"{"a":[1,"}"]}"#,
+      "<",
     ]
     let bytes = (0..<60).flatMap { _ in Array(parts[random.number(below: parts.count)].utf8) }
     let whole = texts([bytes])

@@ -94,6 +94,9 @@ package final class StreamFlow: BodySink {
   /// How many bytes are held for readers; for tests.
   package var heldBytes: Int { state.withLock { $0.log.heldBytes } }
 
+  /// Whether the server has to wait; for tests.
+  package var isFull: Bool { state.withLock { $0.log.writerWaits } }
+
   // MARK: Readers
 
   /// Adds the reader that `make` makes of its number.

@@ -132,7 +132,9 @@ extension DecodableStreamSerializer: FramedStreamSerializer {
     }
     let preprocessor = dataPreprocessor.isPassthrough ? nil : dataPreprocessor
     return StreamDecoding(
-      .json, preprocess: preprocessor.map { preprocessor in { data in .caught { try preprocessor.preprocess(data) } } },
+      .json,
+      preprocess: preprocessor.map { preprocessor in { data in .caught { try preprocessor.preprocess(data) } }
+      },
       make: { document in .caught { try decode(document) } })
   }
 
