@@ -63,6 +63,7 @@ package struct ChunkLog: Sendable {
   package var highMark: Int
   /// It goes on when none is further behind than this.
   package let lowMark: Int
+  private let overhead: Int
 
   private var entries: [Entry] = []
   /// The place of the oldest that somebody has still to read.
@@ -80,7 +81,9 @@ package struct ChunkLog: Sendable {
   /// The last chunk, while it may grow. Closed before anybody reads.
   private var open: OpenChunk?
 
-  package init(highMark: Int = 1 << 20, lowMark: Int = 1 << 18) {
+  /// - Parameter overhead: What each chunk counts for beside its bytes, so that many tiny ones are not held.
+  package init(highMark: Int = 1 << 20, lowMark: Int = 1 << 18, overhead: Int = 0) {
+    self.overhead = overhead
     self.highMark = max(1, highMark)
     self.lowMark = min(max(0, lowMark), self.highMark)
   }
@@ -130,6 +133,7 @@ package struct ChunkLog: Sendable {
 
   private mutating func append(_ bytes: UnsafeRawBufferPointer) {
     close()
+    written += Int64(overhead)
     guard bytes.count >= Self.cut, bytes.count < ChunkMemory.blockSize else {
       entries.append(.chunk(Data(bytes)))
       return
@@ -220,7 +224,7 @@ package struct ChunkLog: Sendable {
     let to = min(entries.count, from + max(1, limit))
     let taken = Array(entries[from..<to])
     reader.done = reader.taken
-    reader.taken += taken.reduce(0) { $0 + Int64($1.count) }
+    reader.taken += taken.reduce(0) { $0 + weight(of: $1) }
     reader.next += taken.count
     let isLast = reader.isFinished && to == entries.count
     reader.waits = taken.isEmpty && !isLast
@@ -248,6 +252,11 @@ package struct ChunkLog: Sendable {
     entries.removeFirst(head)
     first += head
     head = 0
+  }
+
+  private func weight(of entry: Entry) -> Int64 {
+    guard case .chunk(let data) = entry else { return 0 }
+    return Int64(data.count + overhead)
   }
 
   private mutating func takeWriter() -> Bool {

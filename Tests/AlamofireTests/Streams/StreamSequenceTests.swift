@@ -80,11 +80,21 @@ struct StreamSequenceTests {
     #expect(request.error?.isExplicitlyCancelledError == true)
   }
 
-  @Test func leavingTheLoopOfAShortBodyCancelsToo() async {
+  @Test func theRequestWaitsForALoopThatHasBegun() async {
     for _ in 0..<50 {
       let request = request(.chunks(["a", "b"]))
-      for await _ in request.streamTask().streamingData() { break }
+      let other = DataJournal()
+      request.suspend()
+      request.responseStream(on: .global(), stream: other.note)
+      var iterator: StreamOf<DataStreamRequest.Stream<Data, Never>>.Iterator? =
+        request.streamTask().streamingData().makeAsyncIterator()
+      request.resume()
+      _ = await iterator?.next()
+      await other.results.wait(for: 2)
+      #expect(other.completions.count == 0)
+      iterator = nil
       #expect(request.isCancelled)
+      #expect(await other.end().error?.isExplicitlyCancelledError == true)
     }
   }
 

@@ -81,6 +81,35 @@ import Testing
     #expect(answer5)
   }
 
+  @Test func tinyChunksCountForWhatTheyCost() {
+    var log = ChunkLog(highMark: 1000, lowMark: 0, overhead: 99)
+    let reader = log.addReader(.called, holdsBack: true)
+    var count = 0
+    while log.write(chunk(1)).isTaken { count += 1 }
+    #expect(count == 10)
+    _ = log.read(reader)
+    let empty = log.read(reader)
+    #expect(empty.wakesWriter)
+  }
+
+  @Test func largePiecesAreJoinedUntilSomebodyTakesThem() {
+    var log = ChunkLog()
+    let reader = log.addReader(.called, holdsBack: true)
+    for byte in 1...3 { _ = log.write(chunk(16_384, UInt8(byte))) }
+    _ = log.write(chunk(5, 4))
+    _ = log.write(chunk(5, 5))
+    #expect(log.heldBytes == 3 * 16_384 + 10)
+    let entries = log.read(reader).entries
+    #expect(entries.count == 2, "what is shorter than a piece of libcurl's is the end of what it read")
+    guard case .chunk(let joined) = entries.first else { return }
+    #expect(joined == Data((1...3).flatMap { [UInt8](repeating: $0, count: 16_384) } + [4, 4, 4, 4, 4]))
+    _ = log.write(chunk(16_384, 6))
+    let next = log.read(reader).entries
+    _ = log.write(chunk(16_384, 7))
+    #expect(next == [chunk(16_384, 6)])
+    #expect(joined.last == 4, "memory is not used again before it is released")
+  }
+
   @Test func whoDoesNotHoldBackIsNotWaitedForUntilItBegins() {
     var log = ChunkLog(highMark: 10, lowMark: 0)
     let reader = log.addReader(.pulling, holdsBack: false)

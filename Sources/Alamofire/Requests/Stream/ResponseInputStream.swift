@@ -14,6 +14,8 @@ final class ResponseInputStream: InputStream {
     var offset = 0
     /// Whether bytes have been read.
     var hasGiven = false
+    /// Whether nothing comes after the piece.
+    var isOver = false
 
     /// Copies as much of the piece as there is room for.
     mutating func copy(into room: UnsafeMutableRawBufferPointer) -> Int {
@@ -65,12 +67,12 @@ final class ResponseInputStream: InputStream {
   override func read(_ buffer: UnsafeMutablePointer<UInt8>, maxLength len: Int) -> Int {
     let room = UnsafeMutableRawBufferPointer(start: buffer, count: max(0, len))
     while true {
-      let (count, status) = reading.withLock { reading in
-        (reading.status == .open ? reading.copy(into: room) : 0, reading.status)
+      let (count, status, isOver) = reading.withLock { reading in
+        (reading.status == .open ? reading.copy(into: room) : 0, reading.status, reading.isOver)
       }
       guard status == .open else { return status == .atEnd ? 0 : -1 }
       if count > 0 || room.isEmpty { return count }
-      readMore()
+      if isOver { reachEnd() } else { readMore() }
     }
   }
 
@@ -85,7 +87,11 @@ final class ResponseInputStream: InputStream {
     case nil:
       guard isLast else { return reader.wait() }
     }
-    guard isLast else { return }
+    if isLast { reading.withLock { $0.isOver = true } }
+  }
+
+  /// All has been read.
+  private func reachEnd() {
     let error = request.error
     reading.withLock { reading in
       guard reading.status == .open else { return }

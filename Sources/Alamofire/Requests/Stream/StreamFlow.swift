@@ -9,7 +9,7 @@ import Synchronization
 /// transport and ``StreamReader/wake()``, both outside of its lock.
 package final class StreamFlow: BodySink {
   private struct State {
-    var log = ChunkLog()
+    var log = ChunkLog(overhead: 64)
     var readers: [Int: any StreamReader] = [:]
     /// Makes the transport go on; `nil` between transfers.
     var wake: (@Sendable () -> Void)?
