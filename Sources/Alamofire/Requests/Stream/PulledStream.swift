@@ -38,26 +38,30 @@ final class PulledStream<Success: Sendable, Failure: Error>: StreamSource {
   func begin() { request.flow.beginPulling(reader.id) }
 
   nonisolated(nonsending) func next() async -> Element? {
-    await withTaskCancellationHandler {
-      while true {
-        let (element, isOver) = state.withLock { state in
-          let element = state.ready.popLast()
-          return (element, element == nil && (state.isComplete || state.isFinished))
-        }
-        if let element { return handedOut(element) }
-        if isOver { return nil }
-        await readMore()
+    while !Task.isCancelled {
+      let (element, isOver) = state.withLock { state in
+        let element = state.ready.popLast()
+        return (element, element == nil && (state.isComplete || state.isFinished))
       }
-    } onCancel: {
-      finish()
+      if let element { return handedOut(element) }
+      if isOver { return nil }
+      if readMore() { continue }
+      // Only to wait: whatever runs inside leaves the actor of the loop.
+      await withTaskCancellationHandler {
+        await reader.wait()
+      } onCancel: {
+        finish()
+      }
     }
+    finish()
+    return nil
   }
 
-  /// One piece at a time: with the next one, the loop has done with it.
-  nonisolated(nonsending) private func readMore() async {
+  /// One piece at a time: with the next one, the loop has done with it. Returns false when there is none.
+  private func readMore() -> Bool {
     let (entries, isLast) = request.flow.read(reader.id, atMost: 1)
-    guard !entries.isEmpty || isLast else { return await reader.wait() }
-    guard var decoding = state.withLock({ $0.decoding.take() }) else { return }
+    guard !entries.isEmpty || isLast else { return false }
+    guard var decoding = state.withLock({ $0.decoding.take() }) else { return true }
     // Code of users must not run under a lock.
     let values = decoding.values(of: entries)
     let token = DataStreamRequest.CancellationToken(request: request, reader: reader.id)
@@ -69,6 +73,7 @@ final class PulledStream<Success: Sendable, Failure: Error>: StreamSource {
       state.isComplete = isLast
       if !state.isFinished { state.ready = ready }
     }
+    return true
   }
 
   private func handedOut(_ element: Element) -> Element {
