@@ -1,0 +1,82 @@
+public import Foundation
+public import FoundationNetworking
+public import HTTPWire
+
+extension Session {
+  /// Makes a session.
+  ///
+  /// - Parameters:
+  ///   - configuration: What `URLSessionConfiguration` can say: header fields, timeouts, connections per
+  ///     host. Copied; later changes have no effect.
+  ///   - delegate: Is called when something happens to tasks; of interest when it is a subclass.
+  ///   - rootQueue: The queue of ``withAllRequests(perform:)``, and of a delegate that is a subclass. Any
+  ///     queue will do.
+  ///   - startRequestsImmediately: Whether the first response handler resumes a request.
+  ///   - requestSetup: Whether requests are made at their creation or when they are resumed.
+  ///   - requestQueue: A queue that is kept for code that asks for it; requests are made on the pool.
+  ///   - serializationQueue: The queue on which serializers run; by default they run on the pool.
+  ///   - interceptor: Adapts and retries all requests, before their own interceptors.
+  ///   - redirectHandler: Decides about redirects, where a request has no handler of its own. Without one
+  ///     they are followed.
+  ///   - cachedResponseHandler: Decides about storing responses, where a request has no handler of its own.
+  ///   - eventMonitors: Who is told what happens. By default the notifications of ``Request`` are posted.
+  ///   - transportOptions: What `URLSessionConfiguration` cannot say.
+  public convenience init(
+    configuration: URLSessionConfiguration = URLSessionConfiguration.af.default,
+    delegate: SessionDelegate = SessionDelegate(),
+    rootQueue: DispatchQueue = DispatchQueue(label: "org.alamofire.session.rootQueue"),
+    startRequestsImmediately: Bool = true,
+    requestSetup: RequestSetup = .lazy,
+    requestQueue: DispatchQueue? = nil,
+    serializationQueue: DispatchQueue? = nil,
+    interceptor: (any RequestInterceptor)? = nil,
+    redirectHandler: (any RedirectHandler)? = nil,
+    cachedResponseHandler: (any CachedResponseHandler)? = nil,
+    eventMonitors: [any EventMonitor] = [AlamofireNotifications.onDemand],
+    transportOptions: TransportOptions = TransportOptions()
+  ) {
+    let watching = SessionWatching(
+      delegate: delegate, redirectHandler: redirectHandler, cachedResponseHandler: cachedResponseHandler,
+      eventMonitors: eventMonitors)
+    self.init(
+      configuration: configuration, engine: .curl(), watching: watching, rootQueue: rootQueue,
+      startRequestsImmediately: startRequestsImmediately, requestSetup: requestSetup,
+      requestQueue: requestQueue,
+      serializationQueue: serializationQueue, interceptor: interceptor, transportOptions: transportOptions)
+  }
+
+  /// Makes a session beside one of Foundation's, whose configuration it takes over. The engine is ours all the
+  /// same: what happens to `session` itself, such as its invalidation, is not seen.
+  ///
+  /// - Parameters:
+  ///   - session: Lends its configuration, and is what delegates and monitors are shown.
+  ///   - delegate: As in the other initialiser.
+  ///   - rootQueue: As in the other initialiser.
+  ///   - startRequestsImmediately: As in the other initialiser.
+  ///   - requestSetup: As in the other initialiser.
+  ///   - requestQueue: As in the other initialiser.
+  ///   - serializationQueue: As in the other initialiser.
+  ///   - interceptor: As in the other initialiser.
+  ///   - redirectHandler: As in the other initialiser.
+  ///   - cachedResponseHandler: As in the other initialiser.
+  ///   - eventMonitors: As in the other initialiser.
+  ///   - transportOptions: As in the other initialiser.
+  public convenience init(
+    session: URLSession, delegate: SessionDelegate, rootQueue: DispatchQueue,
+    startRequestsImmediately: Bool = true, requestSetup: RequestSetup = .lazy,
+    requestQueue: DispatchQueue? = nil, serializationQueue: DispatchQueue? = nil,
+    interceptor: (any RequestInterceptor)? = nil, redirectHandler: (any RedirectHandler)? = nil,
+    cachedResponseHandler: (any CachedResponseHandler)? = nil,
+    eventMonitors: [any EventMonitor] = [AlamofireNotifications.onDemand],
+    transportOptions: TransportOptions = TransportOptions()
+  ) {
+    let watching = SessionWatching(
+      delegate: delegate, redirectHandler: redirectHandler, cachedResponseHandler: cachedResponseHandler,
+      eventMonitors: eventMonitors, lent: session)
+    self.init(
+      configuration: session.configuration, engine: .curl(), watching: watching, rootQueue: rootQueue,
+      startRequestsImmediately: startRequestsImmediately, requestSetup: requestSetup,
+      requestQueue: requestQueue,
+      serializationQueue: serializationQueue, interceptor: interceptor, transportOptions: transportOptions)
+  }
+}
