@@ -27,7 +27,7 @@ extension WireRequest {
         FieldName.equal($0.name, "Content-Length") || FieldName.equal($0.name, "Transfer-Encoding")
       }
     }
-    let sink = try core.download?.sink()
+    let sink: (any BodySink)? = try core.download?.sink() ?? core.stream
     self.init(
       url: target.url, origin: target.origin, method: method, fields: fields, body: body, sink: sink,
       idleTimeout: session.settings.idleTimeout(of: request), deadline: session.settings.deadline(),

@@ -107,3 +107,37 @@ extension DataRequest {
     }
   }
 }
+
+extension DataStreamRequest {
+  /// The heads of the responses, each before its body has come: one an attempt, redirects that are followed left
+  /// out. Ends with the request.
+  ///
+  /// - Parameter bufferingPolicy: What becomes of elements that nobody has asked for yet. Default: all are kept.
+  public func httpResponses(
+    bufferingPolicy: StreamOf<HTTPURLResponse>.BufferingPolicy = .unbounded
+  ) -> StreamOf<HTTPURLResponse> {
+    heads(bufferingPolicy)
+  }
+
+  /// Calls `handler` with the response before its body is read, and reads on as it decides. Called again for each
+  /// retry; redirects that are followed are not shown. The last handler given takes the place of earlier ones.
+  @discardableResult
+  public func onHTTPResponse(
+    perform handler: @escaping @Sendable (_ response: HTTPURLResponse) async -> ResponseDisposition
+  ) -> Self {
+    onHTTPResponse(on: underlyingQueue) { response, completion in
+      Task { completion(await handler(response)) }
+    }
+  }
+
+  /// Calls `handler` with the response, and reads its body when the handler is done.
+  @discardableResult
+  public func onHTTPResponse(
+    perform handler: @escaping @Sendable (_ response: HTTPURLResponse) async -> Void
+  ) -> Self {
+    onHTTPResponse { response in
+      await handler(response)
+      return .allow
+    }
+  }
+}

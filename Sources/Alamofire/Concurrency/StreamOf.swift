@@ -2,6 +2,13 @@
 ///
 /// Read it once, in one loop. A loop that is left early, by `break` or because its task is cancelled, ends the stream;
 /// so does letting go of a stream that nobody has read.
+///
+/// ```swift
+/// for await stream in AF.streamRequest(url).streamTask().streamingData() {
+///   guard let data = stream.value else { continue }
+///   print(data.count)
+/// }
+/// ```
 public struct StreamOf<Element: Sendable>: AsyncSequence, Sendable {
   /// What becomes of elements that come faster than they are read.
   public typealias BufferingPolicy = AsyncStream<Element>.Continuation.BufferingPolicy

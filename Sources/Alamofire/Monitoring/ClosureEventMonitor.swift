@@ -94,6 +94,10 @@ open class ClosureEventMonitor: EventMonitor, @unchecked Sendable {
     (@Sendable (DataRequest, URLRequest?, HTTPURLResponse, Data?, Request.ValidationResult) -> Void)?
   /// A handler without serializer is about to be called.
   open var requestDidParseResponse: (@Sendable (DataRequest, DataResponse<Data?, AFError>) -> Void)?
+  /// A validator has judged the response of a stream.
+  open var requestDidValidateRequestResponseWithResult:
+    (@Sendable (DataStreamRequest, URLRequest?, HTTPURLResponse, Request.ValidationResult) -> Void)?
+
   /// The body of an upload is there.
   open var requestDidCreateUploadable: (@Sendable (UploadRequest, UploadRequest.Uploadable) -> Void)?
   /// The body of an upload could not be made.
@@ -346,5 +350,13 @@ open class ClosureEventMonitor: EventMonitor, @unchecked Sendable {
   /// Calls ``requestDidParseDownloadResponse``.
   open func request(_ request: DownloadRequest, didParseResponse response: DownloadResponse<URL?, AFError>) {
     requestDidParseDownloadResponse?(request, response)
+  }
+
+  /// Calls ``requestDidValidateRequestResponseWithResult``.
+  open func request(
+    _ request: DataStreamRequest, didValidateRequest urlRequest: URLRequest?, response: HTTPURLResponse,
+    withResult result: Request.ValidationResult
+  ) {
+    requestDidValidateRequestResponseWithResult?(request, urlRequest, response, result)
   }
 }

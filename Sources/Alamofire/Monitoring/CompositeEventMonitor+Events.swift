@@ -273,4 +273,21 @@ extension CompositeEventMonitor {
   ) {
     perform { $0.request(request, didParseResponse: response) }
   }
+
+  /// A validator has judged the response of a stream.
+  public func request(
+    _ request: DataStreamRequest, didValidateRequest urlRequest: URLRequest?, response: HTTPURLResponse,
+    withResult result: Request.ValidationResult
+  ) {
+    perform {
+      $0.request(request, didValidateRequest: urlRequest, response: response, withResult: result)
+    }
+  }
+
+  /// A serializer has made a value of a stream, or failed to.
+  public func request<Value: Sendable>(
+    _ request: DataStreamRequest, didParseStream result: Result<Value, AFError>
+  ) {
+    perform { $0.request(request, didParseStream: result) }
+  }
 }

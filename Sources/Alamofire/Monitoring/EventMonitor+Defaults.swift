@@ -132,4 +132,13 @@ extension EventMonitor {
   public func request<Value: Sendable>(
     _ request: DownloadRequest, didParseResponse response: DownloadResponse<Value, AFError>
   ) {}
+  /// Does nothing.
+  public func request(
+    _ request: DataStreamRequest, didValidateRequest urlRequest: URLRequest?, response: HTTPURLResponse,
+    withResult result: Request.ValidationResult
+  ) {}
+  /// Does nothing.
+  public func request<Value: Sendable>(
+    _ request: DataStreamRequest, didParseStream result: Result<Value, AFError>
+  ) {}
 }

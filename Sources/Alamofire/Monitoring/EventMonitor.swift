@@ -180,4 +180,13 @@ public protocol EventMonitor: Sendable {
   /// A serializer has made its value of a download, or failed to.
   func request<Value: Sendable>(
     _ request: DownloadRequest, didParseResponse response: DownloadResponse<Value, AFError>)
+
+  /// A validator has judged the response of a stream.
+  func request(
+    _ request: DataStreamRequest, didValidateRequest urlRequest: URLRequest?, response: HTTPURLResponse,
+    withResult result: Request.ValidationResult)
+
+  /// A serializer has made a value of a stream, or failed to.
+  func request<Value: Sendable>(
+    _ request: DataStreamRequest, didParseStream result: Result<Value, AFError>)
 }

@@ -169,6 +169,10 @@ extension Pipeline {
         $0.request(
           download, didValidateRequest: urlRequest, response: response, fileURL: url, withResult: result)
       }
+    } else if let stream = request as? DataStreamRequest {
+      core.tell {
+        $0.request(stream, didValidateRequest: urlRequest, response: response, withResult: result)
+      }
     } else if let request = request as? DataRequest {
       core.tell {
         $0.request(

@@ -60,6 +60,7 @@ extension RequestCore {
     guard let task = tasks(of: request).last else { return }
     if let handler { handler.queue.async { handler.closure(task) } }
     for continuation in listeners ?? [] { continuation.yield(task) }
+    stream?.watch { [weak self] data in self?.tellData(data) }
     tell { $0.request(request, didCreateTask: task) }
     switch lifecycle {
     case .suspended: tell { $0.request(request, didSuspendTask: task) }
@@ -91,6 +92,13 @@ extension RequestCore {
       delegate.urlSession(session, dataTask: task, didReceive: response) { disposition in
         if disposition == .cancel { self.cancelWhileRunning() }
       }
+    }
+  }
+
+  private func tellData(_ data: Data) {
+    delegate { delegate, session, task in
+      guard let task = task as? URLSessionDataTask else { return }
+      delegate.urlSession(session, dataTask: task, didReceive: data)
     }
   }
 

@@ -7,7 +7,7 @@ extension Pipeline {
   /// Stores a response in the cache of the session's configuration, as far as RFC 9111 lets it, and the delegate
   /// and the handlers do. Foundation's cache knows no queries: what was asked with one is not stored.
   nonisolated(nonsending) func storeInCache(_ exchange: Exchange, _ data: Data) async {
-    guard core.mayStoreResponses, let cache = core.session.configuration.urlCache, core.download == nil,
+    guard core.mayStoreResponses, let cache = core.session.configuration.urlCache, request is DataRequest,
       let head = exchange.head,
       let hop = exchange.hops.last, let response = exchange.httpResponse,
       let urlRequest = core.state.withLock({ $0.request }), urlRequest.url?.query == nil,

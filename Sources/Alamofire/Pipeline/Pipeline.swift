@@ -27,6 +27,8 @@ struct Pipeline: Sendable {
         }
       }
       if core.download != nil { settleDownload() }
+      // What handlers of a stream throw belongs to the outcome.
+      if let stream = core.stream { await stream.settled() }
       if core.isMonitored { tellFinished() }
       if await finish() == .done { return }
     }
@@ -40,6 +42,7 @@ struct Pipeline: Sendable {
     try checkAlive()
     let exchange = core.isWatched ? try await watchedExchange(urlRequest) : try await exchanged(urlRequest)
     if core.download != nil { try await storeDownload(exchange) }
+    core.stream?.complete()
     try await validate(exchange)
   }
 

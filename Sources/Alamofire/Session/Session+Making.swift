@@ -64,4 +64,18 @@ extension Session {
     if requestSetup == .eager { request.core.setUp(request) }
     return request
   }
+
+  func stream(
+    _ convertible: any URLRequestConvertible, runsUserCode: Bool, _ cancelsOnStreamError: Bool,
+    _ interceptor: (any RequestInterceptor)?, _ shouldAutomaticallyResume: Bool?
+  ) -> DataStreamRequest {
+    let flow = StreamFlow(executor: core.executor)
+    let request = DataStreamRequest(
+      core: RequestCore(
+        session: core, convertible: convertible, convertsByUserCode: runsUserCode, stream: flow,
+        interceptor: interceptor, shouldAutomaticallyResume: shouldAutomaticallyResume),
+      flow: flow, automaticallyCancelOnStreamError: cancelsOnStreamError)
+    if requestSetup == .eager { request.core.setUp(request) }
+    return request
+  }
 }

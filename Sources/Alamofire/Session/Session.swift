@@ -67,64 +67,12 @@ open class Session: @unchecked Sendable {
     core.configuration.copy() as? URLSessionConfiguration ?? core.configuration
   }
 
-  /// Makes a session.
-  ///
-  /// - Parameters:
-  ///   - configuration: What `URLSessionConfiguration` can say: header fields, timeouts, connections per
-  ///     host. Copied; later changes have no effect.
-  ///   - delegate: Is called when something happens to tasks; of interest when it is a subclass.
-  ///   - rootQueue: The queue of ``withAllRequests(perform:)``, and of a delegate that is a subclass. Any
-  ///     queue will do.
-  ///   - startRequestsImmediately: Whether the first response handler resumes a request.
-  ///   - requestSetup: Whether requests are made at their creation or when they are resumed.
-  ///   - requestQueue: A queue that is kept for code that asks for it; requests are made on the pool.
-  ///   - serializationQueue: The queue on which serializers run; by default they run on the pool.
-  ///   - interceptor: Adapts and retries all requests, before their own interceptors.
-  ///   - redirectHandler: Decides about redirects, where a request has no handler of its own. Without one
-  ///     they are followed.
-  ///   - cachedResponseHandler: Decides about storing responses, where a request has no handler of its own.
-  ///   - eventMonitors: Who is told what happens. By default the notifications of ``Request`` are posted.
-  ///   - transportOptions: What `URLSessionConfiguration` cannot say.
-  public convenience init(
-    configuration: URLSessionConfiguration = URLSessionConfiguration.af.default,
-    delegate: SessionDelegate = SessionDelegate(),
-    rootQueue: DispatchQueue = DispatchQueue(label: "org.alamofire.session.rootQueue"),
-    startRequestsImmediately: Bool = true,
-    requestSetup: RequestSetup = .lazy,
-    requestQueue: DispatchQueue? = nil,
-    serializationQueue: DispatchQueue? = nil,
-    interceptor: (any RequestInterceptor)? = nil,
-    redirectHandler: (any RedirectHandler)? = nil,
-    cachedResponseHandler: (any CachedResponseHandler)? = nil,
-    eventMonitors: [any EventMonitor] = [AlamofireNotifications.onDemand],
-    transportOptions: TransportOptions = TransportOptions()
-  ) {
-    let watching = SessionWatching(
-      delegate: delegate, redirectHandler: redirectHandler, cachedResponseHandler: cachedResponseHandler,
-      eventMonitors: eventMonitors)
-    self.init(
-      configuration: configuration, engine: .curl(), watching: watching, rootQueue: rootQueue,
-      startRequestsImmediately: startRequestsImmediately, requestSetup: requestSetup,
-      requestQueue: requestQueue,
-      serializationQueue: serializationQueue, interceptor: interceptor, transportOptions: transportOptions)
-  }
-
   /// Makes a session beside one of Foundation's, whose configuration it takes over. The engine is ours all the
   /// same: what happens to `session` itself, such as its invalidation, is not seen.
   ///
   /// - Parameters:
   ///   - session: Lends its configuration, and is what delegates and monitors are shown.
-  ///   - delegate: As in the other initialiser.
-  ///   - rootQueue: As in the other initialiser.
-  ///   - startRequestsImmediately: As in the other initialiser.
-  ///   - requestSetup: As in the other initialiser.
-  ///   - requestQueue: As in the other initialiser.
-  ///   - serializationQueue: As in the other initialiser.
-  ///   - interceptor: As in the other initialiser.
-  ///   - redirectHandler: As in the other initialiser.
-  ///   - cachedResponseHandler: As in the other initialiser.
-  ///   - eventMonitors: As in the other initialiser.
-  ///   - transportOptions: As in the other initialiser.
+  ///   - delegate: This and what follows is as in the initialiser that takes a configuration.
   public init(
     session: URLSession, delegate: SessionDelegate, rootQueue: DispatchQueue,
     startRequestsImmediately: Bool = true, requestSetup: RequestSetup = .lazy,
@@ -144,24 +92,6 @@ open class Session: @unchecked Sendable {
         requestQueue: requestQueue, serializationQueue: serializationQueue, interceptor: interceptor,
         transportOptions: transportOptions))
     core.adopt(self)
-  }
-
-  /// The same over any engine; tests bring a fake one.
-  package convenience init(
-    configuration: URLSessionConfiguration = URLSessionConfiguration.af.default, engine: Engine,
-    watching: SessionWatching = SessionWatching(),
-    rootQueue: DispatchQueue = DispatchQueue(label: "org.alamofire.session.rootQueue"),
-    startRequestsImmediately: Bool = true, requestSetup: RequestSetup = .lazy,
-    requestQueue: DispatchQueue? = nil,
-    serializationQueue: DispatchQueue? = nil, interceptor: (any RequestInterceptor)? = nil,
-    transportOptions: TransportOptions = TransportOptions()
-  ) {
-    self.init(
-      Blueprint(
-        configuration: configuration, engine: engine, watching: watching, rootQueue: rootQueue,
-        startRequestsImmediately: startRequestsImmediately, requestSetup: requestSetup,
-        requestQueue: requestQueue, serializationQueue: serializationQueue, interceptor: interceptor,
-        transportOptions: transportOptions))
   }
 
   /// Makes a session from what the other initialisers were given. Nobody else can make a ``Blueprint``; it is
@@ -458,26 +388,71 @@ open class Session: @unchecked Sendable {
       .resumeData(data))
   }
 
-  // MARK: All requests
+  // MARK: Streams
 
-  /// Calls `action` on ``rootQueue`` with the requests that are running then.
-  public func withAllRequests(perform action: @escaping @Sendable (Set<Request>) -> Void) {
-    let core = core
-    rootQueue.async { action(Set(core.activeRequests)) }
-  }
-
-  /// Cancels the requests that are running, then calls `completion`.
+  /// Makes a request from a URL, an encodable value and an encoder for it, whose response is handed out as it comes.
+  ///
+  /// Nothing is thrown: whatever is wrong with the arguments arrives in the completions of the handlers.
   ///
   /// - Parameters:
-  ///   - queue: The queue of `completion`. Default: the main queue.
-  ///   - completion: Called once, when all have been cancelled; their handlers may still be to come.
-  public func cancelAllRequests(
-    completingOnQueue queue: DispatchQueue = .main, completion: (@Sendable () -> Void)? = nil
-  ) {
-    for request in core.activeRequests { request.cancel() }
-    if let completion { queue.async(execute: completion) }
+  ///   - convertible: The URL; strings are parsed when the request is made.
+  ///   - method: Default: `GET`.
+  ///   - parameters: What is encoded into the query or the body. Default: nothing.
+  ///   - encoder: How. Default: ``URLEncodedFormParameterEncoder/default``.
+  ///   - headers: Header fields; they win over those of the session.
+  ///   - automaticallyCancelOnStreamError: Whether a piece that a serializer refuses cancels the request.
+  ///   - interceptor: Adapts and retries this request, after the session's.
+  ///   - shouldAutomaticallyResume: Whether the first handler resumes it; `nil` asks the session.
+  ///   - requestModifier: Changes the request before the parameters are encoded.
+  open func streamRequest<Parameters: Encodable & Sendable>(
+    _ convertible: any URLConvertible, method: HTTPMethod = .get, parameters: Parameters? = nil,
+    encoder: any ParameterEncoder = URLEncodedFormParameterEncoder.default, headers: HTTPHeaders? = nil,
+    automaticallyCancelOnStreamError: Bool = false, interceptor: (any RequestInterceptor)? = nil,
+    shouldAutomaticallyResume: Bool? = nil, requestModifier: RequestModifier? = nil
+  ) -> DataStreamRequest {
+    var description = RequestDescription(
+      url: convertible, method: method, headers: headers, modifier: requestModifier)
+    if let parameters { description.encode = { try encoder.encode(parameters, into: $0) } }
+    return stream(
+      description, runsUserCode: description.runsUserCode, automaticallyCancelOnStreamError, interceptor,
+      shouldAutomaticallyResume)
+  }
+
+  /// Makes a request from a URL, whose response is handed out as it comes.
+  ///
+  /// - Parameters:
+  ///   - convertible: The URL; strings are parsed when the request is made.
+  ///   - method: Default: `GET`.
+  ///   - headers: Header fields; they win over those of the session.
+  ///   - automaticallyCancelOnStreamError: Whether a piece that a serializer refuses cancels the request.
+  ///   - interceptor: Adapts and retries this request, after the session's.
+  ///   - shouldAutomaticallyResume: Whether the first handler resumes it; `nil` asks the session.
+  ///   - requestModifier: Changes the request when it has been made.
+  open func streamRequest(
+    _ convertible: any URLConvertible, method: HTTPMethod = .get, headers: HTTPHeaders? = nil,
+    automaticallyCancelOnStreamError: Bool = false, interceptor: (any RequestInterceptor)? = nil,
+    shouldAutomaticallyResume: Bool? = nil, requestModifier: RequestModifier? = nil
+  ) -> DataStreamRequest {
+    let description = RequestDescription(
+      url: convertible, method: method, headers: headers, modifier: requestModifier)
+    return stream(
+      description, runsUserCode: description.runsUserCode, automaticallyCancelOnStreamError, interceptor,
+      shouldAutomaticallyResume)
+  }
+
+  /// Makes a request from a `URLRequest` or anything that becomes one, whose response is handed out as it comes.
+  ///
+  /// - Parameters:
+  ///   - convertible: Asked for its request when it is made, and again for each retry.
+  ///   - automaticallyCancelOnStreamError: Whether a piece that a serializer refuses cancels the request.
+  ///   - interceptor: Adapts and retries this request, after the session's.
+  ///   - shouldAutomaticallyResume: Whether the first handler resumes it; `nil` asks the session.
+  open func streamRequest(
+    _ convertible: any URLRequestConvertible, automaticallyCancelOnStreamError: Bool = false,
+    interceptor: (any RequestInterceptor)? = nil, shouldAutomaticallyResume: Bool? = nil
+  ) -> DataStreamRequest {
+    stream(
+      convertible, runsUserCode: !(convertible is URLRequest), automaticallyCancelOnStreamError, interceptor,
+      shouldAutomaticallyResume)
   }
 }
-
-/// The session of the whole program: `Session.default`.
-public let AF = Session.default

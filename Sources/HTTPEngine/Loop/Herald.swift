@@ -1,4 +1,5 @@
 import Glibc
+import HTTPWire
 import Synchronization
 
 /// Resumes whoever waits for the responses of one turn of an event loop, all at once.

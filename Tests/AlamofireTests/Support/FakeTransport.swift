@@ -58,23 +58,40 @@ final class FakeTransport: Transport {
     try await pass(valve)
     if !reply.hasHead, let failure = reply.failure { throw failure }
     let openings = valve.openings
-    if observer.headReceived(reply.head) == .hold { valve.close(unlessOpenedSince: openings) }
+    let disposition = observer.headReceived(reply.head)
+    if disposition == .hold { valve.close(unlessOpenedSince: openings) }
     count.expectedToReceive = reply.head.block.value(of: "Content-Length").flatMap { Int64($0) } ?? -1
-    if let failure = request.sink?.begin(reply.head, wake: {}) { throw failure }
+    let sink = disposition == .discard ? nil : request.sink
+    let room = FakeValve()
+    if let failure = sink?.begin(reply.head, wake: { room.open() }) { throw failure }
     var body = Data()
     for chunk in reply.chunks {
       try await pass(valve)
-      if let sink = request.sink {
-        if case .failure(let failure) = chunk.withUnsafeBytes({ sink.receive($0) }) { throw failure }
-      } else {
+      if let sink {
+        try await put(chunk, into: sink, room)
+      } else if request.sink == nil {
         body.append(chunk)
       }
       count.received += Int64(chunk.count)
       observer.bytesMoved(count)
     }
-    if let failure = request.sink?.finish() { throw failure }
+    if let failure = sink?.finish() { throw failure }
     if let failure = reply.failure { throw failure }
     return WireResponse(head: reply.head, body: body.isEmpty ? nil : body, metrics: TransferMetrics())
+  }
+
+  /// Offers a chunk again and again, as often as the sink makes room.
+  private func put(
+    _ chunk: Data, into sink: any BodySink, _ room: FakeValve
+  ) async throws(TransportFailure) {
+    while true {
+      room.close()
+      switch chunk.withUnsafeBytes({ sink.receive($0) }) {
+      case .taken: return
+      case .full: try await pass(room)
+      case .failure(let failure): throw failure
+      }
+    }
   }
 
   private func pass(_ valve: FakeValve) async throws(TransportFailure) {

@@ -135,7 +135,7 @@ extension RequestCore: TransferObserver {
 
   package func headReceived(_ head: ResponseHead) -> HeadDisposition {
     guard
-      isHeadWanted.load(ordering: .relaxed) || isProgressWanted.load(ordering: .relaxed) || download != nil
+      isHeadWanted.load(ordering: .relaxed) || isProgressWanted.load(ordering: .relaxed) || hasBodySink
         || isWatched
     else { return .proceed }
     return headArrived(head)

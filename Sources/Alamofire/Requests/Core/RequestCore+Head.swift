@@ -37,8 +37,8 @@ extension RequestCore {
     if isProgressWanted.load(ordering: .relaxed) {
       state.withLock { $0.progress.isIntermediate = isIntermediate }
     }
-    // A page that says "look elsewhere" is not what is downloaded.
-    if isIntermediate, download != nil { return .discard }
+    // A page that says "look elsewhere" is not what is downloaded or streamed.
+    if isIntermediate, hasBodySink { return .discard }
     guard handler != nil || listeners?.isEmpty == false || isWatched,
       let url = hop.flatMap({ URL(string: $0.request.url) }),
       !isIntermediate,

@@ -90,6 +90,8 @@ package final class RequestCore: Sendable {
   let body: UploadBody?
   /// The file that a download writes.
   let download: DownloadPlan?
+  /// Where the body of a stream request goes.
+  let stream: StreamFlow?
   let interceptor: (any RequestInterceptor)?
   /// Whether the session or the request was made with an interceptor.
   let beginsIntercepted: Bool
@@ -104,18 +106,22 @@ package final class RequestCore: Sendable {
 
   init(
     session: SessionCore, convertible: any URLRequestConvertible, convertsByUserCode: Bool,
-    body: UploadBody? = nil, download: DownloadPlan? = nil, interceptor: (any RequestInterceptor)?,
-    shouldAutomaticallyResume: Bool?
+    body: UploadBody? = nil, download: DownloadPlan? = nil, stream: StreamFlow? = nil,
+    interceptor: (any RequestInterceptor)?, shouldAutomaticallyResume: Bool?
   ) {
     self.session = session
     self.convertible = convertible
     self.convertsByUserCode = convertsByUserCode
     self.body = body
     self.download = download
+    self.stream = stream
     self.interceptor = interceptor
     beginsIntercepted = interceptor != nil || session.interceptor != nil
     self.shouldAutomaticallyResume = shouldAutomaticallyResume
   }
+
+  /// Whether bodies go somewhere as they come, and only those that the user asked for may.
+  var hasBodySink: Bool { download != nil || stream != nil }
 
   var resumesAutomatically: Bool { shouldAutomaticallyResume ?? session.startsRequestsImmediately }
 
@@ -224,11 +230,11 @@ package final class RequestCore: Sendable {
     if case .awaited(let continuation) = decision { continuation.resume() }
   }
 
-  /// The same as ``cancel(_:)`` for a request whose pipeline runs.
-  func cancelWhileRunning() {
+  /// The same as ``cancel(_:)`` for a request whose pipeline runs; `error` is why.
+  func cancelWhileRunning(because error: AFError = .explicitlyCancelled) {
     let action = state.withLock { state in
       let action = state.lifecycle.cancelled()
-      if state.lifecycle.state == .cancelled, state.error == nil { state.error = .explicitlyCancelled }
+      if state.lifecycle.state == .cancelled, state.error == nil { state.error = error }
       return action
     }
     if action == .cancel { cancelTask() }

@@ -1,0 +1,89 @@
+public import FoundationNetworking
+
+extension DataStreamRequest {
+  /// One event of a stream, and what ends it.
+  public struct Stream<Success, Failure: Error> {
+    /// What has happened.
+    public let event: Event<Success, Failure>
+    /// What cancels the request.
+    public let token: CancellationToken
+
+    /// Cancels the request; see ``DataStreamRequest/CancellationToken/cancel()``.
+    public func cancel() { token.cancel() }
+  }
+
+  /// What happens in a stream: pieces, then the completion.
+  public enum Event<Success, Failure: Error> {
+    /// A piece of the body, or why a serializer could not make a value of one.
+    case stream(Result<Success, Failure>)
+    /// The request is over. The last event, once.
+    case complete(Completion)
+  }
+
+  /// How a request ended.
+  public struct Completion: Sendable {
+    /// The request that was sent last, if one was made.
+    public let request: URLRequest?
+    /// The response, if one came.
+    public let response: HTTPURLResponse?
+    /// What the last attempt took.
+    public let metrics: URLSessionTaskMetrics?
+    /// Why the request failed; `nil` if it did not.
+    public let error: AFError?
+  }
+
+  /// Cancels the request whose stream it came with.
+  public struct CancellationToken: Sendable {
+    let request: DataStreamRequest
+    /// Whose token it is.
+    let reader: Int
+
+    /// Cancels the request. The handler or loop that got this token gets no more pieces, and the completion with
+    /// `AFError.explicitlyCancelled`; others get what has come already. From any thread; does nothing the second time
+    /// and after the end.
+    public func cancel() {
+      request.cancel()
+      mute()
+    }
+
+    /// Its handler or loop gets nothing more but the completion.
+    func mute() { request.flow.mute(reader) }
+  }
+
+  /// How it ended, for the last event.
+  var completion: Completion {
+    let outcome = core.outcome
+    return Completion(
+      request: outcome.request, response: outcome.exchange?.httpResponse, metrics: outcome.exchange?.metrics,
+      error: outcome.error)
+  }
+}
+
+extension DataStreamRequest.Stream: Sendable where Success: Sendable {}
+extension DataStreamRequest.Event: Sendable where Success: Sendable {}
+
+extension DataStreamRequest.Stream {
+  /// The piece, or why there is none; `nil` for the completion.
+  public var result: Result<Success, Failure>? {
+    guard case .stream(let result) = event else { return nil }
+    return result
+  }
+
+  /// The piece; `nil` for a failure and for the completion.
+  public var value: Success? {
+    guard case .stream(.success(let value)) = event else { return nil }
+    return value
+  }
+
+  /// Why a serializer could not make a value; `nil` for pieces and for the completion.
+  public var error: Failure? {
+    guard case .stream(.failure(let error)) = event else { return nil }
+    return error
+  }
+
+  /// The completion; `nil` for pieces and failures.
+  public var completion: DataStreamRequest.Completion? {
+    guard case .complete(let completion) = event else { return nil }
+    return completion
+  }
+}

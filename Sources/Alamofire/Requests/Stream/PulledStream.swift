@@ -1,0 +1,100 @@
+import HTTPWire
+import Synchronization
+
+/// The events of a stream request for a loop that asks for them one by one. Values are made when they are asked for, so
+/// that little is held, whatever the speed of the loop.
+///
+/// Belongs to the stream and its iterator; what the request holds is a ``PullReader``.
+final class PulledStream<Success: Sendable, Failure: Error>: StreamSource {
+  typealias Element = DataStreamRequest.Stream<Success, Failure>
+
+  private struct State {
+    /// `nil` while it is at work.
+    var decoding: StreamDecoding<Success, Failure>?
+    /// What has been made, the last one first.
+    var ready: [Element] = []
+    /// Whether the completion has been made.
+    var isComplete = false
+    /// Whether nobody asks any more.
+    var isFinished = false
+  }
+
+  private let request: DataStreamRequest
+  private let reader: PullReader
+  private let cancels: Bool
+  private let state: Mutex<State>
+
+  /// - Parameter cancels: Whether the request is cancelled when nobody asks any more.
+  init(_ request: DataStreamRequest, decoding: StreamDecoding<Success, Failure>, cancels: Bool) {
+    self.request = request
+    self.cancels = cancels
+    state = Mutex(State(decoding: decoding))
+    reader = request.flow.add(.pulling, holdsBack: false) { PullReader(request.flow, id: $0) }
+    request.core.add(reader, for: request)
+  }
+
+  deinit { finish() }
+
+  func begin() { request.flow.beginPulling(reader.id) }
+
+  nonisolated(nonsending) func next() async -> Element? {
+    while !Task.isCancelled {
+      let (element, isOver) = state.withLock { state in
+        let element = state.ready.popLast()
+        return (element, element == nil && (state.isComplete || state.isFinished))
+      }
+      if let element { return handedOut(element) }
+      if isOver { return nil }
+      if readMore() { continue }
+      // Only to wait: whatever runs inside leaves the actor of the loop.
+      await withTaskCancellationHandler {
+        await reader.wait()
+      } onCancel: {
+        finish()
+      }
+    }
+    finish()
+    return nil
+  }
+
+  /// One piece at a time: with the next one, the loop has done with it. Returns false when there is none.
+  private func readMore() -> Bool {
+    let (entries, isLast) = request.flow.read(reader.id, atMost: 1)
+    guard !entries.isEmpty || isLast else { return false }
+    guard var decoding = state.withLock({ $0.decoding.take() }) else { return true }
+    // Code of users must not run under a lock.
+    let values = decoding.values(of: entries)
+    let token = DataStreamRequest.CancellationToken(request: request, reader: reader.id)
+    var ready = values.map { Element(event: .stream($0), token: token) }
+    if isLast { ready.append(Element(event: .complete(request.completion), token: token)) }
+    ready.reverse()
+    state.withLock { state in
+      state.decoding = decoding
+      state.isComplete = isLast
+      if !state.isFinished { state.ready = ready }
+    }
+    return true
+  }
+
+  private func handedOut(_ element: Element) -> Element {
+    if case .stream(.failure) = element.event, request.automaticallyCancelOnStreamError {
+      element.token.cancel()
+      state.withLock { $0.ready.removeAll() }
+    }
+    return element
+  }
+
+  func finish() {
+    let isFirst = state.withLock { state in
+      defer {
+        state.isFinished = true
+        state.ready = []
+      }
+      return !state.isFinished && !state.isComplete
+    }
+    guard isFirst else { return }
+    if cancels { request.cancel() }
+    request.flow.remove(reader.id)
+    reader.wake()
+  }
+}

@@ -1,0 +1,88 @@
+import Foundation
+import HTTPWire
+
+/// How the chunks of a body become the values of one reader. Its state, the beginning of a value whose rest has not
+/// come, belongs to that reader; each response begins anew.
+struct StreamDecoding<Success: Sendable, Failure: Error>: Sendable {
+  typealias Outcome = Result<Success, Failure>
+
+  /// Where a chunk is cut.
+  enum Framing: Sendable {
+    /// Each chunk is a value.
+    case chunks
+    case characters
+    case json
+  }
+
+  private let framing: Framing
+  private var characters = CharacterFramer()
+  private var json = JSONFramer()
+  /// What happens to each chunk before.
+  private let preprocess: (@Sendable (Data) -> Result<Data, Failure>)?
+  private let make: @Sendable (Data) -> Outcome
+
+  init(
+    _ framing: Framing, preprocess: (@Sendable (Data) -> Result<Data, Failure>)? = nil,
+    make: @escaping @Sendable (Data) -> Outcome
+  ) {
+    self.framing = framing
+    self.preprocess = preprocess
+    self.make = make
+  }
+
+  mutating func values(of entries: [ChunkLog.Entry]) -> [Outcome] {
+    var values: [Outcome] = []
+    values.reserveCapacity(entries.count)
+    for entry in entries {
+      switch entry {
+      case .begin:
+        characters = CharacterFramer()
+        json = JSONFramer()
+      case .chunk(let data): add(data, to: &values)
+      case .end:
+        if let rest = characters.finish() ?? json.finish() { values.append(make(rest)) }
+      }
+    }
+    return values
+  }
+
+  private mutating func add(_ data: Data, to values: inout [Outcome]) {
+    var data = data
+    if let preprocess {
+      switch preprocess(data) {
+      case .success(let new): data = new
+      case .failure(let error): return values.append(.failure(error))
+      }
+    }
+    switch framing {
+    case .chunks: values.append(make(data))
+    case .characters:
+      if let text = characters.push(data) { values.append(make(text)) }
+    case .json: values += json.push(data).map(make)
+    }
+  }
+}
+
+extension StreamDecoding where Success == Data, Failure == Never {
+  /// The chunks as they come.
+  static var data: StreamDecoding { StreamDecoding(.chunks) { .success($0) } }
+}
+
+extension StreamDecoding where Success == String, Failure == Never {
+  /// Text in UTF-8; what is none becomes U+FFFD.
+  static var text: StreamDecoding {
+    StreamDecoding(.characters) { .success(String(decoding: $0, as: UTF8.self)) }
+  }
+}
+
+extension StreamDecoding where Failure == AFError {
+  /// A serializer of the library or of a user.
+  init<Serializer: DataStreamSerializer>(_ serializer: Serializer)
+  where Serializer.SerializedObject == Success {
+    if let framed = serializer as? any FramedStreamSerializer<Success> {
+      self = framed.decoding
+    } else {
+      self.init(.chunks) { data in .caught { try serializer.serialize(data) } }
+    }
+  }
+}

@@ -1,0 +1,104 @@
+import Foundation
+import HTTPWire
+import Synchronization
+
+/// A handler of a stream request. It takes out many pieces at a time, and is at work in one place at a time: values are
+/// made in the workshop, if there is one, then the handler is called on its queue, then it comes for more.
+final class StreamMailbox<Success: Sendable, Failure: Error>: StreamReader, ResponseSink {
+  typealias Outcome = Result<Success, Failure>
+
+  private struct State {
+    /// `nil` while it is at work.
+    var decoding: StreamDecoding<Success, Failure>?
+    /// For the last event, when nobody else may hold the request any more.
+    var request: DataStreamRequest?
+  }
+
+  private let flow: StreamFlow
+  let id: Int
+  /// Weak, since the request holds this.
+  private weak let request: DataStreamRequest?
+  private let workshop: DispatchQueue?
+  private let queue: DispatchQueue
+  private let handler: DataStreamRequest.Handler<Success, Failure>
+  private let state: Mutex<State>
+
+  init(
+    _ request: DataStreamRequest, id: Int, decoding: StreamDecoding<Success, Failure>,
+    workshop: DispatchQueue?, queue: DispatchQueue,
+    handler: @escaping DataStreamRequest.Handler<Success, Failure>
+  ) {
+    flow = request.flow
+    self.id = id
+    self.request = request
+    self.workshop = workshop
+    self.queue = queue
+    self.handler = handler
+    state = Mutex(State(decoding: decoding))
+  }
+
+  // MARK: What comes
+
+  func wake() {
+    (workshop ?? queue).async { [self] in work() }
+  }
+
+  private func work() {
+    let (entries, isLast) = flow.read(id)
+    guard !entries.isEmpty || isLast else { return }
+    let values = values(of: entries)
+    guard workshop != nil else { return handOut(values, isLast) }
+    queue.async { [self] in handOut(values, isLast) }
+  }
+
+  /// The decoder is taken out meanwhile: code of users must not run under a lock.
+  private func values(of entries: [ChunkLog.Entry]) -> [Outcome] {
+    guard !entries.isEmpty, var decoding = state.withLock({ $0.decoding.take() }) else { return [] }
+    let values = decoding.values(of: entries)
+    state.withLock { $0.decoding = decoding }
+    return values
+  }
+
+  private func handOut(_ values: [Outcome], _ isLast: Bool) {
+    let kept = state.withLock { $0.request.take() }
+    guard let request = kept ?? request else { return }
+    let token = DataStreamRequest.CancellationToken(request: request, reader: id)
+    for value in values {
+      guard !flow.isMuted(id) else { break }
+      if request.core.isMonitored, let result = value as? Result<Success, AFError> {
+        request.core.tell { $0.request(request, didParseStream: result) }
+      }
+      if case .failure = value, request.automaticallyCancelOnStreamError { token.cancel() }
+      do {
+        try handler(.init(event: .stream(value), token: token))
+      } catch {
+        stop(request, because: error)
+      }
+    }
+    guard isLast else { return wake() }
+    // Nothing is left that an error could end.
+    try? handler(.init(event: .complete(request.completion), token: token))
+  }
+
+  private func stop(_ request: DataStreamRequest, because error: any Error) {
+    request.core.cancelWhileRunning(
+      because: error.asAFError(
+        or: .responseSerializationFailed(reason: .customSerializationFailed(error: error))))
+    flow.mute(id)
+  }
+
+  // MARK: The end
+
+  var runsUserCode: Bool { false }
+  func postpone(_ outcome: RequestOutcome) -> Bool { true }
+  func serialize(_ outcome: RequestOutcome) -> AFError? { nil }
+  func replaceFailure(with error: AFError) {}
+
+  // Values are told one by one, as they are handed out.
+  func announce(to request: Request) {}
+
+  func deliver() {
+    state.withLock { $0.request = request }
+    flow.end(id)
+  }
+}

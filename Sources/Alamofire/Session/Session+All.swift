@@ -1,0 +1,25 @@
+public import Foundation
+
+// All requests of a session at once.
+extension Session {
+  /// Calls `action` on ``rootQueue`` with the requests that are running then.
+  public func withAllRequests(perform action: @escaping @Sendable (Set<Request>) -> Void) {
+    let core = core
+    rootQueue.async { action(Set(core.activeRequests)) }
+  }
+
+  /// Cancels the requests that are running, then calls `completion`.
+  ///
+  /// - Parameters:
+  ///   - queue: The queue of `completion`. Default: the main queue.
+  ///   - completion: Called once, when all have been cancelled; their handlers may still be to come.
+  public func cancelAllRequests(
+    completingOnQueue queue: DispatchQueue = .main, completion: (@Sendable () -> Void)? = nil
+  ) {
+    for request in core.activeRequests { request.cancel() }
+    if let completion { queue.async(execute: completion) }
+  }
+}
+
+/// The session of the whole program: `Session.default`.
+public let AF = Session.default

@@ -1,0 +1,65 @@
+public import Foundation
+public import FoundationNetworking
+public import HTTPWire
+
+extension Session {
+  /// Makes a session.
+  ///
+  /// - Parameters:
+  ///   - configuration: What `URLSessionConfiguration` can say: header fields, timeouts, connections per
+  ///     host. Copied; later changes have no effect.
+  ///   - delegate: Is called when something happens to tasks; of interest when it is a subclass.
+  ///   - rootQueue: The queue of ``withAllRequests(perform:)``, and of a delegate that is a subclass. Any
+  ///     queue will do.
+  ///   - startRequestsImmediately: Whether the first response handler resumes a request.
+  ///   - requestSetup: Whether requests are made at their creation or when they are resumed.
+  ///   - requestQueue: A queue that is kept for code that asks for it; requests are made on the pool.
+  ///   - serializationQueue: The queue on which serializers run; by default they run on the pool.
+  ///   - interceptor: Adapts and retries all requests, before their own interceptors.
+  ///   - redirectHandler: Decides about redirects, where a request has no handler of its own. Without one
+  ///     they are followed.
+  ///   - cachedResponseHandler: Decides about storing responses, where a request has no handler of its own.
+  ///   - eventMonitors: Who is told what happens. By default the notifications of ``Request`` are posted.
+  ///   - transportOptions: What `URLSessionConfiguration` cannot say.
+  public convenience init(
+    configuration: URLSessionConfiguration = URLSessionConfiguration.af.default,
+    delegate: SessionDelegate = SessionDelegate(),
+    rootQueue: DispatchQueue = DispatchQueue(label: "org.alamofire.session.rootQueue"),
+    startRequestsImmediately: Bool = true,
+    requestSetup: RequestSetup = .lazy,
+    requestQueue: DispatchQueue? = nil,
+    serializationQueue: DispatchQueue? = nil,
+    interceptor: (any RequestInterceptor)? = nil,
+    redirectHandler: (any RedirectHandler)? = nil,
+    cachedResponseHandler: (any CachedResponseHandler)? = nil,
+    eventMonitors: [any EventMonitor] = [AlamofireNotifications.onDemand],
+    transportOptions: TransportOptions = TransportOptions()
+  ) {
+    let watching = SessionWatching(
+      delegate: delegate, redirectHandler: redirectHandler, cachedResponseHandler: cachedResponseHandler,
+      eventMonitors: eventMonitors)
+    self.init(
+      configuration: configuration, engine: .curl(), watching: watching, rootQueue: rootQueue,
+      startRequestsImmediately: startRequestsImmediately, requestSetup: requestSetup,
+      requestQueue: requestQueue,
+      serializationQueue: serializationQueue, interceptor: interceptor, transportOptions: transportOptions)
+  }
+
+  /// A session over any engine; tests bring a fake one.
+  package convenience init(
+    configuration: URLSessionConfiguration = URLSessionConfiguration.af.default, engine: Engine,
+    watching: SessionWatching = SessionWatching(),
+    rootQueue: DispatchQueue = DispatchQueue(label: "org.alamofire.session.rootQueue"),
+    startRequestsImmediately: Bool = true, requestSetup: RequestSetup = .lazy,
+    requestQueue: DispatchQueue? = nil,
+    serializationQueue: DispatchQueue? = nil, interceptor: (any RequestInterceptor)? = nil,
+    transportOptions: TransportOptions = TransportOptions()
+  ) {
+    self.init(
+      Blueprint(
+        configuration: configuration, engine: engine, watching: watching, rootQueue: rootQueue,
+        startRequestsImmediately: startRequestsImmediately, requestSetup: requestSetup,
+        requestQueue: requestQueue, serializationQueue: serializationQueue, interceptor: interceptor,
+        transportOptions: transportOptions))
+  }
+}

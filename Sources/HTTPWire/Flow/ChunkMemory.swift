@@ -1,0 +1,72 @@
+import FoundationEssentials
+import Synchronization
+
+/// Memory for the chunks of one body that is used again and again: to get fresh pages from the system for each chunk
+/// takes longer than to copy it. Without a lock, since chunks are made and released under the lock of their log.
+package final class ChunkMemory: Sendable {
+  /// A place for a block that nobody uses: its address, or 0.
+  private final class Slot: Sendable {
+    let address = Atomic<UInt>(0)
+  }
+
+  /// The size of a block.
+  package static let blockSize = 131_072
+
+  private let slots = (0..<12).map { _ in Slot() }
+
+  package init() {}
+
+  deinit {
+    for slot in slots { Self.pointer(slot.address.load(ordering: .acquiring))?.deallocate() }
+  }
+
+  fileprivate func take() -> UnsafeMutableRawPointer {
+    for slot in slots where slot.address.load(ordering: .relaxed) != 0 {
+      if let base = Self.pointer(slot.address.exchange(0, ordering: .acquiring)) { return base }
+    }
+    return .allocate(byteCount: Self.blockSize, alignment: 16)
+  }
+
+  fileprivate func give(_ base: UnsafeMutableRawPointer) {
+    let address = UInt(bitPattern: base)
+    for slot in slots {
+      let (isKept, _) = slot.address.compareExchange(expected: 0, desired: address, ordering: .releasing)
+      if isKept { return }
+    }
+    base.deallocate()
+  }
+
+  private static func pointer(_ address: UInt) -> UnsafeMutableRawPointer? {
+    UnsafeMutableRawPointer(bitPattern: address)
+  }
+}
+
+/// A chunk that grows until somebody takes it.
+///
+/// Unchecked: the owner of the log appends under its lock, before the bytes are given away.
+final class OpenChunk: @unchecked Sendable {
+  private let memory: ChunkMemory
+  private let base: UnsafeMutableRawPointer
+  @exclusivity(unchecked) private(set) var count = 0
+
+  init(_ memory: ChunkMemory) {
+    self.memory = memory
+    base = memory.take()
+  }
+
+  deinit { memory.give(base) }
+
+  /// Returns false when there is no room for all of them.
+  func append(_ bytes: UnsafeRawBufferPointer) -> Bool {
+    guard let source = bytes.baseAddress, bytes.count <= ChunkMemory.blockSize - count else { return false }
+    (base + count).copyMemory(from: source, byteCount: bytes.count)
+    count += bytes.count
+    return true
+  }
+
+  /// The bytes, which keep their place until they are released. Nothing may be appended any more.
+  func close() -> Data {
+    Data(
+      bytesNoCopy: base, count: count, deallocator: .custom { [self] _, _ in withExtendedLifetime(self) {} })
+  }
+}

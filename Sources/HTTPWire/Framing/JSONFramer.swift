@@ -1,0 +1,148 @@
+package import FoundationEssentials
+
+/// Finds the JSON texts (RFC 8259) in bytes that come in chunks: one behind the other, with or without white
+/// space between them, one a line, or as a JSON text sequence (RFC 7464). Where the chunks end does not matter.
+///
+/// It counts brackets and knows strings; whether a text is valid is for the decoder to say. What begins like no
+/// JSON at all is one text up to the end of its line, so that the next line has another chance.
+package struct JSONFramer: Sendable {
+  private enum Place: Sendable {
+    /// Between two texts.
+    case between
+    /// Inside of an object or array, so deep.
+    case nested(depth: Int)
+    /// Inside of a string, which is itself inside so deep.
+    case string(depth: Int)
+    /// Behind a backslash in such a string.
+    case escape(depth: Int)
+    /// A number, `true`, `false` or `null`.
+    case word
+    case rubbish
+  }
+
+  /// What a byte means for the text at hand.
+  private enum Cut {
+    case nothing
+    /// A text begins with it.
+    case begins
+    /// The text ends with it.
+    case endsWith
+    /// The text ended before it, and it is looked at again.
+    case endsBefore
+  }
+
+  private var place = Place.between
+  /// The beginning of a text whose rest has not come.
+  private var kept = Data()
+
+  package init() {}
+
+  /// The texts that are complete with `chunk`, in their order.
+  package mutating func push(_ chunk: Data) -> [Data] {
+    var texts: [Data] = []
+    // Where the text at hand begins in this chunk.
+    var begin = 0
+    chunk.withUnsafeBytes { bytes in
+      var index = 0
+      while index < bytes.count {
+        switch step(bytes[index]) {
+        case .nothing: break
+        case .begins: begin = index
+        case .endsWith:
+          texts.append(text(in: chunk, begin..<index + 1))
+          begin = index + 1
+        case .endsBefore:
+          texts.append(text(in: chunk, begin..<index))
+          begin = index
+          continue
+        }
+        index += 1
+      }
+    }
+    if case .between = place { return texts }
+    kept.append(chunk[(chunk.startIndex + begin)...])
+    return texts
+  }
+
+  /// What is left at the end: a number or word that nothing has ended, or a text that was broken off. Empty
+  /// afterwards.
+  package mutating func finish() -> Data? {
+    defer {
+      kept = Data()
+      place = .between
+    }
+    return kept.isEmpty ? nil : kept
+  }
+
+  /// The text that ends in `range` of the chunk, together with what earlier chunks have of it.
+  private mutating func text(in chunk: Data, _ range: Range<Int>) -> Data {
+    let part = chunk[(chunk.startIndex + range.lowerBound)..<(chunk.startIndex + range.upperBound)]
+    guard !kept.isEmpty else { return part }
+    defer { kept = Data() }
+    kept.append(part)
+    return kept
+  }
+
+  private mutating func step(_ byte: UInt8) -> Cut {
+    switch place {
+    case .between: return begin(byte)
+    case .nested(let depth): return nested(byte, depth)
+    case .string(let depth):
+      if byte == UInt8(ascii: "\\") { place = .escape(depth: depth) }
+      guard byte == UInt8(ascii: "\"") else { return .nothing }
+      place = depth == 0 ? .between : .nested(depth: depth)
+      return depth == 0 ? .endsWith : .nothing
+    case .escape(let depth):
+      place = .string(depth: depth)
+      return .nothing
+    case .word:
+      guard Self.isSpace(byte) || Self.opens(byte) else { return .nothing }
+      place = .between
+      return .endsBefore
+    case .rubbish:
+      guard byte == UInt8(ascii: "\n") else { return .nothing }
+      place = .between
+      return .endsBefore
+    }
+  }
+
+  private mutating func begin(_ byte: UInt8) -> Cut {
+    if Self.isSpace(byte) { return .nothing }
+    switch byte {
+    case UInt8(ascii: "{"), UInt8(ascii: "["): place = .nested(depth: 1)
+    case UInt8(ascii: "\""): place = .string(depth: 0)
+    case UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "t"), UInt8(ascii: "f"),
+      UInt8(ascii: "n"):
+      place = .word
+    default: place = .rubbish
+    }
+    return .begins
+  }
+
+  private mutating func nested(_ byte: UInt8, _ depth: Int) -> Cut {
+    switch byte {
+    case UInt8(ascii: "\""): place = .string(depth: depth)
+    case UInt8(ascii: "{"), UInt8(ascii: "["): place = .nested(depth: depth + 1)
+    case UInt8(ascii: "}"), UInt8(ascii: "]"):
+      guard depth > 1 else {
+        place = .between
+        return .endsWith
+      }
+      place = .nested(depth: depth - 1)
+    default: break
+    }
+    return .nothing
+  }
+
+  /// White space, and the record separator of text sequences.
+  private static func isSpace(_ byte: UInt8) -> Bool {
+    switch byte {
+    case 0x20, 0x09, 0x0A, 0x0D, 0x1E: true
+    default: false
+    }
+  }
+
+  private static func opens(_ byte: UInt8) -> Bool {
+    byte == UInt8(ascii: "{") || byte == UInt8(ascii: "[") || byte == UInt8(ascii: "\"")
+  }
+}

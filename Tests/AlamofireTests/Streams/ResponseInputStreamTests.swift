@@ -1,0 +1,108 @@
+import Alamofire
+import Foundation
+import FoundationNetworking
+import HTTPTestServer
+import HTTPWire
+import Testing
+
+@Suite("A stream as InputStream", .timeLimit(.minutes(1)))
+struct ResponseInputStreamTests {
+  private func read(_ stream: InputStream, by count: Int) async -> Data {
+    stream.open()
+    return await onAThread(stream) { stream in
+      var all = Data()
+      while let data = stream.bytes(count) { all += data }
+      return all
+    }
+  }
+
+  @Test("Everything is read", arguments: [1, 7, 1024, 1_000_000])
+  func everything(count: Int) async throws {
+    let server = try HTTPTestServer()
+    let stream = try #require(Session.real().streamRequest(server.url("/bytes/50000")).asInputStream())
+    #expect(stream.streamStatus == .notOpen)
+    #expect(await read(stream, by: count) == Data(Reply.patternBytes(50_000)))
+    #expect(stream.streamStatus == .atEnd)
+    #expect(stream.streamError == nil)
+    #expect(!stream.hasBytesAvailable)
+    #expect(stream.bytes(1) == nil)
+    stream.close()
+    #expect(stream.streamStatus == .closed)
+  }
+
+  @Test func anEmptyBodyEndsAtOnce() async throws {
+    let request = Session.kept(fake: FakeTransport(.ok)).streamRequest("http://a.test/")
+    let stream = try #require(request.asInputStream())
+    #expect(await read(stream, by: 10).isEmpty)
+    #expect(stream.streamStatus == .atEnd)
+    #expect(request.error == nil)
+  }
+
+  @Test func aFailureIsTheStreamsError() async throws {
+    let fake = FakeTransport(.chunks(["some"], failure: .connectionLost))
+    let stream = try #require(Session.kept(fake: fake).streamRequest("http://a.test/").asInputStream())
+    #expect(await read(stream, by: 10) == Data("some".utf8))
+    #expect(stream.streamStatus == .error)
+    #expect((stream.streamError?.asAFError?.underlyingError as? URLError)?.code == .networkConnectionLost)
+    var byte: UInt8 = 0
+    #expect(stream.read(&byte, maxLength: 1) == -1)
+  }
+
+  @Test func closingEarlyCancels() async throws {
+    let server = try HTTPTestServer()
+    let gate = Gate()
+    server.enqueue(.parts("first", .gate(gate)))
+    let request = Session.real().streamRequest(server.url("/"))
+    let stream = try #require(request.asInputStream())
+    stream.open()
+    #expect(await onAThread(stream) { $0.bytes(100) } == Data("first".utf8))
+    stream.close()
+    #expect(request.isCancelled)
+    #expect(stream.bytes(1) == nil)
+  }
+
+  @Test func closingWakesWhoeverReads() async throws {
+    let server = try HTTPTestServer()
+    let gate = Gate()
+    server.enqueue(.parts(.gate(gate)))
+    let stream = try #require(Session.real().streamRequest(server.url("/")).asInputStream())
+    stream.open()
+    nonisolated(unsafe) let read = stream
+    let bytes = Task { await onAThread(read) { $0.bytes(100) } }
+    await gate.waitUntilReached()
+    stream.close()
+    #expect(await bytes.value == nil)
+  }
+
+  @Test func releasingItCancels() throws {
+    let request = Session.kept(fake: FakeTransport(), startRequestsImmediately: false).streamRequest(
+      "http://a.test/")
+    do { _ = request.asInputStream() }
+    #expect(request.isCancelled)
+  }
+
+  @Test func twoResponsesAreNotPutTogether() async throws {
+    let gate = Latch()
+    let spy = SpyInterceptor(retry: { _, _, count in count == 1 ? .retry : .doNotRetry })
+    let held = FakeReply.chunks(["two"]).held(by: gate)
+    let other = FakeTransport(.chunks(["one"], failure: .connectionLost), held)
+    let request = Session.kept(fake: other, interceptor: spy).streamRequest("http://a.test/")
+    let stream = try #require(request.asInputStream())
+    stream.open()
+    #expect(await onAThread(stream) { $0.bytes(100) } == Data("one".utf8))
+    gate.open()
+    #expect(await onAThread(stream) { $0.bytes(100) } == nil)
+    #expect(stream.streamStatus == .error)
+    #expect(stream.streamError != nil)
+  }
+
+  @Test func anUploadMayReadIt() async throws {
+    let server = try HTTPTestServer()
+    let session = Session.real()
+    let stream = try #require(session.streamRequest(server.url("/bytes/300000")).asInputStream())
+    let response = await session.upload(stream, to: server.url("/post")).end()
+    #expect(response.response?.statusCode == 200)
+    let posts = server.recordedRequests.filter { $0.method == "POST" }
+    #expect(posts.first?.body == Reply.patternBytes(300_000))
+  }
+}

@@ -1,0 +1,196 @@
+import Alamofire
+import Foundation
+import FoundationNetworking
+import HTTPTestServer
+import HTTPWire
+import Testing
+
+/// Streams that are read with `for await`.
+@Suite("Streams as sequences", .timeLimit(.minutes(1)))
+struct StreamSequenceTests {
+  private func request(
+    _ replies: FakeReply..., cancelsOnError: Bool = false
+  ) -> DataStreamRequest {
+    let script = replies
+    let fake = FakeTransport { _, index in script[min(index, script.count - 1)] }
+    return Session.kept(fake: fake).streamRequest(
+      "http://a.test/", automaticallyCancelOnStreamError: cancelsOnError)
+  }
+
+  @Test func dataComesThenTheCompletionThenTheEnd() async {
+    var text = ""
+    var kinds = ""
+    for await stream in request(.chunks(["a", "b", "c"])).streamTask().streamingData() {
+      if let data = stream.value { text += String(decoding: data, as: UTF8.self) }
+      kinds += stream.completion == nil ? "s" : "c"
+    }
+    #expect(text == "abc")
+    #expect(kinds == "sssc")
+  }
+
+  @Test func textAndValuesAreFramed() async {
+    let euro = Array("€".utf8)
+    let reply = FakeReply(chunks: [Data([euro[0]]), Data([euro[1], euro[2]])])
+    var texts: [String] = []
+    for await stream in request(reply).streamTask().streamingStrings() {
+      if let text = stream.value { texts.append(text) }
+    }
+    #expect(texts == ["€"])
+    var points: [Int] = []
+    let task = request(.chunks([#"{"x":1}{"#, #""x":2}"#])).streamTask()
+    for await stream in task.streamingDecodables(Point.self) {
+      if let point = stream.value { points.append(point.x) }
+    }
+    #expect(points == [1, 2])
+  }
+
+  @Test func aSerializerOfAUserIsAsked() async {
+    struct Length: DataStreamSerializer {
+      func serialize(_ data: Data) throws -> Int { data.count }
+    }
+    var lengths: [Int] = []
+    let task = request(.chunks(["a", "bc"])).streamTask()
+    for await stream in task.streamingResponses(serializedUsing: Length()) {
+      if let length = stream.value { lengths.append(length) }
+    }
+    #expect(lengths == [1, 2])
+  }
+
+  @Test("With a policy that drops", arguments: [true, false])
+  func policies(isNewest: Bool) async {
+    let request = request(.chunks((0..<100).map { "\($0)," }))
+    let stream = request.streamTask().streamingStrings(
+      bufferingPolicy: isNewest ? .bufferingNewest(3) : .bufferingOldest(3))
+    let journal = DataJournal()
+    request.responseStream(on: .global(), stream: journal.note)
+    _ = await journal.end()
+    // All pieces have gone into the buffer, or past it; the completion may still find room.
+    var kinds = ""
+    for await event in stream { kinds += event.completion == nil ? "s" : "c" }
+    #expect(kinds.count { $0 == "s" } <= 3)
+    #expect(!kinds.isEmpty)
+  }
+
+  @Test func leavingTheLoopCancels() async throws {
+    let server = try HTTPTestServer()
+    let gate = Gate()
+    server.enqueue(.parts("first", .gate(gate), "second"))
+    let request = Session.real().streamRequest(server.url("/"))
+    for await _ in request.streamTask().streamingData() { break }
+    #expect(request.isCancelled)
+    #expect(request.error?.isExplicitlyCancelledError == true)
+  }
+
+  @Test func theRequestWaitsForALoopThatHasBegun() async {
+    for _ in 0..<50 {
+      let request = request(.chunks(["a", "b"]))
+      let other = DataJournal()
+      request.suspend()
+      request.responseStream(on: .global(), stream: other.note)
+      var iterator: StreamOf<DataStreamRequest.Stream<Data, Never>>.Iterator? =
+        request.streamTask().streamingData().makeAsyncIterator()
+      request.resume()
+      _ = await iterator?.next()
+      await other.results.wait(for: 2)
+      #expect(other.completions.count == 0)
+      iterator = nil
+      #expect(request.isCancelled)
+      #expect(await other.end().error?.isExplicitlyCancelledError == true)
+    }
+  }
+
+  @Test func leavingTheLoopMayLeaveTheRequestAlone() async throws {
+    let server = try HTTPTestServer()
+    let gate = Gate()
+    server.enqueue(.parts("first", .gate(gate), "second"))
+    let request = Session.real().streamRequest(server.url("/"))
+    let journal = DataJournal()
+    request.responseStream(on: .global(), stream: journal.note)
+    for await _ in request.streamTask().streamingData(automaticallyCancelling: false) { break }
+    gate.open()
+    #expect(await journal.end().error == nil)
+    #expect(journal.text == "firstsecond")
+  }
+
+  @Test func cancellingTheTaskCancelsTheRequest() async throws {
+    let server = try HTTPTestServer()
+    let gate = Gate()
+    server.enqueue(.parts("first", .gate(gate)))
+    let request = Session.real().streamRequest(server.url("/"))
+    let chunks = Recorder<Data>()
+    let task = Task {
+      for await stream in request.streamTask().streamingData() {
+        if let data = stream.value { chunks.add(data) }
+      }
+    }
+    await chunks.wait(for: 1)
+    await gate.waitUntilReached()
+    task.cancel()
+    await task.value
+    #expect(request.isCancelled)
+  }
+
+  @Test func aStreamThatIsDroppedUnreadCancels() async throws {
+    let server = try HTTPTestServer()
+    let gate = Gate()
+    server.enqueue(.parts(.gate(gate)))
+    let request = Session.real().streamRequest(server.url("/"))
+    do { _ = request.streamTask().streamingStrings() }
+    #expect(request.isCancelled)
+  }
+
+  @Test func theTaskControlsTheRequest() async {
+    let request = request(.chunks(["a"]))
+    let task = request.streamTask()
+    task.suspend()
+    #expect(request.isSuspended)
+    var iterator = task.streamingData().makeAsyncIterator()
+    task.resume()
+    #expect(await iterator.next()?.value == Data("a".utf8))
+    task.cancel()
+    #expect(await iterator.next()?.completion?.error?.isExplicitlyCancelledError == true)
+    let end = await iterator.next()
+    guard case nil = end else {
+      Issue.record("the completion is the last")
+      return
+    }
+  }
+
+  @Test func severalLoopsReadAtTheSameTime() async {
+    let request = request(.chunks((0..<1000).map { "\($0)," }))
+    let streams = (0..<5).map { _ in request.streamTask().streamingStrings() }
+    let texts = await withTaskGroup(of: String.self) { group in
+      for stream in streams {
+        group.addTask {
+          var text = ""
+          for await event in stream { text += event.value ?? "" }
+          return text
+        }
+      }
+      return await group.reduce(into: []) { $0.append($1) }
+    }
+    let expected = (0..<1000).map { "\($0)," }.joined()
+    #expect(texts.allSatisfy { $0 == expected })
+  }
+
+  @Test func aFailureOfTheSerializerCancelsIfThatIsWanted() async {
+    let request = request(.chunks([#"{"x":1}"#, #"{"y":1}"#, #"{"x":2}"#]), cancelsOnError: true)
+    var kinds = ""
+    var error: AFError?
+    for await stream in request.streamTask().streamingDecodables(Point.self) {
+      kinds += stream.value != nil ? "v" : stream.error != nil ? "e" : "c"
+      error = stream.completion?.error
+    }
+    #expect(kinds == "vec")
+    #expect(error?.isExplicitlyCancelledError == true)
+  }
+
+  @Test func aLoopAfterTheEndGetsTheCompletion() async {
+    let request = request(.chunks(["a"]))
+    for await _ in request.streamTask().streamingData() {}
+    var kinds = ""
+    for await stream in request.streamTask().streamingData() { kinds += stream.completion == nil ? "s" : "c" }
+    #expect(kinds == "c")
+    #expect(request.isFinished)
+  }
+}

@@ -1,0 +1,54 @@
+import Foundation
+import HTTPTestServer
+import Synchronization
+
+/// Compares the pieces of a body, as they come, with the deterministic content of the test server.
+final class PatternCheck: Sendable {
+  private struct State {
+    var count = 0
+    var isRight = true
+  }
+
+  private static let whole = Data(Reply.patternBytes(65_521))
+  private let state = Mutex(State())
+
+  var count: Int { state.withLock { $0.count } }
+
+  /// Returns whether these were the first.
+  func add(_ data: Data) -> Bool {
+    state.withLock { state in
+      let isFirst = state.count == 0
+      var rest = data[...]
+      while !rest.isEmpty {
+        let place = state.count % Self.whole.count
+        let length = min(rest.count, Self.whole.count - place)
+        if rest.prefix(length) != Self.whole[place..<place + length] { state.isRight = false }
+        rest = rest.dropFirst(length)
+        state.count += length
+      }
+      return isFirst
+    }
+  }
+
+  /// Whether exactly so many bytes have come, all of them right.
+  func isRight(_ count: Int) -> Bool { state.withLock { $0.isRight && $0.count == count } }
+}
+
+extension InputStream {
+  /// The next bytes; `nil` at the end and after a failure.
+  func bytes(_ count: Int) -> Data? {
+    var buffer = [UInt8](repeating: 0, count: count)
+    let length = read(&buffer, maxLength: count)
+    return length > 0 ? Data(buffer[..<length]) : nil
+  }
+}
+
+/// Does on a thread of its own what would block one of the pool.
+func onAThread<Value, Result: Sendable>(
+  _ value: Value, _ body: @escaping @Sendable (Value) -> Result
+) async -> Result {
+  nonisolated(unsafe) let value = value
+  return await withCheckedContinuation { continuation in
+    Thread { continuation.resume(returning: body(value)) }.start()
+  }
+}

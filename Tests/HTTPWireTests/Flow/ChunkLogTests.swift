@@ -1,0 +1,208 @@
+import FoundationEssentials
+import HTTPWire
+import Testing
+
+@Suite struct ChunkLogTests {
+  private func chunk(_ count: Int, _ byte: UInt8 = 0) -> ChunkLog.Entry {
+    .chunk(Data(repeating: byte, count: count))
+  }
+
+  @Test func withoutReadersNothingIsHeld() {
+    var log = ChunkLog(highMark: 10)
+    for _ in 0..<100 {
+      let written = log.write(chunk(10))
+      #expect(written.isTaken && written.readers.isEmpty)
+    }
+    #expect(log.heldBytes == 0)
+  }
+
+  @Test func eachReaderGetsEverythingInItsOrder() {
+    var log = ChunkLog()
+    let first = log.addReader(.called, holdsBack: true)
+    _ = log.write(.begin)
+    _ = log.write(chunk(1, 1))
+    let second = log.addReader(.called, holdsBack: true)
+    _ = log.write(chunk(1, 2))
+    let all = log.read(first)
+    #expect(all.entries == [.begin, chunk(1, 1), chunk(1, 2)])
+    let rest = log.read(second)
+    #expect(rest.entries == [chunk(1, 2)])
+    #expect(log.heldBytes == 0)
+  }
+
+  @Test func aReaderIsWokenOnceUntilItHasFoundNothing() {
+    var log = ChunkLog()
+    let reader = log.addReader(.called, holdsBack: true)
+    let first = log.write(chunk(1))
+    #expect(first.readers == [reader])
+    let second = log.write(chunk(1))
+    #expect(second.readers.isEmpty)
+    _ = log.read(reader)
+    let third = log.write(chunk(1))
+    #expect(third.readers.isEmpty, "it is at work and comes again by itself")
+    _ = log.read(reader)
+    let empty = log.read(reader)
+    #expect(empty.entries.isEmpty)
+    let fourth = log.write(chunk(1))
+    #expect(fourth.readers == [reader])
+  }
+
+  @Test func theSlowestReaderHoldsTheWriterBack() {
+    var log = ChunkLog(highMark: 100, lowMark: 20)
+    let fast = log.addReader(.called, holdsBack: true)
+    let slow = log.addReader(.called, holdsBack: true)
+    for _ in 0..<10 {
+      let isTaken = log.write(chunk(10)).isTaken
+      #expect(isTaken)
+    }
+    let answer1 = log.write(chunk(10)).isTaken
+    #expect(!answer1)
+    _ = log.read(fast)
+    let done = log.read(fast)
+    #expect(!done.wakesWriter)
+    #expect(log.heldBytes == 100)
+    var wakes: [Bool] = []
+    for _ in 0..<11 { wakes.append(log.read(slow, atMost: 1).wakesWriter) }
+    // Eight pieces are done with when the ninth is asked for.
+    #expect(wakes == [false, false, false, false, false, false, false, false, true, false, false])
+    let answer2 = log.write(chunk(10)).isTaken
+    #expect(answer2)
+  }
+
+  @Test func aChunkLargerThanTheMarkIsTakenWhenNothingWaits() {
+    var log = ChunkLog(highMark: 10)
+    let reader = log.addReader(.called, holdsBack: true)
+    let answer3 = log.write(chunk(1000)).isTaken
+    #expect(answer3)
+    let answer4 = log.write(chunk(1)).isTaken
+    #expect(!answer4)
+    _ = log.read(reader)
+    let answer5 = log.read(reader).wakesWriter
+    #expect(answer5)
+  }
+
+  @Test func tinyChunksCountForWhatTheyCost() {
+    var log = ChunkLog(highMark: 1000, lowMark: 0, overhead: 99)
+    let reader = log.addReader(.called, holdsBack: true)
+    var count = 0
+    while log.write(chunk(1)).isTaken { count += 1 }
+    #expect(count == 10)
+    _ = log.read(reader)
+    let empty = log.read(reader)
+    #expect(empty.wakesWriter)
+  }
+
+  @Test func largePiecesAreJoinedUntilSomebodyTakesThem() {
+    var log = ChunkLog()
+    let reader = log.addReader(.called, holdsBack: true)
+    for byte in 1...3 { _ = log.write(chunk(16_384, UInt8(byte))) }
+    _ = log.write(chunk(5, 4))
+    _ = log.write(chunk(5, 5))
+    #expect(log.heldBytes == 3 * 16_384 + 10)
+    let entries = log.read(reader).entries
+    #expect(entries.count == 2, "what is shorter than a piece of libcurl's is the end of what it read")
+    guard case .chunk(let joined) = entries.first else { return }
+    #expect(joined == Data((1...3).flatMap { [UInt8](repeating: $0, count: 16_384) } + [4, 4, 4, 4, 4]))
+    _ = log.write(chunk(16_384, 6))
+    let next = log.read(reader).entries
+    _ = log.write(chunk(16_384, 7))
+    #expect(next == [chunk(16_384, 6)])
+    #expect(joined.last == 4, "memory is not used again before it is released")
+  }
+
+  @Test func whoDoesNotHoldBackIsNotWaitedForUntilItBegins() {
+    var log = ChunkLog(highMark: 10, lowMark: 0)
+    let reader = log.addReader(.pulling, holdsBack: false)
+    for _ in 0..<5 {
+      let isTaken = log.write(chunk(10)).isTaken
+      #expect(isTaken)
+    }
+    #expect(!log.isBusy)
+    log.begin(reader)
+    #expect(log.isBusy)
+    let answer6 = log.write(chunk(10)).isTaken
+    #expect(!answer6)
+    log.endWithoutPulling()
+    #expect(!log.isBusy)
+  }
+
+  @Test func goneAndMutedReadersHoldNobodyBack() {
+    for isMuted in [false, true] {
+      var log = ChunkLog(highMark: 10)
+      let reader = log.addReader(.called, holdsBack: true)
+      _ = log.write(chunk(10))
+      let answer7 = log.write(chunk(10)).isTaken
+      #expect(!answer7)
+      let wakes = isMuted ? log.mute(reader) : log.removeReader(reader)
+      #expect(wakes)
+      #expect(log.isMuted(reader))
+      #expect(log.heldBytes == 0)
+      for _ in 0..<10 {
+        let isTaken = log.write(chunk(10)).isTaken
+        #expect(isTaken)
+      }
+      #expect(log.heldBytes == 0)
+    }
+  }
+
+  @Test func theLastReadingIsToldOnce() {
+    var log = ChunkLog()
+    let reader = log.addReader(.called, holdsBack: true)
+    _ = log.write(chunk(1))
+    let isWoken = log.finish(reader)
+    #expect(!isWoken, "it has been woken for the chunk")
+    let first = log.read(reader)
+    #expect(first.isLast && first.entries.count == 1)
+    let second = log.read(reader)
+    #expect(!second.isLast && second.entries.isEmpty)
+    let late = log.addReader(.called, holdsBack: true)
+    let isWaiting = log.finish(late)
+    #expect(isWaiting)
+    let again = log.finish(late)
+    #expect(!again)
+    let only = log.read(late)
+    #expect(only.isLast && only.entries.isEmpty)
+  }
+
+  @Test func aMutedReaderStillLearnsOfTheEnd() {
+    var log = ChunkLog()
+    let reader = log.addReader(.called, holdsBack: true)
+    _ = log.write(chunk(1))
+    _ = log.mute(reader)
+    #expect(log.isBusy, "it was woken")
+    let reading = log.read(reader)
+    #expect(reading.entries.isEmpty && !log.isBusy)
+    let isWoken = log.finish(reader)
+    #expect(isWoken)
+    let answer8 = log.read(reader).isLast
+    #expect(answer8)
+  }
+
+  @Test("Whatever happens, readers get all in order and little is held", arguments: 0..<100)
+  func walk(seed: UInt64) {
+    var random = Splits(seed: seed)
+    var log = ChunkLog(highMark: 50, lowMark: 10)
+    let readers = (0..<3).map { _ in log.addReader(.called, holdsBack: true) }
+    var seen: [Int: [UInt8]] = [:]
+    var sent: [UInt8] = []
+    for number in 0..<1000 {
+      if random.number(below: 2) == 0 {
+        let byte = UInt8(truncatingIfNeeded: number)
+        if log.write(chunk(1 + random.number(below: 10), byte)).isTaken { sent.append(byte) }
+      } else {
+        let reader = readers[random.number(below: 3)]
+        for case .chunk(let data) in log.read(reader, atMost: 1 + random.number(below: 4)).entries {
+          seen[reader, default: []].append(data[data.startIndex])
+        }
+      }
+      #expect(log.heldBytes < 60)
+    }
+    for reader in readers {
+      while case let entries = log.read(reader).entries, !entries.isEmpty {
+        for case .chunk(let data) in entries { seen[reader, default: []].append(data[data.startIndex]) }
+      }
+      #expect(seen[reader] == sent)
+    }
+    #expect(log.heldBytes == 0)
+  }
+}

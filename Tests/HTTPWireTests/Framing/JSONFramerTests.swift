@@ -1,0 +1,69 @@
+import FoundationEssentials
+import HTTPWire
+import Testing
+
+@Suite struct JSONFramerTests {
+  private func texts(_ chunks: [[UInt8]]) -> [String] {
+    var framer = JSONFramer()
+    var texts = chunks.flatMap { framer.push(Data($0)) }
+    if let rest = framer.finish() { texts.append(rest) }
+    return texts.map { String(decoding: $0, as: UTF8.self) }
+  }
+
+  private func texts(_ chunks: String...) -> [String] { texts(chunks.map { Array($0.utf8) }) }
+
+  @Test(
+    "What stands in one chunk",
+    arguments: [
+      (#"{"a":1}{"a":2}"#, [#"{"a":1}"#, #"{"a":2}"#]),
+      ("[1]\n[2]\r\n\n[3]\n", ["[1]", "[2]", "[3]"]),
+      ("\u{1E}{}\n\u{1E}[]\n", ["{}", "[]"]),
+      (#"1 2"a"3true{}null[]-4.5e6"#, ["1", "2", #""a""#, "3true", "{}", "null", "[]", "-4.5e6"]),
+      (#"{"a":"}{\"][\\"}"\"""#, [#"{"a":"}{\"][\\"}"#, #""\"""#]),
+      ("[[{}],[[]]]{}", ["[[{}],[[]]]", "{}"]),
+      ("  \n\t ", []),
+      ("", []),
+    ] as [(String, [String])])
+  func one(_ text: String, _ expected: [String]) {
+    #expect(texts(text) == expected)
+  }
+
+  @Test func aTextMayTakeManyChunks() {
+    #expect(
+      texts(#"{"na"#, #"me":"A\"#, #""da","#, #""x":[1,2"#, "]}[") == [#"{"name":"A\"da","x":[1,2]}"#, "["])
+  }
+
+  @Test func aNumberIsCompleteWhenSomethingElseBegins() {
+    #expect(texts("12", "34 5", "6", "[") == ["1234", "56", "["])
+  }
+
+  @Test func whatIsNoJSONEndsWithItsLine() {
+    #expect(texts("<html>{}\n{\"a\":1}\n}{\n[2]") == ["<html>{}", #"{"a":1}"#, "}{", "[2]"])
+  }
+
+  @Test func aTextThatIsBrokenOffComesAtTheEnd() {
+    #expect(texts(#"{} {"a":"#) == ["{}", #"{"a":"#])
+  }
+
+  @Test func aSliceIsReadLikeAnyOther() {
+    var framer = JSONFramer()
+    let slice = Data(#"xx{"a":1}{"b":"#.utf8).dropFirst(2)
+    let first = framer.push(slice)
+    #expect(first.map { String(decoding: $0, as: UTF8.self) } == [#"{"a":1}"#])
+    let second = framer.push(Data("2}".utf8))
+    #expect(second.map { String(decoding: $0, as: UTF8.self) } == [#"{"b":2}"#])
+  }
+
+  @Test("Wherever it is cut, the texts are the same", arguments: 0..<300)
+  func everySplit(seed: UInt64) {
+    var random = Splits(seed: seed)
+    let parts = [
+      "{", "}", "[", "]", "\"", "\\", "\n", " ", "12", "true", ":", ",", "ä", "\u{1E}", #"{"a":[1,"}"]}"#,
+      "<",
+    ]
+    let bytes = (0..<60).flatMap { _ in Array(parts[random.number(below: parts.count)].utf8) }
+    let whole = texts([bytes])
+    #expect(texts(random.split(bytes)) == whole)
+    #expect(texts(bytes.map { [$0] }) == whole)
+  }
+}
