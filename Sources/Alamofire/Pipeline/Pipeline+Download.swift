@@ -8,7 +8,7 @@ extension Pipeline {
   nonisolated(nonsending) func storeDownload(_ exchange: Exchange) async throws(AFError) {
     guard let plan = core.download, let source = plan.takeFile() else { return }
     let destination = plan.destination
-    guard let destination, let response = exchange.httpResponse else {
+    guard let destination, let response = exchange.responseForDestination else {
       core.state.withLock { $0.fileURL = source }
       return
     }

@@ -9,10 +9,15 @@ extension Pipeline {
   /// seen and measured.
   nonisolated(nonsending) func exchanged(_ urlRequest: URLRequest) async throws(AFError) -> Exchange {
     let journey = try Journey(urlRequest, for: core)
+    if journey.mustChooseCarrier { try await chooseCarrier(for: journey) }
     while true {
       guard let response = try await sent(journey) else { continue }
+      guard response.head.role == .hop else { return journey.arrived(response) }
       if journey.answers(challenge: response.head) { continue }
-      if try journey.follows(redirect: response) { continue }
+      if try journey.follows(redirect: response) {
+        if journey.mustChooseCarrier { try await chooseCarrier(for: journey) }
+        continue
+      }
       return journey.arrived(response)
     }
   }
@@ -21,7 +26,8 @@ extension Pipeline {
   nonisolated(nonsending) private func sent(_ journey: Journey) async throws(AFError) -> WireResponse? {
     core.state.withLock { $0.hop = (journey.request, journey.home) }
     do {
-      let response = try await core.session.transport.send(journey.request, observer: core)
+      let response = try await journey.carrier.transport(of: core.session)
+        .send(journey.request, observer: core)
       journey.passed(response.metrics, response.head)
       return response
     } catch {
@@ -35,7 +41,10 @@ extension Pipeline {
 /// Belongs to the task of the pipeline.
 final class Journey {
   let core: RequestCore
-  private let userURL: URL?
+  /// The user's own request.
+  let urlRequest: URLRequest
+  /// Who serves the next hop.
+  @exclusivity(unchecked) var carrier: Carrier
   /// The origin of the user's own request; credentials go nowhere else.
   let home: Origin
   /// What is sent next, or was sent last.
@@ -47,13 +56,16 @@ final class Journey {
   @inline(never)
   init(_ urlRequest: URLRequest, for core: RequestCore) throws(AFError) {
     self.core = core
-    userURL = urlRequest.url
+    self.urlRequest = urlRequest
     request = try WireRequest(urlRequest, for: core)
     home = request.origin
+    // Another scheme has got this far for the sake of the user's own classes, which are asked next.
+    carrier = Carrier(scheme: home.scheme) ?? .local
   }
 
   @inline(never)
   func passed(_ metrics: TransferMetrics, _ head: ResponseHead?) {
+    guard carrier.isEngine else { return }
     hops.append(Exchange.Hop(request, metrics: metrics, head: head))
   }
 
@@ -64,6 +76,7 @@ final class Journey {
       passed(metrics, nil)
       core.broken(Exchange(url: URL(string: request.url), head: nil, hops: hops))
     }
+    if let error = carrier.given?.error { return .sessionTaskFailed(error: error) }
     return AFError(failure, url: request.url)
   }
 
@@ -84,8 +97,14 @@ final class Journey {
   @inline(never)
   func arrived(_ response: WireResponse) -> Exchange {
     // The URL of the user's own request is there already; only another one has to be parsed.
-    let url = redirects == 0 ? userURL : URL(string: request.url)
-    let exchange = Exchange(url: url, head: response.head, hops: hops)
+    let url = redirects == 0 ? urlRequest.url : URL(string: request.url)
+    let exchange: Exchange
+    if response.head.role == .other {
+      exchange = Exchange(url: url, other: carrier.given?.response ?? URLResponse(url, response.head), hops)
+    } else {
+      let given = carrier.given?.response as? HTTPURLResponse
+      exchange = Exchange(url: url, head: response.head, hops: hops, response: given)
+    }
     core.received(exchange, body: response.body)
     return exchange
   }

@@ -39,7 +39,7 @@ extension RequestCore {
     }
     // A page that says "look elsewhere" is not what is downloaded.
     if isIntermediate, download != nil { return .discard }
-    guard let handler, let url = hop.flatMap({ URL(string: $0.request.url) }), !isIntermediate,
+    guard let handler, let url = hop.flatMap({ URL(string: $0.request.url) }), !isIntermediate, head.role != .other,
       let response = Exchange(url: url, head: head).httpResponse
     else { return .proceed }
     switch handler.kind {
@@ -58,7 +58,8 @@ extension RequestCore {
   }
 
   private func isIntermediate(_ head: ResponseHead, _ hop: (request: WireRequest, home: Origin)?) -> Bool {
-    switch head.status {
+    guard head.role == .hop else { return false }
+    return switch head.status {
     case 301, 302, 303, 307, 308: head.block.contains("Location")
     case 401: hop.flatMap { answer(to: head, of: $0.request, home: $0.home) } != nil
     default: false
