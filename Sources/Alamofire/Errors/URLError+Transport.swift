@@ -45,6 +45,7 @@ extension URLError {
     case .unsupportedURL, .unsupportedFeature: .unsupportedURL
     case .cannotFindHost: .cannotFindHost
     case .cannotFindProxy, .cannotConnectToHost: .cannotConnectToHost
+    case .notConnected: .notConnectedToInternet
     case .connectionLost: .networkConnectionLost
     case .badServerResponse: .badServerResponse
     case .secureConnectionFailed: .secureConnectionFailed

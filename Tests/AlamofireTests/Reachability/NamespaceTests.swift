@@ -1,0 +1,138 @@
+import Alamofire
+import Foundation
+import Glibc
+import HTTPWire
+import Testing
+
+/// A real network of the kernel, in a namespace of its own; skipped where that is not permitted.
+@Suite struct NamespaceTests {
+  @Test func anInterfaceThatGoesDownAndUpIsNoticed() async throws {
+    guard let space = await NetworkNamespace.make() else { return }
+    let heard = Recorder<NetworkReachabilityManager.NetworkReachabilityStatus>()
+    let queue = DispatchQueue(label: "namespace.test")
+    let manager = try #require(NetworkReachabilityManager(target: .anywhere, source: space))
+    let host = try #require(NetworkReachabilityManager(target: .host("198.51.100.9"), source: space))
+    #expect(manager.status == .notReachable)
+    #expect(manager.startListening(onQueue: queue) { heard.add($0) })
+    #expect(await heard.wait(for: 1) == [.notReachable])
+    #expect(host.status == .notReachable)
+
+    await space.run("link set v0 up", "link set v1 up", "address add 192.0.2.2/24 dev v0")
+    await space.run("route add default via 192.0.2.1")
+    #expect(await heard.wait(for: 2).last == .reachable(.ethernetOrWiFi))
+    #expect(host.status == .reachable(.ethernetOrWiFi))
+    #expect(host.flags == .reachable)
+
+    // The cable is pulled out at the other end.
+    await space.run("link set v1 down")
+    #expect(await heard.wait(for: 3).last == .notReachable)
+    await space.run("link set v1 up")
+    #expect(await heard.wait(for: 4).last == .reachable(.ethernetOrWiFi))
+
+    await space.run("route del default")
+    #expect(await heard.wait(for: 5).last == .notReachable)
+    #expect(host.status == .notReachable)
+    let neighbour = try #require(
+      NetworkReachabilityManager(target: .host("192.0.2.77"), source: space))
+    #expect(neighbour.flags == [.reachable, .isDirect])
+    manager.stopListening()
+  }
+
+  @Test func aRetrierSeesThatTheNetworkIsBack() async throws {
+    guard let space = await NetworkNamespace.make() else { return }
+    let results = Recorder<PathResult>()
+    let monitor = NetworkPathMonitor(source: space, maximumWait: .seconds(60)) { $0 == .wiredEthernet }
+    monitor.start { results.add($0) }
+    await space.run("link set v0 up", "link set v1 up", "address add 192.0.2.2/24 dev v0")
+    #expect(results.count == 0)
+    await space.run("route add default via 192.0.2.1")
+    #expect(await results.wait(for: 1) == [.pathAvailable])
+  }
+}
+
+/// A namespace with two ends of a cable, `v0` and `v1`, both down. One thread lives in it: sockets that are opened
+/// and programs that are started there belong to it.
+private final class NetworkNamespace: NetworkSource, @unchecked Sendable {
+  private let network: SystemNetwork
+  // Used by the thread of the namespace alone, but for appending under its own lock.
+  private let jobs: Jobs
+
+  private init(_ network: SystemNetwork, _ jobs: Jobs) {
+    self.network = network
+    self.jobs = jobs
+  }
+
+  deinit { jobs.add(nil) }
+
+  static func make() async -> NetworkNamespace? {
+    let jobs = Jobs()
+    let network: SystemNetwork? = await withCheckedContinuation { continuation in
+      Thread {
+        guard unshare(CLONE_NEWNET) == 0, ip("link add v0 type veth peer name v1") else {
+          return continuation.resume(returning: nil)
+        }
+        continuation.resume(returning: SystemNetwork.ofCallingThread())
+        while let job = jobs.next() { job() }
+      }.start()
+    }
+    return network.map { NetworkNamespace($0, jobs) }
+  }
+
+  /// Runs `ip` with these arguments, one after the other.
+  func run(_ commands: String...) async {
+    await withCheckedContinuation { continuation in
+      jobs.add {
+        for command in commands {
+          let isDone = Self.ip(command)
+          #expect(isDone, "ip \(command)")
+        }
+        continuation.resume()
+      }
+    }
+  }
+
+  private static func ip(_ arguments: String) -> Bool {
+    let process = Process()
+    process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+    process.arguments = ["ip"] + arguments.split(separator: " ").map(String.init)
+    process.standardError = FileHandle.nullDevice
+    guard (try? process.run()) != nil else { return false }
+    process.waitUntilExit()
+    return process.terminationStatus == 0
+  }
+
+  var isAvailable: Bool { true }
+  func state() -> NetworkState? { network.state() }
+  func route(to address: IPAddress) -> RouteAnswer { network.route(to: address) }
+  func addresses(of host: String, literalsOnly: Bool) -> [IPAddress] {
+    network.addresses(of: host, literalsOnly: true)
+  }
+
+  func watch(on queue: DispatchQueue, _ changed: @escaping @Sendable () -> Void) -> (any NetworkWatch)? {
+    let opened = DispatchSemaphore(value: 0)
+    nonisolated(unsafe) var watch: (any NetworkWatch)?
+    jobs.add { [network] in
+      watch = network.watch(on: queue, changed)
+      opened.signal()
+    }
+    opened.wait()
+    return watch
+  }
+
+  /// What the thread has to do; `nil` ends it.
+  private final class Jobs: @unchecked Sendable {
+    private let lock = NSLock()
+    private let ready = DispatchSemaphore(value: 0)
+    private var jobs: [(@Sendable () -> Void)?] = []
+
+    func add(_ job: (@Sendable () -> Void)?) {
+      lock.withLock { jobs.append(job) }
+      ready.signal()
+    }
+
+    func next() -> (@Sendable () -> Void)? {
+      ready.wait()
+      return lock.withLock { jobs.removeFirst() }
+    }
+  }
+}
