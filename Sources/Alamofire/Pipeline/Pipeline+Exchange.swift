@@ -77,7 +77,8 @@ final class Journey {
       core.broken(Exchange(url: URL(string: request.url), head: nil, hops: hops))
     }
     if let error = carrier.given?.error { return .sessionTaskFailed(error: error) }
-    return AFError(carrier.isEngine ? failure.explained(host: request.origin.host) : failure, url: request.url)
+    return AFError(
+      carrier.isEngine ? failure.explained(host: request.origin.host) : failure, url: request.url)
   }
 
   /// What was left of a download does not fit to the response: the whole is asked for. Once.

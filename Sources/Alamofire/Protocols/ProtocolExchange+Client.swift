@@ -5,7 +5,8 @@ import HTTPWire
 // What a `URLProtocol` tells its client; from any thread.
 extension ProtocolExchange: URLProtocolClient {
   func urlProtocol(
-    _ protocol: URLProtocol, didReceive response: URLResponse, cacheStoragePolicy policy: URLCache.StoragePolicy
+    _ protocol: URLProtocol, didReceive response: URLResponse,
+    cacheStoragePolicy policy: URLCache.StoragePolicy
   ) {
     events.async { [self] in received(response) }
   }

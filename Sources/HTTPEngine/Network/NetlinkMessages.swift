@@ -31,7 +31,9 @@ package enum NetlinkMessages {
   }
 
   /// A link; what it is has to be found out elsewhere.
-  package static func link(_ body: ArraySlice<UInt8>, kind: (_ name: String, _ type: UInt16) -> NetworkLinkKind)
+  package static func link(
+    _ body: ArraySlice<UInt8>, kind: (_ name: String, _ type: UInt16) -> NetworkLinkKind
+  )
     -> NetworkState.Link?
   {
     guard body.count >= 16 else { return nil }

@@ -52,7 +52,9 @@ package final class NetlinkSocket: Sendable {
   package func drain() {
     var buffer = [UInt8](repeating: 0, count: 16_384)
     while true {
-      let count = buffer.withUnsafeMutableBytes { recv(descriptor, $0.baseAddress, $0.count, Int32(MSG_DONTWAIT)) }
+      let count = buffer.withUnsafeMutableBytes {
+        recv(descriptor, $0.baseAddress, $0.count, Int32(MSG_DONTWAIT))
+      }
       // ENOBUFS: some were lost, and others may have come since.
       guard count > 0 || (count < 0 && (errno == EINTR || errno == ENOBUFS)) else { return }
     }

@@ -13,7 +13,8 @@ import Testing
     let manager = try #require(NetworkReachabilityManager(target: .anywhere, source: space))
     let host = try #require(NetworkReachabilityManager(target: .host("198.51.100.9"), source: space))
     #expect(manager.status == .notReachable)
-    #expect(manager.startListening(onQueue: queue) { heard.add($0) })
+    let listens = manager.startListening(onQueue: queue) { heard.add($0) }
+    #expect(listens)
     #expect(await heard.wait(for: 1) == [.notReachable])
     #expect(host.status == .notReachable)
 
@@ -68,7 +69,7 @@ private final class NetworkNamespace: NetworkSource, @unchecked Sendable {
     let jobs = Jobs()
     let network: SystemNetwork? = await withCheckedContinuation { continuation in
       Thread {
-        guard unshare(CLONE_NEWNET) == 0, ip("link add v0 type veth peer name v1") else {
+        guard leavesNetwork(), ip("link add v0 type veth peer name v1") else {
           return continuation.resume(returning: nil)
         }
         continuation.resume(returning: SystemNetwork.ofCallingThread())
@@ -76,6 +77,15 @@ private final class NetworkNamespace: NetworkSource, @unchecked Sendable {
       }.start()
     }
     return network.map { NetworkNamespace($0, jobs) }
+  }
+
+  /// Moves the calling thread into a network namespace of its own (unshare(2)), if that is permitted.
+  private static func leavesNetwork() -> Bool {
+    typealias Unshare = @convention(c) (Int32) -> Int32
+    // The function is there, but not in the module Glibc.
+    guard let symbol = dlsym(nil, "unshare") else { return false }
+    let newNetwork: Int32 = 0x4000_0000
+    return unsafeBitCast(symbol, to: Unshare.self)(newNetwork) == 0
   }
 
   /// Runs `ip` with these arguments, one after the other.

@@ -88,7 +88,7 @@ import Testing
     let session = Session.kept(fake: FakeTransport())
     let request = session.request("https://example.com/")
     var retrier: OfflineRetrier? = retrier()
-    weak var weakly = retrier
+    weak let weakly = retrier
     let answers = Recorder<String>()
     retrier?.retry(request, for: session, dueTo: URLError(.notConnectedToInternet)) {
       answers.add("\($0)")
@@ -112,7 +112,8 @@ import Testing
     #expect(OfflineRetrier.defaultURLErrorOfflineCodes == [.notConnectedToInternet])
   }
 
-  @Test(arguments: NetworkInterfaceType.allCases) func interfacesMayNotCount(type: NetworkInterfaceType) async {
+  @Test(arguments: NetworkInterfaceType.allCases) func interfacesMayNotCount(type: NetworkInterfaceType) async
+  {
     let network = ScriptedNetwork()
     network.become(ScriptedNetwork.offline)
     let results = Recorder<PathResult>()

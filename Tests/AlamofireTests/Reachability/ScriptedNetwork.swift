@@ -13,7 +13,7 @@ final class ScriptedNetwork: NetworkSource {
     var refusesWatches = false
   }
 
-  private let state = Mutex(State(network: ScriptedNetwork.online()))
+  private let script = Mutex(State(network: ScriptedNetwork.online()))
   /// Names that were looked up; and what holds the look-ups.
   let lookups = Recorder<String>()
   let gate: DispatchSemaphore?
@@ -34,7 +34,7 @@ final class ScriptedNetwork: NetworkSource {
 
   /// The network becomes another one, and whoever watches is told.
   func become(_ network: NetworkState?) {
-    let watches = state.withLock { state in
+    let watches = script.withLock { state in
       state.network = network
       return Array(state.watches.values)
     }
@@ -42,28 +42,28 @@ final class ScriptedNetwork: NetworkSource {
   }
 
   func set(_ host: String, _ addresses: [IPAddress]) {
-    state.withLock { $0.hosts[host] = addresses }
+    script.withLock { $0.hosts[host] = addresses }
   }
 
-  func refuseWatches() { state.withLock { $0.refusesWatches = true } }
+  func refuseWatches() { script.withLock { $0.refusesWatches = true } }
 
-  var watchCount: Int { state.withLock { $0.watches.count } }
+  var watchCount: Int { script.withLock { $0.watches.count } }
 
-  func state() -> NetworkState? { state.withLock { $0.network } }
-  func route(to address: IPAddress) -> RouteAnswer { state.withLock { $0.route } }
+  func state() -> NetworkState? { script.withLock { $0.network } }
+  func route(to address: IPAddress) -> RouteAnswer { script.withLock { $0.route } }
 
   func addresses(of host: String, literalsOnly: Bool) -> [IPAddress] {
     if literalsOnly { return host == "192.0.2.1" ? [Self.address].compactMap { $0 } : [] }
     lookups.add(host)
     gate?.wait()
-    return state.withLock { $0.hosts[host] ?? [] }
+    return script.withLock { $0.hosts[host] ?? [] }
   }
 
   static let address = IPAddress(.v4, bytes: [192, 0, 2, 1])
 
   func watch(on queue: DispatchQueue, _ changed: @escaping @Sendable () -> Void) -> (any NetworkWatch)? {
     let watch = Watch(self, queue, changed)
-    return state.withLock { state in
+    return script.withLock { state in
       guard !state.refusesWatches else { return nil }
       state.watches[ObjectIdentifier(watch)] = watch
       return watch
@@ -84,7 +84,7 @@ final class ScriptedNetwork: NetworkSource {
     func tell() { queue.async(execute: changed) }
 
     func stop() {
-      _ = network.state.withLock { $0.watches.removeValue(forKey: ObjectIdentifier(self)) }
+      _ = network.script.withLock { $0.watches.removeValue(forKey: ObjectIdentifier(self)) }
     }
   }
 }

@@ -110,7 +110,8 @@ import Testing
   }
 
   @Test func literalAddressesNeedNoLookup() {
-    #expect(HostLookup.addresses(of: "192.0.2.1", literalsOnly: true) == [IPAddress(.v4, bytes: [192, 0, 2, 1])])
+    #expect(
+      HostLookup.addresses(of: "192.0.2.1", literalsOnly: true) == [IPAddress(.v4, bytes: [192, 0, 2, 1])])
     #expect(HostLookup.addresses(of: "::1", literalsOnly: true).first?.bytes.last == 1)
     #expect(HostLookup.addresses(of: "localhost", literalsOnly: true).isEmpty)
     #expect(HostLookup.addresses(of: "", literalsOnly: true).isEmpty)

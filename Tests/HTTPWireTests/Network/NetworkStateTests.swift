@@ -79,7 +79,8 @@ import Testing
         == .reachable(.wired, isLocal: false, isDirect: true))
     #expect(state.path(to: [.local]) == .reachable(.loopback, isLocal: true, isDirect: true))
     #expect(state.path(to: [.link(9, hasGateway: false)]) == .unreachable)
-    #expect(Self.state { $0.links[1].isRunning = false }.path(to: [.link(2, hasGateway: true)]) == .unreachable)
+    #expect(
+      Self.state { $0.links[1].isRunning = false }.path(to: [.link(2, hasGateway: true)]) == .unreachable)
   }
 
   @Test func addressesHaveTheBytesOfTheirFamily() {

@@ -39,7 +39,8 @@ extension RequestCore {
     }
     // A page that says "look elsewhere" is not what is downloaded.
     if isIntermediate, download != nil { return .discard }
-    guard let handler, let url = hop.flatMap({ URL(string: $0.request.url) }), !isIntermediate, head.role != .other,
+    guard let handler, let url = hop.flatMap({ URL(string: $0.request.url) }), !isIntermediate,
+      head.role != .other,
       let response = Exchange(url: url, head: head).httpResponse
     else { return .proceed }
     switch handler.kind {
