@@ -101,14 +101,18 @@ private final class NetworkNamespace: NetworkSource, @unchecked Sendable {
     }
   }
 
+  // Foundation's Process makes sockets of its own on the thread that calls, which it needs elsewhere afterwards.
   private static func ip(_ arguments: String) -> Bool {
-    let process = Process()
-    process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-    process.arguments = ["ip"] + arguments.split(separator: " ").map(String.init)
-    process.standardError = FileHandle.nullDevice
-    guard (try? process.run()) != nil else { return false }
-    process.waitUntilExit()
-    return process.terminationStatus == 0
+    let words = ["ip"] + arguments.split(separator: " ").map(String.init)
+    var pointers: [UnsafeMutablePointer<CChar>?] = words.map { strdup($0) } + [nil]
+    defer { for pointer in pointers { free(pointer) } }
+    var process = pid_t()
+    guard posix_spawnp(&process, "ip", nil, nil, &pointers, nil) == 0 else { return false }
+    var status: Int32 = 0
+    while waitpid(process, &status, 0) < 0 {
+      guard errno == EINTR else { return false }
+    }
+    return status == 0
   }
 
   var isAvailable: Bool { true }

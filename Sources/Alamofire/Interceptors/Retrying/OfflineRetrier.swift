@@ -31,8 +31,16 @@ public final class OfflineRetrier: RequestInterceptor {
     return false
   }
 
-  private struct State {
-    var held: [@Sendable (RetryResult) -> Void] = []
+  /// A request at one of its attempts.
+  fileprivate struct Attempt: Sendable {
+    weak let request: Request?
+    let retryCount: Int
+  }
+
+  fileprivate struct State {
+    var held: [(attempt: Attempt, completion: @Sendable (RetryResult) -> Void)] = []
+    /// Attempts for which no network came in time: their handlers ask again, and must not wait again.
+    var givenUp: [Attempt] = []
     var monitor: (any PathMonitor)?
     /// Which wait it is; none runs while nothing is held.
     var wait = 0
@@ -98,12 +106,15 @@ public final class OfflineRetrier: RequestInterceptor {
     completion: @escaping @Sendable (RetryResult) -> Void
   ) {
     guard isOfflineError(error) else { return completion(.doNotRetry) }
-    let begun = state.withLock { state -> Int? in
-      state.held.append(completion)
-      guard state.held.count == 1 else { return nil }
+    let attempt = Attempt(request: request, retryCount: request.retryCount)
+    let (isGivenUp, begun) = state.withLock { state -> (Bool, Int?) in
+      guard !state.hasGivenUp(attempt) else { return (true, nil) }
+      state.held.append((attempt, completion))
+      guard state.held.count == 1 else { return (false, nil) }
       state.wait += 1
-      return state.wait
+      return (false, state.wait)
     }
+    if isGivenUp { return completion(.doNotRetry) }
     guard let begun else { return }
     let monitor = makeMonitor()
     state.withLock { $0.monitor = monitor }
@@ -111,16 +122,25 @@ public final class OfflineRetrier: RequestInterceptor {
   }
 
   private func ended(_ wait: Int, _ result: PathResult) {
-    let (held, monitor) = state.withLock { state -> ([@Sendable (RetryResult) -> Void], (any PathMonitor)?) in
+    typealias Held = [@Sendable (RetryResult) -> Void]
+    let (held, monitor) = state.withLock { state -> (Held, (any PathMonitor)?) in
       guard state.wait == wait else { return ([], nil) }
+      state.givenUp.removeAll { $0.request == nil }
+      if result == .timeout { state.givenUp += state.held.map(\.attempt) }
       defer {
         state.held = []
         state.monitor = nil
       }
-      return (state.held, state.monitor)
+      return (state.held.map(\.completion), state.monitor)
     }
     monitor?.stop()
     for completion in held { completion(result == .pathAvailable ? .retry : .doNotRetry) }
+  }
+}
+
+extension OfflineRetrier.State {
+  fileprivate func hasGivenUp(_ attempt: OfflineRetrier.Attempt) -> Bool {
+    givenUp.contains { $0.request === attempt.request && $0.retryCount == attempt.retryCount }
   }
 }
 
