@@ -1,4 +1,3 @@
 #pragma once
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
-#include <sys/socket.h>

@@ -11,10 +11,13 @@ extension WireRequest {
     guard let url = request.url else { throw .sessionTaskFailed(error: URLError.noURL) }
     let method = request.httpMethod ?? "GET"
     let text = url.absoluteString
-    guard let target = WireTarget(text) else {
+    let target = WireTarget(text)
+    guard let origin = target?.origin ?? Self.otherOrigin(url, for: session) else {
       throw .sessionTaskFailed(error: URLError.unsupported(url))
     }
-    if let user = target.user { core.useCredentialOfURL(user: user, password: target.password ?? "") }
+    if let target, let user = target.user {
+      core.useCredentialOfURL(user: user, password: target.password ?? "")
+    }
     let own = request.allHTTPHeaderFields
     var fields = session.settings.fields(adding: own)
     if let violation = session.settings.violation(method: method, own: own, all: fields) {
@@ -29,9 +32,18 @@ extension WireRequest {
     }
     let sink: (any BodySink)? = try core.download?.sink() ?? core.stream
     self.init(
-      url: target.url, origin: target.origin, method: method, fields: fields, body: body, sink: sink,
+      url: target?.url ?? text, origin: origin, method: method, fields: fields, body: body, sink: sink,
       idleTimeout: session.settings.idleTimeout(of: request), deadline: session.settings.deadline(),
       profile: core.profile)
+  }
+
+  /// The origin of a URL that is not for the engine, if anybody may serve it.
+  @inline(never)
+  private static func otherOrigin(_ url: URL, for session: SessionCore) -> Origin? {
+    guard let scheme = url.scheme?.lowercased(), scheme != "http", scheme != "https",
+      Carrier(scheme: scheme) != nil || !session.settings.protocolClasses.isEmpty
+    else { return nil }
+    return Origin(scheme: scheme, host: url.host ?? "", port: url.port)
   }
 
   private static func body(

@@ -45,6 +45,7 @@ extension URLError {
     case .unsupportedURL, .unsupportedFeature: .unsupportedURL
     case .cannotFindHost: .cannotFindHost
     case .cannotFindProxy, .cannotConnectToHost: .cannotConnectToHost
+    case .notConnected: .notConnectedToInternet
     case .connectionLost: .networkConnectionLost
     case .badServerResponse: .badServerResponse
     case .secureConnectionFailed: .secureConnectionFailed
@@ -79,14 +80,21 @@ extension URLError {
       return .made(
         .unsupportedURL, "\"\(text)\" is not absolute; begin it with https:// and a host.", url: text)
     }
-    guard scheme == "http" || scheme == "https" else {
-      return .made(.unsupportedURL, "URLs with \(scheme): are not supported; use http or https.", url: text)
-    }
+    guard scheme == "http" || scheme == "https" else { return unsupported(scheme: text) }
     return .made(.badURL, "\"\(text)\" has no host, or one that cannot be.", url: text)
   }
 }
 
 extension URLError {
+  /// The error for a URL of which nobody knows how to serve it.
+  static func unsupported(scheme text: String) -> URLError {
+    let scheme = text.prefix { $0 != ":" }.lowercased()
+    return .made(
+      .unsupportedURL,
+      "URLs with \(scheme): are not supported; use http, https, file or data, or a URLProtocol class of your own.",
+      url: text)
+  }
+
   /// The error for a redirect that is not followed.
   static func refused(_ refusal: Redirect.Refusal, from url: String) -> URLError {
     switch refusal {

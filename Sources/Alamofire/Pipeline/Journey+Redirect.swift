@@ -46,6 +46,9 @@ extension Journey {
     guard let url = changed.url, let target = WireTarget(url.absoluteString) else {
       throw .sessionTaskFailed(error: URLError.noURL)
     }
+    guard target.origin.scheme == "http" || target.origin.scheme == "https" else {
+      throw .sessionTaskFailed(error: URLError.unsupported(scheme: url.absoluteString))
+    }
     let fields = (changed.allHTTPHeaderFields ?? [:]).map { HTTPHeader(name: $0.key, value: $0.value) }
     if let violation = core.session.settings.violation(
       method: changed.httpMethod ?? "GET", own: changed.allHTTPHeaderFields, all: fields)

@@ -9,7 +9,7 @@ extension Pipeline {
     guard let plan = core.download, let source = plan.takeFile() else { return }
     let destination = plan.destination
     if core.isWatched { await tellDownloaded(to: source) }
-    guard let destination, let response = exchange.httpResponse else {
+    guard let destination, let response = exchange.responseForDestination else {
       core.state.withLock { $0.fileURL = source }
       if core.isMonitored { tellStored(.success(source)) }
       return

@@ -9,8 +9,10 @@ extension Pipeline {
   /// seen and measured.
   nonisolated(nonsending) func exchanged(_ urlRequest: URLRequest) async throws(AFError) -> Exchange {
     let journey = try Journey(urlRequest, for: core)
+    if journey.mustChooseCarrier { try await chooseCarrier(for: journey) }
     while true {
       guard let response = try await sent(journey) else { continue }
+      guard response.head.role == .hop else { return journey.arrived(response) }
       if response.head.status == 401 {
         let isAnswered =
           core.isWatched
@@ -19,11 +21,11 @@ extension Pipeline {
       }
       switch try journey.answer(toRedirect: response) {
       case .none: return journey.arrived(response)
-      case .followed: continue
+      case .followed: break
       case .undecided(let plan):
-        if try await decided(journey, response, plan) { continue }
-        return journey.declined(response)
+        guard try await decided(journey, response, plan) else { return journey.declined(response) }
       }
+      if journey.mustChooseCarrier { try await chooseCarrier(for: journey) }
     }
   }
 
@@ -34,7 +36,8 @@ extension Pipeline {
       state.attempts.begin()
     }
     do {
-      let response = try await core.session.transport.send(journey.request, observer: core)
+      let response = try await journey.carrier.transport(of: core.session)
+        .send(journey.request, observer: core)
       journey.passed(response.metrics, response.head)
       return response
     } catch {
@@ -48,7 +51,10 @@ extension Pipeline {
 /// Belongs to the task of the pipeline.
 final class Journey {
   let core: RequestCore
-  private let userURL: URL?
+  /// The user's own request.
+  let urlRequest: URLRequest
+  /// Who serves the next hop.
+  @exclusivity(unchecked) var carrier: Carrier
   /// The origin of the user's own request; credentials go nowhere else.
   let home: Origin
   /// What is sent next, or was sent last.
@@ -62,13 +68,16 @@ final class Journey {
   @inline(never)
   init(_ urlRequest: URLRequest, for core: RequestCore) throws(AFError) {
     self.core = core
-    userURL = urlRequest.url
+    self.urlRequest = urlRequest
     request = try WireRequest(urlRequest, for: core)
     home = request.origin
+    // Another scheme has got this far for the sake of the user's own classes, which are asked next.
+    carrier = Carrier(scheme: home.scheme) ?? .local
   }
 
   @inline(never)
   func passed(_ metrics: TransferMetrics, _ head: ResponseHead?) {
+    guard carrier.isEngine else { return }
     hops.append(Exchange.Hop(request, metrics: metrics, head: head))
   }
 
@@ -79,7 +88,9 @@ final class Journey {
       passed(metrics, nil)
       core.broken(Exchange(url: URL(string: request.url), head: nil, hops: hops))
     }
-    return AFError(failure, url: request.url)
+    if let error = carrier.given?.error { return .sessionTaskFailed(error: error) }
+    return AFError(
+      carrier.isEngine ? failure.explained(host: request.origin.host) : failure, url: request.url)
   }
 
   /// What was left of a download does not fit to the response: the whole is asked for. Once.
@@ -94,18 +105,24 @@ final class Journey {
     return true
   }
 
-  /// The response is the one for the user.
   /// A redirect that is not followed: its head is the response, without the body.
   func declined(_ response: WireResponse) -> Exchange {
     arrived(response, keepsBody: false)
   }
 
+  /// The response is the one for the user.
   @discardableResult
   @inline(never)
   func arrived(_ response: WireResponse, keepsBody: Bool = true) -> Exchange {
     // The URL of the user's own request is there already; only another one has to be parsed.
-    let url = redirects == 0 ? userURL : URL(string: request.url)
-    let exchange = Exchange(url: url, head: response.head, hops: hops)
+    let url = redirects == 0 ? urlRequest.url : URL(string: request.url)
+    let exchange: Exchange
+    if response.head.role == .other {
+      exchange = Exchange(url: url, other: carrier.given?.response ?? URLResponse(url, response.head), hops)
+    } else {
+      let given = carrier.given?.response as? HTTPURLResponse
+      exchange = Exchange(url: url, head: response.head, hops: hops, response: given)
+    }
     core.received(exchange, body: keepsBody ? response.body : nil)
     return exchange
   }

@@ -78,10 +78,18 @@ public final class DownloadRequest: Request, @unchecked Sendable {
       guard let folder = files.urls(for: directory, in: domain).first else { return (temporaryURL, []) }
       try? files.createDirectory(at: folder, withIntermediateDirectories: true)
       // A name from the network is a name, never a path.
-      let name = URL(fileURLWithPath: response.suggestedFilename ?? "unknown").lastPathComponent
+      let name = URL(fileURLWithPath: suggestedName(of: response)).lastPathComponent
       guard !name.isEmpty, name != "/", name != ".", name != ".." else { return (temporaryURL, []) }
       return (folder.appendingPathComponent(name), options)
     }
+  }
+
+  /// The name that the response gives, or the last part of its URL: Foundation here knows but the former.
+  private static func suggestedName(of response: HTTPURLResponse) -> String {
+    let isNamed = response.value(forHTTPHeaderField: "Content-Disposition")?.lowercased().contains("filename")
+    if isNamed == true, let name = response.suggestedFilename { return name }
+    let last = response.url?.lastPathComponent ?? ""
+    return last.isEmpty || last == "/" ? response.suggestedFilename ?? "Unknown" : last
   }
 
   // MARK: Cancelling

@@ -48,6 +48,9 @@ package final class Exchange: Sendable {
   package let head: ResponseHead?
   /// Redirects, challenges and the final request, in their order.
   package let hops: [Hop]
+  /// The response when it is none of HTTP: of a file, of a `data:` URL, or of a `URLProtocol` class. There is
+  /// no ``head`` then, so that nothing judges a status that nobody gave.
+  package let other: URLResponse?
   private let made: Mutex<Made>
 
   private struct Made {
@@ -64,7 +67,34 @@ package final class Exchange: Sendable {
     self.url = url
     self.head = head
     self.hops = hops
+    other = nil
     made = Mutex(Made(response: response.map { LazyResponse($0) }))
+  }
+
+  /// What came back without HTTP.
+  package init(url: URL?, other: URLResponse?, _ hops: [Hop] = []) {
+    self.url = url
+    head = nil
+    self.hops = hops
+    self.other = other
+    made = Mutex(Made())
+  }
+
+  /// The character set that the response names.
+  package var textEncodingName: String? { head?.charset ?? other?.textEncodingName }
+
+  /// The response for the destination of a download, which asks for one of HTTP in any case.
+  package var responseForDestination: HTTPURLResponse? {
+    if let response = httpResponse { return response }
+    guard let other, let url = other.url else { return nil }
+    var fields: [String: String] = [:]
+    if let type = other.mimeType { fields["Content-Type"] = type }
+    if other.expectedContentLength >= 0 { fields["Content-Length"] = "\(other.expectedContentLength)" }
+    // Foundation takes the name of the file from there alone.
+    if let name = other.suggestedFilename, !name.utf8.contains(where: { $0 < 0x20 || $0 == 0x22 }) {
+      fields["Content-Disposition"] = "attachment; filename=\"\(name)\""
+    }
+    return HTTPURLResponse(url: url, statusCode: 200, httpVersion: nil, headerFields: fields)
   }
 
   /// The response, made of the head on first use; `nil` without URL or head.

@@ -12,6 +12,8 @@ final class SessionSettings: Sendable {
   private let timeoutForRequest: TimeInterval
   private let timeoutForResource: TimeInterval
   let profile: ConnectionProfile
+  /// The user's own classes that may serve requests; mostly there are none.
+  let protocolClasses: [URLProtocol.Type]
 
   init(_ configuration: URLSessionConfiguration, options: TransportOptions) {
     // The configuration's dictionary has no order; by name is the same order every time.
@@ -20,8 +22,19 @@ final class SessionSettings: Sendable {
     commonViolation = Self.violation(method: "GET", commonFields)
     timeoutForRequest = configuration.timeoutIntervalForRequest
     timeoutForResource = configuration.timeoutIntervalForResource
+    protocolClasses = Self.ownProtocols(of: configuration)
     profile = ConnectionProfile(
       options: options, connectionsPerHost: configuration.httpMaximumConnectionsPerHost)
+  }
+
+  /// The classes that the system puts there serve what the engine serves.
+  private static let stockProtocols = Set(
+    (URLSessionConfiguration.default.protocolClasses ?? []).map { ObjectIdentifier($0) })
+
+  private static func ownProtocols(of configuration: URLSessionConfiguration) -> [URLProtocol.Type] {
+    (configuration.protocolClasses ?? []).compactMap { candidate in
+      stockProtocols.contains(ObjectIdentifier(candidate)) ? nil : candidate as? URLProtocol.Type
+    }
   }
 
   /// What keeps a method and fields from being sent, if anything does.

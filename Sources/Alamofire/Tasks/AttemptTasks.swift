@@ -56,7 +56,7 @@ extension RequestCore.State {
   var taskView: TaskRecord.View {
     var view = TaskRecord.View(originalRequest: request)
     view.currentRequest = hop.flatMap { URLRequest(hop: $0.request, of: request) } ?? request
-    view.response = exchange?.httpResponse ?? headResponse
+    view.response = exchange?.other ?? exchange?.httpResponse ?? headResponse
     view.count = progress.count
     view.state = lifecycle.taskState
     return view
@@ -75,7 +75,7 @@ extension RequestCore.State {
     let exchange = attempt < exchanges.count ? exchanges[attempt] : nil
     let request = attempt < requests.count ? requests[attempt] : request
     var view = TaskRecord.View(
-      originalRequest: request, currentRequest: request, response: exchange?.httpResponse)
+      originalRequest: request, currentRequest: request, response: exchange?.other ?? exchange?.httpResponse)
     view.state = .completed
     if attempt == attempts.count - 1 { view.error = error?.ofTask }
     return view

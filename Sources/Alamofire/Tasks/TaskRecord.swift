@@ -9,7 +9,7 @@ final class TaskRecord: Sendable {
   struct View: Sendable {
     var originalRequest: URLRequest?
     var currentRequest: URLRequest?
-    var response: HTTPURLResponse?
+    var response: URLResponse?
     var error: (any Error)?
     var state = URLSessionTask.State.suspended
     var count = ByteCount()

@@ -1,9 +1,20 @@
 /// The status line and the header fields of a response (RFC 9112 §4), kept as they came and read
 /// when somebody asks.
 package struct ResponseHead: Sendable {
+  /// What a response means to whoever asked for it.
+  package enum Role: Sendable, Equatable {
+    /// A response of HTTP, which may lead elsewhere or ask for credentials.
+    case hop
+    /// The answer, whatever its status: who gave it follows redirects in another way.
+    case answer
+    /// No response of HTTP, such as the content of a file. The status is 200 and means nothing.
+    case other
+  }
+
   package let status: Int
   package let version: HTTPVersion
   package let block: FieldBlock
+  package var role = Role.hop
 
   package init(status: Int, version: HTTPVersion, block: FieldBlock) {
     self.status = status

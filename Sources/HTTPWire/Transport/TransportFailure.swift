@@ -12,6 +12,8 @@ package struct TransportFailure: Error, Sendable {
     case cannotFindHost
     case cannotFindProxy
     case cannotConnectToHost
+    /// The machine itself has no network over which the host could be found or reached.
+    case notConnected
     case connectionLost
     case badServerResponse
     case secureConnectionFailed

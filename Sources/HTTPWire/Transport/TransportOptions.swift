@@ -52,6 +52,11 @@ public struct TransportOptions: Sendable, Equatable {
   public var trustStore: TrustStore = .system
   /// The oldest TLS that is spoken. Default: ``TLSVersion/tls12``.
   public var minimumTLSVersion: TLSVersion = .tls12
+  /// The schemes, in lower case, of URLs that may be requested and redirected to; others fail with
+  /// `URLError.unsupportedURL`. Default: `nil`, `http`, `https`, `file`, `data`, and whatever a `URLProtocol`
+  /// class of the session serves. A program that requests URLs which others gave it should allow
+  /// `["http", "https"]` alone: `file:` reads the files of its machine.
+  public var allowedSchemes: Set<String>?
   /// How many redirects are followed before the request fails with
   /// `URLError.httpTooManyRedirects`. Default: 20.
   public var redirectLimit: Int = 20

@@ -75,8 +75,13 @@ extension WireTarget {
 package enum PercentDecoding {
   /// Sequences that are no encoding stay as they are; bytes that are no UTF-8 are replaced.
   package static func text(_ encoded: some StringProtocol) -> String {
+    String(decoding: bytes(encoded.utf8), as: UTF8.self)
+  }
+
+  /// The bytes themselves. Sequences that are no encoding stay as they are.
+  package static func bytes(_ encoded: some Sequence<UInt8>) -> [UInt8] {
     var bytes: [UInt8] = []
-    var rest = Array(encoded.utf8)[...]
+    var rest = Array(encoded)[...]
     while let byte = rest.popFirst() {
       let digits = rest.prefix(2)
       if byte == UInt8(ascii: "%"), digits.count == 2,
@@ -89,6 +94,6 @@ package enum PercentDecoding {
         bytes.append(byte)
       }
     }
-    return String(decoding: bytes, as: UTF8.self)
+    return bytes
   }
 }

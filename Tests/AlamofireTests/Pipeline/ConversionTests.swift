@@ -84,7 +84,7 @@ struct ConversionTests {
 
   static let unusable: [(String, URLError.Code)] = [
     ("/invalid/path", .unsupportedURL), ("invalid", .unsupportedURL), ("ftp://a.test/x", .unsupportedURL),
-    ("file:///etc/hostname", .unsupportedURL), ("http:///x", .badURL), ("mailto:a@b.test", .unsupportedURL),
+    ("gopher://example.com/1", .unsupportedURL), ("http:///x", .badURL), ("mailto:a@b.test", .unsupportedURL),
     ("http://", .badURL), ("//a.test/x", .unsupportedURL), ("?q", .unsupportedURL),
     ("http://a.test:99999/", .badURL),
   ]

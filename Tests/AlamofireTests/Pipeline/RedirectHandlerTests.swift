@@ -64,12 +64,14 @@ struct RedirectHandlerTests {
     #expect(fake.requests.first?.value("Authorization") == "Bearer t")
   }
 
-  @Test("A request that cannot be sent ends with an error")
-  func bad() async {
+  @Test(
+    "A request that cannot be sent, or leaves the network, ends with an error",
+    arguments: ["ftp://b.test/", "file:///etc/hostname", "data:,x"])
+  func bad(location: String) async {
     let handler = Redirector(
       behavior: .modify { _, request, _ in
         var request = request
-        request.url = URL(string: "ftp://b.test/")
+        request.url = URL(string: location)
         return request
       })
     let fake = FakeTransport(.redirect(302, to: "/next"))

@@ -81,6 +81,23 @@ import Testing
     #expect(file.deletingLastPathComponent().path == caches.path)
   }
 
+  @Test(
+    arguments: [
+      ("http://a.test/files/report.pdf?x=1", nil, "report.pdf"),
+      ("http://a.test/a%2Fb%20c.txt", nil, "b c.txt"),
+      ("http://a.test/x", "attachment; filename=\"named.txt\"", "named.txt"),
+      ("http://a.test/", nil, "Unknown"),
+    ] as [(String, String?, String)])
+  func withoutANameTheURLNamesTheFile(url: String, disposition: String?, name: String) throws {
+    let destination = DownloadRequest.suggestedDownloadDestination(for: .cachesDirectory)
+    let response = try #require(
+      HTTPURLResponse(
+        url: try #require(URL(string: url)), statusCode: 200, httpVersion: nil,
+        headerFields: disposition.map { ["Content-Disposition": $0] }))
+    let made = destination(URL(fileURLWithPath: "/tmp/x"), response)
+    #expect(made.destinationURL.lastPathComponent == name)
+  }
+
   @Test func redirectsAndChallengesLeaveNothingInTheFile() async throws {
     let redirect = await end(session.download(server.url("/redirect-to?url=/bytes/5"), to: to("r")))
     #expect(redirect.error == nil)

@@ -97,13 +97,17 @@ import Testing
     Mistake("a method that is none", words: ["G ET"], code: .badURL) {
       $0.request("http://127.0.0.1:1/", method: HTTPMethod(rawValue: "G ET"))
     },
-    Mistake("a host that does not exist", words: ["no-such-host.invalid", "DNS"], code: .cannotFindHost) {
+    Mistake("a host that does not exist", words: ["no-such-host.invalid", "DNS"], code: unknownHost) {
       $0.request("http://no-such-host.invalid/")
     },
     Mistake("a port that nobody listens on", words: ["127.0.0.1", "port"], code: .cannotConnectToHost) {
       $0.request("http://127.0.0.1:\(refusedPort)/")
     },
   ]
+
+  /// A machine without a network is told so.
+  private static let unknownHost: URLError.Code =
+    NetworkReachabilityManager.default?.isReachable == false ? .notConnectedToInternet : .cannotFindHost
 
   @Test(arguments: mistakes)
   func theHandlerIsToldInASentence(mistake: Mistake) async throws {

@@ -41,7 +41,7 @@ extension RequestCore {
     if isIntermediate, hasBodySink { return .discard }
     guard handler != nil || listeners?.isEmpty == false || isWatched,
       let url = hop.flatMap({ URL(string: $0.request.url) }),
-      !isIntermediate,
+      !isIntermediate, head.role != .other,
       let response = Exchange(url: url, head: head).httpResponse
     else { return .proceed }
     if isWatched { tellHead(response) }
@@ -63,7 +63,8 @@ extension RequestCore {
   }
 
   private func isIntermediate(_ head: ResponseHead, _ hop: (request: WireRequest, home: Origin)?) -> Bool {
-    switch head.status {
+    guard head.role == .hop else { return false }
+    return switch head.status {
     case 301, 302, 303, 307, 308: head.block.contains("Location")
     case 401: hop.flatMap { answer(to: head, of: $0.request, home: $0.home) } != nil
     default: false

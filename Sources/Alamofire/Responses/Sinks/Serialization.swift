@@ -67,7 +67,7 @@ struct Serialization<Value: Sendable>: Sendable {
       if let error = outcome.error { throw error }
       return try serializer.serialize(
         method: outcome.request?.httpMethod, status: outcome.exchange?.head?.status,
-        textEncodingName: { outcome.exchange?.head?.charset }, data: outcome.data)
+        textEncodingName: { outcome.exchange?.textEncodingName }, data: outcome.data)
     }
   }
 

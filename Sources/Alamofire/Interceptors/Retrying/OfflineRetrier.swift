@@ -1,0 +1,179 @@
+public import Foundation
+import FoundationNetworking
+import Synchronization
+
+/// Holds requests that failed because the machine was offline, and tries them again when it is back.
+///
+/// One wait serves all requests that fail meanwhile. When there is a network again, all are tried again; when it
+/// takes too long, all end with the errors that they have. The next failure begins another wait. What counts as a
+/// network is a default route over an interface that works; nobody is asked to answer.
+///
+/// ```swift
+/// let session = Session(interceptor: .offlineRetrier(maximumWait: .seconds(30)))
+/// ```
+///
+/// When the retrier is released, the wait ends, and requests that it holds end with their errors. There is no
+/// `NWPathMonitor` on Linux, so the initialiser that takes one does not exist.
+public final class OfflineRetrier: RequestInterceptor {
+  /// How long is waited for a network: 5 seconds.
+  public static let defaultWait = DispatchTimeInterval.seconds(5)
+  /// The codes of `URLError` that mean that the machine is offline: `notConnectedToInternet`.
+  public static let defaultURLErrorOfflineCodes: Set<URLError.Code> = [.notConnectedToInternet]
+  /// Whether an error, or the one below it in an `AFError`, is a `URLError` with one of
+  /// ``defaultURLErrorOfflineCodes``.
+  public static let defaultIsOfflineError: @Sendable (any Error) -> Bool = { error in
+    if let error = error as? URLError { return defaultURLErrorOfflineCodes.contains(error.code) }
+    var next: (any Error)? = (error as? AFError)?.underlyingError
+    while let error = next {
+      if let error = error as? URLError { return defaultURLErrorOfflineCodes.contains(error.code) }
+      next = (error as? AFError)?.underlyingError
+    }
+    return false
+  }
+
+  /// A request at one of its attempts.
+  fileprivate struct Attempt: Sendable {
+    weak let request: Request?
+    let retryCount: Int
+  }
+
+  fileprivate struct State {
+    var held: [(attempt: Attempt, completion: @Sendable (RetryResult) -> Void)] = []
+    /// Attempts for which no network came in time: their handlers ask again, and must not wait again.
+    var givenUp: [Attempt] = []
+    var monitor: (any PathMonitor)?
+    /// Which wait it is; none runs while nothing is held.
+    var wait = 0
+  }
+
+  private let makeMonitor: @Sendable () -> any PathMonitor
+  private let isOfflineError: @Sendable (any Error) -> Bool
+  private let state = Mutex(State())
+
+  /// Makes a retrier for which any interface counts.
+  ///
+  /// - Parameters:
+  ///   - maximumWait:    How long is waited, from the first request that is held on.
+  ///   - isOfflineError: Whether an error means that the machine is offline; called on Swift's pool.
+  public convenience init(
+    maximumWait: DispatchTimeInterval = OfflineRetrier.defaultWait,
+    isOfflineError: @escaping @Sendable (any Error) -> Bool = OfflineRetrier.defaultIsOfflineError
+  ) {
+    self.init(isOfflineError: isOfflineError) {
+      NetworkPathMonitor(maximumWait: maximumWait) { _ in true }
+    }
+  }
+
+  /// Makes a retrier for which interfaces of one type alone count. Parameters as above.
+  public convenience init(
+    requiredInterfaceType: NetworkInterfaceType,
+    maximumWait: DispatchTimeInterval = OfflineRetrier.defaultWait,
+    isOfflineError: @escaping @Sendable (any Error) -> Bool = OfflineRetrier.defaultIsOfflineError
+  ) {
+    self.init(isOfflineError: isOfflineError) {
+      NetworkPathMonitor(maximumWait: maximumWait) { $0 == requiredInterfaceType }
+    }
+  }
+
+  /// Makes a retrier for which interfaces of some types do not count. Parameters as above.
+  public convenience init(
+    prohibitedInterfaceTypes: [NetworkInterfaceType],
+    maximumWait: DispatchTimeInterval = OfflineRetrier.defaultWait,
+    isOfflineError: @escaping @Sendable (any Error) -> Bool = OfflineRetrier.defaultIsOfflineError
+  ) {
+    self.init(isOfflineError: isOfflineError) {
+      NetworkPathMonitor(maximumWait: maximumWait) { !prohibitedInterfaceTypes.contains($0) }
+    }
+  }
+
+  /// The same over any monitor; tests bring a script.
+  package init(
+    isOfflineError: @escaping @Sendable (any Error) -> Bool = OfflineRetrier.defaultIsOfflineError,
+    makeMonitor: @escaping @Sendable () -> any PathMonitor
+  ) {
+    self.makeMonitor = makeMonitor
+    self.isOfflineError = isOfflineError
+  }
+
+  deinit {
+    // What is held is released with its completions, which counts as "do not retry".
+    state.withLock { $0.monitor }?.stop()
+  }
+
+  /// Holds a request whose error means that the machine is offline; does not retry others.
+  public func retry(
+    _ request: Request, for session: Session, dueTo error: any Error,
+    completion: @escaping @Sendable (RetryResult) -> Void
+  ) {
+    guard isOfflineError(error) else { return completion(.doNotRetry) }
+    let attempt = Attempt(request: request, retryCount: request.retryCount)
+    let (isGivenUp, begun) = state.withLock { state -> (Bool, Int?) in
+      guard !state.hasGivenUp(attempt) else { return (true, nil) }
+      state.held.append((attempt, completion))
+      guard state.held.count == 1 else { return (false, nil) }
+      state.wait += 1
+      return (false, state.wait)
+    }
+    if isGivenUp { return completion(.doNotRetry) }
+    guard let begun else { return }
+    let monitor = makeMonitor()
+    state.withLock { $0.monitor = monitor }
+    monitor.start { [weak self] result in self?.ended(begun, result) }
+  }
+
+  private func ended(_ wait: Int, _ result: PathResult) {
+    typealias Held = [@Sendable (RetryResult) -> Void]
+    let (held, monitor) = state.withLock { state -> (Held, (any PathMonitor)?) in
+      guard state.wait == wait else { return ([], nil) }
+      state.givenUp.removeAll { $0.request == nil }
+      if result == .timeout { state.givenUp += state.held.map(\.attempt) }
+      defer {
+        state.held = []
+        state.monitor = nil
+      }
+      return (state.held.map(\.completion), state.monitor)
+    }
+    monitor?.stop()
+    for completion in held { completion(result == .pathAvailable ? .retry : .doNotRetry) }
+  }
+}
+
+extension OfflineRetrier.State {
+  fileprivate func hasGivenUp(_ attempt: OfflineRetrier.Attempt) -> Bool {
+    givenUp.contains { $0.request === attempt.request && $0.retryCount == attempt.retryCount }
+  }
+}
+
+extension RequestInterceptor where Self == OfflineRetrier {
+  /// Waits up to five seconds for a network, over any interface.
+  public static var offlineRetrier: OfflineRetrier { OfflineRetrier() }
+
+  /// Waits for a network, over any interface.
+  public static func offlineRetrier(
+    maximumWait: DispatchTimeInterval = OfflineRetrier.defaultWait,
+    isOfflineError: @escaping @Sendable (any Error) -> Bool = OfflineRetrier.defaultIsOfflineError
+  ) -> OfflineRetrier {
+    OfflineRetrier(maximumWait: maximumWait, isOfflineError: isOfflineError)
+  }
+
+  /// Waits for a network over interfaces of one type.
+  public static func offlineRetrier(
+    requiredInterfaceType: NetworkInterfaceType,
+    maximumWait: DispatchTimeInterval = OfflineRetrier.defaultWait,
+    isOfflineError: @escaping @Sendable (any Error) -> Bool = OfflineRetrier.defaultIsOfflineError
+  ) -> OfflineRetrier {
+    OfflineRetrier(
+      requiredInterfaceType: requiredInterfaceType, maximumWait: maximumWait, isOfflineError: isOfflineError)
+  }
+
+  /// Waits for a network over interfaces of other types than these.
+  public static func offlineRetrier(
+    prohibitedInterfaceTypes: [NetworkInterfaceType],
+    maximumWait: DispatchTimeInterval = OfflineRetrier.defaultWait,
+    isOfflineError: @escaping @Sendable (any Error) -> Bool = OfflineRetrier.defaultIsOfflineError
+  ) -> OfflineRetrier {
+    OfflineRetrier(
+      prohibitedInterfaceTypes: prohibitedInterfaceTypes, maximumWait: maximumWait,
+      isOfflineError: isOfflineError)
+  }
+}

@@ -1,0 +1,99 @@
+import Foundation
+import HTTPWire
+
+/// Serves `file:` (RFC 8089) and `data:` (RFC 2397) URLs: the content of one goes to memory or into the
+/// request's sink in pieces, never as a whole. Reads alone; method and header fields mean nothing.
+struct LocalTransport: Transport {
+  private static let chunk = 131_072
+
+  nonisolated(nonsending) func send(
+    _ request: WireRequest, observer: any TransferObserver
+  ) async throws(TransportFailure) -> WireResponse {
+    // A disk may be slow: not on the engine's thread.
+    try await withTaskExecutorPreference(globalConcurrentExecutor) { await Self.outcome(request, observer) }
+      .get()
+  }
+
+  private static func outcome(_ request: WireRequest, _ observer: any TransferObserver) async
+    -> Result<WireResponse, TransportFailure>
+  {
+    let valve = LocalValve()
+    defer { observer.transferEnded() }
+    return await withTaskCancellationHandler {
+      do throws(TransportFailure) {
+        switch observer.transferBegan(valve) {
+        case .go: break
+        case .hold: valve.close()
+        case .refuse: valve.cancel()
+        }
+        return .success(try await serve(request, observer, valve))
+      } catch {
+        return .failure(error)
+      }
+    } onCancel: {
+      valve.cancel()
+    }
+  }
+
+  private static func serve(
+    _ request: WireRequest, _ observer: any TransferObserver, _ valve: LocalValve
+  ) async throws(TransportFailure) -> WireResponse {
+    try await valve.pass()
+    guard !request.body.isPresent else {
+      throw TransportFailure(
+        .unsupportedURL, "Nothing can be sent to a \(request.origin.scheme): URL; it can only be read.")
+    }
+    let content = try LocalContent(request.url)
+    let openings = valve.openings
+    if observer.headReceived(content.head) == .hold { valve.close(unlessOpenedSince: openings) }
+    if let failure = request.sink?.begin(content.head, wake: { valve.hasRoom() }) { throw failure }
+    let moved: Result<Data, TransportFailure>
+    do throws(TransportFailure) {
+      moved = .success(try await move(content, of: request, observer, valve))
+    } catch {
+      moved = .failure(error)
+    }
+    let failure = request.sink?.finish()
+    let body = try moved.get()
+    if let failure { throw failure }
+    return WireResponse(head: content.head, body: body.isEmpty ? nil : body, metrics: TransferMetrics())
+  }
+
+  /// Hands on all bytes. Returns them when there is no sink.
+  private static func move(
+    _ content: LocalContent, of request: WireRequest, _ observer: any TransferObserver, _ valve: LocalValve
+  ) async throws(TransportFailure) -> Data {
+    var body = Data()
+    var count = ByteCount()
+    count.expectedToReceive = content.expectedLength
+    let limit = request.profile.options.bodySizeLimit
+    var reader = try content.reader()
+    while true {
+      try await valve.pass()
+      let bytes = try reader.next(chunk)
+      guard !bytes.isEmpty else { return body }
+      if let sink = request.sink {
+        try await give(bytes, to: sink, valve)
+      } else {
+        body.append(bytes)
+      }
+      count.received += Int64(bytes.count)
+      if let limit, count.received > limit { throw .tooLarge(limit) }
+      observer.bytesMoved(count)
+    }
+  }
+
+  /// Waits for room as often as the sink has none.
+  private static func give(
+    _ bytes: Data, to sink: any BodySink, _ valve: LocalValve
+  ) async throws(TransportFailure) {
+    while true {
+      valve.expectFullness()
+      switch bytes.withUnsafeBytes({ sink.receive($0) }) {
+      case .taken: return valve.hasRoom()
+      case .full: try await valve.pass()
+      case .failure(let failure): throw failure
+      }
+    }
+  }
+}

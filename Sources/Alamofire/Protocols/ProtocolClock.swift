@@ -1,0 +1,39 @@
+import Foundation
+
+/// When a request that moves nothing is given up: after a silence, and in any case at its deadline. Pure.
+package struct ProtocolClock: Sendable {
+  private let idle: Duration?
+  private let deadline: ContinuousClock.Instant?
+  private var lastMove: ContinuousClock.Instant
+
+  package init(idle: Duration?, deadline: ContinuousClock.Instant?, now: ContinuousClock.Instant) {
+    self.idle = idle
+    self.deadline = deadline
+    lastMove = now
+  }
+
+  package mutating func moved(at now: ContinuousClock.Instant) {
+    lastMove = now
+  }
+
+  private var end: ContinuousClock.Instant? {
+    [idle.map { lastMove + $0 }, deadline].compactMap { $0 }.min()
+  }
+
+  package func isOver(at now: ContinuousClock.Instant) -> Bool {
+    end.map { $0 <= now } ?? false
+  }
+
+  /// How long there is nothing to look at; `nil` is for ever.
+  package func untilNext(at now: ContinuousClock.Instant) -> Duration? {
+    end.map { max(.milliseconds(1), now.duration(to: $0)) }
+  }
+}
+
+extension Duration {
+  /// At most a day, so that whoever waits looks again.
+  var dispatchInterval: DispatchTimeInterval {
+    let (seconds, attoseconds) = min(self, .seconds(86_400)).components
+    return .nanoseconds(Int(seconds) * 1_000_000_000 + Int(attoseconds / 1_000_000_000) + 1)
+  }
+}

@@ -1,0 +1,101 @@
+import Foundation
+import HTTPWire
+
+/// Bytes from a `URLProtocol` on their way to the user: into memory, or into the request's sink as it has room.
+/// What a class gives while nobody takes it waits in memory: it cannot be told to stop.
+struct ProtocolDelivery {
+  private let sink: (any BodySink)?
+  private let limit: Int64?
+  private var pending: [Data] = []
+  private var next = 0
+  private var body = Data()
+  private var count = ByteCount()
+  private var head: ResponseHead?
+  private var isOpen = false
+  /// The sink has no room, and will tell when it has.
+  var isFull = false
+  /// The body is of no use to anybody.
+  var discards = false
+  /// How it ends, once the bytes are delivered.
+  var ending: Result<Void, TransportFailure>?
+
+  init(_ request: WireRequest) {
+    sink = request.sink
+    limit = request.profile.options.bodySizeLimit
+    if case .bytes(let data) = request.body {
+      // The class has had them all from the beginning.
+      count.sent = Int64(data.count)
+      count.expectedToSend = count.sent
+    }
+  }
+
+  var hasBytes: Bool { next < pending.count }
+
+  mutating func append(_ data: Data) {
+    if !data.isEmpty { pending.append(data) }
+  }
+
+  mutating func begin(_ head: ResponseHead, wake: @escaping @Sendable () -> Void) -> TransportFailure? {
+    self.head = head
+    if !head.block.contains("Content-Encoding") {
+      count.expectedToReceive = head.block.value(of: "Content-Length").flatMap { Int64($0) } ?? -1
+    }
+    guard let sink, !discards else { return nil }
+    isOpen = true
+    return sink.begin(head, wake: wake)
+  }
+
+  /// Delivers what is there until the sink is full. Returns why that is not possible, if so.
+  mutating func run(_ observer: any TransferObserver) -> TransportFailure? {
+    while hasBytes, !isFull {
+      let chunk = pending[next]
+      if isOpen, let sink {
+        switch chunk.withUnsafeBytes({ sink.receive($0) }) {
+        case .taken: break
+        case .full:
+          isFull = true
+          return nil
+        case .failure(let failure): return failure
+        }
+      } else if !discards {
+        body.append(chunk)
+      }
+      drop(chunk.count)
+      if let limit, count.received > limit { return .tooLarge(limit) }
+      observer.bytesMoved(count)
+    }
+    return nil
+  }
+
+  private mutating func drop(_ length: Int) {
+    count.received += Int64(length)
+    pending[next] = Data()
+    next += 1
+    guard next == pending.count || next > 64 else { return }
+    pending.removeFirst(next)
+    next = 0
+  }
+
+  mutating func finished() -> Result<WireResponse, TransportFailure> {
+    if let failure = close() { return .failure(failure) }
+    guard let head else { return .failure(TransportFailure(.badServerResponse, "There is no response.")) }
+    return .success(WireResponse(head: head, body: body.isEmpty ? nil : body, metrics: TransferMetrics()))
+  }
+
+  @discardableResult
+  mutating func close() -> TransportFailure? {
+    pending = []
+    next = 0
+    guard isOpen else { return nil }
+    isOpen = false
+    return sink?.finish()
+  }
+}
+
+extension TransportFailure {
+  static func tooLarge(_ limit: Int64) -> TransportFailure {
+    TransportFailure(
+      .dataLengthExceedsMaximum,
+      "The body of the response is larger than \(limit) bytes; raise bodySizeLimit if that is right.")
+  }
+}

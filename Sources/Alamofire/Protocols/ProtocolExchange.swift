@@ -1,0 +1,204 @@
+import Foundation
+import FoundationNetworking
+import HTTPWire
+
+/// One request in the hands of a `URLProtocol`, and the client to which that one talks.
+///
+/// The class may call its client from any thread, in any order, and after its end: every call becomes an event
+/// on ``events``, where alone the state is touched. The class itself is called on another queue, so that one
+/// that blocks in `startLoading()` holds up nobody.
+final class ProtocolExchange: NSObject, @unchecked Sendable {
+  typealias Result = Swift.Result<WireResponse, TransportFailure>
+  typealias Completion = @Sendable (Result, ProtocolTransport.Given) -> Void
+
+  let type: URLProtocol.Type
+  let request: URLRequest
+  let credential: URLCredential?
+  let wire: WireRequest
+  let observer: any TransferObserver
+  let events = DispatchQueue(label: "org.alamofire.protocol.events")
+  /// Where `startLoading()` and `stopLoading()` run, one after the other.
+  let work = DispatchQueue(label: "org.alamofire.protocol")
+
+  /// Touched on `work` alone. It holds its client, and is let go when it has been stopped.
+  private var loader: URLProtocol?
+
+  // What follows is touched on `events` alone.
+  var reply = ProtocolReply()
+  var delivery: ProtocolDelivery
+  var clock: ProtocolClock
+  var timer: (any DispatchSourceTimer)?
+  var isHeld = false
+  var hasStarted = false
+  var completion: Completion?
+  var given = ProtocolTransport.Given()
+
+  init(
+    _ type: URLProtocol.Type, _ request: URLRequest, credential: URLCredential?, wire: WireRequest,
+    observer: any TransferObserver
+  ) {
+    self.type = type
+    self.request = request
+    self.credential = credential
+    self.wire = wire
+    self.observer = observer
+    delivery = ProtocolDelivery(wire)
+    clock = ProtocolClock(idle: wire.idleTimeout, deadline: wire.deadline, now: .now)
+  }
+
+  func begin(_ completion: @escaping Completion) {
+    events.async { [self] in
+      self.completion = completion
+      if reply.state == .ended { return end(.failure(Self.cancelled)) }
+      switch observer.transferBegan(self) {
+      case .go: start()
+      case .hold: isHeld = true
+      case .refuse: happened(.cancel)
+      }
+      armTimer()
+    }
+  }
+
+  private func start() {
+    guard !hasStarted, reply.state == .waiting else { return }
+    // One that has been read gives nothing any more.
+    if let stream = request.httpBodyStream, stream.streamStatus != .notOpen {
+      _ = reply.event(.cancel)
+      return end(
+        .failure(
+          TransportFailure(
+            .cannotReadBody,
+            "The body of the request is a stream, which can be read once, but it has to be sent again; use Data or a file."
+          )))
+    }
+    hasStarted = true
+    work.async { [self] in
+      let loader = type.init(request: request, cachedResponse: nil, client: self)
+      self.loader = loader
+      loader.startLoading()
+    }
+  }
+
+  // MARK: Events, on their queue
+
+  func happened(_ event: ProtocolReply.Event) {
+    perform(reply.event(event))
+  }
+
+  func perform(_ action: ProtocolReply.Action) {
+    clock.moved(at: .now)
+    switch action {
+    case .nothing, .deliverBytes, .answerChallenge, .follow: break
+    case .deliverHead: deliverHead()
+    case .complete: finishDelivery(nil)
+    case .fail: finishDelivery(TransportFailure(.unknown, "The URLProtocol class \(type) failed."))
+    case .cancel: end(.failure(Self.cancelled))
+    case .timeOut:
+      end(.failure(TransportFailure(.timedOut, "The URLProtocol class \(type) did not answer in time.")))
+    case .refuse(let fault):
+      end(.failure(TransportFailure(.badServerResponse, fault.message("\(type)"))))
+    }
+  }
+
+  private func deliverHead() {
+    guard let response = given.response else { return }
+    let head = ResponseHead(response)
+    switch observer.headReceived(head) {
+    case .proceed: break
+    case .hold: isHeld = true
+    case .discard: delivery.discards = true
+    }
+    if let failure = delivery.begin(head, wake: { [weak self] in self?.sinkHasRoom() }) { fail(failure) }
+  }
+
+  func sinkHasRoom() {
+    events.async { [self] in
+      delivery.isFull = false
+      deliver()
+    }
+  }
+
+  private func finishDelivery(_ failure: TransportFailure?) {
+    delivery.ending = failure.map { .failure($0) } ?? .success(())
+    deliver()
+  }
+
+  /// Hands on what has come, as far as it is wanted now.
+  func deliver() {
+    guard completion != nil else { return }
+    if !isHeld || !delivery.hasBytes {
+      if let failure = delivery.run(observer) { return fail(failure) }
+    }
+    guard let ending = delivery.ending, !delivery.hasBytes else { return }
+    switch ending {
+    case .success: end(delivery.finished())
+    case .failure(let failure): end(.failure(failure))
+    }
+  }
+
+  /// Something of ours failed, not the class.
+  private func fail(_ failure: TransportFailure) {
+    given.error = nil
+    _ = reply.event(.cancel)
+    end(.failure(failure))
+  }
+
+  func end(_ result: Result) {
+    guard let completion else { return }
+    self.completion = nil
+    timer?.cancel()
+    timer = nil
+    delivery.close()
+    if case .failure(let failure) = result, failure.kind != .unknown { given.error = nil }
+    observer.transferEnded()
+    completion(result, given)
+    guard hasStarted else { return }
+    work.async { [self] in
+      loader?.stopLoading()
+      loader = nil
+    }
+  }
+
+  static var cancelled: TransportFailure { TransportFailure(.cancelled, "The request was cancelled.") }
+
+  // MARK: Time
+
+  private func armTimer() {
+    guard completion != nil, timer == nil, let wait = clock.untilNext(at: .now) else { return }
+    let timer = DispatchSource.makeTimerSource(queue: events)
+    timer.setEventHandler { [weak self] in self?.timerFired() }
+    timer.schedule(deadline: .now() + wait.dispatchInterval)
+    self.timer = timer
+    timer.resume()
+  }
+
+  private func timerFired() {
+    // Whoever is held has no say in how long.
+    if isHeld || delivery.isFull { clock.moved(at: .now) }
+    if clock.isOver(at: .now) { return happened(.timeout) }
+    if let wait = clock.untilNext(at: .now) { timer?.schedule(deadline: .now() + wait.dispatchInterval) }
+  }
+}
+
+extension ProtocolExchange: Valve {
+  func close() {
+    events.async { [self] in isHeld = true }
+  }
+
+  func open() {
+    events.async { [self] in
+      guard completion != nil else { return }
+      isHeld = false
+      clock.moved(at: .now)
+      if hasStarted { deliver() } else { start() }
+    }
+  }
+
+  func cancel() {
+    events.async { [self] in
+      // What is complete, but held, is not wanted any more either.
+      _ = reply.event(.cancel)
+      end(.failure(Self.cancelled))
+    }
+  }
+}

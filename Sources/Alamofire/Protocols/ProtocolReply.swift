@@ -1,0 +1,81 @@
+/// What a `URLProtocol` has told so far about one request, and what its next word means. Pure. Such classes are
+/// written by users: whatever they say in whatever order has an answer, and after the end nothing counts.
+package struct ProtocolReply: Sendable {
+  package enum State: Sendable, Equatable {
+    case waiting
+    /// The response has come, and bytes may.
+    case receiving
+    case ended
+  }
+
+  package enum Event: Sendable, CaseIterable {
+    case response
+    case bytes
+    case finish
+    case failure
+    case redirect
+    case challenge
+    /// The request is not wanted any more.
+    case cancel
+    case timeout
+  }
+
+  package enum Action: Sendable, Equatable {
+    case nothing
+    case deliverHead
+    case deliverBytes
+    /// The answer is complete, as soon as all bytes are delivered.
+    case complete
+    /// The class's own error ends it, as soon as all bytes are delivered.
+    case fail
+    case follow
+    case answerChallenge
+    case cancel
+    case timeOut
+    /// The class broke the rules in a way of which nothing can be made.
+    case refuse(Fault)
+  }
+
+  package enum Fault: Sendable, Equatable, CaseIterable {
+    case bytesBeforeResponse
+    case endBeforeResponse
+
+    package func message(_ name: String) -> String {
+      switch self {
+      case .bytesBeforeResponse:
+        "The URLProtocol class \(name) gave data before a response; call urlProtocol(_:didReceive:cacheStoragePolicy:) first."
+      case .endBeforeResponse:
+        "The URLProtocol class \(name) finished without a response; call urlProtocol(_:didReceive:cacheStoragePolicy:) first."
+      }
+    }
+  }
+
+  package private(set) var state = State.waiting
+
+  package init() {}
+
+  package mutating func event(_ event: Event) -> Action {
+    switch (state, event) {
+    case (.ended, _): return .nothing
+    case (_, .cancel): return end(.cancel)
+    case (_, .timeout): return end(.timeOut)
+    case (_, .failure): return end(.fail)
+    case (.waiting, .response):
+      state = .receiving
+      return .deliverHead
+    case (.waiting, .bytes): return end(.refuse(.bytesBeforeResponse))
+    case (.waiting, .finish): return end(.refuse(.endBeforeResponse))
+    case (.waiting, .redirect): return end(.follow)
+    case (.waiting, .challenge): return .answerChallenge
+    case (.receiving, .bytes): return .deliverBytes
+    case (.receiving, .finish): return end(.complete)
+    // Too late: the first response is the answer.
+    case (.receiving, .response), (.receiving, .redirect), (.receiving, .challenge): return .nothing
+    }
+  }
+
+  private mutating func end(_ action: Action) -> Action {
+    state = .ended
+    return action
+  }
+}

@@ -1,0 +1,44 @@
+import Foundation
+import FoundationNetworking
+import HTTPWire
+import Synchronization
+
+/// Serves one hop by an object of a user's `URLProtocol` class, in place of the engine.
+final class ProtocolTransport: Transport {
+  /// What the class gave, for the user to see as it is.
+  struct Given: Sendable {
+    var response: URLResponse?
+    var error: (any Error)?
+  }
+
+  private let type: URLProtocol.Type
+  private let request: URLRequest
+  private let credential: URLCredential?
+  private let outcome = Mutex(Given())
+
+  init(_ type: URLProtocol.Type, request: URLRequest, credential: URLCredential?) {
+    self.type = type
+    self.request = request
+    self.credential = credential
+  }
+
+  var given: Given { outcome.withLock { $0 } }
+
+  nonisolated(nonsending) func send(
+    _ request: WireRequest, observer: any TransferObserver
+  ) async throws(TransportFailure) -> WireResponse {
+    let exchange = ProtocolExchange(
+      type, self.request, credential: credential, wire: request, observer: observer)
+    let result = await withTaskCancellationHandler {
+      await withCheckedContinuation { waiter in
+        exchange.begin { result, given in
+          self.outcome.withLock { $0 = given }
+          waiter.resume(returning: result)
+        }
+      }
+    } onCancel: {
+      exchange.cancel()
+    }
+    return try result.get()
+  }
+}

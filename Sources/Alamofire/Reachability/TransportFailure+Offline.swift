@@ -1,0 +1,21 @@
+package import HTTPWire
+
+package extension TransportFailure {
+  /// The same failure, unless the machine itself is offline: then that is what it says. Asks the kernel, and only
+  /// after a failure that may come from there.
+  func explained(host: String, by source: some NetworkSource = SystemNetwork()) -> TransportFailure {
+    switch kind {
+    case .cannotFindHost, .cannotConnectToHost: break
+    default: return self
+    }
+    let addresses = source.addresses(of: host, literalsOnly: true)
+    // Whoever refuses a connection has been reached.
+    if kind == .cannotConnectToHost, addresses.isEmpty { return self }
+    guard let network = source.state(), network.pathToAnywhere() == .unreachable,
+      network.path(to: addresses.map(source.route)) == .unreachable
+    else { return self }
+    return TransportFailure(
+      .notConnected, "\(message) This machine has no connection to a network.", curlCode: curlCode,
+      metrics: metrics)
+  }
+}

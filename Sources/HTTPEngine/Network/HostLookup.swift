@@ -1,0 +1,42 @@
+import Glibc
+package import HTTPWire
+
+/// The addresses of a name, as the system finds them.
+package enum HostLookup {
+  /// May take as long as the system's resolver likes: not for a caller who cannot wait.
+  ///
+  /// - Parameter literalsOnly: Whether only what is an address already counts; that takes no time.
+  /// - Returns: None when there are none, or they cannot be had now.
+  package static func addresses(of host: String, literalsOnly: Bool = false) -> [IPAddress] {
+    var hints = addrinfo()
+    hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
+    if literalsOnly { hints.ai_flags = AI_NUMERICHOST }
+    var list: UnsafeMutablePointer<addrinfo>?
+    guard getaddrinfo(host, nil, &hints, &list) == 0 else { return [] }
+    defer { freeaddrinfo(list) }
+    var addresses: [IPAddress] = []
+    var next = list
+    while let info = next?.pointee {
+      if let address = address(info), !addresses.contains(address) { addresses.append(address) }
+      next = info.ai_next
+    }
+    return addresses
+  }
+
+  private static func address(_ info: addrinfo) -> IPAddress? {
+    guard let pointer = info.ai_addr else { return nil }
+    switch info.ai_family {
+    case AF_INET:
+      return pointer.withMemoryRebound(to: sockaddr_in.self, capacity: 1) { address in
+        IPAddress(.v4, bytes: withUnsafeBytes(of: address.pointee.sin_addr) { Array($0) })
+      }
+    case AF_INET6:
+      return pointer.withMemoryRebound(to: sockaddr_in6.self, capacity: 1) { address in
+        IPAddress(
+          .v6, bytes: withUnsafeBytes(of: address.pointee.sin6_addr) { Array($0) },
+          zone: address.pointee.sin6_scope_id)
+      }
+    default: return nil
+    }
+  }
+}

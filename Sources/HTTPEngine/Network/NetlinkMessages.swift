@@ -1,0 +1,130 @@
+import CNetlink
+import Glibc
+package import HTTPWire
+
+/// Reads answers of the kernel about its network (rtnetlink(7)). They are read by the lengths that they bring;
+/// one that does not fit is left out.
+package enum NetlinkMessages {
+  /// One message: its type and what follows its head.
+  package struct Message {
+    package let type: UInt16
+    package let sequence: UInt32
+    package let body: ArraySlice<UInt8>
+  }
+
+  private static let headLength = 16
+
+  /// The messages of one datagram.
+  package static func messages(_ datagram: ArraySlice<UInt8>) -> [Message] {
+    var messages: [Message] = []
+    var rest = datagram
+    while rest.count >= headLength {
+      let length = Int(rest.number(at: 0, UInt32.self))
+      guard length >= headLength, length <= rest.count else { break }
+      messages.append(
+        Message(
+          type: rest.number(at: 4, UInt16.self), sequence: rest.number(at: 8, UInt32.self),
+          body: rest.dropFirst(headLength).prefix(length - headLength)))
+      rest = rest.dropFirst(aligned(length))
+    }
+    return messages
+  }
+
+  /// A link; what it is has to be found out elsewhere.
+  package static func link(
+    _ body: ArraySlice<UInt8>, kind: (_ name: String, _ type: UInt16) -> NetworkLinkKind
+  )
+    -> NetworkState.Link?
+  {
+    guard body.count >= 16 else { return nil }
+    let flags = body.number(at: 8, UInt32.self)
+    guard let nameBytes = attributes(body.dropFirst(16))[3] else { return nil }
+    let name = String(decoding: nameBytes.prefix { $0 != 0 }, as: UTF8.self)
+    let isLoopback = flags & UInt32(IFF_LOOPBACK) != 0
+    return NetworkState.Link(
+      index: body.number(at: 4, Int32.self), name: name,
+      kind: isLoopback ? .loopback : kind(name, body.number(at: 2, UInt16.self)),
+      isUp: flags & UInt32(IFF_UP) != 0, isRunning: flags & UInt32(IFF_RUNNING) != 0)
+  }
+
+  package static func address(_ body: ArraySlice<UInt8>) -> NetworkState.Address? {
+    guard body.count >= 8, let family = IPAddress.Family(rawValue: body.number(at: 0, UInt8.self)) else {
+      return nil
+    }
+    // The scope tells; 0 is the universe, 200 a site.
+    return NetworkState.Address(
+      link: body.number(at: 4, Int32.self), family: family, isGlobal: body.number(at: 3, UInt8.self) <= 200)
+  }
+
+  /// The routes of a message: one for each next hop. None for what refuses, and for other tables than the main one.
+  package static func routes(_ body: ArraySlice<UInt8>) -> [NetworkState.Route] {
+    guard let (family, found) = routeParts(body) else { return [] }
+    let table = found[15]?.number(at: 0, UInt32.self) ?? UInt32(body.number(at: 4, UInt8.self))
+    guard body.number(at: 7, UInt8.self) == UInt8(RTN_UNICAST), table == 254 else { return [] }
+    return hops(found).map { link, hasGateway in
+      NetworkState.Route(
+        family: family, prefixLength: body.number(at: 1, UInt8.self), link: link,
+        priority: found[6]?.number(at: 0, UInt32.self) ?? 0, hasGateway: hasGateway)
+    }
+  }
+
+  /// The answer to a question for the route to one address.
+  package static func answer(_ body: ArraySlice<UInt8>) -> RouteAnswer {
+    guard let (_, found) = routeParts(body) else { return .unreachable }
+    switch body.number(at: 7, UInt8.self) {
+    case UInt8(RTN_LOCAL): return .local
+    case UInt8(RTN_UNICAST), UInt8(RTN_BROADCAST), UInt8(RTN_MULTICAST), UInt8(RTN_ANYCAST):
+      guard let (link, hasGateway) = hops(found).first else { return .unreachable }
+      return .link(link, hasGateway: hasGateway)
+    default: return .unreachable
+    }
+  }
+
+  private static func routeParts(_ body: ArraySlice<UInt8>) -> (
+    IPAddress.Family, [UInt16: ArraySlice<UInt8>]
+  )? {
+    guard body.count >= 12, let family = IPAddress.Family(rawValue: body.number(at: 0, UInt8.self)) else {
+      return nil
+    }
+    return (family, attributes(body.dropFirst(12)))
+  }
+
+  /// The links of a route: its own (RTA_OIF), or those of its next hops (RTA_MULTIPATH).
+  private static func hops(_ found: [UInt16: ArraySlice<UInt8>]) -> [(link: Int32, hasGateway: Bool)] {
+    func hasGateway(_ found: [UInt16: ArraySlice<UInt8>]) -> Bool { found[5] != nil || found[18] != nil }
+    if let link = found[4] { return [(link.number(at: 0, Int32.self), hasGateway(found))] }
+    var hops: [(Int32, Bool)] = []
+    var rest = found[9] ?? []
+    while rest.count >= 8 {
+      let length = Int(rest.number(at: 0, UInt16.self))
+      guard length >= 8, length <= rest.count else { break }
+      hops.append(
+        (rest.number(at: 4, Int32.self), hasGateway(attributes(rest.dropFirst(8).prefix(length - 8)))))
+      rest = rest.dropFirst(aligned(length))
+    }
+    return hops
+  }
+
+  /// Attributes by their number; the flags in the number are taken off.
+  private static func attributes(_ bytes: ArraySlice<UInt8>) -> [UInt16: ArraySlice<UInt8>] {
+    var found: [UInt16: ArraySlice<UInt8>] = [:]
+    var rest = bytes
+    while rest.count >= 4 {
+      let length = Int(rest.number(at: 0, UInt16.self))
+      guard length >= 4, length <= rest.count else { break }
+      found[rest.number(at: 2, UInt16.self) & 0x3FFF] = rest.dropFirst(4).prefix(length - 4)
+      rest = rest.dropFirst(aligned(length))
+    }
+    return found
+  }
+
+  private static func aligned(_ length: Int) -> Int { (length + 3) & ~3 }
+}
+
+extension ArraySlice<UInt8> {
+  /// A number in the order of the machine; 0 when there are not enough bytes.
+  func number<Number: FixedWidthInteger>(at offset: Int, _ type: Number.Type) -> Number {
+    guard count >= offset + MemoryLayout<Number>.size else { return 0 }
+    return withUnsafeBytes { $0.loadUnaligned(fromByteOffset: offset, as: Number.self) }
+  }
+}

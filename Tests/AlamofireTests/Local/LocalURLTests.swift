@@ -1,0 +1,177 @@
+import Alamofire
+import Foundation
+import FoundationNetworking
+import HTTPTestServer
+import Testing
+
+/// `file:` and `data:` URLs, over sessions whose engine is never asked.
+@Suite struct LocalURLTests {
+  private let folder: TemporaryFolder
+  private let fake = FakeTransport()
+
+  init() throws { folder = try TemporaryFolder() }
+
+  private func session(_ options: TransportOptions = TransportOptions()) -> Session {
+    .kept(fake: fake, options: options)
+  }
+
+  private func code(_ error: AFError?) -> URLError.Code? { (error?.underlyingError as? URLError)?.code }
+
+  @Test func aFileIsRead() async throws {
+    let file = try folder.file("people.json", Data(#"{"name":"Ada"}"#.utf8))
+    struct Person: Decodable, Sendable { var name: String }
+    let response = await session().request(file).validate().serializingDecodable(Person.self).response
+    #expect(response.value?.name == "Ada")
+    #expect(response.response == nil)
+    #expect(response.metrics == nil)
+    #expect(fake.requests.isEmpty)
+  }
+
+  @Test func namesAreDecodedAndQueriesPassedOver() async throws {
+    let file = try folder.file("a b%ä.txt", Data("x".utf8))
+    #expect(await session().request(file).serializingString().response.value == "x")
+    let odd = file.absoluteString.replacingOccurrences(of: "file://", with: "file://localhost") + "?v=1#top"
+    #expect(await session().request(odd).serializingString().response.value == "x")
+  }
+
+  @Test func anEmptyFileAndOneWithoutSize() async throws {
+    let file = try folder.file("empty", Data())
+    let empty = await session().request(file).serializingData().response
+    #expect(empty.error != nil)
+    #expect(empty.data == nil)
+    let made = await session().request("file:///proc/self/status").serializingString().response
+    #expect(made.value?.contains("Name:") == true)
+  }
+
+  @Test func aLargeFileIsDownloadedInPieces() async throws {
+    let content = Data((0..<3_000_000).map { UInt8(truncatingIfNeeded: $0 &* 31) })
+    let file = try folder.file("large.bin", content)
+    let target = folder["copies/large.bin"]
+    let moved = Recorder<Int64>()
+    let seen = Recorder<HTTPURLResponse>()
+    let request = session().download(
+      file,
+      to: { _, response in
+        seen.add(response)
+        return (target, [.createIntermediateDirectories])
+      }
+    )
+    .downloadProgress(queue: .global()) { moved.add($0.totalUnitCount) }
+    let response = await request.serializingDownloadedFileURL().response
+    #expect(response.value == target)
+    #expect(try Data(contentsOf: target) == content)
+    #expect(try Data(contentsOf: file) == content)
+    #expect(moved.count > 10)
+    #expect(Set(moved.values) == [3_000_000])
+    #expect(request.downloadProgress.fractionCompleted == 1)
+    #expect(seen.values.first?.expectedContentLength == 3_000_000)
+    #expect(seen.values.first?.suggestedFilename == "large.bin")
+  }
+
+  @Test func whatCannotBeReadSaysWhy() async throws {
+    let missing = await session().request(folder["nothing"]).serializingData().response
+    #expect(code(missing.error) == .fileDoesNotExist)
+    #expect(missing.error?.localizedDescription.contains("nothing") == true)
+    #expect(code(await session().request(folder.url).serializingData().response.error) == .fileIsDirectory)
+    let missingDownload = await session().download(folder["nothing"]).serializingData().response
+    #expect(code(missingDownload.error) == .fileDoesNotExist)
+    #expect(
+      code(await session().request("file:///dev/zero").serializingData().response.error)
+        == .resourceUnavailable)
+    #expect(
+      code(await session().request("file://other.test/etc/hosts").serializingData().response.error)
+        == .unsupportedURL)
+    #expect(code(await session().request("file:///a%00b").serializingData().response.error) == .badURL)
+    #expect(code(await session().request("file:").serializingData().response.error) == .badURL)
+  }
+
+  @Test func aFileWithoutPermissionIsNotRead() async throws {
+    let file = try folder.file("secret")
+    try FileManager.default.setAttributes([.posixPermissions: 0], ofItemAtPath: file.path)
+    let mayReadAnything = FileHandle(forReadingAtPath: file.path) != nil
+    let response = await session().request(file).serializingData().response
+    // Root may read it.
+    #expect(code(response.error) == (mayReadAnything ? nil : .noPermissionsToReadFile))
+  }
+
+  @Test func nothingIsWrittenToAFile() async throws {
+    let file = try folder.file("kept")
+    let response = await session().upload(Data("new".utf8), to: file).serializingData().response
+    #expect(code(response.error) == .unsupportedURL)
+    #expect(try String(contentsOf: file, encoding: .utf8) == "content")
+  }
+
+  @Test func aDataURLIsDecoded() async throws {
+    let session = session()
+    let plain = await session.request("data:text/plain;charset=utf-8,%C3%A4%20b").validate()
+      .serializingString().response
+    #expect(plain.value == "ä b")
+    #expect(plain.response == nil)
+    let base64 = await session.download("data:;base64,SGVsbG8=").serializingString().response
+    #expect(base64.value == "Hello")
+    #expect(code(await session.request("data:x").serializingData().response.error) == .badURL)
+    #expect(
+      code(await session.request("data:;base64,a").serializingData().response.error)
+        == .cannotDecodeContentData)
+    #expect(fake.requests.isEmpty)
+  }
+
+  @Test func otherSchemesAreUnsupported() async {
+    for url in ["ftp://example.com/a", "gopher://example.com/", "mailto:ada@example.com"] {
+      let error = await session().request(url).serializingData().response.error
+      #expect(code(error) == .unsupportedURL)
+      #expect(error?.localizedDescription.contains("\(url.prefix { $0 != ":" }):") == true)
+    }
+  }
+
+  @Test func aBodyThatIsTooLargeIsRefused() async throws {
+    var options = TransportOptions()
+    options.bodySizeLimit = 3
+    let file = try folder.file("x")
+    let error = await session(options).request(file).serializingData().response.error
+    #expect(code(error) == .dataLengthExceedsMaximum)
+  }
+
+  @Test func schemesCanBeRestricted() async throws {
+    var options = TransportOptions()
+    options.allowedSchemes = ["https"]
+    let fake = FakeTransport(.redirect(302, to: "http://example.com/"), .text("ok"))
+    let session = Session.kept(fake: fake, options: options)
+    let file = try folder.file("x")
+    #expect(code(await session.request(file).serializingData().response.error) == .unsupportedURL)
+    #expect(code(await session.request("data:,x").serializingData().response.error) == .unsupportedURL)
+    #expect(
+      code(await session.request("http://example.com/").serializingData().response.error) == .unsupportedURL)
+    #expect(
+      code(await session.request("https://example.com/").serializingData().response.error)
+        == .unsupportedURL)
+    #expect(fake.urls == ["https://example.com/"])
+    #expect(await session.request("https://example.com/").serializingString().response.value == "ok")
+  }
+
+  @Test(arguments: ["file:///etc/hostname", "data:,x"]) func noRedirectLeadsThere(target: String) async {
+    let fake = FakeTransport(.redirect(302, to: target))
+    let response = await Session.kept(fake: fake).request("https://example.com/").serializingData().response
+    #expect(code(response.error) == .unsupportedURL)
+    #expect(fake.requests.count == 1)
+  }
+
+  @Test func cancellingAndSuspendingWork() async throws {
+    let file = try folder.file("large.bin", Data(count: 2_000_000))
+    let session = Session.kept(fake: fake, startRequestsImmediately: false)
+    let request = session.request(file)
+    let ended = Recorder<AFError?>()
+    request.response(queue: .global()) { ended.add($0.error) }
+    request.downloadProgress(queue: .global()) { _ in request.suspend() }
+    request.resume()
+    #expect(await eventually { request.isSuspended || ended.count > 0 })
+    request.cancel()
+    #expect(await ended.wait(for: 1).count == 1)
+  }
+
+  @Test func theRealEngineLeavesThemToUs() async throws {
+    let file = try folder.file("real.txt", Data("real".utf8))
+    #expect(await Session.real().request(file).serializingString().response.value == "real")
+    #expect(await Session.real().download(file).serializingString().response.value == "real")
+  }
+}

@@ -1,0 +1,205 @@
+import Alamofire
+import Foundation
+import FoundationNetworking
+import Testing
+
+/// Bodies, downloads, control and bad manners of `URLProtocol` classes.
+@Suite struct URLProtocolBodyTests {
+  private static let echo: ProtocolScript.Step = { loader, client in
+    var body = loader.request.httpBody ?? Data()
+    if let stream = loader.request.httpBodyStream {
+      stream.open()
+      var buffer = [UInt8](repeating: 0, count: 1000)
+      while case let count = stream.read(&buffer, maxLength: buffer.count), count > 0 {
+        body.append(contentsOf: buffer[..<count])
+      }
+      stream.close()
+    }
+    loader.respond(client)
+    client.urlProtocol(loader, didLoad: body)
+    loader.finish(client)
+  }
+
+  @Test func bodiesReachTheProtocol() async throws {
+    let session = Session.scripted()
+    let data = Data((0..<100_000).map { UInt8(truncatingIfNeeded: $0 &* 7) })
+    let script = ProtocolScript(Self.echo)
+    #expect(await session.upload(data, to: script.url).serializingData().response.value == data)
+    let folder = try TemporaryFolder()
+    let file = try folder.file("body", data)
+    #expect(await session.upload(file, to: script.url).serializingData().response.value == data)
+    let stream = InputStream(data: data)
+    #expect(await session.upload(stream, to: script.url).serializingData().response.value == data)
+    let posted = session.request(script.url, method: .post, parameters: ["a": 1])
+    #expect(await posted.serializingString().response.value == "a=1")
+    let form = await session.upload(
+      multipartFormData: { $0.append(Data("x".utf8), withName: "n") }, to: script.url
+    ).serializingString().response.value
+    #expect(form?.contains("name=\"n\"") == true)
+  }
+
+  @Test func aStreamIsNotSentTwice() async {
+    let script = ProtocolScript { loader, client in
+      loader.request.httpBodyStream?.open()
+      loader.request.httpBodyStream?.close()
+      loader.respond(client, 503)
+      loader.finish(client)
+    }
+    let request = Session.scripted(interceptor: Retrier { _, _, _, completion in completion(.retry) })
+      .upload(InputStream(data: Data("x".utf8)), to: script.url)
+      .validate()
+    let ended = Recorder<AFError?>()
+    request.response(queue: .global()) { ended.add($0.error) }
+    // The retrier asks for ever; the second attempt says why there can be none.
+    #expect(await eventually { request.retryCount > 2 })
+    request.cancel()
+    await ended.wait(for: 1)
+    #expect(script.started.count == 1)
+  }
+
+  @Test func aDownloadGoesToItsDestination() async throws {
+    let script = ProtocolScript { loader, client in
+      loader.respond(client, 200, ["Content-Length": "6"])
+      loader.load(client, "abc")
+      loader.load(client, "def")
+      loader.finish(client)
+    }
+    let folder = try TemporaryFolder()
+    let target = folder["sub/file.txt"]
+    let request = Session.scripted()
+      .download(script.url, to: { _, _ in (target, [.createIntermediateDirectories]) })
+      .downloadProgress(queue: .global()) { _ in }
+    let response = await request.serializingDownloadedFileURL().response
+    #expect(response.value == target)
+    #expect(try String(contentsOf: target, encoding: .utf8) == "abcdef")
+    #expect(request.downloadProgress.completedUnitCount == 6)
+  }
+
+  @Test func cancellingStopsTheProtocol() async {
+    let script = ProtocolScript { loader, client in
+      loader.respond(client)
+      loader.load(client, "some")
+    }
+    let request = Session.scripted().request(script.url)
+    let ended = Recorder<AFError?>()
+    request.response(queue: .global()) { ended.add($0.error) }
+    await script.started.wait(for: 1)
+    request.cancel()
+    #expect(await ended.wait(for: 1).first??.isExplicitlyCancelledError == true)
+    await script.stopped.wait(for: 1)
+  }
+
+  @Test func aProtocolThatBlocksHoldsUpNobody() async {
+    let gate = DispatchSemaphore(value: 0)
+    let script = ProtocolScript { _, _ in gate.wait() }
+    let request = Session.scripted().request(script.url)
+    let ended = Recorder<AFError?>()
+    request.response(queue: .global()) { ended.add($0.error) }
+    await script.started.wait(for: 1)
+    request.cancel()
+    await ended.wait(for: 1)
+    #expect(script.stopped.count == 0)
+    gate.signal()
+    await script.stopped.wait(for: 1)
+  }
+
+  @Test func aSuspendedRequestGetsItsBytesLater() async {
+    let loaders = Recorder<@Sendable () -> Void>()
+    let script = ProtocolScript { loader, client in
+      nonisolated(unsafe) let loader = loader
+      loader.respond(client)
+      loader.load(client, "one ")
+      loaders.add {
+        loader.load(client, "two")
+        loader.finish(client)
+      }
+    }
+    let request = Session.scripted().request(script.url)
+    let moved = Recorder<Int64>()
+    request.downloadProgress(queue: .global()) { moved.add($0.completedUnitCount) }
+    let ended = Recorder<Data?>()
+    request.response(queue: .global()) { ended.add($0.data) }
+    await moved.wait(for: 1)
+    request.suspend()
+    for finish in loaders.values { finish() }
+    #expect(moved.count == 1)
+    #expect(ended.count == 0)
+    request.resume()
+    #expect(await ended.wait(for: 1) == [Data("one two".utf8)])
+  }
+
+  @Test func nothingStartsBeforeItIsResumed() async {
+    let script = ProtocolScript(Self.echo)
+    let request = Session.scripted(startRequestsImmediately: false).request(script.url)
+    let ended = Recorder<Data?>()
+    request.response(queue: .global()) { ended.add($0.data) }
+    #expect(script.asked.count == 0)
+    request.resume()
+    await ended.wait(for: 1)
+    #expect(script.started.count == 1)
+  }
+
+  @Test func aSilentProtocolTimesOut() async {
+    let script = ProtocolScript { _, _ in }
+    let response = await Session.scripted(timeout: 0.05).request(script.url).serializingData().response
+    #expect((response.error?.underlyingError as? URLError)?.code == .timedOut)
+    await script.stopped.wait(for: 1)
+  }
+
+  @Test func aBodyThatIsTooLargeIsRefused() async {
+    var options = TransportOptions()
+    options.bodySizeLimit = 5
+    let script = ProtocolScript { loader, client in
+      loader.respond(client)
+      loader.load(client, "too large")
+      loader.finish(client)
+    }
+    let response = await Session.scripted(options: options).request(script.url).serializingData().response
+    #expect((response.error?.underlyingError as? URLError)?.code == .dataLengthExceedsMaximum)
+  }
+
+  @Test(arguments: Misbehaviour.allCases) func badMannersAreNoTrap(_ behaviour: Misbehaviour) async {
+    let script = ProtocolScript { behaviour.play($0, $1) }
+    let response = await Session.scripted().request(script.url).serializingString().response
+    if behaviour.isAnswered {
+      #expect(response.value == "body")
+    } else {
+      #expect((response.error?.underlyingError as? URLError)?.code == .badServerResponse)
+    }
+    await script.stopped.wait(for: 1)
+    #expect(script.stopped.count == 1)
+  }
+
+  enum Misbehaviour: CaseIterable, Sendable {
+    case finishesTwice, failsAfterTheEnd, loadsAfterTheEnd, respondsTwice, manyThreads
+    case loadsFirst, finishesFirst
+
+    var isAnswered: Bool { self != .loadsFirst && self != .finishesFirst }
+
+    func play(_ loader: ScriptedProtocol, _ client: any URLProtocolClient) {
+      if self == .loadsFirst { loader.load(client, "early") }
+      if self == .finishesFirst { loader.finish(client) }
+      loader.respond(client)
+      if self == .respondsTwice { loader.respond(client, 500) }
+      loader.load(client, "body")
+      loader.finish(client)
+      if self == .finishesTwice { loader.finish(client) }
+      if self == .failsAfterTheEnd { client.urlProtocol(loader, didFailWithError: URLError(.badURL)) }
+      if self == .loadsAfterTheEnd { loader.load(client, "late") }
+      guard self == .manyThreads else { return }
+      nonisolated(unsafe) let loader = loader
+      DispatchQueue.concurrentPerform(iterations: 20) { index in
+        if index % 3 == 0 { loader.respond(client) }
+        loader.load(client, "late")
+        loader.finish(client)
+      }
+    }
+  }
+
+  @Test func aStoppedProtocolIsReleased() async {
+    let script = ProtocolScript(Self.echo)
+    _ = await Session.scripted().request(script.url).serializingData(emptyResponseCodes: [200]).response
+    await script.stopped.wait(for: 1)
+    await script.released.wait(for: 1)
+  }
+}

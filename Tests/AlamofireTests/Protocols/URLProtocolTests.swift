@@ -1,0 +1,211 @@
+import Alamofire
+import Foundation
+import FoundationNetworking
+import Testing
+
+/// `URLProtocol` classes of a user serve requests in place of the engine.
+@Suite struct URLProtocolTests {
+  @Test func aProtocolServesADataRequest() async throws {
+    let script = ProtocolScript { loader, client in
+      loader.respond(client, 200, ["Content-Type": "text/plain", "X-Stub": "yes"])
+      loader.load(client, "Hello, ")
+      loader.load(client, "world")
+      loader.finish(client)
+    }
+    let request = Session.scripted().request(script.url, headers: ["X-Mine": "1"]).validate()
+    let response = await request.serializingString().response
+    #expect(response.value == "Hello, world")
+    #expect(response.response?.statusCode == 200)
+    #expect(response.response?.value(forHTTPHeaderField: "X-Stub") == "yes")
+    #expect(response.metrics == nil)
+    #expect(script.asked.count == 1)
+    let seen = try #require(script.started.values.first)
+    #expect(seen.value(forHTTPHeaderField: "X-Mine") == "1")
+    #expect(seen.value(forHTTPHeaderField: "User-Agent") != nil)
+    await script.stopped.wait(for: 1)
+    #expect(script.stopped.count == 1)
+  }
+
+  @Test func theResponseIsTheVeryObject() async {
+    let given = Recorder<HTTPURLResponse>()
+    let script = ProtocolScript { loader, client in
+      guard let url = loader.request.url,
+        let response = HTTPURLResponse(url: url, statusCode: 404, httpVersion: nil, headerFields: nil)
+      else { return }
+      given.add(response)
+      client.urlProtocol(loader, didReceive: response, cacheStoragePolicy: .notAllowed)
+      loader.finish(client)
+    }
+    let response = await Session.scripted().request(script.url).validate().serializingData().response
+    #expect(response.error?.responseCode == 404)
+    #expect(response.response === given.values.first)
+  }
+
+  @Test func whatNoProtocolTakesGoesToTheEngine() async {
+    let fake = FakeTransport(.text("engine"))
+    let response = await Session.scripted(fake: fake).request("https://elsewhere.test/").serializingString()
+      .response
+    #expect(response.value == "engine")
+    #expect(fake.urls == ["https://elsewhere.test/"])
+  }
+
+  @Test func stockClassesDoNotCount() async {
+    let fake = FakeTransport(.text("engine"))
+    let session = Session(fake: fake)
+    #expect(session.sessionConfiguration.protocolClasses?.isEmpty == false)
+    #expect(await session.request("https://elsewhere.test/").serializingString().response.value == "engine")
+  }
+
+  @Test func aProtocolMayServeASchemeOfItsOwn() async throws {
+    let script = ProtocolScript { loader, client in
+      guard let url = loader.request.url else { return }
+      let response = URLResponse(
+        url: url, mimeType: "text/plain", expectedContentLength: 3, textEncodingName: "utf-8")
+      client.urlProtocol(loader, didReceive: response, cacheStoragePolicy: .notAllowed)
+      loader.load(client, "äb")
+      loader.finish(client)
+    }
+    let response = await Session.scripted().request("app://\(script.host)/x").validate().serializingString()
+      .response
+    #expect(response.value == "äb")
+    #expect(response.response == nil)
+  }
+
+  @Test func aSchemeThatNobodyTakesIsUnsupported() async {
+    let response = await Session.scripted().request("ftp://example.com/x").serializingData().response
+    #expect((response.error?.underlyingError as? URLError)?.code == .unsupportedURL)
+    #expect(response.error?.localizedDescription.contains("ftp:") == true)
+  }
+
+  @Test func theErrorOfAProtocolIsTheUsers() async throws {
+    struct Broken: Error {}
+    let script = ProtocolScript { loader, client in
+      client.urlProtocol(loader, didFailWithError: Broken())
+    }
+    let response = await Session.scripted().request(script.url).serializingData().response
+    guard case .sessionTaskFailed(let error)? = response.error else {
+      Issue.record("\(String(describing: response.error))")
+      return
+    }
+    #expect(error is Broken)
+  }
+
+  @Test func aRetryMakesAnotherProtocol() async {
+    let count = Recorder<Int>()
+    let script = ProtocolScript { loader, client in
+      count.add(1)
+      loader.respond(client, count.count < 3 ? 503 : 200)
+      loader.load(client, "\(count.count)")
+      loader.finish(client)
+    }
+    let session = Session.scripted(interceptor: RetryPolicy(exponentialBackoffScale: 0))
+    let request = session.request(script.url).validate()
+    #expect(await request.serializingString().response.value == "3")
+    #expect(request.retryCount == 2)
+    await script.stopped.wait(for: 3)
+    #expect(script.asked.count == 3)
+  }
+
+  @Test func aStatusThatLeadsElsewhereIsAnAnswer() async {
+    let fake = FakeTransport(.text("elsewhere"))
+    let script = ProtocolScript { loader, client in
+      loader.respond(client, 302, ["Location": "https://elsewhere.test/"])
+      loader.load(client, "here")
+      loader.finish(client)
+    }
+    let response = await Session.scripted(fake: fake).request(script.url).serializingString().response
+    #expect(response.response?.statusCode == 302)
+    #expect(response.value == "here")
+    #expect(fake.urls.isEmpty)
+  }
+
+  @Test func aRedirectIsFollowedToTheEngineAndToAnotherProtocol() async {
+    let fake = FakeTransport(.text("elsewhere"))
+    let session = Session.scripted(fake: fake)
+    func script(to target: String) -> ProtocolScript {
+      ProtocolScript { loader, client in
+        guard let from = loader.request.url, let url = URL(string: target),
+          let response = HTTPURLResponse(url: from, statusCode: 302, httpVersion: nil, headerFields: nil)
+        else { return }
+        client.urlProtocol(loader, wasRedirectedTo: URLRequest(url: url), redirectResponse: response)
+        // Too late for anything.
+        loader.respond(client)
+        loader.finish(client)
+      }
+    }
+    let first = script(to: "https://elsewhere.test/a")
+    let second = script(to: first.url)
+    let response = await session.request(second.url).serializingString().response
+    #expect(response.value == "elsewhere")
+    #expect(response.response?.url?.absoluteString == "https://elsewhere.test/a")
+    #expect(fake.urls == ["https://elsewhere.test/a"])
+    #expect(first.asked.count == 1)
+    #expect(second.asked.count == 1)
+  }
+
+  @Test func aRedirectLeadsToNoFile() async {
+    let script = ProtocolScript { loader, client in
+      guard let from = loader.request.url,
+        let response = HTTPURLResponse(url: from, statusCode: 302, httpVersion: nil, headerFields: nil)
+      else { return }
+      let target = URLRequest(url: URL(fileURLWithPath: "/etc/hostname"))
+      client.urlProtocol(loader, wasRedirectedTo: target, redirectResponse: response)
+    }
+    let response = await Session.scripted().request(script.url).serializingData().response
+    #expect((response.error?.underlyingError as? URLError)?.code == .unsupportedURL)
+    #expect(response.data == nil)
+  }
+
+  @Test func aCachedResponseIsTheAnswer() async {
+    let script = ProtocolScript { loader, client in
+      guard let url = loader.request.url,
+        let response = HTTPURLResponse(url: url, statusCode: 203, httpVersion: nil, headerFields: nil)
+      else { return }
+      let cached = CachedURLResponse(response: response, data: Data("cached".utf8))
+      client.urlProtocol(loader, cachedResponseIsValid: cached)
+      loader.finish(client)
+    }
+    let response = await Session.scripted().request(script.url).serializingString().response
+    #expect(response.value == "cached")
+    #expect(response.response?.statusCode == 203)
+  }
+
+  @Test(arguments: [true, false]) func aChallengeIsAnsweredByItsSender(hasCredential: Bool) async {
+    let sender = ChallengeSender()
+    let script = ProtocolScript { loader, client in
+      nonisolated(unsafe) let loader = loader
+      sender.onAnswer = { user in
+        loader.respond(client, user == nil ? 401 : 200)
+        loader.load(client, user ?? "nobody")
+        loader.finish(client)
+      }
+      let space = URLProtectionSpace(
+        host: loader.request.url?.host ?? "", port: 443, protocol: "https", realm: "r",
+        authenticationMethod: NSURLAuthenticationMethodHTTPBasic)
+      client.urlProtocol(
+        loader,
+        didReceive: URLAuthenticationChallenge(
+          protectionSpace: space, proposedCredential: nil, previousFailureCount: 0, failureResponse: nil,
+          error: nil, sender: sender))
+    }
+    let request = Session.scripted().request(script.url)
+    if hasCredential { request.authenticate(username: "ada", password: "x") }
+    let response = await request.serializingString().response
+    #expect(response.value == (hasCredential ? "ada" : "nobody"))
+    #expect(response.response?.statusCode == (hasCredential ? 200 : 401))
+  }
+}
+
+/// Answers a challenge for a test, on the thread on which it is asked.
+private final class ChallengeSender: NSObject, URLAuthenticationChallengeSender, @unchecked Sendable {
+  // Set before the challenge is handed over.
+  var onAnswer: (@Sendable (String?) -> Void)?
+
+  func use(_ credential: URLCredential, for challenge: URLAuthenticationChallenge) {
+    onAnswer?(credential.user)
+  }
+  func continueWithoutCredential(for challenge: URLAuthenticationChallenge) { onAnswer?(nil) }
+  func cancel(_ challenge: URLAuthenticationChallenge) { onAnswer?("cancelled") }
+  func performDefaultHandling(for challenge: URLAuthenticationChallenge) { onAnswer?("default") }
+  func rejectProtectionSpaceAndContinue(with challenge: URLAuthenticationChallenge) { onAnswer?("rejected") }
+}

@@ -1,0 +1,186 @@
+import Alamofire
+import Foundation
+import FoundationNetworking
+import HTTPWire
+import Synchronization
+import Testing
+
+@Suite struct OfflineRetrierTests {
+  private let monitors = Recorder<ScriptedMonitor>()
+
+  private func retrier() -> OfflineRetrier {
+    OfflineRetrier { [monitors] in
+      let monitor = ScriptedMonitor()
+      monitors.add(monitor)
+      return monitor
+    }
+  }
+
+  private static func offline() -> FakeReply { .failure(.notConnected) }
+
+  @Test func requestsAreTriedAgainWhenTheNetworkIsBack() async {
+    let fake = FakeTransport(Self.offline(), Self.offline())
+    let session = Session.kept(fake: fake, interceptor: retrier())
+    async let first = session.request("https://example.com/1").serializingString().response
+    async let second = session.request("https://example.com/2").serializingString().response
+    await monitors.wait(for: 1)
+    #expect(await eventually { fake.requests.count == 2 })
+    // Both are held once the second has asked; a monitor that comes too early would start another wait.
+    let monitor = monitors.values[0]
+    await monitor.started.wait(for: 1)
+    let answers = Task { [monitors] in
+      while !Task.isCancelled {
+        for monitor in monitors.values { monitor.end(.pathAvailable) }
+        await Task.yield()
+      }
+    }
+    #expect(await first.value == "ok")
+    #expect(await second.value == "ok")
+    answers.cancel()
+    #expect(fake.requests.count == 4)
+  }
+
+  @Test func oneMonitorServesAllThatAreHeld() async throws {
+    let retrier = retrier()
+    let session = Session.kept(fake: FakeTransport())
+    let request = session.request("https://example.com/")
+    let answers = Recorder<String>()
+    let error = AFError.sessionTaskFailed(error: URLError(.notConnectedToInternet))
+    for _ in 0..<3 {
+      retrier.retry(request, for: session, dueTo: error) { answers.add("\($0)") }
+    }
+    #expect(monitors.count == 1)
+    #expect(answers.count == 0)
+    monitors.values[0].end(.pathAvailable)
+    #expect(answers.values == ["retry", "retry", "retry"])
+    #expect(monitors.values[0].isStopped)
+    retrier.retry(request, for: session, dueTo: error) { answers.add("\($0)") }
+    #expect(monitors.count == 2)
+    // The first monitor has nothing to say any more.
+    monitors.values[0].end(.timeout)
+    #expect(answers.count == 3)
+    monitors.values[1].end(.timeout)
+    #expect(answers.values.last == "doNotRetry")
+  }
+
+  @Test func afterTheTimeoutTheErrorStays() async {
+    let fake = FakeTransport(Self.offline())
+    let session = Session.kept(fake: fake, interceptor: retrier())
+    let request = session.request("https://example.com/")
+    async let response = request.serializingString().response
+    await monitors.wait(for: 1)
+    await monitors.values[0].started.wait(for: 1)
+    monitors.values[0].end(.timeout)
+    let error = await response.error
+    #expect((error?.underlyingError as? URLError)?.code == .notConnectedToInternet)
+    #expect(request.retryCount == 0)
+  }
+
+  @Test func otherErrorsAreNotHeld() async {
+    let fake = FakeTransport(.failure(.timedOut))
+    let session = Session.kept(fake: fake, interceptor: retrier())
+    let error = await session.request("https://example.com/").serializingString().response.error
+    #expect((error?.underlyingError as? URLError)?.code == .timedOut)
+    #expect(monitors.count == 0)
+  }
+
+  @Test func aReleasedRetrierStopsItsMonitorAndDropsTheAnswers() async throws {
+    let session = Session.kept(fake: FakeTransport())
+    let request = session.request("https://example.com/")
+    var retrier: OfflineRetrier? = retrier()
+    weak let weakly = retrier
+    let answers = Recorder<String>()
+    retrier?.retry(request, for: session, dueTo: URLError(.notConnectedToInternet)) {
+      answers.add("\($0)")
+    }
+    retrier = nil
+    #expect(weakly == nil)
+    #expect(monitors.values[0].isStopped)
+    monitors.values[0].end(.pathAvailable)
+    #expect(answers.count == 0)
+  }
+
+  @Test func whatIsOfflineIsFoundBelowOtherErrors() {
+    let offline = URLError(.notConnectedToInternet)
+    let isOffline = OfflineRetrier.defaultIsOfflineError
+    #expect(isOffline(offline))
+    #expect(isOffline(AFError.sessionTaskFailed(error: offline)))
+    #expect(isOffline(AFError.createURLRequestFailed(error: AFError.sessionTaskFailed(error: offline))))
+    #expect(!isOffline(URLError(.timedOut)))
+    #expect(!isOffline(AFError.sessionTaskFailed(error: URLError(.cannotFindHost))))
+    #expect(!isOffline(AFError.explicitlyCancelled))
+    #expect(OfflineRetrier.defaultURLErrorOfflineCodes == [.notConnectedToInternet])
+  }
+
+  @Test(arguments: NetworkInterfaceType.allCases) func interfacesMayNotCount(type: NetworkInterfaceType) async
+  {
+    let network = ScriptedNetwork()
+    network.become(ScriptedNetwork.offline)
+    let results = Recorder<PathResult>()
+    let monitor = NetworkPathMonitor(source: network, maximumWait: .seconds(60)) { $0 == .wifi }
+    monitor.start { results.add($0) }
+    let kind: NetworkLinkKind =
+      switch type {
+      case .wiredEthernet: .wired
+      case .wifi: .wifi
+      case .cellular: .cellular
+      case .loopback: .loopback
+      case .other: .other
+      }
+    network.become(ScriptedNetwork.online(over: kind))
+    if type != .wifi {
+      network.become(ScriptedNetwork.online(over: .wifi))
+    }
+    #expect(await results.wait(for: 1) == [.pathAvailable])
+    #expect(network.watchCount == 0)
+  }
+
+  @Test func theWaitForANetworkEnds() async {
+    let network = ScriptedNetwork()
+    network.become(ScriptedNetwork.offline)
+    let results = Recorder<PathResult>()
+    let monitor = NetworkPathMonitor(source: network, maximumWait: .milliseconds(1)) { _ in true }
+    monitor.start { results.add($0) }
+    #expect(await results.wait(for: 1) == [.timeout])
+    network.become(ScriptedNetwork.online())
+    #expect(results.count == 1)
+    #expect(network.watchCount == 0)
+  }
+
+  @Test func aMachineWithoutNetworkSaysSo() {
+    let network = ScriptedNetwork()
+    let failure = TransportFailure(.cannotFindHost, "The name x could not be found.")
+    #expect(failure.explained(host: "x.test", by: network).kind == .cannotFindHost)
+    network.become(ScriptedNetwork.offline)
+    let offline = failure.explained(host: "x.test", by: network)
+    #expect(offline.kind == .notConnected)
+    #expect(offline.message.hasPrefix("The name x could not be found. "))
+    let refused = TransportFailure(.cannotConnectToHost, "refused")
+    #expect(refused.explained(host: "x.test", by: network).kind == .cannotConnectToHost)
+    #expect(refused.explained(host: "192.0.2.1", by: network).kind == .notConnected)
+    let late = TransportFailure(.timedOut, "late")
+    #expect(late.explained(host: "192.0.2.1", by: network).kind == .timedOut)
+  }
+}
+
+/// A monitor that a test ends.
+private final class ScriptedMonitor: PathMonitor {
+  private struct State {
+    var onResult: (@Sendable (PathResult) -> Void)?
+    var isStopped = false
+  }
+
+  private let state = Mutex(State())
+  let started = Recorder<Int>()
+
+  var isStopped: Bool { state.withLock { $0.isStopped } }
+
+  func start(onResult: @escaping @Sendable (PathResult) -> Void) {
+    state.withLock { $0.onResult = onResult }
+    started.add(1)
+  }
+
+  func stop() { state.withLock { $0.isStopped = true } }
+
+  func end(_ result: PathResult) { state.withLock { $0.onResult }?(result) }
+}

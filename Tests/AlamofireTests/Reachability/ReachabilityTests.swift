@@ -1,0 +1,216 @@
+import Alamofire
+import Foundation
+import HTTPWire
+import Testing
+
+private typealias Status = NetworkReachabilityManager.NetworkReachabilityStatus
+
+@Suite struct ReachabilityTests {
+  private let network = ScriptedNetwork()
+  private let queue = DispatchQueue(label: "reachability.test")
+  private let heard = Recorder<Status>()
+
+  private func manager(_ target: ReachabilityTarget = .anywhere) throws -> NetworkReachabilityManager {
+    try #require(NetworkReachabilityManager(target: target, source: network))
+  }
+
+  /// Returns when all that was under way has been told.
+  private func settle(_ manager: NetworkReachabilityManager) {
+    manager.reachabilityQueue.sync {}
+    queue.sync {}
+  }
+
+  @Test func theStatusIsThatOfTheNetworkNow() throws {
+    let manager = try manager()
+    #expect(manager.status == .reachable(.ethernetOrWiFi))
+    #expect(manager.isReachable && manager.isReachableOnEthernetOrWiFi && !manager.isReachableOnCellular)
+    #expect(manager.flags == .reachable)
+    network.become(ScriptedNetwork.online(over: .cellular))
+    #expect(manager.status == .reachable(.cellular))
+    #expect(manager.isReachable && manager.isReachableOnCellular && !manager.isReachableOnEthernetOrWiFi)
+    #expect(manager.flags == [.reachable, .isWWAN])
+    network.become(ScriptedNetwork.offline)
+    #expect(manager.status == .notReachable)
+    #expect(!manager.isReachable)
+    #expect(manager.flags == [])
+    network.become(nil)
+    #expect(manager.status == .unknown)
+    #expect(manager.flags == nil)
+    #expect(network.watchCount == 0)
+  }
+
+  @Test func theFirstCallTellsTheStatusAndOnlyChangesFollow() async throws {
+    let manager = try manager()
+    let listens = manager.startListening(onQueue: queue) { [heard] in heard.add($0) }
+    #expect(listens)
+    #expect(await heard.wait(for: 1) == [.reachable(.ethernetOrWiFi)])
+    network.become(ScriptedNetwork.online(over: .wifi))
+    settle(manager)
+    #expect(heard.count == 1)
+    network.become(ScriptedNetwork.offline)
+    #expect(await heard.wait(for: 2).last == .notReachable)
+    network.become(ScriptedNetwork.offline)
+    settle(manager)
+    network.become(ScriptedNetwork.online(over: .cellular))
+    #expect(await heard.wait(for: 3).last == .reachable(.cellular))
+    settle(manager)
+    #expect(heard.count == 3)
+  }
+
+  @Test func theListenerRunsOnItsQueue() async throws {
+    let key = DispatchSpecificKey<Bool>()
+    queue.setSpecific(key: key, value: true)
+    let onQueue = Recorder<Bool>()
+    let manager = try manager()
+    manager.startListening(onQueue: queue) { _ in onQueue.add(DispatchQueue.getSpecific(key: key) == true) }
+    #expect(await onQueue.wait(for: 1) == [true])
+    #expect(manager.reachabilityQueue.label == "org.alamofire.reachabilityQueue")
+  }
+
+  @Test func anotherListenerReplacesTheFirst() async throws {
+    let manager = try manager()
+    let second = Recorder<Status>()
+    manager.startListening(onQueue: queue) { [heard] in heard.add($0) }
+    await heard.wait(for: 1)
+    manager.startListening(onQueue: queue) { second.add($0) }
+    await second.wait(for: 1)
+    #expect(network.watchCount == 1)
+    network.become(ScriptedNetwork.offline)
+    #expect(await second.wait(for: 2) == [.reachable(.ethernetOrWiFi), .notReachable])
+    settle(manager)
+    #expect(heard.count == 1)
+  }
+
+  @Test func nothingComesAfterTheStop() async throws {
+    let manager = try manager()
+    manager.startListening(onQueue: queue) { [heard] in heard.add($0) }
+    await heard.wait(for: 1)
+    queue.sync {
+      network.become(ScriptedNetwork.offline)
+      // What has been decided already waits for this queue.
+      manager.reachabilityQueue.sync {}
+      manager.stopListening()
+    }
+    settle(manager)
+    manager.stopListening()
+    #expect(heard.count == 1)
+    #expect(network.watchCount == 0)
+    manager.startListening(onQueue: queue) { [heard] in heard.add($0) }
+    #expect(await heard.wait(for: 2).last == .notReachable)
+  }
+
+  @Test func aReleasedManagerStops() async throws {
+    var manager: NetworkReachabilityManager? = try manager()
+    manager?.startListening(onQueue: queue) { [heard] in heard.add($0) }
+    await heard.wait(for: 1)
+    manager = nil
+    #expect(await eventually { network.watchCount == 0 })
+    network.become(ScriptedNetwork.offline)
+    queue.sync {}
+    #expect(heard.count == 1)
+  }
+
+  @Test func manyThreadsStartAndStop() async throws {
+    let manager = try manager()
+    DispatchQueue.concurrentPerform(iterations: 200) { index in
+      if index % 2 == 0 {
+        manager.startListening(onQueue: queue) { [heard] in heard.add($0) }
+      } else {
+        manager.stopListening()
+      }
+    }
+    manager.stopListening()
+    settle(manager)
+    #expect(network.watchCount == 0)
+  }
+
+  @Test func aSystemThatTellsNothingHasNoManager() throws {
+    let silent = ScriptedNetwork(isAvailable: false)
+    #expect(NetworkReachabilityManager(target: .anywhere, source: silent) == nil)
+    #expect(NetworkReachabilityManager(host: "") == nil)
+    network.refuseWatches()
+    let deaf = try manager()
+    let listens = deaf.startListening(onQueue: queue) { [heard] in heard.add($0) }
+    #expect(!listens)
+    queue.sync {}
+    #expect(heard.count == 0)
+  }
+
+  @Test func aNameIsLookedUpAwayFromTheCaller() async throws {
+    let network = ScriptedNetwork(holdsLookups: true)
+    network.set("example.com", [try #require(ScriptedNetwork.address)])
+    let manager = try #require(
+      NetworkReachabilityManager(target: .host("example.com"), source: network))
+    #expect(manager.status == .unknown)
+    #expect(manager.status == .unknown)
+    manager.startListening(onQueue: queue) { [heard] in heard.add($0) }
+    await network.lookups.wait(for: 1)
+    #expect(heard.count == 0)
+    for _ in 0..<3 { network.gate?.signal() }
+    #expect(await heard.wait(for: 1) == [.reachable(.ethernetOrWiFi)])
+    #expect(manager.status == .reachable(.ethernetOrWiFi))
+  }
+
+  @Test func aNameIsLookedUpAgainWithEveryChange() async throws {
+    let manager = try manager(.host("example.com"))
+    manager.startListening(onQueue: queue) { [heard] in heard.add($0) }
+    #expect(await heard.wait(for: 1) == [.notReachable])
+    network.set("example.com", [try #require(ScriptedNetwork.address)])
+    network.become(ScriptedNetwork.online())
+    #expect(await heard.wait(for: 2).last == .reachable(.ethernetOrWiFi))
+    // Names that cannot be looked up for a while keep their addresses.
+    network.set("example.com", [])
+    network.become(ScriptedNetwork.offline)
+    #expect(await heard.wait(for: 3).last == .notReachable)
+    network.become(ScriptedNetwork.online(over: .cellular))
+    #expect(await heard.wait(for: 4).last == .reachable(.cellular))
+  }
+
+  @Test func anAddressNeedsNoLookup() throws {
+    #expect(try manager(.host("192.0.2.1")).status == .reachable(.ethernetOrWiFi))
+    #expect(network.lookups.count == 0)
+  }
+
+  private static let meanings: [(NetworkReachabilityFlags, Bool)] = [
+    ([.reachable], true), ([], false), ([.reachable, .connectionRequired], false),
+    ([.reachable, .connectionRequired, .connectionOnDemand], true),
+    ([.reachable, .connectionRequired, .connectionOnTraffic], true),
+    ([.reachable, .connectionRequired, .connectionOnTraffic, .interventionRequired], false),
+    ([.connectionOnTraffic], false),
+  ]
+
+  @Test(arguments: meanings)
+  func flagsMeanWhatTheyMeanElsewhere(flags: NetworkReachabilityFlags, isReachable: Bool) {
+    #expect(flags.isActuallyReachable == isReachable)
+  }
+
+  @Test func thisMachineAnswers() async throws {
+    guard let manager = NetworkReachabilityManager() else { return }
+    #expect(manager.status != .unknown)
+    let before = openDescriptors()
+    let listens = manager.startListening(onQueue: queue) { [heard] in heard.add($0) }
+    #expect(listens)
+    #expect(await heard.wait(for: 1) == [manager.status])
+    manager.stopListening()
+    let local = try #require(NetworkReachabilityManager(host: "127.0.0.1"))
+    #expect(local.status != .unknown)
+    #expect(NetworkReachabilityManager.default != nil)
+    // Other tests open and close theirs meanwhile: of netlink sockets there are few.
+    #expect(await eventually { openDescriptors() <= before })
+  }
+
+  /// How many netlink sockets this process has.
+  private func openDescriptors() -> Int {
+    let table = (try? String(contentsOfFile: "/proc/self/net/netlink", encoding: .utf8)) ?? ""
+    let inodes = Set(
+      table.split(separator: "\n").compactMap { $0.split(separator: " ").last.map(String.init) })
+    let folder = "/proc/self/fd"
+    let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
+    return names.count { name in
+      guard let target = try? FileManager.default.destinationOfSymbolicLink(atPath: "\(folder)/\(name)"),
+        target.hasPrefix("socket:[")
+      else { return false }
+      return inodes.contains(String(target.dropFirst(8).dropLast()))
+    }
+  }
+}
