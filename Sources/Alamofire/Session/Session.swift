@@ -59,6 +59,10 @@ open class Session: @unchecked Sendable {
   /// Tells all monitors of this session.
   public var eventMonitor: CompositeEventMonitor { core.eventMonitor }
 
+  /// The monitors that a session has when it is made without a word about them.
+  @available(*, deprecated, message: "Pass AlamofireNotifications() among the eventMonitors.")
+  public var defaultEventMonitors: [any EventMonitor] { [AlamofireNotifications.onDemand] }
+
   /// The queue that was given for serialization, or one that targets ``rootQueue``.
   public var serializationQueue: DispatchQueue { core.serializationQueue }
 

@@ -176,6 +176,14 @@ private final class Stubborn: RetryPolicy, @unchecked Sendable {
   }
 }
 
+private func subclasses() {
+  _ = LoudInterceptor(adapters: [], retriers: [], interceptors: [])
+  _ = LoudInterceptor(adapter: StateAdapter(), retrier: Never3Times())
+  _ = LoudAdapter { request, _, completion in completion(.success(request)) }
+  _ = LoudRetrier { _, _, _, completion in completion(.retry) }
+  _ = Stubborn(retryLimit: 3)
+}
+
 private func policies() {
   let policy = RetryPolicy(
     retryLimit: 3, exponentialBackoffBase: 2, exponentialBackoffScale: 0.1, retryableHTTPMethods: [.get],

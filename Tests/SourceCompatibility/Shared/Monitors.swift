@@ -175,6 +175,11 @@ private final class LoudMonitor: ClosureEventMonitor, @unchecked Sendable {
   }
 }
 
+private func subclass() {
+  _ = LoudMonitor(queue: .main)
+  _ = LoudMonitor()
+}
+
 private func notifications() {
   let names: [Notification.Name] = [
     Request.didResumeNotification, Request.didSuspendNotification, Request.didCancelNotification,

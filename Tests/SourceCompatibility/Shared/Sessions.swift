@@ -64,6 +64,11 @@ private func properties(of session: Session) {
   session.cancelAllRequests { print("cancelled") }
 }
 
+@available(*, deprecated) private func standardMonitors(of session: Session) {
+  let monitors: [EventMonitor] = session.defaultEventMonitors
+  print(monitors)
+}
+
 /// A session of a user's own kind, with properties and an initialiser of its own.
 final class Backend: Session, @unchecked Sendable {
   let base: String

@@ -86,6 +86,11 @@ private final class RelatedForm: MultipartFormData {
   }
 }
 
+private func subclass() {
+  _ = RelatedForm()
+  _ = RelatedForm(fileManager: .default, boundary: "b")
+}
+
 private struct Document: UploadConvertible {
   func createUploadable() throws -> UploadRequest.Uploadable { .data(Data()) }
   func asURLRequest() throws -> URLRequest { try URLRequest(url: url, method: .put) }

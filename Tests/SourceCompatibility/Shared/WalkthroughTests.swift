@@ -92,6 +92,16 @@ import Testing
     #expect(json.request?.headers["Content-Type"] == "application/json")
   }
 
+  @Test("A literal is a dictionary of any values; a variable is a value of its type") func overloads() async {
+    let typed = ["b": ["y", "a"]]
+    let literal = AF.request(server.url("/get"), parameters: ["b": ["y", "a"]])
+    let variable = AF.request(server.url("/get"), parameters: typed)
+    _ = await response(literal)
+    _ = await response(variable)
+    #expect(literal.request?.url?.query == "b%5B%5D=y&b%5B%5D=a")
+    #expect(variable.request?.url?.query == "b%5B%5D=a&b%5B%5D=y")
+  }
+
   @Test("The header fields that are sent without being asked for") func defaultHeaders() async throws {
     _ = await response(AF.request(server.url("/headers")))
     let sent = server.recordedRequests.first?.headers.map(\.name) ?? []
