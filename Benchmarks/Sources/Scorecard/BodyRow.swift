@@ -4,4 +4,6 @@ package enum BodyRow: String, CaseIterable, Codable, Sendable {
   case uploadFile = "upload-file"
   /// From a server to a new file.
   case downloadFile = "download-file"
+  /// From a server, handed over in chunks that nobody keeps.
+  case streamDiscard = "stream-discard"
 }

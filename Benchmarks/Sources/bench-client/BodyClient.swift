@@ -1,6 +1,7 @@
 import Alamofire
 import Foundation
 import Scorecard
+import Synchronization
 
 /// One large body, moved by this package as its users would move it.
 struct BodyClient {
@@ -22,6 +23,7 @@ struct BodyClient {
       switch row {
       case .uploadFile: try await upload(session)
       case .downloadFile: try await download(session)
+      case .streamDiscard: try await stream(session)
       }
     let seconds = Double(Clock.monotonic() - start) / 1e9
     let cpuSeconds = Double(Clock.processor() - processor) / 1e9
@@ -44,4 +46,29 @@ struct BodyClient {
       .validate().serializingDownloadedFileURL().value
     return try FileManager.default.attributesOfItem(atPath: stored.path)[.size] as? Int ?? -1
   }
+
+  /// Returns how many bytes were handed over.
+  private func stream(_ session: Session) async throws -> Int {
+    let queue = DispatchQueue(label: "bench.stream")
+    let counter = Counter()
+    let error: AFError? = await withCheckedContinuation { ended in
+      session.streamRequest(url).validate().responseStream(on: queue) { stream in
+        switch stream.event {
+        case .stream(.success(let chunk)): counter.add(chunk.count)
+        case .complete(let completion): ended.resume(returning: completion.error)
+        }
+      }
+    }
+    if let error { throw error }
+    return counter.count
+  }
+}
+
+/// Counts bytes, on whatever thread they come.
+private final class Counter: Sendable {
+  private let value = Atomic<Int>(0)
+
+  var count: Int { value.load(ordering: .relaxed) }
+
+  func add(_ count: Int) { value.wrappingAdd(count, ordering: .relaxed) }
 }

@@ -68,7 +68,7 @@ struct BodyComparison {
     let file: URL
     switch row {
     case .uploadFile: (url, file) = (sinkURL, content)
-    case .downloadFile: (url, file) = (server.url(.http1, path: "/content"), downloaded)
+    case .downloadFile, .streamDiscard: (url, file) = (server.url(.http1, path: "/content"), downloaded)
     }
     // Each download makes a new file.
     defer { try? FileManager.default.removeItem(at: downloaded) }

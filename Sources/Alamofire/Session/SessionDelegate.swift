@@ -142,7 +142,7 @@ open class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendabl
 
   // MARK: Data tasks
 
-  /// Tells the monitors, and lets the body come. With ``URLSession/ResponseDisposition/cancel`` the request ends
+  /// Tells the monitors, and lets the body come. With `URLSession.ResponseDisposition.cancel` the request ends
   /// as cancelled.
   open func urlSession(
     _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,
