@@ -76,7 +76,17 @@ open class Session: @unchecked Sendable {
   ///
   /// - Parameters:
   ///   - session: Lends its configuration, and is what delegates and monitors are shown.
-  ///   - delegate: This and what follows is as in the initialiser that takes a configuration.
+  ///   - delegate: As in the other initialiser.
+  ///   - rootQueue: As in the other initialiser.
+  ///   - startRequestsImmediately: As in the other initialiser.
+  ///   - requestSetup: As in the other initialiser.
+  ///   - requestQueue: As in the other initialiser.
+  ///   - serializationQueue: As in the other initialiser.
+  ///   - interceptor: As in the other initialiser.
+  ///   - redirectHandler: As in the other initialiser.
+  ///   - cachedResponseHandler: As in the other initialiser.
+  ///   - eventMonitors: As in the other initialiser.
+  ///   - transportOptions: As in the other initialiser.
   public init(
     session: URLSession, delegate: SessionDelegate, rootQueue: DispatchQueue,
     startRequestsImmediately: Bool = true, requestSetup: RequestSetup = .lazy,
