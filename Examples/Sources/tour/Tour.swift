@@ -5,8 +5,8 @@ import HTTPTestServer
 @main struct Tour {
   static let steps: [Step] = [
     getJSON, parameters, postJSON, validation, redirects, basicAuthentication, compression, concurrency,
-    progress,
-    cancellation, timeouts, trust, metrics, curlDescription, failures,
+    progress, downloads, uploads, streams, retries, cancellation, timeouts, trust, metrics, monitors,
+    curlDescription, failures,
   ]
 
   static func main() async {

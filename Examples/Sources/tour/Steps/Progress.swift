@@ -14,31 +14,3 @@ let progress = Step("The progress of a download") { stage in
   bar.finish()
   stage.show("in memory", "\(data.count) bytes")
 }
-
-/// A bar that is drawn again and again on a terminal, and at every quarter elsewhere.
-private final class ProgressBar: Sendable {
-  let queue = DispatchQueue(label: "progress")
-  private let stage: Stage
-  nonisolated(unsafe) private var quarters = 0  // used on the queue alone
-
-  init(stage: Stage) {
-    self.stage = stage
-  }
-
-  func draw(_ progress: Progress) {
-    let filled = Int(progress.fractionCompleted * 40)
-    let bar = String(repeating: "█", count: filled) + String(repeating: "░", count: 40 - filled)
-    let line = "\(bar) \(Int(progress.fractionCompleted * 100)) %"
-    if stage.isTerminal {
-      stage.draw("\r    \(line)\u{1B}[K")
-    } else if filled / 10 > quarters {
-      quarters = filled / 10
-      stage.say(line)
-    }
-  }
-
-  /// Waits for what is still to be drawn.
-  func finish() {
-    queue.sync { if stage.isTerminal { stage.draw("\n") } }
-  }
-}
