@@ -90,9 +90,10 @@ import Testing
     ] as [(String, String?, String)])
   func withoutANameTheURLNamesTheFile(url: String, disposition: String?, name: String) throws {
     let destination = DownloadRequest.suggestedDownloadDestination(for: .cachesDirectory)
+    let place = try #require(URL(string: url))
     let response = try #require(
       HTTPURLResponse(
-        url: try #require(URL(string: url)), statusCode: 200, httpVersion: nil,
+        url: place, statusCode: 200, httpVersion: nil,
         headerFields: disposition.map { ["Content-Disposition": $0] }))
     let made = destination(URL(fileURLWithPath: "/tmp/x"), response)
     #expect(made.destinationURL.lastPathComponent == name)

@@ -253,12 +253,11 @@ package final class RequestCore: Sendable {
     } else {
       task = Task { await sends ? pipeline.run() : pipeline.finishOnly() }
     }
-    // Cancelled between its start and here, the request is cancelled now.
+    // Cancelled or left by its session between its start and here, the request is cancelled now.
     let isCancelled = state.withLock { state in
       guard state.lifecycle.run != .ended else { return false }
       state.task = task
-      return state.error != nil
-        && (state.lifecycle.state == .cancelled || state.error?.isSessionDeinitializedError == true)
+      return state.error != nil && !state.lifecycle.mayAttemptAgain
     }
     if isCancelled { task.cancel() }
   }
