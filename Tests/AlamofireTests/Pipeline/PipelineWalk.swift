@@ -19,6 +19,13 @@ final class PipelineWalk: Sendable {
   struct Traces: Sendable {
     weak var request: Request?
     weak var core: RequestCore?
+
+    var isGone: Bool { request == nil && core == nil }
+    /// What the request is that is not gone.
+    var left: String? {
+      request.map { "\(type(of: $0)) \($0.state), retried \($0.retryCount) times, \($0.error as Any)" }
+        ?? core.map { _ in "the core of a request" }
+    }
   }
 
   private struct Requests: Sendable {

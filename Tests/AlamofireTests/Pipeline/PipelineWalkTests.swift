@@ -62,7 +62,7 @@ struct PipelineWalkTests {
     #expect(walk.book.broken == [])
     let traces = walk.traces
     walk.release()
-    #expect(await eventually { traces.allSatisfy { $0.request == nil && $0.core == nil } })
+    #expect(await eventually { traces.allSatisfy(\.isGone) }, "left: \(traces.compactMap(\.left))")
     #expect(walk.book.broken == [], "something was called again")
     if !walk.wasReleased { #expect(walk.spy.endsBeforeBeginnings == 0) }
   }
