@@ -130,7 +130,8 @@ final class PipelineWalk: Sendable {
     case 8..<14: addHandler(to: request, &dice)
     case 14..<18: awaitEnd(of: request, &dice)
     case 18, 19: addValidator(to: request, fails: dice.next() % 4 == 0)
-    case 20: request.eventMonitor(spy)
+    // Another one: who comes late may have missed the beginning.
+    case 20: request.eventMonitor(OrderSpy())
     case 21: useTask(of: request, &dice)
     case 22..<25: listen(to: request, &dice)
     case 25: request.downloadProgress(queue: .global()) { _ in }.uploadProgress(queue: serialQueue) { _ in }
