@@ -212,7 +212,8 @@ extension Pipeline {
     core.tell { $0.requestIsRetrying(request) }
   }
 
-  func tellFinished() {
+  nonisolated(nonsending) func tellFinished() async {
+    await core.changesAreTold()
     let request = request
     core.tell { $0.requestDidFinish(request) }
   }

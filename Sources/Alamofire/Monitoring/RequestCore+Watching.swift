@@ -48,6 +48,24 @@ extension RequestCore {
       if let task { tell { $0.request(request, didCancelTask: task) } }
     case .initialized, .finished: break
     }
+    state.withLock { state -> CheckedContinuation<Void, Never>? in
+      state.untoldChanges -= 1
+      guard state.untoldChanges == 0 else { return nil }
+      defer { state.changesWaiter = nil }
+      return state.changesWaiter
+    }?.resume()
+  }
+
+  /// Returns when monitors have been told of every change so far: of two threads that resume and cancel, the
+  /// first may be held up while the second already ends the request.
+  nonisolated(nonsending) func changesAreTold() async {
+    await withCheckedContinuation { continuation in
+      let isDone = state.withLock { state in
+        if state.untoldChanges > 0 { state.changesWaiter = continuation }
+        return state.untoldChanges == 0
+      }
+      if isDone { continuation.resume() }
+    }
   }
 
   /// The attempt at hand is about to be sent.

@@ -29,7 +29,7 @@ struct Pipeline: Sendable {
       if core.download != nil { settleDownload() }
       // What handlers of a stream throw belongs to the outcome.
       if let stream = core.stream { await stream.settled() }
-      if core.isMonitored { tellFinished() }
+      if core.isMonitored { await tellFinished() }
       if await finish() == .done { return }
     }
   }
@@ -48,7 +48,7 @@ struct Pipeline: Sendable {
 
   /// Serves handlers that came when there was nothing left to send.
   nonisolated(nonsending) func finishOnly() async {
-    if core.isMonitored { tellFinished() }
+    if core.isMonitored { await tellFinished() }
     // A run ends with its own finish; another one here would end the request a second time.
     if await finish() == .attemptAgain { await run() }
   }

@@ -123,10 +123,10 @@ public final class DownloadRequest: Request, @unchecked Sendable {
   /// Checks the response by a closure of yours, off the network thread.
   @discardableResult
   public func validate(_ validation: @escaping Validation) -> Self {
-    let core = core
-    return add(
-      .custom { request, response, _ in
-        validation(request, response, core.state.withLock { $0.fileURL })
+    // Weak, since the core holds its validators; it lives as long as they are asked.
+    add(
+      .custom { [weak core] request, response, _ in
+        validation(request, response, core?.state.withLock { $0.fileURL })
       })
   }
 
@@ -156,10 +156,12 @@ public final class DownloadRequest: Request, @unchecked Sendable {
   /// Checks for a status code of 200 to 299 and a content type that the request's `Accept` allows.
   @discardableResult
   public func validate() -> Self {
-    let core = core
-    return validate(statusCode: 200..<300).validate(
-      contentType: ValidationRules.acceptableContentTypes(
-        accept: core.state.withLock { $0.request }?.headers["Accept"]))
+    validate(statusCode: 200..<300).validate { request, response, fileURL in
+      let acceptable = ValidationRules.acceptableContentTypes(accept: request?.headers["Accept"])
+      return ValidationRules.contentType(
+        response.value(forHTTPHeaderField: "Content-Type"), in: acceptable, ofFileAt: fileURL
+      ).map { .failure(AFError.responseValidationFailed(reason: $0)) } ?? .success(())
+    }
   }
 
   private func add(_ validator: Validator) -> Self {

@@ -22,6 +22,9 @@ struct AttemptTasks: Sendable {
   /// Whether somebody has looked at the task of the attempt at hand.
   var isSeen: Bool { hasBegun && tasks.count == count }
 
+  /// What the attempts were that have been retried before anybody looked at their tasks; mostly there are none.
+  private var unseen: [Int: TaskRecord.View] = [:]
+
   /// The attempt at hand is over; its task shows `view` from now on.
   mutating func end(_ view: TaskRecord.View?) {
     hasBegun = false
@@ -29,12 +32,23 @@ struct AttemptTasks: Sendable {
     task.record.end(view)
   }
 
-  /// Makes the tasks that nobody has asked for yet; those of earlier attempts show what `past` says.
-  mutating func make(of request: Request, past: (Int) -> TaskRecord.View) -> [URLSessionTask] {
+  /// The attempt at hand is over, and another one follows, after which nobody could tell what it was.
+  mutating func endForRetry(_ view: TaskRecord.View) {
+    guard hasBegun else { return }
+    guard isSeen else {
+      unseen[count - 1] = view
+      hasBegun = false
+      return
+    }
+    end(view)
+  }
+
+  /// Makes the tasks that nobody has asked for yet; that of the last attempt, if it is over, shows `last`.
+  mutating func make(of request: Request, last: () -> TaskRecord.View) -> [URLSessionTask] {
     while tasks.count < count {
       let record = TaskRecord(of: request)
       let isCurrent = hasBegun && tasks.count == count - 1
-      if !isCurrent { record.end(past(tasks.count)) }
+      if !isCurrent { record.end(unseen.removeValue(forKey: tasks.count) ?? last()) }
       tasks.append(request.makeTask(record))
     }
     return tasks
@@ -63,21 +77,22 @@ extension RequestCore.State {
   }
 
   mutating func endAttempt() {
-    guard attempts.isSeen else { return attempts.end(nil) }
-    var view = taskView
-    view.error = error?.ofTask
-    attempts.end(view)
+    attempts.end(attempts.isSeen ? endedView : nil)
     headResponse = nil
   }
 
-  /// What the task of an earlier attempt shows.
-  func pastView(_ attempt: Int) -> TaskRecord.View {
-    let exchange = attempt < exchanges.count ? exchanges[attempt] : nil
-    let request = attempt < requests.count ? requests[attempt] : request
-    var view = TaskRecord.View(
-      originalRequest: request, currentRequest: request, response: exchange?.other ?? exchange?.httpResponse)
+  /// The same when another attempt follows.
+  mutating func endAttemptForRetry() {
+    guard attempts.hasBegun else { return }
+    attempts.endForRetry(endedView)
+    headResponse = nil
+  }
+
+  /// What the task of the last attempt shows after its end.
+  var endedView: TaskRecord.View {
+    var view = taskView
+    view.error = error?.ofTask
     view.state = .completed
-    if attempt == attempts.count - 1 { view.error = error?.ofTask }
     return view
   }
 }
@@ -89,7 +104,7 @@ extension RequestCore {
   func tasks(of request: Request) -> [URLSessionTask] {
     state.withLock { state in
       let past = state
-      return state.attempts.make(of: request) { past.pastView($0) }
+      return state.attempts.make(of: request) { past.endedView }
     }
   }
 }

@@ -51,11 +51,17 @@ struct TaskTests {
   func late() async throws {
     let fake = FakeTransport(.failure(.timedOut))
     let policy = Retrier { _, _, _, completion in completion(.retry) }
-    let request = Session.kept(fake: fake).request("http://a.test/").retry(using: policy)
+    // Nobody else watches: not even who waits for notifications in another test.
+    let session = Session.kept(fake: fake, watching: SessionWatching(eventMonitors: []))
+    let request = session.request("http://a.test/").retry(using: policy)
     _ = await request.end()
     #expect(request.tasks.count == 2)
     #expect(request.tasks.map(\.taskIdentifier) == request.tasks.map(\.taskIdentifier))
+    #expect((request.tasks.first?.error as? URLError)?.code == .timedOut)
+    #expect(request.tasks.first?.response == nil)
     #expect((request.tasks.last?.response as? HTTPURLResponse)?.statusCode == 200)
+    #expect(request.tasks.last?.error == nil)
+    #expect(request.tasks.allSatisfy { $0.state == .completed })
   }
 
   @Test("Cancelling the task cancels the request; one that is over has no power")

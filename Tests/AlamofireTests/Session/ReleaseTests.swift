@@ -88,6 +88,23 @@ struct ReleaseTests {
     #expect(await eventually { traces.areGone })
   }
 
+  @Test func validatedRequestsOfAllKindsAreReleased() async {
+    let session = Session.kept(fake: FakeTransport())
+    func run() async -> [PipelineWalk.Traces] {
+      let data = session.request("http://a.test/").validate().validate { _, _, _ in .success(()) }
+      let download = session.download("http://a.test/").validate().validate { _, _, _ in .success(()) }
+      let stream = session.streamRequest("http://a.test/").validate().validate { _, _ in .success(()) }
+      _ = await data.serializingData().response
+      if let file = await download.serializingDownloadedFileURL().response.fileURL {
+        try? FileManager.default.removeItem(at: file)
+      }
+      for await _ in stream.streamTask().streamingData() {}
+      return [data, download, stream].map { PipelineWalk.Traces(request: $0, core: $0.core) }
+    }
+    let traces = await run()
+    #expect(await eventually { traces.allSatisfy(\.isGone) }, "left: \(traces.compactMap(\.left))")
+  }
+
   @Test func aTaskThatNobodyAwaitsIsReleasedAfterItsEnd() async throws {
     let server = try HTTPTestServer()
     let session = Session.real()

@@ -53,7 +53,7 @@ extension RequestCore {
     state.withLock { state in
       guard state.lifecycle.mayAttemptAgain else { return false }
       state.retryCount += 1
-      state.endAttempt()
+      state.endAttemptForRetry()
       state.error = nil
       state.data = nil
       state.fileURL = nil

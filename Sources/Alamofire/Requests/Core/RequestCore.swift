@@ -53,6 +53,9 @@ package final class RequestCore: Sendable {
     var progress = ProgressReport()
     var headHandler: HeadHandler?
     var watchers = RequestWatchers()
+    /// Changes of the lifecycle that monitors have yet to be told of, and the pipeline that waits for it.
+    var untoldChanges = 0
+    var changesWaiter: CheckedContinuation<Void, Never>?
     /// Asynchronous sequences that tell of the request; mostly there are none.
     var listeners: RequestListeners?
     var id: UUID?
@@ -147,12 +150,15 @@ package final class RequestCore: Sendable {
   private func change(
     _ request: Request, to wish: Request.State, _ body: (inout sending State) -> RequestLifecycle.Action
   ) {
-    let (action, hasChanged) = state.withLock { state in
+    let isMonitored = isMonitored
+    let (action, isTold) = state.withLock { state in
       let before = state.lifecycle.state
       let action = body(&state)
-      return (action, before != state.lifecycle.state)
+      let isTold = isMonitored && before != state.lifecycle.state
+      if isTold { state.untoldChanges += 1 }
+      return (action, isTold)
     }
-    if hasChanged, isMonitored { tellChange(of: request, to: wish) }
+    if isTold { tellChange(of: request, to: wish) }
     perform(action, for: request)
   }
 
@@ -162,13 +168,16 @@ package final class RequestCore: Sendable {
 
   func add(_ sink: any ResponseSink, for request: Request) {
     let resumes = resumesAutomatically
-    let (action, isResumed) = state.withLock { state in
+    let isMonitored = isMonitored
+    let (action, isTold) = state.withLock { state in
       let before = state.lifecycle.state
       state.sinks.append(sink)
       let action = state.lifecycle.handlerAdded(resumesAutomatically: resumes)
-      return (action, before == .initialized && state.lifecycle.state == .resumed)
+      let isTold = isMonitored && before == .initialized && state.lifecycle.state == .resumed
+      if isTold { state.untoldChanges += 1 }
+      return (action, isTold)
     }
-    if isResumed, isMonitored { tellChange(of: request, to: .resumed) }
+    if isTold { tellChange(of: request, to: .resumed) }
     perform(action, for: request)
   }
 
@@ -253,12 +262,11 @@ package final class RequestCore: Sendable {
     } else {
       task = Task { await sends ? pipeline.run() : pipeline.finishOnly() }
     }
-    // Cancelled between its start and here, the request is cancelled now.
+    // Cancelled or left by its session between its start and here, the request is cancelled now.
     let isCancelled = state.withLock { state in
       guard state.lifecycle.run != .ended else { return false }
       state.task = task
-      return state.error != nil
-        && (state.lifecycle.state == .cancelled || state.error?.isSessionDeinitializedError == true)
+      return state.error != nil && !state.lifecycle.mayAttemptAgain
     }
     if isCancelled { task.cancel() }
   }

@@ -33,6 +33,7 @@ final class AwaitedSink<Value: Sendable>: DeliveryLatch, ResponseSink, @unchecke
   }
 
   func replaceFailure(with error: AFError) {
+    guard isPrepared else { return }
     failure = error
   }
 
@@ -60,6 +61,7 @@ final class AwaitedSink<Value: Sendable>: DeliveryLatch, ResponseSink, @unchecke
   }
 
   func announce(to request: Request) {
+    guard isPrepared else { return }
     if request is DownloadRequest {
       DownloadHandler<Value>.announce(response(), to: request)
     } else {
