@@ -30,6 +30,8 @@ extension Transfer {
     ccurl_set_on_socket(
       easy.raw,
       { context, socket, _ in
+        // Programs that this process starts must not keep its connections open; libcurl leaves that to us.
+        _ = fcntl(socket, F_SETFD, FD_CLOEXEC)
         Transfer.of(context)._withUnsafeGuaranteedRef { $0.newSockets.append(socket) }
         return Int32(CURL_SOCKOPT_OK)
       }, context)

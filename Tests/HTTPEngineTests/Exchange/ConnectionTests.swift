@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Glibc
 import HTTPTestServer
 import HTTPWire
 import Testing
@@ -39,6 +40,26 @@ import Testing
       server.closeIdleConnections()
     }
     #expect(server.requestCount == 5)
+  }
+
+  @Test(arguments: [false, true])
+  func programsThatAreStartedDoNotGetTheConnection(isTLS: Bool) async throws {
+    let server = try HTTPTestServer(isTLS ? .tls(.localhost) : .none)
+    let client = Client()
+    _ = try await client.get(server.url("/get"))
+    let sockets = (0..<Int32(4096)).filter { Self.remotePort(of: $0) == server.port }
+    #expect(sockets.count == 1)
+    #expect(sockets.allSatisfy { fcntl($0, F_GETFD) & FD_CLOEXEC != 0 })
+    withExtendedLifetime(client) {}
+  }
+
+  private static func remotePort(of socket: Int32) -> Int? {
+    var address = sockaddr_in()
+    var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+    let result = withUnsafeMutablePointer(to: &address) { pointer in
+      pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { getpeername(socket, $0, &length) }
+    }
+    return result == 0 ? Int(UInt16(bigEndian: address.sin_port)) : nil
   }
 
   @Test func transportsShareNoConnections() async throws {
