@@ -103,10 +103,13 @@ struct StreamSequenceTests {
     let server = try HTTPTestServer()
     let gate = Gate()
     server.enqueue(.parts("first", .gate(gate), "second"))
-    let request = Session.real().streamRequest(server.url("/"))
+    let request = Session.real().streamRequest(server.url("/"), shouldAutomaticallyResume: false)
     let journal = DataJournal()
     request.responseStream(on: .global(), stream: journal.note)
-    for await _ in request.streamTask().streamingData(automaticallyCancelling: false) { break }
+    let stream = request.streamTask().streamingData(automaticallyCancelling: false)
+    // Not before both are there to hear of the first part.
+    request.resume()
+    for await _ in stream { break }
     gate.open()
     #expect(await journal.end().error == nil)
     #expect(journal.text == "firstsecond")
