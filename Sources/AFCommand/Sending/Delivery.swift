@@ -13,6 +13,7 @@ struct Delivery {
     let sending = session.request(request)
     let meter = environment.isErrorTerminal ? ProgressMeter(environment) : nil
     if let meter {
+      // Serial, so that the line is drawn in order; the main queue waits for the response.
       sending.downloadProgress(queue: DispatchQueue(label: "af.progress")) { meter.moved($0) }
     }
     let response = await sending.serializingData(emptyResponseCodes: Set(100..<1000)).response

@@ -12,6 +12,8 @@ public import FoundationNetworking
 /// let session = Session(eventMonitors: [monitor])
 /// ```
 open class ClosureEventMonitor: EventMonitor, @unchecked Sendable {
+  // Unchecked: the closures are set before the monitor is handed over, and only read from then on.
+
   /// Where the closures are called.
   public let queue: DispatchQueue
 

@@ -10,6 +10,8 @@ public import FoundationNetworking
 ///   url, method: .post, parameters: event, encoder: JSONParameterEncoder(encoder: encoder))
 /// ```
 open class JSONParameterEncoder: @unchecked Sendable, ParameterEncoder {
+  // Unchecked, since the compiler checks no class that can be subclassed: its own properties are constants.
+
   /// A new encoder that writes without spaces.
   public static var `default`: JSONParameterEncoder { JSONParameterEncoder() }
 

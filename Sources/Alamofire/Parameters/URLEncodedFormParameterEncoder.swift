@@ -9,6 +9,8 @@ import HTTPWire
 /// let request = AF.request(url, method: .post, parameters: search, encoder: encoder)
 /// ```
 open class URLEncodedFormParameterEncoder: @unchecked Sendable, ParameterEncoder {
+  // Unchecked, since the compiler checks no class that can be subclassed: its own properties are constants.
+
   /// Where the pairs go.
   public enum Destination: Sendable {
     /// Into the query for `GET`, `HEAD` and `DELETE`, else into the body.

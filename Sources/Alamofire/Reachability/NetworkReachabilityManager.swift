@@ -83,6 +83,7 @@ open class NetworkReachabilityManager: @unchecked Sendable {
   /// The same over any network; tests bring one of their own.
   package init?(target: ReachabilityTarget, source: any NetworkSource) {
     guard source.isAvailable else { return nil }
+    // Changes are looked at one after the other, and on no thread of a user's.
     let queue = DispatchQueue(label: "org.alamofire.reachabilityQueue")
     reachabilityQueue = queue
     core = ReachabilityCore(target, source, queue: queue)

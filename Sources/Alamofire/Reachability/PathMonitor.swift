@@ -25,6 +25,7 @@ package final class NetworkPathMonitor: PathMonitor {
   private let source: any NetworkSource
   private let maximumWait: DispatchTimeInterval
   private let isAllowed: @Sendable (NetworkInterfaceType) -> Bool
+  /// Where changes and the end of the wait are told, one after the other.
   private let queue = DispatchQueue(label: "org.alamofire.offlineRetrier.monitor")
   private let state = Mutex(State())
 

@@ -22,6 +22,8 @@ import Synchronization
 ///   }
 /// ```
 public final class DataStreamRequest: Request, @unchecked Sendable {
+  // Unchecked, as ``Request`` is: what it adds is constant.
+
   /// Called with each event of a stream. What it throws ends the request: an ``AFError`` as it is, another error as
   /// `.customSerializationFailed`; the handler then gets its completion alone. What it throws there is lost.
   public typealias Handler<Success, Failure: Error> =

@@ -15,6 +15,8 @@ import Synchronization
 ///   .responseURL { print($0.result) }
 /// ```
 public final class DownloadRequest: Request, @unchecked Sendable {
+  // Unchecked, as ``Request`` is: what it adds is constant.
+
   /// What happens on the way to the destination.
   public struct Options: OptionSet, Sendable {
     /// The folders above the destination are made.

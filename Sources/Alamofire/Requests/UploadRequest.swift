@@ -16,6 +16,8 @@ import Synchronization
 ///   .responseData { print($0.result) }
 /// ```
 public final class UploadRequest: DataRequest, @unchecked Sendable {
+  // Unchecked, as ``Request`` is: what it adds is constant.
+
   /// What is uploaded.
   ///
   /// Unchecked, since an `InputStream` is not `Sendable`: hand over one that nobody else uses.

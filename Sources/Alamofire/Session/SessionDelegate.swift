@@ -27,15 +27,19 @@ import Synchronization
 /// let session = Session(delegate: Stricter())
 /// ```
 open class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendable {
-  // Unchecked, since the compiler checks no class that can be subclassed.
-  private let fileManager: FileManager
+  // Unchecked, since the compiler checks no class that can be subclassed: its own properties are constants, and the
+  // link stands under its lock.
+
+  /// For subclasses that move files; nothing here uses it.
+  public let fileManager: FileManager
+
   private let link = Mutex(Link())
 
   private struct Link {
     weak var core: SessionCore?
   }
 
-  /// - Parameter fileManager: Kept for subclasses that move files. Default: the shared one.
+  /// - Parameter fileManager: What ``fileManager`` is to be. Default: the shared one.
   public init(fileManager: FileManager = .default) {
     self.fileManager = fileManager
   }
@@ -167,6 +171,7 @@ open class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendabl
     tell(dataTask) { $0.urlSession(session, dataTask: dataTask, willCacheResponse: proposedResponse) }
     let handler = request(of: dataTask)?.cachedResponseHandler ?? core?.cachedResponseHandler
     guard let handler else { return completionHandler(proposedResponse) }
+    // Called by the handler, once, and by nobody else.
     nonisolated(unsafe) let completionHandler = completionHandler
     handler.dataTask(dataTask, willCacheResponse: proposedResponse) { completionHandler($0) }
   }

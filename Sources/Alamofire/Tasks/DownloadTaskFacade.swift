@@ -2,6 +2,9 @@ import Foundation
 import FoundationNetworking
 
 /// The task of a download's attempt: Foundation's class, the engine's work.
+///
+/// Unchecked, as Foundation's class is: what it adds is a constant. The three kinds of tasks say the same, since Foundation
+/// gives them no class in common that could be put in between.
 final class DownloadTaskFacade: URLSessionDownloadTask, RecordedTask, @unchecked Sendable {
   let record: TaskRecord
 

@@ -4,7 +4,8 @@ import Synchronization
 
 /// The session that delegates, monitors and users see: Foundation's class, before the engine of a ``Session``.
 ///
-/// Its own tasks, made with `dataTask(with:)` and the like, are Foundation's and run by Foundation.
+/// Its own tasks, made with `dataTask(with:)` and the like, are Foundation's and run by Foundation. Unchecked, as
+/// Foundation's class is: what it adds is a constant.
 final class SessionFacade: URLSession, @unchecked Sendable {
   private let core: WeakSessionCore
 

@@ -6,7 +6,8 @@ import HTTPWire
 ///
 /// The class may call its client from any thread, in any order, and after its end: every call becomes an event
 /// on ``events``, where alone the state is touched. The class itself is called on another queue, so that one
-/// that blocks in `startLoading()` holds up nobody.
+/// that blocks in `startLoading()` holds up nobody. Unchecked for that reason: each variable belongs to one of the two
+/// queues.
 final class ProtocolExchange: NSObject, @unchecked Sendable {
   typealias Result = Swift.Result<WireResponse, TransportFailure>
   typealias Completion = @Sendable (Result, ProtocolTransport.Given) -> Void
@@ -16,6 +17,7 @@ final class ProtocolExchange: NSObject, @unchecked Sendable {
   let credential: URLCredential?
   let wire: WireRequest
   let observer: any TransferObserver
+  /// Where what the class tells is taken, one thing after the other.
   let events = DispatchQueue(label: "org.alamofire.protocol.events")
   /// Where `startLoading()` and `stopLoading()` run, one after the other.
   let work = DispatchQueue(label: "org.alamofire.protocol")

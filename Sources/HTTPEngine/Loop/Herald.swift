@@ -8,7 +8,7 @@ import Synchronization
 /// are kept until the turn is over, and one task outside the loop is resumed to resume them all: one waking a
 /// turn, however many have got their response. Alone, a task is resumed without that detour.
 ///
-/// Everything belongs to the thread of the loop, but for what the task takes under the lock.
+/// Unchecked: everything belongs to the thread of the loop, but for what the task takes under the lock.
 package final class Herald: @unchecked Sendable {
   package typealias Waiter = UnsafeContinuation<Void, Never>
 

@@ -68,6 +68,7 @@ public final class AuthenticationInterceptor<AuthenticatorType: Authenticator>: 
   public let refreshWindow: RefreshWindow?
 
   private let authenticator: AuthenticatorType
+  /// Where an authenticator is asked to refresh: never on the thread of a request that waits for it.
   private let queue = DispatchQueue(label: "org.alamofire.authentication.inspector")
   private let flow: Mutex<Flow>
 

@@ -9,6 +9,8 @@ public import HTTPWire
 /// let session = Session(interceptor: ConnectionLostRetryPolicy(retryLimit: 1))
 /// ```
 open class ConnectionLostRetryPolicy: RetryPolicy, @unchecked Sendable {
+  // Unchecked, as ``RetryPolicy`` is: it adds nothing that is stored.
+
   /// Makes a policy.
   ///
   /// - Parameters:
