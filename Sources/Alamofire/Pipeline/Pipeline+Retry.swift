@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 
 extension Pipeline {
   /// What becomes of a failure.
@@ -22,7 +23,10 @@ extension Pipeline {
       do { try await Task.sleep(for: Self.duration(delay)) } catch { return .stop }
     case .retry: break
     }
+    let file = core.download == nil ? nil : core.state.withLock { $0.fileURL }
     guard core.resetForRetry() else { return .stop }
+    // What lies at a destination is the user's; a temporary file that nobody will hear of is ours to remove.
+    if let file, core.download?.destination == nil { try? FileManager.default.removeItem(at: file) }
     if core.isMonitored { tellRetry() }
     return .again
   }

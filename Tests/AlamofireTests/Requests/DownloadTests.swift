@@ -98,6 +98,32 @@ import Testing
     #expect(made.destinationURL.lastPathComponent == name)
   }
 
+  private struct Refusing: DownloadResponseSerializerProtocol {
+    let seen: Recorder<URL>
+
+    func serializeDownload(
+      request: URLRequest?, response: HTTPURLResponse?, fileURL: URL?, error: (any Error)?
+    ) throws -> URL {
+      let file = try #require(fileURL)
+      seen.add(file)
+      if seen.count == 1 { throw URLError(.cannotParseResponse) }
+      return file
+    }
+  }
+
+  @Test func aRetryLeavesNoTemporaryFileOfTheAttemptBefore() async throws {
+    let seen = Recorder<URL>()
+    let request = session.download(server.url("/bytes/10"))
+      .retry(using: Retrier { _, _, _, completion in completion(.retry) })
+    let file = try await request.serializingDownload(using: Refusing(seen: seen)).value
+    defer { try? FileManager.default.removeItem(at: file) }
+    let first = try #require(seen.values.first)
+    #expect(seen.count == 2)
+    #expect(first != file)
+    #expect(!FileManager.default.fileExists(atPath: first.path))
+    #expect(FileManager.default.fileExists(atPath: file.path))
+  }
+
   @Test func redirectsAndChallengesLeaveNothingInTheFile() async throws {
     let redirect = await end(session.download(server.url("/redirect-to?url=/bytes/5"), to: to("r")))
     #expect(redirect.error == nil)
