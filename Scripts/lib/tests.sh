@@ -8,7 +8,7 @@ run_tests() {
   mkdir -p .build
   log=.build/${name// /-}.log
   swift test -Xswiftc -warnings-as-errors "$@" 2>&1 | tee "$log" || status=$?
-  run=$(grep -aE '^. Test run with [0-9]+ tests?' "$log" | tail -n 1 || true)
+  run=$(grep -aE '^[^ ]+ Test run with [0-9]+ tests?' "$log" | tail -n 1 || true)
 
   printf '\nScripts/%s: ' "$name"
   if [ "$status" = 0 ] && [[ -z $run || $run == *" with 0 tests "* ]]; then
@@ -19,7 +19,7 @@ run_tests() {
   else
     echo "FAILED after $((SECONDS - begin)) s; all that was said is in $log"
     # What did not compile, which tests failed, and what ended the run before its end.
-    grep -aE '^(.*[^ ]: )?error: |^. Test .* recorded an issue|WARNING: ThreadSanitizer|ERROR: .*Sanitizer' "$log" \
+    grep -aE '^(.*[^ ]: )?error: |^[^ ]+ Test .* recorded an issue|WARNING: ThreadSanitizer|ERROR: .*Sanitizer' "$log" \
       | awk '!seen[$0]++' | head -n 40 || true
   fi
   echo "${run:-The test run did not come to its end.}"
