@@ -41,6 +41,11 @@ static inline CURLcode ccurl_set_on_socket(CURL *easy, curl_sockopt_callback val
   curl_easy_setopt(easy, CURLOPT_SOCKOPTDATA, context);
   return curl_easy_setopt(easy, CURLOPT_SOCKOPTFUNCTION, value);
 }
+// Called with the `SSL_CTX *` of each new connection, before its handshake.
+static inline CURLcode ccurl_set_on_tls(CURL *easy, curl_ssl_ctx_callback value, void *context) {
+  curl_easy_setopt(easy, CURLOPT_SSL_CTX_DATA, context);
+  return curl_easy_setopt(easy, CURLOPT_SSL_CTX_FUNCTION, value);
+}
 // libcurl copies the bytes.
 static inline CURLcode ccurl_set_blob(CURL *easy, CURLoption option, const void *bytes, size_t count) {
   struct curl_blob blob = {(void *)bytes, count, CURL_BLOB_COPY};

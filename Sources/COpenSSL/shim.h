@@ -4,10 +4,13 @@
 #include <openssl/bn.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
+#include <openssl/ocsp.h>
 #include <openssl/pem.h>
+#include <openssl/pkcs12.h>
 #include <openssl/rsa.h>
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
+#include <openssl/x509_vfy.h>
 #include <openssl/x509v3.h>
 
 static inline long openssl_set_min_version(SSL_CTX *context, int version) {
@@ -35,3 +38,36 @@ static inline long openssl_allow_partial_writes(SSL_CTX *context) {
 static inline long openssl_set_requested_server_name(SSL *session, const char *name) {
   return SSL_set_tlsext_host_name(session, name);
 }
+
+static inline int openssl_certificate_count(const STACK_OF(X509) * stack) { return sk_X509_num(stack); }
+static inline X509 *openssl_certificate_at(const STACK_OF(X509) * stack, int index) {
+  return sk_X509_value(stack, index);
+}
+static inline STACK_OF(X509) * openssl_certificate_stack(void) { return sk_X509_new_null(); }
+// The stack takes a reference of its own.
+static inline int openssl_push_certificate(STACK_OF(X509) * stack, X509 *certificate) {
+  if (X509_up_ref(certificate) != 1) return 0;
+  if (sk_X509_push(stack, certificate) > 0) return 1;
+  X509_free(certificate);
+  return 0;
+}
+static inline void openssl_free_certificates(STACK_OF(X509) * stack) { sk_X509_pop_free(stack, X509_free); }
+// The SSL whose handshake a store context verifies, or NULL.
+static inline SSL *openssl_session_of(X509_STORE_CTX *context) {
+  return X509_STORE_CTX_get_ex_data(context, SSL_get_ex_data_X509_STORE_CTX_idx());
+}
+static inline long openssl_request_status(SSL_CTX *context) {
+  return SSL_CTX_set_tlsext_status_type(context, TLSEXT_STATUSTYPE_ocsp);
+}
+static inline long openssl_stapled_response(SSL *session, const unsigned char **bytes) {
+  return SSL_get_tlsext_status_ocsp_resp(session, bytes);
+}
+static inline long openssl_set_status_callback(
+    SSL_CTX *context, int (*callback)(SSL *, void *), void *argument) {
+  if (SSL_CTX_set_tlsext_status_cb(context, callback) != 1) return 0;
+  return SSL_CTX_set_tlsext_status_arg(context, argument);
+}
+static inline void openssl_free(void *bytes) { OPENSSL_free(bytes); }
+static inline int openssl_error_reason(unsigned long code) { return ERR_GET_REASON(code); }
+// RFC 2253, with letters outside of ASCII as they are.
+static inline unsigned long openssl_name_style(void) { return XN_FLAG_RFC2253 & ~ASN1_STRFLGS_ESC_MSB; }

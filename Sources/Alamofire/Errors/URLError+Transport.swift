@@ -49,7 +49,7 @@ extension URLError {
     case .connectionLost: .networkConnectionLost
     case .badServerResponse: .badServerResponse
     case .secureConnectionFailed: .secureConnectionFailed
-    case .certificateUntrusted: .serverCertificateUntrusted
+    case .certificateUntrusted, .trustRefused, .trustUndecided: .serverCertificateUntrusted
     case .certificateHasUnknownRoot: .serverCertificateHasUnknownRoot
     case .certificateHasBadDate: .serverCertificateHasBadDate
     case .certificateNotYetValid: .serverCertificateNotYetValid

@@ -35,6 +35,15 @@ extension Transfer {
         Transfer.of(context)._withUnsafeGuaranteedRef { $0.newSockets.append(socket) }
         return Int32(CURL_SOCKOPT_OK)
       }, context)
+    ccurl_set_on_tls(
+      easy.raw,
+      { _, tls, context in
+        guard let tls else { return CURLE_SSL_CONNECT_ERROR }
+        let isPrepared = Transfer.of(context)._withUnsafeGuaranteedRef {
+          Handshake.prepare(OpaquePointer(tls), for: $0)
+        }
+        return isPrepared ? CURLE_OK : CURLE_SSL_CERTPROBLEM
+      }, context)
     ccurl_set_before_request(
       easy.raw,
       { context, _, _, remotePort, localPort in

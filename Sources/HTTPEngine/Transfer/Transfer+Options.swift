@@ -43,13 +43,15 @@ extension Transfer {
     // libcurl would look for every variable anew for every request, while others may set them.
     if !ProxyEnvironment.shared.isSet { easy.set(CURLOPT_NOPROXY, "*") }
     ccurl_set_pointer(easy.raw, CURLOPT_ERRORBUFFER, errorText)
+    // The name is judged with everything else of the certificate.
+    easy.set(CURLOPT_SSL_VERIFYHOST, 0)
     setCallbacks()
   }
 
   /// Sets what `request` needs. Returns why it cannot be sent, if so.
   func configure(_ request: WireRequest) -> TransportFailure? {
     if applied.profile !== request.profile {
-      if let failure = apply(request.profile.options) { return failure }
+      if let failure = apply(request.profile) { return failure }
       applied.profile = request.profile
     }
     applyVersion(request)
@@ -61,32 +63,24 @@ extension Transfer {
     return nil
   }
 
-  private func apply(_ options: TransportOptions) -> TransportFailure? {
+  private func apply(_ profile: ConnectionProfile) -> TransportFailure? {
+    let options = profile.options
     let connect = options.connectTimeout.map { max(1, Int(Clock.nanoseconds($0) / 1_000_000)) }
     // Without a limit of its own, connecting is bounded by the timeouts of the request.
     easy.set(CURLOPT_CONNECTTIMEOUT_MS, connect ?? Int(Int32.max))
     let oldest = options.minimumTLSVersion == .tls13 ? CURL_SSLVERSION_TLSv1_3 : CURL_SSLVERSION_TLSv1_2
     let version = easy.set(CURLOPT_SSLVERSION, Int(oldest))
     guard version == CURLE_OK else { return CurlFailure.unsupported("The minimum TLS version", version) }
-    return applyTrust(options.trustStore)
+    return applyPartition(profile.partition)
   }
 
-  private func applyTrust(_ store: TransportOptions.TrustStore) -> TransportFailure? {
-    let code: CURLcode
-    ccurl_set_pointer(easy.raw, CURLOPT_CAINFO_BLOB, nil)
-    switch store {
-    case .system:
-      easy.set(CURLOPT_CAPATH, TrustLocation.system.folder)
-      code = easy.set(CURLOPT_CAINFO, TrustLocation.system.file)
-    case .file(let path):
-      easy.set(CURLOPT_CAPATH, nil)
-      code = easy.set(CURLOPT_CAINFO, path)
-    case .pem(let data):
-      easy.set(CURLOPT_CAPATH, nil)
-      easy.set(CURLOPT_CAINFO, nil)
-      code = data.withUnsafeBytes { ccurl_set_blob(easy.raw, CURLOPT_CAINFO_BLOB, $0.baseAddress, $0.count) }
-    }
-    return code == CURLE_OK ? nil : CurlFailure.unsupported("The trust store", code)
+  /// The certificates are judged by ``Handshake``; libcurl needs none to trust. It uses a connection or a TLS
+  /// session again only for the same folder of them, so that the folder, which is never looked into, stands for
+  /// whom we trust and who we are.
+  private func applyPartition(_ number: Int) -> TransportFailure? {
+    easy.set(CURLOPT_CAINFO, nil)
+    let code = easy.set(CURLOPT_CAPATH, "/partition/\(number)")
+    return code == CURLE_OK ? nil : CurlFailure.unsupported("A trust store of its own", code)
   }
 
   private static func isLarge(_ body: RequestBody) -> Bool {

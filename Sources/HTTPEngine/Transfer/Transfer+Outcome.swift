@@ -8,8 +8,7 @@ extension Transfer {
     ccurl_read_facts(easy.raw, &facts)
     let metrics = metrics(facts)
     if let failure {
-      return .failure(
-        TransportFailure(failure.kind, failure.message, curlCode: failure.curlCode, metrics: metrics))
+      return .failure(failure.with(metrics: metrics))
     }
     guard code == CURLE_OK else {
       return .failure(

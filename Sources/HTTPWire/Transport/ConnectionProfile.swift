@@ -6,8 +6,19 @@ package final class ConnectionProfile: Sendable {
   /// The most connections that are open to one host at a time; at least 1.
   package let connectionsPerHost: Int
 
-  package init(options: TransportOptions = TransportOptions(), connectionsPerHost: Int = 6) {
+  /// Who decides about servers; `nil` leaves it to the engine: the trust store, the host, the dates.
+  package let judge: (any TrustJudge)?
+  /// Connections and TLS sessions of another partition are not used: they were made for somebody else, or were
+  /// accepted by somebody else.
+  package let partition: Int
+
+  package init(
+    options: TransportOptions = TransportOptions(), connectionsPerHost: Int = 6,
+    judge: (any TrustJudge)? = nil
+  ) {
     self.options = options
     self.connectionsPerHost = max(1, connectionsPerHost)
+    self.judge = judge
+    partition = TrustPartition.number(of: options)
   }
 }

@@ -21,6 +21,11 @@ package struct TransportFailure: Error, Sendable {
     case certificateHasUnknownRoot
     case certificateHasBadDate
     case certificateNotYetValid
+    /// Whoever was asked about the server's certificates refused them; ``TransportFailure/cause`` is why.
+    case trustRefused
+    /// The server's certificates have to be judged by code that must not run in a handshake;
+    /// ``TransportFailure/chain`` holds them. Nothing of the request was sent.
+    case trustUndecided
     case clientCertificateRejected
     case clientCertificateRequired
     case cannotDecodeContent
@@ -49,12 +54,25 @@ package struct TransportFailure: Error, Sendable {
   /// What was measured until then, if the transfer had begun.
   package let metrics: TransferMetrics?
 
+  /// The error that the request ends with in place of this one, if there is one.
+  package let cause: (any Error)?
+  /// What the server has shown, when that has to be judged.
+  package let chain: PresentedChain?
+
   package init(
-    _ kind: Kind, _ message: String, curlCode: Int32? = nil, metrics: TransferMetrics? = nil
+    _ kind: Kind, _ message: String, curlCode: Int32? = nil, metrics: TransferMetrics? = nil,
+    cause: (any Error)? = nil, chain: PresentedChain? = nil
   ) {
     self.kind = kind
     self.message = message
     self.curlCode = curlCode
     self.metrics = metrics
+    self.cause = cause
+    self.chain = chain
+  }
+
+  /// The same failure of a transfer that was measured.
+  package func with(metrics: TransferMetrics?) -> TransportFailure {
+    TransportFailure(kind, message, curlCode: curlCode, metrics: metrics, cause: cause, chain: chain)
   }
 }

@@ -21,7 +21,7 @@ public struct TransportOptions: Sendable, Equatable {
   }
 
   /// Whose certificates are trusted as roots.
-  public enum TrustStore: Sendable, Equatable {
+  public enum TrustStore: Sendable, Hashable {
     /// The system's certificates.
     case system
     /// The certificates of one PEM file alone.
@@ -50,6 +50,9 @@ public struct TransportOptions: Sendable, Equatable {
   public var connectTimeout: Duration?
   /// Whose certificates are trusted. Default: ``TrustStore/system``.
   public var trustStore: TrustStore = .system
+  /// Who the client is, to servers that ask for a certificate. Default: `nil`, nobody; servers that insist end the
+  /// request with `URLError.clientCertificateRequired`.
+  public var clientIdentity: ClientIdentity?
   /// The oldest TLS that is spoken. Default: ``TLSVersion/tls12``.
   public var minimumTLSVersion: TLSVersion = .tls12
   /// The schemes, in lower case, of URLs that may be requested and redirected to; others fail with

@@ -1,0 +1,75 @@
+import COpenSSL
+package import HTTPWire
+
+/// Why a chain of certificates is not trusted.
+package struct ChainFault: Error, Sendable, Equatable {
+  package let kind: TransportFailure.Kind
+  /// OpenSSL's own number (`X509_V_ERR_…`), 0 where it is none of these.
+  package let code: Int32
+  /// How far from the server's own certificate, which is 0, the one stands that is not trusted.
+  package let depth: Int
+  /// Sentences, with `{host}` for the host.
+  private let template: String
+
+  package init(kind: TransportFailure.Kind, code: Int32 = 0, depth: Int = 0, message: String) {
+    self.kind = kind
+    self.code = code
+    self.depth = depth
+    template = message
+  }
+
+  /// What is wrong with the certificates of `host`, and what to do about it.
+  package func message(for host: String) -> String { template.replacing("{host}", with: host) }
+
+  static func unreadable(_ what: String) -> ChainFault {
+    ChainFault(
+      kind: .certificateUntrusted,
+      message: "The trusted certificates could not be read from \(what); check that the PEM is complete.")
+  }
+
+  static let noMemory = ChainFault(
+    kind: .resourceUnavailable, message: "There is not enough memory to verify the certificate.")
+
+  /// One of OpenSSL's verdicts.
+  static func verdict(_ code: Int32, depth: Int) -> ChainFault {
+    let (kind, advice) = meaning(of: code)
+    let said = String(cString: X509_verify_cert_error_string(Int(code)))
+    return ChainFault(
+      kind: kind, code: code, depth: depth,
+      message: "\(advice) (OpenSSL \(code), certificate \(depth): \(said))")
+  }
+
+  private static func meaning(of code: Int32) -> (TransportFailure.Kind, String) {
+    switch code {
+    case X509_V_ERR_CERT_NOT_YET_VALID:
+      (
+        .certificateNotYetValid,
+        "The certificate of {host} is not valid yet; check the clock of this machine."
+      )
+    case X509_V_ERR_CERT_HAS_EXPIRED: (.certificateHasBadDate, "The certificate of {host} has expired.")
+    case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT, X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT,
+      X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN, X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY,
+      X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
+      (
+        .certificateHasUnknownRoot,
+        "The certificate of {host} does not lead to a trusted root; add its authority to the trust store if it is yours."
+      )
+    case X509_V_ERR_HOSTNAME_MISMATCH, X509_V_ERR_IP_ADDRESS_MISMATCH:
+      (
+        .certificateUntrusted,
+        "The certificate of {host} is not valid for this host: none of its alternative names (SAN) is the one in the URL."
+      )
+    case X509_V_ERR_CERT_REVOKED: (.certificateUntrusted, "The certificate of {host} has been revoked.")
+    case X509_V_ERR_UNABLE_TO_GET_CRL, X509_V_ERR_CRL_HAS_EXPIRED, X509_V_ERR_CRL_NOT_YET_VALID:
+      (
+        .certificateUntrusted,
+        "Whether the certificate of {host} was revoked is not known: there is no valid list (CRL)."
+      )
+    case X509_V_ERR_EE_KEY_TOO_SMALL, X509_V_ERR_CA_KEY_TOO_SMALL, X509_V_ERR_CA_MD_TOO_WEAK:
+      (.certificateUntrusted, "A key or signature of the certificate chain of {host} is too weak.")
+    case X509_V_ERR_OUT_OF_MEM:
+      (.resourceUnavailable, "There is not enough memory to verify the certificate.")
+    default: (.certificateUntrusted, "The certificate of {host} is not to be trusted.")
+    }
+  }
+}

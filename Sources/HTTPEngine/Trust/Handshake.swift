@@ -1,0 +1,130 @@
+import CCurl
+import COpenSSL
+import FoundationEssentials
+import HTTPWire
+
+/// One TLS handshake: who the server has to be, and who decides. Lives as long as OpenSSL's context of the
+/// connection. Belongs to the loop thread.
+///
+/// OpenSSL's verification is replaced as a whole, so that pins, lists and names are judged before a byte of the
+/// request is sent. Documentation/Proposals/ServerTrust.md says why.
+final class Handshake {
+  /// The transfer that connects. libcurl gives the connection up when the transfer ends before it.
+  private unowned(unsafe) let transfer: Transfer
+  private let ticket: UInt64
+  private let request: WireRequest
+
+  private init(_ transfer: Transfer, _ request: WireRequest) {
+    self.transfer = transfer
+    self.request = request
+    ticket = transfer.ticket
+  }
+
+  /// Prepares the context of a connection that `transfer` is about to secure. Returns false when it cannot.
+  static func prepare(_ context: OpaquePointer, for transfer: Transfer) -> Bool {
+    guard let request = transfer.request else { return false }
+    let handshake = Handshake(transfer, request)
+    let reference = Unmanaged.passRetained(handshake)
+    guard SSL_CTX_set_ex_data(context, place, reference.toOpaque()) == 1 else {
+      reference.release()
+      return false
+    }
+    if let identity = request.profile.options.clientIdentity, let fault = identity.use(in: context) {
+      transfer.failure = fault
+      return false
+    }
+    SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nil)
+    SSL_CTX_set_cert_verify_callback(context, verify, reference.toOpaque())
+    if handshake.waitsForStatus {
+      return openssl_request_status(context) == 1
+        && openssl_set_status_callback(context, verifyAtStatus, reference.toOpaque()) == 1
+    }
+    return true
+  }
+
+  /// Where OpenSSL keeps the reference, which it gives back when the context is freed.
+  private static let place = CRYPTO_get_ex_new_index(
+    CRYPTO_EX_INDEX_SSL_CTX, 0, nil, nil, nil,
+    { _, reference, _, _, _, _ in
+      if let reference { Unmanaged<Handshake>.fromOpaque(reference).release() }
+    })
+
+  private static let verify: @convention(c) (OpaquePointer?, UnsafeMutableRawPointer?) -> Int32 = {
+    context, reference in
+    guard let context, let reference else { return 0 }
+    return Unmanaged<Handshake>.fromOpaque(reference)._withUnsafeGuaranteedRef { handshake in
+      // The stapled response may come after the certificates; what needs it is judged then.
+      if handshake.waitsForStatus {
+        X509_STORE_CTX_set_error(context, X509_V_OK)
+        return 1
+      }
+      let shown = X509_STORE_CTX_get0_untrusted(context)
+      let isAccepted = handshake.isAccepted(shown, stapled: nil)
+      X509_STORE_CTX_set_error(context, isAccepted ? X509_V_OK : X509_V_ERR_APPLICATION_VERIFICATION)
+      return isAccepted ? 1 : 0
+    }
+  }
+
+  private static let verifyAtStatus: @convention(c) (OpaquePointer?, UnsafeMutableRawPointer?) -> Int32 = {
+    session, reference in
+    guard let session, let reference else { return 0 }
+    // A resumed session was accepted when it was made.
+    if SSL_session_reused(session) == 1 { return 1 }
+    return Unmanaged<Handshake>.fromOpaque(reference)._withUnsafeGuaranteedRef { handshake in
+      var bytes: UnsafePointer<UInt8>?
+      let count = openssl_stapled_response(session, &bytes)
+      let stapled = count > 0 ? bytes.map { Data(bytes: $0, count: count) } : nil
+      return handshake.isAccepted(SSL_get_peer_cert_chain(session), stapled: stapled) ? 1 : 0
+    }
+  }
+
+  private var waitsForStatus: Bool {
+    request.profile.judge?.wantsStapledResponse(ofHost: request.origin.host) ?? false
+  }
+
+  private func isAccepted(_ shown: OpaquePointer?, stapled: Data?) -> Bool {
+    let certificates = (0..<max(0, openssl_certificate_count(shown))).compactMap { index in
+      openssl_certificate_at(shown, index).flatMap { pointer in
+        X509_up_ref(pointer) == 1 ? X509Certificate(owning: pointer) : nil
+      }
+    }
+    guard let judge = request.profile.judge else { return isTrusted(certificates) }
+    let chain = PresentedChain(
+      host: request.origin.host, port: request.origin.port, certificates: certificates.map(\.der),
+      stapledResponse: stapled)
+    switch judge.judge(chain, for: request.profile) {
+    case .accept: return true
+    case .usual: return isTrusted(certificates)
+    case .refuse(let error):
+      fail(
+        TransportFailure(
+          .trustRefused, "The certificates of \(request.origin.host) were refused.", curlCode: Self.code,
+          cause: error))
+    case .ask:
+      fail(
+        TransportFailure(
+          .trustUndecided, "The certificates of \(request.origin.host) have to be judged.",
+          curlCode: Self.code,
+          chain: chain))
+    }
+    return false
+  }
+
+  /// Without a judge, the trust store decides.
+  private func isTrusted(_ certificates: [X509Certificate]) -> Bool {
+    let verdict = TrustAnchors.of(request.profile.options.trustStore).flatMap { anchors in
+      ChainVerifier(anchors: anchors, host: request.origin.host).verify(certificates)
+    }
+    guard case .failure(let fault) = verdict else { return true }
+    fail(TransportFailure(fault.kind, fault.message(for: request.origin.host), curlCode: Self.code))
+    return false
+  }
+
+  private func fail(_ failure: TransportFailure) {
+    guard transfer.ticket == ticket else { return }
+    transfer.failure = failure
+  }
+
+  /// What libcurl says when a certificate is refused.
+  private static let code = Int32(CURLE_PEER_FAILED_VERIFICATION.rawValue)
+}

@@ -1,0 +1,103 @@
+import COpenSSL
+import FoundationEssentials
+import Glibc
+package import HTTPWire
+import Synchronization
+
+/// The certificates that chains have to end at.
+///
+/// Unchecked: the store is filled before anybody else sees it, and OpenSSL locks it from then on.
+package final class TrustAnchors: @unchecked Sendable {
+  let store: OpaquePointer
+
+  private init?() {
+    guard let store = X509_STORE_new() else { return nil }
+    self.store = store
+  }
+
+  deinit { X509_STORE_free(store) }
+
+  /// These certificates alone. `nil` when there is no memory for them.
+  package convenience init?(_ certificates: [X509Certificate]) {
+    self.init()
+    for certificate in certificates {
+      guard X509_STORE_add_cert(store, certificate.pointer) == 1 else { return nil }
+    }
+  }
+
+  /// The files of a PEM file and a folder in OpenSSL's layout; `nil` when one of them cannot be read.
+  private convenience init?(file: String?, folder: String?) {
+    self.init()
+    ERR_clear_error()
+    defer { ERR_clear_error() }
+    if let file, X509_STORE_load_file(store, file) != 1 { return nil }
+    if let folder, X509_STORE_load_path(store, folder) != 1 { return nil }
+  }
+
+  /// What `store` stands for, or why it cannot be read. Files are read again when they have changed.
+  package static func of(_ store: TransportOptions.TrustStore) -> Result<TrustAnchors, ChainFault> {
+    switch store {
+    case .system: return kept(.system, file: TrustLocation.system.file, folder: TrustLocation.system.folder)
+    case .file(let path): return kept(.file(path), file: path, folder: nil)
+    case .pem(let data):
+      if let anchors = keptTexts.withLock({ $0[data] }) { return .success(anchors) }
+      guard let certificates = X509Certificate.all(in: data), !certificates.isEmpty,
+        let anchors = TrustAnchors(certificates)
+      else { return .failure(.unreadable("the given trust store (PEM)")) }
+      keptTexts.withLock { texts in
+        if texts.count >= 64 { texts.removeAll() }
+        texts[data] = anchors
+      }
+      return .success(anchors)
+    }
+  }
+
+  private enum Place: Hashable {
+    case system
+    case file(String)
+  }
+
+  private struct Kept {
+    let anchors: TrustAnchors
+    let mark: FileMark?
+  }
+
+  /// Tells two states of a file apart.
+  private struct FileMark: Equatable {
+    let device: UInt
+    let inode: UInt
+    let size: Int
+    let changed: timespec
+
+    init?(_ path: String) {
+      var facts = stat()
+      guard stat(path, &facts) == 0 else { return nil }
+      device = UInt(facts.st_dev)
+      inode = UInt(facts.st_ino)
+      size = Int(facts.st_size)
+      changed = facts.st_mtim
+    }
+
+    static func == (left: FileMark, right: FileMark) -> Bool {
+      left.device == right.device && left.inode == right.inode && left.size == right.size
+        && left.changed.tv_sec == right.changed.tv_sec && left.changed.tv_nsec == right.changed.tv_nsec
+    }
+  }
+
+  private static let keptFiles = Mutex<[Place: Kept]>([:])
+  private static let keptTexts = Mutex<[Data: TrustAnchors]>([:])
+
+  private static func kept(_ place: Place, file: String?, folder: String?) -> Result<TrustAnchors, ChainFault>
+  {
+    let mark = file.flatMap { FileMark($0) }
+    if let kept = keptFiles.withLock({ $0[place] }), kept.mark == mark { return .success(kept.anchors) }
+    guard let anchors = TrustAnchors(file: file, folder: folder) else {
+      return .failure(.unreadable("the trust store \(file ?? folder ?? "of the system")"))
+    }
+    keptFiles.withLock { files in
+      if files.count >= 64 { files.removeAll() }
+      files[place] = Kept(anchors: anchors, mark: mark)
+    }
+    return .success(anchors)
+  }
+}

@@ -1,0 +1,33 @@
+public import FoundationEssentials
+
+/// Who a client is to a server that asks for a certificate (RFC 8446 §4.3.2): a certificate, the certificates
+/// of its issuers, and the private key.
+///
+/// It is made of a PKCS#12 file or of PEM texts, and checked then: a wrong passphrase, a key that does not belong to
+/// the certificate and a certificate that is out of date are errors at once. Put it into
+/// ``TransportOptions/clientIdentity`` of a session, or of a request. The key is in no description.
+///
+/// ```swift
+/// var options = TransportOptions()
+/// options.clientIdentity = try ClientIdentity(pkcs12: data, passphrase: passphrase)
+/// let session = Session(transportOptions: options)
+/// ```
+public struct ClientIdentity: Sendable, Hashable, CustomStringConvertible, CustomDebugStringConvertible {
+  /// The certificates as DER: the client's own, then those of its issuers.
+  public let certificates: [Data]
+  /// What the client's own certificate says whom it is for.
+  public let subject: String
+  /// PKCS#8, DER, not encrypted.
+  package let privateKey: Data
+
+  package init(certificates: [Data], subject: String, privateKey: Data) {
+    self.certificates = certificates
+    self.subject = subject
+    self.privateKey = privateKey
+  }
+
+  /// Whom the certificate is for; never the key.
+  public var description: String { "ClientIdentity(\(subject))" }
+  /// The same as ``description``.
+  public var debugDescription: String { description }
+}

@@ -1,0 +1,22 @@
+/// Decides whether a server is who it claims to be.
+package protocol TrustJudge: Sendable {
+  /// Called in the middle of a handshake, on a thread that other transfers wait for: pure and fast, without code
+  /// of users, files or network. What needs any of these answers ``TrustVerdict/ask``.
+  func judge(_ chain: PresentedChain, for profile: ConnectionProfile) -> TrustVerdict
+  /// Whether it wants the stapled OCSP response of this host; then it is asked at the end of the handshake.
+  func wantsStapledResponse(ofHost host: String) -> Bool
+}
+
+package enum TrustVerdict: Sendable {
+  case accept
+  /// The trust store of the profile, the name and the dates decide, as without a judge.
+  case usual
+  /// The error is the one that the request ends with.
+  case refuse(any Error)
+  /// The handshake ends; whoever sent the request decides elsewhere, and sends it again.
+  case ask
+}
+
+extension TrustJudge {
+  package func wantsStapledResponse(ofHost host: String) -> Bool { false }
+}

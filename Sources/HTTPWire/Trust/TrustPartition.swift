@@ -1,0 +1,33 @@
+import Synchronization
+
+/// What decides whom a connection trusts and who it is for. Within a session, whose judge is one, connections
+/// are shared where these are equal.
+struct TrustPartition: Hashable {
+  private let trustStore: TransportOptions.TrustStore
+  private let identity: ClientIdentity?
+
+  private init(_ options: TransportOptions) {
+    trustStore = options.trustStore
+    identity = options.clientIdentity
+  }
+
+  private struct Numbers {
+    var given: [TrustPartition: Int] = [:]
+    var next = 0
+  }
+
+  private static let numbers = Mutex(Numbers())
+
+  /// The same number for equal options, and never one that others had before.
+  static func number(of options: TransportOptions) -> Int {
+    let key = TrustPartition(options)
+    return numbers.withLock { numbers in
+      if let number = numbers.given[key] { return number }
+      // A program that makes its options anew each time must not fill the memory with them.
+      if numbers.given.count >= 256 { numbers.given.removeAll() }
+      numbers.next += 1
+      numbers.given[key] = numbers.next
+      return numbers.next
+    }
+  }
+}
