@@ -55,6 +55,18 @@ public struct TransportOptions: Sendable, Equatable {
   public var clientIdentity: ClientIdentity?
   /// The oldest TLS that is spoken. Default: ``TLSVersion/tls12``.
   public var minimumTLSVersion: TLSVersion = .tls12
+  /// The newest TLS that is spoken. Default: `nil`, the newest that OpenSSL has. One that is older than
+  /// ``minimumTLSVersion`` ends every request with `URLError.secureConnectionFailed`.
+  public var maximumTLSVersion: TLSVersion?
+  /// The ciphers of TLS 1.2 that are offered, in OpenSSL's notation. Default: `nil`, those that OpenSSL offers. A list
+  /// without any known cipher ends every request with `URLError.secureConnectionFailed`.
+  public var tls12Ciphers: String?
+  /// The cipher suites of TLS 1.3 that are offered, separated by colons. As ``tls12Ciphers``.
+  public var tls13CipherSuites: String?
+  /// A file to which the secrets of every TLS connection are appended, in the format that Wireshark and others read
+  /// (NSS key log). Who has it can read all that was sent. Default: `nil`, none; the environment's `SSLKEYLOGFILE` works
+  /// too, as everywhere with libcurl.
+  public var tlsKeyLogFile: String?
   /// The schemes, in lower case, of URLs that may be requested and redirected to; others fail with
   /// `URLError.unsupportedURL`. Default: `nil`, `http`, `https`, `file`, `data`, and whatever a `URLProtocol`
   /// class of the session serves. A program that requests URLs which others gave it should allow
