@@ -18,6 +18,9 @@ public final class CompositeEventMonitor: EventMonitor {
     others = monitors.contains { !(($0 as? AlamofireNotifications)?.isOnDemand ?? false) }
   }
 
+  /// Whether there is anybody but the notifications of requests.
+  var seesMore: Bool { others }
+
   /// Whether anybody listens: read before an event is made.
   var isActive: Bool { others || (!monitors.isEmpty && NotificationDemand.exists) }
 

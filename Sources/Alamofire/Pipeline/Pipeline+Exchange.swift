@@ -42,6 +42,10 @@ extension Pipeline {
       return response
     } catch {
       if error.kind == .cannotContinue, journey.beginsAgain(error) { return nil }
+      if let chain = error.chain, journey.mayBeJudged() {
+        try await judge(chain, journey)
+        return nil
+      }
       throw journey.broke(error)
     }
   }
@@ -62,6 +66,8 @@ final class Journey {
   @exclusivity(unchecked) var redirects = 0
   /// How many challenges have been answered with a credential of the delegate's.
   @exclusivity(unchecked) var challengesAnswered = 0
+  /// How often a server was judged elsewhere.
+  @exclusivity(unchecked) private var judgements = 0
   @exclusivity(unchecked) private var hops: [Exchange.Hop] = []
 
   // Not inlined: its temporaries would make the frame of the task larger, which is allocated anew each time.
@@ -89,8 +95,17 @@ final class Journey {
       core.broken(Exchange(url: URL(string: request.url), head: nil, hops: hops))
     }
     if let error = carrier.given?.error { return .sessionTaskFailed(error: error) }
+    if let cause = failure.cause { return AFError(refusal: cause) }
     return AFError(
       carrier.isEngine ? failure.explained(host: request.origin.host) : failure, url: request.url)
+  }
+
+  /// Whether what the server has shown is judged, and the request sent again. A server that shows something else
+  /// each time is not asked for ever.
+  @inline(never)
+  func mayBeJudged() -> Bool {
+    judgements += 1
+    return judgements <= 8
   }
 
   /// What was left of a download does not fit to the response: the whole is asked for. Once.

@@ -21,6 +21,9 @@ package final class SessionCore: Sendable {
   let settings: SessionSettings
   let configuration: URLSessionConfiguration
   let interceptor: (any RequestInterceptor)?
+  let serverTrustManager: ServerTrustManager?
+  /// Who decides about servers; `nil` leaves it to the trust store.
+  let trust: SessionTrust?
   let watching: SessionWatching
   let startsRequestsImmediately: Bool
   let requestSetup: Session.RequestSetup
@@ -38,6 +41,8 @@ package final class SessionCore: Sendable {
     configuration = blueprint.configuration.copy() as? URLSessionConfiguration ?? blueprint.configuration
     engine = blueprint.engine
     interceptor = blueprint.interceptor
+    serverTrustManager = blueprint.serverTrustManager
+    trust = SessionTrust(manager: blueprint.serverTrustManager, watching: blueprint.watching)
     watching = blueprint.watching
     startsRequestsImmediately = blueprint.startRequestsImmediately
     requestSetup = blueprint.requestSetup
@@ -50,7 +55,7 @@ package final class SessionCore: Sendable {
     userSerializationQueue = blueprint.serializationQueue
     serializationQueue =
       blueprint.serializationQueue ?? DispatchQueue(label: "\(label).serializationQueue", target: root)
-    settings = SessionSettings(configuration, options: transportOptions)
+    settings = SessionSettings(configuration, options: transportOptions, trust: trust)
     watching.delegate.serve(self)
   }
 

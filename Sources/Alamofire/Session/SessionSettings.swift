@@ -15,7 +15,7 @@ final class SessionSettings: Sendable {
   /// The user's own classes that may serve requests; mostly there are none.
   let protocolClasses: [URLProtocol.Type]
 
-  init(_ configuration: URLSessionConfiguration, options: TransportOptions) {
+  init(_ configuration: URLSessionConfiguration, options: TransportOptions, trust: SessionTrust?) {
     // The configuration's dictionary has no order; by name is the same order every time.
     additional = configuration.headers.sorted()
     commonFields = Self.completed(additional)
@@ -24,7 +24,7 @@ final class SessionSettings: Sendable {
     timeoutForResource = configuration.timeoutIntervalForResource
     protocolClasses = Self.ownProtocols(of: configuration)
     profile = ConnectionProfile(
-      options: options, connectionsPerHost: configuration.httpMaximumConnectionsPerHost)
+      options: options, connectionsPerHost: configuration.httpMaximumConnectionsPerHost, judge: trust)
   }
 
   /// The classes that the system puts there serve what the engine serves.

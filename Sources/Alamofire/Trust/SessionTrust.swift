@@ -10,11 +10,14 @@ final class SessionTrust: TrustJudge {
   private let memory = Mutex(TrustMemory())
 
   /// - Parameters:
-  ///   - manager: Whose evaluators decide; `nil` leaves it to the trust store.
-  ///   - isWatched: Whether a delegate of the user's or a monitor is asked or told about every server.
-  init(manager: ServerTrustManager?, isWatched: Bool) {
+  ///   - manager: Whose evaluators decide.
+  ///   - watching: Who is asked or told about every server.
+  ///
+  /// `nil` when there is nobody, and the trust store decides.
+  init?(manager: ServerTrustManager?, watching: SessionWatching) {
+    isWatched = watching.hasOwnDelegate || watching.eventMonitor.seesMore
+    guard manager != nil || isWatched else { return nil }
     self.manager = manager
-    self.isWatched = isWatched
   }
 
   func judge(_ chain: PresentedChain, for profile: ConnectionProfile) -> TrustVerdict {
