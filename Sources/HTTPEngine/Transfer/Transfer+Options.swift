@@ -69,13 +69,15 @@ extension Transfer {
     // Without a limit of its own, connecting is bounded by the timeouts of the request.
     easy.set(CURLOPT_CONNECTTIMEOUT_MS, connect ?? Int(Int32.max))
     if let failure = applyTLS(options) { return failure }
+    if let failure = applyRoute(options) { return failure }
     return applyPartition(profile.partition)
   }
 
   private func applyTLS(_ options: TransportOptions) -> TransportFailure? {
     if let newest = options.maximumTLSVersion, newest < options.minimumTLSVersion {
       return TransportFailure(
-        .secureConnectionFailed, "The newest TLS that is allowed is older than the oldest (maximumTLSVersion).")
+        .secureConnectionFailed,
+        "The newest TLS that is allowed is older than the oldest (maximumTLSVersion).")
     }
     let oldest = options.minimumTLSVersion == .tls13 ? CURL_SSLVERSION_TLSv1_3 : CURL_SSLVERSION_TLSv1_2
     let newest =

@@ -1,4 +1,4 @@
-package import FoundationEssentials
+import FoundationEssentials
 
 /// Which servers were accepted by code that takes its time. Bounded: the oldest are forgotten, and judged again.
 package struct TrustMemory: Sendable {

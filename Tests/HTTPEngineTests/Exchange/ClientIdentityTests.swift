@@ -127,7 +127,9 @@ import Testing
 /// The same key, encrypted.
 private func encryptedKey(_ pem: String, passphrase: String) -> Data? {
   withKey(pem) { key in
-    memory { PEM_write_bio_PrivateKey($0, key, EVP_aes_256_cbc(), passphrase, Int32(passphrase.utf8.count), nil, nil) }
+    memory {
+      PEM_write_bio_PrivateKey($0, key, EVP_aes_256_cbc(), passphrase, Int32(passphrase.utf8.count), nil, nil)
+    }
   }
 }
 

@@ -29,7 +29,8 @@ final class FixedJudge: TrustJudge {
 }
 
 @Suite(.timeLimit(.minutes(1))) struct JudgeTests {
-  func profile(_ judge: FixedJudge, _ change: (inout TransportOptions) -> Void = { _ in }) -> ConnectionProfile
+  func profile(_ judge: FixedJudge, _ change: (inout TransportOptions) -> Void = { _ in })
+    -> ConnectionProfile
   {
     ConnectionProfile(options: Client.profile(6, change).options, judge: judge)
   }
