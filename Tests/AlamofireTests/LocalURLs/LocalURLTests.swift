@@ -108,6 +108,7 @@ import Testing
     #expect(plain.value == "ä b")
     #expect(plain.response == nil)
     let base64 = await session.download("data:;base64,SGVsbG8=").serializingString().response
+    defer { base64.removeFile() }
     #expect(base64.value == "Hello")
     #expect(code(await session.request("data:x").serializingData().response.error) == .badURL)
     #expect(
@@ -172,6 +173,8 @@ import Testing
   @Test func theRealEngineLeavesThemToUs() async throws {
     let file = try folder.file("real.txt", Data("real".utf8))
     #expect(await Session.real().request(file).serializingString().response.value == "real")
-    #expect(await Session.real().download(file).serializingString().response.value == "real")
+    let download = await Session.real().download(file).serializingString().response
+    defer { download.removeFile() }
+    #expect(download.value == "real")
   }
 }

@@ -45,7 +45,9 @@ final class InputStreamSource: BodySource {
         "The body of the request is a stream, which can be read once, but it has to be sent again; use Data or a file."
       )
     }
-    if isFirst { Thread { [self] in pump() }.start() }
+    guard isFirst else { return nil }
+    guard stream.isUsable else { return Self.unreadable }
+    Thread { [self] in pump() }.start()
     return nil
   }
 
@@ -76,6 +78,8 @@ final class InputStreamSource: BodySource {
     while !state.withLock({ $0.isStopped }) {
       let count = stream.read(&buffer, maxLength: buffer.count)
       guard count > 0 else { return finish(count, total) }
+      // A stream of a user may say anything.
+      guard count <= buffer.count else { return end(Self.unreadable) }
       total += Int64(count)
       guard length < 0 || total <= length else { return end(Self.failure("is longer", length)) }
       let written = put(Data(buffer[..<count]))
@@ -95,7 +99,7 @@ final class InputStreamSource: BodySource {
   /// The status tells; to ask for an error that is not there is a trap in Foundation.
   private func finish(_ count: Int, _ total: Int64) {
     if count < 0 || stream.streamStatus == .error {
-      end(TransportFailure(.cannotReadBody, "The stream with the body of the request could not be read."))
+      end(Self.unreadable)
     } else if length >= 0, total < length {
       end(Self.failure("is shorter (\(total) bytes)", length))
     } else {
@@ -106,6 +110,10 @@ final class InputStreamSource: BodySource {
   private func end(_ failure: TransportFailure?) {
     let wake = state.withLock { state in state.channel.finish(failure) ? state.wake : nil }
     wake?()
+  }
+
+  private static var unreadable: TransportFailure {
+    TransportFailure(.cannotReadBody, "The stream with the body of the request could not be read.")
   }
 
   private static func failure(_ what: String, _ length: Int64) -> TransportFailure {
