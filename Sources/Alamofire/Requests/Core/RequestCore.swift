@@ -59,6 +59,8 @@ package final class RequestCore: Sendable {
     /// Asynchronous sequences that tell of the request; mostly there are none.
     var listeners: RequestListeners?
     var id: UUID?
+    /// Answers for the retrier that is being asked.
+    var retryAnswer: (@Sendable () -> Void)?
 
     /// Whether bytes must not move: the request is suspended, or its head has not been decided about.
     var isHeld: Bool {
@@ -192,7 +194,7 @@ package final class RequestCore: Sendable {
 
   // MARK: Doing it
 
-  private func perform(_ action: RequestLifecycle.Action, for request: Request) {
+  func perform(_ action: RequestLifecycle.Action, for request: Request) {
     switch action {
     case .nothing: break
     case .start: start(request, sends: true)
