@@ -44,6 +44,8 @@ package final class RequestCore: Sendable {
     /// The body of an upload, and the file that goes with the attempt.
     var uploadable: UploadRequest.Uploadable?
     var uploadedFile: URL?
+    /// What sends the body, when it is a stream.
+    var streamSource: InputStreamSource?
     /// The file of a download, and what it can go on from.
     var fileURL: URL?
     var resumeData: Data?
