@@ -139,7 +139,7 @@ open class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendabl
     tell(task) { $0.urlSession(session, task: task, didCompleteWithError: error) }
   }
 
-  /// Tells the monitors.
+  /// Tells the monitors. Called once for an attempt that waits for a network, as `waitsForConnectivity` says.
   open func urlSession(_ session: URLSession, taskIsWaitingForConnectivity task: URLSessionTask) {
     tell(task) { $0.urlSession(session, taskIsWaitingForConnectivity: task) }
   }

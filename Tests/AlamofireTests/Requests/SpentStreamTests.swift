@@ -106,6 +106,36 @@ struct SpentStreamTests {
     #expect(server.recordedRequests.map(\.bodyText) == ["mine"])
   }
 
+  @Test func aStreamWithNothingInsideIsAnError() async throws {
+    let url = try #require(URL(string: "http://a.test/"))
+    let empty = try #require(InputStream(url: url))
+    server.enqueue(.ok)
+    let response = await Session.real().upload(empty, to: server.url("/")).end()
+    #expect(code(response) == .requestBodyStreamExhausted)
+  }
+
+  @Test func aStreamThatWasClosedIsAnError() async throws {
+    let closed = mine()
+    closed.open()
+    closed.close()
+    server.enqueue(.ok)
+    let response = await Session.real().upload(closed, to: server.url("/")).end()
+    #expect(code(response) == .requestBodyStreamExhausted)
+  }
+
+  @Test func aStreamThatLiesAboutItsBytesIsAnError() async throws {
+    final class Liar: InputStream {
+      override var streamStatus: Stream.Status { .open }
+      override func open() {}
+      override func close() {}
+      override func read(_ buffer: UnsafeMutablePointer<UInt8>, maxLength length: Int) -> Int { length + 1 }
+      override var hasBytesAvailable: Bool { true }
+    }
+    server.enqueue(.ok)
+    let response = await Session.real().upload(Liar(data: Data()), to: server.url("/")).end()
+    #expect(code(response) == .requestBodyStreamExhausted)
+  }
+
   @Test func aRetryOfAStreamThatNobodyReadSendsAllOfIt() async throws {
     let closed = try HTTPTestServer(routes: .none)
     let url = closed.url("/")

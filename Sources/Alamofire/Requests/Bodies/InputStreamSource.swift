@@ -74,7 +74,13 @@ final class InputStreamSource: BodySource {
   }
 
   private func pump() {
-    if stream.streamStatus == .notOpen { stream.open() }
+    guard stream.isUsable else { return end(Self.unreadable) }
+    switch stream.streamStatus {
+    case .notOpen: stream.open()
+    // Read or closed by somebody else: to send nothing in its place would be another body.
+    case .closed: return end(Self.unreadable)
+    default: break
+    }
     var buffer = [UInt8](repeating: 0, count: Self.chunk)
     while goesOn() {
       let count = stream.read(&buffer, maxLength: buffer.count)
@@ -83,6 +89,8 @@ final class InputStreamSource: BodySource {
         return state.total
       }
       guard count > 0 else { return finish(count, total) }
+      // A stream of a user may say anything.
+      guard count <= buffer.count else { return end(Self.unreadable) }
       guard length < 0 || total <= length else { return end(Self.failure("is longer", length)) }
       let written = put(Data(buffer[..<count]))
       if !written.mayGoOn { room.wait() }
@@ -111,7 +119,7 @@ final class InputStreamSource: BodySource {
   /// The status tells; to ask for an error that is not there is a trap in Foundation.
   private func finish(_ count: Int, _ total: Int64) {
     if count < 0 || stream.streamStatus == .error {
-      end(TransportFailure(.cannotReadBody, "The stream with the body of the request could not be read."))
+      end(Self.unreadable)
     } else if length >= 0, total < length {
       end(Self.failure("is shorter (\(total) bytes)", length))
     } else {
@@ -120,9 +128,13 @@ final class InputStreamSource: BodySource {
   }
 
   private func end(_ failure: TransportFailure?) {
-    stream.close()
+    if stream.isUsable { stream.close() }
     let wake = state.withLock { state in state.channel.finish(failure) ? state.wake : nil }
     wake?()
+  }
+
+  private static var unreadable: TransportFailure {
+    TransportFailure(.cannotReadBody, "The stream with the body of the request could not be read.")
   }
 
   private static func failure(_ what: String, _ length: Int64) -> TransportFailure {
