@@ -84,6 +84,7 @@ extension RequestCore {
         state.sinks = []
         state.serializedSinks = 0
         state.task = nil
+        state.endings += 1
         state.endAttempt()
         state.lifecycle.ended()
       }
