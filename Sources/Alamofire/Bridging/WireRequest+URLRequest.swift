@@ -24,7 +24,7 @@ extension WireRequest {
       throw .sessionTaskFailed(error: URLError.made(.badURL, violation.message, url: text))
     }
     let body = try Self.body(of: request, own: own, for: core)
-    let sink: (any BodySink)? = try core.download?.sink() ?? core.stream
+    let sink: (any BodySink)? = try core.download?.sink() ?? core.stream ?? core.watchedBody
     self.init(
       url: target?.url ?? text, origin: origin, method: method, fields: fields, body: body, sink: sink,
       idleTimeout: session.settings.idleTimeout(of: request), deadline: session.settings.deadline(),
@@ -46,12 +46,12 @@ extension WireRequest {
     switch core.body == nil ? nil : core.state.withLock({ $0.uploadable }) {
     case .data(let data): return .bytes(data)
     case .file(let url, _): return .source(try fileSource(url))
-    case .stream(let stream): return .source(InputStreamSource(stream, length: contentLength(own)))
+    case .stream(let stream): return .source(core.source(of: stream, length: contentLength(own)))
     case nil: break
     }
     if let data = request.httpBody { return .bytes(data) }
     guard let stream = request.httpBodyStream else { return .none }
-    return .source(InputStreamSource(stream, length: contentLength(own)))
+    return .source(core.source(of: stream, length: contentLength(own)))
   }
 
   private static func fileSource(_ url: URL) throws(AFError) -> any BodySource {

@@ -96,6 +96,23 @@ public final class DownloadRequest: Request, @unchecked Sendable {
     return last.isEmpty || last == "/" ? response.suggestedFilename ?? "Unknown" : last
   }
 
+  /// A task that goes on with a download that was broken off, once it is resumed. It belongs to `session` and not to
+  /// this request, which makes its own tasks.
+  ///
+  /// With ``Session/session`` of the request's own session the engine does the work, as a request without handlers:
+  /// the delegate and the monitors are told where the file is (`didFinishDownloadingTo`), and removing it is up to
+  /// you. Data that name no download end it with an error. With another `URLSession` the task is Foundation's, which
+  /// cannot do it on Linux.
+  ///
+  /// - Parameters:
+  ///   - data: What an earlier download left as ``resumeData``.
+  ///   - session: The session of the task.
+  public func task(forResumeData data: Data, using session: URLSession) -> URLSessionTask {
+    let own = core.session
+    let task = own.facade === session ? own.owner?.downloadTask(resuming: data) : nil
+    return task ?? session.downloadTask(withResumeData: data)
+  }
+
   // MARK: Cancelling
 
   /// Cancels; with `true`, what it can go on from appears in ``resumeData`` and in the responses.

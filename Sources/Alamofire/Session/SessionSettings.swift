@@ -11,6 +11,8 @@ final class SessionSettings: Sendable {
   private let commonViolation: HeaderFieldRules.Violation?
   private let timeoutForRequest: TimeInterval
   private let timeoutForResource: TimeInterval
+  /// Whether requests wait when the machine has no network.
+  let waitsForConnectivity: Bool
   let profile: ConnectionProfile
   /// The user's own classes that may serve requests; mostly there are none.
   let protocolClasses: [URLProtocol.Type]
@@ -22,6 +24,7 @@ final class SessionSettings: Sendable {
     commonViolation = Self.violation(method: "GET", commonFields)
     timeoutForRequest = configuration.timeoutIntervalForRequest
     timeoutForResource = configuration.timeoutIntervalForResource
+    waitsForConnectivity = configuration.waitsForConnectivity
     protocolClasses = Self.ownProtocols(of: configuration)
     profile = ConnectionProfile(
       options: options, connectionsPerHost: configuration.httpMaximumConnectionsPerHost)

@@ -162,10 +162,17 @@ import Testing
     let session = Session.kept(fake: fake, startRequestsImmediately: false)
     let request = session.request(file)
     let ended = Recorder<AFError?>()
-    request.response(queue: .global()) { ended.add($0.error) }
-    request.downloadProgress(queue: .global()) { _ in request.suspend() }
+    let suspended = Latch()
+    request.response(queue: .global()) {
+      ended.add($0.error)
+      suspended.open()
+    }
+    request.downloadProgress(queue: .global()) { _ in
+      request.suspend()
+      suspended.open()
+    }
     request.resume()
-    #expect(await eventually { request.isSuspended || ended.count > 0 })
+    await suspended.wait()
     request.cancel()
     #expect(await ended.wait(for: 1).count == 1)
   }

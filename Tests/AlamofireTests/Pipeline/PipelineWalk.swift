@@ -129,7 +129,7 @@ final class PipelineWalk: Sendable {
   private func step(_ dice: inout Dice) {
     let request = requests.withLock { $0.all.randomElement(using: &dice) }
     guard let request else { return }
-    switch dice.next() % 32 {
+    switch dice.next() % 34 {
     case 0..<4: request.resume()
     case 4..<7: request.suspend()
     case 7: request.cancel()
@@ -146,6 +146,7 @@ final class PipelineWalk: Sendable {
     case 28: request.interceptor(RandomInterceptor(seed: dice.next()))
     case 29: cancelWithResumeData(request)
     case 30: readStream(of: request)
+    case 31, 32: request.delegate?.retryRequest(request, withDelay: dice.next() % 4 == 0 ? 0.0005 : nil)
     default: if dice.next() % 8 == 0 { releaseSession() }
     }
   }
