@@ -12,9 +12,12 @@ public final class CompositeEventMonitor: EventMonitor {
 
   /// Monitors that always want to be told.
   private let others: Bool
+  /// Whether any of them may listen to the pieces of bodies: notifications tell nothing of them.
+  let hearsBodies: Bool
 
   init(monitors: [any EventMonitor]) {
     self.monitors = monitors
+    hearsBodies = monitors.contains { !($0 is AlamofireNotifications) }
     others = monitors.contains { !(($0 as? AlamofireNotifications)?.isOnDemand ?? false) }
   }
 

@@ -69,9 +69,7 @@ open class Session: @unchecked Sendable {
   public var serializationQueue: DispatchQueue { core.serializationQueue }
 
   /// A copy of the configuration with which the session was made; changing it changes nothing.
-  public var sessionConfiguration: URLSessionConfiguration {
-    core.configuration.copy() as? URLSessionConfiguration ?? core.configuration
-  }
+  public var sessionConfiguration: URLSessionConfiguration { core.configuration.duplicated() }
 
   /// Makes a session beside one of Foundation's, whose configuration it takes over. The engine is ours all the
   /// same: what happens to `session` itself, such as its invalidation, is not seen.

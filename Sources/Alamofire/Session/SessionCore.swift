@@ -38,7 +38,7 @@ package final class SessionCore: Sendable {
 
   init(_ blueprint: Session.Blueprint) {
     // Of its own: what users change on theirs later is not ours.
-    configuration = blueprint.configuration.copy() as? URLSessionConfiguration ?? blueprint.configuration
+    configuration = blueprint.configuration.duplicated()
     engine = blueprint.engine
     interceptor = blueprint.interceptor
     serverTrustManager = blueprint.serverTrustManager
@@ -60,6 +60,7 @@ package final class SessionCore: Sendable {
   }
 
   var transport: any Transport { engine.transport }
+  var network: any NetworkSource { engine.network }
   var executor: (any TaskExecutor)? { engine.executor }
   package var crossingCount: UInt64 { engine.crossingCount() }
 

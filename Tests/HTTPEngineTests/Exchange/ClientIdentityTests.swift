@@ -27,7 +27,8 @@ import Testing
     let options = TLSOptions(maximumVersion: version, clientAuthority: Self.authority.caPEM)
     let server = try HTTPTestServer(.tls(.localhost, options))
     let ada = try client("Ada")
-    let profile = try Client.profile { $0.clientIdentity = try? identity(ada) }
+    let mine = try identity(ada)
+    let profile = Client.profile { $0.clientIdentity = mine }
     let client = Client()
     #expect(try await client.send(client.request(server.url("/get"), profile: profile)).status == 200)
     let shown = try #require(await server.takeRequest().tls?.clientCertificatePEM)

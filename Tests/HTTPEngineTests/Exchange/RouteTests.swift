@@ -20,7 +20,7 @@ import Testing
     let response = try await client.get("\(isSecure ? "https" : "http")://shop.example/get")
     #expect(response.status == 200)
     let request = try await server.takeRequest()
-    #expect(request.headers["Host"] == "shop.example")
+    #expect(request.headers.first { $0.name == "Host" }?.value == "shop.example")
     if isSecure { #expect(request.tls?.serverName == "shop.example") }
   }
 
@@ -73,9 +73,9 @@ import Testing
     #expect(failure.kind == .dataLengthExceedsMaximum)
     #expect(failure.message.contains("decodingRatioLimit"))
     server.enqueue(Reply(headers: gzip, body: .bytes(Array(text))))
-    #expect(try await client.get(server.url("/")).body.count == 100_000)
+    #expect(try await client.get(server.url("/")).body?.count == 100_000)
     server.enqueue(Reply(headers: gzip, body: .bytes(Array(bomb))))
-    #expect(try await Client().get(server.url("/")).body.count == 20 << 20)
+    #expect(try await Client().get(server.url("/")).body?.count == 20 << 20)
   }
 
   @Test func anInterfaceThatIsNotThereIsAClearFailure() async throws {
