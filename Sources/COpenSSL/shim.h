@@ -71,3 +71,36 @@ static inline void openssl_free(void *bytes) { OPENSSL_free(bytes); }
 static inline int openssl_error_reason(unsigned long code) { return ERR_GET_REASON(code); }
 // RFC 2253, with letters outside of ASCII as they are.
 static inline unsigned long openssl_name_style(void) { return XN_FLAG_RFC2253 & ~ASN1_STRFLGS_ESC_MSB; }
+
+static inline int openssl_name_count(const GENERAL_NAMES *names) { return sk_GENERAL_NAME_num(names); }
+// The text of a name of one kind (`GEN_DNS`, `GEN_URI`) or the bytes of an address, or NULL.
+static inline const unsigned char *openssl_name_bytes(
+    const GENERAL_NAMES *names, int index, int kind, int *count) {
+  int found = 0;
+  ASN1_STRING *value = GENERAL_NAME_get0_value(sk_GENERAL_NAME_value(names, index), &found);
+  if (!value || found != kind) return NULL;
+  *count = ASN1_STRING_length(value);
+  return ASN1_STRING_get0_data(value);
+}
+static inline int openssl_point_count(const CRL_DIST_POINTS *points) { return sk_DIST_POINT_num(points); }
+// The full names of a distribution point whose list is the issuer's own and names all reasons, or NULL.
+static inline const GENERAL_NAMES *openssl_point_names(const CRL_DIST_POINTS *points, int index) {
+  const DIST_POINT *point = sk_DIST_POINT_value(points, index);
+  if (!point || !point->distpoint || point->distpoint->type != 0) return NULL;
+  if (point->CRLissuer || point->reasons) return NULL;
+  return point->distpoint->name.fullname;
+}
+// The full names in a distribution point of a list, or NULL.
+static inline const GENERAL_NAMES *openssl_list_names(const ISSUING_DIST_POINT *point) {
+  if (!point->distpoint || point->distpoint->type != 0) return NULL;
+  return point->distpoint->name.fullname;
+}
+static inline int openssl_string_count(const STACK_OF(OPENSSL_STRING) * strings) {
+  return sk_OPENSSL_STRING_num(strings);
+}
+static inline const char *openssl_string_at(const STACK_OF(OPENSSL_STRING) * strings, int index) {
+  return sk_OPENSSL_STRING_value(strings, index);
+}
+static inline const EVP_MD *openssl_digest_of(const ASN1_OBJECT *object) {
+  return EVP_get_digestbynid(OBJ_obj2nid(object));
+}

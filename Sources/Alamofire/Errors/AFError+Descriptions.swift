@@ -154,30 +154,6 @@ extension AFError.ResponseSerializationFailureReason {
   }
 }
 
-extension AFError.ServerTrustFailureReason {
-  var message: String {
-    switch self {
-    case .noRequiredEvaluator(let host):
-      "The server was not trusted: all hosts need an evaluator, and there is none for \(host). "
-        + "Add one to the ServerTrustManager, or set allHostsMustBeEvaluated to false."
-    case .noCertificatesFound:
-      "The server was not trusted: no certificates were found to pin."
-    case .noPublicKeysFound:
-      "The server was not trusted: no public keys were found to pin."
-    case .revocationPolicyCreationFailed:
-      "The server was not trusted: the check for revoked certificates could not be set up."
-    case .trustEvaluationFailed(let error):
-      if let error {
-        "The server was not trusted: \(error.localizedDescription)"
-      } else {
-        "The server was not trusted: its certificate chain was not accepted."
-      }
-    case .customEvaluationFailed(let error):
-      "The server was not trusted: an evaluator refused it: \(error.localizedDescription)"
-    }
-  }
-}
-
 extension AFError.URLRequestValidationFailureReason {
   var message: String {
     switch self {

@@ -238,13 +238,3 @@ extension AFError.ResponseSerializationFailureReason {
     }
   }
 }
-
-extension AFError.ServerTrustFailureReason {
-  var underlyingError: (any Error)? {
-    switch self {
-    case .customEvaluationFailed(let error): error
-    case .trustEvaluationFailed(let error): error
-    case .noRequiredEvaluator, .noCertificatesFound, .noPublicKeysFound, .revocationPolicyCreationFailed: nil
-    }
-  }
-}

@@ -107,22 +107,6 @@ extension AFError {
     case invalidEmptyResponse(type: String)
   }
 
-  /// Why a server was not trusted.
-  public enum ServerTrustFailureReason: Sendable {
-    /// Every host needs an evaluator, and there is none for this one.
-    case noRequiredEvaluator(host: String)
-    /// Certificates are to be pinned, but none were found.
-    case noCertificatesFound
-    /// Public keys are to be pinned, but none were found.
-    case noPublicKeysFound
-    /// The policy that checks for revoked certificates could not be made.
-    case revocationPolicyCreationFailed
-    /// The certificate chain was not accepted.
-    case trustEvaluationFailed(error: (any Error)?)
-    /// An evaluator of the user's own refused.
-    case customEvaluationFailed(error: any Error)
-  }
-
   /// Why a `URLRequest` may not be sent.
   public enum URLRequestValidationFailureReason: Sendable {
     /// A GET request carries a body (RFC 9110 §9.3.1: content in a GET has no meaning).

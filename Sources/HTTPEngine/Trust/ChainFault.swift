@@ -21,6 +21,12 @@ package struct ChainFault: Error, Sendable, Equatable {
   /// What is wrong with the certificates of `host`, and what to do about it.
   package func message(for host: String) -> String { template.replacing("{host}", with: host) }
 
+  package var isHostMismatch: Bool {
+    code == X509_V_ERR_HOSTNAME_MISMATCH || code == X509_V_ERR_IP_ADDRESS_MISMATCH
+  }
+  package var isRevocation: Bool { code == X509_V_ERR_CERT_REVOKED }
+  package var isRevocationUnknown: Bool { code == X509_V_ERR_UNABLE_TO_GET_CRL }
+
   static func unreadable(_ what: String) -> ChainFault {
     ChainFault(
       kind: .certificateUntrusted,
@@ -29,6 +35,16 @@ package struct ChainFault: Error, Sendable, Equatable {
 
   static let noMemory = ChainFault(
     kind: .resourceUnavailable, message: "There is not enough memory to verify the certificate.")
+
+  static func revoked(depth: Int) -> ChainFault { verdict(X509_V_ERR_CERT_REVOKED, depth: depth) }
+
+  /// Somebody insists on knowing, and it is not known.
+  static func revocationUnknown(_ reason: String, depth: Int) -> ChainFault {
+    ChainFault(
+      kind: .certificateUntrusted, code: X509_V_ERR_UNABLE_TO_GET_CRL, depth: depth,
+      message:
+        "Whether certificate \(depth) of {host} was revoked is not known, and has to be: \(reason).")
+  }
 
   /// One of OpenSSL's verdicts.
   static func verdict(_ code: Int32, depth: Int) -> ChainFault {

@@ -132,8 +132,13 @@ final class Handshake {
 
   /// Without a judge, the trust store decides.
   private func isTrusted(_ certificates: [X509Certificate]) -> Bool {
-    let verdict = TrustAnchors.of(request.profile.options.trustStore).flatMap { anchors in
-      ChainVerifier(anchors: anchors, host: request.origin.host).verify(certificates)
+    let options = request.profile.options
+    let verdict = TrustAnchors.of(options.trustStore).flatMap { anchors in
+      RevocationLists.of(options.certificateRevocationLists).flatMap { lists in
+        var verifier = ChainVerifier(anchors: anchors, host: request.origin.host)
+        verifier.revocationLists = lists
+        return verifier.verify(certificates)
+      }
     }
     guard case .failure(let fault) = verdict else { return true }
     fail(TransportFailure(fault.kind, fault.message(for: request.origin.host), curlCode: Self.code))

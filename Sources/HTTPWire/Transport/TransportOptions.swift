@@ -71,6 +71,13 @@ public struct TransportOptions: Sendable, Equatable {
   public var connectTimeout: Duration?
   /// Whose certificates are trusted. Default: ``TrustStore/system``.
   public var trustStore: TrustStore = .system
+  /// Lists of revoked certificates (CRL, RFC 5280 §5), each as DER, or as PEM that may hold several. A certificate
+  /// that one of them names is refused, wherever a chain is verified. A list has to be signed by the issuer of the
+  /// certificate itself and to be complete; others say nothing. One that is out of date still revokes whom it names.
+  /// Lists that cannot be read refuse every server. Default: none.
+  ///
+  /// To ask the issuers themselves, see `RevocationTrustEvaluator`.
+  public var certificateRevocationLists: [Data] = []
   /// Who the client is, to servers that ask for a certificate. Default: `nil`, nobody; servers that insist end the
   /// request with `URLError.clientCertificateRequired`.
   public var clientIdentity: ClientIdentity?

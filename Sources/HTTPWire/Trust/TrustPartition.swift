@@ -1,13 +1,16 @@
+import FoundationEssentials
 import Synchronization
 
 /// What decides whom a connection trusts and who it is for. Within a session, whose judge is one, connections
 /// are shared where these are equal.
 struct TrustPartition: Hashable {
   private let trustStore: TransportOptions.TrustStore
+  private let revocationLists: [Data]
   private let identity: ClientIdentity?
 
   private init(_ options: TransportOptions) {
     trustStore = options.trustStore
+    revocationLists = options.certificateRevocationLists
     identity = options.clientIdentity
   }
 

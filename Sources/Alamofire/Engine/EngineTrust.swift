@@ -1,0 +1,135 @@
+import Foundation
+import HTTPEngine
+import HTTPWire
+
+/// A certificate that OpenSSL has read.
+struct ParsedCertificate: Sendable, Hashable {
+  fileprivate let x509: X509Certificate
+
+  fileprivate init(_ x509: X509Certificate) { self.x509 = x509 }
+
+  /// Reads one certificate; `nil` when these bytes are none.
+  init?(der: Data) {
+    guard let x509 = X509Certificate(der: der) else { return nil }
+    self.x509 = x509
+  }
+
+  /// All certificates of a PEM text, or the one of DER bytes; `nil` when one is broken, empty when there is none.
+  static func all(in data: Data) -> [ParsedCertificate]? {
+    X509Certificate.all(in: data)?.map { ParsedCertificate($0) }
+  }
+
+  var der: Data { x509.der }
+  /// SubjectPublicKeyInfo.
+  var publicKey: Data? { x509.publicKey }
+  var subject: String { x509.subject }
+  var issuer: String { x509.issuer }
+  var serialNumber: String { x509.serialNumber }
+  var hostNames: [String] { x509.hostNames }
+  var addresses: [String] { x509.addresses }
+  var isSelfSigned: Bool { x509.isSelfSigned }
+  var validity: ClosedRange<Date>? {
+    x509.validity.map { validity in
+      Date(
+        timeIntervalSince1970: Double(validity.lowerBound))...Date(
+          timeIntervalSince1970: Double(validity.upperBound))
+    }
+  }
+
+  static func == (left: ParsedCertificate, right: ParsedCertificate) -> Bool { left.der == right.der }
+  func hash(into hasher: inout Hasher) { hasher.combine(der) }
+}
+
+/// Public keys as the engine reads them.
+enum PublicKeyBytes {
+  /// The keys of DER bytes or a PEM text, each as SubjectPublicKeyInfo; `nil` when one is broken.
+  static func all(in data: Data) -> [Data]? { X509PublicKey.all(in: data) }
+  /// SHA-256.
+  static func digest(of key: Data) -> Data { X509PublicKey.digest(of: key) }
+  /// Such as `RSA 2048`.
+  static func outline(of key: Data) -> String { X509PublicKey.outline(of: key) }
+}
+
+/// What the engine has to say about the certificates of a server.
+struct ChainInspection: Sendable {
+  let certificates: [ParsedCertificate]
+  /// What paths have to end at; `nil` leaves it to `options`.
+  let anchors: [ParsedCertificate]?
+  let options: TransportOptions
+
+  /// The path from the server's certificate to a trusted one.
+  func path() -> Result<[ParsedCertificate], ChainFault> {
+    trusted().flatMap { anchors in
+      RevocationLists.of(options.certificateRevocationLists).flatMap { lists in
+        var verifier = ChainVerifier(anchors: anchors, host: nil)
+        verifier.revocationLists = lists
+        return verifier.verify(certificates.map(\.x509)).map { path in path.map { ParsedCertificate($0) } }
+      }
+    }
+  }
+
+  /// The certificates that really are the server's own, trusted or not.
+  func serverChain() -> [ParsedCertificate] {
+    ServerChain.of(certificates.map(\.x509), anchors: try? trusted().get()).map { ParsedCertificate($0) }
+  }
+
+  /// What is wrong with the server's certificate for this host.
+  func fault(for host: String) -> ChainFault? {
+    certificates.first.flatMap { HostCheck.fault(of: $0.x509, for: host) }
+  }
+
+  /// What is wrong with a verified path according to those who may revoke its certificates.
+  func revocationFault(
+    of path: [ParsedCertificate], _ rules: RevocationTrustEvaluator.Options, stapled: Data?
+  ) -> ChainFault? {
+    let lists: RevocationLists
+    switch RevocationLists.of(options.certificateRevocationLists) {
+    case .success(let read): lists = read
+    case .failure(let fault): return fault
+    }
+    let isAnyMethod = rules.isDisjoint(with: [.ocsp, .crl, .preferCRL])
+    let check = RevocationCheck(
+      asksResponders: isAnyMethod || rules.contains(.ocsp),
+      readsLists: isAnyMethod || !rules.isDisjoint(with: [.crl, .preferCRL]),
+      prefersLists: rules.contains(.preferCRL), requiresAnswer: rules.contains(.requirePositiveResponse),
+      usesNetwork: !rules.contains(.networkAccessDisabled), lists: lists, stapledResponse: stapled)
+    return check.fault(of: path.map(\.x509))
+  }
+
+  private func trusted() -> Result<TrustAnchors, ChainFault> {
+    guard let anchors else { return TrustAnchors.of(options.trustStore) }
+    guard let only = TrustAnchors(anchors.map(\.x509)) else {
+      return .failure(
+        ChainFault(kind: .resourceUnavailable, message: "There is not enough memory for the anchors."))
+    }
+    return .success(only)
+  }
+}
+
+extension ServerTrust.Failure {
+  init(_ fault: ChainFault, host: String) {
+    self.init(kind: Kind(fault), certificateIndex: fault.depth, message: fault.message(for: host))
+  }
+}
+
+extension ServerTrust.Failure.Kind {
+  fileprivate init(_ fault: ChainFault) {
+    self =
+      switch fault.kind {
+      case .certificateNotYetValid: .notYetValid
+      case .certificateHasBadDate: .expired
+      case .certificateHasUnknownRoot: .unknownRoot
+      case .resourceUnavailable: .unavailable
+      default:
+        if fault.isHostMismatch {
+          .hostMismatch
+        } else if fault.isRevocation {
+          .revoked
+        } else if fault.isRevocationUnknown {
+          .revocationUnknown
+        } else {
+          .untrusted
+        }
+      }
+  }
+}

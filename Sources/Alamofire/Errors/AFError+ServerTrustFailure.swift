@@ -1,0 +1,105 @@
+extension AFError {
+  /// Why a server was not trusted.
+  ///
+  /// The evaluators of this library throw `noRequiredEvaluator`, `noCertificatesFound`, `noPublicKeysFound`,
+  /// `trustEvaluationFailed`, `certificatePinningFailed` and `publicKeyPinningFailed`; the others are those of Apple's
+  /// older systems, for evaluators of users.
+  public enum ServerTrustFailureReason: Sendable {
+    /// What an evaluation said, as Apple's Security framework says it.
+    public struct Output: Sendable {
+      /// The host that was to be reached.
+      public let host: String
+      /// What it has shown.
+      public let trust: SecTrust
+      /// The number for what is wrong.
+      public let status: OSStatus
+      /// The result.
+      public let result: SecTrustResultType
+
+      /// Makes an output of its parts.
+      public init(_ host: String, _ trust: SecTrust, _ status: OSStatus, _ result: SecTrustResultType) {
+        self.host = host
+        self.trust = trust
+        self.status = status
+        self.result = result
+      }
+    }
+
+    /// Every host needs an evaluator, and there is none for this one.
+    case noRequiredEvaluator(host: String)
+    /// Certificates are to be pinned, but none were found.
+    case noCertificatesFound
+    /// Public keys are to be pinned, but none were found.
+    case noPublicKeysFound
+    /// A policy could not be set.
+    case policyApplicationFailed(trust: SecTrust, policy: SecPolicy, status: OSStatus)
+    /// Anchors could not be set.
+    case settingAnchorCertificatesFailed(status: OSStatus, certificates: [SecCertificate])
+    /// The policy that checks for revoked certificates could not be made.
+    case revocationPolicyCreationFailed
+    /// The certificate chain was not accepted; the error is a ``ServerTrust/Failure``.
+    case trustEvaluationFailed(error: (any Error)?)
+    /// The certificate chain was not accepted without a look at the host.
+    case defaultEvaluationFailed(output: Output)
+    /// The certificate chain was not accepted for the host.
+    case hostValidationFailed(output: Output)
+    /// A certificate was revoked, or it is not known whether one was.
+    case revocationCheckFailed(output: Output, options: RevocationTrustEvaluator.Options)
+    /// No certificate of the server is one of the pinned ones.
+    case certificatePinningFailed(
+      host: String, trust: SecTrust, pinnedCertificates: [SecCertificate],
+      serverCertificates: [SecCertificate])
+    /// No public key of the server is one of the pinned ones. Those that are pinned by their digests are not among
+    /// `pinnedKeys`.
+    case publicKeyPinningFailed(host: String, trust: SecTrust, pinnedKeys: [SecKey], serverKeys: [SecKey])
+    /// An evaluator of the user's own refused.
+    case customEvaluationFailed(error: any Error)
+  }
+}
+
+extension AFError.ServerTrustFailureReason {
+  var underlyingError: (any Error)? {
+    switch self {
+    case .customEvaluationFailed(let error): error
+    case .trustEvaluationFailed(let error): error
+    case .noRequiredEvaluator, .noCertificatesFound, .noPublicKeysFound, .policyApplicationFailed,
+      .settingAnchorCertificatesFailed, .revocationPolicyCreationFailed, .defaultEvaluationFailed,
+      .hostValidationFailed, .revocationCheckFailed, .certificatePinningFailed, .publicKeyPinningFailed:
+      nil
+    }
+  }
+
+  var message: String { "The server was not trusted: " + sentence }
+
+  private var sentence: String {
+    switch self {
+    case .noRequiredEvaluator(let host):
+      "all hosts need an evaluator, and there is none for \(host). "
+        + "Add one to the ServerTrustManager, or set allHostsMustBeEvaluated to false."
+    case .noCertificatesFound: "no certificates were found to pin."
+    case .noPublicKeysFound: "no public keys were found to pin."
+    case .policyApplicationFailed(let trust, let policy, let status):
+      "\(policy) could not be applied to the certificates of \(trust.host) (status \(status))."
+    case .settingAnchorCertificatesFailed(let status, let certificates):
+      "\(certificates.count) certificates could not be made its anchors (status \(status))."
+    case .revocationPolicyCreationFailed: "the check for revoked certificates could not be set up."
+    case .trustEvaluationFailed(let error):
+      error?.localizedDescription ?? "its certificate chain was not accepted."
+    case .defaultEvaluationFailed(let output): "its certificate chain was not accepted (\(output.summary))."
+    case .hostValidationFailed(let output): "its certificate is not valid for the host (\(output.summary))."
+    case .revocationCheckFailed(let output, _):
+      "one of its certificates was revoked, or may have been (\(output.summary))."
+    case .certificatePinningFailed(let host, _, let pinned, let shown):
+      "none of the \(pinned.count) pinned certificates is one of \(host), which has shown: "
+        + shown.map(\.subject).joined(separator: "; ") + "."
+    case .publicKeyPinningFailed(let host, _, _, let shown):
+      "none of the pinned public keys is one of \(host), whose keys are: "
+        + shown.map(\.pin.description).joined(separator: ", ") + "."
+    case .customEvaluationFailed(let error): "an evaluator refused it: \(error.localizedDescription)"
+    }
+  }
+}
+
+extension AFError.ServerTrustFailureReason.Output {
+  fileprivate var summary: String { "host \(host), status \(status), result \(result)" }
+}

@@ -1,0 +1,38 @@
+/// Trusts servers that all of several evaluators trust.
+///
+/// ```swift
+/// let manager = ServerTrustManager(evaluators: [
+///   "example.com": .composite(evaluators: [.revocationChecking, .publicKeys])
+/// ])
+/// ```
+///
+/// They share the ``ServerTrust``: anchors that one sets count for those after it.
+public final class CompositeTrustEvaluator: ServerTrustEvaluating {
+  private let evaluators: [any ServerTrustEvaluating]
+
+  /// - Parameter evaluators: Asked in this order; with none, every server is trusted.
+  public init(evaluators: [any ServerTrustEvaluating]) {
+    self.evaluators = evaluators
+  }
+
+  /// Throws what the first of them throws that refuses.
+  public func evaluate(_ trust: SecTrust, forHost host: String) throws {
+    try evaluators.evaluate(trust, forHost: host)
+  }
+}
+
+extension CompositeTrustEvaluator: InstantTrustEvaluator {
+  package var isInstant: Bool {
+    evaluators.allSatisfy { ($0 as? any InstantTrustEvaluator)?.isInstant ?? false }
+  }
+  package var wantsStapledResponse: Bool {
+    evaluators.contains { ($0 as? any InstantTrustEvaluator)?.wantsStapledResponse ?? false }
+  }
+}
+
+extension ServerTrustEvaluating where Self == CompositeTrustEvaluator {
+  /// A ``CompositeTrustEvaluator``.
+  public static func composite(evaluators: [any ServerTrustEvaluating]) -> CompositeTrustEvaluator {
+    CompositeTrustEvaluator(evaluators: evaluators)
+  }
+}

@@ -1,0 +1,71 @@
+public import Foundation
+
+/// Trusts servers one of whose certificates is, byte by byte, one of ours: the server's own, or one of an authority that
+/// really issued it. A pinned certificate that was merely sent along does not count.
+///
+/// Certificates end. When the server gets a new one, the pin of its old one refuses it:
+/// ``PublicKeysTrustEvaluator`` and pins of authorities live longer.
+///
+/// ```swift
+/// let manager = ServerTrustManager(evaluators: [
+///   "example.com": .pinnedCertificates(certificates: try Certificate.all(inFolder: folder))
+/// ])
+/// ```
+public final class PinnedCertificatesTrustEvaluator: ServerTrustEvaluating {
+  private let certificates: [SecCertificate]
+  private let acceptSelfSignedCertificates: Bool
+  private let performDefaultValidation: Bool
+  private let validateHost: Bool
+
+  /// - Parameters:
+  ///   - certificates:                 The pinned ones; none refuse every server. Default: those of the main bundle.
+  ///   - acceptSelfSignedCertificates: Whether they take the place of the trust store, so that they may be unknown to
+  ///     it. Default: `false`.
+  ///   - performDefaultValidation:     Whether the chain is verified, too. Default: `true`.
+  ///   - validateHost:                 Whether the certificate has to be valid for the host; the chain is then
+  ///     verified in any case. Default: `true`.
+  public init(
+    certificates: [SecCertificate] = Bundle.main.af.certificates, acceptSelfSignedCertificates: Bool = false,
+    performDefaultValidation: Bool = true, validateHost: Bool = true
+  ) {
+    self.certificates = certificates
+    self.acceptSelfSignedCertificates = acceptSelfSignedCertificates
+    self.performDefaultValidation = performDefaultValidation
+    self.validateHost = validateHost
+  }
+
+  /// Throws `AFError.serverTrustEvaluationFailed` with `noCertificatesFound`, `trustEvaluationFailed` or
+  /// `certificatePinningFailed`.
+  public func evaluate(_ trust: SecTrust, forHost host: String) throws {
+    guard !certificates.isEmpty else {
+      throw AFError.serverTrustEvaluationFailed(reason: .noCertificatesFound)
+    }
+    if acceptSelfSignedCertificates { try trust.af.setAnchorCertificates(certificates) }
+    if performDefaultValidation { try trust.af.performDefaultValidation(forHost: host) }
+    if validateHost { try trust.af.performValidation(forHost: host) }
+    let shown = trust.af.certificates
+    guard Set(shown).isDisjoint(with: certificates) else { return }
+    throw AFError.serverTrustEvaluationFailed(
+      reason: .certificatePinningFailed(
+        host: host, trust: trust, pinnedCertificates: certificates, serverCertificates: shown))
+  }
+}
+
+extension PinnedCertificatesTrustEvaluator: InstantTrustEvaluator {}
+
+extension ServerTrustEvaluating where Self == PinnedCertificatesTrustEvaluator {
+  /// A ``PinnedCertificatesTrustEvaluator`` for the certificates of the main bundle.
+  public static var pinnedCertificates: PinnedCertificatesTrustEvaluator {
+    PinnedCertificatesTrustEvaluator()
+  }
+
+  /// A ``PinnedCertificatesTrustEvaluator``; see its initialiser.
+  public static func pinnedCertificates(
+    certificates: [SecCertificate] = Bundle.main.af.certificates, acceptSelfSignedCertificates: Bool = false,
+    performDefaultValidation: Bool = true, validateHost: Bool = true
+  ) -> PinnedCertificatesTrustEvaluator {
+    PinnedCertificatesTrustEvaluator(
+      certificates: certificates, acceptSelfSignedCertificates: acceptSelfSignedCertificates,
+      performDefaultValidation: performDefaultValidation, validateHost: validateHost)
+  }
+}

@@ -1,0 +1,151 @@
+public import Foundation
+public import HTTPWire
+import Synchronization
+
+/// What a server has shown of itself, and how it is to be judged: what `SecTrust` is on Apple's systems.
+///
+/// A ``ServerTrustEvaluating`` gets one for each handshake. It can ask for the certificates, change what counts
+/// (``policies``, ``anchors``), and ask whether that is fulfilled (``evaluate()``). It can be used on any thread.
+///
+/// ```swift
+/// let trust = ServerTrust(certificates: try Certificate.all(in: pem), host: "example.com")
+/// trust.anchors = [companyRoot]
+/// try trust.evaluate()
+/// ```
+public final class ServerTrust: Sendable, CustomStringConvertible {
+  /// The host that was to be reached, as in the URL; an IPv6 address without brackets.
+  public let host: String
+  /// The certificates in the order in which the server sent them, its own first. Others may have nothing to do
+  /// with it; see ``serverCertificates``.
+  public let certificates: [Certificate]
+  /// The OCSP response that the server sent with them (RFC 6066 §8), unverified.
+  public let stapledResponse: Data?
+
+  private let options: TransportOptions
+
+  private struct State {
+    var policies: [TrustPolicy]
+    var anchors: [Certificate]?
+    /// What is known as long as the anchors stay.
+    var path: Result<[Certificate], Failure>?
+    var serverCertificates: [Certificate]?
+    var anchorChanges = 0
+  }
+
+  private let state: Mutex<State>
+
+  /// What has been shown by a server, for example to test an evaluator.
+  ///
+  /// - Parameters:
+  ///   - certificates:     The server's own certificate, then others in any order.
+  ///   - host:             The host that was to be reached, without the brackets of an IPv6 address.
+  ///   - stapledResponse:  The OCSP response that came with them, as DER. Default: `nil`.
+  ///   - transportOptions: ``TransportOptions/trustStore`` and
+  ///     ``TransportOptions/certificateRevocationLists`` count. Default: those of the system, and none.
+  public init(
+    certificates: [Certificate], host: String, stapledResponse: Data? = nil,
+    transportOptions: TransportOptions = TransportOptions()
+  ) {
+    self.certificates = certificates
+    self.host = host
+    self.stapledResponse = stapledResponse
+    options = transportOptions
+    state = Mutex(State(policies: [.hostname(host)]))
+  }
+
+  package convenience init(_ chain: PresentedChain, options: TransportOptions) {
+    // Another certificate must not take the place of a leaf that cannot be read.
+    let leaf = chain.certificates.first.flatMap { Certificate(data: $0) }
+    let others = chain.certificates.dropFirst().compactMap { Certificate(data: $0) }
+    self.init(
+      certificates: leaf.map { [$0] + others } ?? [], host: chain.host,
+      stapledResponse: chain.stapledResponse,
+      transportOptions: options)
+  }
+
+  /// What has to be fulfilled besides a chain to a trusted certificate. At first: that the certificate is valid
+  /// for ``host``.
+  public var policies: [TrustPolicy] {
+    get { state.withLock { $0.policies } }
+    set { state.withLock { $0.policies = newValue } }
+  }
+
+  /// The certificates that chains have to end at, and no others; `nil`, at first, stands for the trust store of the
+  /// session or request.
+  public var anchors: [Certificate]? {
+    get { state.withLock { $0.anchors } }
+    set {
+      state.withLock { state in
+        state.anchors = newValue
+        state.path = nil
+        state.serverCertificates = nil
+        state.anchorChanges += 1
+      }
+    }
+  }
+
+  /// The certificates that really are the server's: its own, and those authorities among ``certificates`` and in
+  /// the trust store whose signatures lead to it. A certificate that was merely sent along is not among them.
+  /// Host, dates and trust do not matter here.
+  public var serverCertificates: [Certificate] {
+    let (known, anchors, changes) = state.withLock { ($0.serverCertificates, $0.anchors, $0.anchorChanges) }
+    if let known { return known }
+    let found = inspection(anchors).serverChain().map { Certificate($0) }
+    state.withLock { state in
+      if state.anchorChanges == changes { state.serverCertificates = found }
+    }
+    return found
+  }
+
+  /// Verifies that a path leads from the server's certificate to a trusted one (RFC 5280 §6) and that every policy
+  /// is fulfilled. Asks the network only for the policy ``TrustPolicy/revocation(options:)``, and blocks its thread
+  /// meanwhile.
+  ///
+  /// - Returns: The path, from the server's certificate to the trusted one.
+  /// - Throws: ``Failure``.
+  @discardableResult
+  public func evaluate() throws(Failure) -> [Certificate] {
+    let (policies, anchors) = state.withLock { ($0.policies, $0.anchors) }
+    let path = try verifiedPath().get()
+    let inspection = inspection(anchors)
+    for policy in policies {
+      switch policy.requirement {
+      case .server(let name):
+        guard let name else { continue }
+        if let fault = inspection.fault(for: HostPattern.ascii(name)) {
+          throw Failure(fault, host: name)
+        }
+      case .revocation(let rules):
+        let parsed = path.map(\.parsed)
+        if let fault = inspection.revocationFault(of: parsed, rules, stapled: stapledResponse) {
+          throw Failure(fault, host: host)
+        }
+      }
+    }
+    return path
+  }
+
+  private func verifiedPath() -> Result<[Certificate], Failure> {
+    let (known, anchors, changes) = state.withLock { ($0.path, $0.anchors, $0.anchorChanges) }
+    if let known { return known }
+    let path = inspection(anchors).path().map { $0.map { Certificate($0) } }
+      .mapError { Failure($0, host: host) }
+    state.withLock { state in
+      if state.anchorChanges == changes { state.path = path }
+    }
+    return path
+  }
+
+  private func inspection(_ anchors: [Certificate]?) -> ChainInspection {
+    ChainInspection(
+      certificates: certificates.map(\.parsed), anchors: anchors?.map(\.parsed), options: options)
+  }
+
+  /// The host, and whom the certificates are for.
+  public var description: String {
+    "ServerTrust(\(host): \(certificates.map(\.subject).joined(separator: " ← ")))"
+  }
+}
+
+/// Apple's name for ``ServerTrust``.
+public typealias SecTrust = ServerTrust

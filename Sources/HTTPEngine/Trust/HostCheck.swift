@@ -1,0 +1,40 @@
+import COpenSSL
+import Glibc
+import HTTPWire
+
+/// Whether a certificate is for a host (RFC 9525).
+package enum HostCheck {
+  /// What is wrong; `nil` when the certificate is valid for `host`, a name (IDNA A-labels) or an address without
+  /// brackets.
+  package static func fault(of certificate: X509Certificate, for host: String) -> ChainFault? {
+    defer { ERR_clear_error() }
+    // The zone of a link-local address (RFC 6874) means something on this machine alone.
+    let address = host.contains(":") ? String(host.prefix { $0 != "%" }) : host
+    if isAddress(address) {
+      let matches = X509_check_ip_asc(certificate.pointer, address, 0) == 1
+      return matches ? nil : mismatch(certificate, X509_V_ERR_IP_ADDRESS_MISMATCH)
+    }
+    // A name in absolute form is the same name.
+    let name = host.hasSuffix(".") ? String(host.dropLast()) : host
+    guard !name.isEmpty else { return mismatch(certificate, X509_V_ERR_HOSTNAME_MISMATCH) }
+    // The common name says nothing about hosts any more (RFC 9525 §2), and `f*.example.com` is no wildcard.
+    let rules = UInt32(X509_CHECK_FLAG_NEVER_CHECK_SUBJECT) | UInt32(X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS)
+    let matches = X509_check_host(certificate.pointer, name, name.utf8.count, rules, nil) == 1
+    return matches ? nil : mismatch(certificate, X509_V_ERR_HOSTNAME_MISMATCH)
+  }
+
+  private static func mismatch(_ certificate: X509Certificate, _ code: Int32) -> ChainFault {
+    guard certificate.hasAlternativeNames else {
+      return ChainFault(
+        kind: .certificateUntrusted, code: code,
+        message: "The certificate of {host} has no alternative name (SAN); a common name alone names no host."
+      )
+    }
+    return .verdict(code, depth: 0)
+  }
+
+  private static func isAddress(_ text: String) -> Bool {
+    var bytes = in6_addr()
+    return inet_pton(AF_INET, text, &bytes) == 1 || inet_pton(AF_INET6, text, &bytes) == 1
+  }
+}

@@ -1,0 +1,132 @@
+package import FoundationEssentials
+
+/// Whether any certificate of a verified path was revoked.
+///
+/// Only for paths that lead to a trusted certificate: it goes to the addresses that stand in the certificates.
+package struct RevocationCheck: Sendable {
+  private let asksResponders: Bool
+  private let readsLists: Bool
+  private let prefersLists: Bool
+  private let requiresAnswer: Bool
+  private let usesNetwork: Bool
+  private let lists: RevocationLists
+  private let stapledResponse: Data?
+
+  /// - Parameters:
+  ///   - requiresAnswer:  Whether a certificate about which nothing can be learned is refused.
+  ///   - usesNetwork:     Whether others may be asked; the thread waits for them.
+  ///   - stapledResponse: What the server has sent along; about its own certificate.
+  package init(
+    asksResponders: Bool, readsLists: Bool, prefersLists: Bool, requiresAnswer: Bool, usesNetwork: Bool,
+    lists: RevocationLists, stapledResponse: Data?
+  ) {
+    self.asksResponders = asksResponders
+    self.readsLists = readsLists
+    self.prefersLists = prefersLists
+    self.requiresAnswer = requiresAnswer
+    self.usesNetwork = usesNetwork
+    self.lists = lists
+    self.stapledResponse = stapledResponse
+  }
+
+  /// What is wrong with `path`, from the server's certificate to the trusted one, which nobody can revoke.
+  package func fault(of path: [X509Certificate]) -> ChainFault? {
+    let now = OpenSSLTime.now
+    for (depth, (certificate, issuer)) in zip(path, path.dropFirst()).enumerated() {
+      switch status(of: certificate, issuer: issuer, isLeaf: depth == 0, at: now) {
+      case .good: continue
+      case .revoked: return .revoked(depth: depth)
+      case .unknown(let reason): if requiresAnswer { return .revocationUnknown(reason, depth: depth) }
+      }
+    }
+    return nil
+  }
+
+  private func status(
+    of certificate: X509Certificate, issuer: X509Certificate, isLeaf: Bool, at now: Int
+  ) -> RevocationStatus {
+    // What is there already comes before what has to be waited for.
+    var reasons: [String] = []
+    var sources: [() -> RevocationStatus?] = []
+    let question = OCSPQuestion(certificate, issuer: issuer)
+    let given = { lists.status(of: certificate, issuer: issuer, at: now) }
+    let stapled = { isLeaf ? stapledResponse.map { question.status(in: $0, at: now) } : nil }
+    let asked = { ask(question, at: certificate.statusURLs, now) }
+    let fetched = { fetch(certificate, issuer, now) }
+    sources.append(given)
+    if asksResponders { sources.append(stapled) }
+    let responders = asksResponders ? [asked] : []
+    let files = readsLists ? [fetched] : []
+    if usesNetwork { sources += prefersLists ? files + responders : responders + files }
+    for source in sources {
+      switch source() {
+      case .good(let end): return .good(until: end)
+      case .revoked: return .revoked
+      case .unknown(let reason): reasons.append(reason)
+      case nil: break
+      }
+    }
+    return .unknown(reasons.joined(separator: ", "))
+  }
+
+  private func ask(_ question: OCSPQuestion, at urls: [String], _ now: Int) -> RevocationStatus? {
+    if let known = RevocationMemory.shared.answer(to: question, at: now) { return known }
+    guard let request = question.request else { return nil }
+    var last: RevocationStatus?
+    for url in urls.prefix(3) {
+      guard let response = RevocationDownload.response(from: url, to: request) else {
+        last = .unknown("the OCSP responder \(url) does not answer")
+        continue
+      }
+      let status = question.status(in: response, at: now)
+      if case .unknown = status {
+        last = status
+        continue
+      }
+      if let end = status.end(revokedUntil: now + 3600) {
+        RevocationMemory.shared.keep(status, for: question, until: end, at: now)
+      }
+      return status
+    }
+    return last ?? .unknown("the certificate names no OCSP responder")
+  }
+
+  private func fetch(_ certificate: X509Certificate, _ issuer: X509Certificate, _ now: Int)
+    -> RevocationStatus?
+  {
+    var last: RevocationStatus?
+    for url in certificate.listURLs.prefix(3) {
+      if let kept = RevocationMemory.shared.list(at: url, at: now) {
+        return RevocationLists(kept).status(of: certificate, issuer: issuer, at: now)
+      }
+      guard let data = RevocationDownload.list(at: url), let list = RevocationList.all(in: data) else {
+        last = .unknown("there is no list at \(url)")
+        continue
+      }
+      let status = RevocationLists(list).status(of: certificate, issuer: issuer, at: now)
+      if case .unknown = status {
+        last = status
+        continue
+      }
+      // Kept only now: anybody can put something there that nobody has signed.
+      if let end = list.compactMap(\.end).min(), end > now {
+        RevocationMemory.shared.keep(list, at: url, size: data.count, until: end)
+      }
+      return status
+    }
+    return last ?? .unknown("the certificate names no place of a list")
+  }
+
+  /// Forgets what others have said in this process; for tests.
+  package static func forgetAnswers() { RevocationMemory.shared.removeAll() }
+}
+
+extension RevocationStatus {
+  fileprivate func end(revokedUntil end: Int) -> Int? {
+    switch self {
+    case .good(let until): until
+    case .revoked: end
+    case .unknown: nil
+    }
+  }
+}

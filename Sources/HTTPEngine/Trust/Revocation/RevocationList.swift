@@ -1,0 +1,100 @@
+import COpenSSL
+import FoundationEssentials
+
+/// Owns a list of revoked certificates (CRL, RFC 5280 §5) of OpenSSL's.
+///
+/// Unchecked: the list is only read, and OpenSSL locks what it remembers of it.
+final class RevocationList: @unchecked Sendable {
+  private let pointer: OpaquePointer
+
+  private init(owning pointer: OpaquePointer) { self.pointer = pointer }
+
+  deinit { X509_CRL_free(pointer) }
+
+  /// Until when it may be used, in seconds since 1970; `nil` when it does not say.
+  var end: Int? { OpenSSLTime.seconds(X509_CRL_get0_nextUpdate(pointer)) }
+
+  /// All lists of a PEM text, or the one of DER bytes; `nil` when these are neither, or one of them is broken.
+  static func all(in data: Data) -> [RevocationList]? {
+    ERR_clear_error()
+    defer { ERR_clear_error() }
+    if let one = one(der: data) { return [one] }
+    guard let memory = OpenSSLMemory(reading: data) else { return nil }
+    var lists: [RevocationList] = []
+    while let pointer = PEM_read_bio_X509_CRL(memory.pointer, nil, nil, nil) {
+      lists.append(RevocationList(owning: pointer))
+    }
+    // The end of the text is told as an error, too.
+    let isEnd = openssl_error_reason(ERR_peek_last_error()) == PEM_R_NO_START_LINE
+    return isEnd && !lists.isEmpty ? lists : nil
+  }
+
+  private static func one(der: Data) -> RevocationList? {
+    der.withUnsafeBytes { bytes -> RevocationList? in
+      var position = bytes.bindMemory(to: UInt8.self).baseAddress
+      guard let start = position, let pointer = d2i_X509_CRL(nil, &position, bytes.count) else { return nil }
+      let list = RevocationList(owning: pointer)
+      return position == start + bytes.count ? list : nil
+    }
+  }
+
+  /// What this list says about a certificate of `issuer`; `nil` when it says nothing about certificates of it, or
+  /// was not signed by it.
+  func status(of certificate: X509Certificate, issuer: X509Certificate, at now: Int) -> RevocationStatus? {
+    defer { ERR_clear_error() }
+    guard let scope = scope(for: certificate), isSigned(by: issuer) else { return nil }
+    guard let start = OpenSSLTime.seconds(X509_CRL_get0_lastUpdate(pointer)),
+      start <= now + RevocationStatus.skew
+    else { return .unknown("the list of its issuer is not valid yet") }
+    var entry: OpaquePointer?
+    // Whoever was revoked stays so, also when the list is old.
+    if X509_CRL_get0_by_cert(pointer, &entry, certificate.pointer) == 1 { return .revoked }
+    guard scope == .whole else { return nil }
+    guard let end else { return .unknown("the list of its issuer does not say how long it is valid") }
+    guard now <= end + RevocationStatus.skew else { return .unknown("the list of its issuer is out of date") }
+    return .good(until: end)
+  }
+
+  private func isSigned(by issuer: X509Certificate) -> Bool {
+    guard X509_NAME_cmp(X509_CRL_get_issuer(pointer), X509_get_subject_name(issuer.pointer)) == 0,
+      X509_get_key_usage(issuer.pointer) & UInt32(KU_CRL_SIGN) != 0,
+      let key = X509_get0_pubkey(issuer.pointer)
+    else { return false }
+    return X509_CRL_verify(pointer, key) == 1
+  }
+
+  private enum Scope {
+    /// Every certificate that it does not name is good.
+    case whole
+    /// It names some of those that were revoked.
+    case part
+  }
+
+  /// What it says about certificates like this one; `nil` is nothing.
+  private func scope(for certificate: X509Certificate) -> Scope? {
+    // Rules that are not understood must not be passed over (RFC 5280 §5.2). Lists of changes are of no use alone.
+    let understood = [NID_issuing_distribution_point, NID_authority_key_identifier, NID_crl_number]
+    for index in 0..<X509_CRL_get_ext_count(pointer) {
+      guard let rule = X509_CRL_get_ext(pointer, index), X509_EXTENSION_get_critical(rule) == 1 else {
+        continue
+      }
+      guard understood.contains(OBJ_obj2nid(X509_EXTENSION_get_object(rule))) else { return nil }
+    }
+    guard X509_CRL_get_ext_by_NID(pointer, NID_delta_crl, -1) < 0 else { return nil }
+    guard X509_CRL_get_ext_by_NID(pointer, NID_issuing_distribution_point, -1) >= 0 else { return .whole }
+    guard let raw = X509_CRL_get_ext_d2i(pointer, NID_issuing_distribution_point, nil, nil) else {
+      return nil
+    }
+    let point = raw.assumingMemoryBound(to: ISSUING_DIST_POINT.self)
+    defer { ISSUING_DIST_POINT_free(point) }
+    // An indirect list is signed by others than the issuer.
+    guard point.pointee.indirectCRL <= 0, point.pointee.onlyattr <= 0 else { return nil }
+    if point.pointee.onlyuser > 0, certificate.isAuthority { return nil }
+    if point.pointee.onlyCA > 0, !certificate.isAuthority { return nil }
+    if point.pointee.onlysomereasons != nil { return .part }
+    guard point.pointee.distpoint != nil else { return .whole }
+    // Issuers with many certificates split their list; the certificate says in which part it would stand.
+    let places = openssl_list_names(point).map { OpenSSLNames.texts(of: $0, kind: GEN_URI) } ?? []
+    return places.contains(where: Set(certificate.listURLs).contains) ? .whole : .part
+  }
+}
