@@ -104,3 +104,11 @@ static inline const char *openssl_string_at(const STACK_OF(OPENSSL_STRING) * str
 static inline const EVP_MD *openssl_digest_of(const ASN1_OBJECT *object) {
   return EVP_get_digestbynid(OBJ_obj2nid(object));
 }
+// OpenSSL takes over a copy of the bytes.
+static inline long openssl_staple(SSL *session, const unsigned char *bytes, size_t count) {
+  void *copy = OPENSSL_memdup(bytes, count);
+  if (!copy) return 0;
+  if (SSL_set_tlsext_status_ocsp_resp(session, copy, (long)count) == 1) return 1;
+  OPENSSL_free(copy);
+  return 0;
+}

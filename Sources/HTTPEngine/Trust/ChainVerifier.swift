@@ -1,4 +1,5 @@
 import COpenSSL
+import FoundationEssentials
 import HTTPWire
 
 /// Verifies the chain of a server: a path to a trusted certificate (RFC 5280 §6), the dates, the purpose, the
@@ -37,18 +38,42 @@ package struct ChainVerifier: Sendable {
     }
   }
 
+  /// How often the search begins again without a certificate that led nowhere.
+  private static let deadEndLimit = 8
+
+  /// OpenSSL follows the first issuer that it finds among what was presented, and does not turn back: where an
+  /// authority is certified by several others, one of which is not known here, it may miss the way. A certificate
+  /// whose own issuer is nowhere is on no path at all, so the search goes on without it.
   private func search(_ presented: [X509Certificate]) -> Result<[X509Certificate], ChainFault> {
-    ERR_clear_error()
-    defer { ERR_clear_error() }
     guard let leaf = presented.first else {
       return .failure(
         ChainFault(kind: .certificateUntrusted, message: "{host} has shown no certificate."))
     }
-    guard let anchors = anchors ?? TrustAnchors([]), let stack = openssl_certificate_stack() else {
-      return .failure(.noMemory)
+    guard let anchors = anchors ?? TrustAnchors([]) else { return .failure(.noMemory) }
+    var candidates = presented
+    var first: ChainFault?
+    for _ in 0...Self.deadEndLimit {
+      var deadEnd: Data?
+      let result = search(leaf, candidates, anchors, &deadEnd)
+      guard case .failure(let fault) = result else { return result }
+      first = first ?? fault
+      guard fault.kind == .certificateHasUnknownRoot, let deadEnd, deadEnd != leaf.der else { break }
+      let count = candidates.count
+      candidates.removeAll { $0.der == deadEnd }
+      guard candidates.count < count else { break }
     }
+    return .failure(first ?? .noMemory)
+  }
+
+  /// `deadEnd` is the certificate beyond which there was no way.
+  private func search(
+    _ leaf: X509Certificate, _ candidates: [X509Certificate], _ anchors: TrustAnchors, _ deadEnd: inout Data?
+  ) -> Result<[X509Certificate], ChainFault> {
+    ERR_clear_error()
+    defer { ERR_clear_error() }
+    guard let stack = openssl_certificate_stack() else { return .failure(.noMemory) }
     defer { openssl_free_certificates(stack) }
-    for certificate in presented where openssl_push_certificate(stack, certificate.pointer) != 1 {
+    for certificate in candidates where openssl_push_certificate(stack, certificate.pointer) != 1 {
       return .failure(.noMemory)
     }
     guard let context = X509_STORE_CTX_new() else { return .failure(.noMemory) }
@@ -56,7 +81,14 @@ package struct ChainVerifier: Sendable {
     guard X509_STORE_CTX_init(context, anchors.store, leaf.pointer, stack) == 1, prepare(context) else {
       return .failure(.noMemory)
     }
-    return withExtendedLifetime(anchors) { run(context) }
+    return withExtendedLifetime(anchors) {
+      let isVerified = X509_verify_cert(context) == 1
+      guard let path = path(of: context) else { return .failure(.noMemory) }
+      if isVerified { return .success(path) }
+      deadEnd = path.last?.der
+      let code = X509_STORE_CTX_get_error(context)
+      return .failure(.verdict(code, depth: Int(X509_STORE_CTX_get_error_depth(context))))
+    }
   }
 
   private func prepare(_ context: OpaquePointer) -> Bool {
@@ -79,20 +111,15 @@ package struct ChainVerifier: Sendable {
     return true
   }
 
-  private func run(_ context: OpaquePointer) -> Result<[X509Certificate], ChainFault> {
-    let result = X509_verify_cert(context)
-    guard result == 1 else {
-      let code = X509_STORE_CTX_get_error(context)
-      return .failure(.verdict(code, depth: Int(X509_STORE_CTX_get_error_depth(context))))
-    }
+  private func path(of context: OpaquePointer) -> [X509Certificate]? {
     let chain = X509_STORE_CTX_get0_chain(context)
     var found: [X509Certificate] = []
-    for index in 0..<openssl_certificate_count(chain) {
+    for index in 0..<max(0, openssl_certificate_count(chain)) {
       guard let pointer = openssl_certificate_at(chain, index), X509_up_ref(pointer) == 1,
         let certificate = X509Certificate(owning: pointer)
-      else { return .failure(.noMemory) }
+      else { return nil }
       found.append(certificate)
     }
-    return .success(found)
+    return found
   }
 }

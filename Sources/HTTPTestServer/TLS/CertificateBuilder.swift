@@ -48,15 +48,6 @@ struct CertificateBuilder {
   private func addExtensions(
     to certificate: CertificateHandle, issuer: CertificateHandle
   ) throws(ServerError) {
-    var extensions: [(id: Int32, value: String)] = [
-      (NID_basic_constraints, specification.isCA ? "critical,CA:TRUE" : "critical,CA:FALSE"),
-      (NID_key_usage, "critical," + keyUsage),
-      (NID_subject_key_identifier, "hash"),
-    ]
-    if specification.issuer != nil { extensions.append((NID_authority_key_identifier, "keyid:always")) }
-    if !specification.isCA { extensions.append((NID_ext_key_usage, "serverAuth,clientAuth")) }
-    let names = specification.dnsNames.map { "DNS:\($0)" } + specification.ipAddresses.map { "IP:\($0)" }
-    if !names.isEmpty { extensions.append((NID_subject_alt_name, names.joined(separator: ","))) }
     var context = X509V3_CTX()
     X509V3_set_ctx(&context, issuer.pointer, certificate.pointer, nil, nil, 0)
     for (id, value) in extensions {
@@ -70,6 +61,34 @@ struct CertificateBuilder {
     }
   }
 
+  private var extensions: [(id: Int32, value: String)] {
+    var extensions: [(id: Int32, value: String)] = [
+      (NID_basic_constraints, constraints), (NID_key_usage, "critical," + keyUsage),
+      (NID_subject_key_identifier, "hash"),
+    ]
+    if specification.issuer != nil { extensions.append((NID_authority_key_identifier, "keyid:always")) }
+    let usages = specification.usages ?? (specification.isCA ? [] : [.server, .client])
+    let names = specification.dnsNames.map { "DNS:\($0)" } + specification.ipAddresses.map { "IP:\($0)" }
+    let domains =
+      specification.permittedDomains.map { "permitted;DNS:\($0)" }
+      + specification.excludedDomains.map { "excluded;DNS:\($0)" }
+    let lists: [(id: Int32, prefix: String, values: [String])] = [
+      (NID_ext_key_usage, "", usages.map(\.rawValue)), (NID_subject_alt_name, "", names),
+      (NID_name_constraints, "critical,", domains),
+      (NID_info_access, "", specification.statusURL.map { ["OCSP;URI:\($0)"] } ?? []),
+      (NID_crl_distribution_points, "", specification.listURL.map { ["URI:\($0)"] } ?? []),
+    ]
+    for (id, prefix, values) in lists where !values.isEmpty {
+      extensions.append((id, prefix + values.joined(separator: ",")))
+    }
+    return extensions
+  }
+
+  private var constraints: String {
+    guard specification.isCA else { return "critical,CA:FALSE" }
+    return "critical,CA:TRUE" + (specification.pathLength.map { ",pathlen:\($0)" } ?? "")
+  }
+
   private var keyUsage: String {
     if specification.isCA { return "keyCertSign,cRLSign,digitalSignature" }
     // Only RSA keys encipher other keys (RFC 5280 §4.2.1.3).
@@ -77,8 +96,18 @@ struct CertificateBuilder {
   }
 
   private func sign(_ certificate: CertificateHandle, with key: KeyHandle) throws(ServerError) {
-    guard X509_sign(certificate.pointer, key.pointer, EVP_sha256()) > 0 else {
+    guard X509_sign(certificate.pointer, key.pointer, specification.digest.algorithm) > 0 else {
       throw .openSSL("signing a certificate")
+    }
+  }
+}
+
+extension TestIdentity.Specification.Digest {
+  fileprivate var algorithm: OpaquePointer? {
+    switch self {
+    case .sha256: EVP_sha256()
+    case .sha1: EVP_sha1()
+    case .md5: EVP_md5()
     }
   }
 }

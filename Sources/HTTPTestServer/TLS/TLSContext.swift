@@ -4,13 +4,18 @@ import COpenSSL
 final class TLSContext: Sendable {
   /// Only read after it has been set up, which OpenSSL allows from many threads.
   nonisolated(unsafe) private let pointer: OpaquePointer
+  /// OpenSSL's callback reads it, without a reference of its own.
+  private let stapled: StapledResponse?
 
   init(_ identity: TestIdentity, _ options: TLSOptions) throws(ServerError) {
     ERR_clear_error()
     guard let pointer = SSL_CTX_new(TLS_server_method()) else { throw .openSSL("making a TLS context") }
     self.pointer = pointer
+    stapled = options.stapledResponse.map { StapledResponse($0) }
     try use(identity, sendsIntermediates: options.sendsIntermediates)
+    try add(options.appendedCertificates)
     try use(options)
+    try staple()
     // Test keys may be weaker than OpenSSL's default level takes.
     SSL_CTX_set_security_level(pointer, 0)
     _ = openssl_allow_partial_writes(pointer)
@@ -40,7 +45,11 @@ final class TLSContext: Sendable {
     guard SSL_CTX_use_certificate(pointer, certificate.pointer) == 1,
       SSL_CTX_use_PrivateKey(pointer, key.pointer) == 1
     else { throw .openSSL("using an identity") }
-    for text in sendsIntermediates ? identity.intermediates : [] {
+    try add(sendsIntermediates ? identity.intermediates : [])
+  }
+
+  private func add(_ texts: [String]) throws(ServerError) {
+    for text in texts {
       for intermediate in try PEM.certificates(text) {
         guard X509_up_ref(intermediate.pointer) == 1 else { throw .openSSL("using a chain") }
         guard openssl_add_chain_certificate(pointer, intermediate.pointer) == 1 else {
@@ -49,6 +58,19 @@ final class TLSContext: Sendable {
         }
       }
     }
+  }
+
+  private func staple() throws(ServerError) {
+    guard let stapled else { return }
+    let isSet = openssl_set_status_callback(
+      pointer,
+      { session, reference in
+        guard let session, let reference else { return SSL_TLSEXT_ERR_NOACK }
+        let response = Unmanaged<StapledResponse>.fromOpaque(reference).takeUnretainedValue()
+        let isSet = openssl_staple(session, response.bytes, response.bytes.count)
+        return isSet == 1 ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_NOACK
+      }, Unmanaged.passUnretained(stapled).toOpaque())
+    guard isSet == 1 else { throw .openSSL("stapling a response") }
   }
 
   private func use(_ options: TLSOptions) throws(ServerError) {
@@ -67,6 +89,13 @@ final class TLSContext: Sendable {
     let required = options.requiresClientCertificate ? SSL_VERIFY_FAIL_IF_NO_PEER_CERT : 0
     SSL_CTX_set_verify(pointer, SSL_VERIFY_PEER | required, nil)
   }
+}
+
+/// The bytes of an OCSP response.
+private final class StapledResponse: Sendable {
+  let bytes: [UInt8]
+
+  init(_ bytes: [UInt8]) { self.bytes = bytes }
 }
 
 extension TLSOptions.Version {

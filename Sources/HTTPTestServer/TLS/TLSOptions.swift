@@ -25,6 +25,10 @@ public struct TLSOptions: Sendable, Equatable {
   /// Whether the issuers of the certificate are sent too, up to the one below the root; `true` by
   /// default.
   public var sendsIntermediates: Bool
+  /// Certificates (PEM) that are sent behind those of the identity, whatever they are; none by default.
+  public var appendedCertificates: [String] = []
+  /// The OCSP response (DER) that is sent to clients that ask for one (RFC 6066 §8); `nil` by default.
+  public var stapledResponse: [UInt8]?
 
   /// Makes options; all have the defaults that their documentation names.
   public init(

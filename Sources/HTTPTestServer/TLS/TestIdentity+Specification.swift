@@ -2,7 +2,13 @@ import COpenSSL
 import Glibc
 
 extension TestIdentity {
-  /// What a certificate says.
+  /// What a certificate says. What the initialiser does not name can be set afterwards:
+  ///
+  /// ```swift
+  /// var weak = TestIdentity.Specification(commonName: "weak", dnsNames: ["localhost"], issuer: authority)
+  /// weak.digest = .sha1
+  /// let server = try HTTPTestServer(.tls(TestIdentity(weak)))
+  /// ```
   public struct Specification: Sendable, Equatable {
     /// The kind of a key.
     public enum Key: Sendable, Equatable {
@@ -12,9 +18,31 @@ extension TestIdentity {
       case rsa(bits: Int)
     }
 
+    /// The digest that a certificate is signed with.
+    public enum Digest: Sendable, Equatable {
+      /// The usual one.
+      case sha256
+      /// Too weak for clients of today.
+      case sha1
+      /// Broken.
+      case md5
+    }
+
+    /// What a certificate may be used for (`extKeyUsage`, RFC 5280 §4.2.1.12).
+    public enum Usage: String, Sendable, Equatable {
+      /// The certificate of a server.
+      case server = "serverAuth"
+      /// The certificate of a client.
+      case client = "clientAuth"
+      /// Answers about revocation, in the name of the issuer.
+      case ocspSigning = "OCSPSigning"
+      /// Signatures of programs.
+      case code = "codeSigning"
+    }
+
     /// The name of the subject.
     public var commonName: String
-    /// The host names for which it is valid (`subjectAltName`); `*.` at the front is allowed.
+    /// The host names for which it is valid (`subjectAltName`); `*` is allowed in the first label.
     public var dnsNames: [String]
     /// The addresses for which it is valid, IPv4 or IPv6.
     public var ipAddresses: [String]
@@ -28,6 +56,22 @@ extension TestIdentity {
     public var issuer: TestIdentity?
     /// The kind of its key; P-256 by default.
     public var key: Key
+    /// Whose key it has; `nil`, the default, makes a new one. With that of another authority it is cross-signed.
+    public var keyOwner: TestIdentity?
+    /// The digest of its signature; SHA-256 by default.
+    public var digest: Digest = .sha256
+    /// What it may be used for; `nil`, the default, is server and client, and anything for an authority.
+    public var usages: [Usage]?
+    /// How many authorities may stand between this one and a server; `nil`, the default, is any number.
+    public var pathLength: Int?
+    /// The domains that an authority may issue for (RFC 5280 §4.2.1.10); empty, the default, are all.
+    public var permittedDomains: [String] = []
+    /// The domains that an authority must not issue for; none by default.
+    public var excludedDomains: [String] = []
+    /// Where its issuer answers whether it was revoked (OCSP); `nil` by default.
+    public var statusURL: String?
+    /// Where the list of its issuer lies (CRL); `nil` by default.
+    public var listURL: String?
 
     /// Makes a specification; all but the name have defaults.
     public init(
@@ -55,11 +99,18 @@ extension TestIdentity {
       for address in ipAddresses where !Self.isAddress(address) {
         throw .invalidSpecification("\(address) is no IP address")
       }
+      for domain in permittedDomains + excludedDomains where !Self.isName(domain) {
+        throw .invalidSpecification("\(domain) is no domain")
+      }
+      for url in [statusURL, listURL].compactMap(\.self) where url.contains(where: { ",;\n".contains($0) }) {
+        throw .invalidSpecification("\(url) cannot be written into a certificate")
+      }
       if notAfter < notBefore { throw .invalidSpecification("the validity ends before it starts") }
     }
 
     private static func isName(_ name: String) -> Bool {
-      let rest = name.hasPrefix("*.") ? name.dropFirst(2) : name[...]
+      let label = name.prefix { $0 != "." }
+      let rest = label.contains("*") ? name.dropFirst(label.count + 1) : name[...]
       return !rest.isEmpty
         && rest.utf8.allSatisfy { byte in
           switch byte {

@@ -34,11 +34,15 @@ public struct TestIdentity: Sendable, Equatable {
 
   /// Makes a key and a certificate for it.
   ///
-  /// Throws ``ServerError/invalidSpecification(_:)`` for names or addresses that are none and an issuer
-  /// that is no authority, ``ServerError/tls(_:)`` when OpenSSL fails.
+  /// An issuer need not be an authority; clients will refuse what it issues. Throws
+  /// ``ServerError/invalidSpecification(_:)`` for names or addresses that are none,
+  /// ``ServerError/tls(_:)`` when OpenSSL fails.
   public init(_ specification: Specification) throws(ServerError) {
     try specification.validate()
-    let key = try specification.key.generate()
+    let key =
+      if let owner = specification.keyOwner { try PEM.key(owner.privateKeyPEM) } else {
+        try specification.key.generate()
+      }
     let builder = CertificateBuilder(specification, key: key)
     let certificate = try builder.build()
     certificatePEM = try PEM.text(of: certificate)

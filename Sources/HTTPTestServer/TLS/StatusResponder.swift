@@ -1,0 +1,112 @@
+import COpenSSL
+
+/// Answers for an authority whether certificates were revoked (OCSP, RFC 6960).
+///
+/// ```swift
+/// let responder = StatusResponder(authority, revoked: [stolen])
+/// let server = try HTTPTestServer(routes: .standard.adding("/ocsp", responder))
+/// var options = TLSOptions()
+/// options.stapledResponse = try responder.response(about: stolen)
+/// ```
+public struct StatusResponder: Sendable {
+  /// What is said about a certificate.
+  public enum Status: Int32, Sendable {
+    /// It was not revoked.
+    case good = 0
+    /// It was revoked.
+    case revoked = 1
+    /// The responder does not know it.
+    case unknown = 2
+  }
+
+  private let authority: TestIdentity
+  private let revoked: [TestIdentity]
+  /// Who signs; `nil`, the default, is the authority.
+  public var signer: TestIdentity?
+  /// When the answers were made, counted from now; an hour ago by default.
+  public var issued: Duration = .seconds(-3600)
+  /// How long they are valid, counted from now; `nil` does not say. A day by default.
+  public var next: Duration? = .seconds(86_400)
+
+  /// A responder for the certificates of `authority`; those that are not `revoked` are good.
+  public init(_ authority: TestIdentity, revoked: [TestIdentity] = []) {
+    self.authority = authority
+    self.revoked = revoked
+  }
+
+  /// What it says about one certificate, as DER.
+  ///
+  /// - Parameters:
+  ///   - identity: The certificate.
+  ///   - status:   What to say; `nil`, the default, is the truth.
+  /// - Throws: ``ServerError/tls(_:)``.
+  public func response(about identity: TestIdentity, status: Status? = nil) throws(ServerError) -> [UInt8] {
+    ERR_clear_error()
+    let issuer = try authority.leaf
+    let certificate = try identity.leaf
+    guard let id = OCSP_cert_to_id(EVP_sha1(), certificate.pointer, issuer.pointer) else {
+      throw .openSSL("naming a certificate")
+    }
+    defer { OCSP_CERTID_free(id) }
+    let isRevoked = revoked.contains { $0.certificatePEM == identity.certificatePEM }
+    return try signed([(id, status ?? (isRevoked ? .revoked : .good))])
+  }
+
+  /// What it says to a request that a client has sent.
+  ///
+  /// - Throws: ``ServerError/tls(_:)`` when the bytes are no request.
+  public func response(to request: [UInt8]) throws(ServerError) -> [UInt8] {
+    ERR_clear_error()
+    let parsed = request.withUnsafeBufferPointer { bytes -> OpaquePointer? in
+      var position = bytes.baseAddress
+      return position == nil ? nil : d2i_OCSP_REQUEST(nil, &position, bytes.count)
+    }
+    guard let parsed else { throw .openSSL("reading a request for a status") }
+    defer { OCSP_REQUEST_free(parsed) }
+    var numbers: [CertificateHandle] = []
+    for identity in revoked { numbers.append(try identity.leaf) }
+    var answers: [(OpaquePointer, Status)] = []
+    for index in 0..<max(0, OCSP_request_onereq_count(parsed)) {
+      guard let single = OCSP_request_onereq_get0(parsed, index), let id = OCSP_onereq_get0_id(single) else {
+        continue
+      }
+      var number: UnsafeMutablePointer<ASN1_INTEGER>?
+      guard OCSP_id_get0_info(nil, nil, nil, &number, id) == 1 else { throw .openSSL("reading a request") }
+      let isRevoked = numbers.contains { ASN1_INTEGER_cmp(X509_get0_serialNumber($0.pointer), number) == 0 }
+      answers.append((id, isRevoked ? .revoked : .good))
+    }
+    return try signed(answers)
+  }
+
+  private func signed(_ answers: [(id: OpaquePointer, status: Status)]) throws(ServerError) -> [UInt8] {
+    guard let basic = OCSP_BASICRESP_new() else { throw .openSSL("making a status") }
+    defer { OCSP_BASICRESP_free(basic) }
+    guard let start = authority.time(issued) else { throw .openSSL("making a status") }
+    defer { ASN1_TIME_free(start) }
+    let end = next.flatMap { authority.time($0) }
+    defer { ASN1_TIME_free(end) }
+    for (id, status) in answers {
+      let isAdded = OCSP_basic_add1_status(
+        basic, id, status.rawValue, OCSP_REVOKED_STATUS_KEYCOMPROMISE, start, start, end)
+      guard isAdded != nil else { throw .openSSL("making a status") }
+    }
+    let signer = signer ?? authority
+    let certificate = try signer.leaf
+    let key = try PEM.key(signer.privateKeyPEM)
+    guard OCSP_basic_sign(basic, certificate.pointer, key.pointer, EVP_sha256(), nil, 0) == 1,
+      let response = OCSP_response_create(OCSP_RESPONSE_STATUS_SUCCESSFUL, basic)
+    else { throw .openSSL("signing a status") }
+    defer { OCSP_RESPONSE_free(response) }
+    return try authority.bytes { i2d_OCSP_RESPONSE(response, $0) }
+  }
+}
+
+extension Routes {
+  /// Adds a responder: requests that are posted to `pattern` are answered, others get 400.
+  public func adding(_ pattern: String, _ responder: StatusResponder) -> Routes {
+    adding(pattern, methods: ["POST"]) { request, _ in
+      guard let response = try? responder.response(to: request.body) else { return .status(400) }
+      return Reply.data(response).with(header: "Content-Type", value: "application/ocsp-response")
+    }
+  }
+}

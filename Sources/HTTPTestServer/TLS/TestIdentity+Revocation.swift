@@ -1,0 +1,72 @@
+import COpenSSL
+
+extension TestIdentity {
+  /// Makes a list of revoked certificates (CRL, RFC 5280 §5), signed by this authority, as DER.
+  ///
+  /// - Parameters:
+  ///   - revoked:  What was revoked; the authority need not have issued it.
+  ///   - issued:   When the list was made, counted from now. Default: an hour ago.
+  ///   - next:     When there will be another one, counted from now; `nil` does not say. Default: in a day.
+  /// - Throws: ``ServerError/tls(_:)``.
+  public func revocationList(
+    of revoked: [TestIdentity], issued: Duration = .seconds(-3600), next: Duration? = .seconds(86_400)
+  ) throws(ServerError) -> [UInt8] {
+    ERR_clear_error()
+    guard let list = X509_CRL_new() else { throw .openSSL("making a list") }
+    defer { X509_CRL_free(list) }
+    let certificate = try leaf
+    guard let start = time(issued) else { throw .openSSL("making a list") }
+    defer { ASN1_TIME_free(start) }
+    guard X509_CRL_set_version(list, 1) == 1,
+      X509_CRL_set_issuer_name(list, X509_get_subject_name(certificate.pointer)) == 1,
+      X509_CRL_set1_lastUpdate(list, start) == 1
+    else { throw .openSSL("making a list") }
+    if let next {
+      guard let end = time(next) else { throw .openSSL("making a list") }
+      defer { ASN1_TIME_free(end) }
+      guard X509_CRL_set1_nextUpdate(list, end) == 1 else { throw .openSSL("making a list") }
+    }
+    for identity in revoked { try add(identity, to: list, start) }
+    let key = try PEM.key(privateKeyPEM)
+    guard X509_CRL_sort(list) == 1, X509_CRL_sign(list, key.pointer, EVP_sha256()) > 0 else {
+      throw .openSSL("signing a list")
+    }
+    return try bytes { i2d_X509_CRL(list, $0) }
+  }
+
+  private func add(
+    _ identity: TestIdentity, to list: OpaquePointer, _ time: UnsafeMutablePointer<ASN1_TIME>
+  ) throws(ServerError) {
+    let certificate = try identity.leaf
+    guard let entry = X509_REVOKED_new() else { throw .openSSL("filling a list") }
+    guard X509_REVOKED_set_serialNumber(entry, X509_get_serialNumber(certificate.pointer)) == 1,
+      X509_REVOKED_set_revocationDate(entry, time) == 1, X509_CRL_add0_revoked(list, entry) == 1
+    else {
+      X509_REVOKED_free(entry)
+      throw .openSSL("filling a list")
+    }
+  }
+
+  var leaf: CertificateHandle {
+    get throws(ServerError) {
+      guard let certificate = try PEM.certificates(certificatePEM).first else {
+        throw .tls("the identity has no certificate")
+      }
+      return certificate
+    }
+  }
+
+  func time(_ offset: Duration) -> UnsafeMutablePointer<ASN1_TIME>? {
+    X509_gmtime_adj(nil, Int(offset.components.seconds))
+  }
+
+  func bytes(
+    _ write: (UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>) -> Int32
+  ) throws(ServerError) -> [UInt8] {
+    var bytes: UnsafeMutablePointer<UInt8>?
+    let count = write(&bytes)
+    guard count > 0, let bytes else { throw .openSSL("writing DER") }
+    defer { openssl_free(bytes) }
+    return Array(UnsafeBufferPointer(start: bytes, count: Int(count)))
+  }
+}
