@@ -58,7 +58,7 @@ let package = Package(
       name: "HTTPTestServerTests", dependencies: ["HTTPTestServer", "COpenSSL"],
       swiftSettings: settings),
     .testTarget(
-      name: "HTTPEngineTests", dependencies: ["HTTPEngine", "HTTPTestServer"],
+      name: "HTTPEngineTests", dependencies: ["HTTPEngine", "HTTPTestServer", "COpenSSL"],
       swiftSettings: settings),
     .testTarget(
       name: "AlamofireTests", dependencies: ["Alamofire", "HTTPWire", "HTTPTestServer"],

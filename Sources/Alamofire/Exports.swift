@@ -1,6 +1,7 @@
 // One import is enough: what users hold of Foundation, and the values that live below this module.
 @_exported public import Foundation
 @_exported public import FoundationNetworking
+@_exported public import struct HTTPWire.ClientIdentity
 @_exported public import struct HTTPWire.HTTPHeader
 @_exported public import struct HTTPWire.HTTPHeaders
 @_exported public import struct HTTPWire.HTTPMethod

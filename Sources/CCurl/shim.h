@@ -41,6 +41,14 @@ static inline CURLcode ccurl_set_on_socket(CURL *easy, curl_sockopt_callback val
   curl_easy_setopt(easy, CURLOPT_SOCKOPTDATA, context);
   return curl_easy_setopt(easy, CURLOPT_SOCKOPTFUNCTION, value);
 }
+// Makes the sockets; NULL leaves it to libcurl.
+static inline CURLcode ccurl_set_open_socket(CURL *easy, curl_opensocket_callback value, void *context) {
+  curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, context);
+  return curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, value);
+}
+static const curl_socket_t ccurl_bad_socket = CURL_SOCKET_BAD;
+// The type of the address is one that the Glibc module has under another name.
+static inline const void *ccurl_address(const struct curl_sockaddr *address) { return &address->addr; }
 // Called with the `SSL_CTX *` of each new connection, before its handshake.
 static inline CURLcode ccurl_set_on_tls(CURL *easy, curl_ssl_ctx_callback value, void *context) {
   curl_easy_setopt(easy, CURLOPT_SSL_CTX_DATA, context);
@@ -109,6 +117,11 @@ static inline curl_off_t ccurl_expected_length(CURL *easy) {
   curl_off_t length = -1;
   curl_easy_getinfo(easy, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length);
   return length;
+}
+static inline curl_off_t ccurl_downloaded(CURL *easy) {
+  curl_off_t count = 0;
+  curl_easy_getinfo(easy, CURLINFO_SIZE_DOWNLOAD_T, &count);
+  return count;
 }
 static inline long ccurl_new_connections(CURL *easy) {
   long count = 0;

@@ -19,18 +19,12 @@ extension WireRequest {
       core.useCredentialOfURL(user: user, password: target.password ?? "")
     }
     let own = request.allHTTPHeaderFields
-    var fields = session.settings.fields(adding: own)
+    let fields = session.settings.fields(adding: own)
     if let violation = session.settings.violation(method: method, own: own, all: fields) {
       throw .sessionTaskFailed(error: URLError.made(.badURL, violation.message, url: text))
     }
     let body = try Self.body(of: request, own: own, for: core)
-    // The framing is the transport's: what a user says of it could only contradict.
-    if case .source = body {
-      fields.removeAll {
-        FieldName.equal($0.name, "Content-Length") || FieldName.equal($0.name, "Transfer-Encoding")
-      }
-    }
-    let sink: (any BodySink)? = try core.download?.sink() ?? core.stream
+    let sink: (any BodySink)? = try core.download?.sink() ?? core.stream ?? core.watchedBody
     self.init(
       url: target?.url ?? text, origin: origin, method: method, fields: fields, body: body, sink: sink,
       idleTimeout: session.settings.idleTimeout(of: request), deadline: session.settings.deadline(),
@@ -52,12 +46,12 @@ extension WireRequest {
     switch core.body == nil ? nil : core.state.withLock({ $0.uploadable }) {
     case .data(let data): return .bytes(data)
     case .file(let url, _): return .source(try fileSource(url))
-    case .stream(let stream): return .source(InputStreamSource(stream, length: contentLength(own)))
+    case .stream(let stream): return .source(core.source(of: stream, length: contentLength(own)))
     case nil: break
     }
     if let data = request.httpBody { return .bytes(data) }
     guard let stream = request.httpBodyStream else { return .none }
-    return .source(InputStreamSource(stream, length: contentLength(own)))
+    return .source(core.source(of: stream, length: contentLength(own)))
   }
 
   private static func fileSource(_ url: URL) throws(AFError) -> any BodySource {
@@ -75,7 +69,7 @@ extension WireRequest {
   }
 
   /// The length that the user announces for a stream; −1 without one.
-  private static func contentLength(_ fields: [String: String]?) -> Int64 {
+  static func contentLength(_ fields: [String: String]?) -> Int64 {
     guard let text = fields?.first(where: { FieldName.equal($0.key, "Content-Length") })?.value,
       text.utf8.allSatisfy({ $0 >= 0x30 && $0 <= 0x39 }), let length = Int64(text)
     else { return -1 }

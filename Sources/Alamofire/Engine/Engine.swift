@@ -4,6 +4,8 @@ import HTTPWire
 /// What a session needs of the engine: where requests are sent, and where the pipeline's tasks run.
 package struct Engine: Sendable {
   package let transport: any Transport
+  /// What the machine's network is asked of.
+  package let network: any NetworkSource
   /// Where the pipeline's own steps run; `nil` is the pool.
   package let executor: (any TaskExecutor)?
   /// Whether the caller is on the engine's thread, where no code of a user may run.
@@ -29,16 +31,20 @@ package struct Engine: Sendable {
   /// engine's thread, at once elsewhere.
   static func resume(_ waiter: UnsafeContinuation<Void, Never>) { Herald.resume(waiter) }
 
-  /// Any other transport, without a thread of its own.
-  package init(transport: any Transport) {
-    self.init(transport: transport, executor: nil, isOnLoop: { false }, shutDown: {}, crossingCount: { 0 })
+  /// Any other transport, without a thread of its own, and any network.
+  package init(transport: any Transport, network: any NetworkSource = SystemNetwork()) {
+    self.init(
+      transport: transport, network: network, executor: nil, isOnLoop: { false }, shutDown: {},
+      crossingCount: { 0 })
   }
 
   private init(
-    transport: any Transport, executor: (any TaskExecutor)?, isOnLoop: @escaping @Sendable () -> Bool,
+    transport: any Transport, network: any NetworkSource = SystemNetwork(), executor: (any TaskExecutor)?,
+    isOnLoop: @escaping @Sendable () -> Bool,
     shutDown: @escaping @Sendable () -> Void, crossingCount: @escaping @Sendable () -> UInt64
   ) {
     self.transport = transport
+    self.network = network
     self.executor = executor
     self.isOnLoop = isOnLoop
     self.shutDown = shutDown

@@ -39,7 +39,7 @@ open class ClosureEventMonitor: EventMonitor, @unchecked Sendable {
     (@Sendable (URLSession, URLSessionTask, URLSessionTaskMetrics) -> Void)?
   /// An attempt is over; `error` is `nil` when a response has come, whatever its status.
   open var taskDidComplete: (@Sendable (URLSession, URLSessionTask, (any Error)?) -> Void)?
-  /// An attempt waits for a network.
+  /// An attempt waits for a network, as `waitsForConnectivity` says; told once.
   open var taskIsWaitingForConnectivity: (@Sendable (URLSession, URLSessionTask) -> Void)?
   /// The head of a response has come.
   open var dataTaskDidReceiveResponse: (@Sendable (URLSession, URLSessionDataTask, URLResponse) -> Void)?

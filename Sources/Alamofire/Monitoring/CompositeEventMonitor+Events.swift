@@ -54,7 +54,7 @@ extension CompositeEventMonitor {
     perform { $0.urlSession(session, task: task, didCompleteWithError: error) }
   }
 
-  /// An attempt waits for a network.
+  /// An attempt waits for a network, as `waitsForConnectivity` says; told once.
   public func urlSession(_ session: URLSession, taskIsWaitingForConnectivity task: URLSessionTask) {
     perform { $0.urlSession(session, taskIsWaitingForConnectivity: task) }
   }

@@ -12,11 +12,17 @@ public final class CompositeEventMonitor: EventMonitor {
 
   /// Monitors that always want to be told.
   private let others: Bool
+  /// Whether any of them may listen to the pieces of bodies: notifications tell nothing of them.
+  let hearsBodies: Bool
 
   init(monitors: [any EventMonitor]) {
     self.monitors = monitors
+    hearsBodies = monitors.contains { !($0 is AlamofireNotifications) }
     others = monitors.contains { !(($0 as? AlamofireNotifications)?.isOnDemand ?? false) }
   }
+
+  /// Whether there is anybody but the notifications of requests.
+  var seesMore: Bool { others }
 
   /// Whether anybody listens: read before an event is made.
   var isActive: Bool { others || (!monitors.isEmpty && NotificationDemand.exists) }

@@ -57,13 +57,14 @@ public protocol EventMonitor: Sendable {
   /// An attempt is over; `error` is `nil` when a response has come, whatever its status.
   func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?)
 
-  /// An attempt waits for a network.
+  /// An attempt waits for a network, as `waitsForConnectivity` says; told once.
   func urlSession(_ session: URLSession, taskIsWaitingForConnectivity task: URLSessionTask)
 
   /// The head of a response has come.
   func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse)
 
-  /// Some of a response's body has come.
+  /// Some of a response's body has come: each piece, in its order. Bodies of redirects that are followed are not
+  /// told.
   func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data)
 
   /// A response may be stored, unless a ``CachedResponseHandler`` decides otherwise.

@@ -21,11 +21,10 @@ extension Pipeline {
 
   /// A body that is a stream is asked for once the task is there; the delegate may bring another one.
   nonisolated(nonsending) private func askForBodyStream() async throws(AFError) {
-    guard case .stream(let stream)? = core.state.withLock({ $0.uploadable }),
+    guard let ours = core.state.withLock({ $0.uploadable }), case .stream = ours,
       let task = core.tasks(of: request).last
     else { return }
     let session = core.session
-    let ours = UploadRequest.Uploadable.stream(stream)
     let answer = await offLoop { () -> UploadRequest.Uploadable? in
       await CompletionOnce.answer(whenForgotten: ours, whenCancelled: nil) { completion in
         let delegate = session.delegate
@@ -49,14 +48,19 @@ extension Pipeline {
     core.state.withLock { $0.uploadable = answer }
   }
 
+  /// A stream that has been read cannot be sent on, as a redirect or a challenge may want: the delegate may bring
+  /// another. Without one the transport ends the request with an error that says so.
+  nonisolated(nonsending) func renewBodyStream(of journey: Journey) async throws(AFError) {
+    guard case .source(let source) = journey.request.body, !source.isRepeatable,
+      case .stream(let spent)? = core.state.withLock({ $0.uploadable })
+    else { return }
+    try await askForBodyStream()
+    guard case .stream(let next)? = core.state.withLock({ $0.uploadable }), next !== spent else { return }
+    journey.request = journey.request.with(body: .source(core.source(of: next, length: source.length)))
+  }
+
   nonisolated(nonsending) private func tellEnd(_ exchange: Exchange?, _ error: AFError?) async {
     let data = core.download == nil && error == nil ? core.state.withLock { $0.data } : nil
-    if let data, !data.isEmpty {
-      await delegated { delegate, session, task in
-        guard let task = task as? URLSessionDataTask else { return }
-        delegate.urlSession(session, dataTask: task, didReceive: data)
-      }
-    }
     if let exchange, error == nil { await storeInCache(exchange, data ?? Data()) }
     if let metrics = exchange?.metrics {
       await delegated { delegate, session, task in

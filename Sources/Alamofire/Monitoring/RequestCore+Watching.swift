@@ -113,7 +113,8 @@ extension RequestCore {
     }
   }
 
-  private func tellData(_ data: Data) {
+  /// Bytes of a body have come.
+  func tellData(_ data: Data) {
     delegate { delegate, session, task in
       guard let task = task as? URLSessionDataTask else { return }
       delegate.urlSession(session, dataTask: task, didReceive: data)

@@ -44,7 +44,7 @@ extension InputStream {
 
   /// `false` for the stream that Foundation makes of a URL that is no file: it has nothing inside, and every
   /// call to it ends the process. Only a mirror can tell.
-  private var isUsable: Bool {
+  var isUsable: Bool {
     var mirror: Mirror? = Mirror(reflecting: self)
     while let level = mirror, level.subjectType != InputStream.self { mirror = level.superclassMirror }
     guard let storage = mirror?.descendant("_streamStorage") else { return true }

@@ -43,11 +43,12 @@ extension Journey {
   /// Follows to a request that a handler has made of the proposed one.
   func follow(_ plan: RedirectPlan, changedTo changed: URLRequest) throws(AFError) {
     follow(plan)
-    guard let url = changed.url, let target = WireTarget(url.absoluteString) else {
-      throw .sessionTaskFailed(error: URLError.noURL)
-    }
-    guard target.origin.scheme == "http" || target.origin.scheme == "https" else {
-      throw .sessionTaskFailed(error: URLError.unsupported(scheme: url.absoluteString))
+    guard let url = changed.url else { throw .sessionTaskFailed(error: URLError.noURL) }
+    guard let target = WireTarget(url.absoluteString) else {
+      guard let scheme = url.scheme?.lowercased(), scheme != "http", scheme != "https" else {
+        throw .sessionTaskFailed(error: URLError.unsupported(url))
+      }
+      throw .sessionTaskFailed(error: URLError.refused(.unsupportedScheme(scheme), from: request.url))
     }
     let fields = (changed.allHTTPHeaderFields ?? [:]).map { HTTPHeader(name: $0.key, value: $0.value) }
     if let violation = core.session.settings.violation(
@@ -57,7 +58,7 @@ extension Journey {
     }
     // The order of the fields is the one of before; new ones follow, by name.
     let order = request.fields.map { $0.name.lowercased() }
-    let sorted = fields.sorted { left, right in
+    let sorted = SessionSettings.withoutFraming(fields).sorted { left, right in
       let places = (
         order.firstIndex(of: left.name.lowercased()), order.firstIndex(of: right.name.lowercased())
       )
@@ -69,7 +70,16 @@ extension Journey {
     }
     request = request.with(
       url: target.url, origin: target.origin, method: changed.httpMethod ?? "GET", fields: sorted,
-      body: changed.httpBody.map { .bytes($0) }
-        ?? (changed.httpMethod == request.method ? request.body : .none))
+      body: body(of: changed))
+  }
+
+  /// The body of a request that a handler has made: its own, else that of the request before.
+  private func body(of changed: URLRequest) -> RequestBody {
+    if let data = changed.httpBody { return .bytes(data) }
+    if let stream = changed.httpBodyStream, stream !== urlRequest.httpBodyStream {
+      return .source(
+        InputStreamSource(stream, length: WireRequest.contentLength(changed.allHTTPHeaderFields)))
+    }
+    return changed.httpMethod == request.method ? request.body : .none
   }
 }

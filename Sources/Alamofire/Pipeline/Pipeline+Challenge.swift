@@ -106,7 +106,7 @@ extension String {
 }
 
 /// Challenges are answered by the completion handler of the delegate's method; this way of old does nothing.
-private final class SilentSender: NSObject, URLAuthenticationChallengeSender, Sendable {
+final class SilentSender: NSObject, URLAuthenticationChallengeSender, Sendable {
   func use(_ credential: URLCredential, for challenge: URLAuthenticationChallenge) {}
   func continueWithoutCredential(for challenge: URLAuthenticationChallenge) {}
   func cancel(_ challenge: URLAuthenticationChallenge) {}

@@ -28,10 +28,15 @@ extension Pipeline {
   private static func move(
     _ source: URL, to target: URL, _ options: DownloadRequest.Options
   ) -> Result<URL, AFError> {
-    guard source != target else { return .success(target) }
+    guard !isSameFile(source, target) else { return .success(target) }
     let files = FileManager.default
     do {
-      if options.contains(.removePreviousFile), files.fileExists(atPath: target.path) {
+      // What is no file has a path too, where nobody would look for the download.
+      guard target.isFileURL else {
+        throw CocoaError(.fileWriteUnsupportedScheme, userInfo: [NSURLErrorKey: target])
+      }
+      // Also a link that leads nowhere is in the way.
+      if options.contains(.removePreviousFile), (try? files.attributesOfItem(atPath: target.path)) != nil {
         try files.removeItem(at: target)
       }
       if options.contains(.createIntermediateDirectories) {
@@ -50,6 +55,14 @@ extension Pipeline {
       try? files.removeItem(at: source)
       return .failure(.downloadedFileMoveFailed(error: error, source: source, destination: target))
     }
+  }
+
+  /// Whether the file lies where it is wanted already, however that is spelt: it is not to be removed for itself.
+  private static func isSameFile(_ source: URL, _ target: URL) -> Bool {
+    guard source != target else { return true }
+    guard target.isFileURL, source.lastPathComponent == target.lastPathComponent else { return false }
+    let folders = [source, target].map { $0.deletingLastPathComponent().resolvingSymlinksInPath().path }
+    return folders[0] == folders[1]
   }
 
   /// After the last attempt, and before another: what is left of a broken one is kept for whoever wants to

@@ -11,6 +11,7 @@ extension Pipeline {
     let journey = try Journey(urlRequest, for: core)
     if journey.mustChooseCarrier { try await chooseCarrier(for: journey) }
     while true {
+      if core.isWatched, core.body != nil { try await renewBodyStream(of: journey) }
       guard let response = try await sent(journey) else { continue }
       guard response.head.role == .hop else { return journey.arrived(response) }
       if response.head.status == 401 {
@@ -29,7 +30,8 @@ extension Pipeline {
     }
   }
 
-  /// The transport: one request, one response; `nil` when a download has to begin again.
+  /// The transport: one request, one response; `nil` when it has to be sent again as it is by now: a download that
+  /// begins anew, a request that has waited for a network.
   nonisolated(nonsending) private func sent(_ journey: Journey) async throws(AFError) -> WireResponse? {
     core.state.withLock { state in
       state.hop = (journey.request, journey.home)
@@ -42,6 +44,15 @@ extension Pipeline {
       return response
     } catch {
       if error.kind == .cannotContinue, journey.beginsAgain(error) { return nil }
+      if let chain = error.chain, journey.mayBeJudged() {
+        try await judge(chain, journey)
+        return nil
+      }
+      if core.session.settings.waitsForConnectivity,
+        try await waitedForConnectivity(journey, after: error)
+      {
+        return nil
+      }
       throw journey.broke(error)
     }
   }
@@ -62,6 +73,10 @@ final class Journey {
   @exclusivity(unchecked) var redirects = 0
   /// How many challenges have been answered with a credential of the delegate's.
   @exclusivity(unchecked) var challengesAnswered = 0
+  /// How often a server was judged elsewhere.
+  @exclusivity(unchecked) private var judgements = 0
+  /// Whether it has waited for a network.
+  @exclusivity(unchecked) var hasWaited = false
   @exclusivity(unchecked) private var hops: [Exchange.Hop] = []
 
   // Not inlined: its temporaries would make the frame of the task larger, which is allocated anew each time.
@@ -89,8 +104,18 @@ final class Journey {
       core.broken(Exchange(url: URL(string: request.url), head: nil, hops: hops))
     }
     if let error = carrier.given?.error { return .sessionTaskFailed(error: error) }
+    if let cause = failure.cause { return AFError(refusal: cause) }
     return AFError(
-      carrier.isEngine ? failure.explained(host: request.origin.host) : failure, url: request.url)
+      carrier.isEngine ? failure.explained(host: request.origin.host, by: core.session.network) : failure,
+      url: request.url)
+  }
+
+  /// Whether what the server has shown is judged, and the request sent again. A server that shows something else
+  /// each time is not asked for ever.
+  @inline(never)
+  func mayBeJudged() -> Bool {
+    judgements += 1
+    return judgements <= 8
   }
 
   /// What was left of a download does not fit to the response: the whole is asked for. Once.
@@ -123,7 +148,8 @@ final class Journey {
       let given = carrier.given?.response as? HTTPURLResponse
       exchange = Exchange(url: url, head: response.head, hops: hops, response: given)
     }
-    core.received(exchange, body: keepsBody ? response.body : nil)
+    let body = core.isWatched ? core.shown(response.body, of: request, isKept: keepsBody) : response.body
+    core.received(exchange, body: keepsBody ? body : nil)
     return exchange
   }
 }

@@ -23,13 +23,14 @@ extension Pipeline {
   /// or may lead to another attempt. Without one, hands all out and ends the request.
   @inline(never)
   private func nextDemandingSink() -> (any ResponseSink)? {
+    // Before the end: from then on the request may be sent anew, with a file of its own.
+    removeUploadedFile()
     // Who has to know of failures, or of the queue that serializers run on, cannot wait for an awaiter.
     let retries = core.isIntercepted || core.isMonitored
     let hasQueue = core.session.userSerializationQueue != nil
     while true {
       let (next, served) = core.nextSink()
       guard let sink = next else {
-        removeUploadedFile()
         answerResumeDataHandlers()
         if let place { core.session.unregister(at: place) }
         for sink in served { sink.deliver() }

@@ -14,7 +14,7 @@ extension Pipeline {
 
   /// Stage 5: asks the retriers what to do about a failure.
   nonisolated(nonsending) func retryDecision(after error: AFError) async -> RetryDecision {
-    switch await retriersAnswer(to: error) {
+    switch await retriersAnswer(to: error, isOpen: true) {
     case .doNotRetry: return .stop
     case .doNotRetryWithError(let retryError):
       return .replace(.requestRetryFailed(retryError: retryError, originalError: error))
@@ -32,15 +32,21 @@ extension Pipeline {
   }
 
   /// The session is held no longer than the retriers need it: a delay must not keep it alive.
-  nonisolated(nonsending) private func retriersAnswer(to error: AFError) async -> RetryResult {
+  ///
+  /// - Parameter isOpen: Whether ``RequestDelegate/retryRequest(_:withDelay:)`` may answer as well.
+  nonisolated(nonsending) func retriersAnswer(to error: AFError, isOpen: Bool = false) async -> RetryResult {
     let retriers = core.interceptorsInOrder
     guard !retriers.isEmpty, !core.isCancelled, let session = core.session.owner else { return .doNotRetry }
-    let request = request
+    let (core, request) = (core, request)
     return await offLoop {
+      defer { if isOpen { core.state.withLock { $0.retryAnswer = nil } } }
       for retrier in retriers {
         let answer = await CompletionOnce.answer(
           whenForgotten: RetryResult.doNotRetry, whenCancelled: .doNotRetry
         ) { completion in
+          if isOpen {
+            core.state.withLock { $0.retryAnswer = { [weak completion] in completion?(.retry) } }
+          }
           retrier.retry(request, for: session, dueTo: error) { completion($0) }
         }
         if case .doNotRetry = answer { continue }

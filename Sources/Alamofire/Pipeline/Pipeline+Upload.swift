@@ -24,10 +24,14 @@ extension Pipeline {
     }
   }
 
+  func removeUploadedFile() { core.removeUploadedFile() }
+}
+
+extension RequestCore {
   /// A file that was made for the upload goes when the attempt is over.
   func removeUploadedFile() {
-    guard let body = core.body else { return }
-    let url = core.state.withLock { state in
+    guard let body else { return }
+    let url = state.withLock { state in
       defer { state.uploadedFile = nil }
       return state.uploadedFile
     }

@@ -1,5 +1,5 @@
 import Foundation
-import HTTPWire
+package import HTTPWire
 import Synchronization
 
 /// What an ``OfflineRetrier`` waits with; used once.
@@ -15,7 +15,7 @@ package enum PathResult: Sendable, Equatable {
   case timeout
 }
 
-/// Waits until there is a default route over an interface that counts, but not for ever.
+/// Waits until there is a network that counts, but not for ever.
 package final class NetworkPathMonitor: PathMonitor {
   private struct State {
     var watch: (any NetworkWatch)?
@@ -24,18 +24,29 @@ package final class NetworkPathMonitor: PathMonitor {
 
   private let source: any NetworkSource
   private let maximumWait: DispatchTimeInterval
-  private let isAllowed: @Sendable (NetworkInterfaceType) -> Bool
+  private let isThere: @Sendable (NetworkState) -> Bool
   /// Where changes and the end of the wait are told, one after the other.
   private let queue = DispatchQueue(label: "org.alamofire.offlineRetrier.monitor")
   private let state = Mutex(State())
 
-  package init(
+  /// Waits for a default route over an interface that counts.
+  package convenience init(
     source: any NetworkSource = SystemNetwork(), maximumWait: DispatchTimeInterval,
     isAllowed: @escaping @Sendable (NetworkInterfaceType) -> Bool
   ) {
+    self.init(
+      until: { network in network.pathToAnywhere { isAllowed(NetworkInterfaceType($0)) } != .unreachable },
+      source: source, maximumWait: maximumWait)
+  }
+
+  /// Waits until a network passes `isThere`.
+  package init(
+    until isThere: @escaping @Sendable (NetworkState) -> Bool, source: any NetworkSource,
+    maximumWait: DispatchTimeInterval
+  ) {
     self.source = source
     self.maximumWait = maximumWait
-    self.isAllowed = isAllowed
+    self.isThere = isThere
   }
 
   deinit { stop() }
@@ -56,9 +67,7 @@ package final class NetworkPathMonitor: PathMonitor {
   package func stop() { _ = taken() }
 
   private func look() {
-    guard let network = source.state() else { return }
-    let path = network.pathToAnywhere { isAllowed(NetworkInterfaceType($0)) }
-    if path != .unreachable { end(.pathAvailable) }
+    if let network = source.state(), isThere(network) { end(.pathAvailable) }
   }
 
   private func end(_ result: PathResult) { taken()?(result) }
@@ -70,5 +79,44 @@ package final class NetworkPathMonitor: PathMonitor {
     }
     watch?.stop()
     return onResult
+  }
+}
+
+/// Waits until a manager says that what it looks at can be reached, but not for ever.
+final class ManagedPathMonitor: PathMonitor {
+  private let manager: NetworkReachabilityManager?
+  private let maximumWait: DispatchTimeInterval
+  private let onResult = Mutex<(@Sendable (PathResult) -> Void)?>(nil)
+
+  /// - Parameter manager: `nil`, where the system tells nothing of its network, ends the wait at once.
+  init(_ manager: NetworkReachabilityManager?, maximumWait: DispatchTimeInterval) {
+    self.manager = manager
+    self.maximumWait = maximumWait
+  }
+
+  deinit { stop() }
+
+  func start(onResult: @escaping @Sendable (PathResult) -> Void) {
+    self.onResult.withLock { $0 = onResult }
+    guard let manager else { return end(.timeout) }
+    let queue = manager.reachabilityQueue
+    let isListening = manager.startListening(onQueue: queue) { [weak self] status in
+      if case .reachable = status { self?.end(.pathAvailable) }
+    }
+    guard isListening else { return end(.timeout) }
+    queue.asyncAfter(deadline: .now() + maximumWait) { [weak self] in self?.end(.timeout) }
+  }
+
+  func stop() { _ = taken() }
+
+  private func end(_ result: PathResult) { taken()?(result) }
+
+  private func taken() -> (@Sendable (PathResult) -> Void)? {
+    let taken = onResult.withLock { onResult in
+      defer { onResult = nil }
+      return onResult
+    }
+    if taken != nil { manager?.stopListening() }
+    return taken
   }
 }

@@ -11,11 +11,17 @@ package extension TransportFailure {
     let addresses = source.addresses(of: host, literalsOnly: true)
     // Whoever refuses a connection has been reached.
     if kind == .cannotConnectToHost, addresses.isEmpty { return self }
-    guard let network = source.state(), network.pathToAnywhere() == .unreachable,
-      network.path(to: addresses.map(source.route)) == .unreachable
-    else { return self }
+    guard let network = source.state(), !network.isConnected(to: host, by: source) else { return self }
     return TransportFailure(
       .notConnected, "\(message) This machine has no connection to a network.", curlCode: curlCode,
       metrics: metrics)
+  }
+}
+
+extension NetworkState {
+  /// Whether there is a way for packets: to the network at large, or to a host that is given by its address.
+  func isConnected(to host: String, by source: some NetworkSource) -> Bool {
+    if pathToAnywhere() != .unreachable { return true }
+    return path(to: source.addresses(of: host, literalsOnly: true).map(source.route)) != .unreachable
   }
 }

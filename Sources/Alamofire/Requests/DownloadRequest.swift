@@ -6,7 +6,8 @@ import Synchronization
 /// A request whose response is written to a file as it comes, and never held in memory.
 ///
 /// Without a destination the file stays in the temporary folder, under a name that begins with `Alamofire_`;
-/// removing it is up to you. A request that fails leaves no file at the destination.
+/// removing it is up to you. A transfer that fails leaves no file at the destination. One that comes to its end
+/// does, also when a validation fails afterwards: a retry then needs ``Options/removePreviousFile``.
 ///
 /// ```swift
 /// AF.download("https://httpbin.org/image/png", to: DownloadRequest.suggestedDownloadDestination())
@@ -32,7 +33,8 @@ public final class DownloadRequest: Request, @unchecked Sendable {
   }
 
   /// Where a file goes: called off the network thread with the temporary file and the response, when all of
-  /// it has come and before it is validated.
+  /// it has come and before it is validated. A URL that is no `file:` URL is an error
+  /// (``AFError/downloadedFileMoveFailed(error:source:destination:)``); the temporary file itself may stay where it is.
   public typealias Destination =
     @Sendable (_ temporaryURL: URL, _ response: HTTPURLResponse) -> (
       destinationURL: URL, options: Options
@@ -92,6 +94,23 @@ public final class DownloadRequest: Request, @unchecked Sendable {
     if isNamed == true, let name = response.suggestedFilename { return name }
     let last = response.url?.lastPathComponent ?? ""
     return last.isEmpty || last == "/" ? response.suggestedFilename ?? "Unknown" : last
+  }
+
+  /// A task that goes on with a download that was broken off, once it is resumed. It belongs to `session` and not to
+  /// this request, which makes its own tasks.
+  ///
+  /// With ``Session/session`` of the request's own session the engine does the work, as a request without handlers:
+  /// the delegate and the monitors are told where the file is (`didFinishDownloadingTo`), and removing it is up to
+  /// you. Data that name no download end it with an error. With another `URLSession` the task is Foundation's, which
+  /// cannot do it on Linux.
+  ///
+  /// - Parameters:
+  ///   - data: What an earlier download left as ``resumeData``.
+  ///   - session: The session of the task.
+  public func task(forResumeData data: Data, using session: URLSession) -> URLSessionTask {
+    let own = core.session
+    let task = own.facade === session ? own.owner?.downloadTask(resuming: data) : nil
+    return task ?? session.downloadTask(withResumeData: data)
   }
 
   // MARK: Cancelling

@@ -27,7 +27,8 @@ public final class UploadRequest: DataRequest, @unchecked Sendable {
     /// A file, and whether it is removed when the request is over.
     case file(URL, shouldRemove: Bool)
     /// A stream. It can be read once: a retry, a redirect that keeps the body or a challenge end the
-    /// request with an error that says so, unless the ``UploadableConvertible`` makes another.
+    /// request with an error that says so, unless the ``UploadableConvertible`` makes another for the retry, or the
+    /// session's delegate brings another (`needNewBodyStream`). One of which nothing was sent is sent again.
     case stream(InputStream)
   }
 

@@ -14,6 +14,7 @@ extension Session {
     let requestQueue: DispatchQueue?
     let serializationQueue: DispatchQueue?
     let interceptor: (any RequestInterceptor)?
+    let serverTrustManager: ServerTrustManager?
     let transportOptions: TransportOptions
   }
 }

@@ -16,6 +16,7 @@ extension Session {
   ///   - requestQueue: A queue that is kept for code that asks for it; requests are made on the pool.
   ///   - serializationQueue: The queue on which serializers run; by default they run on the pool.
   ///   - interceptor: Adapts and retries all requests, before their own interceptors.
+  ///   - serverTrustManager: Whose evaluators decide about servers. Without one the trust store decides.
   ///   - redirectHandler: Decides about redirects, where a request has no handler of its own. Without one
   ///     they are followed.
   ///   - cachedResponseHandler: Decides about storing responses, where a request has no handler of its own.
@@ -30,6 +31,7 @@ extension Session {
     requestQueue: DispatchQueue? = nil,
     serializationQueue: DispatchQueue? = nil,
     interceptor: (any RequestInterceptor)? = nil,
+    serverTrustManager: ServerTrustManager? = nil,
     redirectHandler: (any RedirectHandler)? = nil,
     cachedResponseHandler: (any CachedResponseHandler)? = nil,
     eventMonitors: [any EventMonitor] = [AlamofireNotifications.onDemand],
@@ -42,7 +44,8 @@ extension Session {
       configuration: configuration, engine: .curl(), watching: watching, rootQueue: rootQueue,
       startRequestsImmediately: startRequestsImmediately, requestSetup: requestSetup,
       requestQueue: requestQueue,
-      serializationQueue: serializationQueue, interceptor: interceptor, transportOptions: transportOptions)
+      serializationQueue: serializationQueue, interceptor: interceptor,
+      serverTrustManager: serverTrustManager, transportOptions: transportOptions)
   }
 
   /// A session over any engine; tests bring a fake one.
@@ -53,6 +56,7 @@ extension Session {
     startRequestsImmediately: Bool = true, requestSetup: RequestSetup = .lazy,
     requestQueue: DispatchQueue? = nil,
     serializationQueue: DispatchQueue? = nil, interceptor: (any RequestInterceptor)? = nil,
+    serverTrustManager: ServerTrustManager? = nil,
     transportOptions: TransportOptions = TransportOptions()
   ) {
     self.init(
@@ -60,6 +64,6 @@ extension Session {
         configuration: configuration, engine: engine, watching: watching, rootQueue: rootQueue,
         startRequestsImmediately: startRequestsImmediately, requestSetup: requestSetup,
         requestQueue: requestQueue, serializationQueue: serializationQueue, interceptor: interceptor,
-        transportOptions: transportOptions))
+        serverTrustManager: serverTrustManager, transportOptions: transportOptions))
   }
 }

@@ -41,6 +41,8 @@ open class Session: @unchecked Sendable {
   public var requestSetup: RequestSetup { core.requestSetup }
   /// Adapts and retries all requests of the session, before their own interceptors.
   public var interceptor: (any RequestInterceptor)? { core.interceptor }
+  /// Whose evaluators decide about servers; `nil` leaves it to the trust store.
+  public var serverTrustManager: ServerTrustManager? { core.serverTrustManager }
   /// The options of the transport for all requests that do not bring their own.
   public var transportOptions: TransportOptions { core.transportOptions }
 
@@ -67,9 +69,7 @@ open class Session: @unchecked Sendable {
   public var serializationQueue: DispatchQueue { core.serializationQueue }
 
   /// A copy of the configuration with which the session was made; changing it changes nothing.
-  public var sessionConfiguration: URLSessionConfiguration {
-    core.configuration.copy() as? URLSessionConfiguration ?? core.configuration
-  }
+  public var sessionConfiguration: URLSessionConfiguration { core.configuration.duplicated() }
 
   /// Makes a session beside one of Foundation's, whose configuration it takes over. The engine is ours all the
   /// same: what happens to `session` itself, such as its invalidation, is not seen.
@@ -83,6 +83,7 @@ open class Session: @unchecked Sendable {
   ///   - requestQueue: As in the other initialiser.
   ///   - serializationQueue: As in the other initialiser.
   ///   - interceptor: As in the other initialiser.
+  ///   - serverTrustManager: As in the other initialiser.
   ///   - redirectHandler: As in the other initialiser.
   ///   - cachedResponseHandler: As in the other initialiser.
   ///   - eventMonitors: As in the other initialiser.
@@ -91,7 +92,8 @@ open class Session: @unchecked Sendable {
     session: URLSession, delegate: SessionDelegate, rootQueue: DispatchQueue,
     startRequestsImmediately: Bool = true, requestSetup: RequestSetup = .lazy,
     requestQueue: DispatchQueue? = nil, serializationQueue: DispatchQueue? = nil,
-    interceptor: (any RequestInterceptor)? = nil, redirectHandler: (any RedirectHandler)? = nil,
+    interceptor: (any RequestInterceptor)? = nil, serverTrustManager: ServerTrustManager? = nil,
+    redirectHandler: (any RedirectHandler)? = nil,
     cachedResponseHandler: (any CachedResponseHandler)? = nil,
     eventMonitors: [any EventMonitor] = [AlamofireNotifications.onDemand],
     transportOptions: TransportOptions = TransportOptions()
@@ -104,7 +106,7 @@ open class Session: @unchecked Sendable {
         configuration: session.configuration, engine: .curl(), watching: watching, rootQueue: rootQueue,
         startRequestsImmediately: startRequestsImmediately, requestSetup: requestSetup,
         requestQueue: requestQueue, serializationQueue: serializationQueue, interceptor: interceptor,
-        transportOptions: transportOptions))
+        serverTrustManager: serverTrustManager, transportOptions: transportOptions))
     core.adopt(self)
   }
 

@@ -21,6 +21,9 @@ package final class SessionCore: Sendable {
   let settings: SessionSettings
   let configuration: URLSessionConfiguration
   let interceptor: (any RequestInterceptor)?
+  let serverTrustManager: ServerTrustManager?
+  /// Who decides about servers; `nil` leaves it to the trust store.
+  let trust: SessionTrust?
   let watching: SessionWatching
   let startsRequestsImmediately: Bool
   let requestSetup: Session.RequestSetup
@@ -35,9 +38,11 @@ package final class SessionCore: Sendable {
 
   init(_ blueprint: Session.Blueprint) {
     // Of its own: what users change on theirs later is not ours.
-    configuration = blueprint.configuration.copy() as? URLSessionConfiguration ?? blueprint.configuration
+    configuration = blueprint.configuration.duplicated()
     engine = blueprint.engine
     interceptor = blueprint.interceptor
+    serverTrustManager = blueprint.serverTrustManager
+    trust = SessionTrust(manager: blueprint.serverTrustManager, watching: blueprint.watching)
     watching = blueprint.watching
     startsRequestsImmediately = blueprint.startRequestsImmediately
     requestSetup = blueprint.requestSetup
@@ -50,11 +55,12 @@ package final class SessionCore: Sendable {
     userSerializationQueue = blueprint.serializationQueue
     serializationQueue =
       blueprint.serializationQueue ?? DispatchQueue(label: "\(label).serializationQueue", target: root)
-    settings = SessionSettings(configuration, options: transportOptions)
+    settings = SessionSettings(configuration, options: transportOptions, trust: trust)
     watching.delegate.serve(self)
   }
 
   var transport: any Transport { engine.transport }
+  var network: any NetworkSource { engine.network }
   var executor: (any TaskExecutor)? { engine.executor }
   package var crossingCount: UInt64 { engine.crossingCount() }
 

@@ -139,7 +139,7 @@ open class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendabl
     tell(task) { $0.urlSession(session, task: task, didCompleteWithError: error) }
   }
 
-  /// Tells the monitors.
+  /// Tells the monitors. Called once for an attempt that waits for a network, as `waitsForConnectivity` says.
   open func urlSession(_ session: URLSession, taskIsWaitingForConnectivity task: URLSessionTask) {
     tell(task) { $0.urlSession(session, taskIsWaitingForConnectivity: task) }
   }
@@ -156,7 +156,8 @@ open class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendabl
     completionHandler(.allow)
   }
 
-  /// Tells the monitors. The data of a request that is kept in memory comes in one piece.
+  /// Tells the monitors. Called with each piece of a body as it comes; bodies of redirects that are followed are not
+  /// shown. Who begins to listen while a request runs is told of all that has come, in one piece, at its end.
   open func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
     tell(dataTask) { $0.urlSession(session, dataTask: dataTask, didReceive: data) }
   }

@@ -11,20 +11,23 @@ final class SessionSettings: Sendable {
   private let commonViolation: HeaderFieldRules.Violation?
   private let timeoutForRequest: TimeInterval
   private let timeoutForResource: TimeInterval
+  /// Whether requests wait when the machine has no network.
+  let waitsForConnectivity: Bool
   let profile: ConnectionProfile
   /// The user's own classes that may serve requests; mostly there are none.
   let protocolClasses: [URLProtocol.Type]
 
-  init(_ configuration: URLSessionConfiguration, options: TransportOptions) {
+  init(_ configuration: URLSessionConfiguration, options: TransportOptions, trust: SessionTrust?) {
     // The configuration's dictionary has no order; by name is the same order every time.
-    additional = configuration.headers.sorted()
+    additional = HTTPHeaders(configuration.headers.sorted().filter { !$0.isFraming })
     commonFields = Self.completed(additional)
     commonViolation = Self.violation(method: "GET", commonFields)
     timeoutForRequest = configuration.timeoutIntervalForRequest
     timeoutForResource = configuration.timeoutIntervalForResource
+    waitsForConnectivity = configuration.waitsForConnectivity
     protocolClasses = Self.ownProtocols(of: configuration)
     profile = ConnectionProfile(
-      options: options, connectionsPerHost: configuration.httpMaximumConnectionsPerHost)
+      options: options, connectionsPerHost: configuration.httpMaximumConnectionsPerHost, judge: trust)
   }
 
   /// The classes that the system puts there serve what the engine serves.
@@ -55,7 +58,7 @@ final class SessionSettings: Sendable {
   /// The session's fields, overridden and followed by those of a request, by name.
   func fields(adding own: [String: String]?) -> [HTTPHeader] {
     guard let own, !own.isEmpty else { return commonFields }
-    return Self.completed(HTTPHeaders(fields(named: own)))
+    return Self.withoutFraming(Self.completed(HTTPHeaders(fields(named: own))))
   }
 
   /// The session's fields and a request's own, without what the bridge adds.
@@ -66,6 +69,9 @@ final class SessionSettings: Sendable {
     }
     return Array(headers)
   }
+
+  /// The fields of a request that a handler made, without what only contradicts.
+  static func withoutFraming(_ fields: [HTTPHeader]) -> [HTTPHeader] { fields.filter { !$0.isFraming } }
 
   private static func completed(_ headers: HTTPHeaders) -> [HTTPHeader] {
     let fields = Array(headers)
@@ -85,5 +91,13 @@ final class SessionSettings: Sendable {
   private static func duration(_ seconds: TimeInterval) -> Duration? {
     guard seconds > 0, seconds < 1e9 else { return nil }
     return .milliseconds(Int64((seconds * 1000).rounded(.up)))
+  }
+}
+
+extension HTTPHeader {
+  /// Whether the field says where a body ends. That is the transport's: another length than that of the body would let
+  /// the server wait for the rest, or take the rest for another request (RFC 9112 §6, §11.2).
+  fileprivate var isFraming: Bool {
+    FieldName.equal(name, "Content-Length") || FieldName.equal(name, "Transfer-Encoding")
   }
 }

@@ -4,8 +4,9 @@ import Synchronization
 
 /// The session that delegates, monitors and users see: Foundation's class, before the engine of a ``Session``.
 ///
-/// Its own tasks, made with `dataTask(with:)` and the like, are Foundation's and run by Foundation. Unchecked, as
-/// Foundation's class is: what it adds is a constant.
+/// Its own tasks, made with `dataTask(with:)` and the like, are Foundation's and run by Foundation, except for
+/// downloads that go on: those Foundation here cannot do. Unchecked, as Foundation's class is: what it adds is a
+/// constant.
 final class SessionFacade: URLSession, @unchecked Sendable {
   private let core: WeakSessionCore
 
@@ -22,6 +23,14 @@ final class SessionFacade: URLSession, @unchecked Sendable {
   override func finishTasksAndInvalidate() {
     core.value?.refuseMore()
     super.finishTasksAndInvalidate()
+  }
+
+  override var configuration: URLSessionConfiguration {
+    core.value?.configuration.duplicated() ?? super.configuration
+  }
+
+  override func downloadTask(withResumeData resumeData: Data) -> URLSessionDownloadTask {
+    core.value?.owner?.downloadTask(resuming: resumeData) ?? super.downloadTask(withResumeData: resumeData)
   }
 
   override func getAllTasks(completionHandler: @escaping @Sendable ([URLSessionTask]) -> Void) {
@@ -53,4 +62,19 @@ private final class WeakSessionCore: Sendable {
   init(_ core: SessionCore) { self.core = Mutex(Weak(core: core)) }
 
   var value: SessionCore? { core.withLock { $0.core } }
+}
+
+extension Session {
+  /// The task of a download that goes on when it is resumed. Until then the session holds it, as Foundation's do.
+  func downloadTask(resuming data: Data) -> URLSessionDownloadTask? {
+    let request = download(
+      ResumedRequest(data: data), runsUserCode: false, nil, false, nil, .resumeData(data))
+    request.core.state.withLock { state in
+      state.attempts.owner = request
+      state.attempts.begin()
+    }
+    let task = request.core.tasks(of: request).first
+    request.core.setUp(request)
+    return task as? URLSessionDownloadTask
+  }
 }

@@ -63,15 +63,9 @@ final class ProtocolExchange: NSObject, @unchecked Sendable {
 
   private func start() {
     guard !hasStarted, reply.state == .waiting else { return }
-    // One that has been read gives nothing any more.
-    if let stream = request.httpBodyStream, stream.streamStatus != .notOpen {
+    if let failure = failureOfStream {
       _ = reply.event(.cancel)
-      return end(
-        .failure(
-          TransportFailure(
-            .cannotReadBody,
-            "The body of the request is a stream, which can be read once, but it has to be sent again; use Data or a file."
-          )))
+      return end(.failure(failure))
     }
     hasStarted = true
     work.async { [self] in
@@ -79,6 +73,21 @@ final class ProtocolExchange: NSObject, @unchecked Sendable {
       self.loader = loader
       loader.startLoading()
     }
+  }
+
+  /// Why the class could not read the body.
+  private var failureOfStream: TransportFailure? {
+    guard let stream = request.httpBodyStream else { return nil }
+    // Whoever asked it for anything would end the process.
+    guard stream.isUsable else {
+      return TransportFailure(.cannotReadBody, "The stream with the body of the request could not be read.")
+    }
+    // One that has been read gives nothing any more.
+    guard stream.streamStatus != .notOpen else { return nil }
+    return TransportFailure(
+      .cannotReadBody,
+      "The body of the request is a stream, which can be read once, but it has to be sent again; use Data or a file."
+    )
   }
 
   // MARK: Events, on their queue

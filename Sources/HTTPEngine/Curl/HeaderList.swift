@@ -1,13 +1,17 @@
 import CCurl
 import HTTPWire
 
-/// A list of header lines in libcurl's form, freed exactly once.
+/// A list of lines in libcurl's form, freed exactly once.
 struct HeaderList: ~Copyable {
   private(set) var head: UnsafeMutablePointer<curl_slist>?
   /// Whether every line could be stored.
   private(set) var isComplete = true
 
   init() {}
+
+  init(lines: [String]) {
+    for line in lines { append(line) }
+  }
 
   /// Lines for `fields` in their order. What libcurl would add by itself is switched off, so that
   /// the fields are all there is.

@@ -46,9 +46,23 @@ extension Transfer {
     return moved(length)
   }
 
+  /// Whether decoding makes so much of so little that it is meant to fill the memory.
+  private var isBloated: Bool {
+    guard let limit = request?.profile.options.decodingRatioLimit, assembly.isEncoded,
+      assembly.bodyCount > 65_536
+    else { return false }
+    let came = max(1, ccurl_downloaded(easy.raw))
+    return assembly.bodyCount / Int64(came) >= Int64(max(1, limit))
+  }
+
   /// Bytes have found their place; refuses them afterwards if they are too many.
   private func moved(_ length: Int) -> Int {
     switch assembly.bodyReceived(length) {
+    case .store where isBloated:
+      failure = TransportFailure(
+        .dataLengthExceedsMaximum,
+        "The body of the response grows too much by decoding; raise decodingRatioLimit if that is right.")
+      return 0
     case .store:
       count.received = assembly.bodyCount
       observer?.bytesMoved(count)

@@ -46,9 +46,11 @@ extension Transfer {
       }, context)
     ccurl_set_before_request(
       easy.raw,
-      { context, _, _, remotePort, localPort in
+      { context, remoteAddress, _, remotePort, localPort in
         let ports = KeptSockets.Ports(local: localPort, remote: remotePort)
-        let mayGo = Transfer.of(context)._withUnsafeGuaranteedRef { $0.mayUseConnection(ports) }
+        let mayGo = Transfer.of(context)._withUnsafeGuaranteedRef {
+          $0.mayReach(remoteAddress) && $0.mayUseConnection(ports)
+        }
         return Int32(mayGo ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT)
       }, context)
   }

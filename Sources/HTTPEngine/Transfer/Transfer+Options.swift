@@ -68,10 +68,30 @@ extension Transfer {
     let connect = options.connectTimeout.map { max(1, Int(Clock.nanoseconds($0) / 1_000_000)) }
     // Without a limit of its own, connecting is bounded by the timeouts of the request.
     easy.set(CURLOPT_CONNECTTIMEOUT_MS, connect ?? Int(Int32.max))
-    let oldest = options.minimumTLSVersion == .tls13 ? CURL_SSLVERSION_TLSv1_3 : CURL_SSLVERSION_TLSv1_2
-    let version = easy.set(CURLOPT_SSLVERSION, Int(oldest))
-    guard version == CURLE_OK else { return CurlFailure.unsupported("The minimum TLS version", version) }
+    if let failure = applyTLS(options) { return failure }
+    if let failure = applyRoute(options) { return failure }
     return applyPartition(profile.partition)
+  }
+
+  private func applyTLS(_ options: TransportOptions) -> TransportFailure? {
+    if let newest = options.maximumTLSVersion, newest < options.minimumTLSVersion {
+      return TransportFailure(
+        .secureConnectionFailed,
+        "The newest TLS that is allowed is older than the oldest (maximumTLSVersion).")
+    }
+    let oldest = options.minimumTLSVersion == .tls13 ? CURL_SSLVERSION_TLSv1_3 : CURL_SSLVERSION_TLSv1_2
+    let newest =
+      switch options.maximumTLSVersion {
+      case nil: CURL_SSLVERSION_MAX_NONE
+      case .tls12: CURL_SSLVERSION_MAX_TLSv1_2
+      case .tls13: CURL_SSLVERSION_MAX_TLSv1_3
+      }
+    let settings: [(String, CURLcode)] = [
+      ("The range of TLS versions", easy.set(CURLOPT_SSLVERSION, Int(oldest) | Int(newest))),
+      ("A list of ciphers", easy.set(CURLOPT_SSL_CIPHER_LIST, options.tls12Ciphers)),
+      ("A list of cipher suites", easy.set(CURLOPT_TLS13_CIPHERS, options.tls13CipherSuites)),
+    ]
+    return settings.first { $0.1 != CURLE_OK }.map { CurlFailure.unsupported($0.0, $0.1) }
   }
 
   /// The certificates are judged by ``Handshake``; libcurl needs none to trust. It uses a connection or a TLS

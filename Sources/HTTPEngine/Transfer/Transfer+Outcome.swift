@@ -10,6 +10,9 @@ extension Transfer {
     if let failure {
       return .failure(failure.with(metrics: metrics))
     }
+    if code == CURLE_COULDNT_CONNECT, hasRefusedAddress {
+      return .failure(refusedAddress.with(metrics: metrics))
+    }
     guard code == CURLE_OK else {
       return .failure(
         CurlFailure.failure(

@@ -17,6 +17,7 @@ final class Transfer {
   let errorText: UnsafeMutablePointer<CChar>
   @exclusivity(unchecked) var applied = AppliedOptions()
   @exclusivity(unchecked) var headers = HeaderList()
+  @exclusivity(unchecked) var overrides = HeaderList()
 
   @exclusivity(unchecked) private(set) var ticket: UInt64 = 0
   @exclusivity(unchecked) private(set) var request: WireRequest?
@@ -36,6 +37,8 @@ final class Transfer {
   @exclusivity(unchecked) var repeats = 0
   /// Whether the request was kept from a connection that had more to say about the one before.
   @exclusivity(unchecked) var hasMetLeftovers = false
+  /// Whether an address of the host was refused for not being public.
+  @exclusivity(unchecked) var hasRefusedAddress = false
   /// The sockets that were opened to connect it.
   @exclusivity(unchecked) var newSockets: [Int32] = []
   @exclusivity(unchecked) var lane: Lanes.Lane?
@@ -74,6 +77,7 @@ final class Transfer {
     self.request = request
     repeats = 0
     hasMetLeftovers = false
+    hasRefusedAddress = false
     if !newSockets.isEmpty { newSockets.removeAll(keepingCapacity: true) }
     setFresh(false)
     restartAssembly()

@@ -61,8 +61,9 @@ extension ClientIdentity {
       memory.pointer, nil, PassphraseRequest.answer, Unmanaged.passUnretained(asked).toOpaque())
     guard let key else {
       if asked.wasAsked { return .failure(.wrongPassphrase) }
-      let isMissing = openssl_error_reason(ERR_peek_last_error()) == PEM_R_NO_START_LINE
-      return .failure(isMissing ? .noPrivateKey : .unreadable(OpenSSLBytes.errors()))
+      // OpenSSL 3 does not tell a text without a key from one with a key that it does not know.
+      let isThere = privateKey.firstRange(of: Data("PRIVATE KEY-----".utf8)) != nil
+      return .failure(isThere ? .unreadable(OpenSSLBytes.errors()) : .noPrivateKey)
     }
     defer { EVP_PKEY_free(key) }
     return make(own, Array(chain.dropFirst()), key)

@@ -1,6 +1,7 @@
 import CCurl
 import COpenSSL
 import FoundationEssentials
+import Glibc
 import HTTPWire
 
 /// One TLS handshake: who the server has to be, and who decides. Lives as long as OpenSSL's context of the
@@ -35,6 +36,7 @@ final class Handshake {
     }
     SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nil)
     SSL_CTX_set_cert_verify_callback(context, verify, reference.toOpaque())
+    if request.profile.options.tlsKeyLogFile != nil { SSL_CTX_set_keylog_callback(context, keepSecret) }
     if handshake.waitsForStatus {
       return openssl_request_status(context) == 1
         && openssl_set_status_callback(context, verifyAtStatus, reference.toOpaque()) == 1
@@ -76,6 +78,24 @@ final class Handshake {
       let stapled = count > 0 ? bytes.map { Data(bytes: $0, count: count) } : nil
       return handshake.isAccepted(SSL_get_peer_cert_chain(session), stapled: stapled) ? 1 : 0
     }
+  }
+
+  /// Appends one line to the file that the user named for it.
+  private static let keepSecret: @convention(c) (OpaquePointer?, UnsafePointer<CChar>?) -> Void = {
+    session, line in
+    guard let session, let line, let context = SSL_get_SSL_CTX(session),
+      let reference = SSL_CTX_get_ex_data(context, place)
+    else { return }
+    let file = Unmanaged<Handshake>.fromOpaque(reference)._withUnsafeGuaranteedRef {
+      $0.request.profile.options.tlsKeyLogFile
+    }
+    guard let file else { return }
+    let descriptor = open(file, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
+    guard descriptor >= 0 else { return }
+    // In one piece, so that lines of several processes do not mix.
+    let text = String(cString: line) + "\n"
+    _ = text.utf8CString.withUnsafeBufferPointer { write(descriptor, $0.baseAddress, $0.count - 1) }
+    close(descriptor)
   }
 
   private var waitsForStatus: Bool {

@@ -30,6 +30,27 @@ public struct TransportOptions: Sendable, Equatable {
     case pem(Data)
   }
 
+  /// Another place for the connections to a host, as if its name meant that place (`--connect-to` of curl). The name in
+  /// the `Host` field, in TLS and in the certificate stays the one of the URL.
+  public struct HostOverride: Sendable, Hashable {
+    /// The host of the URL.
+    public var host: String
+    /// The port of the URL; `nil` is every port.
+    public var port: Int?
+    /// The name or address that is connected to.
+    public var target: String
+    /// The port that is connected to; `nil` is the one of the URL.
+    public var targetPort: Int?
+
+    /// Makes an override; hosts are written without brackets.
+    public init(host: String, port: Int? = nil, target: String, targetPort: Int? = nil) {
+      self.host = host
+      self.port = port
+      self.target = target
+      self.targetPort = targetPort
+    }
+  }
+
   /// A version of TLS.
   public enum TLSVersion: Int, Sendable, Comparable {
     /// TLS 1.2 (RFC 5246).
@@ -62,11 +83,41 @@ public struct TransportOptions: Sendable, Equatable {
   public var clientIdentity: ClientIdentity?
   /// The oldest TLS that is spoken. Default: ``TLSVersion/tls12``.
   public var minimumTLSVersion: TLSVersion = .tls12
+  /// The newest TLS that is spoken. Default: `nil`, the newest that OpenSSL has. One that is older than
+  /// ``minimumTLSVersion`` ends every request with `URLError.secureConnectionFailed`.
+  public var maximumTLSVersion: TLSVersion?
+  /// The ciphers of TLS 1.2 that are offered, in OpenSSL's notation. Default: `nil`, those that OpenSSL offers. A list
+  /// without any known cipher ends every request with `URLError.secureConnectionFailed`.
+  public var tls12Ciphers: String?
+  /// The cipher suites of TLS 1.3 that are offered, separated by colons. As ``tls12Ciphers``.
+  public var tls13CipherSuites: String?
+  /// A file to which the secrets of every TLS connection are appended, in the format that Wireshark and others read
+  /// (NSS key log). Who has it can read all that was sent. Default: `nil`, none; the environment's `SSLKEYLOGFILE` works
+  /// too, as everywhere with libcurl.
+  public var tlsKeyLogFile: String?
   /// The schemes, in lower case, of URLs that may be requested and redirected to; others fail with
   /// `URLError.unsupportedURL`. Default: `nil`, `http`, `https`, `file`, `data`, and whatever a `URLProtocol`
   /// class of the session serves. A program that requests URLs which others gave it should allow
   /// `["http", "https"]` alone: `file:` reads the files of its machine.
   public var allowedSchemes: Set<String>?
+  /// The path of a Unix-domain socket that every connection goes to in place of the host, which stays in the `Host`
+  /// field and in TLS. Default: `nil`.
+  public var unixSocket: String?
+  /// Hosts whose connections go elsewhere. The first that fits counts. Default: none.
+  public var hostOverrides: [HostOverride] = []
+  /// The URL of a server that is asked for the addresses of names (DNS over HTTPS, RFC 8484), in place of the system's
+  /// resolver. Default: `nil`.
+  public var nameServiceURL: String?
+  /// The network interface, address or name of this machine that connections come from. Default: `nil`, the system
+  /// chooses.
+  public var localInterface: String?
+  /// How long the first address family of a host with several is tried alone, before the other is tried beside it (RFC
+  /// 8305). Default: `nil`, 200 milliseconds.
+  public var happyEyeballsDelay: Duration?
+  /// Whether addresses are refused that are not of the public Internet: private, of this machine, of its link, reserved.
+  /// For programs that request URLs which others gave them. It is the address of each connection that counts, so that
+  /// neither a name that changes its meaning nor a redirect gets past it; with a proxy, the proxy's. Default: `false`.
+  public var refusesPrivateAddresses: Bool = false
   /// How many redirects are followed before the request fails with
   /// `URLError.httpTooManyRedirects`. Default: 20.
   public var redirectLimit: Int = 20
@@ -74,6 +125,10 @@ public struct TransportOptions: Sendable, Equatable {
   public var headerSizeLimit: Int = 262_144
   /// The most bytes that a response's body may have after decoding; `nil`, the default, is no limit.
   public var bodySizeLimit: Int64?
+  /// How many times as large as the bytes that came a body may become by decoding; `nil`, the default, is no limit.
+  /// Counts from 64 KiB of decoded bytes on. gzip makes at most 1,032 times as much of bytes that are all alike, and 3
+  /// to 10 times as much of text.
+  public var decodingRatioLimit: Int?
   /// Whether a `GET` may carry a body. Default: `false`, such a request fails with
   /// `AFError.urlRequestValidationFailed`.
   public var allowsBodyInGETRequests: Bool = false

@@ -25,3 +25,16 @@ private func interfaces() {
   let session = Session(interceptor: .offlineRetrier(prohibitedInterfaceTypes: [.cellular]))
   show(session)
 }
+
+private func managed() {
+  let retrier = OfflineRetrier(
+    monitor: NetworkReachabilityManager(host: "10.0.0.7"), maximumWait: .seconds(30))
+  show(retrier)
+}
+
+private func waiting() {
+  let configuration = URLSessionConfiguration.af.default
+  configuration.waitsForConnectivity = true
+  let session = Session(configuration: configuration)
+  show(session)
+}

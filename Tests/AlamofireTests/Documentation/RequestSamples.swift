@@ -153,3 +153,7 @@ extension AlamofireExtension where ExtendedType == URLSessionConfiguration {
 struct Temperature: AlamofireExtended {
   var celsius: Double
 }
+
+private func delegates(request: Request) {
+  request.delegate?.retryResult(for: request, dueTo: .explicitlyCancelled) { print($0) }
+}

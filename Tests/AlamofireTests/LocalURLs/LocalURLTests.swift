@@ -108,6 +108,7 @@ import Testing
     #expect(plain.value == "ä b")
     #expect(plain.response == nil)
     let base64 = await session.download("data:;base64,SGVsbG8=").serializingString().response
+    defer { base64.removeFile() }
     #expect(base64.value == "Hello")
     #expect(code(await session.request("data:x").serializingData().response.error) == .badURL)
     #expect(
@@ -161,10 +162,17 @@ import Testing
     let session = Session.kept(fake: fake, startRequestsImmediately: false)
     let request = session.request(file)
     let ended = Recorder<AFError?>()
-    request.response(queue: .global()) { ended.add($0.error) }
-    request.downloadProgress(queue: .global()) { _ in request.suspend() }
+    let suspended = Latch()
+    request.response(queue: .global()) {
+      ended.add($0.error)
+      suspended.open()
+    }
+    request.downloadProgress(queue: .global()) { _ in
+      request.suspend()
+      suspended.open()
+    }
     request.resume()
-    #expect(await eventually { request.isSuspended || ended.count > 0 })
+    await suspended.wait()
     request.cancel()
     #expect(await ended.wait(for: 1).count == 1)
   }
@@ -172,6 +180,8 @@ import Testing
   @Test func theRealEngineLeavesThemToUs() async throws {
     let file = try folder.file("real.txt", Data("real".utf8))
     #expect(await Session.real().request(file).serializingString().response.value == "real")
-    #expect(await Session.real().download(file).serializingString().response.value == "real")
+    let download = await Session.real().download(file).serializingString().response
+    defer { download.removeFile() }
+    #expect(download.value == "real")
   }
 }

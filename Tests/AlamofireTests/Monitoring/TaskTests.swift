@@ -95,7 +95,8 @@ struct TaskTests {
     _ = await upload.end()
     #expect(upload.task is URLSessionUploadTask)
     let download = session.download("http://a.test/")
-    _ = await download.serializingData().response
+    let response = await download.serializingData().response
+    defer { response.removeFile() }
     #expect(download.task is URLSessionDownloadTask)
   }
 }

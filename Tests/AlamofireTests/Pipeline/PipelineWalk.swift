@@ -49,13 +49,19 @@ final class PipelineWalk: Sendable {
     canReleaseSession = dice.next() % 3 == 0
     let interceptor = RandomInterceptor(seed: seed)
     let session = make(&dice, interceptor, dice.next() % 3 == 0 ? [] : [spy])
+    let folder = try? TemporaryFolder()
     requests.withLock { requests in
       requests.session = session
-      for index in 0..<size.requests { requests.all.append(Self.request(index, session, url(&dice), &dice)) }
+      for index in 0..<size.requests {
+        requests.all.append(Self.request(index, session, url(&dice), folder, &dice))
+      }
     }
   }
 
-  private static func request(_ kind: Int, _ session: Session, _ url: String, _ dice: inout Dice) -> Request {
+  /// The folder, where each attempt of a download leaves a file of its own, goes with the last of the requests.
+  private static func request(
+    _ kind: Int, _ session: Session, _ url: String, _ folder: TemporaryFolder?, _ dice: inout Dice
+  ) -> Request {
     let starts: Bool? = [true, false, nil].randomElement(using: &dice) ?? nil
     switch kind % 4 {
     case 0: return session.request(url, shouldAutomaticallyResume: starts)
@@ -64,7 +70,7 @@ final class PipelineWalk: Sendable {
       return session.upload(data, to: url, shouldAutomaticallyResume: starts)
     case 2:
       let destination: DownloadRequest.Destination = { source, _ in
-        (source.appendingPathExtension("walk"), [.removePreviousFile])
+        (folder?[source.lastPathComponent] ?? source, [.removePreviousFile])
       }
       return session.download(url, shouldAutomaticallyResume: starts, to: destination)
     default:
@@ -123,7 +129,7 @@ final class PipelineWalk: Sendable {
   private func step(_ dice: inout Dice) {
     let request = requests.withLock { $0.all.randomElement(using: &dice) }
     guard let request else { return }
-    switch dice.next() % 32 {
+    switch dice.next() % 34 {
     case 0..<4: request.resume()
     case 4..<7: request.suspend()
     case 7: request.cancel()
@@ -140,6 +146,7 @@ final class PipelineWalk: Sendable {
     case 28: request.interceptor(RandomInterceptor(seed: dice.next()))
     case 29: cancelWithResumeData(request)
     case 30: readStream(of: request)
+    case 31, 32: request.delegate?.retryRequest(request, withDelay: dice.next() % 4 == 0 ? 0.0005 : nil)
     default: if dice.next() % 8 == 0 { releaseSession() }
     }
   }

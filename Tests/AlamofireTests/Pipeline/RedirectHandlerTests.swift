@@ -1,6 +1,7 @@
 import Alamofire
 import Foundation
 import FoundationNetworking
+import HTTPTestServer
 import HTTPWire
 import Testing
 
@@ -110,5 +111,29 @@ struct RedirectHandlerTests {
     #expect(sent.method == "POST")
     #expect(sent.body.bytes == Data("body".utf8))
     #expect(sent.value("X-Again") == "1")
+  }
+
+  @Test func theBodyStreamOfAChangedRequestIsSent() async throws {
+    let server = try HTTPTestServer()
+    let request = Session.real().request(server.url("/redirect-to?url=/anything"))
+      .redirect(
+        using: .modify { _, request, _ in
+          var request = request
+          request.method = .post
+          request.httpBodyStream = InputStream(data: Data("from a stream".utf8))
+          return request
+        })
+    #expect(await request.end().response?.statusCode == 200)
+    #expect(server.recordedRequests.last?.method == "POST")
+    #expect(server.recordedRequests.last?.bodyText == "from a stream")
+  }
+
+  @Test(arguments: ["file:///etc/hosts", "data:,x", "ftp://a.test/", "/relative"])
+  func aChangedRequestDoesNotLeaveHTTP(url: String) async throws {
+    let fake = FakeTransport(.redirect(302, to: "/next"))
+    let response = await session(fake, .modify { _, _, _ in URL(string: url).map { URLRequest(url: $0) } })
+      .request("http://a.test/").end()
+    #expect((response.error?.underlyingError as? URLError)?.code == .unsupportedURL)
+    #expect(fake.requests.count == 1)
   }
 }

@@ -19,12 +19,17 @@ import Testing
   private static func offline() -> FakeReply { .failure(.notConnected) }
 
   @Test func requestsAreTriedAgainWhenTheNetworkIsBack() async {
-    let fake = FakeTransport(Self.offline(), Self.offline())
+    let reached = [Latch(), Latch()]
+    let fake = FakeTransport { _, index in
+      guard index < 2 else { return .text("ok") }
+      reached[index].open()
+      return Self.offline()
+    }
     let session = Session.kept(fake: fake, interceptor: retrier())
     async let first = session.request("https://example.com/1").serializingString().response
     async let second = session.request("https://example.com/2").serializingString().response
     await monitors.wait(for: 1)
-    #expect(await eventually { fake.requests.count == 2 })
+    for latch in reached { await latch.wait() }
     // Both are held once the second has asked; a monitor that comes too early would start another wait.
     let monitor = monitors.values[0]
     await monitor.started.wait(for: 1)
@@ -144,6 +149,61 @@ import Testing
     #expect(await results.wait(for: 1) == [.timeout])
     network.become(ScriptedNetwork.online())
     #expect(results.count == 1)
+    #expect(network.watchCount == 0)
+  }
+
+  @Test func aManagerMayTellWhenItsHostIsThere() async throws {
+    let network = ScriptedNetwork()
+    network.become(ScriptedNetwork.offline)
+    let made = Recorder<Int>()
+    let retrier = OfflineRetrier(
+      monitor: {
+        made.add(1)
+        return NetworkReachabilityManager(target: .anywhere, source: network)
+      }(), maximumWait: .seconds(60))
+    let session = Session.kept(fake: FakeTransport())
+    let request = session.request("https://example.com/")
+    let answers = Recorder<String>()
+    for round in 1...2 {
+      network.become(ScriptedNetwork.offline)
+      retrier.retry(request, for: session, dueTo: URLError(.notConnectedToInternet)) { answers.add("\($0)") }
+      #expect(made.count == round, "one manager a wait")
+      network.become(ScriptedNetwork.online())
+      await answers.wait(for: round)
+    }
+    #expect(answers.values == ["retry", "retry"])
+    #expect(network.watchCount == 0)
+  }
+
+  @Test func withoutAManagerNothingIsWaitedFor() async {
+    let session = Session.kept(fake: FakeTransport())
+    let request = session.request("https://example.com/")
+    let answers = Recorder<String>()
+    let retriers = [
+      OfflineRetrier(monitor: nil),
+      .offlineRetrier(
+        monitor: {
+          let network = ScriptedNetwork()
+          network.refuseWatches()
+          return NetworkReachabilityManager(target: .anywhere, source: network)
+        }()),
+    ]
+    for retrier in retriers {
+      retrier.retry(request, for: session, dueTo: URLError(.notConnectedToInternet)) { answers.add("\($0)") }
+    }
+    #expect(answers.values == ["doNotRetry", "doNotRetry"])
+  }
+
+  @Test func theWaitForAManagedHostEnds() async {
+    let network = ScriptedNetwork()
+    network.become(ScriptedNetwork.offline)
+    let retrier = OfflineRetrier(
+      monitor: NetworkReachabilityManager(target: .anywhere, source: network), maximumWait: .milliseconds(1))
+    let session = Session.kept(fake: FakeTransport())
+    let answers = Recorder<String>()
+    let request = session.request("https://example.com/")
+    retrier.retry(request, for: session, dueTo: URLError(.notConnectedToInternet)) { answers.add("\($0)") }
+    #expect(await answers.wait(for: 1) == ["doNotRetry"])
     #expect(network.watchCount == 0)
   }
 

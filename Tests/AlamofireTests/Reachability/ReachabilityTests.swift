@@ -104,7 +104,7 @@ private typealias Status = NetworkReachabilityManager.NetworkReachabilityStatus
     manager?.startListening(onQueue: queue) { [heard] in heard.add($0) }
     await heard.wait(for: 1)
     manager = nil
-    #expect(await eventually { network.watchCount == 0 })
+    #expect(network.watchCount == 0)
     network.become(ScriptedNetwork.offline)
     queue.sync {}
     #expect(heard.count == 1)

@@ -7,12 +7,12 @@ import Testing
 @Suite(.timeLimit(.minutes(1))) struct DownloadTests {
   private let server: HTTPTestServer
   private let session = Session.real()
-  private let folder: URL
+  private let scratch: TemporaryFolder
+  private var folder: URL { scratch.url }
 
   init() throws {
     server = try HTTPTestServer()
-    folder = FileManager.default.temporaryDirectory.appendingPathComponent("downloads-\(UUID().uuidString)")
-    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    scratch = try TemporaryFolder()
   }
 
   private func end(_ request: DownloadRequest) async -> AFDownloadResponse<URL?> {

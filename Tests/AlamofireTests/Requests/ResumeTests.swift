@@ -139,6 +139,7 @@ import Testing
     await started.wait(for: 1)
     request.cancel(producingResumeData: wanted)
     let answer = await response
+    defer { answer.removeFile() }
     gate.open()
     #expect(answer.error?.isExplicitlyCancelledError == true)
     #expect((answer.resumeData != nil) == wanted)
@@ -172,6 +173,8 @@ import Testing
     let data = try await broken(file, server, after: 20_000)
     server.enqueue(.status(503), .bytes(500).with(effect: .closeAfterBody(bytes: 100)))
     let refused = await end(session.download(resumingWith: data).validate())
+    // Of the answer that was refused; the part is still needed.
+    if let url = refused.fileURL { try FileManager.default.removeItem(at: url) }
     #expect(refused.error?.responseCode == 503)
     #expect(refused.resumeData == data)
     // Another file, without anything that would tell it apart.

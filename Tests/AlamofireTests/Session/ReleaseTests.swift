@@ -20,7 +20,15 @@ struct ReleaseTests {
     var allAreGone: Bool { areGone && session == nil && sessionCore == nil }
   }
 
-  final class Token: Sendable {}
+  /// Captured by what belongs to the inside of a request, and gone with it.
+  final class Token: Sendable {
+    let farewell: Farewell
+
+    init(_ gone: Latch) { farewell = Farewell(gone) }
+  }
+
+  private let gone = Latch()
+  private let sessionGone = Latch()
 
   enum Ending: CaseIterable { case completed, cancelled, failed, retried, held }
 
@@ -28,14 +36,16 @@ struct ReleaseTests {
   func engine(ending: Ending) async throws {
     let server = try HTTPTestServer()
     let traces = await run(ending, server)
-    #expect(await eventually { traces.areGone })
-    #expect(await eventually { traces.session == nil && traces.sessionCore == nil })
+    await gone.wait()
+    await sessionGone.wait()
+    #expect(traces.allAreGone)
   }
 
   private func run(_ ending: Ending, _ server: HTTPTestServer) async -> Traces {
-    let token = Token()
+    let token = Token(gone)
     let interceptor = ending == .retried ? SpyInterceptor(retries: 1) : nil
-    let session = Session(interceptor: interceptor)
+    let session = Session(
+      interceptor: interceptor, redirectHandler: FarewellRedirector(farewell: Farewell(sessionGone)))
     switch ending {
     case .completed, .held: break
     case .cancelled: server.enqueue(.stall)
@@ -64,36 +74,47 @@ struct ReleaseTests {
   @Test func releasingTheSessionReleasesWhatItsRequestsHold() async throws {
     let server = try HTTPTestServer(routes: .none.adding("/**") { _, _ in .stall })
     func begin() async throws -> Traces {
-      let token = Token()
-      let session = Session()
-      let request = session.request(server.url("/"))
+      let token = Token(gone)
+      let session = Session(redirectHandler: FarewellRedirector(farewell: Farewell(sessionGone)))
+      let request = session.request(server.url("/")).validate(holding: token)
       request.response(queue: .global()) { [token] _ in withExtendedLifetime(token) {} }
       _ = try await server.takeRequest()
       return Traces(
         session: session, sessionCore: session.core, request: request, core: request.core, captured: token)
     }
     let traces = try await begin()
-    #expect(await eventually { traces.allAreGone })
+    await gone.wait()
+    await sessionGone.wait()
+    #expect(traces.allAreGone)
   }
 
   @Test func aRequestThatNobodyStartedIsReleased() async {
     func make() -> Traces {
-      let token = Token()
+      let token = Token(gone)
       let session = Session.kept(fake: FakeTransport(), startRequestsImmediately: false)
-      let request = session.request("http://a.test/")
+      let request = session.request("http://a.test/").validate(holding: token)
       request.response { [token] _ in withExtendedLifetime(token) {} }
       return Traces(session: nil, sessionCore: nil, request: request, core: request.core, captured: token)
     }
     let traces = make()
-    #expect(await eventually { traces.areGone })
+    await gone.wait()
+    #expect(traces.areGone)
   }
 
   @Test func validatedRequestsOfAllKindsAreReleased() async {
     let session = Session.kept(fake: FakeTransport())
+    let latches = (0..<3).map { _ in Latch() }
     func run() async -> [PipelineWalk.Traces] {
-      let data = session.request("http://a.test/").validate().validate { _, _, _ in .success(()) }
-      let download = session.download("http://a.test/").validate().validate { _, _, _ in .success(()) }
-      let stream = session.streamRequest("http://a.test/").validate().validate { _, _ in .success(()) }
+      let held = latches.map { Farewell($0) }
+      let data = session.request("http://a.test/").validate().validate { [held = held[0]] _, _, _ in
+        withExtendedLifetime(held) { .success(()) }
+      }
+      let download = session.download("http://a.test/").validate().validate { [held = held[1]] _, _, _ in
+        withExtendedLifetime(held) { .success(()) }
+      }
+      let stream = session.streamRequest("http://a.test/").validate().validate { [held = held[2]] _, _ in
+        withExtendedLifetime(held) { .success(()) }
+      }
       _ = await data.serializingData().response
       if let file = await download.serializingDownloadedFileURL().response.fileURL {
         try? FileManager.default.removeItem(at: file)
@@ -102,20 +123,31 @@ struct ReleaseTests {
       return [data, download, stream].map { PipelineWalk.Traces(request: $0, core: $0.core) }
     }
     let traces = await run()
-    #expect(await eventually { traces.allSatisfy(\.isGone) }, "left: \(traces.compactMap(\.left))")
+    for latch in latches { await latch.wait() }
+    let areGone = traces.allSatisfy(\.isGone)
+    #expect(areGone, "left: \(traces.compactMap(\.left))")
   }
 
   @Test func aTaskThatNobodyAwaitsIsReleasedAfterItsEnd() async throws {
     let server = try HTTPTestServer()
     let session = Session.real()
     func begin() -> Traces {
-      let request = session.request(server.url("/get"))
+      let token = Token(gone)
+      let request = session.request(server.url("/get")).validate(holding: token)
       _ = request.serializingString()
-      return Traces(session: nil, sessionCore: nil, request: request, core: request.core, captured: nil)
+      return Traces(session: nil, sessionCore: nil, request: request, core: request.core, captured: token)
     }
     let traces = begin()
     _ = try await server.takeRequest()
-    #expect(await eventually { traces.areGone })
+    await gone.wait()
+    #expect(traces.areGone)
     #expect(session.core.activeCount == 0)
+  }
+}
+
+extension DataRequest {
+  /// Holds the token as long as the inside of the request exists.
+  fileprivate func validate(holding token: ReleaseTests.Token) -> Self {
+    validate { _, _, _ in withExtendedLifetime(token) { .success(()) } }
   }
 }

@@ -30,6 +30,32 @@ struct ResponseInputStreamTests {
     #expect(stream.streamStatus == .closed)
   }
 
+  @Test func threadsShareOneStream() async throws {
+    let server = try HTTPTestServer()
+    for closes in [false, true] {
+      let stream = try #require(Session.real().streamRequest(server.url("/bytes/500000")).asInputStream())
+      stream.open()
+      let total = await withTaskGroup(of: Int.self) { group in
+        for _ in 0..<4 {
+          nonisolated(unsafe) let shared = stream
+          group.addTask {
+            await onAThread(shared) { stream in
+              var total = 0
+              while let data = stream.bytes(1000) {
+                total += data.count
+                if closes, total > 50_000 { stream.close() }
+              }
+              return total
+            }
+          }
+        }
+        return await group.reduce(0, +)
+      }
+      if !closes { #expect(total == 500_000) }
+      #expect(stream.streamStatus == (closes ? .closed : .atEnd))
+    }
+  }
+
   @Test func anEmptyBodyEndsAtOnce() async throws {
     let request = Session.kept(fake: FakeTransport(.ok)).streamRequest("http://a.test/")
     let stream = try #require(request.asInputStream())

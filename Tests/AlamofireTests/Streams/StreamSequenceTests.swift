@@ -28,6 +28,29 @@ struct StreamSequenceTests {
     #expect(kinds == "sssc")
   }
 
+  /// Upstream's streams can be read so; nothing may be lost, told twice or waited for without end.
+  @Test func severalLoopsShareOneStream() async throws {
+    let server = try HTTPTestServer()
+    let session = Session.real()
+    for _ in 0..<10 {
+      let stream = session.streamRequest(server.url("/bytes/1000000")).streamTask().streamingData()
+      let totals = await withTaskGroup(of: (bytes: Int, ends: Int).self) { group in
+        for _ in 0..<4 {
+          group.addTask {
+            var total = (bytes: 0, ends: 0)
+            for await event in stream {
+              total.bytes += event.value?.count ?? 0
+              if event.completion != nil { total.ends += 1 }
+            }
+            return total
+          }
+        }
+        return await group.reduce((0, 0)) { ($0.0 + $1.bytes, $0.1 + $1.ends) }
+      }
+      #expect(totals == (1_000_000, 1))
+    }
+  }
+
   @Test func textAndValuesAreFramed() async {
     let euro = Array("€".utf8)
     let reply = FakeReply(chunks: [Data([euro[0]]), Data([euro[1], euro[2]])])

@@ -45,8 +45,12 @@ import Testing
   @Test func cancellingTheTaskThatAwaitsEndsTheRequest() async throws {
     let server = try await HTTPBinServer.shared
     let request = AF.request(server.url("/delay/10"))
+    let (resumed, isResumed) = AsyncStream.makeStream(of: Void.self)
+    let monitor = ClosureEventMonitor(queue: DispatchQueue(label: "test.resumed"))
+    monitor.requestDidResume = { _ in isResumed.finish() }
+    request.eventMonitor(monitor)
     let waiting = Task { await request.serializingData().response }
-    #expect(await eventually { request.isResumed })
+    for await _ in resumed {}
     waiting.cancel()
     let response = await waiting.value
     #expect(response.error?.isExplicitlyCancelledError == true)

@@ -121,7 +121,8 @@ import Testing
   }
 
   @Test("States, as they are asked for") func states() async {
-    let request = AF.request(server.url("/get"))
+    // Far from its end for as long as the test lasts.
+    let request = AF.request(server.url("/delay/60"))
     #expect(request.isInitialized)
     request.suspend()
     #expect(request.isSuspended)

@@ -13,7 +13,7 @@ import Synchronization
 /// ```
 ///
 /// When the retrier is released, the wait ends, and requests that it holds end with their errors. There is no
-/// `NWPathMonitor` on Linux, so the initialiser that takes one does not exist.
+/// `NWPathMonitor` on Linux: where upstream takes one, a ``NetworkReachabilityManager`` is taken here.
 public final class OfflineRetrier: RequestInterceptor {
   /// How long is waited for a network: 5 seconds.
   public static let defaultWait = DispatchTimeInterval.seconds(5)
@@ -86,6 +86,29 @@ public final class OfflineRetrier: RequestInterceptor {
     }
   }
 
+  /// Makes a retrier that waits until a manager tells that its host can be reached: one in a network without a
+  /// default route, for example.
+  ///
+  /// ```swift
+  /// let retrier = OfflineRetrier(
+  ///   monitor: NetworkReachabilityManager(host: "10.0.0.7"), maximumWait: .seconds(30))
+  /// ```
+  ///
+  /// - Parameters:
+  ///   - monitor:        Evaluated for each wait, which takes the one listener of the manager and ends it: make a
+  ///     manager for it, and listen to one of your own. With `nil` nothing is waited for, and errors stay.
+  ///   - maximumWait:    As above.
+  ///   - isOfflineError: As above.
+  public convenience init(
+    monitor: @escaping @Sendable @autoclosure () -> NetworkReachabilityManager?,
+    maximumWait: DispatchTimeInterval = OfflineRetrier.defaultWait,
+    isOfflineError: @escaping @Sendable (any Error) -> Bool = OfflineRetrier.defaultIsOfflineError
+  ) {
+    self.init(isOfflineError: isOfflineError) {
+      ManagedPathMonitor(monitor(), maximumWait: maximumWait)
+    }
+  }
+
   /// The same over any monitor; tests bring a script.
   package init(
     isOfflineError: @escaping @Sendable (any Error) -> Bool = OfflineRetrier.defaultIsOfflineError,
@@ -154,6 +177,15 @@ extension RequestInterceptor where Self == OfflineRetrier {
     isOfflineError: @escaping @Sendable (any Error) -> Bool = OfflineRetrier.defaultIsOfflineError
   ) -> OfflineRetrier {
     OfflineRetrier(maximumWait: maximumWait, isOfflineError: isOfflineError)
+  }
+
+  /// Waits until a manager tells that its host can be reached.
+  public static func offlineRetrier(
+    monitor: @escaping @Sendable @autoclosure () -> NetworkReachabilityManager?,
+    maximumWait: DispatchTimeInterval = OfflineRetrier.defaultWait,
+    isOfflineError: @escaping @Sendable (any Error) -> Bool = OfflineRetrier.defaultIsOfflineError
+  ) -> OfflineRetrier {
+    OfflineRetrier(monitor: monitor(), maximumWait: maximumWait, isOfflineError: isOfflineError)
   }
 
   /// Waits for a network over interfaces of one type.

@@ -7,18 +7,21 @@ import Synchronization
 final class InputStreamSource: BodySource {
   private struct State {
     var channel = BodyChannel()
-    var hasStarted = false
     /// Whether the transport has taken bytes, which the stream will not give again.
     var hasGiven = false
     var isStopped = false
+    /// Whether a thread reads, or has read all.
+    var isRead = false
+    /// How much it has read.
+    var total: Int64 = 0
     var wake: (@Sendable () -> Void)?
   }
 
   private static let chunk = 65_536
 
   let length: Int64
-  // Read by the thread of the source alone, once it has started.
-  private nonisolated(unsafe) let stream: InputStream
+  // Read by the thread of the source alone, of which there is one at a time.
+  nonisolated(unsafe) let stream: InputStream
   private let state = Mutex(State())
   /// What the thread waits at while there is enough to send.
   private let room = DispatchSemaphore(value: 0)
@@ -34,10 +37,12 @@ final class InputStreamSource: BodySource {
 
   func start(wake: @escaping @Sendable () -> Void) -> TransportFailure? {
     let (isFirst, isWhole) = state.withLock { state in
-      defer { state.hasStarted = true }
-      guard !state.hasGiven, !state.isStopped else { return (false, false) }
+      guard !state.hasGiven else { return (false, false) }
       state.wake = wake
-      return (!state.hasStarted, true)
+      // A transfer that has come to nothing may be followed by another.
+      state.isStopped = false
+      defer { state.isRead = true }
+      return (!state.isRead, true)
     }
     guard isWhole else {
       return TransportFailure(
@@ -45,7 +50,9 @@ final class InputStreamSource: BodySource {
         "The body of the request is a stream, which can be read once, but it has to be sent again; use Data or a file."
       )
     }
-    if isFirst { Thread { [self] in pump() }.start() }
+    guard isFirst else { return nil }
+    guard stream.isUsable else { return Self.unreadable }
+    Thread { [self] in pump() }.start()
     return nil
   }
 
@@ -63,24 +70,43 @@ final class InputStreamSource: BodySource {
     let mustSignal = state.withLock { state in
       defer { state.isStopped = true }
       state.wake = nil
-      return state.hasStarted && !state.isStopped
+      return state.isRead && !state.isStopped
     }
     if mustSignal { room.signal() }
   }
 
   private func pump() {
-    if stream.streamStatus == .notOpen { stream.open() }
-    defer { stream.close() }
+    guard stream.isUsable else { return end(Self.unreadable) }
+    switch stream.streamStatus {
+    case .notOpen: stream.open()
+    // Read or closed by somebody else: to send nothing in its place would be another body.
+    case .closed: return end(Self.unreadable)
+    default: break
+    }
     var buffer = [UInt8](repeating: 0, count: Self.chunk)
-    var total: Int64 = 0
-    while !state.withLock({ $0.isStopped }) {
+    while goesOn() {
       let count = stream.read(&buffer, maxLength: buffer.count)
+      let total = state.withLock { state in
+        state.total += Int64(max(0, min(count, Self.chunk)))
+        return state.total
+      }
       guard count > 0 else { return finish(count, total) }
-      total += Int64(count)
+      // A stream of a user may say anything.
+      guard count <= buffer.count else { return end(Self.unreadable) }
       guard length < 0 || total <= length else { return end(Self.failure("is longer", length)) }
       let written = put(Data(buffer[..<count]))
       if !written.mayGoOn { room.wait() }
     }
+  }
+
+  /// Whether this thread reads on. If not, another may begin where it ends, as long as nothing has been taken.
+  private func goesOn() -> Bool {
+    let (isStopped, isSpent) = state.withLock { state in
+      if state.isStopped, !state.hasGiven { state.isRead = false }
+      return (state.isStopped, state.hasGiven)
+    }
+    if isStopped, isSpent { stream.close() }
+    return !isStopped
   }
 
   private func put(_ data: Data) -> BodyChannel.Written {
@@ -95,7 +121,7 @@ final class InputStreamSource: BodySource {
   /// The status tells; to ask for an error that is not there is a trap in Foundation.
   private func finish(_ count: Int, _ total: Int64) {
     if count < 0 || stream.streamStatus == .error {
-      end(TransportFailure(.cannotReadBody, "The stream with the body of the request could not be read."))
+      end(Self.unreadable)
     } else if length >= 0, total < length {
       end(Self.failure("is shorter (\(total) bytes)", length))
     } else {
@@ -104,12 +130,30 @@ final class InputStreamSource: BodySource {
   }
 
   private func end(_ failure: TransportFailure?) {
+    if stream.isUsable { stream.close() }
     let wake = state.withLock { state in state.channel.finish(failure) ? state.wake : nil }
     wake?()
+  }
+
+  private static var unreadable: TransportFailure {
+    TransportFailure(.cannotReadBody, "The stream with the body of the request could not be read.")
   }
 
   private static func failure(_ what: String, _ length: Int64) -> TransportFailure {
     TransportFailure(
       .cannotReadBody, "The stream with the body of the request \(what) than the \(length) bytes announced.")
+  }
+}
+
+extension RequestCore {
+  /// What sends a stream. The same stream has the same source in each attempt: what an earlier one has taken out
+  /// of it cannot be sent again, and a part of it alone must not be.
+  func source(of stream: InputStream, length: Int64) -> InputStreamSource {
+    state.withLock { state in
+      if let source = state.streamSource, source.stream === stream { return source }
+      let source = InputStreamSource(stream, length: length)
+      state.streamSource = source
+      return source
+    }
   }
 }

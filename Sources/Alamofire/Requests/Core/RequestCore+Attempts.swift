@@ -52,16 +52,7 @@ extension RequestCore {
   func resetForRetry() -> Bool {
     state.withLock { state in
       guard state.lifecycle.mayAttemptAgain else { return false }
-      state.retryCount += 1
-      state.endAttemptForRetry()
-      state.error = nil
-      state.data = nil
-      state.fileURL = nil
-      state.resumeData = nil
-      state.keepEarlier()
-      state.serializedSinks = 0
-      state.headDecision = .none
-      state.progress.reset()
+      state.resetForRetry()
       return true
     }
   }
@@ -93,11 +84,28 @@ extension RequestCore {
         state.sinks = []
         state.serializedSinks = 0
         state.task = nil
+        state.endings += 1
         state.endAttempt()
         state.lifecycle.ended()
       }
       return (nil, state.sinks, state.listeners)
     }
+  }
+}
+
+extension RequestCore.State {
+  /// What a request was before its first attempt, but for its handlers and what it counts.
+  mutating func resetForRetry() {
+    retryCount += 1
+    endAttemptForRetry()
+    error = nil
+    data = nil
+    fileURL = nil
+    resumeData = nil
+    keepEarlier()
+    serializedSinks = 0
+    headDecision = .none
+    progress.reset()
   }
 }
 

@@ -62,6 +62,11 @@ extension RequestCore {
     }
   }
 
+  /// Whether the body that follows a head is one for the user, as far as can be said by now.
+  func isShown(_ head: ResponseHead) -> Bool {
+    !isIntermediate(head, state.withLock { $0.hop })
+  }
+
   private func isIntermediate(_ head: ResponseHead, _ hop: (request: WireRequest, home: Origin)?) -> Bool {
     guard head.role == .hop else { return false }
     return switch head.status {

@@ -39,11 +39,15 @@ package final class RequestCore: Sendable {
     /// The head of the response that is being read, when somebody watches.
     var headResponse: HTTPURLResponse?
     var task: Task<Void, Never>?
+    /// How many runs have ended; each has a task of its own.
+    var endings = 0
     var valve: (any Valve)?
     var gate: CheckedContinuation<Void, Never>?
     /// The body of an upload, and the file that goes with the attempt.
     var uploadable: UploadRequest.Uploadable?
     var uploadedFile: URL?
+    /// What sends the body, when it is a stream.
+    var streamSource: InputStreamSource?
     /// The file of a download, and what it can go on from.
     var fileURL: URL?
     var resumeData: Data?
@@ -59,6 +63,8 @@ package final class RequestCore: Sendable {
     /// Asynchronous sequences that tell of the request; mostly there are none.
     var listeners: RequestListeners?
     var id: UUID?
+    /// Answers for the retrier that is being asked.
+    var retryAnswer: (@Sendable () -> Void)?
 
     /// Whether bytes must not move: the request is suspended, or its head has not been decided about.
     var isHeld: Bool {
@@ -192,7 +198,7 @@ package final class RequestCore: Sendable {
 
   // MARK: Doing it
 
-  private func perform(_ action: RequestLifecycle.Action, for request: Request) {
+  func perform(_ action: RequestLifecycle.Action, for request: Request) {
     switch action {
     case .nothing: break
     case .start: start(request, sends: true)
@@ -255,6 +261,7 @@ package final class RequestCore: Sendable {
     let place = session.register(request)
     if place == nil { fail(session.reasonOfEnd) }
     if isWatched { state.withLock { $0.attempts.owner = request } }
+    let endings = state.withLock { $0.endings }
     let pipeline = Pipeline(core: self, request: request, place: place)
     let task: Task<Void, Never>
     if let executor = session.executor, !startsWithUserCode {
@@ -264,7 +271,8 @@ package final class RequestCore: Sendable {
     }
     // Cancelled or left by its session between its start and here, the request is cancelled now.
     let isCancelled = state.withLock { state in
-      guard state.lifecycle.run != .ended else { return false }
+      // Over already, and perhaps another run has begun, whose task this is not.
+      guard state.endings == endings else { return false }
       state.task = task
       return state.error != nil && !state.lifecycle.mayAttemptAgain
     }

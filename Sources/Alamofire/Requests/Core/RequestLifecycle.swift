@@ -111,6 +111,14 @@ package struct RequestLifecycle: Sendable {
     }
   }
 
+  /// A request that is finished is sent once more.
+  package mutating func sentAgain() -> Action {
+    guard run == .ended, state == .finished, mayAttemptAgain else { return .nothing }
+    state = .resumed
+    run = .running
+    return .start
+  }
+
   /// Every handler has been served.
   package mutating func ended() {
     run = .ended

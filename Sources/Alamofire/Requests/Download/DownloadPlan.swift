@@ -25,6 +25,9 @@ package final class DownloadPlan: Sendable {
     }
   }
 
+  /// How the names of its files begin and end.
+  static let fileName = (prefix: "Alamofire_", suffix: ".tmp")
+
   let downloadable: DownloadRequest.Downloadable
   let destination: DownloadRequest.Destination?
   /// The file into which the attempt at hand is written, until it is moved or removed.
@@ -44,7 +47,7 @@ package final class DownloadPlan: Sendable {
     let resume = try earlier()
     let part = resume.flatMap { $0.isUsable ? $0 : nil }
     let path = FileManager.default.temporaryDirectory
-      .appendingPathComponent("Alamofire_\(UUID().uuidString).tmp").path
+      .appendingPathComponent("\(Self.fileName.prefix)\(UUID().uuidString)\(Self.fileName.suffix)").path
     let sink = BodyFiles.sink(path: path) { [weak self] head in
       let place = resume?.place(for: head, hasPart: part != nil) ?? .success(.new)
       if case .success(let place) = place { self?.begun(head, at: place) }

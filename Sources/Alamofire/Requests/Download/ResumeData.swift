@@ -48,7 +48,17 @@ struct ResumeData: Codable, Equatable {
     } catch {
       throw Self.unreadable
     }
-    guard version == Self.version, received > 0, URL(string: url) != nil else { throw Self.unreadable }
+    guard version == Self.version, received > 0, total.map({ $0 >= received }) ?? true,
+      URL(string: url) != nil, Self.isPart(path)
+    else { throw Self.unreadable }
+  }
+
+  /// Whether a file may be one of ours. Resume data come from where users keep them: what is named there is
+  /// written to and removed, and must not be a file of somebody else.
+  private static func isPart(_ path: String) -> Bool {
+    let name = path.split(separator: "/", omittingEmptySubsequences: false).last ?? ""
+    return name.hasPrefix(DownloadPlan.fileName.prefix) && name.hasSuffix(DownloadPlan.fileName.suffix)
+      && !path.utf8.contains(0)
   }
 
   private static var unreadable: AFError {
@@ -107,6 +117,10 @@ struct ResumeData: Codable, Equatable {
     guard let range = Self.range(of: head), range.first == received,
       !head.block.contains("Content-Encoding")
     else { return false }
+    // A length that contradicts the range belongs to other bytes.
+    if head.block.contains("Content-Length"), Self.length(of: head) != range.last - range.first + 1 {
+      return false
+    }
     let whole = total ?? range.total
     if let whole, range.last != whole - 1 || (range.total ?? whole) != whole { return false }
     let isTag = validator.hasPrefix("\"")
@@ -127,19 +141,27 @@ struct ResumeData: Codable, Equatable {
   }
 
   private static func length(of head: ResponseHead) -> Int64? {
-    head.block.value(of: "Content-Length").flatMap { Int64($0) }
+    head.block.value(of: "Content-Length").flatMap(number)
   }
 
-  /// `bytes 100-199/200` (RFC 9110 §14.4).
+  /// `bytes 100-199/200` (RFC 9110 §14.4); `nil` for a range that contradicts itself.
   private static func range(of head: ResponseHead) -> (first: Int64, last: Int64, total: Int64?)? {
     guard let text = head.block.value(of: "Content-Range"), text.lowercased().hasPrefix("bytes ") else {
       return nil
     }
     let parts = text.dropFirst(6).split(separator: "/")
-    guard parts.count == 2, let dash = parts[0].firstIndex(of: "-"), let first = Int64(parts[0][..<dash]),
-      let last = Int64(parts[0][parts[0].index(after: dash)...])
+    guard parts.count == 2, let dash = parts[0].firstIndex(of: "-"), let first = number(parts[0][..<dash]),
+      let last = number(parts[0][parts[0].index(after: dash)...]), first <= last
     else { return nil }
-    return (first, last, Int64(parts[1]))
+    let total = number(parts[1])
+    // The largest number that there is leaves no room to count on.
+    guard last < total ?? .max else { return nil }
+    return (first, last, total)
+  }
+
+  /// Digits alone, as lengths and ranges are written: whatever a server sends can be counted with.
+  private static func number(_ text: some StringProtocol) -> Int64? {
+    text.utf8.allSatisfy { (0x30...0x39).contains($0) } ? Int64(text) : nil
   }
 }
 

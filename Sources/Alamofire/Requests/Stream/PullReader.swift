@@ -5,7 +5,11 @@ import Synchronization
 final class PullReader: StreamReader, ResponseSink {
   private struct State {
     var isWoken = false
+    /// Whether nothing will come any more, so that nobody need wait.
+    var isOver = false
     var waiter: CheckedContinuation<Void, Never>?
+    /// Mostly there are none: a stream is made for one loop.
+    var others: [CheckedContinuation<Void, Never>] = []
   }
 
   let id: Int
@@ -18,26 +22,49 @@ final class PullReader: StreamReader, ResponseSink {
   }
 
   func wake() {
-    let waiter = state.withLock { state in
-      defer { state.waiter = nil }
+    let (waiter, others) = take { state in
       if state.waiter == nil { state.isWoken = true }
-      return state.waiter
     }
     waiter?.resume()
+    for other in others { other.resume() }
+  }
+
+  /// Nobody has to wait from now on.
+  func end() {
+    let (waiter, others) = take { $0.isOver = true }
+    waiter?.resume()
+    for other in others { other.resume() }
+  }
+
+  private func take(
+    _ change: (inout sending State) -> Void
+  ) -> (CheckedContinuation<Void, Never>?, [CheckedContinuation<Void, Never>]) {
+    state.withLock { state in
+      change(&state)
+      defer {
+        state.waiter = nil
+        state.others = []
+      }
+      return (state.waiter, state.others)
+    }
   }
 
   /// Returns when there may be something to read.
   nonisolated(nonsending) func wait() async {
     await withCheckedContinuation { continuation in
-      let isWoken = state.withLock { state in
-        guard !state.isWoken else {
+      let mayGoOn = state.withLock { state in
+        guard !state.isWoken, !state.isOver else {
           state.isWoken = false
           return true
         }
-        state.waiter = continuation
+        if state.waiter == nil {
+          state.waiter = continuation
+        } else {
+          state.others.append(continuation)
+        }
         return false
       }
-      if isWoken { continuation.resume() }
+      if mayGoOn { continuation.resume() }
     }
   }
 

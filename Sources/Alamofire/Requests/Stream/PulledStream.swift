@@ -11,6 +11,8 @@ final class PulledStream<Success: Sendable, Failure: Error>: StreamSource {
   private struct State {
     /// `nil` while it is at work.
     var decoding: StreamDecoding<Success, Failure>?
+    /// Whether somebody has come for it meanwhile, and waits.
+    var isAwaited = false
     /// What has been made, the last one first.
     var ready: [Element] = []
     /// Whether the completion has been made.
@@ -57,23 +59,33 @@ final class PulledStream<Success: Sendable, Failure: Error>: StreamSource {
     return nil
   }
 
-  /// One piece at a time: with the next one, the loop has done with it. Returns false when there is none.
+  /// One piece at a time: with the next one, the loop has done with it. Returns false when there is none, or when
+  /// another task is at work on one: two loops over one stream share its pieces.
   private func readMore() -> Bool {
+    guard var decoding = takeDecoding() else { return false }
     let (entries, isLast) = request.flow.read(reader.id, atMost: 1)
-    guard !entries.isEmpty || isLast else { return false }
-    guard var decoding = state.withLock({ $0.decoding.take() }) else { return true }
     // Code of users must not run under a lock.
     let values = decoding.values(of: entries)
     let token = DataStreamRequest.CancellationToken(request: request, reader: reader.id)
     var ready = values.map { Element(event: .stream($0), token: token) }
     if isLast { ready.append(Element(event: .complete(request.completion), token: token)) }
     ready.reverse()
-    state.withLock { state in
+    let isAwaited = state.withLock { state in
       state.decoding = decoding
-      state.isComplete = isLast
-      if !state.isFinished { state.ready = ready }
+      if isLast { state.isComplete = true }
+      if !state.isFinished { state.ready = ready + state.ready }
+      defer { state.isAwaited = false }
+      return state.isAwaited
     }
-    return true
+    if isLast { reader.end() } else if isAwaited { reader.wake() }
+    return !entries.isEmpty || isLast
+  }
+
+  private func takeDecoding() -> StreamDecoding<Success, Failure>? {
+    state.withLock { state in
+      if state.decoding == nil { state.isAwaited = true }
+      return state.decoding.take()
+    }
   }
 
   private func handedOut(_ element: Element) -> Element {
@@ -95,6 +107,6 @@ final class PulledStream<Success: Sendable, Failure: Error>: StreamSource {
     guard isFirst else { return }
     if cancels { request.cancel() }
     request.flow.remove(reader.id)
-    reader.wake()
+    reader.end()
   }
 }

@@ -37,6 +37,8 @@ final class ResponseInputStream: InputStream {
   private let request: DataStreamRequest
   private let reader: BlockingReader
   private let reading = Mutex(Reading())
+  /// Threads that read at the same time get their pieces one after the other, so that each piece reaches one of them.
+  private let turn = DispatchSemaphore(value: 1)
 
   init(_ request: DataStreamRequest, bufferSize: Int) {
     self.request = request
@@ -66,6 +68,8 @@ final class ResponseInputStream: InputStream {
 
   override func read(_ buffer: UnsafeMutablePointer<UInt8>, maxLength len: Int) -> Int {
     let room = UnsafeMutableRawBufferPointer(start: buffer, count: max(0, len))
+    turn.wait()
+    defer { turn.signal() }
     while true {
       let (count, status, isOver) = reading.withLock { reading in
         (reading.status == .open ? reading.copy(into: room) : 0, reading.status, reading.isOver)

@@ -1,0 +1,57 @@
+import FoundationEssentials
+import HTTPEngine
+import HTTPWire
+
+/// Takes any bytes; whatever it does with them must neither trap nor take for ever.
+typealias Target = (UnsafeRawBufferPointer) -> Void
+
+/// By the names under which Scripts/fuzz knows them.
+let targets: [String: Target] = [
+  "uri": { bytes in
+    let text = string(bytes)
+    guard let target = WireTarget(text) else { return }
+    // What was taken is not changed by being taken again.
+    if WireTarget(target.url)?.url != target.url { fatalError("\(target.url) is another URL the second time") }
+  },
+  "redirect": { bytes in
+    let text = string(bytes)
+    let origin = Origin(scheme: "https", host: "a.example", port: nil)
+    _ = Redirect.decide(
+      status: 302, location: text,
+      request: Redirect.Request(
+        url: "https://a.example/b/c?d#e", origin: origin, method: "POST", hasBody: true),
+      hopCount: 0, limit: 20, protectedHeaders: [])
+  },
+  "date": { bytes in
+    _ = HTTPDate(string(bytes))
+    _ = RetryAfter.delay(string(bytes), now: 0)
+  },
+  "head": { bytes in
+    var assembly = ResponseAssembly()
+    assembly.restart(headSizeLimit: 4096, bodySizeLimit: nil)
+    for line in bytes.split(separator: 0x0A, omittingEmptySubsequences: false) {
+      _ = assembly.lineReceived(UnsafeRawBufferPointer(rebasing: line))
+    }
+  },
+  "media": { bytes in
+    _ = MediaType(string(bytes))
+    _ = DataURL(string(bytes))
+  },
+  "certificate": { bytes in
+    let data = Data(bytes)
+    guard let certificates = X509Certificate.all(in: data), let anchors = TrustAnchors(certificates) else { return }
+    for certificate in certificates {
+      _ = certificate.publicKey
+      _ = certificate.subject
+      _ = certificate.isSelfSigned
+    }
+    _ = ChainVerifier(anchors: anchors, host: "a.example").verify(certificates)
+  },
+  "identity": { bytes in
+    let data = Data(bytes)
+    _ = ClientIdentity.read(pkcs12: data, passphrase: "")
+    _ = ClientIdentity.read(certificates: data, privateKey: data, passphrase: "")
+  },
+]
+
+private func string(_ bytes: UnsafeRawBufferPointer) -> String { String(decoding: bytes, as: UTF8.self) }

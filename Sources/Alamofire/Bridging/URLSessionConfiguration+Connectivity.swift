@@ -1,0 +1,55 @@
+public import FoundationNetworking
+import Synchronization
+
+extension URLSessionConfiguration {
+  /// Whether requests wait for a network when the machine has none, rather than fail. Default: `false`.
+  ///
+  /// A request that could not be sent because there is no way to its host stays as it is; its delegate and the
+  /// monitors are told once (`urlSession(_:taskIsWaitingForConnectivity:)`). It is sent when there is a network,
+  /// and fails with `URLError.timedOut` when `timeoutIntervalForResource` is over; `timeoutIntervalForRequest` does
+  /// not count meanwhile. What counts as a network is what the kernel says of links and routes, as for
+  /// ``OfflineRetrier``. A host that does not answer, and a connection that is lost, are errors as before.
+  ///
+  /// Foundation on Linux has no such property, so it belongs to this very object and to the sessions that are made
+  /// with it: set it anew on a copy of your own.
+  ///
+  /// ```swift
+  /// let configuration = URLSessionConfiguration.af.default
+  /// configuration.waitsForConnectivity = true
+  /// let session = Session(configuration: configuration)
+  /// ```
+  public var waitsForConnectivity: Bool {
+    get { WaitingConfigurations.shared.contains(self) }
+    set { WaitingConfigurations.shared.set(self, newValue) }
+  }
+
+  /// A copy that waits if this one does.
+  func duplicated() -> URLSessionConfiguration {
+    guard let copy = copy() as? URLSessionConfiguration else { return self }
+    if waitsForConnectivity { copy.waitsForConnectivity = true }
+    return copy
+  }
+}
+
+/// The configurations that want to wait; they have no room of their own to say so.
+private final class WaitingConfigurations: Sendable {
+  static let shared = WaitingConfigurations()
+
+  private struct Entry {
+    weak var configuration: URLSessionConfiguration?
+  }
+
+  private let entries = Mutex<[ObjectIdentifier: Entry]>([:])
+
+  func contains(_ configuration: URLSessionConfiguration) -> Bool {
+    entries.withLock { $0[ObjectIdentifier(configuration)]?.configuration === configuration }
+  }
+
+  func set(_ configuration: URLSessionConfiguration, _ waits: Bool) {
+    entries.withLock { entries in
+      // Those that are gone make room.
+      entries = entries.filter { $0.value.configuration != nil }
+      entries[ObjectIdentifier(configuration)] = waits ? Entry(configuration: configuration) : nil
+    }
+  }
+}

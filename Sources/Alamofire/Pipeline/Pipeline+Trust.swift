@@ -1,0 +1,85 @@
+import Foundation
+import FoundationNetworking
+import HTTPWire
+
+extension Pipeline {
+  /// Judges what a server has shown where it may take its time: the delegate first, then the evaluators. Returns
+  /// when the server is accepted, and the request can be sent again.
+  nonisolated(nonsending) func judge(_ chain: PresentedChain, _ journey: Journey) async throws(AFError) {
+    let session = core.session
+    guard let judge = session.trust else { return }
+    let profile = journey.request.profile
+    let trust = ServerTrust(chain, options: profile.options)
+    var verdict: TrustMemory.Verdict? = nil
+    if core.isWatched, let task = core.tasks(of: request).last {
+      switch await answer(to: journey.challenge(trust, chain), task: task) {
+      case .accept: verdict = .accepted
+      case .usual: break
+      case .cancel: throw .sessionTaskFailed(error: URLError(.cancelled))
+      case .refuse:
+        throw .sessionTaskFailed(
+          error: URLError.made(
+            .serverCertificateUntrusted, "The delegate rejected the certificates of \(chain.host).",
+            url: journey.request.url))
+      }
+    }
+    try checkAlive()
+    if verdict == nil {
+      let outcome = await offLoop { Result { try judge.evaluate(trust, forHost: chain.host) } }
+      try checkAlive()
+      do { verdict = try outcome.get() } catch { throw AFError(refusal: error) }
+    }
+    judge.remember(verdict ?? .usual, on: chain, in: profile.partition)
+  }
+
+  nonisolated(nonsending) private func answer(
+    to challenge: URLAuthenticationChallenge, task: URLSessionTask
+  ) async -> TrustAnswer {
+    let session = core.session
+    return await offLoop { () -> TrustAnswer in
+      await CompletionOnce.answer(whenForgotten: .usual, whenCancelled: .cancel) { completion in
+        let delegate = session.delegate
+        let facade = session.facade
+        session.rootQueue.async {
+          delegate.urlSession(facade, task: task, didReceive: challenge) { disposition, credential in
+            completion(TrustAnswer(disposition, credential))
+          }
+        }
+      }
+    }
+  }
+}
+
+/// What a delegate says about a server.
+private enum TrustAnswer: Sendable {
+  case accept
+  /// The evaluators decide.
+  case usual
+  case refuse
+  case cancel
+
+  init(_ disposition: URLSession.AuthChallengeDisposition, _ credential: URLCredential?) {
+    switch disposition {
+    case .useCredential: self = credential == nil ? .usual : .accept
+    case .performDefaultHandling: self = .usual
+    case .cancelAuthenticationChallenge: self = .cancel
+    case .rejectProtectionSpace: self = .refuse
+    @unknown default: self = .refuse
+    }
+  }
+}
+
+extension Journey {
+  func challenge(_ trust: ServerTrust, _ chain: PresentedChain) -> URLAuthenticationChallenge {
+    URLAuthenticationChallenge(
+      protectionSpace: ServerProtectionSpace(trust, chain), proposedCredential: nil,
+      previousFailureCount: 0, failureResponse: nil, error: nil, sender: SilentSender())
+  }
+}
+
+extension AFError {
+  /// What an evaluator threw.
+  init(refusal error: any Error) {
+    self = error.asAFError(or: .serverTrustEvaluationFailed(reason: .customEvaluationFailed(error: error)))
+  }
+}

@@ -1,0 +1,63 @@
+import Foundation
+import HTTPWire
+import Synchronization
+
+/// The judge of a session: its evaluators, as far as they may run in a handshake, and what was decided elsewhere.
+final class SessionTrust: TrustJudge {
+  let manager: ServerTrustManager?
+  /// Whether somebody wants to see every server before the evaluators do.
+  private let isWatched: Bool
+  private let memory = Mutex(TrustMemory())
+
+  /// - Parameters:
+  ///   - manager: Whose evaluators decide.
+  ///   - watching: Who is asked or told about every server.
+  ///
+  /// `nil` when there is nobody, and the trust store decides.
+  init?(manager: ServerTrustManager?, watching: SessionWatching) {
+    isWatched = watching.hasOwnDelegate || watching.eventMonitor.seesMore
+    guard manager != nil || isWatched else { return nil }
+    self.manager = manager
+  }
+
+  func judge(_ chain: PresentedChain, for profile: ConnectionProfile) -> TrustVerdict {
+    if let verdict = memory.withLock({ $0.verdict(on: chain, in: profile.partition) }) {
+      return verdict == .accepted ? .accept : .usual
+    }
+    guard !isWatched, manager?.runsUserCode != true else { return .ask }
+    do {
+      guard let evaluator = try manager?.serverTrustEvaluator(forHost: chain.host) else { return .usual }
+      guard let instant = evaluator as? any InstantTrustEvaluator, instant.isInstant else { return .ask }
+      try instant.evaluate(ServerTrust(chain, options: profile.options), forHost: chain.host)
+      return .accept
+    } catch {
+      return .refuse(error)
+    }
+  }
+
+  func wantsStapledResponse(ofHost host: String) -> Bool {
+    guard let manager else { return false }
+    // Which evaluator a user's own class would choose is not known here.
+    guard !manager.runsUserCode else { return true }
+    let evaluator = try? manager.serverTrustEvaluator(forHost: host)
+    guard let evaluator else { return false }
+    return (evaluator as? any InstantTrustEvaluator)?.wantsStapledResponse ?? true
+  }
+
+  /// Asks the evaluators, wherever that takes how long it takes; never on the engine's thread. Returns what is to
+  /// be remembered.
+  func evaluate(_ trust: ServerTrust, forHost host: String) throws -> TrustMemory.Verdict {
+    guard let evaluator = try manager?.serverTrustEvaluator(forHost: host) else { return .usual }
+    try evaluator.evaluate(trust, forHost: host)
+    return .accepted
+  }
+
+  func remember(_ verdict: TrustMemory.Verdict, on chain: PresentedChain, in partition: Int) {
+    memory.withLock { $0.remember(verdict, on: chain, in: partition) }
+  }
+}
+
+extension ServerTrustManager {
+  /// Whether a subclass chooses the evaluators.
+  var runsUserCode: Bool { type(of: self) != ServerTrustManager.self }
+}

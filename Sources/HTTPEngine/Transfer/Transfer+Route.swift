@@ -1,0 +1,112 @@
+import CCurl
+import Glibc
+import HTTPWire
+
+// Which way a connection takes: sockets, other hosts and interfaces, and which addresses it may go to.
+extension Transfer {
+  func applyRoute(_ options: TransportOptions) -> TransportFailure? {
+    if let failure = applyOverrides(options.hostOverrides) { return failure }
+    let eyeballs = options.happyEyeballsDelay.map { max(1, Int(Clock.nanoseconds($0) / 1_000_000)) }
+    let settings: [(String, CURLcode)] = [
+      ("A Unix-domain socket", easy.set(CURLOPT_UNIX_SOCKET_PATH, options.unixSocket)),
+      ("A local interface", easy.set(CURLOPT_INTERFACE, options.localInterface)),
+      ("Name look-up over HTTPS", easy.set(CURLOPT_DOH_URL, options.nameServiceURL)),
+      ("A delay for happy eyeballs", easy.set(CURLOPT_HAPPY_EYEBALLS_TIMEOUT_MS, eyeballs ?? 200)),
+      ("A guard for addresses", guardAddresses(options.refusesPrivateAddresses)),
+    ]
+    return settings.first { $0.1 != CURLE_OK }.map { CurlFailure.unsupported($0.0, $0.1) }
+  }
+
+  private func applyOverrides(_ overrides: [TransportOptions.HostOverride]) -> TransportFailure? {
+    guard !overrides.isEmpty else {
+      ccurl_set_list(easy.raw, CURLOPT_CONNECT_TO, nil)
+      self.overrides = HeaderList()
+      return nil
+    }
+    var lines: [String] = []
+    for override in overrides {
+      guard let line = override.line else {
+        return TransportFailure(
+          .badURL, "A host override has a host or port that is none: \(override.host) to \(override.target).")
+      }
+      lines.append(line)
+    }
+    self.overrides = HeaderList(lines: lines)
+    ccurl_set_list(easy.raw, CURLOPT_CONNECT_TO, self.overrides.head)
+    guard self.overrides.isComplete else {
+      return TransportFailure(.resourceUnavailable, "There is not enough memory for the host overrides.")
+    }
+    return nil
+  }
+
+  private func guardAddresses(_ isOn: Bool) -> CURLcode {
+    guard isOn else { return ccurl_set_open_socket(easy.raw, nil, nil) }
+    return ccurl_set_open_socket(
+      easy.raw,
+      { context, _, address in
+        guard let address else { return ccurl_bad_socket }
+        return Transfer.of(context)._withUnsafeGuaranteedRef { $0.openSocket(address) }
+      }, Unmanaged.passUnretained(self).toOpaque())
+  }
+
+  /// The address is the one that is connected to: no name can mean another one a moment later.
+  private func openSocket(_ address: UnsafeMutablePointer<curl_sockaddr>) -> curl_socket_t {
+    let description = address.pointee
+    guard let target = Self.address(address), target.isPublic else {
+      hasRefusedAddress = true
+      return ccurl_bad_socket
+    }
+    return socket(
+      description.family, description.socktype | Int32(SOCK_CLOEXEC.rawValue), description.protocol)
+  }
+
+  /// A connection of before may have been made without the guard.
+  func mayReach(_ remoteAddress: UnsafeMutablePointer<CChar>?) -> Bool {
+    guard let options = request?.profile.options, options.refusesPrivateAddresses, options.unixSocket == nil
+    else { return true }
+    let address = remoteAddress.flatMap {
+      HostLookup.addresses(of: String(cString: $0), literalsOnly: true).first
+    }
+    if address?.isPublic == true { return true }
+    failure = refusedAddress
+    return false
+  }
+
+  /// What ends a request whose host has no other addresses than private ones.
+  var refusedAddress: TransportFailure {
+    let host = request?.origin.host ?? "The host"
+    return TransportFailure(
+      .cannotConnectToHost,
+      "\(host) has an address that is not of the public Internet, which refusesPrivateAddresses does not allow."
+    )
+  }
+
+  private static func address(_ address: UnsafeMutablePointer<curl_sockaddr>) -> IPAddress? {
+    let length = Int(address.pointee.addrlen)
+    guard let bytes = ccurl_address(address) else { return nil }
+    switch address.pointee.family {
+    case AF_INET where length >= MemoryLayout<sockaddr_in>.size:
+      let value = bytes.loadUnaligned(as: sockaddr_in.self)
+      return IPAddress(.v4, bytes: withUnsafeBytes(of: value.sin_addr) { Array($0) })
+    case AF_INET6 where length >= MemoryLayout<sockaddr_in6>.size:
+      let value = bytes.loadUnaligned(as: sockaddr_in6.self)
+      return IPAddress(.v6, bytes: withUnsafeBytes(of: value.sin6_addr) { Array($0) })
+    default: return nil
+    }
+  }
+}
+
+extension TransportOptions.HostOverride {
+  /// As libcurl reads it; `nil` for hosts and ports that are none.
+  fileprivate var line: String? {
+    func isHost(_ text: String) -> Bool {
+      !text.isEmpty && text.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F && !"[]/@?#\\".utf8.contains($0) }
+    }
+    guard isHost(host), isHost(target), (port ?? 1) > 0, (port ?? 1) < 65_536, (targetPort ?? 1) > 0,
+      (targetPort ?? 1) < 65_536
+    else { return nil }
+    func written(_ host: String) -> String { host.contains(":") ? "[\(host)]" : host }
+    return
+      "\(written(host)):\(port.map(String.init) ?? ""):\(written(target)):\(targetPort.map(String.init) ?? "")"
+  }
+}

@@ -1,0 +1,163 @@
+import Alamofire
+import Foundation
+import FoundationNetworking
+import HTTPTestServer
+import HTTPWire
+import Testing
+
+@Suite("Waiting for connectivity", .timeLimit(.minutes(1)))
+struct ConnectivityTests {
+  private let network = ScriptedNetwork()
+  private let waiting = Recorder<String>()
+
+  private func session(_ fake: FakeTransport, waits: Bool = true, resourceTimeout: TimeInterval? = nil)
+    -> Session
+  {
+    let configuration = URLSessionConfiguration.af.default
+    configuration.waitsForConnectivity = waits
+    if let resourceTimeout { configuration.timeoutIntervalForResource = resourceTimeout }
+    let monitor = ClosureEventMonitor(queue: DispatchQueue(label: "watcher"))
+    monitor.taskIsWaitingForConnectivity = { [waiting] _, task in
+      waiting.add(task.originalRequest?.url?.path ?? "")
+    }
+    return Session(
+      configuration: configuration, engine: Engine(transport: fake, network: network),
+      watching: SessionWatching(eventMonitors: [monitor]))
+  }
+
+  @Test func thePropertyStaysWithItsConfigurationAndItsSessions() {
+    let configuration = URLSessionConfiguration.af.default
+    #expect(!configuration.waitsForConnectivity)
+    configuration.waitsForConnectivity = true
+    #expect(configuration.waitsForConnectivity)
+    #expect(!URLSessionConfiguration.af.default.waitsForConnectivity)
+    let session = Session(configuration: configuration)
+    configuration.waitsForConnectivity = false
+    #expect(!configuration.waitsForConnectivity)
+    #expect(session.sessionConfiguration.waitsForConnectivity, "a session keeps what it was made with")
+    #expect(session.session.configuration.waitsForConnectivity)
+  }
+
+  @Test func aRequestWaitsUntilThereIsANetworkAndTellsOnce() async {
+    network.become(ScriptedNetwork.offline)
+    // A network that is gone again before the request was sent makes it wait again, without a word.
+    let fake = FakeTransport(.failure(.cannotFindHost), .failure(.notConnected), .text("there"))
+    let session = session(fake)
+    async let response = session.request("http://a.test/x").end()
+    await waiting.wait(for: 1)
+    #expect(fake.requests.count == 1)
+    network.become(ScriptedNetwork.online())
+    #expect(await response.data == Data("there".utf8))
+    #expect(fake.requests.count == 3)
+    #expect(waiting.values == ["/x"])
+    #expect(network.watchCount == 0)
+  }
+
+  @Test func withoutTheWishTheErrorComesAtOnce() async {
+    network.become(ScriptedNetwork.offline)
+    let fake = FakeTransport(.failure(.cannotFindHost))
+    let session = session(fake, waits: false)
+    let error = await session.request("http://a.test/").end().error
+    #expect((error?.underlyingError as? URLError)?.code == .notConnectedToInternet)
+    #expect(waiting.count == 0)
+  }
+
+  @Test(arguments: [TransportFailure.Kind.cannotFindHost, .timedOut, .connectionLost])
+  func whatIsNotForWantOfANetworkIsNotWaitedFor(kind: TransportFailure.Kind) async {
+    let fake = FakeTransport(.failure(kind))
+    let session = session(fake)
+    let error = await session.request("http://a.test/").end().error
+    #expect(error?.isSessionTaskError == true)
+    #expect(fake.requests.count == 1)
+    #expect(waiting.count == 0)
+  }
+
+  @Test func theTimeForTheWholeEndsTheWait() async {
+    network.become(ScriptedNetwork.offline)
+    let fake = FakeTransport { _, _ in .failure(.cannotFindHost) }
+    let session = session(fake, resourceTimeout: 0.05)
+    let error = await session.request("http://a.test/").end().error
+    #expect((error?.underlyingError as? URLError)?.code == .timedOut)
+    #expect(error?.localizedDescription.contains("timeoutIntervalForResource") == true)
+    #expect(network.watchCount == 0)
+  }
+
+  @Test func aWaitIsCancelledWithItsRequest() async {
+    network.become(ScriptedNetwork.offline)
+    let session = session(FakeTransport { _, _ in .failure(.cannotFindHost) })
+    let request = session.request("http://a.test/")
+    async let response = request.end()
+    await waiting.wait(for: 1)
+    request.cancel()
+    #expect(await response.error?.isExplicitlyCancelledError == true)
+    #expect(network.watchCount == 0)
+  }
+
+  @Test func aSessionThatGoesEndsTheWait() async {
+    network.become(ScriptedNetwork.offline)
+    var session: Session? = session(FakeTransport { _, _ in .failure(.cannotFindHost) })
+    let errors = Recorder<AFError?>()
+    session?.request("http://a.test/").response(queue: .global()) { errors.add($0.error) }
+    await waiting.wait(for: 1)
+    session = nil
+    guard case .sessionDeinitialized? = await errors.wait(for: 1).first ?? nil else {
+      Issue.record("\(errors.values)")
+      return
+    }
+  }
+
+  @Test func aHostInALocalNetworkNeedsNoDefaultRoute() async {
+    network.become(ScriptedNetwork.offline)
+    network.become(
+      NetworkState(
+        links: [.init(index: 2, name: "net0", kind: .wired)], addresses: [.init(link: 2, family: .v4)],
+        routes: []))
+    let fake = FakeTransport(.failure(.cannotConnectToHost))
+    let session = session(fake)
+    let error = await session.request("http://192.0.2.1/").end().error
+    #expect((error?.underlyingError as? URLError)?.code == .cannotConnectToHost, "it was refused by somebody")
+    #expect(waiting.count == 0)
+  }
+
+  @Test func aStreamThatWasNotTouchedIsSentAfterTheWait() async throws {
+    network.become(ScriptedNetwork.offline)
+    let server = try HTTPTestServer(routes: .none)
+    server.enqueue(.ok)
+    let configuration = URLSessionConfiguration.af.default
+    configuration.waitsForConnectivity = true
+    let engine = Engine.curl()
+    let transport = FailingOnce(engine.transport)
+    let session = Session(
+      configuration: configuration, engine: Engine(transport: transport, network: network))
+    let stream = InputStream(data: Data(repeating: 7, count: 3_000_000))
+    let waits = Recorder<Int>()
+    let monitor = ClosureEventMonitor(queue: DispatchQueue(label: "watcher"))
+    monitor.taskIsWaitingForConnectivity = { _, _ in waits.add(1) }
+    async let response = session.upload(stream, to: server.url("/")).eventMonitor(monitor).end()
+    await waits.wait(for: 1)
+    network.become(ScriptedNetwork.online())
+    #expect(await response.error == nil)
+    #expect(try await server.takeRequest().body.count == 3_000_000)
+    engine.shutDown()
+  }
+}
+
+/// Starts to read the body of the first request, and fails before it takes a byte; then it is another transport.
+private final class FailingOnce: Transport {
+  private let next: any Transport
+  private let count = Recorder<Int>()
+
+  init(_ next: any Transport) { self.next = next }
+
+  func send(
+    _ request: WireRequest, observer: any TransferObserver
+  ) async throws(TransportFailure) -> WireResponse {
+    count.add(1)
+    if count.count == 1, case .source(let source) = request.body {
+      _ = source.start {}
+      source.stop()
+      throw TransportFailure(.cannotFindHost, "A failure of the script.")
+    }
+    return try await next.send(request, observer: observer)
+  }
+}

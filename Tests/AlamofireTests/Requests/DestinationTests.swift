@@ -1,0 +1,66 @@
+import Alamofire
+import Foundation
+import HTTPTestServer
+import Testing
+
+/// Destinations as nobody should give them.
+@Suite(.timeLimit(.minutes(1))) struct DestinationTests {
+  private let server: HTTPTestServer
+  private let session = Session.real()
+  private let folder: TemporaryFolder
+
+  init() throws {
+    server = try HTTPTestServer()
+    folder = try TemporaryFolder()
+  }
+
+  private func end(_ destination: @escaping DownloadRequest.Destination) async -> AFDownloadResponse<URL?> {
+    let request = session.download(server.url("/bytes/20"), to: destination)
+    return await withCheckedContinuation { continuation in
+      request.response(queue: .global()) { continuation.resume(returning: $0) }
+    }
+  }
+
+  @Test(arguments: [[], .removePreviousFile, .createIntermediateDirectories] as [DownloadRequest.Options])
+  func aURLThatIsNoFileIsAnError(options: DownloadRequest.Options) async throws {
+    let kept = try folder.file("kept")
+    for text in ["http://host\(kept.path)", "http://host\(folder.url.path)/new/file", "data:,x", "new"] {
+      let target = try #require(URL(string: text))
+      let temporary = Recorder<URL>()
+      let response = await end { source, _ in
+        temporary.add(source)
+        return (target, options)
+      }
+      #expect(response.error?.isDownloadedFileMoveError == true, "\(text)")
+      #expect(temporary.values.allSatisfy { !FileManager.default.fileExists(atPath: $0.path) })
+    }
+    #expect(try folder.names == ["kept"])
+    #expect(try Data(contentsOf: kept) == Data("content".utf8))
+  }
+
+  @Test func theTemporaryFileIsNotRemovedForItself() async throws {
+    let link = folder["link"]
+    try FileManager.default.createSymbolicLink(
+      at: link, withDestinationURL: FileManager.default.temporaryDirectory)
+    let spellings: [@Sendable (URL) -> URL?] = [
+      { $0 }, { URL(string: "file://localhost\($0.path)") },
+      { URL(fileURLWithPath: "\($0.deletingLastPathComponent().path)/./\($0.lastPathComponent)") },
+      { link.appendingPathComponent($0.lastPathComponent) },
+    ]
+    for spelling in spellings {
+      let response = await end { source, _ in (spelling(source) ?? source, .removePreviousFile) }
+      let url = try #require(response.fileURL, "\(String(describing: response.error))")
+      #expect(try Data(contentsOf: url).count == 20)
+      try FileManager.default.removeItem(at: url)
+    }
+  }
+
+  @Test func aLinkThatLeadsNowhereIsReplaced() async throws {
+    let link = folder["link"]
+    try FileManager.default.createSymbolicLink(at: link, withDestinationURL: folder["nowhere"])
+    #expect(await end { _, _ in (link, []) }.error != nil)
+    let response = await end { _, _ in (link, .removePreviousFile) }
+    #expect(response.error == nil)
+    #expect(try folder.names == ["link"])
+  }
+}

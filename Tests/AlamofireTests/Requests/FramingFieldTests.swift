@@ -1,0 +1,60 @@
+import Alamofire
+import Foundation
+import FoundationNetworking
+import HTTPTestServer
+import Testing
+
+/// What users say of where a body ends. A wrong length would let the server wait, or take the rest of the body for
+/// another request.
+@Suite(.timeLimit(.minutes(1))) struct FramingFieldTests {
+  private static let fields: [HTTPHeader] = [
+    HTTPHeader(name: "Content-Length", value: "1"), HTTPHeader(name: "content-length", value: "99"),
+    HTTPHeader(name: "Transfer-Encoding", value: "chunked"),
+    HTTPHeader(name: "Transfer-Encoding", value: "gzip"),
+  ]
+
+  private func check(_ server: HTTPTestServer, _ body: String) {
+    let seen = server.recordedRequests.last
+    #expect(server.recordedRequests.count == 1)
+    #expect(seen?.bodyText == body)
+    #expect(seen?.headers(named: "Content-Length") == (body.isEmpty ? [] : ["\(body.utf8.count)"]))
+    #expect(seen?.headers(named: "Transfer-Encoding") == [])
+  }
+
+  @Test(arguments: fields, ["", "ten bytes."])
+  func theFramingFollowsFromTheBody(field: HTTPHeader, body: String) async throws {
+    let server = try HTTPTestServer()
+    var request = try URLRequest(url: server.url("/anything"), method: body.isEmpty ? .get : .post)
+    request.headers.add(field)
+    if !body.isEmpty { request.httpBody = Data(body.utf8) }
+    #expect(await Session.real().request(request).end().response?.statusCode == 200)
+    check(server, body)
+  }
+
+  @Test(arguments: fields)
+  func alsoAgainstTheFieldsOfTheSession(field: HTTPHeader) async throws {
+    let server = try HTTPTestServer()
+    let configuration = URLSessionConfiguration.af.default
+    configuration.headers.add(field)
+    let session = Session.real(configuration: configuration)
+    #expect(await session.upload(Data("ten bytes.".utf8), to: server.url("/anything")).end().error == nil)
+    check(server, "ten bytes.")
+  }
+
+  @Test(arguments: fields)
+  func alsoAgainstAHandlerOfRedirects(field: HTTPHeader) async throws {
+    let server = try HTTPTestServer()
+    let request = Session.real().request(server.url("/redirect-to?url=/anything"))
+      .redirect(
+        using: .modify { _, request, _ in
+          var request = request
+          request.headers.add(field)
+          return request
+        })
+    #expect(await request.end().response?.statusCode == 200)
+    server.recordedRequests.first.map { #expect($0.target.contains("redirect")) }
+    #expect(server.recordedRequests.count == 2)
+    #expect(server.recordedRequests.last?.header("Content-Length") == nil)
+    #expect(server.recordedRequests.last?.header("Transfer-Encoding") == nil)
+  }
+}

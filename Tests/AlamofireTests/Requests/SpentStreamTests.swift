@@ -1,0 +1,156 @@
+import Alamofire
+import Foundation
+import FoundationNetworking
+import HTTPTestServer
+import Synchronization
+import Testing
+
+@Suite("Bodies that are streams, sent again", .timeLimit(.minutes(1)))
+struct SpentStreamTests {
+  private let server: HTTPTestServer
+
+  init() throws {
+    server = try HTTPTestServer(routes: .none)
+  }
+
+  /// Answers with the streams in their order, then with the upload's own.
+  private final class Bringer: SessionDelegate, @unchecked Sendable {
+    // Of a test, which hands them over.
+    private let streams: Mutex<[UploadRequest.Uploadable]>
+    let asked = Recorder<Int>()
+
+    init(_ texts: String?...) {
+      streams = Mutex(
+        texts.map { text in
+          text.map { .stream(InputStream(data: Data($0.utf8))) } ?? .data(Data())
+        })
+      super.init()
+    }
+
+    override func urlSession(
+      _ session: URLSession, task: URLSessionTask,
+      needNewBodyStream completionHandler: @escaping (InputStream?) -> Void
+    ) {
+      asked.add(1)
+      let next = streams.withLock { $0.isEmpty ? nil : $0.removeFirst() }
+      switch next {
+      case .stream(let stream): completionHandler(stream)
+      case .data: completionHandler(nil)
+      case .file, nil: super.urlSession(session, task: task, needNewBodyStream: completionHandler)
+      }
+    }
+  }
+
+  private func code(_ response: AFDataResponse<Data?>) -> URLError.Code? {
+    (response.error?.underlyingError as? URLError)?.code
+  }
+
+  private func mine() -> InputStream { InputStream(data: Data("mine".utf8)) }
+
+  @Test(arguments: [307, 308]) func aRedirectEndsInAnErrorThatSaysWhatToDo(status: Int) async throws {
+    for delegate in [SessionDelegate(), Bringer()] {
+      server.enqueue(.redirect(to: "/there", status: status))
+      let session = Session(delegate: delegate)
+      let response = await session.upload(mine(), to: server.url("/")).end()
+      #expect(code(response) == .requestBodyStreamExhausted)
+      #expect(response.error?.localizedDescription.contains("can be read once") == true)
+      #expect(try await server.takeRequest().bodyText == "mine")
+    }
+    #expect(server.requestCount == 2, "nothing is sent there")
+  }
+
+  @Test(arguments: [307, 308]) func aDelegateMayBringAnotherStreamForARedirect(status: Int) async throws {
+    server.enqueue(.redirect(to: "/there", status: status), .ok)
+    let bringer = Bringer("mine", "mine again")
+    let session = Session(delegate: bringer)
+    let response = await session.upload(mine(), to: server.url("/")).end()
+    #expect(response.error == nil)
+    #expect(server.recordedRequests.map(\.bodyText) == ["mine", "mine again"])
+    #expect(bringer.asked.count == 2)
+  }
+
+  @Test func aDelegateThatBringsNoneEndsTheRequest() async throws {
+    server.enqueue(.redirect(to: "/there", status: 307), .ok)
+    let session = Session(delegate: Bringer("mine", nil))
+    let response = await session.upload(mine(), to: server.url("/")).end()
+    #expect(code(response) == .requestBodyStreamExhausted)
+    #expect(response.error?.localizedDescription.contains("delegate") == true)
+    #expect(server.requestCount == 1)
+  }
+
+  @Test func anotherStreamAnswersAChallengeToo() async throws {
+    server.enqueue(
+      Reply(
+        status: 401, headers: [HTTPHeader(name: "WWW-Authenticate", value: #"Basic realm="r""#)]), .ok)
+    let session = Session(delegate: Bringer("mine", "mine again"))
+    let response = await session.upload(mine(), to: server.url("/"))
+      .authenticate(username: "u", password: "p").end()
+    #expect(response.error == nil)
+    #expect(server.recordedRequests.map(\.bodyText) == ["mine", "mine again"])
+    #expect(server.recordedRequests.last?.header("Authorization") != nil)
+  }
+
+  @Test func aRedirectThatDropsTheBodyNeedsNoStream() async throws {
+    server.enqueue(.redirect(to: "/there", status: 303), .ok)
+    let bringer = Bringer()
+    let session = Session(delegate: bringer)
+    #expect(await session.upload(mine(), to: server.url("/")).end().error == nil)
+    #expect(bringer.asked.count == 1)
+  }
+
+  @Test func aRetryNeverSendsWhatIsLeftOfAStream() async throws {
+    server.enqueue(.status(503), .ok)
+    let session = Session.real(interceptor: SpyInterceptor(retries: 1))
+    let response = await session.upload(mine(), to: server.url("/")).validate().end()
+    #expect(code(response) == .requestBodyStreamExhausted)
+    #expect(server.recordedRequests.map(\.bodyText) == ["mine"])
+  }
+
+  @Test func aStreamWithNothingInsideIsAnError() async throws {
+    let url = try #require(URL(string: "http://a.test/"))
+    let empty = try #require(InputStream(url: url))
+    server.enqueue(.ok)
+    let response = await Session.real().upload(empty, to: server.url("/")).end()
+    #expect(code(response) == .requestBodyStreamExhausted)
+  }
+
+  @Test func aStreamThatWasClosedIsAnError() async throws {
+    let closed = mine()
+    closed.open()
+    closed.close()
+    server.enqueue(.ok)
+    let response = await Session.real().upload(closed, to: server.url("/")).end()
+    #expect(code(response) == .requestBodyStreamExhausted)
+  }
+
+  @Test func aStreamThatLiesAboutItsBytesIsAnError() async throws {
+    final class Liar: InputStream {
+      override var streamStatus: Stream.Status { .open }
+      override func open() {}
+      override func close() {}
+      override func read(_ buffer: UnsafeMutablePointer<UInt8>, maxLength length: Int) -> Int { length + 1 }
+      override var hasBytesAvailable: Bool { true }
+    }
+    server.enqueue(.ok)
+    let response = await Session.real().upload(Liar(data: Data()), to: server.url("/")).end()
+    #expect(code(response) == .requestBodyStreamExhausted)
+  }
+
+  @Test func aRetryOfAStreamThatNobodyReadSendsAllOfIt() async throws {
+    let closed = try HTTPTestServer(routes: .none)
+    let url = closed.url("/")
+    closed.stop()
+    server.enqueue(.ok)
+    let here = server.url("/")
+    let rescue = SpyInterceptor(
+      adapt: { request, count in
+        var request = request
+        request.url = URL(string: count == 1 ? url : here)
+        return .success(request)
+      }, retry: { _, _, count in count == 1 ? .retry : .doNotRetry })
+    let stream = InputStream(data: Data(repeating: 9, count: 3_000_000))
+    let response = await Session.real(interceptor: rescue).upload(stream, to: url).end()
+    #expect(response.error == nil)
+    #expect(try await server.takeRequest().body.count == 3_000_000)
+  }
+}

@@ -1,0 +1,128 @@
+import FoundationEssentials
+import HTTPEngine
+import HTTPTestServer
+import HTTPWire
+import Synchronization
+import Testing
+
+/// Answers with the same verdict each time, and keeps what it was asked.
+final class FixedJudge: TrustJudge {
+  struct Refusal: Error, Equatable {}
+
+  private let verdict: TrustVerdict
+  private let wantsStapled: Bool
+  private let seen = Mutex<[PresentedChain]>([])
+
+  init(_ verdict: TrustVerdict, wantsStapledResponse: Bool = false) {
+    self.verdict = verdict
+    wantsStapled = wantsStapledResponse
+  }
+
+  var chains: [PresentedChain] { seen.withLock { $0 } }
+
+  func judge(_ chain: PresentedChain, for profile: ConnectionProfile) -> TrustVerdict {
+    seen.withLock { $0.append(chain) }
+    return verdict
+  }
+
+  func wantsStapledResponse(ofHost host: String) -> Bool { wantsStapled }
+}
+
+@Suite(.timeLimit(.minutes(1))) struct JudgeTests {
+  func profile(_ judge: FixedJudge, _ change: (inout TransportOptions) -> Void = { _ in })
+    -> ConnectionProfile
+  {
+    ConnectionProfile(options: Client.profile(6, change).options, judge: judge)
+  }
+
+  @Test(arguments: [TLSOptions.Version.tls1_2, .tls1_3], [false, true])
+  func aServerThatIsAcceptedGetsTheRequest(version: TLSOptions.Version, atStatus: Bool) async throws {
+    // Self-signed and for another host: nothing but the judge says yes.
+    let stranger = try TestIdentity(.init(commonName: "stranger", dnsNames: ["stranger.example"]))
+    let server = try HTTPTestServer(.tls(stranger, TLSOptions(maximumVersion: version)))
+    let judge = FixedJudge(.accept, wantsStapledResponse: atStatus)
+    let client = Client()
+    for _ in 0..<3 {
+      let request = try client.request(server.url("/get"), profile: profile(judge))
+      #expect(try await client.send(request).status == 200)
+    }
+    #expect(judge.chains.count == server.connectionCount)
+    let chain = try #require(judge.chains.first)
+    #expect(chain.host == "localhost")
+    #expect(server.url("/").contains(":\(chain.port)/"))
+    #expect(chain.certificates.count == 1)
+    #expect(X509Certificate(der: chain.certificates[0])?.subject == "CN=stranger")
+    #expect(chain.stapledResponse == nil)
+  }
+
+  @Test func theWholeChainIsShownInItsOrder() async throws {
+    let root = try TestIdentity(.init(commonName: "Root", isCA: true))
+    let middle = try TestIdentity(.init(commonName: "Middle", isCA: true, issuer: root))
+    let leaf = try TestIdentity(.init(commonName: "localhost", dnsNames: ["localhost"], issuer: middle))
+    let server = try HTTPTestServer(.tls(leaf))
+    let judge = FixedJudge(.accept)
+    let client = Client()
+    _ = try await client.send(client.request(server.url("/get"), profile: profile(judge)))
+    let names = judge.chains.first?.certificates.map { X509Certificate(der: $0)?.subject }
+    #expect(names == ["CN=localhost", "CN=Middle"])
+  }
+
+  @Test(arguments: [TLSOptions.Version.tls1_2, .tls1_3], [false, true])
+  func aServerThatIsRefusedGetsNothing(version: TLSOptions.Version, atStatus: Bool) async throws {
+    let server = try HTTPTestServer(.tls(.localhost, TLSOptions(maximumVersion: version)))
+    let judge = FixedJudge(.refuse(FixedJudge.Refusal()), wantsStapledResponse: atStatus)
+    let client = Client()
+    let failure = try await client.failure(of: client.request(server.url("/get"), profile: profile(judge)))
+    #expect(failure.kind == .trustRefused)
+    #expect(failure.cause as? FixedJudge.Refusal == FixedJudge.Refusal())
+    #expect(failure.helps(host: "localhost"))
+    #expect(server.requestCount == 0)
+  }
+
+  @Test func aServerThatIsAskedAboutGetsNothingYet() async throws {
+    let server = try HTTPTestServer(.tls(.localhost))
+    let judge = FixedJudge(.ask)
+    let client = Client()
+    let failure = try await client.failure(of: client.request(server.url("/get"), profile: profile(judge)))
+    #expect(failure.kind == .trustUndecided)
+    #expect(failure.chain == judge.chains.first)
+    #expect(server.requestCount == 0)
+  }
+
+  @Test func whoHasNoOpinionLeavesItToTheTrustStore() async throws {
+    let good = try HTTPTestServer(.tls(.localhost))
+    let stranger = try HTTPTestServer(.tls(TestIdentity(.init(commonName: "x", dnsNames: ["localhost"]))))
+    let judge = FixedJudge(.usual)
+    let client = Client()
+    #expect(
+      try await client.send(client.request(good.url("/get"), profile: profile(judge))).status == 200)
+    let failure = try await client.failure(of: client.request(stranger.url("/get"), profile: profile(judge)))
+    #expect(failure.kind == .certificateHasUnknownRoot)
+  }
+
+  @Test func aCertificateWithoutAlternativeNamesIsRefused() async throws {
+    let old = try TestIdentity(.init(commonName: "localhost", issuer: .localhostAuthority))
+    let server = try HTTPTestServer(.tls(old))
+    let failure = try await Client().failure(of: server.url("/get"))
+    #expect(failure.kind == .certificateUntrusted)
+    #expect(failure.message.contains("SAN"))
+    #expect(server.requestCount == 0)
+  }
+
+  @Test func aTLSSessionIsNotResumedForAnotherPartition() async throws {
+    let server = try HTTPTestServer(.tls(.localhost))
+    let client = Client()
+    let other = Client.profile { $0.trustStore = .pem(Data((Self.authority + Self.authority).utf8)) }
+    // Without keep-alive each request connects anew, and resumes if it may.
+    let close = [HTTPHeader(name: "Connection", value: "close")]
+    for profile in [client.profile, client.profile, other, other, client.profile] {
+      let request = try client.request(server.url("/get"), fields: close, profile: profile)
+      #expect(try await client.send(request).status == 200)
+    }
+    var resumed: [Bool] = []
+    for _ in 0..<5 { resumed.append(try #require(await server.takeRequest().tls).isResumed) }
+    #expect(resumed[2] == false, "a session of another trust store was resumed: \(resumed)")
+  }
+
+  static let authority = TestIdentity.localhostAuthority.caPEM
+}

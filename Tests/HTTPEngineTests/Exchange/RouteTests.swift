@@ -1,0 +1,87 @@
+import FoundationEssentials
+import HTTPEngine
+import HTTPTestServer
+import HTTPWire
+import Testing
+
+@Suite(.timeLimit(.minutes(1))) struct RouteTests {
+  @Test(arguments: [false, true])
+  func aHostGoesWhereItsOverrideSays(isSecure: Bool) async throws {
+    let identity = try TestIdentity(
+      .init(commonName: "shop", dnsNames: ["shop.example"], issuer: .localhostAuthority))
+    let server = isSecure ? try HTTPTestServer(.tls(identity)) : try HTTPTestServer()
+    let port = try #require(Origin(url: server.url("/"))?.port)
+    let client = Client {
+      $0.hostOverrides = [
+        .init(host: "other.example", target: "192.0.2.1"),
+        .init(host: "shop.example", target: "127.0.0.1", targetPort: port),
+      ]
+    }
+    let response = try await client.get("\(isSecure ? "https" : "http")://shop.example/get")
+    #expect(response.status == 200)
+    let request = try await server.takeRequest()
+    #expect(request.headers.first { $0.name == "Host" }?.value == "shop.example")
+    if isSecure { #expect(request.tls?.serverName == "shop.example") }
+  }
+
+  @Test(arguments: [
+    TransportOptions.HostOverride(host: "", target: "127.0.0.1"),
+    .init(host: "a b", target: "127.0.0.1"), .init(host: "a", target: "b/c"), .init(host: "a", target: ""),
+    .init(host: "a", port: 0, target: "b"), .init(host: "a", port: 70_000, target: "b"),
+    .init(host: "a", target: "b", targetPort: -1), .init(host: "a\r\nX: y", target: "b"),
+  ])
+  func anOverrideThatIsNoneIsAClearFailure(override: TransportOptions.HostOverride) async throws {
+    let client = Client { $0.hostOverrides = [override] }
+    let failure = try await client.failure(of: "http://a/")
+    #expect(failure.kind == .badURL)
+    #expect(failure.message.contains("host override"))
+  }
+
+  @Test(arguments: ["127.0.0.1", "localhost", "[::1]"])
+  func aGuardedRequestReachesNothingOnThisMachine(host: String) async throws {
+    let server = try HTTPTestServer()
+    let port = try #require(Origin(url: server.url("/"))?.port)
+    let client = Client { $0.refusesPrivateAddresses = true }
+    let failure = try await client.failure(of: "http://\(host):\(port)/get")
+    #expect(failure.kind == .cannotConnectToHost)
+    #expect(failure.message.contains("refusesPrivateAddresses"), "\(failure.message)")
+    #expect(server.connectionCount == 0)
+  }
+
+  @Test func aGuardedRequestDoesNotUseAConnectionOfAnUnguardedOne() async throws {
+    let server = try HTTPTestServer()
+    let client = Client()
+    _ = try await client.get(server.url("/get"))
+    let guarded = Client.profile { $0.refusesPrivateAddresses = true }
+    for _ in 0..<2 {
+      let failure = try await client.failure(of: client.request(server.url("/get"), profile: guarded))
+      #expect(failure.kind == .cannotConnectToHost)
+      #expect(failure.message.contains("refusesPrivateAddresses"), "\(failure.message)")
+    }
+    #expect(try await client.get(server.url("/get")).status == 200)
+    #expect(server.requestCount == 2)
+  }
+
+  @Test func aBodyThatGrowsTooMuchByDecodingIsRefused() async throws {
+    let server = try HTTPTestServer(routes: .none)
+    let bomb = try #require(Deflater.compress(Data(count: 20 << 20), .gzip))
+    let text = try #require(Deflater.compress(Data((0..<100_000).map { UInt8($0 % 251) }), .gzip))
+    let gzip = [HTTPHeader(name: "Content-Encoding", value: "gzip")]
+    let client = Client { $0.decodingRatioLimit = 500 }
+    server.enqueue(Reply(headers: gzip, body: .bytes(Array(bomb))))
+    let failure = try await client.failure(of: server.url("/"))
+    #expect(failure.kind == .dataLengthExceedsMaximum)
+    #expect(failure.message.contains("decodingRatioLimit"))
+    server.enqueue(Reply(headers: gzip, body: .bytes(Array(text))))
+    #expect(try await client.get(server.url("/")).body?.count == 100_000)
+    server.enqueue(Reply(headers: gzip, body: .bytes(Array(bomb))))
+    #expect(try await Client().get(server.url("/")).body?.count == 20 << 20)
+  }
+
+  @Test func anInterfaceThatIsNotThereIsAClearFailure() async throws {
+    let server = try HTTPTestServer()
+    let client = Client { $0.localInterface = "if!no-such-interface" }
+    #expect(try await client.failure(of: server.url("/get")).kind == .cannotConnectToHost)
+    #expect(try await Client { $0.localInterface = "127.0.0.1" }.get(server.url("/get")).status == 200)
+  }
+}
