@@ -1,4 +1,4 @@
-import Foundation
+import HTTPWire
 
 /// Host names as the keys of a ``ServerTrustManager`` and as certificates write them.
 enum HostPattern {
@@ -20,11 +20,5 @@ enum HostPattern {
   }
 
   /// Letters outside of ASCII become A-labels (RFC 5890); `*.` at the front stays.
-  static func ascii(_ host: String) -> String {
-    guard host.utf8.contains(where: { $0 >= 0x80 }) else { return host }
-    let isWildcard = host.hasPrefix("*.")
-    let name = isWildcard ? String(host.dropFirst(2)) : host
-    let encoded = URL(string: "https://\(name)")?.host(percentEncoded: true) ?? name
-    return isWildcard ? "*." + encoded : encoded
-  }
+  static func ascii(_ host: String) -> String { InternationalName.ascii(host) ?? host }
 }

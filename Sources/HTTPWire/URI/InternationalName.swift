@@ -3,9 +3,9 @@
 ///
 /// Letters are made small and the ideographic full stops are dots; the rest of the mapping of UTS 46
 /// (compatibility forms, for instance) is not done: such a name is not found.
-enum InternationalName {
+package enum InternationalName {
   /// The name in ASCII, or `nil` when a label cannot be encoded.
-  static func ascii(_ name: String) -> String? {
+  package static func ascii(_ name: String) -> String? {
     guard !name.utf8.allSatisfy({ $0 < 0x80 }) else { return name.lowercased() }
     let labels = name.lowercased().unicodeScalars.split(omittingEmptySubsequences: false) { scalar in
       scalar == "." || scalar == "\u{3002}" || scalar == "\u{FF0E}" || scalar == "\u{FF61}"

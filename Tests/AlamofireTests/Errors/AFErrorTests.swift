@@ -9,6 +9,9 @@ struct AFErrorTests {
   static let file = URL(fileURLWithPath: "/folder/file")
   static let other = URL(fileURLWithPath: "/elsewhere")
 
+  static let trust = ServerTrust(certificates: [], host: "example.com")
+  static let output = AFError.ServerTrustFailureReason.Output("example.com", trust, -50, .otherError)
+
   /// One error of each kind that wraps another.
   static let wrapping: [AFError] = [
     .createUploadableFailed(error: Inner()),
@@ -65,6 +68,17 @@ struct AFErrorTests {
     .serverTrustEvaluationFailed(reason: .noPublicKeysFound),
     .serverTrustEvaluationFailed(reason: .revocationPolicyCreationFailed),
     .serverTrustEvaluationFailed(reason: .trustEvaluationFailed(error: nil)),
+    .serverTrustEvaluationFailed(
+      reason: .policyApplicationFailed(trust: trust, policy: .default, status: -50)),
+    .serverTrustEvaluationFailed(reason: .settingAnchorCertificatesFailed(status: -50, certificates: [])),
+    .serverTrustEvaluationFailed(reason: .defaultEvaluationFailed(output: output)),
+    .serverTrustEvaluationFailed(reason: .hostValidationFailed(output: output)),
+    .serverTrustEvaluationFailed(reason: .revocationCheckFailed(output: output, options: .any)),
+    .serverTrustEvaluationFailed(
+      reason: .certificatePinningFailed(
+        host: "example.com", trust: trust, pinnedCertificates: [], serverCertificates: [])),
+    .serverTrustEvaluationFailed(
+      reason: .publicKeyPinningFailed(host: "example.com", trust: trust, pinnedKeys: [], serverKeys: [])),
     .sessionDeinitialized,
     .sessionInvalidated(error: nil),
     .urlRequestValidationFailed(reason: .bodyDataInGETRequest(Data("secret".utf8))),

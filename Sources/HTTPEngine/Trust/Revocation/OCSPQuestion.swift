@@ -2,9 +2,7 @@ import COpenSSL
 import FoundationEssentials
 
 /// What one asks about a certificate by OCSP (RFC 6960), and how the answer is read.
-///
-/// Unchecked: nothing changes after it was made.
-final class OCSPQuestion: @unchecked Sendable {
+struct OCSPQuestion: Sendable {
   private let certificate: X509Certificate
   private let issuer: X509Certificate
 

@@ -1,0 +1,188 @@
+import Alamofire
+import HTTPTestServer
+
+extension Laboratory {
+  /// The rows of the table, by their names.
+  func specimens() throws -> [String: Specimen] {
+    try dates().merging(names()) { $1 }.merging(chains()) { $1 }.merging(strengths()) { $1 }
+      .merging(pins()) { $1 }.merging(lists()) { $1 }.merging(staples()) { $1 }
+  }
+
+  private func dates() throws -> [String: Specimen] {
+    [
+      "good": specimen(try server()),
+      "expired": specimen(
+        try server {
+          $0.notBefore = .seconds(-7200)
+          $0.notAfter = .seconds(-3600)
+        }),
+      "early": specimen(
+        try server {
+          $0.notBefore = .seconds(3600)
+          $0.notAfter = .seconds(7200)
+        }),
+      "expired-issuer": specimen(
+        try server {
+          $0.issuer = try? Self.authority("Old", by: middle) {
+            $0.notBefore = .seconds(-7200)
+            $0.notAfter = .seconds(-3600)
+          }
+        }),
+    ]
+  }
+
+  private func names() throws -> [String: Specimen] {
+    func named(_ names: [String], _ addresses: [String] = [], host: String) throws -> Specimen {
+      let identity = try server {
+        $0.dnsNames = names
+        $0.ipAddresses = addresses
+      }
+      return specimen(identity) { $0.host = host }
+    }
+    return [
+      "wrong-host": try named(["other.lab.localhost"], host: "api.lab.localhost"),
+      "upper-case": try named(["api.lab.localhost"], host: "API.Lab.localhost"),
+      "absolute-name": try named(["api.lab.localhost"], host: "api.lab.localhost."),
+      "wildcard": try named(["*.lab.localhost"], host: "api.lab.localhost"),
+      "wildcard-parent": try named(["*.lab.localhost"], host: "lab.localhost"),
+      "wildcard-two-labels": try named(["*.lab.localhost"], host: "a.api.lab.localhost"),
+      "wildcard-in-label": try named(["a*.lab.localhost"], host: "api.lab.localhost"),
+      "wildcard-of-all": try named(["*.localhost"], host: "api.localhost"),
+      "a-label": try named(["xn--bcher-kva.lab.localhost"], host: "xn--bcher-kva.lab.localhost"),
+      "a-label-wildcard": try named(["*.lab.localhost"], host: "xn--bcher-kva.lab.localhost"),
+      "cn-only": specimen(
+        try server {
+          $0.commonName = "api.lab.localhost"
+          $0.dnsNames = []
+        }),
+      "ip": try named([], ["127.0.0.1"], host: "127.0.0.1"),
+      "ip-other": try named([], ["127.0.0.2"], host: "127.0.0.1"),
+      "ip-as-name": try named(["127.0.0.1"], host: "127.0.0.1"),
+      "ip6": try named([], ["::1"], host: "::1"),
+    ]
+  }
+
+  private func chains() throws -> [String: Specimen] {
+    func issued(by issuer: TestIdentity) throws -> Specimen { specimen(try server { $0.issuer = issuer }) }
+    let short = try Self.authority("Short", by: middle) { $0.pathLength = 0 }
+    let limited = try Self.authority("Limited", by: middle) { $0.permittedDomains = ["other.localhost"] }
+    let fitting = try Self.authority("Fitting", by: middle) { $0.permittedDomains = ["lab.localhost"] }
+    let excluding = try Self.authority("Excluding", by: middle) { $0.excludedDomains = ["lab.localhost"] }
+    var missing = try issued(by: middle)
+    missing.tls.sendsIntermediates = false
+    var crossed = try issued(by: crossMiddle)
+    crossed.tls.appendedCertificates = [middle.certificatePEM]
+    // The newer root, as the older one, which is not trusted any more, certified it.
+    let oldRoot = try Self.authority("Root", by: stranger) { $0.keyOwner = root }
+    var old = try issued(by: middle)
+    old.tls.appendedCertificates = [oldRoot.certificatePEM]
+    return [
+      "unknown-root": try issued(by: stranger), "missing-intermediate": missing, "cross-signed": crossed,
+      "cross-signed-root": old, "issued-by-server": try issued(by: server()),
+      "path-too-long": try issued(by: Self.authority("Below", by: short)),
+      "path-in-length": try issued(by: short), "name-not-permitted": try issued(by: limited),
+      "name-excluded": try issued(by: excluding), "name-permitted": try issued(by: fitting),
+      "self-signed": specimen(try server { $0.issuer = nil }),
+    ]
+  }
+
+  private func strengths() throws -> [String: Specimen] {
+    let weak = try Self.authority("Weak", by: middle) { $0.key = .rsa(bits: 1024) }
+    // There are no signatures of elliptic curves with MD5.
+    let strong = try Self.authority("Strong", by: middle) { $0.key = .rsa(bits: 2048) }
+    return [
+      "rsa-2048": specimen(try server { $0.key = .rsa(bits: 2048) }),
+      "rsa-1024": specimen(try server { $0.key = .rsa(bits: 1024) }),
+      "weak-issuer": specimen(try server { $0.issuer = weak }),
+      "sha-1": specimen(try server { $0.digest = .sha1 }),
+      "md5": specimen(
+        try server {
+          $0.issuer = strong
+          $0.digest = .md5
+        }),
+      "client-usage": specimen(try server { $0.usages = [.client] }),
+      "code-usage": specimen(try server { $0.usages = [.code] }),
+    ]
+  }
+
+  /// Chains to which a pinned certificate was appended.
+  private func pins() throws -> [String: Specimen] {
+    func pinned(_ identity: TestIdentity) -> Specimen {
+      specimen(identity) { $0.tls.appendedCertificates = [middle.certificatePEM, root.certificatePEM] }
+    }
+    return [
+      "unpinned-authority": specimen(try server { $0.issuer = otherMiddle }),
+      "appended-pin": pinned(try server { $0.issuer = otherMiddle }),
+      "appended-pin-self-signed": pinned(try server { $0.issuer = nil }),
+      "appended-pin-impostor": pinned(try server { $0.issuer = impostor }),
+      "pin-under-server": pinned(try server { $0.issuer = try? server() }),
+    ]
+  }
+
+  private func lists() throws -> [String: Specimen] {
+    func listed(_ identity: TestIdentity, _ lists: [[UInt8]]) -> Specimen {
+      specimen(identity) { $0.options.certificateRevocationLists = lists.map { Data($0) } }
+    }
+    let revoked = try server()
+    let good = try server()
+    let none = try root.revocationList(of: [])
+    let sub = try Self.authority("Sub", by: middle)
+    return [
+      "list-revokes": listed(revoked, [try middle.revocationList(of: [good, revoked])]),
+      "list-revokes-issuer": listed(
+        try server { $0.issuer = sub }, [try middle.revocationList(of: [sub])]),
+      "lists-are-clean": listed(good, [try middle.revocationList(of: [revoked]), none]),
+      "list-of-leaf-alone": listed(good, [try middle.revocationList(of: [revoked])]),
+      "old-list": listed(
+        good, [try middle.revocationList(of: [], issued: .seconds(-7200), next: .seconds(-3600)), none]),
+      "old-list-revokes": listed(
+        revoked, [try middle.revocationList(of: [revoked], issued: .seconds(-7200), next: .seconds(-3600))]),
+      "early-list": listed(good, [try middle.revocationList(of: [], issued: .seconds(3600)), none]),
+      "forged-list": listed(revoked, [try impostor.revocationList(of: [revoked]), none]),
+      "unreadable-list": listed(good, [Array("no list".utf8)]),
+    ]
+  }
+
+  private func staples() throws -> [String: Specimen] {
+    let identity = try server()
+    let none = Data(try root.revocationList(of: []))
+    func stapled(_ responder: StatusResponder, _ status: StatusResponder.Status) throws -> Specimen {
+      try specimen(identity) {
+        $0.tls.stapledResponse = try responder.response(about: identity, status: status)
+        $0.options.certificateRevocationLists = [none]
+      }
+    }
+    func delegated(_ issuer: TestIdentity, _ usages: [TestIdentity.Specification.Usage]) throws
+      -> StatusResponder
+    {
+      var responder = StatusResponder(middle)
+      responder.signer = try server {
+        $0.usages = usages
+        $0.issuer = issuer
+      }
+      return responder
+    }
+    let own = StatusResponder(middle)
+    var old = own
+    old.issued = .seconds(-7200)
+    old.next = .seconds(-3600)
+    var early = own
+    early.issued = .seconds(3600)
+    var forged = own
+    forged.signer = impostor
+    var other = try stapled(own, .good)
+    other.tls.stapledResponse = try own.response(about: try server(), status: .revoked)
+    var broken = other
+    broken.tls.stapledResponse = [1, 2, 3]
+    return [
+      "staple-revokes": try stapled(own, .revoked), "staple-good": try stapled(own, .good),
+      "staple-unknown": try stapled(own, .unknown), "old-staple": try stapled(old, .good),
+      "early-staple": try stapled(early, .good), "forged-staple": try stapled(forged, .revoked),
+      "delegated-staple-revokes": try stapled(delegated(middle, [.ocspSigning]), .revoked),
+      "delegated-staple-good": try stapled(delegated(middle, [.ocspSigning]), .good),
+      "staple-of-no-responder": try stapled(delegated(middle, [.server]), .revoked),
+      "staple-of-other-authority": try stapled(delegated(otherMiddle, [.ocspSigning]), .revoked),
+      "staple-of-other-certificate": other, "broken-staple": broken,
+    ]
+  }
+}

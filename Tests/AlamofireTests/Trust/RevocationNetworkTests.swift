@@ -1,0 +1,185 @@
+import Alamofire
+import HTTPTestServer
+import HTTPWire
+import Synchronization
+import Testing
+
+/// Responders and lists that are asked over the network; see the table of verdicts for the rest.
+@Suite("Revocation over the network", .timeLimit(.minutes(1))) struct RevocationNetworkTests {
+  /// A server that answers for an authority, and certificates that name it.
+  private final class Office: Sendable {
+    let server: HTTPTestServer
+    let authority: TestIdentity
+    let stolen: TestIdentity
+    let fine: TestIdentity
+
+    init() throws {
+      let server = try HTTPTestServer(routes: Routes.standard)
+      let authority = try Laboratory.authority("Office")
+      func identity(_ name: String) throws -> TestIdentity {
+        var specification = TestIdentity.Specification(
+          commonName: name, dnsNames: ["api.lab.localhost"], issuer: authority)
+        specification.statusURL = server.url("/ocsp")
+        specification.listURL = server.url("/list")
+        return try TestIdentity(specification)
+      }
+      self.server = server
+      self.authority = authority
+      stolen = try identity("Stolen")
+      fine = try identity("Fine")
+    }
+
+    var responder: StatusResponder { StatusResponder(authority, revoked: [stolen]) }
+
+    func trust(_ identity: TestIdentity) throws -> ServerTrust {
+      var options = TransportOptions()
+      options.trustStore = .pem(Data(authority.certificatePEM.utf8))
+      let certificates = try Certificate.all(in: Data(identity.certificatePEM.utf8))
+      return ServerTrust(certificates: certificates, host: "api.lab.localhost", transportOptions: options)
+    }
+
+    func verdict(_ identity: TestIdentity, _ options: RevocationTrustEvaluator.Options) -> String {
+      do {
+        try RevocationTrustEvaluator(options: options).evaluate(trust(identity), forHost: "api.lab.localhost")
+        return "ok"
+      } catch {
+        return VerdictTable.word(for: error)
+      }
+    }
+
+    func answer(about identity: TestIdentity, status: StatusResponder.Status? = nil) throws -> Reply {
+      .data(try responder.response(about: identity, status: status))
+    }
+
+    func list() throws -> Reply { .data(try authority.revocationList(of: [stolen])) }
+  }
+
+  private let office: Office
+
+  init() throws {
+    office = try Office()
+  }
+
+  @Test func aResponderIsAskedAndItsAnswerIsKept() async throws {
+    office.server.enqueue(try office.answer(about: office.stolen), try office.answer(about: office.fine))
+    #expect(office.verdict(office.stolen, .ocsp) == "revoked")
+    let request = try await office.server.takeRequest()
+    #expect(request.method == "POST" && request.path == "/ocsp")
+    #expect(request.header("Content-Type") == "application/ocsp-request")
+    // What was asked is about this certificate.
+    _ = try office.responder.response(to: request.body)
+    #expect(office.verdict(office.fine, [.ocsp, .requirePositiveResponse]) == "ok")
+    #expect(office.verdict(office.stolen, .ocsp) == "revoked")
+    #expect(office.verdict(office.fine, [.ocsp, .requirePositiveResponse]) == "ok")
+    #expect(office.server.requestCount == 2)
+  }
+
+  @Test func aRealResponderReadsTheQuestion() throws {
+    let authority = try Laboratory.authority("Office")
+    let box = Box()
+    let server = try HTTPTestServer(
+      routes: Routes.standard.adding("/real", methods: ["POST"]) { request, _ in
+        guard let responder = box.responder.withLock({ $0 }),
+          let bytes = try? responder.response(to: request.body)
+        else { return .status(400) }
+        return .data(bytes)
+      })
+    func identity() throws -> TestIdentity {
+      var specification = TestIdentity.Specification(
+        commonName: "Server", dnsNames: ["api.lab.localhost"], issuer: authority)
+      specification.statusURL = server.url("/real")
+      return try TestIdentity(specification)
+    }
+    let (stolen, fine) = (try identity(), try identity())
+    box.responder.withLock { $0 = StatusResponder(authority, revoked: [stolen]) }
+    for (identity, verdict) in [(stolen, "revoked"), (fine, "ok")] {
+      var options = TransportOptions()
+      options.trustStore = .pem(Data(authority.certificatePEM.utf8))
+      let trust = ServerTrust(
+        certificates: try Certificate.all(in: Data(identity.certificatePEM.utf8)), host: "api.lab.localhost",
+        transportOptions: options)
+      var caught: (any Error)?
+      do {
+        try RevocationTrustEvaluator(options: [.ocsp, .requirePositiveResponse]).evaluate(
+          trust, forHost: trust.host)
+      } catch { caught = error }
+      #expect(VerdictTable.word(for: caught) == verdict)
+    }
+  }
+
+  private final class Box: Sendable {
+    let responder = Mutex<StatusResponder?>(nil)
+  }
+
+  @Test(arguments: [
+    Reply.status(500), .text("no response"), .reset, .data([]),
+    .data([UInt8](repeating: 0x30, count: 70_000)),
+    .redirect(to: "https://localhost:1/ocsp"), .redirect(to: "file:///etc/hosts"),
+    .redirect(to: "/ocsp", status: 307),
+  ])
+  func whatIsNoAnswerLeavesItOpen(reply: Reply) throws {
+    office.server.enqueue(reply, reply, reply, reply, reply)
+    #expect(office.verdict(office.stolen, .ocsp) == "ok")
+    #expect(office.verdict(office.stolen, [.ocsp, .requirePositiveResponse]) == "unknown")
+  }
+
+  @Test func aResponderThatIsGoneLeavesItOpen() throws {
+    office.server.stop()
+    #expect(office.verdict(office.stolen, .any) == "ok")
+    #expect(office.verdict(office.stolen, [.any, .requirePositiveResponse]) == "unknown")
+  }
+
+  @Test func anAnswerOfSomebodyElseIsNone() throws {
+    var forged = office.responder
+    forged.signer = try Laboratory.authority("Office")
+    let reply = Reply.data(try forged.response(about: office.fine, status: .good))
+    office.server.enqueue(reply)
+    #expect(office.verdict(office.fine, [.ocsp, .requirePositiveResponse]) == "unknown")
+    // It was not kept.
+    office.server.enqueue(try office.answer(about: office.fine))
+    #expect(office.verdict(office.fine, [.ocsp, .requirePositiveResponse]) == "ok")
+  }
+
+  @Test func redirectsOverHTTPAreFollowed() throws {
+    office.server.enqueue(
+      .redirect(to: office.server.url("/elsewhere"), status: 307), try office.answer(about: office.stolen))
+    #expect(office.verdict(office.stolen, .ocsp) == "revoked")
+    #expect(office.server.recordedRequests.map(\.path) == ["/ocsp", "/elsewhere"])
+    #expect(office.server.recordedRequests.last?.method == "POST")
+  }
+
+  @Test func aListIsFetchedOnce() throws {
+    office.server.enqueue(try office.list())
+    #expect(office.verdict(office.stolen, .crl) == "revoked")
+    #expect(office.verdict(office.fine, [.crl, .requirePositiveResponse]) == "ok")
+    #expect(office.server.recordedRequests.map(\.path) == ["/list"])
+    #expect(office.server.recordedRequests.first?.method == "GET")
+  }
+
+  @Test func aListOfSomebodyElseIsNoneAndIsNotKept() throws {
+    let forged = try Laboratory.authority("Office").revocationList(of: [office.fine])
+    office.server.enqueue(.data(forged))
+    #expect(office.verdict(office.fine, .crl) == "ok")
+    office.server.enqueue(try office.list())
+    #expect(office.verdict(office.fine, [.crl, .requirePositiveResponse]) == "ok")
+    #expect(office.server.requestCount == 2)
+  }
+
+  @Test func theOrderIsThatOfTheOptions() throws {
+    office.server.enqueue(.status(404), .status(404), .status(404), .status(404))
+    #expect(office.verdict(office.fine, .any) == "ok")
+    #expect(office.verdict(office.fine, [.any, .preferCRL]) == "ok")
+    #expect(office.server.recordedRequests.map(\.path) == ["/ocsp", "/list", "/list", "/ocsp"])
+  }
+
+  @Test func nobodyIsAskedWithoutTheNetworkOrAboutStrangers() throws {
+    #expect(office.verdict(office.stolen, [.any, .networkAccessDisabled]) == "ok")
+    let stranger = ServerTrust(
+      certificates: try Certificate.all(in: Data(office.stolen.certificatePEM.utf8)),
+      host: "api.lab.localhost",
+      transportOptions: try Laboratory.shared.get().options)
+    let evaluator = RevocationTrustEvaluator(performDefaultValidation: false, validateHost: false)
+    #expect(throws: AFError.self) { try evaluator.evaluate(stranger, forHost: "api.lab.localhost") }
+    #expect(office.server.requestCount == 0)
+  }
+}
