@@ -54,7 +54,7 @@ extension URLError {
     case .certificateHasBadDate: .serverCertificateHasBadDate
     case .certificateNotYetValid: .serverCertificateNotYetValid
     case .clientCertificateRejected: .clientCertificateRejected
-    case .clientCertificateRequired: .clientCertificateRequired
+    case .clientCertificateRequired, .identityUndecided: .clientCertificateRequired
     case .cannotDecodeContent: .cannotDecodeContentData
     case .dataLengthExceedsMaximum: .dataLengthExceedsMaximum
     case .cannotReadBody: .requestBodyStreamExhausted

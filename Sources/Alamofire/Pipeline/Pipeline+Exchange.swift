@@ -48,6 +48,10 @@ extension Pipeline {
         try await judge(chain, journey)
         return nil
       }
+      if error.kind == .identityUndecided, journey.mayBeJudged() {
+        try await chooseIdentity(journey)
+        return nil
+      }
       if core.session.settings.waitsForConnectivity,
         try await waitedForConnectivity(journey, after: error)
       {

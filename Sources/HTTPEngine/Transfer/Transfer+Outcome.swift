@@ -10,6 +10,14 @@ extension Transfer {
     if let failure {
       return .failure(failure.with(metrics: metrics))
     }
+    // A server that insists ends the handshake itself, with one alert or another.
+    if code != CURLE_OK, isAskedForIdentity {
+      let host = request?.origin.host ?? "The host"
+      return .failure(
+        TransportFailure(
+          .identityUndecided, "\(host) asks for a client certificate.", curlCode: Int32(code.rawValue),
+          metrics: metrics))
+    }
     if code == CURLE_COULDNT_CONNECT, hasRefusedAddress {
       return .failure(refusedAddress.with(metrics: metrics))
     }

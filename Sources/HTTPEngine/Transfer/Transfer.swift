@@ -39,6 +39,8 @@ final class Transfer {
   @exclusivity(unchecked) var hasMetLeftovers = false
   /// Whether an address of the host was refused for not being public.
   @exclusivity(unchecked) var hasRefusedAddress = false
+  /// Whether the server has asked for a certificate that somebody wants to choose.
+  @exclusivity(unchecked) var isAskedForIdentity = false
   /// The sockets that were opened to connect it.
   @exclusivity(unchecked) var newSockets: [Int32] = []
   @exclusivity(unchecked) var lane: Lanes.Lane?
@@ -78,6 +80,7 @@ final class Transfer {
     repeats = 0
     hasMetLeftovers = false
     hasRefusedAddress = false
+    isAskedForIdentity = false
     if !newSockets.isEmpty { newSockets.removeAll(keepingCapacity: true) }
     setFresh(false)
     restartAssembly()

@@ -36,6 +36,12 @@ final class Handshake {
     }
     SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nil)
     SSL_CTX_set_cert_verify_callback(context, verify, reference.toOpaque())
+    if request.profile.options.clientIdentity == nil,
+      request.profile.judge?.wantsToChooseIdentity(forHost: request.origin.host, port: request.origin.port)
+        == true
+    {
+      SSL_CTX_set_client_cert_cb(context, noteQuestion)
+    }
     if request.profile.options.tlsKeyLogFile != nil { SSL_CTX_set_keylog_callback(context, keepSecret) }
     if handshake.waitsForStatus {
       return openssl_request_status(context) == 1
@@ -79,6 +85,21 @@ final class Handshake {
       return handshake.isAccepted(SSL_get_peer_cert_chain(session), stapled: stapled) ? 1 : 0
     }
   }
+
+  /// The server asks who the client is: nobody, for the rest of this handshake. The request does not go out on it.
+  private static let noteQuestion:
+    @convention(c) (
+      OpaquePointer?, UnsafeMutablePointer<OpaquePointer?>?, UnsafeMutablePointer<OpaquePointer?>?
+    ) -> Int32 = { session, _, _ in
+      guard let session, let context = SSL_get_SSL_CTX(session),
+        let reference = SSL_CTX_get_ex_data(context, place)
+      else { return 0 }
+      Unmanaged<Handshake>.fromOpaque(reference)._withUnsafeGuaranteedRef { handshake in
+        guard handshake.transfer.ticket == handshake.ticket else { return }
+        handshake.transfer.isAskedForIdentity = true
+      }
+      return 0
+    }
 
   /// Appends one line to the file that the user named for it.
   private static let keepSecret: @convention(c) (OpaquePointer?, UnsafePointer<CChar>?) -> Void = {

@@ -26,6 +26,8 @@ package struct TransportFailure: Error, Sendable {
     /// The server's certificates have to be judged by code that must not run in a handshake;
     /// ``TransportFailure/chain`` holds them. Nothing of the request was sent.
     case trustUndecided
+    /// The server asks for a certificate, and somebody wants to choose it. Nothing of the request was sent.
+    case identityUndecided
     case clientCertificateRejected
     case clientCertificateRequired
     case cannotDecodeContent

@@ -44,13 +44,13 @@ package final class WireRequest: Sendable {
   /// The same request with other parts, for another hop.
   package func with(
     url: String? = nil, origin: Origin? = nil, method: String? = nil, fields: [HTTPHeader]? = nil,
-    body: RequestBody? = nil
+    body: RequestBody? = nil, profile: ConnectionProfile? = nil
   ) -> WireRequest {
     WireRequest(
       url: url ?? self.url, origin: origin ?? self.origin, method: method ?? self.method,
       fields: fields ?? self.fields, body: body ?? self.body, sink: sink, idleTimeout: idleTimeout,
       deadline: deadline,
-      priority: priority, profile: profile)
+      priority: priority, profile: profile ?? self.profile)
   }
 }
 

@@ -5,6 +5,8 @@ package protocol TrustJudge: Sendable {
   func judge(_ chain: PresentedChain, for profile: ConnectionProfile) -> TrustVerdict
   /// Whether it wants the stapled OCSP response of this host; then it is asked at the end of the handshake.
   func wantsStapledResponse(ofHost host: String) -> Bool
+  /// Whether somebody wants to choose the client's identity if this server asks for one, and has not chosen yet.
+  func wantsToChooseIdentity(forHost host: String, port: Int) -> Bool
 }
 
 package enum TrustVerdict: Sendable {
@@ -19,4 +21,5 @@ package enum TrustVerdict: Sendable {
 
 extension TrustJudge {
   package func wantsStapledResponse(ofHost host: String) -> Bool { false }
+  package func wantsToChooseIdentity(forHost host: String, port: Int) -> Bool { false }
 }
