@@ -19,6 +19,8 @@ package final class SessionCore: Sendable {
   }
 
   let settings: SessionSettings
+  /// The cookies of the configuration's storage; `nil` without one.
+  let cookies: CookieStore?
   let configuration: URLSessionConfiguration
   let interceptor: (any RequestInterceptor)?
   let watching: SessionWatching
@@ -50,6 +52,7 @@ package final class SessionCore: Sendable {
     userSerializationQueue = blueprint.serializationQueue
     serializationQueue =
       blueprint.serializationQueue ?? DispatchQueue(label: "\(label).serializationQueue", target: root)
+    cookies = configuration.httpCookieStorage.map { CookieStores.shared.store(of: $0) }
     settings = SessionSettings(configuration, options: transportOptions)
     watching.delegate.serve(self)
   }

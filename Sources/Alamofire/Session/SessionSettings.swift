@@ -12,6 +12,9 @@ final class SessionSettings: Sendable {
   private let timeoutForRequest: TimeInterval
   private let timeoutForResource: TimeInterval
   let profile: ConnectionProfile
+  /// Whether cookies are sent by themselves.
+  let sendsCookies: Bool
+  let cookiePolicy: CookiePolicy
   /// The user's own classes that may serve requests; mostly there are none.
   let protocolClasses: [URLProtocol.Type]
 
@@ -22,6 +25,8 @@ final class SessionSettings: Sendable {
     commonViolation = Self.violation(method: "GET", commonFields)
     timeoutForRequest = configuration.timeoutIntervalForRequest
     timeoutForResource = configuration.timeoutIntervalForResource
+    sendsCookies = configuration.httpShouldSetCookies
+    cookiePolicy = CookiePolicy(configuration.httpCookieAcceptPolicy)
     protocolClasses = Self.ownProtocols(of: configuration)
     profile = ConnectionProfile(
       options: options, connectionsPerHost: configuration.httpMaximumConnectionsPerHost)

@@ -112,8 +112,10 @@ package struct CookieRules: Sendable {
   /// Whoever is not secure must neither replace nor hide what is (RFC 6265bis §5.7, "leave secure cookies alone").
   private func checkShadow(_ cookie: Cookie, _ existing: [Cookie]) throws(CookieRefusal) {
     guard !cookie.isSecure, !target.isSecure else { return }
+    // One without a name is read as if it had what stands before the sign in its value.
+    let name = cookie.name.isEmpty ? String(cookie.value.prefix { $0 != "=" }) : cookie.name
     let isHidden = existing.contains { old in
-      old.isSecure && old.name == cookie.name && !old.isExpired(at: now)
+      old.isSecure && old.name == name && !old.isExpired(at: now)
         && (CookieTarget.covers(old.domain, host: cookie.domain)
           || CookieTarget.covers(cookie.domain, host: old.domain))
         && CookieTarget.isPath(cookie.path, below: old.path)

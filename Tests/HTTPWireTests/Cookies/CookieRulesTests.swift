@@ -113,7 +113,7 @@ import Testing
     jar.receive("a=b; Secure; Domain=example.com; Path=/a", from: secure)
     #expect(jar.field(for: plain) == nil)
     #expect(jar.field(for: secure) == "a=b")
-    for field in ["a=x", "a=x; Path=/a/deep", "a=x; Domain=example.com; Path=/a", "a=x; Path=/a; Max-Age=0"] {
+    for field in ["a=x", "=a=x", "a=x; Path=/a/deep", "a=x; Domain=example.com; Path=/a", "a=x; Path=/a; Max-Age=0"] {
       #expect(jar.refusal(field, from: plain) == .shadowsSecureCookie, "\(field)")
     }
     #expect(jar.refusal("a=x", from: "http://sub.www.example.com/a/b") == .shadowsSecureCookie)
@@ -170,5 +170,27 @@ import Testing
     ] {
       #expect(refusal.message.hasSuffix("."))
     }
+  }
+}
+
+@Suite struct CookiePolicyTests {
+  @Test func policiesAllowWhatTheySay() {
+    let allows = { (policy: CookiePolicy, document: String?) in
+      policy.allows(host: "cdn.example.com", document: document, suffixes: ListedSuffixes())
+    }
+    for document in [nil, "www.example.com", "example.com", "cdn.example.com"] {
+      #expect(allows(.onlyFromMainDocumentDomain, document))
+      #expect(!allows(.never, document))
+    }
+    #expect(!allows(.onlyFromMainDocumentDomain, "example.org"))
+    #expect(!allows(.onlyFromMainDocumentDomain, "evilexample.com"))
+    #expect(allows(.always, "example.org"))
+  }
+
+  @Test func theStricterOfTwoPoliciesCounts() {
+    #expect(CookiePolicy.always.and(.always) == .always)
+    #expect(CookiePolicy.always.and(.onlyFromMainDocumentDomain) == .onlyFromMainDocumentDomain)
+    #expect(CookiePolicy.onlyFromMainDocumentDomain.and(.never) == .never)
+    #expect(CookiePolicy.never.and(.always) == .never)
   }
 }
