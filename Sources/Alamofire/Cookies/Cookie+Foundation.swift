@@ -20,7 +20,7 @@ extension Cookie {
     self.init(
       name: object.name, value: object.value, domain: domain,
       isHostOnly: !isDomain || CookieTarget.isAddress(domain),
-      path: object.path.hasPrefix("/") ? object.path : "/",
+      path: object.path.utf8.first == UInt8(ascii: "/") ? object.path : "/",
       creation: note?.creation ?? Self.creation(of: object))
     isSecure = object.isSecure || note?.isSecure == true
     isHTTPOnly = object.isHTTPOnly || note?.isHTTPOnly == true

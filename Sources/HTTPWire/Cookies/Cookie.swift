@@ -43,7 +43,9 @@ package struct Cookie: Sendable, Equatable {
   /// Whether one takes the place of the other (RFC 6265bis §5.7, "with the same name, domain, host-only-flag,
   /// and path").
   package func hasIdentity(of other: Cookie) -> Bool {
-    name == other.name && domain == other.domain && isHostOnly == other.isHostOnly && path == other.path
+    // Byte by byte: to a server, `é` and `e` with an accent are not one name.
+    domain == other.domain && isHostOnly == other.isHostOnly && name.utf8.elementsEqual(other.name.utf8)
+      && path.utf8.elementsEqual(other.path.utf8)
   }
 
   package func isExpired(at now: HTTPDate) -> Bool {

@@ -113,7 +113,9 @@ package struct CookieRules: Sendable {
   private func checkShadow(_ cookie: Cookie, _ existing: [Cookie]) throws(CookieRefusal) {
     guard !cookie.isSecure, !target.isSecure else { return }
     // One without a name is read as if it had what stands before the sign in its value.
-    let name = cookie.name.isEmpty ? String(cookie.value.prefix { $0 != "=" }) : cookie.name
+    let name =
+      cookie.name.isEmpty
+      ? String(decoding: cookie.value.utf8.prefix { $0 != UInt8(ascii: "=") }, as: UTF8.self) : cookie.name
     let isHidden = existing.contains { old in
       old.isSecure && old.name == name && !old.isExpired(at: now)
         && (CookieTarget.covers(old.domain, host: cookie.domain)

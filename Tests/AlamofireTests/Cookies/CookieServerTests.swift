@@ -48,6 +48,21 @@ struct CookieServerTests {
     request.cancel()
   }
 
+  /// Foundation's own reading of these ends the process.
+  @Test(arguments: [
+    "ae\u{301}=1", "Secure\u{301}Path=", "session=1; na\u{301}me=", "x\u{301}=\u{301};\u{301}",
+  ])
+  func noCookieEndsTheProcess(_ field: String) async throws {
+    let server = try HTTPTestServer()
+    let session = session()
+    server.enqueue(.text("ok").with(header: "Set-Cookie", value: field))
+    for _ in 0..<2 {
+      #expect(await session.request(server.url("/get")).serializingData().response.error == nil)
+    }
+    let sent = try #require(server.recordedRequests.last?.header("Cookie"))
+    #expect(Array(field.utf8).starts(with: sent.utf8), "\(Array(sent.utf8))")
+  }
+
   @Test func secureCookiesStayWithTLS() async throws {
     let plain = try HTTPTestServer()
     let secure = try HTTPTestServer(.tls(.localhost))

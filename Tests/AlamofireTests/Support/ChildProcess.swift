@@ -12,7 +12,7 @@ struct ChildProcess {
   private let complaints: URL
 
   /// - Parameters:
-  ///   - folder: Its temporary folder.
+  ///   - folder: Its temporary folder, and where Foundation keeps its files.
   ///   - complaints: The file for what it says about failures.
   init(_ words: [String], folder: URL, complaints: URL) throws {
     self.complaints = complaints
@@ -20,7 +20,9 @@ struct ChildProcess {
     ends = stream
     process.executableURL = Self.program
     process.arguments = words
-    process.environment = ProcessInfo.processInfo.environment.merging(["TMPDIR": folder.path]) { $1 }
+    process.environment = ProcessInfo.processInfo.environment.merging([
+      "TMPDIR": folder.path, "XDG_DATA_HOME": folder.path,
+    ]) { $1 }
     process.standardInput = FileHandle.nullDevice
     process.standardOutput = FileHandle.nullDevice
     try Data().write(to: complaints)

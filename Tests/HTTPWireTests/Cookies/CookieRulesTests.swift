@@ -99,6 +99,15 @@ import Testing
     #expect(jar.field(for: plain) == "z=1")
   }
 
+  @Test func namesAndPathsAreBytes() {
+    var jar = Jar()
+    jar.receive("\u{E9}=1; Path=/", from: plain)
+    jar.receive("e\u{301}=2; Path=/", from: plain)
+    jar.receive("a=1; Path=/\u{E9}", from: plain)
+    jar.receive("a=2; Path=/e\u{301}", from: plain)
+    #expect(jar.cookies.count == 4)
+  }
+
   @Test func hostOnlyIsPartOfTheIdentity() {
     var jar = Jar()
     jar.receive("a=1; Path=/", from: "http://example.com/")
@@ -113,7 +122,7 @@ import Testing
     jar.receive("a=b; Secure; Domain=example.com; Path=/a", from: secure)
     #expect(jar.field(for: plain) == nil)
     #expect(jar.field(for: secure) == "a=b")
-    for field in ["a=x", "=a=x", "a=x; Path=/a/deep", "a=x; Domain=example.com; Path=/a", "a=x; Path=/a; Max-Age=0"] {
+    for field in ["a=x", "=a=x", "=a=\u{301}x", "a=x; Path=/a/deep", "a=x; Domain=example.com; Path=/a", "a=x; Path=/a; Max-Age=0"] {
       #expect(jar.refusal(field, from: plain) == .shadowsSecureCookie, "\(field)")
     }
     #expect(jar.refusal("a=x", from: "http://sub.www.example.com/a/b") == .shadowsSecureCookie)
