@@ -122,7 +122,10 @@ import Testing
     jar.receive("a=b; Secure; Domain=example.com; Path=/a", from: secure)
     #expect(jar.field(for: plain) == nil)
     #expect(jar.field(for: secure) == "a=b")
-    for field in ["a=x", "=a=x", "=a=\u{301}x", "a=x; Path=/a/deep", "a=x; Domain=example.com; Path=/a", "a=x; Path=/a; Max-Age=0"] {
+    for field in [
+      "a=x", "=a=x", "=a=\u{301}x", "a=x; Path=/a/deep", "a=x; Domain=example.com; Path=/a",
+      "a=x; Path=/a; Max-Age=0",
+    ] {
       #expect(jar.refusal(field, from: plain) == .shadowsSecureCookie, "\(field)")
     }
     #expect(jar.refusal("a=x", from: "http://sub.www.example.com/a/b") == .shadowsSecureCookie)
