@@ -8,7 +8,8 @@ import Synchronization
 ///
 /// Foundation's shared storage writes its whole file for every cookie that is set, for milliseconds, and whoever looks into it
 /// meanwhile waits. So cookies are stored on a queue, and while that is going on the storage is read on another; neither
-/// holds up the engine's thread. Nothing of Foundation's that parses is used: it takes commas for the end of a
+/// holds up the engine's thread. (A user who sets cookies in the shared storage at that moment can, for as long as the file
+/// takes.) Nothing of Foundation's that parses is used: it takes commas for the end of a
 /// cookie, and some texts end the process.
 final class CookieStore: Sendable {
   let storage: HTTPCookieStorage
