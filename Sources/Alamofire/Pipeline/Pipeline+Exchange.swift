@@ -33,16 +33,21 @@ extension Pipeline {
   /// The transport: one request, one response; `nil` when it has to be sent again as it is by now: a download that
   /// begins anew, a request that has waited for a network.
   nonisolated(nonsending) private func sent(_ journey: Journey) async throws(AFError) -> WireResponse? {
+    if let store = core.session.cookies, !journey.tookCookies(from: store) {
+      await journey.takeCookies(from: store)
+    }
     core.state.withLock { state in
-      state.hop = (journey.request, journey.home)
+      state.hop = (journey.sent, journey.home)
       state.attempts.begin()
     }
     do {
       let response = try await journey.carrier.transport(of: core.session)
-        .send(journey.request, observer: core)
+        .send(journey.sent, observer: core)
       journey.passed(response.metrics, response.head)
+      if let store = core.cookiesToKeep { await core.cookiesKept(in: store) }
       return response
     } catch {
+      if let store = core.cookiesToKeep { await core.cookiesKept(in: store) }
       if error.kind == .cannotContinue, journey.beginsAgain(error) { return nil }
       if let chain = error.chain, journey.mayBeJudged() {
         try await judge(chain, journey)
@@ -72,8 +77,10 @@ final class Journey {
   @exclusivity(unchecked) var carrier: Carrier
   /// The origin of the user's own request; credentials go nowhere else.
   let home: Origin
-  /// What is sent next, or was sent last.
+  /// What is sent next, or was sent last, but for the cookies of the session's storage.
   @exclusivity(unchecked) var request: WireRequest
+  /// The same with such cookies; `nil` when there are none.
+  @exclusivity(unchecked) var outgoing: WireRequest?
   @exclusivity(unchecked) var redirects = 0
   /// How many challenges have been answered with a credential of the delegate's.
   @exclusivity(unchecked) var challengesAnswered = 0
@@ -94,10 +101,13 @@ final class Journey {
     carrier = Carrier(scheme: home.scheme) ?? .local
   }
 
+  /// What goes over the wire.
+  var sent: WireRequest { outgoing ?? request }
+
   @inline(never)
   func passed(_ metrics: TransferMetrics, _ head: ResponseHead?) {
     guard carrier.isEngine else { return }
-    hops.append(Exchange.Hop(request, metrics: metrics, head: head))
+    hops.append(Exchange.Hop(sent, metrics: metrics, head: head))
   }
 
   /// The transfer failed; what was measured until then is kept.

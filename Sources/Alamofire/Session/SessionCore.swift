@@ -19,6 +19,8 @@ package final class SessionCore: Sendable {
   }
 
   let settings: SessionSettings
+  /// The cookies of the configuration's storage; `nil` without one.
+  let cookies: CookieStore?
   let configuration: URLSessionConfiguration
   let interceptor: (any RequestInterceptor)?
   let serverTrustManager: ServerTrustManager?
@@ -56,6 +58,7 @@ package final class SessionCore: Sendable {
     serializationQueue =
       blueprint.serializationQueue ?? DispatchQueue(label: "\(label).serializationQueue", target: root)
     settings = SessionSettings(configuration, options: transportOptions, trust: trust)
+    cookies = configuration.httpCookieStorage.map { CookieStores.shared.store(of: $0) }
     watching.delegate.serve(self)
   }
 

@@ -142,6 +142,7 @@ extension RequestCore: TransferObserver {
   }
 
   package func headReceived(_ head: ResponseHead) -> HeadDisposition {
+    if let store = session.cookies { keepCookies(of: head, in: store) }
     guard
       isHeadWanted.load(ordering: .relaxed) || isProgressWanted.load(ordering: .relaxed) || hasBodySink
         || isWatched

@@ -110,6 +110,8 @@ package final class RequestCore: Sendable {
   let isProgressWanted = Atomic<Bool>(false)
   /// Whether a handler wants to see the head of the response before the body is read.
   let isHeadWanted = Atomic<Bool>(false)
+  /// Whether cookies of the last response are being stored.
+  let hasCookiesToKeep = Atomic<Bool>(false)
   /// Whether somebody watches this request of all: a monitor, or a handler for tasks.
   let isWatchedItself = Atomic<Bool>(false)
 
