@@ -25,6 +25,13 @@ package struct FieldBlock: Sendable, Equatable {
     return result
   }
 
+  /// The values of all fields of this name, each by itself.
+  package func values(of name: StaticString) -> [String] {
+    var values: [String] = []
+    forEachLine { if $0.isNamed(name) { values.append($0.value) } }
+    return values
+  }
+
   /// Whether there is a field of this name.
   package func contains(_ name: StaticString) -> Bool {
     var found = false
