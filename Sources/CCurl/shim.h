@@ -130,4 +130,7 @@ static inline void ccurl_name_thread(const char *name) { prctl(PR_SET_NAME, name
 static const size_t ccurl_write_pause = CURL_WRITEFUNC_PAUSE;
 static const size_t ccurl_read_pause = CURL_READFUNC_PAUSE;
 static const size_t ccurl_read_abort = CURL_READFUNC_ABORT;
+static const unsigned long ccurl_auth_basic = CURLAUTH_BASIC;
+static const unsigned long ccurl_auth_ntlm = CURLAUTH_NTLM;
+static const unsigned long ccurl_auth_negotiate = CURLAUTH_NEGOTIATE;
 static inline curl_version_info_data *ccurl_version(void) { return curl_version_info(CURLVERSION_NOW); }

@@ -104,12 +104,3 @@ extension URLError {
     }
   }
 }
-
-extension String {
-  /// Whether a `WWW-Authenticate` value names the Basic scheme (RFC 9110 §11.6.1).
-  var offersBasic: Bool {
-    split(separator: ",").contains { challenge in
-      challenge.drop { $0 == " " || $0 == "\t" }.prefix { $0 != " " }.lowercased() == "basic"
-    }
-  }
-}

@@ -10,15 +10,12 @@ extension Pipeline {
   nonisolated(nonsending) func exchanged(_ urlRequest: URLRequest) async throws(AFError) -> Exchange {
     let journey = try Journey(urlRequest, for: core)
     if journey.mustChooseCarrier { try await chooseCarrier(for: journey) }
+    if journey.mayKnowCredentials { try await bringCredentials(journey) }
     while true {
       guard let response = try await sent(journey) else { continue }
       guard response.head.role == .hop else { return journey.arrived(response) }
-      if response.head.status == 401 {
-        let isAnswered =
-          core.isWatched
-          ? try await answered(journey, response.head) : journey.answers(challenge: response.head)
-        if isAnswered { continue }
-      }
+      if journey.authentication != nil { journey.judged(by: response.head) }
+      if response.head.status == 401, try await answered(journey, response.head) { continue }
       switch try journey.answer(toRedirect: response) {
       case .none: return journey.arrived(response)
       case .followed: break
@@ -26,13 +23,15 @@ extension Pipeline {
         guard try await decided(journey, response, plan) else { return journey.declined(response) }
       }
       if journey.mustChooseCarrier { try await chooseCarrier(for: journey) }
+      journey.leavesCredentials()
+      if journey.mayKnowCredentials { try await bringCredentials(journey) }
     }
   }
 
   /// The transport: one request, one response; `nil` when a download has to begin again.
   nonisolated(nonsending) private func sent(_ journey: Journey) async throws(AFError) -> WireResponse? {
     core.state.withLock { state in
-      state.hop = (journey.request, journey.home)
+      state.hop = (journey.request, journey.home, journey.authentication)
       state.attempts.begin()
     }
     do {
@@ -60,8 +59,10 @@ final class Journey {
   /// What is sent next, or was sent last.
   @exclusivity(unchecked) var request: WireRequest
   @exclusivity(unchecked) var redirects = 0
-  /// How many challenges have been answered with a credential of the delegate's.
-  @exclusivity(unchecked) var challengesAnswered = 0
+  /// What was asked for and answered on the way; mostly nothing.
+  @exclusivity(unchecked) var authentication: Authentication?
+  /// Whether it has been at another origin; then nothing is sent unasked any more.
+  @exclusivity(unchecked) var hasLeftHome = false
   @exclusivity(unchecked) private var hops: [Exchange.Hop] = []
 
   // Not inlined: its temporaries would make the frame of the task larger, which is allocated anew each time.

@@ -30,6 +30,7 @@ private final class OpenSSLRunningHash: RunningHash {
       case .md5: EVP_md5()
       case .sha256: EVP_sha256()
       case .sha512Half: EVP_sha512_256()
+      case .sha512: EVP_sha512()
       }
     guard let function, EVP_DigestInit_ex(context, function, nil) == 1 else {
       ERR_clear_error()

@@ -68,9 +68,12 @@ extension Transfer {
 
   private func lineReceived(_ bytes: UnsafeMutablePointer<CChar>?, _ length: Int) -> Int {
     bytesMoved()
-    switch assembly.lineReceived(UnsafeRawBufferPointer(start: bytes, count: length)) {
+    let line = UnsafeRawBufferPointer(start: bytes, count: length)
+    if heldHead != nil { beginAnew(at: line) }
+    switch assembly.lineReceived(line) {
     case .keep: return length
     case .deliver(let head):
+      if holds(head) { return length }
       return headReceived(head) ? length : 0
     case .refuseHead:
       failure = TransportFailure(
@@ -82,7 +85,7 @@ extension Transfer {
   }
 
   /// Returns false when the response cannot be taken.
-  private func headReceived(_ head: ResponseHead) -> Bool {
+  func headReceived(_ head: ResponseHead) -> Bool {
     if let session = ccurl_tls_session(easy.raw).map({ OpaquePointer($0) }) {
       tlsVersion = SSL_get_version(session)
       tlsCipher = SSL_CIPHER_get_name(SSL_get_current_cipher(session))

@@ -21,6 +21,8 @@ struct AppliedOptions {
   var isChunked = false
   /// Whether a new connection is to be made.
   var isFresh = false
+  /// What the connection is authenticated with.
+  var login: ConnectionLogin?
 }
 
 extension Transfer {
@@ -53,6 +55,9 @@ extension Transfer {
     if applied.profile !== request.profile {
       if let failure = apply(request.profile) { return failure }
       applied.profile = request.profile
+    }
+    if applied.login != nil || request.login != nil, let failure = applyLogin(request.login) {
+      return failure
     }
     applyVersion(request)
     applyBuffers(request)
@@ -98,7 +103,8 @@ extension Transfer {
 
   private func applyVersion(_ request: WireRequest) {
     let mayMultiplex =
-      request.origin.scheme == "https" && request.profile.options.httpVersions == .automatic
+      request.origin.scheme == "https" && request.login == nil
+      && request.profile.options.httpVersions == .automatic
       && (!Self.isLarge(request.body) || !CurlLibrary.shared.spinsOnEarlyAnswers)
     let version = mayMultiplex ? Int(CURL_HTTP_VERSION_2TLS) : Int(CURL_HTTP_VERSION_1_1)
     guard version != applied.httpVersion else { return }

@@ -4,6 +4,7 @@ import HTTPWire
 extension Transfer {
   /// What libcurl's result for this transfer means.
   func outcome(_ code: CURLcode) -> Outcome {
+    if heldHead != nil, code == CURLE_OK { _ = releaseHead() }
     var facts = ccurl_facts()
     ccurl_read_facts(easy.raw, &facts)
     let metrics = metrics(facts)

@@ -30,6 +30,8 @@ final class Transfer {
   /// Whether the body of the response at hand is read for nothing.
   @exclusivity(unchecked) var isDiscarding = false
   @exclusivity(unchecked) var count = ByteCount()
+  /// The head of a 401 that libcurl may answer by itself, on a connection that it authenticates.
+  @exclusivity(unchecked) var heldHead: ResponseHead?
   /// Why the transfer was broken off by us, when libcurl only knows that a callback refused.
   @exclusivity(unchecked) var failure: TransportFailure?
   /// How often the request has been sent again.
@@ -77,6 +79,7 @@ final class Transfer {
     if !newSockets.isEmpty { newSockets.removeAll(keepingCapacity: true) }
     setFresh(false)
     restartAssembly()
+    heldHead = nil
     count = ByteCount()
     count.expectedToSend = request.body.count
     failure = nil

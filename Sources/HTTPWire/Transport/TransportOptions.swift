@@ -70,6 +70,17 @@ public struct TransportOptions: Sendable, Equatable {
   /// Whether a `GET` may carry a body. Default: `false`, such a request fails with
   /// `AFError.urlRequestValidationFailed`.
   public var allowsBodyInGETRequests: Bool = false
+  /// Whether a credential that the request has, or that its URL or ``netrcFile`` has for it, is sent at once as Basic
+  /// (RFC 7617), before the server asks; some servers never ask. The password is then sent to whoever answers, over
+  /// `http` in the clear. Default: `false`, credentials answer challenges, and go with later requests for what they
+  /// have been good for.
+  public var preemptiveBasicAuthentication: Bool = false
+  /// The path of a file with names and passwords by host, as ftp, git and curl keep them: `machine`, `login`,
+  /// `password`, `default`. It is read anew for each request, which fails with the error of a file (such as
+  /// `URLError.fileDoesNotExist`) when it cannot be; `~/` stands for the home folder. It answers challenges of the
+  /// host of the request itself, not of one that it is redirected to, when the request has no credential of its
+  /// own and the session's storage has none. Default: `nil`, no file.
+  public var netrcFile: String?
   /// Names of header fields that, like `Authorization` and `Cookie`, are not sent on to another
   /// origin by a redirect.
   public var protectedHeaders: Set<String> = []

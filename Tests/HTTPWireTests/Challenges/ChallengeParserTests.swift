@@ -35,9 +35,12 @@ struct ChallengeParserTests {
     #expect(all(#"Digest realm="never closed"#, #"Basic realm="x""#).map(\.scheme) == ["digest", "basic"])
   }
 
-  @Test("Tokens", arguments: [
-    ("NTLM TlRMTVNTUAAC==", "TlRMTVNTUAAC=="), ("Negotiate abc", "abc"), ("X a=", "a="), ("X a-._~+/b==,", "a-._~+/b=="),
-  ])
+  @Test(
+    "Tokens",
+    arguments: [
+      ("NTLM TlRMTVNTUAAC==", "TlRMTVNTUAAC=="), ("Negotiate abc", "abc"), ("X a=", "a="),
+      ("X a-._~+/b==,", "a-._~+/b=="),
+    ])
   func tokens(field: String, token: String) {
     #expect(all(field).first?.token == token)
     #expect(all(field).first?.parameters == [])
@@ -50,10 +53,13 @@ struct ChallengeParserTests {
       ])
   }
 
-  @Test("Forms", arguments: [
-    #"Basic realm="x""#, #"basic REALM="x""#, #"BASIC realm = "x""#, "Basic\trealm=\"x\"", #"Basic realm=x"#,
-    #" , ,Basic realm="x",,"#, #"Basic realm="\x""#, #"Basic , realm="x""#,
-  ])
+  @Test(
+    "Forms",
+    arguments: [
+      #"Basic realm="x""#, #"basic REALM="x""#, #"BASIC realm = "x""#, "Basic\trealm=\"x\"",
+      #"Basic realm=x"#,
+      #" , ,Basic realm="x",,"#, #"Basic realm="\x""#, #"Basic , realm="x""#,
+    ])
   func forms(field: String) {
     #expect(all(field) == [challenge("basic", [("realm", "x")])])
   }
@@ -98,17 +104,22 @@ struct ChallengeParserTests {
       return Int(state % UInt64(limit))
     }
     let pieces = [
-      "Basic", "Digest", "NTLM", " ", ",", "=", "\"", "\\", "realm", "nonce", "qop", "auth,auth-int", "\t", "==",
-      "algorithm=SHA-256-sess", "é", "domain=\"/a /b\"", "stale=true", "userhash", ";", "machine", "login", "#", "\n",
+      "Basic", "Digest", "NTLM", " ", ",", "=", "\"", "\\", "realm", "nonce", "qop", "auth,auth-int", "\t",
+      "==",
+      "algorithm=SHA-256-sess", "é", "domain=\"/a /b\"", "stale=true", "userhash", ";", "machine", "login",
+      "#", "\n",
     ]
     var found = 0
+    var violations = 0
     for _ in 0..<50_000 {
       let bytes = (0..<random(60)).map { _ in UInt8(random(256)) }
       let words = (0..<random(14)).map { _ in pieces[random(pieces.count)] }.joined()
       for text in [String(decoding: bytes, as: UTF8.self), words] {
         let challenges = Challenge.all(in: [text])
         found += AuthenticationOffer.ranked(challenges, connectionSchemes: [.ntlm, .negotiate]).count
-        #expect(challenges.allSatisfy { !$0.scheme.isEmpty && $0.scheme == $0.scheme.lowercased() })
+        if challenges.contains(where: { $0.scheme.isEmpty || $0.scheme != $0.scheme.lowercased() }) {
+          violations += 1
+        }
         for digest in challenges.compactMap({ DigestChallenge($0) }) {
           _ = ProtectionDomain.ofDigest(
             digest.domain, origin: Origin(scheme: "http", host: "a.test", port: 80))
@@ -117,6 +128,6 @@ struct ChallengeParserTests {
         _ = Netrc(text).credential(host: "a")
       }
     }
-    #expect(found > 1000)
+    #expect(found > 1000 && violations == 0)
   }
 }

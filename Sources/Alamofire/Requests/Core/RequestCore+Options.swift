@@ -63,9 +63,8 @@ extension RequestCore {
     }
   }
 
-  var basicCredential: (user: String, password: String)? {
-    guard let credential = state.withLock({ $0.credential }), let user = credential.user else { return nil }
-    return (user, credential.password ?? "")
+  var passwordCredential: PasswordCredential? {
+    state.withLock { $0.credential }.flatMap { PasswordCredential($0) }
   }
 
   /// For the answer of a retrier, which may replace the error that it was asked about.

@@ -1,16 +1,18 @@
 /// What a Digest challenge asks for (RFC 7616 §3.3).
 package struct DigestChallenge: Sendable, Hashable {
-  /// The hash functions of RFC 7616 §6.1.
+  /// The hash functions of RFC 7616 §6.1, and one that is not among them and is used nevertheless.
   package enum Algorithm: String, Sendable, Hashable, CaseIterable {
     case md5 = "MD5"
     case sha256 = "SHA-256"
     case sha512Half = "SHA-512-256"
+    case sha512 = "SHA-512"
 
     var strength: Int {
       switch self {
       case .md5: 0
       case .sha256: 1
-      case .sha512Half: 2
+      case .sha512: 2
+      case .sha512Half: 3
       }
     }
   }
