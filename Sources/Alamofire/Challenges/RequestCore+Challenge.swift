@@ -76,8 +76,6 @@ extension WireRequest {
     guard proof.scheme.isOfConnection else {
       return with(fields: others + (proof.field.map { [.authorization($0)] } ?? []), login: nil)
     }
-    let login = ConnectionLogin(
-      schemes: AuthenticationFeatures.connectionSchemes, credential: proof.credential)
-    return with(fields: others, login: login)
+    return with(fields: others, login: ConnectionLogin(scheme: proof.scheme, credential: proof.credential))
   }
 }

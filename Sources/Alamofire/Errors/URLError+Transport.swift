@@ -44,7 +44,7 @@ extension URLError {
     case .badURL: .badURL
     case .unsupportedURL, .unsupportedFeature: .unsupportedURL
     case .cannotFindHost: .cannotFindHost
-    case .cannotFindProxy, .cannotConnectToHost: .cannotConnectToHost
+    case .cannotFindProxy, .cannotConnectToProxy, .cannotConnectToHost: .cannotConnectToHost
     case .notConnected: .notConnectedToInternet
     case .connectionLost: .networkConnectionLost
     case .badServerResponse: .badServerResponse
@@ -65,7 +65,7 @@ extension URLError {
     case .cannotWriteFile: .cannotWriteToFile
     case .cannotContinue: .resourceUnavailable
     case .resourceUnavailable: .resourceUnavailable
-    case .userAuthenticationRequired: .userAuthenticationRequired
+    case .userAuthenticationRequired, .proxyAuthenticationRequired: .userAuthenticationRequired
     case .unknown: .unknown
     }
   }

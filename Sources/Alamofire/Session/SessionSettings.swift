@@ -24,7 +24,8 @@ final class SessionSettings: Sendable {
     timeoutForResource = configuration.timeoutIntervalForResource
     protocolClasses = Self.ownProtocols(of: configuration)
     profile = ConnectionProfile(
-      options: options, connectionsPerHost: configuration.httpMaximumConnectionsPerHost)
+      options: options, connectionsPerHost: configuration.httpMaximumConnectionsPerHost,
+      systemProxies: configuration.connectionProxyDictionary.map { ProxyTable(dictionary: $0) })
   }
 
   /// The classes that the system puts there serve what the engine serves.

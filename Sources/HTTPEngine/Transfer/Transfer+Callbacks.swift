@@ -32,7 +32,7 @@ extension Transfer {
       { context, socket, _ in
         // Programs that this process starts must not keep its connections open; libcurl leaves that to us.
         _ = fcntl(socket, F_SETFD, FD_CLOEXEC)
-        Transfer.of(context)._withUnsafeGuaranteedRef { $0.newSockets.append(socket) }
+        Transfer.of(context)._withUnsafeGuaranteedRef { $0.socketMade(socket) }
         return Int32(CURL_SOCKOPT_OK)
       }, context)
     ccurl_set_on_tls(
@@ -58,6 +58,11 @@ extension Transfer {
   static func of(_ context: UnsafeMutableRawPointer?) -> Unmanaged<Transfer> {
     guard let context else { preconditionFailure("libcurl lost the context of a callback") }
     return Unmanaged.fromOpaque(context)
+  }
+
+  private func socketMade(_ socket: Int32) {
+    newSockets.append(socket)
+    handshakes = 0
   }
 
   @inline(__always)

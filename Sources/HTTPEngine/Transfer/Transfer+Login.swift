@@ -3,19 +3,21 @@ import HTTPWire
 
 // NTLM and Negotiate authenticate a connection in several steps, which libcurl goes by itself: one transfer here is
 // several requests there. The connection is made for it, and closed behind it: nobody else's request goes out on a
-// connection that speaks in a name.
+// connection that speaks in a name. A proxy may ask in steps, too.
 extension Transfer {
   func applyLogin(_ login: ConnectionLogin?) -> TransportFailure? {
     if login != nil { setFresh(true) }
     guard login != applied.login else { return nil }
     applied.login = login
-    let schemes = login?.schemes ?? []
-    var mask: UInt = 0
-    if schemes.contains(.ntlm) { mask |= ccurl_auth_ntlm }
-    if schemes.contains(.negotiate) { mask |= ccurl_auth_negotiate }
+    let mask =
+      switch login?.scheme {
+      case .ntlm: ccurl_auth_ntlm
+      case .negotiate: ccurl_auth_negotiate
+      case .basic, .digest, nil: ccurl_auth_basic
+      }
     easy.set(CURLOPT_FORBID_REUSE, login != nil)
     let codes = [
-      easy.set(CURLOPT_HTTPAUTH, Int(bitPattern: mask == 0 ? ccurl_auth_basic : mask)),
+      easy.set(CURLOPT_HTTPAUTH, Int(bitPattern: mask)),
       easy.set(CURLOPT_USERNAME, login?.credential.user),
       easy.set(CURLOPT_PASSWORD, login?.credential.password),
     ]
@@ -26,7 +28,9 @@ extension Transfer {
 
   /// Whether a head may be one of a step in between, which nobody is told of.
   func holds(_ head: ResponseHead) -> Bool {
-    guard head.status == 401, request?.login != nil else { return false }
+    guard
+      (head.status == 401 && request?.login != nil) || (head.status == 407 && negotiatesWithProxy)
+    else { return false }
     heldHead = head
     return true
   }

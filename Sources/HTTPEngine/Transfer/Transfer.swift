@@ -40,6 +40,8 @@ final class Transfer {
   @exclusivity(unchecked) var hasMetLeftovers = false
   /// The sockets that were opened to connect it.
   @exclusivity(unchecked) var newSockets: [Int32] = []
+  /// How many TLS handshakes have begun on the newest of them.
+  @exclusivity(unchecked) var handshakes = 0
   @exclusivity(unchecked) var lane: Lanes.Lane?
   @exclusivity(unchecked) var isInMulti = false
   /// Whether it was handed to libcurl as one that may share a connection.
@@ -80,6 +82,7 @@ final class Transfer {
     setFresh(false)
     restartAssembly()
     heldHead = nil
+    handshakes = 0
     count = ByteCount()
     count.expectedToSend = request.body.count
     failure = nil

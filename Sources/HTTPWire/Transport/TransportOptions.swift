@@ -48,6 +48,10 @@ public struct TransportOptions: Sendable, Equatable {
   /// How long name look-up, connection and TLS handshake may take together. Default: `nil`, only the
   /// timeouts of the request count.
   public var connectTimeout: Duration?
+  /// Through whom requests go. Default: ``Proxy/environment``. A proxy that cannot be found or does not let the request
+  /// through ends it with an error; a proxy that speaks HTTP may also answer an `http` request itself, with status 407
+  /// for want of credentials: that is a response like any other.
+  public var proxy: Proxy = .environment
   /// Whose certificates are trusted. Default: ``TrustStore/system``.
   public var trustStore: TrustStore = .system
   /// Who the client is, to servers that ask for a certificate. Default: `nil`, nobody; servers that insist end the

@@ -139,7 +139,8 @@ struct DigestTests {
     let file = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
     try Data(String(repeating: "line\n", count: 40_000).utf8).write(to: file)
     defer { try? FileManager.default.removeItem(at: file) }
-    let response = await Session().upload(file, to: server.url("/digest-auth/auth-int/u/p/SHA-256"))
+    let session = Session()
+    let response = await session.upload(file, to: server.url("/digest-auth/auth-int/u/p/SHA-256"))
       .authenticate(username: "u", password: "p").end()
     #expect(response.response?.statusCode == 200)
   }

@@ -50,7 +50,8 @@ extension RequestCore {
     var options = options
     change(&options)
     let profile = ConnectionProfile(
-      options: options, connectionsPerHost: session.settings.profile.connectionsPerHost)
+      options: options, connectionsPerHost: session.settings.profile.connectionsPerHost,
+      systemProxies: session.settings.profile.systemProxies)
     state.withLock { $0.profile = profile }
   }
 

@@ -25,8 +25,9 @@ package struct AuthenticationTrail: Sendable {
       return true
     }
     guard proof.scheme == offer.scheme else {
-      // No weaker scheme for a credential that a stronger one has shown to be wrong.
-      return !proof.isAnswer
+      // No weaker scheme for a credential that a stronger one has shown to be wrong. Negotiate shows nothing: it may
+      // have been for want of a ticket.
+      return !proof.isAnswer || (proof.scheme == .negotiate && offer.scheme == .ntlm)
     }
     guard let digest = offer.digest, let ticket = proof.ticket, digest.nonce != ticket.nonce else {
       return false
