@@ -1,11 +1,11 @@
 import HTTPEngine
-import HTTPWire
+package import HTTPWire
 
 /// What the engine has to answer challenges with.
-enum AuthenticationFeatures {
+package enum AuthenticationFeatures {
   static let hashes: any HashFunctions = OpenSSLHashes()
   /// The hashes that OpenSSL does not refuse on this machine.
   static let algorithms = Set(DigestChallenge.Algorithm.allCases.filter { hashes.hash($0, []) != nil })
   /// The schemes that libcurl authenticates connections with.
-  static let connectionSchemes = CurlLibrary.shared.connectionSchemes
+  package static let connectionSchemes = CurlLibrary.shared.connectionSchemes
 }

@@ -6,7 +6,14 @@ import Testing
 @Suite("Proxies", .timeLimit(.minutes(1))) struct ProxyTests {
   private static let secret = "s3cret-of-the-proxy"
 
-  private func options(_ change: (inout ProxyServer) -> Void = { _ in }, port: Int, kind: ProxyServer.Kind = .http)
+  private static func asAnn(_ server: inout ProxyServer) {
+    server.username = "ann"
+    server.password = secret
+  }
+
+  private func options(
+    _ change: (inout ProxyServer) -> Void = { _ in }, port: Int, kind: ProxyServer.Kind = .http
+  )
     -> ProxyServer
   {
     var server = ProxyServer(kind, host: kind == .https ? "localhost" : "127.0.0.1", port: port)
@@ -17,7 +24,7 @@ import Testing
   @Test func aRequestOfHTTPIsHandedToTheProxy() async throws {
     let proxy = try HTTPTestServer()
     proxy.enqueue(.text("by proxy"))
-    let server = options({ $0.username = "ann"; $0.password = Self.secret }, port: proxy.port)
+    let server = options(Self.asAnn, port: proxy.port)
     let response = try await Client { $0.proxy = .server(server) }.get("http://nowhere.test/path?x=1")
     #expect(response.status == 200)
     #expect(response.metrics.values.isProxyConnection)
@@ -77,13 +84,16 @@ import Testing
     #expect(proxy.requestCount == 2)
   }
 
-  @Test("A tunnel that is refused", arguments: [
-    (407, TransportFailure.Kind.proxyAuthenticationRequired), (403, .cannotConnectToHost), (502, .cannotConnectToHost),
-  ])
+  @Test(
+    "A tunnel that is refused",
+    arguments: [
+      (407, TransportFailure.Kind.proxyAuthenticationRequired), (403, .cannotConnectToHost),
+      (502, .cannotConnectToHost),
+    ])
   func tunnel(status: Int, kind: TransportFailure.Kind) async throws {
     let proxy = try HTTPTestServer()
     proxy.enqueue(.status(status))
-    let server = options({ $0.username = "ann"; $0.password = Self.secret }, port: proxy.port)
+    let server = options(Self.asAnn, port: proxy.port)
     let failure = try await Client { $0.proxy = .server(server) }.failure(of: "https://nowhere.test/")
     #expect(failure.kind == kind, "\(failure)")
     #expect(failure.message.contains("127.0.0.1:\(proxy.port)"))
@@ -93,7 +103,7 @@ import Testing
   }
 
   @Test func aProxyThatIsNotThere() async throws {
-    let port = try UnresponsivePort.refusing()
+    let port = try HTTPTestServer.refusedPort()
     for kind in ProxyServer.Kind.allCases {
       let server = ProxyServer(kind, host: "127.0.0.1", port: port, username: "ann", password: Self.secret)
       let failure = try await Client { $0.proxy = .server(server) }.failure(of: "http://192.0.2.1/")
@@ -103,7 +113,8 @@ import Testing
   }
 
   @Test func aProxyWithoutAName() async throws {
-    let failure = try await Client { $0.proxy = .http("proxy.invalid", port: 1) }.failure(of: "http://192.0.2.1/")
+    let failure = try await Client { $0.proxy = .http("proxy.invalid", port: 1) }.failure(
+      of: "http://192.0.2.1/")
     #expect(failure.kind == .cannotFindProxy)
     #expect(failure.message.contains("proxy.invalid"))
   }

@@ -6,6 +6,8 @@ import Testing
 enum ServerRequirement {
   static let nginx = isMet([NginxServer.program, "/usr/bin/openssl"])
   static let apache = isMet([ApacheServer.program])
+  static let proxies = isMet(
+    ProxyProcess.Program.allCases.map(\.rawValue) + [NginxServer.program, "/usr/bin/openssl"])
   static let httpbin = isMet([HTTPBinServer.program])
   static let multipartReaders = isMet([MultipartReader.program], MultipartReader.areInstalled)
 
@@ -21,6 +23,10 @@ extension Trait where Self == ConditionTrait {
   }
   static var needsApache: Self {
     .enabled(if: ServerRequirement.apache, "apache2 is missing; run Scripts/install test")
+  }
+  static var needsProxies: Self {
+    .enabled(
+      if: ServerRequirement.proxies, "squid, tinyproxy or microsocks is missing; run Scripts/install test")
   }
   static var needsHTTPBin: Self {
     .enabled(if: ServerRequirement.httpbin, "httpbin is missing; run Scripts/install httpbin")
