@@ -7,9 +7,8 @@ extension Journey {
 
   /// Whether there is anything to look for before a hop is sent: next to nothing when there is not.
   var mayKnowCredentials: Bool {
-    let options = request.profile.options
-    return !core.session.credentials.isEmpty || options.preemptiveBasicAuthentication
-      || options.netrcFile != nil
+    !core.session.credentials.isEmpty || request.profile.options.preemptiveBasicAuthentication
+      || request.profile.options.netrcFile != nil
   }
 
   /// The next hop brings what lets it in.

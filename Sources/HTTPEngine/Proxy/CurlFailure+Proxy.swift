@@ -11,7 +11,8 @@ extension CurlFailure {
   static func proxyMeaning(
     _ code: CURLcode, _ proxy: ProxyServer, status: Int, reply: Int, isConnected: Bool, securesProxy: Bool
   ) -> (TransportFailure.Kind, String)? {
-    if status == 407, code == CURLE_RECV_ERROR || code == CURLE_COULDNT_CONNECT {
+    // Some say 401, as if they were the server; nobody else can have answered `CONNECT`.
+    if status == 407 || status == 401, code == CURLE_RECV_ERROR || code == CURLE_COULDNT_CONNECT {
       return (.proxyAuthenticationRequired, rejected(proxy))
     }
     if status >= 300, code == CURLE_RECV_ERROR || code == CURLE_COULDNT_CONNECT {

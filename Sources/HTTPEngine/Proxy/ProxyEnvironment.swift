@@ -7,8 +7,10 @@ struct ProxyEnvironment: Sendable {
   static let shared = ProxyEnvironment()
 
   let table: ProxyTable
+  let isDirect: Bool
 
   private init() {
     table = ProxyTable(environment: ProcessInfo.processInfo.environment)
+    isDirect = table.isDirect
   }
 }

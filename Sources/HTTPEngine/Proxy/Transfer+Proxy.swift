@@ -10,8 +10,8 @@ extension Transfer {
   }
 
   func applyProxy(_ request: WireRequest) -> TransportFailure? {
+    if case nil = applied.proxy, request.profile.isDirect ?? ProxyEnvironment.shared.isDirect { return nil }
     let table = request.profile.proxies ?? ProxyEnvironment.shared.table
-    if applied.proxy == nil, table.isDirect { return nil }
     switch table.choice(for: request.origin) {
     case .direct: return apply(nil)
     case .server(let server): return apply(server)

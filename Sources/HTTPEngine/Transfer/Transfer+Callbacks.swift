@@ -78,7 +78,7 @@ extension Transfer {
     switch assembly.lineReceived(line) {
     case .keep: return length
     case .deliver(let head):
-      if holds(head) { return length }
+      if holds(head) { return heldTooOften ? 0 : length }
       return headReceived(head) ? length : 0
     case .refuseHead:
       failure = TransportFailure(

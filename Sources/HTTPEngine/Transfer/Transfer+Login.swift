@@ -32,8 +32,13 @@ extension Transfer {
       (head.status == 401 && request?.login != nil) || (head.status == 407 && negotiatesWithProxy)
     else { return false }
     heldHead = head
+    heldCount += 1
     return true
   }
+
+  /// A server that never comes to an end of the steps would have libcurl go on with them for ever: then the last
+  /// refusal is the response.
+  var heldTooOften: Bool { heldCount > 6 }
 
   /// Another response begins behind a head that was held: the next step.
   func beginAnew(at line: UnsafeRawBufferPointer) {

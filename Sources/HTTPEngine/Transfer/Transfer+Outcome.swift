@@ -4,7 +4,10 @@ import HTTPWire
 extension Transfer {
   /// What libcurl's result for this transfer means.
   func outcome(_ code: CURLcode) -> Outcome {
-    if heldHead != nil, code == CURLE_OK { _ = releaseHead() }
+    var code = code
+    if heldHead != nil, code == CURLE_OK || (code == CURLE_WRITE_ERROR && heldTooOften) {
+      code = releaseHead() ? CURLE_OK : code
+    }
     var facts = ccurl_facts()
     ccurl_read_facts(easy.raw, &facts)
     let metrics = metrics(facts)

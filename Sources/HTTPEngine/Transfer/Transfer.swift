@@ -32,6 +32,8 @@ final class Transfer {
   @exclusivity(unchecked) var count = ByteCount()
   /// The head of a 401 that libcurl may answer by itself, on a connection that it authenticates.
   @exclusivity(unchecked) var heldHead: ResponseHead?
+  /// How many such heads there have been.
+  @exclusivity(unchecked) var heldCount = 0
   /// Why the transfer was broken off by us, when libcurl only knows that a callback refused.
   @exclusivity(unchecked) var failure: TransportFailure?
   /// How often the request has been sent again.
@@ -82,6 +84,7 @@ final class Transfer {
     setFresh(false)
     restartAssembly()
     heldHead = nil
+    heldCount = 0
     handshakes = 0
     count = ByteCount()
     count.expectedToSend = request.body.count

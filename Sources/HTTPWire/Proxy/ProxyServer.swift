@@ -1,7 +1,8 @@
 /// One proxy, and how to come in.
 ///
 /// ```swift
-/// var server = ProxyServer(.http, host: "proxy.example.com", port: 3128, username: "ann", password: secret)
+/// var server = ProxyServer(
+///   .http, host: "proxy.example.com", port: 3128, username: "ann", password: secret)
 /// server.authentication = .negotiated
 /// server.bypass = ["localhost", ".internal.example.com", "10.0.0.0/8"]
 /// options.proxy = .server(server)

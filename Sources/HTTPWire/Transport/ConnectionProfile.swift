@@ -15,6 +15,8 @@ package final class ConnectionProfile: Sendable {
   package let systemProxies: ProxyTable?
   /// Who stands between us and the servers; `nil` leaves it to the environment of the process.
   package let proxies: ProxyTable?
+  /// Whether ``proxies`` lead nowhere but straight to the servers; `nil` when that is up to the environment.
+  package let isDirect: Bool?
 
   package init(
     options: TransportOptions = TransportOptions(), connectionsPerHost: Int = 6,
@@ -30,6 +32,7 @@ package final class ConnectionProfile: Sendable {
       case .environment: systemProxies
       case .server(let server): ProxyTable(server)
       }
+    isDirect = proxies?.isDirect
     partition = TrustPartition.number(of: options, proxies)
   }
 }
