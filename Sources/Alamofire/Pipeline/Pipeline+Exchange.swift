@@ -10,16 +10,13 @@ extension Pipeline {
   nonisolated(nonsending) func exchanged(_ urlRequest: URLRequest) async throws(AFError) -> Exchange {
     let journey = try Journey(urlRequest, for: core)
     if journey.mustChooseCarrier { try await chooseCarrier(for: journey) }
+    if journey.mayKnowCredentials { try await bringCredentials(journey) }
     while true {
       if core.isWatched, core.body != nil { try await renewBodyStream(of: journey) }
       guard let response = try await sent(journey) else { continue }
       guard response.head.role == .hop else { return journey.arrived(response) }
-      if response.head.status == 401 {
-        let isAnswered =
-          core.isWatched
-          ? try await answered(journey, response.head) : journey.answers(challenge: response.head)
-        if isAnswered { continue }
-      }
+      if journey.authentication != nil { journey.judged(by: response.head) }
+      if response.head.status == 401, try await answered(journey, response.head) { continue }
       switch try journey.answer(toRedirect: response) {
       case .none: return journey.arrived(response)
       case .followed: break
@@ -27,6 +24,8 @@ extension Pipeline {
         guard try await decided(journey, response, plan) else { return journey.declined(response) }
       }
       if journey.mustChooseCarrier { try await chooseCarrier(for: journey) }
+      journey.leavesCredentials()
+      if journey.mayKnowCredentials { try await bringCredentials(journey) }
     }
   }
 
@@ -37,7 +36,7 @@ extension Pipeline {
       await journey.takeCookies(from: store)
     }
     core.state.withLock { state in
-      state.hop = (journey.sent, journey.home)
+      state.hop = (journey.sent, journey.home, journey.authentication)
       state.attempts.begin()
     }
     do {
@@ -82,12 +81,14 @@ final class Journey {
   /// The same with such cookies; `nil` when there are none.
   @exclusivity(unchecked) var outgoing: WireRequest?
   @exclusivity(unchecked) var redirects = 0
-  /// How many challenges have been answered with a credential of the delegate's.
-  @exclusivity(unchecked) var challengesAnswered = 0
   /// How often a server was judged elsewhere.
   @exclusivity(unchecked) private var judgements = 0
   /// Whether it has waited for a network.
   @exclusivity(unchecked) var hasWaited = false
+  /// What was asked for and answered on the way; mostly nothing.
+  @exclusivity(unchecked) var authentication: Authentication?
+  /// Whether it has been at another origin; then nothing is sent unasked any more.
+  @exclusivity(unchecked) var hasLeftHome = false
   @exclusivity(unchecked) private var hops: [Exchange.Hop] = []
 
   // Not inlined: its temporaries would make the frame of the task larger, which is allocated anew each time.

@@ -35,6 +35,8 @@ package final class SessionCore: Sendable {
   let rootQueue: DispatchQueue
   let requestQueue: DispatchQueue
   let serializationQueue: DispatchQueue
+  /// The credentials that servers have accepted.
+  package let credentials = CredentialMemory()
   private let engine: Engine
   private let registry = Mutex(Registry())
 

@@ -32,7 +32,8 @@ final class SessionSettings: Sendable {
     cookiePolicy = CookiePolicy(configuration.httpCookieAcceptPolicy)
     protocolClasses = Self.ownProtocols(of: configuration)
     profile = ConnectionProfile(
-      options: options, connectionsPerHost: configuration.httpMaximumConnectionsPerHost, judge: trust)
+      options: options, connectionsPerHost: configuration.httpMaximumConnectionsPerHost, judge: trust,
+      systemProxies: configuration.connectionProxyDictionary.map { ProxyTable(dictionary: $0) })
   }
 
   /// The classes that the system puts there serve what the engine serves.

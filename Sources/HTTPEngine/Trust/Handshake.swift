@@ -14,29 +14,36 @@ final class Handshake {
   private unowned(unsafe) let transfer: Transfer
   private let ticket: UInt64
   private let request: WireRequest
+  /// The proxy with which the handshake is, if it is: it has a name of its own, and nothing of what was said about
+  /// servers holds for it.
+  private let proxy: ProxyServer?
 
   private init(_ transfer: Transfer, _ request: WireRequest) {
     self.transfer = transfer
     self.request = request
     ticket = transfer.ticket
+    proxy = transfer.securesProxy ? transfer.applied.proxy : nil
   }
 
   /// Prepares the context of a connection that `transfer` is about to secure. Returns false when it cannot.
   static func prepare(_ context: OpaquePointer, for transfer: Transfer) -> Bool {
     guard let request = transfer.request else { return false }
     let handshake = Handshake(transfer, request)
+    transfer.handshakes += 1
     let reference = Unmanaged.passRetained(handshake)
     guard SSL_CTX_set_ex_data(context, place, reference.toOpaque()) == 1 else {
       reference.release()
       return false
     }
-    if let identity = request.profile.options.clientIdentity, let fault = identity.use(in: context) {
+    if handshake.proxy == nil, let identity = request.profile.options.clientIdentity,
+      let fault = identity.use(in: context)
+    {
       transfer.failure = fault
       return false
     }
     SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nil)
     SSL_CTX_set_cert_verify_callback(context, verify, reference.toOpaque())
-    if request.profile.options.clientIdentity == nil,
+    if handshake.proxy == nil, request.profile.options.clientIdentity == nil,
       request.profile.judge?.wantsToChooseIdentity(forHost: request.origin.host, port: request.origin.port)
         == true
     {
@@ -120,7 +127,8 @@ final class Handshake {
   }
 
   private var waitsForStatus: Bool {
-    request.profile.judge?.wantsStapledResponse(ofHost: request.origin.host) ?? false
+    guard proxy == nil else { return false }
+    return request.profile.judge?.wantsStapledResponse(ofHost: request.origin.host) ?? false
   }
 
   private func isAccepted(_ shown: OpaquePointer?, stapled: Data?) -> Bool {
@@ -129,6 +137,7 @@ final class Handshake {
         X509_up_ref(pointer) == 1 ? X509Certificate(owning: pointer) : nil
       }
     }
+    if let proxy { return isTrusted(certificates, of: proxy) }
     guard let judge = request.profile.judge else { return isTrusted(certificates) }
     let chain = PresentedChain(
       host: request.origin.host, port: request.origin.port, certificates: certificates.map(\.der),
@@ -163,6 +172,17 @@ final class Handshake {
     }
     guard case .failure(let fault) = verdict else { return true }
     fail(TransportFailure(fault.kind, fault.message(for: request.origin.host), curlCode: Self.code))
+    return false
+  }
+
+  /// A proxy over TLS, by its own name and the certificates that are trusted for it.
+  private func isTrusted(_ certificates: [X509Certificate], of proxy: ProxyServer) -> Bool {
+    let verdict = TrustAnchors.of(proxy.trustStore).flatMap { anchors in
+      ChainVerifier(anchors: anchors, host: proxy.host).verify(certificates)
+    }
+    guard case .failure(let fault) = verdict else { return true }
+    fail(
+      TransportFailure(fault.kind, fault.message(for: "the proxy \(proxy.host)"), curlCode: Self.code))
     return false
   }
 

@@ -26,9 +26,16 @@ package struct FieldBlock: Sendable, Equatable {
   }
 
   /// The values of the fields of this name as they came, each by itself.
-  package func values(of name: StaticString) -> [[UInt8]] {
+  package func rawValues(of name: StaticString) -> [[UInt8]] {
     var values: [[UInt8]] = []
     forEachLine { if $0.isNamed(name) { values.append(Array($0.valueBytes)) } }
+    return values
+  }
+
+  /// The values of all fields of this name, each by itself.
+  package func values(of name: StaticString) -> [String] {
+    var values: [String] = []
+    forEachLine { if $0.isNamed(name) { values.append($0.value) } }
     return values
   }
 

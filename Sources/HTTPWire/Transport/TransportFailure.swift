@@ -11,6 +11,9 @@ package struct TransportFailure: Error, Sendable {
     case unsupportedURL
     case cannotFindHost
     case cannotFindProxy
+    case cannotConnectToProxy
+    /// The proxy wants a name and a password, or others than it was given.
+    case proxyAuthenticationRequired
     case cannotConnectToHost
     /// The machine itself has no network over which the host could be found or reached.
     case notConnected

@@ -33,7 +33,7 @@ package final class RequestCore: Sendable {
     /// The request's own options, if it was given any.
     var profile: ConnectionProfile?
     /// The hop that is under way, and the origin of the user's own request.
-    var hop: (request: WireRequest, home: Origin)?
+    var hop: (request: WireRequest, home: Origin, authentication: Authentication?)?
     var headDecision = HeadDecision.none
     var attempts = AttemptTasks()
     /// The head of the response that is being read, when somebody watches.
