@@ -57,7 +57,7 @@ extension Pipeline {
         delegate.urlSession(session, dataTask: task, didReceive: data)
       }
     }
-    if let exchange, error == nil { await storeInCache(exchange, data ?? Data()) }
+    if let exchange, error == nil { await storeWhatIsOffered(exchange) }
     if let metrics = exchange?.metrics {
       await delegated { delegate, session, task in
         delegate.urlSession(session, task: task, didFinishCollecting: metrics)

@@ -36,9 +36,10 @@ extension Pipeline {
       state.attempts.begin()
     }
     do {
-      let response = try await journey.carrier.transport(of: core.session)
-        .send(journey.request, observer: core)
+      if let policy = journey.cachePolicy() { return try await throughCache(journey, policy) }
+      let response = try await journey.transport.send(journey.request, observer: core)
       journey.passed(response.metrics, response.head)
+      if journey.concernsCache(response) { await learn(from: response, journey) }
       return response
     } catch {
       if error.kind == .cannotContinue, journey.beginsAgain(error) { return nil }
@@ -76,9 +77,12 @@ final class Journey {
   }
 
   @inline(never)
-  func passed(_ metrics: TransferMetrics, _ head: ResponseHead?) {
+  func passed(
+    _ metrics: TransferMetrics, _ head: ResponseHead?, as sent: WireRequest? = nil,
+    from place: TaskMetrics.ResourceFetchType = .networkLoad
+  ) {
     guard carrier.isEngine else { return }
-    hops.append(Exchange.Hop(request, metrics: metrics, head: head))
+    hops.append(Exchange.Hop(sent ?? request, metrics: metrics, head: head, fetchType: place))
   }
 
   /// The transfer failed; what was measured until then is kept.

@@ -19,6 +19,8 @@ package final class SessionCore: Sendable {
   }
 
   let settings: SessionSettings
+  let caching: SessionCaching
+  let sharedTransfers = SharedTransfers()
   let configuration: URLSessionConfiguration
   let interceptor: (any RequestInterceptor)?
   let watching: SessionWatching
@@ -51,6 +53,7 @@ package final class SessionCore: Sendable {
     serializationQueue =
       blueprint.serializationQueue ?? DispatchQueue(label: "\(label).serializationQueue", target: root)
     settings = SessionSettings(configuration, options: transportOptions)
+    caching = SessionCaching(configuration)
     watching.delegate.serve(self)
   }
 

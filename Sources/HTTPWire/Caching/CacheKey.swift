@@ -6,8 +6,10 @@ package struct CacheKey: Sendable, Hashable {
   /// The same in every process, and found without allocating (``hash(of:_:)``). Two URLs may have the same one.
   package let hash: UInt64
 
-  package init(_ url: String, _ origin: Origin) {
-    self.url = Self.text(url, origin)
+  /// - Parameter partition: What keeps apart the responses that not everybody would have got, or trusted. Empty for
+  ///   what everybody may share.
+  package init(_ url: String, _ origin: Origin, partition: String = "") {
+    self.url = partition.isEmpty ? Self.text(url, origin) : "\(partition) \(Self.text(url, origin))"
     hash = Self.hash(of: url, origin)
   }
 
@@ -16,8 +18,6 @@ package struct CacheKey: Sendable, Hashable {
     guard let target = WireTarget(url) else { return nil }
     self.init(target.url, target.origin)
   }
-
-  package init(_ request: WireRequest) { self.init(request.url, request.origin) }
 
   /// FNV-1a, 64 bits, over what ``url`` consists of.
   package static func hash(of url: String, _ origin: Origin) -> UInt64 {

@@ -61,6 +61,7 @@ extension RequestCore {
       state.keepEarlier()
       state.serializedSinks = 0
       state.headDecision = .none
+      state.storageOffers = []
       state.progress.reset()
       return true
     }
