@@ -201,17 +201,19 @@ package struct CacheIndex: Sendable {
   }
 
   private mutating func drop(_ id: EntryID) -> [EntryID] {
+    let hasFile = hasFile(id)
     held[id] = nil
     memory.remove(id)
-    return dropFile(id)
+    let gone = dropFile(id)
+    return hasFile ? gone : []
   }
 
+  /// There is no room for a file any more; its response may stay in memory.
   private mutating func dropFile(_ id: EntryID) -> [EntryID] {
-    let isThere = disk.contains(id) || pending[id] != nil
     disk.remove(id)
     settle(id)
     forget(id)
-    return isThere || held[id] == nil ? [id] : []
+    return [id]
   }
 
   private mutating func settle(_ id: EntryID) {

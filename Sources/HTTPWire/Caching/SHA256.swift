@@ -12,7 +12,8 @@ package enum SHA256 {
   package static func digest(_ message: [UInt8]) -> [UInt8] {
     var padded = message + [0x80]
     padded += [UInt8](repeating: 0, count: (120 - padded.count % 64) % 64)
-    padded += (0..<8).map { UInt8(truncatingIfNeeded: UInt64(message.count) &* 8 >> UInt64(56 - 8 * $0)) }
+    let bits = UInt64(message.count) &* 8
+    padded += (0..<8).map { UInt8(truncatingIfNeeded: bits >> UInt64(56 - 8 * $0)) }
     var state: [UInt32] = [
       0x6A09_E667, 0xBB67_AE85, 0x3C6E_F372, 0xA54F_F53A, 0x510E_527F, 0x9B05_688C, 0x1F83_D9AB, 0x5BE0_CD19,
     ]
