@@ -1,6 +1,6 @@
 public import Foundation
 public import FoundationNetworking
-import HTTPWire
+package import HTTPWire
 
 /// A `URLCache` that keeps the rules of HTTP (RFC 9111): responses are told apart by their whole URL and by what
 /// `Vary` names, and outlive a process that is killed while it writes.
@@ -175,12 +175,12 @@ public final class HTTPCache: URLCache, @unchecked Sendable {
 }
 
 extension HTTPCache: ResponseStore {
-  var now: Int64 { shelf.clock() }
-  var waits: Bool { false }
+  package var now: Int64 { shelf.clock() }
+  package var waits: Bool { false }
 
-  func mayHold(_ hash: UInt64) -> Bool { shelf.mayHold(hash) }
-  func find(_ key: CacheKey) -> [StoredResponse]? { shelf.find(key) }
-  func read(_ key: CacheKey) -> [StoredResponse] { shelf.read(key) }
-  func put(_ stored: StoredResponse) { shelf.put(stored) }
-  func remove(_ key: CacheKey) { shelf.remove(key) }
+  package func mayHold(_ hash: UInt64) -> Bool { shelf.mayHold(hash) }
+  package func find(_ key: CacheKey) -> [StoredResponse]? { shelf.find(key) }
+  package func read(_ key: CacheKey) -> [StoredResponse] { shelf.read(key) }
+  package func put(_ stored: StoredResponse) { shelf.put(stored) }
+  package func remove(_ key: CacheKey) { shelf.remove(key) }
 }

@@ -1,24 +1,24 @@
 import Foundation
 import FoundationNetworking
-import HTTPWire
+package import HTTPWire
 
 /// A `URLCache` of a user that is none of ours, Foundation's or a subclass. What it says is not believed: with each
 /// response goes a note of what it is, and one that is of another URL, or without that note, is used for that very
 /// URL alone. One variant of each URL is kept.
-struct PlainStore: ResponseStore {
+package struct PlainStore: ResponseStore {
   private static let note = "org.alamofire.response"
 
   let cache: URLCache
 
-  var now: Int64 { Int64(Date().timeIntervalSince1970) }
-  var waits: Bool { true }
+  package var now: Int64 { Int64(Date().timeIntervalSince1970) }
+  package var waits: Bool { true }
 
   /// One that keeps nothing on a disk knows by its usage that it is empty.
-  func mayHold(_ hash: UInt64) -> Bool { cache.diskCapacity > 0 || cache.currentMemoryUsage > 0 }
+  package func mayHold(_ hash: UInt64) -> Bool { cache.diskCapacity > 0 || cache.currentMemoryUsage > 0 }
 
-  func find(_ key: CacheKey) -> [StoredResponse]? { nil }
+  package func find(_ key: CacheKey) -> [StoredResponse]? { nil }
 
-  func read(_ key: CacheKey) -> [StoredResponse] {
+  package func read(_ key: CacheKey) -> [StoredResponse] {
     guard let request = Self.request(for: key), let cached = cache.cachedResponse(for: request) else {
       return []
     }
@@ -42,7 +42,7 @@ struct PlainStore: ResponseStore {
     ]
   }
 
-  func put(_ stored: StoredResponse) {
+  package func put(_ stored: StoredResponse) {
     guard let request = Self.request(for: stored.key), let url = request.url,
       let response = Exchange(url: Self.url(of: stored.key) ?? url, head: stored.head).httpResponse
     else { return }
@@ -53,7 +53,7 @@ struct PlainStore: ResponseStore {
       for: request)
   }
 
-  func remove(_ key: CacheKey) {
+  package func remove(_ key: CacheKey) {
     if let request = Self.request(for: key) { cache.removeCachedResponse(for: request) }
   }
 

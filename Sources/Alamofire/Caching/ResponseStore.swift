@@ -1,7 +1,7 @@
-import HTTPWire
+package import HTTPWire
 
 /// Where a session keeps responses.
-protocol ResponseStore: Sendable {
+package protocol ResponseStore: Sendable {
   /// Seconds since 1970.
   var now: Int64 { get }
   /// Whether there may be something for a URL with this hash; quick, and true when nobody knows yet.

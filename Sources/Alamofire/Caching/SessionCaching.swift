@@ -1,11 +1,11 @@
-import FoundationNetworking
+package import FoundationNetworking
 import HTTPWire
 import Synchronization
 
 /// What the requests of a session need of its cache.
-final class SessionCaching: Sendable {
+package final class SessionCaching: Sendable {
   /// `nil` without a cache.
-  let store: (any ResponseStore)?
+  package let store: (any ResponseStore)?
   /// What requests that say nothing themselves want of the cache.
   private let policy: URLRequest.CachePolicy
   /// Tells sessions apart, where a response is for one alone.
@@ -14,7 +14,7 @@ final class SessionCaching: Sendable {
 
   private static let lastNumber = Atomic<UInt64>(0)
 
-  init(_ configuration: URLSessionConfiguration) {
+  package init(_ configuration: URLSessionConfiguration) {
     store = Self.store(of: configuration.urlCache)
     policy = configuration.requestCachePolicy
     number = Self.lastNumber.wrappingAdd(1, ordering: .relaxed).newValue

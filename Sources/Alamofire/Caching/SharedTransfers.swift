@@ -5,7 +5,7 @@ import Synchronization
 ///
 /// A transfer belongs to none of its requests: it runs in a task of its own, tells all of them what it hears, and is
 /// cancelled when the last of them has left.
-final class SharedTransfers: Sendable {
+package final class SharedTransfers: Sendable {
   typealias Outcome = Result<WireResponse, TransportFailure>
 
   /// What has to be the same for two requests to be one.
@@ -47,6 +47,11 @@ final class SharedTransfers: Sendable {
   }
 
   private let state = Mutex(State())
+
+  /// How many requests wait; for tests.
+  package var memberCount: Int {
+    state.withLock { state in state.flights.values.reduce(0) { $0 + $1.members.count } }
+  }
 
   /// What a request finds that comes.
   enum Place {

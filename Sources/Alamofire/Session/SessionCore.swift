@@ -20,7 +20,7 @@ package final class SessionCore: Sendable {
 
   let settings: SessionSettings
   let caching: SessionCaching
-  let sharedTransfers = SharedTransfers()
+  package let sharedTransfers = SharedTransfers()
   let configuration: URLSessionConfiguration
   let interceptor: (any RequestInterceptor)?
   let watching: SessionWatching
