@@ -38,8 +38,11 @@ package struct EntryID: Hashable, Sendable {
     self.variant = variant
   }
 
+  /// The URL goes into both, by another rule: two whose hashes are the same, and those of one URL that are for
+  /// certain sessions alone, do not get into each other's way.
   package init(_ stored: StoredResponse) {
-    self.init(hash: stored.key.hash, variant: stored.selection.hash)
+    let url = stored.key.url.utf8.reduce(UInt32(0)) { $0 &* 31 &+ UInt32($1) }
+    self.init(hash: stored.key.hash, variant: stored.selection.hash ^ url)
   }
 
   /// The name of its file: 24 hexadecimal digits and `.response`.
