@@ -43,6 +43,10 @@ package final class SharedTransfers: Sendable {
 
   private struct State {
     var flights: [Key: Flight] = [:]
+    /// Numbers of requests that have not joined yet.
+    var reserved: Set<UInt64> = []
+    /// What came for requests that do not wait yet.
+    var outcomes: [UInt64: Outcome] = [:]
     var lastNumber: UInt64 = 0
   }
 
@@ -56,24 +60,34 @@ package final class SharedTransfers: Sendable {
   /// What a request finds that comes.
   enum Place {
     /// It is the first: somebody has to begin the transfer of this number.
-    case first(id: UInt64, flight: UInt64)
+    case first(flight: UInt64)
     /// The head may have come already.
-    case joined(id: UInt64, head: ResponseHead?)
+    case joined(head: ResponseHead?)
+    /// It was cancelled before it came.
+    case left
   }
 
-  func join(_ key: Key, _ observer: any TransferObserver, _ room: LocalValve) -> Place {
+  /// A number for a request that is about to join.
+  func reserve() -> UInt64 {
     state.withLock { state in
       state.lastNumber += 1
-      let id = state.lastNumber
+      state.reserved.insert(state.lastNumber)
+      return state.lastNumber
+    }
+  }
+
+  func join(_ key: Key, _ id: UInt64, _ observer: any TransferObserver, _ room: LocalValve) -> Place {
+    state.withLock { state in
+      guard state.reserved.remove(id) != nil else { return .left }
       let head = state.flights[key]?.head
       let member = Member(id: id, observer: observer, knowsHead: head == nil, room: room)
       if state.flights[key] != nil {
         state.flights[key]?.members.append(member)
-        return .joined(id: id, head: head)
+        return .joined(head: head)
       }
       state.lastNumber += 1
       state.flights[key] = Flight(number: state.lastNumber, members: [member])
-      return .first(id: id, flight: state.lastNumber)
+      return .first(flight: state.lastNumber)
     }
   }
 
@@ -86,15 +100,18 @@ package final class SharedTransfers: Sendable {
     }
   }
 
-  /// Waits for the end; at once for one that has left, or come too late.
-  func outcome(_ key: Key, _ id: UInt64, begin: () -> Void) async -> Outcome {
+  /// Waits for the end; not at all when it has come, or the request has left.
+  func outcome(_ key: Key, _ id: UInt64) async -> Outcome {
     await withCheckedContinuation { continuation in
-      let isWaiting = state.withLock { state in
-        guard let index = state.flights[key]?.members.firstIndex(where: { $0.id == id }) else { return false }
+      let outcome = state.withLock { state -> Outcome? in
+        if let outcome = state.outcomes.removeValue(forKey: id) { return outcome }
+        guard let index = state.flights[key]?.members.firstIndex(where: { $0.id == id }) else {
+          return .failure(.left)
+        }
         state.flights[key]?.members[index].continuation = continuation
-        return true
+        return nil
       }
-      if isWaiting { begin() } else { continuation.resume(returning: .failure(.left)) }
+      if let outcome { continuation.resume(returning: outcome) }
     }
   }
 
@@ -102,6 +119,7 @@ package final class SharedTransfers: Sendable {
   func leave(_ key: Key, _ id: UInt64) {
     let (continuation, valve) = state.withLock {
       state -> (CheckedContinuation<Outcome, Never>?, (any Valve)?) in
+      state.reserved.remove(id)
       guard let index = state.flights[key]?.members.firstIndex(where: { $0.id == id }) else {
         return (nil, nil)
       }
@@ -145,7 +163,9 @@ package final class SharedTransfers: Sendable {
   func ended(_ key: Key, _ flight: UInt64, _ outcome: Outcome) {
     let members = state.withLock { state -> [Member] in
       guard state.flights[key]?.number == flight else { return [] }
-      return state.flights.removeValue(forKey: key)?.members ?? []
+      let members = state.flights.removeValue(forKey: key)?.members ?? []
+      for member in members where member.continuation == nil { state.outcomes[member.id] = outcome }
+      return members
     }
     for member in members { member.continuation?.resume(returning: outcome) }
   }

@@ -11,25 +11,24 @@ struct SharedTransport: Transport {
     let shared = session.sharedTransfers
     let key = SharedTransfers.Key(request)
     let room = LocalValve()
-    let place = shared.join(key, observer, room)
-    let (id, flight): (UInt64, UInt64?)
-    switch place {
-    case .first(let member, let number): (id, flight) = (member, number)
-    case .joined(let member, let head):
-      (id, flight) = (member, nil)
-      if let head { tell(head, key, id, observer, room) }
-    }
+    let id = shared.reserve()
     defer { observer.transferEnded() }
     switch observer.transferBegan(SharedValve(shared: shared, key: key, id: id, room: room)) {
     case .go: break
     case .hold: room.close()
-    case .refuse:
+    case .refuse: room.cancel()
+    }
+    do throws(TransportFailure) { try await room.pass() } catch {
       shared.leave(key, id)
-      throw TransportFailure(.cancelled, "The request was cancelled.")
+      throw error
     }
-    let outcome = await shared.outcome(key, id) {
-      if let flight { begin(request, key, flight) }
+    switch shared.join(key, id, observer, room) {
+    case .first(let flight): begin(request, key, flight)
+    case .joined(let head?): tell(head, key, id, observer, room)
+    case .joined(nil): break
+    case .left: throw TransportFailure(.cancelled, "The request was cancelled.")
     }
+    let outcome = await shared.outcome(key, id)
     // Suspended, or not decided about its head yet: the response is there, and waits.
     try await room.pass()
     return try outcome.get()

@@ -30,6 +30,8 @@ extension Pipeline {
         return try await played(answer, journey)
       }
     case .validate(let stored, let conditions):
+      // Of what it could not give anyhow, it need not ask.
+      guard answer(stored) != nil else { break }
       if let response = try await validated(stored, conditions, journey) { return response }
       if let store = caching.store { await offLoop { store.remove(stored.key) } }
     case .unavailable: throw .notInCache

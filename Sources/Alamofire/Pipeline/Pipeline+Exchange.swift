@@ -31,12 +31,13 @@ extension Pipeline {
 
   /// The transport: one request, one response; `nil` when a download has to begin again.
   nonisolated(nonsending) private func sent(_ journey: Journey) async throws(AFError) -> WireResponse? {
+    let policy = journey.cachePolicy()
     core.state.withLock { state in
       state.hop = (journey.request, journey.home)
       state.attempts.begin()
     }
     do {
-      if let policy = journey.cachePolicy() { return try await throughCache(journey, policy) }
+      if let policy { return try await throughCache(journey, policy) }
       let response = try await journey.transport.send(journey.request, observer: core)
       journey.passed(response.metrics, response.head)
       if journey.concernsCache(response) { await learn(from: response, journey) }

@@ -71,7 +71,12 @@ extension Journey {
     guard let store = core.session.caching.store, carrier.isEngine, response.head.role == .hop else {
       return false
     }
-    guard Invalidation.isSafe(request.method) else { return (200..<400).contains(response.head.status) }
+    guard Invalidation.isSafe(request.method) else {
+      let block = response.head.block
+      return (200..<400).contains(response.head.status)
+        && (store.mayHold(CacheKey.hash(of: request.url, request.origin)) || block.contains("Location")
+          || block.contains("Content-Location"))
+    }
     guard isAnsweredFromCache else { return false }
     if request.method == "GET" {
       if StorageRules.isReusable(response.head) || core.decidesAboutStoring { return true }

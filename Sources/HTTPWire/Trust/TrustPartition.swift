@@ -11,6 +11,11 @@ struct TrustPartition: Hashable {
     identity = options.clientIdentity
   }
 
+  private static let usual = TrustPartition(TransportOptions())
+
+  /// Whether options trust and present nobody but those whom the default ones do.
+  static func isUsual(_ options: TransportOptions) -> Bool { TrustPartition(options) == usual }
+
   private struct Numbers {
     var given: [TrustPartition: Int] = [:]
     var next = 0
