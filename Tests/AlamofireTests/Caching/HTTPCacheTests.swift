@@ -263,31 +263,4 @@ import Testing
     // A hundred times would be the length of a list; what is left is the memory that is touched.
     #expect(many < few * 10, "\(few) became \(many)")
   }
-
-  @Test func killedWhileItWritesNothingOlderIsLost() async throws {
-    let before = cache()
-    for number in 0..<50 {
-      try store("http://a.test/kept/\(number)", "kept \(number)", in: before)
-      try store("http://a.test/old/\(number)", String(repeating: "z", count: 20_000), in: before)
-    }
-    before.settle()
-    for seed in 0..<100 {
-      let child = try ChildProcess(
-        ["cache", path.path, "\(seed)"], folder: folder.url, complaints: folder["complaints"])
-      let end = await child.end()
-      #expect(end == .killed, "\(child.said)")
-    }
-    let names = try FileManager.default.contentsOfDirectory(atPath: path.path)
-    #expect(names.count > 100)
-    let after = cache(memory: 0, disk: 1_000_000_000)
-    for number in 0..<50 {
-      #expect(try body("http://a.test/kept/\(number)", in: after) == "kept \(number)")
-      let replaced = try #require(try body("http://a.test/old/\(number)", in: after))
-      #expect(replaced.utf8.count >= 20_000 && Set(replaced.utf8).count == 1)
-    }
-    // Whatever has a name is whole.
-    for name in names where EntryID(name: name) != nil {
-      #expect(StoredResponse.decode(try Data(contentsOf: path.appendingPathComponent(name))) != nil)
-    }
-  }
 }

@@ -22,7 +22,7 @@ import Testing
   @Test func everyTestOfARequirementIsNamed() throws {
     let document = try PackageFiles.text(of: "Documentation/HTTPCaching.md")
     for path in PackageFiles.paths(in: ["Tests/HTTPWireTests/Caching"], suffix: "RequirementTests.swift") {
-      for match in try PackageFiles.text(of: path).matches(of: /@Test[^\n]*\n?\s*func (\w+)\(/) {
+      for match in try PackageFiles.text(of: path).matches(of: /@Test(?:\([^\n]*\))?\s+func (\w+)\(/) {
         #expect(document.contains("`\(match.1)`"), "\(match.1) of \(path) is not in the table")
       }
     }

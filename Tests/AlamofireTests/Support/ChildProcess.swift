@@ -38,6 +38,11 @@ struct ChildProcess {
   /// Returns when it has ended.
   func end() async -> End {
     for await _ in ends {}
+    // A test that is given up does not wait, and Foundation ends a process that asks too early.
+    if process.isRunning {
+      kill()
+      process.waitUntilExit()
+    }
     return process.terminationReason == .exit ? .exited(process.terminationStatus) : .killed
   }
 }
