@@ -32,6 +32,7 @@ extension Pipeline {
   /// The transport: one request, one response; `nil` when it has to be sent again as it is by now: a download that
   /// begins anew, a request that has waited for a network.
   nonisolated(nonsending) private func sent(_ journey: Journey) async throws(AFError) -> WireResponse? {
+    let policy = journey.cachePolicy()
     if let store = core.session.cookies, !journey.tookCookies(from: store) {
       await journey.takeCookies(from: store)
     }
@@ -40,9 +41,14 @@ extension Pipeline {
       state.attempts.begin()
     }
     do {
-      let response = try await journey.carrier.transport(of: core.session)
-        .send(journey.sent, observer: core)
-      journey.passed(response.metrics, response.head)
+      let response: WireResponse
+      if let policy {
+        response = try await throughCache(journey, policy)
+      } else {
+        response = try await journey.transport.send(journey.sent, observer: core)
+        journey.passed(response.metrics, response.head)
+        if journey.concernsCache(response) { await learn(from: response, journey) }
+      }
       if let store = core.cookiesToKeep { await core.cookiesKept(in: store) }
       return response
     } catch {
@@ -106,9 +112,12 @@ final class Journey {
   var sent: WireRequest { outgoing ?? request }
 
   @inline(never)
-  func passed(_ metrics: TransferMetrics, _ head: ResponseHead?) {
+  func passed(
+    _ metrics: TransferMetrics, _ head: ResponseHead?, as sent: WireRequest? = nil,
+    from place: TaskMetrics.ResourceFetchType = .networkLoad
+  ) {
     guard carrier.isEngine else { return }
-    hops.append(Exchange.Hop(sent, metrics: metrics, head: head))
+    hops.append(Exchange.Hop(sent ?? self.sent, metrics: metrics, head: head, fetchType: place))
   }
 
   /// The transfer failed; what was measured until then is kept.

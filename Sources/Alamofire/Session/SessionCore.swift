@@ -21,6 +21,8 @@ package final class SessionCore: Sendable {
   let settings: SessionSettings
   /// The cookies of the configuration's storage; `nil` without one.
   let cookies: CookieStore?
+  let caching: SessionCaching
+  package let sharedTransfers = SharedTransfers()
   let configuration: URLSessionConfiguration
   let interceptor: (any RequestInterceptor)?
   let serverTrustManager: ServerTrustManager?
@@ -61,6 +63,7 @@ package final class SessionCore: Sendable {
       blueprint.serializationQueue ?? DispatchQueue(label: "\(label).serializationQueue", target: root)
     settings = SessionSettings(configuration, options: transportOptions, trust: trust)
     cookies = configuration.httpCookieStorage.map { CookieStores.shared.store(of: $0) }
+    caching = SessionCaching(configuration)
     watching.delegate.serve(self)
   }
 

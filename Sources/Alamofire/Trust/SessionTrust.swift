@@ -7,6 +7,7 @@ final class SessionTrust: TrustJudge {
   let manager: ServerTrustManager?
   /// Whether somebody wants to see every server before the evaluators do.
   private let isWatched: Bool
+  let judgesAsUsual: Bool
 
   private struct State {
     var memory = TrustMemory()
@@ -23,6 +24,7 @@ final class SessionTrust: TrustJudge {
   /// `nil` when there is nobody, and the trust store decides.
   init?(manager: ServerTrustManager?, watching: SessionWatching) {
     isWatched = watching.hasOwnDelegate || watching.eventMonitor.seesMore
+    judgesAsUsual = manager == nil && !watching.hasOwnDelegate
     guard manager != nil || isWatched else { return nil }
     self.manager = manager
   }

@@ -151,6 +151,12 @@ public struct TransportOptions: Sendable, Equatable {
   /// origin by a redirect.
   public var protectedHeaders: Set<String> = []
 
+  /// Whether requests that are the same and run at the same time share one transfer: data requests by GET, without
+  /// a body, with the same URL, header fields and options, in one session. Each gets the whole response; one that is
+  /// cancelled leaves the transfer to the others, and one that is suspended does not hold them up. The timeouts are
+  /// those of the request that came first. Default: `false`.
+  public var sharesIdenticalRequests: Bool = false
+
   /// Makes the default options.
   public init() {}
 }

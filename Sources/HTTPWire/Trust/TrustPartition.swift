@@ -16,6 +16,11 @@ struct TrustPartition: Hashable {
     identity = options.clientIdentity
   }
 
+  private static let usual = TrustPartition(TransportOptions(), nil)
+
+  /// Whether options trust and present nobody but those whom the default ones do.
+  static func isUsual(_ options: TransportOptions) -> Bool { TrustPartition(options, nil) == usual }
+
   private struct Numbers {
     var given: [TrustPartition: Int] = [:]
     var next = 0

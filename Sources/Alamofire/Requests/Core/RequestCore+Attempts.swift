@@ -105,6 +105,7 @@ extension RequestCore.State {
     keepEarlier()
     serializedSinks = 0
     headDecision = .none
+    storageOffers = []
     progress.reset()
   }
 }

@@ -29,6 +29,8 @@ package final class RequestCore: Sendable {
     var taskHandler: RequestWatchers.Handler<URLSessionTask>?
     var redirectHandler: (any RedirectHandler)?
     var cachedResponseHandler: (any CachedResponseHandler)?
+    /// Responses that are stored at the end of the attempt, if whoever watches lets them; mostly there are none.
+    var storageOffers: [StorageOffer] = []
     var credential: URLCredential?
     /// The request's own options, if it was given any.
     var profile: ConnectionProfile?
