@@ -9,7 +9,7 @@ extension Journey {
   @inline(never)
   func tookCookies(from store: CookieStore) -> Bool {
     outgoing = nil
-    guard carrier.isEngine else { return true }
+    guard carrier.isEngine, core.session.settings.sendsCookies else { return true }
     guard let candidates = store.candidates(for: request.origin.host) else { return !wantsCookies }
     if !candidates.isEmpty { take(candidates) }
     return true
@@ -20,7 +20,7 @@ extension Journey {
   }
 
   private var wantsCookies: Bool {
-    core.session.settings.sendsCookies && urlRequest.httpShouldHandleCookies
+    urlRequest.httpShouldHandleCookies
       && !request.fields.contains { FieldName.equal($0.name, "Cookie") }
   }
 
