@@ -42,10 +42,8 @@ extension Pipeline {
       let response = try await journey.carrier.transport(of: core.session)
         .send(journey.sent, observer: core)
       journey.passed(response.metrics, response.head)
-      if let store = core.cookiesToKeep { await core.cookiesKept(in: store) }
       return response
     } catch {
-      if let store = core.cookiesToKeep { await core.cookiesKept(in: store) }
       if error.kind == .cannotContinue, journey.beginsAgain(error) { return nil }
       throw journey.broke(error)
     }
