@@ -6,8 +6,12 @@ run_tests() {
   local name=$1 log status=0 begin=$SECONDS run
   shift
   mkdir -p .build
+  # Caches and cookies that sessions keep for their user: neither his own, nor those of the run before.
+  rm -rf .build/test-home
+  mkdir -p .build/test-home/cache .build/test-home/data
   log=.build/${name// /-}.log
-  swift test -Xswiftc -warnings-as-errors "$@" 2>&1 | tee "$log" || status=$?
+  XDG_CACHE_HOME=$PWD/.build/test-home/cache XDG_DATA_HOME=$PWD/.build/test-home/data \
+    swift test -Xswiftc -warnings-as-errors "$@" 2>&1 | tee "$log" || status=$?
   run=$(grep -aE '^[^ ]+ Test run with [0-9]+ tests?' "$log" | tail -n 1 || true)
 
   printf '\nScripts/%s: ' "$name"

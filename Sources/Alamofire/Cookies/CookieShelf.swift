@@ -29,7 +29,7 @@ struct CookieShelf {
     case .remove(let place): remove(at: place)
     case .store(let cookie, let old):
       // Setting a cookie may write a file; one that is there already needs nothing.
-      if let old, cookies[old] == cookie { return }
+      if let old, cookies[old].isKept(as: cookie) { return }
       guard let object = StoredCookie(cookie), maySet(object, by: rules) else { return }
       // What a user made may have another spelling of the domain, and would stay beside.
       if let old, !Self.haveOneKey(objects[old], object) { storage.deleteCookie(objects[old]) }

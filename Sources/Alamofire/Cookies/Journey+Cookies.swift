@@ -5,22 +5,28 @@ import Synchronization
 
 extension Journey {
   /// Stage 2, before each hop: the cookies that the session's storage has for it by now go along, unless the
-  /// user brings a `Cookie` field, or wants none. Returns false when the storage has to be read elsewhere first.
+  /// user brings a `Cookie` field, or wants none. Returns false when that takes a moment.
   @inline(never)
   func tookCookies(from store: CookieStore) -> Bool {
     outgoing = nil
-    guard carrier.isEngine else { return true }
-    guard let candidates = store.candidates(for: request.origin.host) else { return !wantsCookies }
+    guard carrier.isEngine, core.session.settings.sendsCookies else { return true }
+    guard !core.hasCookies, let candidates = store.candidates(for: request.origin.host) else {
+      return !wantsCookies
+    }
     if !candidates.isEmpty { take(candidates) }
     return true
   }
 
+  /// The same, however long it takes: those of the hop before are stored first.
+  // Not inlined, like the waiting below: it would make the frame of the task larger, which is allocated anew each time.
+  @inline(never)
   nonisolated(nonsending) func takeCookies(from store: CookieStore) async {
+    await core.cookiesKept()
     take(await store.readCandidates(for: request.origin.host))
   }
 
   private var wantsCookies: Bool {
-    core.session.settings.sendsCookies && urlRequest.httpShouldHandleCookies
+    urlRequest.httpShouldHandleCookies
       && !request.fields.contains { FieldName.equal($0.name, "Cookie") }
   }
 
@@ -54,13 +60,13 @@ extension RequestCore {
         policy: session.settings.cookiePolicy))
   }
 
-  /// The store in which cookies of the last response are being stored, if they are.
-  var cookiesToKeep: CookieStore? {
-    hasCookiesToKeep.load(ordering: .acquiring) ? session.cookies : nil
-  }
+  /// Whether cookies of the last response are being stored.
+  var hasCookies: Bool { hasCookiesToKeep.load(ordering: .acquiring) }
 
-  /// Waits until the cookies of the last response are where its user will look for them.
-  nonisolated(nonsending) func cookiesKept(in store: CookieStore) async {
+  /// Waits until they are where the user of the response will look for them.
+  @inline(never)
+  nonisolated(nonsending) func cookiesKept() async {
+    guard hasCookies, let store = session.cookies else { return }
     hasCookiesToKeep.store(false, ordering: .releasing)
     await store.kept()
   }

@@ -71,7 +71,8 @@ extension Pipeline {
     guard let store = core.session.caching.store else { return nil }
     let fields = journey.sent.fields
     let before = store.now
-    let request = journey.sent.with(fields: fields + conditions)
+    // Whoever watches is shown the body at the end: only then is it known to be the user's.
+    let request = journey.sent.collecting(fields: fields + conditions)
     let observer = ValidationObserver(core) { head in
       head.status == 304
         || CacheDecision.mayServeInstead(stored, of: head.status, fields: fields, now: before)
@@ -118,7 +119,7 @@ extension Pipeline {
 extension Journey {
   /// Whether responses to this hop can come from the cache, or go there.
   var isAnsweredFromCache: Bool {
-    core.session.caching.store != nil && carrier.isEngine && request.sink == nil && !request.body.isPresent
+    core.session.caching.store != nil && carrier.isEngine && !core.hasBodySink && !request.body.isPresent
       && (request.method == "GET" || request.method == "HEAD")
   }
 

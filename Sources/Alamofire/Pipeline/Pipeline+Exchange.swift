@@ -49,10 +49,8 @@ extension Pipeline {
         journey.passed(response.metrics, response.head)
         if journey.concernsCache(response) { await learn(from: response, journey) }
       }
-      if let store = core.cookiesToKeep { await core.cookiesKept(in: store) }
       return response
     } catch {
-      if let store = core.cookiesToKeep { await core.cookiesKept(in: store) }
       if error.kind == .cannotContinue, journey.beginsAgain(error) { return nil }
       if let chain = error.chain, journey.mayBeJudged() {
         try await judge(chain, journey)

@@ -16,6 +16,7 @@ struct Pipeline: Sendable {
         try await attempt()
         if core.isWatched { tellCompleted(nil) }
       } catch {
+        if core.hasCookies { await core.cookiesKept() }
         core.fail(error)
         if core.isWatched { tellCompleted(core.error) }
         switch await retryDecision(after: core.error ?? error) {
@@ -41,6 +42,7 @@ struct Pipeline: Sendable {
     await core.untilResumed()
     try checkAlive()
     let exchange = core.isWatched ? try await watchedExchange(urlRequest) : try await exchanged(urlRequest)
+    if core.hasCookies { await core.cookiesKept() }
     if core.download != nil { try await storeDownload(exchange) }
     core.stream?.complete()
     try await validate(exchange)

@@ -48,6 +48,12 @@ package struct Cookie: Sendable, Equatable {
       && path.utf8.elementsEqual(other.path.utf8)
   }
 
+  /// Whether nothing changes when the other takes its place. Texts are equal to Swift when they look the same; to a
+  /// server their bytes count.
+  package func isKept(as other: Cookie) -> Bool {
+    self == other && hasIdentity(of: other) && value.utf8.elementsEqual(other.value.utf8)
+  }
+
   package func isExpired(at now: HTTPDate) -> Bool {
     expiry.map { $0 <= now } ?? false
   }

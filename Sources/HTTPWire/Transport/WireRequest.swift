@@ -56,6 +56,13 @@ package final class WireRequest: Sendable {
       login: url == nil ? login : nil)
   }
 
+  /// The same request with other fields, whose response is collected in memory.
+  package func collecting(fields: [HTTPHeader]) -> WireRequest {
+    WireRequest(
+      url: url, origin: origin, method: method, fields: fields, body: body, idleTimeout: idleTimeout,
+      deadline: deadline, priority: priority, profile: profile, login: login)
+  }
+
   /// The same request with other fields, and with or without a login.
   package func with(fields: [HTTPHeader], login: ConnectionLogin?) -> WireRequest {
     WireRequest(

@@ -124,6 +124,14 @@ struct StoredCookieTests {
     #expect(bench.storage.cookies?.count == 3)
   }
 
+  @Test func aValueThatOnlyLooksTheSameIsAnotherOne() async throws {
+    let bench = try CookieBench(
+      FakeTransport(FakeReply.ok.setting("a=\u{E9}"), FakeReply.ok.setting("a=e\u{301}")))
+    for _ in 0..<3 { _ = await bench.session.request("http://a.test/").end() }
+    let sent = try #require(bench.sent.last ?? nil)
+    #expect(Array(sent.utf8) == Array("a=e\u{301}".utf8))
+  }
+
   @Test func oneDomainHasSoManyCookiesAndNoMore() async throws {
     let bench = try CookieBench(
       FakeTransport { _, index in

@@ -27,6 +27,13 @@ extension URLSessionConfiguration {
     return configuration
   }
 
+  /// One that shares neither a cache nor cookies with anybody.
+  static var solitary: URLSessionConfiguration {
+    let configuration = URLSessionConfiguration.af.ephemeral
+    configuration.urlCache = nil
+    return configuration
+  }
+
   static func cached(by cache: URLCache?, _ policy: URLRequest.CachePolicy = .useProtocolCachePolicy)
     -> URLSessionConfiguration
   {

@@ -21,7 +21,7 @@ struct HTTPBinChallengeTests {
   @Test("Digest", arguments: ["auth", "auth-int", "both"], ["MD5", "SHA-256", "SHA-512"])
   func digest(quality: String, algorithm: String) async throws {
     let server = try await HTTPBinServer.shared
-    let session = Session()
+    let session = Session.solitary()
     let url = server.url("/digest-auth/\(quality)/anna/s3cret/\(algorithm)/never")
     #expect(await statuses(session, url) == [401, 200])
     #expect(await statuses(session, url) == [200])
@@ -33,14 +33,14 @@ struct HTTPBinChallengeTests {
   func stale(after: String) async throws {
     let server = try await HTTPBinServer.shared
     let url = server.url("/digest-auth/auth/anna/s3cret/MD5/\(after)")
-    let statuses = await statuses(Session(), url, headers: ["Cookie": "stale_after=\(after); last_nonce=x"])
+    let statuses = await statuses(Session.solitary(), url, headers: ["Cookie": "stale_after=\(after); last_nonce=x"])
     // With 0 every nonce is too old, and the request ends nevertheless.
     #expect(after == "0" ? Set(statuses) == [401] && statuses.count == 6 : statuses == [401, 200])
   }
 
   @Test func basic() async throws {
     let server = try await HTTPBinServer.shared
-    let session = Session()
+    let session = Session.solitary()
     let url = server.url("/basic-auth/anna/s3cret")
     #expect(await statuses(session, url) == [401, 200])
     #expect(await statuses(session, url) == [200])
@@ -50,10 +50,10 @@ struct HTTPBinChallengeTests {
   @Test func hiddenBasic() async throws {
     let server = try await HTTPBinServer.shared
     let url = server.url("/hidden-basic-auth/anna/s3cret")
-    #expect(await statuses(Session(), url) == [404])
+    #expect(await statuses(Session.solitary(), url) == [404])
     var options = TransportOptions()
     options.preemptiveBasicAuthentication = true
-    #expect(await statuses(Session(transportOptions: options), url) == [200])
+    #expect(await statuses(Session.solitary(options), url) == [200])
   }
 }
 
@@ -89,7 +89,7 @@ struct ApacheChallengeTests {
 
   @Test func digest() async throws {
     let server = try await ApacheServer.shared
-    let session = Session()
+    let session = Session.solitary()
     #expect(await get(session, server.url("/digest/deep/page?a=%20b")) == (200, 2))
     for _ in 0..<10 { #expect(await get(session, server.url("/digest/deep/page")) == (200, 1)) }
     #expect(await get(session, server.url("/digest/deep/page"), password: "wrong") == (401, 2))
@@ -99,7 +99,7 @@ struct ApacheChallengeTests {
 
   @Test func basic() async throws {
     let server = try await ApacheServer.shared
-    let session = Session()
+    let session = Session.solitary()
     #expect(await get(session, server.url("/basic/page")) == (200, 2))
     #expect(await get(session, server.url("/basic/page")) == (200, 1))
   }
@@ -108,7 +108,7 @@ struct ApacheChallengeTests {
   /// (`nextnonce`); after a pause the nonce is too old (`stale`).
   @Test func noncesThatLiveShortAreReplaced() async throws {
     let server = try await ApacheServer.shared
-    let session = Session()
+    let session = Session.solitary()
     #expect(await get(session, server.url("/short/page")) == (200, 2))
     let end = ContinuousClock.now + .milliseconds(2500)
     while ContinuousClock.now < end {

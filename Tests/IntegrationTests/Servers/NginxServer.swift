@@ -41,7 +41,7 @@ final class NginxServer: Sendable {
 
   /// A session that trusts the server.
   func makeSession(
-    configuration: URLSessionConfiguration = .af.default,
+    configuration: URLSessionConfiguration = .solitary,
     _ change: (inout TransportOptions) -> Void = { _ in }
   ) -> Session {
     var options = TransportOptions()

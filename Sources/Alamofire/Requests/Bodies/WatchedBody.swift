@@ -36,6 +36,9 @@ final class WatchedBody: BodySink {
 
   func finish() -> TransportFailure? { nil }
 
+  /// All that has come; `nil` when that is nothing.
+  var data: Data? { state.withLock { $0.data.isEmpty ? nil : $0.data } }
+
   /// Takes all that has come, and whether it has been shown.
   func take() -> (data: Data?, isShown: Bool) {
     state.withLock { state in

@@ -1,0 +1,17 @@
+import Alamofire
+
+extension URLSessionConfiguration {
+  /// The default one, but for a cache and cookies: those of other tests must not take part.
+  static var solitary: URLSessionConfiguration {
+    let configuration = URLSessionConfiguration.af.ephemeral
+    configuration.urlCache = nil
+    return configuration
+  }
+}
+
+extension Session {
+  /// A session that shares neither a cache nor cookies with anybody.
+  static func solitary(_ options: TransportOptions = TransportOptions()) -> Session {
+    Session(configuration: .solitary, transportOptions: options)
+  }
+}
