@@ -136,11 +136,11 @@ final class CacheShelf: Sendable {
   }
 
   func remove(_ key: CacheKey) {
-    guard mayHold(key.hash) else { return }
+    let now = clock()
     // Whoever is killed after this must not find it again: not on the queue.
     open()
     let (gone, files) = state.withLock { state in
-      let gone = state.index.remove(key)
+      let gone = state.index.remove(key, at: now)
       note(state)
       return (gone, state.files)
     }
@@ -150,8 +150,9 @@ final class CacheShelf: Sendable {
 
   func removeAll() {
     open()
+    let now = clock()
     let files = state.withLock { state in
-      state.index.removeAll()
+      state.index.removeAll(at: now)
       note(state)
       return state.files
     }

@@ -92,7 +92,7 @@ extension Pipeline {
       let now = store.now
       let fresh = Validation.freshened(
         stored, by: response.head, fields: fields, requestTime: response.requestTime(now), responseTime: now)
-      if store.waits { await offLoop { store.put(fresh) } } else { store.put(fresh) }
+      if store.waits { await offLoop { store.putConfirmed(fresh) } } else { store.putConfirmed(fresh) }
       return try await served(fresh, journey, isConfirmed: true)
     }
     if CacheDecision.mayServeInstead(stored, of: response.head.status, fields: fields, now: before) {

@@ -53,6 +53,8 @@ package final class SessionCore: Sendable {
     serializationQueue =
       blueprint.serializationQueue ?? DispatchQueue(label: "\(label).serializationQueue", target: root)
     settings = SessionSettings(configuration, options: transportOptions)
+    // Who looks at the configuration of the session finds the cache that it uses.
+    if let cache = SessionCaching.inPlace(of: configuration.urlCache) { configuration.urlCache = cache }
     caching = SessionCaching(configuration)
     watching.delegate.serve(self)
   }
