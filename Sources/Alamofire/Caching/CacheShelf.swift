@@ -108,11 +108,12 @@ final class CacheShelf: Sendable {
 
   // MARK: Changing
 
-  func put(_ stored: StoredResponse) {
+  /// - Parameter isAnswer: Whether it has just come from a server, and may have been overtaken.
+  func put(_ stored: StoredResponse, isAnswer: Bool) {
     open()
     let id = EntryID(stored)
     let (serial, gone, files) = state.withLock { state in
-      let (serial, gone) = state.index.put(stored)
+      let (serial, gone) = state.index.put(stored, isAnswer: isAnswer)
       note(state)
       return (serial, gone, state.files)
     }

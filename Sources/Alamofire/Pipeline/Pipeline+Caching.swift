@@ -193,5 +193,5 @@ extension TransportFailure.Kind {
 
 extension WireResponse {
   /// When its request was sent, by the clock of the cache, which says `now` when it has come.
-  func requestTime(_ now: Int64) -> Int64 { now - (metrics.values.latest + 999_999) / 1_000_000 }
+  func requestTime(_ now: Int64) -> Int64 { now - metrics.values.latest / 1_000_000 }
 }

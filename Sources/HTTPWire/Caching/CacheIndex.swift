@@ -80,11 +80,13 @@ package struct CacheIndex: Sendable {
   // MARK: Changing
 
   /// Puts a response there. Returns the number of the file to write, if there is one, and those to remove.
-  package mutating func put(_ stored: StoredResponse) -> (write: UInt64?, remove: [EntryID]) {
+  ///
+  /// - Parameter isAnswer: Whether it has just come from a server, and may have been overtaken.
+  package mutating func put(_ stored: StoredResponse, isAnswer: Bool = true) -> (
+    write: UInt64?, remove: [EntryID]
+  ) {
     let id = EntryID(stored)
-    guard stored.requestTime >= removals[id.hash] ?? removalOfAll, !isOutdated(stored, id) else {
-      return (nil, [])
-    }
+    if isAnswer, isOvertaken(stored, id) { return (nil, []) }
     var gone: [EntryID] = []
     var list = (variants[id.hash] ?? []).filter { $0 != id.variant }
     while list.count >= Self.variantLimit {
@@ -109,8 +111,10 @@ package struct CacheIndex: Sendable {
     return (lastSerial, gone)
   }
 
-  /// Whether what is there was asked for later and made later: answers may overtake each other.
-  private func isOutdated(_ stored: StoredResponse, _ id: EntryID) -> Bool {
+  /// Whether something was removed since it was asked for, or what is there was asked for later and made later. Times
+  /// are whole seconds: what was asked for in that of a removal may have been asked for before.
+  private func isOvertaken(_ stored: StoredResponse, _ id: EntryID) -> Bool {
+    if stored.requestTime <= removals[id.hash] ?? removalOfAll { return true }
     guard let other = held[id] ?? pending[id]?.stored, other.requestTime > stored.requestTime else {
       return false
     }

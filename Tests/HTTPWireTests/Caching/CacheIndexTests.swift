@@ -75,18 +75,21 @@ import Testing
   @Test func whatWasAskedForBeforeARemovalIsNotPutBack() {
     var index = CacheIndex(memoryCapacity: 1 << 20, diskCapacity: 0)
     let early = Self.stored(1)
-    _ = index.remove(early.key, at: CacheScene.start + 1)
+    _ = index.remove(early.key, at: CacheScene.start)
     _ = index.put(early)
     #expect(index.isEmpty)
+    _ = index.put(early, isAnswer: false)
+    #expect(!index.isEmpty)
+    _ = index.remove(early.key, at: CacheScene.start)
     _ = index.put(CacheScene.response(at: CacheScene.start + 1))
     #expect(!index.isEmpty)
     index.removeAll(at: CacheScene.start + 5)
     _ = index.put(CacheScene.response(at: CacheScene.start + 1))
     #expect(index.isEmpty)
     for number in 0..<5_000 { _ = index.remove(Self.stored(number).key, at: CacheScene.start + 9) }
-    _ = index.put(CacheScene.response(at: CacheScene.start + 8))
-    #expect(index.isEmpty)
     _ = index.put(CacheScene.response(at: CacheScene.start + 9))
+    #expect(index.isEmpty)
+    _ = index.put(CacheScene.response(at: CacheScene.start + 10))
     #expect(index.count == 1)
   }
 
