@@ -108,11 +108,12 @@ final class CacheShelf: Sendable {
 
   // MARK: Changing
 
-  func put(_ stored: StoredResponse) {
+  /// - Parameter isAnswer: Whether it has just come from a server, and may have been overtaken.
+  func put(_ stored: StoredResponse, isAnswer: Bool) {
     open()
     let id = EntryID(stored)
     let (serial, gone, files) = state.withLock { state in
-      let (serial, gone) = state.index.put(stored)
+      let (serial, gone) = state.index.put(stored, isAnswer: isAnswer)
       note(state)
       return (serial, gone, state.files)
     }
@@ -136,11 +137,11 @@ final class CacheShelf: Sendable {
   }
 
   func remove(_ key: CacheKey) {
-    guard mayHold(key.hash) else { return }
+    let now = clock()
     // Whoever is killed after this must not find it again: not on the queue.
     open()
     let (gone, files) = state.withLock { state in
-      let gone = state.index.remove(key)
+      let gone = state.index.remove(key, at: now)
       note(state)
       return (gone, state.files)
     }
@@ -150,8 +151,9 @@ final class CacheShelf: Sendable {
 
   func removeAll() {
     open()
+    let now = clock()
     let files = state.withLock { state in
-      state.index.removeAll()
+      state.index.removeAll(at: now)
       note(state)
       return state.files
     }

@@ -112,7 +112,7 @@ public final class HTTPCache: URLCache, @unchecked Sendable {
     guard request.httpMethod ?? "GET" == "GET",
       let stored = StoredResponse(cachedResponse, for: request, now: shelf.clock())
     else { return }
-    shelf.put(stored)
+    shelf.put(stored, isAnswer: false)
   }
 
   /// Removes all variants for the URL of a request.
@@ -181,6 +181,6 @@ extension HTTPCache: ResponseStore {
   package func mayHold(_ hash: UInt64) -> Bool { shelf.mayHold(hash) }
   package func find(_ key: CacheKey) -> [StoredResponse]? { shelf.find(key) }
   package func read(_ key: CacheKey) -> [StoredResponse] { shelf.read(key) }
-  package func put(_ stored: StoredResponse) { shelf.put(stored) }
+  package func put(_ stored: StoredResponse) { shelf.put(stored, isAnswer: true) }
   package func remove(_ key: CacheKey) { shelf.remove(key) }
 }

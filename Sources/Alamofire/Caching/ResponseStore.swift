@@ -17,3 +17,10 @@ package protocol ResponseStore: Sendable {
   /// Whether ``put(_:)`` and ``remove(_:)`` may wait for a disk, or run code of a user.
   var waits: Bool { get }
 }
+
+extension ResponseStore {
+  /// Takes a response that a server has confirmed; not one that it forbids to keep meanwhile.
+  func putConfirmed(_ stored: StoredResponse) {
+    if stored.control.noStore, !stored.control.mustUnderstand { remove(stored.key) } else { put(stored) }
+  }
+}

@@ -21,11 +21,14 @@ package final class SessionCaching: Sendable {
   }
 
   private static func store(of cache: URLCache?) -> (any ResponseStore)? {
-    guard let cache else { return nil }
-    if let ours = cache as? HTTPCache { return ours }
-    // Foundation's shared one stands for ours; a subclass that somebody has put in its place is that one.
-    if cache === URLCache.shared, type(of: cache) == URLCache.self { return HTTPCache.default }
-    return PlainStore(cache: cache)
+    guard let cache = inPlace(of: cache) ?? cache else { return nil }
+    return cache as? HTTPCache ?? PlainStore(cache: cache)
+  }
+
+  /// Foundation's shared cache stands for ours; a subclass that somebody has put in its place is that one.
+  static func inPlace(of cache: URLCache?) -> URLCache? {
+    guard let cache, cache === URLCache.shared, type(of: cache) == URLCache.self else { return nil }
+    return HTTPCache.default
   }
 
   /// Under what responses to a request are stored.

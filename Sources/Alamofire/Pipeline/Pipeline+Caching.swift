@@ -93,7 +93,7 @@ extension Pipeline {
       let now = store.now
       let fresh = Validation.freshened(
         stored, by: response.head, fields: fields, requestTime: response.requestTime(now), responseTime: now)
-      if store.waits { await offLoop { store.put(fresh) } } else { store.put(fresh) }
+      if store.waits { await offLoop { store.putConfirmed(fresh) } } else { store.putConfirmed(fresh) }
       return try await served(fresh, journey, isConfirmed: true)
     }
     if CacheDecision.mayServeInstead(stored, of: response.head.status, fields: fields, now: before) {
@@ -194,5 +194,5 @@ extension TransportFailure.Kind {
 
 extension WireResponse {
   /// When its request was sent, by the clock of the cache, which says `now` when it has come.
-  func requestTime(_ now: Int64) -> Int64 { now - (metrics.values.latest + 999_999) / 1_000_000 }
+  func requestTime(_ now: Int64) -> Int64 { now - metrics.values.latest / 1_000_000 }
 }

@@ -71,12 +71,8 @@ extension Journey {
     guard let store = core.session.caching.store, carrier.isEngine, response.head.role == .hop else {
       return false
     }
-    guard Invalidation.isSafe(request.method) else {
-      let block = response.head.block
-      return (200..<400).contains(response.head.status)
-        && (store.mayHold(CacheKey.hash(of: request.url, request.origin)) || block.contains("Location")
-          || block.contains("Content-Location"))
-    }
+    // Also where nothing is stored: the answer to an earlier request may be on its way.
+    guard Invalidation.isSafe(request.method) else { return (200..<400).contains(response.head.status) }
     guard isAnsweredFromCache else { return false }
     if request.method == "GET" {
       if StorageRules.isReusable(response.head) || core.decidesAboutStoring { return true }
@@ -135,7 +131,7 @@ extension SessionCore {
       guard offer.head.block.contains("ETag") || offer.head.block.contains("Last-Modified"),
         Validation.confirms(offer.head, stored)
       else { return }
-      store.put(
+      store.putConfirmed(
         Validation.freshened(
           stored, by: offer.head, fields: offer.request.fields, requestTime: offer.requestTime,
           responseTime: offer.responseTime))
@@ -143,7 +139,7 @@ extension SessionCore {
       let updated = Validation.updated(
         stored, byHead: offer.head, fields: offer.request.fields, requestTime: offer.requestTime,
         responseTime: offer.responseTime)
-      if let updated { store.put(updated) } else { store.remove(key) }
+      if let updated { store.putConfirmed(updated) } else { store.remove(key) }
     }
   }
 
@@ -185,7 +181,7 @@ extension SessionCore {
           return
         }
         if Validation.confirms(response.head, stored) {
-          store.put(
+          store.putConfirmed(
             Validation.freshened(
               stored, by: response.head, fields: request.fields, requestTime: offer.requestTime,
               responseTime: now))

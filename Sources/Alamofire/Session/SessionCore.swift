@@ -63,6 +63,8 @@ package final class SessionCore: Sendable {
       blueprint.serializationQueue ?? DispatchQueue(label: "\(label).serializationQueue", target: root)
     settings = SessionSettings(configuration, options: transportOptions, trust: trust)
     cookies = configuration.httpCookieStorage.map { CookieStores.shared.store(of: $0) }
+    // Who looks at the configuration of the session finds the cache that it uses.
+    if let cache = SessionCaching.inPlace(of: configuration.urlCache) { configuration.urlCache = cache }
     caching = SessionCaching(configuration)
     watching.delegate.serve(self)
   }

@@ -9,6 +9,7 @@ package struct CacheIndex: Sendable {
 
   /// How many responses of one URL there are at most.
   package static let variantLimit = 16
+  private static let removalLimit = 4_096
   private static let block = 4_096
 
   private var memory: ByteBudget<EntryID>
@@ -17,6 +18,10 @@ package struct CacheIndex: Sendable {
   private var pending: [EntryID: Pending] = [:]
   private var pendingBytes = 0
   private var lastSerial: UInt64 = 0
+  /// When something of a hash was removed: what was asked for before, and comes after, is not put there again.
+  private var removals: [UInt64: Int64] = [:]
+  /// The same of all hashes that are not named.
+  private var removalOfAll = Int64.min
   /// Of each hash, the variants there are, the newest last.
   private var variants: [UInt64: [UInt32]] = [:]
 
@@ -75,8 +80,13 @@ package struct CacheIndex: Sendable {
   // MARK: Changing
 
   /// Puts a response there. Returns the number of the file to write, if there is one, and those to remove.
-  package mutating func put(_ stored: StoredResponse) -> (write: UInt64?, remove: [EntryID]) {
+  ///
+  /// - Parameter isAnswer: Whether it has just come from a server, and may have been overtaken.
+  package mutating func put(_ stored: StoredResponse, isAnswer: Bool = true) -> (
+    write: UInt64?, remove: [EntryID]
+  ) {
     let id = EntryID(stored)
+    if isAnswer, isOvertaken(stored, id) { return (nil, []) }
     var gone: [EntryID] = []
     var list = (variants[id.hash] ?? []).filter { $0 != id.variant }
     while list.count >= Self.variantLimit {
@@ -99,6 +109,16 @@ package struct CacheIndex: Sendable {
     pending[id] = Pending(serial: lastSerial, stored: stored)
     pendingBytes += stored.cost
     return (lastSerial, gone)
+  }
+
+  /// Whether something was removed since it was asked for, or what is there was asked for later and made later. Times
+  /// are whole seconds: what was asked for in that of a removal may have been asked for before.
+  private func isOvertaken(_ stored: StoredResponse, _ id: EntryID) -> Bool {
+    if stored.requestTime <= removals[id.hash] ?? removalOfAll { return true }
+    guard let other = held[id] ?? pending[id]?.stored, other.requestTime > stored.requestTime else {
+      return false
+    }
+    return other.date > stored.date
   }
 
   /// What is to be written, if it still is.
@@ -124,9 +144,14 @@ package struct CacheIndex: Sendable {
     return (false, gone)
   }
 
-  /// Forgets all of a URL. Returns the files to remove.
-  package mutating func remove(_ key: CacheKey) -> [EntryID] {
-    (variants[key.hash] ?? []).flatMap { variant -> [EntryID] in
+  /// Forgets all of a URL, at a time in seconds since 1970. Returns the files to remove.
+  package mutating func remove(_ key: CacheKey, at time: Int64) -> [EntryID] {
+    if removals.count >= Self.removalLimit {
+      removals.removeAll()
+      removalOfAll = time
+    }
+    removals[key.hash] = time
+    return (variants[key.hash] ?? []).flatMap { variant -> [EntryID] in
       let id = EntryID(hash: key.hash, variant: variant)
       // Of another URL with the same hash, as far as that can be told without reading.
       if let stored = held[id] ?? pending[id]?.stored, stored.key != key { return [] }
@@ -137,13 +162,11 @@ package struct CacheIndex: Sendable {
   /// Forgets one. Returns the file to remove, if there is one.
   package mutating func remove(_ id: EntryID) -> [EntryID] { drop(id) }
 
-  package mutating func removeAll() {
-    self = CacheIndex(memoryCapacity: memory.capacity, diskCapacity: disk.capacity, lastSerial: lastSerial)
-  }
-
-  private init(memoryCapacity: Int, diskCapacity: Int, lastSerial: UInt64) {
-    self.init(memoryCapacity: memoryCapacity, diskCapacity: diskCapacity)
-    self.lastSerial = lastSerial
+  package mutating func removeAll(at time: Int64) {
+    let serial = lastSerial
+    self = CacheIndex(memoryCapacity: memory.capacity, diskCapacity: disk.capacity)
+    lastSerial = serial
+    removalOfAll = time
   }
 
   /// The files that were found. Returns those to remove.

@@ -126,6 +126,27 @@ import Testing
     #expect(await bench.get("y").hops == "c")
   }
 
+  @Test func anAnswerThatAnUnsafeRequestOvertookIsNotStored() async {
+    let (gate, reached) = (Latch(), Latch())
+    let bench = CacheBench(
+      FakeTransport(.cacheable("old", "max-age=600").held(by: gate, reached: reached), .status(200)))
+    async let slow = bench.get()
+    await reached.wait()
+    _ = await bench.get(method: .post)
+    gate.open()
+    #expect(await slow.body == "old")
+    #expect(bench.cache.currentMemoryUsage == 0)
+  }
+
+  @Test func aConfirmationMayForbidToKeep() async {
+    let bench = CacheBench(
+      FakeTransport(
+        .cacheable("one", "no-cache", tag: "1"), .status(304, headers: [("Cache-Control", "no-store")])))
+    _ = await bench.get()
+    #expect(await bench.get().description == "200 one nc")
+    #expect(bench.cache.currentMemoryUsage == 0)
+  }
+
   @Test func aHeadIsAnsweredAndTeaches() async {
     let bench = CacheBench(
       FakeTransport(.cacheable("one", "max-age=60", tag: "1")) { request, _ in
@@ -269,6 +290,7 @@ import Testing
     let ephemeral = SessionCaching(URLSessionConfiguration.af.ephemeral).store as? HTTPCache
     #expect(ephemeral != nil && ephemeral !== HTTPCache.default && ephemeral?.diskCapacity == 0)
     #expect(SessionCaching(.uncached).store == nil)
+    #expect(Session().sessionConfiguration.urlCache === HTTPCache.default)
     let plain = URLCache(memoryCapacity: 1000, diskCapacity: 0, diskPath: "/dev/null")
     #expect(SessionCaching(.cached(by: plain)).store is PlainStore)
   }

@@ -60,7 +60,7 @@ import Testing
     var index = CacheIndex(memoryCapacity: 1 << 20, diskCapacity: 1 << 20)
     let stored = Self.stored(1)
     let serial = try #require(index.put(stored).write)
-    #expect(index.remove(stored.key) == [EntryID(stored)])
+    #expect(index.remove(stored.key, at: 0) == [EntryID(stored)])
     #expect(index.toWrite(EntryID(stored), serial) == nil)
     #expect(index.wrote(EntryID(stored), serial, size: 900).isUnwanted)
     #expect(index.isEmpty && !index.mayHold(stored.key.hash))
@@ -72,6 +72,35 @@ import Testing
     #expect(index.find(stored.key).stored.count == 1 && index.diskUsage == 0)
   }
 
+  @Test func whatWasAskedForBeforeARemovalIsNotPutBack() {
+    var index = CacheIndex(memoryCapacity: 1 << 20, diskCapacity: 0)
+    let early = Self.stored(1)
+    _ = index.remove(early.key, at: CacheScene.start)
+    _ = index.put(early)
+    #expect(index.isEmpty)
+    _ = index.put(early, isAnswer: false)
+    #expect(!index.isEmpty)
+    _ = index.remove(early.key, at: CacheScene.start)
+    _ = index.put(CacheScene.response(at: CacheScene.start + 1))
+    #expect(!index.isEmpty)
+    index.removeAll(at: CacheScene.start + 5)
+    _ = index.put(CacheScene.response(at: CacheScene.start + 1))
+    #expect(index.isEmpty)
+    for number in 0..<5_000 { _ = index.remove(Self.stored(number).key, at: CacheScene.start + 9) }
+    _ = index.put(CacheScene.response(at: CacheScene.start + 9))
+    #expect(index.isEmpty)
+    _ = index.put(CacheScene.response(at: CacheScene.start + 10))
+    #expect(index.count == 1)
+  }
+
+  @Test func anAnswerThatWasOvertakenIsNotPutThere() {
+    var index = CacheIndex(memoryCapacity: 1 << 20, diskCapacity: 0)
+    let new = CacheScene.response(body: "new", at: CacheScene.start + 5)
+    _ = index.put(new)
+    _ = index.put(CacheScene.response(body: "old"))
+    #expect(index.find(new.key).stored.first === new)
+  }
+
   @Test func variantsAreKeptApartAndFew() {
     var index = CacheIndex(memoryCapacity: 1 << 20, diskCapacity: 0)
     for number in 0..<40 { _ = index.put(Self.stored(1, variant: "\(number)")) }
@@ -79,7 +108,7 @@ import Testing
     #expect(index.find(key).stored.count == CacheIndex.variantLimit && index.count == CacheIndex.variantLimit)
     let chosen = CacheDecision.choice(of: index.find(key).stored, for: [HTTPHeader(name: "v", value: "39")])
     #expect(chosen != nil)
-    _ = index.remove(key)
+    _ = index.remove(key, at: 0)
     #expect(index.isEmpty && index.memoryUsage == 0)
   }
 
@@ -125,7 +154,7 @@ import Testing
         let (isUnwanted, gone) = index.wrote(id, serial, size: fails ? nil : 1_000)
         if isUnwanted { files.remove(id) }
         files.subtract(gone.filter { !index.hasFile($0) })
-      case 4: files.subtract(index.remove(stored.key).filter { !index.hasFile($0) })
+      case 4: files.subtract(index.remove(stored.key, at: 0).filter { !index.hasFile($0) })
       default:
         for id in index.find(stored.key).files {
           #expect(files.contains(id))
@@ -135,7 +164,7 @@ import Testing
       #expect(index.memoryUsage <= 6_000 && index.diskUsage <= 40_960 && index.memoryUsage >= 0)
       #expect(files.allSatisfy { index.hasFile($0) })
     }
-    for number in 0..<30 { _ = index.remove(Self.stored(number).key) }
+    for number in 0..<30 { _ = index.remove(Self.stored(number).key, at: 0) }
     #expect(index.isEmpty && index.memoryUsage == 0 && index.diskUsage == 0)
   }
 }
