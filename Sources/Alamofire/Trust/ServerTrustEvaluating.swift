@@ -1,6 +1,7 @@
 /// Decides whether a server is who it claims to be.
 ///
-/// Evaluators of your own run on Swift's pool while the connection waits; they may take their time:
+/// Evaluators of your own run on a global queue of Dispatch's, and other requests go on meanwhile; they may take their
+/// time:
 ///
 /// ```swift
 /// struct CompanyEvaluator: ServerTrustEvaluating {
