@@ -53,7 +53,10 @@ let package = Package(
     .target(name: "AFCommand", dependencies: ["Alamofire"], swiftSettings: settings),
     .executableTarget(name: "af", dependencies: ["AFCommand"], swiftSettings: settings),
 
-    .testTarget(name: "HTTPWireTests", dependencies: ["HTTPWire"], swiftSettings: settings),
+    // Programs that tests run.
+    .target(name: "ChildProcesses", path: "Tests/ChildProcesses", swiftSettings: settings),
+    .testTarget(
+      name: "HTTPWireTests", dependencies: ["HTTPWire", "ChildProcesses"], swiftSettings: settings),
     .testTarget(
       name: "HTTPTestServerTests", dependencies: ["HTTPTestServer", "COpenSSL"],
       swiftSettings: settings),
@@ -61,10 +64,10 @@ let package = Package(
       name: "HTTPEngineTests", dependencies: ["HTTPEngine", "HTTPTestServer", "COpenSSL"],
       swiftSettings: settings),
     .testTarget(
-      name: "AlamofireTests", dependencies: ["Alamofire", "HTTPWire", "HTTPTestServer"],
+      name: "AlamofireTests", dependencies: ["Alamofire", "HTTPWire", "HTTPTestServer", "ChildProcesses"],
       swiftSettings: settings),
     .testTarget(
-      name: "IntegrationTests", dependencies: ["Alamofire"], swiftSettings: settings),
+      name: "IntegrationTests", dependencies: ["Alamofire", "ChildProcesses"], swiftSettings: settings),
     // What IntegrationTests and Scripts/soak measure: a process of its own, which nothing else disturbs.
     .executableTarget(
       name: "SoakClient", dependencies: ["Alamofire"], path: "Tests/SoakClient", swiftSettings: settings),

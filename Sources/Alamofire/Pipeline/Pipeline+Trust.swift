@@ -25,7 +25,7 @@ extension Pipeline {
     }
     try checkAlive()
     if verdict == nil {
-      let outcome = await offLoop { await judge.outcome(of: trust, forHost: chain.host) }
+      let outcome = await offLoop { await judge.evaluated(trust, forHost: chain.host) }
       try checkAlive()
       do { verdict = try outcome.get() } catch { throw AFError(refusal: error) }
     }

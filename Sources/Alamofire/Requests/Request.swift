@@ -140,10 +140,16 @@ public class Request: @unchecked Sendable {
     authenticate(with: URLCredential(user: username, password: password, persistence: persistence))
   }
 
-  /// Answers challenges with `credential`, as ``authenticate(username:password:persistence:)`` does.
+  /// Answers challenges with `credential`, as ``authenticate(username:password:persistence:)`` does. A
+  /// ``ClientIdentityCredential`` is the certificate of the connection's client, as
+  /// ``TransportOptions/clientIdentity`` is.
   @discardableResult
   public func authenticate(with credential: URLCredential) -> Self {
-    core.state.withLock { $0.credential = credential }
+    if let credential = credential as? ClientIdentityCredential {
+      core.changeOptions { $0.clientIdentity = credential.clientIdentity }
+    } else {
+      core.state.withLock { $0.credential = credential }
+    }
     return self
   }
 

@@ -44,9 +44,17 @@ final class SessionTrust: TrustJudge {
     return (evaluator as? any InstantTrustEvaluator)?.wantsStapledResponse ?? true
   }
 
-  /// Asks the evaluators, wherever that takes how long it takes; never on the engine's thread. Returns what is to
-  /// be remembered.
-  func evaluate(_ trust: ServerTrust, forHost host: String) throws -> TrustMemory.Verdict {
+  /// Asks the evaluators, who may take their time: on a thread of Dispatch's own, since one that waits would keep
+  /// Swift's pool, with a thread for each core, from everybody else. Returns what is to be remembered.
+  func evaluated(_ trust: ServerTrust, forHost host: String) async -> Result<TrustMemory.Verdict, any Error> {
+    await withCheckedContinuation { continuation in
+      DispatchQueue(label: "org.alamofire.serverTrust").async { [self] in
+        continuation.resume(returning: Result { try evaluate(trust, forHost: host) })
+      }
+    }
+  }
+
+  private func evaluate(_ trust: ServerTrust, forHost host: String) throws -> TrustMemory.Verdict {
     guard let evaluator = try manager?.serverTrustEvaluator(forHost: host) else { return .usual }
     try evaluator.evaluate(trust, forHost: host)
     return .accepted

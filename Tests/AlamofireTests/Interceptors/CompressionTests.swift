@@ -1,4 +1,5 @@
 import Alamofire
+import ChildProcesses
 import Foundation
 import FoundationNetworking
 import HTTPTestServer
@@ -38,7 +39,7 @@ import Testing
       let sent = try await sent(body, interceptor)
       let program =
         "import sys,zlib,gzip;b=sys.stdin.buffer.read();sys.stdout.buffer.write(\(unpack))"
-      #expect(try Self.python(program, sent.body ?? Data()) == body)
+      #expect(try await Self.python(program, sent.body ?? Data()) == body)
     }
   }
 
@@ -71,19 +72,10 @@ import Testing
   }
 
   /// What Python, which is no code of ours, makes of the bytes.
-  private static func python(_ program: String, _ input: Data) throws -> Data {
+  private static func python(_ program: String, _ input: Data) async throws -> Data {
     let file = FileManager.default.temporaryDirectory.appendingPathComponent("zip-\(UUID().uuidString)")
     try input.write(to: file)
     defer { try? FileManager.default.removeItem(at: file) }
-    let process = Process()
-    process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-    process.arguments = ["python3", "-c", program]
-    process.standardInput = try FileHandle(forReadingFrom: file)
-    let output = Pipe()
-    process.standardOutput = output
-    try process.run()
-    let data = try output.fileHandleForReading.readToEnd() ?? Data()
-    process.waitUntilExit()
-    return data
+    return try await ChildRun(["python3", "-c", program], input: file).output
   }
 }

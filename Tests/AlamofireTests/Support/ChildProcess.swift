@@ -1,3 +1,4 @@
+import ChildProcesses
 import Foundation
 
 /// A run of SoakClient, which SwiftPM puts beside the tests.
@@ -7,8 +8,7 @@ struct ChildProcess {
 
   enum End: Equatable { case exited(Int32), killed }
 
-  private let process = Process()
-  private let ends: AsyncStream<Void>
+  private let program: ChildProgram
   private let complaints: URL
 
   /// - Parameters:
@@ -16,28 +16,23 @@ struct ChildProcess {
   ///   - complaints: The file for what it says about failures.
   init(_ words: [String], folder: URL, complaints: URL) throws {
     self.complaints = complaints
-    let (stream, continuation) = AsyncStream<Void>.makeStream()
-    ends = stream
-    process.executableURL = Self.program
-    process.arguments = words
-    process.environment = ProcessInfo.processInfo.environment.merging(["TMPDIR": folder.path]) { $1 }
-    process.standardInput = FileHandle.nullDevice
-    process.standardOutput = FileHandle.nullDevice
     try Data().write(to: complaints)
-    process.standardError = try FileHandle(forWritingTo: complaints)
-    process.terminationHandler = { _ in continuation.finish() }
-    try process.run()
+    let file = try FileHandle(forWritingTo: complaints)
+    program = try ChildProgram(
+      [Self.program.path] + words, environment: ["TMPDIR": folder.path], complaints: file.fileDescriptor)
   }
 
   /// What it said about failures.
   var said: String { (try? String(contentsOf: complaints, encoding: .utf8)) ?? "" }
 
   /// Ends it at once, by SIGKILL.
-  func kill() { Foundation.kill(process.processIdentifier, SIGKILL) }
+  func kill() { program.send(SIGKILL) }
 
   /// Returns when it has ended.
   func end() async -> End {
-    for await _ in ends {}
-    return process.terminationReason == .exit ? .exited(process.terminationStatus) : .killed
+    switch await program.end() {
+    case .exited(let status): .exited(status)
+    case .killed: .killed
+    }
   }
 }

@@ -1,8 +1,8 @@
 import Testing
 
 @Suite struct ImportTableTests {
-  @Test func noFileOfThePackageClimbsAWall() throws {
-    let run = try ScriptRun("imports")
+  @Test func noFileOfThePackageClimbsAWall() async throws {
+    let run = try await ScriptRun("imports")
     #expect(run.output == "")
     #expect(run.status == 0)
   }
@@ -16,9 +16,9 @@ import Testing
     ("Sources/AlamofireV4/A.swift", "import HTTPWire", "AlamofireV4 must not import HTTPWire"),
     ("Sources/af/main.swift", "import HTTPEngine", "af must not import HTTPEngine"),
   ])
-  func aForbiddenImportIsNamedWithItsLine(file: String, line: String, complaint: String) throws {
+  func aForbiddenImportIsNamedWithItsLine(file: String, line: String, complaint: String) async throws {
     let tree = try SourceTree([file: "// first line\n\(line)\n"])
-    let run = try ScriptRun("imports", on: tree.root)
+    let run = try await ScriptRun("imports", on: tree.root)
     #expect(run.output == "\(file):2: \(complaint)\n")
     #expect(run.status == 1)
   }
@@ -28,14 +28,14 @@ import Testing
     "@_spi(Inner) public import Foundation", "import Synchronization; import Foundation",
     "@_exported public import class Foundation.Process",
   ])
-  func everySpellingOfAnImportIsSeen(line: String) throws {
+  func everySpellingOfAnImportIsSeen(line: String) async throws {
     let tree = try SourceTree(["Sources/HTTPWire/A.swift": line])
-    let run = try ScriptRun("imports", on: tree.root)
+    let run = try await ScriptRun("imports", on: tree.root)
     #expect(run.output == "Sources/HTTPWire/A.swift:1: HTTPWire must not import Foundation\n")
     #expect(run.status == 1)
   }
 
-  @Test func whatTheTableAllowsAndWhatIsOnlyTextPasses() throws {
+  @Test func whatTheTableAllowsAndWhatIsOnlyTextPasses() async throws {
     let tree = try SourceTree([
       "Sources/Alamofire/Engine/A.swift": "import HTTPEngine\npackage import HTTPWire\n",
       "Sources/Alamofire/Exports.swift": "@_exported public import struct HTTPWire.HTTPMethod\n",
@@ -50,14 +50,14 @@ import Testing
       let important = "import Foundation"
       """,
     ])
-    let run = try ScriptRun("imports", on: tree.root)
+    let run = try await ScriptRun("imports", on: tree.root)
     #expect(run.output == "")
     #expect(run.status == 0)
   }
 
-  @Test func aFolderWithoutARowIsAMistake() throws {
+  @Test func aFolderWithoutARowIsAMistake() async throws {
     let tree = try SourceTree(["Sources/Unknown/A.swift": "import Foundation\n"])
-    let run = try ScriptRun("imports", on: tree.root)
+    let run = try await ScriptRun("imports", on: tree.root)
     #expect(run.output.hasPrefix("Sources/Unknown/A.swift:1: this folder has no row"))
     #expect(run.status == 1)
   }

@@ -1,3 +1,4 @@
+import ChildProcesses
 import Foundation
 
 /// One run of a script of the package, and what it said.
@@ -11,17 +12,10 @@ struct ScriptRun {
     .deletingLastPathComponent().deletingLastPathComponent()
 
   /// Runs `Scripts/<name>` on the package in `root` and waits for its end.
-  init(_ name: String, on root: URL = Self.packageRoot) throws {
-    let process = Process()
-    process.executableURL = Self.packageRoot.appendingPathComponent("Scripts/\(name)")
-    process.arguments = [root.path]
-    let pipe = Pipe()
-    process.standardOutput = pipe
-    process.standardError = pipe
-    try process.run()
-    let said = try pipe.fileHandleForReading.readToEnd() ?? Data()
-    process.waitUntilExit()
-    status = process.terminationStatus
-    output = String(decoding: said, as: UTF8.self)
+  init(_ name: String, on root: URL = Self.packageRoot) async throws {
+    let script = Self.packageRoot.appendingPathComponent("Scripts/\(name)")
+    let run = try await ChildRun([script.path, root.path], isJoined: true)
+    status = run.status
+    output = String(decoding: run.output, as: UTF8.self)
   }
 }

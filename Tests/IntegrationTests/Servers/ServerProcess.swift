@@ -1,3 +1,4 @@
+import ChildProcesses
 import Foundation
 import Synchronization
 
@@ -44,14 +45,11 @@ final class ServerProcess: Sendable {
   init(_ command: [String], in folder: URL) throws {
     self.folder = folder
     let pipe = Pipe()
-    let process = Process()
-    process.executableURL = URL(fileURLWithPath: "/bin/bash")
-    process.arguments = ["-c", Self.watchdog, "watchdog", folder.path] + command
-    process.standardInput = pipe
-    process.standardOutput = FileHandle.nullDevice
-    process.standardError = FileHandle.nullDevice
+    _ = try ChildProgram(
+      ["/bin/bash", "-c", Self.watchdog, "watchdog", folder.path] + command,
+      input: pipe.fileHandleForReading.fileDescriptor)
+    try pipe.fileHandleForReading.close()
     lifeline = Mutex(pipe.fileHandleForWriting)
-    try process.run()
   }
 
   deinit { stop() }

@@ -1,0 +1,129 @@
+import Foundation
+package import Glibc
+import Synchronization
+
+/// A program that runs beside the tests. Foundation's `Process` is not used: when it looks for open descriptors it
+/// reads past the end of a directory entry, which ended one run of the tests in sixty.
+package final class ChildProgram: Sendable {
+  package struct Failure: Error, CustomStringConvertible {
+    package let description: String
+  }
+
+  package enum End: Sendable, Equatable {
+    case exited(Int32)
+    case killed(signal: Int32)
+  }
+
+  private struct State {
+    var end: End?
+    var waiters: [CheckedContinuation<End, Never>] = []
+  }
+
+  package let identifier: pid_t
+  private let state: ChildState
+
+  private final class ChildState: Sendable {
+    let lock = Mutex(State())
+  }
+
+  /// Starts it. It inherits no descriptor but these.
+  ///
+  /// - Parameters:
+  ///   - words: The program, by its path or looked for in `PATH`, then its arguments.
+  ///   - environment: Takes the place of variables of the tests, or adds to them.
+  ///   - input: What it reads; `nil` is nothing.
+  ///   - output: Where it writes; `nil` is nowhere.
+  ///   - complaints: Where it writes what it complains about; `nil` is nowhere.
+  package init(
+    _ words: [String], environment: [String: String] = [:], input: Int32? = nil, output: Int32? = nil,
+    complaints: Int32? = nil
+  ) throws {
+    var actions = posix_spawn_file_actions_t()
+    posix_spawn_file_actions_init(&actions)
+    defer { posix_spawn_file_actions_destroy(&actions) }
+    // Out of the way first: one of the descriptors may lie where another goes.
+    let aside: Int32 = 900
+    for (place, descriptor) in [input, output, complaints].enumerated() {
+      let target = aside + Int32(place)
+      if let descriptor {
+        posix_spawn_file_actions_adddup2(&actions, descriptor, target)
+      } else {
+        posix_spawn_file_actions_addopen(&actions, target, "/dev/null", O_RDWR, 0)
+      }
+    }
+    for place in Int32(0)..<3 { posix_spawn_file_actions_adddup2(&actions, aside + place, place) }
+    _ = addCloseFrom(&actions, 3)
+
+    // The loop's thread and others block signals; a child must not.
+    var attributes = posix_spawnattr_t()
+    posix_spawnattr_init(&attributes)
+    defer { posix_spawnattr_destroy(&attributes) }
+    var none = sigset_t()
+    sigemptyset(&none)
+    posix_spawnattr_setsigmask(&attributes, &none)
+    posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK))
+
+    let variables = ProcessInfo.processInfo.environment.merging(environment) { $1 }
+    var process: pid_t = 0
+    let code = Self.withStrings(words) { arguments in
+      Self.withStrings(variables.map { "\($0.key)=\($0.value)" }) { environment in
+        posix_spawnp(&process, words.first ?? "", &actions, &attributes, arguments, environment)
+      }
+    }
+    guard code == 0 else {
+      throw Failure(description: "\(words.first ?? "") cannot be started: \(String(cString: strerror(code)))")
+    }
+    identifier = process
+    state = ChildState()
+    Thread.detachNewThread { [state, process] in Self.watch(process, state) }
+  }
+
+  /// Sends it a signal, unless it has ended.
+  package func send(_ signal: Int32) {
+    state.lock.withLock { state in
+      if state.end == nil { kill(identifier, signal) }
+    }
+  }
+
+  /// Returns when it has ended. It ends by itself, or by ``send(_:)``.
+  package func end() async -> End {
+    await withCheckedContinuation { continuation in
+      let end = state.lock.withLock { state in
+        if state.end == nil { state.waiters.append(continuation) }
+        return state.end
+      }
+      if let end { continuation.resume(returning: end) }
+    }
+  }
+
+  private static func watch(_ process: pid_t, _ state: ChildState) {
+    // First without taking it away, so that its number is nobody else's while a signal is sent under the lock.
+    var information = siginfo_t()
+    while waitid(P_PID, id_t(process), &information, WEXITED | WNOWAIT) != 0, errno == EINTR {}
+    let (end, waiters) = state.lock.withLock { state in
+      var status: Int32 = 0
+      while waitpid(process, &status, 0) < 0, errno == EINTR {}
+      let end = status & 0x7F == 0 ? End.exited((status >> 8) & 0xFF) : .killed(signal: status & 0x7F)
+      state.end = end
+      defer { state.waiters = [] }
+      return (end, state.waiters)
+    }
+    for waiter in waiters { waiter.resume(returning: end) }
+  }
+
+  private static func withStrings<Result>(
+    _ strings: [String], _ body: (UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>) -> Result
+  ) -> Result {
+    var pointers = strings.map { strdup($0) } + [nil]
+    defer { for pointer in pointers { free(pointer) } }
+    return pointers.withUnsafeMutableBufferPointer { buffer in
+      guard let base = buffer.baseAddress else { preconditionFailure("there is one nil at least") }
+      return body(base)
+    }
+  }
+}
+
+/// The Glibc module leaves it out.
+@_silgen_name("posix_spawn_file_actions_addclosefrom_np")
+private func addCloseFrom(_ actions: UnsafeMutablePointer<posix_spawn_file_actions_t>, _ first: Int32)
+  -> Int32

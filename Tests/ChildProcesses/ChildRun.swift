@@ -1,0 +1,44 @@
+package import Foundation
+import Glibc
+
+/// One run of a program to its end, and what it said.
+package struct ChildRun: Sendable {
+  package let end: ChildProgram.End
+  package let output: Data
+  package let complaints: String
+
+  /// The status with which it exited; −1 when it was killed.
+  package var status: Int32 {
+    if case .exited(let status) = end { status } else { -1 }
+  }
+
+  /// Runs `words`, the first of which is looked for in `PATH`. No thread of the pool is held meanwhile.
+  ///
+  /// - Parameter isJoined: Whether what it complains about comes in ``output``, where it was said.
+  package init(
+    _ words: [String], environment: [String: String] = [:], input: URL? = nil, isJoined: Bool = false
+  ) async throws {
+    let said = Pipe()
+    let complained = isJoined ? said : Pipe()
+    let source = try input.map { try FileHandle(forReadingFrom: $0) }
+    let program = try ChildProgram(
+      words, environment: environment, input: source?.fileDescriptor,
+      output: said.fileHandleForWriting.fileDescriptor,
+      complaints: complained.fileHandleForWriting.fileDescriptor)
+    try said.fileHandleForWriting.close()
+    if !isJoined { try complained.fileHandleForWriting.close() }
+    async let first = Self.everything(of: said)
+    async let second = isJoined ? Data() : Self.everything(of: complained)
+    output = await first
+    complaints = String(decoding: await second, as: UTF8.self)
+    end = await program.end()
+  }
+
+  private static func everything(of pipe: Pipe) async -> Data {
+    await withCheckedContinuation { continuation in
+      Thread.detachNewThread {
+        continuation.resume(returning: (try? pipe.fileHandleForReading.readToEnd()) ?? Data())
+      }
+    }
+  }
+}
