@@ -5,4 +5,6 @@
 @_exported public import struct HTTPWire.HTTPHeader
 @_exported public import struct HTTPWire.HTTPHeaders
 @_exported public import struct HTTPWire.HTTPMethod
+@_exported public import enum HTTPWire.Proxy
+@_exported public import struct HTTPWire.ProxyServer
 @_exported public import struct HTTPWire.TransportOptions

@@ -128,6 +128,13 @@ static inline long ccurl_new_connections(CURL *easy) {
   curl_easy_getinfo(easy, CURLINFO_NUM_CONNECTS, &count);
   return count;
 }
+// What a proxy answered to CONNECT, and what a SOCKS proxy said.
+static inline void ccurl_read_proxy(CURL *easy, long *status, long *reply) {
+  *status = 0;
+  *reply = 0;
+  curl_easy_getinfo(easy, CURLINFO_HTTP_CONNECTCODE, status);
+  curl_easy_getinfo(easy, CURLINFO_PROXY_ERROR, reply);
+}
 // The `SSL *` of the connection in use, or NULL.
 static inline void *ccurl_tls_session(CURL *easy) {
   struct curl_tlssessioninfo *session = NULL;
@@ -143,4 +150,8 @@ static inline void ccurl_name_thread(const char *name) { prctl(PR_SET_NAME, name
 static const size_t ccurl_write_pause = CURL_WRITEFUNC_PAUSE;
 static const size_t ccurl_read_pause = CURL_READFUNC_PAUSE;
 static const size_t ccurl_read_abort = CURL_READFUNC_ABORT;
+static const unsigned long ccurl_auth_basic = CURLAUTH_BASIC;
+static const unsigned long ccurl_auth_ntlm = CURLAUTH_NTLM;
+static const unsigned long ccurl_auth_negotiate = CURLAUTH_NEGOTIATE;
+static const unsigned long ccurl_auth_any = CURLAUTH_BASIC | CURLAUTH_DIGEST | CURLAUTH_NTLM | CURLAUTH_NEGOTIATE;
 static inline curl_version_info_data *ccurl_version(void) { return curl_version_info(CURLVERSION_NOW); }

@@ -15,9 +15,10 @@ extension AlamofireExtension where ExtendedType: URLSessionConfiguration {
   }
 
   /// A fresh configuration that keeps cache, cookies and credentials in memory, and whose header fields
-  /// are `HTTPHeaders.default`.
+  /// are `HTTPHeaders.default`. Its cache is an ``HTTPCache`` of its own, of 4 MiB.
   public static var ephemeral: URLSessionConfiguration {
     let configuration = URLSessionConfiguration.ephemeral
+    configuration.urlCache = HTTPCache(memoryCapacity: 4_194_304, diskCapacity: 0, directory: nil)
     configuration.headers = .default
     return configuration
   }

@@ -44,7 +44,7 @@ extension URLError {
     case .badURL: .badURL
     case .unsupportedURL, .unsupportedFeature: .unsupportedURL
     case .cannotFindHost: .cannotFindHost
-    case .cannotFindProxy, .cannotConnectToHost: .cannotConnectToHost
+    case .cannotFindProxy, .cannotConnectToProxy, .cannotConnectToHost: .cannotConnectToHost
     case .notConnected: .notConnectedToInternet
     case .connectionLost: .networkConnectionLost
     case .badServerResponse: .badServerResponse
@@ -54,7 +54,7 @@ extension URLError {
     case .certificateHasBadDate: .serverCertificateHasBadDate
     case .certificateNotYetValid: .serverCertificateNotYetValid
     case .clientCertificateRejected: .clientCertificateRejected
-    case .clientCertificateRequired: .clientCertificateRequired
+    case .clientCertificateRequired, .identityUndecided: .clientCertificateRequired
     case .cannotDecodeContent: .cannotDecodeContentData
     case .dataLengthExceedsMaximum: .dataLengthExceedsMaximum
     case .cannotReadBody: .requestBodyStreamExhausted
@@ -65,7 +65,7 @@ extension URLError {
     case .cannotWriteFile: .cannotWriteToFile
     case .cannotContinue: .resourceUnavailable
     case .resourceUnavailable: .resourceUnavailable
-    case .userAuthenticationRequired: .userAuthenticationRequired
+    case .userAuthenticationRequired, .proxyAuthenticationRequired: .userAuthenticationRequired
     case .unknown: .unknown
     }
   }
@@ -101,15 +101,6 @@ extension URLError {
     case .tooMany: .made(.httpTooManyRedirects, refusal.message, url: url)
     case .unsupportedScheme: .made(.unsupportedURL, refusal.message, url: url)
     case .badLocation: .made(.redirectToNonExistentLocation, refusal.message, url: url)
-    }
-  }
-}
-
-extension String {
-  /// Whether a `WWW-Authenticate` value names the Basic scheme (RFC 9110 §11.6.1).
-  var offersBasic: Bool {
-    split(separator: ",").contains { challenge in
-      challenge.drop { $0 == " " || $0 == "\t" }.prefix { $0 != " " }.lowercased() == "basic"
     }
   }
 }

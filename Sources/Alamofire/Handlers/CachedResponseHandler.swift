@@ -4,10 +4,12 @@ import Synchronization
 /// Decides what is stored in the `urlCache` of a session's configuration, for a session or for one request:
 /// ``Session/cachedResponseHandler``, ``Request/cacheResponse(using:)``.
 ///
-/// It is asked for responses of data requests that RFC 9111 §3 lets a private cache store. Responses of requests
-/// with a query are not stored, because Foundation's cache would give them to other queries. Without a handler or
-/// a delegate of one's own nothing is stored; what is stored is there for the program to read, and answers no
-/// request by itself yet.
+/// It is asked for responses of data requests that RFC 9111 §3 lets a private cache store, those of redirects that are
+/// followed among them, before they are stored. Without a handler, a response is stored that could answer another
+/// request: it says how long it is good for, or has a validator; with one, it is asked for the others as well. What a
+/// server confirms (304) is stored already, and not asked about. Nobody is asked about responses to validations that
+/// `stale-while-revalidate` would run after the answer: with a handler, or a delegate of one's own, the server is asked
+/// before the answer instead.
 public protocol CachedResponseHandler: Sendable {
   /// A response may be stored. Call `completion` exactly once, from any thread: with `response`, with another
   /// one, or with `nil`, and nothing is stored. Released without a call, it is stored.

@@ -60,8 +60,7 @@ extension Pipeline {
   }
 
   nonisolated(nonsending) private func tellEnd(_ exchange: Exchange?, _ error: AFError?) async {
-    let data = core.download == nil && error == nil ? core.state.withLock { $0.data } : nil
-    if let exchange, error == nil { await storeInCache(exchange, data ?? Data()) }
+    if let exchange, error == nil { await storeWhatIsOffered(exchange) }
     if let metrics = exchange?.metrics {
       await delegated { delegate, session, task in
         delegate.urlSession(session, task: task, didFinishCollecting: metrics)

@@ -10,16 +10,13 @@ extension Pipeline {
   nonisolated(nonsending) func exchanged(_ urlRequest: URLRequest) async throws(AFError) -> Exchange {
     let journey = try Journey(urlRequest, for: core)
     if journey.mustChooseCarrier { try await chooseCarrier(for: journey) }
+    if journey.mayKnowCredentials { try await bringCredentials(journey) }
     while true {
       if core.isWatched, core.body != nil { try await renewBodyStream(of: journey) }
       guard let response = try await sent(journey) else { continue }
       guard response.head.role == .hop else { return journey.arrived(response) }
-      if response.head.status == 401 {
-        let isAnswered =
-          core.isWatched
-          ? try await answered(journey, response.head) : journey.answers(challenge: response.head)
-        if isAnswered { continue }
-      }
+      if journey.authentication != nil { journey.judged(by: response.head) }
+      if response.head.status == 401, try await answered(journey, response.head) { continue }
       switch try journey.answer(toRedirect: response) {
       case .none: return journey.arrived(response)
       case .followed: break
@@ -27,25 +24,42 @@ extension Pipeline {
         guard try await decided(journey, response, plan) else { return journey.declined(response) }
       }
       if journey.mustChooseCarrier { try await chooseCarrier(for: journey) }
+      journey.leavesCredentials()
+      if journey.mayKnowCredentials { try await bringCredentials(journey) }
     }
   }
 
   /// The transport: one request, one response; `nil` when it has to be sent again as it is by now: a download that
   /// begins anew, a request that has waited for a network.
   nonisolated(nonsending) private func sent(_ journey: Journey) async throws(AFError) -> WireResponse? {
+    let policy = journey.cachePolicy()
+    if let store = core.session.cookies, !journey.tookCookies(from: store) {
+      await journey.takeCookies(from: store)
+    }
     core.state.withLock { state in
-      state.hop = (journey.request, journey.home)
+      state.hop = (journey.sent, journey.home, journey.authentication)
       state.attempts.begin()
     }
     do {
-      let response = try await journey.carrier.transport(of: core.session)
-        .send(journey.request, observer: core)
-      journey.passed(response.metrics, response.head)
+      let response: WireResponse
+      if let policy {
+        response = try await throughCache(journey, policy)
+      } else {
+        response = try await journey.transport.send(journey.sent, observer: core)
+        journey.passed(response.metrics, response.head)
+        if journey.concernsCache(response) { await learn(from: response, journey) }
+      }
+      if let store = core.cookiesToKeep { await core.cookiesKept(in: store) }
       return response
     } catch {
+      if let store = core.cookiesToKeep { await core.cookiesKept(in: store) }
       if error.kind == .cannotContinue, journey.beginsAgain(error) { return nil }
       if let chain = error.chain, journey.mayBeJudged() {
         try await judge(chain, journey)
+        return nil
+      }
+      if error.kind == .identityUndecided, journey.mayBeJudged() {
+        try await chooseIdentity(journey)
         return nil
       }
       if core.session.settings.waitsForConnectivity,
@@ -68,15 +82,19 @@ final class Journey {
   @exclusivity(unchecked) var carrier: Carrier
   /// The origin of the user's own request; credentials go nowhere else.
   let home: Origin
-  /// What is sent next, or was sent last.
+  /// What is sent next, or was sent last, but for the cookies of the session's storage.
   @exclusivity(unchecked) var request: WireRequest
+  /// The same with such cookies; `nil` when there are none.
+  @exclusivity(unchecked) var outgoing: WireRequest?
   @exclusivity(unchecked) var redirects = 0
-  /// How many challenges have been answered with a credential of the delegate's.
-  @exclusivity(unchecked) var challengesAnswered = 0
   /// How often a server was judged elsewhere.
   @exclusivity(unchecked) private var judgements = 0
   /// Whether it has waited for a network.
   @exclusivity(unchecked) var hasWaited = false
+  /// What was asked for and answered on the way; mostly nothing.
+  @exclusivity(unchecked) var authentication: Authentication?
+  /// Whether it has been at another origin; then nothing is sent unasked any more.
+  @exclusivity(unchecked) var hasLeftHome = false
   @exclusivity(unchecked) private var hops: [Exchange.Hop] = []
 
   // Not inlined: its temporaries would make the frame of the task larger, which is allocated anew each time.
@@ -90,10 +108,16 @@ final class Journey {
     carrier = Carrier(scheme: home.scheme) ?? .local
   }
 
+  /// What goes over the wire.
+  var sent: WireRequest { outgoing ?? request }
+
   @inline(never)
-  func passed(_ metrics: TransferMetrics, _ head: ResponseHead?) {
+  func passed(
+    _ metrics: TransferMetrics, _ head: ResponseHead?, as sent: WireRequest? = nil,
+    from place: TaskMetrics.ResourceFetchType = .networkLoad
+  ) {
     guard carrier.isEngine else { return }
-    hops.append(Exchange.Hop(request, metrics: metrics, head: head))
+    hops.append(Exchange.Hop(sent ?? self.sent, metrics: metrics, head: head, fetchType: place))
   }
 
   /// The transfer failed; what was measured until then is kept.

@@ -14,7 +14,7 @@ extension Pipeline {
     if core.isWatched, let task = core.tasks(of: request).last {
       switch await answer(to: journey.challenge(trust, chain), task: task) {
       case .accept: verdict = .accepted
-      case .usual: break
+      case .usual, .identity: break
       case .cancel: throw .sessionTaskFailed(error: URLError(.cancelled))
       case .refuse:
         throw .sessionTaskFailed(
@@ -30,6 +30,22 @@ extension Pipeline {
       do { verdict = try outcome.get() } catch { throw AFError(refusal: error) }
     }
     judge.remember(verdict ?? .usual, on: chain, in: profile.partition)
+  }
+
+  /// Lets the delegate choose who the client is. Returns when the request can be sent again.
+  nonisolated(nonsending) func chooseIdentity(_ journey: Journey) async throws(AFError) {
+    let session = core.session
+    let origin = journey.request.origin
+    guard let judge = session.trust, let task = core.tasks(of: request).last else { return }
+    let answer = await answer(to: journey.challengeForIdentity(), task: task)
+    try checkAlive()
+    switch answer {
+    case .identity(let identity):
+      core.changeOptions { $0.clientIdentity = identity }
+      journey.request = journey.request.with(profile: core.profile)
+    case .cancel: throw .sessionTaskFailed(error: URLError(.cancelled))
+    case .accept, .usual, .refuse: judge.remainAnonymous(toHost: origin.host, port: origin.port)
+    }
   }
 
   nonisolated(nonsending) private func answer(
@@ -53,6 +69,8 @@ extension Pipeline {
 /// What a delegate says about a server.
 private enum TrustAnswer: Sendable {
   case accept
+  /// The client is this one.
+  case identity(ClientIdentity)
   /// The evaluators decide.
   case usual
   case refuse
@@ -60,7 +78,12 @@ private enum TrustAnswer: Sendable {
 
   init(_ disposition: URLSession.AuthChallengeDisposition, _ credential: URLCredential?) {
     switch disposition {
-    case .useCredential: self = credential == nil ? .usual : .accept
+    case .useCredential:
+      if let credential = credential as? ClientIdentityCredential {
+        self = .identity(credential.clientIdentity)
+      } else {
+        self = credential == nil ? .usual : .accept
+      }
     case .performDefaultHandling: self = .usual
     case .cancelAuthenticationChallenge: self = .cancel
     case .rejectProtectionSpace: self = .refuse
@@ -74,6 +97,17 @@ extension Journey {
     URLAuthenticationChallenge(
       protectionSpace: ServerProtectionSpace(trust, chain), proposedCredential: nil,
       previousFailureCount: 0, failureResponse: nil, error: nil, sender: SilentSender())
+  }
+}
+
+extension Journey {
+  fileprivate func challengeForIdentity() -> URLAuthenticationChallenge {
+    let space = URLProtectionSpace(
+      host: request.origin.host, port: request.origin.port, protocol: "https", realm: nil,
+      authenticationMethod: NSURLAuthenticationMethodClientCertificate)
+    return URLAuthenticationChallenge(
+      protectionSpace: space, proposedCredential: nil, previousFailureCount: 0, failureResponse: nil,
+      error: nil, sender: SilentSender())
   }
 }
 

@@ -13,12 +13,8 @@ extension Request {
     else { return "$ curl command could not be created" }
     var parts = ["$ curl -v", "-X \(method)"]
     parts += credentials(for: url, host: host).map { "-u \($0)" }
-    let configuration = core.session.configuration
-    if configuration.httpShouldSetCookies, let storage = configuration.httpCookieStorage,
-      let cookies = storage.cookies(for: url), !cookies.isEmpty
-    {
-      parts.append("-b \"\(cookies.map { "\($0.name)=\($0.value)" }.joined(separator: ";"))\"")
-    }
+    let cookies = core.cookies(for: url)
+    if !cookies.isEmpty { parts.append("-b \"\(cookies.map(\.pair).joined(separator: ";"))\"") }
     for field in core.session.settings.fields(named: request.allHTTPHeaderFields)
     where !FieldName.equal(field.name, "Cookie") {
       parts.append("-H \"\(field.name): \(field.value.replacingOccurrences(of: "\"", with: "\\\""))\"")

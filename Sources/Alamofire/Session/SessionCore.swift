@@ -19,6 +19,10 @@ package final class SessionCore: Sendable {
   }
 
   let settings: SessionSettings
+  /// The cookies of the configuration's storage; `nil` without one.
+  let cookies: CookieStore?
+  let caching: SessionCaching
+  package let sharedTransfers = SharedTransfers()
   let configuration: URLSessionConfiguration
   let interceptor: (any RequestInterceptor)?
   let serverTrustManager: ServerTrustManager?
@@ -33,6 +37,8 @@ package final class SessionCore: Sendable {
   let rootQueue: DispatchQueue
   let requestQueue: DispatchQueue
   let serializationQueue: DispatchQueue
+  /// The credentials that servers have accepted.
+  package let credentials = CredentialMemory()
   private let engine: Engine
   private let registry = Mutex(Registry())
 
@@ -56,6 +62,8 @@ package final class SessionCore: Sendable {
     serializationQueue =
       blueprint.serializationQueue ?? DispatchQueue(label: "\(label).serializationQueue", target: root)
     settings = SessionSettings(configuration, options: transportOptions, trust: trust)
+    cookies = configuration.httpCookieStorage.map { CookieStores.shared.store(of: $0) }
+    caching = SessionCaching(configuration)
     watching.delegate.serve(self)
   }
 

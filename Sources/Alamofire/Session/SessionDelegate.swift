@@ -69,7 +69,12 @@ open class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendabl
   // MARK: Tasks
 
   /// Tells the monitors, and leaves it to the default: the credential of the request, if it has one and none of the
-  /// delegate's has failed. Called for Basic challenges; the count of failures is that of the delegate's answers.
+  /// delegate's has failed. Called for challenges of the schemes Digest, Basic, NTLM and Negotiate, from the strongest that the
+  /// server offers to the weakest, as long as the answer is to reject: not for those to which the request brings a field
+  /// `Authorization` of the user's, and not for those of another origin than that of the user's own request. The count of
+  /// failures is that of the credentials which the request has brought in vain; one that was refused is not sent again. A
+  /// credential that is to be kept (`persistence` other than `.none`) is used for other requests of the session that have
+  /// none of their own.
   open func urlSession(
     _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
     completionHandler: @escaping (URLSession.AuthChallengeDisposition, URLCredential?) -> Void

@@ -14,6 +14,9 @@ final class SessionSettings: Sendable {
   /// Whether requests wait when the machine has no network.
   let waitsForConnectivity: Bool
   let profile: ConnectionProfile
+  /// Whether cookies are sent by themselves.
+  let sendsCookies: Bool
+  let cookiePolicy: CookiePolicy
   /// The user's own classes that may serve requests; mostly there are none.
   let protocolClasses: [URLProtocol.Type]
 
@@ -25,9 +28,12 @@ final class SessionSettings: Sendable {
     timeoutForRequest = configuration.timeoutIntervalForRequest
     timeoutForResource = configuration.timeoutIntervalForResource
     waitsForConnectivity = configuration.waitsForConnectivity
+    sendsCookies = configuration.httpShouldSetCookies
+    cookiePolicy = CookiePolicy(configuration.httpCookieAcceptPolicy)
     protocolClasses = Self.ownProtocols(of: configuration)
     profile = ConnectionProfile(
-      options: options, connectionsPerHost: configuration.httpMaximumConnectionsPerHost, judge: trust)
+      options: options, connectionsPerHost: configuration.httpMaximumConnectionsPerHost, judge: trust,
+      systemProxies: configuration.connectionProxyDictionary.map { ProxyTable(dictionary: $0) })
   }
 
   /// The classes that the system puts there serve what the engine serves.

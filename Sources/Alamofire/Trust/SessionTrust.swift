@@ -7,7 +7,15 @@ final class SessionTrust: TrustJudge {
   let manager: ServerTrustManager?
   /// Whether somebody wants to see every server before the evaluators do.
   private let isWatched: Bool
-  private let memory = Mutex(TrustMemory())
+  let judgesAsUsual: Bool
+
+  private struct State {
+    var memory = TrustMemory()
+    /// The servers to which the client is nobody, by choice.
+    var anonymous: Set<String> = []
+  }
+
+  private let state = Mutex(State())
 
   /// - Parameters:
   ///   - manager: Whose evaluators decide.
@@ -16,12 +24,13 @@ final class SessionTrust: TrustJudge {
   /// `nil` when there is nobody, and the trust store decides.
   init?(manager: ServerTrustManager?, watching: SessionWatching) {
     isWatched = watching.hasOwnDelegate || watching.eventMonitor.seesMore
+    judgesAsUsual = manager == nil && !watching.hasOwnDelegate
     guard manager != nil || isWatched else { return nil }
     self.manager = manager
   }
 
   func judge(_ chain: PresentedChain, for profile: ConnectionProfile) -> TrustVerdict {
-    if let verdict = memory.withLock({ $0.verdict(on: chain, in: profile.partition) }) {
+    if let verdict = state.withLock({ $0.memory.verdict(on: chain, in: profile.partition) }) {
       return verdict == .accepted ? .accept : .usual
     }
     guard !isWatched, manager?.runsUserCode != true else { return .ask }
@@ -60,8 +69,20 @@ final class SessionTrust: TrustJudge {
     return .accepted
   }
 
+  func wantsToChooseIdentity(forHost host: String, port: Int) -> Bool {
+    isWatched && !state.withLock { $0.anonymous.contains("\(host):\(port)") }
+  }
+
+  /// Nobody has chosen an identity for this server; it is not asked about again.
+  func remainAnonymous(toHost host: String, port: Int) {
+    state.withLock { state in
+      if state.anonymous.count >= TrustMemory.capacity { state.anonymous.removeAll() }
+      state.anonymous.insert("\(host):\(port)")
+    }
+  }
+
   func remember(_ verdict: TrustMemory.Verdict, on chain: PresentedChain, in partition: Int) {
-    memory.withLock { $0.remember(verdict, on: chain, in: partition) }
+    state.withLock { $0.memory.remember(verdict, on: chain, in: partition) }
   }
 }
 

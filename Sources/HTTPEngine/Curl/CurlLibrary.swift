@@ -1,4 +1,5 @@
 import CCurl
+package import HTTPWire
 import Synchronization
 
 /// The libcurl that this process has loaded, and what it can do.
@@ -16,6 +17,8 @@ package struct CurlLibrary: Sendable {
   package let usesOpenSSL: Bool
   /// The content codings that are decoded, best first: of `br`, `gzip`, `deflate`, `zstd`.
   package let contentCodings: [String]
+  /// The schemes by which it authenticates connections.
+  package let connectionSchemes: Set<AuthenticationScheme>
   package let isUsable: Bool
 
   private init() {
@@ -27,6 +30,7 @@ package struct CurlLibrary: Sendable {
       speaksHTTP3 = false
       usesOpenSSL = false
       contentCodings = []
+      connectionSchemes = []
       return
     }
     let features = info.features
@@ -36,6 +40,10 @@ package struct CurlLibrary: Sendable {
     speaksHTTP2 = has(CURL_VERSION_HTTP2)
     speaksHTTP3 = has(CURL_VERSION_HTTP3)
     usesOpenSSL = info.ssl_version.map { String(cString: $0).hasPrefix("OpenSSL") } ?? false
+    var schemes: Set<AuthenticationScheme> = []
+    if has(CURL_VERSION_NTLM) { schemes.insert(.ntlm) }
+    if has(CURL_VERSION_SPNEGO) { schemes.insert(.negotiate) }
+    connectionSchemes = schemes
     contentCodings =
       (has(CURL_VERSION_BROTLI) ? ["br"] : []) + (has(CURL_VERSION_LIBZ) ? ["gzip", "deflate"] : [])
       + (has(CURL_VERSION_ZSTD) ? ["zstd"] : [])

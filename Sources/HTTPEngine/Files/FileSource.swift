@@ -11,6 +11,7 @@ package final class FileSource: BodySource {
 
   package let length: Int64
   package var isRepeatable: Bool { true }
+  package var isStored: Bool { true }
   private let path: String
   private let state = Mutex(State())
 

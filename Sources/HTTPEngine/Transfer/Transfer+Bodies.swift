@@ -20,6 +20,7 @@ extension Transfer {
 
   func bodyReceived(_ bytes: UnsafeMutablePointer<CChar>?, _ length: Int) -> Int {
     bytesMoved()
+    if heldHead != nil, !releaseHead() { return 0 }
     if isClosed {
       isPaused = true
       return ccurl_write_pause

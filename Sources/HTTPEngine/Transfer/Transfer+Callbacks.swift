@@ -32,7 +32,7 @@ extension Transfer {
       { context, socket, _ in
         // Programs that this process starts must not keep its connections open; libcurl leaves that to us.
         _ = fcntl(socket, F_SETFD, FD_CLOEXEC)
-        Transfer.of(context)._withUnsafeGuaranteedRef { $0.newSockets.append(socket) }
+        Transfer.of(context)._withUnsafeGuaranteedRef { $0.socketMade(socket) }
         return Int32(CURL_SOCKOPT_OK)
       }, context)
     ccurl_set_on_tls(
@@ -49,7 +49,7 @@ extension Transfer {
       { context, remoteAddress, _, remotePort, localPort in
         let ports = KeptSockets.Ports(local: localPort, remote: remotePort)
         let mayGo = Transfer.of(context)._withUnsafeGuaranteedRef {
-          $0.mayReach(remoteAddress) && $0.mayUseConnection(ports)
+          $0.mayReach(remoteAddress) && !$0.isAskedForIdentity && $0.mayUseConnection(ports)
         }
         return Int32(mayGo ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT)
       }, context)
@@ -62,6 +62,11 @@ extension Transfer {
     return Unmanaged.fromOpaque(context)
   }
 
+  private func socketMade(_ socket: Int32) {
+    newSockets.append(socket)
+    handshakes = 0
+  }
+
   @inline(__always)
   func bytesMoved() {
     lastActivity = loop.now
@@ -70,9 +75,12 @@ extension Transfer {
 
   private func lineReceived(_ bytes: UnsafeMutablePointer<CChar>?, _ length: Int) -> Int {
     bytesMoved()
-    switch assembly.lineReceived(UnsafeRawBufferPointer(start: bytes, count: length)) {
+    let line = UnsafeRawBufferPointer(start: bytes, count: length)
+    if heldHead != nil { beginAnew(at: line) }
+    switch assembly.lineReceived(line) {
     case .keep: return length
     case .deliver(let head):
+      if holds(head) { return heldTooOften ? 0 : length }
       return headReceived(head) ? length : 0
     case .refuseHead:
       failure = TransportFailure(
@@ -84,7 +92,7 @@ extension Transfer {
   }
 
   /// Returns false when the response cannot be taken.
-  private func headReceived(_ head: ResponseHead) -> Bool {
+  func headReceived(_ head: ResponseHead) -> Bool {
     if let session = ccurl_tls_session(easy.raw).map({ OpaquePointer($0) }) {
       tlsVersion = SSL_get_version(session)
       tlsCipher = SSL_CIPHER_get_name(SSL_get_current_cipher(session))

@@ -21,6 +21,10 @@ struct AppliedOptions {
   var isChunked = false
   /// Whether a new connection is to be made.
   var isFresh = false
+  /// Through whom the request goes.
+  var proxy: ProxyServer?
+  /// What the connection is authenticated with.
+  var login: ConnectionLogin?
 }
 
 extension Transfer {
@@ -40,8 +44,7 @@ extension Transfer {
     easy.set(CURLOPT_PATH_AS_IS, true)
     easy.set(CURLOPT_PROTOCOLS, Int(CURLPROTO_HTTP | CURLPROTO_HTTPS))
     easy.set(CURLOPT_ACCEPT_ENCODING, "")
-    // libcurl would look for every variable anew for every request, while others may set them.
-    if !ProxyEnvironment.shared.isSet { easy.set(CURLOPT_NOPROXY, "*") }
+    setNoProxy()
     ccurl_set_pointer(easy.raw, CURLOPT_ERRORBUFFER, errorText)
     // The name is judged with everything else of the certificate.
     easy.set(CURLOPT_SSL_VERIFYHOST, 0)
@@ -54,6 +57,10 @@ extension Transfer {
       if let failure = apply(request.profile) { return failure }
       applied.profile = request.profile
     }
+    if applied.login != nil || request.login != nil, let failure = applyLogin(request.login) {
+      return failure
+    }
+    if let failure = applyProxy(request) { return failure }
     applyVersion(request)
     applyBuffers(request)
     if let failure = applyMethodAndBody(request) { return failure }
@@ -99,6 +106,7 @@ extension Transfer {
   /// whom we trust and who we are.
   private func applyPartition(_ number: Int) -> TransportFailure? {
     easy.set(CURLOPT_CAINFO, nil)
+    easy.set(CURLOPT_PROXY_CAPATH, "/partition/\(number)")
     let code = easy.set(CURLOPT_CAPATH, "/partition/\(number)")
     return code == CURLE_OK ? nil : CurlFailure.unsupported("A trust store of its own", code)
   }
@@ -118,7 +126,8 @@ extension Transfer {
 
   private func applyVersion(_ request: WireRequest) {
     let mayMultiplex =
-      request.origin.scheme == "https" && request.profile.options.httpVersions == .automatic
+      request.origin.scheme == "https" && request.login == nil
+      && request.profile.options.httpVersions == .automatic
       && (!Self.isLarge(request.body) || !CurlLibrary.shared.spinsOnEarlyAnswers)
     let version = mayMultiplex ? Int(CURL_HTTP_VERSION_2TLS) : Int(CURL_HTTP_VERSION_1_1)
     guard version != applied.httpVersion else { return }

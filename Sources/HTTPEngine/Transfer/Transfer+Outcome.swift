@@ -4,15 +4,28 @@ import HTTPWire
 extension Transfer {
   /// What libcurl's result for this transfer means.
   func outcome(_ code: CURLcode) -> Outcome {
+    var code = code
+    if heldHead != nil, code == CURLE_OK || (code == CURLE_WRITE_ERROR && heldTooOften) {
+      code = releaseHead() ? CURLE_OK : code
+    }
     var facts = ccurl_facts()
     ccurl_read_facts(easy.raw, &facts)
     let metrics = metrics(facts)
     if let failure {
       return .failure(failure.with(metrics: metrics))
     }
+    // A server that insists ends the handshake itself, with one alert or another.
+    if code != CURLE_OK, isAskedForIdentity {
+      let host = request?.origin.host ?? "The host"
+      return .failure(
+        TransportFailure(
+          .identityUndecided, "\(host) asks for a client certificate.", curlCode: Int32(code.rawValue),
+          metrics: metrics))
+    }
     if code == CURLE_COULDNT_CONNECT, hasRefusedAddress {
       return .failure(refusedAddress.with(metrics: metrics))
     }
+    if code != CURLE_OK, let failure = proxyFailure(code, facts, metrics) { return .failure(failure) }
     guard code == CURLE_OK else {
       return .failure(
         CurlFailure.failure(
@@ -30,6 +43,24 @@ extension Transfer {
     return .success(WireResponse(head: head, body: body.take(), metrics: metrics))
   }
 
+  private func proxyFailure(_ code: CURLcode, _ facts: ccurl_facts, _ metrics: TransferMetrics)
+    -> TransportFailure?
+  {
+    guard let proxy = applied.proxy else { return nil }
+    var status = 0
+    var reply = 0
+    ccurl_read_proxy(easy.raw, &status, &reply)
+    let meaning = CurlFailure.proxyMeaning(
+      code, proxy, status: status, reply: reply, isConnected: facts.pretransfer > 0,
+      securesProxy: proxy.kind == .https && handshakes == 1 && facts.secure == 0)
+    guard let (kind, sentence) = meaning else { return nil }
+    let said = errorText[0] == 0 ? String(cString: curl_easy_strerror(code)) : String(cString: errorText)
+    return TransportFailure(
+      kind,
+      "\(sentence.replacing("{host}", with: request?.origin.host ?? "the host")) (libcurl \(code.rawValue): \(said))",
+      curlCode: Int32(code.rawValue), metrics: metrics)
+  }
+
   /// What was measured until now, for a transfer that libcurl did not end itself; `nil` before it
   /// started, when the handle only knows about the one before.
   func metricsSoFar() -> TransferMetrics? {
@@ -42,6 +73,7 @@ extension Transfer {
   private func metrics(_ facts: ccurl_facts) -> TransferMetrics {
     var values = TransferMetrics.Values()
     values.start = startTime
+    values.isProxyConnection = applied.proxy != nil
     values.isReusedConnection = facts.new_connections == 0 && facts.pretransfer > 0
     if !values.isReusedConnection {
       values.lookupEnd = facts.lookup > 0 ? Int64(facts.lookup) : -1

@@ -31,6 +31,10 @@ final class Transfer {
   /// Whether the body of the response at hand is read for nothing.
   @exclusivity(unchecked) var isDiscarding = false
   @exclusivity(unchecked) var count = ByteCount()
+  /// The head of a 401 that libcurl may answer by itself, on a connection that it authenticates.
+  @exclusivity(unchecked) var heldHead: ResponseHead?
+  /// How many such heads there have been.
+  @exclusivity(unchecked) var heldCount = 0
   /// Why the transfer was broken off by us, when libcurl only knows that a callback refused.
   @exclusivity(unchecked) var failure: TransportFailure?
   /// How often the request has been sent again.
@@ -39,8 +43,12 @@ final class Transfer {
   @exclusivity(unchecked) var hasMetLeftovers = false
   /// Whether an address of the host was refused for not being public.
   @exclusivity(unchecked) var hasRefusedAddress = false
+  /// Whether the server has asked for a certificate that somebody wants to choose.
+  @exclusivity(unchecked) var isAskedForIdentity = false
   /// The sockets that were opened to connect it.
   @exclusivity(unchecked) var newSockets: [Int32] = []
+  /// How many TLS handshakes have begun on the newest of them.
+  @exclusivity(unchecked) var handshakes = 0
   @exclusivity(unchecked) var lane: Lanes.Lane?
   @exclusivity(unchecked) var isInMulti = false
   /// Whether it was handed to libcurl as one that may share a connection.
@@ -78,9 +86,13 @@ final class Transfer {
     repeats = 0
     hasMetLeftovers = false
     hasRefusedAddress = false
+    isAskedForIdentity = false
     if !newSockets.isEmpty { newSockets.removeAll(keepingCapacity: true) }
     setFresh(false)
     restartAssembly()
+    heldHead = nil
+    heldCount = 0
+    handshakes = 0
     count = ByteCount()
     count.expectedToSend = request.body.count
     failure = nil

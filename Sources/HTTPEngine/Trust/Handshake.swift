@@ -14,28 +14,41 @@ final class Handshake {
   private unowned(unsafe) let transfer: Transfer
   private let ticket: UInt64
   private let request: WireRequest
+  /// The proxy with which the handshake is, if it is: it has a name of its own, and nothing of what was said about
+  /// servers holds for it.
+  private let proxy: ProxyServer?
 
   private init(_ transfer: Transfer, _ request: WireRequest) {
     self.transfer = transfer
     self.request = request
     ticket = transfer.ticket
+    proxy = transfer.securesProxy ? transfer.applied.proxy : nil
   }
 
   /// Prepares the context of a connection that `transfer` is about to secure. Returns false when it cannot.
   static func prepare(_ context: OpaquePointer, for transfer: Transfer) -> Bool {
     guard let request = transfer.request else { return false }
     let handshake = Handshake(transfer, request)
+    transfer.handshakes += 1
     let reference = Unmanaged.passRetained(handshake)
     guard SSL_CTX_set_ex_data(context, place, reference.toOpaque()) == 1 else {
       reference.release()
       return false
     }
-    if let identity = request.profile.options.clientIdentity, let fault = identity.use(in: context) {
+    if handshake.proxy == nil, let identity = request.profile.options.clientIdentity,
+      let fault = identity.use(in: context)
+    {
       transfer.failure = fault
       return false
     }
     SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nil)
     SSL_CTX_set_cert_verify_callback(context, verify, reference.toOpaque())
+    if handshake.proxy == nil, request.profile.options.clientIdentity == nil,
+      request.profile.judge?.wantsToChooseIdentity(forHost: request.origin.host, port: request.origin.port)
+        == true
+    {
+      SSL_CTX_set_client_cert_cb(context, noteQuestion)
+    }
     if request.profile.options.tlsKeyLogFile != nil { SSL_CTX_set_keylog_callback(context, keepSecret) }
     if handshake.waitsForStatus {
       return openssl_request_status(context) == 1
@@ -80,6 +93,21 @@ final class Handshake {
     }
   }
 
+  /// The server asks who the client is: nobody, for the rest of this handshake. The request does not go out on it.
+  private static let noteQuestion:
+    @convention(c) (
+      OpaquePointer?, UnsafeMutablePointer<OpaquePointer?>?, UnsafeMutablePointer<OpaquePointer?>?
+    ) -> Int32 = { session, _, _ in
+      guard let session, let context = SSL_get_SSL_CTX(session),
+        let reference = SSL_CTX_get_ex_data(context, place)
+      else { return 0 }
+      Unmanaged<Handshake>.fromOpaque(reference)._withUnsafeGuaranteedRef { handshake in
+        guard handshake.transfer.ticket == handshake.ticket else { return }
+        handshake.transfer.isAskedForIdentity = true
+      }
+      return 0
+    }
+
   /// Appends one line to the file that the user named for it.
   private static let keepSecret: @convention(c) (OpaquePointer?, UnsafePointer<CChar>?) -> Void = {
     session, line in
@@ -99,7 +127,8 @@ final class Handshake {
   }
 
   private var waitsForStatus: Bool {
-    request.profile.judge?.wantsStapledResponse(ofHost: request.origin.host) ?? false
+    guard proxy == nil else { return false }
+    return request.profile.judge?.wantsStapledResponse(ofHost: request.origin.host) ?? false
   }
 
   private func isAccepted(_ shown: OpaquePointer?, stapled: Data?) -> Bool {
@@ -108,6 +137,7 @@ final class Handshake {
         X509_up_ref(pointer) == 1 ? X509Certificate(owning: pointer) : nil
       }
     }
+    if let proxy { return isTrusted(certificates, of: proxy) }
     guard let judge = request.profile.judge else { return isTrusted(certificates) }
     let chain = PresentedChain(
       host: request.origin.host, port: request.origin.port, certificates: certificates.map(\.der),
@@ -142,6 +172,17 @@ final class Handshake {
     }
     guard case .failure(let fault) = verdict else { return true }
     fail(TransportFailure(fault.kind, fault.message(for: request.origin.host), curlCode: Self.code))
+    return false
+  }
+
+  /// A proxy over TLS, by its own name and the certificates that are trusted for it.
+  private func isTrusted(_ certificates: [X509Certificate], of proxy: ProxyServer) -> Bool {
+    let verdict = TrustAnchors.of(proxy.trustStore).flatMap { anchors in
+      ChainVerifier(anchors: anchors, host: proxy.host).verify(certificates)
+    }
+    guard case .failure(let fault) = verdict else { return true }
+    fail(
+      TransportFailure(fault.kind, fault.message(for: "the proxy \(proxy.host)"), curlCode: Self.code))
     return false
   }
 

@@ -1,38 +1,90 @@
-/// Whether a private cache may store a response (RFC 9111 §3).
+/// Whether a private cache may store a response, and what of its head (RFC 9111 §3).
 package enum StorageRules {
   /// - Parameters:
   ///   - method:  The method of the request that was answered.
   ///   - fields:  The fields of that request, as they were sent.
   ///   - head:    The head of the response.
   package static func mayStore(method: String, fields: [HTTPHeader], head: ResponseHead) -> Bool {
-    guard method == "GET", head.status >= 200, head.status != 206, head.status != 304 else { return false }
-    let asked = fields.filter { FieldName.equal($0.name, "Cache-Control") }.flatMap { directives($0.value) }
-    guard !asked.contains("no-store"), !fields.contains(where: { FieldName.equal($0.name, "Range") }) else {
+    guard method == "GET", head.status >= 200, head.status != 206, head.status != 304,
+      !fields.contains("Range"), !CacheControl(fields.joinedValue(of: "Cache-Control")).noStore
+    else { return false }
+    let control = CacheControl(head)
+    if control.mustUnderstand {
+      guard isUnderstood(head.status) else { return false }
+    } else if control.noStore {
       return false
     }
-    let control = head.block.value(of: "Cache-Control").map { directives($0) } ?? []
-    guard !control.contains("no-store"), head.block.value(of: "Vary")?.contains("*") != true else {
-      return false
-    }
-    if control.contains("max-age") || control.contains("public") || control.contains("private") {
-      return true
-    }
+    if head.block.value(of: "Vary")?.contains("*") == true { return false }
+    if control.maxAge != nil || control.isPublic || control.isPrivate { return true }
     return head.block.contains("Expires") || isHeuristicallyCacheable(head.status)
   }
 
+  /// Whether a response could ever answer another request by the rules of HTTP: it says how long it is good for,
+  /// or can be validated. Looks at each byte once and allocates nothing.
+  package static func isReusable(_ head: ResponseHead) -> Bool {
+    head.block.bytes.withUnsafeBufferPointer { bytes in
+      var start = 0
+      while start < bytes.count {
+        var end = start
+        while end < bytes.count, bytes[end] != 0x0A { end += 1 }
+        if isTelling(UnsafeBufferPointer(rebasing: bytes[start..<end])) { return true }
+        start = end + 1
+      }
+      return false
+    }
+  }
+
+  /// Whether a line is a field that says something about reuse.
+  private static func isTelling(_ line: UnsafeBufferPointer<UInt8>) -> Bool {
+    guard let first = line.first else { return false }
+    switch FieldName.lowercased(first) {
+    case UInt8(ascii: "c"): return begins(line, with: "cache-control:")
+    case UInt8(ascii: "e"): return begins(line, with: "etag:") || begins(line, with: "expires:")
+    case UInt8(ascii: "l"): return begins(line, with: "last-modified:")
+    default: return false
+    }
+  }
+
+  private static func begins(_ line: UnsafeBufferPointer<UInt8>, with name: StaticString) -> Bool {
+    guard line.count >= name.utf8CodeUnitCount else { return false }
+    for index in 0..<name.utf8CodeUnitCount
+    where FieldName.lowercased(line[index]) != name.utf8Start[index] {
+      return false
+    }
+    return true
+  }
+
   /// The statuses that RFC 9110 §15.1 defines as cacheable without more being said.
-  private static func isHeuristicallyCacheable(_ status: Int) -> Bool {
+  package static func isHeuristicallyCacheable(_ status: Int) -> Bool {
     switch status {
     case 200, 203, 204, 300, 301, 308, 404, 405, 410, 414, 501: true
     default: false
     }
   }
 
-  /// The names of the directives, lower case (RFC 9111 §5.2); their arguments do not matter here.
-  private static func directives(_ value: String) -> [String] {
-    value.split(separator: ",").map { part in
-      let name = part.prefix { $0 != "=" }
-      return name.filter { $0 != " " && $0 != "\t" }.lowercased()
+  /// The statuses whose meaning for caches is known here (RFC 9110 §15), for `must-understand`.
+  private static func isUnderstood(_ status: Int) -> Bool {
+    switch status {
+    case 302, 303, 307: true
+    default: isHeuristicallyCacheable(status)
     }
   }
+
+  /// A head without the fields that belong to a connection (RFC 9111 §3.1), and with a date (RFC 9110 §6.6.1).
+  package static func stored(_ head: ResponseHead, at responseTime: Int64) -> ResponseHead {
+    let named = Set(Selection.names(in: head.block.value(of: "Connection") ?? ""))
+    var fields = head.block.fields.filter { field in
+      let name = field.name.lowercased()
+      return !connectionFields.contains(name) && !named.contains(name)
+    }
+    if !fields.contains("Date") {
+      fields.append(HTTPHeader(name: "Date", value: HTTPDate(secondsSince1970: responseTime).text))
+    }
+    return ResponseHead(status: head.status, version: head.version, fields: fields)
+  }
+
+  static let connectionFields: Set<String> = [
+    "connection", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade",
+    "proxy-authenticate", "proxy-authentication-info", "proxy-authorization",
+  ]
 }

@@ -29,7 +29,7 @@ package struct HTTPDate: Equatable, Comparable, Sendable {
 
   /// Days from the beginning of 1970 to a date of the Gregorian calendar. Years begin in March here, so
   /// that the day that may be missing is the last one.
-  fileprivate static func day(year: Int64, month: Int64, day: Int64) -> Int64 {
+  static func day(year: Int64, month: Int64, day: Int64) -> Int64 {
     let year = month <= 2 ? year - 1 : year
     let era = quotient(year, 400)
     let yearOfEra = year - era * 400

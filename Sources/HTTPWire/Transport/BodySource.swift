@@ -5,6 +5,8 @@ package protocol BodySource: AnyObject, Sendable {
   var length: Int64 { get }
   /// Whether ``start(wake:)`` will give the bytes from the first once more.
   var isRepeatable: Bool { get }
+  /// Whether it can be read from its first byte to its last at any time, without an effect on what is sent.
+  var isStored: Bool { get }
   /// Makes the first byte the next one to be read; before each sending of the body.
   ///
   /// - Parameter wake: To be called, from any thread, when there is something after ``BodyReading/wait``.
@@ -14,6 +16,10 @@ package protocol BodySource: AnyObject, Sendable {
   func read(into room: UnsafeMutableRawBufferPointer) -> BodyReading
   /// Nothing more will be read, until the next start.
   func stop()
+}
+
+extension BodySource {
+  package var isStored: Bool { false }
 }
 
 /// What a ``BodySource`` has to give.
@@ -63,6 +69,14 @@ extension RequestBody {
     switch self {
     case .none, .bytes: true
     case .source(let source): source.isRepeatable
+    }
+  }
+
+  /// Whether all of it can be looked at before it is sent.
+  package var isStored: Bool {
+    switch self {
+    case .none, .bytes: true
+    case .source(let source): source.isStored
     }
   }
 

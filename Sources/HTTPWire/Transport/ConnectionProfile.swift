@@ -11,14 +11,28 @@ package final class ConnectionProfile: Sendable {
   /// Connections and TLS sessions of another partition are not used: they were made for somebody else, or were
   /// accepted by somebody else.
   package let partition: Int
+  /// What the session's configuration says about proxies, for options that leave it to the environment.
+  package let systemProxies: ProxyTable?
+  /// Who stands between us and the servers; `nil` leaves it to the environment of the process.
+  package let proxies: ProxyTable?
+  /// Whether ``proxies`` lead nowhere but straight to the servers; `nil` when that is up to the environment.
+  package let isDirect: Bool?
 
   package init(
     options: TransportOptions = TransportOptions(), connectionsPerHost: Int = 6,
-    judge: (any TrustJudge)? = nil
+    judge: (any TrustJudge)? = nil, systemProxies: ProxyTable? = nil
   ) {
     self.options = options
     self.connectionsPerHost = max(1, connectionsPerHost)
     self.judge = judge
-    partition = TrustPartition.number(of: options)
+    self.systemProxies = systemProxies
+    proxies =
+      switch options.proxy {
+      case .none: ProxyTable()
+      case .environment: systemProxies
+      case .server(let server): ProxyTable(server)
+      }
+    isDirect = proxies?.isDirect
+    partition = TrustPartition.number(of: options, proxies)
   }
 }

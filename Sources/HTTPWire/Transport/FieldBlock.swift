@@ -25,6 +25,20 @@ package struct FieldBlock: Sendable, Equatable {
     return result
   }
 
+  /// The values of the fields of this name as they came, each by itself.
+  package func rawValues(of name: StaticString) -> [[UInt8]] {
+    var values: [[UInt8]] = []
+    forEachLine { if $0.isNamed(name) { values.append(Array($0.valueBytes)) } }
+    return values
+  }
+
+  /// The values of all fields of this name, each by itself.
+  package func values(of name: StaticString) -> [String] {
+    var values: [String] = []
+    forEachLine { if $0.isNamed(name) { values.append($0.value) } }
+    return values
+  }
+
   /// Whether there is a field of this name.
   package func contains(_ name: StaticString) -> Bool {
     var found = false

@@ -11,6 +11,9 @@ package struct TransportFailure: Error, Sendable {
     case unsupportedURL
     case cannotFindHost
     case cannotFindProxy
+    case cannotConnectToProxy
+    /// The proxy wants a name and a password, or others than it was given.
+    case proxyAuthenticationRequired
     case cannotConnectToHost
     /// The machine itself has no network over which the host could be found or reached.
     case notConnected
@@ -26,6 +29,8 @@ package struct TransportFailure: Error, Sendable {
     /// The server's certificates have to be judged by code that must not run in a handshake;
     /// ``TransportFailure/chain`` holds them. Nothing of the request was sent.
     case trustUndecided
+    /// The server asks for a certificate, and somebody wants to choose it. Nothing of the request was sent.
+    case identityUndecided
     case clientCertificateRejected
     case clientCertificateRequired
     case cannotDecodeContent

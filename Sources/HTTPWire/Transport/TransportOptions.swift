@@ -69,6 +69,10 @@ public struct TransportOptions: Sendable, Equatable {
   /// How long name look-up, connection and TLS handshake may take together. Default: `nil`, only the
   /// timeouts of the request count.
   public var connectTimeout: Duration?
+  /// Through whom requests go. Default: ``Proxy/environment``. A proxy that cannot be found or does not let the request
+  /// through ends it with an error; a proxy that speaks HTTP may also answer an `http` request itself, with status 407
+  /// for want of credentials: that is a response like any other.
+  public var proxy: Proxy = .environment
   /// Whose certificates are trusted. Default: ``TrustStore/system``.
   public var trustStore: TrustStore = .system
   /// Lists of revoked certificates (CRL, RFC 5280 §5), each as DER, or as PEM that may hold several. A certificate
@@ -132,9 +136,26 @@ public struct TransportOptions: Sendable, Equatable {
   /// Whether a `GET` may carry a body. Default: `false`, such a request fails with
   /// `AFError.urlRequestValidationFailed`.
   public var allowsBodyInGETRequests: Bool = false
+  /// Whether a credential that the request has, or that its URL or ``netrcFile`` has for it, is sent at once as Basic
+  /// (RFC 7617), before the server asks; some servers never ask. The password is then sent to whoever answers, over
+  /// `http` in the clear. Default: `false`, credentials answer challenges, and go with later requests for what they
+  /// have been good for.
+  public var preemptiveBasicAuthentication: Bool = false
+  /// The path of a file with names and passwords by host, as ftp, git and curl keep them: `machine`, `login`,
+  /// `password`, `default`. It is read anew for each request, which fails with the error of a file (such as
+  /// `URLError.fileDoesNotExist`) when it cannot be; `~/` stands for the home folder. It answers challenges of the
+  /// host of the request itself, not of one that it is redirected to, when the request has no credential of its
+  /// own and the session's storage has none. Default: `nil`, no file.
+  public var netrcFile: String?
   /// Names of header fields that, like `Authorization` and `Cookie`, are not sent on to another
   /// origin by a redirect.
   public var protectedHeaders: Set<String> = []
+
+  /// Whether requests that are the same and run at the same time share one transfer: data requests by GET, without
+  /// a body, with the same URL, header fields and options, in one session. Each gets the whole response; one that is
+  /// cancelled leaves the transfer to the others, and one that is suspended does not hold them up. The timeouts are
+  /// those of the request that came first. Default: `false`.
+  public var sharesIdenticalRequests: Bool = false
 
   /// Makes the default options.
   public init() {}

@@ -22,13 +22,16 @@ package final class WireRequest: Sendable {
   package let priority: Float
   /// What decides which connection may carry the request.
   package let profile: ConnectionProfile
+  /// What its connection is authenticated with; mostly nothing.
+  package let login: ConnectionLogin?
 
   package init(
     url: String, origin: Origin, method: String = "GET", fields: [HTTPHeader] = [],
     body: RequestBody = .none, sink: (any BodySink)? = nil, idleTimeout: Duration? = .seconds(60),
     deadline: ContinuousClock.Instant? = nil, priority: Float = 0.5,
-    profile: ConnectionProfile
+    profile: ConnectionProfile, login: ConnectionLogin? = nil
   ) {
+    self.login = login
     self.url = url
     self.origin = origin
     self.method = method
@@ -41,16 +44,23 @@ package final class WireRequest: Sendable {
     self.profile = profile
   }
 
-  /// The same request with other parts, for another hop.
+  /// The same request with other parts, for another hop. Another target is reached without the login.
   package func with(
     url: String? = nil, origin: Origin? = nil, method: String? = nil, fields: [HTTPHeader]? = nil,
-    body: RequestBody? = nil
+    body: RequestBody? = nil, profile: ConnectionProfile? = nil
   ) -> WireRequest {
     WireRequest(
       url: url ?? self.url, origin: origin ?? self.origin, method: method ?? self.method,
       fields: fields ?? self.fields, body: body ?? self.body, sink: sink, idleTimeout: idleTimeout,
-      deadline: deadline,
-      priority: priority, profile: profile)
+      deadline: deadline, priority: priority, profile: profile ?? self.profile,
+      login: url == nil ? login : nil)
+  }
+
+  /// The same request with other fields, and with or without a login.
+  package func with(fields: [HTTPHeader], login: ConnectionLogin?) -> WireRequest {
+    WireRequest(
+      url: url, origin: origin, method: method, fields: fields, body: body, sink: sink,
+      idleTimeout: idleTimeout, deadline: deadline, priority: priority, profile: profile, login: login)
   }
 }
 

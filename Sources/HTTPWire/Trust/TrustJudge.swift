@@ -3,8 +3,12 @@ package protocol TrustJudge: Sendable {
   /// Called in the middle of a handshake, on a thread that other transfers wait for: pure and fast, without code
   /// of users, files or network. What needs any of these answers ``TrustVerdict/ask``.
   func judge(_ chain: PresentedChain, for profile: ConnectionProfile) -> TrustVerdict
+  /// Whether it accepts whom the trust store, the name and the dates accept, and nobody else.
+  var judgesAsUsual: Bool { get }
   /// Whether it wants the stapled OCSP response of this host; then it is asked at the end of the handshake.
   func wantsStapledResponse(ofHost host: String) -> Bool
+  /// Whether somebody wants to choose the client's identity if this server asks for one, and has not chosen yet.
+  func wantsToChooseIdentity(forHost host: String, port: Int) -> Bool
 }
 
 package enum TrustVerdict: Sendable {
@@ -18,5 +22,7 @@ package enum TrustVerdict: Sendable {
 }
 
 extension TrustJudge {
+  package var judgesAsUsual: Bool { false }
   package func wantsStapledResponse(ofHost host: String) -> Bool { false }
+  package func wantsToChooseIdentity(forHost host: String, port: Int) -> Bool { false }
 }

@@ -7,12 +7,19 @@ struct TrustPartition: Hashable {
   private let trustStore: TransportOptions.TrustStore
   private let revocationLists: [Data]
   private let identity: ClientIdentity?
+  private let proxies: ProxyTable?
 
-  private init(_ options: TransportOptions) {
+  private init(_ options: TransportOptions, _ proxies: ProxyTable?) {
+    self.proxies = proxies
     trustStore = options.trustStore
     revocationLists = options.certificateRevocationLists
     identity = options.clientIdentity
   }
+
+  private static let usual = TrustPartition(TransportOptions(), nil)
+
+  /// Whether options trust and present nobody but those whom the default ones do.
+  static func isUsual(_ options: TransportOptions) -> Bool { TrustPartition(options, nil) == usual }
 
   private struct Numbers {
     var given: [TrustPartition: Int] = [:]
@@ -22,8 +29,8 @@ struct TrustPartition: Hashable {
   private static let numbers = Mutex(Numbers())
 
   /// The same number for equal options, and never one that others had before.
-  static func number(of options: TransportOptions) -> Int {
-    let key = TrustPartition(options)
+  static func number(of options: TransportOptions, _ proxies: ProxyTable?) -> Int {
+    let key = TrustPartition(options, proxies)
     return numbers.withLock { numbers in
       if let number = numbers.given[key] { return number }
       // A program that makes its options anew each time must not fill the memory with them.

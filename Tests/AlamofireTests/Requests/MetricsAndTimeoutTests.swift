@@ -11,7 +11,7 @@ struct MetricsAndTimeoutTests {
   }
 
   private func configuration(idle: TimeInterval = 60, total: TimeInterval = 3600) -> URLSessionConfiguration {
-    let configuration = URLSessionConfiguration.af.default
+    let configuration = URLSessionConfiguration.uncached
     configuration.timeoutIntervalForRequest = idle
     configuration.timeoutIntervalForResource = total
     return configuration

@@ -12,14 +12,14 @@ struct ChildProcess {
   private let complaints: URL
 
   /// - Parameters:
-  ///   - folder: Its temporary folder.
+  ///   - folder: Its temporary folder, and where Foundation keeps its files.
   ///   - complaints: The file for what it says about failures.
   init(_ words: [String], folder: URL, complaints: URL) throws {
     self.complaints = complaints
     try Data().write(to: complaints)
     let file = try FileHandle(forWritingTo: complaints)
     program = try ChildProgram(
-      [Self.program.path] + words, environment: ["TMPDIR": folder.path], complaints: file.fileDescriptor)
+      [Self.program.path] + words, environment: ["TMPDIR": folder.path, "XDG_DATA_HOME": folder.path], complaints: file.fileDescriptor)
   }
 
   /// What it said about failures.

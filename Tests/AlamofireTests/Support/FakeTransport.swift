@@ -121,7 +121,7 @@ extension WireRequest {
 extension Session {
   /// A session over a fake that lives as long as the tests: one that is released ends its requests.
   static func kept(
-    fake: FakeTransport, configuration: URLSessionConfiguration = .af.default,
+    fake: FakeTransport, configuration: URLSessionConfiguration = .uncached,
     startRequestsImmediately: Bool = true, requestSetup: RequestSetup = .lazy,
     serializationQueue: DispatchQueue? = nil, interceptor: (any RequestInterceptor)? = nil,
     options: TransportOptions = TransportOptions(), watching: SessionWatching = SessionWatching()
@@ -137,7 +137,7 @@ extension Session {
 
   /// A session over a fake.
   convenience init(
-    fake: FakeTransport, configuration: URLSessionConfiguration = .af.default,
+    fake: FakeTransport, configuration: URLSessionConfiguration = .uncached,
     startRequestsImmediately: Bool = true, requestSetup: RequestSetup = .lazy,
     serializationQueue: DispatchQueue? = nil, interceptor: (any RequestInterceptor)? = nil,
     options: TransportOptions = TransportOptions(), watching: SessionWatching = SessionWatching()

@@ -5,6 +5,7 @@ import Synchronization
 final class FakeValve: Valve {
   private struct State {
     var isClosed = false
+    var isCancelled = false
     var openings = 0
     var latch = Latch()
   }
@@ -32,7 +33,9 @@ final class FakeValve: Valve {
   }
 
   /// The fake transport watches the surrounding task, which is cancelled too.
-  func cancel() {}
+  func cancel() { state.withLock { $0.isCancelled = true } }
+
+  var isCancelled: Bool { state.withLock { $0.isCancelled } }
 
   func open() {
     state.withLock { state in

@@ -5,7 +5,7 @@ import FoundationNetworking
 extension Session {
   /// A session over the real engine that lives as long as the tests.
   static func real(
-    configuration: URLSessionConfiguration = .af.default, startRequestsImmediately: Bool = true,
+    configuration: URLSessionConfiguration = .uncached, startRequestsImmediately: Bool = true,
     requestSetup: RequestSetup = .lazy, interceptor: (any RequestInterceptor)? = nil,
     eventMonitors: [any EventMonitor] = [AlamofireNotifications.onDemand],
     options: TransportOptions = TransportOptions()
@@ -16,6 +16,24 @@ extension Session {
       eventMonitors: eventMonitors, transportOptions: options)
     realSessions.add(session)
     return session
+  }
+}
+
+extension URLSessionConfiguration {
+  /// The default one without a cache: what earlier runs have left in the program's must not answer tests.
+  static var uncached: URLSessionConfiguration {
+    let configuration = URLSessionConfiguration.af.default
+    configuration.urlCache = nil
+    return configuration
+  }
+
+  static func cached(by cache: URLCache?, _ policy: URLRequest.CachePolicy = .useProtocolCachePolicy)
+    -> URLSessionConfiguration
+  {
+    let configuration = URLSessionConfiguration.af.default
+    configuration.urlCache = cache
+    configuration.requestCachePolicy = policy
+    return configuration
   }
 }
 

@@ -17,6 +17,9 @@ struct NginxConfiguration {
       try FileManager.default.createDirectory(
         at: folder.appendingPathComponent(name), withIntermediateDirectories: true)
     }
+    // What htpasswd writes for anna with the password "sésame".
+    try Data("anna:$apr1$abcd1234$VCGEtGtjQINnG.8XescfR/\n".utf8)
+      .write(to: folder.appendingPathComponent("users"))
     try Data(text(folder.path, ports, certificates).utf8).write(to: file)
   }
 
@@ -56,6 +59,9 @@ struct NginxConfiguration {
         location /stored/ { alias \(folder)/stored/; dav_methods PUT DELETE; }
         location /refused { client_max_body_size 1k; proxy_pass http://127.0.0.1:1; }
         location /status { stub_status; }
+        location /guarded/ {
+          alias \(folder)/files/; auth_basic "files"; auth_basic_user_file \(folder)/users;
+        }
         location /unread { return 200 'not read'; }
         location /slow/ { alias \(folder)/files/; limit_rate 64k; }
         \(locations)

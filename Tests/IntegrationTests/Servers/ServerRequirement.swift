@@ -5,6 +5,9 @@ import Testing
 /// `ALAMOFIRE_REQUIRE_SERVERS` is set: then it fails.
 enum ServerRequirement {
   static let nginx = isMet([NginxServer.program, "/usr/bin/openssl"])
+  static let apache = isMet([ApacheServer.program])
+  static let proxies = isMet(
+    ProxyProcess.Program.allCases.map(\.rawValue) + [NginxServer.program, "/usr/bin/openssl"])
   static let httpbin = isMet([HTTPBinServer.program])
   static let multipartReaders = isMet([MultipartReader.program], MultipartReader.areInstalled)
 
@@ -17,6 +20,13 @@ enum ServerRequirement {
 extension Trait where Self == ConditionTrait {
   static var needsNginx: Self {
     .enabled(if: ServerRequirement.nginx, "nginx or openssl is missing; run Scripts/install test")
+  }
+  static var needsApache: Self {
+    .enabled(if: ServerRequirement.apache, "apache2 is missing; run Scripts/install test")
+  }
+  static var needsProxies: Self {
+    .enabled(
+      if: ServerRequirement.proxies, "squid, tinyproxy or microsocks is missing; run Scripts/install test")
   }
   static var needsHTTPBin: Self {
     .enabled(if: ServerRequirement.httpbin, "httpbin is missing; run Scripts/install httpbin")

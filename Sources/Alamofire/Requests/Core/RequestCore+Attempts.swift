@@ -105,6 +105,7 @@ extension RequestCore.State {
     keepEarlier()
     serializedSinks = 0
     headDecision = .none
+    storageOffers = []
     progress.reset()
   }
 }
@@ -142,6 +143,7 @@ extension RequestCore: TransferObserver {
   }
 
   package func headReceived(_ head: ResponseHead) -> HeadDisposition {
+    if let store = session.cookies { keepCookies(of: head, in: store) }
     guard
       isHeadWanted.load(ordering: .relaxed) || isProgressWanted.load(ordering: .relaxed) || hasBodySink
         || isWatched

@@ -67,11 +67,13 @@ extension RequestCore {
     !isIntermediate(head, state.withLock { $0.hop })
   }
 
-  private func isIntermediate(_ head: ResponseHead, _ hop: (request: WireRequest, home: Origin)?) -> Bool {
+  private func isIntermediate(
+    _ head: ResponseHead, _ hop: (request: WireRequest, home: Origin, authentication: Authentication?)?
+  ) -> Bool {
     guard head.role == .hop else { return false }
     return switch head.status {
     case 301, 302, 303, 307, 308: head.block.contains("Location")
-    case 401: hop.flatMap { answer(to: head, of: $0.request, home: $0.home) } != nil
+    case 401: hop.flatMap { answer(to: head, of: $0.request, home: $0.home, $0.authentication) } != nil
     default: false
     }
   }

@@ -51,7 +51,7 @@ extension RequestCore {
     change(&options)
     let profile = ConnectionProfile(
       options: options, connectionsPerHost: session.settings.profile.connectionsPerHost,
-      judge: session.trust)
+      judge: session.trust, systemProxies: session.settings.profile.systemProxies)
     state.withLock { $0.profile = profile }
   }
 
@@ -64,9 +64,8 @@ extension RequestCore {
     }
   }
 
-  var basicCredential: (user: String, password: String)? {
-    guard let credential = state.withLock({ $0.credential }), let user = credential.user else { return nil }
-    return (user, credential.password ?? "")
+  var passwordCredential: PasswordCredential? {
+    state.withLock { $0.credential }.flatMap { PasswordCredential($0) }
   }
 
   /// For the answer of a retrier, which may replace the error that it was asked about.

@@ -29,11 +29,13 @@ package final class RequestCore: Sendable {
     var taskHandler: RequestWatchers.Handler<URLSessionTask>?
     var redirectHandler: (any RedirectHandler)?
     var cachedResponseHandler: (any CachedResponseHandler)?
+    /// Responses that are stored at the end of the attempt, if whoever watches lets them; mostly there are none.
+    var storageOffers: [StorageOffer] = []
     var credential: URLCredential?
     /// The request's own options, if it was given any.
     var profile: ConnectionProfile?
     /// The hop that is under way, and the origin of the user's own request.
-    var hop: (request: WireRequest, home: Origin)?
+    var hop: (request: WireRequest, home: Origin, authentication: Authentication?)?
     var headDecision = HeadDecision.none
     var attempts = AttemptTasks()
     /// The head of the response that is being read, when somebody watches.
@@ -110,6 +112,8 @@ package final class RequestCore: Sendable {
   let isProgressWanted = Atomic<Bool>(false)
   /// Whether a handler wants to see the head of the response before the body is read.
   let isHeadWanted = Atomic<Bool>(false)
+  /// Whether cookies of the last response are being stored.
+  let hasCookiesToKeep = Atomic<Bool>(false)
   /// Whether somebody watches this request of all: a monitor, or a handler for tasks.
   let isWatchedItself = Atomic<Bool>(false)
 

@@ -97,7 +97,8 @@ struct AuthenticationTests {
     "Challenges",
     arguments: [
       (#"basic realm="x""#, true), (#"Digest realm="x", nonce="y", Basic realm="z""#, true), ("BASIC", true),
-      (#"Digest realm="x", nonce="y""#, false), ("Bearer", false), ("Basically", false), ("", false),
+      (#"Digest realm="x", nonce="y""#, true), (#"Digest realm="x""#, false), ("Bearer", false),
+      ("Basically", false), ("", false),
     ])
   func schemes(challenge: String, isAnswered: Bool) async {
     let fake = FakeTransport(.challenge(challenge))

@@ -1,0 +1,33 @@
+import Foundation
+import HTTPWire
+
+extension ProxyTable {
+  /// Reads a `connectionProxyDictionary`, with the keys of Apple's systems: `HTTPEnable`, `HTTPProxy`, `HTTPPort`, the same
+  /// with `HTTPS` and `SOCKS`, `ExceptionsList`, `ExcludeSimpleHostnames`, `kCFProxyUsernameKey` and `kCFProxyPasswordKey`.
+  /// One of HTTP or HTTPS goes before SOCKS; an empty dictionary means no proxy.
+  init(dictionary: [AnyHashable: Any]) {
+    self.init()
+    func number(_ key: String) -> Int? {
+      (dictionary[key] as? NSNumber)?.intValue ?? (dictionary[key] as? Int)
+        ?? (dictionary[key] as? String).flatMap { Int($0) }
+    }
+    func isOn(_ key: String) -> Bool { (dictionary[key] as? Bool) ?? (number(key) ?? 0 != 0) }
+    let user = dictionary["kCFProxyUsernameKey"] as? String
+    let password = dictionary["kCFProxyPasswordKey"] as? String
+    func choice(_ prefix: String, _ kind: ProxyServer.Kind, port: Int) -> Choice? {
+      guard isOn("\(prefix)Enable") else { return nil }
+      guard let host = dictionary["\(prefix)Proxy"] as? String, !host.isEmpty else {
+        return .unreadable("connectionProxyDictionary")
+      }
+      return .server(
+        ProxyServer(
+          kind, host: host, port: number("\(prefix)Port") ?? port, username: user, password: password))
+    }
+    let socks = choice("SOCKS", .socks5h, port: 1080) ?? .direct
+    http = choice("HTTP", .http, port: 80) ?? socks
+    // The proxy for https is one that speaks HTTP: TLS goes through it.
+    https = choice("HTTPS", .http, port: 443) ?? socks
+    bypass = dictionary["ExceptionsList"] as? [String] ?? []
+    excludesSimpleNames = isOn("ExcludeSimpleHostnames")
+  }
+}

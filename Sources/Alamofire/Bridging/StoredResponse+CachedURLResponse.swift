@@ -1,0 +1,60 @@
+import Foundation
+import FoundationNetworking
+import HTTPWire
+
+extension StoredResponse {
+  /// What a program stores itself, for a request that it made; `nil` for what is no response of HTTP, or must not
+  /// be stored.
+  convenience init?(_ cached: CachedURLResponse, for request: URLRequest, now: Int64) {
+    guard let url = request.url?.absoluteString, let key = CacheKey(url) else { return nil }
+    self.init(
+      cached, key: key,
+      fields: (request.allHTTPHeaderFields ?? [:]).map { HTTPHeader(name: $0.key, value: $0.value) },
+      head: nil, requestTime: now, responseTime: now)
+  }
+
+  /// - Parameters:
+  ///   - fields: The fields of the request, as they were sent.
+  ///   - head:   The head as it came, where `cached` has not got another one.
+  convenience init?(
+    _ cached: CachedURLResponse, key: CacheKey, fields: [HTTPHeader], head: ResponseHead?,
+    requestTime: Int64, responseTime: Int64, staysInMemory: Bool = false
+  ) {
+    guard cached.storagePolicy != .notAllowed,
+      let head = head ?? (cached.response as? HTTPURLResponse).map({ ResponseHead($0) })
+    else { return nil }
+    self.init(
+      key: key, fields: fields, head: head, body: cached.data, requestTime: requestTime,
+      responseTime: responseTime, attachment: Self.attachment(of: cached.userInfo),
+      staysInMemory: staysInMemory || cached.storagePolicy == .allowedInMemoryOnly)
+  }
+
+  /// As Foundation shows it.
+  func cached(url: URL) -> CachedURLResponse? {
+    guard let response = Exchange(url: url, head: head).httpResponse else { return nil }
+    let info = try? PropertyListSerialization.propertyList(from: attachment, format: nil)
+    return CachedURLResponse(
+      response: response, data: body, userInfo: attachment.isEmpty ? nil : info as? [AnyHashable: Any],
+      storagePolicy: staysInMemory ? .allowedInMemoryOnly : .allowed)
+  }
+
+  /// What a program attached, if it can be written down.
+  private static func attachment(of info: [AnyHashable: Any]?) -> Data {
+    guard let info = info as? [String: Any], !info.isEmpty,
+      PropertyListSerialization.propertyList(info, isValidFor: .binary)
+    else { return Data() }
+    return (try? PropertyListSerialization.data(fromPropertyList: info, format: .binary, options: 0))
+      ?? Data()
+  }
+}
+
+extension ResponseHead {
+  /// The head of a response that is an object already.
+  init(_ response: HTTPURLResponse) {
+    let fields = response.allHeaderFields.compactMap { name, value -> HTTPHeader? in
+      guard let name = name as? String, let value = value as? String else { return nil }
+      return HTTPHeader(name: name, value: value)
+    }
+    self.init(status: response.statusCode, fields: fields.sorted { $0.name < $1.name })
+  }
+}

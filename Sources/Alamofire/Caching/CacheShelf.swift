@@ -1,0 +1,196 @@
+import Foundation
+import HTTPWire
+import Synchronization
+
+/// The inside of an ``HTTPCache``: what is in memory and in files. The folder is opened, and its files are counted,
+/// when somebody first looks.
+///
+/// Files are written and removed one after the other on a queue; whoever reads finds what is on its way there.
+final class CacheShelf: Sendable {
+  private struct State {
+    var index: CacheIndex
+    var files: (any EntryFiles)?
+    var isOpen: Bool
+  }
+
+  private let state: Mutex<State>
+  private let openFiles: @Sendable () -> (any EntryFiles)?
+  private let writer: DispatchQueue
+  /// Whether nothing has to be looked at to know that there is nothing; read for each request.
+  private let isKnownEmpty: Atomic<Bool>
+  let clock: @Sendable () -> Int64
+
+  /// - Parameter files: Opens the folder; `nil` keeps everything in memory.
+  init(
+    memoryCapacity: Int, diskCapacity: Int, files: (@Sendable () -> (any EntryFiles)?)?,
+    clock: @escaping @Sendable () -> Int64
+  ) {
+    state = Mutex(
+      State(
+        index: CacheIndex(memoryCapacity: memoryCapacity, diskCapacity: files == nil ? 0 : diskCapacity),
+        files: nil, isOpen: files == nil))
+    openFiles = files ?? { nil }
+    isKnownEmpty = Atomic(files == nil)
+    writer = DispatchQueue(label: "org.alamofire.cache.writer", qos: .utility)
+    self.clock = clock
+  }
+
+  /// Opens the folder, once. Two threads may both do it; one of them has done it for nothing.
+  private func open() {
+    guard !state.withLock({ $0.isOpen }) else { return }
+    let files = openFiles()
+    let found = files?.list() ?? []
+    let gone = state.withLock { state -> [EntryID] in
+      guard !state.isOpen else { return [] }
+      state.isOpen = true
+      state.files = files
+      // A folder that cannot be used leaves memory alone.
+      let toGo = files == nil ? state.index.setCapacities(disk: 0) : state.index.found(found)
+      note(state)
+      return toGo
+    }
+    removeFiles(gone, files)
+  }
+
+  private func note(_ state: borrowing State) { isKnownEmpty.store(state.index.isEmpty, ordering: .relaxed) }
+
+  /// Changes the index, and does what follows from it for the files.
+  private func change(_ body: (inout CacheIndex) -> [EntryID]) {
+    open()
+    let (gone, files) = state.withLock { state in
+      let gone = body(&state.index)
+      note(state)
+      return (gone, state.files)
+    }
+    removeFiles(gone, files)
+  }
+
+  private func removeFiles(_ ids: [EntryID], _ files: (any EntryFiles)?) {
+    guard let files, !ids.isEmpty else { return }
+    writer.async {
+      for id in ids where !self.state.withLock({ $0.index.hasFile(id) }) { files.remove(id.name) }
+    }
+  }
+
+  /// Returns when every file has been written and removed as it has to be.
+  func settle() { writer.sync {} }
+
+  // MARK: Finding
+
+  func mayHold(_ hash: UInt64) -> Bool {
+    guard !isKnownEmpty.load(ordering: .relaxed) else { return false }
+    return state.withLock { !$0.isOpen || $0.index.mayHold(hash) }
+  }
+
+  func find(_ key: CacheKey) -> [StoredResponse]? {
+    state.withLock { state in
+      guard state.isOpen else { return nil }
+      let (stored, files) = state.index.find(key)
+      return files.isEmpty ? stored : nil
+    }
+  }
+
+  func read(_ key: CacheKey) -> [StoredResponse] {
+    open()
+    let (found, ids, files) = state.withLock { state in
+      let (stored, ids) = state.index.find(key)
+      return (stored, ids, state.files)
+    }
+    guard let files else { return found }
+    return found
+      + ids.compactMap { id in
+        let stored = files.read(id.name).flatMap { StoredResponse.decode($0) }
+        if stored != nil { files.touch(id.name) }
+        change { $0.read(id, stored) }
+        return stored?.key == key ? stored : nil
+      }
+  }
+
+  // MARK: Changing
+
+  func put(_ stored: StoredResponse) {
+    open()
+    let id = EntryID(stored)
+    let (serial, gone, files) = state.withLock { state in
+      let (serial, gone) = state.index.put(stored)
+      note(state)
+      return (serial, gone, state.files)
+    }
+    removeFiles(gone, files)
+    guard let serial, let files else { return }
+    writer.async { self.write(id, serial, files) }
+  }
+
+  private func write(_ id: EntryID, _ serial: UInt64, _ files: any EntryFiles) {
+    guard let stored = state.withLock({ $0.index.toWrite(id, serial) }) else { return }
+    let bytes = stored.encoded
+    let isWritten = files.write(id.name, bytes)
+    let (isUnwanted, gone) = state.withLock { state in
+      let outcome = state.index.wrote(id, serial, size: isWritten ? bytes.count : nil)
+      note(state)
+      return outcome
+    }
+    // What could not be written leaves an older one behind, which must not come back.
+    if isUnwanted { files.remove(id.name) }
+    removeFiles(gone, files)
+  }
+
+  func remove(_ key: CacheKey) {
+    guard mayHold(key.hash) else { return }
+    // Whoever is killed after this must not find it again: not on the queue.
+    open()
+    let (gone, files) = state.withLock { state in
+      let gone = state.index.remove(key)
+      note(state)
+      return (gone, state.files)
+    }
+    for id in gone { files?.remove(id.name) }
+    removeFiles(gone, files)
+  }
+
+  func removeAll() {
+    open()
+    let files = state.withLock { state in
+      state.index.removeAll()
+      note(state)
+      return state.files
+    }
+    guard let files else { return }
+    for file in files.list() where EntryID(name: file.name) != nil { files.remove(file.name) }
+  }
+
+  func remove(since time: Int64) {
+    open()
+    let (ids, unknown, files) = state.withLock { state in
+      let (ids, unknown) = state.index.since(time)
+      return (ids, unknown, state.files)
+    }
+    let read = unknown.filter { id in
+      files?.read(id.name).flatMap { StoredResponse.decode($0) }.map { $0.responseTime >= time } ?? true
+    }
+    change { index in (ids + read).flatMap { index.remove($0) } }
+    settle()
+  }
+
+  // MARK: Sizes
+
+  func usage() -> (memory: Int, disk: Int) {
+    open()
+    return state.withLock { ($0.index.memoryUsage, $0.index.diskUsage) }
+  }
+
+  var capacities: (memory: Int, disk: Int) {
+    state.withLock { ($0.index.memoryCapacity, $0.index.diskCapacity) }
+  }
+
+  func setCapacities(memory: Int? = nil, disk: Int? = nil) {
+    open()
+    let (gone, files) = state.withLock { state in
+      // Without a folder there is no disk to have room on.
+      let gone = state.index.setCapacities(memory: memory, disk: state.files == nil ? nil : disk)
+      note(state)
+      return (gone, state.files)
+    }
+    removeFiles(gone, files)
+  }
+}

@@ -1,0 +1,186 @@
+public import Foundation
+public import FoundationNetworking
+package import HTTPWire
+
+/// A `URLCache` that keeps the rules of HTTP (RFC 9111): responses are told apart by their whole URL and by what
+/// `Vary` names, and outlive a process that is killed while it writes.
+///
+/// Foundation's own class forgets the query and the scheme of a URL, so that one response may come back for another.
+/// A session whose configuration has `URLCache.shared`, as it is by default, uses ``default`` in its place. One with
+/// an `HTTPCache` uses that; several sessions may share one, and so may several processes a folder.
+///
+/// ```swift
+/// let folder = FileManager.default.temporaryDirectory.appendingPathComponent("maps-cache")
+/// let configuration = URLSessionConfiguration.af.default
+/// configuration.urlCache = HTTPCache(
+///   memoryCapacity: 16_000_000, diskCapacity: 200_000_000, directory: folder)  // bytes
+/// let session = Session(configuration: configuration)
+/// ```
+///
+/// `configuration.urlCache = nil` is the way to have no cache. Sizes are limits in bytes: what was used longest ago
+/// goes first, and a response that would take more than a quarter is not kept there. What is stored has been decoded;
+/// responses of requests with an identity, a trust store or evaluators of their session's own are for that session
+/// alone and never written to a file.
+///
+/// The cache is that of one person, a private one in the words of RFC 9111. A response is for no other `Authorization`
+/// than it was asked with, unless it is marked `public`, and one marked `private` for no other `Cookie`; still, a
+/// program that acts for many people should give each a cache of their own, or none.
+///
+/// All members may be used from any thread. Those that read may wait for the disk; files are written in the
+/// background. Whoever is killed before has lost the newest responses, and no older one.
+public final class HTTPCache: URLCache, @unchecked Sendable {
+  // Unchecked, since the class that it refines is not checked either: its own property is a constant.
+
+  /// The cache of the program: what `URLCache.shared` stands for in a configuration. As large as that one is when
+  /// this one is first used, 4 MiB in memory and 20 MiB on the disk unless you change it, in the folder
+  /// `org.alamofire.http` and the name of the program among the user's caches. Without such a folder that is the
+  /// user's alone, in memory only.
+  public static let `default` = HTTPCache(
+    memoryCapacity: URLCache.shared.memoryCapacity, diskCapacity: URLCache.shared.diskCapacity,
+    directory: defaultFolder)
+
+  let shelf: CacheShelf
+
+  private static var defaultFolder: URL? {
+    let name = ProcessInfo.processInfo.processName.map { $0 == "/" || $0 == "." ? "_" : $0 }
+    guard !name.isEmpty else { return nil }
+    return FileManager.default.urls(for: .cachesDirectory, in: .userDomainMask).first?
+      .appendingPathComponent("org.alamofire.http").appendingPathComponent(String(name))
+  }
+
+  /// - Parameters:
+  ///   - memoryCapacity: How many bytes may be kept in memory.
+  ///   - diskCapacity:   How many bytes the files may take; counted in blocks of 4 KiB.
+  ///   - directory:      Where the files lie: a folder for this purpose alone, made when it is missing. `nil`, or one
+  ///                     that belongs to another user or that others may write to, keeps everything in memory.
+  ///                     It is opened when the cache is first used.
+  public convenience init(memoryCapacity: Int, diskCapacity: Int, directory: URL?) {
+    self.init(memoryCapacity: memoryCapacity, diskCapacity: diskCapacity, diskPath: directory?.path)
+  }
+
+  /// The same with a path; a relative one starts at the user's caches.
+  public override init(memoryCapacity: Int, diskCapacity: Int, diskPath path: String?) {
+    shelf = CacheShelf(
+      memoryCapacity: memoryCapacity, diskCapacity: diskCapacity, files: path.map { Self.opener($0) },
+      clock: Self.systemClock)
+    // Foundation makes a folder wherever it can; there it cannot.
+    super.init(memoryCapacity: 0, diskCapacity: 0, diskPath: "/dev/null")
+  }
+
+  /// For tests: any files and any clock.
+  package init(
+    memoryCapacity: Int = 1 << 24, diskCapacity: Int = 0, files: (@Sendable () -> (any EntryFiles)?)? = nil,
+    clock: (@Sendable () -> Int64)?
+  ) {
+    shelf = CacheShelf(
+      memoryCapacity: memoryCapacity, diskCapacity: diskCapacity, files: files,
+      clock: clock ?? Self.systemClock)
+    super.init(memoryCapacity: 0, diskCapacity: 0, diskPath: "/dev/null")
+  }
+
+  private static func opener(_ path: String) -> @Sendable () -> (any EntryFiles)? {
+    let caches = FileManager.default.urls(for: .cachesDirectory, in: .userDomainMask).first
+    let folder = path.hasPrefix("/") ? path : caches?.appendingPathComponent(path).path
+    return { folder.flatMap { CacheFolder.open($0) } }
+  }
+
+  private static let systemClock: @Sendable () -> Int64 = { Int64(Date().timeIntervalSince1970) }
+
+  /// Returns when everything that was stored and removed so far has reached the folder.
+  package func settle() { shelf.settle() }
+
+  // MARK: Reading and storing
+
+  /// What is stored for the URL of a request, whole, however old it is: of several variants the one that the fields of
+  /// the request fit, those that it leaves open being any. `nil` for other methods than GET. May wait for the disk.
+  public override func cachedResponse(for request: URLRequest) -> CachedURLResponse? {
+    guard request.httpMethod ?? "GET" == "GET", let url = request.url, let key = CacheKey(url.absoluteString)
+    else { return nil }
+    let fields = (request.allHTTPHeaderFields ?? [:]).map { HTTPHeader(name: $0.key, value: $0.value) }
+    let stored = shelf.read(key)
+    let chosen =
+      CacheDecision.choice(of: stored, for: fields)
+      ?? stored.filter { $0.selection.mayInclude(fields) }.max { $0.date < $1.date }
+    return chosen?.cached(url: url)
+  }
+
+  /// Stores a response for the URL of a request and those of its fields that the response's `Vary` names, in place of
+  /// another one for the same. Whether it answers a request is decided by the rules of HTTP all the same. Nothing is
+  /// stored for other methods than GET, and of what is no `HTTPURLResponse`. A `userInfo` of property list values is
+  /// kept, in files too.
+  public override func storeCachedResponse(_ cachedResponse: CachedURLResponse, for request: URLRequest) {
+    guard request.httpMethod ?? "GET" == "GET",
+      let stored = StoredResponse(cachedResponse, for: request, now: shelf.clock())
+    else { return }
+    shelf.put(stored)
+  }
+
+  /// Removes all variants for the URL of a request.
+  public override func removeCachedResponse(for request: URLRequest) {
+    guard let key = (request.url?.absoluteString).flatMap({ CacheKey($0) }) else { return }
+    shelf.remove(key)
+  }
+
+  /// Removes everything.
+  public override func removeAllCachedResponses() { shelf.removeAll() }
+
+  /// Removes what has been stored or confirmed at `date` or later. Reads every file that is not in memory.
+  public override func removeCachedResponses(since date: Date) {
+    let seconds = date.timeIntervalSince1970
+    shelf.remove(since: seconds > -1e15 ? seconds < 1e15 ? Int64(seconds) : .max : .min)
+  }
+
+  // MARK: By task
+
+  /// Stores a response for the current request of a task.
+  public override func storeCachedResponse(
+    _ cachedResponse: CachedURLResponse, for dataTask: URLSessionDataTask
+  ) {
+    guard let request = dataTask.currentRequest ?? dataTask.originalRequest else { return }
+    storeCachedResponse(cachedResponse, for: request)
+  }
+
+  /// Hands over what is stored for the current request of a task, before it returns.
+  public override func getCachedResponse(
+    for dataTask: URLSessionDataTask, completionHandler: @escaping (CachedURLResponse?) -> Void
+  ) {
+    completionHandler(
+      (dataTask.currentRequest ?? dataTask.originalRequest).flatMap { cachedResponse(for: $0) })
+  }
+
+  /// Removes what is stored for the current request of a task.
+  public override func removeCachedResponse(for dataTask: URLSessionDataTask) {
+    guard let request = dataTask.currentRequest ?? dataTask.originalRequest else { return }
+    removeCachedResponse(for: request)
+  }
+
+  // MARK: Sizes
+
+  /// How many bytes may be kept in memory. A smaller number removes what does not fit any more.
+  public override var memoryCapacity: Int {
+    get { shelf.capacities.memory }
+    set { shelf.setCapacities(memory: newValue) }
+  }
+
+  /// How many bytes the files may take; 0 without a folder, whatever is set.
+  public override var diskCapacity: Int {
+    get { shelf.capacities.disk }
+    set { shelf.setCapacities(disk: newValue) }
+  }
+
+  /// How many bytes are kept in memory.
+  public override var currentMemoryUsage: Int { shelf.usage().memory }
+  /// How many bytes the files take, in blocks of 4 KiB; those included that are about to be written.
+  public override var currentDiskUsage: Int { shelf.usage().disk }
+}
+
+extension HTTPCache: ResponseStore {
+  package var now: Int64 { shelf.clock() }
+  package var waits: Bool { false }
+
+  package func mayHold(_ hash: UInt64) -> Bool { shelf.mayHold(hash) }
+  package func find(_ key: CacheKey) -> [StoredResponse]? { shelf.find(key) }
+  package func read(_ key: CacheKey) -> [StoredResponse] { shelf.read(key) }
+  package func put(_ stored: StoredResponse) { shelf.put(stored) }
+  package func remove(_ key: CacheKey) { shelf.remove(key) }
+}

@@ -1,0 +1,19 @@
+package import HTTPWire
+
+/// Where a session keeps responses.
+package protocol ResponseStore: Sendable {
+  /// Seconds since 1970.
+  var now: Int64 { get }
+  /// Whether there may be something for a URL with this hash; quick, and true when nobody knows yet.
+  func mayHold(_ hash: UInt64) -> Bool
+  /// What is there for a URL, as far as it can be had at once; `nil` when ``read(_:)`` has to look.
+  func find(_ key: CacheKey) -> [StoredResponse]?
+  /// What is there for a URL. May wait for a disk.
+  func read(_ key: CacheKey) -> [StoredResponse]
+  /// Takes a response in place of another one of its kind. Quick where ``waits`` is false.
+  func put(_ stored: StoredResponse)
+  /// Removes all that is there for a URL. Quick where ``waits`` is false.
+  func remove(_ key: CacheKey)
+  /// Whether ``put(_:)`` and ``remove(_:)`` may wait for a disk, or run code of a user.
+  var waits: Bool { get }
+}

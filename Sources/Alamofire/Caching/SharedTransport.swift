@@ -1,0 +1,102 @@
+import HTTPWire
+
+/// Sends a request, or waits for the same one that is under way.
+struct SharedTransport: Transport {
+  let session: SessionCore
+  let transport: any Transport
+
+  nonisolated(nonsending) func send(
+    _ request: WireRequest, observer: any TransferObserver
+  ) async throws(TransportFailure) -> WireResponse {
+    let shared = session.sharedTransfers
+    let key = SharedTransfers.Key(request)
+    let room = LocalValve()
+    let id = shared.reserve()
+    defer { observer.transferEnded() }
+    switch observer.transferBegan(SharedValve(shared: shared, key: key, id: id, room: room)) {
+    case .go: break
+    case .hold: room.close()
+    case .refuse: room.cancel()
+    }
+    do throws(TransportFailure) { try await room.pass() } catch {
+      shared.leave(key, id)
+      throw error
+    }
+    switch shared.join(key, id, observer, room) {
+    case .first(let flight): begin(request, key, flight)
+    case .joined(let head?): tell(head, key, id, observer, room)
+    case .joined(nil): break
+    case .left: throw TransportFailure(.cancelled, "The request was cancelled.")
+    }
+    let outcome = await shared.outcome(key, id)
+    // Suspended, or not decided about its head yet: the response is there, and waits.
+    try await room.pass()
+    return try outcome.get()
+  }
+
+  private func tell(
+    _ head: ResponseHead, _ key: SharedTransfers.Key, _ id: UInt64, _ observer: any TransferObserver,
+    _ room: LocalValve
+  ) {
+    let openings = room.openings
+    if observer.headReceived(head) == .hold { room.close(unlessOpenedSince: openings) }
+    if let count = session.sharedTransfers.knowsHead(key, id) { observer.bytesMoved(count) }
+  }
+
+  private func begin(_ request: WireRequest, _ key: SharedTransfers.Key, _ flight: UInt64) {
+    let observer = SharedObserver(shared: session.sharedTransfers, key: key, flight: flight)
+    let (transport, shared) = (transport, session.sharedTransfers)
+    let run: @Sendable () async -> Void = {
+      let outcome: SharedTransfers.Outcome
+      do throws(TransportFailure) {
+        outcome = .success(try await transport.send(request, observer: observer))
+      } catch {
+        outcome = .failure(error)
+      }
+      shared.ended(key, flight, outcome)
+    }
+    Task(executorPreference: session.executor, operation: run)
+  }
+}
+
+/// What a transfer tells all who wait for it.
+private final class SharedObserver: TransferObserver {
+  private let shared: SharedTransfers
+  private let key: SharedTransfers.Key
+  private let flight: UInt64
+
+  init(shared: SharedTransfers, key: SharedTransfers.Key, flight: UInt64) {
+    self.shared = shared
+    self.key = key
+    self.flight = flight
+  }
+
+  var cancelsByValve: Bool { true }
+
+  func transferBegan(_ valve: any Valve) -> TransferStart { shared.began(key, flight, valve) }
+
+  func headReceived(_ head: ResponseHead) -> HeadDisposition {
+    shared.headCame(key, flight, head)
+    return .proceed
+  }
+
+  func bytesMoved(_ count: ByteCount) { shared.bytesMoved(key, flight, count) }
+
+  func transferEnded() {}
+}
+
+/// Holds up one request, and never the transfer; cancelled, the request leaves it.
+private struct SharedValve: Valve {
+  let shared: SharedTransfers
+  let key: SharedTransfers.Key
+  let id: UInt64
+  let room: LocalValve
+
+  func close() { room.close() }
+  func open() { room.open() }
+
+  func cancel() {
+    room.cancel()
+    shared.leave(key, id)
+  }
+}

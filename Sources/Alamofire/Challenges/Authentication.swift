@@ -1,0 +1,60 @@
+import Foundation
+import FoundationNetworking
+import HTTPWire
+
+/// What one attempt has been asked for and has answered, and the passwords of a file that it may use. Never changed:
+/// the thread that reads the response looks at it, too.
+final class Authentication: Sendable {
+  let trail: AuthenticationTrail
+  let netrc: Netrc?
+
+  init(trail: AuthenticationTrail = AuthenticationTrail(), netrc: Netrc? = nil) {
+    self.trail = trail
+    self.netrc = netrc
+  }
+}
+
+/// How a challenge will be answered.
+struct ChallengeAnswer: Sendable {
+  let offer: AuthenticationOffer
+  let credential: PasswordCredential
+  let source: AuthenticationProof.Source
+}
+
+extension PasswordCredential {
+  /// `nil` for one without a name.
+  init?(_ credential: URLCredential) {
+    guard let user = credential.user else { return nil }
+    self.init(user: user, password: credential.password ?? "")
+  }
+
+  /// In the form in which servers that name a charset expect it (RFC 7616 §4).
+  var normalized: PasswordCredential {
+    PasswordCredential(
+      user: user.precomposedStringWithCanonicalMapping,
+      password: password.precomposedStringWithCanonicalMapping)
+  }
+}
+
+extension URLProtectionSpace {
+  /// Where a challenge to a request comes from; `nil` for a URL that Foundation does not read.
+  convenience init?(challengeTo request: WireRequest, realm: String?, scheme: AuthenticationScheme) {
+    guard let url = URL(string: request.url), let host = url.host else { return nil }
+    let origin = request.origin
+    self.init(
+      host: host, port: origin.port, protocol: origin.scheme, realm: realm,
+      authenticationMethod: scheme.method)
+  }
+}
+
+extension AuthenticationScheme {
+  /// Foundation's name.
+  var method: String {
+    switch self {
+    case .basic: NSURLAuthenticationMethodHTTPBasic
+    case .digest: NSURLAuthenticationMethodHTTPDigest
+    case .ntlm: NSURLAuthenticationMethodNTLM
+    case .negotiate: NSURLAuthenticationMethodNegotiate
+    }
+  }
+}

@@ -1,0 +1,113 @@
+import Foundation
+import FoundationNetworking
+import HTTPWire
+import Synchronization
+
+extension Pipeline {
+  /// Stage 2: a server asks who sends the request. Returns whether it is sent again, with an answer; a challenge
+  /// that cannot be answered is a response like any other.
+  nonisolated(nonsending) func answered(_ journey: Journey, _ head: ResponseHead) async throws(AFError)
+    -> Bool
+  {
+    guard core.isWatched else { return try await answeredByDefault(journey, head) }
+    let offers = core.offers(head, to: journey.request, home: journey.home, journey.authentication)
+    for offer in offers {
+      guard let challenge = journey.challenge(head, offer) else { continue }
+      let decision = await decision(about: challenge)
+      try checkAlive()
+      switch decision {
+      case .leave: return false
+      // The next weaker scheme, if the server has one.
+      case .reject: if core.session.hasOwnDelegate { continue } else { return false }
+      case .cancel: throw .sessionTaskFailed(error: URLError(.cancelled))
+      case .usual: return try await answeredByDefault(journey, head)
+      case .credential(let credential, let source):
+        guard journey.trail.mayAnswer(offer, with: credential), offer.takes(credential) else { return false }
+        return try await brings(
+          ChallengeAnswer(offer: offer, credential: credential, source: source), journey)
+      }
+    }
+    return false
+  }
+
+  nonisolated(nonsending) private func answeredByDefault(_ journey: Journey, _ head: ResponseHead)
+    async throws(AFError) -> Bool
+  {
+    let answer = core.answer(to: head, of: journey.request, home: journey.home, journey.authentication)
+    guard let answer else { return false }
+    return try await brings(answer, journey)
+  }
+
+  /// Asks the delegate.
+  nonisolated(nonsending) private func decision(about challenge: URLAuthenticationChallenge) async
+    -> ChallengeDecision
+  {
+    guard let task = core.tasks(of: request).last else { return .usual }
+    let session = core.session
+    return await offLoop { () -> ChallengeDecision in
+      await CompletionOnce.answer(whenForgotten: .leave, whenCancelled: .leave) { completion in
+        let delegate = session.delegate
+        let facade = session.facade
+        session.rootQueue.async {
+          delegate.urlSession(facade, task: task, didReceive: challenge) { disposition, credential in
+            completion(ChallengeDecision(disposition, credential))
+          }
+        }
+      }
+    }
+  }
+}
+
+/// What is done about a challenge.
+private enum ChallengeDecision: Sendable {
+  /// The response is that of the challenge.
+  case leave
+  /// The same, but for what else the server offers.
+  case reject
+  /// What would have been done without asking.
+  case usual
+  case credential(PasswordCredential, AuthenticationProof.Source)
+  case cancel
+
+  init(_ disposition: URLSession.AuthChallengeDisposition, _ credential: URLCredential?) {
+    switch disposition {
+    case .useCredential:
+      if let credential, let password = PasswordCredential(credential) {
+        self = .credential(password, credential.persistence == .none ? .request : .session)
+      } else {
+        self = .leave
+      }
+    case .performDefaultHandling: self = .usual
+    case .cancelAuthenticationChallenge: self = .cancel
+    case .rejectProtectionSpace: self = .reject
+    @unknown default: self = .leave
+    }
+  }
+}
+
+extension Journey {
+  /// What a delegate is shown; `nil` for a URL that Foundation does not read.
+  func challenge(_ head: ResponseHead, _ offer: AuthenticationOffer) -> URLAuthenticationChallenge? {
+    guard let space = URLProtectionSpace(challengeTo: request, realm: offer.realm, scheme: offer.scheme)
+    else {
+      return nil
+    }
+    let proposed =
+      core.state.withLock { $0.credential }
+      ?? core.session.configuration.urlCredentialStorage?.defaultCredential(like: space)
+    return URLAuthenticationChallenge(
+      protectionSpace: space, proposedCredential: proposed,
+      previousFailureCount: trail.failureCount(for: offer),
+      failureResponse: Exchange(url: URL(string: request.url), head: head).httpResponse, error: nil,
+      sender: SilentSender())
+  }
+}
+
+/// Challenges are answered by the completion handler of the delegate's method; this way of old does nothing.
+final class SilentSender: NSObject, URLAuthenticationChallengeSender, Sendable {
+  func use(_ credential: URLCredential, for challenge: URLAuthenticationChallenge) {}
+  func continueWithoutCredential(for challenge: URLAuthenticationChallenge) {}
+  func cancel(_ challenge: URLAuthenticationChallenge) {}
+  func performDefaultHandling(for challenge: URLAuthenticationChallenge) {}
+  func rejectProtectionSpaceAndContinue(with challenge: URLAuthenticationChallenge) {}
+}

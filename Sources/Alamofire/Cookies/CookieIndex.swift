@@ -1,0 +1,41 @@
+import Foundation
+import FoundationNetworking
+import HTTPWire
+
+/// What a storage held when it was looked at, by domain. Valid as long as the storage hands out the same
+/// objects, which never change: comparing them is all it takes to find out.
+final class CookieIndex: Sendable {
+  /// Kept, so that none of their addresses comes to belong to another cookie.
+  let objects: [HTTPCookie]
+  /// What is known of each.
+  let cookies: [Cookie]
+  private let byDomain: [String: [Int]]
+
+  init(_ objects: [HTTPCookie] = []) {
+    self.objects = objects
+    let cookies = objects.map { Cookie($0) }
+    self.cookies = cookies
+    byDomain = Dictionary(grouping: cookies.indices) { cookies[$0].domain }
+  }
+
+  /// Whether these are the objects that were looked at, in the same order; a storage that has not
+  /// changed keeps it.
+  func describes(_ objects: [HTTPCookie]) -> Bool {
+    guard objects.count == self.objects.count else { return false }
+    for place in objects.indices where objects[place] !== self.objects[place] { return false }
+    return true
+  }
+
+  /// The cookies of a host and of the domains that it lies in, whatever their paths.
+  func candidates(for host: String) -> [Cookie] {
+    var found: [Int] = byDomain[host] ?? []
+    if !CookieTarget.isAddress(host) {
+      var rest = host[...]
+      while let dot = rest.utf8.firstIndex(of: UInt8(ascii: ".")) {
+        rest = rest[rest.utf8.index(after: dot)...]
+        if let more = byDomain[String(rest)] { found += more }
+      }
+    }
+    return found.isEmpty ? [] : found.map { cookies[$0] }
+  }
+}

@@ -1,0 +1,71 @@
+import Foundation
+import FoundationNetworking
+import HTTPWire
+
+/// A storage and what it holds, while one response's cookies are stored.
+struct CookieShelf {
+  private let storage: HTTPCookieStorage
+  private(set) var objects: [HTTPCookie]
+  private(set) var cookies: [Cookie]
+  private var lastCreation: Int64 = 0
+
+  init(_ index: CookieIndex, in storage: HTTPCookieStorage) {
+    self.storage = storage
+    objects = index.objects
+    cookies = index.cookies
+  }
+
+  /// A time for a new cookie, later than the one before, in microseconds.
+  mutating func nextCreation() -> Int64 {
+    let now = Int64((Date().timeIntervalSince1970 * 1e6).rounded())
+    lastCreation = max(now, lastCreation + 1)
+    return lastCreation
+  }
+
+  /// Does what was decided.
+  mutating func apply(_ decision: CookieRules.Decision, by rules: CookieRules) {
+    switch decision {
+    case .nothing, .refuse: break
+    case .remove(let place): remove(at: place)
+    case .store(let cookie, let old):
+      // Setting a cookie may write a file; one that is there already needs nothing.
+      if let old, cookies[old] == cookie { return }
+      guard let object = StoredCookie(cookie), maySet(object, by: rules) else { return }
+      // What a user made may have another spelling of the domain, and would stay beside.
+      if let old, !Self.haveOneKey(objects[old], object) { storage.deleteCookie(objects[old]) }
+      storage.setCookie(object)
+      if let old {
+        objects[old] = object
+        cookies[old] = cookie
+      } else {
+        objects.append(object)
+        cookies.append(cookie)
+        removeSurplus(of: cookie.domain, now: rules.now)
+      }
+    }
+  }
+
+  private mutating func remove(at place: Int) {
+    storage.deleteCookie(objects[place])
+    objects.remove(at: place)
+    cookies.remove(at: place)
+  }
+
+  /// Foundation's key is domain, path and name without anything in between: `/b` and `c` are `/` and `bc`. Whoever comes
+  /// without TLS must not push a secure cookie out that way.
+  private func maySet(_ object: StoredCookie, by rules: CookieRules) -> Bool {
+    guard !rules.target.isSecure else { return true }
+    return !objects.indices.contains { cookies[$0].isSecure && Self.haveOneKey(objects[$0], object) }
+  }
+
+  private static func haveOneKey(_ left: HTTPCookie, _ right: HTTPCookie) -> Bool {
+    left.domain == right.domain && left.path + left.name == right.path + right.name
+  }
+
+  private mutating func removeSurplus(of domain: String, now: HTTPDate) {
+    let places = cookies.indices.filter { cookies[$0].domain == domain }
+    guard places.count > CookieRules.domainLimit else { return }
+    let surplus = CookieRules.surplus(of: places.map { cookies[$0] }, now: now)
+    for place in surplus.map({ places[$0] }).sorted(by: >) { remove(at: place) }
+  }
+}

@@ -1,0 +1,11 @@
+import HTTPEngine
+package import HTTPWire
+
+/// What the engine has to answer challenges with.
+package enum AuthenticationFeatures {
+  static let hashes: any HashFunctions = OpenSSLHashes()
+  /// The hashes that OpenSSL does not refuse on this machine.
+  static let algorithms = Set(DigestChallenge.Algorithm.allCases.filter { hashes.hash($0, []) != nil })
+  /// The schemes that libcurl authenticates connections with.
+  package static let connectionSchemes = CurlLibrary.shared.connectionSchemes
+}

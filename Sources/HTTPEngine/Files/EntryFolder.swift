@@ -1,0 +1,123 @@
+package import FoundationEssentials
+import Glibc
+package import HTTPWire
+import Synchronization
+
+/// A folder of stored responses that its owner alone can read.
+///
+/// A file is written beside its place under another name, and then renamed: whoever is killed meanwhile leaves the
+/// file of before. What a killed process left beside is removed by the next one that opens the folder, after ten
+/// minutes.
+package final class EntryFolder: EntryFiles {
+  private static let leftover = ".new-"
+  private static let leftoverAge: Int64 = 600
+
+  private let path: String
+  private let counter = Atomic<UInt64>(0)
+
+  /// The folder is made when something is written to it. `nil` when it belongs to somebody else, or others may
+  /// write to it, who could answer our requests then.
+  package init?(path: String) {
+    self.path = path
+    var status = stat()
+    guard stat(path, &status) == 0 else {
+      guard errno == ENOENT else { return nil }
+      return
+    }
+    guard Self.isOurs(status), access(path, W_OK | X_OK) == 0 else { return nil }
+  }
+
+  private static func isOurs(_ status: stat) -> Bool {
+    status.st_mode & S_IFMT == S_IFDIR && status.st_uid == geteuid() && status.st_mode & 0o022 == 0
+  }
+
+  /// Makes the folder and those above it.
+  private func make() -> Bool {
+    var part = path.hasPrefix("/") ? "" : "."
+    for name in path.split(separator: "/") {
+      part += "/\(name)"
+      _ = mkdir(part, 0o700)
+    }
+    var status = stat()
+    return stat(path, &status) == 0 && Self.isOurs(status)
+  }
+
+  package func list() -> [EntryFile] {
+    guard let folder = opendir(path) else { return [] }
+    defer { closedir(folder) }
+    let descriptor = dirfd(folder)
+    let now = Int64(time(nil))
+    var files: [EntryFile] = []
+    while let entry = readdir(folder) {
+      let name = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
+        pointer.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+      }
+      guard !name.hasPrefix(".") || name.hasPrefix(Self.leftover) else { continue }
+      var status = stat()
+      guard fstatat(descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0, status.st_mode & S_IFMT == S_IFREG
+      else { continue }
+      let used = Int64(status.st_mtim.tv_sec)
+      if name.hasPrefix(Self.leftover) {
+        if now - used > Self.leftoverAge { unlinkat(descriptor, name, 0) }
+      } else {
+        files.append(EntryFile(name: name, size: Int(status.st_size), used: used))
+      }
+    }
+    return files
+  }
+
+  package func read(_ name: String) -> Data? {
+    let descriptor = open("\(path)/\(name)", O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+    guard descriptor >= 0 else { return nil }
+    defer { close(descriptor) }
+    var status = stat()
+    guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_uid == geteuid()
+    else {
+      return nil
+    }
+    var bytes = Data(count: Int(status.st_size))
+    var filled = 0
+    while filled < bytes.count {
+      let rest = filled
+      let count = bytes.withUnsafeMutableBytes { buffer in
+        buffer.baseAddress.map { Glibc.read(descriptor, $0 + rest, buffer.count - rest) } ?? 0
+      }
+      if count < 0, errno == EINTR { continue }
+      // One that has become shorter, or is on a disk that fails, is none.
+      guard count > 0 else { return nil }
+      filled += count
+    }
+    return bytes
+  }
+
+  package func write(_ name: String, _ bytes: Data) -> Bool {
+    let number = counter.wrappingAdd(1, ordering: .relaxed).newValue
+    let beside = "\(path)/\(Self.leftover)\(getpid())-\(number)-\(UInt32.random(in: 0 ... .max))"
+    let flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW
+    var descriptor = open(beside, flags, 0o600)
+    if descriptor < 0, errno == ENOENT, make() { descriptor = open(beside, flags, 0o600) }
+    guard descriptor >= 0 else { return false }
+    let isWritten = Self.fill(descriptor, bytes)
+    let isClosed = close(descriptor) == 0
+    if isWritten, isClosed, rename(beside, "\(path)/\(name)") == 0 { return true }
+    unlink(beside)
+    return false
+  }
+
+  private static func fill(_ descriptor: Int32, _ bytes: Data) -> Bool {
+    bytes.withUnsafeBytes { buffer in
+      var done = 0
+      while done < buffer.count, let start = buffer.baseAddress {
+        let count = Glibc.write(descriptor, start + done, buffer.count - done)
+        if count < 0, errno == EINTR { continue }
+        guard count > 0 else { return false }
+        done += count
+      }
+      return true
+    }
+  }
+
+  package func remove(_ name: String) { unlink("\(path)/\(name)") }
+
+  package func touch(_ name: String) { utimensat(AT_FDCWD, "\(path)/\(name)", nil, AT_SYMLINK_NOFOLLOW) }
+}

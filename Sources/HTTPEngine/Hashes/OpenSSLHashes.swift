@@ -1,0 +1,56 @@
+import COpenSSL
+package import HTTPWire
+
+/// The hashes of Digest, by OpenSSL.
+package struct OpenSSLHashes: HashFunctions {
+  package init() {}
+
+  package func hash(_ algorithm: DigestChallenge.Algorithm, _ bytes: [UInt8]) -> [UInt8]? {
+    guard let hash = OpenSSLRunningHash(algorithm) else { return nil }
+    bytes.withUnsafeBytes { hash.add($0) }
+    return hash.finish()
+  }
+
+  package func makeRunningHash(_ algorithm: DigestChallenge.Algorithm) -> (any RunningHash)? {
+    OpenSSLRunningHash(algorithm)
+  }
+}
+
+/// Owns one of OpenSSL's hash contexts.
+private final class OpenSSLRunningHash: RunningHash {
+  private let context: OpaquePointer
+  private var isWhole = true
+
+  /// `nil` when OpenSSL is set to refuse the algorithm, as MD5 where FIPS holds.
+  init?(_ algorithm: DigestChallenge.Algorithm) {
+    guard let context = EVP_MD_CTX_new() else { return nil }
+    self.context = context
+    let function =
+      switch algorithm {
+      case .md5: EVP_md5()
+      case .sha256: EVP_sha256()
+      case .sha512Half: EVP_sha512_256()
+      case .sha512: EVP_sha512()
+      }
+    guard let function, EVP_DigestInit_ex(context, function, nil) == 1 else {
+      ERR_clear_error()
+      return nil
+    }
+  }
+
+  deinit { EVP_MD_CTX_free(context) }
+
+  func add(_ bytes: UnsafeRawBufferPointer) {
+    if EVP_DigestUpdate(context, bytes.baseAddress, bytes.count) != 1 { isWhole = false }
+  }
+
+  func finish() -> [UInt8]? {
+    var hash = [UInt8](repeating: 0, count: Int(EVP_MAX_MD_SIZE))
+    var length: UInt32 = 0
+    guard isWhole, EVP_DigestFinal_ex(context, &hash, &length) == 1 else {
+      ERR_clear_error()
+      return nil
+    }
+    return Array(hash.prefix(Int(length)))
+  }
+}

@@ -1,0 +1,65 @@
+import CCurl
+import HTTPWire
+
+// Through whom a request goes. libcurl speaks with the proxy; who it is is decided here, so that libcurl never looks
+// into the environment.
+extension Transfer {
+  /// Options without which libcurl would look for proxies by itself.
+  func setNoProxy() {
+    easy.set(CURLOPT_NOPROXY, "*")
+  }
+
+  func applyProxy(_ request: WireRequest) -> TransportFailure? {
+    if case nil = applied.proxy, request.profile.isDirect ?? ProxyEnvironment.shared.isDirect { return nil }
+    let table = request.profile.proxies ?? ProxyEnvironment.shared.table
+    switch table.choice(for: request.origin) {
+    case .direct: return apply(nil)
+    case .server(let server): return apply(server)
+    case .unreadable(let name):
+      return TransportFailure(
+        .cannotFindProxy,
+        "\(name) names something that is no proxy; write it as http://host:port, or set TransportOptions.proxy."
+      )
+    }
+  }
+
+  private func apply(_ server: ProxyServer?) -> TransportFailure? {
+    guard server != applied.proxy else { return nil }
+    applied.proxy = server
+    guard let server else {
+      for option in [CURLOPT_PROXY, CURLOPT_PROXYUSERNAME, CURLOPT_PROXYPASSWORD] { easy.set(option, nil) }
+      setNoProxy()
+      return nil
+    }
+    let hasName = server.username != nil || server.password != nil
+    let schemes = server.authentication == .basic ? ccurl_auth_basic : ccurl_auth_any
+    let codes = [
+      easy.set(CURLOPT_NOPROXY, ""), easy.set(CURLOPT_PROXY, server.description),
+      easy.set(CURLOPT_PROXYUSERNAME, hasName ? server.username ?? "" : nil),
+      easy.set(CURLOPT_PROXYPASSWORD, hasName ? server.password ?? "" : nil),
+      easy.set(CURLOPT_PROXYAUTH, Int(bitPattern: schemes)),
+      // The ticket of this machine's user is nobody's wish.
+      easy.set(CURLOPT_SOCKS5_AUTH, Int(bitPattern: ccurl_auth_basic)),
+    ]
+    if let code = codes.first(where: { $0 != CURLE_OK }) {
+      applied.proxy = nil
+      return CurlFailure.unsupported("A proxy of the kind \(server.kind.rawValue)", code)
+    }
+    guard server.kind == .https else { return nil }
+    // Judged by ``Handshake``, too.
+    easy.set(CURLOPT_PROXY_SSL_VERIFYHOST, 0)
+    easy.set(CURLOPT_PROXY_CAINFO, nil)
+    easy.set(CURLOPT_PROXY_SSLVERSION, Int(CURL_SSLVERSION_TLSv1_2))
+    return nil
+  }
+
+  /// Whether the next handshake on the connection that is being made is that of the proxy: it comes first.
+  var securesProxy: Bool {
+    applied.proxy?.kind == .https && handshakes == 0
+  }
+
+  /// Whether a 407 may be answered by libcurl.
+  var negotiatesWithProxy: Bool {
+    applied.proxy?.authentication == .negotiated && applied.proxy?.username != nil
+  }
+}

@@ -1,0 +1,56 @@
+import CCurl
+import HTTPWire
+
+// NTLM and Negotiate authenticate a connection in several steps, which libcurl goes by itself: one transfer here is
+// several requests there. The connection is made for it, and closed behind it: nobody else's request goes out on a
+// connection that speaks in a name. A proxy may ask in steps, too.
+extension Transfer {
+  func applyLogin(_ login: ConnectionLogin?) -> TransportFailure? {
+    if login != nil { setFresh(true) }
+    guard login != applied.login else { return nil }
+    applied.login = login
+    let mask =
+      switch login?.scheme {
+      case .ntlm: ccurl_auth_ntlm
+      case .negotiate: ccurl_auth_negotiate
+      case .basic, .digest, nil: ccurl_auth_basic
+      }
+    easy.set(CURLOPT_FORBID_REUSE, login != nil)
+    let codes = [
+      easy.set(CURLOPT_HTTPAUTH, Int(bitPattern: mask)),
+      easy.set(CURLOPT_USERNAME, login?.credential.user),
+      easy.set(CURLOPT_PASSWORD, login?.credential.password),
+    ]
+    guard let code = codes.first(where: { $0 != CURLE_OK }) else { return nil }
+    applied.login = nil
+    return CurlFailure.unsupported("This kind of authentication", code)
+  }
+
+  /// Whether a head may be one of a step in between, which nobody is told of.
+  func holds(_ head: ResponseHead) -> Bool {
+    guard
+      (head.status == 401 && request?.login != nil) || (head.status == 407 && negotiatesWithProxy)
+    else { return false }
+    heldHead = head
+    heldCount += 1
+    return true
+  }
+
+  /// A server that never comes to an end of the steps would have libcurl go on with them for ever: then the last
+  /// refusal is the response.
+  var heldTooOften: Bool { heldCount > 6 }
+
+  /// Another response begins behind a head that was held: the next step.
+  func beginAnew(at line: UnsafeRawBufferPointer) {
+    guard line.starts(with: "HTTP/".utf8) else { return }
+    heldHead = nil
+    restartAssembly()
+  }
+
+  /// The head that was held is that of the response. Returns false when it cannot be taken.
+  func releaseHead() -> Bool {
+    guard let head = heldHead else { return true }
+    heldHead = nil
+    return headReceived(head)
+  }
+}

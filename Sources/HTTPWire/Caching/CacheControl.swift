@@ -1,0 +1,154 @@
+/// The directives of `Cache-Control` (RFC 9111 §5.2), of a request or of a response.
+///
+/// Read so that a mistake never makes a response more reusable than it was meant to be: of a directive that
+/// comes more than once the strictest value counts, a number that is none is the strictest number, an open
+/// quotation ends with the field, and what is unknown is passed over.
+package struct CacheControl: Sendable, Equatable {
+  package var noStore = false
+  /// Without names of fields.
+  package var noCache = false
+  /// The lower-cased names that `no-cache="…"` lists.
+  package var noCacheFields: [String] = []
+  package var isPrivate = false
+  package var isPublic = false
+  package var mustRevalidate = false
+  package var mustUnderstand = false
+  /// RFC 8246.
+  package var isImmutable = false
+  package var onlyIfCached = false
+  /// In seconds, like all that follow.
+  package var maxAge: Int64?
+  package var minFresh: Int64?
+  /// ``forever`` without a value.
+  package var maxStale: Int64?
+  /// RFC 5861 §3.
+  package var staleWhileRevalidate: Int64?
+  /// RFC 5861 §4.
+  package var staleIfError: Int64?
+
+  /// The largest number of seconds that counts (RFC 9111 §1.2.2).
+  package static let forever: Int64 = 1 << 31
+
+  package init() {}
+
+  /// - Parameter value: The values of all fields of that name, joined by commas; `nil` without any.
+  package init(_ value: String?) {
+    guard let value else { return }
+    var reader = DirectiveReader(value)
+    while let (name, argument) = reader.next() { take(name, argument) }
+  }
+
+  /// Of a request; `Pragma: no-cache` counts where nothing else is said (RFC 9111 §5.4).
+  package init(request fields: [HTTPHeader]) {
+    self.init(fields.joinedValue(of: "Cache-Control"))
+    guard !fields.contains(where: { FieldName.equal($0.name, "Cache-Control") }) else { return }
+    noCache = fields.contains {
+      FieldName.equal($0.name, "Pragma") && $0.value.lowercased().contains("no-cache")
+    }
+  }
+
+  /// Of a response.
+  package init(_ head: ResponseHead) {
+    self.init(head.block.value(of: "Cache-Control"))
+  }
+
+  private mutating func take(_ name: String, _ argument: String?) {
+    switch name {
+    case "no-store": noStore = true
+    case "no-cache": takeNoCache(argument)
+    case "private": isPrivate = true
+    case "public": isPublic = true
+    case "must-revalidate": mustRevalidate = true
+    case "must-understand": mustUnderstand = true
+    case "immutable": isImmutable = true
+    case "only-if-cached": onlyIfCached = true
+    case "max-age": maxAge = Self.smaller(maxAge, Self.seconds(argument) ?? 0)
+    case "min-fresh": minFresh = max(minFresh ?? 0, Self.seconds(argument) ?? Self.forever)
+    case "max-stale":
+      maxStale = Self.smaller(maxStale, argument == nil ? Self.forever : Self.seconds(argument) ?? 0)
+    case "stale-while-revalidate":
+      staleWhileRevalidate = Self.smaller(staleWhileRevalidate, Self.seconds(argument) ?? 0)
+    case "stale-if-error": staleIfError = Self.smaller(staleIfError, Self.seconds(argument) ?? 0)
+    default: break
+    }
+  }
+
+  private mutating func takeNoCache(_ argument: String?) {
+    let names = (argument ?? "").split { $0 == "," || $0 == " " || $0 == "\t" }.map { $0.lowercased() }
+    if names.isEmpty { noCache = true }
+    noCacheFields += names
+  }
+
+  private static func smaller(_ old: Int64?, _ new: Int64) -> Int64 { min(old ?? new, new) }
+
+  /// A number of seconds (RFC 9111 §1.2.2); `nil` when it is none.
+  package static func seconds(_ text: String?) -> Int64? {
+    guard let text, !text.isEmpty, text.utf8.allSatisfy({ $0 >= 0x30 && $0 <= 0x39 }) else { return nil }
+    return min(Int64(text) ?? forever, forever)
+  }
+}
+
+/// Cuts a list of directives, `name`, `name=token` or `name="quoted"`, at its commas.
+private struct DirectiveReader {
+  private var rest: ArraySlice<UInt8>
+
+  init(_ value: String) { rest = Array(value.utf8)[...] }
+
+  /// The next one; its name is in lower case. `nil` at the end.
+  mutating func next() -> (name: String, argument: String?)? {
+    while true {
+      skip { $0 == 0x2C || Self.isSpace($0) }
+      guard !rest.isEmpty else { return nil }
+      let name = word { $0 != 0x2C && $0 != 0x3D && !Self.isSpace($0) }
+      skip(Self.isSpace)
+      var argument: String?
+      if rest.first == UInt8(ascii: "=") {
+        rest = rest.dropFirst()
+        skip(Self.isSpace)
+        argument = rest.first == UInt8(ascii: "\"") ? quoted() : word { $0 != 0x2C && !Self.isSpace($0) }
+      }
+      // What else stands before the comma makes the directive something nobody knows how to read: for a number
+      // that is the strictest one.
+      let remainder = word { $0 != 0x2C }
+      if !remainder.allSatisfy({ $0 == " " || $0 == "\t" }), argument != nil { argument?.append("?") }
+      if !name.isEmpty { return (name.lowercased(), argument) }
+    }
+  }
+
+  private mutating func skip(_ isSkipped: (UInt8) -> Bool) { rest = rest.drop(while: isSkipped) }
+
+  private mutating func word(_ belongs: (UInt8) -> Bool) -> String {
+    let bytes = rest.prefix(while: belongs)
+    rest = rest.dropFirst(bytes.count)
+    return String(decoding: bytes, as: UTF8.self)
+  }
+
+  private mutating func quoted() -> String {
+    rest = rest.dropFirst()
+    var bytes: [UInt8] = []
+    while let byte = rest.popFirst() {
+      if byte == UInt8(ascii: "\"") { break }
+      if byte == UInt8(ascii: "\\"), let escaped = rest.popFirst() {
+        bytes.append(escaped)
+      } else {
+        bytes.append(byte)
+      }
+    }
+    return String(decoding: bytes, as: UTF8.self)
+  }
+
+  private static func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
+}
+
+extension [HTTPHeader] {
+  /// The values of all fields of this name, joined by commas (RFC 9110 §5.3); `nil` without any.
+  package func joinedValue(of name: String) -> String? {
+    var result: String?
+    for field in self where FieldName.equal(field.name, name) {
+      result = result.map { $0 + ", " + field.value } ?? field.value
+    }
+    return result
+  }
+
+  package func contains(_ name: String) -> Bool { contains { FieldName.equal($0.name, name) } }
+}

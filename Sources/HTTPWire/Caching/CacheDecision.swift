@@ -1,0 +1,157 @@
+/// What is done about a request before it is sent: a pure function of the request, of what is stored, and of the
+/// time (RFC 9111 §4).
+package enum CacheDecision: Sendable {
+  /// It is sent as it is.
+  case send
+  /// The stored response is the answer.
+  case serve(StoredResponse)
+  /// The stored response is the answer, and is validated with these fields afterwards (RFC 5861 §3).
+  case serveAndRefresh(StoredResponse, [HTTPHeader])
+  /// It is sent with these fields added; a 304 makes the stored response the answer (RFC 9111 §4.3).
+  case validate(StoredResponse, [HTTPHeader])
+  /// Nothing may be sent, and nothing is there: the request fails.
+  case unavailable
+  /// The same, asked for by `only-if-cached`: the answer is a 504 (RFC 9111 §5.2.1.7).
+  case gatewayTimeout
+
+  /// What a program wants of the cache.
+  package enum Policy: Sendable, Equatable {
+    /// The rules of HTTP.
+    case rules
+    /// Nothing stored is used.
+    case reload
+    /// What is stored is used however old it is; else the request is sent.
+    case storedElseLoad
+    /// What is stored is used however old it is; nothing is sent.
+    case storedOnly
+    /// What is stored is used after the server has confirmed it.
+    case revalidate
+  }
+
+  package struct Question: Sendable {
+    package let method: String
+    package let fields: [HTTPHeader]
+    package let policy: Policy
+    /// Whether a validation may follow the answer.
+    package let mayRefresh: Bool
+
+    package init(method: String, fields: [HTTPHeader], policy: Policy = .rules, mayRefresh: Bool = true) {
+      self.method = method
+      self.fields = fields
+      self.policy = policy
+      self.mayRefresh = mayRefresh
+    }
+  }
+
+  /// - Parameters:
+  ///   - stored: What is stored for the URL of the request.
+  ///   - now:    Seconds since 1970.
+  package static func decide(_ question: Question, stored: [StoredResponse], now: Int64) -> CacheDecision {
+    guard question.method == "GET" || question.method == "HEAD" else {
+      return question.policy == .storedOnly ? .unavailable : .send
+    }
+    if question.policy == .reload { return .send }
+    let control = CacheControl(request: question.fields)
+    let chosen = choice(of: stored, for: question.fields)
+    if question.policy == .storedOnly { return chosen.map { .serve($0) } ?? .unavailable }
+    // Whoever brings conditions of his own wants the server's answer to them, and `no-store` leaves no trace here.
+    if isConditional(question.fields) || control.noStore { return .send }
+    let otherwise: CacheDecision = control.onlyIfCached ? .gatewayTimeout : .send
+    guard let chosen else { return otherwise }
+    if question.policy == .storedElseLoad { return .serve(chosen) }
+    return decide(question, control, chosen, now, otherwise)
+  }
+
+  private static func decide(
+    _ question: Question, _ control: CacheControl, _ stored: StoredResponse, _ now: Int64,
+    _ otherwise: CacheDecision
+  ) -> CacheDecision {
+    let freshness = Freshness(of: stored, now: now)
+    let isUsable = mayUse(stored, freshness, control)
+    // RFC 8246: what never changes is not asked about for the sake of reloading alone.
+    let mustAsk = question.policy == .revalidate && !(stored.control.isImmutable && freshness.isFresh)
+    if isUsable, !mustAsk { return .serve(stored) }
+    if control.onlyIfCached { return otherwise }
+    let conditions = Validation.conditions(for: stored)
+    guard !conditions.isEmpty else { return .send }
+    if !mustAsk, question.mayRefresh, mayRefreshLater(stored, freshness, control) {
+      return .serveAndRefresh(stored, conditions)
+    }
+    return .validate(stored, conditions)
+  }
+
+  /// Among those for a request, the most recent one (RFC 9111 §4).
+  package static func choice(of stored: [StoredResponse], for fields: [HTTPHeader]) -> StoredResponse? {
+    stored.filter { $0.selection.includes(fields) && isWhole($0) }
+      .max { ($0.date, $0.responseTime) < ($1.date, $1.responseTime) }
+  }
+
+  /// A program may have stored what no rule would have let pass.
+  private static func isWhole(_ stored: StoredResponse) -> Bool {
+    stored.head.status >= 200 && stored.head.status != 206 && stored.head.status != 304
+  }
+
+  /// Whether a stored response may be used without asking.
+  private static func mayUse(
+    _ stored: StoredResponse, _ freshness: Freshness, _ request: CacheControl
+  ) -> Bool {
+    guard !request.noCache, !stored.control.noCache, !isForbidden(stored) else { return false }
+    guard isWithin(request, freshness) else { return false }
+    if freshness.isFresh { return true }
+    guard let maxStale = request.maxStale, !stored.control.mustRevalidate else { return false }
+    return freshness.staleness <= maxStale
+  }
+
+  /// `no-store` in what a program has stored itself.
+  private static func isForbidden(_ stored: StoredResponse) -> Bool {
+    stored.control.noStore && !stored.control.mustUnderstand
+  }
+
+  /// `max-age` and `min-fresh` of a request (RFC 9111 §5.2.1).
+  private static func isWithin(_ request: CacheControl, _ freshness: Freshness) -> Bool {
+    if let maxAge = request.maxAge {
+      // With `max-stale`, a response may be that much older.
+      guard freshness.age <= maxAge + (request.maxStale ?? 0) else { return false }
+    }
+    guard let minFresh = request.minFresh else { return true }
+    return freshness.lifetime - freshness.age >= minFresh
+  }
+
+  private static func mayRefreshLater(
+    _ stored: StoredResponse, _ freshness: Freshness, _ request: CacheControl
+  ) -> Bool {
+    guard let window = stored.control.staleWhileRevalidate, !stored.control.mustRevalidate,
+      !stored.control.noCache, !isForbidden(stored), !request.noCache, isWithin(request, freshness)
+    else { return false }
+    return freshness.staleness <= window
+  }
+
+  /// Whether a stored response may take the place of a failure, or of an answer with a status of 500, 502, 503 or
+  /// 504, to its validation (RFC 5861 §4).
+  package static func mayServeInstead(
+    _ stored: StoredResponse, of status: Int?, fields: [HTTPHeader], now: Int64
+  ) -> Bool {
+    if let status, ![500, 502, 503, 504].contains(status) { return false }
+    guard !stored.control.mustRevalidate, !stored.control.noCache, !isForbidden(stored) else { return false }
+    let request = CacheControl(request: fields)
+    guard !request.noCache else { return false }
+    let freshness = Freshness(of: stored, now: now)
+    // What a program asked to have revalidated may well be fresh still.
+    if freshness.isFresh { return stored.control.staleIfError != nil || request.staleIfError != nil }
+    guard let window = request.staleIfError ?? stored.control.staleIfError else { return false }
+    return freshness.staleness <= window
+  }
+
+  /// Whether a request asks for something only under a condition (RFC 9110 §13.1).
+  package static func isConditional(_ fields: [HTTPHeader]) -> Bool {
+    fields.contains { field in
+      let bytes = field.name.utf8
+      guard bytes.count >= 8, FieldName.equal(String(field.name.prefix(3)), "If-") else { return false }
+      return conditions.contains { FieldName.equal($0, field.name) }
+    }
+  }
+
+  private static let conditions = [
+    "If-None-Match", "If-Modified-Since", "If-Match", "If-Unmodified-Since", "If-Range",
+  ]
+}

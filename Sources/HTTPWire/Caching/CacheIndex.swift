@@ -1,0 +1,234 @@
+/// What a cache holds, in memory and in files, and what has to go when there is no more room. Without I/O: it says
+/// which files to write and to remove.
+package struct CacheIndex: Sendable {
+  /// A response that is on its way into its file.
+  package struct Pending: Sendable {
+    package let serial: UInt64
+    package let stored: StoredResponse
+  }
+
+  /// How many responses of one URL there are at most.
+  package static let variantLimit = 16
+  private static let block = 4_096
+
+  private var memory: ByteBudget<EntryID>
+  private var disk: ByteBudget<EntryID>
+  private var held: [EntryID: StoredResponse] = [:]
+  private var pending: [EntryID: Pending] = [:]
+  private var pendingBytes = 0
+  private var lastSerial: UInt64 = 0
+  /// Of each hash, the variants there are, the newest last.
+  private var variants: [UInt64: [UInt32]] = [:]
+
+  package init(memoryCapacity: Int, diskCapacity: Int) {
+    memory = ByteBudget(capacity: memoryCapacity)
+    disk = ByteBudget(capacity: diskCapacity)
+  }
+
+  package var memoryUsage: Int { memory.used }
+  package var diskUsage: Int { disk.used }
+  package var memoryCapacity: Int { memory.capacity }
+  package var diskCapacity: Int { disk.capacity }
+  package var isEmpty: Bool { variants.isEmpty }
+  package var count: Int { variants.values.reduce(0) { $0 + $1.count } }
+
+  /// Whether its file belongs there, or is about to be written.
+  package func hasFile(_ id: EntryID) -> Bool { disk.contains(id) || pending[id] != nil }
+
+  /// Whether there may be a response for a URL with this hash.
+  package func mayHold(_ hash: UInt64) -> Bool { variants[hash] != nil }
+
+  // MARK: Finding
+
+  /// What is there for a URL: responses in memory, and those of which only the files are there.
+  package mutating func find(_ key: CacheKey) -> (stored: [StoredResponse], files: [EntryID]) {
+    var stored: [StoredResponse] = []
+    var files: [EntryID] = []
+    for variant in variants[key.hash] ?? [] {
+      let id = EntryID(hash: key.hash, variant: variant)
+      if let response = held[id] ?? pending[id]?.stored {
+        guard response.key == key else { continue }
+        memory.touch(id)
+        disk.touch(id)
+        stored.append(response)
+      } else {
+        files.append(id)
+      }
+    }
+    return (stored, files)
+  }
+
+  /// A file has been read; `nil` when there was none, or no response in it. Returns the files to remove.
+  package mutating func read(_ id: EntryID, _ stored: StoredResponse?) -> [EntryID] {
+    // Something newer has been put there meanwhile, or it has been removed.
+    guard held[id] == nil, pending[id] == nil, disk.contains(id) else { return [] }
+    guard let stored, EntryID(stored) == id else {
+      disk.remove(id)
+      forget(id)
+      return [id]
+    }
+    disk.touch(id)
+    hold(stored, id)
+    return []
+  }
+
+  // MARK: Changing
+
+  /// Puts a response there. Returns the number of the file to write, if there is one, and those to remove.
+  package mutating func put(_ stored: StoredResponse) -> (write: UInt64?, remove: [EntryID]) {
+    let id = EntryID(stored)
+    var gone: [EntryID] = []
+    var list = (variants[id.hash] ?? []).filter { $0 != id.variant }
+    while list.count >= Self.variantLimit {
+      gone += drop(EntryID(hash: id.hash, variant: list.removeFirst()))
+    }
+    variants[id.hash] = list + [id.variant]
+    hold(stored, id)
+    let size = Self.size(onDisk: stored.cost)
+    let isWritten = !stored.staysInMemory && size <= disk.capacity / 4 && pendingBytes <= disk.capacity / 4
+    guard isWritten else {
+      if disk.contains(id) || pending[id] != nil { gone.append(id) }
+      disk.remove(id)
+      settle(id)
+      forget(id)
+      return (nil, gone)
+    }
+    for other in disk.insert(id, size: size) where other != id { gone += dropFile(other) }
+    settle(id)
+    lastSerial += 1
+    pending[id] = Pending(serial: lastSerial, stored: stored)
+    pendingBytes += stored.cost
+    return (lastSerial, gone)
+  }
+
+  /// What is to be written, if it still is.
+  package func toWrite(_ id: EntryID, _ serial: UInt64) -> StoredResponse? {
+    pending[id].flatMap { $0.serial == serial ? $0.stored : nil }
+  }
+
+  /// A file has been written, or not. Returns whether it has to be removed again.
+  package mutating func wrote(_ id: EntryID, _ serial: UInt64, size: Int?) -> (
+    isUnwanted: Bool, remove: [EntryID]
+  ) {
+    guard let entry = pending[id] else { return (true, []) }
+    // Another one is about to take its place.
+    guard entry.serial == serial else { return (false, []) }
+    settle(id)
+    guard let size else {
+      disk.remove(id)
+      forget(id)
+      return (true, [])
+    }
+    var gone: [EntryID] = []
+    for other in disk.insert(id, size: Self.size(onDisk: size)) where other != id { gone += dropFile(other) }
+    return (false, gone)
+  }
+
+  /// Forgets all of a URL. Returns the files to remove.
+  package mutating func remove(_ key: CacheKey) -> [EntryID] {
+    (variants[key.hash] ?? []).flatMap { variant -> [EntryID] in
+      let id = EntryID(hash: key.hash, variant: variant)
+      // Of another URL with the same hash, as far as that can be told without reading.
+      if let stored = held[id] ?? pending[id]?.stored, stored.key != key { return [] }
+      return drop(id)
+    }
+  }
+
+  /// Forgets one. Returns the file to remove, if there is one.
+  package mutating func remove(_ id: EntryID) -> [EntryID] { drop(id) }
+
+  package mutating func removeAll() {
+    self = CacheIndex(memoryCapacity: memory.capacity, diskCapacity: disk.capacity, lastSerial: lastSerial)
+  }
+
+  private init(memoryCapacity: Int, diskCapacity: Int, lastSerial: UInt64) {
+    self.init(memoryCapacity: memoryCapacity, diskCapacity: diskCapacity)
+    self.lastSerial = lastSerial
+  }
+
+  /// The files that were found. Returns those to remove.
+  package mutating func found(_ files: [EntryFile]) -> [EntryID] {
+    var gone: [EntryID] = []
+    for file in files.sorted(by: { $0.used < $1.used }) {
+      guard let id = EntryID(name: file.name), !disk.contains(id) else { continue }
+      for other in disk.insert(id, size: Self.size(onDisk: file.size)) {
+        if other == id { gone.append(id) } else { gone += dropFile(other) }
+      }
+      guard disk.contains(id), variants[id.hash]?.contains(id.variant) != true else { continue }
+      variants[id.hash, default: []].append(id.variant)
+    }
+    return gone
+  }
+
+  package mutating func setCapacities(memory new: Int? = nil, disk newDisk: Int? = nil) -> [EntryID] {
+    if let new {
+      for id in memory.setCapacity(new) {
+        held[id] = nil
+        forget(id)
+      }
+    }
+    guard let newDisk else { return [] }
+    return disk.setCapacity(newDisk).flatMap { dropFile($0) }
+  }
+
+  /// All whose response is in memory and came at `time` or later, and all of which only files are known.
+  package func since(_ time: Int64) -> (ids: [EntryID], unknown: [EntryID]) {
+    var ids: [EntryID] = []
+    var unknown: [EntryID] = []
+    for (hash, list) in variants {
+      for variant in list {
+        let id = EntryID(hash: hash, variant: variant)
+        if let stored = held[id] ?? pending[id]?.stored {
+          if stored.responseTime >= time { ids.append(id) }
+        } else {
+          unknown.append(id)
+        }
+      }
+    }
+    return (ids, unknown)
+  }
+
+  // MARK: Within
+
+  private mutating func hold(_ stored: StoredResponse, _ id: EntryID) {
+    held[id] = nil
+    guard stored.cost <= memory.capacity / 4 else { return memory.remove(id) }
+    held[id] = stored
+    for other in memory.insert(id, size: stored.cost) {
+      held[other] = nil
+      forget(other)
+    }
+  }
+
+  private mutating func drop(_ id: EntryID) -> [EntryID] {
+    let hasFile = hasFile(id)
+    held[id] = nil
+    memory.remove(id)
+    let gone = dropFile(id)
+    return hasFile ? gone : []
+  }
+
+  /// There is no room for a file any more; its response may stay in memory.
+  private mutating func dropFile(_ id: EntryID) -> [EntryID] {
+    disk.remove(id)
+    settle(id)
+    forget(id)
+    return [id]
+  }
+
+  private mutating func settle(_ id: EntryID) {
+    if let entry = pending.removeValue(forKey: id) { pendingBytes -= entry.stored.cost }
+  }
+
+  /// Takes a variant from the list if it is nowhere any more.
+  private mutating func forget(_ id: EntryID) {
+    guard held[id] == nil, pending[id] == nil, !disk.contains(id), var list = variants[id.hash] else {
+      return
+    }
+    list.removeAll { $0 == id.variant }
+    variants[id.hash] = list.isEmpty ? nil : list
+  }
+
+  /// What a file takes of the disk, in whole blocks.
+  private static func size(onDisk bytes: Int) -> Int { (bytes + block - 1) / block * block }
+}

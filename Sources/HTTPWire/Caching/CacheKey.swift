@@ -1,0 +1,56 @@
+/// Under what a response is stored: the URL of its request, query included, fragment not (RFC 9111 §2). Only
+/// responses to GET are stored, so that the method is no part of it.
+package struct CacheKey: Sendable, Hashable {
+  /// `http://host:port/path?query`; the port is always there.
+  package let url: String
+  /// The same in every process, and found without allocating (``hash(of:_:)``). Two URLs may have the same one.
+  package let hash: UInt64
+
+  /// - Parameter partition: What keeps apart the responses that not everybody would have got, or trusted. Empty for
+  ///   what everybody may share.
+  package init(_ url: String, _ origin: Origin, partition: String = "") {
+    self.url = partition.isEmpty ? Self.text(url, origin) : "\(partition) \(Self.text(url, origin))"
+    hash = Self.hash(of: url, origin)
+  }
+
+  /// `nil` for anything but an absolute http or https URL.
+  package init?(_ url: String) {
+    guard let target = WireTarget(url) else { return nil }
+    self.init(target.url, target.origin)
+  }
+
+  /// FNV-1a, 64 bits, over what ``url`` consists of.
+  package static func hash(of url: String, _ origin: Origin) -> UInt64 {
+    var hash: UInt64 = 0xCBF2_9CE4_8422_2325
+    func add(_ byte: UInt8) { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01B3 }
+    for byte in origin.scheme.utf8 { add(byte) }
+    add(0)
+    for byte in origin.host.utf8 { add(byte) }
+    add(0)
+    add(UInt8(truncatingIfNeeded: origin.port))
+    add(UInt8(truncatingIfNeeded: origin.port >> 8))
+    let target = target(of: url)
+    if target.first != UInt8(ascii: "/") { add(UInt8(ascii: "/")) }
+    for byte in target { add(byte) }
+    return hash
+  }
+
+  private static func text(_ url: String, _ origin: Origin) -> String {
+    let host = origin.host.utf8.contains(UInt8(ascii: ":")) ? "[\(origin.host)]" : origin.host
+    let target = target(of: url)
+    let slash = target.first == UInt8(ascii: "/") ? "" : "/"
+    return "\(origin.scheme)://\(host):\(origin.port)\(slash)\(String(Substring(target)))"
+  }
+
+  /// Path and query.
+  private static func target(of url: String) -> Substring.UTF8View {
+    let bytes = url.utf8
+    var slashes = 0
+    let start = bytes.firstIndex { byte in
+      if byte == UInt8(ascii: "/") { slashes += 1 }
+      return slashes == 3 || (slashes == 2 && (byte == 0x3F || byte == 0x23))
+    }
+    let target = bytes[(start ?? bytes.endIndex)...]
+    return target[..<(target.firstIndex(of: UInt8(ascii: "#")) ?? target.endIndex)]
+  }
+}

@@ -1,0 +1,67 @@
+package import FoundationEssentials
+
+/// Where stored responses lie in files, each under a name of its own. Every call may wait for the disk.
+///
+/// Whoever reads finds a file whole, as it was or as it is, also when the process that wrote was killed; several
+/// processes may use one folder.
+package protocol EntryFiles: Sendable {
+  /// All that are there, with their sizes in bytes and the second since 1970 in which each was last used.
+  func list() -> [EntryFile]
+  /// `nil` when it is not there, or cannot be read.
+  func read(_ name: String) -> Data?
+  /// Puts bytes there in place of others. Returns whether that is done.
+  func write(_ name: String, _ bytes: Data) -> Bool
+  func remove(_ name: String)
+  /// It has been used.
+  func touch(_ name: String)
+}
+
+package struct EntryFile: Sendable {
+  package let name: String
+  package let size: Int
+  package let used: Int64
+
+  package init(name: String, size: Int, used: Int64) {
+    self.name = name
+    self.size = size
+    self.used = used
+  }
+}
+
+/// One stored response among others: the URL's hash, and that of what selects it.
+package struct EntryID: Hashable, Sendable {
+  package let hash: UInt64
+  package let variant: UInt32
+
+  package init(hash: UInt64, variant: UInt32) {
+    self.hash = hash
+    self.variant = variant
+  }
+
+  /// The URL goes into both, by another rule: two whose hashes are the same, and those of one URL that are for
+  /// certain sessions alone, do not get into each other's way.
+  package init(_ stored: StoredResponse) {
+    let url = stored.key.url.utf8.reduce(UInt32(0)) { $0 &* 31 &+ UInt32($1) }
+    self.init(hash: stored.key.hash, variant: stored.selection.hash ^ url)
+  }
+
+  /// The name of its file: 24 hexadecimal digits and `.response`.
+  package var name: String { Self.digits(hash, 16) + Self.digits(UInt64(variant), 8) + Self.suffix }
+
+  /// `nil` for a file that is none of ours.
+  package init?(name: String) {
+    guard name.utf8.count == 33, name.hasSuffix(Self.suffix),
+      let hash = UInt64(name.prefix(16), radix: 16),
+      let variant = UInt32(name.dropFirst(16).prefix(8), radix: 16)
+    else { return nil }
+    self.init(hash: hash, variant: variant)
+    guard self.name == name else { return nil }
+  }
+
+  private static let suffix = ".response"
+
+  private static func digits(_ number: UInt64, _ count: Int) -> String {
+    let text = String(number, radix: 16)
+    return String(repeating: "0", count: count - text.utf8.count) + text
+  }
+}

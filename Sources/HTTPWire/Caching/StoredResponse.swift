@@ -1,0 +1,96 @@
+package import FoundationEssentials
+
+/// A complete response that was stored, with what is needed to judge it later. A class, since it goes through many
+/// hands and never changes.
+package final class StoredResponse: Sendable {
+  package let key: CacheKey
+  package let head: ResponseHead
+  /// After decoding, whatever `Content-Encoding` says.
+  package let body: Data
+  package let selection: Selection
+  /// When the request was sent and when the response came: seconds since 1970.
+  package let requestTime: Int64
+  package let responseTime: Int64
+  /// The directives of ``head``.
+  package let control: CacheControl
+  /// What a program attached to it, in a form that only its owner reads.
+  package let attachment: Data
+  /// Whether it stays out of files.
+  package let staysInMemory: Bool
+
+  package init(
+    key: CacheKey, head: ResponseHead, body: Data, selection: Selection, requestTime: Int64,
+    responseTime: Int64, attachment: Data = Data(), staysInMemory: Bool = false
+  ) {
+    self.key = key
+    self.head = head
+    self.body = body
+    self.selection = selection
+    self.requestTime = requestTime
+    self.responseTime = responseTime
+    self.attachment = attachment
+    self.staysInMemory = staysInMemory
+    control = CacheControl(head)
+  }
+
+  /// Of a response that has just come.
+  ///
+  /// - Parameters:
+  ///   - fields: The fields of the request, as they were sent.
+  package convenience init(
+    key: CacheKey, fields: [HTTPHeader], head: ResponseHead, body: Data, requestTime: Int64,
+    responseTime: Int64, attachment: Data = Data(), staysInMemory: Bool = false
+  ) {
+    let head = StorageRules.stored(head, at: responseTime)
+    self.init(
+      key: key, head: head, body: body,
+      selection: Selection(head, CacheControl(head), request: fields), requestTime: requestTime,
+      responseTime: responseTime, attachment: attachment, staysInMemory: staysInMemory)
+  }
+
+  /// With another head, which a validation at `responseTime` gave it.
+  package func with(
+    head: ResponseHead, selection: Selection, requestTime: Int64, responseTime: Int64
+  ) -> StoredResponse {
+    StoredResponse(
+      key: key, head: head, body: body, selection: selection, requestTime: requestTime,
+      responseTime: responseTime, attachment: attachment, staysInMemory: staysInMemory)
+  }
+
+  /// When the server made it: seconds since 1970.
+  package var date: Int64 {
+    guard let text = head.block.value(of: "Date"),
+      let date = HTTPDate(text, now: HTTPDate(secondsSince1970: responseTime))
+    else { return responseTime }
+    return date.secondsSince1970
+  }
+
+  package var entityTag: EntityTag? { head.block.value(of: "ETag").flatMap { EntityTag($0) } }
+  package var lastModified: String? { head.block.value(of: "Last-Modified") }
+
+  /// About how much memory it takes, in bytes.
+  package var cost: Int { body.count + head.block.bytes.count + key.url.utf8.count + 512 }
+}
+
+/// A version of a resource (RFC 9110 §8.8.3).
+package struct EntityTag: Sendable, Equatable {
+  /// As it is sent.
+  package let text: String
+  package let isWeak: Bool
+
+  /// `nil` for what is none.
+  package init?(_ text: String) {
+    let opaque = text.hasPrefix("W/") ? text.dropFirst(2) : text[...]
+    let bytes = opaque.utf8
+    guard bytes.count >= 2, bytes.first == 0x22, bytes.last == 0x22,
+      bytes.dropFirst().dropLast().allSatisfy({ $0 == 0x21 || $0 > 0x22 && $0 != 0x7F })
+    else { return nil }
+    self.text = text
+    isWeak = opaque.count < text.count
+  }
+
+  private var opaque: Substring { isWeak ? text.dropFirst(2) : text[...] }
+
+  /// The weak comparison (RFC 9110 §8.8.3.2).
+  package func matches(_ other: EntityTag) -> Bool { opaque == other.opaque }
+}

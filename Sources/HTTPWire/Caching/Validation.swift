@@ -1,0 +1,78 @@
+/// Asking a server whether a stored response is still good, and what its answer changes (RFC 9111 §4.3).
+package enum Validation {
+  /// The fields that make a request for a stored response conditional; none when it has no validator.
+  package static func conditions(for stored: StoredResponse) -> [HTTPHeader] {
+    var fields: [HTTPHeader] = []
+    if let tag = stored.entityTag { fields.append(HTTPHeader(name: "If-None-Match", value: tag.text)) }
+    if let modified = stored.lastModified, isDate(modified) {
+      fields.append(HTTPHeader(name: "If-Modified-Since", value: modified))
+    }
+    return fields
+  }
+
+  private static func isDate(_ text: String) -> Bool {
+    HTTPDate(text, now: HTTPDate(secondsSince1970: 0)) != nil
+  }
+
+  /// Whether a 304 speaks of a stored response: a tag or a date that it brings is the one that is stored
+  /// (RFC 9111 §4.3.4).
+  package static func confirms(_ head: ResponseHead, _ stored: StoredResponse) -> Bool {
+    if let text = head.block.value(of: "ETag") {
+      guard let tag = EntityTag(text), let own = stored.entityTag else { return false }
+      return tag.matches(own)
+    }
+    guard let modified = head.block.value(of: "Last-Modified"), stored.entityTag == nil else { return true }
+    return modified == stored.lastModified
+  }
+
+  /// The stored response with what a 304 says anew (RFC 9111 §3.2, §4.3.4).
+  ///
+  /// - Parameters:
+  ///   - fields:       The fields of the request, as they were sent.
+  ///   - requestTime:  When it was sent, in seconds since 1970.
+  ///   - responseTime: When the 304 came.
+  package static func freshened(
+    _ stored: StoredResponse, by head: ResponseHead, fields: [HTTPHeader], requestTime: Int64,
+    responseTime: Int64
+  ) -> StoredResponse {
+    let merged = merged(stored.head, with: StorageRules.stored(head, at: responseTime))
+    return stored.with(
+      head: merged, selection: Selection(merged, CacheControl(merged), request: fields),
+      requestTime: requestTime, responseTime: responseTime)
+  }
+
+  /// The fields of a newer head replace those of the same name; what describes the bytes that are stored stays.
+  package static func merged(_ old: ResponseHead, with new: ResponseHead) -> ResponseHead {
+    let fresh = new.block.fields.filter { !describesBytes($0.name) }
+    // A 304 whose age is not told is as old as it is: an `Age` of before would be wrong.
+    let replaced = Set(fresh.map { $0.name.lowercased() } + ["age"])
+    let kept = old.block.fields.filter { !replaced.contains($0.name.lowercased()) }
+    return ResponseHead(status: old.status, version: old.version, fields: kept + fresh)
+  }
+
+  /// The stored bytes are decoded and whole, whatever a newer head says of others.
+  private static func describesBytes(_ name: String) -> Bool {
+    ["Content-Length", "Content-Encoding", "Content-Range"].contains { FieldName.equal($0, name) }
+  }
+
+  /// What the response to a HEAD does to the stored response of a GET that it could have had (RFC 9111 §4.3.5).
+  /// `nil`: it is not the same any more.
+  package static func updated(
+    _ stored: StoredResponse, byHead head: ResponseHead, fields: [HTTPHeader], requestTime: Int64,
+    responseTime: Int64
+  ) -> StoredResponse? {
+    let old = stored.head.block
+    let new = head.block
+    func isSame(_ name: StaticString) -> Bool {
+      guard let text = new.value(of: name) else { return true }
+      return text == old.value(of: name)
+    }
+    let lengths = (new.value(of: "Content-Length"), old.value(of: "Content-Length"))
+    let isSameLength = lengths.0 == nil || lengths.1 == nil || lengths.0 == lengths.1
+    guard head.status == stored.head.status, isSame("ETag"), isSame("Last-Modified"), isSameLength else {
+      return nil
+    }
+    return freshened(
+      stored, by: head, fields: fields, requestTime: requestTime, responseTime: responseTime)
+  }
+}

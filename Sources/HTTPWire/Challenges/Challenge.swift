@@ -1,0 +1,59 @@
+/// One challenge of a `WWW-Authenticate` or `Proxy-Authenticate` field (RFC 9110 §11.6.1): a scheme, and what it
+/// says about itself.
+package struct Challenge: Sendable, Equatable {
+  package struct Parameter: Sendable, Equatable {
+    /// Lower case.
+    package let name: String
+    /// Without quotation marks and escapes.
+    package let value: String
+
+    package init(name: String, value: String) {
+      self.name = name
+      self.value = value
+    }
+  }
+
+  /// Lower case: `basic`, `digest`.
+  package let scheme: String
+  /// What stands behind the scheme when it is no list of parameters (RFC 9110 §11.2).
+  package let token: String?
+  package let parameters: [Parameter]
+
+  package init(scheme: String, token: String? = nil, parameters: [Parameter] = []) {
+    self.scheme = scheme.lowercased()
+    self.token = token
+    self.parameters = parameters
+  }
+
+  /// The value of a parameter, its name in lower case. A name must not occur twice; of a server that repeats one,
+  /// the first counts.
+  package subscript(name: String) -> String? {
+    parameters.first { $0.name == name }?.value
+  }
+
+  /// What the credentials are for (RFC 9110 §11.5).
+  package var realm: String? { self["realm"] }
+
+  /// The challenges of one field after the other. A field may hold several; commas stand between them as they stand
+  /// between the parameters of one. What cannot be read is left out.
+  package static func all(in fields: [String]) -> [Challenge] {
+    var challenges: [Challenge] = []
+    for field in fields {
+      var scanner = ChallengeScanner(field)
+      while challenges.count < mostChallenges, let challenge = scanner.nextChallenge() {
+        challenges.append(challenge)
+      }
+    }
+    return challenges
+  }
+
+  /// More than any server has to offer.
+  static let mostChallenges = 32
+}
+
+extension FieldBlock {
+  /// The challenges of the field of this name.
+  package func challenges(of name: StaticString = "WWW-Authenticate") -> [Challenge] {
+    Challenge.all(in: values(of: name))
+  }
+}

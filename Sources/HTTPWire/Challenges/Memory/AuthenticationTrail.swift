@@ -1,0 +1,60 @@
+/// What one request has been asked for, and what it has answered: it ends, whatever the server says.
+package struct AuthenticationTrail: Sendable {
+  /// What the hop at hand brings.
+  package private(set) var proof: AuthenticationProof?
+  /// How many credentials have been refused before the hop at hand.
+  private var failures = 0
+  private var answers = 0
+  private var staleAnswers = 0
+  private var refused: [AuthenticationProof] = []
+
+  package init() {}
+
+  /// More than any honest server asks for.
+  private static let mostAnswers = 64
+  /// How many nonces may be too old, one after the other.
+  private static let mostStaleAnswers = 4
+
+  /// Whether an answer makes sense: not for a credential that has been refused, but for a nonce that was too old
+  /// (RFC 7616 §3.3) or that came from an earlier request.
+  package func mayAnswer(_ offer: AuthenticationOffer, with credential: PasswordCredential) -> Bool {
+    guard answers < Self.mostAnswers,
+      !refused.contains(where: { $0.credential == credential && $0.realm == offer.realm })
+    else { return false }
+    guard let proof, proof.credential == credential, proof.realm == nil || proof.realm == offer.realm else {
+      return true
+    }
+    guard proof.scheme == offer.scheme else {
+      // No weaker scheme for a credential that a stronger one has shown to be wrong. Negotiate shows nothing: it may
+      // have been for want of a ticket.
+      return !proof.isAnswer || (proof.scheme == .negotiate && offer.scheme == .ntlm)
+    }
+    guard let digest = offer.digest, let ticket = proof.ticket, digest.nonce != ticket.nonce else {
+      return false
+    }
+    return !proof.isAnswer || (digest.isStale && staleAnswers < Self.mostStaleAnswers)
+  }
+
+  /// How many credentials have failed, for whoever is asked for another one.
+  package func failureCount(for offer: AuthenticationOffer) -> Int {
+    guard let proof else { return failures }
+    return failures + (mayAnswer(offer, with: proof.credential) ? 0 : 1)
+  }
+
+  /// The next hop brings this.
+  package mutating func brings(_ next: AuthenticationProof) {
+    if next.isAnswer { answers += 1 }
+    if let proof {
+      if proof.credential == next.credential, proof.realm == nil || proof.realm == next.realm {
+        if proof.isAnswer { staleAnswers += 1 }
+      } else {
+        failures += 1
+        refused.append(proof)
+      }
+    }
+    proof = next
+  }
+
+  /// The next hop goes elsewhere, with nothing yet.
+  package mutating func moved() { proof = nil }
+}

@@ -1,0 +1,57 @@
+/// A cookie as it is kept (RFC 6265bis §5.7).
+package struct Cookie: Sendable, Equatable {
+  /// Which requests that another site has caused may carry the cookie (RFC 6265bis §5.6.7).
+  package enum SameSite: String, Sendable {
+    case strict = "Strict"
+    case lax = "Lax"
+    case none = "None"
+  }
+
+  /// May be empty: then the value alone is sent.
+  package var name: String
+  package var value: String
+  /// ASCII, lower case, without a dot in front and without the brackets of an IPv6 address.
+  package var domain: String
+  /// Whether ``domain`` is the only host that gets it.
+  package var isHostOnly: Bool
+  /// Begins with a slash.
+  package var path: String
+  package var isSecure = false
+  package var isHTTPOnly = false
+  /// What the server said; `nil` if nothing, or nothing known.
+  package var sameSite: SameSite?
+  /// When it is over; `nil` is with the session.
+  package var expiry: HTTPDate?
+  /// When a cookie of this identity was first stored, in microseconds since the beginning of 1970. Of cookies with paths
+  /// of one length the older is sent first.
+  package var creation: Int64
+  /// The ports that it is for; empty for all. Only cookies that a program has made itself have some.
+  package var ports: [Int] = []
+
+  package init(
+    name: String, value: String, domain: String, isHostOnly: Bool = true, path: String = "/",
+    creation: Int64 = 0
+  ) {
+    self.name = name
+    self.value = value
+    self.domain = domain
+    self.isHostOnly = isHostOnly
+    self.path = path
+    self.creation = creation
+  }
+
+  /// Whether one takes the place of the other (RFC 6265bis §5.7, "with the same name, domain, host-only-flag,
+  /// and path").
+  package func hasIdentity(of other: Cookie) -> Bool {
+    // Byte by byte: to a server, `é` and `e` with an accent are not one name.
+    domain == other.domain && isHostOnly == other.isHostOnly && name.utf8.elementsEqual(other.name.utf8)
+      && path.utf8.elementsEqual(other.path.utf8)
+  }
+
+  package func isExpired(at now: HTTPDate) -> Bool {
+    expiry.map { $0 <= now } ?? false
+  }
+
+  /// How it stands in a `Cookie` field (RFC 6265bis §5.8.3).
+  package var pair: String { name.isEmpty ? value : name + "=" + value }
+}

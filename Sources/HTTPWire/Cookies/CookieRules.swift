@@ -1,0 +1,139 @@
+/// Which cookies are stored (RFC 6265bis §5.7): pure, one cookie at a time.
+package struct CookieRules: Sendable {
+  /// The URL that set the cookie.
+  package var target: CookieTarget
+  package var suffixes: any PublicSuffixes
+  package var now: HTTPDate
+  /// Whether the request was made for a document of another site. What a program asks for itself is
+  /// its own document.
+  package var isThirdParty = false
+
+  package init(target: CookieTarget, suffixes: any PublicSuffixes, now: HTTPDate) {
+    self.target = target
+    self.suffixes = suffixes
+    self.now = now
+  }
+
+  package enum Decision: Sendable, Equatable {
+    /// It is stored, in place of the one at this index if there is one.
+    case store(Cookie, replacing: Int?)
+    /// It is over; the one at this index is removed.
+    case remove(Int)
+    /// It is over, and there was none.
+    case nothing
+    case refuse(CookieRefusal)
+  }
+
+  /// A cookie lives for 400 days at most (RFC 6265bis §5.6.1, §5.6.2), in seconds.
+  package static let longestLife: Int64 = 400 * 86_400
+  /// How many cookies one domain may have; one more pushes another out (RFC 6265bis §6.1 asks for 50 at least).
+  package static let domainLimit = 180
+
+  /// Decides about one `Set-Cookie` field.
+  ///
+  /// - Parameters:
+  ///   - wish:     The field.
+  ///   - existing: The cookies that are stored, in any order.
+  ///   - creation: When a new cookie was made, in microseconds.
+  package func decide(_ wish: SetCookie, existing: [Cookie], creation: Int64) -> Decision {
+    do throws(CookieRefusal) {
+      var cookie = try judged(wish)
+      cookie.creation = creation
+      try checkShadow(cookie, existing)
+      let old = existing.firstIndex { $0.hasIdentity(of: cookie) }
+      if cookie.isExpired(at: now) { return old.map { .remove($0) } ?? .nothing }
+      if let old { cookie.creation = existing[old].creation }
+      return .store(cookie, replacing: old)
+    } catch {
+      return .refuse(error)
+    }
+  }
+
+  /// The cookie that is wished for, if it may be had.
+  private func judged(_ wish: SetCookie) throws(CookieRefusal) -> Cookie {
+    var cookie = Cookie(name: wish.name, value: wish.value, domain: target.host)
+    if let domain = try domain(wish) {
+      cookie.domain = domain
+      cookie.isHostOnly = false
+    }
+    cookie.path = wish.path.flatMap { $0.isEmpty ? nil : $0 } ?? target.defaultPath
+    cookie.isSecure = wish.isSecure
+    cookie.isHTTPOnly = wish.isHTTPOnly
+    cookie.sameSite = wish.sameSite
+    cookie.expiry = expiry(wish)
+    if cookie.isSecure, !target.isSecure { throw .secureFromInsecureOrigin }
+    if cookie.sameSite == Cookie.SameSite.none, !cookie.isSecure { throw .sameSiteNoneWithoutSecure }
+    if isThirdParty, cookie.sameSite == .strict || cookie.sameSite == .lax { throw .crossSite }
+    try checkPrefix(cookie, wish)
+    return cookie
+  }
+
+  /// The domain that a cookie is for beyond the host that set it; `nil` for that host alone.
+  private func domain(_ wish: SetCookie) throws(CookieRefusal) -> String? {
+    guard let domain = wish.domain, !domain.isEmpty else { return nil }
+    guard domain.utf8.allSatisfy({ $0 < 0x80 }) else { throw .foreignDomain(domain) }
+    if domain == target.host, target.isAddress { return nil }
+    if suffixes.isPublicSuffix(domain) {
+      // A host that is one itself, such as `localhost`, gets the cookie for itself.
+      if domain == target.host { return nil }
+      throw .publicSuffix(domain)
+    }
+    guard target.isCovered(by: domain) else { throw .foreignDomain(domain) }
+    return domain
+  }
+
+  private func expiry(_ wish: SetCookie) -> HTTPDate? {
+    if let maxAge = wish.maxAge {
+      guard maxAge > 0 else { return HTTPDate(secondsSince1970: .min) }
+      return HTTPDate(secondsSince1970: now.secondsSince1970 + min(maxAge, Self.longestLife))
+    }
+    return wish.expires.map {
+      min($0, HTTPDate(secondsSince1970: now.secondsSince1970 + Self.longestLife))
+    }
+  }
+
+  /// What the beginning of a name promises (RFC 6265bis §4.1.3), in whatever case it is written.
+  private func checkPrefix(_ cookie: Cookie, _ wish: SetCookie) throws(CookieRefusal) {
+    func begins(_ text: String, _ prefix: String) -> Bool {
+      text.utf8.prefix(prefix.utf8.count).map(FieldName.lowercased).elementsEqual(prefix.utf8)
+    }
+    if cookie.name.isEmpty {
+      // Sent without a name, it would read like one with such a name.
+      if begins(cookie.value, "__secure-") || begins(cookie.value, "__host-") { throw .brokenPrefix }
+    }
+    if begins(cookie.name, "__secure-"), !cookie.isSecure { throw .brokenPrefix }
+    if begins(cookie.name, "__host-") {
+      guard cookie.isSecure, cookie.isHostOnly, wish.domain?.isEmpty ?? true, wish.path == "/" else {
+        throw .brokenPrefix
+      }
+    }
+  }
+
+  /// Whoever is not secure must neither replace nor hide what is (RFC 6265bis §5.7, "leave secure cookies alone").
+  private func checkShadow(_ cookie: Cookie, _ existing: [Cookie]) throws(CookieRefusal) {
+    guard !cookie.isSecure, !target.isSecure else { return }
+    // One without a name is read as if it had what stands before the sign in its value.
+    let name =
+      cookie.name.isEmpty
+      ? String(decoding: cookie.value.utf8.prefix { $0 != UInt8(ascii: "=") }, as: UTF8.self) : cookie.name
+    let isHidden = existing.contains { old in
+      old.isSecure && old.name == name && !old.isExpired(at: now)
+        && (CookieTarget.covers(old.domain, host: cookie.domain)
+          || CookieTarget.covers(cookie.domain, host: old.domain))
+        && CookieTarget.isPath(cookie.path, below: old.path)
+    }
+    if isHidden { throw .shadowsSecureCookie }
+  }
+
+  /// Which cookies must go when there are too many of one domain: those that are over, then such as are not
+  /// secure, each time the oldest first.
+  package static func surplus(of cookies: [Cookie], limit: Int = domainLimit, now: HTTPDate) -> [Int] {
+    guard cookies.count > limit else { return [] }
+    func rank(_ cookie: Cookie) -> Int { cookie.isExpired(at: now) ? 0 : cookie.isSecure ? 2 : 1 }
+    let order = cookies.indices.sorted { left, right in
+      let (a, b) = (cookies[left], cookies[right])
+      return rank(a) == rank(b) ? a.creation < b.creation : rank(a) < rank(b)
+    }
+    return Array(order.prefix(cookies.count - limit))
+  }
+}

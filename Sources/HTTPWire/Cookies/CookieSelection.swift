@@ -1,0 +1,69 @@
+/// Which cookies go along with a request, and how (RFC 6265bis §5.8.3): pure.
+///
+/// `SameSite` was made for browsers, where any page can cause a request in the user's name. A client has no pages; what can
+/// cause a request that its program did not ask for is a redirect. So a request is of another site when a redirect has
+/// led it there, or when the program says that it belongs to a document of another site.
+package enum CookieSelection {
+  /// Who caused a request.
+  package enum Cause: Sendable, Equatable {
+    /// The program, or a redirect within the site that the program asked for.
+    case sameSite
+    /// A redirect from another site; it is what following a link is for a browser.
+    case redirect(isSafe: Bool)
+    /// A document of another site, of which it is a part.
+    case foreignDocument
+
+    /// Whether a cookie may go along.
+    package func allows(_ sameSite: Cookie.SameSite?) -> Bool {
+      switch (sameSite, self) {
+      // RFC 6265bis takes what says nothing for `Lax` and allows not to; clients never have, nor do Apple's.
+      case (nil, _), (Cookie.SameSite.none?, _), (_, .sameSite): true
+      case (.lax?, .redirect(let isSafe)): isSafe
+      case (.lax?, .foreignDocument), (.strict?, _): false
+      }
+    }
+  }
+
+  /// Who caused a hop.
+  ///
+  /// - Parameters:
+  ///   - origin:   Where it goes.
+  ///   - method:   Its method.
+  ///   - home:     The origin of the program's own request.
+  ///   - document: The origin of the document that the program names (`mainDocumentURL`), if it names one.
+  package static func cause(
+    of origin: Origin, method: String, home: Origin, document: Origin?, suffixes: any PublicSuffixes
+  ) -> Cause {
+    if let document, !suffixes.isSameSite(origin, document) { return .foreignDocument }
+    if document != nil || origin == home || suffixes.isSameSite(origin, home) { return .sameSite }
+    return .redirect(isSafe: ["GET", "HEAD", "OPTIONS", "TRACE"].contains(method))
+  }
+
+  /// The cookies for a target, in the order in which they are sent: longer paths first, then older ones.
+  ///
+  /// - Parameter cause: Asked once at most, and only when a cookie depends on it.
+  package static func cookies(
+    for target: CookieTarget, from cookies: some Sequence<Cookie>, now: HTTPDate, cause: () -> Cause
+  ) -> [Cookie] {
+    var known: Cause?
+    var chosen: [Cookie] = []
+    for cookie in cookies where target.isMet(by: cookie) && !cookie.isExpired(at: now) {
+      if cookie.sameSite == .strict || cookie.sameSite == .lax {
+        let cause = known ?? cause()
+        known = cause
+        guard cause.allows(cookie.sameSite) else { continue }
+      }
+      chosen.append(cookie)
+    }
+    return chosen.sorted { left, right in
+      let (a, b) = (left.path.utf8.count, right.path.utf8.count)
+      return a == b ? left.creation < right.creation : a > b
+    }
+  }
+
+  /// The value of the `Cookie` field, or `nil` for none. What would break the field is left out.
+  package static func field(_ cookies: [Cookie]) -> String? {
+    let pairs = cookies.map(\.pair).filter { HeaderFieldRules.isFieldValue($0) }
+    return pairs.isEmpty ? nil : pairs.joined(separator: "; ")
+  }
+}

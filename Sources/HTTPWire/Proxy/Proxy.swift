@@ -1,0 +1,72 @@
+/// Through whom requests go.
+///
+/// ```swift
+/// var options = TransportOptions()
+/// options.proxy = .http("proxy.example.com", port: 3128, username: "ann", password: secret)
+/// options.proxy = .socks5h("127.0.0.1", port: 9050)
+/// options.proxy = .none
+/// let session = Session(transportOptions: options)
+/// ```
+///
+/// Neither the name nor the password of a proxy is in any description or error.
+public enum Proxy: Sendable, Hashable {
+  /// Straight to the server, whatever the environment says.
+  case none
+  /// What `connectionProxyDictionary` of the session's configuration says, and without one what the variables
+  /// `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy` said when the process first asked. All but the first may be
+  /// in capitals. `HTTP_PROXY` is no such variable: in a CGI program a client could set it.
+  case environment
+  /// Through this one, whatever the scheme.
+  case server(ProxyServer)
+
+  /// A proxy that speaks HTTP (RFC 9110 §3.7): `http` requests are handed to it, `https` goes through a tunnel
+  /// (`CONNECT`, RFC 9110 §9.3.6).
+  ///
+  /// - Parameters:
+  ///   - host:     Its name or address; an IPv6 address without brackets.
+  ///   - port:     1080 by default.
+  ///   - username: Who asks; `nil`, the default, is nobody.
+  ///   - password: Goes with the name.
+  ///   - bypass:   For whom it is not used; see ``ProxyServer/bypass``.
+  public static func http(
+    _ host: String, port: Int = 1080, username: String? = nil, password: String? = nil, bypass: [String] = []
+  ) -> Proxy {
+    .server(
+      ProxyServer(.http, host: host, port: port, username: username, password: password, bypass: bypass))
+  }
+
+  /// The same over TLS: what is said to the proxy, its password included, is read by nobody in between. The proxy's
+  /// certificate must be valid for `host`; by default `port` is 443.
+  public static func https(
+    _ host: String, port: Int = 443, username: String? = nil, password: String? = nil, bypass: [String] = []
+  ) -> Proxy {
+    .server(
+      ProxyServer(.https, host: host, port: port, username: username, password: password, bypass: bypass))
+  }
+
+  /// A SOCKS5 proxy (RFC 1928) that is told addresses; names are looked up here.
+  public static func socks5(
+    _ host: String, port: Int = 1080, username: String? = nil, password: String? = nil, bypass: [String] = []
+  ) -> Proxy {
+    .server(
+      ProxyServer(.socks5, host: host, port: port, username: username, password: password, bypass: bypass))
+  }
+
+  /// A SOCKS5 proxy (RFC 1928) that looks up names itself.
+  public static func socks5h(
+    _ host: String, port: Int = 1080, username: String? = nil, password: String? = nil, bypass: [String] = []
+  ) -> Proxy {
+    .server(
+      ProxyServer(.socks5h, host: host, port: port, username: username, password: password, bypass: bypass))
+  }
+
+  /// A SOCKS4 proxy, which knows IPv4 alone; names are looked up here.
+  public static func socks4(_ host: String, port: Int = 1080, bypass: [String] = []) -> Proxy {
+    .server(ProxyServer(.socks4, host: host, port: port, bypass: bypass))
+  }
+
+  /// A SOCKS4a proxy, which looks up names itself.
+  public static func socks4a(_ host: String, port: Int = 1080, bypass: [String] = []) -> Proxy {
+    .server(ProxyServer(.socks4a, host: host, port: port, bypass: bypass))
+  }
+}

@@ -1,0 +1,78 @@
+import Alamofire
+import Foundation
+import FoundationNetworking
+import HTTPWire
+import Synchronization
+
+/// A session over a fake, with a cache in memory whose clock is moved by hand.
+struct CacheBench {
+  final class Clock: Sendable {
+    private let seconds = Mutex<Int64>(1_800_000_000)
+    var now: Int64 { seconds.withLock { $0 } }
+    func advance(_ count: Int64) { seconds.withLock { $0 += count } }
+  }
+
+  let clock = Clock()
+  let cache: HTTPCache
+  let fake: FakeTransport
+  let session: Session
+
+  init(
+    _ fake: FakeTransport, policy: URLRequest.CachePolicy = .useProtocolCachePolicy,
+    watching: SessionWatching = SessionWatching(), options: TransportOptions = TransportOptions(),
+    sharing other: CacheBench? = nil
+  ) {
+    let clock = other?.clock ?? clock
+    self.fake = fake
+    cache = other?.cache ?? HTTPCache(clock: { clock.now })
+    session = Session.kept(
+      fake: fake, configuration: .cached(by: cache, policy), options: options, watching: watching)
+  }
+
+  /// What a request for a URL gets: its body, and where each hop came from.
+  func get(
+    _ path: String = "x", headers: HTTPHeaders? = nil, method: HTTPMethod = .get,
+    policy: URLRequest.CachePolicy = .useProtocolCachePolicy
+  ) async -> Got {
+    let request = session.request("http://a.test/\(path)", method: method, headers: headers) {
+      $0.cachePolicy = policy
+    }
+    return Got(await request.end())
+  }
+
+  struct Got: Equatable, CustomStringConvertible {
+    let status: Int?
+    let body: String
+    /// `n` for the network, `c` for the cache.
+    let hops: String
+    let fields: [String: String]
+    let code: URLError.Code?
+
+    init(_ response: AFDataResponse<Data?>) {
+      status = response.response?.statusCode
+      body = String(decoding: response.data ?? Data(), as: UTF8.self)
+      hops = (response.metrics?.transactionMetrics ?? []).map {
+        switch $0.resourceFetchType {
+        case .networkLoad: "n"
+        case .localCache: "c"
+        case .unknown, .serverPush: "?"
+        }
+      }.joined()
+      fields = response.response?.allHeaderFields as? [String: String] ?? [:]
+      code = (response.error?.underlyingError as? URLError)?.code
+    }
+
+    var description: String { "\(status.map { "\($0)" } ?? "nothing") \(body) \(hops)" }
+  }
+}
+
+extension FakeReply {
+  /// A response with directives, and a tag.
+  static func cacheable(_ body: String, _ control: String, tag: String? = nil, _ more: (String, String)...)
+    -> FakeReply
+  {
+    .status(
+      200, body,
+      headers: [("Cache-Control", control)] + (tag.map { [("ETag", "\"\($0)\"")] } ?? []) + more)
+  }
+}

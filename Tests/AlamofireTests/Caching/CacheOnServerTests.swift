@@ -1,0 +1,101 @@
+import Alamofire
+import Foundation
+import FoundationNetworking
+import HTTPTestServer
+import Testing
+
+@Suite("The cache before a real server", .timeLimit(.minutes(1))) struct CacheOnServerTests {
+  private let folder: TemporaryFolder
+  private let server: HTTPTestServer
+
+  init() throws {
+    folder = try TemporaryFolder()
+    server = try HTTPTestServer()
+  }
+
+  /// A session with a cache of its own in the folder, as another run of a program would have it.
+  private func session(memory: Int = 1 << 20, options: TransportOptions = TransportOptions()) -> (
+    Session, HTTPCache
+  ) {
+    let cache = HTTPCache(memoryCapacity: memory, diskCapacity: 1 << 24, directory: folder["cache"])
+    return (Session.real(configuration: .cached(by: cache), options: options), cache)
+  }
+
+  private func get(_ path: String, _ session: Session) async -> CacheBench.Got {
+    CacheBench.Got(await session.request(server.url(path)).end())
+  }
+
+  @Test func whatIsFreshIsServedFromMemoryAndFromTheDisk() async {
+    let (first, cache) = session()
+    let original = await get("/cache/600?x=1", first)
+    #expect(original.hops == "n")
+    let again = await get("/cache/600?x=1", first)
+    #expect(again.hops == "c" && again.body == original.body)
+    #expect(await get("/cache/600?x=2", first).hops == "n")
+    cache.settle()
+    let (second, _) = session(memory: 0)
+    let later = await get("/cache/600?x=1", second)
+    #expect(later.hops == "c" && later.body == original.body && later.fields["Age"] != nil)
+    #expect(later.fields["Content-Type"] == original.fields["Content-Type"])
+    #expect(server.requestCount == 2)
+  }
+
+  @Test func whatIsStaleIsValidated() async {
+    let (session, _) = session()
+    let original = await get("/etag/v1", session)
+    let again = await get("/etag/v1", session)
+    #expect(original.hops == "n" && again.hops == "nc")
+    #expect(again.status == 200 && again.body == original.body)
+    #expect(server.requestCount == 2)
+  }
+
+  @Test func whatWasEncodedIsServedDecoded() async {
+    let (session, _) = session()
+    var all: [CacheBench.Got] = []
+    for _ in 0..<2 {
+      let request = session.request(server.url("/gzip")) { $0.cachePolicy = .returnCacheDataElseLoad }
+      all.append(CacheBench.Got(await request.end()))
+    }
+    #expect(all.map(\.hops) == ["n", "c"] && all[0].body == all[1].body && all[1].body.hasPrefix("{"))
+  }
+
+  @Test func whatBrokeOffIsNotStored() async {
+    let (session, cache) = session()
+    server.enqueue(.closeAfterBody(bytes: 5).with(header: "Cache-Control", value: "max-age=60"))
+    #expect(await get("/", session).code == .networkConnectionLost)
+    #expect(cache.currentMemoryUsage == 0)
+  }
+
+  @Test func identicalRequestsShareATransfer() async {
+    var options = TransportOptions()
+    options.sharesIdenticalRequests = true
+    let (session, _) = session(options: options)
+    let gate = Gate()
+    server.enqueue(Reply.text("shared").held(by: gate))
+    let bodies = Recorder<Data?>()
+    for _ in 0..<3 {
+      session.request(server.url("/")).response(queue: .global()) { bodies.add($0.data) }
+    }
+    let shared = session.core.sharedTransfers
+    #expect(await eventually { shared.memberCount == 3 })
+    gate.open()
+    #expect(await bodies.wait(for: 3) == [Data?](repeating: Data("shared".utf8), count: 3))
+    #expect(server.requestCount == 1)
+  }
+
+  @Test func manyAtOnceGetTheirOwn() async {
+    let (session, _) = session()
+    let server = server
+    await withTaskGroup(of: Bool.self) { group in
+      for number in 0..<200 {
+        group.addTask {
+          let url = server.url("/cache/600?n=\(number % 10)")
+          let text = try? await session.request(url).serializingString().value
+          return text?.contains("n=\(number % 10)") == true
+        }
+      }
+      for await isRight in group { #expect(isRight) }
+    }
+    #expect(server.requestCount >= 10)
+  }
+}

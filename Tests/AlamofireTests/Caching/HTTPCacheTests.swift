@@ -1,0 +1,266 @@
+import Alamofire
+import Foundation
+import FoundationNetworking
+import HTTPWire
+import Synchronization
+import Testing
+
+@Suite("HTTPCache as a URLCache", .timeLimit(.minutes(1))) struct HTTPCacheTests {
+  private let folder: TemporaryFolder
+  private var path: URL { folder["cache"] }
+
+  init() throws { folder = try TemporaryFolder() }
+
+  private func cache(memory: Int = 1 << 20, disk: Int = 1 << 24) -> HTTPCache {
+    HTTPCache(memoryCapacity: memory, diskCapacity: disk, directory: path)
+  }
+
+  private func request(_ text: String, _ fields: [String: String] = [:]) throws -> URLRequest {
+    var request = try URLRequest(url: text, method: .get)
+    request.allHTTPHeaderFields = fields
+    return request
+  }
+
+  private func response(
+    _ request: URLRequest, _ body: String, _ fields: [String: String] = [:],
+    policy: URLCache.StoragePolicy = .allowed, info: [AnyHashable: Any]? = nil
+  ) throws -> CachedURLResponse {
+    let url = try #require(request.url)
+    let head = try #require(
+      HTTPURLResponse(url: url, statusCode: 200, httpVersion: "HTTP/1.1", headerFields: fields))
+    return CachedURLResponse(response: head, data: Data(body.utf8), userInfo: info, storagePolicy: policy)
+  }
+
+  private func store(_ text: String, _ body: String, in cache: URLCache, _ fields: [String: String] = [:])
+    throws
+  {
+    let request = try request(text)
+    cache.storeCachedResponse(try response(request, body, fields), for: request)
+  }
+
+  private func body(_ text: String, in cache: URLCache, _ fields: [String: String] = [:]) throws -> String? {
+    cache.cachedResponse(for: try request(text, fields)).map { String(decoding: $0.data, as: UTF8.self) }
+  }
+
+  @Test func membersBehave() throws {
+    let cache: URLCache = cache()
+    #expect(cache.memoryCapacity == 1 << 20 && cache.diskCapacity == 1 << 24)
+    #expect(cache.currentMemoryUsage == 0 && cache.currentDiskUsage == 0)
+    try store("http://a.test/x?y=1", "one", in: cache)
+    try store("http://a.test/x?y=2", "two", in: cache)
+    #expect(try body("http://a.test/x?y=1", in: cache) == "one")
+    #expect(try body("http://a.test/x?y=2#part", in: cache) == "two")
+    #expect(try body("https://a.test/x?y=1", in: cache) == nil)
+    #expect(cache.currentMemoryUsage > 6 && cache.currentDiskUsage == 8192)
+    cache.removeCachedResponse(for: try request("http://a.test/x?y=1"))
+    #expect(try body("http://a.test/x?y=1", in: cache) == nil)
+    cache.removeAllCachedResponses()
+    #expect(try body("http://a.test/x?y=2", in: cache) == nil)
+    #expect(cache.currentMemoryUsage == 0 && cache.currentDiskUsage == 0)
+  }
+
+  @Test func whatIsNoAnswerToAGetIsNotStored() throws {
+    let cache = cache()
+    var post = try request("http://a.test/x")
+    post.httpMethod = "POST"
+    cache.storeCachedResponse(try response(post, "x"), for: post)
+    let get = try request("http://a.test/x")
+    cache.storeCachedResponse(try response(get, "x", policy: .notAllowed), for: get)
+    let other = URLResponse(
+      url: try #require(get.url), mimeType: nil, expectedContentLength: 1, textEncodingName: nil)
+    cache.storeCachedResponse(CachedURLResponse(response: other, data: Data()), for: get)
+    #expect(cache.cachedResponse(for: post) == nil && cache.cachedResponse(for: get) == nil)
+    #expect(cache.cachedResponse(for: URLRequest(url: path)) == nil)
+    cache.removeCachedResponse(for: URLRequest(url: path))
+  }
+
+  @Test func variantsAreFoundByTheirFields() throws {
+    let cache = cache()
+    for type in ["a/a", "b/b"] {
+      let request = try request("http://a.test/x", ["Accept": type])
+      cache.storeCachedResponse(try response(request, type, ["Vary": "Accept"]), for: request)
+    }
+    #expect(try body("http://a.test/x", in: cache, ["Accept": "a/a"]) == "a/a")
+    #expect(try body("http://a.test/x", in: cache, ["Accept": "b/b"]) == "b/b")
+    #expect(try body("http://a.test/x", in: cache, ["Accept": "c/c"]) == nil)
+    // A request that leaves it open gets one of them.
+    #expect(try body("http://a.test/x", in: cache) != nil)
+  }
+
+  @Test func anotherObjectFindsWhatWasStored() throws {
+    let request = try request("https://a.test/x?y=1")
+    let first = cache()
+    first.storeCachedResponse(
+      try response(request, "body", ["ETag": "\"1\"", "Set-Cookie": "a=b"], info: ["key": [1, 2]]),
+      for: request)
+    let memory = try self.request("http://a.test/memory")
+    first.storeCachedResponse(try response(memory, "m", policy: .allowedInMemoryOnly), for: memory)
+    first.settle()
+    let second = cache()
+    let found = try #require(second.cachedResponse(for: request))
+    let head = try #require(found.response as? HTTPURLResponse)
+    #expect(head.url == request.url && head.statusCode == 200 && found.data == Data("body".utf8))
+    #expect(head.value(forHTTPHeaderField: "ETag") == "\"1\"")
+    #expect(found.userInfo?["key"] as? [Int] == [1, 2])
+    #expect(second.currentDiskUsage == 4096)
+    #expect(second.cachedResponse(for: memory) == nil)
+    #expect(try body("http://a.test/memory", in: first) == "m")
+    second.removeCachedResponse(for: request)
+    second.settle()
+    #expect(try FileManager.default.contentsOfDirectory(atPath: path.path).isEmpty)
+  }
+
+  @Test func whatWasUsedLongestAgoGoesFirst() throws {
+    let cache = cache(memory: 0, disk: 40_960)
+    for number in 0..<10 { try store("http://a.test/\(number)", "x", in: cache) }
+    cache.settle()
+    _ = try body("http://a.test/0", in: cache)
+    try store("http://a.test/10", "x", in: cache)
+    cache.settle()
+    #expect(try body("http://a.test/0", in: cache) == "x" && body("http://a.test/1", in: cache) == nil)
+    #expect(cache.currentDiskUsage == 40_960)
+    cache.diskCapacity = 8_192
+    cache.settle()
+    #expect(cache.currentDiskUsage <= 8_192)
+    #expect(try FileManager.default.contentsOfDirectory(atPath: path.path).count == 2)
+  }
+
+  @Test func whatIsNewerThanADateGoes() throws {
+    let time = Mutex<Int64>(1_000)
+    let path = path.path
+    let first = HTTPCache(memoryCapacity: 0, diskCapacity: 1 << 20, files: { CacheFolder.open(path) }) {
+      time.withLock { $0 }
+    }
+    try store("http://a.test/old", "x", in: first)
+    time.withLock { $0 = 2_000 }
+    try store("http://a.test/new", "x", in: first)
+    first.settle()
+    first.removeCachedResponses(since: Date(timeIntervalSince1970: 1_500))
+    #expect(try body("http://a.test/old", in: first) == "x" && body("http://a.test/new", in: first) == nil)
+    first.removeCachedResponses(since: .distantFuture)
+    first.removeCachedResponses(since: .distantPast)
+    #expect(try body("http://a.test/old", in: first) == nil)
+  }
+
+  @Test func corruptFilesAreDroppedAndStrangersAreLeftAlone() throws {
+    let first = cache()
+    for number in 0..<8 { try store("http://a.test/\(number)", "body \(number)", in: first) }
+    first.settle()
+    let names = try FileManager.default.contentsOfDirectory(atPath: path.path).sorted()
+    #expect(names.count == 8)
+    let stranger = path.appendingPathComponent("notes.txt")
+    try Data("mine".utf8).write(to: stranger)
+    for (index, name) in names.enumerated() {
+      let file = path.appendingPathComponent(name)
+      var bytes = try Data(contentsOf: file)
+      switch index {
+      case 0: bytes = Data()
+      case 1: bytes = bytes.dropLast()
+      case 2: bytes[bytes.count / 2] ^= 1
+      case 3: bytes = Data(repeating: 0xFF, count: bytes.count)
+      case 4: bytes = try Data(contentsOf: path.appendingPathComponent(names[7]))
+      default: continue
+      }
+      try bytes.write(to: file)
+    }
+    let second = cache()
+    let found = try (0..<8).compactMap { try body("http://a.test/\($0)", in: second) }
+    #expect(found.count == 3)
+    second.settle()
+    #expect(try FileManager.default.contentsOfDirectory(atPath: path.path).count == 4)
+    second.removeAllCachedResponses()
+    #expect(try Data(contentsOf: stranger) == Data("mine".utf8))
+  }
+
+  @Test func aFolderThatOthersMayWriteToIsNotUsed() throws {
+    try FileManager.default.createDirectory(at: path, withIntermediateDirectories: true)
+    try FileManager.default.setAttributes([.posixPermissions: 0o777], ofItemAtPath: path.path)
+    let cache = cache()
+    try store("http://a.test/x", "x", in: cache)
+    cache.settle()
+    #expect(try body("http://a.test/x", in: cache) == "x" && cache.diskCapacity == 0)
+    #expect(try FileManager.default.contentsOfDirectory(atPath: path.path).isEmpty)
+  }
+
+  @Test func filesAreForTheirOwnerAlone() throws {
+    let cache = cache()
+    try store("http://a.test/x", "x", in: cache)
+    cache.settle()
+    let name = try #require(try FileManager.default.contentsOfDirectory(atPath: path.path).first)
+    for (place, permissions) in [(path, 0o700), (path.appendingPathComponent(name), 0o600)] {
+      let found = try FileManager.default.attributesOfItem(atPath: place.path)[.posixPermissions] as? NSNumber
+      #expect(found?.intValue == permissions)
+    }
+  }
+
+  @Test func withoutAFolderItKeepsToMemory() throws {
+    let cache = HTTPCache(memoryCapacity: 100_000, diskCapacity: 1 << 20, directory: nil)
+    try store("http://a.test/x", "x", in: cache)
+    #expect(try body("http://a.test/x", in: cache) == "x")
+    #expect(cache.diskCapacity == 0 && cache.currentDiskUsage == 0)
+    cache.memoryCapacity = 0
+    #expect(try body("http://a.test/x", in: cache) == nil && cache.memoryCapacity == 0)
+  }
+
+  /// Two objects stand for two processes: they know nothing of each other.
+  @Test func twoMayUseOneFolder() async throws {
+    let caches = [cache(memory: 0), cache(memory: 0)]
+    await withTaskGroup(of: Void.self) { group in
+      for (index, cache) in caches.enumerated() {
+        group.addTask {
+          for number in 0..<200 {
+            try? store("http://a.test/\(number % 20)", "\(index) \(number % 20)", in: cache)
+            if number % 7 == 0 { cache.removeCachedResponse(for: URLRequest(url: path)) }
+            if let body = try? body("http://a.test/\(number % 20)", in: cache) {
+              #expect(body.hasSuffix(" \(number % 20)"))
+            }
+          }
+        }
+      }
+    }
+    for cache in caches { cache.settle() }
+    let third = cache()
+    for number in 0..<20 {
+      #expect(try body("http://a.test/\(number)", in: third)?.hasSuffix(" \(number)") == true)
+    }
+  }
+
+  @Test func lookUpsStayFlat() throws {
+    /// A folder that is only a list.
+    struct List: EntryFiles {
+      let count: Int
+      func list() -> [EntryFile] {
+        (0..<count).map { number in
+          let key = CacheKey("http://a.test/\(number)")
+          let id = EntryID(hash: key?.hash ?? 0, variant: 0)
+          return EntryFile(name: id.name, size: 1_000, used: Int64(number))
+        }
+      }
+      func read(_ name: String) -> Data? { nil }
+      func write(_ name: String, _ bytes: Data) -> Bool { true }
+      func remove(_ name: String) {}
+      func touch(_ name: String) {}
+    }
+    func duration(_ count: Int) throws -> Duration {
+      let cache = HTTPCache(
+        memoryCapacity: 1 << 24, diskCapacity: 1 << 40, files: { List(count: count) }, clock: nil)
+      for number in 0..<1_000 { try store("http://b.test/\(number)", "x", in: cache) }
+      #expect(cache.currentDiskUsage >= 4_096 * (count + 1_000))
+      let keys = (0..<1_000).compactMap { CacheKey("http://b.test/\($0)") }
+      #expect(cache.find(keys[5])?.count == 1)
+      let clock = ContinuousClock()
+      return (0..<5).map { _ in
+        clock.measure {
+          for key in keys {
+            _ = cache.mayHold(key.hash)
+            _ = cache.find(key)
+          }
+        }
+      }.min() ?? .zero
+    }
+    let few = try duration(100)
+    let many = try duration(100_000)
+    // A hundred times would be the length of a list; what is left is the memory that is touched.
+    #expect(many < few * 10, "\(few) became \(many)")
+  }
+}

@@ -1,0 +1,103 @@
+import Alamofire
+import Foundation
+import FoundationNetworking
+import HTTPWire
+import Testing
+
+@Suite("Identical requests", .timeLimit(.minutes(1))) struct SharedTransferTests {
+  private static var sharing: TransportOptions {
+    var options = TransportOptions()
+    options.sharesIdenticalRequests = true
+    return options
+  }
+
+  private let gate = Latch()
+  private let reached = Latch()
+
+  private func session(_ reply: FakeReply) -> (Session, FakeTransport) {
+    let fake = FakeTransport(reply.held(by: gate, reached: reached))
+    return (Session.kept(fake: fake, options: Self.sharing), fake)
+  }
+
+  /// A request that has begun to wait.
+  private func begun(_ session: Session, _ url: String = "http://a.test/x", headers: HTTPHeaders? = nil) async
+    -> (DataRequest, Recorder<AFDataResponse<Data?>>)
+  {
+    let shared = session.core.sharedTransfers
+    let count = shared.memberCount
+    let request = session.request(url, headers: headers)
+    let ends = Recorder<AFDataResponse<Data?>>()
+    request.response(queue: .global()) { ends.add($0) }
+    #expect(await eventually { shared.memberCount == count + 1 })
+    return (request, ends)
+  }
+
+  @Test func oneTransferServesAll() async {
+    let (session, fake) = session(.text("shared"))
+    let all = [await begun(session), await begun(session), await begun(session)]
+    gate.open()
+    for (_, ends) in all { #expect(await ends.wait(for: 1)[0].data == Data("shared".utf8)) }
+    #expect(fake.requests.count == 1 && session.core.sharedTransfers.memberCount == 0)
+    #expect(await session.request("http://a.test/x").end().data == Data("ok".utf8))
+  }
+
+  @Test func othersAreNotTheSame() async {
+    let (session, fake) = session(.text("shared"))
+    let first = await begun(session)
+    _ = await session.request("http://a.test/y").end()
+    _ = await session.request("http://a.test/x", headers: ["Accept": "a/b"]).end()
+    _ = await session.request("http://a.test/x", method: .post).end()
+    #expect(fake.requests.count == 4)
+    gate.open()
+    #expect(await first.1.wait(for: 1).count == 1)
+    let plain = Session.kept(fake: fake)
+    async let one = plain.request("http://a.test/x").end()
+    async let two = plain.request("http://a.test/x").end()
+    _ = await (one, two)
+    #expect(fake.requests.count == 6)
+  }
+
+  @Test(arguments: [0, 1]) func oneThatIsCancelledHarmsNoOther(index: Int) async {
+    let (session, fake) = session(.text("shared"))
+    let all = [await begun(session), await begun(session)]
+    await reached.wait()
+    all[index].0.cancel()
+    #expect(await all[index].1.wait(for: 1)[0].error?.isExplicitlyCancelledError == true)
+    gate.open()
+    #expect(await all[1 - index].1.wait(for: 1)[0].data == Data("shared".utf8))
+    #expect(fake.requests.count == 1 && fake.valves.allSatisfy { !$0.isCancelled })
+  }
+
+  @Test func theLastThatLeavesEndsTheTransfer() async {
+    let (session, fake) = session(.text("shared"))
+    let all = [await begun(session), await begun(session)]
+    await reached.wait()
+    for (request, ends) in all {
+      request.cancel()
+      _ = await ends.wait(for: 1)
+    }
+    #expect(fake.valves.count == 1 && fake.valves[0].isCancelled)
+    gate.open()
+  }
+
+  @Test func aFailureIsEverybodys() async {
+    let (session, _) = session(.failure(.connectionLost))
+    let all = [await begun(session), await begun(session)]
+    gate.open()
+    for (_, ends) in all {
+      let error = await ends.wait(for: 1)[0].error?.underlyingError as? URLError
+      #expect(error?.code == .networkConnectionLost)
+    }
+  }
+
+  @Test func oneThatIsSuspendedHoldsUpNoOther() async {
+    let (session, _) = session(.text("shared"))
+    let all = [await begun(session), await begun(session)]
+    all[0].0.suspend()
+    gate.open()
+    #expect(await all[1].1.wait(for: 1)[0].data == Data("shared".utf8))
+    #expect(all[0].1.count == 0)
+    all[0].0.resume()
+    #expect(await all[0].1.wait(for: 1)[0].data == Data("shared".utf8))
+  }
+}

@@ -1,0 +1,111 @@
+import Alamofire
+import Foundation
+import FoundationNetworking
+import HTTPTestServer
+import HTTPWire
+import Testing
+
+/// NTLM, as far as it is seen from outside: libcurl goes its steps on a connection of its own.
+@Suite("Connections that are authenticated", .timeLimit(.minutes(1)))
+struct ConnectionLoginTests {
+  private static func asks(_ token: String = "") -> Reply {
+    Reply.status(401).with(header: "WWW-Authenticate", value: "NTLM" + (token.isEmpty ? "" : " \(token)"))
+  }
+
+  /// The second message of the three (MS-NLMP 2.2.1.2): the challenge of the server.
+  private static let challenge: String = {
+    var bytes = Array("NTLMSSP\0".utf8) + [2, 0, 0, 0]
+    bytes += [0, 0, 0, 0, 48, 0, 0, 0]
+    bytes += [0x01, 0x82, 0x08, 0x00]
+    bytes += [1, 2, 3, 4, 5, 6, 7, 8] + [UInt8](repeating: 0, count: 8)
+    bytes += [0, 0, 0, 0, 48, 0, 0, 0]
+    return Data(bytes).base64EncodedString()
+  }()
+
+  /// The number of the message that a request brings.
+  private static func step(_ request: RecordedRequest) -> UInt8? {
+    guard let value = request.header("Authorization"), value.hasPrefix("NTLM "),
+      let data = Data(base64Encoded: String(value.dropFirst(5))), data.count > 8
+    else { return nil }
+    return data[8]
+  }
+
+  private static let hasNTLM = AuthenticationFeatures.connectionSchemes.contains(.ntlm)
+
+  @Test("The three steps", .enabled(if: hasNTLM))
+  func steps() async throws {
+    let server = try HTTPTestServer()
+    server.enqueue(Self.asks(), Self.asks(), Self.asks(Self.challenge), .text("in"), .text("open"))
+    let session = Session()
+    let heads = Recorder<Int>()
+    let body = Data("a body".utf8)
+    let response = await session.upload(body, to: server.url("/in"))
+      .authenticate(username: "DOMAIN\\anna", password: "secret")
+      .onHTTPResponse(on: .global()) { (response: HTTPURLResponse) in heads.add(response.statusCode) }.end()
+    #expect(response.response?.statusCode == 200)
+    #expect(response.value == Data("in".utf8))
+    #expect(await heads.wait(for: 1) == [200])
+    var requests: [RecordedRequest] = []
+    while server.requestCount > requests.count { requests.append(try await server.takeRequest()) }
+    let steps = requests.map(Self.step)
+    #expect(steps.suffix(2) == [1, 3] || steps.suffix(1) == [3])
+    #expect(requests.last?.body == Array(body))
+    // Another request of the session does not go out on that connection.
+    _ = await session.request(server.url("/open")).end()
+    let other = try await server.takeRequest()
+    #expect(other.header("Authorization") == nil)
+    #expect(other.connection != requests.last?.connection)
+  }
+
+  @Test("A refusal is the response", .enabled(if: hasNTLM))
+  func refusal() async throws {
+    let server = try HTTPTestServer()
+    // The first asks; the second gives a challenge, the third refuses the answer to it.
+    server.enqueue(Self.asks(), Self.asks(Self.challenge), Self.asks())
+    let session = Session()
+    let response = await session.request(server.url("/in"))
+      .authenticate(username: "anna", password: "wrong").end()
+    #expect(response.response?.statusCode == 401)
+    #expect(response.error == nil)
+    #expect(server.requestCount == 3)
+  }
+
+  @Test("A server that never comes to an end gets one", .enabled(if: hasNTLM))
+  func endless() async throws {
+    let server = try HTTPTestServer()
+    for _ in 0..<100 { server.enqueue(Self.asks(Self.challenge)) }
+    let session = Session()
+    let response = await session.request(server.url("/in"))
+      .authenticate(username: "anna", password: "wrong").end()
+    #expect(response.response?.statusCode == 401)
+    #expect(response.error == nil)
+    #expect(server.requestCount < 12)
+  }
+
+  @Test func withoutACredentialOfItsOwnNothingIsAnswered() async {
+    let host = "\(UUID().uuidString.lowercased()).test"
+    let configuration = URLSessionConfiguration.ephemeral
+    let space = URLProtectionSpace(
+      host: host, port: 80, protocol: "http", realm: nil,
+      authenticationMethod: NSURLAuthenticationMethodDefault)
+    configuration.urlCredentialStorage?.setDefaultCredential(
+      URLCredential(user: "u", password: "p", persistence: .forSession), for: space)
+    let fake = FakeTransport { _, _ in .challenge("NTLM") }
+    let response = await Session.kept(fake: fake, configuration: configuration)
+      .request("http://\(host)/").end()
+    #expect(response.response?.statusCode == 401)
+    #expect(fake.requests.count == 1)
+  }
+
+  @Test("Negotiate gives way to NTLM", .enabled(if: hasNTLM))
+  func fallback() async {
+    let fake = FakeTransport { request, _ in
+      request.login?.scheme == .ntlm ? .text("in") : .challenge("Negotiate, NTLM, Basic realm=\"x\"")
+    }
+    let response = await Session.kept(fake: fake).request("http://a.test/")
+      .authenticate(username: "u", password: "p").end()
+    #expect(response.response?.statusCode == 200)
+    #expect(fake.requests.last?.login?.credential.user == "u")
+    #expect(fake.requests.allSatisfy { $0.value("Authorization") == nil })
+  }
+}

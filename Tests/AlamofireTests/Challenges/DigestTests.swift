@@ -1,0 +1,256 @@
+import Alamofire
+import Foundation
+import FoundationNetworking
+import HTTPTestServer
+import HTTPWire
+import Testing
+
+@Suite("Digest challenges", .timeLimit(.minutes(1)))
+struct DigestTests {
+  private static let digest = #"Digest realm="r", nonce="n1", qop="auth", opaque="o""#
+
+  /// What a request brought, by name.
+  private static func brought(_ request: WireRequest) -> [String: String] {
+    let challenge = request.value("Authorization").flatMap { Challenge.all(in: [$0]).first }
+    return Dictionary(
+      (challenge?.parameters ?? []).map { ($0.name, $0.value) }, uniquingKeysWith: { first, _ in first })
+  }
+
+  private static func guarded(_ field: String = digest) -> FakeTransport.Responder {
+    { request, _ in request.value("Authorization") == nil ? .challenge(field) : .text("in") }
+  }
+
+  private func ask(_ session: Session, _ url: String = "http://a.test/x?y=1", password: String? = "pass")
+    async
+    -> Int?
+  {
+    let request = session.request(url)
+    if let password { request.authenticate(username: "user", password: password) }
+    return await request.end().response?.statusCode
+  }
+
+  @Test("The test server accepts the answer", arguments: ["auth", "auth-int"], ["MD5", "SHA-256"])
+  func server(quality: String, algorithm: String) async throws {
+    let server = try HTTPTestServer()
+    let session = Session()
+    let url = server.url("/digest-auth/\(quality)/us%65r/pass/\(algorithm)")
+    for attempt in 0..<3 {
+      let response = await session.request(url, method: .post, parameters: ["a": "b"])
+        .authenticate(username: "user", password: "pass").end()
+      #expect(response.response?.statusCode == 200)
+      #expect(response.metrics?.transactionMetrics.count == (attempt == 0 ? 2 : 1))
+    }
+    let wrong = await session.request(url, method: .post).authenticate(username: "user", password: "bad")
+      .end()
+    #expect(wrong.response?.statusCode == 401)
+    #expect(wrong.error == nil)
+  }
+
+  @Test func laterRequestsBringItUnaskedAndCountTheNonce() async {
+    let fake = FakeTransport(responder: Self.guarded())
+    let session = Session.kept(fake: fake)
+    #expect(await ask(session) == 200)
+    #expect(await ask(session, "http://a.test/other") == 200)
+    #expect(await ask(session, "http://a.test/third#part") == 200)
+    let brought = fake.requests.map(Self.brought)
+    #expect(brought.map { $0["nc"] } == [nil, "00000001", "00000002", "00000003"])
+    #expect(brought.map { $0["uri"] } == [nil, "/x?y=1", "/other", "/third"])
+    #expect(Set(brought.compactMap { $0["cnonce"] }).count == 3)
+    #expect(brought[1]["opaque"] == "o")
+  }
+
+  @Test func whoHasAnotherCredentialOrNoneIsAskedFirst() async {
+    let fake = FakeTransport(responder: Self.guarded())
+    let session = Session.kept(fake: fake)
+    #expect(await ask(session) == 200)
+    #expect(await ask(session, password: nil) == 401)
+    #expect(await ask(session, password: "other") == 200)
+    #expect(fake.requests.map { $0.value("Authorization") != nil } == [false, true, false, false, true])
+  }
+
+  @Test func theStrongestIsAnswered() async {
+    let offers = """
+      Basic realm="b", Digest realm="m", nonce="1", qop="auth", algorithm=MD5, Digest realm="s", nonce="2", \
+      qop="auth", algorithm=SHA-256, Digest realm="?", nonce="3", algorithm=SHA3-512
+      """
+    let fake = FakeTransport(responder: Self.guarded(offers))
+    #expect(await ask(Session.kept(fake: fake)) == 200)
+    #expect(fake.requests.last.map { Self.brought($0)["realm"] } == "s")
+  }
+
+  @Test func aStaleNonceIsAnsweredWithTheNewOne() async {
+    let stale = #"Digest realm="r", nonce="n2", qop="auth", stale=true"#
+    let fake = FakeTransport(.challenge(Self.digest), .challenge(stale), .text("in"), .text("in"))
+    let session = Session.kept(fake: fake)
+    #expect(await ask(session) == 200)
+    #expect(await ask(session) == 200)
+    #expect(fake.requests.map { Self.brought($0)["nonce"] } == [nil, "n1", "n2", "n2"])
+    #expect(fake.requests.map { Self.brought($0)["nc"] } == [nil, "00000001", "00000001", "00000002"])
+  }
+
+  @Test func aNonceThatExpiredBetweenTwoRequestsIsReplaced() async {
+    let fresh = #"Digest realm="r", nonce="n2", qop="auth""#
+    let fake = FakeTransport(.challenge(Self.digest), .text("in"), .challenge(fresh), .text("in"))
+    let session = Session.kept(fake: fake)
+    #expect(await ask(session) == 200)
+    #expect(await ask(session) == 200)
+    #expect(fake.requests.map { Self.brought($0)["nonce"] } == [nil, "n1", "n1", "n2"])
+  }
+
+  @Test func aServerThatIsNeverContentGetsAnEnd() async {
+    let fake = FakeTransport { _, index in
+      .challenge(#"Digest realm="r", nonce="\#(index)", qop="auth", stale=true"#)
+    }
+    #expect(await ask(Session.kept(fake: fake)) == 401)
+    #expect(fake.requests.count == 6)
+  }
+
+  @Test func theNextNonceIsUsed() async {
+    let fake = FakeTransport(
+      .challenge(Self.digest), .status(200, "in", headers: [("Authentication-Info", #"nextnonce="n9""#)]),
+      .text("in"))
+    let session = Session.kept(fake: fake)
+    #expect(await ask(session) == 200)
+    #expect(await ask(session) == 200)
+    #expect(fake.requests.map { Self.brought($0)["nonce"] } == [nil, "n1", "n9"])
+    #expect(fake.requests.last.map { Self.brought($0)["nc"] } == "00000001")
+  }
+
+  @Test func aRedirectWithinTheOriginIsSignedAnew() async {
+    let fake = FakeTransport(.challenge(Self.digest), .redirect(302, to: "/next"), .text("in"))
+    #expect(await ask(Session.kept(fake: fake)) == 200)
+    #expect(fake.requests.map { Self.brought($0)["uri"] } == [nil, "/x?y=1", "/next"])
+  }
+
+  @Test func concurrentRequestsShareACount() async {
+    let fake = FakeTransport(responder: Self.guarded())
+    let session = Session.kept(fake: fake)
+    #expect(await ask(session) == 200)
+    await withTaskGroup { group in
+      for _ in 0..<50 { group.addTask { await ask(session) } }
+      for await status in group { #expect(status == 200) }
+    }
+    let counts = fake.requests.compactMap { Self.brought($0)["nc"] }
+    #expect(counts.count == 51 && Set(counts).count == 51)
+  }
+
+  @Test func aFileIsSignedAndSent() async throws {
+    let server = try HTTPTestServer()
+    let file = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
+    try Data(String(repeating: "line\n", count: 40_000).utf8).write(to: file)
+    defer { try? FileManager.default.removeItem(at: file) }
+    let session = Session()
+    let response = await session.upload(file, to: server.url("/digest-auth/auth-int/u/p/SHA-256"))
+      .authenticate(username: "u", password: "p").end()
+    #expect(response.response?.statusCode == 200)
+  }
+
+  @Test(
+    "A stream that would have to be signed is a clear error; one that need not be is sent",
+    arguments: [
+      "auth-int", "auth,auth-int",
+    ])
+  func stream(quality: String) async throws {
+    let fake = FakeTransport(responder: Self.guarded(#"Digest realm="r", nonce="n", qop="\#(quality)""#))
+    let response = await Session.kept(fake: fake)
+      .upload(InputStream(data: Data("abc".utf8)), to: "http://a.test/")
+      .authenticate(username: "u", password: "p").end()
+    if quality == "auth-int" {
+      let error = try #require(response.error?.underlyingError as? URLError)
+      #expect(error.code == .requestBodyStreamExhausted)
+      #expect(error.localizedDescription.contains("auth-int"))
+    } else {
+      #expect(response.response?.statusCode == 200)
+    }
+  }
+
+  @Test func theDelegateIsAskedForDigestToo() async throws {
+    let server = try HTTPTestServer()
+    let delegate = Doorkeeper { challenge in
+      challenge.previousFailureCount > 0
+        ? (.rejectProtectionSpace, nil)
+        : (.useCredential, URLCredential(user: "u", password: "p", persistence: .forSession))
+    }
+    let session = Session(delegate: delegate)
+    let response = await session.request(server.url("/digest-auth/auth/u/p/SHA-256")).end()
+    #expect(response.response?.statusCode == 200)
+    #expect(delegate.asked.values == ["\(NSURLAuthenticationMethodHTTPDigest) test@localhost 0"])
+    // The answer was for the session: its other requests bring it unasked.
+    let second = await session.request(server.url("/digest-auth/auth/u/p/SHA-256")).end()
+    #expect(second.response?.statusCode == 200)
+    #expect(delegate.asked.count == 1)
+    let wrong = await session.request(server.url("/digest-auth/auth/u/other/SHA-256")).end()
+    #expect(wrong.response?.statusCode == 401)
+  }
+
+  @Test func whatTheDelegateRejectsGivesWayToTheNextScheme() async {
+    let fake = FakeTransport(responder: Self.guarded(Self.digest + #", Basic realm="b""#))
+    let delegate = Doorkeeper { challenge in
+      challenge.protectionSpace.authenticationMethod == NSURLAuthenticationMethodHTTPDigest
+        ? (.rejectProtectionSpace, nil)
+        : (.useCredential, URLCredential(user: "u", password: "p", persistence: .none))
+    }
+    let session = Session.kept(fake: fake, watching: SessionWatching(delegate: delegate))
+    #expect(await session.request("http://a.test/").end().response?.statusCode == 200)
+    #expect(fake.requests.last?.value("Authorization")?.hasPrefix("Basic ") == true)
+    #expect(
+      delegate.asked.values == [
+        "\(NSURLAuthenticationMethodHTTPDigest) r 0", "\(NSURLAuthenticationMethodHTTPBasic) b 0",
+      ])
+  }
+
+  @Test func aDelegateThatKeepsGivingTheSameCredentialGetsAnEnd() async {
+    let fake = FakeTransport { _, _ in .challenge() }
+    let delegate = Doorkeeper { _ in
+      (.useCredential, URLCredential(user: "u", password: "p", persistence: .none))
+    }
+    let session = Session.kept(fake: fake, watching: SessionWatching(delegate: delegate))
+    #expect(await session.request("http://a.test/").end().response?.statusCode == 401)
+    #expect(fake.requests.count == 2)
+    #expect(delegate.asked.values.last?.hasSuffix(" 1") == true)
+  }
+
+  @Test func theStorageAnswersDigest() async {
+    let host = "\(UUID().uuidString.lowercased()).test"
+    let configuration = URLSessionConfiguration.ephemeral
+    let space = URLProtectionSpace(
+      host: host, port: 80, protocol: "http", realm: "r",
+      authenticationMethod: NSURLAuthenticationMethodHTTPDigest)
+    configuration.urlCredentialStorage?.setDefaultCredential(
+      URLCredential(user: "stored", password: "p", persistence: .forSession), for: space)
+    let fake = FakeTransport(responder: Self.guarded())
+    let session = Session.kept(fake: fake, configuration: configuration)
+    #expect(await ask(session, "http://\(host)/", password: nil) == 200)
+    #expect(await ask(session, "http://\(host)/", password: nil) == 200)
+    #expect(fake.requests.map { Self.brought($0)["username"] } == [nil, "stored", "stored"])
+  }
+
+  @Test func credentialsOfTheURLAnswer() async {
+    let fake = FakeTransport(responder: Self.guarded())
+    #expect(await ask(Session.kept(fake: fake), "http://user:pass@a.test/", password: nil) == 200)
+    #expect(fake.requests.last.map { Self.brought($0)["username"] } == "user")
+  }
+}
+
+/// Answers challenges as it is told, and remembers them.
+final class Doorkeeper: SessionDelegate, @unchecked Sendable {
+  typealias Answer = (URLSession.AuthChallengeDisposition, URLCredential?)
+
+  let asked = Recorder<String>()
+  private let answer: @Sendable (URLAuthenticationChallenge) -> Answer
+
+  init(_ answer: @escaping @Sendable (URLAuthenticationChallenge) -> Answer) {
+    self.answer = answer
+    super.init()
+  }
+
+  override func urlSession(
+    _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
+    completionHandler: @escaping (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+  ) {
+    let space = challenge.protectionSpace
+    asked.add("\(space.authenticationMethod) \(space.realm ?? "") \(challenge.previousFailureCount)")
+    let answer = answer(challenge)
+    completionHandler(answer.0, answer.1)
+  }
+}

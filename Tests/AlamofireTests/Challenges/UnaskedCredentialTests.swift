@@ -1,0 +1,169 @@
+import Alamofire
+import Foundation
+import FoundationNetworking
+import HTTPTestServer
+import HTTPWire
+import Testing
+
+@Suite("Credentials that are sent unasked", .timeLimit(.minutes(1)))
+struct UnaskedCredentialTests {
+  private static let guarded: FakeTransport.Responder = { request, _ in
+    request.value("Authorization") == nil ? .challenge() : .text("in")
+  }
+
+  private static var preemptive: TransportOptions {
+    var options = TransportOptions()
+    options.preemptiveBasicAuthentication = true
+    return options
+  }
+
+  @Test func onceAcceptedTheyGoWithWhatLiesBelow() async {
+    let fake = FakeTransport(responder: Self.guarded)
+    let session = Session.kept(fake: fake)
+    for path in ["a/b", "a/c", "a/d/e", "z"] {
+      _ = await session.request("http://a.test/\(path)").authenticate(username: "u", password: "p").end()
+    }
+    #expect(fake.requests.map { $0.value("Authorization") != nil } == [false, true, true, true, false, true])
+  }
+
+  @Test func onceRefusedTheyAreForgotten() async {
+    let fake = FakeTransport(.challenge(), .text("in"), .challenge(), .challenge(), .challenge())
+    let session = Session.kept(fake: fake)
+    for status in [200, 401, 401] {
+      let response = await session.request("http://a.test/").authenticate(username: "u", password: "p").end()
+      #expect(response.response?.statusCode == status)
+    }
+    #expect(fake.requests.map { $0.value("Authorization") != nil } == [false, true, true, false, true])
+  }
+
+  @Test func atOnceWhenThatIsWanted() async {
+    let fake = FakeTransport(responder: Self.guarded)
+    let session = Session.kept(fake: fake, options: Self.preemptive)
+    _ = await session.request("http://a.test/").authenticate(username: "u", password: "p").end()
+    _ = await session.request("http://a.test/").end()
+    #expect(
+      fake.requests.map { $0.value("Authorization") } == [
+        HTTPHeader.authorization(username: "u", password: "p").value, nil,
+      ])
+  }
+
+  @Test func aServerThatHidesAsksNobody() async throws {
+    let server = try HTTPTestServer()
+    let session = Session()
+    let url = server.url("/hidden-basic-auth/u/p")
+    #expect(
+      await session.request(url).authenticate(username: "u", password: "p").end().response?.statusCode == 404)
+    let response = await session.request(url).authenticate(username: "u", password: "p")
+      .transportOptions { $0.preemptiveBasicAuthentication = true }.end()
+    #expect(response.response?.statusCode == 200)
+  }
+
+  @Test func aWrongOneThatWasSentAtOnceIsNotSentTwice() async {
+    let fake = FakeTransport { _, _ in .challenge() }
+    let session = Session.kept(fake: fake, options: Self.preemptive)
+    let response = await session.request("http://a.test/").authenticate(username: "u", password: "p").end()
+    #expect(response.response?.statusCode == 401)
+    #expect(fake.requests.count == 1)
+  }
+
+  @Test func aFieldOfTheUsersOwnStays() async {
+    let fake = FakeTransport(responder: Self.guarded)
+    let session = Session.kept(fake: fake, options: Self.preemptive)
+    _ = await session.request("http://a.test/", headers: [.authorization(bearerToken: "t")])
+      .authenticate(username: "u", password: "p").end()
+    #expect(fake.requests.map { $0.value("Authorization") } == ["Bearer t"])
+  }
+
+  // MARK: netrc
+
+  private func withFile(_ text: String, _ body: (String) async -> Void) async throws {
+    let file = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
+    try Data(text.utf8).write(to: file)
+    await body(file.path)
+    try FileManager.default.removeItem(at: file)
+  }
+
+  @Test func aNetrcFileAnswers() async throws {
+    try await withFile("machine a.test login file password secret\ndefault login any password x") { path in
+      let fake = FakeTransport(responder: Self.guarded)
+      let session = Session.kept(fake: fake)
+      for (url, user, password) in [
+        ("http://a.test/", "file", "secret"), ("http://b.test/", "any", "x"),
+        ("http://own:1@a.test/", "own", "1"),
+      ] {
+        _ = await session.request(url).transportOptions { $0.netrcFile = path }.end()
+        #expect(
+          fake.requests.last?.value("Authorization")
+            == HTTPHeader.authorization(username: user, password: password).value)
+      }
+      // Without the option, nobody knows of it.
+      _ = await session.request("http://a.test/").end()
+      #expect(fake.requests.last?.value("Authorization") == nil)
+    }
+  }
+
+  @Test func itsDefaultDoesNotFollowARedirect() async throws {
+    try await withFile("default login any password x") { path in
+      let fake = FakeTransport(.redirect(307, to: "http://b.test/"), .challenge())
+      let response = await Session.kept(fake: fake).request("http://a.test/")
+        .transportOptions { $0.netrcFile = path }.end()
+      #expect(response.response?.statusCode == 401)
+      #expect(fake.requests.allSatisfy { $0.value("Authorization") == nil })
+    }
+  }
+
+  @Test func aNetrcFileThatIsNotThereIsAClearError() async throws {
+    let fake = FakeTransport()
+    let response = await Session.kept(fake: fake).request("http://a.test/")
+      .transportOptions { $0.netrcFile = "/nowhere/netrc" }.end()
+    let error = try #require(response.error?.underlyingError as? URLError)
+    #expect(error.code == .fileDoesNotExist)
+    #expect(fake.requests.isEmpty)
+  }
+
+  // MARK: Redirects
+
+  /// Every status that is followed, every origin, every kind of credential.
+  @Test("Nothing secret reaches another origin", arguments: [301, 302, 303, 307, 308])
+  func origins(status: Int) async throws {
+    let netrc = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
+    try Data("default login secret password secret".utf8).write(to: netrc)
+    defer { try? FileManager.default.removeItem(at: netrc) }
+    let homes = ["http://a.test", "http://a.test:8080", "https://a.test", "https://a.test:8443"]
+    let others = homes + ["http://b.test", "http://sub.a.test", "https://a.test.", "http://a.test:443"]
+    let challenges = [#"Basic realm="r""#, #"Digest realm="r", nonce="n", qop="auth""#, "NTLM"]
+    for home in homes {
+      for other in others where other != home {
+        for (number, challenge) in challenges.enumerated() {
+          let origin = try #require(Origin(url: home))
+          let fake = FakeTransport { request, index in
+            // Home lets the credential in and sends it away; away asks for it again and again.
+            guard request.origin == origin else {
+              return index > 12 ? .text("away") : .challenge(challenge)
+            }
+            let isIn = request.value("Authorization") != nil || request.login != nil
+            return isIn ? .redirect(status, to: other + "/x") : .challenge(challenge)
+          }
+          var options = TransportOptions()
+          options.protectedHeaders = ["X-Key"]
+          options.preemptiveBasicAuthentication = number == 0
+          options.netrcFile = netrc.path
+          let session = Session.kept(fake: fake, options: options)
+          for _ in 0..<2 {
+            _ = await session.request(
+              home + "/", method: .post, headers: ["X-Key": "secret", "Cookie": "secret=1"]
+            ).authenticate(username: "secret", password: "secret").end()
+          }
+          let away = fake.requests.filter { $0.origin != origin }
+          #expect(!away.isEmpty && fake.requests.contains { $0.origin == origin })
+          for request in away {
+            #expect(request.login == nil)
+            for name in ["Authorization", "X-Key", "Cookie"] {
+              #expect(request.value(name) == nil, "\(name) from \(home) to \(other) by \(status)")
+            }
+          }
+        }
+      }
+    }
+  }
+}

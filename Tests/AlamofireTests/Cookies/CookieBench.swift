@@ -1,0 +1,49 @@
+import Alamofire
+import Foundation
+import FoundationNetworking
+import HTTPWire
+import Testing
+
+/// A session of its own cookies over a fake, for tests of cookies.
+struct CookieBench {
+  let fake: FakeTransport
+  let session: Session
+  let storage: HTTPCookieStorage
+
+  /// - Parameter replies: As the fake wants them.
+  init(
+    _ fake: FakeTransport = FakeTransport(), configure: (URLSessionConfiguration) -> Void = { _ in },
+    interceptor: (any RequestInterceptor)? = nil
+  ) throws {
+    let configuration = URLSessionConfiguration.af.ephemeral
+    let storage = try #require(configuration.httpCookieStorage)
+    configure(configuration)
+    self.storage = storage
+    self.fake = fake
+    session = Session.kept(fake: fake, configuration: configuration, interceptor: interceptor)
+  }
+
+  /// The `Cookie` field of each hop; two of them in one request are a mistake, and shown as such.
+  var sent: [String?] {
+    fake.requests.map { request in
+      let values = request.fields.filter { FieldName.equal($0.name, "Cookie") }.map(\.value)
+      return values.isEmpty ? nil : values.joined(separator: " and ")
+    }
+  }
+
+  func put(_ name: String, _ value: String = "1", domain: String, path: String = "/", secure: Bool = false) {
+    var properties: [HTTPCookiePropertyKey: Any] = [.name: name, .value: value, .domain: domain, .path: path]
+    if secure { properties[.secure] = "TRUE" }
+    if let cookie = HTTPCookie(properties: properties) { storage.setCookie(cookie) }
+  }
+
+  func cookie(_ name: String) -> HTTPCookie? { storage.cookies?.first { $0.name == name } }
+}
+
+extension FakeReply {
+  func setting(_ cookies: String...) -> FakeReply {
+    var copy = self
+    copy.fields += cookies.map { HTTPHeader(name: "Set-Cookie", value: $0) }
+    return copy
+  }
+}

@@ -1,0 +1,47 @@
+import Alamofire
+import Foundation
+import FoundationNetworking
+import HTTPTestServer
+import Testing
+
+/// The shared storage outlives its process; what its file forgets is known all the same.
+@Suite("Cookies from process to process", .timeLimit(.minutes(2)))
+struct CookiePersistenceTests {
+  @Test func cookiesOutliveTheirProcessWithAllTheirRules() async throws {
+    let folder = try TemporaryFolder()
+    let authority = folder.url.appendingPathComponent("authority.pem")
+    try Data(TestIdentity.localhostAuthority.caPEM.utf8).write(to: authority)
+    let secure = try HTTPTestServer(.tls(.localhost))
+    let plain = try HTTPTestServer()
+    let local = "http://localhost:\(plain.port)/"
+    let visit = { (urls: String...) in
+      let complaints = folder.url.appendingPathComponent("complaints")
+      let child = try ChildProcess(
+        ["cookies", authority.path] + urls, folder: folder.url, complaints: complaints)
+      #expect(await child.end() == .exited(0), "\(child.said)")
+    }
+    var first = Reply.text("ok")
+    first.headers = (0..<6).map { HTTPHeader(name: "Set-Cookie", value: "c\($0)=1; Path=/; Max-Age=3600") }
+    first.headers += [
+      "secure=1; Path=/; Max-Age=3600; Secure; HttpOnly", "strict=1; Path=/; Max-Age=3600; SameSite=Strict",
+      "session=1; Path=/", "ä=ö\t<&>; Path=/; Max-Age=3600",
+    ].map { HTTPHeader(name: "Set-Cookie", value: $0) }
+    secure.enqueue(first)
+    try await visit(secure.url("/"), secure.url("/"))
+    let cookies = (0..<6).map { "c\($0)=1" }
+    let last = "ä=ö\t<&>"
+    #expect(fields(of: secure) == [[], cookies + ["secure=1", "strict=1", "session=1", last]])
+
+    secure.forgetRequests()
+    // The last one is led there by another site.
+    plain.enqueue(.text("ok"), .redirect(to: secure.url("/")))
+    try await visit(secure.url("/"), local, plain.url("/"))
+    #expect(
+      fields(of: secure) == [cookies + ["secure=1", "strict=1", last], cookies + ["secure=1", last]])
+    #expect(fields(of: plain) == [cookies + ["strict=1", last], []])
+  }
+
+  private func fields(of server: HTTPTestServer) -> [[String]] {
+    server.recordedRequests.map { $0.header("Cookie")?.components(separatedBy: "; ") ?? [] }
+  }
+}

@@ -1,0 +1,112 @@
+import Alamofire
+import Foundation
+import FoundationNetworking
+import HTTPWire
+import Testing
+
+/// No cookie reaches a place that its rules exclude, over whatever redirects: status, scheme, host, port and
+/// path of every hop are random, and every value says where it came from.
+@Suite("Where cookies go", .timeLimit(.minutes(2)))
+struct CookieReachTests {
+  private struct Place {
+    var isTLS: Bool
+    var host: String
+    var port: Int
+    var path: String
+
+    var url: String { "http\(isTLS ? "s" : "")://\(host):\(port)\(path)" }
+
+    static func random(_ random: inout StepRandom) -> Place {
+      Place(
+        isTLS: random.next(2) == 0,
+        host: [
+          "a.test", "www.a.test", "x.www.a.test", "b.test", "xa.test", "127.0.0.1", "co.uk", "shop.co.uk",
+        ][
+          random.next(8)],
+        port: [80, 443, 8080][random.next(3)], path: ["/", "/p", "/p/q", "/pq"][random.next(4)])
+    }
+  }
+
+  /// The value says it all: TLS, host, domain, secure, path, the path of the URL.
+  private static func setCookie(at place: Place, _ random: inout StepRandom) -> String {
+    let domain = ["", "a.test", "www.a.test", "co.uk", "test", "b.test", place.host][random.next(7)]
+    let isSecure = random.next(3) == 0
+    let path = ["", "/", "/p", "/p/q"][random.next(4)]
+    var text = "n\(random.next(6))=\(place.isTLS)|\(place.host)|\(domain)|\(isSecure)|\(path)|\(place.path)"
+    if !domain.isEmpty { text += "; Domain=\(domain)" }
+    if isSecure { text += "; Secure" }
+    if !path.isEmpty { text += "; Path=\(path)" }
+    return text
+  }
+
+  private static func mayReach(_ place: Place, _ value: some StringProtocol) -> Bool {
+    let parts = value.components(separatedBy: "|")
+    guard parts.count == 6 else { return false }
+    let (wasTLS, host, domain, isSecure, path) = (
+      parts[0] == "true", parts[1], parts[2], parts[3] == "true", parts[4]
+    )
+    if isSecure, !wasTLS || !place.isTLS { return false }
+    let labels = { (path: String) -> [String] in path.split(separator: "/").map { String($0) } }
+    let folder = path.isEmpty ? Array(labels(parts[5]).dropLast()) : labels(path)
+    guard labels(place.path).starts(with: folder) else { return false }
+    if domain.isEmpty || domain == "test" || domain == "co.uk" || host == "127.0.0.1" {
+      return place.host == host
+    }
+    return (host == domain || host.hasSuffix("." + domain))
+      && (place.host == domain || place.host.hasSuffix("." + domain))
+  }
+
+  @Test(arguments: 1...6 as ClosedRange<UInt64>)
+  func noCookieReachesAPlaceThatItsRulesExclude(_ seed: UInt64) async throws {
+    var random = StepRandom(seed)
+    var count = 0
+    var replies: [FakeReply] = []
+    var starts: [Place] = []
+    var places: [Place] = []
+    for _ in 0..<60 {
+      let hops = 1 + random.next(5)
+      var place = Place.random(&random)
+      starts.append(place)
+      for hop in 1...hops {
+        places.append(place)
+        let wish = Self.setCookie(at: place, &random)
+        guard hop < hops else {
+          replies.append(FakeReply.ok.setting(wish))
+          break
+        }
+        place = Place.random(&random)
+        let status = [301, 302, 303, 307, 308][random.next(5)]
+        replies.append(FakeReply.redirect(status, to: place.url).setting(wish))
+      }
+    }
+    let script = replies
+    let bench = try CookieBench(FakeTransport { _, index in script[index] })
+    for start in starts {
+      let method: HTTPMethod = random.next(2) == 0 ? .get : .post
+      #expect(await bench.session.request(start.url, method: method).end().error == nil)
+    }
+    #expect(bench.sent.count == places.count)
+    for (place, field) in zip(places, bench.sent) {
+      for pair in field?.components(separatedBy: "; ") ?? [] {
+        count += 1
+        let value = pair.drop { $0 != "=" }.dropFirst()
+        #expect(Self.mayReach(place, value), "\(pair) to \(place.url)")
+      }
+    }
+    #expect(count > 20, "cookies were sent at all")
+  }
+}
+
+/// Numbers that are the same in every run.
+struct StepRandom {
+  private var state: UInt64
+
+  init(_ seed: UInt64) { state = seed &* 0x9E37_79B9_7F4A_7C15 | 1 }
+
+  mutating func next(_ bound: Int) -> Int {
+    state ^= state << 13
+    state ^= state >> 7
+    state ^= state << 17
+    return Int(state % UInt64(bound))
+  }
+}

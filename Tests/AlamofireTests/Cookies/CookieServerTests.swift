@@ -1,0 +1,81 @@
+import Alamofire
+import Foundation
+import FoundationNetworking
+import HTTPTestServer
+import Testing
+
+@Suite("Cookies and a server", .timeLimit(.minutes(1)))
+struct CookieServerTests {
+  private struct Echo: Decodable { let cookies: [String: String] }
+
+  private func session(trusting: TestIdentity? = nil) -> Session {
+    var options = TransportOptions()
+    if trusting != nil { options.trustStore = .pem(Data(TestIdentity.localhostAuthority.caPEM.utf8)) }
+    return .real(configuration: .af.ephemeral, options: options)
+  }
+
+  @Test func cookiesAreSetSentAndDeletedOverRedirects() async throws {
+    let server = try HTTPTestServer()
+    let session = session()
+    let ask = { (path: String) in
+      try await session.request(server.url(path)).validate().serializingDecodable(Echo.self).value.cookies
+    }
+    #expect(try await ask("/cookies/set?a=1&b=2") == ["a": "1", "b": "2"])
+    #expect(try await ask("/cookies") == ["a": "1", "b": "2"])
+    #expect(try await ask("/cookies/delete?a") == ["b": "2"])
+    // Cookies know no ports: another server of the host gets them as well.
+    let other = try HTTPTestServer()
+    let cookies = try await session.request(other.url("/cookies")).serializingDecodable(Echo.self).value
+      .cookies
+    #expect(cookies == ["b": "2"])
+  }
+
+  @Test func cookiesOfABodyThatStillComesAreThere() async throws {
+    let server = try HTTPTestServer()
+    let session = session()
+    let storage = try #require(session.sessionConfiguration.httpCookieStorage)
+    var reply = Reply.text("0123456789").with(header: "Set-Cookie", value: "early=1; Path=/")
+    reply.effect = .stallAfterBody(bytes: 3)
+    server.enqueue(reply)
+    let request = session.streamRequest(server.url("/stream"))
+    for await event in request.streamTask().streamingData() {
+      guard case .stream = event.event else { continue }
+      break
+    }
+    let echo = try await session.request(server.url("/cookies")).serializingDecodable(Echo.self).value
+    #expect(echo.cookies == ["early": "1"])
+    #expect(storage.cookies?.map(\.name) == ["early"])
+    request.cancel()
+  }
+
+  /// Foundation's own reading of these ends the process.
+  @Test(arguments: [
+    "ae\u{301}=1", "Secure\u{301}Path=", "session=1; na\u{301}me=", "x\u{301}=\u{301};\u{301}",
+  ])
+  func noCookieEndsTheProcess(_ field: String) async throws {
+    let server = try HTTPTestServer()
+    let session = session()
+    server.enqueue(.text("ok").with(header: "Set-Cookie", value: field))
+    for _ in 0..<2 {
+      #expect(await session.request(server.url("/get")).serializingData().response.error == nil)
+    }
+    let sent = try #require(server.recordedRequests.last?.header("Cookie"))
+    #expect(Array(field.utf8).starts(with: sent.utf8), "\(Array(sent.utf8))")
+  }
+
+  @Test func secureCookiesStayWithTLS() async throws {
+    let plain = try HTTPTestServer()
+    let secure = try HTTPTestServer(.tls(.localhost))
+    let session = session(trusting: .localhost)
+    secure.enqueue(
+      .text("ok").with(header: "Set-Cookie", value: "__Host-s=1; Secure; Path=/; HttpOnly; SameSite=Strict"))
+    plain.enqueue(.text("ok").with(header: "Set-Cookie", value: "t=1; Secure"))
+    _ = await session.request(secure.url("/")).serializingData().response
+    let local = "http://localhost:\(plain.port)"
+    _ = await session.request(local + "/").serializingData().response
+    _ = await session.request(local + "/").serializingData().response
+    _ = await session.request(secure.url("/")).serializingData().response
+    #expect(secure.recordedRequests.map { $0.header("Cookie") } == [nil, "__Host-s=1"])
+    #expect(plain.recordedRequests.map { $0.header("Cookie") } == [nil, nil])
+  }
+}

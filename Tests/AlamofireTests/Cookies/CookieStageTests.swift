@@ -1,0 +1,225 @@
+import Alamofire
+import Foundation
+import FoundationNetworking
+import HTTPWire
+import Testing
+
+@Suite("Cookies in the pipeline", .timeLimit(.minutes(1)))
+struct CookieStageTests {
+  @Test func whatAResponseSetsGoesAlongWithTheNextRequest() async throws {
+    let bench = try CookieBench(FakeTransport(FakeReply.ok.setting("a=1; Path=/", "b=2; Path=/x")))
+    _ = await bench.session.request("http://a.test/").end()
+    #expect(bench.cookie("a") != nil, "stored when the response is there")
+    let response = await bench.session.request("http://a.test/x/y").end()
+    _ = await bench.session.request("http://b.test/").end()
+    #expect(bench.sent == [nil, "b=2; a=1", nil])
+    // What the user's request was like is not changed; what was sent can be seen.
+    #expect(response.request?.headers["Cookie"] == nil)
+    #expect(response.metrics?.transactionMetrics.first?.request.headers["Cookie"] == "b=2; a=1")
+  }
+
+  @Test(arguments: [301, 302, 303, 307, 308])
+  func cookiesAreStoredAndSentAtEveryHop(_ status: Int) async throws {
+    let bench = try CookieBench(
+      FakeTransport(
+        FakeReply.redirect(status, to: "/second").setting("a=1"),
+        FakeReply.redirect(status, to: "http://b.test/third").setting("a=2", "b=1"),
+        FakeReply.redirect(status, to: "http://a.test/fourth").setting("c=1")))
+    _ = await bench.session.request("http://a.test/first").end()
+    #expect(bench.sent == [nil, "a=1", nil, "a=2; b=1"])
+    #expect(bench.cookie("c")?.domain == "b.test")
+  }
+
+  @Test func cookiesGoAlongWithTheAnswerToAChallenge() async throws {
+    let bench = try CookieBench(FakeTransport(FakeReply.challenge().setting("a=1")))
+    let response = await bench.session.request("http://a.test/").authenticate(username: "u", password: "p")
+      .end()
+    #expect(response.error == nil)
+    #expect(bench.sent == [nil, "a=1"])
+    #expect(bench.fake.requests.last?.value("Authorization") != nil)
+  }
+
+  @Test func cookiesGoAlongWithARetry() async throws {
+    let bench = try CookieBench(
+      FakeTransport(FakeReply.status(503).setting("a=1")),
+      interceptor: RetryPolicy(exponentialBackoffScale: 0))
+    _ = await bench.session.request("http://a.test/").validate().end()
+    #expect(bench.sent == [nil, "a=1"])
+  }
+
+  @Test func aHeadIsEnoughWhateverBecomesOfItsBody() async throws {
+    var reply = FakeReply.text("half").setting("a=1")
+    reply.failure = TransportFailure(.connectionLost, "lost")
+    let bench = try CookieBench(FakeTransport(reply))
+    #expect(await bench.session.request("http://a.test/").end().error != nil)
+    #expect(bench.cookie("a")?.value == "1")
+  }
+
+  @Test func whatTheUserPutsInOrTakesOutCountsAtOnce() async throws {
+    let bench = try CookieBench()
+    bench.put("mine", domain: ".a.test")
+    _ = await bench.session.request("http://www.a.test/").end()
+    bench.put("host", domain: "www.a.test", path: "/deep")
+    _ = await bench.session.request("http://www.a.test/deep/er").end()
+    bench.cookie("mine").map { bench.storage.deleteCookie($0) }
+    _ = await bench.session.request("http://www.a.test/deep").end()
+    bench.storage.removeCookies(since: .distantPast)
+    _ = await bench.session.request("http://www.a.test/deep").end()
+    #expect(bench.sent == ["mine=1", "host=1; mine=1", "host=1", nil])
+  }
+
+  @Test func whatTheUserPutsInIsHeldToItsRules() async throws {
+    let bench = try CookieBench()
+    bench.put("secure", domain: ".a.test", secure: true)
+    bench.put("path", domain: "a.test", path: "/only")
+    bench.put("noPath", domain: "a.test", path: "")
+    bench.put("evil", "x\r\nInjected: 1", domain: "a.test")
+    for url in ["http://a.test/", "https://www.a.test/", "http://xa.test/", "http://a.test/only"] {
+      #expect(await bench.session.request(url).end().error == nil)
+    }
+    #expect(bench.sent == ["noPath=1", "secure=1", nil, "path=1; noPath=1"])
+  }
+
+  @Test func theUsersOwnFieldWins() async throws {
+    let reply = FakeReply.redirect(307, to: "http://b.test/")
+    let bench = try CookieBench(FakeTransport(FakeReply.redirect(307, to: "/2").setting("a=2"), reply))
+    bench.put("a", domain: "a.test")
+    bench.put("b", domain: "b.test")
+    _ = await bench.session.request("http://a.test/", headers: ["cookie": "mine=1"]).end()
+    // The field belongs to its origin; beyond it the storage's cookies count again.
+    #expect(bench.sent == ["mine=1", "mine=1", "b=1"])
+    #expect(bench.cookie("a")?.value == "2", "stored all the same")
+  }
+
+  @Test func theFieldOfASessionWins() async throws {
+    let bench = try CookieBench(configure: { $0.httpAdditionalHeaders = ["Cookie": "ours=1"] })
+    bench.put("a", domain: "a.test")
+    _ = await bench.session.request("http://a.test/").end()
+    #expect(bench.sent == ["ours=1"])
+  }
+
+  @Test func aRedirectHandlersOwnFieldWins() async throws {
+    let bench = try CookieBench(FakeTransport(FakeReply.redirect(307, to: "http://b.test/")))
+    bench.put("a", domain: "a.test")
+    bench.put("b", domain: "b.test")
+    let redirector = Redirector(
+      behavior: .modify { _, request, _ in
+        #expect(request.headers["Cookie"] == nil)
+        var request = request
+        request.headers.add(name: "Cookie", value: "handler=1")
+        return request
+      })
+    _ = await bench.session.request("http://a.test/").redirect(using: redirector).end()
+    #expect(bench.sent == ["a=1", "handler=1"])
+  }
+
+  @Test func nothingIsSentWithoutHTTPShouldSetCookies() async throws {
+    let bench = try CookieBench(
+      FakeTransport(FakeReply.ok.setting("a=1")), configure: { $0.httpShouldSetCookies = false })
+    bench.put("b", domain: "a.test")
+    for _ in 0..<2 { _ = await bench.session.request("http://a.test/").end() }
+    #expect(bench.sent == [nil, nil])
+    #expect(bench.cookie("a") != nil)
+  }
+
+  @Test func aRequestThatHandlesNoCookiesNeitherSendsNorStores() async throws {
+    let bench = try CookieBench(FakeTransport(FakeReply.ok.setting("a=1")))
+    bench.put("b", domain: "a.test")
+    var request = try URLRequest(url: "http://a.test/", method: .get)
+    request.httpShouldHandleCookies = false
+    _ = await bench.session.request(request).end()
+    #expect(bench.sent == [nil])
+    #expect(bench.cookie("a") == nil)
+  }
+
+  @Test func withoutAStorageThereAreNoCookies() async throws {
+    let bench = try CookieBench(
+      FakeTransport(FakeReply.ok.setting("a=1")), configure: { $0.httpCookieStorage = nil })
+    for _ in 0..<2 { _ = await bench.session.request("http://a.test/").end() }
+    #expect(bench.sent == [nil, nil])
+  }
+
+  @Test func policiesOfTheConfigurationAndOfTheStorageCount() async throws {
+    for isStorages in [false, true] {
+      let bench = try CookieBench(
+        FakeTransport { _, _ in FakeReply.ok.setting("a=1") },
+        configure: {
+          if isStorages {
+            $0.httpCookieAcceptPolicy = .always
+            $0.httpCookieStorage?.cookieAcceptPolicy = .never
+          } else {
+            $0.httpCookieAcceptPolicy = .never
+          }
+        })
+      bench.put("b", domain: "a.test")
+      for _ in 0..<2 { _ = await bench.session.request("http://a.test/").end() }
+      #expect(bench.cookie("a") == nil)
+      #expect(bench.sent == (isStorages ? [nil, nil] : ["b=1", "b=1"]))
+    }
+  }
+
+  @Test(arguments: [
+    ("http://www.a.test/", true), ("https://a.test/", true), ("http://b.test/", false), (nil, true),
+  ])
+  func onlyTheDocumentsDomainSetsCookiesByDefault(_ document: String?, _ isStored: Bool) async throws {
+    let bench = try CookieBench(FakeTransport(FakeReply.ok.setting("a=1")))
+    var request = try URLRequest(url: "http://cdn.a.test/", method: .get)
+    request.mainDocumentURL = document.flatMap { URL(string: $0) }
+    _ = await bench.session.request(request).end()
+    #expect((bench.cookie("a") != nil) == isStored)
+  }
+
+  @Test func sameSiteHoldsBackWhatARedirectOfAnotherSiteWouldSend() async throws {
+    let start = FakeReply.ok.setting(
+      "strict=1; SameSite=Strict", "lax=1; SameSite=Lax", "none=1; SameSite=None; Secure", "unset=1")
+    let bench = try CookieBench(
+      FakeTransport(
+        start, .ok, .redirect(302, to: "https://www.a.test/"), .ok, .redirect(307, to: "https://www.a.test/"),
+        .ok,
+        .redirect(302, to: "https://www.a.test/"), .ok))
+    for url in ["https://www.a.test/", "https://www.a.test/", "https://b.test/"] {
+      _ = await bench.session.request(url).end()
+    }
+    _ = await bench.session.request("https://b.test/", method: .post).end()
+    _ = await bench.session.request("https://api.a.test/").end()
+    let all = "strict=1; lax=1; none=1; unset=1"
+    #expect(
+      bench.sent == [nil, all, nil, "lax=1; none=1; unset=1", nil, "none=1; unset=1", nil, all])
+  }
+
+  @Test func cookiesOfStubsAreTheirs() async throws {
+    let bench = try CookieBench(configure: { $0.protocolClasses = [SettingProtocol.self] })
+    bench.put("a", domain: "stub.test")
+    let response = await bench.session.request("http://stub.test/").end()
+    #expect(response.response?.headers["X-Cookie"] == "none")
+    #expect(bench.cookie("stub") == nil)
+  }
+
+  @Test func aCURLCommandShowsWhatWouldBeSent() async throws {
+    let bench = try CookieBench()
+    bench.put("secure", domain: "a.test", secure: true)
+    bench.put("deep", domain: "a.test", path: "/deep")
+    bench.put("a", domain: ".a.test")
+    let request = bench.session.request("http://a.test/")
+    _ = await request.end()
+    #expect(request.cURLDescription().contains("-b \"a=1\""))
+  }
+}
+
+/// Answers each request itself, with a cookie.
+private final class SettingProtocol: URLProtocol {
+  override class func canInit(with request: URLRequest) -> Bool { request.url?.host == "stub.test" }
+  override class func canonicalRequest(for request: URLRequest) -> URLRequest { request }
+
+  override func startLoading() {
+    guard let url = request.url,
+      let response = HTTPURLResponse(
+        url: url, statusCode: 200, httpVersion: "HTTP/1.1",
+        headerFields: ["Set-Cookie": "stub=1", "X-Cookie": request.headers["Cookie"] ?? "none"])
+    else { return }
+    client?.urlProtocol(self, didReceive: response, cacheStoragePolicy: .notAllowed)
+    client?.urlProtocolDidFinishLoading(self)
+  }
+
+  override func stopLoading() {}
+}

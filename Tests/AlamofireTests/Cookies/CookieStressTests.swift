@@ -1,0 +1,78 @@
+import Alamofire
+import Foundation
+import FoundationNetworking
+import HTTPWire
+import Testing
+
+@Suite("Cookies from many threads", .timeLimit(.minutes(2)))
+struct CookieStressTests {
+  @Test func usersAndResponsesMayChangeAStorageAtAnyTime() async throws {
+    let bench = try CookieBench(
+      FakeTransport { request, index in
+        FakeReply.ok.setting(
+          "r\(index % 17)=\(request.origin.host)",
+          index % 5 == 0 ? "r3=; Max-Age=0" : "s=\(request.origin.host)")
+      })
+    let storage = bench.storage
+    let users = Task.detached {
+      for round in 0..<400 {
+        let properties: [HTTPCookiePropertyKey: Any] = [
+          .name: "u\(round % 9)", .value: "h\(round % 4).test", .domain: "h\(round % 4).test", .path: "/",
+        ]
+        if let cookie = HTTPCookie(properties: properties) {
+          storage.setCookie(cookie)
+          if round % 3 == 0 { storage.deleteCookie(cookie) }
+        }
+        if round % 97 == 0 { storage.removeCookies(since: .distantPast) }
+        await Task.yield()
+      }
+    }
+    await withTaskGroup(of: Void.self) { group in
+      for worker in 0..<8 {
+        group.addTask {
+          for round in 0..<60 {
+            _ = await bench.session.request("http://h\((worker + round) % 4).test/").end()
+          }
+        }
+      }
+    }
+    await users.value
+    #expect(bench.fake.requests.count == 480)
+    for request in bench.fake.requests {
+      for pair in request.value("Cookie")?.components(separatedBy: "; ") ?? [] {
+        #expect(pair.hasSuffix("=" + request.origin.host), "\(pair)")
+      }
+    }
+  }
+
+  @Test func concurrentResponsesLoseNoCookie() async throws {
+    let bench = try CookieBench(FakeTransport { _, index in FakeReply.ok.setting("n\(index)=1") })
+    let sessions =
+      [bench.session]
+      + (0..<3).map { _ in
+        let configuration = URLSessionConfiguration.af.ephemeral
+        configuration.httpCookieStorage = bench.storage
+        return Session.kept(fake: bench.fake, configuration: configuration)
+      }
+    await withTaskGroup(of: Void.self) { group in
+      for count in 0..<120 {
+        group.addTask { _ = await sessions[count % 4].request("http://a.test/").end() }
+      }
+    }
+    #expect(Set(bench.storage.cookies?.map(\.name) ?? []) == Set((0..<120).map { "n\($0)" }))
+  }
+
+  @Test func anInsecureResponseNeverReplacesASecureCookie() async throws {
+    let bench = try CookieBench(
+      FakeTransport { request, index in
+        FakeReply.ok.setting(request.origin.scheme == "https" ? "a=good\(index); Secure" : "a=bad\(index)")
+      })
+    _ = await bench.session.request("https://a.test/").end()
+    await withTaskGroup(of: Void.self) { group in
+      for count in 0..<60 {
+        group.addTask { _ = await bench.session.request("http\(count % 2 == 0 ? "s" : "")://a.test/").end() }
+      }
+    }
+    #expect(bench.cookie("a")?.value.hasPrefix("good") == true)
+  }
+}

@@ -1,0 +1,149 @@
+import Foundation
+import FoundationNetworking
+import HTTPWire
+import Testing
+
+@testable import Alamofire
+
+@Suite("Cookies in a storage", .timeLimit(.minutes(1)))
+struct StoredCookieTests {
+  @Test func usersSeeWhatTheServerSaid() async throws {
+    let bench = try CookieBench(
+      FakeTransport(
+        FakeReply.ok.setting(
+          "a=1; Domain=a.test; Path=/x; Secure; HttpOnly; SameSite=Strict; Max-Age=3600", "b=2", "token")))
+    let before = Date()
+    _ = await bench.session.request("https://www.a.test/p/q").end()
+    let cookie = try #require(bench.cookie("a"))
+    #expect(cookie.value == "1")
+    #expect(cookie.domain == ".a.test")
+    #expect(cookie.path == "/x")
+    #expect(cookie.isSecure)
+    #expect(cookie.isHTTPOnly)
+    #expect(cookie.sameSitePolicy == .sameSiteStrict)
+    #expect(!cookie.isSessionOnly)
+    #expect(cookie.comment == nil)
+    // In whole seconds, counted from some moment in between.
+    let start = try #require(cookie.expiresDate).addingTimeInterval(-3600)
+    #expect(start > before.addingTimeInterval(-2) && start <= Date())
+    let other = try #require(bench.cookie("b"))
+    #expect(other.domain == "www.a.test")
+    #expect(other.path == "/p")
+    #expect(other.isSessionOnly)
+    #expect(other.expiresDate == nil)
+    #expect(!other.isSecure)
+    #expect(other.sameSitePolicy == nil)
+    #expect(bench.cookie("")?.value == "token")
+  }
+
+  @Test func aCopyByPropertiesIsTheSame() async throws {
+    let bench = try CookieBench(
+      FakeTransport(FakeReply.ok.setting("a=1; Secure; HttpOnly; SameSite=Lax; Domain=a.test", "b=1")))
+    _ = await bench.session.request("https://a.test/").end()
+    let cookie = try #require(bench.cookie("a"))
+    let copy = try #require(cookie.properties.flatMap { HTTPCookie(properties: $0) })
+    #expect(copy.isSecure)
+    #expect(copy.isHTTPOnly)
+    #expect(copy.domain == ".a.test")
+    #expect(cookie.properties?[.sameSitePolicy] as? String == "lax")
+    let plain = try #require(bench.cookie("b")?.properties.flatMap { HTTPCookie(properties: $0) })
+    #expect(!plain.isSecure)
+    // The copy takes the place of the first, and counts like any cookie of a user's.
+    bench.storage.setCookie(copy)
+    _ = await bench.session.request("http://a.test/").end()
+    _ = await bench.session.request("https://www.a.test/").end()
+    #expect(bench.sent.suffix(2) == ["b=1", "a=1"])
+  }
+
+  @Test func notesBringBackWhatAFileForgets() {
+    var cookie = Cookie(name: "a", value: "1", domain: "a.test", creation: 1_795_373_232_000_001)
+    #expect(CookieNote(CookieNote(cookie).text) == CookieNote(cookie))
+    cookie.isSecure = true
+    cookie.isHTTPOnly = true
+    cookie.sameSite = .strict
+    #expect(
+      CookieNote(cookie).text == "Alamofire; Secure; HttpOnly; SameSite=Strict; Created=1795373232000001")
+    #expect(CookieNote(CookieNote(cookie).text) == CookieNote(cookie))
+    for text in ["", "Secure", "a comment; Secure", ";"] { #expect(CookieNote(text) == nil) }
+    #expect(CookieNote("Alamofire; SameSite=x; Created=soon; =; ;")?.creation == nil)
+  }
+
+  @Test func whatAFileForgotIsStillKnown() throws {
+    var cookie = Cookie(name: "a", value: "1", domain: "a.test", creation: 5)
+    cookie.isSecure = true
+    cookie.isHTTPOnly = true
+    cookie.sameSite = .lax
+    let properties: [HTTPCookiePropertyKey: Any] = [
+      .name: "a", .value: "1", .domain: "a.test", .path: "/", .comment: CookieNote(cookie).text,
+    ]
+    let loaded = try #require(HTTPCookie(properties: properties))
+    #expect(!loaded.isSecure, "Foundation has lost it")
+    #expect(Cookie(loaded) == cookie)
+  }
+
+  @Test(arguments: [
+    ("A.Test", "a.test", true), (".a.test", "a.test", false), ("[::1]", "::1", true),
+    (".127.0.0.1", "127.0.0.1", true),
+    ("bücher.test", "xn--bcher-kva.test", true), ("", "", true),
+  ])
+  func domainsOfUsersAreReadAsFoundationMeansThem(_ text: String, _ domain: String, _ isHostOnly: Bool) throws
+  {
+    let properties: [HTTPCookiePropertyKey: Any] = [.name: "a", .value: "1", .domain: text, .path: "/"]
+    let cookie = Cookie(try #require(HTTPCookie(properties: properties)))
+    #expect(cookie.domain == domain)
+    #expect(cookie.isHostOnly == isHostOnly)
+  }
+
+  @Test func datesBeyondAllBoundsAreFarAway() {
+    #expect(HTTPDate(clamping: .distantFuture) > .now)
+    #expect(HTTPDate(clamping: Date(timeIntervalSince1970: .infinity)).secondsSince1970 == .max)
+    #expect(HTTPDate(clamping: Date(timeIntervalSince1970: -1e300)).secondsSince1970 == .min)
+    #expect(HTTPDate(clamping: Date(timeIntervalSince1970: .nan)).secondsSince1970 == .max)
+  }
+
+  @Test func theKeyOfFoundationIsNoWayAroundSecure() async throws {
+    // Foundation keys by domain, path and name without anything in between: "/b" and "c" is "/" and "bc".
+    let bench = try CookieBench(
+      FakeTransport(
+        FakeReply.ok.setting("bc=secret; Secure; Path=/"), FakeReply.ok.setting("c=evil; Path=/b"),
+        FakeReply.ok.setting("c=fine; Path=/b")))
+    for url in ["https://a.test/", "http://a.test/"] { _ = await bench.session.request(url).end() }
+    #expect(bench.cookie("bc")?.value == "secret")
+    #expect(bench.cookie("c") == nil)
+    _ = await bench.session.request("https://a.test/").end()
+    #expect(bench.cookie("c")?.value == "fine")
+  }
+
+  @Test func cookiesAreReplacedRemovedAndKeptInOrder() async throws {
+    let bench = try CookieBench(
+      FakeTransport(
+        FakeReply.ok.setting("a=1", "b=1", "c=1"), FakeReply.ok.setting("a=2", "b=; Max-Age=0", "d=1"), .ok))
+    bench.put("c", "users", domain: "a.test")
+    for _ in 0..<3 { _ = await bench.session.request("http://a.test/").end() }
+    #expect(bench.sent == ["c=users", "c=1; a=1; b=1", "c=1; a=2; d=1"])
+    #expect(bench.storage.cookies?.count == 3)
+  }
+
+  @Test func oneDomainHasSoManyCookiesAndNoMore() async throws {
+    let bench = try CookieBench(
+      FakeTransport { _, index in
+        var reply = FakeReply.ok
+        for count in 0..<50 { reply = reply.setting("n\(index * 50 + count)=1") }
+        return reply
+      })
+    bench.put("other", domain: "b.test")
+    for _ in 0..<5 { _ = await bench.session.request("http://a.test/").end() }
+    #expect(bench.storage.cookies?.count == CookieRules.domainLimit + 1)
+    #expect(bench.cookie("n69") == nil)
+    #expect(bench.cookie("n70") != nil)
+    #expect(bench.cookie("other") != nil)
+  }
+
+  @Test func aStorageHasOneStoreWhoeverAsks() throws {
+    let storage = try #require(URLSessionConfiguration.ephemeral.httpCookieStorage)
+    let other = try #require(URLSessionConfiguration.ephemeral.httpCookieStorage)
+    let store = CookieStores.shared.store(of: storage)
+    #expect(CookieStores.shared.store(of: storage) === store)
+    #expect(CookieStores.shared.store(of: other) !== store)
+  }
+}

@@ -1,0 +1,167 @@
+import FoundationEssentials
+import HTTPTestServer
+import HTTPWire
+import Testing
+
+@Suite("Proxies", .timeLimit(.minutes(1))) struct ProxyTests {
+  private static let secret = "s3cret-of-the-proxy"
+
+  private static func asAnn(_ server: inout ProxyServer) {
+    server.username = "ann"
+    server.password = secret
+  }
+
+  private func options(
+    _ change: (inout ProxyServer) -> Void = { _ in }, port: Int, kind: ProxyServer.Kind = .http
+  )
+    -> ProxyServer
+  {
+    var server = ProxyServer(kind, host: kind == .https ? "localhost" : "127.0.0.1", port: port)
+    change(&server)
+    return server
+  }
+
+  @Test func aRequestOfHTTPIsHandedToTheProxy() async throws {
+    let proxy = try HTTPTestServer()
+    proxy.enqueue(.text("by proxy"))
+    let server = options(Self.asAnn, port: proxy.port)
+    let response = try await Client { $0.proxy = .server(server) }.get("http://nowhere.test/path?x=1")
+    #expect(response.status == 200)
+    #expect(response.metrics.values.isProxyConnection)
+    let request = try await proxy.takeRequest()
+    #expect(request.target == "http://nowhere.test/path?x=1")
+    #expect(
+      request.header("Proxy-Authorization")
+        == HTTPHeader.authorization(username: "ann", password: Self.secret).value)
+  }
+
+  @Test func whoIsBypassedIsReachedStraight() async throws {
+    let proxy = try HTTPTestServer()
+    let server = try HTTPTestServer()
+    let through = options({ $0.bypass = ["127.0.0.0/8"] }, port: proxy.port)
+    let client = Client { $0.proxy = .server(through) }
+    #expect(try await client.get(server.url("/get")).status == 200)
+    #expect(try await Client { $0.proxy = .none }.get(server.url("/get")).status == 200)
+    #expect(proxy.requestCount == 0 && server.requestCount == 2)
+  }
+
+  @Test func aProxyThatAsksIsAResponse() async throws {
+    let proxy = try HTTPTestServer()
+    proxy.enqueue(.status(407).with(header: "Proxy-Authenticate", value: #"Basic realm="p""#))
+    let server = options(port: proxy.port)
+    #expect(try await Client { $0.proxy = .server(server) }.get("http://nowhere.test/").status == 407)
+  }
+
+  @Test func whatTheProxyAsksForIsNegotiated() async throws {
+    let proxy = try HTTPTestServer()
+    proxy.enqueue(
+      .status(407).with(header: "Proxy-Authenticate", value: #"Digest realm="p", nonce="n", qop="auth""#),
+      .text("in"))
+    let server = options(
+      {
+        $0.username = "ann"
+        $0.password = Self.secret
+        $0.authentication = .negotiated
+      }, port: proxy.port)
+    let response = try await Client { $0.proxy = .server(server) }.get("http://nowhere.test/")
+    #expect(response.status == 200)
+    #expect(response.body == Data("in".utf8))
+    #expect(try await proxy.takeRequest().header("Proxy-Authorization") == nil)
+    #expect(try await proxy.takeRequest().header("Proxy-Authorization")?.hasPrefix("Digest ") == true)
+  }
+
+  @Test func aWrongAnswerToANegotiatingProxyIsTheResponse() async throws {
+    let proxy = try HTTPTestServer()
+    let asks = Reply.status(407).with(header: "Proxy-Authenticate", value: #"Basic realm="p""#)
+    proxy.enqueue(asks, asks, asks, asks)
+    let server = options(
+      {
+        $0.username = "ann"
+        $0.password = "wrong"
+        $0.authentication = .negotiated
+      }, port: proxy.port)
+    #expect(try await Client { $0.proxy = .server(server) }.get("http://nowhere.test/").status == 407)
+    #expect(proxy.requestCount == 2)
+  }
+
+  @Test(
+    "A tunnel that is refused",
+    arguments: [
+      (407, TransportFailure.Kind.proxyAuthenticationRequired), (403, .cannotConnectToHost),
+      (502, .cannotConnectToHost),
+    ])
+  func tunnel(status: Int, kind: TransportFailure.Kind) async throws {
+    let proxy = try HTTPTestServer()
+    proxy.enqueue(.status(status))
+    let server = options(Self.asAnn, port: proxy.port)
+    let failure = try await Client { $0.proxy = .server(server) }.failure(of: "https://nowhere.test/")
+    #expect(failure.kind == kind, "\(failure)")
+    #expect(failure.message.contains("127.0.0.1:\(proxy.port)"))
+    #expect(!failure.message.contains(Self.secret) && !failure.message.contains("ann"))
+    let request = try await proxy.takeRequest()
+    #expect(request.method == "CONNECT" && request.target == "nowhere.test:443")
+  }
+
+  @Test func aProxyThatIsNotThere() async throws {
+    let port = try HTTPTestServer.refusedPort()
+    for kind in ProxyServer.Kind.allCases {
+      let server = ProxyServer(kind, host: "127.0.0.1", port: port, username: "ann", password: Self.secret)
+      let failure = try await Client { $0.proxy = .server(server) }.failure(of: "http://192.0.2.1/")
+      #expect(failure.kind == .cannotConnectToProxy, "\(kind): \(failure)")
+      #expect(!failure.message.contains(Self.secret))
+    }
+  }
+
+  @Test func aProxyWithoutAName() async throws {
+    let failure = try await Client { $0.proxy = .http("proxy.invalid", port: 1) }.failure(
+      of: "http://192.0.2.1/")
+    #expect(failure.kind == .cannotFindProxy)
+    #expect(failure.message.contains("proxy.invalid"))
+  }
+
+  // MARK: Over TLS
+
+  private static let authority = TransportOptions.TrustStore.pem(
+    Data(TestIdentity.localhostAuthority.caPEM.utf8))
+
+  @Test func aProxyOverTLSIsJudgedByItsOwnName() async throws {
+    let proxy = try HTTPTestServer(.tls(.localhost))
+    proxy.enqueue(.text("by proxy"))
+    let server = options({ $0.trustStore = Self.authority }, port: proxy.port, kind: .https)
+    // Nothing that is said about servers holds for the proxy.
+    let client = Client {
+      $0.proxy = .server(server)
+      $0.trustStore = .pem(Data("none".utf8))
+    }
+    let response = try await client.get("http://nowhere.test/")
+    #expect(response.status == 200)
+    #expect(try await proxy.takeRequest().target == "http://nowhere.test/")
+  }
+
+  @Test func aProxyOverTLSThatNobodyTrustsGetsNothing() async throws {
+    let proxy = try HTTPTestServer(.tls(.localhost))
+    let server = options({ $0.password = Self.secret }, port: proxy.port, kind: .https)
+    // The servers' trust store does not count.
+    let failure = try await Client { $0.proxy = .server(server) }.failure(of: "http://nowhere.test/")
+    #expect(failure.kind == .certificateHasUnknownRoot)
+    #expect(failure.message.contains("the proxy localhost"))
+    #expect(proxy.requestCount == 0)
+  }
+
+  @Test func aProxyOverTLSWithAnotherNameGetsNothing() async throws {
+    let proxy = try HTTPTestServer(.tls(.localhost))
+    var server = options({ $0.trustStore = Self.authority }, port: proxy.port, kind: .https)
+    server.host = "127.0.0.2"
+    let failure = try await Client { $0.proxy = .server(server) }.failure(of: "http://localhost/")
+    #expect(proxy.requestCount == 0)
+    #expect(failure.message.contains("127.0.0.2"))
+  }
+
+  @Test func theClientShowsItsIdentityToNoProxy() async throws {
+    let proxy = try HTTPTestServer(.tls(.localhost))
+    proxy.enqueue(.text("by proxy"))
+    let server = options({ $0.trustStore = Self.authority }, port: proxy.port, kind: .https)
+    _ = try await Client { $0.proxy = .server(server) }.get("http://nowhere.test/")
+    #expect(try await proxy.takeRequest().tls?.clientCertificatePEM == nil)
+  }
+}

@@ -1,0 +1,148 @@
+import FoundationEssentials
+import HTTPEngine
+import HTTPWire
+import Testing
+
+@Suite("Answers to Digest challenges")
+struct DigestAnswerTests {
+  private let hashes = OpenSSLHashes()
+  private let mufasa = PasswordCredential(user: "Mufasa", password: "Circle of Life")
+
+  private func challenge(_ field: String) throws -> DigestChallenge {
+    try #require(Challenge.all(in: [field]).first.flatMap { DigestChallenge($0) })
+  }
+
+  private func parameters(_ field: String?) throws -> [String: String] {
+    let answer = try #require(Challenge.all(in: [field ?? ""]).first)
+    #expect(answer.scheme == "digest")
+    return Dictionary(uniqueKeysWithValues: answer.parameters.map { ($0.name, $0.value) })
+  }
+
+  @Test(
+    "The examples of RFC 7616 §3.9.1",
+    arguments: [
+      ("MD5", "8ca523f5e9506fed4657c9700eebdbec"),
+      ("SHA-256", "753927fa0e85d155564e2e272a28d1802ca10daf4496794697cf8db5856cb6c1"),
+    ])
+  func examples(algorithm: String, response: String) throws {
+    let challenge = try challenge(
+      """
+      Digest realm="http-auth@example.org", qop="auth, auth-int", algorithm=\(algorithm), \
+      nonce="7ypf/xlj9XXwfDPEoM4URrv/xwf94BcCAzFZH4GiTo0v", opaque="FQhe/qaU925kfnzjCev0ciny7QMkPqMAFRtzCUYo5tdS"
+      """)
+    let ticket = DigestTicket(
+      nonce: challenge.nonce, cnonce: "f2/wE4q74E6zIJEtWaHKaf5wv/H5QzzpXusqGemxURZJ", count: 1)
+    let answer = DigestAnswer(
+      challenge: challenge, credential: mufasa, ticket: ticket, method: "GET", target: "/dir/index.html",
+      quality: .auth)
+    let field = answer.field(with: hashes)
+    #expect(
+      field == """
+        Digest username="Mufasa", realm="http-auth@example.org", uri="/dir/index.html", algorithm=\(algorithm), \
+        nonce="7ypf/xlj9XXwfDPEoM4URrv/xwf94BcCAzFZH4GiTo0v", nc=00000001, \
+        cnonce="f2/wE4q74E6zIJEtWaHKaf5wv/H5QzzpXusqGemxURZJ", qop=auth, response="\(response)", \
+        opaque="FQhe/qaU925kfnzjCev0ciny7QMkPqMAFRtzCUYo5tdS"
+        """)
+  }
+
+  /// With SHA-512/256 proper: the RFC's own numbers are those of a SHA-512 that was cut off. The response is Python's.
+  @Test func theExampleOfRFC7616WithAHashedName() throws {
+    let challenge = try challenge(
+      """
+      Digest realm="api@example.org", qop="auth", algorithm=SHA-512-256, \
+      nonce="5TsQWLVdgBdmrQ0XsxbDODV+57QdFR34I9HAbC/RVvkK", \
+      opaque="HRPCssKJSGjCrkzDg8OhwpzCiGPChXYjwrI2QmXDnsOS", charset=UTF-8, userhash=true
+      """)
+    let answer = DigestAnswer(
+      challenge: challenge, credential: PasswordCredential(user: "Jäsøn Doe", password: "Secret, or not?"),
+      ticket: DigestTicket(nonce: challenge.nonce, cnonce: "NTg6RKcb9boFIAS3KrFK9BGeh+niz/sm", count: 1),
+      method: "GET", target: "/doe.json", quality: .auth)
+    let values = try parameters(answer.field(with: hashes))
+    #expect(values["username"] == "793263caabb707a56211940d90411ea4a575adeccb7e360aeb624ed06ece9b0b")
+    #expect(values["userhash"] == "true")
+    #expect(values["response"] == "7a4e1192babbba02e91182d2895bfdbf7adafc6e48d4e517ca301974843d840c")
+  }
+
+  @Test func theExampleOfRFC2617() throws {
+    let challenge = try challenge(
+      #"Digest realm="testrealm@host.com", qop="auth,auth-int", nonce="dcd98b7102dd2f0e8b11d0f600bfb0c093""#)
+    let answer = DigestAnswer(
+      challenge: challenge, credential: PasswordCredential(user: "Mufasa", password: "Circle Of Life"),
+      ticket: DigestTicket(nonce: challenge.nonce, cnonce: "0a4f113b", count: 1), method: "GET",
+      target: "/dir/index.html", quality: .auth)
+    let values = try parameters(answer.field(with: hashes))
+    #expect(values["response"] == "6629fae49393a05397450978507c4ef1")
+    #expect(values["algorithm"] == nil, "what the server did not name is not named to it")
+  }
+
+  /// The number is that of the erratum 749 to RFC 2069.
+  @Test func withoutAQuality() throws {
+    let challenge = try challenge(
+      #"Digest realm="testrealm@host.com", nonce="dcd98b7102dd2f0e8b11d0f600bfb0c093""#)
+    let answer = DigestAnswer(
+      challenge: challenge, credential: PasswordCredential(user: "Mufasa", password: "CircleOfLife"),
+      ticket: .first(for: challenge), method: "GET", target: "/dir/index.html", quality: nil)
+    let values = try parameters(answer.field(with: hashes))
+    #expect(values["response"] == "1949323746fe6a43ef61f9606e7febea")
+    #expect(values["cnonce"] == nil && values["nc"] == nil && values["qop"] == nil)
+  }
+
+  @Test(
+    "Sessions and signed bodies; the numbers are Python's",
+    arguments: [
+      ("MD5-sess", "18c9f64df361baecebab9f5036ab8a84"),
+      ("SHA-256-sess", "a2eaaf376a5defa28746d41bfe762fa350de76988cb07fc5253f9c1c12156e13"),
+      ("SHA-512-256-sess", "989d7316dd67b457e029cb3be6c59e6784dd1187c1479e94fa164a50f83e54fb"),
+    ])
+  func sessions(algorithm: String, response: String) throws {
+    let challenge = try challenge(
+      """
+      Digest realm="http-auth@example.org", qop="auth-int", algorithm=\(algorithm), \
+      nonce="7ypf/xlj9XXwfDPEoM4URrv/xwf94BcCAzFZH4GiTo0v"
+      """)
+    let ticket = DigestTicket(
+      nonce: challenge.nonce, cnonce: "f2/wE4q74E6zIJEtWaHKaf5wv/H5QzzpXusqGemxURZJ", count: 2)
+    let answer = DigestAnswer(
+      challenge: challenge, credential: mufasa, ticket: ticket, method: "POST", target: "/dir/index.html",
+      quality: .authInt)
+    let bodyHash = hashes.text(challenge.algorithm, of: .bytes(Data("v=1".utf8)))
+    #expect(try parameters(answer.field(with: hashes, bodyHash: bodyHash))["response"] == response)
+    #expect(answer.field(with: hashes) == nil, "without the hash of the body there is no answer")
+  }
+
+  @Test(
+    "Names",
+    arguments: [
+      (#"a"b\c"#, "", #"username="a\"b\\c""#),
+      ("Jäsøn", ", charset=UTF-8", "username*=UTF-8''J%C3%A4s%C3%B8n"),
+      ("Jäsøn", "", "username=\"Jäsøn\""), ("plain", ", charset=UTF-8", "username=\"plain\""),
+    ])
+  func names(user: String, charset: String, parameter: String) throws {
+    let challenge = try challenge(#"Digest realm="r", qop="auth", nonce="n""# + charset)
+    let answer = DigestAnswer(
+      challenge: challenge, credential: PasswordCredential(user: user, password: "p"),
+      ticket: .first(for: challenge), method: "GET", target: "/", quality: .auth)
+    #expect(try #require(answer.field(with: hashes)).hasPrefix("Digest " + parameter))
+  }
+
+  @Test func aLineBreakInANameIsNoAnswer() throws {
+    let challenge = try challenge(#"Digest realm="r", qop="auth", nonce="n""#)
+    let answer = DigestAnswer(
+      challenge: challenge, credential: PasswordCredential(user: "a\r\nX-Evil: 1", password: "p"),
+      ticket: .first(for: challenge), method: "GET", target: "/", quality: .auth)
+    #expect(answer.field(with: hashes) == nil)
+  }
+
+  @Test func aFileIsHashedAsItsBytesAre() throws {
+    let folder = try TemporaryFolder()
+    let bytes = Data((0..<200_000).map { UInt8(truncatingIfNeeded: $0 &* 31) })
+    let path = folder.path + "/body"
+    try bytes.write(to: URL(fileURLWithPath: path))
+    let source = try FileSource(path: path)
+    for algorithm in DigestChallenge.Algorithm.allCases {
+      let expected = hashes.text(algorithm, Array(bytes))
+      #expect(hashes.text(algorithm, of: .source(source)) == expected)
+      #expect(hashes.text(algorithm, of: .bytes(bytes)) == expected)
+    }
+  }
+}

@@ -1,0 +1,141 @@
+import FoundationEssentials
+import HTTPWire
+import Testing
+
+@Suite("The index of a cache", .timeLimit(.minutes(1))) struct CacheIndexTests {
+  private static func stored(_ number: Int, size: Int = 100, variant: String? = nil) -> StoredResponse {
+    CacheScene.response(
+      variant == nil ? [] : [("Vary", "v")], body: String(repeating: "x", count: size),
+      asked: variant.map { [("V", $0)] } ?? [], url: "http://a.test/\(number)")
+  }
+
+  @Test func aBudgetKeepsWhatWasUsedLast() {
+    var budget = ByteBudget<Int>(capacity: 10)
+    #expect(budget.insert(1, size: 4).isEmpty && budget.insert(2, size: 4).isEmpty)
+    budget.touch(1)
+    #expect(budget.insert(3, size: 4) == [2])
+    #expect(budget.insert(4, size: 11) == [4])
+    #expect(budget.insert(1, size: 8) == [3])
+    #expect(budget.used == 8 && budget.setCapacity(0) == [1] && budget.used == 0 && budget.count == 0)
+  }
+
+  @Test func aBudgetIsWhatItsModelIs() {
+    var generator = SplitMix(seed: 3)
+    var budget = ByteBudget<Int>(capacity: 100)
+    var model: [(id: Int, size: Int)] = []
+    for _ in 0..<20_000 {
+      let id = Int.random(in: 0..<40, using: &generator)
+      let size = Int.random(in: 0..<30, using: &generator)
+      switch Int.random(in: 0..<4, using: &generator) {
+      case 0, 1:
+        model.removeAll { $0.id == id }
+        model.append((id, size))
+        var gone: [Int] = []
+        while model.reduce(0, { $0 + $1.size }) > 100 { gone.append(model.removeFirst().id) }
+        #expect(budget.insert(id, size: size) == gone)
+      case 2:
+        if let index = model.firstIndex(where: { $0.id == id }) { model.append(model.remove(at: index)) }
+        budget.touch(id)
+      default:
+        model.removeAll { $0.id == id }
+        budget.remove(id)
+      }
+      #expect(budget.used == model.reduce(0) { $0 + $1.size } && budget.count == model.count)
+    }
+  }
+
+  @Test func whatIsOnItsWayIntoAFileIsFound() throws {
+    var index = CacheIndex(memoryCapacity: 0, diskCapacity: 1 << 20)
+    let stored = Self.stored(1)
+    let (serial, gone) = index.put(stored)
+    let number = try #require(serial)
+    #expect(gone.isEmpty && index.find(stored.key).stored.count == 1)
+    #expect(index.toWrite(EntryID(stored), number) === stored)
+    #expect(index.wrote(EntryID(stored), number, size: 900).isUnwanted == false)
+    #expect(index.find(stored.key).files == [EntryID(stored)])
+    #expect(index.diskUsage == 4096 && index.memoryUsage == 0)
+  }
+
+  @Test func whatIsRemovedWhileItIsWrittenGoesAgain() throws {
+    var index = CacheIndex(memoryCapacity: 1 << 20, diskCapacity: 1 << 20)
+    let stored = Self.stored(1)
+    let serial = try #require(index.put(stored).write)
+    #expect(index.remove(stored.key) == [EntryID(stored)])
+    #expect(index.toWrite(EntryID(stored), serial) == nil)
+    #expect(index.wrote(EntryID(stored), serial, size: 900).isUnwanted)
+    #expect(index.isEmpty && !index.mayHold(stored.key.hash))
+    let first = try #require(index.put(stored).write)
+    let second = try #require(index.put(stored).write)
+    #expect(!index.wrote(EntryID(stored), first, size: 900).isUnwanted)
+    #expect(index.wrote(EntryID(stored), second, size: nil).isUnwanted)
+    // It stays in memory although there is no file of it.
+    #expect(index.find(stored.key).stored.count == 1 && index.diskUsage == 0)
+  }
+
+  @Test func variantsAreKeptApartAndFew() {
+    var index = CacheIndex(memoryCapacity: 1 << 20, diskCapacity: 0)
+    for number in 0..<40 { _ = index.put(Self.stored(1, variant: "\(number)")) }
+    let key = Self.stored(1).key
+    #expect(index.find(key).stored.count == CacheIndex.variantLimit && index.count == CacheIndex.variantLimit)
+    let chosen = CacheDecision.choice(of: index.find(key).stored, for: [HTTPHeader(name: "v", value: "39")])
+    #expect(chosen != nil)
+    _ = index.remove(key)
+    #expect(index.isEmpty && index.memoryUsage == 0)
+  }
+
+  @Test func tooLargeIsNotKept() {
+    var index = CacheIndex(memoryCapacity: 10_000, diskCapacity: 100_000)
+    let large = Self.stored(1, size: 5_000)
+    #expect(index.put(large).write != nil && index.memoryUsage == 0)
+    #expect(index.put(Self.stored(2, size: 50_000)).write == nil)
+    #expect(index.find(Self.stored(2).key).stored.isEmpty)
+  }
+
+  @Test func foundFilesAreThoseOfBefore() {
+    var index = CacheIndex(memoryCapacity: 0, diskCapacity: 8192)
+    let ids = (1...3).map { EntryID(hash: UInt64($0), variant: 0) }
+    let gone = index.found([
+      EntryFile(name: ids[0].name, size: 100, used: 3), EntryFile(name: ids[1].name, size: 100, used: 1),
+      EntryFile(name: "stranger", size: 5, used: 9), EntryFile(name: ids[2].name, size: 100, used: 2),
+    ])
+    #expect(gone == [ids[1]] && index.mayHold(1) && !index.mayHold(2) && index.mayHold(3))
+    #expect(index.read(ids[0], nil) == [ids[0]] && !index.mayHold(1))
+  }
+
+  /// Whatever happens, nothing is counted that is not there, and nothing is found that was removed.
+  @Test func walks() throws {
+    var generator = SplitMix(seed: 11)
+    var index = CacheIndex(memoryCapacity: 6_000, diskCapacity: 40_960)
+    var writes: [(EntryID, UInt64)] = []
+    var files: Set<EntryID> = []
+    for _ in 0..<20_000 {
+      let stored = Self.stored(
+        Int.random(in: 0..<30, using: &generator), size: Int.random(in: 0..<2_000, using: &generator))
+      switch Int.random(in: 0..<6, using: &generator) {
+      case 0, 1:
+        let (serial, gone) = index.put(stored)
+        if let serial { writes.append((EntryID(stored), serial)) }
+        files.subtract(gone.filter { !index.hasFile($0) })
+      case 2, 3:
+        guard !writes.isEmpty else { continue }
+        let (id, serial) = writes.removeFirst()
+        guard index.toWrite(id, serial) != nil else { continue }
+        let fails = Int.random(in: 0..<8, using: &generator) == 0
+        if !fails { files.insert(id) }
+        let (isUnwanted, gone) = index.wrote(id, serial, size: fails ? nil : 1_000)
+        if isUnwanted { files.remove(id) }
+        files.subtract(gone.filter { !index.hasFile($0) })
+      case 4: files.subtract(index.remove(stored.key).filter { !index.hasFile($0) })
+      default:
+        for id in index.find(stored.key).files {
+          #expect(files.contains(id))
+          _ = index.read(id, stored)
+        }
+      }
+      #expect(index.memoryUsage <= 6_000 && index.diskUsage <= 40_960 && index.memoryUsage >= 0)
+      #expect(files.allSatisfy { index.hasFile($0) })
+    }
+    for number in 0..<30 { _ = index.remove(Self.stored(number).key) }
+    #expect(index.isEmpty && index.memoryUsage == 0 && index.diskUsage == 0)
+  }
+}

@@ -1,0 +1,134 @@
+import FoundationEssentials
+import HTTPWire
+import Testing
+
+@Suite("Parts of the cache", .timeLimit(.minutes(1))) struct CachePartsTests {
+  @Test(arguments: [
+    ("max-age=60", 60), ("max-age=\"60\"", 60), ("MAX-AGE = 60", 60), ("max-age=60, max-age=10", 10),
+    ("max-age=10,max-age=60", 10), ("max-age=", 0), ("max-age", 0), ("max-age=-1", 0), ("max-age=1.5", 0),
+    ("max-age=60 garbage", 0), ("max-age=\"60", 60), (",,  ,max-age=5,", 5), ("a=\"b\\\",c\", max-age=5", 5),
+    ("max-age='60'", 0), ("=60, max-age=7", 7),
+  ]) func maxAge(text: String, seconds: Int64) {
+    #expect(CacheControl(text).maxAge == seconds)
+  }
+
+  @Test func directives() {
+    let control = CacheControl(
+      "private, No-Cache=\"A, b\", public, must-revalidate, immutable, only-if-cached, max-stale, min-fresh=3, "
+        + "min-fresh=2, stale-while-revalidate=4, stale-if-error=5, must-understand")
+    #expect(control.isPrivate && control.isPublic && control.mustRevalidate && control.isImmutable)
+    #expect(control.onlyIfCached && control.mustUnderstand && !control.noStore && !control.noCache)
+    #expect(control.noCacheFields == ["a", "b"] && control.maxStale == CacheControl.forever)
+    #expect(control.minFresh == 3 && control.staleWhileRevalidate == 4 && control.staleIfError == 5)
+    #expect(CacheControl(nil) == CacheControl() && CacheControl("") == CacheControl())
+    #expect(CacheControl("a=\"no-store\", b=no-store").noStore == false)
+  }
+
+  /// FIPS 180-4, and lengths around the border of a block.
+  @Test func sha256() {
+    let known = [
+      "": "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
+      "abc": "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad",
+      "abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq":
+        "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1",
+      String(repeating: "a", count: 1_000):
+        "41edece42d63e8d9bf515a9ba6932e1c20cbc9f5a5d134645adb5db1b9737ea3",
+    ]
+    for (text, digest) in known { #expect(SHA256.hexadecimal(text) == digest) }
+    #expect(Set((50...70).map { SHA256.hexadecimal(String(repeating: "b", count: $0)) }).count == 21)
+  }
+
+  @Test func datesAreWrittenAsTheyAreRead() {
+    #expect(HTTPDate(secondsSince1970: 784_111_777).text == "Sun, 06 Nov 1994 08:49:37 GMT")
+    #expect(HTTPDate(secondsSince1970: 0).text == "Thu, 01 Jan 1970 00:00:00 GMT")
+    #expect(HTTPDate(secondsSince1970: -1).text == "Wed, 31 Dec 1969 23:59:59 GMT")
+    #expect(HTTPDate(secondsSince1970: .max).text == "Fri, 31 Dec 9999 23:59:59 GMT")
+    #expect(HTTPDate(secondsSince1970: .min).text == "Sat, 01 Jan 0000 00:00:00 GMT")
+    var generator = SplitMix(seed: 7)
+    for _ in 0..<10_000 {
+      let date = HTTPDate(
+        secondsSince1970: Int64.random(in: -62_167_219_200...253_402_300_799, using: &generator))
+      #expect(HTTPDate(date.text, now: HTTPDate(secondsSince1970: 0)) == date)
+    }
+  }
+
+  @Test func whatIsStoredComesBackFromItsBytes() throws {
+    let stored = StoredResponse(
+      key: try #require(CacheKey("https://a.test/ü?x=%20")),
+      head: ResponseHead(
+        status: 404, version: .http2, block: FieldBlock(bytes: Array("A: \u{e9}\r\nB:\r\n".utf8))),
+      body: Data([0, 255, 1]),
+      selection: Selection(fields: [.init(name: "accept", digest: nil), .init(name: "cookie", digest: "ab")]),
+      requestTime: 5, responseTime: -6, attachment: Data([9]))
+    let copy = try #require(StoredResponse.decode(stored.encoded))
+    #expect(copy.key == stored.key && copy.head.block == stored.head.block && copy.body == stored.body)
+    #expect(copy.head.status == 404 && copy.head.version == .http2 && copy.selection == stored.selection)
+    #expect(copy.requestTime == 5 && copy.responseTime == -6 && copy.attachment == Data([9]))
+  }
+
+  @Test func whatIsCorruptIsNothing() {
+    let bytes = CacheScene.response([("ETag", "\"1\"")], body: "0123456789").encoded
+    #expect(StoredResponse.decode(bytes) != nil)
+    for count in 0..<bytes.count { #expect(StoredResponse.decode(bytes.prefix(count)) == nil) }
+    #expect(StoredResponse.decode(bytes + Data([0])) == nil)
+    for index in bytes.indices {
+      var broken = bytes
+      broken[index] ^= 1 << UInt8(index % 8)
+      #expect(StoredResponse.decode(broken) == nil)
+    }
+  }
+
+  @Test func randomBytesHarmNoParser() throws {
+    var generator = SplitMix(seed: 42)
+    let whole = CacheScene.response([("Vary", "a"), ("ETag", "\"1\"")], asked: [("A", "b")]).encoded
+    let words = ["max-age=", "no-cache=\"", "no-store", ",", "\"", "\\", "=", " ", "public", "9999999999"]
+    for _ in 0..<100_000 {
+      let bytes = (0..<Int.random(in: 0..<40, using: &generator)).map { _ in
+        UInt8.random(in: 0...255, using: &generator)
+      }
+      var text = String(decoding: bytes, as: UTF8.self)
+      for _ in 0..<3 where Bool.random(using: &generator) {
+        text += words[Int.random(in: 0..<words.count, using: &generator)]
+      }
+      let control = CacheControl(text)
+      for seconds in [control.maxAge, control.minFresh, control.maxStale, control.staleIfError] {
+        #expect(seconds.map { (0...CacheControl.forever).contains($0) } ?? true)
+      }
+      _ = EntityTag(text)
+      _ = CacheKey("http://a.test/\(text)")
+      if let part = StoredAnswer.part("bytes=" + text, of: 10) {
+        #expect(part.lowerBound < 10 && part.upperBound <= 10)
+      }
+      _ = Selection.names(in: text)
+      _ = EntryID(name: text)
+      #expect(StoredResponse.decode(Data(bytes)) == nil)
+      let start = Int.random(in: 0..<whole.count, using: &generator)
+      let mixed = whole.prefix(start) + Data(bytes) + whole.dropFirst(start + bytes.count)
+      if mixed != whole { #expect(StoredResponse.decode(mixed) == nil) }
+      _ = StoredResponse(encodedHead: mixed.dropFirst(32), body: Data())
+    }
+  }
+
+  @Test func namesOfFilesComeBack() {
+    let id = EntryID(hash: 0xAB, variant: 0xFFFF_FFFF)
+    #expect(id.name == "00000000000000abffffffff.response")
+    #expect(EntryID(name: id.name) == id)
+    for name in ["", "x", ".new-1", "00000000000000ABffffffff.response", "+0000000000000abffffffff.response"]
+    {
+      #expect(EntryID(name: name) == nil)
+    }
+  }
+}
+
+/// The same numbers every time.
+struct SplitMix: RandomNumberGenerator {
+  private var state: UInt64
+  init(seed: UInt64) { state = seed }
+  mutating func next() -> UInt64 {
+    state &+= 0x9E37_79B9_7F4A_7C15
+    var z = state
+    z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
+    z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
+    return z ^ (z >> 31)
+  }
+}

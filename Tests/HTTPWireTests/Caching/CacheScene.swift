@@ -1,0 +1,80 @@
+import FoundationEssentials
+import HTTPWire
+
+/// A moment, a URL and what is stored for it; the clock stands unless it is moved.
+struct CacheScene {
+  static let start: Int64 = 1_800_000_000
+
+  var now = start
+  var stored: [StoredResponse] = []
+  let url = "http://a.test/x"
+
+  /// A response that came at the start, dated then unless it says otherwise.
+  static func response(
+    _ fields: [(String, String)] = [], status: Int = 200, body: String = "body",
+    asked: [(String, String)] = [],
+    url: String = "http://a.test/x", at time: Int64 = start, delay: Int64 = 0
+  ) -> StoredResponse {
+    var fields = fields.map { HTTPHeader(name: $0.0, value: $0.1) }
+    if !fields.contains("Date") { fields.append(HTTPHeader(name: "Date", value: date(time))) }
+    return StoredResponse(
+      key: CacheKey(url) ?? CacheKey("", Origin(scheme: "http", host: "", port: nil)),
+      fields: headers(asked), head: ResponseHead(status: status, fields: fields), body: Data(body.utf8),
+      requestTime: time - delay, responseTime: time)
+  }
+
+  static func date(_ seconds: Int64) -> String { HTTPDate(secondsSince1970: seconds).text }
+
+  static func headers(_ fields: [(String, String)]) -> [HTTPHeader] {
+    fields.map { HTTPHeader(name: $0.0, value: $0.1) }
+  }
+
+  /// What is decided some seconds after the start.
+  static func decide(
+    _ stored: StoredResponse..., after seconds: Int64 = 0, asked: [(String, String)] = [],
+    method: String = "GET", policy: CacheDecision.Policy = .rules, mayRefresh: Bool = true
+  ) -> Verdict {
+    Verdict(
+      CacheDecision.decide(
+        CacheDecision.Question(
+          method: method, fields: headers(asked), policy: policy, mayRefresh: mayRefresh),
+        stored: stored, now: start + seconds))
+  }
+
+  static func answer(
+    _ stored: StoredResponse, after seconds: Int64 = 0, asked: [(String, String)] = [],
+    method: String = "GET",
+    isConfirmed: Bool = false
+  ) -> StoredAnswer? {
+    StoredAnswer(
+      of: stored, method: method, fields: headers(asked), isConfirmed: isConfirmed, now: start + seconds)
+  }
+
+  static func mayStore(
+    _ fields: [(String, String)], status: Int = 200, method: String = "GET", asked: [(String, String)] = []
+  ) -> Bool {
+    StorageRules.mayStore(
+      method: method, fields: headers(asked), head: ResponseHead(status: status, fields: headers(fields)))
+  }
+}
+
+/// A decision, as something that can be compared.
+enum Verdict: Equatable {
+  case send, serve, serveAndRefresh, unavailable, gatewayTimeout
+  case validate([String])
+
+  init(_ decision: CacheDecision) {
+    switch decision {
+    case .send: self = .send
+    case .serve: self = .serve
+    case .serveAndRefresh: self = .serveAndRefresh
+    case .validate(_, let fields): self = .validate(fields.map { "\($0.name): \($0.value)" })
+    case .unavailable: self = .unavailable
+    case .gatewayTimeout: self = .gatewayTimeout
+    }
+  }
+}
+
+extension ResponseHead {
+  func value(_ name: String) -> String? { block.fields.joinedValue(of: name) }
+}

@@ -1,0 +1,247 @@
+import FoundationEssentials
+import HTTPWire
+import Testing
+
+/// RFC 9111 §4, sentence by sentence; Documentation/HTTPCaching.md is the table.
+@Suite("RFC 9111 §4: what is answered from a cache") struct ReuseRequirementTests {
+  private typealias Scene = CacheScene
+
+  @Test func theURLMustBeTheSame() {
+    let texts = [
+      "http://a.test/x?y=1", "http://a.test/x?y=2", "https://a.test/x?y=1", "http://a.test:8080/x?y=1",
+      "http://b.test/x?y=1", "http://a.test/x/?y=1", "http://a.test/x", "http://a.test/X?y=1",
+    ]
+    let keys = texts.compactMap { CacheKey($0) }
+    #expect(Set(keys).count == texts.count && Set(keys.map(\.hash)).count == texts.count)
+    #expect(CacheKey("HTTP://A.test:80/x#part") == CacheKey("http://a.test/x"))
+    #expect(CacheKey("http://a.test?q") == CacheKey("http://a.test/?q"))
+    #expect(CacheKey("http://user:secret@a.test/") == CacheKey("http://a.test"))
+    #expect(CacheKey("ftp://a.test/") == nil && CacheKey("") == nil)
+  }
+
+  @Test func onlyReadingMethodsAreAnswered() {
+    let stored = Scene.response([("Cache-Control", "max-age=60")])
+    for method in ["POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "BREW"] {
+      #expect(Scene.decide(stored, method: method) == .send)
+    }
+    #expect(Scene.decide(stored, method: "HEAD") == .serve)
+    #expect(Scene.answer(stored, method: "HEAD")?.body == Data())
+  }
+
+  @Test func unsafeRequestsAreWrittenThrough() {
+    let stored = Scene.response([("Cache-Control", "max-age=60")])
+    #expect(Scene.decide(stored, method: "POST", policy: .storedElseLoad) == .send)
+    #expect(Scene.decide(stored, method: "POST", policy: .storedOnly) == .unavailable)
+  }
+
+  @Test func theNominatedFieldsMustMatch() {
+    let stored = Scene.response(
+      [("Cache-Control", "max-age=60"), ("Vary", "Accept, accept-language")],
+      asked: [("Accept", "text/html,  text/plain"), ("X", "1")])
+    #expect(Scene.decide(stored, asked: [("accept", "text/html,text/plain"), ("X", "2")]) == .serve)
+    #expect(Scene.decide(stored, asked: [("Accept", "text/html"), ("Accept", "text/plain")]) == .serve)
+    #expect(Scene.decide(stored, asked: [("Accept", "text/html")]) == .send)
+    #expect(Scene.decide(stored) == .send)
+    #expect(
+      Scene.decide(stored, asked: [("Accept", "text/html,text/plain"), ("Accept-Language", "")]) == .send)
+  }
+
+  @Test func aStarNeverMatches() {
+    let stored = Scene.response([("Cache-Control", "max-age=60"), ("Vary", "Accept, *")])
+    #expect(Scene.decide(stored) == .send)
+    #expect(!Scene.mayStore([("Cache-Control", "max-age=60"), ("Vary", "*")]))
+  }
+
+  @Test func ofSeveralTheMostRecentIsUsed() {
+    let old = Scene.response([("Cache-Control", "max-age=600")], body: "old", at: Scene.start - 100)
+    let new = Scene.response([("Cache-Control", "max-age=600")], body: "new")
+    #expect(CacheDecision.choice(of: [new, old], for: [])?.body == Data("new".utf8))
+    #expect(CacheDecision.choice(of: [old, new], for: [])?.body == Data("new".utf8))
+  }
+
+  @Test func anUnvalidatedAnswerHasItsAge() {
+    let stored = Scene.response([("Cache-Control", "max-age=600"), ("Age", "100")], delay: 2)
+    #expect(
+      Scene.answer(stored, after: 7)?.head.block.fields.filter { $0.name == "Age" }.map(\.value) == ["109"])
+  }
+
+  @Test func aFreshOneIsUsedAndAStaleOneValidated() {
+    let stored = Scene.response([("Cache-Control", "max-age=60"), ("ETag", "\"1\"")])
+    #expect(Scene.decide(stored, after: 59) == .serve)
+    #expect(Scene.decide(stored, after: 60) == .validate(["If-None-Match: \"1\""]))
+    #expect(Scene.decide(Scene.response([("Cache-Control", "max-age=60")]), after: 60) == .send)
+  }
+
+  // MARK: §4.2
+
+  @Test func maxAgeWinsOverExpires() {
+    let late = ("Expires", Scene.date(Scene.start + 600))
+    #expect(Scene.decide(Scene.response([late]), after: 599) == .serve)
+    #expect(Scene.decide(Scene.response([late]), after: 600) == .send)
+    #expect(Scene.decide(Scene.response([late, ("Cache-Control", "max-age=10")]), after: 10) == .send)
+    #expect(Scene.decide(Scene.response([late, ("Cache-Control", "s-maxage=10")]), after: 10) == .serve)
+  }
+
+  @Test func expiresCountsFromTheServersOwnDate() {
+    // A server whose clock is a day behind.
+    let stored = Scene.response([
+      ("Date", Scene.date(Scene.start - 86_400)), ("Expires", Scene.date(Scene.start - 86_300)),
+    ])
+    #expect(Freshness(of: stored, now: Scene.start).lifetime == 100)
+    #expect(Scene.decide(stored) == .send)
+  }
+
+  @Test func noHeuristicWhereTheExpirationIsExplicit() {
+    let modified = ("Last-Modified", Scene.date(Scene.start - 1000))
+    #expect(Freshness(of: Scene.response([modified]), now: Scene.start).lifetime == 100)
+    for explicit in [("Cache-Control", "max-age=0"), ("Expires", "0")] {
+      #expect(Freshness(of: Scene.response([modified, explicit]), now: Scene.start).lifetime == 0)
+    }
+  }
+
+  @Test func heuristicsAreForStatusesThatAllowThem() {
+    let modified = ("Last-Modified", Scene.date(Scene.start - 1000))
+    func lifetime(_ fields: [(String, String)], _ status: Int, _ url: String = "http://a.test/x") -> Int64 {
+      Freshness(of: Scene.response(fields, status: status, url: url), now: Scene.start).lifetime
+    }
+    #expect(lifetime([modified], 302) == 0)
+    #expect(lifetime([modified, ("Cache-Control", "public")], 302) == 100)
+    #expect(lifetime([modified], 404) == 100)
+    #expect(lifetime([modified], 200, "http://a.test/x?q") == 0)
+    #expect(lifetime([("Last-Modified", Scene.date(Scene.start - 100_000_000))], 200) == 86_400)
+    #expect(lifetime([("Last-Modified", Scene.date(Scene.start + 1000))], 200) == 0)
+    #expect(lifetime([("Last-Modified", "yesterday")], 200) == 0)
+  }
+
+  @Test func theAgeIsTheLargestThatCanBe() {
+    func age(_ fields: [(String, String)], delay: Int64 = 0, after: Int64 = 0) -> Int64 {
+      Freshness(of: Scene.response(fields, delay: delay), now: Scene.start + after).age
+    }
+    #expect(age([("Date", Scene.date(Scene.start - 30))]) == 30)
+    #expect(age([("Date", Scene.date(Scene.start + 30))]) == 0)
+    #expect(age([("Age", "20"), ("Date", Scene.date(Scene.start - 10))]) == 20)
+    #expect(age([("Age", "20")], delay: 3, after: 4) == 27)
+    #expect(age([("Age", "5, 7")]) == 5)
+    #expect(age([("Age", "-5")]) == 0 && age([("Age", "x")]) == 0)
+    #expect(age([], after: -30) == 0)
+    #expect(age([], after: -3600) == CacheControl.forever)
+  }
+
+  @Test func localTimeZonesHaveNoInfluence() {
+    let stored = Scene.response([("Expires", "Fri, 15 Jan 2027 08:10:00 +0200")])
+    #expect(Scene.decide(stored) == .send)
+  }
+
+  @Test func staleAnswersNeedAPermission() {
+    let stored = Scene.response([("Cache-Control", "max-age=60"), ("ETag", "\"1\"")])
+    let ask = Verdict.validate(["If-None-Match: \"1\""])
+    #expect(Scene.decide(stored, after: 100) == ask)
+    #expect(Scene.decide(stored, after: 100, asked: [("Cache-Control", "max-stale")]) == .serve)
+    #expect(Scene.decide(stored, after: 100, asked: [("Cache-Control", "max-stale=40")]) == .serve)
+    #expect(Scene.decide(stored, after: 101, asked: [("Cache-Control", "max-stale=40")]) == ask)
+    #expect(Scene.decide(stored, after: 100, asked: [("Cache-Control", "max-stale=x")]) == ask)
+    #expect(!CacheDecision.mayServeInstead(stored, of: 503, fields: [], now: Scene.start + 100))
+    #expect(!CacheDecision.mayServeInstead(stored, of: nil, fields: [], now: Scene.start + 100))
+  }
+
+  @Test func staleAnswersAreForbiddenByDirectives() {
+    for directive in ["must-revalidate", "no-cache"] {
+      let stored = Scene.response([
+        ("Cache-Control", "max-age=60, stale-while-revalidate=600, stale-if-error=600, \(directive)"),
+        ("ETag", "\"1\""),
+      ])
+      #expect(
+        Scene.decide(stored, after: 100, asked: [("Cache-Control", "max-stale")])
+          == .validate(["If-None-Match: \"1\""]))
+      #expect(!CacheDecision.mayServeInstead(stored, of: 503, fields: [], now: Scene.start + 100))
+    }
+  }
+
+  // MARK: §4.3
+
+  @Test func validationSendsWhatWasProvided() {
+    let date = Scene.date(Scene.start - 500)
+    let both = Scene.response([("ETag", "W/\"1\""), ("Last-Modified", date), ("Cache-Control", "no-cache")])
+    #expect(Scene.decide(both) == .validate(["If-None-Match: W/\"1\"", "If-Modified-Since: \(date)"]))
+    let dated = Scene.response([("Last-Modified", date), ("Cache-Control", "no-cache")])
+    #expect(Scene.decide(dated) == .validate(["If-Modified-Since: \(date)"]))
+    let broken = Scene.response([("ETag", "1"), ("Last-Modified", "now"), ("Cache-Control", "no-cache")])
+    #expect(Scene.decide(broken) == .send)
+  }
+
+  @Test(arguments: ["If-Match", "If-None-Match", "If-Modified-Since", "If-Unmodified-Since", "if-range"])
+  func conditionsOfTheUserGoToTheServer(name: String) {
+    let stored = Scene.response([("Cache-Control", "max-age=60"), ("ETag", "\"1\"")])
+    #expect(Scene.decide(stored, asked: [(name, "\"1\"")]) == .send)
+    #expect(Scene.decide(stored, asked: [(name, "\"1\"")], policy: .storedElseLoad) == .send)
+    #expect(Scene.decide(stored, asked: [(name, "\"1\"")], policy: .storedOnly) == .serve)
+  }
+
+  @Test func anotherTagConfirmsNothing() {
+    func head(_ fields: (String, String)...) -> ResponseHead {
+      ResponseHead(status: 304, fields: Scene.headers(fields))
+    }
+    let date = Scene.date(Scene.start - 500)
+    let tagged = Scene.response([("ETag", "\"1\""), ("Last-Modified", date)])
+    #expect(Validation.confirms(head(), tagged))
+    #expect(Validation.confirms(head(("ETag", "\"1\"")), tagged))
+    #expect(Validation.confirms(head(("ETag", "W/\"1\"")), tagged))
+    #expect(!Validation.confirms(head(("ETag", "\"2\"")), tagged))
+    #expect(!Validation.confirms(head(("ETag", "nonsense")), tagged))
+    let dated = Scene.response([("Last-Modified", date)])
+    #expect(Validation.confirms(head(("Last-Modified", date)), dated))
+    #expect(!Validation.confirms(head(("Last-Modified", Scene.date(Scene.start))), dated))
+  }
+
+  @Test func aConfirmationMakesFreshAgain() {
+    let stored = Scene.response([("Cache-Control", "max-age=60"), ("ETag", "\"1\"")])
+    let fresh = Validation.freshened(
+      stored, by: ResponseHead(status: 304, fields: Scene.headers([("ETag", "\"1\"")])), fields: [],
+      requestTime: Scene.start + 100, responseTime: Scene.start + 100)
+    #expect(Scene.decide(fresh, after: 159) == .serve)
+    #expect(Scene.decide(fresh, after: 160) == .validate(["If-None-Match: \"1\""]))
+    #expect(Scene.answer(fresh, isConfirmed: true)?.head.value("Age") == nil)
+  }
+
+  @Test func aHeadUpdatesOrMakesInvalid() {
+    let stored = Scene.response([("ETag", "\"1\""), ("Content-Length", "4"), ("X", "old")])
+    func updated(_ status: Int, _ fields: (String, String)...) -> StoredResponse? {
+      Validation.updated(
+        stored, byHead: ResponseHead(status: status, fields: Scene.headers(fields)), fields: [],
+        requestTime: Scene.start + 5, responseTime: Scene.start + 5)
+    }
+    #expect(updated(200, ("ETag", "\"1\""), ("X", "new"))?.head.value("X") == "new")
+    #expect(updated(200, ("ETag", "\"2\"")) == nil)
+    #expect(updated(200, ("Content-Length", "5")) == nil)
+    #expect(updated(404) == nil)
+  }
+
+  // MARK: §4.4
+
+  @Test func unsafeMethodsInvalidate() {
+    func keys(_ method: String, _ status: Int, _ fields: (String, String)...) -> [String] {
+      Invalidation.keys(
+        method: method, url: "http://a.test/x?y", origin: Origin(scheme: "http", host: "a.test", port: 80),
+        head: ResponseHead(status: status, fields: Scene.headers(fields))
+      ).map(\.url)
+    }
+    let own = "http://a.test:80/x?y"
+    for method in ["POST", "PUT", "DELETE", "PATCH", "BREW", "get"] { #expect(keys(method, 200) == [own]) }
+    #expect(keys("POST", 303, ("Location", "/new")) == [own, "http://a.test:80/new"])
+    #expect(keys("POST", 201, ("Content-Location", "there?z")) == [own, "http://a.test:80/there?z"])
+    for method in ["GET", "HEAD", "OPTIONS", "TRACE"] { #expect(keys(method, 200).isEmpty) }
+    for status in [400, 404, 500] { #expect(keys("POST", status).isEmpty) }
+  }
+
+  @Test func anotherOriginIsNotInvalidated() {
+    let origin = Origin(scheme: "http", host: "a.test", port: 80)
+    for location in [
+      "https://a.test/n", "http://b.test/n", "http://a.test:81/n", "//b.test/n", "ftp://a.test/n",
+    ] {
+      let head = ResponseHead(
+        status: 201, fields: Scene.headers([("Location", location), ("Content-Location", location)]))
+      let keys = Invalidation.keys(method: "PUT", url: "http://a.test/x", origin: origin, head: head)
+      #expect(keys.map(\.url) == ["http://a.test:80/x"])
+    }
+  }
+}

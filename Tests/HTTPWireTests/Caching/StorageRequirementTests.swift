@@ -1,0 +1,167 @@
+import FoundationEssentials
+import HTTPWire
+import Testing
+
+/// RFC 9111 §3, sentence by sentence; Documentation/HTTPCaching.md is the table.
+@Suite("RFC 9111 §3: what a private cache stores") struct StorageRequirementTests {
+  private typealias Scene = CacheScene
+
+  @Test func onlyMethodsThatAreUnderstoodAreStored() {
+    #expect(Scene.mayStore([("Cache-Control", "max-age=60")]))
+    for method in ["POST", "PUT", "DELETE", "PATCH", "OPTIONS", "get", "BREW"] {
+      #expect(!Scene.mayStore([("Cache-Control", "max-age=60")], method: method))
+    }
+  }
+
+  @Test func onlyFinalResponsesAreStored() {
+    #expect(!Scene.mayStore([("Cache-Control", "max-age=60")], status: 103))
+  }
+
+  @Test func partialAndNotModifiedAreNotStored() {
+    #expect(!Scene.mayStore([("Cache-Control", "max-age=60")], status: 206))
+    #expect(!Scene.mayStore([("Cache-Control", "max-age=60")], status: 304))
+  }
+
+  @Test func whatMustBeUnderstoodIsStoredOnlyWhenItIs() {
+    #expect(!Scene.mayStore([("Cache-Control", "must-understand, no-store, max-age=60")], status: 299))
+    #expect(Scene.mayStore([("Cache-Control", "must-understand, no-store, max-age=60")]))
+  }
+
+  @Test(arguments: ["no-store", "NO-STORE", "max-age=60, no-store", "no-store=1", "no-store=\"x\""])
+  func noStoreInAResponseIsNotStored(control: String) {
+    #expect(!Scene.mayStore([("Cache-Control", control)]))
+    #expect(!Scene.mayStore([("Cache-Control", "max-age=60"), ("Cache-Control", control)]))
+  }
+
+  @Test func noStoreInARequestStoresNothingOfTheAnswer() {
+    #expect(!Scene.mayStore([("Cache-Control", "max-age=60")], asked: [("Cache-Control", "no-store")]))
+  }
+
+  @Test func somethingMustMakeAResponseCacheable() {
+    for status in [200, 203, 204, 300, 301, 308, 404, 405, 410, 414, 501] {
+      #expect(Scene.mayStore([], status: status))
+    }
+    for status in [201, 202, 302, 307, 400, 401, 403, 500, 503] {
+      #expect(!Scene.mayStore([], status: status))
+      #expect(Scene.mayStore([("Cache-Control", "public")], status: status))
+      #expect(Scene.mayStore([("Cache-Control", "private")], status: status))
+      #expect(Scene.mayStore([("Cache-Control", "max-age=1")], status: status))
+      #expect(Scene.mayStore([("Expires", "Thu, 01 Jan 2099 00:00:00 GMT")], status: status))
+      // For shared caches alone.
+      #expect(!Scene.mayStore([("Cache-Control", "s-maxage=60")], status: status))
+    }
+  }
+
+  @Test func allFieldsAreStoredUnknownOnesToo() {
+    let fields = [("X-Unknown", "1"), ("Set-Cookie", "a=b"), ("Set-Cookie", "c=d"), ("ETag", "\"1\"")]
+    let stored = Scene.response(fields)
+    let names = stored.head.block.fields.filter { $0.name != "Date" }.map { ($0.name, $0.value) }
+    #expect(names.map(\.0) == fields.map(\.0) && names.map(\.1) == fields.map(\.1))
+  }
+
+  @Test func fieldsOfTheConnectionAreNotStored() {
+    let stored = Scene.response([
+      ("Connection", "close, X-Hop"), ("X-Hop", "1"), ("Keep-Alive", "timeout=5"), ("Upgrade", "h2c"),
+      ("Transfer-Encoding", "chunked"), ("TE", "trailers"), ("X-Kept", "1"),
+    ])
+    #expect(stored.head.block.fields.map(\.name) == ["X-Kept", "Date"])
+  }
+
+  @Test func fieldsOfTheProxyAreNotStored() {
+    let stored = Scene.response([
+      ("Proxy-Authenticate", "Basic"), ("Proxy-Authentication-Info", "x"), ("Proxy-Authorization", "y"),
+      ("X-Kept", "1"),
+    ])
+    #expect(stored.head.block.fields.map(\.name) == ["X-Kept", "Date"])
+  }
+
+  @Test func aMissingDateIsWrittenDown() {
+    let stored = StoredResponse(
+      key: Scene.response().key, fields: [], head: ResponseHead(status: 200), body: Data(),
+      requestTime: Scene.start, responseTime: Scene.start)
+    #expect(stored.head.value("Date") == Scene.date(Scene.start))
+  }
+
+  @Test func anUpdateReplacesFieldsOfTheSameName() {
+    let old = Scene.response([
+      ("X-Old", "1"), ("Cache-Control", "max-age=1"), ("cache-control", "private"), ("Age", "9"),
+    ])
+    let new = ResponseHead(
+      status: 304,
+      fields: Scene.headers([("CACHE-CONTROL", "max-age=60"), ("X-New", "2"), ("Set-Cookie", "n=1")]))
+    let fresh = Validation.freshened(
+      old, by: new, fields: [], requestTime: Scene.start + 5, responseTime: Scene.start + 5)
+    #expect(fresh.head.status == 200)
+    #expect(fresh.head.value("X-Old") == "1" && fresh.head.value("X-New") == "2")
+    #expect(fresh.head.value("Cache-Control") == "max-age=60")
+    #expect(fresh.head.value("Set-Cookie") == "n=1")
+    #expect(fresh.head.value("Age") == nil)
+    #expect(fresh.head.value("Date") == Scene.date(Scene.start + 5))
+    #expect(fresh.body == old.body && fresh.control.maxAge == 60)
+  }
+
+  @Test func anUpdateDoesNotTouchWhatDescribesTheBytes() {
+    let old = Scene.response([("Content-Length", "4"), ("Content-Encoding", "gzip")])
+    let new = ResponseHead(
+      status: 304,
+      fields: Scene.headers([
+        ("Content-Length", "0"), ("Content-Encoding", "br"), ("Content-Range", "bytes 0-1/2"),
+        ("Connection", "close"),
+      ]))
+    let merged = Validation.freshened(
+      old, by: new, fields: [], requestTime: Scene.start, responseTime: Scene.start
+    ).head
+    #expect(merged.value("Content-Length") == "4" && merged.value("Content-Encoding") == "gzip")
+    #expect(merged.value("Content-Range") == nil && merged.value("Connection") == nil)
+  }
+
+  @Test func aPartIsMarkedAsOne() throws {
+    let stored = Scene.response([("Cache-Control", "max-age=60")], body: "0123456789")
+    let part = try #require(Scene.answer(stored, asked: [("Range", "bytes=2-4")]))
+    #expect(part.head.status == 206 && part.body == Data("234".utf8))
+    #expect(part.head.value("Content-Range") == "bytes 2-4/10" && part.head.value("Content-Length") == "3")
+  }
+
+  @Test func aPartIsNeverUsedAsTheWhole() {
+    let part = Scene.response([("Cache-Control", "max-age=60")], status: 206)
+    #expect(Scene.decide(part) == .send)
+    #expect(Scene.decide(part, policy: .storedOnly) == .unavailable)
+    #expect(!Scene.mayStore([("Cache-Control", "max-age=60")], asked: [("Range", "bytes=0-1")]))
+  }
+
+  @Test func partsThatCannotBeCutAreAskedFor() {
+    let plain = Scene.response(body: "0123456789")
+    for range in [
+      "bytes=10-", "bytes=5-2", "bytes=0-1,3-4", "lines=1-2", "bytes=-0", "bytes=", "bytes=a-b", "",
+    ] {
+      #expect(Scene.answer(plain, asked: [("Range", range)]) == nil, "\(range)")
+    }
+    #expect(Scene.answer(plain, asked: [("Range", "bytes=-3")])?.body == Data("789".utf8))
+    #expect(Scene.answer(plain, asked: [("Range", "bytes=7-99999999999999999999")])?.body == Data("789".utf8))
+    let encoded = Scene.response([("Content-Encoding", "gzip")])
+    #expect(Scene.answer(encoded, asked: [("Range", "bytes=0-1")]) == nil)
+  }
+
+  @Test func credentialsAreNotMixed() {
+    let token = [("Authorization", "Bearer a")]
+    let stored = Scene.response([("Cache-Control", "max-age=60")], asked: token)
+    #expect(Scene.decide(stored, asked: token) == .serve)
+    #expect(Scene.decide(stored) == .send)
+    #expect(Scene.decide(stored, asked: [("authorization", "Bearer b")]) == .send)
+    let shared = Scene.response([("Cache-Control", "public, max-age=60")], asked: token)
+    #expect(Scene.decide(shared) == .serve)
+    let personal = Scene.response([("Cache-Control", "private, max-age=60")], asked: [("Cookie", "a=1")])
+    #expect(Scene.decide(personal, asked: [("Cookie", "a=1")]) == .serve)
+    #expect(Scene.decide(personal, asked: [("Cookie", "a=2")]) == .send)
+  }
+
+  @Test func reusableHeadsAreFoundWithoutParsing() {
+    for name in ["ETag", "etag", "EXPIRES", "Last-modified", "cache-Control"] {
+      #expect(
+        StorageRules.isReusable(ResponseHead(status: 200, fields: Scene.headers([("A", "b"), (name, "x")]))))
+    }
+    let others = [("X-ETag", "1"), ("ETagged", "1"), ("Content-Type", "cache-control: x"), ("E", "etag:")]
+    #expect(!StorageRules.isReusable(ResponseHead(status: 200, fields: Scene.headers(others))))
+    #expect(!StorageRules.isReusable(ResponseHead(status: 200)))
+  }
+}

@@ -1,0 +1,92 @@
+import FoundationEssentials
+import HTTPWire
+import Testing
+
+@Suite("Offers of servers")
+struct AuthenticationOfferTests {
+  private func ranked(
+    _ field: String, connection: Set<AuthenticationScheme> = [],
+    knows: (DigestChallenge.Algorithm) -> Bool = { _ in true }
+  ) -> [AuthenticationOffer] {
+    AuthenticationOffer.ranked(Challenge.all(in: [field]), connectionSchemes: connection, knows: knows)
+  }
+
+  @Test func theStrongestGoesFirst() {
+    let field = """
+      Basic realm="a", Digest realm="b", nonce="1", NTLM, Negotiate, Digest realm="c", nonce="1", algorithm=SHA-256, \
+      Digest realm="d", nonce="1", algorithm=SHA-512-256-sess, qop=auth, Bearer
+      """
+    #expect(ranked(field).map(\.realm) == ["d", "c", "b", "a"])
+    #expect(
+      ranked(field, connection: [.ntlm, .negotiate]).map(\.scheme) == [
+        .digest, .digest, .digest, .negotiate, .ntlm, .basic,
+      ])
+    #expect(ranked(field) { $0 != .md5 && $0 != .sha512Half }.map(\.realm) == ["c", "a"])
+  }
+
+  @Test(
+    "Challenges that nobody can answer",
+    arguments: [
+      #"Digest realm="x""#, #"Digest realm="x", nonce="""#, #"Digest nonce="x", algorithm=SHA-1"#,
+      #"Digest nonce="x", qop="confidential""#, #"Digest nonce="x", algorithm=MD5-sess"#,
+      "Digest nonce=\"x\u{1}\"", "Bearer", "Basically",
+    ])
+  func unanswerable(field: String) {
+    #expect(ranked(field).isEmpty)
+  }
+
+  @Test func whatADigestChallengeSays() throws {
+    let field = """
+      Digest realm="r", nonce="n", opaque="o", algorithm=sha-256-SESS, qop="auth-int, AUTH,other", stale=TRUE, \
+      userhash=true, charset=utf-8, domain="/a"
+      """
+    let digest = try #require(ranked(field).first?.digest)
+    #expect(digest.algorithm == .sha256)
+    #expect(digest.isSession)
+    #expect(digest.qualities == [.auth, .authInt])
+    #expect(digest.isStale && digest.hashesUser && digest.isUTF8)
+    #expect(digest.opaque == "o" && digest.domain == "/a")
+  }
+
+  @Test func basicFields() {
+    // RFC 7617 §2 and §2.1.
+    #expect(
+      PasswordCredential(user: "Aladdin", password: "open sesame").basicField
+        == "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==")
+    #expect(PasswordCredential(user: "test", password: "123\u{A3}").basicField == "Basic dGVzdDoxMjPCow==")
+    #expect(PasswordCredential(user: "a:b", password: "c").basicField == nil)
+    #expect(PasswordCredential(user: "a", password: "b:c").basicField != nil)
+    #expect(PasswordCredential(user: "a\r\nX: y", password: "c").basicField == nil)
+    #expect(PasswordCredential(user: "a", password: "\u{7F}").basicField == nil)
+  }
+
+  @Test func aCredentialIsInNoDescription() {
+    let credential = PasswordCredential(user: "name", password: "secret")
+    var text = ""
+    dump(credential, to: &text)
+    text += "\(credential) \(String(reflecting: credential)) \(String(describing: [credential]))"
+    #expect(!text.contains("secret") && !text.contains("name"))
+  }
+
+  @Test(
+    "Qualities",
+    arguments: [
+      ("", false, DigestChallenge.Choice.use(nil)), ("auth", false, .use(.auth)),
+      ("auth,auth-int", true, .use(.auth)),
+      ("auth-int", true, .use(.authInt)), ("auth-int", false, .needsStoredBody),
+    ])
+  func qualities(named: String, isStored: Bool, choice: DigestChallenge.Choice) throws {
+    let field = #"Digest nonce="n", qop=""# + named + "\""
+    let digest = try #require(ranked(field).first?.digest)
+    #expect(digest.choice(for: isStored ? .bytes(Data([1])) : .source(ReadOnce())) == choice)
+  }
+}
+
+/// A body that can be read once.
+private final class ReadOnce: BodySource {
+  let length: Int64 = -1
+  let isRepeatable = false
+  func start(wake: @escaping @Sendable () -> Void) -> TransportFailure? { nil }
+  func read(into room: UnsafeMutableRawBufferPointer) -> BodyReading { .end }
+  func stop() {}
+}

@@ -1,0 +1,101 @@
+import HTTPWire
+import Testing
+
+@Suite("What a request has answered")
+struct AuthenticationTrailTests {
+  private let ann = PasswordCredential(user: "ann", password: "1")
+  private let bob = PasswordCredential(user: "bob", password: "2")
+
+  private func offer(_ field: String) throws -> AuthenticationOffer {
+    try #require(AuthenticationOffer.ranked(Challenge.all(in: [field]), connectionSchemes: [.ntlm]).first)
+  }
+
+  private func proof(
+    _ offer: AuthenticationOffer, _ credential: PasswordCredential, isAnswer: Bool = true
+  ) -> AuthenticationProof {
+    AuthenticationProof(
+      scheme: offer.scheme, realm: offer.realm, credential: credential, source: .request, field: "x",
+      digest: offer.digest, ticket: offer.digest.map { DigestTicket.first(for: $0) }, isAnswer: isAnswer)
+  }
+
+  @Test func aCredentialIsTriedOnce() throws {
+    let basic = try offer(#"Basic realm="r""#)
+    var trail = AuthenticationTrail()
+    #expect(trail.mayAnswer(basic, with: ann) && trail.failureCount(for: basic) == 0)
+    trail.brings(proof(basic, ann))
+    #expect(!trail.mayAnswer(basic, with: ann) && trail.failureCount(for: basic) == 1)
+    #expect(trail.mayAnswer(basic, with: bob))
+    trail.brings(proof(basic, bob))
+    #expect(!trail.mayAnswer(basic, with: ann) && !trail.mayAnswer(basic, with: bob))
+    #expect(trail.failureCount(for: basic) == 2)
+    #expect(trail.mayAnswer(try offer(#"Basic realm="other""#), with: ann))
+  }
+
+  @Test func aWrongPasswordIsNotTriedInTheClear() throws {
+    var trail = AuthenticationTrail()
+    trail.brings(proof(try offer(#"Digest realm="r", nonce="1""#), ann))
+    #expect(!trail.mayAnswer(try offer(#"Basic realm="r""#), with: ann))
+    #expect(!trail.mayAnswer(try offer(#"Digest realm="r", nonce="2""#), with: ann))
+  }
+
+  @Test func aStaleNonceIsAnsweredSomeTimes() throws {
+    var trail = AuthenticationTrail()
+    trail.brings(proof(try offer(#"Digest realm="r", nonce="0""#), ann))
+    var count = 0
+    for nonce in 1...100 {
+      let stale = try offer(#"Digest realm="r", stale=true, nonce="\#(nonce)""#)
+      guard trail.mayAnswer(stale, with: ann) else { break }
+      count += 1
+      trail.brings(proof(stale, ann))
+    }
+    #expect(count == 4)
+  }
+
+  @Test func theSameNonceIsNoStaleOne() throws {
+    var trail = AuthenticationTrail()
+    trail.brings(proof(try offer(#"Digest realm="r", nonce="0""#), ann))
+    #expect(!trail.mayAnswer(try offer(#"Digest realm="r", stale=true, nonce="0""#), with: ann))
+  }
+
+  @Test func aNonceOfAnEarlierRequestMayBeTooOldWithoutAWord() throws {
+    var trail = AuthenticationTrail()
+    trail.brings(proof(try offer(#"Digest realm="r", nonce="0""#), ann, isAnswer: false))
+    let fresh = try offer(#"Digest realm="r", nonce="1""#)
+    #expect(trail.mayAnswer(fresh, with: ann) && trail.failureCount(for: fresh) == 0)
+    trail.brings(proof(fresh, ann))
+    #expect(!trail.mayAnswer(try offer(#"Digest realm="r", nonce="2""#), with: ann))
+  }
+
+  @Test func whatWasSentUnaskedMayBeAskedForInAnotherWay() throws {
+    var trail = AuthenticationTrail()
+    trail.brings(
+      AuthenticationProof(
+        scheme: .basic, realm: nil, credential: ann, source: .request, field: "x", isAnswer: false))
+    #expect(!trail.mayAnswer(try offer(#"Basic realm="r""#), with: ann))
+    #expect(trail.mayAnswer(try offer(#"Digest realm="r", nonce="1""#), with: ann))
+    #expect(trail.mayAnswer(try offer(#"Basic realm="r""#), with: bob))
+  }
+
+  @Test func aRefusedConnectionIsNotAnsweredInTheClear() throws {
+    var trail = AuthenticationTrail()
+    trail.brings(proof(try offer("NTLM"), ann))
+    #expect(!trail.mayAnswer(try offer("NTLM"), with: ann))
+    #expect(!trail.mayAnswer(try offer(#"Basic realm="r""#), with: ann))
+  }
+
+  /// A server that says anything it likes cannot keep a request going.
+  @Test func everyRequestEnds() throws {
+    var trail = AuthenticationTrail()
+    var count = 0
+    for number in 0..<10_000 {
+      let field = [
+        #"Basic realm="\#(number)""#, #"Digest realm="r", nonce="\#(number)", stale=true"#, "NTLM",
+      ][number % 3]
+      guard trail.mayAnswer(try offer(field), with: ann) else { continue }
+      count += 1
+      trail.brings(proof(try offer(field), ann))
+      if number % 7 == 0 { trail.moved() }
+    }
+    #expect(count <= 64)
+  }
+}

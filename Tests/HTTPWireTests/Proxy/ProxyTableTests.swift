@@ -1,0 +1,99 @@
+import HTTPWire
+import Testing
+
+@Suite("Proxies")
+struct ProxyTableTests {
+  private func origin(_ url: String) throws -> Origin { try #require(Origin(url: url)) }
+
+  @Test(
+    "Variables",
+    arguments: [
+      (["http_proxy": "http://p:1"], "http://a.test", "http://p:1"),
+      (["http_proxy": "p:1"], "https://a.test", nil),
+      (["https_proxy": "p:2"], "https://a.test", "http://p:2"),
+      (["HTTPS_PROXY": "p:2"], "https://a.test", "http://p:2"),
+      (["HTTP_PROXY": "p:2"], "http://a.test", nil),
+      (["all_proxy": "socks5h://s"], "http://a.test", "socks5h://s:1080"),
+      (["ALL_PROXY": "https://s", "http_proxy": "p:3"], "https://a.test", "https://s:443"),
+      (["ALL_PROXY": "socks4a://s:9", "http_proxy": "p:3"], "http://a.test", "http://p:3"),
+      (["http_proxy": "", "all_proxy": "p"], "http://a.test", "http://p:1080"),
+      (["http_proxy": "http://[::1]:8/"], "http://a.test", "http://[::1]:8"),
+      (["http_proxy": "p:1", "no_proxy": "b.test, a.test"], "http://a.test", nil),
+      (["http_proxy": "p:1", "NO_PROXY": "*"], "http://a.test", nil),
+      (["http_proxy": "p:1", "no_proxy": "", "NO_PROXY": "a.test"], "http://a.test", nil),
+      ([:], "http://a.test", nil),
+    ] as [([String: String], String, String?)])
+  func variables(environment: [String: String], url: String, server: String?) throws {
+    let choice = ProxyTable(environment: environment).choice(for: try origin(url))
+    switch choice {
+    case .direct: #expect(server == nil)
+    case .server(let found): #expect(found.description == server)
+    case .unreadable: Issue.record("unreadable")
+    }
+  }
+
+  @Test("What cannot be read is not passed by", arguments: ["ftp://p:1", "http://", "p:99999", "http://a b"])
+  func unreadable(value: String) throws {
+    let table = ProxyTable(environment: ["http_proxy": value])
+    #expect(table.choice(for: try origin("http://a.test")) == .unreadable("http_proxy"))
+  }
+
+  @Test func credentialsAreReadAndNeverShown() throws {
+    let server = try #require(ProxyServer("http://an%40n:se%3Acret:x@p:1", bypass: []))
+    #expect(server.username == "an@n" && server.password == "se:cret:x")
+    var text = ""
+    dump(server, to: &text)
+    dump(Proxy.server(server), to: &text)
+    var options = TransportOptions()
+    options.proxy = .server(server)
+    dump(options, to: &text)
+    text += "\(server) \(String(reflecting: server)) \(Proxy.server(server)) \(options) \([server])"
+    #expect(!text.contains("cret") && !text.contains("an@n"))
+  }
+
+  @Test(
+    "Who is reached without",
+    arguments: [
+      ("a.test", "http://a.test", true), ("a.test", "http://b.a.test", true),
+      (".a.test", "http://a.test", true),
+      ("*.a.test", "http://b.a.test", true), ("a.test", "http://ba.test", false),
+      ("A.Test.", "http://a.test.", true),
+      ("a.test:80", "http://a.test", true), ("a.test:81", "http://a.test", false), ("*", "https://any", true),
+      ("10.0.0.0/8", "http://10.1.2.3", true), ("10.0.0.0/8", "http://11.1.2.3", false),
+      ("10.0.0.1", "http://10.0.0.1", true), ("0.1", "http://10.0.0.1", false),
+      ("169.254/16", "http://169.254.3.4", true),
+      ("192.168.1.128/25", "http://192.168.1.200", true), ("192.168.1.128/25", "http://192.168.1.100", false),
+      ("::1", "http://[::1]:8080", true), ("[::1]", "http://[0:0::1]", true),
+      ("[::1]:80", "http://[::1]:81", false),
+      ("fd00::/8", "http://[fd12::3]", true), ("fd00::/8", "http://[fe80::1]", false),
+      ("10.0.0.0/99", "http://10.0.0.1", false),
+      ("0.0.0.0/0", "http://1.2.3.4", true), ("0.0.0.0/0", "http://[::1]", false),
+      ("", "http://a.test", false),
+      ("localhost", "http://127.0.0.1", false),
+    ])
+  func bypass(entry: String, url: String, isCovered: Bool) throws {
+    #expect(ProxyBypass([entry]).covers(try origin(url)) == isCovered)
+  }
+
+  @Test func namesWithoutADot() throws {
+    var table = ProxyTable(ProxyServer(.http, host: "p", port: 1))
+    table.excludesSimpleNames = true
+    #expect(table.choice(for: try origin("http://intranet")) == .direct)
+    #expect(table.choice(for: try origin("http://a.test")) != .direct)
+    #expect(table.choice(for: try origin("http://[::1]")) != .direct)
+  }
+
+  @Test(
+    "Addresses",
+    arguments: [
+      ("1.2.3.4", 4), ("::", 16), ("::1", 16), ("1:2:3:4:5:6:7:8", 16), ("::ffff:1.2.3.4", 16),
+      ("fe80::1%25eth0", 16),
+      ("1.2.3", 0), ("1.2.3.256", 0), ("1:2", 0), ("1::2::3", 0), (":::", 0), ("1:2:3:4:5:6:7:8:9", 0),
+      ("g::", 0),
+      ("+1.2.3.4", 0), ("", 0), ("1:2:3:4:5:6::8", 16), ("1:2:3:4:5:6:7::8", 0), ("1.2.3.4::", 0),
+      ("::-1", 0),
+    ])
+  func addresses(text: String, count: Int) {
+    #expect(IPAddress(text: text)?.bytes.count ?? 0 == count)
+  }
+}

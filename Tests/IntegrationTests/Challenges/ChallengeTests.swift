@@ -1,0 +1,121 @@
+import Alamofire
+import Testing
+
+/// Basic and Digest against servers that others wrote.
+@Suite("Challenges of httpbin", .needsHTTPBin, .timeLimit(.minutes(2)))
+struct HTTPBinChallengeTests {
+  /// The statuses of all hops of a request, and how it ended.
+  private func statuses(
+    _ session: Session, _ url: String, method: HTTPMethod = .get, password: String = "s3cret",
+    headers: HTTPHeaders? = nil
+  ) async -> [Int] {
+    let response = await session.request(
+      url, method: method, parameters: method == .post ? ["a": "b c"] : nil, headers: headers
+    )
+    .authenticate(username: "anna", password: password).serializingData().response
+    return response.metrics?.transactionMetrics.compactMap { transaction in
+      (transaction.response as? HTTPURLResponse)?.statusCode
+    } ?? []
+  }
+
+  @Test("Digest", arguments: ["auth", "auth-int", "both"], ["MD5", "SHA-256", "SHA-512"])
+  func digest(quality: String, algorithm: String) async throws {
+    let server = try await HTTPBinServer.shared
+    let session = Session()
+    let url = server.url("/digest-auth/\(quality)/anna/s3cret/\(algorithm)/never")
+    #expect(await statuses(session, url) == [401, 200])
+    #expect(await statuses(session, url) == [200])
+    #expect(await statuses(session, url, password: "wrong") == [401, 401])
+    #expect(await statuses(session, url) == [200])
+  }
+
+  @Test("Nonces that are stale", arguments: ["0", "1"])
+  func stale(after: String) async throws {
+    let server = try await HTTPBinServer.shared
+    let url = server.url("/digest-auth/auth/anna/s3cret/MD5/\(after)")
+    let statuses = await statuses(Session(), url, headers: ["Cookie": "stale_after=\(after); last_nonce=x"])
+    // With 0 every nonce is too old, and the request ends nevertheless.
+    #expect(after == "0" ? Set(statuses) == [401] && statuses.count == 6 : statuses == [401, 200])
+  }
+
+  @Test func basic() async throws {
+    let server = try await HTTPBinServer.shared
+    let session = Session()
+    let url = server.url("/basic-auth/anna/s3cret")
+    #expect(await statuses(session, url) == [401, 200])
+    #expect(await statuses(session, url) == [200])
+    #expect(await statuses(session, url, password: "wrong") == [401, 401])
+  }
+
+  @Test func hiddenBasic() async throws {
+    let server = try await HTTPBinServer.shared
+    let url = server.url("/hidden-basic-auth/anna/s3cret")
+    #expect(await statuses(Session(), url) == [404])
+    var options = TransportOptions()
+    options.preemptiveBasicAuthentication = true
+    #expect(await statuses(Session(transportOptions: options), url) == [200])
+  }
+}
+
+@Suite("Challenges of nginx", .needsNginx, .timeLimit(.minutes(2)))
+struct NginxChallengeTests {
+  @Test("Basic", arguments: NginxServer.Entrance.allCases)
+  func basic(entrance: NginxServer.Entrance) async throws {
+    let server = try await NginxServer.shared
+    try server.serve(Data("inside".utf8), as: "secret")
+    let session = server.makeSession()
+    let url = server.url(entrance, "/guarded/secret")
+    for hops in [2, 1] {
+      let response = await session.request(url).authenticate(username: "anna", password: "sésame")
+        .serializingString().response
+      #expect(response.value == "inside")
+      #expect(response.metrics?.transactionMetrics.count == hops)
+    }
+    let wrong = await session.request(url).authenticate(username: "anna", password: "sesame")
+      .serializingData().response
+    #expect(wrong.response?.statusCode == 401)
+    let none = await session.request(url).serializingData().response
+    #expect(none.response?.statusCode == 401)
+  }
+}
+
+@Suite("Challenges of Apache", .needsApache, .timeLimit(.minutes(2)))
+struct ApacheChallengeTests {
+  private func get(_ session: Session, _ url: String, password: String = "sésame") async -> (Int?, Int?) {
+    let response = await session.request(url).authenticate(username: "anna", password: password)
+      .serializingData().response
+    return (response.response?.statusCode, response.metrics?.transactionMetrics.count)
+  }
+
+  @Test func digest() async throws {
+    let server = try await ApacheServer.shared
+    let session = Session()
+    #expect(await get(session, server.url("/digest/deep/page?a=%20b")) == (200, 2))
+    for _ in 0..<10 { #expect(await get(session, server.url("/digest/deep/page")) == (200, 1)) }
+    #expect(await get(session, server.url("/digest/deep/page"), password: "wrong") == (401, 2))
+    let none = await session.request(server.url("/digest/deep/page")).serializingData().response
+    #expect(none.response?.statusCode == 401)
+  }
+
+  @Test func basic() async throws {
+    let server = try await ApacheServer.shared
+    let session = Session()
+    #expect(await get(session, server.url("/basic/page")) == (200, 2))
+    #expect(await get(session, server.url("/basic/page")) == (200, 1))
+  }
+
+  /// The nonces of this place live for a second. As long as requests come, Apache hands out the next one in time
+  /// (`nextnonce`); after a pause the nonce is too old (`stale`).
+  @Test func noncesThatLiveShortAreReplaced() async throws {
+    let server = try await ApacheServer.shared
+    let session = Session()
+    #expect(await get(session, server.url("/short/page")) == (200, 2))
+    let end = ContinuousClock.now + .milliseconds(2500)
+    while ContinuousClock.now < end {
+      #expect(await get(session, server.url("/short/page")) == (200, 1))
+    }
+    let pause = ContinuousClock.now + .milliseconds(2500)
+    _ = await eventually { ContinuousClock.now > pause }
+    #expect(await get(session, server.url("/short/page")) == (200, 2))
+  }
+}
