@@ -91,6 +91,10 @@ public final class HTTPTestServer: Sendable {
   /// The number of ``recordedRequests``.
   public var requestCount: Int { core.state.withLock { $0.recorded.count } }
 
+  /// How many bytes of requests have arrived since the start, whether they made a whole request or not. What
+  /// belongs to a TLS handshake is not counted.
+  public var receivedByteCount: Int { core.state.withLock { $0.receivedByteCount } }
+
   /// Empties ``recordedRequests``; those who wait for a request go on waiting.
   public func forgetRequests() {
     core.state.withLock { $0.forgetRequests() }

@@ -50,10 +50,12 @@ package struct ChainVerifier: Sendable {
         ChainFault(kind: .certificateUntrusted, message: "{host} has shown no certificate."))
     }
     guard let anchors = anchors ?? TrustAnchors([]) else { return .failure(.noMemory) }
+    var deadEnd: Data?
+    // A leaf that is trusted itself, or by its issuer in the store, needs nothing of what came with it.
+    if case .success(let path) = search(leaf, [], anchors, &deadEnd) { return .success(path) }
     var candidates = presented
     var first: ChainFault?
     for _ in 0...Self.deadEndLimit {
-      var deadEnd: Data?
       let result = search(leaf, candidates, anchors, &deadEnd)
       guard case .failure(let fault) = result else { return result }
       first = first ?? fault

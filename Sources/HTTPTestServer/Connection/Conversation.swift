@@ -95,7 +95,7 @@ final class Conversation {
         buffer.removeFirst(length)
         return head
       }
-      let bytes = try channel.read(atMost: 32_768)
+      let bytes = try receive(atMost: 32_768)
       if bytes.isEmpty { return nil }
       if isIdle {
         core.setIdle(false, connection: id)
@@ -165,6 +165,12 @@ final class Conversation {
     }
   }
 
+  private func receive(atMost count: Int) throws(Channel.Failure) -> [UInt8] {
+    let bytes = try channel.read(atMost: count)
+    core.received(byteCount: bytes.count)
+    return bytes
+  }
+
   // MARK: Bodies and records
 
   /// Reads until the body is complete or the client ends the connection.
@@ -179,7 +185,7 @@ final class Conversation {
         body.length += bytes.count
         if keepsBytes { body.bytes += bytes }
         if decoder.isComplete { break }
-        buffer = try channel.read(atMost: 65_536)
+        buffer = try receive(atMost: 65_536)
         if buffer.isEmpty { break }
       }
     } catch Channel.Failure.clientGone {

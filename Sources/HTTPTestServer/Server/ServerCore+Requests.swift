@@ -2,6 +2,10 @@ import Glibc
 import Synchronization
 
 extension ServerCore {
+  func received(byteCount: Int) {
+    state.withLock { $0.receivedByteCount += byteCount }
+  }
+
   func record(_ request: RecordedRequest) {
     deliver(state.withLock { $0.record(request) })
   }

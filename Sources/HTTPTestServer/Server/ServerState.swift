@@ -22,6 +22,7 @@ struct ServerState {
   private var waiterCount = 0
   private var waiters: [(id: Int, waiter: Waiter)] = []
   private(set) var acceptedCount = 0
+  var receivedByteCount = 0
   /// The thread that accepts, until somebody has taken on to join it.
   var acceptor: pthread_t?
   var connections: [Int: Connection] = [:]

@@ -4,7 +4,7 @@ import Testing
 
 /// Every evaluator against every kind of certificate.
 @Suite("Table of verdicts", .timeLimit(.minutes(2))) struct VerdictTableTests {
-  private static let specimens = Result { try Laboratory.shared.get().specimens() }
+  private static let specimens = Laboratory.allSpecimens
 
   @Test(arguments: VerdictTable.entries)
   func everyVerdictIsTheExpectedOne(entry: VerdictTable.Entry) throws {

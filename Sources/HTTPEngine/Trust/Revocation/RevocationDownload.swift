@@ -1,22 +1,28 @@
 import CCurl
-import FoundationEssentials
+package import FoundationEssentials
 
 /// Asks responders and fetches lists, on the thread that calls, which waits: never that of a loop.
-enum RevocationDownload {
+package enum RevocationDownload {
   /// How long one of them may take, in milliseconds.
-  private static let timeLimit = 10_000
-  static let responseLimit = 1 << 16
-  static let listLimit = 16 << 20
+  package static let timeLimit = 10_000
+  private static let responseLimit = 1 << 16
+  package static let listLimit = 16 << 20
 
   /// What a responder answers; `nil` is no answer.
-  static func response(from url: String, to request: Data) -> Data? {
-    fetch(url, body: request, limit: responseLimit)
+  package static func response(
+    from url: String, to request: Data, timeLimit: Int = timeLimit
+  ) -> Data? {
+    fetch(url, body: request, limit: responseLimit, timeLimit: timeLimit)
   }
 
   /// The list at `url`; `nil` when there is none.
-  static func list(at url: String) -> Data? { fetch(url, body: nil, limit: listLimit) }
+  package static func list(
+    at url: String, sizeLimit: Int = listLimit, timeLimit: Int = timeLimit
+  ) -> Data? {
+    fetch(url, body: nil, limit: sizeLimit, timeLimit: timeLimit)
+  }
 
-  private static func fetch(_ url: String, body: Data?, limit: Int) -> Data? {
+  private static func fetch(_ url: String, body: Data?, limit: Int, timeLimit: Int) -> Data? {
     guard CurlLibrary.shared.isUsable, url.lowercased().hasPrefix("http://"), !url.utf8.contains(0),
       let easy = curl_easy_init()
     else { return nil }
@@ -25,7 +31,7 @@ enum RevocationDownload {
     let headers = curl_slist_append(nil, "Content-Type: application/ocsp-request")
     defer { curl_slist_free_all(headers) }
     return withExtendedLifetime((collector, body)) {
-      guard prepare(easy, url, collector) else { return nil }
+      guard prepare(easy, url, collector, timeLimit) else { return nil }
       if let body {
         let isSet = body.withUnsafeBytes { bytes in
           ccurl_set_long(easy, CURLOPT_POSTFIELDSIZE, bytes.count) == CURLE_OK
@@ -40,8 +46,9 @@ enum RevocationDownload {
     }
   }
 
-  private static func prepare(_ easy: UnsafeMutableRawPointer, _ url: String, _ collector: Collector) -> Bool
-  {
+  private static func prepare(
+    _ easy: UnsafeMutableRawPointer, _ url: String, _ collector: Collector, _ timeLimit: Int
+  ) -> Bool {
     let numbers: [(CURLoption, Int)] = [
       (CURLOPT_NOSIGNAL, 1), (CURLOPT_TIMEOUT_MS, timeLimit), (CURLOPT_FOLLOWLOCATION, 1),
       (CURLOPT_MAXREDIRS, 3),
