@@ -53,7 +53,7 @@ extension RequestCore {
     let sent = hop.request
     hasCookiesToKeep.store(true, ordering: .releasing)
     store.keep(
-      head.block.values(of: "Set-Cookie"),
+      head.block.rawValues(of: "Set-Cookie"),
       of: CookieSource(
         target: CookieTarget(url: sent.url, origin: sent.origin), origin: sent.origin,
         document: request.mainDocumentURL.flatMap { Origin(url: $0.absoluteString) },

@@ -25,13 +25,6 @@ package struct FieldBlock: Sendable, Equatable {
     return result
   }
 
-  /// The values of the fields of this name as they came, each by itself.
-  package func values(of name: StaticString) -> [[UInt8]] {
-    var values: [[UInt8]] = []
-    forEachLine { if $0.isNamed(name) { values.append(Array($0.valueBytes)) } }
-    return values
-  }
-
   /// Whether there is a field of this name.
   package func contains(_ name: StaticString) -> Bool {
     var found = false
@@ -45,6 +38,13 @@ package struct FieldBlock: Sendable, Equatable {
     fields.reserveCapacity(12)
     forEachLine { fields.append(HTTPHeader(name: $0.name, value: $0.value)) }
     return fields
+  }
+
+  /// The values of the fields of this name as they came, each by itself.
+  package func rawValues(of name: StaticString) -> [[UInt8]] {
+    var values: [[UInt8]] = []
+    forEachLine { if $0.isNamed(name) { values.append(Array($0.valueBytes)) } }
+    return values
   }
 
   private func forEachLine(_ body: (Line) -> Void) {
