@@ -18,7 +18,8 @@ extension Pipeline {
     guard let store = core.session.caching.store else { return }
     let now = store.now
     let offer = StorageOffer(
-      request: journey.sent, head: response.head, body: response.body ?? (journey.sent.sink as? WatchedBody)?.data ?? Data(),
+      request: journey.sent, head: response.head,
+      body: response.body ?? (journey.sent.sink as? WatchedBody)?.data ?? Data(),
       requestTime: response.requestTime(now), responseTime: now)
     // Not yet opened, or to be read from files: not on the engine's thread.
     let key = core.session.caching.key(of: journey.sent)

@@ -33,7 +33,8 @@ struct HTTPBinChallengeTests {
   func stale(after: String) async throws {
     let server = try await HTTPBinServer.shared
     let url = server.url("/digest-auth/auth/anna/s3cret/MD5/\(after)")
-    let statuses = await statuses(Session.solitary(), url, headers: ["Cookie": "stale_after=\(after); last_nonce=x"])
+    let statuses = await statuses(
+      Session.solitary(), url, headers: ["Cookie": "stale_after=\(after); last_nonce=x"])
     // With 0 every nonce is too old, and the request ends nevertheless.
     #expect(after == "0" ? Set(statuses) == [401] && statuses.count == 6 : statuses == [401, 200])
   }
