@@ -63,6 +63,26 @@ struct RealProxyTests {
     }
   }
 
+  @Test("SOCKS4 takes addresses, SOCKS4a names", arguments: [ProxyServer.Kind.socks4, .socks4a])
+  func socks4(kind: ProxyServer.Kind) async throws {
+    let process = try await SOCKS4Server(takesNames: kind == .socks4a)
+    let nginx = try await NginxServer.shared
+    for entrance in NginxServer.Entrance.allCases {
+      let url = nginx.url(entrance, "/item").replacingOccurrences(of: "127.0.0.1", with: "localhost")
+      for other in [ProxyServer.Kind.socks4, .socks4a] {
+        let proxy = ProxyServer(other, host: "127.0.0.1", port: Int(process.port))
+        let session = nginx.makeSession { $0.proxy = .server(proxy) }
+        let response = await session.request(url).validate().serializingString().response
+        if other == kind {
+          #expect(response.value == NginxConfiguration.item, "\(response.failure)")
+        } else {
+          let error = try #require(response.error?.underlyingError as? URLError)
+          #expect(error.code == .cannotConnectToHost)
+        }
+      }
+    }
+  }
+
   @Test("Over TLS to the proxy", arguments: NginxServer.Entrance.allCases)
   func secure(entrance: NginxServer.Entrance) async throws {
     let process = try await ProxyProcess.shared(.squid, asks: true)
