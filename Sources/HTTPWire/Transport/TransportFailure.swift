@@ -52,28 +52,45 @@ package struct TransportFailure: Error, Sendable {
   }
 
   package let kind: Kind
-  /// One sentence or two: what happened, and what to do about it. Holds no secret of the request.
-  package let message: String
-  /// libcurl's own code, when it was libcurl that failed.
-  package let curlCode: Int32?
-  /// What was measured until then, if the transfer had begun.
-  package let metrics: TransferMetrics?
+  /// One reference: what a function may throw counts for the frame of every task that calls it.
+  private let details: Details
 
+  private final class Details: Sendable {
+    let message: String
+    let curlCode: Int32?
+    let metrics: TransferMetrics?
+    let cause: (any Error)?
+    let chain: PresentedChain?
+
+    init(
+      message: String, curlCode: Int32?, metrics: TransferMetrics?, cause: (any Error)?,
+      chain: PresentedChain?
+    ) {
+      self.message = message
+      self.curlCode = curlCode
+      self.metrics = metrics
+      self.cause = cause
+      self.chain = chain
+    }
+  }
+
+  /// One sentence or two: what happened, and what to do about it. Holds no secret of the request.
+  package var message: String { details.message }
+  /// libcurl's own code, when it was libcurl that failed.
+  package var curlCode: Int32? { details.curlCode }
+  /// What was measured until then, if the transfer had begun.
+  package var metrics: TransferMetrics? { details.metrics }
   /// The error that the request ends with in place of this one, if there is one.
-  package let cause: (any Error)?
+  package var cause: (any Error)? { details.cause }
   /// What the server has shown, when that has to be judged.
-  package let chain: PresentedChain?
+  package var chain: PresentedChain? { details.chain }
 
   package init(
     _ kind: Kind, _ message: String, curlCode: Int32? = nil, metrics: TransferMetrics? = nil,
     cause: (any Error)? = nil, chain: PresentedChain? = nil
   ) {
     self.kind = kind
-    self.message = message
-    self.curlCode = curlCode
-    self.metrics = metrics
-    self.cause = cause
-    self.chain = chain
+    details = Details(message: message, curlCode: curlCode, metrics: metrics, cause: cause, chain: chain)
   }
 
   /// The same failure of a transfer that was measured.
