@@ -21,9 +21,10 @@ enum Fuzz {
     for (index, argument) in rest.enumerated() { pointers[index] = strdup(argument) }
     pointers[rest.count] = nil
     var start: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>? = pointers
-    exit(LLVMFuzzerRunDriver(&count, &start) { bytes, size in
-      Fuzz.target(UnsafeRawBufferPointer(start: bytes, count: size))
-      return 0
-    })
+    exit(
+      LLVMFuzzerRunDriver(&count, &start) { bytes, size in
+        Fuzz.target(UnsafeRawBufferPointer(start: bytes, count: size))
+        return 0
+      })
   }
 }

@@ -3,7 +3,7 @@ import HTTPEngine
 import HTTPWire
 
 /// Takes any bytes; whatever it does with them must neither trap nor take for ever.
-typealias Target = (UnsafeRawBufferPointer) -> Void
+typealias Target = @Sendable (UnsafeRawBufferPointer) -> Void
 
 /// By the names under which Scripts/fuzz knows them.
 let targets: [String: Target] = [
@@ -11,7 +11,9 @@ let targets: [String: Target] = [
     let text = string(bytes)
     guard let target = WireTarget(text) else { return }
     // What was taken is not changed by being taken again.
-    if WireTarget(target.url)?.url != target.url { fatalError("\(target.url) is another URL the second time") }
+    if WireTarget(target.url)?.url != target.url {
+      fatalError("\(target.url) is another URL the second time")
+    }
   },
   "redirect": { bytes in
     let text = string(bytes)
@@ -23,8 +25,31 @@ let targets: [String: Target] = [
       hopCount: 0, limit: 20, protectedHeaders: [])
   },
   "date": { bytes in
-    _ = HTTPDate(string(bytes))
-    _ = RetryAfter.delay(string(bytes), now: 0)
+    let text = string(bytes)
+    _ = HTTPDate(text, now: now)
+    _ = RetryAfter.seconds(of: text, date: text, now: now)
+    _ = CookieDate.parse(bytes)
+  },
+  "cookie": { bytes in
+    guard let cookie = try? SetCookie(bytes) else { return }
+    let source = CookieTarget(host: "a.example.com", path: "/b/c", isSecure: true)
+    _ = source.isCovered(by: cookie.domain ?? "")
+    _ = CookieTarget(url: string(bytes))
+  },
+  "challenge": { bytes in
+    let text = string(bytes)
+    _ = Challenge.all(in: [text])
+    _ = Challenge.all(in: text.split(separator: "\n").map(String.init))
+    _ = Netrc(text).credential(host: "a.example")
+  },
+  "cache": { bytes in
+    _ = CacheControl(string(bytes))
+    _ = StoredResponse.decode(Data(bytes))
+  },
+  "proxy": { bytes in
+    let text = string(bytes)
+    _ = ProxyServer(text, bypass: [text])
+    _ = ProxyBypass(ProxyBypass.words(text)).covers(Origin(scheme: "http", host: "a.example", port: nil))
   },
   "head": { bytes in
     var assembly = ResponseAssembly()
@@ -35,17 +60,21 @@ let targets: [String: Target] = [
   },
   "media": { bytes in
     _ = MediaType(string(bytes))
-    _ = DataURL(string(bytes))
+    _ = try? DataURL(string(bytes))
   },
   "certificate": { bytes in
     let data = Data(bytes)
-    guard let certificates = X509Certificate.all(in: data), let anchors = TrustAnchors(certificates) else { return }
+    guard let certificates = X509Certificate.all(in: data), let anchors = TrustAnchors(certificates) else {
+      return
+    }
     for certificate in certificates {
       _ = certificate.publicKey
       _ = certificate.subject
       _ = certificate.isSelfSigned
     }
     _ = ChainVerifier(anchors: anchors, host: "a.example").verify(certificates)
+    _ = X509PublicKey.all(in: data)
+    _ = RevocationLists.of([data])
   },
   "identity": { bytes in
     let data = Data(bytes)
@@ -53,5 +82,7 @@ let targets: [String: Target] = [
     _ = ClientIdentity.read(certificates: data, privateKey: data, passphrase: "")
   },
 ]
+
+private let now = HTTPDate(secondsSince1970: 1_700_000_000)
 
 private func string(_ bytes: UnsafeRawBufferPointer) -> String { String(decoding: bytes, as: UTF8.self) }

@@ -58,7 +58,8 @@ extension Pipeline {
   nonisolated(nonsending) private func played(
     _ answer: StoredAnswer, _ journey: Journey
   ) async throws(TransportFailure) -> WireResponse {
-    let response = try await StoredTransport(answer: answer).send(journey.sent, observer: StoredAnswerObserver(core))
+    let response = try await StoredTransport(answer: answer)
+      .send(journey.sent, observer: StoredAnswerObserver(core))
     journey.passed(response.metrics, response.head, from: .localCache)
     return response
   }
