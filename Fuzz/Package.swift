@@ -27,6 +27,7 @@ let package = Package(
     .target(name: "CFuzzer"),
     .executableTarget(
       name: "fuzz", dependencies: ["HTTPWire", "HTTPEngine", "CFuzzer"], swiftSettings: settings,
-      linkerSettings: [.unsafeFlags(["-sanitize=fuzzer"])]),
+      // The usual linker gives up on what the fuzzer adds.
+      linkerSettings: [.unsafeFlags(["-sanitize=fuzzer", "-use-ld=lld"])]),
   ]
 )
