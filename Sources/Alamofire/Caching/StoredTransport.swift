@@ -44,6 +44,20 @@ struct StoredTransport: Transport {
   }
 }
 
+/// Stands between a request and what is stored for it: the cookies of an answer that is not new stay where they are.
+final class StoredAnswerObserver: TransferObserver {
+  private let core: RequestCore
+
+  init(_ core: RequestCore) { self.core = core }
+
+  var cancelsByValve: Bool { core.cancelsByValve }
+
+  func transferBegan(_ valve: any Valve) -> TransferStart { core.transferBegan(valve) }
+  func headReceived(_ head: ResponseHead) -> HeadDisposition { core.headShown(head) }
+  func bytesMoved(_ count: ByteCount) { core.bytesMoved(count) }
+  func transferEnded() { core.transferEnded() }
+}
+
 /// Stands between a request and the validation of what is stored for it: an answer that only the cache needs is not
 /// told to anybody.
 final class ValidationObserver: TransferObserver {
@@ -61,6 +75,7 @@ final class ValidationObserver: TransferObserver {
 
   func headReceived(_ head: ResponseHead) -> HeadDisposition {
     guard isForCache(head) else { return core.headReceived(head) }
+    if let store = core.session.cookies { core.keepCookies(of: head, in: store) }
     core.state.withLock { $0.progress.isIntermediate = true }
     return .proceed
   }

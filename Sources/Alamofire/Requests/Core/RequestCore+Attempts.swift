@@ -144,6 +144,11 @@ extension RequestCore: TransferObserver {
 
   package func headReceived(_ head: ResponseHead) -> HeadDisposition {
     if let store = session.cookies { keepCookies(of: head, in: store) }
+    return headShown(head)
+  }
+
+  /// The same for a head that has not just come from a server: its cookies are those of another time.
+  func headShown(_ head: ResponseHead) -> HeadDisposition {
     guard
       isHeadWanted.load(ordering: .relaxed) || isProgressWanted.load(ordering: .relaxed) || hasBodySink
         || isWatched
