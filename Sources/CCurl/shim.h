@@ -153,5 +153,6 @@ static const size_t ccurl_read_abort = CURL_READFUNC_ABORT;
 static const unsigned long ccurl_auth_basic = CURLAUTH_BASIC;
 static const unsigned long ccurl_auth_ntlm = CURLAUTH_NTLM;
 static const unsigned long ccurl_auth_negotiate = CURLAUTH_NEGOTIATE;
+static const unsigned long ccurl_auth_with_name = CURLAUTH_BASIC | CURLAUTH_DIGEST | CURLAUTH_NTLM;
 static const unsigned long ccurl_auth_any = CURLAUTH_BASIC | CURLAUTH_DIGEST | CURLAUTH_NTLM | CURLAUTH_NEGOTIATE;
 static inline curl_version_info_data *ccurl_version(void) { return curl_version_info(CURLVERSION_NOW); }

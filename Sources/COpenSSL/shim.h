@@ -101,6 +101,16 @@ static inline int openssl_string_count(const STACK_OF(OPENSSL_STRING) * strings)
 static inline const char *openssl_string_at(const STACK_OF(OPENSSL_STRING) * strings, int index) {
   return sk_OPENSSL_STRING_value(strings, index);
 }
+// Whether a signature is made over a digest that can be forged. Kinds that name no digest are not.
+static inline int openssl_is_weak_signature(int signature) {
+  int digest = NID_undef, key = NID_undef;
+  if (OBJ_find_sigid_algs(signature, &digest, &key) != 1) return 1;
+  return digest == NID_sha1 || digest == NID_md5 || digest == NID_md4 || digest == NID_md2 || digest == NID_md5_sha1;
+}
+static inline int openssl_signature_of(const OCSP_BASICRESP *response) {
+  const X509_ALGOR *algorithm = OCSP_resp_get0_tbs_sigalg(response);
+  return algorithm ? OBJ_obj2nid(algorithm->algorithm) : NID_undef;
+}
 static inline const EVP_MD *openssl_digest_of(const ASN1_OBJECT *object) {
   return EVP_get_digestbynid(OBJ_obj2nid(object));
 }

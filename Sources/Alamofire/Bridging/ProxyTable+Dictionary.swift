@@ -1,11 +1,11 @@
 import Foundation
-import HTTPWire
+package import HTTPWire
 
 extension ProxyTable {
   /// Reads a `connectionProxyDictionary`, with the keys of Apple's systems: `HTTPEnable`, `HTTPProxy`, `HTTPPort`, the same
   /// with `HTTPS` and `SOCKS`, `ExceptionsList`, `ExcludeSimpleHostnames`, `kCFProxyUsernameKey` and `kCFProxyPasswordKey`.
   /// One of HTTP or HTTPS goes before SOCKS; an empty dictionary means no proxy.
-  init(dictionary: [AnyHashable: Any]) {
+  package init(dictionary: [AnyHashable: Any]) {
     self.init()
     func number(_ key: String) -> Int? {
       (dictionary[key] as? NSNumber)?.intValue ?? (dictionary[key] as? Int)

@@ -10,8 +10,7 @@ extension Pipeline {
     -> Bool
   {
     guard core.isWatched else { return try await answeredByDefault(journey, head) }
-    let offers = core.offers(head, to: journey.request, home: journey.home, journey.authentication)
-    for offer in offers {
+    for offer in offersToShow(journey, head) {
       guard let challenge = journey.challenge(head, offer) else { continue }
       let decision = await decision(about: challenge)
       try checkAlive()
@@ -28,6 +27,15 @@ extension Pipeline {
       }
     }
     return false
+  }
+
+  /// What is shown: to a delegate of the user's all that the server offers, else what will be answered, or would be.
+  private func offersToShow(_ journey: Journey, _ head: ResponseHead) -> [AuthenticationOffer] {
+    let (request, home, authentication) = (journey.request, journey.home, journey.authentication)
+    let offers = core.offers(head, to: request, home: home, authentication)
+    if core.session.hasOwnDelegate { return offers }
+    let answer = core.answer(to: head, of: request, home: home, authentication)
+    return answer.map { [$0.offer] } ?? Array(offers.prefix(1))
   }
 
   nonisolated(nonsending) private func answeredByDefault(_ journey: Journey, _ head: ResponseHead)

@@ -92,7 +92,8 @@ struct ChainInspection: Sendable {
       asksResponders: isAnyMethod || rules.contains(.ocsp),
       readsLists: isAnyMethod || !rules.isDisjoint(with: [.crl, .preferCRL]),
       prefersLists: rules.contains(.preferCRL), requiresAnswer: rules.contains(.requirePositiveResponse),
-      usesNetwork: !rules.contains(.networkAccessDisabled), lists: lists, stapledResponse: stapled)
+      usesNetwork: !rules.contains(.networkAccessDisabled), publicOnly: options.refusesPrivateAddresses,
+      lists: lists, stapledResponse: stapled)
     return check.fault(of: path.map(\.x509))
   }
 

@@ -1,7 +1,7 @@
 /// Decides whether a server is who it claims to be.
 ///
 /// Evaluators of your own run on a thread of Dispatch's, and the connection is made again when they have answered; they
-/// may take their time, and hold up no other request. What they accept is accepted for the rest of the session:
+/// may take their time, and hold up no other request. What they accept is accepted for an hour of the session:
 ///
 /// ```swift
 /// struct CompanyEvaluator: ServerTrustEvaluating {

@@ -32,7 +32,8 @@ extension Transfer {
       return nil
     }
     let hasName = server.username != nil || server.password != nil
-    let schemes = server.authentication == .basic ? ccurl_auth_basic : ccurl_auth_any
+    let negotiated = server.username?.isEmpty == true ? ccurl_auth_any : ccurl_auth_with_name
+    let schemes = server.authentication == .basic ? ccurl_auth_basic : negotiated
     let codes = [
       easy.set(CURLOPT_NOPROXY, ""), easy.set(CURLOPT_PROXY, server.description),
       easy.set(CURLOPT_PROXYUSERNAME, hasName ? server.username ?? "" : nil),

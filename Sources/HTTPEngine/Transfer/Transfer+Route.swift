@@ -81,7 +81,7 @@ extension Transfer {
     )
   }
 
-  private static func address(_ address: UnsafeMutablePointer<curl_sockaddr>) -> IPAddress? {
+  static func address(_ address: UnsafeMutablePointer<curl_sockaddr>) -> IPAddress? {
     let length = Int(address.pointee.addrlen)
     guard let bytes = ccurl_address(address) else { return nil }
     switch address.pointee.family {

@@ -103,7 +103,7 @@ struct CertificateBuilder {
 }
 
 extension TestIdentity.Specification.Digest {
-  fileprivate var algorithm: OpaquePointer? {
+  var algorithm: OpaquePointer? {
     switch self {
     case .sha256: EVP_sha256()
     case .sha1: EVP_sha1()

@@ -28,6 +28,9 @@ public struct StatusResponder: Sendable {
   /// How long they are valid, counted from now; `nil` does not say. A day by default.
   public var next: Duration? = .seconds(86_400)
 
+  /// The digest that answers are signed with; SHA-256 by default.
+  public var digest: TestIdentity.Specification.Digest = .sha256
+
   /// A responder for the certificates of `authority`; those that are not `revoked` are good.
   public init(_ authority: TestIdentity, revoked: [TestIdentity] = []) {
     self.authority = authority
@@ -93,7 +96,7 @@ public struct StatusResponder: Sendable {
     let signer = signer ?? authority
     let certificate = try signer.leaf
     let key = try PEM.key(signer.privateKeyPEM)
-    guard OCSP_basic_sign(basic, certificate.pointer, key.pointer, EVP_sha256(), nil, 0) == 1,
+    guard OCSP_basic_sign(basic, certificate.pointer, key.pointer, digest.algorithm, nil, 0) == 1,
       let response = OCSP_response_create(OCSP_RESPONSE_STATUS_SUCCESSFUL, basic)
     else { throw .openSSL("signing a status") }
     defer { OCSP_RESPONSE_free(response) }

@@ -7,9 +7,11 @@ extension TestIdentity {
   ///   - revoked:  What was revoked; the authority need not have issued it.
   ///   - issued:   When the list was made, counted from now. Default: an hour ago.
   ///   - next:     When there will be another one, counted from now; `nil` does not say. Default: in a day.
+  ///   - digest:   The digest that it is signed with. Default: SHA-256.
   /// - Throws: ``ServerError/tls(_:)``.
   public func revocationList(
-    of revoked: [TestIdentity], issued: Duration = .seconds(-3600), next: Duration? = .seconds(86_400)
+    of revoked: [TestIdentity], issued: Duration = .seconds(-3600), next: Duration? = .seconds(86_400),
+    digest: Specification.Digest = .sha256
   ) throws(ServerError) -> [UInt8] {
     ERR_clear_error()
     guard let list = X509_CRL_new() else { throw .openSSL("making a list") }
@@ -28,7 +30,7 @@ extension TestIdentity {
     }
     for identity in revoked { try add(identity, to: list, start) }
     let key = try PEM.key(privateKeyPEM)
-    guard X509_CRL_sort(list) == 1, X509_CRL_sign(list, key.pointer, EVP_sha256()) > 0 else {
+    guard X509_CRL_sort(list) == 1, X509_CRL_sign(list, key.pointer, digest.algorithm) > 0 else {
       throw .openSSL("signing a list")
     }
     return try bytes { i2d_X509_CRL(list, $0) }

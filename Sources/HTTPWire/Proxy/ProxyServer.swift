@@ -30,8 +30,9 @@ public struct ProxyServer: Sendable, Hashable, CustomStringConvertible, CustomDe
   public enum Authentication: Sendable, Hashable {
     /// At once, as Basic (RFC 7617).
     case basic
-    /// When the proxy asks, by the strongest of Basic, Digest, NTLM and Negotiate that it offers and libcurl has. Costs
-    /// another exchange; a body that is a stream cannot go this way over `http`.
+    /// When the proxy asks, by the strongest of Basic, Digest and NTLM that it offers and libcurl has. With an empty name
+    /// Negotiate, too, which takes the ticket of the process (Kerberos). Costs another exchange; a body that
+    /// is a stream cannot go this way over `http`.
     case negotiated
   }
 

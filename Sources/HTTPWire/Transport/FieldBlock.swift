@@ -25,13 +25,6 @@ package struct FieldBlock: Sendable, Equatable {
     return result
   }
 
-  /// The values of the fields of this name as they came, each by itself.
-  package func rawValues(of name: StaticString) -> [[UInt8]] {
-    var values: [[UInt8]] = []
-    forEachLine { if $0.isNamed(name) { values.append(Array($0.valueBytes)) } }
-    return values
-  }
-
   /// The values of all fields of this name, each by itself.
   package func values(of name: StaticString) -> [String] {
     var values: [String] = []
@@ -52,6 +45,13 @@ package struct FieldBlock: Sendable, Equatable {
     fields.reserveCapacity(12)
     forEachLine { fields.append(HTTPHeader(name: $0.name, value: $0.value)) }
     return fields
+  }
+
+  /// The values of the fields of this name as they came, each by itself.
+  package func rawValues(of name: StaticString) -> [[UInt8]] {
+    var values: [[UInt8]] = []
+    forEachLine { if $0.isNamed(name) { values.append(Array($0.valueBytes)) } }
+    return values
   }
 
   private func forEachLine(_ body: (Line) -> Void) {

@@ -1,6 +1,7 @@
 import FoundationEssentials
 
-/// Which servers were accepted by code that takes its time. Bounded: the oldest are forgotten, and judged again.
+/// Which servers were accepted by code that takes its time. Bounded: the oldest are forgotten, and judged again. So is
+/// what was accepted an hour ago: a certificate may end or be revoked during the life of a session.
 package struct TrustMemory: Sendable {
   package enum Verdict: Sendable, Equatable {
     case accepted
@@ -26,19 +27,25 @@ package struct TrustMemory: Sendable {
   }
 
   package static let capacity = 256
+  package static let lifetime = Duration.seconds(3600)
 
-  private var verdicts: [Key: Verdict] = [:]
+  private var verdicts: [Key: (verdict: Verdict, end: ContinuousClock.Instant)] = [:]
   private var order: [Key] = []
 
   package init() {}
 
-  package func verdict(on chain: PresentedChain, in partition: Int) -> Verdict? {
-    verdicts.isEmpty ? nil : verdicts[Key(chain, partition)]
+  package func verdict(
+    on chain: PresentedChain, in partition: Int, at now: @autoclosure () -> ContinuousClock.Instant = .now
+  ) -> Verdict? {
+    guard !verdicts.isEmpty, let kept = verdicts[Key(chain, partition)], now() < kept.end else { return nil }
+    return kept.verdict
   }
 
-  package mutating func remember(_ verdict: Verdict, on chain: PresentedChain, in partition: Int) {
+  package mutating func remember(
+    _ verdict: Verdict, on chain: PresentedChain, in partition: Int, at now: ContinuousClock.Instant = .now
+  ) {
     let key = Key(chain, partition)
-    if verdicts.updateValue(verdict, forKey: key) != nil { return }
+    if verdicts.updateValue((verdict, now + Self.lifetime), forKey: key) != nil { return }
     order.append(key)
     guard order.count > Self.capacity else { return }
     verdicts[order.removeFirst()] = nil

@@ -82,6 +82,20 @@ struct ConnectionLoginTests {
     #expect(server.requestCount < 12)
   }
 
+  @Test("Negotiate without a ticket is the 401")
+  func withoutATicket() async throws {
+    let server = try HTTPTestServer()
+    for _ in 0..<10 {
+      server.enqueue(Reply.status(401).with(header: "WWW-Authenticate", value: "Negotiate"))
+    }
+    let session = Session()
+    let response = await session.request(server.url("/in"))
+      .authenticate(username: "anna", password: "secret").end()
+    #expect(response.response?.statusCode == 401)
+    #expect(response.error == nil)
+    #expect(server.requestCount <= 3)
+  }
+
   @Test func withoutACredentialOfItsOwnNothingIsAnswered() async {
     let host = "\(UUID().uuidString.lowercased()).test"
     let configuration = URLSessionConfiguration.ephemeral

@@ -75,4 +75,32 @@ struct CookieStressTests {
     }
     #expect(bench.cookie("a")?.value.hasPrefix("good") == true)
   }
+
+  @Test func whateverServersSetFoundationsClassesBearIt() async throws {
+    let words = [
+      "a", "=", "; ", " ", "Expires=", "Max-Age=", "Domain=", "Path=", "Secure", "HttpOnly", "SameSite=Lax",
+      "/", ".",
+      "a.test", "99999999999999999999", "-1", "Fri, 07 Aug 2099 08:04:19 GMT", "\"", "é", "e\u{301}",
+      "\u{301}",
+      "\u{FFFE}", "\u{10FFFF}", "🍪", "\t", ",", "<&>", "%00", "\u{202E}",
+    ]
+    let bench = try CookieBench(
+      FakeTransport { _, index in
+        var random = StepRandom(UInt64(index + 1))
+        return (0..<5).reduce(FakeReply.ok) { reply, _ in
+          reply.setting((0..<random.next(14)).map { _ in words[random.next(words.count)] }.joined())
+        }
+      })
+    for count in 0..<500 {
+      let url = "http\(count % 2 == 0 ? "s" : "")://\(count % 3 == 0 ? "www." : "")a.test/a/b"
+      #expect(await bench.session.request(url).end().error == nil)
+    }
+    let cookies = try #require(bench.storage.cookies)
+    #expect(cookies.count > 20)
+    for cookie in cookies {
+      let copy = cookie.properties.flatMap { HTTPCookie(properties: $0) }
+      #expect(copy?.value == cookie.value && !cookie.description.isEmpty)
+    }
+    #expect(HTTPCookie.requestHeaderFields(with: cookies)["Cookie"]?.isEmpty == false)
+  }
 }

@@ -103,3 +103,30 @@ private func responders(authority: TestIdentity, stolen: TestIdentity) throws {
   options.stapledResponse = try responder.response(about: stolen)
   show((server, options))
 }
+
+private func article() throws {
+  do {
+    let manager = ServerTrustManager(
+      allHostsMustBeEvaluated: false,
+      evaluators: [
+        "api.example.com": try .publicKeys(pins: [
+          "sha256/47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=",
+          "sha256/n4bQgYhMfWWaL+qgxVrQFaO/TxsrC4Is0V1sFbDwCgg=",
+        ]),
+        "*.example.com": .revocationChecking(options: [.ocsp, .requirePositiveResponse]),
+      ])
+    let session = Session(serverTrustManager: manager)
+    show(session)
+  }
+  do {
+    var options = TransportOptions()
+    options.trustStore = .file("/etc/company/authorities.pem")
+    let session = Session(transportOptions: options)
+    show(session)
+  }
+  let pins = try Certificate.all(contentsOf: URL(fileURLWithPath: "/etc/company/server.pem"))
+  let manager = ServerTrustManager(evaluators: [
+    "localhost": .pinnedCertificates(certificates: pins, acceptSelfSignedCertificates: true)
+  ])
+  show(manager)
+}

@@ -57,7 +57,8 @@ struct CrossingTests {
 
   @Test func theResponseObjectIsMadeOnceAndOnlyWhenAskedFor() async throws {
     let server = try HTTPTestServer()
-    let response = await Session.real(configuration: .solitary, eventMonitors: []).request(server.url("/get")).serializingData()
+    let response = await Session.real(configuration: .solitary, eventMonitors: []).request(server.url("/get"))
+      .serializingData()
       .response
     let first = try #require(response.response)
     #expect(first === response.response)

@@ -19,7 +19,8 @@ struct ChildProcess {
     try Data().write(to: complaints)
     let file = try FileHandle(forWritingTo: complaints)
     program = try ChildProgram(
-      [Self.program.path] + words, environment: ["TMPDIR": folder.path, "XDG_DATA_HOME": folder.path], complaints: file.fileDescriptor)
+      [Self.program.path] + words, environment: ["TMPDIR": folder.path, "XDG_DATA_HOME": folder.path],
+      complaints: file.fileDescriptor)
   }
 
   /// What it said about failures.

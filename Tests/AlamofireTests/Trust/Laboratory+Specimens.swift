@@ -139,50 +139,61 @@ extension Laboratory {
         revoked, [try middle.revocationList(of: [revoked], issued: .seconds(-7200), next: .seconds(-3600))]),
       "early-list": listed(good, [try middle.revocationList(of: [], issued: .seconds(3600)), none]),
       "forged-list": listed(revoked, [try impostor.revocationList(of: [revoked]), none]),
+      "weak-list": listed(good, [try middle.revocationList(of: [], digest: .sha1), none]),
+      "weak-list-revokes": listed(revoked, [try middle.revocationList(of: [revoked], digest: .sha1)]),
       "unreadable-list": listed(good, [Array("no list".utf8)]),
     ]
   }
 
   private func staples() throws -> [String: Specimen] {
     let identity = try server()
-    let none = Data(try root.revocationList(of: []))
-    func stapled(_ responder: StatusResponder, _ status: StatusResponder.Status) throws -> Specimen {
-      try specimen(identity) {
-        $0.tls.stapledResponse = try responder.response(about: identity, status: status)
-        $0.options.certificateRevocationLists = [none]
-      }
-    }
-    func delegated(_ issuer: TestIdentity, _ usages: [TestIdentity.Specification.Usage]) throws
-      -> StatusResponder
-    {
-      var responder = StatusResponder(middle)
-      responder.signer = try server {
-        $0.usages = usages
-        $0.issuer = issuer
-      }
-      return responder
-    }
     let own = StatusResponder(middle)
-    var old = own
+    var (old, early, forged, weak) = (own, own, own, own)
     old.issued = .seconds(-7200)
     old.next = .seconds(-3600)
-    var early = own
     early.issued = .seconds(3600)
-    var forged = own
     forged.signer = impostor
-    var other = try stapled(own, .good)
+    weak.digest = .sha1
+    var other = try stapled(identity, own, .good)
     other.tls.stapledResponse = try own.response(about: try server(), status: .revoked)
     var broken = other
     broken.tls.stapledResponse = [1, 2, 3]
     return [
-      "staple-revokes": try stapled(own, .revoked), "staple-good": try stapled(own, .good),
-      "staple-unknown": try stapled(own, .unknown), "old-staple": try stapled(old, .good),
-      "early-staple": try stapled(early, .good), "forged-staple": try stapled(forged, .revoked),
-      "delegated-staple-revokes": try stapled(delegated(middle, [.ocspSigning]), .revoked),
-      "delegated-staple-good": try stapled(delegated(middle, [.ocspSigning]), .good),
-      "staple-of-no-responder": try stapled(delegated(middle, [.server]), .revoked),
-      "staple-of-other-authority": try stapled(delegated(otherMiddle, [.ocspSigning]), .revoked),
+      "staple-revokes": try stapled(identity, own, .revoked),
+      "staple-good": try stapled(identity, own, .good),
+      "staple-unknown": try stapled(identity, own, .unknown), "old-staple": try stapled(identity, old, .good),
+      "early-staple": try stapled(identity, early, .good),
+      "forged-staple": try stapled(identity, forged, .revoked),
+      "weak-staple": try stapled(identity, weak, .good),
+      "weak-staple-revokes": try stapled(identity, weak, .revoked),
+      "delegated-staple-revokes": try stapled(identity, delegated(middle, [.ocspSigning]), .revoked),
+      "delegated-staple-good": try stapled(identity, delegated(middle, [.ocspSigning]), .good),
+      "staple-of-no-responder": try stapled(identity, delegated(middle, [.server]), .revoked),
+      "staple-of-other-authority": try stapled(identity, delegated(otherMiddle, [.ocspSigning]), .revoked),
       "staple-of-other-certificate": other, "broken-staple": broken,
     ]
+  }
+
+  /// The server itself is known by its staple, its authority by a list.
+  private func stapled(
+    _ identity: TestIdentity, _ responder: StatusResponder, _ status: StatusResponder.Status
+  ) throws -> Specimen {
+    let none = Data(try root.revocationList(of: []))
+    return try specimen(identity) {
+      $0.tls.stapledResponse = try responder.response(about: identity, status: status)
+      $0.options.certificateRevocationLists = [none]
+    }
+  }
+
+  /// Somebody whom `issuer` lets answer for it, or not.
+  private func delegated(
+    _ issuer: TestIdentity, _ usages: [TestIdentity.Specification.Usage]
+  ) throws -> StatusResponder {
+    var responder = StatusResponder(middle)
+    responder.signer = try server {
+      $0.usages = usages
+      $0.issuer = issuer
+    }
+    return responder
   }
 }

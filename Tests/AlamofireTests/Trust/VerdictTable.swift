@@ -77,6 +77,8 @@ enum VerdictTable {
     old-list-revokes            revoked revoked revoked revoked  revoked ok         ok      revoked ok       revoked ok
     early-list                  ok      ok      ok      unknown  ok      ok         ok      ok      ok       ok      ok
     forged-list                 ok      ok      ok      unknown  ok      ok         ok      ok      ok       ok      ok
+    weak-list                   ok      ok      ok      unknown  ok      ok         ok      ok      ok       ok      ok
+    weak-list-revokes           revoked revoked revoked revoked  revoked ok         ok      revoked ok       revoked ok
     unreadable-list             bad     bad     bad     bad      bad     ok         bad     bad     ok       bad     ok
     staple-revokes              ok      ok      revoked revoked  ok      ok         ok      ok      ok       ok      ok
     staple-good                 ok      ok      ok      ok       ok      ok         ok      ok      ok       ok      ok
@@ -84,6 +86,8 @@ enum VerdictTable {
     old-staple                  ok      ok      ok      unknown  ok      ok         ok      ok      ok       ok      ok
     early-staple                ok      ok      ok      unknown  ok      ok         ok      ok      ok       ok      ok
     forged-staple               ok      ok      ok      unknown  ok      ok         ok      ok      ok       ok      ok
+    weak-staple                 ok      ok      ok      unknown  ok      ok         ok      ok      ok       ok      ok
+    weak-staple-revokes         ok      ok      revoked revoked  ok      ok         ok      ok      ok       ok      ok
     delegated-staple-revokes    ok      ok      revoked revoked  ok      ok         ok      ok      ok       ok      ok
     delegated-staple-good       ok      ok      ok      ok       ok      ok         ok      ok      ok       ok      ok
     staple-of-no-responder      ok      ok      ok      unknown  ok      ok         ok      ok      ok       ok      ok

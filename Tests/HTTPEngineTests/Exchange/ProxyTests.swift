@@ -1,4 +1,5 @@
 import FoundationEssentials
+import HTTPEngine
 import HTTPTestServer
 import HTTPWire
 import Testing
@@ -158,10 +159,25 @@ import Testing
   }
 
   @Test func theClientShowsItsIdentityToNoProxy() async throws {
-    let proxy = try HTTPTestServer(.tls(.localhost))
-    proxy.enqueue(.text("by proxy"))
-    let server = options({ $0.trustStore = Self.authority }, port: proxy.port, kind: .https)
-    _ = try await Client { $0.proxy = .server(server) }.get("http://nowhere.test/")
-    #expect(try await proxy.takeRequest().tls?.clientCertificatePEM == nil)
+    let authority = TestIdentity.localhostAuthority
+    let options = TLSOptions(clientAuthority: authority.caPEM, requiresClientCertificate: false)
+    let client = try TestIdentity(.init(commonName: "client", issuer: authority))
+    let identity = try ClientIdentity.read(
+      certificates: Data(client.certificatePEM.utf8), privateKey: Data(client.privateKeyPEM.utf8),
+      passphrase: nil
+    ).get()
+    let proxy = try HTTPTestServer(.tls(.localhost, options))
+    let server = self.options({ $0.trustStore = Self.authority }, port: proxy.port, kind: .https)
+    func shown(_ url: String, through proxies: Proxy) async throws -> Bool {
+      proxy.enqueue(.text("in"))
+      let client = Client {
+        $0.proxy = proxies
+        $0.clientIdentity = identity
+      }
+      #expect(try await client.get(url).status == 200)
+      return try await proxy.takeRequest().tls?.clientCertificatePEM != nil
+    }
+    #expect(try await shown(proxy.url("/"), through: .none))
+    #expect(try await !shown("http://nowhere.test/", through: .server(server)))
   }
 }

@@ -8,10 +8,11 @@ import Testing
   @Test func aBodyComesWhole() throws {
     let server = try HTTPTestServer()
     server.enqueue(.bytes(300_000))
-    #expect(RevocationDownload.list(at: server.url("/list"))?.count == 300_000)
+    #expect(RevocationDownload.list(at: server.url("/list"), publicOnly: false)?.count == 300_000)
     server.enqueue(.text("answer"))
     #expect(
-      RevocationDownload.response(from: server.url("/ocsp"), to: Data("question".utf8)) == Data("answer".utf8)
+      RevocationDownload.response(from: server.url("/ocsp"), to: Data("question".utf8), publicOnly: false)
+        == Data("answer".utf8)
     )
     #expect(server.recordedRequests.last?.body == Array("question".utf8))
   }
@@ -19,12 +20,14 @@ import Testing
   @Test func aSilentServerIsGivenUp() throws {
     let silent = try UnresponsivePort()
     let started = ContinuousClock.now
-    #expect(RevocationDownload.list(at: "http://127.0.0.1:\(silent.port)/", timeLimit: 300) == nil)
+    #expect(
+      RevocationDownload.list(at: "http://127.0.0.1:\(silent.port)/", publicOnly: false, timeLimit: 300)
+        == nil)
     let server = try HTTPTestServer()
     let gate = Gate()
     server.enqueue(.text("late").held(by: gate), Reply(body: .parts(["a", .gate(gate), "b"])))
-    #expect(RevocationDownload.list(at: server.url("/"), timeLimit: 300) == nil)
-    #expect(RevocationDownload.list(at: server.url("/"), timeLimit: 300) == nil)
+    #expect(RevocationDownload.list(at: server.url("/"), publicOnly: false, timeLimit: 300) == nil)
+    #expect(RevocationDownload.list(at: server.url("/"), publicOnly: false, timeLimit: 300) == nil)
     gate.open()
     #expect(ContinuousClock.now - started < .seconds(10))
     #expect(RevocationDownload.timeLimit == 10_000)
@@ -33,29 +36,38 @@ import Testing
   @Test func aBodyThatIsTooLargeIsGivenUp() throws {
     let server = try HTTPTestServer()
     server.enqueue(.bytes(1001), .bytes(1000))
-    #expect(RevocationDownload.list(at: server.url("/"), sizeLimit: 1000) == nil)
-    #expect(RevocationDownload.list(at: server.url("/"), sizeLimit: 1000)?.count == 1000)
+    #expect(RevocationDownload.list(at: server.url("/"), publicOnly: false, sizeLimit: 1000) == nil)
+    #expect(RevocationDownload.list(at: server.url("/"), publicOnly: false, sizeLimit: 1000)?.count == 1000)
     server.enqueue(.bytes(70_000))
-    #expect(RevocationDownload.response(from: server.url("/"), to: Data([1])) == nil)
+    #expect(RevocationDownload.response(from: server.url("/"), to: Data([1]), publicOnly: false) == nil)
   }
 
   @Test(arguments: [
     "", "http://", "ftp://127.0.0.1/", "file:///etc/hosts", "ldap://127.0.0.1/", "/list", "http://a\0b/",
   ])
   func onlyHTTPIsSpoken(url: String) {
-    #expect(RevocationDownload.list(at: url) == nil)
+    #expect(RevocationDownload.list(at: url, publicOnly: false) == nil)
+  }
+
+  @Test func nobodyInsideIsAskedWhereThatIsNotAllowed() throws {
+    let server = try HTTPTestServer()
+    for url in [server.url("/"), "http://localhost:\(server.port)/", "http://[::1]:\(server.port)/"] {
+      #expect(RevocationDownload.list(at: url, publicOnly: true) == nil)
+      #expect(RevocationDownload.response(from: url, to: Data([1]), publicOnly: true) == nil)
+    }
+    #expect(server.connectionCount == 0)
   }
 
   @Test func redirectsAreFewAndStayOnHTTP() throws {
     let secure = try HTTPTestServer(.tls(.localhost))
     let server = try HTTPTestServer()
     server.enqueue(.redirect(to: secure.url("/")), .redirect(to: "file:///etc/hosts"))
-    #expect(RevocationDownload.list(at: server.url("/")) == nil)
-    #expect(RevocationDownload.list(at: server.url("/")) == nil)
+    #expect(RevocationDownload.list(at: server.url("/"), publicOnly: false) == nil)
+    #expect(RevocationDownload.list(at: server.url("/"), publicOnly: false) == nil)
     #expect(secure.connectionCount == 0)
     for _ in 0..<5 { server.enqueue(.redirect(to: "/again")) }
     server.forgetRequests()
-    #expect(RevocationDownload.list(at: server.url("/")) == nil)
+    #expect(RevocationDownload.list(at: server.url("/"), publicOnly: false) == nil)
     #expect(server.requestCount == 4)
   }
 }

@@ -126,6 +126,8 @@ struct ChallengeParserTests {
         }
         _ = AuthenticationInfo([text])
         _ = Netrc(text).credential(host: "a")
+        _ = ProxyServer(text, bypass: [])
+        _ = ProxyBypass(ProxyBypass.words(text)).covers(Origin(scheme: "http", host: text, port: 80))
       }
     }
     #expect(found > 1000 && violations == 0)

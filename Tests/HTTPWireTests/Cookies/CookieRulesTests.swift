@@ -175,14 +175,6 @@ import Testing
     #expect(CookieRules.surplus(of: cookies, limit: 3, now: now) == [3, 1])
     #expect(CookieRules.surplus(of: cookies, limit: 0, now: now) == [3, 1, 2, 4, 0])
   }
-
-  @Test func refusalsAreSentencesWithoutValues() {
-    for refusal in [
-      CookieRefusal.empty, .tooLong, .policy, .foreignDomain("x.org"), .brokenPrefix, .crossSite,
-    ] {
-      #expect(refusal.message.hasSuffix("."))
-    }
-  }
 }
 
 @Suite struct CookiePolicyTests {

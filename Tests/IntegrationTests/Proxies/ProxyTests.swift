@@ -24,7 +24,7 @@ struct RealProxyTests {
 
   @Test("Without a password", arguments: ProxyProcess.Program.allCases, NginxServer.Entrance.allCases)
   func open(program: ProxyProcess.Program, entrance: NginxServer.Entrance) async throws {
-    let process = try await ProxyProcess(program, asks: false)
+    let process = try await ProxyProcess.shared(program, asks: false)
     for kind in kinds(program) {
       let response = try await get(entrance, server(kind, process))
       #expect(response.value == NginxConfiguration.item, "\(response.failure)")
@@ -36,7 +36,7 @@ struct RealProxyTests {
 
   @Test("With a password", arguments: ProxyProcess.Program.allCases, NginxServer.Entrance.allCases)
   func guarded(program: ProxyProcess.Program, entrance: NginxServer.Entrance) async throws {
-    let process = try await ProxyProcess(program, asks: true)
+    let process = try await ProxyProcess.shared(program, asks: true)
     for kind in kinds(program) {
       let right = server(kind, process, user: ProxyProcess.user, password: ProxyProcess.password)
       #expect(try await get(entrance, right).value == NginxConfiguration.item)
@@ -63,9 +63,29 @@ struct RealProxyTests {
     }
   }
 
+  @Test("SOCKS4 takes addresses, SOCKS4a names", arguments: [ProxyServer.Kind.socks4, .socks4a])
+  func socks4(kind: ProxyServer.Kind) async throws {
+    let process = try await SOCKS4Server(takesNames: kind == .socks4a)
+    let nginx = try await NginxServer.shared
+    for entrance in NginxServer.Entrance.allCases {
+      let url = nginx.url(entrance, "/item").replacingOccurrences(of: "127.0.0.1", with: "localhost")
+      for other in [ProxyServer.Kind.socks4, .socks4a] {
+        let proxy = ProxyServer(other, host: "127.0.0.1", port: Int(process.port))
+        let session = nginx.makeSession { $0.proxy = .server(proxy) }
+        let response = await session.request(url).validate().serializingString().response
+        if other == kind {
+          #expect(response.value == NginxConfiguration.item, "\(response.failure)")
+        } else {
+          let error = try #require(response.error?.underlyingError as? URLError)
+          #expect(error.code == .cannotConnectToHost)
+        }
+      }
+    }
+  }
+
   @Test("Over TLS to the proxy", arguments: NginxServer.Entrance.allCases)
   func secure(entrance: NginxServer.Entrance) async throws {
-    let process = try await ProxyProcess(.squid, asks: true)
+    let process = try await ProxyProcess.shared(.squid, asks: true)
     var proxy = ProxyServer(
       .https, host: "localhost", port: Int(process.securePort), username: ProxyProcess.user,
       password: ProxyProcess.password)
@@ -81,7 +101,7 @@ struct RealProxyTests {
   }
 
   @Test func theConfigurationNamesAProxy() async throws {
-    let process = try await ProxyProcess(.tinyproxy, asks: true)
+    let process = try await ProxyProcess.shared(.tinyproxy, asks: true)
     let nginx = try await NginxServer.shared
     let configuration = URLSessionConfiguration.af.default
     configuration.connectionProxyDictionary = [
@@ -103,7 +123,7 @@ struct RealProxyTests {
   }
 
   @Test func aTunnelIsNotSharedBetweenNames() async throws {
-    let process = try await ProxyProcess(.squid, asks: true)
+    let process = try await ProxyProcess.shared(.squid, asks: true)
     let nginx = try await NginxServer.shared
     let session = nginx.makeSession()
     let right = server(.http, process, user: ProxyProcess.user, password: ProxyProcess.password)

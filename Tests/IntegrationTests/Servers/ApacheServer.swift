@@ -28,7 +28,7 @@ final class ApacheServer: Sendable {
 
   private static func write(to folder: URL, port: UInt16, _ file: URL) throws {
     let root = folder.appendingPathComponent("root")
-    for name in ["digest/deep", "short", "basic"] {
+    for name in ["digest/deep", "short", "brief", "basic"] {
       try FileManager.default.createDirectory(
         at: root.appendingPathComponent(name), withIntermediateDirectories: true)
       try Data("in \(name)".utf8).write(to: root.appendingPathComponent("\(name)/page"))
@@ -68,7 +68,8 @@ final class ApacheServer: Sendable {
         Require all granted
       </Directory>
       \(digest("/digest", ""))
-      \(digest("/short", "AuthDigestNonceLifetime 1"))
+      \(digest("/short", "AuthDigestNonceLifetime 20"))
+      \(digest("/brief", "AuthDigestNonceLifetime 1"))
       <Location /basic>
         AuthType Basic
         AuthName "basic"

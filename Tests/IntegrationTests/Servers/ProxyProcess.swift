@@ -1,4 +1,5 @@
 import Alamofire
+import Synchronization
 
 /// A real proxy that lets in whom it should: nobody but anna with the password "s3same", or everybody.
 final class ProxyProcess: Sendable {
@@ -18,8 +19,25 @@ final class ProxyProcess: Sendable {
   let authority: String
   private let process: ServerProcess
 
-  /// Starts a proxy, which ends when the value is released.
-  init(_ program: Program, asks: Bool) async throws {
+  private struct Key: Hashable {
+    let program: Program
+    let asks: Bool
+  }
+
+  private static let started = Mutex<[Key: Task<ProxyProcess, any Error>]>([:])
+
+  /// One of each for all tests, started when it is first asked for; it ends with the process.
+  static func shared(_ program: Program, asks: Bool) async throws -> ProxyProcess {
+    let task = started.withLock { started in
+      let key = Key(program: program, asks: asks)
+      let task = started[key] ?? Task { try await ProxyProcess(program, asks: asks) }
+      started[key] = task
+      return task
+    }
+    return try await task.value
+  }
+
+  private init(_ program: Program, asks: Bool) async throws {
     let folder = try ServerProcess.makeFolder("proxy")
     let certificates = try await Certificates(in: folder)
     authority = certificates.authority

@@ -42,7 +42,11 @@ struct OCSPQuestion: Sendable {
     }
     defer { OCSP_BASICRESP_free(basic) }
     guard isSigned(basic) else { return .unknown("the OCSP response was not signed by the issuer") }
-    return answer(in: basic, at: now)
+    let answer = answer(in: basic, at: now)
+    if case .good = answer, openssl_is_weak_signature(openssl_signature_of(basic)) != 0 {
+      return .unknown("the signature of the OCSP response is too weak")
+    }
+    return answer
   }
 
   /// Signed by the issuer, or by somebody whom the issuer itself made a responder (RFC 6960 §4.2.2.2).

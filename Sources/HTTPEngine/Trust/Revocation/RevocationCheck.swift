@@ -9,15 +9,18 @@ package struct RevocationCheck: Sendable {
   private let prefersLists: Bool
   private let requiresAnswer: Bool
   private let usesNetwork: Bool
+  private let publicOnly: Bool
   private let lists: RevocationLists
   private let stapledResponse: Data?
 
   /// - Parameters:
   ///   - requiresAnswer:  Whether a certificate about which nothing can be learned is refused.
   ///   - usesNetwork:     Whether others may be asked; the thread waits for them.
+  ///   - publicOnly:      Whether those at addresses that are not of the public Internet are not asked.
   ///   - stapledResponse: What the server has sent along; about its own certificate.
   package init(
     asksResponders: Bool, readsLists: Bool, prefersLists: Bool, requiresAnswer: Bool, usesNetwork: Bool,
+    publicOnly: Bool,
     lists: RevocationLists, stapledResponse: Data?
   ) {
     self.asksResponders = asksResponders
@@ -25,6 +28,7 @@ package struct RevocationCheck: Sendable {
     self.prefersLists = prefersLists
     self.requiresAnswer = requiresAnswer
     self.usesNetwork = usesNetwork
+    self.publicOnly = publicOnly
     self.lists = lists
     self.stapledResponse = stapledResponse
   }
@@ -74,7 +78,7 @@ package struct RevocationCheck: Sendable {
     guard let request = question.request else { return nil }
     var last: RevocationStatus?
     for url in urls.prefix(3) {
-      guard let response = RevocationDownload.response(from: url, to: request) else {
+      guard let response = RevocationDownload.response(from: url, to: request, publicOnly: publicOnly) else {
         last = .unknown("the OCSP responder \(url) does not answer")
         continue
       }
@@ -99,7 +103,9 @@ package struct RevocationCheck: Sendable {
       if let kept = RevocationMemory.shared.list(at: url, at: now) {
         return RevocationLists(kept).status(of: certificate, issuer: issuer, at: now)
       }
-      guard let data = RevocationDownload.list(at: url), let list = RevocationList.all(in: data) else {
+      guard let data = RevocationDownload.list(at: url, publicOnly: publicOnly),
+        let list = RevocationList.all(in: data)
+      else {
         last = .unknown("there is no list at \(url)")
         continue
       }

@@ -50,6 +50,9 @@ final class RevocationList: @unchecked Sendable {
     // Whoever was revoked stays so, also when the list is old.
     if X509_CRL_get0_by_cert(pointer, &entry, certificate.pointer) == 1 { return .revoked }
     guard scope == .whole else { return nil }
+    guard openssl_is_weak_signature(X509_CRL_get_signature_nid(pointer)) == 0 else {
+      return .unknown("the signature of the list of its issuer is too weak")
+    }
     guard let end else { return .unknown("the list of its issuer does not say how long it is valid") }
     guard now <= end + RevocationStatus.skew else { return .unknown("the list of its issuer is out of date") }
     return .good(until: end)

@@ -1,0 +1,52 @@
+import Alamofire
+import Foundation
+import FoundationNetworking
+import HTTPWire
+import Testing
+
+@Suite("connectionProxyDictionary")
+struct ProxyDictionaryTests {
+  private func choice(_ dictionary: [AnyHashable: Any], _ url: String) throws -> ProxyTable.Choice {
+    ProxyTable(dictionary: dictionary).choice(for: try #require(Origin(url: url)))
+  }
+
+  @Test func theKeysOfApplesSystems() throws {
+    let dictionary: [AnyHashable: Any] = [
+      "HTTPEnable": 1, "HTTPProxy": "h.test", "HTTPPort": 8080, "HTTPSEnable": true, "HTTPSProxy": "s.test",
+      "HTTPSPort": NSNumber(value: 8443), "ExceptionsList": ["*.local", "10.0.0.0/8"],
+      "ExcludeSimpleHostnames": 1, "kCFProxyUsernameKey": "ann", "kCFProxyPasswordKey": "secret",
+    ]
+    let http = ProxyServer(.http, host: "h.test", port: 8080, username: "ann", password: "secret")
+    #expect(try choice(dictionary, "http://a.test") == .server(http))
+    let https = ProxyServer(.http, host: "s.test", port: 8443, username: "ann", password: "secret")
+    #expect(try choice(dictionary, "https://a.test") == .server(https))
+    for url in ["http://printer.local", "http://10.2.3.4", "http://intranet"] {
+      #expect(try choice(dictionary, url) == .direct)
+    }
+  }
+
+  @Test func whatIsNotEnabledIsNotUsed() throws {
+    #expect(try choice([:], "http://a.test") == .direct)
+    #expect(try choice(["HTTPEnable": 0, "HTTPProxy": "h.test", "HTTPPort": 1], "http://a.test") == .direct)
+    #expect(try choice(["HTTPProxy": "h.test", "HTTPPort": 1], "http://a.test") == .direct)
+  }
+
+  @Test func socksServesWhatTheOthersDoNot() throws {
+    let dictionary: [AnyHashable: Any] = [
+      "SOCKSEnable": 1, "SOCKSProxy": "s.test", "SOCKSPort": "1081", "HTTPEnable": 1, "HTTPProxy": "h.test",
+    ]
+    #expect(
+      try choice(dictionary, "https://a.test") == .server(ProxyServer(.socks5h, host: "s.test", port: 1081)))
+    #expect(try choice(dictionary, "http://a.test") == .server(ProxyServer(.http, host: "h.test", port: 80)))
+  }
+
+  @Test func anEnabledProxyWithoutANameIsNotPassedBy() async throws {
+    let configuration = URLSessionConfiguration.af.default
+    configuration.connectionProxyDictionary = ["HTTPEnable": 1]
+    let session = Session(configuration: configuration)
+    let response = await session.request("http://127.0.0.1:1/").end()
+    let error = try #require(response.error?.underlyingError as? URLError)
+    #expect(error.code == .cannotConnectToHost)
+    #expect(error.localizedDescription.contains("connectionProxyDictionary"))
+  }
+}
