@@ -43,7 +43,7 @@ package final class SessionCaching: Sendable {
   }
 
   private func partition(of profile: ConnectionProfile) -> String {
-    profile.isUsual ? "" : "\(number).\(profile.partition)"
+    profile.isUsual ? "" : "\(number).\(profile.cachePartition)"
   }
 
   /// Whether somebody has to refresh a response: no one else is at it.

@@ -44,15 +44,14 @@ struct StoredTransport: Transport {
   }
 }
 
-/// Shows a request an answer that was stored.
+/// Stands between a request and what is stored for it: the cookies of an answer that is not new stay where they are.
 final class StoredAnswerObserver: TransferObserver {
   private let core: RequestCore
 
-  init(_ core: RequestCore) {
-    self.core = core
-  }
+  init(_ core: RequestCore) { self.core = core }
 
   var cancelsByValve: Bool { core.cancelsByValve }
+
   func transferBegan(_ valve: any Valve) -> TransferStart { core.transferBegan(valve) }
   func headReceived(_ head: ResponseHead) -> HeadDisposition { core.headShown(head) }
   func bytesMoved(_ count: ByteCount) { core.bytesMoved(count) }

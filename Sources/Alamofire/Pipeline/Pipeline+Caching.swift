@@ -58,8 +58,8 @@ extension Pipeline {
   nonisolated(nonsending) private func played(
     _ answer: StoredAnswer, _ journey: Journey
   ) async throws(TransportFailure) -> WireResponse {
-    let response = try await StoredTransport(answer: answer)
-      .send(journey.sent, observer: StoredAnswerObserver(core))
+    let response = try await StoredTransport(answer: answer).send(
+      journey.sent, observer: StoredAnswerObserver(core))
     journey.passed(response.metrics, response.head, from: .localCache)
     return response
   }
@@ -120,7 +120,9 @@ extension Pipeline {
 extension Journey {
   /// Whether responses to this hop can come from the cache, or go there.
   var isAnsweredFromCache: Bool {
+    // What a connection is authenticated with stands in no field that would tell answers apart.
     core.session.caching.store != nil && carrier.isEngine && !core.hasBodySink && !request.body.isPresent
+      && request.login == nil
       && (request.method == "GET" || request.method == "HEAD")
   }
 
@@ -166,7 +168,7 @@ extension Journey {
   var transport: any Transport {
     let transport = carrier.transport(of: core.session)
     guard request.profile.options.sharesIdenticalRequests, carrier.isEngine, request.method == "GET",
-      request.sink == nil, !request.body.isPresent
+      request.sink == nil, !request.body.isPresent, request.login == nil
     else { return transport }
     return SharedTransport(session: core.session, transport: transport)
   }

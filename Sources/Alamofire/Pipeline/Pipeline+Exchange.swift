@@ -7,8 +7,14 @@ extension Pipeline {
   /// Stages 2 to 4: sends the request, answers what it is asked for, and follows where it is led, until
   /// there is a response for the user. Every hop goes through the transport by itself, so that it can be
   /// seen and measured.
-  nonisolated(nonsending) func exchanged(_ urlRequest: URLRequest) async throws(AFError) -> Exchange {
+  ///
+  /// - Parameter isWatched: Whether the end of the attempt is told to somebody, who decides about storing; others may
+  ///                        begin to watch while it runs.
+  nonisolated(nonsending) func exchanged(
+    _ urlRequest: URLRequest, isWatched: Bool = false
+  ) async throws(AFError) -> Exchange {
     let journey = try Journey(urlRequest, for: core)
+    journey.isWatched = isWatched
     if journey.mustChooseCarrier { try await chooseCarrier(for: journey) }
     if journey.mayKnowCredentials { try await bringCredentials(journey) }
     while true {
@@ -85,6 +91,8 @@ final class Journey {
   /// The same with such cookies; `nil` when there are none.
   @exclusivity(unchecked) var outgoing: WireRequest?
   @exclusivity(unchecked) var redirects = 0
+  /// Whether the end of the attempt is told to somebody.
+  @exclusivity(unchecked) var isWatched = false
   /// How often a server was judged elsewhere.
   @exclusivity(unchecked) private var judgements = 0
   /// Whether it has waited for a network.

@@ -23,15 +23,16 @@ extension Pipeline {
       requestTime: response.requestTime(now), responseTime: now)
     // Not yet opened, or to be read from files: not on the engine's thread.
     let key = core.session.caching.key(of: journey.sent)
-    let isWatched = core.isWatched
+    // Who has come since, and decides, could not be asked any more: then nothing is stored.
+    let asks = journey.isWatched || core.decidesAboutStoring
     let session = core.session
     let isKept: Bool
     if store.waits || store.find(key) == nil {
-      isKept = await offLoop { session.take(offer, asks: isWatched) }
+      isKept = await offLoop { session.take(offer, asks: asks) }
     } else {
-      isKept = session.take(offer, asks: isWatched)
+      isKept = session.take(offer, asks: asks)
     }
-    if isKept { core.state.withLock { $0.storageOffers.append(offer) } }
+    if isKept, journey.isWatched { core.state.withLock { $0.storageOffers.append(offer) } }
   }
 
   /// Stores what came on the way to an exchange, as far as the delegate and the handlers let it.

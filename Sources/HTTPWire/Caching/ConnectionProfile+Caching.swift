@@ -1,5 +1,20 @@
 extension ConnectionProfile {
-  /// Whether servers are judged as every session judges them, and see nobody in particular: only then may a
-  /// response be given to other sessions.
-  package var isUsual: Bool { judge?.judgesAsUsual != false && TrustPartition.isUsual(options) }
+  /// Whether the servers are those that everybody reaches, are judged as every session judges them, and see nobody in
+  /// particular: only then may a response be given to other sessions.
+  package var isUsual: Bool {
+    judge?.judgesAsUsual != false && TrustPartition.isUsual(options) && leadsToUsualServers
+  }
+
+  private var leadsToUsualServers: Bool {
+    options.unixSocket == nil && options.hostOverrides.isEmpty && options.nameServiceURL == nil
+      && options.localInterface == nil && options.proxy == .environment && systemProxies == nil
+  }
+
+  /// Tells profiles of one session apart whose servers are not the usual ones.
+  package var cachePartition: String {
+    let routes = options.hostOverrides.map { "\($0.host):\($0.port ?? 0)>\($0.target):\($0.targetPort ?? 0)" }
+    let parts =
+      [options.unixSocket, options.nameServiceURL, options.localInterface].map { $0 ?? "-" } + routes
+    return "\(partition).\(SHA256.hexadecimal(parts.joined(separator: "\n")))"
+  }
 }

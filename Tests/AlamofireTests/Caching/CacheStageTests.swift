@@ -272,6 +272,41 @@ import Testing
     #expect(await usual.get().description == "200 usual c")
   }
 
+  @Test func otherRoutesLeadToOtherServers() async {
+    let bench = CacheBench(FakeTransport { _, index in .cacheable("\(index)", "max-age=60") })
+    func get(_ change: @escaping @Sendable (inout TransportOptions) -> Void) async -> String {
+      let request = bench.session.request("http://a.test/x").transportOptions { change(&$0) }
+      return CacheBench.Got(await request.end()).description
+    }
+    #expect(await get { _ in } == "200 0 n")
+    #expect(await get { $0.unixSocket = "/a" } == "200 1 n")
+    #expect(await get { $0.unixSocket = "/b" } == "200 2 n")
+    #expect(await get { $0.hostOverrides = [.init(host: "a.test", target: "b.test")] } == "200 3 n")
+    #expect(await get { $0.proxy = .none } == "200 4 n")
+    #expect(await get { $0.unixSocket = "/a" } == "200 1 c")
+    #expect(await get { _ in } == "200 0 c")
+  }
+
+  @Test func cookiesOfAStoredResponseAreNotTakenAgain() async throws {
+    let configuration = URLSessionConfiguration.solitary
+    configuration.urlCache = HTTPCache(memoryCapacity: 1 << 20, diskCapacity: 0, directory: nil)
+    let fake = FakeTransport(
+      .cacheable("one", "public, max-age=60", tag: "1", ("Set-Cookie", "a=1")),
+      .status(304, headers: [("Set-Cookie", "b=2")]))
+    let session = Session.kept(fake: fake, configuration: configuration)
+    let storage = try #require(session.sessionConfiguration.httpCookieStorage)
+    func get(_ headers: HTTPHeaders? = nil) async -> CacheBench.Got {
+      CacheBench.Got(await session.request("http://a.test/x", headers: headers).end())
+    }
+    #expect(await get().hops == "n")
+    #expect(storage.cookies?.map(\.name) == ["a"])
+    for cookie in storage.cookies ?? [] { storage.deleteCookie(cookie) }
+    #expect(await get().description == "200 one c")
+    #expect(storage.cookies?.isEmpty != false)
+    #expect(await get(["Cache-Control": "no-cache"]).description == "200 one nc")
+    #expect(storage.cookies?.map(\.name) == ["b"])
+  }
+
   @Test func streamsAndDownloadsPassTheCacheBy() async throws {
     let bench = CacheBench(FakeTransport { _, _ in .cacheable("body", "max-age=60") })
     _ = await bench.get()

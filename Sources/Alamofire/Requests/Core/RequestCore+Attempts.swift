@@ -147,7 +147,7 @@ extension RequestCore: TransferObserver {
     return headShown(head)
   }
 
-  /// The same for a head that was stored: what it sets was set when it came.
+  /// The same for a head that has not just come from a server: its cookies are those of another time.
   func headShown(_ head: ResponseHead) -> HeadDisposition {
     guard
       isHeadWanted.load(ordering: .relaxed) || isProgressWanted.load(ordering: .relaxed) || hasBodySink
