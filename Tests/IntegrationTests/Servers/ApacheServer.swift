@@ -69,7 +69,7 @@ final class ApacheServer: Sendable {
       </Directory>
       \(digest("/digest", ""))
       \(digest("/short", "AuthDigestNonceLifetime 20"))
-      \(digest("/brief", "AuthDigestNonceLifetime 1"))
+      \(digest("/brief", "AuthDigestNonceLifetime 8"))
       <Location /basic>
         AuthType Basic
         AuthName "basic"
