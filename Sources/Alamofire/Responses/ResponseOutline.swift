@@ -18,7 +18,7 @@ struct ResponseOutline {
   }
 
   mutating func add(_ request: URLRequest) {
-    add("[Request]: \(request.httpMethod ?? "GET") \(request.url?.absoluteString ?? "None")")
+    add("[Request]: \(request.httpMethod ?? "GET") \(request.url.map(Self.shown) ?? "None")")
     let fields = request.allHTTPHeaderFields ?? [:]
     addFields(fields)
     addBody(request.httpBody, fields: fields)
@@ -49,8 +49,27 @@ struct ResponseOutline {
     }
     add("[Headers]:", level: 1)
     for (name, value) in fields.sorted(by: { $0.key.lowercased() < $1.key.lowercased() }) {
-      add("\(name): \(value)", level: 2)
+      add("\(name): \(Self.shown(value, of: name))", level: 2)
     }
+  }
+
+  /// Descriptions end in logs: what lets in whoever has it is not shown, only that it was there, and its scheme.
+  private static func shown(_ value: String, of name: String) -> String {
+    switch name.lowercased() {
+    case "authorization", "proxy-authorization":
+      let words = value.split(separator: " ", maxSplits: 1)
+      return words.count == 2 ? "\(words[0]) <redacted>" : "<redacted>"
+    case "cookie", "set-cookie": return "<redacted>"
+    default: return value
+    }
+  }
+
+  private static func shown(_ url: URL) -> String {
+    guard url.password != nil, var parts = URLComponents(url: url, resolvingAgainstBaseURL: true) else {
+      return url.absoluteString
+    }
+    parts.password = "redacted"
+    return parts.string ?? "None"
   }
 
   private mutating func addBody(_ body: Data?, fields: [String: String]) {

@@ -52,7 +52,8 @@ extension Transfer {
   /// The address is the one that is connected to: no name can mean another one a moment later.
   private func openSocket(_ address: UnsafeMutablePointer<curl_sockaddr>) -> curl_socket_t {
     let description = address.pointee
-    guard let target = Self.address(address), target.isPublic else {
+    // A Unix-domain socket is one that the program itself has named.
+    guard description.family == AF_UNIX || Self.address(address)?.isPublic == true else {
       hasRefusedAddress = true
       return ccurl_bad_socket
     }

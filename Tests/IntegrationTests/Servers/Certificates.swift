@@ -8,6 +8,8 @@ struct Certificates {
   let certificate: String
   /// Its key, PEM.
   let key: String
+  /// Certificate and key of a client, Ada, in one file (PKCS#12, passphrase "tea").
+  let client: String
 
   /// Makes them with `openssl`, in `folder`.
   init(in folder: URL) async throws {
@@ -15,6 +17,7 @@ struct Certificates {
     authority = path("ca.pem")
     certificate = path("server.pem")
     key = path("server.key")
+    client = path("ada.p12")
     let names = "subjectAltName=IP:127.0.0.1,DNS:localhost\nextendedKeyUsage=serverAuth\n"
     try Data(names.utf8).write(to: URL(fileURLWithPath: path("names.txt")))
     let curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
@@ -26,6 +29,14 @@ struct Certificates {
     try await Self.openssl(
       ["x509", "-req", "-days", "2", "-in", path("server.csr"), "-extfile", path("names.txt")]
         + ["-CA", authority, "-CAkey", path("ca.key"), "-set_serial", "1", "-out", certificate])
+    try await Self.openssl(
+      ["req", "-subj", "/CN=Ada", "-keyout", path("ada.key"), "-out", path("ada.csr")] + curve)
+    try await Self.openssl(
+      ["x509", "-req", "-days", "2", "-in", path("ada.csr"), "-CA", authority, "-CAkey", path("ca.key")]
+        + ["-set_serial", "2", "-out", path("ada.pem")])
+    try await Self.openssl(
+      ["pkcs12", "-export", "-in", path("ada.pem"), "-inkey", path("ada.key"), "-passout", "pass:tea"]
+        + ["-out", client])
   }
 
   private static func openssl(_ arguments: [String]) async throws {

@@ -7,6 +7,8 @@ struct NginxConfiguration {
   var keepAlive = "600s"
   /// Further locations, and what else a server block may say.
   var locations = ""
+  /// Whether clients have to show a certificate of the authority; `/who` says whose it was.
+  var asksForClients = false
 
   /// What `/item` answers.
   static let item = #"{"id":17,"name":"Widget","tags":["alpha","beta"]}"#
@@ -52,6 +54,7 @@ struct NginxConfiguration {
 
       server {
         listen 127.0.0.1:\(ports[0]) backlog=2048;
+        listen unix:\(folder)/socket;
         listen 127.0.0.1:\(ports[1]) ssl backlog=2048;
         listen 127.0.0.1:\(ports[2]) ssl http2 backlog=2048;
         location /item { default_type application/json; return 200 '\(Self.item)'; }
@@ -64,6 +67,8 @@ struct NginxConfiguration {
         }
         location /unread { return 200 'not read'; }
         location /slow/ { alias \(folder)/files/; limit_rate 64k; }
+        \(asksForClients ? "ssl_client_certificate \(certificates.authority); ssl_verify_client on;" : "")
+        location /who { return 200 $ssl_client_s_dn; }
         \(locations)
       }
     }

@@ -19,6 +19,10 @@ final class NginxServer: Sendable {
 
   /// The file with the certificate of the authority.
   var authority: String { start.certificates.authority }
+  /// The file with the identity of a client; see ``Certificates``.
+  var client: String { start.certificates.client }
+  /// A Unix-domain socket on which it listens too.
+  var socket: String { start.process.folder.appendingPathComponent("socket").path }
   private let start: NginxStart
 
   /// Starts a server. It ends when the value is released.
