@@ -9,6 +9,8 @@ run_tests() {
   # Caches and cookies that sessions keep for their user: neither his own, nor those of the run before.
   rm -rf .build/test-home
   mkdir -p .build/test-home/cache .build/test-home/data
+  # All tests at a time would wait for each other's processor time longer than their limits.
+  export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=${SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH:-32}
   log=.build/${name// /-}.log
   XDG_CACHE_HOME=$PWD/.build/test-home/cache XDG_DATA_HOME=$PWD/.build/test-home/data \
     swift test -Xswiftc -warnings-as-errors "$@" 2>&1 | tee "$log" || status=$?

@@ -10,7 +10,7 @@ import Testing
     reply.headers.append(HTTPHeader(name: "Set-Cookie", value: "session=top-secret-3"))
     server.enqueue(reply)
     let url = server.url("/").replacing("http://", with: "http://anna:top-secret-0@")
-    let response = await Session.real().request(
+    let response = await Session.real(configuration: .solitary).request(
       url,
       headers: [
         "Authorization": "Bearer top-secret-1", "Proxy-Authorization": "top-secret-2",
