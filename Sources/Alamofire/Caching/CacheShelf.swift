@@ -77,8 +77,9 @@ final class CacheShelf: Sendable {
 
   // MARK: Finding
 
-  func mayHold(_ hash: UInt64) -> Bool {
+  func mayHold(_ hash: @autoclosure () -> UInt64) -> Bool {
     guard !isKnownEmpty.load(ordering: .relaxed) else { return false }
+    let hash = hash()
     return state.withLock { !$0.isOpen || $0.index.mayHold(hash) }
   }
 

@@ -178,7 +178,7 @@ extension HTTPCache: ResponseStore {
   package var now: Int64 { shelf.clock() }
   package var waits: Bool { false }
 
-  package func mayHold(_ hash: UInt64) -> Bool { shelf.mayHold(hash) }
+  package func mayHold(_ hash: @autoclosure () -> UInt64) -> Bool { shelf.mayHold(hash()) }
   package func find(_ key: CacheKey) -> [StoredResponse]? { shelf.find(key) }
   package func read(_ key: CacheKey) -> [StoredResponse] { shelf.read(key) }
   package func put(_ stored: StoredResponse) { shelf.put(stored, isAnswer: true) }

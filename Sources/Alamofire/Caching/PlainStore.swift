@@ -14,7 +14,9 @@ package struct PlainStore: ResponseStore {
   package var waits: Bool { true }
 
   /// One that keeps nothing on a disk knows by its usage that it is empty.
-  package func mayHold(_ hash: UInt64) -> Bool { cache.diskCapacity > 0 || cache.currentMemoryUsage > 0 }
+  package func mayHold(_ hash: @autoclosure () -> UInt64) -> Bool {
+    cache.diskCapacity > 0 || cache.currentMemoryUsage > 0
+  }
 
   package func find(_ key: CacheKey) -> [StoredResponse]? { nil }
 

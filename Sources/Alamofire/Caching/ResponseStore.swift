@@ -4,8 +4,9 @@ package import HTTPWire
 package protocol ResponseStore: Sendable {
   /// Seconds since 1970.
   var now: Int64 { get }
-  /// Whether there may be something for a URL with this hash; quick, and true when nobody knows yet.
-  func mayHold(_ hash: UInt64) -> Bool
+  /// Whether there may be something for a URL with this hash; quick, and true when nobody knows yet. The hash is not
+  /// made where nothing is stored at all.
+  func mayHold(_ hash: @autoclosure () -> UInt64) -> Bool
   /// What is there for a URL, as far as it can be had at once; `nil` when ``read(_:)`` has to look.
   func find(_ key: CacheKey) -> [StoredResponse]?
   /// What is there for a URL. May wait for a disk.
