@@ -1,4 +1,5 @@
 import FoundationEssentials
+import HTTPWire
 import Synchronization
 
 /// What responders and lists have said, as long as it may be believed. One for the process: what an issuer has signed
