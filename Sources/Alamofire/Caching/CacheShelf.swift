@@ -15,6 +15,7 @@ final class CacheShelf: Sendable {
 
   private let state: Mutex<State>
   private let openFiles: @Sendable () -> (any EntryFiles)?
+  /// Where files are written and removed, in the order in which that was decided; nobody waits for it.
   private let writer: DispatchQueue
   /// Whether nothing has to be looked at to know that there is nothing; read for each request.
   private let isKnownEmpty: Atomic<Bool>

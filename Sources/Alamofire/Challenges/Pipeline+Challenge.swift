@@ -51,15 +51,25 @@ extension Pipeline {
     -> ChallengeDecision
   {
     guard let task = core.tasks(of: request).last else { return .usual }
+    return await asked(challenge, task, whenForgotten: .leave, whenCancelled: .leave) {
+      disposition, credential in
+      ChallengeDecision(disposition, credential)
+    }
+  }
+
+  /// Asks the delegate, on the root queue; a task that is cancelled waits for no answer.
+  nonisolated(nonsending) func asked<Answer: Sendable>(
+    _ challenge: URLAuthenticationChallenge, _ task: URLSessionTask, whenForgotten: Answer,
+    whenCancelled: Answer,
+    _ read: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Answer
+  ) async -> Answer {
     let session = core.session
-    return await offLoop { () -> ChallengeDecision in
-      await CompletionOnce.answer(whenForgotten: .leave, whenCancelled: .leave) { completion in
+    return await offLoop { () -> Answer in
+      await CompletionOnce.answer(whenForgotten: whenForgotten, whenCancelled: whenCancelled) { completion in
         let delegate = session.delegate
         let facade = session.facade
         session.rootQueue.async {
-          delegate.urlSession(facade, task: task, didReceive: challenge) { disposition, credential in
-            completion(ChallengeDecision(disposition, credential))
-          }
+          delegate.urlSession(facade, task: task, didReceive: challenge) { completion(read($0, $1)) }
         }
       }
     }

@@ -16,6 +16,7 @@ final class CookieStore: Sendable {
   private let index = Mutex(CookieIndex())
   /// Where cookies are stored, one response after the other, so that no two decide about the same cookie.
   private let writing: DispatchQueue
+  /// Where the storage is read while ``writing`` keeps it, so that the engine's thread does not wait.
   private let reading: DispatchQueue
   /// How many responses wait for their cookies to be stored, or are at it.
   private let writers = Atomic<Int>(0)

@@ -51,18 +51,7 @@ extension Pipeline {
   nonisolated(nonsending) private func answer(
     to challenge: URLAuthenticationChallenge, task: URLSessionTask
   ) async -> TrustAnswer {
-    let session = core.session
-    return await offLoop { () -> TrustAnswer in
-      await CompletionOnce.answer(whenForgotten: .usual, whenCancelled: .cancel) { completion in
-        let delegate = session.delegate
-        let facade = session.facade
-        session.rootQueue.async {
-          delegate.urlSession(facade, task: task, didReceive: challenge) { disposition, credential in
-            completion(TrustAnswer(disposition, credential))
-          }
-        }
-      }
-    }
+    await asked(challenge, task, whenForgotten: .usual, whenCancelled: .cancel) { TrustAnswer($0, $1) }
   }
 }
 

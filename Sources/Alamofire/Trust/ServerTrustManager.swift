@@ -10,6 +10,7 @@
 ///
 /// Upper and lower case, and a dot at the end of a host, do not matter.
 open class ServerTrustManager: @unchecked Sendable {
+  // Unchecked, since the compiler checks no class that can be subclassed: its own properties are constants.
   /// Whether a host without an evaluator is refused. If not, it is judged as without a manager: by the trust store,
   /// its name and the dates.
   public let allHostsMustBeEvaluated: Bool
