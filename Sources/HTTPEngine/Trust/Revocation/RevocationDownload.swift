@@ -48,10 +48,8 @@ package enum RevocationDownload {
         }
         guard isSet, ccurl_set_list(easy, CURLOPT_HTTPHEADER, headers) == CURLE_OK else { return nil }
       }
-      var facts = ccurl_facts()
       guard curl_easy_perform(easy) == CURLE_OK else { return nil }
-      ccurl_read_facts(easy, &facts)
-      return facts.status == 200 ? collector.data : nil
+      return ccurl_status(easy) == 200 ? collector.data : nil
     }
   }
 
