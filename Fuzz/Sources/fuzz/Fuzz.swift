@@ -1,8 +1,8 @@
 import CFuzzer
 import Glibc
 
-/// `fuzz TARGET [argument of libFuzzer ...]`; the name of the target may come as `FUZZ_TARGET` instead, for the processes that
-/// libFuzzer itself starts with its own arguments alone.
+/// `fuzz TARGET [argument of libFuzzer ...]`; the name of the target may come as `FUZZ_TARGET` instead, for the
+/// processes that libFuzzer itself starts with its own arguments alone.
 @main
 enum Fuzz {
   // Set once, before libFuzzer calls back on this thread.
@@ -11,7 +11,8 @@ enum Fuzz {
   static func main() {
     var rest = CommandLine.arguments
     // libFuzzer must not see the name of the target, which it would take for a folder.
-    let name = getenv("FUZZ_TARGET").map { String(cString: $0) } ?? (rest.count > 1 ? rest.remove(at: 1) : nil)
+    let variable = getenv("FUZZ_TARGET").map { String(cString: $0) }
+    let name = variable ?? (rest.count > 1 ? rest.remove(at: 1) : nil)
     guard let name, let target = targets[name] else {
       print(targets.keys.sorted().joined(separator: "\n"))
       exit(name == nil ? 0 : 2)
