@@ -90,7 +90,10 @@ private enum ChallengeDecision: Sendable {
   init(_ disposition: URLSession.AuthChallengeDisposition, _ credential: URLCredential?) {
     switch disposition {
     case .useCredential:
-      if let credential, let password = PasswordCredential(credential) {
+      // A certificate, or trust in a server, is no answer to the question for a password.
+      if let credential, !(credential is ClientIdentityCredential), !credential.meansTrust,
+        let password = PasswordCredential(credential)
+      {
         self = .credential(password, credential.persistence == .none ? .request : .session)
       } else {
         self = .leave

@@ -9,7 +9,7 @@ extension Pipeline {
     let session = core.session
     guard let judge = session.trust else { return }
     let profile = journey.request.profile
-    let trust = ServerTrust(chain, options: profile.options)
+    let trust = ServerTrust(chain, options: profile.options, systemProxies: profile.systemProxies)
     var verdict: TrustMemory.Verdict? = nil
     if core.isWatched, let task = core.tasks(of: request).last {
       switch await answer(to: journey.challenge(trust, chain), task: task) {
@@ -71,7 +71,8 @@ private enum TrustAnswer: Sendable {
       if let credential = credential as? ClientIdentityCredential {
         self = .identity(credential.clientIdentity)
       } else {
-        self = credential == nil ? .usual : .accept
+        // Delegates that answer every challenge with the same password do not speak about certificates.
+        self = credential?.meansTrust == true ? .accept : .usual
       }
     case .performDefaultHandling: self = .usual
     case .cancelAuthenticationChallenge: self = .cancel

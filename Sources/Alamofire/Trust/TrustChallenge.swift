@@ -21,6 +21,12 @@ extension URLCredential {
   public convenience init(trust: ServerTrust) {
     self.init(user: "", password: "", persistence: .none)
   }
+
+  /// Whether it can be one that accepts a server, and is no name and password: those are for other challenges.
+  var meansTrust: Bool {
+    (user ?? "").isEmpty && (password ?? "").isEmpty && persistence == .none
+      && !(self is ClientIdentityCredential)
+  }
 }
 
 /// A credential that is a client certificate: for ``Request/authenticate(with:)``, and the answer to a challenge of

@@ -26,12 +26,7 @@ package final class ConnectionProfile: Sendable {
     self.connectionsPerHost = max(1, connectionsPerHost)
     self.judge = judge
     self.systemProxies = systemProxies
-    proxies =
-      switch options.proxy {
-      case .none: ProxyTable()
-      case .environment: systemProxies
-      case .server(let server): ProxyTable(server)
-      }
+    proxies = ProxyTable.named(by: options, system: systemProxies)
     isDirect = proxies?.isDirect
     partition = TrustPartition.number(of: options, proxies)
   }
