@@ -68,7 +68,7 @@ package struct ResponseAssembly: Sendable {
       guard !Self.isEmpty(line) else { return headEnded(status, version) }
       headSize += line.count
       guard headSize <= headSizeLimit else { return .refuseHead }
-      if Self.namesContentEncoding(line) { isEncoded = true }
+      if Self.namesEncoding(line) { isEncoded = true }
       if line[0] == 0x20 || line[0] == 0x09 {
         guard !lines.isEmpty else { return .keep }
         unfold()
@@ -130,11 +130,25 @@ package struct ResponseAssembly: Sendable {
     line.allSatisfy { $0 == 0x0D || $0 == 0x0A }
   }
 
-  private static func namesContentEncoding(_ line: UnsafeRawBufferPointer) -> Bool {
-    let name: StaticString = "content-encoding:"
-    guard line.count > name.utf8CodeUnitCount, line[0] | 0x20 == 0x63, line[7] == 0x2D else { return false }
+  /// Whether the line names codings of the content, or of the transfer: libcurl undoes the latter, too, whether or not
+  /// they were asked for.
+  private static func namesEncoding(_ line: UnsafeRawBufferPointer) -> Bool {
+    switch line[0] | 0x20 {
+    case 0x63: return names("content-encoding:", line)
+    case 0x74: return names("transfer-encoding:", line) && !isChunkedAlone(line.dropFirst(18))
+    default: return false
+    }
+  }
+
+  private static func names(_ name: StaticString, _ line: UnsafeRawBufferPointer) -> Bool {
+    guard line.count > name.utf8CodeUnitCount else { return false }
     return (0..<name.utf8CodeUnitCount).allSatisfy {
       FieldName.lowercased(line[$0]) == name.utf8Start[$0]
     }
+  }
+
+  private static func isChunkedAlone(_ value: Slice<UnsafeRawBufferPointer>) -> Bool {
+    let word = value.lazy.filter { $0 > 0x20 && $0 != UInt8(ascii: ",") }.map(FieldName.lowercased)
+    return word.elementsEqual("chunked".utf8)
   }
 }
