@@ -183,11 +183,11 @@ extension Request: Equatable, Hashable {
 }
 
 extension Request: CustomStringConvertible {
-  /// `METHOD URL (status)`, as far as they are known.
+  /// `METHOD URL (status)`, as far as they are known, without a password.
   public var description: String {
     let (request, exchange) = core.state.withLock { ($0.request, $0.exchange) }
     guard let request, let url = request.url else { return "No request created yet." }
-    let line = "\(request.httpMethod ?? "GET") \(url.absoluteString)"
+    let line = "\(request.httpMethod ?? "GET") \(url.shownText)"
     guard let status = exchange?.head?.status else { return line }
     return "\(line) (\(status))"
   }
