@@ -41,8 +41,8 @@ extension Pipeline {
     try checkAlive()
     switch answer {
     case .identity(let identity):
-      core.changeOptions { $0.clientIdentity = identity }
-      journey.request = journey.request.with(profile: core.profile)
+      let profile = core.profile(presenting: identity, inPlaceOf: journey.request.profile)
+      journey.request = journey.request.with(profile: profile)
     case .cancel: throw .sessionTaskFailed(error: URLError(.cancelled))
     case .accept, .usual, .refuse: judge.remainAnonymous(toHost: origin.host, port: origin.port)
     }

@@ -152,11 +152,12 @@ public class Request: @unchecked Sendable {
 
   /// Answers challenges with `credential`, as ``authenticate(username:password:persistence:)`` does. A
   /// ``ClientIdentityCredential`` is the certificate of the connection's client, as
-  /// ``TransportOptions/clientIdentity`` is.
+  /// ``TransportOptions/clientIdentity`` is, but for the origin of the request alone: one that it is redirected to is
+  /// not shown it.
   @discardableResult
   public func authenticate(with credential: URLCredential) -> Self {
     if let credential = credential as? ClientIdentityCredential {
-      core.changeOptions { $0.clientIdentity = credential.clientIdentity }
+      core.present(credential.clientIdentity)
     } else {
       core.state.withLock { $0.credential = credential }
     }

@@ -30,7 +30,7 @@ extension URLCredential {
 }
 
 /// A credential that is a client certificate: for ``Request/authenticate(with:)``, and the answer to a challenge of
-/// ``NSURLAuthenticationMethodClientCertificate``.
+/// ``NSURLAuthenticationMethodClientCertificate``. It is for one origin: no redirect takes it to another.
 ///
 /// ```swift
 /// session.request("https://example.com/").authenticate(with: ClientIdentityCredential(identity))

@@ -83,6 +83,62 @@ import Testing
     #expect(server.receivedByteCount == 0)
   }
 
+  /// Chooses an identity for one server, and nobody for all others.
+  private final class Loyal: SessionDelegate, @unchecked Sendable {
+    let calls = Recorder<Int>()
+    let identity: ClientIdentity
+    let port: Int
+
+    init(_ identity: ClientIdentity, to port: Int) {
+      self.identity = identity
+      self.port = port
+      super.init()
+    }
+
+    override func urlSession(
+      _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
+      completionHandler: @escaping (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+    ) {
+      let space = challenge.protectionSpace
+      guard space.authenticationMethod == NSURLAuthenticationMethodClientCertificate else {
+        return completionHandler(.performDefaultHandling, nil)
+      }
+      calls.add(space.port)
+      guard space.port == port else { return completionHandler(.performDefaultHandling, nil) }
+      completionHandler(.useCredential, ClientIdentityCredential(identity))
+    }
+  }
+
+  @Test("A redirect takes no client certificate elsewhere", arguments: ["delegate", "credential", "options"])
+  func redirect(way: String) async throws {
+    let asking = TLSOptions(
+      clientAuthority: TestIdentity.localhostAuthority.caPEM, requiresClientCertificate: false)
+    let (home, other) = (
+      try HTTPTestServer(.tls(.localhost, asking)), try HTTPTestServer(.tls(.localhost, asking))
+    )
+    home.enqueue(.redirect(to: other.url("/there")), .text("home"))
+    other.enqueue(.redirect(to: home.url("/back")))
+    let ada = try Self.ada()
+    var options = TransportOptions()
+    options.trustStore = .pem(Data(TestIdentity.localhostAuthority.caPEM.utf8))
+    if way == "options" { options.clientIdentity = ada }
+    let delegate = Loyal(ada, to: home.port)
+    let session = Session(
+      delegate: way == "delegate" ? delegate : SessionDelegate(), transportOptions: options)
+    let request = session.request(home.url("/"))
+    if way == "credential" {
+      request.authenticate(with: ClientIdentityCredential(ada)).transportOptions { $0.redirectLimit = 7 }
+    }
+    let response = await request.serializingString().response
+    #expect(response.value == "home")
+    var shown: [Bool] = []
+    for server in [home, other, home] {
+      shown.append(try await server.takeRequest().tls?.clientCertificatePEM != nil)
+    }
+    #expect(shown == [true, way == "options", true])
+    if way == "delegate" { #expect(Set(delegate.calls.values) == [home.port, other.port]) }
+  }
+
   @Test func spellingsOfAnAddressAreOneHost() throws {
     struct Named: ServerTrustEvaluating {
       let name: String
