@@ -12,7 +12,9 @@ extension Pipeline {
     let trust = ServerTrust(chain, options: profile.options, systemProxies: profile.systemProxies)
     var verdict: TrustMemory.Verdict? = nil
     if core.isWatched, let task = core.tasks(of: request).last {
-      switch await answer(to: journey.challenge(trust, chain), task: task) {
+      let answer = await answer(to: journey.challenge(trust, chain), task, journey.request.deadline)
+      try checkTime(journey)
+      switch answer {
       case .accept: verdict = .accepted
       case .usual, .identity: break
       case .cancel: throw .sessionTaskFailed(error: URLError(.cancelled))
@@ -25,8 +27,10 @@ extension Pipeline {
     }
     try checkAlive()
     if verdict == nil {
-      let outcome = await offLoop { await judge.evaluated(trust, forHost: chain.host) }
+      let deadline = journey.request.deadline
+      let outcome = await offLoop { await judge.evaluated(trust, forHost: chain.host, deadline) }
       try checkAlive()
+      try checkTime(journey)
       do { verdict = try outcome.get() } catch { throw AFError(refusal: error) }
     }
     judge.remember(verdict ?? .usual, on: chain, in: profile.partition)
@@ -37,8 +41,9 @@ extension Pipeline {
     let session = core.session
     let origin = journey.request.origin
     guard let judge = session.trust, let task = core.tasks(of: request).last else { return }
-    let answer = await answer(to: journey.challengeForIdentity(), task: task)
+    let answer = await answer(to: journey.challengeForIdentity(), task, journey.request.deadline)
     try checkAlive()
+    try checkTime(journey)
     switch answer {
     case .identity(let identity):
       let profile = core.profile(presenting: identity, inPlaceOf: journey.request.profile)
@@ -49,9 +54,11 @@ extension Pipeline {
   }
 
   nonisolated(nonsending) private func answer(
-    to challenge: URLAuthenticationChallenge, task: URLSessionTask
+    to challenge: URLAuthenticationChallenge, _ task: URLSessionTask, _ deadline: ContinuousClock.Instant?
   ) async -> TrustAnswer {
-    await asked(challenge, task, whenForgotten: .usual, whenCancelled: .cancel) { TrustAnswer($0, $1) }
+    await asked(challenge, task, deadline, whenForgotten: .usual, whenCancelled: .cancel) {
+      TrustAnswer($0, $1)
+    }
   }
 }
 

@@ -83,6 +83,47 @@ import Testing
     #expect(server.receivedByteCount == 0)
   }
 
+  @Test func theTotalTimeCountsWhileAnEvaluatorThinks() async throws {
+    let server = try HTTPTestServer(.tls(.localhost))
+    let stuck = Stuck()
+    let configuration = URLSessionConfiguration.solitary
+    configuration.timeoutIntervalForResource = 0.3
+    let session = Session(
+      configuration: configuration, serverTrustManager: ServerTrustManager(evaluators: ["localhost": stuck]))
+    let error = await session.request(server.url("/get")).serializingData().response.error
+    #expect((error?.underlyingError as? URLError)?.code == .timedOut)
+    stuck.gate.signal()
+    #expect(server.receivedByteCount == 0)
+  }
+
+  /// Keeps every completion, and calls none.
+  private final class Silent: SessionDelegate, @unchecked Sendable {
+    typealias Completion = (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+    // Only the root queue touches it, and the test at its end.
+    var kept: [Completion] = []
+
+    override func urlSession(
+      _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
+      completionHandler: @escaping Completion
+    ) {
+      kept.append(completionHandler)
+    }
+  }
+
+  @Test("The total time counts while a delegate thinks", arguments: [false, true])
+  func silence(isSecure: Bool) async throws {
+    let server = isSecure ? try HTTPTestServer(.tls(.localhost)) : try HTTPTestServer()
+    let configuration = URLSessionConfiguration.solitary
+    configuration.timeoutIntervalForResource = 0.3
+    let delegate = Silent()
+    let session = Session(configuration: configuration, delegate: delegate)
+    let error = await session.request(server.url("/basic-auth/ann/pass")).serializingData().response.error
+    #expect((error?.underlyingError as? URLError)?.code == .timedOut)
+    #expect(delegate.kept.count == 1)
+    for completion in delegate.kept { completion(.useCredential, nil) }
+    #expect(server.requestCount == (isSecure ? 0 : 1))
+  }
+
   /// Chooses an identity for one server, and nobody for all others.
   private final class Loyal: SessionDelegate, @unchecked Sendable {
     let calls = Recorder<Int>()
