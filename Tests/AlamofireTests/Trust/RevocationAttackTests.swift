@@ -51,6 +51,35 @@ import Testing
     }
   }
 
+  /// Whatever bit of what the issuer has signed is turned: a certificate that it says was stolen does not become good.
+  @Test("No bit makes a stolen certificate good", arguments: ["staple", "list"])
+  func bits(source: String) throws {
+    let laboratory = try Laboratory.shared.get()
+    let (stolen, fine) = (try laboratory.server(), try laboratory.server())
+    let ofMiddle = Data(try laboratory.root.revocationList(of: []))
+    func isTrusted(_ identity: TestIdentity, _ signed: [UInt8]) throws -> Bool {
+      var specimen = laboratory.specimen(identity)
+      specimen.options.certificateRevocationLists = [ofMiddle] + (source == "list" ? [Data(signed)] : [])
+      if source == "staple" { specimen.tls.stapledResponse = signed }
+      let trust = try specimen.trust()
+      let rules: RevocationTrustEvaluator.Options = [.any, .networkAccessDisabled, .requirePositiveResponse]
+      return (try? RevocationTrustEvaluator(options: rules).evaluate(trust, forHost: trust.host)) != nil
+    }
+    func signed(about identity: TestIdentity) throws -> [UInt8] {
+      source == "list"
+        ? try laboratory.middle.revocationList(of: [stolen])
+        : try StatusResponder(laboratory.middle, revoked: [stolen]).response(about: identity)
+    }
+    #expect(try isTrusted(fine, signed(about: fine)))
+    let bytes = try signed(about: stolen)
+    #expect(try !isTrusted(stolen, bytes))
+    for place in bytes.indices {
+      var changed = bytes
+      changed[place] ^= 1 << UInt8(place % 8)
+      #expect(try !isTrusted(stolen, changed), "byte \(place)")
+    }
+  }
+
   /// Who can put a list of an authority of his own at the place of another's, once, must not keep the true one away
   /// for as long as his is valid.
   @Test func aKeptListOfAnotherIssuerHidesNothing() throws {
