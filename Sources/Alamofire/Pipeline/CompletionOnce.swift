@@ -1,4 +1,4 @@
-import Dispatch
+import Foundation
 import Synchronization
 
 /// A completion that is handed to code of a user and answers exactly once: with the first call, or, if
