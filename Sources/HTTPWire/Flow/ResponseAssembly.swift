@@ -36,8 +36,9 @@ package struct ResponseAssembly: Sendable {
   private var marks: FieldMarks = []
   package private(set) var head: ResponseHead?
 
-  /// Whether the body comes with a content coding, so that its length does not tell how much comes.
-  package var isEncoded: Bool { marks.contains(.contentEncoding) }
+  /// Whether the body comes with a coding of the content or of the transfer, so that its length does not tell how much comes:
+  /// libcurl undoes the latter, too, whether or not they were asked for.
+  package var isEncoded: Bool { !marks.isDisjoint(with: [.contentEncoding, .transferEncoding]) }
 
   package init(headSizeLimit: Int = 262_144, bodySizeLimit: Int64? = nil) {
     self.headSizeLimit = headSizeLimit
