@@ -75,19 +75,27 @@ package final class EntryFolder: EntryFiles {
     else {
       return nil
     }
-    var bytes = Data(count: Int(status.st_size))
-    var filled = 0
-    while filled < bytes.count {
-      let rest = filled
-      let count = bytes.withUnsafeMutableBytes { buffer in
-        buffer.baseAddress.map { Glibc.read(descriptor, $0 + rest, buffer.count - rest) } ?? 0
-      }
-      if count < 0, errno == EINTR { continue }
-      // One that has become shorter, or is on a disk that fails, is none.
-      guard count > 0 else { return nil }
-      filled += count
+    // A file may claim any size, and `Data` ends the process where there is no memory for it.
+    let size = Int(status.st_size)
+    guard size > 0, let memory = malloc(size) else { return nil }
+    guard fill(UnsafeMutableRawBufferPointer(start: memory, count: size), from: descriptor) else {
+      free(memory)
+      return nil
     }
-    return bytes
+    return Data(bytesNoCopy: memory, count: size, deallocator: .free)
+  }
+
+  /// Whether there were as many bytes: one that has become shorter, or is on a disk that fails, is none.
+  private func fill(_ memory: UnsafeMutableRawBufferPointer, from descriptor: Int32) -> Bool {
+    var rest = memory[...]
+    while !rest.isEmpty {
+      let count = Glibc.read(
+        descriptor, UnsafeMutableRawBufferPointer(rebasing: rest).baseAddress, rest.count)
+      if count < 0, errno == EINTR { continue }
+      guard count > 0 else { return false }
+      rest = rest.dropFirst(count)
+    }
+    return true
   }
 
   package func write(_ name: String, _ bytes: Data) -> Bool {
