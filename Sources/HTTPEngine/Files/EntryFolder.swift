@@ -102,6 +102,9 @@ package final class EntryFolder: EntryFiles {
     let number = counter.wrappingAdd(1, ordering: .relaxed).newValue
     let beside = "\(path)/\(Self.leftover)\(getpid())-\(number)-\(UInt32.random(in: 0 ... .max))"
     let flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW
+    // Where there was no folder when this one was opened, somebody else may have made one since.
+    var status = stat()
+    guard stat(path, &status) != 0 || Self.isOurs(status) else { return false }
     var descriptor = open(beside, flags, 0o600)
     if descriptor < 0, errno == ENOENT, make() { descriptor = open(beside, flags, 0o600) }
     guard descriptor >= 0 else { return false }
