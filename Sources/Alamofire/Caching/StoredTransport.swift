@@ -71,14 +71,15 @@ final class ValidationObserver: TransferObserver {
   }
 
   var cancelsByValve: Bool { core.cancelsByValve }
-  /// Whether somebody was told of a head.
+  /// Whether a head was passed on, as that of the answer.
   var hasShownHead: Bool { hasShown.load(ordering: .acquiring) }
 
   func transferBegan(_ valve: any Valve) -> TransferStart { core.transferBegan(valve) }
 
   func headReceived(_ head: ResponseHead) -> HeadDisposition {
     guard isForCache(head) else {
-      if core.isDispositionWanted || core.isWatched { hasShown.store(true, ordering: .releasing) }
+      // Whether or not anybody looks: who adds a monitor must not change what comes.
+      hasShown.store(true, ordering: .releasing)
       return core.headReceived(head)
     }
     if let store = core.session.cookies { core.keepCookies(of: head, in: store) }

@@ -83,7 +83,7 @@ extension Pipeline {
     do {
       response = try await journey.transport.send(request, observer: observer)
     } catch {
-      // Who has seen the head of what broke off gets no other one.
+      // Who may have seen the head of what broke off gets no other one.
       guard error.kind.isOutage, !observer.hasShownHead,
         CacheDecision.mayServeInstead(stored, of: nil, fields: fields, now: store.now)
       else { throw error }

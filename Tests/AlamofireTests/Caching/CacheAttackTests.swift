@@ -117,8 +117,16 @@ import Testing
     }
     let response = await request.end()
     #expect(heads.values == ["\"2\""] && response.error != nil)
-    // Whom nothing was shown gets what is stored.
-    #expect(await bench.get().body == "one")
+    // It makes no difference whether anybody looks.
+    #expect(await bench.get().code == .networkConnectionLost)
+    // Where there is no head at all, what is stored stands in.
+    let lost = CacheBench(
+      FakeTransport(.cacheable("one", "max-age=60, stale-if-error=600", tag: "1")) { _, _ in
+        .failure(.connectionLost)
+      })
+    _ = await lost.get()
+    lost.clock.advance(70)
+    #expect(await lost.get().body == "one")
   }
 
   @Test func aClockThatWasWrongDoesNotEndTheCache() async {
@@ -156,6 +164,25 @@ import Testing
     }
     storage.removeCookies(since: .distantPast)
     #expect(CacheBench.Got(await session.request("http://a.test/x").end()).body == "nobody")
+  }
+
+  @Test func aRequestBeganWhenItBegan() {
+    func requestTime(start: Double, microseconds: Int64) -> Int64 {
+      var values = TransferMetrics.Values()
+      values.start = start
+      values.end = microseconds
+      return WireResponse(
+        head: ResponseHead(status: 200), body: nil, metrics: TransferMetrics(values: values)
+      )
+      .requestTime(1_000)
+    }
+    #expect(requestTime(start: 999.9, microseconds: 300_000) == 999)
+    #expect(requestTime(start: 1_000.1, microseconds: 300_000) == 1_000)
+    #expect(requestTime(start: 997.9, microseconds: 2_300_000) == 997)
+    // A clock that was set meanwhile says nothing about when it began.
+    for start in [0, 5_000, -Double.infinity, Double.nan] {
+      #expect(requestTime(start: start, microseconds: 2_300_000) == 998)
+    }
   }
 
   // MARK: Files
@@ -197,6 +224,17 @@ import Testing
     #expect(try FileManager.default.contentsOfDirectory(atPath: folder["cache"].path).count == 1)
     let (_, other) = onDisk(FakeTransport(.text("two")))
     #expect(await other.request(try request()).end().data == Data("1".utf8))
+  }
+
+  @Test func aFolderThatSomebodyElseMadeMeanwhileIsNotUsed() async throws {
+    let (cache, session) = onDisk(FakeTransport(.cacheable("secret", "max-age=60")))
+    #expect(cache.currentDiskUsage == 0, "there was no folder yet")
+    try FileManager.default.createDirectory(at: folder["cache"], withIntermediateDirectories: true)
+    try FileManager.default.setAttributes([.posixPermissions: 0o777], ofItemAtPath: folder["cache"].path)
+    _ = await session.request(try request()).end()
+    cache.settle()
+    #expect(try FileManager.default.contentsOfDirectory(atPath: folder["cache"].path).isEmpty)
+    #expect(await session.request(try request()).end().data == Data("secret".utf8))
   }
 
   @Test(arguments: [Int.min, -1, 0, 1, 4096, Int.max])
