@@ -114,8 +114,9 @@ final class CacheShelf: Sendable {
   func put(_ stored: StoredResponse, isAnswer: Bool) {
     open()
     let id = EntryID(stored)
+    let now = clock()
     let (serial, gone, files) = state.withLock { state in
-      let (serial, gone) = state.index.put(stored, isAnswer: isAnswer)
+      let (serial, gone) = state.index.put(stored, isAnswer: isAnswer, now: now)
       note(state)
       return (serial, gone, state.files)
     }

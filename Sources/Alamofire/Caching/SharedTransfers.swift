@@ -14,12 +14,23 @@ package final class SharedTransfers: Sendable {
     private let fields: [HTTPHeader]
     private let profile: ObjectIdentifier
     private let idleTimeout: Duration?
+    private let era: UInt64
 
-    init(_ request: WireRequest) {
+    init(_ request: WireRequest, in era: UInt64) {
       url = request.url
       fields = request.fields
       profile = ObjectIdentifier(request.profile)
       idleTimeout = request.idleTimeout
+      self.era = era
+    }
+
+    /// Texts are equal to Swift when they look the same; to a server their bytes count.
+    static func == (left: Key, right: Key) -> Bool {
+      left.url == right.url && left.profile == right.profile && left.idleTimeout == right.idleTimeout
+        && left.era == right.era
+        && left.fields.elementsEqual(right.fields) {
+          $0.name.utf8.elementsEqual($1.name.utf8) && $0.value.utf8.elementsEqual($1.value.utf8)
+        }
     }
   }
 
@@ -51,6 +62,13 @@ package final class SharedTransfers: Sendable {
   }
 
   private let state = Mutex(State())
+  private let lastEra = Atomic<UInt64>(0)
+
+  /// What was asked for in another era is not shared: something may have been changed in between.
+  var era: UInt64 { lastEra.load(ordering: .acquiring) }
+
+  /// A request that may change something has been answered: who comes now wants what is there now.
+  func beginEra() { lastEra.wrappingAdd(1, ordering: .releasing) }
 
   /// How many requests wait; for tests.
   package var memberCount: Int {

@@ -9,7 +9,7 @@ struct SharedTransport: Transport {
     _ request: WireRequest, observer: any TransferObserver
   ) async throws(TransportFailure) -> WireResponse {
     let shared = session.sharedTransfers
-    let key = SharedTransfers.Key(request)
+    let key = SharedTransfers.Key(request, in: shared.era)
     let room = LocalValve()
     let id = shared.reserve()
     defer { observer.transferEnded() }

@@ -63,6 +63,7 @@ final class StoredAnswerObserver: TransferObserver {
 final class ValidationObserver: TransferObserver {
   private let core: RequestCore
   private let isForCache: @Sendable (ResponseHead) -> Bool
+  private let hasShown = Atomic<Bool>(false)
 
   init(_ core: RequestCore, isForCache: @escaping @Sendable (ResponseHead) -> Bool) {
     self.core = core
@@ -70,11 +71,17 @@ final class ValidationObserver: TransferObserver {
   }
 
   var cancelsByValve: Bool { core.cancelsByValve }
+  /// Whether a head was passed on, as that of the answer.
+  var hasShownHead: Bool { hasShown.load(ordering: .acquiring) }
 
   func transferBegan(_ valve: any Valve) -> TransferStart { core.transferBegan(valve) }
 
   func headReceived(_ head: ResponseHead) -> HeadDisposition {
-    guard isForCache(head) else { return core.headReceived(head) }
+    guard isForCache(head) else {
+      // Whether or not anybody looks: who adds a monitor must not change what comes.
+      hasShown.store(true, ordering: .releasing)
+      return core.headReceived(head)
+    }
     if let store = core.session.cookies { core.keepCookies(of: head, in: store) }
     core.state.withLock { $0.progress.isIntermediate = true }
     return .proceed
@@ -85,10 +92,19 @@ final class ValidationObserver: TransferObserver {
   func transferEnded() { core.transferEnded() }
 }
 
-/// Nobody is interested: a validation after the answer.
+/// Nobody is interested but the cookies: a validation after the answer.
 final class SilentObserver: TransferObserver {
+  private let takeCookies: @Sendable (ResponseHead) -> Void
+
+  init(_ takeCookies: @escaping @Sendable (ResponseHead) -> Void) { self.takeCookies = takeCookies }
+
   func transferBegan(_ valve: any Valve) -> TransferStart { .go }
-  func headReceived(_ head: ResponseHead) -> HeadDisposition { .proceed }
+
+  func headReceived(_ head: ResponseHead) -> HeadDisposition {
+    takeCookies(head)
+    return .proceed
+  }
+
   func bytesMoved(_ count: ByteCount) {}
   func transferEnded() {}
 }

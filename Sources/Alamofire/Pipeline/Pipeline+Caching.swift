@@ -17,7 +17,8 @@ extension Pipeline {
     let question = CacheDecision.Question(
       method: journey.sent.method, fields: fields, policy: policy, mayRefresh: !core.decidesAboutStoring)
     func answer(_ stored: StoredResponse) -> StoredAnswer? {
-      StoredAnswer(of: stored, method: question.method, fields: fields, isConfirmed: false, now: now)
+      journey.allowed(
+        StoredAnswer(of: stored, method: question.method, fields: fields, isConfirmed: false, now: now))
     }
     switch CacheDecision.decide(question, stored: stored, now: now) {
     case .send: break
@@ -26,7 +27,7 @@ extension Pipeline {
       if policy == .storedOnly { throw .notInCache }
     case .serveAndRefresh(let stored, let conditions):
       if let answer = answer(stored) {
-        core.session.refresh(stored, by: journey.sent, conditions)
+        core.session.refresh(stored, by: journey.sent, conditions, takeCookies: journey.cookieTaker)
         return try await played(answer, journey)
       }
     case .validate(let stored, let conditions):
@@ -82,7 +83,8 @@ extension Pipeline {
     do {
       response = try await journey.transport.send(request, observer: observer)
     } catch {
-      guard error.kind.isOutage,
+      // Who may have seen the head of what broke off gets no other one.
+      guard error.kind.isOutage, !observer.hasShownHead,
         CacheDecision.mayServeInstead(stored, of: nil, fields: fields, now: store.now)
       else { throw error }
       if let metrics = error.metrics { journey.passed(metrics, nil, as: request) }
@@ -108,9 +110,10 @@ extension Pipeline {
     _ stored: StoredResponse, _ journey: Journey, isConfirmed: Bool
   ) async throws(TransportFailure) -> WireResponse? {
     guard
-      let answer = StoredAnswer(
-        of: stored, method: journey.sent.method, fields: journey.sent.fields,
-        isConfirmed: isConfirmed, now: core.session.caching.store?.now ?? 0)
+      let answer = journey.allowed(
+        StoredAnswer(
+          of: stored, method: journey.sent.method, fields: journey.sent.fields,
+          isConfirmed: isConfirmed, now: core.session.caching.store?.now ?? 0))
     else { return nil }
     core.state.withLock { $0.progress.isIntermediate = false }
     return try await played(answer, journey)
@@ -195,5 +198,9 @@ extension TransportFailure.Kind {
 
 extension WireResponse {
   /// When its request was sent, by the clock of the cache, which says `now` when it has come.
-  func requestTime(_ now: Int64) -> Int64 { now - metrics.values.latest / 1_000_000 }
+  func requestTime(_ now: Int64) -> Int64 {
+    let counted = now - metrics.values.latest / 1_000_000
+    // What took a part of a second may have begun in the one before: the difference to a removal in between.
+    return Int64(exactly: metrics.values.start.rounded(.down)) == counted - 1 ? counted - 1 : counted
+  }
 }

@@ -124,12 +124,13 @@ final class Journey {
   ) {
     guard carrier.isEngine else { return }
     hops.append(Exchange.Hop(sent ?? self.sent, metrics: metrics, head: head, fetchType: place))
+    if !Invalidation.isSafe(request.method) { core.session.sharedTransfers.beginEra() }
   }
 
   /// The transfer failed; what was measured until then is kept.
   @inline(never)
   func broke(_ failure: TransportFailure) -> AFError {
-    if let metrics = failure.metrics {
+    if let metrics = failure.metrics ?? timesOfLostHop {
       passed(metrics, nil)
       core.broken(Exchange(url: URL(string: request.url), head: nil, hops: hops))
     }
@@ -138,6 +139,14 @@ final class Journey {
     return AFError(
       carrier.isEngine ? failure.explained(host: request.origin.host, by: core.session.network) : failure,
       url: request.url)
+  }
+
+  /// Of a hop that failed before anything was measured, after others whose times must not be lost with it.
+  private var timesOfLostHop: TransferMetrics? {
+    guard !hops.isEmpty else { return nil }
+    var values = TransferMetrics.Values()
+    values.start = Date().timeIntervalSince1970
+    return TransferMetrics(values: values)
   }
 
   /// Whether what the server has shown is judged, and the request sent again. A server that shows something else

@@ -164,15 +164,24 @@ extension SessionCore {
   }
 
   /// Validates a response after it has been the answer (RFC 5861 §3): once at a time, and nobody waits for it.
-  func refresh(_ stored: StoredResponse, by request: WireRequest, _ conditions: [HTTPHeader]) {
+  ///
+  /// - Parameter takeCookies: Hears the head.
+  func refresh(
+    _ stored: StoredResponse, by request: WireRequest, _ conditions: [HTTPHeader],
+    takeCookies: @escaping @Sendable (ResponseHead) -> Void
+  ) {
     guard caching.beginRefreshing(stored.key) else { return }
     let run: @Sendable () async -> Void = { [self] in
       defer { caching.endRefreshing(stored.key) }
       let conditional = request.with(fields: request.fields + conditions)
-      guard let response = try? await transport.send(conditional, observer: SilentObserver()),
+      let observer = SilentObserver(takeCookies)
+      guard let response = try? await transport.send(conditional, observer: observer),
         let store = caching.store
       else { return }
       let now = store.now
+      // What it may stand in for does not take its place either (RFC 5861 §4).
+      guard !CacheDecision.mayServeInstead(stored, of: response.head.status, fields: request.fields, now: now)
+      else { return }
       let offer = StorageOffer(
         request: request, head: response.head, body: response.body ?? Data(),
         requestTime: response.requestTime(now), responseTime: now)

@@ -75,25 +75,36 @@ package final class EntryFolder: EntryFiles {
     else {
       return nil
     }
-    var bytes = Data(count: Int(status.st_size))
-    var filled = 0
-    while filled < bytes.count {
-      let rest = filled
-      let count = bytes.withUnsafeMutableBytes { buffer in
-        buffer.baseAddress.map { Glibc.read(descriptor, $0 + rest, buffer.count - rest) } ?? 0
-      }
-      if count < 0, errno == EINTR { continue }
-      // One that has become shorter, or is on a disk that fails, is none.
-      guard count > 0 else { return nil }
-      filled += count
+    // A file may claim any size, and `Data` ends the process where there is no memory for it.
+    let size = Int(status.st_size)
+    guard size > 0, let memory = malloc(size) else { return nil }
+    guard fill(UnsafeMutableRawBufferPointer(start: memory, count: size), from: descriptor) else {
+      free(memory)
+      return nil
     }
-    return bytes
+    return Data(bytesNoCopy: memory, count: size, deallocator: .free)
+  }
+
+  /// Whether there were as many bytes: one that has become shorter, or is on a disk that fails, is none.
+  private func fill(_ memory: UnsafeMutableRawBufferPointer, from descriptor: Int32) -> Bool {
+    var rest = memory[...]
+    while !rest.isEmpty {
+      let count = Glibc.read(
+        descriptor, UnsafeMutableRawBufferPointer(rebasing: rest).baseAddress, rest.count)
+      if count < 0, errno == EINTR { continue }
+      guard count > 0 else { return false }
+      rest = rest.dropFirst(count)
+    }
+    return true
   }
 
   package func write(_ name: String, _ bytes: Data) -> Bool {
     let number = counter.wrappingAdd(1, ordering: .relaxed).newValue
     let beside = "\(path)/\(Self.leftover)\(getpid())-\(number)-\(UInt32.random(in: 0 ... .max))"
     let flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW
+    // Where there was no folder when this one was opened, somebody else may have made one since.
+    var status = stat()
+    guard stat(path, &status) != 0 || Self.isOurs(status) else { return false }
     var descriptor = open(beside, flags, 0o600)
     if descriptor < 0, errno == ENOENT, make() { descriptor = open(beside, flags, 0o600) }
     guard descriptor >= 0 else { return false }

@@ -2,7 +2,7 @@
 ///
 /// Read so that a mistake never makes a response more reusable than it was meant to be: of a directive that
 /// comes more than once the strictest value counts, a number that is none is the strictest number, an open
-/// quotation ends with the field, and what is unknown is passed over.
+/// quotation, which may hide anything, forbids to store and to use unasked, and what is unknown is passed over.
 package struct CacheControl: Sendable, Equatable {
   package var noStore = false
   /// Without names of fields.
@@ -36,6 +36,10 @@ package struct CacheControl: Sendable, Equatable {
     guard let value else { return }
     var reader = DirectiveReader(value)
     while let (name, argument) = reader.next() { take(name, argument) }
+    if reader.isQuotationOpen {
+      noStore = true
+      noCache = true
+    }
   }
 
   /// Of a request; `Pragma: no-cache` counts where nothing else is said (RFC 9111 §5.4).
@@ -91,6 +95,8 @@ package struct CacheControl: Sendable, Equatable {
 /// Cuts a list of directives, `name`, `name=token` or `name="quoted"`, at its commas.
 private struct DirectiveReader {
   private var rest: ArraySlice<UInt8>
+  /// Whether the list ended inside a quotation, perhaps with directives of other fields in it.
+  private(set) var isQuotationOpen = false
 
   init(_ value: String) { rest = Array(value.utf8)[...] }
 
@@ -127,13 +133,14 @@ private struct DirectiveReader {
     rest = rest.dropFirst()
     var bytes: [UInt8] = []
     while let byte = rest.popFirst() {
-      if byte == UInt8(ascii: "\"") { break }
+      if byte == UInt8(ascii: "\"") { return String(decoding: bytes, as: UTF8.self) }
       if byte == UInt8(ascii: "\\"), let escaped = rest.popFirst() {
         bytes.append(escaped)
       } else {
         bytes.append(byte)
       }
     }
+    isQuotationOpen = true
     return String(decoding: bytes, as: UTF8.self)
   }
 

@@ -81,12 +81,14 @@ package struct CacheIndex: Sendable {
 
   /// Puts a response there. Returns the number of the file to write, if there is one, and those to remove.
   ///
-  /// - Parameter isAnswer: Whether it has just come from a server, and may have been overtaken.
-  package mutating func put(_ stored: StoredResponse, isAnswer: Bool = true) -> (
+  /// - Parameters:
+  ///   - isAnswer: Whether it has just come from a server, and may have been overtaken.
+  ///   - now:      Seconds since 1970; what lies later was noted before the clock was set back.
+  package mutating func put(_ stored: StoredResponse, isAnswer: Bool = true, now: Int64 = .max) -> (
     write: UInt64?, remove: [EntryID]
   ) {
     let id = EntryID(stored)
-    if isAnswer, isOvertaken(stored, id) { return (nil, []) }
+    if isAnswer, isOvertaken(stored, id, now) { return (nil, []) }
     var gone: [EntryID] = []
     var list = (variants[id.hash] ?? []).filter { $0 != id.variant }
     while list.count >= Self.variantLimit {
@@ -113,12 +115,19 @@ package struct CacheIndex: Sendable {
 
   /// Whether something was removed since it was asked for, or what is there was asked for later and made later. Times
   /// are whole seconds: what was asked for in that of a removal may have been asked for before.
-  private func isOvertaken(_ stored: StoredResponse, _ id: EntryID) -> Bool {
+  private mutating func isOvertaken(_ stored: StoredResponse, _ id: EntryID, _ now: Int64) -> Bool {
+    if Self.wasSetBack(from: removals[id.hash] ?? .min, to: now) { removals[id.hash] = now }
+    if Self.wasSetBack(from: removalOfAll, to: now) { removalOfAll = now }
     if stored.requestTime <= removals[id.hash] ?? removalOfAll { return true }
-    guard let other = held[id] ?? pending[id]?.stored, other.requestTime > stored.requestTime else {
-      return false
-    }
+    guard let other = held[id] ?? pending[id]?.stored, other.requestTime > stored.requestTime,
+      !Self.wasSetBack(from: other.requestTime, to: now)
+    else { return false }
     return other.date > stored.date
+  }
+
+  /// Whether the clock was set back since it said `time`, and not by the little that threads overtake each other.
+  private static func wasSetBack(from time: Int64, to now: Int64) -> Bool {
+    time > now && time - now > Freshness.clockTolerance
   }
 
   /// What is to be written, if it still is.

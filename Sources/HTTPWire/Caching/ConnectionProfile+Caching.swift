@@ -3,6 +3,7 @@ extension ConnectionProfile {
   /// particular: only then may a response be given to other sessions.
   package var isUsual: Bool {
     judge?.judgesAsUsual != false && TrustPartition.isUsual(options) && leadsToUsualServers
+      && !options.refusesPrivateAddresses
   }
 
   private var leadsToUsualServers: Bool {
@@ -15,6 +16,8 @@ extension ConnectionProfile {
     let routes = options.hostOverrides.map { "\($0.host):\($0.port ?? 0)>\($0.target):\($0.targetPort ?? 0)" }
     let parts =
       [options.unixSocket, options.nameServiceURL, options.localInterface].map { $0 ?? "-" } + routes
+      // What a session got without this guard is nothing that it may show with it.
+      + (options.refusesPrivateAddresses ? ["public"] : [])
     return "\(partition).\(SHA256.hexadecimal(parts.joined(separator: "\n")))"
   }
 }

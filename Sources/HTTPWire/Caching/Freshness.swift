@@ -6,7 +6,7 @@ package struct Freshness: Sendable, Equatable {
   /// Without an explicit lifetime, a tenth of the time since the last modification counts, up to a day.
   package static let heuristicLimit: Int64 = 86_400
   /// A clock that was set back by more than this makes a response stale.
-  private static let clockTolerance: Int64 = 60
+  static let clockTolerance: Int64 = 60
 
   package init(lifetime: Int64, age: Int64) {
     self.lifetime = lifetime

@@ -49,7 +49,8 @@ package struct StoredAnswer: Sendable {
     ]
     head = ResponseHead(status: 206, version: stored.head.version, fields: shown)
     let start = stored.body.startIndex
-    body = stored.body[(start + part.lowerBound)..<(start + part.upperBound)]
+    // Whoever gets the part counts its bytes from 0.
+    body = Data(stored.body[(start + part.lowerBound)..<(start + part.upperBound)])
   }
 
   /// The answer where nothing may be sent and nothing is stored (RFC 9111 §5.2.1.7).

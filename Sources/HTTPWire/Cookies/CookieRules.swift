@@ -72,8 +72,10 @@ package struct CookieRules: Sendable {
   private func domain(_ wish: SetCookie) throws(CookieRefusal) -> String? {
     guard let domain = wish.domain, !domain.isEmpty else { return nil }
     guard domain.utf8.allSatisfy({ $0 < 0x80 }) else { throw .foreignDomain(domain) }
-    if domain == target.host, target.isAddress { return nil }
-    if suffixes.isPublicSuffix(domain) {
+    if target.isAddress, domain == target.host || domain == "[\(target.host)]" { return nil }
+    // With a dot at its end a name is the same to the DNS, and another one to lists of suffixes.
+    let name = String(domain.reversed().drop { $0 == "." }.reversed())
+    if suffixes.isPublicSuffix(name) {
       // A host that is one itself, such as `localhost`, gets the cookie for itself.
       if domain == target.host { return nil }
       throw .publicSuffix(domain)

@@ -93,6 +93,23 @@ import Testing
     #expect(index.count == 1)
   }
 
+  @Test func aClockThatIsSetBackDoesNotKeepAnswersOut() {
+    var index = CacheIndex(memoryCapacity: 1 << 20, diskCapacity: 0)
+    let now = CacheScene.start
+    func isPut(at time: Int64, now: Int64) -> Bool {
+      let stored = CacheScene.response(at: time)
+      _ = index.put(stored, now: now)
+      return index.find(stored.key).stored.first === stored
+    }
+    _ = index.remove(CacheScene.response().key, at: now + 1_000)
+    // A little is what threads overtake each other by.
+    #expect(!isPut(at: now + 990, now: now + 990))
+    #expect(!isPut(at: now, now: now) && isPut(at: now + 1, now: now + 1))
+    index.removeAll(at: now + 1_000)
+    #expect(!isPut(at: now, now: now) && isPut(at: now + 1, now: now + 1))
+    #expect(isPut(at: now + 5_000, now: now + 5_000) && isPut(at: now + 2, now: now + 2))
+  }
+
   @Test func anAnswerThatWasOvertakenIsNotPutThere() {
     var index = CacheIndex(memoryCapacity: 1 << 20, diskCapacity: 0)
     let new = CacheScene.response(body: "new", at: CacheScene.start + 5)

@@ -24,6 +24,18 @@ import Testing
     #expect(CacheControl("a=\"no-store\", b=no-store").noStore == false)
   }
 
+  @Test(arguments: [
+    "a=\"b", "max-age=60, a=\"b, no-store", "max-age=60, a=\"\\\"", "no-cache=\"x, max-age=60",
+  ])
+  func anOpenQuotationMayHideAnything(text: String) {
+    let control = CacheControl(text)
+    #expect(control.noStore && control.noCache)
+    // Also what stands in another line of the same name.
+    let head = ResponseHead(
+      status: 200, fields: CacheScene.headers([("Cache-Control", text), ("Cache-Control", "max-age=60")]))
+    #expect(!StorageRules.mayStore(method: "GET", fields: [], head: head))
+  }
+
   /// FIPS 180-4, and lengths around the border of a block.
   @Test func sha256() {
     let known = [
@@ -63,6 +75,7 @@ import Testing
     let copy = try #require(StoredResponse.decode(stored.encoded))
     #expect(copy.key == stored.key && copy.head.block == stored.head.block && copy.body == stored.body)
     #expect(copy.head.status == 404 && copy.head.version == .http2 && copy.selection == stored.selection)
+    #expect(copy.body.startIndex == 0, "whoever gets it counts from there")
     #expect(copy.requestTime == 5 && copy.responseTime == -6 && copy.attachment == Data([9]))
   }
 
@@ -107,6 +120,21 @@ import Testing
       if mixed != whole { #expect(StoredResponse.decode(mixed) == nil) }
       _ = StoredResponse(encodedHead: mixed.dropFirst(32), body: Data())
     }
+  }
+
+  @Test func bytesOfAPartAreCountedFromZero() throws {
+    let body = String(repeating: "x", count: 1_000)
+    let stored = CacheScene.response([("Cache-Control", "max-age=60")], body: body)
+    let part = try #require(CacheScene.answer(stored, asked: [("Range", "bytes=400-599")]))
+    #expect(part.body.startIndex == 0 && part.body.count == 200)
+  }
+
+  @Test func whatARefusedAddressSaidIsNotForEverybody() {
+    var options = TransportOptions()
+    let usual = ConnectionProfile(options: options)
+    options.refusesPrivateAddresses = true
+    let guarded = ConnectionProfile(options: options)
+    #expect(usual.isUsual && !guarded.isUsual && usual.cachePartition != guarded.cachePartition)
   }
 
   @Test func namesOfFilesComeBack() {

@@ -59,6 +59,21 @@ import Testing
     #expect(jar.refusal("a=b; Domain=exämple.com", from: plain) == .foreignDomain("exämple.com"))
   }
 
+  @Test func aDotAtTheEndMakesNoPublicSuffixPrivate() throws {
+    for suffixes in [ListedSuffixes(), TopLevelSuffixes()] as [any PublicSuffixes] {
+      var jar = Jar()
+      jar.suffixes = suffixes
+      #expect(jar.refusal("a=b; Domain=com.", from: "http://evil.com./") == .publicSuffix("com."))
+      jar.receive("a=b; Domain=com.", from: "http://com./")
+      #expect(jar.field(for: "http://com./") == "a=b" && jar.field(for: "http://evil.com./") == nil)
+    }
+    #expect(
+      Jar().refusal("a=b; Domain=co.uk.", from: "http://evil.co.uk./") == .publicSuffix("co.uk."))
+    #expect(Jar().refusal("a=b; Domain=co.uk..", from: "http://evil.co.uk../") == .publicSuffix("co.uk.."))
+    #expect(Jar().refusal("a=b; Domain=.", from: "http://evil.com./") == nil, "the host alone")
+    #expect(try stored("a=b; Domain=shop.co.uk.", from: "http://www.shop.co.uk./").isHostOnly == false)
+  }
+
   @Test func aHostThatIsAPublicSuffixKeepsItsOwnCookies() throws {
     for (url, domain) in [("http://localhost:8080/", "localhost"), ("http://github.io/", "github.io")] {
       let cookie = try stored("a=b; Domain=\(domain)", from: url)
@@ -72,6 +87,7 @@ import Testing
     let host = try #require(CookieTarget(url: url)).host
     #expect(try stored("a=b", from: url).isHostOnly)
     #expect(try stored("a=b; Domain=\(host)", from: url).isHostOnly)
+    if host.contains(":") { #expect(try stored("a=b; Domain=[\(host)]", from: url).domain == host) }
     #expect(Jar().refusal("a=b; Domain=0.0.1", from: "http://127.0.0.1/") == .foreignDomain("0.0.1"))
   }
 

@@ -1,0 +1,78 @@
+import Alamofire
+import Foundation
+import FoundationNetworking
+import HTTPWire
+import Testing
+
+/// Who must not get the transfer of another.
+@Suite("Attacks on shared transfers", .timeLimit(.minutes(1))) struct SharedTransferAttackTests {
+  private static func sharing(_ change: (inout TransportOptions) -> Void = { _ in }) -> TransportOptions {
+    var options = TransportOptions()
+    options.sharesIdenticalRequests = true
+    change(&options)
+    return options
+  }
+
+  /// The first request waits until the gate is open, and has its number for an answer, like all others.
+  private func bench() -> (Session, FakeTransport, gate: Latch, reached: Latch) {
+    let (gate, reached) = (Latch(), Latch())
+    let fake = FakeTransport(FakeReply.text("0").held(by: gate, reached: reached)) { _, index in
+      .text("\(index)")
+    }
+    return (Session.kept(fake: fake, options: Self.sharing()), fake, gate, reached)
+  }
+
+  @Test func whoComesAfterAChangeDoesNotGetWhatWasBefore() async {
+    let (session, fake, gate, reached) = bench()
+    async let early = session.request("http://a.test/x").end()
+    await reached.wait()
+    #expect(await session.request("http://a.test/x", method: .post).end().data == Data("1".utf8))
+    #expect(await session.request("http://a.test/x").end().data == Data("2".utf8))
+    gate.open()
+    #expect(await early.data == Data("0".utf8))
+    #expect(fake.requests.count == 3 && session.core.sharedTransfers.memberCount == 0)
+  }
+
+  @Test(arguments: ["credential", "letters", "options", "cookies"])
+  func otherPeopleDoNotShare(difference: String) async throws {
+    let (session, fake, gate, reached) = bench()
+    var url = "http://a.test/x"
+    var (headers, others) = (HTTPHeaders(), HTTPHeaders())
+    switch difference {
+    case "credential":
+      headers = [.authorization(bearerToken: "a")]
+      others = [.authorization(bearerToken: "b")]
+    case "letters":
+      // The same to the eye, and to Swift.
+      headers = ["X-User": "\u{E9}"]
+      others = ["X-User": "e\u{301}"]
+    case "cookies":
+      url = "http://cookies.test/x"
+      headers = ["Cookie": "a=1"]
+    default: break
+    }
+    let (address, first) = (url, headers)
+    async let one = session.request(address, headers: first).end()
+    await reached.wait()
+    let second = session.request(url, headers: others)
+    if difference == "options" { second.transportOptions { $0.localInterface = "lo" } }
+    #expect(await second.end().data == Data("1".utf8))
+    gate.open()
+    #expect(await one.data == Data("0".utf8) && fake.requests.count == 2)
+  }
+
+  @Test func eachDecidesAboutItsOwnFailure() async {
+    let (gate, reached) = (Latch(), Latch())
+    let fake = FakeTransport(FakeReply.failure(.connectionLost).held(by: gate, reached: reached))
+    let session = Session.kept(fake: fake, options: Self.sharing())
+    async let plain = session.request("http://a.test/x").end()
+    await reached.wait()
+    let retrying = session.request(
+      "http://a.test/x", interceptor: RetryPolicy(exponentialBackoffScale: 0))
+    async let second = retrying.end()
+    #expect(await eventually { session.core.sharedTransfers.memberCount == 2 })
+    gate.open()
+    #expect(await plain.error != nil)
+    #expect(await second.data == Data("ok".utf8) && retrying.retryCount == 1 && fake.requests.count == 2)
+  }
+}

@@ -1,0 +1,52 @@
+import Foundation
+import FoundationNetworking
+import HTTPWire
+import Testing
+
+@testable import Alamofire
+
+/// What somebody tried who wanted a cookie where it does not belong, or an end of the process.
+@Suite("Attacks on cookies", .timeLimit(.minutes(1))) struct CookieAttackTests {
+  /// With the real list of public suffixes.
+  @Test(arguments: [
+    ("evil.co.uk.", "co.uk.", "shop.co.uk."), ("evil.com.", "com.", "shop.com."),
+    ("evil.xn--55qx5d.cn", "xn--55qx5d.cn", "shop.xn--55qx5d.cn"),
+    ("evil.github.io", ".GitHub.io", "a.github.io"),
+    ("evil.co.uk", "co.uk.", "shop.co.uk"), ("evil.test", "公司.cn", "shop.xn--55qx5d.cn"),
+  ])
+  func noCookieIsForARegistry(evil: String, domain: String, victim: String) async throws {
+    let bench = try CookieBench(FakeTransport(FakeReply.ok.setting("a=1; Domain=\(domain)")))
+    for host in [evil, victim] { _ = await bench.session.request("http://\(host)/").end() }
+    #expect(bench.sent == [nil, nil] && bench.storage.cookies?.isEmpty != false)
+  }
+
+  /// Each cookie may write a file, and all who set some wait for it.
+  @Test func oneResponseCannotKeepEverybodyWaiting() async throws {
+    var reply = FakeReply.ok
+    reply.fields = (0..<10_000).map { HTTPHeader(name: "Set-Cookie", value: "n\($0)=1; Path=/") }
+    let bench = try CookieBench(FakeTransport(reply))
+    _ = await bench.session.request("http://a.test/").end()
+    let names = Set(bench.storage.cookies?.map(\.name) ?? [])
+    #expect(names == Set((0..<CookieRules.domainLimit).map { "n\($0)" }))
+  }
+
+  /// A jar in which a user writes meanwhile loses neither his cookies nor the server's.
+  @Test func whoWritesAtTheSameTimeLosesNothing() async throws {
+    let bench = try CookieBench(
+      FakeTransport { _, index in FakeReply.ok.setting("server\(index)=1; Path=/") })
+    let storage = bench.storage
+    async let users: Void = {
+      for number in 0..<40 {
+        let properties: [HTTPCookiePropertyKey: Any] = [
+          .name: "user\(number)", .value: "1", .domain: "a.test", .path: "/",
+        ]
+        if let cookie = HTTPCookie(properties: properties) { storage.setCookie(cookie) }
+        await Task.yield()
+      }
+    }()
+    for _ in 0..<40 { _ = await bench.session.request("http://a.test/").end() }
+    await users
+    let names = Set(bench.storage.cookies?.map(\.name) ?? [])
+    #expect(names == Set((0..<40).flatMap { ["user\($0)", "server\($0)"] }))
+  }
+}
