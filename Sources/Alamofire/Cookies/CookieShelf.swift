@@ -62,10 +62,18 @@ struct CookieShelf {
     left.domain == right.domain && left.path + left.name == right.path + right.name
   }
 
+  /// What is too much of one domain, and of all.
   private mutating func removeSurplus(of domain: String, now: HTTPDate) {
-    let places = cookies.indices.filter { cookies[$0].domain == domain }
-    guard places.count > CookieRules.domainLimit else { return }
-    let surplus = CookieRules.surplus(of: places.map { cookies[$0] }, now: now)
+    removeSurplus(
+      at: cookies.indices.filter { cookies[$0].domain == domain }, limit: CookieRules.domainLimit, now: now)
+    if cookies.count > CookieRules.totalLimit {
+      removeSurplus(at: Array(cookies.indices), limit: CookieRules.totalLimit, now: now)
+    }
+  }
+
+  private mutating func removeSurplus(at places: [Int], limit: Int, now: HTTPDate) {
+    guard places.count > limit else { return }
+    let surplus = CookieRules.surplus(of: places.map { cookies[$0] }, limit: limit, now: now)
     for place in surplus.map({ places[$0] }).sorted(by: >) { remove(at: place) }
   }
 }

@@ -28,6 +28,8 @@ package struct CookieRules: Sendable {
   package static let longestLife: Int64 = 400 * 86_400
   /// How many cookies one domain may have; one more pushes another out (RFC 6265bis §6.1 asks for 50 at least).
   package static let domainLimit = 180
+  /// How many cookies a storage may have in all (RFC 6265bis §6.1 asks for 3000 at least).
+  package static let totalLimit = 3000
 
   /// Decides about one `Set-Cookie` field.
   ///
@@ -127,7 +129,7 @@ package struct CookieRules: Sendable {
     if isHidden { throw .shadowsSecureCookie }
   }
 
-  /// Which cookies must go when there are too many of one domain: those that are over, then such as are not
+  /// Which cookies must go when there are too many: those that are over, then such as are not
   /// secure, each time the oldest first.
   package static func surplus(of cookies: [Cookie], limit: Int = domainLimit, now: HTTPDate) -> [Int] {
     guard cookies.count > limit else { return [] }

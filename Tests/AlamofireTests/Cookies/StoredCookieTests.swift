@@ -147,6 +147,19 @@ struct StoredCookieTests {
     #expect(bench.cookie("other") != nil)
   }
 
+  @Test func aStorageHasSoManyCookiesAndNoMore() async throws {
+    let hosts = CookieRules.totalLimit / 100 + 1
+    let bench = try CookieBench(
+      FakeTransport { _, index in
+        (0..<100).reduce(FakeReply.ok) { $0.setting("h\(index)n\($1)=1") }
+      })
+    for host in 0..<hosts { _ = await bench.session.request("http://h\(host).test/").end() }
+    #expect(bench.storage.cookies?.count == CookieRules.totalLimit)
+    // The oldest made room.
+    #expect((0..<100).allSatisfy { bench.cookie("h0n\($0)") == nil })
+    #expect(bench.cookie("h1n0") != nil && bench.cookie("h\(hosts - 1)n99") != nil)
+  }
+
   @Test func aStorageHasOneStoreWhoeverAsks() throws {
     let storage = try #require(URLSessionConfiguration.ephemeral.httpCookieStorage)
     let other = try #require(URLSessionConfiguration.ephemeral.httpCookieStorage)
