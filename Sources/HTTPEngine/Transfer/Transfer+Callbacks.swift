@@ -37,10 +37,10 @@ extension Transfer {
       }, context)
     ccurl_set_on_tls(
       easy.raw,
-      { _, tls, context in
+      { easy, tls, context in
         guard let tls else { return CURLE_SSL_CONNECT_ERROR }
         let isPrepared = Transfer.of(context)._withUnsafeGuaranteedRef {
-          Handshake.prepare(OpaquePointer(tls), for: $0)
+          Handshake.prepare(OpaquePointer(tls), for: $0, isItsOwn: easy == $0.easy.raw)
         }
         return isPrepared ? CURLE_OK : CURLE_SSL_CERTPROBLEM
       }, context)
@@ -49,7 +49,8 @@ extension Transfer {
       { context, remoteAddress, _, remotePort, localPort in
         let ports = KeptSockets.Ports(local: localPort, remote: remotePort)
         let mayGo = Transfer.of(context)._withUnsafeGuaranteedRef {
-          $0.mayReach(remoteAddress) && !$0.isAskedForIdentity && $0.mayUseConnection(ports)
+          $0.mayReach(remoteAddress) && !$0.isAskedForIdentity && $0.mayUseAlternative()
+            && $0.mayUseConnection(ports)
         }
         return Int32(mayGo ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT)
       }, context)

@@ -4,8 +4,12 @@ import HTTPWire
 
 // Which way a connection takes: sockets, other hosts and interfaces, and which addresses it may go to.
 extension Transfer {
-  func applyRoute(_ options: TransportOptions) -> TransportFailure? {
-    if let failure = applyOverrides(options.hostOverrides) { return failure }
+  func applyRoute(_ options: TransportOptions, of request: WireRequest) -> TransportFailure? {
+    if let failure = applyOverrides(options.hostOverrides, request) { return failure }
+    if let url = options.nameServiceURL, Origin(url: url)?.scheme != "https" {
+      return TransportFailure(
+        .badURL, "The name service has to be asked over https (nameServiceURL); \(url) is no URL of that.")
+    }
     let eyeballs = options.happyEyeballsDelay.map { max(1, Int(Clock.nanoseconds($0) / 1_000_000)) }
     let settings: [(String, CURLcode)] = [
       ("A Unix-domain socket", easy.set(CURLOPT_UNIX_SOCKET_PATH, options.unixSocket)),
@@ -17,7 +21,11 @@ extension Transfer {
     return settings.first { $0.1 != CURLE_OK }.map { CurlFailure.unsupported($0.0, $0.1) }
   }
 
-  private func applyOverrides(_ overrides: [TransportOptions.HostOverride]) -> TransportFailure? {
+  private func applyOverrides(
+    _ given: [TransportOptions.HostOverride], _ request: WireRequest
+  ) -> TransportFailure? {
+    applied.alternative = request.alternative
+    let overrides = (request.alternative.map { [.init(from: request.origin, to: $0, among: given)] } ?? []) + given
     guard !overrides.isEmpty else {
       ccurl_set_list(easy.raw, CURLOPT_CONNECT_TO, nil)
       self.overrides = HeaderList()

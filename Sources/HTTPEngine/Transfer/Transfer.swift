@@ -144,6 +144,7 @@ extension Transfer {
   /// Whether the connection carries many requests at a time; `nil` before the head tells.
   var multiplexes: Bool? {
     guard let version = assembly.head?.version else { return nil }
+    guard !applied.isClosing else { return false }
     return version == .http2 || version == .http3
   }
 

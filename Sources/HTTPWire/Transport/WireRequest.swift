@@ -24,14 +24,17 @@ package final class WireRequest: Sendable {
   package let profile: ConnectionProfile
   /// What its connection is authenticated with; mostly nothing.
   package let login: ConnectionLogin?
+  /// Where to connect to in place of the origin; mostly nowhere else.
+  package let alternative: AlternativeService?
 
   package init(
     url: String, origin: Origin, method: String = "GET", fields: [HTTPHeader] = [],
     body: RequestBody = .none, sink: (any BodySink)? = nil, idleTimeout: Duration? = .seconds(60),
     deadline: ContinuousClock.Instant? = nil, priority: Float = 0.5,
-    profile: ConnectionProfile, login: ConnectionLogin? = nil
+    profile: ConnectionProfile, login: ConnectionLogin? = nil, alternative: AlternativeService? = nil
   ) {
     self.login = login
+    self.alternative = alternative
     self.url = url
     self.origin = origin
     self.method = method
@@ -54,6 +57,15 @@ package final class WireRequest: Sendable {
       fields: fields ?? self.fields, body: body ?? self.body, sink: sink, idleTimeout: idleTimeout,
       deadline: deadline, priority: priority, profile: profile ?? self.profile,
       login: url == nil ? login : nil)
+  }
+
+  /// The same request by way of another place, which is told that it is one (RFC 7838 §5).
+  package func led(to service: AlternativeService) -> WireRequest {
+    WireRequest(
+      url: url, origin: origin, method: method,
+      fields: fields + [HTTPHeader(name: "Alt-Used", value: service.text)], body: body, sink: sink,
+      idleTimeout: idleTimeout, deadline: deadline, priority: priority, profile: profile, login: login,
+      alternative: service)
   }
 
   /// The same request with other fields, whose response is collected in memory.
