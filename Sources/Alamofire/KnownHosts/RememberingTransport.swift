@@ -69,7 +69,8 @@ extension TransportFailure {
     switch kind {
     case .alternativeUnfit: true
     case .cannotFindHost, .cannotConnectToHost, .secureConnectionFailed, .certificateUntrusted,
-      .certificateHasUnknownRoot, .certificateHasBadDate, .certificateNotYetValid, .trustRefused, .trustUndecided,
+      .certificateHasUnknownRoot, .certificateHasBadDate, .certificateNotYetValid, .trustRefused,
+      .trustUndecided,
       .identityUndecided, .clientCertificateRejected, .clientCertificateRequired, .timedOut, .connectionLost,
       .badServerResponse:
       (metrics?.values.requestStart ?? -1) < 0

@@ -69,10 +69,11 @@ extension Journey {
       case (let left, _): return left != nil
       }
     }
-    request = request.with(
-      url: target.url, origin: target.origin, method: changed.httpMethod ?? "GET", fields: sorted,
-      body: body(of: changed)
-    ).upgraded
+    request =
+      request.with(
+        url: target.url, origin: target.origin, method: changed.httpMethod ?? "GET", fields: sorted,
+        body: body(of: changed)
+      ).upgraded
   }
 
   /// The body of a request that a handler has made: its own, else that of the request before.

@@ -25,7 +25,8 @@ extension Transfer {
     _ given: [TransportOptions.HostOverride], _ request: WireRequest
   ) -> TransportFailure? {
     applied.alternative = request.alternative
-    let overrides = (request.alternative.map { [.init(from: request.origin, to: $0, among: given)] } ?? []) + given
+    let overrides =
+      (request.alternative.map { [.init(from: request.origin, to: $0, among: given)] } ?? []) + given
     guard !overrides.isEmpty else {
       ccurl_set_list(easy.raw, CURLOPT_CONNECT_TO, nil)
       self.overrides = HeaderList()

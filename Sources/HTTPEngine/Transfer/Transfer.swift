@@ -148,6 +148,10 @@ extension Transfer {
     return version == .http2 || version == .http3
   }
 
+  /// Whether libcurl may still ask a name service for it, by handles of its own that count on this one: with 7.88 they
+  /// end when it is freed, and not when it is used for something else.
+  var mayLeaveLookups: Bool { assembly.head == nil && request?.profile.options.nameServiceURL != nil }
+
   /// What ends the transfer when its time is over.
   func timeout() -> TransportFailure {
     let host = request?.origin.host ?? "The host"

@@ -37,7 +37,8 @@ package struct AlternativeTable: Sendable {
   ///
   /// - Parameter age: For how many seconds the response has been stored somewhere.
   /// - Returns: Whether it is worth being written down.
-  package mutating func note(_ field: AlternativeField, of origin: Origin, age: Int64 = 0, now: Int64) -> Bool {
+  package mutating func note(_ field: AlternativeField, of origin: Origin, age: Int64 = 0, now: Int64) -> Bool
+  {
     let old = entries[origin]
     guard case .services(let offers) = field else {
       entries[origin] = nil

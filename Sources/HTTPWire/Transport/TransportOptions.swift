@@ -21,7 +21,8 @@ public struct TransportOptions: Sendable, Equatable {
     /// HTTP/2 without asking for `http` URLs (prior knowledge, RFC 9113 §3.3), as servers inside a cluster speak it, and
     /// ``automatic`` for `https` URLs. A server that does not speak it ends the request with an error. Each `http` request
     /// has a connection of its own: libcurl 7.88 fails on the second one of a connection. Through a proxy that
-    /// speaks HTTP, `http` requests go by HTTP/1.1.
+    /// speaks HTTP, `http` requests go by HTTP/1.1. With a libcurl older than 8.7, a server that answers before a
+    /// body has been sent may end the request with an error.
     case http2PriorKnowledge
   }
 

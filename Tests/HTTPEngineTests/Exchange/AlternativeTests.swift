@@ -23,7 +23,8 @@ import Testing
     let server = try Self.server()
     let client = Client()
     for _ in 0..<2 {
-      let failure = try await failure(of: client, by: AlternativeService(host: "127.0.0.1", port: server.port))
+      let failure = try await failure(
+        of: client, by: AlternativeService(host: "127.0.0.1", port: server.port))
       #expect(failure.kind == .alternativeUnfit, "\(failure.message)")
       #expect(failure.helps(host: "shop.example"))
     }
@@ -83,14 +84,17 @@ import Testing
       $0.connectTimeout = .milliseconds(50)
     }
     for _ in 0..<2 {
-      let failure = try await failure(of: client, by: AlternativeService(host: "127.0.0.1", port: nobody.port))
+      let failure = try await failure(
+        of: client, by: AlternativeService(host: "127.0.0.1", port: nobody.port))
       #expect(failure.kind == .timedOut)
       #expect(failure.metrics?.values.requestStart == -1)
       #expect(try await client.get(origin).status == 200)
     }
     // A place that the program leads elsewhere is there.
     let led = Client.profile {
-      $0.hostOverrides = [.init(host: "alt.example", port: 9443, target: "127.0.0.1", targetPort: server.port)]
+      $0.hostOverrides = [
+        .init(host: "alt.example", port: 9443, target: "127.0.0.1", targetPort: server.port)
+      ]
     }
     let failure = try await failure(
       of: client, by: AlternativeService(host: "alt.example", port: 9443), profile: led)

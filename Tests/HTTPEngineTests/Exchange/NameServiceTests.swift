@@ -55,7 +55,9 @@ import Testing
   }
 
   @Test func answersThatAreNoneFindNobody() async throws {
-    for reply in [Reply.text("no answer"), .status(503), .data(Array(repeating: 0xC0, count: 100)), .status(200)] {
+    for reply in [
+      Reply.text("no answer"), .status(503), .data(Array(repeating: 0xC0, count: 100)), .status(200),
+    ] {
       let doh = try HTTPTestServer(.tls(.localhost), routes: .none)
       doh.enqueue(reply, reply)
       let failure = try await client(doh).failure(of: "http://shop.example/")
@@ -99,7 +101,8 @@ import Testing
     let server = try HTTPTestServer(.tls(Self.shop()))
     let options = client(doh).profile.options
     for (verdict, kind) in [
-      (TrustVerdict.refuse(FixedJudge.Refusal()), TransportFailure.Kind.trustRefused), (.ask, .trustUndecided),
+      (TrustVerdict.refuse(FixedJudge.Refusal()), TransportFailure.Kind.trustRefused),
+      (.ask, .trustUndecided),
     ] {
       let judge = FixedJudge(verdict)
       let client = Client()

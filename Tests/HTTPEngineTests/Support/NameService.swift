@@ -53,10 +53,13 @@ final class NameService: Sendable {
     let known = addresses[question.name]
     let found = known?.filter { $0.family == family } ?? []
     // A response, recursion available; 3 is a name that does not exist.
-    var bytes = [message[0], message[1], 0x81, known == nil ? 0x83 : 0x80, 0, 1, 0, UInt8(found.count), 0, 0, 0, 0]
+    var bytes = [
+      message[0], message[1], 0x81, known == nil ? 0x83 : 0x80, 0, 1, 0, UInt8(found.count), 0, 0, 0, 0,
+    ]
     bytes += message[12...]
     for address in found {
-      bytes += [0xC0, 12, 0, UInt8(question.kind), 0, 1, 0, 0, 0, 60, 0, UInt8(address.bytes.count)] + address.bytes
+      bytes +=
+        [0xC0, 12, 0, UInt8(question.kind), 0, 1, 0, 0, 0, 60, 0, UInt8(address.bytes.count)] + address.bytes
     }
     return bytes
   }

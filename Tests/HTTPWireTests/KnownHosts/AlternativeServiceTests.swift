@@ -9,7 +9,9 @@ struct AlternativeServiceTests {
     _ host: String?, _ port: Int, _ maxAge: Int64 = 86_400, persists: Bool = false
   ) -> AlternativeField.Offer {
     var field = AlternativeField(#"h2=":1""#)
-    guard case .services(let offers) = field, var offer = offers.first else { preconditionFailure("h2 is known") }
+    guard case .services(let offers) = field, var offer = offers.first else {
+      preconditionFailure("h2 is known")
+    }
     field = nil
     (offer.host, offer.port, offer.maxAge, offer.persists) = (host, port, maxAge, persists)
     return offer
@@ -20,7 +22,8 @@ struct AlternativeServiceTests {
       ("clear", .clear), (" clear ", .clear), (#"h2=":443""#, .services([offer(nil, 443)])),
       (#"h2="alt.test:8443"; ma=60; persist=1"#, .services([offer("alt.test", 8443, 60, persists: true)])),
       (#"h2="ALT.test:443";ma="60""#, .services([offer("alt.test", 443, 60)])),
-      (#"h3=":443"; ma=60, h2=":444""#, .services([offer(nil, 444)])), (#"h3=":443", h3-29=":443""#, .services([])),
+      (#"h3=":443"; ma=60, h2=":444""#, .services([offer(nil, 444)])),
+      (#"h3=":443", h3-29=":443""#, .services([])),
       (#"h2c=":80", http%2F1.1=":443""#, .services([])), (#"h2="[::1]:443""#, .services([offer("::1", 443)])),
       (#"h2=":1"; persist=2; v="46,43""#, .services([offer(nil, 1)])),
       (#"h2=":1",,h2=":2" ,"#, .services([offer(nil, 1), offer(nil, 2)])),
@@ -53,8 +56,9 @@ struct AlternativeServiceTests {
     let table = try table(#"h2="alt.test:9443"; ma=60"#)
     #expect(table.choice(for: origin, now: 159) == service)
     #expect(table.choice(for: origin, now: 160) == nil)
-    for other in [Origin(scheme: "https", host: "a.test", port: 443), Origin(scheme: "https", host: "b.test", port: 8443)]
-    {
+    for other in [
+      Origin(scheme: "https", host: "a.test", port: 443), Origin(scheme: "https", host: "b.test", port: 8443),
+    ] {
       #expect(table.choice(for: other, now: 100) == nil)
     }
     let old = try self.table(#"h2="alt.test:9443"; ma=60"#, age: 50)
@@ -64,7 +68,8 @@ struct AlternativeServiceTests {
   }
 
   @Test(
-    "Later fields take the place of earlier ones", arguments: ["clear", #"h3=":443""#, #"h2=":8443""#, #"h2=":22""#])
+    "Later fields take the place of earlier ones",
+    arguments: ["clear", #"h3=":443""#, #"h2=":8443""#, #"h2=":22""#])
   func replacement(value: String) throws {
     var table = try table(#"h2="alt.test:9443"; persist=1"#)
     let answer1 = table.note(try #require(AlternativeField(value)), of: origin, now: 100)
@@ -75,12 +80,14 @@ struct AlternativeServiceTests {
   @Test(
     "Ports that may be led to",
     arguments: [
-      (443, 443, true), (443, 8443, false), (443, 22, false), (8443, 443, true), (8443, 9443, true), (8443, 25, false),
+      (443, 443, true), (443, 8443, false), (443, 22, false), (8443, 443, true), (8443, 9443, true),
+      (8443, 25, false),
       (444, 444, true), (444, 445, false),
     ])
   func ports(from: Int, to: Int, isFit: Bool) {
     #expect(
-      AlternativeService(host: "b", port: to).isFit(for: Origin(scheme: "https", host: "a", port: from)) == isFit)
+      AlternativeService(host: "b", port: to).isFit(for: Origin(scheme: "https", host: "a", port: from))
+        == isFit)
   }
 
   @Test func whatFailedIsLeftAloneForAWhile() throws {
@@ -128,7 +135,8 @@ struct AlternativeServiceTests {
   @Test(
     "Broken files",
     arguments: [
-      "a.test 8443 b.test 9443", "a.test 8443 b.test 9443 x", "a.test 0 b.test 9443 5", "a.test 8443 b.test 22 5",
+      "a.test 8443 b.test 9443", "a.test 8443 b.test 9443 x", "a.test 0 b.test 9443 5",
+      "a.test 8443 b.test 22 5",
       "a/b 8443 b.test 9443 5", "a.test 8443 b:c 9443 5", "A.test 8443 b.test 9443 5",
     ])
   func brokenFiles(line: String) {
@@ -144,7 +152,8 @@ struct AlternativeServiceTests {
     let head = ResponseHead(
       status: 200,
       fields: [
-        HTTPHeader(name: "Alt-Svc", value: #"h3=":443""#), HTTPHeader(name: "Alt-Svc", value: #"h2="alt.test:9443""#),
+        HTTPHeader(name: "Alt-Svc", value: #"h3=":443""#),
+        HTTPHeader(name: "Alt-Svc", value: #"h2="alt.test:9443""#),
       ])
     services.note(head, of: Origin(scheme: "http", host: "a.test", port: 8443))
     #expect(services.choice(for: Origin(scheme: "http", host: "a.test", port: 8443)) == nil)

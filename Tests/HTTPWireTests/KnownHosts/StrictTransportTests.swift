@@ -33,9 +33,11 @@ struct StrictTransportTests {
   @Test(
     "Names and addresses",
     arguments: [
-      ("example.com", "example.com"), ("EXAMPLE.com.", "example.com"), ("bücher.example", "xn--bcher-kva.example"),
+      ("example.com", "example.com"), ("EXAMPLE.com.", "example.com"),
+      ("bücher.example", "xn--bcher-kva.example"),
       ("localhost", "localhost"), ("1e100.net", "1e100.net"), ("a.0xzz", "a.0xzz"), ("127.0.0.1", nil),
-      ("127.1", nil), ("2130706433", nil), ("0x7f.0x1", nil), ("a.0x", nil), ("1.2.3.4.", nil), ("[::1]", nil),
+      ("127.1", nil), ("2130706433", nil), ("0x7f.0x1", nil), ("a.0x", nil), ("1.2.3.4.", nil),
+      ("[::1]", nil),
       ("::1", nil), ("", nil), (".", nil), ("a..b", nil), ("a:80", nil), ("u@a", nil), ("a/b", nil),
     ] as [(String, String?)])
   func names(text: String, name: String?) {
@@ -51,8 +53,10 @@ struct StrictTransportTests {
   @Test(
     "Whom a host speaks for",
     arguments: [
-      ("max-age=10", "a.test", 100, true), ("max-age=10", "a.test", 109, true), ("max-age=10", "a.test", 110, false),
-      ("max-age=10", "b.a.test", 100, false), ("max-age=10", "test", 100, false), ("max-age=10", "ba.test", 100, false),
+      ("max-age=10", "a.test", 100, true), ("max-age=10", "a.test", 109, true),
+      ("max-age=10", "a.test", 110, false),
+      ("max-age=10", "b.a.test", 100, false), ("max-age=10", "test", 100, false),
+      ("max-age=10", "ba.test", 100, false),
       ("max-age=10; includeSubDomains", "b.a.test", 109, true),
       ("max-age=10; includeSubDomains", "c.b.a.test", 109, true),
       ("max-age=10; includeSubDomains", "b.a.test", 110, false),
@@ -131,8 +135,12 @@ struct StrictTransportTests {
 
   @Test func aTableIsReadAsItWasWritten() throws {
     var table = try table("max-age=1000; includeSubDomains", of: "a.test")
-    _ = table.note(StrictTransportField(maxAge: 5, includesSubdomains: false), of: try #require(KnownHost("b.test")), now: 100)
-    _ = table.note(StrictTransportField(maxAge: 1, includesSubdomains: false), of: try #require(KnownHost("c.test")), now: 100)
+    _ = table.note(
+      StrictTransportField(maxAge: 5, includesSubdomains: false), of: try #require(KnownHost("b.test")),
+      now: 100)
+    _ = table.note(
+      StrictTransportField(maxAge: 1, includesSubdomains: false), of: try #require(KnownHost("c.test")),
+      now: 100)
     let text = table.text(now: 102)
     #expect(text == "# strict-transport-security 1\na.test 1100 includeSubDomains\nb.test 105\n")
     var copy = StrictTransportTable(limit: 10)
@@ -180,9 +188,12 @@ struct StrictTransportTests {
   @Test func onlyTheFirstFieldOfASecureResponseCounts() throws {
     let hosts = StrictTransportSecurity()
     func head(_ values: String...) -> ResponseHead {
-      ResponseHead(status: 200, fields: values.map { HTTPHeader(name: "strict-transport-security", value: $0) })
+      ResponseHead(
+        status: 200, fields: values.map { HTTPHeader(name: "strict-transport-security", value: $0) })
     }
-    func note(_ head: ResponseHead, _ url: String) throws { hosts.note(head, of: try #require(Origin(url: url))) }
+    func note(_ head: ResponseHead, _ url: String) throws {
+      hosts.note(head, of: try #require(Origin(url: url)))
+    }
     try note(head("max-age=100"), "http://a.test/")
     try note(head("max-age=100"), "https://127.0.0.1/")
     try note(head("max-age=100"), "https://[::1]/")
