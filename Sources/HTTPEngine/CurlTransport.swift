@@ -3,6 +3,8 @@ package import HTTPWire
 /// The transport over libcurl: requests become transfers of one ``EventLoop``.
 package struct CurlTransport: Transport {
   package let loop: EventLoop
+  /// What was found out about names, when that is not libcurl's business.
+  let names = NameMemory()
 
   package init(loop: EventLoop = EventLoop()) {
     self.loop = loop
@@ -24,6 +26,17 @@ package struct CurlTransport: Transport {
   }
 
   nonisolated(nonsending) private func exchange(_ request: WireRequest, observer: any TransferObserver) async
+    -> Transfer.Outcome
+  {
+    guard request.profile.asksForNames else { return await exchanged(request, observer: observer) }
+    switch await located(request) {
+    case .success(let located): return await exchanged(located, observer: observer)
+    case .failure(let failure): return .failure(failure)
+    }
+  }
+
+  /// Sends a request as it is. On the loop's thread.
+  nonisolated(nonsending) func exchanged(_ request: WireRequest, observer: any TransferObserver) async
     -> Transfer.Outcome
   {
     guard !Task.isCancelled else {

@@ -242,9 +242,8 @@ final class LoopCore {
     takeBack(transfer)
     transfers[transfer.ticket] = nil
     let successors = lanes.ended(transfer, multiplexes: transfer.multiplexes)
-    let isOfUse = !transfer.mayLeaveLookups
     transfer.finish(outcome)
-    if isOfUse, pool.count < Self.pooledTransfers { pool.append(transfer) }
+    if pool.count < Self.pooledTransfers { pool.append(transfer) }
     if !successors.isEmpty { startAdmitted(successors) }
   }
 

@@ -37,10 +37,10 @@ extension Transfer {
       }, context)
     ccurl_set_on_tls(
       easy.raw,
-      { easy, tls, context in
+      { _, tls, context in
         guard let tls else { return CURLE_SSL_CONNECT_ERROR }
         let isPrepared = Transfer.of(context)._withUnsafeGuaranteedRef {
-          Handshake.prepare(OpaquePointer(tls), for: $0, isItsOwn: easy == $0.easy.raw)
+          Handshake.prepare(OpaquePointer(tls), for: $0)
         }
         return isPrepared ? CURLE_OK : CURLE_SSL_CERTPROBLEM
       }, context)

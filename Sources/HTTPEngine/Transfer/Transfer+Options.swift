@@ -25,6 +25,8 @@ struct AppliedOptions {
   var isClosing = false
   /// Where the connection goes in place of the origin.
   var alternative: AlternativeService?
+  /// The addresses of the host, if they are not for libcurl to find.
+  var addresses: KnownAddresses?
   /// Through whom the request goes.
   var proxy: ProxyServer?
   /// What the connection is authenticated with.
@@ -62,6 +64,9 @@ extension Transfer {
       applied.profile = request.profile
     }
     if applied.login != nil || request.login != nil, let failure = applyLogin(request.login) {
+      return failure
+    }
+    if applied.addresses != nil || request.addresses != nil, let failure = applyAddresses(request) {
       return failure
     }
     if let failure = applyProxy(request) { return failure }

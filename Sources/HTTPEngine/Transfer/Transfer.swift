@@ -18,6 +18,7 @@ final class Transfer {
   @exclusivity(unchecked) var applied = AppliedOptions()
   @exclusivity(unchecked) var headers = HeaderList()
   @exclusivity(unchecked) var overrides = HeaderList()
+  @exclusivity(unchecked) var addresses = HeaderList()
 
   @exclusivity(unchecked) private(set) var ticket: UInt64 = 0
   @exclusivity(unchecked) private(set) var request: WireRequest?
@@ -147,10 +148,6 @@ extension Transfer {
     guard !applied.isClosing else { return false }
     return version == .http2 || version == .http3
   }
-
-  /// Whether libcurl may still ask a name service for it, by handles of its own that count on this one: with 7.88 they
-  /// end when it is freed, and not when it is used for something else.
-  var mayLeaveLookups: Bool { assembly.head == nil && request?.profile.options.nameServiceURL != nil }
 
   /// What ends the transfer when its time is over.
   func timeout() -> TransportFailure {

@@ -17,31 +17,19 @@ final class Handshake {
   /// The proxy with which the handshake is, if it is: it has a name of its own, and nothing of what was said about
   /// servers holds for it.
   private let proxy: ProxyServer?
-  /// The server: the request's, or the one that is asked for the address of that. Both are judged alike, since
-  /// libcurl uses the connection for requests to either.
-  private let server: Origin
-  private let isNameService: Bool
 
-  private init?(_ transfer: Transfer, isItsOwn: Bool) {
-    guard let request = transfer.request else { return nil }
-    let nameService = isItsOwn ? nil : request.profile.options.nameServiceURL.flatMap { Origin(url: $0) }
-    guard let server = isItsOwn ? request.origin : nameService else { return nil }
+  private init(_ transfer: Transfer, _ request: WireRequest) {
     self.transfer = transfer
     self.request = request
-    self.server = server
-    isNameService = !isItsOwn
     ticket = transfer.ticket
-    proxy = isItsOwn && transfer.securesProxy ? transfer.applied.proxy : nil
+    proxy = transfer.securesProxy ? transfer.applied.proxy : nil
   }
 
   /// Prepares the context of a connection that `transfer` is about to secure. Returns false when it cannot.
-  ///
-  /// - Parameter isItsOwn: Whether the connection is for the request. If it is not, libcurl connects by itself to the
-  ///                       server that is asked for addresses (`CURLOPT_DOH_URL`), with the settings of the transfer.
-  static func prepare(_ context: OpaquePointer, for transfer: Transfer, isItsOwn: Bool) -> Bool {
-    guard let handshake = Handshake(transfer, isItsOwn: isItsOwn) else { return false }
-    let request = handshake.request
-    if isItsOwn { transfer.handshakes += 1 }
+  static func prepare(_ context: OpaquePointer, for transfer: Transfer) -> Bool {
+    guard let request = transfer.request else { return false }
+    let handshake = Handshake(transfer, request)
+    transfer.handshakes += 1
     let reference = Unmanaged.passRetained(handshake)
     guard SSL_CTX_set_ex_data(context, place, reference.toOpaque()) == 1 else {
       reference.release()
@@ -56,7 +44,6 @@ final class Handshake {
     SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nil)
     SSL_CTX_set_cert_verify_callback(context, verify, reference.toOpaque())
     if handshake.proxy == nil, request.profile.options.clientIdentity == nil,
-      isItsOwn,
       request.profile.judge?.wantsToChooseIdentity(forHost: request.origin.host, port: request.origin.port)
         == true
     {
@@ -141,7 +128,7 @@ final class Handshake {
 
   private var waitsForStatus: Bool {
     guard proxy == nil else { return false }
-    return request.profile.judge?.wantsStapledResponse(ofHost: server.host) ?? false
+    return request.profile.judge?.wantsStapledResponse(ofHost: request.origin.host) ?? false
   }
 
   private func isAccepted(_ shown: OpaquePointer?, stapled: Data?) -> Bool {
@@ -153,7 +140,7 @@ final class Handshake {
     if let proxy { return isTrusted(certificates, of: proxy) }
     guard let judge = request.profile.judge else { return isTrusted(certificates) }
     let chain = PresentedChain(
-      host: server.host, port: server.port, certificates: certificates.map(\.der),
+      host: request.origin.host, port: request.origin.port, certificates: certificates.map(\.der),
       stapledResponse: stapled)
     switch judge.judge(chain, for: request.profile) {
     case .accept: return true
@@ -161,12 +148,12 @@ final class Handshake {
     case .refuse(let error):
       fail(
         TransportFailure(
-          .trustRefused, "The certificates of \(name) were refused.", curlCode: Self.code,
+          .trustRefused, "The certificates of \(request.origin.host) were refused.", curlCode: Self.code,
           cause: error))
     case .ask:
       fail(
         TransportFailure(
-          .trustUndecided, "The certificates of \(name) have to be judged.",
+          .trustUndecided, "The certificates of \(request.origin.host) have to be judged.",
           curlCode: Self.code,
           chain: chain))
     }
@@ -178,13 +165,13 @@ final class Handshake {
     let options = request.profile.options
     let verdict = TrustAnchors.of(options.trustStore).flatMap { anchors in
       RevocationLists.of(options.certificateRevocationLists).flatMap { lists in
-        var verifier = ChainVerifier(anchors: anchors, host: server.host)
+        var verifier = ChainVerifier(anchors: anchors, host: request.origin.host)
         verifier.revocationLists = lists
         return verifier.verify(certificates)
       }
     }
     guard case .failure(let fault) = verdict else { return true }
-    fail(TransportFailure(fault.kind, fault.message(for: name), curlCode: Self.code))
+    fail(TransportFailure(fault.kind, fault.message(for: request.origin.host), curlCode: Self.code))
     return false
   }
 
@@ -198,9 +185,6 @@ final class Handshake {
       TransportFailure(fault.kind, fault.message(for: "the proxy \(proxy.host)"), curlCode: Self.code))
     return false
   }
-
-  /// The server in a sentence.
-  private var name: String { isNameService ? "the name service \(server.host)" : server.host }
 
   private func fail(_ failure: TransportFailure) {
     guard transfer.ticket == ticket else { return }

@@ -76,8 +76,9 @@ struct StrictTransportServerTests {
     var reply = Reply.text("x")
     reply.headers.append(HTTPHeader(name: "Strict-Transport-Security", value: "max-age=1000"))
     server.enqueue(reply)
-    let response = await session().request("https://127.0.0.1:\(server.port)/").serializingString().response
-    #expect(response.value == "x")
+    let session = session()
+    let response = await session.request("https://127.0.0.1:\(server.port)/").serializingString().response
+    #expect(response.value == "x", "\(String(describing: response.error))")
     #expect(hosts.hosts.isEmpty)
   }
 }

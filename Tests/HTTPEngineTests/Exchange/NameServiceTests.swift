@@ -84,7 +84,7 @@ import Testing
     #expect(server.connectionCount == 0)
   }
 
-  /// libcurl hands the settings of the transfer to its own: the name that is verified must not be one of them.
+  /// What libcurl does by itself would be verified by the name of the transfer.
   @Test func theServiceHasToBeWhoItIsAndNotTheHostThatIsLookedFor() async throws {
     let names = service(["shop.example": [.loopback4]])
     let doh = try HTTPTestServer(.tls(Self.shop()), routes: names.routes)
@@ -143,38 +143,85 @@ import Testing
     #expect(failure.message.contains("nameServiceURL"))
   }
 
-  /// The look-ups are transfers of libcurl's own, which must not outlive what they are for.
-  @Test func requestsThatAreCancelledWhileTheyAskLeaveTheirPlaceInOrder() async throws {
-    let names = service(["shop.example": [.loopback4]])
+  @Test func aLookUpThatIsCancelledLeavesNothingBehind() async throws {
+    let names = service(["shop.example": [.loopback4], "other.example": []])
     let gate = Gate()
-    let slow = try HTTPTestServer(.tls(.localhost), routes: .none)
-    for _ in 0..<80 {
+    // The first two questions wait; whatever is asked afterwards is answered at once.
+    let doh = try HTTPTestServer(.tls(.localhost), routes: names.routes)
+    for round in 1...3 {
       var reply = Reply.status(200)
       reply.gate = gate
-      slow.enqueue(reply)
-    }
-    let doh = try HTTPTestServer(.tls(.localhost), routes: names.routes)
-    let server = try HTTPTestServer()
-    let client = client(slow)
-    let good = Client.profile { $0.nameServiceURL = doh.url("/dns-query") }
-    for round in 0..<3 {
-      let tasks = try (0..<6).map { index in
-        let request = try client.request("http://slow\(round)-\(index).example/")
-        return CancellationTests.start(client, request, Watcher())
-      }
-      await gate.waitUntilReached(count: 6 * (round + 1))
-      for task in tasks { task.cancel() }
-      for task in tasks { #expect(await task.value == .cancelled) }
-      // On the handles of the cancelled ones.
-      let responses = try await withThrowingTaskGroup(of: Int.self) { group in
-        for _ in 0..<6 {
-          let request = try client.request("http://shop.example:\(server.port)/get", profile: good)
-          group.addTask { try await client.send(request).status }
-        }
-        return try await group.reduce(into: []) { $0.append($1) }
-      }
-      #expect(responses == Array(repeating: 200, count: 6))
+      doh.enqueue(reply, reply)
+      let client = client(doh)
+      let server = try HTTPTestServer()
+      let request = try client.request("http://slow\(round).example/")
+      let watcher = Watcher()
+      let task = CancellationTests.start(client, request, watcher)
+      await gate.waitUntilReached(count: 2 * round)
+      task.cancel()
+      #expect(await task.value == .cancelled)
+      #expect(watcher.beganCount == 0)
+      #expect(try await client.get("http://shop.example:\(server.port)/get").status == 200)
+      #expect(try await client.failure(of: "http://other.example/").kind == .cannotFindHost)
+      #expect(try await client.failure(of: "http://nobody.example/").kind == .cannotFindHost)
     }
     gate.open()
+  }
+
+  @Test func aServiceThatIsSilentIsAnErrorInTime() async throws {
+    let gate = Gate()
+    let doh = try HTTPTestServer(.tls(.localhost), routes: .none)
+    for _ in 0..<2 {
+      var reply = Reply.status(200)
+      reply.gate = gate
+      doh.enqueue(reply)
+    }
+    let failure = try await client(doh).failure(of: "http://shop.example/", idleTimeout: .milliseconds(200))
+    #expect(failure.kind == .timedOut)
+    #expect(failure.message.contains("name service"))
+    gate.open()
+  }
+
+  @Test func addressesAndThisMachineAreNotAskedFor() async throws {
+    let names = service([:])
+    let doh = try HTTPTestServer(.tls(.localhost), routes: names.routes)
+    let server = try HTTPTestServer()
+    let client = client(doh) {
+      $0.hostOverrides = [.init(host: "led.example", target: "127.0.0.1", targetPort: server.port)]
+    }
+    for url in [
+      "http://127.0.0.1:\(server.port)/get", "http://localhost:\(server.port)/get", "http://led.example/get",
+    ] {
+      #expect(try await client.get(url).status == 200)
+    }
+    #expect(names.questions.isEmpty)
+  }
+
+  @Test func theTargetOfAnOverrideIsAskedFor() async throws {
+    let names = service(["target.example": [.loopback4]])
+    let doh = try HTTPTestServer(.tls(.localhost), routes: names.routes)
+    let server = try HTTPTestServer()
+    let client = client(doh) {
+      $0.hostOverrides = [.init(host: "led.example", target: "Target.example", targetPort: server.port)]
+    }
+    #expect(try await client.get("http://led.example/get").status == 200)
+    #expect(Set(names.questions.map(\.name)) == ["target.example"])
+  }
+
+  @Test func aProxyFindsNamesItself() async throws {
+    let names = service([:])
+    let doh = try HTTPTestServer(.tls(.localhost), routes: names.routes)
+    let proxy = try HTTPTestServer(routes: .none)
+    proxy.enqueue(.text("proxied"))
+    let client = client(doh) { $0.proxy = .server(ProxyServer(.http, host: "127.0.0.1", port: proxy.port)) }
+    #expect(try await client.get("http://shop.example/get").text == "proxied")
+    #expect(names.questions.isEmpty)
+  }
+
+  @Test func oneAddressThatDoesNotAnswerIsNotTheEnd() async throws {
+    let names = service(["shop.example": [.loopback6, .loopback4]])
+    let doh = try HTTPTestServer(.tls(.localhost), routes: names.routes)
+    let server = try HTTPTestServer()
+    #expect(try await client(doh).get("http://shop.example:\(server.port)/get").status == 200)
   }
 }
