@@ -116,9 +116,10 @@ public struct TransportOptions: Sendable, Equatable {
   /// Hosts whose connections go elsewhere. The first that fits counts. Default: none.
   public var hostOverrides: [HostOverride] = []
   /// The `https` URL of a server that is asked for the addresses of names (DNS over HTTPS, RFC 8484), in place of the
-  /// system's resolver, which finds that server itself. It has to have a valid certificate for its name, by the trust
-  /// store and the evaluators of the session. It is asked directly, or through the proxy of the environment
-  /// (`https_proxy`). Default: `nil`.
+  /// system's resolver, which finds that server itself, and proxies. The server is a server like any other of the
+  /// session: its certificate is judged by the same trust store and evaluators, and it is reached by the same proxy. What
+  /// it answers is kept as long as it says, an hour at most. Addresses, `localhost`, and names that a proxy finds are not
+  /// asked for. Default: `nil`.
   public var nameServiceURL: String?
   /// The hosts that are reached over TLS alone (HSTS, RFC 6797), as they say themselves or as the program knows.
   /// Default: `nil`, none, and `http` URLs are requested as they are.

@@ -79,7 +79,7 @@ import Testing
     let server = try HTTPTestServer()
     let failure = try await client(doh).failure(of: "http://shop.example:\(server.port)/get")
     #expect(failure.kind == .certificateHasUnknownRoot, "\(failure.message)")
-    #expect(failure.message.contains("the name service localhost"), "\(failure.message)")
+    #expect(failure.message.contains("The name service localhost could not be asked"), "\(failure.message)")
     #expect(names.questions.isEmpty)
     #expect(server.connectionCount == 0)
   }
@@ -91,7 +91,7 @@ import Testing
     let server = try HTTPTestServer(.tls(Self.shop()))
     let failure = try await client(doh).failure(of: "https://shop.example:\(server.port)/get")
     #expect(failure.kind == .certificateUntrusted, "\(failure.message)")
-    #expect(failure.message.contains("the name service localhost"), "\(failure.message)")
+    #expect(failure.message.contains("The name service localhost could not be asked"), "\(failure.message)")
     #expect(names.questions.isEmpty)
   }
 
