@@ -13,6 +13,7 @@ package struct CurlTransport: Transport {
   nonisolated(nonsending) package func send(
     _ request: WireRequest, observer: any TransferObserver
   ) async throws(TransportFailure) -> WireResponse {
+    if request.profile.asksForNames { return try await sendLocated(request, observer) }
     guard loop.isCurrent else {
       let outcome = await withTaskExecutorPreference(loop) { await exchange(request, observer: observer) }
       return try outcome.get()
@@ -25,18 +26,7 @@ package struct CurlTransport: Transport {
     loop.postShutDown()
   }
 
-  nonisolated(nonsending) private func exchange(_ request: WireRequest, observer: any TransferObserver) async
-    -> Transfer.Outcome
-  {
-    guard request.profile.asksForNames else { return await exchanged(request, observer: observer) }
-    switch await located(request) {
-    case .success(let located): return await exchanged(located, observer: observer)
-    case .failure(let failure): return .failure(failure)
-    }
-  }
-
-  /// Sends a request as it is. On the loop's thread.
-  nonisolated(nonsending) func exchanged(_ request: WireRequest, observer: any TransferObserver) async
+  nonisolated(nonsending) func exchange(_ request: WireRequest, observer: any TransferObserver) async
     -> Transfer.Outcome
   {
     guard !Task.isCancelled else {

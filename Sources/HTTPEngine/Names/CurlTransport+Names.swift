@@ -11,10 +11,20 @@ extension CurlTransport {
   /// The largest answer: what DNS can carry.
   private static var largestAnswer: Int64 { 65_535 }
 
-  /// The request with the addresses of its host, when those are not for libcurl to find.
+  /// Finds out where the host is, then sends the request there.
   @inline(never)
-  nonisolated(nonsending) func located(_ request: WireRequest) async -> Result<WireRequest, TransportFailure>
-  {
+  nonisolated(nonsending) func sendLocated(
+    _ request: WireRequest, _ observer: any TransferObserver
+  ) async throws(TransportFailure) -> WireResponse {
+    let located = try await located(request).get()
+    let outcome = await withTaskExecutorPreference(loop) { await exchange(located, observer: observer) }
+    return try outcome.get()
+  }
+
+  /// The request with the addresses of its host, when those are not for libcurl to find.
+  nonisolated(nonsending) private func located(_ request: WireRequest) async -> Result<
+    WireRequest, TransportFailure
+  > {
     let options = request.profile.options
     guard let service = options.nameServiceURL else { return .success(request) }
     guard let origin = Origin(url: service), origin.scheme == "https" else {
