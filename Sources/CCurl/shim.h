@@ -81,20 +81,17 @@ static inline void *ccurl_private(CURL *easy) {
   return context;
 }
 
-// Everything that is measured of a transfer, read in one go. Times are microseconds.
+// Everything that is measured of a transfer, read in one go. Times are microseconds. What a connection took to come
+// about is zero for one that was there already.
 typedef struct {
   curl_off_t lookup, connect, secure, pretransfer, first_byte, total;
   curl_off_t uploaded, downloaded;
-  long request_bytes, header_bytes, new_connections, local_port, remote_port, http_version, status;
-  long os_error, verify_result;
+  long request_bytes, header_bytes, new_connections, local_port, remote_port, verify_result;
   const char *local_address, *remote_address;
 } ccurl_facts;
 
 static inline void ccurl_read_facts(CURL *easy, ccurl_facts *facts) {
   memset(facts, 0, sizeof *facts);
-  curl_easy_getinfo(easy, CURLINFO_NAMELOOKUP_TIME_T, &facts->lookup);
-  curl_easy_getinfo(easy, CURLINFO_CONNECT_TIME_T, &facts->connect);
-  curl_easy_getinfo(easy, CURLINFO_APPCONNECT_TIME_T, &facts->secure);
   curl_easy_getinfo(easy, CURLINFO_PRETRANSFER_TIME_T, &facts->pretransfer);
   curl_easy_getinfo(easy, CURLINFO_STARTTRANSFER_TIME_T, &facts->first_byte);
   curl_easy_getinfo(easy, CURLINFO_TOTAL_TIME_T, &facts->total);
@@ -105,12 +102,19 @@ static inline void ccurl_read_facts(CURL *easy, ccurl_facts *facts) {
   curl_easy_getinfo(easy, CURLINFO_NUM_CONNECTS, &facts->new_connections);
   curl_easy_getinfo(easy, CURLINFO_LOCAL_PORT, &facts->local_port);
   curl_easy_getinfo(easy, CURLINFO_PRIMARY_PORT, &facts->remote_port);
-  curl_easy_getinfo(easy, CURLINFO_HTTP_VERSION, &facts->http_version);
-  curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &facts->status);
-  curl_easy_getinfo(easy, CURLINFO_OS_ERRNO, &facts->os_error);
-  curl_easy_getinfo(easy, CURLINFO_SSL_VERIFYRESULT, &facts->verify_result);
   curl_easy_getinfo(easy, CURLINFO_LOCAL_IP, (char **)&facts->local_address);
   curl_easy_getinfo(easy, CURLINFO_PRIMARY_IP, (char **)&facts->remote_address);
+  if (facts->new_connections == 0 && facts->pretransfer > 0) return;
+  curl_easy_getinfo(easy, CURLINFO_NAMELOOKUP_TIME_T, &facts->lookup);
+  curl_easy_getinfo(easy, CURLINFO_CONNECT_TIME_T, &facts->connect);
+  curl_easy_getinfo(easy, CURLINFO_APPCONNECT_TIME_T, &facts->secure);
+  curl_easy_getinfo(easy, CURLINFO_SSL_VERIFYRESULT, &facts->verify_result);
+}
+
+static inline long ccurl_status(CURL *easy) {
+  long status = 0;
+  curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &status);
+  return status;
 }
 
 static inline curl_off_t ccurl_expected_length(CURL *easy) {

@@ -7,6 +7,7 @@ import Alamofire
 ///     SoakClient download <url> <destination> <file for resume data> <fuse>
 ///     SoakClient cookies  <authority> <url> ...
 ///     SoakClient cache    <folder> <seed>
+///     SoakClient ticket   <url> ...
 ///     SoakClient early    <url> <authority> <bytes> <url that takes a second>
 @main
 enum SoakClient {
@@ -14,11 +15,13 @@ enum SoakClient {
     let words = Array(CommandLine.arguments.dropFirst())
     if words.first == "download" { return try await DurableDownload(words).run() }
     if words.first == "cookies" { return try await CookieVisit(words).run() }
+    if words.first == "ticket" { return try Self.print(await TicketVisit(words).run()) }
     if words.first == "cache" { return try CacheWriting(words).run() }
     guard (4...5).contains(words.count), let count = Int(words[3]), count > 0 else {
       throw Failure(
         description:
-          "usage: SoakClient requests|sessions|download|cookies|cache|early <url> <authority> <number> ...")
+          "usage: SoakClient requests|sessions|download|cookies|cache|ticket|early <url> <authority> <number> ..."
+      )
     }
     let further = words.count == 5 ? words[4] : ""
     var options = TransportOptions()

@@ -6,6 +6,8 @@ import Synchronization
 package final class SessionCaching: Sendable {
   /// `nil` without a cache.
   package let store: (any ResponseStore)?
+  /// Whether there is a cache.
+  let isThere: Bool
   /// What requests that say nothing themselves want of the cache.
   private let policy: URLRequest.CachePolicy
   /// Tells sessions apart, where a response is for one alone.
@@ -16,6 +18,7 @@ package final class SessionCaching: Sendable {
 
   package init(_ configuration: URLSessionConfiguration) {
     store = Self.store(of: configuration.urlCache)
+    isThere = store != nil
     policy = configuration.requestCachePolicy
     number = Self.lastNumber.wrappingAdd(1, ordering: .relaxed).newValue
   }
@@ -29,6 +32,11 @@ package final class SessionCaching: Sendable {
   static func inPlace(of cache: URLCache?) -> URLCache? {
     guard let cache, cache === URLCache.shared, type(of: cache) == URLCache.self else { return nil }
     return HTTPCache.default
+  }
+
+  /// Whether something may be stored for a request. Looks into memory.
+  func mayHold(_ request: WireRequest) -> Bool {
+    store?.mayHold(CacheKey.hash(of: request.url, request.origin)) == true
   }
 
   /// Under what responses to a request are stored.

@@ -12,8 +12,9 @@ extension Pipeline {
     guard core.isWatched else { return try await answeredByDefault(journey, head) }
     for offer in offersToShow(journey, head) {
       guard let challenge = journey.challenge(head, offer) else { continue }
-      let decision = await decision(about: challenge)
+      let decision = await decision(about: challenge, journey)
       try checkAlive()
+      try checkTime(journey)
       switch decision {
       case .leave: return false
       // The next weaker scheme, if the server has one.
@@ -47,25 +48,40 @@ extension Pipeline {
   }
 
   /// Asks the delegate.
-  nonisolated(nonsending) private func decision(about challenge: URLAuthenticationChallenge) async
-    -> ChallengeDecision
-  {
+  nonisolated(nonsending) private func decision(
+    about challenge: URLAuthenticationChallenge, _ journey: Journey
+  ) async -> ChallengeDecision {
     guard let task = core.tasks(of: request).last else { return .usual }
-    return await asked(challenge, task, whenForgotten: .leave, whenCancelled: .leave) {
+    let deadline = journey.request.deadline
+    return await asked(challenge, task, deadline, whenForgotten: .leave, whenCancelled: .leave) {
       disposition, credential in
       ChallengeDecision(disposition, credential)
     }
   }
 
-  /// Asks the delegate, on the root queue; a task that is cancelled waits for no answer.
+  /// The total time of a request also counts what is asked in the middle of it (`timeoutIntervalForResource`).
+  func checkTime(_ journey: Journey) throws(AFError) {
+    let request = journey.request
+    guard let deadline = request.deadline, deadline <= .now else { return }
+    throw .sessionTaskFailed(
+      error: URLError.made(
+        .timedOut,
+        "Nobody has decided in time about a challenge of \(request.origin.host) (timeoutIntervalForResource).",
+        url: request.url))
+  }
+
+  /// Asks the delegate, on the root queue; a task that is cancelled waits for no answer, nor does one whose time is over.
   nonisolated(nonsending) func asked<Answer: Sendable>(
-    _ challenge: URLAuthenticationChallenge, _ task: URLSessionTask, whenForgotten: Answer,
+    _ challenge: URLAuthenticationChallenge, _ task: URLSessionTask, _ deadline: ContinuousClock.Instant?,
+    whenForgotten: Answer,
     whenCancelled: Answer,
     _ read: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Answer
   ) async -> Answer {
     let session = core.session
     return await offLoop { () -> Answer in
-      await CompletionOnce.answer(whenForgotten: whenForgotten, whenCancelled: whenCancelled) { completion in
+      await CompletionOnce.answer(
+        whenForgotten: whenForgotten, whenCancelled: whenCancelled, deadline: deadline
+      ) { completion in
         let delegate = session.delegate
         let facade = session.facade
         session.rootQueue.async {
@@ -90,7 +106,10 @@ private enum ChallengeDecision: Sendable {
   init(_ disposition: URLSession.AuthChallengeDisposition, _ credential: URLCredential?) {
     switch disposition {
     case .useCredential:
-      if let credential, let password = PasswordCredential(credential) {
+      // A certificate, or trust in a server, is no answer to the question for a password.
+      if let credential, !(credential is ClientIdentityCredential), !credential.meansTrust,
+        let password = PasswordCredential(credential)
+      {
         self = .credential(password, credential.persistence == .none ? .request : .session)
       } else {
         self = .leave

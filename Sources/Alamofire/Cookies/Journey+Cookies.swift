@@ -47,7 +47,7 @@ extension Journey {
 extension RequestCore {
   /// What a response sets is stored as soon as its head is there, whatever becomes of its body.
   func keepCookies(of head: ResponseHead, in store: CookieStore) {
-    guard head.role == .hop, head.block.contains("Set-Cookie") else { return }
+    guard head.role == .hop, head.block.marks.contains(.setCookie) else { return }
     let (hop, request) = state.withLock { ($0.hop, $0.request) }
     guard let hop, let request, request.httpShouldHandleCookies else { return }
     let sent = hop.request

@@ -56,6 +56,8 @@ struct ChainInspection: Sendable {
   /// What paths have to end at; `nil` leaves it to `options`.
   let anchors: [ParsedCertificate]?
   let options: TransportOptions
+  /// Through whom responders are asked; `nil` leaves it to the environment of the process.
+  let proxies: ProxyTable?
 
   /// The path from the server's certificate to a trusted one.
   func path() -> Result<[ParsedCertificate], ChainFault> {
@@ -93,7 +95,7 @@ struct ChainInspection: Sendable {
       readsLists: isAnyMethod || !rules.isDisjoint(with: [.crl, .preferCRL]),
       prefersLists: rules.contains(.preferCRL), requiresAnswer: rules.contains(.requirePositiveResponse),
       usesNetwork: !rules.contains(.networkAccessDisabled), publicOnly: options.refusesPrivateAddresses,
-      lists: lists, stapledResponse: stapled)
+      proxies: proxies, lists: lists, stapledResponse: stapled)
     return check.fault(of: path.map(\.x509))
   }
 

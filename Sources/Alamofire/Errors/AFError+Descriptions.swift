@@ -15,7 +15,7 @@ extension AFError: LocalizedError {
     case .explicitlyCancelled:
       "The request was cancelled."
     case .invalidURL(let url):
-      "This is not a valid URL: \(url). Characters that have no place in a URL must be percent-encoded."
+      "This is not a valid URL: \(URL.shown("\(url)")). Characters that have no place in a URL must be percent-encoded."
     case .multipartEncodingFailed(let reason): reason.message
     case .parameterEncodingFailed(let reason): reason.message
     case .parameterEncoderFailed(let reason): reason.message

@@ -30,7 +30,7 @@ extension URLError {
   ) -> URLError {
     var info = details
     info[NSLocalizedDescriptionKey] = message
-    if let url = url.flatMap({ WireTarget($0)?.url ?? $0 }) {
+    if let url = url.flatMap({ WireTarget($0)?.url ?? URL.shown($0) }) {
       info[NSURLErrorFailingURLErrorKey] = URL(string: url)
     }
     return URLError(code, userInfo: info)
@@ -76,7 +76,7 @@ extension URLError {
   static var noURL: URLError { .made(.badURL, "The request has no URL.", url: nil) }
 
   static func unsupported(_ url: URL) -> URLError {
-    let text = url.absoluteString
+    let text = url.shownText
     guard let scheme = url.scheme?.lowercased() else {
       return .made(
         .unsupportedURL, "\"\(text)\" is not absolute; begin it with https:// and a host.", url: text)

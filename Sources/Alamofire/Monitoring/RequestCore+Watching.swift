@@ -10,9 +10,7 @@ extension RequestCore {
   var isMonitored: Bool { session.eventMonitor.isActive || isWatchedItself.load(ordering: .relaxed) }
 
   /// Whether somebody hears of its tasks, or decides about storing their responses.
-  var isWatched: Bool {
-    session.hasOwnDelegate || session.cachedResponseHandler != nil || isMonitored
-  }
+  var isWatched: Bool { session.watching.decidesAboutStoring || isMonitored }
 
   /// Whether somebody wants to be asked about redirects, or told of them.
   var isRedirectWatched: Bool {

@@ -1,3 +1,4 @@
+import Foundation
 import Synchronization
 
 /// A completion that is handed to code of a user and answers exactly once: with the first call, or, if
@@ -16,12 +17,16 @@ final class CompletionOnce<Value: Sendable>: Sendable {
   func callAsFunction(_ value: Value) { waiter.answer(value) }
 
   /// Hands a completion to `body` and waits for its answer. A task that is cancelled waits no longer:
-  /// whoever keeps the completion cannot hold up the end of a request.
+  /// whoever keeps the completion cannot hold up the end of a request. Nor is anybody waited for after `deadline`,
+  /// which counts as cancelled here.
   static func answer(
-    whenForgotten: Value, whenCancelled: Value, _ body: (CompletionOnce) -> Void
+    whenForgotten: Value, whenCancelled: Value, deadline: ContinuousClock.Instant? = nil,
+    _ body: (CompletionOnce) -> Void
   ) async -> Value {
     let waiter = CompletionWaiter<Value>()
     body(CompletionOnce(waiter, whenForgotten: whenForgotten))
+    let timer = deadline.map { waiter.timer($0, whenCancelled) }
+    defer { timer?.cancel() }
     return await withTaskCancellationHandler {
       await waiter.wait()
     } onCancel: {
@@ -54,6 +59,17 @@ private final class CompletionWaiter<Value: Sendable>: Sendable {
       }
     }
     continuation?.resume(returning: value)
+  }
+
+  /// Answers when the time is over, unless it is cancelled before.
+  func timer(_ deadline: ContinuousClock.Instant, _ value: Value) -> any DispatchSourceTimer {
+    let rest = ContinuousClock.now.duration(to: deadline) / .milliseconds(1)
+    let timer = DispatchSource.makeTimerSource()
+    // A moment later, so that the deadline is over by any clock.
+    timer.schedule(deadline: .now() + .milliseconds(Int(min(max(0, rest), 1e12)) + 2))
+    timer.setEventHandler { [weak self] in self?.answer(value) }
+    timer.resume()
+    return timer
   }
 
   func wait() async -> Value {

@@ -38,11 +38,20 @@ enum RedirectAnswer {
 extension Journey {
   func follow(_ plan: RedirectPlan) {
     redirects += 1
+    let profile = profile(to: plan.origin, from: request)
     request = request.following(plan)
+    if profile !== request.profile { request = request.with(profile: profile) }
+  }
+
+  /// An identity that was meant for one origin is not shown to another.
+  private func profile(to origin: Origin, from request: WireRequest) -> ConnectionProfile {
+    guard origin != request.origin else { return request.profile }
+    return origin == home ? core.profile : request.profile.elsewhere ?? request.profile
   }
 
   /// Follows to a request that a handler has made of the proposed one.
   func follow(_ plan: RedirectPlan, changedTo changed: URLRequest) throws(AFError) {
+    let redirected = request
     follow(plan)
     guard let url = changed.url else { throw .sessionTaskFailed(error: URLError.noURL) }
     guard let target = WireTarget(url.absoluteString) else {
@@ -69,11 +78,10 @@ extension Journey {
       case (let left, _): return left != nil
       }
     }
-    request =
-      request.with(
-        url: target.url, origin: target.origin, method: changed.httpMethod ?? "GET", fields: sorted,
-        body: body(of: changed)
-      ).upgraded
+    let next = request.with(
+      url: target.url, origin: target.origin, method: changed.httpMethod ?? "GET", fields: sorted,
+      body: body(of: changed), profile: profile(to: target.origin, from: redirected))
+    request = next.upgraded
   }
 
   /// The body of a request that a handler has made: its own, else that of the request before.

@@ -63,7 +63,7 @@ extension Pipeline {
   }
 
   private func check(_ request: URLRequest) throws {
-    try request.validate(allowingBodyInGET: core.options.allowsBodyInGETRequests)
+    try request.validate(allowingBodyInGET: core.profile.options.allowsBodyInGETRequests)
   }
 
   nonisolated(nonsending) private static func answer(

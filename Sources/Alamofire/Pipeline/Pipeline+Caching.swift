@@ -121,7 +121,7 @@ extension Journey {
   /// Whether responses to this hop can come from the cache, or go there.
   var isAnsweredFromCache: Bool {
     // What a connection is authenticated with stands in no field that would tell answers apart.
-    core.session.caching.store != nil && carrier.isEngine && !core.hasBodySink && !request.body.isPresent
+    core.session.caching.isThere && carrier.isEngine && !core.hasBodySink && !request.body.isPresent
       && request.login == nil
       && (request.method == "GET" || request.method == "HEAD")
   }
@@ -146,9 +146,7 @@ extension Journey {
     }
   }
 
-  private var mayBeStored: Bool {
-    core.session.caching.store?.mayHold(CacheKey.hash(of: request.url, request.origin)) == true
-  }
+  private var mayBeStored: Bool { core.session.caching.mayHold(request) }
 
   /// `only-if-cached`, which has an answer also where nothing is stored.
   private var asksForStoredOnly: Bool {

@@ -101,7 +101,7 @@ final class Journey {
   @exclusivity(unchecked) var authentication: Authentication?
   /// Whether it has been at another origin; then nothing is sent unasked any more.
   @exclusivity(unchecked) var hasLeftHome = false
-  @exclusivity(unchecked) private var hops: [Exchange.Hop] = []
+  @exclusivity(unchecked) private var hops: ShortList<Exchange.Hop> = []
 
   // Not inlined: its temporaries would make the frame of the task larger, which is allocated anew each time.
   @inline(never)

@@ -70,15 +70,14 @@ extension Journey {
   /// decides about storing, or wants it whatever its age.
   @inline(never)
   func concernsCache(_ response: WireResponse) -> Bool {
-    guard let store = core.session.caching.store, carrier.isEngine, response.head.role == .hop else {
-      return false
-    }
+    let caching = core.session.caching
+    guard caching.isThere, carrier.isEngine, response.head.role == .hop else { return false }
     // Also where nothing is stored: the answer to an earlier request may be on its way.
     guard Invalidation.isSafe(request.method) else { return (200..<400).contains(response.head.status) }
     guard isAnsweredFromCache else { return false }
     if request.method == "GET" {
-      if StorageRules.isReusable(response.head) || core.decidesAboutStoring { return true }
-      switch core.session.caching.policy(of: urlRequest) {
+      if response.head.block.marks.contains(.reusable) || core.decidesAboutStoring { return true }
+      switch caching.policy(of: urlRequest) {
       case .returnCacheDataElseLoad, .returnCacheDataDontLoad: return true
       case .useProtocolCachePolicy, .reloadIgnoringLocalCacheData, .reloadIgnoringLocalAndRemoteCacheData,
         .reloadRevalidatingCacheData:
@@ -86,15 +85,15 @@ extension Journey {
       @unknown default: break
       }
     }
-    return store.mayHold(CacheKey.hash(of: request.url, request.origin))
+    return caching.mayHold(request)
   }
 }
 
 extension RequestCore {
   /// Whether somebody is there to decide about storing.
   var decidesAboutStoring: Bool {
-    session.hasOwnDelegate || session.cachedResponseHandler != nil
-      || state.withLock { $0.cachedResponseHandler != nil }
+    session.watching.decidesAboutStoring
+      || (isWatchedItself.load(ordering: .relaxed) && state.withLock { $0.cachedResponseHandler != nil })
   }
 }
 

@@ -9,10 +9,12 @@ extension Pipeline {
     let session = core.session
     guard let judge = session.trust else { return }
     let profile = journey.request.profile
-    let trust = ServerTrust(chain, options: profile.options)
+    let trust = ServerTrust(chain, options: profile.options, systemProxies: profile.systemProxies)
     var verdict: TrustMemory.Verdict? = nil
     if core.isWatched, let task = core.tasks(of: request).last {
-      switch await answer(to: journey.challenge(trust, chain), task: task) {
+      let answer = await answer(to: journey.challenge(trust, chain), task, journey.request.deadline)
+      try checkTime(journey)
+      switch answer {
       case .accept: verdict = .accepted
       case .usual, .identity: break
       case .cancel: throw .sessionTaskFailed(error: URLError(.cancelled))
@@ -25,8 +27,10 @@ extension Pipeline {
     }
     try checkAlive()
     if verdict == nil {
-      let outcome = await offLoop { await judge.evaluated(trust, forHost: chain.host) }
+      let deadline = journey.request.deadline
+      let outcome = await offLoop { await judge.evaluated(trust, forHost: chain.host, deadline) }
       try checkAlive()
+      try checkTime(journey)
       do { verdict = try outcome.get() } catch { throw AFError(refusal: error) }
     }
     judge.remember(verdict ?? .usual, on: chain, in: profile.partition)
@@ -37,21 +41,24 @@ extension Pipeline {
     let session = core.session
     let origin = journey.request.origin
     guard let judge = session.trust, let task = core.tasks(of: request).last else { return }
-    let answer = await answer(to: journey.challengeForIdentity(), task: task)
+    let answer = await answer(to: journey.challengeForIdentity(), task, journey.request.deadline)
     try checkAlive()
+    try checkTime(journey)
     switch answer {
     case .identity(let identity):
-      core.changeOptions { $0.clientIdentity = identity }
-      journey.request = journey.request.with(profile: core.profile)
+      let profile = core.profile(presenting: identity, inPlaceOf: journey.request.profile)
+      journey.request = journey.request.with(profile: profile)
     case .cancel: throw .sessionTaskFailed(error: URLError(.cancelled))
     case .accept, .usual, .refuse: judge.remainAnonymous(toHost: origin.host, port: origin.port)
     }
   }
 
   nonisolated(nonsending) private func answer(
-    to challenge: URLAuthenticationChallenge, task: URLSessionTask
+    to challenge: URLAuthenticationChallenge, _ task: URLSessionTask, _ deadline: ContinuousClock.Instant?
   ) async -> TrustAnswer {
-    await asked(challenge, task, whenForgotten: .usual, whenCancelled: .cancel) { TrustAnswer($0, $1) }
+    await asked(challenge, task, deadline, whenForgotten: .usual, whenCancelled: .cancel) {
+      TrustAnswer($0, $1)
+    }
   }
 }
 
@@ -71,7 +78,8 @@ private enum TrustAnswer: Sendable {
       if let credential = credential as? ClientIdentityCredential {
         self = .identity(credential.clientIdentity)
       } else {
-        self = credential == nil ? .usual : .accept
+        // Delegates that answer every challenge with the same password do not speak about certificates.
+        self = credential?.meansTrust == true ? .accept : .usual
       }
     case .performDefaultHandling: self = .usual
     case .cancelAuthenticationChallenge: self = .cancel

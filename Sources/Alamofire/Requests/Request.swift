@@ -152,11 +152,12 @@ public class Request: @unchecked Sendable {
 
   /// Answers challenges with `credential`, as ``authenticate(username:password:persistence:)`` does. A
   /// ``ClientIdentityCredential`` is the certificate of the connection's client, as
-  /// ``TransportOptions/clientIdentity`` is.
+  /// ``TransportOptions/clientIdentity`` is, but for the origin of the request alone: one that it is redirected to is
+  /// not shown it.
   @discardableResult
   public func authenticate(with credential: URLCredential) -> Self {
     if let credential = credential as? ClientIdentityCredential {
-      core.changeOptions { $0.clientIdentity = credential.clientIdentity }
+      core.present(credential.clientIdentity)
     } else {
       core.state.withLock { $0.credential = credential }
     }
@@ -183,11 +184,11 @@ extension Request: Equatable, Hashable {
 }
 
 extension Request: CustomStringConvertible {
-  /// `METHOD URL (status)`, as far as they are known.
+  /// `METHOD URL (status)`, as far as they are known, without a password.
   public var description: String {
     let (request, exchange) = core.state.withLock { ($0.request, $0.exchange) }
     guard let request, let url = request.url else { return "No request created yet." }
-    let line = "\(request.httpMethod ?? "GET") \(url.absoluteString)"
+    let line = "\(request.httpMethod ?? "GET") \(url.shownText)"
     guard let status = exchange?.head?.status else { return line }
     return "\(line) (\(status))"
   }

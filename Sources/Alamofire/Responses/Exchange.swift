@@ -47,7 +47,7 @@ package final class Exchange: Sendable {
   /// The head of the last response; `nil` when none came.
   package let head: ResponseHead?
   /// Redirects, challenges and the final request, in their order.
-  package let hops: [Hop]
+  package let hops: ShortList<Hop>
   /// The response when it is none of HTTP: of a file, of a `data:` URL, or of a `URLProtocol` class. There is
   /// no ``head`` then, so that nothing judges a status that nobody gave.
   package let other: URLResponse?
@@ -63,7 +63,7 @@ package final class Exchange: Sendable {
   ///   - head:     The head of the last response.
   ///   - hops:     What went over the wire; empty for `file:` and `data:` URLs.
   ///   - response: The response as an object, where one had to be made already.
-  package init(url: URL?, head: ResponseHead?, hops: [Hop] = [], response: HTTPURLResponse? = nil) {
+  package init(url: URL?, head: ResponseHead?, hops: ShortList<Hop> = [], response: HTTPURLResponse? = nil) {
     self.url = url
     self.head = head
     self.hops = hops
@@ -72,7 +72,7 @@ package final class Exchange: Sendable {
   }
 
   /// What came back without HTTP.
-  package init(url: URL?, other: URLResponse?, _ hops: [Hop] = []) {
+  package init(url: URL?, other: URLResponse?, _ hops: ShortList<Hop> = []) {
     self.url = url
     head = nil
     self.hops = hops

@@ -18,7 +18,7 @@ struct ResponseOutline {
   }
 
   mutating func add(_ request: URLRequest) {
-    add("[Request]: \(request.httpMethod ?? "GET") \(request.url.map(Self.shown) ?? "None")")
+    add("[Request]: \(request.httpMethod ?? "GET") \(request.url?.shownText ?? "None")")
     let fields = request.allHTTPHeaderFields ?? [:]
     addFields(fields)
     addBody(request.httpBody, fields: fields)
@@ -62,14 +62,6 @@ struct ResponseOutline {
     case "cookie", "set-cookie": return "<redacted>"
     default: return value
     }
-  }
-
-  private static func shown(_ url: URL) -> String {
-    guard url.password != nil, var parts = URLComponents(url: url, resolvingAgainstBaseURL: true) else {
-      return url.absoluteString
-    }
-    parts.password = "redacted"
-    return parts.string ?? "None"
   }
 
   private mutating func addBody(_ body: Data?, fields: [String: String]) {

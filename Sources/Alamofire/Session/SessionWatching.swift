@@ -6,8 +6,10 @@ package struct SessionWatching: Sendable {
   var delegate: SessionDelegate
   /// Whether the delegate is a subclass, whose methods have to be called.
   var hasOwnDelegate: Bool
-  var redirectHandler: (any RedirectHandler)?
-  var cachedResponseHandler: (any CachedResponseHandler)?
+  /// Whether somebody decides about storing the responses of all requests.
+  let decidesAboutStoring: Bool
+  let redirectHandler: (any RedirectHandler)?
+  let cachedResponseHandler: (any CachedResponseHandler)?
   var eventMonitor: CompositeEventMonitor
   /// A session of the user's that lends its name to ours.
   var lent: URLSession?
@@ -19,6 +21,7 @@ package struct SessionWatching: Sendable {
   ) {
     self.delegate = delegate
     hasOwnDelegate = type(of: delegate) != SessionDelegate.self
+    decidesAboutStoring = hasOwnDelegate || cachedResponseHandler != nil
     self.redirectHandler = redirectHandler
     self.cachedResponseHandler = cachedResponseHandler
     eventMonitor = CompositeEventMonitor(monitors: eventMonitors)

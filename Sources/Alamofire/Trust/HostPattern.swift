@@ -7,6 +7,10 @@ enum HostPattern {
     var host = ascii(host).lowercased()
     if host.hasPrefix("["), host.hasSuffix("]") { host = String(host.dropFirst().dropLast()) }
     if host.hasSuffix(".") { host = String(host.dropLast()) }
+    // An IPv6 address can be written in many ways, and its zone means something on this machine alone.
+    if host.contains(":"), let address = IPAddress(text: host), address.family == .v6 {
+      return address.bytes.map { String($0, radix: 16) }.joined(separator: ":")
+    }
     return host
   }
 

@@ -22,6 +22,7 @@ public final class ServerTrust: Sendable, CustomStringConvertible {
   public let stapledResponse: Data?
 
   private let options: TransportOptions
+  private let proxies: ProxyTable?
 
   private struct State {
     var policies: [TrustPolicy]
@@ -40,27 +41,41 @@ public final class ServerTrust: Sendable, CustomStringConvertible {
   ///   - certificates:     The server's own certificate, then others in any order.
   ///   - host:             The host that was to be reached, without the brackets of an IPv6 address.
   ///   - stapledResponse:  The OCSP response that came with them, as DER. Default: `nil`.
-  ///   - transportOptions: ``TransportOptions/trustStore`` and
-  ///     ``TransportOptions/certificateRevocationLists`` count. Default: those of the system, and none.
-  public init(
+  ///   - transportOptions: ``TransportOptions/trustStore``,
+  ///     ``TransportOptions/certificateRevocationLists`` and, where revocation is asked about over the network,
+  ///     ``TransportOptions/proxy`` and ``TransportOptions/refusesPrivateAddresses`` count. Default: the trust store of
+  ///     the system, no lists.
+  public convenience init(
     certificates: [Certificate], host: String, stapledResponse: Data? = nil,
     transportOptions: TransportOptions = TransportOptions()
+  ) {
+    self.init(
+      certificates, host: host, stapledResponse: stapledResponse, options: transportOptions,
+      proxies: ProxyTable.named(by: transportOptions, system: nil))
+  }
+
+  private init(
+    _ certificates: [Certificate], host: String, stapledResponse: Data?, options: TransportOptions,
+    proxies: ProxyTable?
   ) {
     self.certificates = certificates
     self.host = host
     self.stapledResponse = stapledResponse
-    options = transportOptions
+    self.options = options
+    self.proxies = proxies
     state = Mutex(State(policies: [.hostname(host)]))
   }
 
-  package convenience init(_ chain: PresentedChain, options: TransportOptions) {
+  /// - Parameter systemProxies: What the session's configuration says about proxies.
+  package convenience init(
+    _ chain: PresentedChain, options: TransportOptions, systemProxies: ProxyTable? = nil
+  ) {
     // Another certificate must not take the place of a leaf that cannot be read.
     let leaf = chain.certificates.first.flatMap { Certificate(data: $0) }
     let others = chain.certificates.dropFirst().compactMap { Certificate(data: $0) }
     self.init(
-      certificates: leaf.map { [$0] + others } ?? [], host: chain.host,
-      stapledResponse: chain.stapledResponse,
-      transportOptions: options)
+      leaf.map { [$0] + others } ?? [], host: chain.host, stapledResponse: chain.stapledResponse,
+      options: options, proxies: ProxyTable.named(by: options, system: systemProxies))
   }
 
   /// What has to be fulfilled besides a chain to a trusted certificate. At first: that the certificate is valid
@@ -138,7 +153,8 @@ public final class ServerTrust: Sendable, CustomStringConvertible {
 
   private func inspection(_ anchors: [Certificate]?) -> ChainInspection {
     ChainInspection(
-      certificates: certificates.map(\.parsed), anchors: anchors?.map(\.parsed), options: options)
+      certificates: certificates.map(\.parsed), anchors: anchors?.map(\.parsed), options: options,
+      proxies: proxies)
   }
 
   /// The host, and whom the certificates are for.

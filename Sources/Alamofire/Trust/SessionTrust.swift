@@ -54,11 +54,17 @@ final class SessionTrust: TrustJudge {
   }
 
   /// Asks the evaluators, who may take their time: on a thread of Dispatch's own, since one that waits would keep
-  /// Swift's pool, with a thread for each core, from everybody else. Returns what is to be remembered.
-  func evaluated(_ trust: ServerTrust, forHost host: String) async -> Result<TrustMemory.Verdict, any Error> {
-    await withCheckedContinuation { continuation in
+  /// Swift's pool, with a thread for each core, from everybody else. Returns what is to be remembered. A task that is
+  /// cancelled waits for nobody, nor does one whose time is over.
+  func evaluated(
+    _ trust: ServerTrust, forHost host: String, _ deadline: ContinuousClock.Instant?
+  ) async -> Result<TrustMemory.Verdict, any Error> {
+    let cancelled = Result<TrustMemory.Verdict, any Error>.failure(CancellationError())
+    return await CompletionOnce.answer(
+      whenForgotten: cancelled, whenCancelled: cancelled, deadline: deadline
+    ) { completion in
       DispatchQueue(label: "org.alamofire.serverTrust").async { [self] in
-        continuation.resume(returning: Result { try evaluate(trust, forHost: host) })
+        completion(Result { try evaluate(trust, forHost: host) })
       }
     }
   }

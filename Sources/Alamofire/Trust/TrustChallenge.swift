@@ -21,10 +21,16 @@ extension URLCredential {
   public convenience init(trust: ServerTrust) {
     self.init(user: "", password: "", persistence: .none)
   }
+
+  /// Whether it can be one that accepts a server, and is no name and password: those are for other challenges.
+  var meansTrust: Bool {
+    (user ?? "").isEmpty && (password ?? "").isEmpty && persistence == .none
+      && !(self is ClientIdentityCredential)
+  }
 }
 
 /// A credential that is a client certificate: for ``Request/authenticate(with:)``, and the answer to a challenge of
-/// ``NSURLAuthenticationMethodClientCertificate``.
+/// ``NSURLAuthenticationMethodClientCertificate``. It is for one origin: no redirect takes it to another.
 ///
 /// ```swift
 /// session.request("https://example.com/").authenticate(with: ClientIdentityCredential(identity))

@@ -73,7 +73,8 @@ extension CurlTransport {
   nonisolated(nonsending) private func lookUp(
     _ key: NameMemory.Key, for request: WireRequest, at service: Origin
   ) async -> Addresses {
-    let profile = Self.profile(for: request.profile)
+    // An identity that was meant for one origin is not shown to this one.
+    let profile = Self.profile(for: request.profile.elsewhere ?? request.profile)
     async let second = ask(key, .v6, for: request, at: service, profile)
     let first = await ask(key, .v4, for: request, at: service, profile)
     var (addresses, seconds) = ([IPAddress](), UInt32.max)

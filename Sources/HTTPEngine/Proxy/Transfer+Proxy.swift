@@ -43,7 +43,7 @@ extension Transfer {
       easy.set(CURLOPT_SOCKS5_AUTH, Int(bitPattern: ccurl_auth_basic)),
     ]
     if let code = codes.first(where: { $0 != CURLE_OK }) {
-      applied.proxy = nil
+      _ = apply(nil)
       return CurlFailure.unsupported("A proxy of the kind \(server.kind.rawValue)", code)
     }
     guard server.kind == .https else { return nil }

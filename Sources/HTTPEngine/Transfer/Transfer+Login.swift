@@ -21,6 +21,8 @@ extension Transfer {
       easy.set(CURLOPT_PASSWORD, login?.credential.password),
     ]
     guard let code = codes.first(where: { $0 != CURLE_OK }) else { return nil }
+    // Another request will have this handle.
+    for option in [CURLOPT_USERNAME, CURLOPT_PASSWORD] { easy.set(option, nil) }
     applied.login = nil
     return CurlFailure.unsupported("This kind of authentication", code)
   }

@@ -41,7 +41,8 @@ extension ClientIdentity {
       else { continue }
       chain.append(issuer)
     }
-    guard let own else { return .failure(.noCertificate) }
+    // Without a key, OpenSSL takes no certificate for the client's own.
+    guard let own else { return .failure(key == nil && !chain.isEmpty ? .noPrivateKey : .noCertificate) }
     return make(own, chain, key)
   }
 

@@ -10,8 +10,9 @@ import HTTPWire
 /// OpenSSL's verification is replaced as a whole, so that pins, lists and names are judged before a byte of the
 /// request is sent. Documentation/Proposals/ServerTrust.md says why.
 final class Handshake {
-  /// The transfer that connects. libcurl gives the connection up when the transfer ends before it.
-  private unowned(unsafe) let transfer: Transfer
+  /// Where the transfer is that connects, as long as it is under way. The connection outlives it, and so does this: a
+  /// server may negotiate anew (TLS 1.2), whoever uses the connection then.
+  private unowned(unsafe) let loop: LoopCore
   private let ticket: UInt64
   private let request: WireRequest
   /// The proxy with which the handshake is, if it is: it has a name of its own, and nothing of what was said about
@@ -19,7 +20,7 @@ final class Handshake {
   private let proxy: ProxyServer?
 
   private init(_ transfer: Transfer, _ request: WireRequest) {
-    self.transfer = transfer
+    loop = transfer.loop
     self.request = request
     ticket = transfer.ticket
     proxy = transfer.securesProxy ? transfer.applied.proxy : nil
@@ -102,8 +103,7 @@ final class Handshake {
         let reference = SSL_CTX_get_ex_data(context, place)
       else { return 0 }
       Unmanaged<Handshake>.fromOpaque(reference)._withUnsafeGuaranteedRef { handshake in
-        guard handshake.transfer.ticket == handshake.ticket else { return }
-        handshake.transfer.isAskedForIdentity = true
+        handshake.transfer?.isAskedForIdentity = true
       }
       return 0
     }
@@ -186,10 +186,9 @@ final class Handshake {
     return false
   }
 
-  private func fail(_ failure: TransportFailure) {
-    guard transfer.ticket == ticket else { return }
-    transfer.failure = failure
-  }
+  private func fail(_ failure: TransportFailure) { transfer?.failure = failure }
+
+  private var transfer: Transfer? { loop.transfers[ticket] }
 
   /// What libcurl says when a certificate is refused.
   private static let code = Int32(CURLE_PEER_FAILED_VERIFICATION.rawValue)

@@ -16,7 +16,10 @@ package enum HostCheck {
     }
     // A name in absolute form is the same name.
     let name = host.hasSuffix(".") ? String(host.dropLast()) : host
-    guard !name.isEmpty else { return mismatch(certificate, X509_V_ERR_HOSTNAME_MISMATCH) }
+    // OpenSSL takes a dot at the front for any host below the name.
+    guard !name.isEmpty, !name.hasPrefix(".") else {
+      return mismatch(certificate, X509_V_ERR_HOSTNAME_MISMATCH)
+    }
     // The common name says nothing about hosts any more (RFC 9525 §2), and `f*.example.com` is no wildcard.
     let rules = UInt32(X509_CHECK_FLAG_NEVER_CHECK_SUBJECT) | UInt32(X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS)
     let matches = X509_check_host(certificate.pointer, name, name.utf8.count, rules, nil) == 1

@@ -19,41 +19,6 @@ package enum StorageRules {
     return head.block.contains("Expires") || isHeuristicallyCacheable(head.status)
   }
 
-  /// Whether a response could ever answer another request by the rules of HTTP: it says how long it is good for,
-  /// or can be validated. Looks at each byte once and allocates nothing.
-  package static func isReusable(_ head: ResponseHead) -> Bool {
-    head.block.bytes.withUnsafeBufferPointer { bytes in
-      var start = 0
-      while start < bytes.count {
-        var end = start
-        while end < bytes.count, bytes[end] != 0x0A { end += 1 }
-        if isTelling(UnsafeBufferPointer(rebasing: bytes[start..<end])) { return true }
-        start = end + 1
-      }
-      return false
-    }
-  }
-
-  /// Whether a line is a field that says something about reuse.
-  private static func isTelling(_ line: UnsafeBufferPointer<UInt8>) -> Bool {
-    guard let first = line.first else { return false }
-    switch FieldName.lowercased(first) {
-    case UInt8(ascii: "c"): return begins(line, with: "cache-control:")
-    case UInt8(ascii: "e"): return begins(line, with: "etag:") || begins(line, with: "expires:")
-    case UInt8(ascii: "l"): return begins(line, with: "last-modified:")
-    default: return false
-    }
-  }
-
-  private static func begins(_ line: UnsafeBufferPointer<UInt8>, with name: StaticString) -> Bool {
-    guard line.count >= name.utf8CodeUnitCount else { return false }
-    for index in 0..<name.utf8CodeUnitCount
-    where FieldName.lowercased(line[index]) != name.utf8Start[index] {
-      return false
-    }
-    return true
-  }
-
   /// The statuses that RFC 9110 §15.1 defines as cacheable without more being said.
   package static func isHeuristicallyCacheable(_ status: Int) -> Bool {
     switch status {

@@ -32,9 +32,13 @@ package struct ResponseAssembly: Sendable {
   private var headSize = 0
   private var bodySizeLimit: Int64?
   package private(set) var bodyCount: Int64 = 0
-  /// Whether the body comes with a content coding, so that its length does not tell how much comes.
-  package private(set) var isEncoded = false
+  /// What the fields of the head say so far.
+  private var marks: FieldMarks = []
   package private(set) var head: ResponseHead?
+
+  /// Whether the body comes with a coding of the content or of the transfer, so that its length does not tell how much comes:
+  /// libcurl undoes the latter, too, whether or not they were asked for.
+  package var isEncoded: Bool { !marks.isDisjoint(with: [.contentEncoding, .transferEncoding]) }
 
   package init(headSizeLimit: Int = 262_144, bodySizeLimit: Int64? = nil) {
     self.headSizeLimit = headSizeLimit
@@ -49,7 +53,7 @@ package struct ResponseAssembly: Sendable {
     self.bodySizeLimit = bodySizeLimit
     headSize = 0
     bodyCount = 0
-    isEncoded = false
+    marks = []
     head = nil
   }
 
@@ -62,17 +66,17 @@ package struct ResponseAssembly: Sendable {
       guard let (status, version) = Self.statusLine(line) else { return .keep }
       state = .inHead(status: status, version: version)
       lines.removeAll(keepingCapacity: true)
-      isEncoded = false
+      marks = []
       return .keep
     case .inHead(let status, let version):
       guard !Self.isEmpty(line) else { return headEnded(status, version) }
       headSize += line.count
       guard headSize <= headSizeLimit else { return .refuseHead }
-      if Self.namesContentEncoding(line) { isEncoded = true }
       if line[0] == 0x20 || line[0] == 0x09 {
         guard !lines.isEmpty else { return .keep }
         unfold()
       }
+      marks.formUnion(FieldMarks(ofLine: line))
       lines.append(contentsOf: line)
       return .keep
     }
@@ -99,7 +103,7 @@ package struct ResponseAssembly: Sendable {
       return .keep
     }
     state = .inBody
-    let head = ResponseHead(status: status, version: version, block: FieldBlock(bytes: lines))
+    let head = ResponseHead(status: status, version: version, block: FieldBlock(bytes: lines, marks: marks))
     self.head = head
     return .deliver(head)
   }
@@ -128,13 +132,5 @@ package struct ResponseAssembly: Sendable {
 
   private static func isEmpty(_ line: UnsafeRawBufferPointer) -> Bool {
     line.allSatisfy { $0 == 0x0D || $0 == 0x0A }
-  }
-
-  private static func namesContentEncoding(_ line: UnsafeRawBufferPointer) -> Bool {
-    let name: StaticString = "content-encoding:"
-    guard line.count > name.utf8CodeUnitCount, line[0] | 0x20 == 0x63, line[7] == 0x2D else { return false }
-    return (0..<name.utf8CodeUnitCount).allSatisfy {
-      FieldName.lowercased(line[$0]) == name.utf8Start[$0]
-    }
   }
 }

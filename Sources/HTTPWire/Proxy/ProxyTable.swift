@@ -22,6 +22,17 @@ package struct ProxyTable: Sendable, Hashable {
     bypass = server.bypass
   }
 
+  /// What options say; `nil` leaves it to the environment of the process.
+  ///
+  /// - Parameter system: What the session's configuration says, for options that leave it to the environment.
+  package static func named(by options: TransportOptions, system: ProxyTable?) -> ProxyTable? {
+    switch options.proxy {
+    case .none: ProxyTable()
+    case .environment: system
+    case .server(let server): ProxyTable(server)
+    }
+  }
+
   /// What the variables of an environment say.
   package init(environment: [String: String]) {
     func first(_ names: [String]) -> Choice? {

@@ -22,20 +22,20 @@ package final class ConnectionProfile: Sendable {
   /// Whether ``proxies`` lead nowhere but straight to the servers; `nil` when that is up to the environment.
   package let isDirect: Bool?
 
+  /// The profile of hops that a redirect leads to another origin, if these have one of their own: without the client
+  /// identity that was meant for the first one.
+  package let elsewhere: ConnectionProfile?
+
   package init(
     options: TransportOptions = TransportOptions(), connectionsPerHost: Int = 6,
-    judge: (any TrustJudge)? = nil, systemProxies: ProxyTable? = nil
+    judge: (any TrustJudge)? = nil, systemProxies: ProxyTable? = nil, elsewhere: ConnectionProfile? = nil
   ) {
+    self.elsewhere = elsewhere
     self.options = options
     self.connectionsPerHost = max(1, connectionsPerHost)
     self.judge = judge
     self.systemProxies = systemProxies
-    proxies =
-      switch options.proxy {
-      case .none: ProxyTable()
-      case .environment: systemProxies
-      case .server(let server): ProxyTable(server)
-      }
+    proxies = ProxyTable.named(by: options, system: systemProxies)
     isDirect = proxies?.isDirect
     asksForNames = options.nameServiceURL != nil
     remembersHosts = options.strictTransportSecurity != nil || options.alternativeServices != nil

@@ -2,13 +2,21 @@
 /// came. Looking one up scans the bytes and allocates only the answer.
 package struct FieldBlock: Sendable, Equatable {
   package let bytes: [UInt8]
+  /// Whether fields are there that every response is asked for.
+  package let marks: FieldMarks
 
   package init(bytes: [UInt8]) {
+    self.init(bytes: bytes, marks: FieldMarks(ofLines: bytes))
+  }
+
+  /// With the marks of all lines, where each has been looked at already.
+  init(bytes: [UInt8], marks: FieldMarks) {
     self.bytes = bytes
+    self.marks = marks
   }
 
   package init(_ fields: [HTTPHeader]) {
-    bytes = fields.flatMap { Array("\($0.name): \($0.value)\r\n".utf8) }
+    self.init(bytes: fields.flatMap { Array("\($0.name): \($0.value)\r\n".utf8) })
   }
 
   /// The values of all fields of this name, joined by `, ` (RFC 9110 §5.3), or `nil` if there is none.

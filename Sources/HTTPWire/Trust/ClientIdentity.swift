@@ -12,7 +12,9 @@ public import FoundationEssentials
 /// options.clientIdentity = try ClientIdentity(pkcs12: data, passphrase: passphrase)
 /// let session = Session(transportOptions: options)
 /// ```
-public struct ClientIdentity: Sendable, Hashable, CustomStringConvertible, CustomDebugStringConvertible {
+public struct ClientIdentity: Sendable, Hashable, CustomStringConvertible, CustomDebugStringConvertible,
+  CustomReflectable
+{
   /// The certificates as DER: the client's own, then those of its issuers.
   public let certificates: [Data]
   /// What the client's own certificate says whom it is for.
@@ -30,4 +32,8 @@ public struct ClientIdentity: Sendable, Hashable, CustomStringConvertible, Custo
   public var description: String { "ClientIdentity(\(subject))" }
   /// The same as ``description``.
   public var debugDescription: String { description }
+  /// Without the key, which `dump` would show.
+  public var customMirror: Mirror {
+    Mirror(self, children: ["certificates": certificates, "subject": subject])
+  }
 }

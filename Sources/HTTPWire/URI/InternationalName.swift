@@ -23,9 +23,15 @@ package enum InternationalName {
     return encoded.joined(separator: ".")
   }
 
+  /// A label of DNS has 63 bytes at most, `xn--` among them (RFC 1035 §2.3.4).
+  private static let longestLabel = 59
+
   /// RFC 3492 §6.3, with the parameters of §5.
   static func punycode(_ label: some Sequence<Unicode.Scalar>) -> String? {
-    let input = label.map(\.value)
+    let input = label.prefix(longestLabel + 1).map(\.value)
+    // Each letter takes a byte at least. What is longer comes from nobody but somebody who wants to keep us busy: the time
+    // is the square of the length.
+    guard input.count <= longestLabel else { return nil }
     var output = input.filter { $0 < 0x80 }.map { UInt8($0) }
     let basicCount = output.count
     if basicCount > 0 { output.append(UInt8(ascii: "-")) }
@@ -50,8 +56,7 @@ package enum InternationalName {
       delta += 1
       next += 1
     }
-    // A label of DNS has 63 bytes at most, `xn--` among them (RFC 1035 §2.3.4).
-    return output.count <= 59 ? String(decoding: output, as: UTF8.self) : nil
+    return output.count <= longestLabel ? String(decoding: output, as: UTF8.self) : nil
   }
 
   /// A variable-length integer (RFC 3492 §3.3).

@@ -28,4 +28,31 @@ import Testing
     #expect(text.contains("X-Kept: shown"))
     #expect(text.contains("anna:redacted@"))
   }
+
+  @Test func passwordsOfURLsAreInNoDescription() async throws {
+    let server = try HTTPTestServer()
+    let request = Session.real(configuration: .solitary).request(
+      server.url("/get").replacing("http://", with: "http://anna:top-secret@"))
+    let response = await request.serializingData().response
+    let metrics = try #require(response.metrics)
+    let text = "\(request) \(metrics) \(response)"
+    #expect(text.contains("anna:redacted@") && !text.contains("top-secret"), "\(text)")
+  }
+
+  @Test(arguments: [
+    "ftp://anna:top-secret@example.com/a", "http://anna:top-secret@/", "http://anna:top-secret@a b/",
+    "http://anna:top:secret/@a/", "https://anna:top-secret@example.com:99999/", "x://anna:top-secret@:80",
+  ])
+  func passwordsOfURLsAreInNoError(url: String) async throws {
+    let response = await Session.real(configuration: .solitary).request(url).serializingData().response
+    let error = try #require(response.error)
+    let inner = error.underlyingError as? URLError
+    let text = [
+      // What is no URL at all stands in the error as it was given, for whoever looks into it.
+      error.localizedDescription, error.isInvalidURLError ? "" : response.debugDescription,
+      inner?.localizedDescription ?? "",
+      "\(inner?.userInfo ?? [:])", inner?.failingURL?.absoluteString ?? "",
+    ].joined(separator: " ")
+    #expect(!text.contains("top-secret"), "\(text)")
+  }
 }

@@ -49,7 +49,8 @@ import Testing
   }
 
   static func metrics(_ hops: [Exchange.Hop]) throws -> TaskMetrics {
-    let exchange = Exchange(url: URL(string: "https://h.example/a"), head: hops.last?.head, hops: hops)
+    let exchange = Exchange(
+      url: URL(string: "https://h.example/a"), head: hops.last?.head, hops: ShortList(hops))
     return try #require(exchange.metrics)
   }
 

@@ -106,8 +106,8 @@ struct SessionTrustTests {
     async let response = request.serializingData().response
     await slow.calls.wait(for: 1)
     request.cancel()
-    gate.signal()
     #expect(await response.error?.isExplicitlyCancelledError == true)
+    gate.signal()
     #expect(server.requestCount == 0)
   }
 

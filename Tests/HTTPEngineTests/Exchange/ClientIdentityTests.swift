@@ -108,6 +108,11 @@ import Testing
     }
   }
 
+  @Test func aPKCS12FileWithoutAKeySaysSo() throws {
+    let whole = try #require(container(client("Ada"), passphrase: "p", hasKey: false))
+    #expect(ClientIdentity.read(pkcs12: whole, passphrase: "p") == .failure(.noPrivateKey))
+  }
+
   @Test func aPKCS12FileIsReadWithItsPassphrase() throws {
     let ada = try client("Ada")
     let whole = try #require(container(ada, passphrase: "päss"))
@@ -134,7 +139,7 @@ private func encryptedKey(_ pem: String, passphrase: String) -> Data? {
   }
 }
 
-private func container(_ identity: TestIdentity, passphrase: String) -> Data? {
+private func container(_ identity: TestIdentity, passphrase: String, hasKey: Bool = true) -> Data? {
   withKey(identity.privateKeyPEM) { key in
     let certificate = Array(identity.certificatePEM.utf8).withUnsafeBytes { bytes -> OpaquePointer? in
       let bio = BIO_new_mem_buf(bytes.baseAddress, Int32(bytes.count))
@@ -142,7 +147,7 @@ private func container(_ identity: TestIdentity, passphrase: String) -> Data? {
       return PEM_read_bio_X509(bio, nil, nil, nil)
     }
     defer { X509_free(certificate) }
-    let made = PKCS12_create(passphrase, "name", key, certificate, nil, 0, 0, 0, 0, 0)
+    let made = PKCS12_create(passphrase, "name", hasKey ? key : nil, certificate, nil, 0, 0, 0, 0, 0)
     defer { PKCS12_free(made) }
     return memory { i2d_PKCS12_bio($0, made) }
   }

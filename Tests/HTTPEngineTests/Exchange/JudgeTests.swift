@@ -121,6 +121,7 @@ final class FixedJudge: TrustJudge {
     }
     var resumed: [Bool] = []
     for _ in 0..<5 { resumed.append(try #require(await server.takeRequest().tls).isResumed) }
+    #expect(resumed[1] && resumed[3], "sessions are resumed at all: \(resumed)")
     #expect(resumed[2] == false, "a session of another trust store was resumed: \(resumed)")
   }
 

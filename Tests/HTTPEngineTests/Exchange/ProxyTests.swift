@@ -46,6 +46,25 @@ import Testing
     #expect(proxy.requestCount == 0 && server.requestCount == 2)
   }
 
+  @Test func thePasswordOfAProxyGoesToNobodyElse() async throws {
+    let proxy = try HTTPTestServer()
+    let server = try HTTPTestServer()
+    proxy.enqueue(.text("by proxy"), .text("by proxy"))
+    let through = options(
+      {
+        Self.asAnn(&$0)
+        $0.bypass = ["127.0.0.1:\(server.port)"]
+      }, port: proxy.port)
+    // One handle of libcurl's goes both ways.
+    let client = Client { $0.proxy = .server(through) }
+    for _ in 0..<2 {
+      _ = try await client.get("http://nowhere.test/")
+      _ = try await client.get(server.url("/get"))
+    }
+    #expect(server.requestCount == 2 && proxy.requestCount == 2)
+    for request in server.recordedRequests { #expect(request.header("Proxy-Authorization") == nil) }
+  }
+
   @Test func aProxyThatAsksIsAResponse() async throws {
     let proxy = try HTTPTestServer()
     proxy.enqueue(.status(407).with(header: "Proxy-Authenticate", value: #"Basic realm="p""#))

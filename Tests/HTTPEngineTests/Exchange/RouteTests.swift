@@ -37,7 +37,10 @@ import Testing
     #expect(failure.message.contains("host override"))
   }
 
-  @Test(arguments: ["127.0.0.1", "localhost", "[::1]"])
+  @Test(arguments: [
+    "127.0.0.1", "localhost", "[::1]", "127.1", "2130706433", "0x7f000001", "0177.0.0.1", "0.0.0.0", "0",
+    "[::ffff:127.0.0.1]", "[::ffff:7f00:1]", "[::]", "127.255.255.254",
+  ])
   func aGuardedRequestReachesNothingOnThisMachine(host: String) async throws {
     let server = try HTTPTestServer()
     let port = try #require(Origin(url: server.url("/"))?.port)
@@ -76,6 +79,31 @@ import Testing
     #expect(try await client.get(server.url("/")).body?.count == 100_000)
     server.enqueue(Reply(headers: gzip, body: .bytes(Array(bomb))))
     #expect(try await Client().get(server.url("/")).body?.count == 20 << 20)
+  }
+
+  /// libcurl undoes codings of the transfer, too, though nobody has asked for any (RFC 9112 §7).
+  @Test(arguments: ["Transfer-Encoding: gzip, chunked", "transfer-encoding:x-gzip,CHUNKED"])
+  func aTransferThatGrowsTooMuchByDecodingIsRefused(field: String) async throws {
+    let server = try HTTPTestServer(routes: .none)
+    let bomb = try #require(Deflater.compress(Data(count: 20 << 20), .gzip))
+    let head = "HTTP/1.1 200 OK\r\n\(field)\r\n\r\n\(String(bomb.count, radix: 16))\r\n"
+    let whole = Array(head.utf8) + Array(bomb) + Array("\r\n0\r\n\r\n".utf8)
+    server.enqueue(.raw(whole), .raw(whole))
+    let failure = try await Client { $0.decodingRatioLimit = 500 }.failure(of: server.url("/"))
+    #expect(failure.kind == .dataLengthExceedsMaximum, "\(failure)")
+    #expect(try await Client().get(server.url("/")).body?.count == 20 << 20)
+  }
+
+  @Test func aBombInABombIsRefused() async throws {
+    let server = try HTTPTestServer(routes: .none)
+    let inner = try #require(Deflater.compress(Data(count: 64 << 20), .gzip))
+    let bomb = try #require(Deflater.compress(inner, .gzip))
+    #expect(bomb.count < 1000)
+    let fields = [HTTPHeader(name: "Content-Encoding", value: "gzip, gzip")]
+    server.enqueue(Reply(headers: fields, body: .bytes(Array(bomb))))
+    let failure = try await Client { $0.decodingRatioLimit = 1000 }.failure(of: server.url("/"))
+    #expect(failure.kind == .dataLengthExceedsMaximum, "\(failure)")
+    #expect(failure.metrics.map { $0.values.decodedBodyBytes < 4 << 20 } == true)
   }
 
   @Test func anInterfaceThatIsNotThereIsAClearFailure() async throws {

@@ -154,14 +154,4 @@ import Testing
     #expect(Scene.decide(personal, asked: [("Cookie", "a=1")]) == .serve)
     #expect(Scene.decide(personal, asked: [("Cookie", "a=2")]) == .send)
   }
-
-  @Test func reusableHeadsAreFoundWithoutParsing() {
-    for name in ["ETag", "etag", "EXPIRES", "Last-modified", "cache-Control"] {
-      #expect(
-        StorageRules.isReusable(ResponseHead(status: 200, fields: Scene.headers([("A", "b"), (name, "x")]))))
-    }
-    let others = [("X-ETag", "1"), ("ETagged", "1"), ("Content-Type", "cache-control: x"), ("E", "etag:")]
-    #expect(!StorageRules.isReusable(ResponseHead(status: 200, fields: Scene.headers(others))))
-    #expect(!StorageRules.isReusable(ResponseHead(status: 200)))
-  }
 }

@@ -92,6 +92,9 @@ struct ChallengeParserTests {
     #expect(AuthenticationInfo([#"qop=auth, nextnonce="next", rspauth="x""#]).nextNonce == "next")
     #expect(AuthenticationInfo([#"nextnonce="""#]).nextNonce == nil)
     #expect(AuthenticationInfo([]).nextNonce == nil)
+    for character in ["\r", "\u{1}", "\u{7F}"] {
+      #expect(AuthenticationInfo(["nextnonce=\"a\(character)b\""]).nextNonce == nil)
+    }
   }
 
   /// 100,000 inputs, the same in every run: half of them bytes, half of them pieces of grammar.

@@ -33,6 +33,19 @@ import Testing
     #expect(assembly.head?.status == 200)
   }
 
+  @Test(arguments: [
+    ("Content-Encoding: gzip", true), ("content-encoding:br", true),
+    ("Transfer-Encoding: gzip, chunked", true),
+    ("transfer-encoding:gzip", true), ("Transfer-Encoding: chunked", false),
+    ("TRANSFER-ENCODING:  Chunked ,", false), ("Content-Type: a/b", false), ("C", false), ("T:", false),
+    ("Transfer-Encoding:", true),
+  ])
+  func aCodedBodyIsKnown(line: String, isEncoded: Bool) {
+    var assembly = ResponseAssembly()
+    Self.feed(&assembly, "HTTP/1.1 200 OK", line, "")
+    #expect(assembly.isEncoded == isEncoded)
+  }
+
   static let statusLines: [(String, Int, HTTPVersion)] = [
     ("HTTP/1.0 404 Not Found", 404, .http1_0), ("HTTP/1.1 200 OK", 200, .http1_1),
     ("HTTP/1.1 200", 200, .http1_1), ("HTTP/1.1 200 ", 200, .http1_1), ("HTTP/2 503 ", 503, .http2),

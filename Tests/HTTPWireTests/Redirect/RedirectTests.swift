@@ -169,4 +169,38 @@ import Testing
     #expect(Redirect.Refusal.unsupportedScheme("ftp").message.contains("\"ftp\""))
     #expect(Redirect.Refusal.badLocation.message.contains("not a URL"))
   }
+
+  /// As long as a head may be; it is read on a thread that others wait for.
+  @Test(arguments: [
+    "name", "names", "percent", "up", "down", "dots", "slashes", "empty", "colons", "ats", "digits",
+  ])
+  func aLongLocationIsReadSoon(kind: String) throws {
+    func many(_ text: String) -> String { String(repeating: text, count: 240_000 / text.utf8.count) }
+    let letters = String(
+      String.UnicodeScalarView((0x4E00..<0x9F00).compactMap { Unicode.Scalar($0 as UInt32) }))
+    let encoded = letters.utf8.prefix(80_000 / 3 * 3).map { "%" + String($0, radix: 16) }.joined()
+    let location =
+      switch kind {
+      case "name": "http://\(letters)\(letters)\(letters)/"
+      case "names": "http://" + many("\u{FC}.") + "/"
+      case "percent": "http://\(encoded)/"
+      case "up": many("../")
+      case "down": many("a/")
+      case "dots": many("/a/./../")
+      case "slashes": "http://a.test" + many("/")
+      case "empty": many(" ")
+      case "colons": "http://" + many(":")
+      case "ats": "http://" + many("a@") + "b.test/"
+      default: "http://a.test:" + many("0") + "80/"
+      }
+    let origin = try #require(Origin(url: "http://home.test/"))
+    let clock = ContinuousClock()
+    let took = clock.measure {
+      for status in [302, 307] {
+        _ = Redirect.decide(
+          status: status, location: location, request: .init(url: "http://home.test/a/b", origin: origin))
+      }
+    }
+    #expect(took < .seconds(5), "\(took)")
+  }
 }

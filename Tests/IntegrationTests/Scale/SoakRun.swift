@@ -6,8 +6,10 @@ enum SoakRun {
   private static let program = URL(fileURLWithPath: CommandLine.arguments[0]).resolvingSymlinksInPath()
     .deletingLastPathComponent().appendingPathComponent("SoakClient").path
 
-  static func run<Report: Decodable>(_ type: Report.Type, _ words: [String]) async throws -> Report {
-    let run = try await CommandRun([program] + words)
+  static func run<Report: Decodable>(
+    _ type: Report.Type, _ words: [String], environment: [String: String] = [:]
+  ) async throws -> Report {
+    let run = try await CommandRun([program] + words, environment: environment)
     guard run.status == 0 else {
       throw ServerFailure(description: "SoakClient ended with \(run.status): \(run.errors)")
     }

@@ -8,6 +8,7 @@ enum ServerRequirement {
   static let apache = isMet([ApacheServer.program])
   static let proxies = isMet(
     ProxyProcess.Program.allCases.map(\.rawValue) + [NginxServer.program, "/usr/bin/openssl"])
+  static let kerberos = isMet([ApacheServer.program] + KerberosRealm.programs)
   static let httpbin = isMet([HTTPBinServer.program])
   static let multipartReaders = isMet([MultipartReader.program], MultipartReader.areInstalled)
 
@@ -27,6 +28,10 @@ extension Trait where Self == ConditionTrait {
   static var needsProxies: Self {
     .enabled(
       if: ServerRequirement.proxies, "squid, tinyproxy or microsocks is missing; run Scripts/install test")
+  }
+  static var needsKerberos: Self {
+    .enabled(
+      if: ServerRequirement.kerberos, "Kerberos or mod_auth_gssapi is missing; run Scripts/install test")
   }
   static var needsHTTPBin: Self {
     .enabled(if: ServerRequirement.httpbin, "httpbin is missing; run Scripts/install httpbin")

@@ -67,13 +67,13 @@ extension RequestCore {
 
   /// The next handler whose response has to be made, or `nil` when all have one; then the request
   /// has ended, and its handlers are taken from it.
-  func nextSink() -> (sink: (any ResponseSink)?, served: [any ResponseSink]) {
+  func nextSink() -> (sink: (any ResponseSink)?, served: ShortList<any ResponseSink>) {
     let (sink, served, listeners) = takeSink()
     listeners?.finish()
     return (sink, served)
   }
 
-  private func takeSink() -> ((any ResponseSink)?, [any ResponseSink], RequestListeners?) {
+  private func takeSink() -> ((any ResponseSink)?, ShortList<any ResponseSink>, RequestListeners?) {
     state.withLock { state in
       if state.serializedSinks < state.sinks.count {
         defer { state.serializedSinks += 1 }

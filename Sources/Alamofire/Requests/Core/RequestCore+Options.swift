@@ -47,12 +47,33 @@ extension RequestCore {
 
   /// Options of its own give the request a profile of its own.
   func changeOptions(_ change: (inout TransportOptions) -> Void) {
+    let profile = profile
+    let elsewhere = profile.elsewhere.map { made($0.options, change, elsewhere: nil) }
+    let changed = made(profile.options, change, elsewhere: elsewhere)
+    state.withLock { $0.profile = changed }
+  }
+
+  /// An identity that is a credential of the request, for the origin that it is sent to.
+  func present(_ identity: ClientIdentity) {
+    let profile = self.profile(presenting: identity, inPlaceOf: profile)
+    state.withLock { $0.profile = profile }
+  }
+
+  /// What `profile` is for one origin to which the client is `identity`.
+  func profile(presenting identity: ClientIdentity, inPlaceOf profile: ConnectionProfile) -> ConnectionProfile
+  {
+    made(profile.options, { $0.clientIdentity = identity }, elsewhere: profile.elsewhere ?? profile)
+  }
+
+  private func made(
+    _ options: TransportOptions, _ change: (inout TransportOptions) -> Void, elsewhere: ConnectionProfile?
+  ) -> ConnectionProfile {
     var options = options
     change(&options)
-    let profile = ConnectionProfile(
-      options: options, connectionsPerHost: session.settings.profile.connectionsPerHost,
-      judge: session.trust, systemProxies: session.settings.profile.systemProxies)
-    state.withLock { $0.profile = profile }
+    let usual = session.settings.profile
+    return ConnectionProfile(
+      options: options, connectionsPerHost: usual.connectionsPerHost, judge: session.trust,
+      systemProxies: usual.systemProxies, elsewhere: elsewhere)
   }
 
   /// User and password of the URL count as credentials when no others were given.

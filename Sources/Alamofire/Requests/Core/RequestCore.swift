@@ -11,7 +11,7 @@ package final class RequestCore: Sendable {
     var lifecycle = RequestLifecycle()
     var error: AFError?
     /// Handlers in the order in which they were added.
-    var sinks: [any ResponseSink] = []
+    var sinks: ShortList<any ResponseSink> = []
     /// How many of them have been serialized since the last attempt.
     var serializedSinks = 0
     var validators: [Validator] = []

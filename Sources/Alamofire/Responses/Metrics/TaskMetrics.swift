@@ -62,7 +62,7 @@ public final class TaskMetrics: Sendable {
   public let redirectCount: Int
 
   /// `finalResponse` is the response of the last hop, so that users see one object everywhere.
-  init(hops: [Exchange.Hop], finalResponse: LazyResponse) {
+  init(hops: ShortList<Exchange.Hop>, finalResponse: LazyResponse) {
     transactionMetrics = hops.enumerated().compactMap { index, hop in
       TransactionMetrics(hop: hop, response: index == hops.count - 1 ? finalResponse : nil)
     }

@@ -1,4 +1,5 @@
 package import FoundationEssentials
+package import HTTPWire
 
 /// Whether any certificate of a verified path was revoked.
 ///
@@ -10,6 +11,7 @@ package struct RevocationCheck: Sendable {
   private let requiresAnswer: Bool
   private let usesNetwork: Bool
   private let publicOnly: Bool
+  private let proxies: ProxyTable?
   private let lists: RevocationLists
   private let stapledResponse: Data?
 
@@ -17,10 +19,11 @@ package struct RevocationCheck: Sendable {
   ///   - requiresAnswer:  Whether a certificate about which nothing can be learned is refused.
   ///   - usesNetwork:     Whether others may be asked; the thread waits for them.
   ///   - publicOnly:      Whether those at addresses that are not of the public Internet are not asked.
+  ///   - proxies:         Through whom they are asked; `nil` leaves it to the environment of the process.
   ///   - stapledResponse: What the server has sent along; about its own certificate.
   package init(
     asksResponders: Bool, readsLists: Bool, prefersLists: Bool, requiresAnswer: Bool, usesNetwork: Bool,
-    publicOnly: Bool,
+    publicOnly: Bool, proxies: ProxyTable?,
     lists: RevocationLists, stapledResponse: Data?
   ) {
     self.asksResponders = asksResponders
@@ -29,6 +32,7 @@ package struct RevocationCheck: Sendable {
     self.requiresAnswer = requiresAnswer
     self.usesNetwork = usesNetwork
     self.publicOnly = publicOnly
+    self.proxies = proxies
     self.lists = lists
     self.stapledResponse = stapledResponse
   }
@@ -78,7 +82,9 @@ package struct RevocationCheck: Sendable {
     guard let request = question.request else { return nil }
     var last: RevocationStatus?
     for url in urls.prefix(3) {
-      guard let response = RevocationDownload.response(from: url, to: request, publicOnly: publicOnly) else {
+      let response = RevocationDownload.response(
+        from: url, to: request, publicOnly: publicOnly, proxies: proxies)
+      guard let response else {
         last = .unknown("the OCSP responder \(url) does not answer")
         continue
       }
@@ -101,9 +107,11 @@ package struct RevocationCheck: Sendable {
     var last: RevocationStatus?
     for url in certificate.listURLs.prefix(3) {
       if let kept = RevocationMemory.shared.list(at: url, at: now) {
-        return RevocationLists(kept).status(of: certificate, issuer: issuer, at: now)
+        let status = RevocationLists(kept).status(of: certificate, issuer: issuer, at: now)
+        // What is kept may be of another issuer, whose certificates name the same place.
+        if case .unknown = status {} else { return status }
       }
-      guard let data = RevocationDownload.list(at: url, publicOnly: publicOnly),
+      guard let data = RevocationDownload.list(at: url, publicOnly: publicOnly, proxies: proxies),
         let list = RevocationList.all(in: data)
       else {
         last = .unknown("there is no list at \(url)")

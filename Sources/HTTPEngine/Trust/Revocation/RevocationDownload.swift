@@ -1,7 +1,7 @@
 import CCurl
 package import FoundationEssentials
 import Glibc
-import HTTPWire
+package import HTTPWire
 
 /// Asks responders and fetches lists, on the thread that calls, which waits: never that of a loop.
 package enum RevocationDownload {
@@ -12,16 +12,20 @@ package enum RevocationDownload {
 
   /// What a responder answers; `nil` is no answer.
   package static func response(
-    from url: String, to request: Data, publicOnly: Bool, timeLimit: Int = timeLimit
+    from url: String, to request: Data, publicOnly: Bool, proxies: ProxyTable? = nil,
+    timeLimit: Int = timeLimit
   ) -> Data? {
-    fetch(url, body: request, Limits(size: responseLimit, time: timeLimit, publicOnly: publicOnly))
+    let limits = Limits(size: responseLimit, time: timeLimit, publicOnly: publicOnly, proxies: proxies)
+    return fetch(url, body: request, limits)
   }
 
   /// The list at `url`; `nil` when there is none.
   package static func list(
-    at url: String, publicOnly: Bool, sizeLimit: Int = listLimit, timeLimit: Int = timeLimit
+    at url: String, publicOnly: Bool, proxies: ProxyTable? = nil, sizeLimit: Int = listLimit,
+    timeLimit: Int = timeLimit
   ) -> Data? {
-    fetch(url, body: nil, Limits(size: sizeLimit, time: timeLimit, publicOnly: publicOnly))
+    let limits = Limits(size: sizeLimit, time: timeLimit, publicOnly: publicOnly, proxies: proxies)
+    return fetch(url, body: nil, limits)
   }
 
   private struct Limits {
@@ -29,6 +33,8 @@ package enum RevocationDownload {
     let time: Int
     /// Whether addresses are refused that are not of the public Internet.
     let publicOnly: Bool
+    /// Who stands between; `nil` leaves it to the environment of the process.
+    let proxies: ProxyTable?
   }
 
   private static func fetch(_ url: String, body: Data?, _ limits: Limits) -> Data? {
@@ -48,10 +54,8 @@ package enum RevocationDownload {
         }
         guard isSet, ccurl_set_list(easy, CURLOPT_HTTPHEADER, headers) == CURLE_OK else { return nil }
       }
-      var facts = ccurl_facts()
       guard curl_easy_perform(easy) == CURLE_OK else { return nil }
-      ccurl_read_facts(easy, &facts)
-      return facts.status == 200 ? collector.data : nil
+      return ccurl_status(easy) == 200 ? collector.data : nil
     }
   }
 
@@ -66,11 +70,53 @@ package enum RevocationDownload {
       (CURLOPT_PROTOCOLS, Int(CURLPROTO_HTTP)), (CURLOPT_REDIR_PROTOCOLS, Int(CURLPROTO_HTTP)),
     ]
     guard numbers.allSatisfy({ ccurl_set_long(easy, $0.0, $0.1) == CURLE_OK }) else { return false }
+    guard takeWay(easy, to: url, limits.proxies ?? ProxyEnvironment.shared.table) else { return false }
     if limits.publicOnly, ccurl_set_open_socket(easy, openPublicSocket, nil) != CURLE_OK { return false }
     return ccurl_set_string(easy, CURLOPT_URL, url) == CURLE_OK
       && ccurl_set_callback(easy, CURLOPT_WRITEFUNCTION, Collector.write) == CURLE_OK
       && ccurl_set_pointer(easy, CURLOPT_WRITEDATA, Unmanaged.passUnretained(collector).toOpaque())
         == CURLE_OK
+  }
+
+  /// Through whom it goes, as the requests of the session do: one that hides behind a proxy is not to be seen here.
+  private static func takeWay(_ easy: UnsafeMutableRawPointer, to url: String, _ proxies: ProxyTable) -> Bool
+  {
+    guard let origin = Origin(url: url) else { return false }
+    switch proxies.choice(for: origin) {
+    case .unreadable: return false
+    case .direct: return ccurl_set_string(easy, CURLOPT_NOPROXY, "*") == CURLE_OK
+    case .server(let server):
+      let hasName = server.username != nil || server.password != nil
+      let isNamed = server.username?.isEmpty != true
+      let schemes = isNamed ? ccurl_auth_with_name : ccurl_auth_any
+      let texts = [
+        (CURLOPT_NOPROXY, ""), (CURLOPT_PROXY, server.description),
+        (CURLOPT_PROXYUSERNAME, hasName ? server.username ?? "" : nil),
+        (CURLOPT_PROXYPASSWORD, hasName ? server.password ?? "" : nil),
+      ]
+      let masks = [
+        (CURLOPT_PROXYAUTH, server.authentication == .basic ? ccurl_auth_basic : schemes),
+        (CURLOPT_SOCKS5_AUTH, ccurl_auth_basic),
+      ]
+      return texts.allSatisfy { ccurl_set_string(easy, $0.0, $0.1) == CURLE_OK }
+        && masks.allSatisfy { ccurl_set_long(easy, $0.0, Int(bitPattern: $0.1)) == CURLE_OK }
+        && (server.kind != .https || trust(server.trustStore, easy))
+    }
+  }
+
+  /// Who may have signed the certificate of a proxy over TLS.
+  private static func trust(_ store: TransportOptions.TrustStore, _ easy: UnsafeMutableRawPointer) -> Bool {
+    switch store {
+    case .system:
+      let place = TrustLocation.system
+      return ccurl_set_string(easy, CURLOPT_PROXY_CAINFO, place.file) == CURLE_OK
+        && (place.folder == nil || ccurl_set_string(easy, CURLOPT_PROXY_CAPATH, place.folder) == CURLE_OK)
+    case .file(let path): return ccurl_set_string(easy, CURLOPT_PROXY_CAINFO, path) == CURLE_OK
+    case .pem(let data):
+      return data.withUnsafeBytes {
+        ccurl_set_blob(easy, CURLOPT_PROXY_CAINFO_BLOB, $0.baseAddress, $0.count) == CURLE_OK
+      }
+    }
   }
 
   /// The address is the one that is connected to, after redirects, too.

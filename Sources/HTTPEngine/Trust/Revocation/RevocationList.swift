@@ -26,7 +26,22 @@ final class RevocationList: @unchecked Sendable {
     }
     // The end of the text is told as an error, too.
     let isEnd = openssl_error_reason(ERR_peek_last_error()) == PEM_R_NO_START_LINE
-    return isEnd && !lists.isEmpty ? lists : nil
+    return isEnd && !lists.isEmpty && lists.count == beginnings(in: data) ? lists : nil
+  }
+
+  /// How many lists a PEM text has, as people see it: OpenSSL passes over one that begins behind a space, or in a line
+  /// that ends with a carriage return alone, and whoever it revokes would be trusted.
+  private static func beginnings(in text: Data) -> Int {
+    let mark = Data("-----BEGIN X509 CRL-----".utf8)
+    var count = 0
+    var rest = text[...]
+    while let place = rest.firstRange(of: mark) {
+      let before = rest[..<place.lowerBound]
+      let end = before.lastIndex { $0 == 0x0A || $0 == 0x0D } ?? before.startIndex
+      if before[end...].allSatisfy({ $0 <= 0x20 || $0 >= 0x80 }) { count += 1 }
+      rest = rest[place.upperBound...]
+    }
+    return count
   }
 
   private static func one(der: Data) -> RevocationList? {

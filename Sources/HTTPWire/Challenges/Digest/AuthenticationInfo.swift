@@ -9,6 +9,7 @@ package struct AuthenticationInfo: Sendable, Equatable {
         var scanner = ChallengeScanner(field)
         return scanner.parameters()
       }
-      .first { $0.name == "nextnonce" && !$0.value.isEmpty }?.value
+      // It is sent back, and must not break the line.
+      .first { $0.name == "nextnonce" && !$0.value.isEmpty && HeaderFieldRules.isFieldValue($0.value) }?.value
   }
 }

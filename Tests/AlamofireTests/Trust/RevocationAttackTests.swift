@@ -1,0 +1,136 @@
+import Alamofire
+import Foundation
+import HTTPTestServer
+import Testing
+
+@Suite("Attacks on revocation", .timeLimit(.minutes(1))) struct RevocationAttackTests {
+  private static func pem(_ list: [UInt8]) -> String {
+    let lines = Data(list).base64EncodedString(options: [.lineLength64Characters, .endLineWithLineFeed])
+    return "-----BEGIN X509 CRL-----\n\(lines)\n-----END X509 CRL-----\n"
+  }
+
+  /// The text is read as it is, or every server is refused: a list that is passed over would let a thief in.
+  @Test("No list is passed over", arguments: ["bom", "indent", "carriage returns", "crlf", "comment"])
+  func texts(kind: String) throws {
+    let laboratory = try Laboratory.shared.get()
+    let stolen = try laboratory.server()
+    let plain = Self.pem(try laboratory.middle.revocationList(of: [stolen]))
+    let other = Self.pem(try laboratory.otherMiddle.revocationList(of: []))
+    let text =
+      switch kind {
+      case "bom": "\u{FEFF}" + plain + other
+      case "indent": plain.split(separator: "\n").map { "  \($0)\n" }.joined() + other
+      case "carriage returns": plain.replacing("\n", with: "\r") + "\n" + other
+      case "crlf": (plain + other).replacing("\n", with: "\r\n")
+      default: "# the -----BEGIN X509 CRL----- of today\n" + plain + "junk\n" + other
+      }
+    var specimen = laboratory.specimen(stolen)
+    specimen.options.certificateRevocationLists = [Data(text.utf8)]
+    let trust = try specimen.trust()
+    #expect(throws: AFError.self) { try trust.af.evaluate() }
+    specimen.options.certificateRevocationLists = [Data(other.utf8)]
+    let unlisted = try specimen.trust()
+    #expect(throws: Never.self) { try unlisted.af.evaluate() }
+  }
+
+  private static func verdict(
+    _ identity: TestIdentity, by authority: TestIdentity, _ options: RevocationTrustEvaluator.Options,
+    _ change: (inout TransportOptions) -> Void = { _ in }
+  ) throws -> String {
+    var transport = TransportOptions()
+    transport.trustStore = .pem(Data(authority.certificatePEM.utf8))
+    change(&transport)
+    let trust = ServerTrust(
+      certificates: try Certificate.all(in: Data(identity.certificatePEM.utf8)), host: "api.lab.localhost",
+      transportOptions: transport)
+    do {
+      try RevocationTrustEvaluator(options: options).evaluate(trust, forHost: trust.host)
+      return "ok"
+    } catch {
+      return VerdictTable.word(for: error)
+    }
+  }
+
+  /// Whatever bit of what the issuer has signed is turned: a certificate that it says was stolen does not become good.
+  @Test("No bit makes a stolen certificate good", arguments: ["staple", "list"])
+  func bits(source: String) throws {
+    let laboratory = try Laboratory.shared.get()
+    let (stolen, fine) = (try laboratory.server(), try laboratory.server())
+    let ofMiddle = Data(try laboratory.root.revocationList(of: []))
+    func isTrusted(_ identity: TestIdentity, _ signed: [UInt8]) throws -> Bool {
+      var specimen = laboratory.specimen(identity)
+      specimen.options.certificateRevocationLists = [ofMiddle] + (source == "list" ? [Data(signed)] : [])
+      if source == "staple" { specimen.tls.stapledResponse = signed }
+      let trust = try specimen.trust()
+      let rules: RevocationTrustEvaluator.Options = [.any, .networkAccessDisabled, .requirePositiveResponse]
+      return (try? RevocationTrustEvaluator(options: rules).evaluate(trust, forHost: trust.host)) != nil
+    }
+    func signed(about identity: TestIdentity) throws -> [UInt8] {
+      source == "list"
+        ? try laboratory.middle.revocationList(of: [stolen])
+        : try StatusResponder(laboratory.middle, revoked: [stolen]).response(about: identity)
+    }
+    #expect(try isTrusted(fine, signed(about: fine)))
+    let bytes = try signed(about: stolen)
+    #expect(try !isTrusted(stolen, bytes))
+    for place in bytes.indices {
+      var changed = bytes
+      changed[place] ^= 1 << UInt8(place % 8)
+      #expect(try !isTrusted(stolen, changed), "byte \(place)")
+    }
+  }
+
+  /// Who can put a list of an authority of his own at the place of another's, once, must not keep the true one away
+  /// for as long as his is valid.
+  @Test func aKeptListOfAnotherIssuerHidesNothing() throws {
+    let office = try HTTPTestServer(routes: .none)
+    func authority(_ name: String) throws -> (TestIdentity, TestIdentity) {
+      let authority = try Laboratory.authority(name)
+      var specification = TestIdentity.Specification(
+        commonName: name, dnsNames: ["api.lab.localhost"], issuer: authority)
+      specification.listURL = office.url("/list")
+      return (authority, try TestIdentity(specification))
+    }
+    let (mallory, his) = try authority("Mallory")
+    let (honest, stolen) = try authority("Honest")
+    office.enqueue(.data(try mallory.revocationList(of: [])))
+    #expect(try Self.verdict(his, by: mallory, [.crl, .requirePositiveResponse]) == "ok")
+    office.enqueue(.data(try honest.revocationList(of: [stolen])))
+    #expect(try Self.verdict(stolen, by: honest, .crl) == "revoked")
+    #expect(office.requestCount == 2)
+  }
+
+  /// A session behind a proxy asks nobody past it.
+  @Test func respondersAreAskedThroughTheProxy() async throws {
+    let authority = try Laboratory.authority("Office")
+    let straight = try HTTPTestServer(routes: .none)
+    let proxy = try HTTPTestServer(routes: .none)
+    func identity() throws -> TestIdentity {
+      var specification = TestIdentity.Specification(
+        commonName: "Server", dnsNames: ["api.lab.localhost"], issuer: authority)
+      specification.statusURL = straight.url("/ocsp")
+      return try TestIdentity(specification)
+    }
+    let stolen = try identity()
+    proxy.enqueue(.data(try StatusResponder(authority, revoked: [stolen]).response(about: stolen)))
+    let verdict = try Self.verdict(stolen, by: authority, .ocsp) {
+      $0.proxy = .http("127.0.0.1", port: proxy.port, username: "ann", password: "secret")
+    }
+    #expect(verdict == "revoked")
+    let request = try await proxy.takeRequest()
+    #expect(request.target == straight.url("/ocsp"))
+    #expect(
+      request.header("Proxy-Authorization")
+        == HTTPHeader.authorization(username: "ann", password: "secret").value)
+    // A proxy that is not there is no reason to go straight.
+    let port = try HTTPTestServer.refusedPort()
+    let other = try Self.verdict(try identity(), by: authority, [.any, .requirePositiveResponse]) {
+      $0.proxy = .http("127.0.0.1", port: port)
+    }
+    #expect(other == "unknown")
+    #expect(straight.connectionCount == 0)
+    straight.enqueue(.data(try StatusResponder(authority, revoked: [stolen]).response(about: stolen)))
+    let bypassed = try Self.verdict(stolen, by: authority, [.ocsp, .networkAccessDisabled])
+    #expect(bypassed == "ok")
+  }
+}

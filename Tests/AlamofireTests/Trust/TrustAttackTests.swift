@@ -1,0 +1,241 @@
+import Alamofire
+import Foundation
+import FoundationNetworking
+import HTTPTestServer
+import HTTPWire
+import Testing
+
+@Suite("Attacks on trust", .timeLimit(.minutes(1))) struct TrustAttackTests {
+  /// Answers every challenge with the same credential, whatever was asked.
+  private final class Parrot: SessionDelegate, @unchecked Sendable {
+    let calls = Recorder<String>()
+    let credential: URLCredential?
+
+    init(_ credential: URLCredential?) {
+      self.credential = credential
+      super.init()
+    }
+
+    override func urlSession(
+      _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
+      completionHandler: @escaping (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+    ) {
+      calls.add(challenge.protectionSpace.authenticationMethod)
+      completionHandler(.useCredential, credential)
+    }
+  }
+
+  private static func ada() throws -> ClientIdentity {
+    let ada = try TestIdentity(.init(commonName: "Ada", issuer: .localhostAuthority))
+    return try ClientIdentity(pem: Data(ada.certificatePEM.utf8), privateKey: Data(ada.privateKeyPEM.utf8))
+  }
+
+  @Test("A delegate that has but one answer trusts no stranger", arguments: [0, 1, 2])
+  func oneAnswer(kind: Int) async throws {
+    let credential: URLCredential? =
+      switch kind {
+      case 0: URLCredential(user: "ann", password: "pass", persistence: .forSession)
+      case 1: ClientIdentityCredential(try Self.ada())
+      default: nil
+      }
+    let stranger = try HTTPTestServer(.tls(TestIdentity(.init(commonName: "x", dnsNames: ["localhost"]))))
+    let delegate = Parrot(credential)
+    let session = Session(delegate: delegate)
+    let error = await session.request(stranger.url("/get")).serializingData().response.error
+    #expect((error?.underlyingError as? URLError)?.code == .serverCertificateHasUnknownRoot)
+    #expect(delegate.calls.values == [NSURLAuthenticationMethodServerTrust])
+    #expect(stranger.receivedByteCount == 0)
+  }
+
+  @Test func aCertificateIsNoPassword() async throws {
+    let server = try HTTPTestServer()
+    let delegate = Parrot(ClientIdentityCredential(try Self.ada()))
+    let session = Session(delegate: delegate)
+    let response = await session.request(server.url("/basic-auth/ann/pass")).serializingData().response
+    #expect(response.response?.statusCode == 401)
+    #expect(delegate.calls.values == [NSURLAuthenticationMethodHTTPBasic])
+    #expect(server.recordedRequests.allSatisfy { $0.header("Authorization") == nil })
+  }
+
+  private final class Stuck: ServerTrustEvaluating {
+    let calls = Recorder<String>()
+    let gate = DispatchSemaphore(value: 0)
+
+    func evaluate(_ trust: SecTrust, forHost host: String) throws {
+      calls.add(host)
+      gate.wait()
+    }
+  }
+
+  @Test("Nobody who cancels waits for an evaluator", arguments: [false, true])
+  func cancelling(endsSession: Bool) async throws {
+    let server = try HTTPTestServer(.tls(.localhost))
+    let stuck = Stuck()
+    let session = Session(serverTrustManager: ServerTrustManager(evaluators: ["localhost": stuck]))
+    let request = session.request(server.url("/get"))
+    async let response = request.serializingData().response
+    await stuck.calls.wait(for: 1)
+    if endsSession { session.session.invalidateAndCancel() } else { request.cancel() }
+    let error = await response.error
+    #expect(error?.isExplicitlyCancelledError == true || error?.isSessionInvalidatedError == true)
+    // Only now does it answer, and nobody listens.
+    stuck.gate.signal()
+    #expect(server.receivedByteCount == 0)
+  }
+
+  @Test func theTotalTimeCountsWhileAnEvaluatorThinks() async throws {
+    let server = try HTTPTestServer(.tls(.localhost))
+    let stuck = Stuck()
+    let configuration = URLSessionConfiguration.solitary
+    configuration.timeoutIntervalForResource = 0.3
+    let session = Session(
+      configuration: configuration, serverTrustManager: ServerTrustManager(evaluators: ["localhost": stuck]))
+    let error = await session.request(server.url("/get")).serializingData().response.error
+    #expect((error?.underlyingError as? URLError)?.code == .timedOut)
+    stuck.gate.signal()
+    #expect(server.receivedByteCount == 0)
+  }
+
+  /// Keeps every completion, and calls none.
+  private final class Silent: SessionDelegate, @unchecked Sendable {
+    typealias Completion = (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+    // Only the root queue touches it, and the test at its end.
+    var kept: [Completion] = []
+
+    override func urlSession(
+      _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
+      completionHandler: @escaping Completion
+    ) {
+      kept.append(completionHandler)
+    }
+  }
+
+  @Test("The total time counts while a delegate thinks", arguments: [false, true])
+  func silence(isSecure: Bool) async throws {
+    let server = isSecure ? try HTTPTestServer(.tls(.localhost)) : try HTTPTestServer()
+    let configuration = URLSessionConfiguration.solitary
+    configuration.timeoutIntervalForResource = 0.3
+    let delegate = Silent()
+    let session = Session(configuration: configuration, delegate: delegate)
+    let error = await session.request(server.url("/basic-auth/ann/pass")).serializingData().response.error
+    #expect((error?.underlyingError as? URLError)?.code == .timedOut)
+    #expect(delegate.kept.count == 1)
+    for completion in delegate.kept { completion(.useCredential, nil) }
+    #expect(server.requestCount == (isSecure ? 0 : 1))
+  }
+
+  /// Chooses an identity for one server, and nobody for all others.
+  private final class Loyal: SessionDelegate, @unchecked Sendable {
+    let calls = Recorder<Int>()
+    let identity: ClientIdentity
+    let port: Int
+
+    init(_ identity: ClientIdentity, to port: Int) {
+      self.identity = identity
+      self.port = port
+      super.init()
+    }
+
+    override func urlSession(
+      _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
+      completionHandler: @escaping (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+    ) {
+      let space = challenge.protectionSpace
+      guard space.authenticationMethod == NSURLAuthenticationMethodClientCertificate else {
+        return completionHandler(.performDefaultHandling, nil)
+      }
+      calls.add(space.port)
+      guard space.port == port else { return completionHandler(.performDefaultHandling, nil) }
+      completionHandler(.useCredential, ClientIdentityCredential(identity))
+    }
+  }
+
+  @Test("A redirect takes no client certificate elsewhere", arguments: ["delegate", "credential", "options"])
+  func redirect(way: String) async throws {
+    let asking = TLSOptions(
+      clientAuthority: TestIdentity.localhostAuthority.caPEM, requiresClientCertificate: false)
+    let (home, other) = (
+      try HTTPTestServer(.tls(.localhost, asking)), try HTTPTestServer(.tls(.localhost, asking))
+    )
+    home.enqueue(.redirect(to: other.url("/there")), .text("home"))
+    other.enqueue(.redirect(to: home.url("/back")))
+    let ada = try Self.ada()
+    var options = TransportOptions()
+    options.trustStore = .pem(Data(TestIdentity.localhostAuthority.caPEM.utf8))
+    if way == "options" { options.clientIdentity = ada }
+    let delegate = Loyal(ada, to: home.port)
+    let session = Session(
+      delegate: way == "delegate" ? delegate : SessionDelegate(), transportOptions: options)
+    let request = session.request(home.url("/"))
+    if way == "credential" {
+      request.authenticate(with: ClientIdentityCredential(ada)).transportOptions { $0.redirectLimit = 7 }
+    }
+    let response = await request.serializingString().response
+    #expect(response.value == "home")
+    var shown: [Bool] = []
+    for server in [home, other, home] {
+      shown.append(try await server.takeRequest().tls?.clientCertificatePEM != nil)
+    }
+    #expect(shown == [true, way == "options", true])
+    if way == "delegate" { #expect(Set(delegate.calls.values) == [home.port, other.port]) }
+  }
+
+  @Test func spellingsOfAnAddressAreOneHost() throws {
+    struct Named: ServerTrustEvaluating {
+      let name: String
+      func evaluate(_ trust: SecTrust, forHost host: String) throws {}
+    }
+    let names = ["[2001:DB8::1]", "fe80::1", "::ffff:192.0.2.1"]
+    let manager = ServerTrustManager(
+      allHostsMustBeEvaluated: false,
+      evaluators: Dictionary(uniqueKeysWithValues: names.map { ($0, Named(name: $0)) }))
+    func match(_ host: String) throws -> String? {
+      (try manager.serverTrustEvaluator(forHost: host) as? Named)?.name
+    }
+    for host in ["2001:db8::1", "2001:db8:0:0::0:1", "2001:0db8:0000:0000:0000:0000:0000:0001"] {
+      #expect(try match(host) == "[2001:DB8::1]")
+    }
+    for host in ["fe80::1%25eth0", "fe80:0::1", "fe80::1"] { #expect(try match(host) == "fe80::1") }
+    #expect(try match("::ffff:c000:201") == "::ffff:192.0.2.1")
+    for host in ["2001:db8::2", "fe80::1:1", "192.0.2.1", "::"] { #expect(try match(host) == nil) }
+  }
+
+  @Test(arguments: [
+    ".api.lab.localhost", ".lab.localhost", ".localhost", ".", "api.lab.localhost..", "*.lab.localhost", "*",
+    "api.lab.localhost\0.evil.example", "api.lab.localhost:443", "api.lab.localhost@evil.example", "127.1",
+    "::ffff:127.0.0.1", "::1%25lo",
+  ])
+  func hostsThatOnlyLookLikeTheServersAreRefused(host: String) throws {
+    let laboratory = try Laboratory.shared.get()
+    let identity = try laboratory.server { $0.ipAddresses = ["127.0.0.1"] }
+    let trust = try laboratory.specimen(identity).trust()
+    let failure = #expect(throws: AFError.self) { try trust.af.performValidation(forHost: host) }
+    #expect(VerdictTable.word(for: failure) == "host")
+    #expect(throws: Never.self) { try trust.af.performValidation(forHost: "API.lab.localhost.") }
+  }
+
+  @Test func aByteOrderMarkHidesNoCertificate() throws {
+    let laboratory = try Laboratory.shared.get()
+    let text = "\u{FEFF}" + laboratory.root.certificatePEM + "\r\njunk\r\n" + laboratory.middle.certificatePEM
+    #expect(try Certificate.all(in: Data(text.utf8)).count == 2)
+    let keys = try Certificate.all(in: Data(text.replacing("\n", with: "\r\n").utf8)).af.publicKeys
+    #expect(keys.count == 2)
+    let server = try laboratory.server()
+    let identity = try ClientIdentity(
+      pem: Data(("\u{FEFF}" + server.certificatePEM).utf8),
+      privateKey: Data(("\u{FEFF}" + server.privateKeyPEM).utf8))
+    #expect(identity.subject == "CN=Server")
+  }
+
+  @Test func theKeyOfAClientIsInNoDump() throws {
+    let identity = try Self.ada()
+    var options = TransportOptions()
+    options.clientIdentity = identity
+    var text = ""
+    dump(options, to: &text)
+    dump(ClientIdentityCredential(identity), to: &text)
+    text += "\(options) \(String(reflecting: options))"
+    #expect(text.contains("CN=Ada"))
+    #expect(!text.contains("privateKey"))
+  }
+}

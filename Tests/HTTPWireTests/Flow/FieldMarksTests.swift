@@ -1,0 +1,47 @@
+import HTTPWire
+import Testing
+
+@Suite struct FieldMarksTests {
+  static func marks(_ text: String) -> FieldMarks { FieldBlock(bytes: Array(text.utf8)).marks }
+
+  @Test(arguments: ["ETag", "etag", "EXPIRES", "Last-modified", "cache-Control"])
+  func whatTellsOfReuseIsSeenWhereverItStands(name: String) {
+    #expect(Self.marks("A: b\r\n\(name): x\r\n") == .reusable)
+    #expect(Self.marks("\(name): x\nA: b\n") == .reusable)
+    #expect(Self.marks("\(name):") == .reusable)
+  }
+
+  @Test func cookiesAndCodingsAreSeen() {
+    #expect(Self.marks("set-cookie: a=1\r\n") == .setCookie)
+    #expect(Self.marks("Content-Encoding: br\r\nSET-COOKIE:a=1\r\n") == [.setCookie, .contentEncoding])
+  }
+
+  @Test func codingsOfTheTransferCountBesideChunks() {
+    #expect(Self.marks("transfer-encoding: gzip, chunked\r\n") == .transferEncoding)
+    #expect(Self.marks("Transfer-Encoding: gzip") == .transferEncoding)
+    for line in ["Transfer-Encoding: chunked\r\n", "transfer-encoding:Chunked ,\r\n", "Transfer: gzip\r\n"] {
+      #expect(Self.marks(line) == [])
+    }
+  }
+
+  @Test(arguments: [
+    "", "\r\n", "X-ETag: 1", "ETagged: 1", "Content-Type: cache-control: x", "E: etag:", "Set-Cookie2: a",
+    "Set-Cookie",
+    " Set-Cookie: a=1", "Content-Length: 4",
+  ])
+  func otherLinesSayNothing(line: String) {
+    #expect(Self.marks(line) == [])
+    #expect(Self.marks("A: b\r\n\(line)\r\nC: d\r\n") == [])
+  }
+
+  @Test func aHeadThatIsReadLineByLineHasTheSameMarks() throws {
+    var assembly = ResponseAssembly()
+    let lines = [
+      "HTTP/1.1 103 Early\r\n", "Set-Cookie: a=1\r\n", "\r\n", "HTTP/1.1 200 OK\r\n", "ETag: 1\r\n", "\r\n",
+    ]
+    for line in lines { _ = Array(line.utf8).withUnsafeBytes { assembly.lineReceived($0) } }
+    let head = try #require(assembly.head)
+    #expect(head.block.marks == .reusable)
+    #expect(head.block == FieldBlock(bytes: head.block.bytes))
+  }
+}

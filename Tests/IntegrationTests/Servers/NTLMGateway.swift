@@ -1,0 +1,71 @@
+import Foundation
+
+/// squid in front of a server, and as a proxy, which lets in whoever goes the steps of NTLM. It writes who came.
+final class NTLMGateway: Sendable {
+  private let port: UInt16
+  let proxyPort: UInt16
+  private let process: ServerProcess
+
+  /// - Parameter server: The port of the server behind it, in clear text.
+  init(to server: UInt16) async throws {
+    let folder = try ServerProcess.makeFolder("gateway")
+    let ports = try Loopback.freePorts(2)
+    (port, proxyPort) = (ports[0], ports[1])
+    // squid gives up its rights and writes here then.
+    try FileManager.default.setAttributes([.posixPermissions: 0o777], ofItemAtPath: folder.path)
+    let text = """
+      http_port 127.0.0.1:\(ports[0]) accel defaultsite=localhost
+      http_port 127.0.0.1:\(ports[1])
+      cache_peer 127.0.0.1 parent \(server) 0 no-query originserver
+      auth_param ntlm program /usr/lib/squid/ntlm_fake_auth
+      auth_param ntlm children 2
+      auth_param ntlm keep_alive on
+      acl known proxy_auth REQUIRED
+      http_access allow known
+      http_access deny all
+      cache deny all
+      logformat visitor %>p %>Hs %un
+      access_log stdio:\(folder.path)/access.log visitor
+      cache_log \(folder.path)/cache.log
+      pid_filename \(folder.path)/proxy.pid
+      coredump_dir \(folder.path)
+      pinger_enable off
+      icp_port 0
+      shutdown_lifetime 0 seconds
+      visible_hostname localhost
+
+      """
+    try Data(text.utf8).write(to: folder.appendingPathComponent("squid.conf"))
+    process = try ServerProcess(
+      [ProxyProcess.Program.squid.rawValue, "-N", "-f", folder.path + "/squid.conf"], in: folder)
+    try await process.untilAnswering(ports)
+  }
+
+  func url(_ path: String) -> String { "http://127.0.0.1:\(port)\(path)" }
+
+  /// One request as the gateway saw it.
+  struct Visit: Equatable {
+    /// The port it came from, which tells its connection.
+    let port: Int
+    let status: Int
+    /// `nil` for a stranger. squid's helper reads more than the name.
+    let user: String?
+  }
+
+  /// All requests that have ended, in their order; waits for so many that were let in.
+  func visits(letIn count: Int) async -> [Visit] {
+    let file = process.folder.appendingPathComponent("access.log")
+    var visits: [Visit] = []
+    _ = await eventually(within: .seconds(20)) {
+      let text = (try? String(contentsOf: file, encoding: .utf8)) ?? ""
+      visits = text.split(separator: "\n").compactMap { line in
+        let parts = line.split(separator: " ")
+        guard parts.count == 3, let port = Int(parts[0]), let status = Int(parts[1]), status > 0
+        else { return nil }
+        return Visit(port: port, status: status, user: parts[2] == "-" ? nil : String(parts[2]))
+      }
+      return visits.count { $0.user != nil && $0.status != 401 } >= count
+    }
+    return visits
+  }
+}
