@@ -3,6 +3,8 @@ package import HTTPWire
 /// The transport over libcurl: requests become transfers of one ``EventLoop``.
 package struct CurlTransport: Transport {
   package let loop: EventLoop
+  /// What was found out about names, when that is not libcurl's business.
+  let names = NameMemory()
 
   package init(loop: EventLoop = EventLoop()) {
     self.loop = loop
@@ -11,6 +13,7 @@ package struct CurlTransport: Transport {
   nonisolated(nonsending) package func send(
     _ request: WireRequest, observer: any TransferObserver
   ) async throws(TransportFailure) -> WireResponse {
+    if request.profile.asksForNames { return try await sendLocated(request, observer) }
     guard loop.isCurrent else {
       let outcome = await withTaskExecutorPreference(loop) { await exchange(request, observer: observer) }
       return try outcome.get()
@@ -23,7 +26,7 @@ package struct CurlTransport: Transport {
     loop.postShutDown()
   }
 
-  nonisolated(nonsending) private func exchange(_ request: WireRequest, observer: any TransferObserver) async
+  nonisolated(nonsending) func exchange(_ request: WireRequest, observer: any TransferObserver) async
     -> Transfer.Outcome
   {
     guard !Task.isCancelled else {

@@ -44,7 +44,8 @@ extension URLError {
     case .badURL: .badURL
     case .unsupportedURL, .unsupportedFeature: .unsupportedURL
     case .cannotFindHost: .cannotFindHost
-    case .cannotFindProxy, .cannotConnectToProxy, .cannotConnectToHost: .cannotConnectToHost
+    case .cannotFindProxy, .cannotConnectToProxy, .cannotConnectToHost, .alternativeUnfit:
+      .cannotConnectToHost
     case .notConnected: .notConnectedToInternet
     case .connectionLost: .networkConnectionLost
     case .badServerResponse: .badServerResponse

@@ -14,7 +14,8 @@ extension Journey {
       hopCount: redirects, limit: options.redirectLimit, protectedHeaders: options.protectedHeaders)
     switch decision {
     case .notARedirect: return .none
-    case .follow(let plan):
+    case .follow(let proposed):
+      let plan = request.upgraded(proposed)
       if core.isRedirectWatched { return .undecided(plan) }
       follow(plan)
       return .followed
@@ -77,9 +78,10 @@ extension Journey {
       case (let left, _): return left != nil
       }
     }
-    request = request.with(
+    let next = request.with(
       url: target.url, origin: target.origin, method: changed.httpMethod ?? "GET", fields: sorted,
       body: body(of: changed), profile: profile(to: target.origin, from: redirected))
+    request = next.upgraded
   }
 
   /// The body of a request that a handler has made: its own, else that of the request before.

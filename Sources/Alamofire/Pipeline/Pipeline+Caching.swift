@@ -167,7 +167,10 @@ extension Journey {
 
   /// Who sends the hop.
   var transport: any Transport {
-    let transport = carrier.transport(of: core.session)
+    var transport = carrier.transport(of: core.session)
+    if request.profile.remembersHosts, carrier.isEngine {
+      transport = RememberingTransport(session: core.session, transport: transport)
+    }
     guard request.profile.options.sharesIdenticalRequests, carrier.isEngine, request.method == "GET",
       request.sink == nil, !request.body.isPresent, request.login == nil
     else { return transport }

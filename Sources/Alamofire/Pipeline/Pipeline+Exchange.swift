@@ -107,8 +107,9 @@ final class Journey {
   @inline(never)
   init(_ urlRequest: URLRequest, for core: RequestCore) throws(AFError) {
     self.core = core
-    self.urlRequest = urlRequest
-    request = try WireRequest(urlRequest, for: core)
+    let plain = try WireRequest(urlRequest, for: core)
+    request = plain.upgraded
+    self.urlRequest = request.leading(urlRequest, from: plain)
     home = request.origin
     // Another scheme has got this far for the sake of the user's own classes, which are asked next.
     carrier = Carrier(scheme: home.scheme) ?? .local

@@ -29,11 +29,14 @@ package protocol InstantTrustEvaluator: ServerTrustEvaluating {
   var isInstant: Bool { get }
   /// Whether it wants the OCSP response that a server may send along.
   var wantsStapledResponse: Bool { get }
+  /// Whether a server that it accepts is the one that it should be.
+  var authenticates: Bool { get }
 }
 
 extension InstantTrustEvaluator {
   package var isInstant: Bool { true }
   package var wantsStapledResponse: Bool { false }
+  package var authenticates: Bool { true }
 }
 
 extension Array where Element == any ServerTrustEvaluating {

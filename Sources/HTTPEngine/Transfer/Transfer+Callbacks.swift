@@ -49,7 +49,8 @@ extension Transfer {
       { context, remoteAddress, _, remotePort, localPort in
         let ports = KeptSockets.Ports(local: localPort, remote: remotePort)
         let mayGo = Transfer.of(context)._withUnsafeGuaranteedRef {
-          $0.mayReach(remoteAddress) && !$0.isAskedForIdentity && $0.mayUseConnection(ports)
+          $0.mayReach(remoteAddress) && !$0.isAskedForIdentity && $0.mayUseAlternative()
+            && $0.mayUseConnection(ports)
         }
         return Int32(mayGo ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT)
       }, context)

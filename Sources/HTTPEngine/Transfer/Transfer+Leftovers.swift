@@ -21,7 +21,7 @@ extension Transfer {
     return !hasMetLeftovers
   }
 
-  private static func speaksHTTP2(_ session: OpaquePointer) -> Bool {
+  static func speaksHTTP2(_ session: OpaquePointer) -> Bool {
     var name: UnsafePointer<UInt8>?
     var length: UInt32 = 0
     SSL_get0_alpn_selected(session, &name, &length)

@@ -15,7 +15,6 @@ extension Transfer {
       case .negotiate: ccurl_auth_negotiate
       case .basic, .digest, nil: ccurl_auth_basic
       }
-    easy.set(CURLOPT_FORBID_REUSE, login != nil)
     let codes = [
       easy.set(CURLOPT_HTTPAUTH, Int(bitPattern: mask)),
       easy.set(CURLOPT_USERNAME, login?.credential.user),

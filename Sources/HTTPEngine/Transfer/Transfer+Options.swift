@@ -21,6 +21,12 @@ struct AppliedOptions {
   var isChunked = false
   /// Whether a new connection is to be made.
   var isFresh = false
+  /// Whether the connection is closed behind the request.
+  var isClosing = false
+  /// Where the connection goes in place of the origin.
+  var alternative: AlternativeService?
+  /// The addresses of the host, if they are not for libcurl to find.
+  var addresses: KnownAddresses?
   /// Through whom the request goes.
   var proxy: ProxyServer?
   /// What the connection is authenticated with.
@@ -53,14 +59,18 @@ extension Transfer {
 
   /// Sets what `request` needs. Returns why it cannot be sent, if so.
   func configure(_ request: WireRequest) -> TransportFailure? {
-    if applied.profile !== request.profile {
-      if let failure = apply(request.profile) { return failure }
+    if applied.profile !== request.profile || isLedElsewhere(request) {
+      if let failure = apply(request.profile, to: request) { return failure }
       applied.profile = request.profile
     }
     if applied.login != nil || request.login != nil, let failure = applyLogin(request.login) {
       return failure
     }
+    if applied.addresses != nil || request.addresses != nil, let failure = applyAddresses(request) {
+      return failure
+    }
     if let failure = applyProxy(request) { return failure }
+    if request.alternative != nil, applied.proxy != nil { return .alternativeUnfit(request) }
     applyVersion(request)
     applyBuffers(request)
     if let failure = applyMethodAndBody(request) { return failure }
@@ -70,13 +80,17 @@ extension Transfer {
     return nil
   }
 
-  private func apply(_ profile: ConnectionProfile) -> TransportFailure? {
+  private func apply(_ profile: ConnectionProfile, to request: WireRequest) -> TransportFailure? {
+    // Until all of it is set, the handle is that of no profile.
+    applied.profile = nil
     let options = profile.options
     let connect = options.connectTimeout.map { max(1, Int(Clock.nanoseconds($0) / 1_000_000)) }
-    // Without a limit of its own, connecting is bounded by the timeouts of the request.
-    easy.set(CURLOPT_CONNECTTIMEOUT_MS, connect ?? Int(Int32.max))
+    // Without a limit of its own, connecting is bounded by the timeouts of the request; there is time for the origin
+    // when the other place does not answer.
+    let longest = request.alternative == nil ? Int(Int32.max) : Self.longestDetour
+    easy.set(CURLOPT_CONNECTTIMEOUT_MS, min(connect ?? longest, longest))
     if let failure = applyTLS(options) { return failure }
-    if let failure = applyRoute(options) { return failure }
+    if let failure = applyRoute(options, of: request) { return failure }
     return applyPartition(profile.partition)
   }
 
@@ -127,12 +141,29 @@ extension Transfer {
   private func applyVersion(_ request: WireRequest) {
     let mayMultiplex =
       request.origin.scheme == "https" && request.login == nil
-      && request.profile.options.httpVersions == .automatic
+      && request.profile.options.httpVersions != .http1Only
       && (!Self.isLarge(request.body) || !CurlLibrary.shared.spinsOnEarlyAnswers)
-    let version = mayMultiplex ? Int(CURL_HTTP_VERSION_2TLS) : Int(CURL_HTTP_VERSION_1_1)
+    var version = mayMultiplex ? Int(CURL_HTTP_VERSION_2TLS) : Int(CURL_HTTP_VERSION_1_1)
+    if knowsHTTP2(request) {
+      version = Int(CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE)
+      setFresh(true)
+    }
+    setClosing(applied.login != nil || version == Int(CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE))
     guard version != applied.httpVersion else { return }
     easy.set(CURLOPT_HTTP_VERSION, version)
     applied.httpVersion = version
+  }
+
+  /// Whether the server is told nothing and spoken to in HTTP/2 at once (RFC 9113 §3.3). With libcurl 7.88 the second
+  /// request of such a connection fails in the framing, so that there is none.
+  private func knowsHTTP2(_ request: WireRequest) -> Bool {
+    guard request.profile.options.httpVersions == .http2PriorKnowledge, request.origin.scheme == "http",
+      request.login == nil
+    else { return false }
+    switch applied.proxy?.kind {
+    case .http, .https: return false
+    default: return true
+    }
   }
 
   private func applyMethodAndBody(_ request: WireRequest) -> TransportFailure? {

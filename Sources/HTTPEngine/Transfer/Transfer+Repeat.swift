@@ -49,6 +49,13 @@ extension Transfer {
     easy.set(CURLOPT_FRESH_CONNECT, isFresh)
   }
 
+  /// Whether libcurl closes the connection behind the request.
+  func setClosing(_ isClosing: Bool) {
+    guard isClosing != applied.isClosing else { return }
+    applied.isClosing = isClosing
+    easy.set(CURLOPT_FORBID_REUSE, isClosing)
+  }
+
   private var isIdempotent: Bool {
     switch request?.method {
     case "GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE": true

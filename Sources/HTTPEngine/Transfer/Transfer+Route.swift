@@ -4,20 +4,24 @@ import HTTPWire
 
 // Which way a connection takes: sockets, other hosts and interfaces, and which addresses it may go to.
 extension Transfer {
-  func applyRoute(_ options: TransportOptions) -> TransportFailure? {
-    if let failure = applyOverrides(options.hostOverrides) { return failure }
+  func applyRoute(_ options: TransportOptions, of request: WireRequest) -> TransportFailure? {
+    if let failure = applyOverrides(options.hostOverrides, request) { return failure }
     let eyeballs = options.happyEyeballsDelay.map { max(1, Int(Clock.nanoseconds($0) / 1_000_000)) }
     let settings: [(String, CURLcode)] = [
       ("A Unix-domain socket", easy.set(CURLOPT_UNIX_SOCKET_PATH, options.unixSocket)),
       ("A local interface", easy.set(CURLOPT_INTERFACE, options.localInterface)),
-      ("Name look-up over HTTPS", easy.set(CURLOPT_DOH_URL, options.nameServiceURL)),
       ("A delay for happy eyeballs", easy.set(CURLOPT_HAPPY_EYEBALLS_TIMEOUT_MS, eyeballs ?? 200)),
       ("A guard for addresses", guardAddresses(options.refusesPrivateAddresses)),
     ]
     return settings.first { $0.1 != CURLE_OK }.map { CurlFailure.unsupported($0.0, $0.1) }
   }
 
-  private func applyOverrides(_ overrides: [TransportOptions.HostOverride]) -> TransportFailure? {
+  private func applyOverrides(
+    _ given: [TransportOptions.HostOverride], _ request: WireRequest
+  ) -> TransportFailure? {
+    applied.alternative = request.alternative
+    let overrides =
+      (request.alternative.map { [.init(from: request.origin, to: $0, among: given)] } ?? []) + given
     guard !overrides.isEmpty else {
       ccurl_set_list(easy.raw, CURLOPT_CONNECT_TO, nil)
       self.overrides = HeaderList()
@@ -36,6 +40,20 @@ extension Transfer {
     guard self.overrides.isComplete else {
       return TransportFailure(.resourceUnavailable, "There is not enough memory for the host overrides.")
     }
+    return nil
+  }
+
+  /// Tells libcurl where a host is, when that was found out before.
+  func applyAddresses(_ request: WireRequest) -> TransportFailure? {
+    guard applied.addresses != request.addresses else { return nil }
+    applied.addresses = nil
+    addresses = HeaderList(lines: request.addresses.map { [$0.line] } ?? [])
+    ccurl_set_list(easy.raw, CURLOPT_RESOLVE, addresses.head)
+    guard addresses.isComplete else {
+      return TransportFailure(
+        .resourceUnavailable, "There is not enough memory for the addresses of the host.")
+    }
+    applied.addresses = request.addresses
     return nil
   }
 

@@ -18,6 +18,7 @@ final class Transfer {
   @exclusivity(unchecked) var applied = AppliedOptions()
   @exclusivity(unchecked) var headers = HeaderList()
   @exclusivity(unchecked) var overrides = HeaderList()
+  @exclusivity(unchecked) var addresses = HeaderList()
 
   @exclusivity(unchecked) private(set) var ticket: UInt64 = 0
   @exclusivity(unchecked) private(set) var request: WireRequest?
@@ -144,6 +145,7 @@ extension Transfer {
   /// Whether the connection carries many requests at a time; `nil` before the head tells.
   var multiplexes: Bool? {
     guard let version = assembly.head?.version else { return nil }
+    guard !applied.isClosing else { return false }
     return version == .http2 || version == .http3
   }
 

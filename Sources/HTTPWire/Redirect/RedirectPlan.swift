@@ -14,6 +14,13 @@ package struct RedirectPlan: Sendable, Equatable {
   package let leavesSecureScheme: Bool
   package let protectedHeaders: Set<String>
 
+  /// The same plan with another target; what stays behind is what stays behind on the way to the first.
+  package func led(to url: String, _ origin: Origin) -> RedirectPlan {
+    RedirectPlan(
+      url: url, origin: origin, method: method, keepsBody: keepsBody, dropsContentFields: dropsContentFields,
+      leavesOrigin: leavesOrigin, leavesSecureScheme: leavesSecureScheme, protectedHeaders: protectedHeaders)
+  }
+
   /// The fields of the next request: those of the one before without what must not be sent on.
   package func fields(from fields: [HTTPHeader]) -> [HTTPHeader] {
     fields.filter { keeps($0.name) }

@@ -15,6 +15,10 @@ package final class ConnectionProfile: Sendable {
   package let systemProxies: ProxyTable?
   /// Who stands between us and the servers; `nil` leaves it to the environment of the process.
   package let proxies: ProxyTable?
+  /// Whether names are looked up by requests.
+  package let asksForNames: Bool
+  /// Whether anything is remembered of hosts between requests.
+  package let remembersHosts: Bool
   /// Whether ``proxies`` lead nowhere but straight to the servers; `nil` when that is up to the environment.
   package let isDirect: Bool?
 
@@ -33,6 +37,8 @@ package final class ConnectionProfile: Sendable {
     self.systemProxies = systemProxies
     proxies = ProxyTable.named(by: options, system: systemProxies)
     isDirect = proxies?.isDirect
+    asksForNames = options.nameServiceURL != nil
+    remembersHosts = options.strictTransportSecurity != nil || options.alternativeServices != nil
     partition = TrustPartition.number(of: options, proxies)
   }
 }

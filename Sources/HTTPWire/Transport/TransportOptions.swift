@@ -18,6 +18,12 @@ public struct TransportOptions: Sendable, Equatable {
     case automatic
     /// HTTP/1.1 alone.
     case http1Only
+    /// HTTP/2 without asking for `http` URLs (prior knowledge, RFC 9113 §3.3), as servers inside a cluster speak it, and
+    /// ``automatic`` for `https` URLs. A server that does not speak it ends the request with an error. Each `http` request
+    /// has a connection of its own: libcurl 7.88 fails on the second one of a connection. Through a proxy that
+    /// speaks HTTP, `http` requests go by HTTP/1.1. With a libcurl older than 8.7, a server that answers before a
+    /// body has been sent may end the request with an error.
+    case http2PriorKnowledge
   }
 
   /// Whose certificates are trusted as roots.
@@ -109,9 +115,17 @@ public struct TransportOptions: Sendable, Equatable {
   public var unixSocket: String?
   /// Hosts whose connections go elsewhere. The first that fits counts. Default: none.
   public var hostOverrides: [HostOverride] = []
-  /// The URL of a server that is asked for the addresses of names (DNS over HTTPS, RFC 8484), in place of the system's
-  /// resolver. Default: `nil`.
+  /// The `https` URL of a server that is asked for the addresses of names (DNS over HTTPS, RFC 8484), in place of the
+  /// system's resolver, which finds that server itself, and proxies. The server is a server like any other of the
+  /// session: its certificate is judged by the same trust store and evaluators, and it is reached by the same proxy. What
+  /// it answers is kept as long as it says, an hour at most. Addresses, `localhost`, and names that a proxy finds are not
+  /// asked for. Default: `nil`.
   public var nameServiceURL: String?
+  /// The hosts that are reached over TLS alone (HSTS, RFC 6797), as they say themselves or as the program knows.
+  /// Default: `nil`, none, and `http` URLs are requested as they are.
+  public var strictTransportSecurity: StrictTransportSecurity?
+  /// Other places at which servers say that they can be reached (`Alt-Svc`, RFC 7838). Default: `nil`, none.
+  public var alternativeServices: AlternativeServices?
   /// The network interface, address or name of this machine that connections come from. Default: `nil`, the system
   /// chooses.
   public var localInterface: String?

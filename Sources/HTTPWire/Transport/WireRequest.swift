@@ -24,14 +24,21 @@ package final class WireRequest: Sendable {
   package let profile: ConnectionProfile
   /// What its connection is authenticated with; mostly nothing.
   package let login: ConnectionLogin?
+  /// Where to connect to in place of the origin; mostly nowhere else.
+  package let alternative: AlternativeService?
+  /// The addresses of the host, when they were found out before.
+  package let addresses: KnownAddresses?
 
   package init(
     url: String, origin: Origin, method: String = "GET", fields: [HTTPHeader] = [],
     body: RequestBody = .none, sink: (any BodySink)? = nil, idleTimeout: Duration? = .seconds(60),
     deadline: ContinuousClock.Instant? = nil, priority: Float = 0.5,
-    profile: ConnectionProfile, login: ConnectionLogin? = nil
+    profile: ConnectionProfile, login: ConnectionLogin? = nil, alternative: AlternativeService? = nil,
+    addresses: KnownAddresses? = nil
   ) {
+    self.addresses = addresses
     self.login = login
+    self.alternative = alternative
     self.url = url
     self.origin = origin
     self.method = method
@@ -54,6 +61,24 @@ package final class WireRequest: Sendable {
       fields: fields ?? self.fields, body: body ?? self.body, sink: sink, idleTimeout: idleTimeout,
       deadline: deadline, priority: priority, profile: profile ?? self.profile,
       login: url == nil ? login : nil)
+  }
+
+  /// The same request by way of another place, which is told that it is one (RFC 7838 §5).
+  package func led(to service: AlternativeService) -> WireRequest {
+    WireRequest(
+      url: url, origin: origin, method: method,
+      fields: fields + [HTTPHeader(name: "Alt-Used", value: service.text)], body: body, sink: sink,
+      idleTimeout: idleTimeout, deadline: deadline, priority: priority, profile: profile, login: login,
+      alternative: service)
+  }
+
+  /// The same request, whose host is at these addresses.
+  package func with(_ addresses: KnownAddresses) -> WireRequest {
+    WireRequest(
+      url: url, origin: origin, method: method, fields: fields, body: body, sink: sink,
+      idleTimeout: idleTimeout,
+      deadline: deadline, priority: priority, profile: profile, login: login, alternative: alternative,
+      addresses: addresses)
   }
 
   /// The same request with other fields, whose response is collected in memory.

@@ -57,6 +57,7 @@ struct NginxConfiguration {
         listen unix:\(folder)/socket;
         listen 127.0.0.1:\(ports[1]) ssl backlog=2048;
         listen 127.0.0.1:\(ports[2]) ssl http2 backlog=2048;
+        listen 127.0.0.1:\(ports[3]) http2 backlog=2048;
         location /item { default_type application/json; return 200 '\(Self.item)'; }
         location /files/ { alias \(folder)/files/; }
         location /stored/ { alias \(folder)/stored/; dav_methods PUT DELETE; }

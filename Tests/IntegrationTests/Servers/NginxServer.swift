@@ -15,10 +15,18 @@ final class NginxServer: Sendable {
   /// How to reach it.
   enum Entrance: Int, CaseIterable {
     case http, https1, h2
+    /// HTTP/2 without TLS.
+    case h2c
+
+    /// Those that any session can use.
+    static let allCases: [Entrance] = [.http, .https1, .h2]
+    static let portCount = 4
   }
 
   /// The file with the certificate of the authority.
   var authority: String { start.certificates.authority }
+  /// The file with its own certificate.
+  var certificate: String { start.certificates.certificate }
   /// The file with the identity of a client; see ``Certificates``.
   var client: String { start.certificates.client }
   /// A Unix-domain socket on which it listens too.
@@ -40,7 +48,7 @@ final class NginxServer: Sendable {
 
   /// The URL of a path, which begins with a slash.
   func url(_ entrance: Entrance, _ path: String) -> String {
-    "\(entrance == .http ? "http" : "https")://127.0.0.1:\(start.ports[entrance.rawValue])\(path)"
+    "\(entrance == .http || entrance == .h2c ? "http" : "https")://127.0.0.1:\(start.ports[entrance.rawValue])\(path)"
   }
 
   /// A session that trusts the server.

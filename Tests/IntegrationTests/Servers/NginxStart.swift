@@ -13,7 +13,7 @@ struct NginxStart {
   init(_ configuration: NginxConfiguration) async throws {
     let folder = try ServerProcess.makeFolder("nginx")
     certificates = try await Certificates(in: folder)
-    ports = try Loopback.freePorts(NginxServer.Entrance.allCases.count)
+    ports = try Loopback.freePorts(NginxServer.Entrance.portCount)
     let configurationFile = folder.appendingPathComponent("nginx.conf")
     try configuration.write(to: configurationFile, ports: ports, certificates: certificates)
     process = try ServerProcess(

@@ -28,6 +28,9 @@ extension CompositeTrustEvaluator: InstantTrustEvaluator {
   package var wantsStapledResponse: Bool {
     evaluators.contains { ($0 as? any InstantTrustEvaluator)?.wantsStapledResponse ?? false }
   }
+  package var authenticates: Bool {
+    evaluators.contains { ($0 as? any InstantTrustEvaluator)?.authenticates ?? true }
+  }
 }
 
 extension ServerTrustEvaluating where Self == CompositeTrustEvaluator {

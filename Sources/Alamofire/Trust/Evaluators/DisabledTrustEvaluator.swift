@@ -12,7 +12,9 @@ public final class DisabledTrustEvaluator: ServerTrustEvaluating {
   public func evaluate(_ trust: SecTrust, forHost host: String) throws {}
 }
 
-extension DisabledTrustEvaluator: InstantTrustEvaluator {}
+extension DisabledTrustEvaluator: InstantTrustEvaluator {
+  package var authenticates: Bool { false }
+}
 
 extension ServerTrustEvaluating where Self == DisabledTrustEvaluator {
   /// A ``DisabledTrustEvaluator``: it trusts every server.

@@ -1,0 +1,183 @@
+import FoundationEssentials
+import HTTPWire
+
+// Names are looked up over HTTPS (RFC 8484) by requests of our own, which are judged, led and ended like any other.
+// libcurl can do it, too: 7.88 verifies the server by the name of the transfer when the callback for TLS is ours, asks
+// it through the proxy of the environment, and keeps the connection of a look-up that was cancelled, so that the next one
+// gets its answer.
+extension CurlTransport {
+  private typealias Addresses = Result<[IPAddress], TransportFailure>
+
+  /// The largest answer: what DNS can carry.
+  private static var largestAnswer: Int64 { 65_535 }
+
+  /// Finds out where the host is, then sends the request there.
+  @inline(never)
+  nonisolated(nonsending) func sendLocated(
+    _ request: WireRequest, _ observer: any TransferObserver
+  ) async throws(TransportFailure) -> WireResponse {
+    let located = try await located(request).get()
+    let outcome = await withTaskExecutorPreference(loop) { await exchange(located, observer: observer) }
+    return try outcome.get()
+  }
+
+  /// The request with the addresses of its host, when those are not for libcurl to find.
+  nonisolated(nonsending) private func located(_ request: WireRequest) async -> Result<
+    WireRequest, TransportFailure
+  > {
+    let options = request.profile.options
+    guard let service = options.nameServiceURL else { return .success(request) }
+    guard let origin = Origin(url: service), origin.scheme == "https" else {
+      return .failure(
+        TransportFailure(
+          .badURL,
+          "The name service has to be asked over https (nameServiceURL); \(service) is no URL of that."))
+    }
+    guard let place = Self.place(of: request) else { return .success(request) }
+    let key = NameMemory.Key(service: service, partition: request.profile.partition, name: place.host)
+    var found = names.addresses(key)
+    if found == nil {
+      switch await lookUp(key, for: request, at: origin) {
+      case .success(let addresses): found = addresses
+      case .failure(let failure): return .failure(failure)
+      }
+    }
+    return .success(
+      request.with(KnownAddresses(host: place.host, port: place.port, addresses: found ?? [])))
+  }
+
+  /// The host that is connected to, when it has a name that has to be looked up here.
+  private static func place(of request: WireRequest) -> (host: String, port: Int)? {
+    let options = request.profile.options
+    guard options.unixSocket == nil else { return nil }
+    let table = request.profile.proxies ?? ProxyEnvironment.shared.table
+    switch table.choice(for: request.origin) {
+    case .direct: break
+    case .unreadable: return nil
+    case .server(let server):
+      // The others find it themselves.
+      guard server.kind == .socks4 || server.kind == .socks5 else { return nil }
+    }
+    var (host, port) = (request.origin.host, request.origin.port)
+    let given = options.hostOverrides
+    let override =
+      request.alternative.map { .init(from: request.origin, to: $0, among: given) }
+      ?? given.first { $0.leads(request.origin) }
+    if let override { (host, port) = (override.target.lowercased(), override.targetPort ?? port) }
+    // Of this machine, whatever anybody says (RFC 6761 §6.3).
+    let isLocal = host == "localhost" || host.hasSuffix(".localhost")
+    guard !isLocal, HostLookup.addresses(of: host, literalsOnly: true).isEmpty else { return nil }
+    return (host, port)
+  }
+
+  nonisolated(nonsending) private func lookUp(
+    _ key: NameMemory.Key, for request: WireRequest, at service: Origin
+  ) async -> Addresses {
+    // An identity that was meant for one origin is not shown to this one.
+    let profile = Self.profile(for: request.profile.elsewhere ?? request.profile)
+    async let second = ask(key, .v6, for: request, at: service, profile)
+    let first = await ask(key, .v4, for: request, at: service, profile)
+    var (addresses, seconds) = ([IPAddress](), UInt32.max)
+    for outcome in [await second, first] {
+      switch outcome {
+      case .success(.addresses(let found, let time)) where !found.isEmpty:
+        addresses += found
+        seconds = min(seconds, time)
+      case .success: break
+      case .failure(let failure) where failure.kind == .cancelled || failure.chain != nil:
+        return .failure(failure)
+      case .failure: break
+      }
+    }
+    guard addresses.isEmpty else {
+      names.remember(addresses, for: seconds, key)
+      return .success(addresses)
+    }
+    for case .failure(let failure) in [first, await second] { return .failure(failure) }
+    return .failure(
+      TransportFailure(
+        .cannotFindHost,
+        "The name \(key.name) could not be found by the name service \(service.host) (nameServiceURL); check its spelling."
+      ))
+  }
+
+  /// Whom the service trusts and is for whom is that of the request; how it is reached is its own.
+  private static func profile(for profile: ConnectionProfile) -> ConnectionProfile {
+    var options = profile.options
+    options.nameServiceURL = nil
+    options.refusesPrivateAddresses = false
+    options.unixSocket = nil
+    options.alternativeServices = nil
+    options.strictTransportSecurity = nil
+    options.bodySizeLimit = largestAnswer
+    options.decodingRatioLimit = nil
+    return ConnectionProfile(
+      options: options, connectionsPerHost: profile.connectionsPerHost, judge: profile.judge,
+      systemProxies: profile.systemProxies)
+  }
+
+  nonisolated(nonsending) private func ask(
+    _ key: NameMemory.Key, _ family: IPAddress.Family, for request: WireRequest, at service: Origin,
+    _ profile: ConnectionProfile
+  ) async -> Result<NameMessage.Answer, TransportFailure> {
+    guard let question = NameMessage.question(key.name, family) else {
+      return .failure(
+        TransportFailure(.cannotFindHost, "\(key.name) is no name that a name service could find."))
+    }
+    let type = "application/dns-message"
+    let query = WireRequest(
+      url: key.service, origin: service, method: "POST",
+      fields: [HTTPHeader(name: "Accept", value: type), HTTPHeader(name: "Content-Type", value: type)],
+      body: .bytes(Data(question)), idleTimeout: request.idleTimeout, deadline: request.deadline,
+      priority: request.priority, profile: profile)
+    do {
+      let response = try await send(query, observer: QuietObserver())
+      guard response.head.status == 200, let body = response.body,
+        let answer = NameMessage.answer(Array(body), to: question, family)
+      else {
+        return .failure(
+          TransportFailure(
+            .cannotFindHost,
+            "The name \(key.name) could not be found: the name service \(service.host) answered with the status \(response.head.status), and with no message of DNS."
+          ))
+      }
+      if case .refused(let code) = answer {
+        return .failure(
+          TransportFailure(
+            .cannotFindHost,
+            "The name \(key.name) could not be found: the name service \(service.host) cannot say (code \(code))."
+          ))
+      }
+      return .success(answer)
+    } catch {
+      return .failure(error.ofNameService(service))
+    }
+  }
+}
+
+extension TransportFailure {
+  /// What a name service that could not be asked means for the request.
+  fileprivate func ofNameService(_ service: Origin) -> TransportFailure {
+    let kind: Kind
+    switch self.kind {
+    case .cannotFindHost, .cannotConnectToHost, .connectionLost, .badServerResponse, .cannotDecodeContent,
+      .dataLengthExceedsMaximum:
+      kind = .cannotFindHost
+    case .cancelled, .shutDown: return self
+    default: kind = self.kind
+    }
+    // Of the request itself nothing was sent, and nothing measured.
+    return TransportFailure(
+      kind, "The name service \(service.host) could not be asked. \(message)", curlCode: curlCode,
+      cause: cause,
+      chain: chain)
+  }
+}
+
+/// Nobody is interested in how a name is looked up.
+private final class QuietObserver: TransferObserver {
+  func transferBegan(_ valve: any Valve) -> TransferStart { .go }
+  func headReceived(_ head: ResponseHead) -> HeadDisposition { .proceed }
+  func bytesMoved(_ count: ByteCount) {}
+  func transferEnded() {}
+}

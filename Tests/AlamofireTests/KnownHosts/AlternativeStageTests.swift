@@ -1,0 +1,120 @@
+import Alamofire
+import Foundation
+import FoundationNetworking
+import HTTPWire
+import Testing
+
+@Suite("Alternative services in the pipeline", .timeLimit(.minutes(1)))
+struct AlternativeStageTests {
+  private let services = AlternativeServices()
+  private let url = "https://a.test:8443/x"
+  private let place = AlternativeService(host: "alt.test", port: 9443)
+
+  init() {
+    services.note(
+      ResponseHead(status: 200, fields: [HTTPHeader(name: "Alt-Svc", value: #"h2="alt.test:9443""#)]),
+      of: Origin(scheme: "https", host: "a.test", port: 8443))
+  }
+
+  private func session(
+    _ fake: FakeTransport, _ change: (inout TransportOptions) -> Void = { _ in }
+  ) -> Session {
+    var options = TransportOptions()
+    options.alternativeServices = services
+    change(&options)
+    return .kept(fake: fake, configuration: .solitary, options: options)
+  }
+
+  @Test func theOriginStaysWhoItIs() async throws {
+    let fake = FakeTransport()
+    let response = await session(fake).request(url, headers: ["X-Mine": "1"]).end()
+    let request = try #require(fake.requests.first)
+    #expect(request.alternative == place)
+    #expect(request.value("Alt-Used") == "alt.test:9443")
+    #expect(request.value("X-Mine") == "1")
+    #expect(request.url == url)
+    #expect(request.origin == Origin(scheme: "https", host: "a.test", port: 8443))
+    #expect(response.response?.url?.absoluteString == url)
+  }
+
+  @Test func othersGoTheirWay() async throws {
+    let fake = FakeTransport()
+    let session = session(fake)
+    for url in ["https://a.test/x", "http://a.test:8443/x", "https://b.test:8443/"] {
+      _ = await session.request(url).end()
+    }
+    _ = await Session.kept(fake: fake).request(url).end()
+    #expect(fake.requests.allSatisfy { $0.alternative == nil && $0.value("Alt-Used") == nil })
+    #expect(fake.requests.count == 4)
+  }
+
+  @Test(arguments: [
+    TransportFailure.Kind.cannotFindHost, .cannotConnectToHost, .timedOut, .secureConnectionFailed,
+    .certificateUntrusted, .certificateHasBadDate, .trustRefused, .trustUndecided, .identityUndecided,
+    .alternativeUnfit, .connectionLost,
+  ])
+  func whatCannotBeConnectedToIsLeftAlone(kind: TransportFailure.Kind) async throws {
+    let fake = FakeTransport(.failure(kind), .text("origin"), .text("origin"))
+    let session = session(fake)
+    for _ in 0..<2 {
+      let response = await session.request(url).end()
+      #expect(response.data == Data("origin".utf8))
+    }
+    #expect(fake.requests.map { $0.alternative } == [place, nil, nil])
+  }
+
+  @Test func whatMayHaveArrivedIsNotSentAgain() async throws {
+    var values = TransferMetrics.Values()
+    values.requestStart = 5
+    var reply = FakeReply.failure(.connectionLost)
+    reply.failure = TransportFailure(.connectionLost, "lost", metrics: TransferMetrics(values: values))
+    let fake = FakeTransport(reply)
+    let response = await session(fake).request(url).end()
+    #expect((response.error?.underlyingError as? URLError)?.code == .networkConnectionLost)
+    #expect(fake.requests.count == 1)
+    let cancelled = FakeTransport(.failure(.cancelled))
+    #expect(await session(cancelled).request(url).end().error != nil)
+    #expect(cancelled.requests.count == 1)
+  }
+
+  @Test func aMisdirectedRequestGoesToTheOriginAndNobodyIsTold() async throws {
+    let fake = FakeTransport(.status(421, "wrong", headers: [("Alt-Svc", "clear")]), .text("origin"))
+    let heads = Recorder<Int>()
+    let session = session(fake)
+    let response = await session.request(url).onHTTPResponse(on: .global()) { heads.add($0.statusCode) }.end()
+    #expect(response.data == Data("origin".utf8))
+    #expect(heads.values == [200])
+    #expect(fake.requests.map { $0.alternative } == [place, nil])
+    // From the origin itself it is an answer.
+    let own = FakeTransport(.status(421))
+    #expect(await self.session(own).request(url).end().response?.statusCode == 421)
+  }
+
+  @Test func someRequestsGoToTheOriginAtOnce() async throws {
+    let fake = FakeTransport()
+    _ = await session(fake) { $0.httpVersions = .http1Only }.request(url).end()
+    _ = await session(fake) { $0.unixSocket = "/socket" }.request(url).end()
+    _ = await session(fake) { $0.hostOverrides = [.init(host: "A.test", target: "b")] }.request(url).end()
+    var large = try URLRequest(url: url, method: .post)
+    large.httpBody = Data(count: 65_537)
+    _ = await session(fake).request(large).end()
+    var stream = try URLRequest(url: url, method: .post)
+    stream.httpBodyStream = InputStream(data: Data("x".utf8))
+    _ = await session(fake).request(stream).end()
+    #expect(fake.requests.count == 5)
+    #expect(fake.requests.allSatisfy { $0.alternative == nil })
+    large.httpBody = Data(count: 65_536)
+    _ = await session(fake) { $0.hostOverrides = [.init(host: "a.test", port: 443, target: "b")] }.request(
+      large
+    ).end()
+    #expect(fake.requests.last?.alternative == place)
+  }
+
+  @Test func aServerThatTakesItBackIsBelieved() async throws {
+    let fake = FakeTransport(.status(200, headers: [("Alt-Svc", "clear")]))
+    let session = session(fake)
+    _ = await session.request(url).end()
+    _ = await session.request(url).end()
+    #expect(fake.requests.map { $0.alternative } == [place, nil])
+  }
+}

@@ -1,0 +1,102 @@
+import Alamofire
+import Foundation
+import HTTPWire
+import Testing
+
+@Suite("Files of known hosts", .timeLimit(.minutes(1)))
+final class KeptHostsTests {
+  private let folder: URL
+  private var file: URL { folder.appendingPathComponent("sub/hosts.txt") }
+
+  init() throws {
+    folder = FileManager.default.temporaryDirectory.appendingPathComponent("hosts-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(
+      at: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+  }
+
+  deinit { try? FileManager.default.removeItem(at: folder) }
+
+  private func note(_ hosts: StrictTransportSecurity, _ host: String) {
+    hosts.note(
+      ResponseHead(
+        status: 200,
+        fields: [HTTPHeader(name: "Strict-Transport-Security", value: "max-age=1000; includeSubDomains")]),
+      of: Origin(scheme: "https", host: host, port: nil))
+  }
+
+  @Test func whatIsNotedOutlastsTheProcess() throws {
+    let hosts = StrictTransportSecurity(file: file)
+    #expect(hosts.storageError == nil)
+    note(hosts, "a.test")
+    hosts.preload("b.test")
+    try hosts.save()
+    let again = StrictTransportSecurity(file: file)
+    #expect(again.hosts == ["a.test"])
+    #expect(again.protects("x.a.test"))
+    #expect(!again.protects("b.test"))
+    let mode = try FileManager.default.attributesOfItem(atPath: file.path)[.posixPermissions] as? NSNumber
+    #expect(mode?.intValue == 0o600)
+    let names = try FileManager.default.contentsOfDirectory(atPath: file.deletingLastPathComponent().path)
+    #expect(names == ["hosts.txt"], "nothing is left beside it")
+  }
+
+  @Test func placesOutlastItToo() throws {
+    let origin = Origin(scheme: "https", host: "a.test", port: 8443)
+    let services = AlternativeServices(file: file)
+    services.note(
+      ResponseHead(status: 200, fields: [HTTPHeader(name: "Alt-Svc", value: #"h2=":9443"; persist=1"#)]),
+      of: origin)
+    try services.save()
+    #expect(AlternativeServices(file: file).choice(for: origin)?.port == 9443)
+    let other = StrictTransportSecurity(file: file)
+    #expect(other.storageError == .otherFile)
+  }
+
+  @Test func brokenFilesAreEmptyOnes() throws {
+    let folder = file.deletingLastPathComponent()
+    try FileManager.default.createDirectory(
+      at: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+    let texts: [(String, HostStorageError?)] = [
+      ("", nil), ("a private key", .otherFile), ("# strict-transport-security 1\na.test", .brokenLine(2)),
+      ("\u{0}\u{1}", .otherFile),
+    ]
+    for (text, error) in texts {
+      try Data(text.utf8).write(to: file)
+      let hosts = StrictTransportSecurity(file: file)
+      #expect(hosts.storageError == error)
+      #expect(hosts.hosts.isEmpty)
+      note(hosts, "b.test")
+      #expect(hosts.protects("b.test"))
+      if error == .otherFile {
+        #expect(throws: HostStorageError.otherFile) { try hosts.save() }
+        #expect(try String(contentsOf: file, encoding: .utf8) == text)
+      } else {
+        try hosts.save()
+        #expect(StrictTransportSecurity(file: file).hosts == ["b.test"])
+      }
+    }
+    try Data([0xFF, 0xFE]).write(to: file)
+    #expect(StrictTransportSecurity(file: file).storageError == .unreadable)
+  }
+
+  @Test func foldersOfOthersAreNotUsed() throws {
+    try FileManager.default.setAttributes([.posixPermissions: 0o777], ofItemAtPath: folder.path)
+    let hosts = StrictTransportSecurity(file: folder.appendingPathComponent("hosts.txt"))
+    #expect(hosts.storageError == .folderNotOurs)
+    note(hosts, "a.test")
+    #expect(hosts.protects("a.test"))
+    #expect(throws: HostStorageError.folderNotOurs) { try hosts.save() }
+    for url in [URL(string: "https://a.test/hosts.txt"), folder].compactMap({ $0 }) {
+      #expect(AlternativeServices(file: url).storageError == .folderNotOurs)
+    }
+  }
+
+  @Test func aLinkIsNotFollowed() throws {
+    let target = folder.appendingPathComponent("target")
+    try Data("# strict-transport-security 1\na.test 99999999999\n".utf8).write(to: target)
+    let link = folder.appendingPathComponent("link")
+    try FileManager.default.createSymbolicLink(at: link, withDestinationURL: target)
+    #expect(StrictTransportSecurity(file: link).storageError == .unreadable)
+    #expect(StrictTransportSecurity(file: target).hosts == ["a.test"])
+  }
+}

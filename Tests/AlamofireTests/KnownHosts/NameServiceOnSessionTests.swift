@@ -1,0 +1,102 @@
+import Alamofire
+import Foundation
+import FoundationNetworking
+import HTTPTestServer
+import HTTPWire
+import Testing
+
+/// DNS over HTTPS as the user of a session sees it; the engine's tests hold the details.
+@Suite("Name services of a session", .timeLimit(.minutes(1)))
+struct NameServiceOnSessionTests {
+  /// Takes its time, as far as anybody knows, and writes down whom it was asked about.
+  private final class Slow: ServerTrustEvaluating {
+    struct Refused: Error {}
+
+    let hosts = Recorder<String>()
+    let refused: String?
+
+    init(refusing host: String? = nil) { refused = host }
+
+    func evaluate(_ trust: SecTrust, forHost host: String) throws {
+      hosts.add(host)
+      if host == refused { throw Refused() }
+      try DefaultTrustEvaluator().evaluate(trust, forHost: host)
+    }
+  }
+
+  private let service: HTTPTestServer
+  private let server: HTTPTestServer
+
+  init() throws {
+    // shop.example is this machine; nobody else exists.
+    let routes = Routes.none.adding("/dns-query") { request, _ in
+      let question = request.body[12...]
+      let isKnown = question.dropFirst().starts(with: "shop".utf8)
+      let isIPv4 = request.body[request.body.count - 3] == 1
+      var bytes: [UInt8] =
+        [0, 0, 0x81, isKnown ? 0x80 : 0x83, 0, 1, 0, isKnown && isIPv4 ? 1 : 0, 0, 0, 0, 0] + question
+      if isKnown && isIPv4 { bytes += [0xC0, 12, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4, 127, 0, 0, 1] }
+      return .data(bytes)
+    }
+    service = try HTTPTestServer(.tls(.localhost), routes: routes)
+    server = try HTTPTestServer(
+      .tls(TestIdentity(.init(commonName: "shop", dnsNames: ["shop.example"], issuer: .localhostAuthority))))
+  }
+
+  private func session(_ evaluator: Slow? = nil, guarded: Bool = false) -> Session {
+    var options = TransportOptions()
+    options.trustStore = .pem(Data(TestIdentity.localhostAuthority.caPEM.utf8))
+    options.nameServiceURL = service.url("/dns-query")
+    options.refusesPrivateAddresses = guarded
+    let manager = evaluator.map { ServerTrustManager(evaluators: ["localhost": $0, "shop.example": $0]) }
+    return Session(configuration: .solitary, serverTrustManager: manager, transportOptions: options)
+  }
+
+  private var url: String { "https://shop.example:\(server.port)/get" }
+
+  @Test func aNameIsFoundAndTheServiceIsNoHopOfTheRequest() async throws {
+    let session = session()
+    let response = await session.request(url).validate().serializingData().response
+    #expect(response.error == nil)
+    #expect(response.metrics?.transactionMetrics.map(\.request.url?.host) == ["shop.example"])
+    let missing = await session.request("https://nobody.example/").serializingData().response
+    #expect((missing.error?.underlyingError as? URLError)?.code == .cannotFindHost)
+    #expect(missing.error?.errorDescription?.contains("nobody.example") == true)
+  }
+
+  @Test func evaluatorsThatTakeTheirTimeJudgeTheServiceToo() async throws {
+    let evaluator = Slow()
+    let session = session(evaluator)
+    for _ in 0..<2 { #expect(await session.request(url).validate().serializingData().response.error == nil) }
+    #expect(evaluator.hosts.values == ["localhost", "shop.example"])
+    let refusing = Slow(refusing: "localhost")
+    let other = self.session(refusing)
+    let error = await other.request(url).serializingData().response.error
+    #expect(error?.isServerTrustEvaluationError == true, "\(String(describing: error))")
+    #expect(service.requestCount == 2, "only what was asked before")
+  }
+
+  @Test func theGuardHolds() async throws {
+    let session = session(guarded: true)
+    let error = await session.request(url).serializingData().response.error
+    #expect((error?.underlyingError as? URLError)?.code == .cannotConnectToHost)
+    #expect(error?.errorDescription?.contains("refusesPrivateAddresses") == true)
+    #expect(server.connectionCount == 0)
+  }
+
+  @Test func aRequestThatIsCancelledWhileItAsksEnds() async throws {
+    let gate = Gate()
+    var reply = Reply.status(200)
+    reply.gate = gate
+    service.enqueue(reply, reply)
+    let session = session()
+    let request = session.request(url)
+    let task = request.serializingData()
+    async let response = task.response
+    await gate.waitUntilReached(count: 2)
+    request.cancel()
+    #expect(await response.error?.isExplicitlyCancelledError == true)
+    #expect(await session.request(url).validate().serializingData().response.error == nil)
+    gate.open()
+  }
+}

@@ -1,0 +1,103 @@
+import FoundationEssentials
+import HTTPEngine
+import HTTPTestServer
+import HTTPWire
+import Testing
+
+/// Other places than the origin. Those that speak HTTP/2 are in the tests with nginx.
+@Suite("Alternative services", .timeLimit(.minutes(1))) struct AlternativeTests {
+  private let origin = "https://shop.example:8443/get"
+
+  private func failure(
+    of client: Client, by service: AlternativeService, profile: ConnectionProfile? = nil
+  ) async throws -> TransportFailure {
+    try await client.failure(of: client.request(origin, profile: profile).led(to: service))
+  }
+
+  private static func server() throws -> HTTPTestServer {
+    try HTTPTestServer(
+      .tls(TestIdentity(.init(commonName: "x", dnsNames: ["shop.example"], issuer: .localhostAuthority))))
+  }
+
+  @Test func onePlaceThatSpeaksHTTP1GetsNothing() async throws {
+    let server = try Self.server()
+    let client = Client()
+    for _ in 0..<2 {
+      let failure = try await failure(
+        of: client, by: AlternativeService(host: "127.0.0.1", port: server.port))
+      #expect(failure.kind == .alternativeUnfit, "\(failure.message)")
+      #expect(failure.helps(host: "shop.example"))
+    }
+    #expect(server.connectionCount > 0)
+    #expect(server.requestCount == 0)
+  }
+
+  @Test func thePlaceHasToBeTheOriginByItsCertificate() async throws {
+    let other = try HTTPTestServer(.tls(.localhost))
+    let client = Client()
+    let failure = try await failure(of: client, by: AlternativeService(host: "localhost", port: other.port))
+    #expect(failure.kind == .certificateUntrusted)
+    #expect(failure.helps(host: "shop.example"))
+    #expect(failure.metrics?.values.requestStart == -1, "nothing was sent")
+    #expect(other.requestCount == 0)
+  }
+
+  @Test func theJudgeIsAskedAboutTheOrigin() async throws {
+    let server = try Self.server()
+    let client = Client()
+    let judge = FixedJudge(.refuse(FixedJudge.Refusal()))
+    let profile = ConnectionProfile(options: client.profile.options, judge: judge)
+    let failure = try await failure(
+      of: client, by: AlternativeService(host: "127.0.0.1", port: server.port), profile: profile)
+    #expect(failure.kind == .trustRefused)
+    #expect(judge.chains.map(\.host) == ["shop.example"])
+    #expect(judge.chains.map(\.port) == [8443])
+  }
+
+  @Test func privateAddressesAreRefusedThere() async throws {
+    let server = try Self.server()
+    let client = Client { $0.refusesPrivateAddresses = true }
+    let failure = try await failure(of: client, by: AlternativeService(host: "localhost", port: server.port))
+    #expect(failure.kind == .cannotConnectToHost)
+    #expect(failure.message.contains("refusesPrivateAddresses"))
+    #expect(server.connectionCount == 0)
+  }
+
+  @Test func aProxyIsNotGoneAround() async throws {
+    let server = try Self.server()
+    let proxy = try HTTPTestServer()
+    let client = Client {
+      $0.proxy = .server(ProxyServer(.http, host: "127.0.0.1", port: proxy.port))
+    }
+    let failure = try await failure(of: client, by: AlternativeService(host: "127.0.0.1", port: server.port))
+    #expect(failure.kind == .alternativeUnfit)
+    #expect(server.connectionCount == 0)
+    #expect(proxy.connectionCount == 0)
+  }
+
+  /// The handle of a request that was led elsewhere serves the next request, which is not.
+  @Test func theNextRequestGoesToItsOrigin() async throws {
+    let server = try Self.server()
+    let nobody = try UnresponsivePort()
+    let client = Client {
+      $0.hostOverrides = [.init(host: "shop.example", target: "127.0.0.1", targetPort: server.port)]
+      $0.connectTimeout = .milliseconds(50)
+    }
+    for _ in 0..<2 {
+      let failure = try await failure(
+        of: client, by: AlternativeService(host: "127.0.0.1", port: nobody.port))
+      #expect(failure.kind == .timedOut)
+      #expect(failure.metrics?.values.requestStart == -1)
+      #expect(try await client.get(origin).status == 200)
+    }
+    // A place that the program leads elsewhere is there.
+    let led = Client.profile {
+      $0.hostOverrides = [
+        .init(host: "alt.example", port: 9443, target: "127.0.0.1", targetPort: server.port)
+      ]
+    }
+    let failure = try await failure(
+      of: client, by: AlternativeService(host: "alt.example", port: 9443), profile: led)
+    #expect(failure.kind == .alternativeUnfit)
+  }
+}

@@ -1,0 +1,227 @@
+import FoundationEssentials
+import HTTPEngine
+import HTTPTestServer
+import HTTPWire
+import Testing
+
+/// DNS over HTTPS, end to end.
+@Suite("Name services", .timeLimit(.minutes(1))) struct NameServiceTests {
+  private static func shop() throws -> TestIdentity {
+    try TestIdentity(.init(commonName: "shop", dnsNames: ["shop.example"], issuer: .localhostAuthority))
+  }
+
+  private func service(_ addresses: [String: [IPAddress?]]) -> NameService {
+    NameService(addresses.mapValues { $0.compactMap { $0 } })
+  }
+
+  private func client(
+    _ server: HTTPTestServer, _ change: (inout TransportOptions) -> Void = { _ in }
+  ) -> Client {
+    Client {
+      $0.nameServiceURL = server.url("/dns-query")
+      change(&$0)
+    }
+  }
+
+  @Test(arguments: [false, true])
+  func aNameMeansWhatTheServiceSays(isSecure: Bool) async throws {
+    let names = service(["shop.example": [.loopback4]])
+    let doh = try HTTPTestServer(.tls(.localhost), routes: names.routes)
+    let server = isSecure ? try HTTPTestServer(.tls(Self.shop())) : try HTTPTestServer()
+    let client = client(doh)
+    let url = "\(isSecure ? "https" : "http")://shop.example:\(server.port)/get"
+    for _ in 0..<2 { #expect(try await client.get(url).status == 200) }
+    #expect(
+      Set(names.questions) == [
+        NameService.Question(name: "shop.example", kind: 1), .init(name: "shop.example", kind: 28),
+      ])
+    #expect(names.questions.count == 2, "the answer is remembered")
+    for request in names.received {
+      #expect(request.header("Content-Type") == "application/dns-message")
+      #expect(request.tls?.serverName == "localhost")
+    }
+    #expect(try await server.takeRequest().header("Host") == "shop.example:\(server.port)")
+  }
+
+  @Test func aNameThatDoesNotExistIsNotFound() async throws {
+    let names = service(["empty.example": []])
+    let doh = try HTTPTestServer(.tls(.localhost), routes: names.routes)
+    let client = client(doh)
+    for host in ["nobody.example", "empty.example"] {
+      let failure = try await client.failure(of: "http://\(host)/")
+      #expect(failure.kind == .cannotFindHost, "\(failure.message)")
+      #expect(failure.helps(host: host))
+    }
+  }
+
+  @Test func answersThatAreNoneFindNobody() async throws {
+    for reply in [
+      Reply.text("no answer"), .status(503), .data(Array(repeating: 0xC0, count: 100)), .status(200),
+    ] {
+      let doh = try HTTPTestServer(.tls(.localhost), routes: .none)
+      doh.enqueue(reply, reply)
+      let failure = try await client(doh).failure(of: "http://shop.example/")
+      #expect(failure.kind == .cannotFindHost, "\(failure.message)")
+    }
+  }
+
+  @Test func aServiceThatIsNotThereFindsNobody() async throws {
+    let doh = try HTTPTestServer(.tls(.localhost), routes: .none)
+    let client = client(doh)
+    doh.stop()
+    #expect(try await client.failure(of: "http://shop.example/").kind == .cannotFindHost)
+  }
+
+  @Test func aServiceThatIsNotTrustedIsAskedNothing() async throws {
+    let names = service(["shop.example": [.loopback4]])
+    let stranger = try TestIdentity(.init(commonName: "x", dnsNames: ["localhost"]))
+    let doh = try HTTPTestServer(.tls(stranger), routes: names.routes)
+    let server = try HTTPTestServer()
+    let failure = try await client(doh).failure(of: "http://shop.example:\(server.port)/get")
+    #expect(failure.kind == .certificateHasUnknownRoot, "\(failure.message)")
+    #expect(failure.message.contains("The name service localhost could not be asked"), "\(failure.message)")
+    #expect(names.questions.isEmpty)
+    #expect(server.connectionCount == 0)
+  }
+
+  /// What libcurl does by itself would be verified by the name of the transfer.
+  @Test func theServiceHasToBeWhoItIsAndNotTheHostThatIsLookedFor() async throws {
+    let names = service(["shop.example": [.loopback4]])
+    let doh = try HTTPTestServer(.tls(Self.shop()), routes: names.routes)
+    let server = try HTTPTestServer(.tls(Self.shop()))
+    let failure = try await client(doh).failure(of: "https://shop.example:\(server.port)/get")
+    #expect(failure.kind == .certificateUntrusted, "\(failure.message)")
+    #expect(failure.message.contains("The name service localhost could not be asked"), "\(failure.message)")
+    #expect(names.questions.isEmpty)
+  }
+
+  @Test func theServiceIsJudgedLikeAnyServer() async throws {
+    let names = service(["shop.example": [.loopback4]])
+    let doh = try HTTPTestServer(.tls(.localhost), routes: names.routes)
+    let server = try HTTPTestServer(.tls(Self.shop()))
+    let options = client(doh).profile.options
+    for (verdict, kind) in [
+      (TrustVerdict.refuse(FixedJudge.Refusal()), TransportFailure.Kind.trustRefused),
+      (.ask, .trustUndecided),
+    ] {
+      let judge = FixedJudge(verdict)
+      let client = Client()
+      let request = try client.request(
+        "https://shop.example:\(server.port)/get", profile: ConnectionProfile(options: options, judge: judge))
+      let failure = try await client.failure(of: request)
+      #expect(failure.kind == kind)
+      #expect(judge.chains.first?.host == "localhost")
+      #expect(judge.chains.first?.port == doh.port)
+      if kind == .trustUndecided { #expect(failure.chain?.host == "localhost") }
+    }
+    #expect(names.questions.isEmpty)
+    let judge = FixedJudge(.usual)
+    let client = Client()
+    let request = try client.request(
+      "https://shop.example:\(server.port)/get", profile: ConnectionProfile(options: options, judge: judge))
+    #expect(try await client.send(request).status == 200)
+    #expect(Set(judge.chains.map(\.host)) == ["localhost", "shop.example"])
+  }
+
+  @Test(arguments: [[IPAddress.loopback4], [.loopback6], [.loopback4, .loopback6]])
+  func theGuardHoldsForWhatTheServiceSays(addresses: [IPAddress?]) async throws {
+    let names = service(["shop.example": addresses])
+    let doh = try HTTPTestServer(.tls(.localhost), routes: names.routes)
+    let server = try HTTPTestServer()
+    let client = client(doh) { $0.refusesPrivateAddresses = true }
+    let failure = try await client.failure(of: "http://shop.example:\(server.port)/get")
+    #expect(failure.kind == .cannotConnectToHost)
+    #expect(failure.message.contains("refusesPrivateAddresses"), "\(failure.message)")
+    #expect(!names.questions.isEmpty, "the service itself is the program's choice")
+    #expect(server.connectionCount == 0)
+  }
+
+  @Test(arguments: ["http://localhost/dns-query", "localhost", "", "ftp://localhost/"])
+  func aServiceWithoutTLSIsAClearFailure(url: String) async throws {
+    let failure = try await Client { $0.nameServiceURL = url }.failure(of: "http://shop.example/")
+    #expect(failure.kind == .badURL)
+    #expect(failure.message.contains("nameServiceURL"))
+  }
+
+  @Test func aLookUpThatIsCancelledLeavesNothingBehind() async throws {
+    let names = service(["shop.example": [.loopback4], "other.example": []])
+    let gate = Gate()
+    // The first two questions wait; whatever is asked afterwards is answered at once.
+    let doh = try HTTPTestServer(.tls(.localhost), routes: names.routes)
+    for round in 1...3 {
+      var reply = Reply.status(200)
+      reply.gate = gate
+      doh.enqueue(reply, reply)
+      let client = client(doh)
+      let server = try HTTPTestServer()
+      let request = try client.request("http://slow\(round).example/")
+      let watcher = Watcher()
+      let task = CancellationTests.start(client, request, watcher)
+      await gate.waitUntilReached(count: 2 * round)
+      task.cancel()
+      #expect(await task.value == .cancelled)
+      #expect(watcher.beganCount == 0)
+      #expect(try await client.get("http://shop.example:\(server.port)/get").status == 200)
+      #expect(try await client.failure(of: "http://other.example/").kind == .cannotFindHost)
+      #expect(try await client.failure(of: "http://nobody.example/").kind == .cannotFindHost)
+    }
+    gate.open()
+  }
+
+  @Test func aServiceThatIsSilentIsAnErrorInTime() async throws {
+    let gate = Gate()
+    let doh = try HTTPTestServer(.tls(.localhost), routes: .none)
+    for _ in 0..<2 {
+      var reply = Reply.status(200)
+      reply.gate = gate
+      doh.enqueue(reply)
+    }
+    let failure = try await client(doh).failure(of: "http://shop.example/", idleTimeout: .milliseconds(200))
+    #expect(failure.kind == .timedOut)
+    #expect(failure.message.contains("name service"))
+    gate.open()
+  }
+
+  @Test func addressesAndThisMachineAreNotAskedFor() async throws {
+    let names = service([:])
+    let doh = try HTTPTestServer(.tls(.localhost), routes: names.routes)
+    let server = try HTTPTestServer()
+    let client = client(doh) {
+      $0.hostOverrides = [.init(host: "led.example", target: "127.0.0.1", targetPort: server.port)]
+    }
+    for url in [
+      "http://127.0.0.1:\(server.port)/get", "http://localhost:\(server.port)/get", "http://led.example/get",
+    ] {
+      #expect(try await client.get(url).status == 200)
+    }
+    #expect(names.questions.isEmpty)
+  }
+
+  @Test func theTargetOfAnOverrideIsAskedFor() async throws {
+    let names = service(["target.example": [.loopback4]])
+    let doh = try HTTPTestServer(.tls(.localhost), routes: names.routes)
+    let server = try HTTPTestServer()
+    let client = client(doh) {
+      $0.hostOverrides = [.init(host: "led.example", target: "Target.example", targetPort: server.port)]
+    }
+    #expect(try await client.get("http://led.example/get").status == 200)
+    #expect(Set(names.questions.map(\.name)) == ["target.example"])
+  }
+
+  @Test func aProxyFindsNamesItself() async throws {
+    let names = service([:])
+    let doh = try HTTPTestServer(.tls(.localhost), routes: names.routes)
+    let proxy = try HTTPTestServer(routes: .none)
+    proxy.enqueue(.text("proxied"))
+    let client = client(doh) { $0.proxy = .server(ProxyServer(.http, host: "127.0.0.1", port: proxy.port)) }
+    #expect(try await client.get("http://shop.example/get").text == "proxied")
+    #expect(names.questions.isEmpty)
+  }
+
+  @Test func oneAddressThatDoesNotAnswerIsNotTheEnd() async throws {
+    let names = service(["shop.example": [.loopback6, .loopback4]])
+    let doh = try HTTPTestServer(.tls(.localhost), routes: names.routes)
+    let server = try HTTPTestServer()
+    #expect(try await client(doh).get("http://shop.example:\(server.port)/get").status == 200)
+  }
+}

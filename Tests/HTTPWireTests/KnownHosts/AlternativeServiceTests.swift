@@ -1,0 +1,167 @@
+import HTTPWire
+import Testing
+
+@Suite("Alt-Svc")
+struct AlternativeServiceTests {
+  private typealias Offer = AlternativeField.Offer
+
+  private func offer(
+    _ host: String?, _ port: Int, _ maxAge: Int64 = 86_400, persists: Bool = false
+  ) -> AlternativeField.Offer {
+    var field = AlternativeField(#"h2=":1""#)
+    guard case .services(let offers) = field, var offer = offers.first else {
+      preconditionFailure("h2 is known")
+    }
+    field = nil
+    (offer.host, offer.port, offer.maxAge, offer.persists) = (host, port, maxAge, persists)
+    return offer
+  }
+
+  @Test func fieldsByTheGrammar() {
+    let table: [(String, AlternativeField)] = [
+      ("clear", .clear), (" clear ", .clear), (#"h2=":443""#, .services([offer(nil, 443)])),
+      (#"h2="alt.test:8443"; ma=60; persist=1"#, .services([offer("alt.test", 8443, 60, persists: true)])),
+      (#"h2="ALT.test:443";ma="60""#, .services([offer("alt.test", 443, 60)])),
+      (#"h3=":443"; ma=60, h2=":444""#, .services([offer(nil, 444)])),
+      (#"h3=":443", h3-29=":443""#, .services([])),
+      (#"h2c=":80", http%2F1.1=":443""#, .services([])), (#"h2="[::1]:443""#, .services([offer("::1", 443)])),
+      (#"h2=":1"; persist=2; v="46,43""#, .services([offer(nil, 1)])),
+      (#"h2=":1",,h2=":2" ,"#, .services([offer(nil, 1), offer(nil, 2)])),
+      (#"h2=":1"; ma=99999999999999999999"#, .services([offer(nil, 1, .max)])),
+    ]
+    for (value, field) in table { #expect(AlternativeField(value) == field, "\(value)") }
+  }
+
+  @Test(
+    "Fields against the grammar say nothing",
+    arguments: [
+      "", ",", "CLEAR", "clear, h2=\":1\"", "h2", "h2=", "h2=:443", "h2=\"443\"", "h2=\":\"", "h2=\":0\"",
+      "h2=\":70000\"", "h2=\"a b:1\"", "h2=\"u@a:1\"", "h2=\":1\"; ma", "h2=\":1\"; ma=x", "h2=\":1\" ma=1",
+      "h2=\":1", "h2=\":1\"; ma=\"1", "h3=\"x\"", "h2=\":1\";",
+    ])
+  func brokenFields(value: String) {
+    #expect(AlternativeField(value) == nil)
+  }
+
+  private let origin = Origin(scheme: "https", host: "a.test", port: 8443)
+  private let service = AlternativeService(host: "alt.test", port: 9443)
+
+  private func table(_ value: String, age: Int64 = 0, limit: Int = 10) throws -> AlternativeTable {
+    var table = AlternativeTable(limit: limit)
+    _ = table.note(try #require(AlternativeField(value)), of: origin, age: age, now: 100)
+    return table
+  }
+
+  @Test func aServiceIsChosenUntilItExpires() throws {
+    let table = try table(#"h2="alt.test:9443"; ma=60"#)
+    #expect(table.choice(for: origin, now: 159) == service)
+    #expect(table.choice(for: origin, now: 160) == nil)
+    for other in [
+      Origin(scheme: "https", host: "a.test", port: 443), Origin(scheme: "https", host: "b.test", port: 8443),
+    ] {
+      #expect(table.choice(for: other, now: 100) == nil)
+    }
+    let old = try self.table(#"h2="alt.test:9443"; ma=60"#, age: 50)
+    #expect(old.choice(for: origin, now: 109) == service)
+    #expect(old.choice(for: origin, now: 110) == nil)
+    #expect(try self.table(#"h2="alt.test:9443"; ma=60"#, age: 60).isEmpty)
+  }
+
+  @Test(
+    "Later fields take the place of earlier ones",
+    arguments: ["clear", #"h3=":443""#, #"h2=":8443""#, #"h2=":22""#])
+  func replacement(value: String) throws {
+    var table = try table(#"h2="alt.test:9443"; persist=1"#)
+    let answer1 = table.note(try #require(AlternativeField(value)), of: origin, now: 100)
+    #expect(answer1)
+    #expect(table.isEmpty)
+  }
+
+  @Test(
+    "Ports that may be led to",
+    arguments: [
+      (443, 443, true), (443, 8443, false), (443, 22, false), (8443, 443, true), (8443, 9443, true),
+      (8443, 25, false),
+      (444, 444, true), (444, 445, false),
+    ])
+  func ports(from: Int, to: Int, isFit: Bool) {
+    #expect(
+      AlternativeService(host: "b", port: to).isFit(for: Origin(scheme: "https", host: "a", port: from))
+        == isFit)
+  }
+
+  @Test func whatFailedIsLeftAloneForAWhile() throws {
+    var table = try table(#"h2="alt.test:9443", h2="other.test:9443""#)
+    table.failed(service, of: origin, now: 200)
+    #expect(table.choice(for: origin, now: 200) == AlternativeService(host: "other.test", port: 9443))
+    #expect(table.choice(for: origin, now: 200 + AlternativeTable.rest) == service)
+    // Saying it again does not wake it.
+    _ = table.note(try #require(AlternativeField(#"h2="alt.test:9443""#)), of: origin, now: 300)
+    #expect(table.choice(for: origin, now: 300) == nil)
+    let answer2 = table.forget(host: "a.test")
+    #expect(answer2)
+    #expect(table.isEmpty)
+  }
+
+  @Test func thereIsRoomForSoMany() throws {
+    let many = (0..<20).map { "h2=\":\(9000 + $0)\"" }.joined(separator: ",")
+    var table = try table(many, limit: 2)
+    for port in 9000..<(9000 + AlternativeTable.mostServices) {
+      #expect(table.choice(for: origin, now: 100)?.port == port)
+      table.failed(AlternativeService(host: "a.test", port: port), of: origin, now: 100)
+    }
+    #expect(table.choice(for: origin, now: 100) == nil)
+    for (index, host) in ["b", "c"].enumerated() {
+      let field = try #require(AlternativeField("h2=\":9000\"; ma=\(10 + index)"))
+      _ = table.note(field, of: Origin(scheme: "https", host: host, port: 8443), now: 100)
+    }
+    let left = ["a.test", "b", "c"].filter {
+      table.choice(for: Origin(scheme: "https", host: $0, port: 8443), now: 800) != nil
+        || table.choice(for: Origin(scheme: "https", host: $0, port: 8443), now: 100) != nil
+    }
+    #expect(left == ["a.test", "c"], "the one that expires first has gone")
+  }
+
+  @Test func onlyWhatOutlastsANetworkIsWrittenDown() throws {
+    let table = try table(#"h2="[::1]:9443"; persist=1; ma=60, h2="b.test:9443""#)
+    let text = table.text(now: 100)
+    #expect(text == "# alternative-services 1\na.test 8443 ::1 9443 160\n")
+    var copy = AlternativeTable(limit: 10)
+    try copy.read(text: text)
+    #expect(copy.choice(for: origin, now: 100) == AlternativeService(host: "::1", port: 9443))
+    #expect(copy.text(now: 160) == "# alternative-services 1\n")
+  }
+
+  @Test(
+    "Broken files",
+    arguments: [
+      "a.test 8443 b.test 9443", "a.test 8443 b.test 9443 x", "a.test 0 b.test 9443 5",
+      "a.test 8443 b.test 22 5",
+      "a/b 8443 b.test 9443 5", "a.test 8443 b:c 9443 5", "A.test 8443 b.test 9443 5",
+    ])
+  func brokenFiles(line: String) {
+    var table = AlternativeTable(limit: 10)
+    #expect(throws: HostStorageError.brokenLine(2)) {
+      try table.read(text: "# alternative-services 1\n\(line)\n")
+    }
+    #expect(table.isEmpty)
+  }
+
+  @Test func onlySecureResponsesCount() throws {
+    let services = AlternativeServices()
+    let head = ResponseHead(
+      status: 200,
+      fields: [
+        HTTPHeader(name: "Alt-Svc", value: #"h3=":443""#),
+        HTTPHeader(name: "Alt-Svc", value: #"h2="alt.test:9443""#),
+      ])
+    services.note(head, of: Origin(scheme: "http", host: "a.test", port: 8443))
+    #expect(services.choice(for: Origin(scheme: "http", host: "a.test", port: 8443)) == nil)
+    services.note(head, of: origin)
+    #expect(services.choice(for: origin) == service)
+    #expect(service.text == "alt.test:9443")
+    #expect(AlternativeService(host: "::1", port: 443).text == "[::1]")
+    services.forget("A.test")
+    #expect(services.choice(for: origin) == nil)
+  }
+}

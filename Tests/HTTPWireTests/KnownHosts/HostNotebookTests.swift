@@ -1,0 +1,113 @@
+import HTTPWire
+import Synchronization
+import Testing
+
+@Suite("Notebooks of hosts", .timeLimit(.minutes(1)))
+struct HostNotebookTests {
+  private func note(_ hosts: HostNotebook<StrictTransportTable>, _ name: String) throws {
+    let host = try #require(KnownHost(name))
+    hosts.change { $0.note(StrictTransportField(maxAge: 100, includesSubdomains: false), of: host, now: $1) }
+  }
+
+  @Test func whatIsNotedIsWrittenDownByItself() async throws {
+    let file = FakeNotebookFile()
+    let notebook = HostNotebook(StrictTransportTable(limit: 10), file: file, now: { 1000 })
+    try note(notebook, "a.test")
+    await file.untilWritten()
+    #expect(file.text == "# strict-transport-security 1\na.test 1100\n")
+    let again = HostNotebook(StrictTransportTable(limit: 10), file: file, now: { 1099 })
+    #expect(again.look { $0.hosts(now: $1) } == ["a.test"])
+    #expect(again.error == nil)
+  }
+
+  @Test func savingWritesAllThatIsKnown() throws {
+    let file = FakeNotebookFile()
+    let notebook = HostNotebook(StrictTransportTable(limit: 1000), file: file, now: { 0 })
+    for index in 0..<200 { try note(notebook, "h\(index).test") }
+    try notebook.save()
+    #expect(file.text?.split(separator: "\n").count == 201)
+  }
+
+  @Test func aBrokenFileIsEmptyAndIsReplaced() throws {
+    let file = FakeNotebookFile("# strict-transport-security 1\na.test 99 includ")
+    let notebook = HostNotebook(StrictTransportTable(limit: 10), file: file, now: { 0 })
+    #expect(notebook.error == .brokenLine(2))
+    #expect(notebook.look { $0.hosts(now: $1) }.isEmpty)
+    try note(notebook, "b.test")
+    try notebook.save()
+    #expect(notebook.error == nil)
+    #expect(file.text == "# strict-transport-security 1\nb.test 100\n")
+  }
+
+  @Test func whatSomebodyElseKeepsThereIsLeftAlone() throws {
+    let file = FakeNotebookFile("secret")
+    let notebook = HostNotebook(StrictTransportTable(limit: 10), file: file, now: { 0 })
+    try note(notebook, "b.test")
+    #expect(throws: HostStorageError.otherFile) { try notebook.save() }
+    #expect(file.text == "secret")
+    #expect(notebook.error == .otherFile)
+    #expect(notebook.look { $0.hosts(now: $1) } == ["b.test"])
+  }
+
+  @Test func aFileThatCannotBeWrittenIsAnErrorAndNothingIsForgotten() throws {
+    let file = FakeNotebookFile(canWrite: false)
+    let notebook = HostNotebook(StrictTransportTable(limit: 10), file: file, now: { 0 })
+    try note(notebook, "b.test")
+    #expect(throws: HostStorageError.notWritten) { try notebook.save() }
+    #expect(notebook.error == .notWritten)
+    #expect(notebook.look { $0.hosts(now: $1) } == ["b.test"])
+  }
+
+  @Test func withoutAFileSavingDoesNothing() throws {
+    try StrictTransportSecurity().save()
+    #expect(StrictTransportSecurity().storageError == nil)
+    let hosts = StrictTransportSecurity()
+    #expect(hosts == hosts)
+    #expect(hosts != StrictTransportSecurity())
+    #expect(Set([AlternativeServices(), AlternativeServices()]).count == 2)
+  }
+}
+
+/// A file in memory.
+final class FakeNotebookFile: NotebookFile {
+  private struct State {
+    var text: String?
+    var edition: UInt64 = 0
+    var waiter: CheckedContinuation<Void, Never>?
+  }
+
+  private let state: Mutex<State>
+  private let canWrite: Bool
+
+  init(_ text: String? = nil, canWrite: Bool = true) {
+    state = Mutex(State(text: text))
+    self.canWrite = canWrite
+  }
+
+  var text: String? { state.withLock { $0.text } }
+
+  func untilWritten() async {
+    await withCheckedContinuation { continuation in
+      let isWritten = state.withLock { state in
+        if state.edition == 0 { state.waiter = continuation }
+        return state.edition > 0
+      }
+      if isWritten { continuation.resume() }
+    }
+  }
+
+  func read() throws(HostStorageError) -> String? { text }
+
+  func write(_ text: String, edition: UInt64) throws(HostStorageError) {
+    guard canWrite else { throw .notWritten }
+    let waiter = state.withLock { state -> CheckedContinuation<Void, Never>? in
+      if edition > state.edition {
+        state.text = text
+        state.edition = edition
+      }
+      defer { state.waiter = nil }
+      return state.waiter
+    }
+    waiter?.resume()
+  }
+}

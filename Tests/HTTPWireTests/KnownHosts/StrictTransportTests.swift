@@ -1,0 +1,210 @@
+import HTTPWire
+import Testing
+
+@Suite("Strict-Transport-Security")
+struct StrictTransportTests {
+  @Test(
+    "Fields by the grammar",
+    arguments: [
+      ("max-age=31536000", 31_536_000, false), ("max-age=\"31536000\"", 31_536_000, false),
+      ("MAX-AGE = 1 ; IncludeSubDomains", 1, true), (";; max-age=5;;includeSubDomains;", 5, true),
+      ("includeSubDomains;max-age=0", 0, true), ("max-age=1; preload; x=\"a;b\\\"c\"", 1, false),
+      ("max-age=99999999999999999999", Int64.max, false), ("max-age=1; includeSubDomainsToo", 1, false),
+    ])
+  func fields(value: String, maxAge: Int64, includesSubdomains: Bool) {
+    #expect(
+      StrictTransportField(value)
+        == StrictTransportField(maxAge: maxAge, includesSubdomains: includesSubdomains))
+  }
+
+  @Test(
+    "Fields against the grammar say nothing",
+    arguments: [
+      "", ";", "includeSubDomains", "max-age", "max-age=", "max-age=-1", "max-age=1.5", "max-age=1s",
+      "max-age=1; max-age=2", "max-age=1; Max-Age=1", "max-age=1, includeSubDomains",
+      "max-age=1 includeSubDomains", "max-age=1; includeSubDomains=1",
+      "max-age=1; includeSubDomains; includesubdomains",
+      "max-age=\"1", "max-age=1; x=\"open", "=1; max-age=1", "max-age=1; x=", "max-age=1; x; x",
+    ])
+  func brokenFields(value: String) {
+    #expect(StrictTransportField(value) == nil)
+  }
+
+  @Test(
+    "Names and addresses",
+    arguments: [
+      ("example.com", "example.com"), ("EXAMPLE.com.", "example.com"),
+      ("bücher.example", "xn--bcher-kva.example"),
+      ("localhost", "localhost"), ("1e100.net", "1e100.net"), ("a.0xzz", "a.0xzz"), ("127.0.0.1", nil),
+      ("127.1", nil), ("2130706433", nil), ("0x7f.0x1", nil), ("a.0x", nil), ("1.2.3.4.", nil),
+      ("[::1]", nil),
+      ("::1", nil), ("", nil), (".", nil), ("a..b", nil), ("a:80", nil), ("u@a", nil), ("a/b", nil),
+    ] as [(String, String?)])
+  func names(text: String, name: String?) {
+    #expect(KnownHost(text)?.name == name)
+  }
+
+  private func table(_ field: String, of host: String, at now: Int64 = 100) throws -> StrictTransportTable {
+    var table = StrictTransportTable(limit: 10)
+    _ = table.note(try #require(StrictTransportField(field)), of: try #require(KnownHost(host)), now: now)
+    return table
+  }
+
+  @Test(
+    "Whom a host speaks for",
+    arguments: [
+      ("max-age=10", "a.test", 100, true), ("max-age=10", "a.test", 109, true),
+      ("max-age=10", "a.test", 110, false),
+      ("max-age=10", "b.a.test", 100, false), ("max-age=10", "test", 100, false),
+      ("max-age=10", "ba.test", 100, false),
+      ("max-age=10; includeSubDomains", "b.a.test", 109, true),
+      ("max-age=10; includeSubDomains", "c.b.a.test", 109, true),
+      ("max-age=10; includeSubDomains", "b.a.test", 110, false),
+      ("max-age=10; includeSubDomains", "ba.test", 100, false),
+      ("max-age=10; includeSubDomains", "test", 100, false), ("max-age=0", "a.test", 100, false),
+      ("max-age=9223372036854775807", "a.test", .max - 1, true),
+    ])
+  func protection(field: String, host: String, now: Int64, isProtected: Bool) throws {
+    let table = try table(field, of: "a.test")
+    #expect(table.protects(try #require(KnownHost(host)), now: now) == isProtected)
+  }
+
+  @Test func theLastWordCountsAndZeroTakesItBack() throws {
+    var table = try table("max-age=1000; includeSubDomains", of: "a.test")
+    let (host, below) = (try #require(KnownHost("a.test")), try #require(KnownHost("b.a.test")))
+    let answer1 = table.note(StrictTransportField(maxAge: 50, includesSubdomains: false), of: host, now: 100)
+    #expect(answer1)
+    #expect(!table.protects(below, now: 100))
+    #expect(!table.protects(host, now: 150))
+    let answer2 = table.note(StrictTransportField(maxAge: 0, includesSubdomains: false), of: host, now: 110)
+    #expect(answer2)
+    #expect(!table.protects(host, now: 110))
+    let answer3 = table.note(StrictTransportField(maxAge: 0, includesSubdomains: false), of: host, now: 110)
+    #expect(!answer3)
+  }
+
+  @Test func whatIsBelowMaySpeakForItselfAndNotForWhatIsAbove() throws {
+    var table = try table("max-age=1000; includeSubDomains", of: "a.test")
+    let below = try #require(KnownHost("b.a.test"))
+    _ = table.note(StrictTransportField(maxAge: 10, includesSubdomains: false), of: below, now: 100)
+    _ = table.note(StrictTransportField(maxAge: 0, includesSubdomains: false), of: below, now: 101)
+    // RFC 6797 §8.2: the superdomain still covers it.
+    #expect(table.protects(below, now: 101))
+  }
+
+  @Test func preloadedHostsStay() throws {
+    var table = StrictTransportTable(limit: 1)
+    let (host, below) = (try #require(KnownHost("a.test")), try #require(KnownHost("b.a.test")))
+    table.preload(host, includingSubdomains: false)
+    #expect(table.protects(host, now: .max))
+    #expect(!table.protects(below, now: 0))
+    table.preload(host, includingSubdomains: true)
+    _ = table.note(StrictTransportField(maxAge: 0, includesSubdomains: false), of: host, now: 0)
+    #expect(table.protects(below, now: 0))
+    let answer4 = table.forgetAll()
+    #expect(!answer4)
+    #expect(table.protects(host, now: 0))
+    #expect(table.hosts(now: 0).isEmpty)
+  }
+
+  @Test func newHostsPushOutExpiredOnesAlone() throws {
+    var table = StrictTransportTable(limit: 3)
+    func host(_ number: Int) throws -> KnownHost { try #require(KnownHost("h\(number).test")) }
+    for number in 0..<5 {
+      let field = StrictTransportField(maxAge: Int64(10 + number), includesSubdomains: false)
+      let answer5 = table.note(field, of: try host(number), now: 0)
+      #expect(answer5 == (number < 3))
+    }
+    #expect(table.hosts(now: 0) == ["h0.test", "h1.test", "h2.test"])
+    let field = StrictTransportField(maxAge: 100, includesSubdomains: false)
+    let answer6 = table.note(field, of: try host(0), now: 5)
+    #expect(answer6, "one that is there already")
+    let answer7 = table.note(field, of: try host(7), now: 11)
+    #expect(answer7)
+    #expect(table.hosts(now: 11) == ["h0.test", "h2.test", "h7.test"])
+  }
+
+  @Test func sayingTheSameAgainIsWrittenDownSeldom() throws {
+    var table = try table("max-age=1000", of: "a.test", at: 0)
+    let host = try #require(KnownHost("a.test"))
+    let field = StrictTransportField(maxAge: 1000, includesSubdomains: false)
+    let worthy = (1...100).filter { now in table.note(field, of: host, now: Int64(now)) }
+    #expect(worthy == [11, 22, 33, 44, 55, 66, 77, 88, 99])
+    #expect(table.protects(host, now: 1099))
+  }
+
+  @Test func aTableIsReadAsItWasWritten() throws {
+    var table = try table("max-age=1000; includeSubDomains", of: "a.test")
+    _ = table.note(
+      StrictTransportField(maxAge: 5, includesSubdomains: false), of: try #require(KnownHost("b.test")),
+      now: 100)
+    _ = table.note(
+      StrictTransportField(maxAge: 1, includesSubdomains: false), of: try #require(KnownHost("c.test")),
+      now: 100)
+    let text = table.text(now: 102)
+    #expect(text == "# strict-transport-security 1\na.test 1100 includeSubDomains\nb.test 105\n")
+    var copy = StrictTransportTable(limit: 10)
+    try copy.read(text: text)
+    #expect(copy.text(now: 0) == text)
+    #expect(copy.protects(try #require(KnownHost("x.a.test")), now: 1099))
+  }
+
+  @Test(
+    "Broken files",
+    arguments: [
+      ("", .otherFile), ("a.test 5\n", .otherFile), ("-----BEGIN PRIVATE KEY-----\n", .otherFile),
+      ("# strict-transport-security 2\n", .otherFile),
+      ("# strict-transport-security 1\na.test\n", .brokenLine(2)),
+      ("# strict-transport-security 1\na.test 5\nb.test x\n", .brokenLine(3)),
+      ("# strict-transport-security 1\na.test -5\n", .brokenLine(2)),
+      ("# strict-transport-security 1\n127.0.0.1 5\n", .brokenLine(2)),
+      ("# strict-transport-security 1\na.test 5 includesubdomains\n", .brokenLine(2)),
+      ("# strict-transport-security 1\na.test 5 includeSubDomains x\n", .brokenLine(2)),
+      ("# strict-transport-security 1\na.te", .brokenLine(2)),
+    ] as [(String, HostStorageError)])
+  func brokenFiles(text: String, error: HostStorageError) {
+    var table = StrictTransportTable(limit: 10)
+    #expect(throws: error) { try table.read(text: text) }
+    #expect(table.hosts(now: 0).isEmpty)
+    #expect(error.errorDescription?.hasSuffix(".") == true)
+  }
+
+  @Test(
+    "Where URLs lead",
+    arguments: [
+      ("http://a.test", "https://a.test"), ("http://a.test/", "https://a.test/"),
+      ("http://a.test:80/x?y#z", "https://a.test/x?y#z"), ("http://a.test:8080/x", "https://a.test:8080/x"),
+      ("http://a.test:443/x", "https://a.test:443/x"), ("HTTP://A.TEST./x", "https://a.test./x"),
+      ("http://b.a.test?q", "https://b.a.test?q"), ("https://a.test/", nil), ("http://other.test/", nil),
+    ] as [(String, String?)])
+  func upgrades(url: String, upgraded: String?) throws {
+    let hosts = StrictTransportSecurity()
+    hosts.preload("a.test")
+    let result = hosts.upgrade(url, try #require(Origin(url: url)))
+    #expect(result?.url == upgraded)
+    #expect(result?.origin == upgraded.flatMap { Origin(url: $0) })
+  }
+
+  @Test func onlyTheFirstFieldOfASecureResponseCounts() throws {
+    let hosts = StrictTransportSecurity()
+    func head(_ values: String...) -> ResponseHead {
+      ResponseHead(
+        status: 200, fields: values.map { HTTPHeader(name: "strict-transport-security", value: $0) })
+    }
+    func note(_ head: ResponseHead, _ url: String) throws {
+      hosts.note(head, of: try #require(Origin(url: url)))
+    }
+    try note(head("max-age=100"), "http://a.test/")
+    try note(head("max-age=100"), "https://127.0.0.1/")
+    try note(head("max-age=100"), "https://[::1]/")
+    try note(head("broken", "max-age=100"), "https://b.test/")
+    try note(head(), "https://c.test/")
+    #expect(hosts.hosts.isEmpty)
+    try note(head("max-age=100", "max-age=0"), "https://d.test:8443/")
+    #expect(hosts.hosts == ["d.test"])
+    #expect(hosts.protects("D.test."))
+    hosts.forget("d.test")
+    #expect(!hosts.protects("d.test"))
+    #expect(!hosts.preload("10.0.0.1"))
+  }
+}

@@ -1,0 +1,100 @@
+import Alamofire
+import Testing
+
+/// HTTP/2 without TLS, which the server has to know before it is asked.
+@Suite("HTTP/2 with prior knowledge", .needsNginx, .timeLimit(.minutes(2)))
+struct PriorKnowledgeTests {
+  private func session(of server: NginxServer, _ configuration: URLSessionConfiguration = .solitary)
+    -> Session
+  {
+    server.makeSession(configuration: configuration) { $0.httpVersions = .http2PriorKnowledge }
+  }
+
+  @Test func everyRequestIsOneOfHTTP2() async throws {
+    let server = try await NginxServer.shared
+    let session = session(of: server)
+    defer { withExtendedLifetime(session) {} }
+    for _ in 0..<5 {
+      let response = await session.request(server.url(.h2c, "/item?h2c")).validate().serializingString()
+        .response
+      #expect(response.value == NginxConfiguration.item, "\(response.failure)")
+      #expect(response.transaction?.networkProtocolName == "h2")
+      #expect(response.transaction?.isReusedConnection == false)
+      #expect(response.transaction?.negotiatedTLSProtocolVersion == nil)
+    }
+    let visits = try await server.visits(to: "/item?h2c", count: 5)
+    #expect(visits.map(\.version) == Array(repeating: "HTTP/2.0", count: 5))
+    #expect(Set(visits.map(\.connection)).count == 5)
+  }
+
+  @Test func manyAtATimeKeepToTheLimitOfConnections() async throws {
+    let server = try await NginxServer(
+      NginxConfiguration(locations: "location /active { return 200 $connections_active; }"))
+    let session = session(of: server)
+    let observer = server.makeSession()
+    defer { withExtendedLifetime((session, observer)) {} }
+    let responses = await Batch.run(200) { _ in session.request(server.url(.h2c, "/active")) }
+    #expect(responses.failures.isEmpty)
+    #expect(responses.allSatisfy { $0.transaction?.networkProtocolName == "h2" })
+    let counts = responses.compactMap { $0.value.flatMap { Int(String(decoding: $0, as: UTF8.self)) } }
+    #expect(counts.count == 200)
+    // Six, and those whose end nginx has not seen yet.
+    #expect((counts.max() ?? 0) <= 12)
+    let isClosed = try await eventually { try await server.connectionCount(observer: observer) == 0 }
+    #expect(isClosed, "they are closed behind their request")
+  }
+
+  @Test(arguments: [0, 10_000, 1_000_000])
+  func bodiesGoOverIt(size: Int) async throws {
+    let server = try await NginxServer.shared
+    let session = session(of: server)
+    defer { withExtendedLifetime(session) {} }
+    let url = server.url(.h2c, "/stored/h2c-\(size)")
+    var request = try URLRequest(url: url, method: .put)
+    request.httpBody = Data((0..<size).map { UInt8(truncatingIfNeeded: $0 &* 31) })
+    let put = await session.request(request).validate().serializingData(emptyResponseCodes: [201, 204])
+      .response
+    #expect(put.transaction?.networkProtocolName == "h2", "\(put.failure)")
+    let get = await session.request(url).validate().serializingData(emptyResponseCodes: [200]).response
+    #expect(get.data ?? Data() == request.httpBody, "\(get.failure)")
+    #expect(get.transaction?.networkProtocolName == "h2")
+  }
+
+  @Test func withTLSItIsAgreedOnAsEver() async throws {
+    let server = try await NginxServer.shared
+    let session = session(of: server)
+    defer { withExtendedLifetime(session) {} }
+    for (entrance, version) in [(NginxServer.Entrance.h2, "h2"), (.https1, "http/1.1")] {
+      for isReused in [false, true] {
+        let response = await session.request(server.url(entrance, "/item?known")).serializingData().response
+        #expect(response.transaction?.networkProtocolName == version)
+        #expect(response.transaction?.isReusedConnection == isReused)
+      }
+    }
+  }
+
+  @Test func aServerThatDoesNotSpeakItIsAClearError() async throws {
+    let server = try await NginxServer.shared
+    let session = session(of: server)
+    defer { withExtendedLifetime(session) {} }
+    let response = await session.request(server.url(.http, "/item?refused")).serializingData().response
+    #expect(response.error?.underlyingError is URLError, "\(response.failure)")
+    #expect(response.response == nil)
+    let plain = server.makeSession()
+    let other = await plain.request(server.url(.http, "/item?refused")).serializingData().response
+    #expect(other.transaction?.networkProtocolName == "http/1.1")
+  }
+
+  @Test func oneRequestOfASessionMaySpeakIt() async throws {
+    let server = try await NginxServer.shared
+    let session = server.makeSession()
+    defer { withExtendedLifetime(session) {} }
+    for _ in 0..<2 {
+      let own = session.request(server.url(.h2c, "/item?own"))
+        .transportOptions { $0.httpVersions = .http2PriorKnowledge }
+      #expect(await own.serializingData().response.transaction?.networkProtocolName == "h2")
+      let usual = await session.request(server.url(.http, "/item?usual")).serializingData().response
+      #expect(usual.transaction?.networkProtocolName == "http/1.1", "\(usual.failure)")
+    }
+  }
+}
