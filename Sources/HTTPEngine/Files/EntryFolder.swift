@@ -77,7 +77,8 @@ package final class EntryFolder: EntryFiles {
     }
     // A file may claim any size, and `Data` ends the process where there is no memory for it.
     let size = Int(status.st_size)
-    guard size > 0, let memory = malloc(size) else { return nil }
+    guard size > 0 else { return Data() }
+    guard let memory = malloc(size) else { return nil }
     guard fill(UnsafeMutableRawBufferPointer(start: memory, count: size), from: descriptor) else {
       free(memory)
       return nil

@@ -5,7 +5,8 @@ import Testing
 @Suite("Caching document") struct CachingDocumentTests {
   @Test func everyRequirementNamesItsTest() throws {
     let tests = try PackageFiles.paths(
-      in: ["Tests/HTTPWireTests/Caching", "Tests/AlamofireTests/Caching"], suffix: "Tests.swift"
+      in: ["Tests/HTTPWireTests/Caching", "Tests/HTTPWireTests/Flow", "Tests/AlamofireTests/Caching"],
+      suffix: "Tests.swift"
     ).map { try PackageFiles.text(of: $0) }.joined()
     var count = 0
     for line in try PackageFiles.lines(of: "Documentation/HTTPCaching.md") where line.hasPrefix("| §") {
