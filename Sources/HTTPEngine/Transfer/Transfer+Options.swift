@@ -8,6 +8,7 @@ struct AppliedOptions {
   enum Content: Equatable { case none, copied, read }
 
   var profile: ConnectionProfile?
+  var url: String?
   var method = "GET"
   var content = Content.none
   /// The fields of the header list, `nil` before the first.
@@ -75,9 +76,7 @@ extension Transfer {
     applyBuffers(request)
     if let failure = applyMethodAndBody(request) { return failure }
     if let failure = applyFields(request) { return failure }
-    let code = easy.set(CURLOPT_URL, request.url)
-    guard code == CURLE_OK else { return CurlFailure.unsupported("This URL", code) }
-    return nil
+    return applyURL(request.url)
   }
 
   private func apply(_ profile: ConnectionProfile, to request: WireRequest) -> TransportFailure? {

@@ -13,6 +13,8 @@ final class Transfer {
   /// The loop whose thread this belongs to; it outlives its transfers.
   unowned(unsafe) let loop: LoopCore
   let easy: EasyHandle
+  /// The URL that ``easy`` is set to; it reads there.
+  let parsedURL = ParsedURL()
   /// Where libcurl writes its own words about a failure.
   let errorText: UnsafeMutablePointer<CChar>
   @exclusivity(unchecked) var applied = AppliedOptions()

@@ -8,10 +8,12 @@ import Testing
   private final class Party: Sendable {
     private let waiters = Mutex<[Herald.Waiter]>([])
     private let count: Int
+    private let thread: DispatchQueue
     private let body: @Sendable ([Herald.Waiter]) -> Void
 
-    init(_ count: Int, _ body: @escaping @Sendable ([Herald.Waiter]) -> Void) {
+    init(_ count: Int, on thread: DispatchQueue, _ body: @escaping @Sendable ([Herald.Waiter]) -> Void) {
       self.count = count
+      self.thread = thread
       self.body = body
     }
 
@@ -21,14 +23,18 @@ import Testing
           waiters.append(waiter)
           return waiters.count == count ? waiters : nil
         }
-        if let all { DispatchQueue(label: "turn").async { self.body(all) } }
+        if let all { thread.async { self.body(all) } }
       }
     }
   }
 
+  /// Stands for the thread of a loop: what runs there begins after what ran there before has ended, and not only after those
+  /// whom it has served have gone on.
+  private let thread = DispatchQueue(label: "turn")
+
   /// Lets `count` tasks wait, hands them to `body` on another thread, and returns when all have gone on.
   private func serve(_ count: Int, _ body: @escaping @Sendable ([Herald.Waiter]) -> Void) async {
-    let party = Party(count, body)
+    let party = Party(count, on: thread, body)
     await withTaskGroup(of: Void.self) { group in
       for _ in 0..<count { group.addTask { await party.wait() } }
     }
