@@ -39,6 +39,9 @@ final class ProtocolTransport: Transport {
     } onCancel: {
       exchange.cancel()
     }
+    // The thread sanitizer does not see that a continuation which was resumed before it was awaited orders the two threads;
+    // the lock it sees.
+    outcome.withLock { _ in }
     return try result.get()
   }
 }
