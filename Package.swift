@@ -54,7 +54,8 @@ let package = Package(
     .executableTarget(name: "af", dependencies: ["AFCommand"], swiftSettings: settings),
 
     // Programs that tests run.
-    .target(name: "ChildProcesses", path: "Tests/ChildProcesses", swiftSettings: settings),
+    .target(
+      name: "ChildProcesses", dependencies: ["HTTPWire"], path: "Tests/ChildProcesses", swiftSettings: settings),
     .testTarget(
       name: "HTTPWireTests", dependencies: ["HTTPWire", "ChildProcesses"], swiftSettings: settings),
     .testTarget(
