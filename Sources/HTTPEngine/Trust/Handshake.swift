@@ -94,7 +94,8 @@ final class Handshake {
     }
   }
 
-  /// The server asks who the client is: nobody, for the rest of this handshake. The request does not go out on it.
+  /// The server asks who the client is: nobody, for the rest of this handshake. The request does not go out on it, and its
+  /// session is not resumed: whoever did would be nobody without having been asked.
   private static let noteQuestion:
     @convention(c) (
       OpaquePointer?, UnsafeMutablePointer<OpaquePointer?>?, UnsafeMutablePointer<OpaquePointer?>?
@@ -105,6 +106,7 @@ final class Handshake {
       Unmanaged<Handshake>.fromOpaque(reference)._withUnsafeGuaranteedRef { handshake in
         handshake.transfer?.isAskedForIdentity = true
       }
+      SSL_CTX_sess_set_new_cb(context, nil)
       return 0
     }
 
