@@ -55,7 +55,8 @@ let package = Package(
 
     // Programs that tests run.
     .target(
-      name: "ChildProcesses", dependencies: ["HTTPWire"], path: "Tests/ChildProcesses", swiftSettings: settings),
+      name: "ChildProcesses", dependencies: ["HTTPWire"], path: "Tests/ChildProcesses",
+      swiftSettings: settings),
     .testTarget(
       name: "HTTPWireTests", dependencies: ["HTTPWire", "ChildProcesses"], swiftSettings: settings),
     .testTarget(
