@@ -28,7 +28,7 @@ struct DurableDownload {
     defer { withExtendedLifetime(session) {} }
     var data = try? Data(contentsOf: notes)
     var isCautious = false
-    let deadline = ContinuousClock.now + .seconds(60)
+    let deadline = ContinuousClock.now + .seconds(300)
     while ContinuousClock.now < deadline {
       isCautious.toggle()
       let response = await attempt(session, data, isCautious: isCautious)
