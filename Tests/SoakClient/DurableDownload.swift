@@ -28,7 +28,11 @@ struct DurableDownload {
     defer { withExtendedLifetime(session) {} }
     var data = try? Data(contentsOf: notes)
     var isCautious = false
-    let deadline = ContinuousClock.now + .seconds(300)
+    #if THREAD_SANITIZER || ADDRESS_SANITIZER
+      let deadline = ContinuousClock.now + .seconds(300)
+    #else
+      let deadline = ContinuousClock.now + .seconds(60)
+    #endif
     while ContinuousClock.now < deadline {
       isCautious.toggle()
       let response = await attempt(session, data, isCautious: isCautious)

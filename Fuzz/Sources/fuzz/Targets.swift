@@ -58,6 +58,39 @@ let targets: [String: Target] = [
       _ = assembly.lineReceived(UnsafeRawBufferPointer(rebasing: line))
     }
   },
+  "hosts": { bytes in
+    let text = string(bytes)
+    let origin = Origin(scheme: "https", host: "a.example", port: nil)
+    let now: Int64 = 1_700_000_000
+    var places = AlternativeTable(limit: 8)
+    if let field = AlternativeField(text) { _ = places.note(field, of: origin, now: now) }
+    _ = places.choice(for: origin, now: now)
+    // What is written down can be read again.
+    var copy = AlternativeTable(limit: 8)
+    if (try? copy.read(text: places.text(now: now))) == nil {
+      fatalError("\(text) is written down and not read")
+    }
+    var hosts = StrictTransportTable(limit: 8)
+    if let field = StrictTransportField(text), let host = KnownHost("a.example") {
+      _ = hosts.note(field, of: host, now: now)
+    }
+    var kept = StrictTransportTable(limit: 8)
+    if (try? kept.read(text: hosts.text(now: now))) == nil {
+      fatalError("\(text) is written down and not read")
+    }
+    _ = try? places.read(text: text)
+    _ = try? hosts.read(text: text)
+  },
+  "names": { bytes in
+    for family in [IPAddress.Family.v4, .v6] {
+      guard let question = NameMessage.question("a.example", family) else { continue }
+      _ = NameMessage.answer(Array(bytes), to: question, family)
+      // Behind what every answer has to begin with.
+      let head: [UInt8] = [0, 0, 0x81, 0x80, 0, 1, 0, 2, 0, 0, 0, 0]
+      _ = NameMessage.answer(head + question.dropFirst(12) + bytes, to: question, family)
+    }
+    _ = NameMessage.question(string(bytes), .v4)
+  },
   "media": { bytes in
     _ = MediaType(string(bytes))
     _ = try? DataURL(string(bytes))

@@ -100,6 +100,17 @@ struct CookieSource: Sendable {
   /// The document that the user named for the request.
   let document: Origin?
   let policy: CookiePolicy
+
+  /// - Parameters:
+  ///   - sent:   What was sent, and was answered with cookies.
+  ///   - user:   The user's request that it belongs to.
+  ///   - policy: That of the session.
+  init(_ sent: WireRequest, of user: URLRequest, policy: CookiePolicy) {
+    target = CookieTarget(url: sent.url, origin: sent.origin)
+    origin = sent.origin
+    document = user.mainDocumentURL.flatMap { Origin(url: $0.absoluteString) }
+    self.policy = policy
+  }
 }
 
 /// The stores of all storages that sessions use.

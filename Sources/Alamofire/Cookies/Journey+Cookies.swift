@@ -30,6 +30,16 @@ extension Journey {
       && !request.fields.contains { FieldName.equal($0.name, "Cookie") }
   }
 
+  /// Takes the cookies of a response to what was sent last, when the request itself may be over.
+  var cookieTaker: @Sendable (ResponseHead) -> Void {
+    guard let store = core.session.cookies, urlRequest.httpShouldHandleCookies else { return { _ in } }
+    let source = CookieSource(request, of: urlRequest, policy: core.session.settings.cookiePolicy)
+    return { head in
+      guard head.role == .hop, head.block.marks.contains(.setCookie) else { return }
+      store.keep(head.block.rawValues(of: "Set-Cookie"), of: source)
+    }
+  }
+
   private func take(_ candidates: [Cookie]) {
     guard wantsCookies else { return }
     let target = CookieTarget(url: request.url, origin: request.origin)
@@ -50,14 +60,10 @@ extension RequestCore {
     guard head.role == .hop, head.block.marks.contains(.setCookie) else { return }
     let (hop, request) = state.withLock { ($0.hop, $0.request) }
     guard let hop, let request, request.httpShouldHandleCookies else { return }
-    let sent = hop.request
     hasCookiesToKeep.store(true, ordering: .releasing)
     store.keep(
       head.block.rawValues(of: "Set-Cookie"),
-      of: CookieSource(
-        target: CookieTarget(url: sent.url, origin: sent.origin), origin: sent.origin,
-        document: request.mainDocumentURL.flatMap { Origin(url: $0.absoluteString) },
-        policy: session.settings.cookiePolicy))
+      of: CookieSource(hop.request, of: request, policy: session.settings.cookiePolicy))
   }
 
   /// Whether cookies of the last response are being stored.

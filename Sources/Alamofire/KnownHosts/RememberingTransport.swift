@@ -14,7 +14,7 @@ struct RememberingTransport: Transport {
     guard request.origin.scheme == "https", await isAuthentic(request.origin.host) else {
       return try await transport.send(request, observer: observer)
     }
-    if let service = request.alternative, let services = request.profile.options.alternativeServices,
+    if let service = request.placeToTry, let services = request.profile.options.alternativeServices,
       let response = try await send(request, by: service, services, observer)
     {
       return response
@@ -48,14 +48,12 @@ struct RememberingTransport: Transport {
 }
 
 extension WireRequest {
-  /// The largest body that goes to another place: HTTP/2 takes others only where libcurl can.
-  private static var largestBody: Int64 { 65_536 }
-
-  /// Where the request may go instead of its origin.
-  fileprivate var alternative: AlternativeService? {
+  /// Where the request may go instead of its origin: a place that speaks HTTP/2, which has to take the body.
+  fileprivate var placeToTry: AlternativeService? {
     let options = profile.options
     guard let services = options.alternativeServices, options.httpVersions != .http1Only,
-      options.unixSocket == nil, login == nil, (0...Self.largestBody).contains(body.count), body.isRepeatable,
+      options.unixSocket == nil, login == nil, (0...RequestBody.largestMultiplexed).contains(body.count),
+      body.isRepeatable,
       !options.hostOverrides.contains(where: { $0.leads(origin) })
     else { return nil }
     return services.choice(for: origin)

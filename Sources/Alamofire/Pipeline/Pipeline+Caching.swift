@@ -151,6 +151,14 @@ extension Journey {
 
   private var mayBeStored: Bool { core.session.caching.mayHold(request) }
 
+  /// An answer that is stored, unless it is larger than the options of this request allow: then the server's own
+  /// is refused as well.
+  func allowed(_ answer: StoredAnswer?) -> StoredAnswer? {
+    guard let answer, let limit = request.profile.options.bodySizeLimit, Int64(answer.body.count) > limit
+    else { return answer }
+    return nil
+  }
+
   /// `only-if-cached`, which has an answer also where nothing is stored.
   private var asksForStoredOnly: Bool {
     request.fields.contains("Cache-Control") && CacheControl(request: request.fields).onlyIfCached

@@ -37,8 +37,6 @@ struct AppliedOptions {
 extension Transfer {
   /// The largest body that is copied into libcurl; larger ones are read from where they lie.
   static var largestCopiedBody: Int { 16_384 }
-  /// The largest body that goes over HTTP/2 where early answers make libcurl spin.
-  static var largestMultiplexedBody: Int64 { 65_536 }
 
   /// Options that hold for every request of this handle.
   func setLastingOptions() {
@@ -125,7 +123,7 @@ extension Transfer {
   }
 
   private static func isLarge(_ body: RequestBody) -> Bool {
-    body.count < 0 || body.count > largestMultiplexedBody
+    body.count < 0 || body.count > RequestBody.largestMultiplexed
   }
 
   /// Small buffers cost three times the processor time for bodies of any size, large ones memory.

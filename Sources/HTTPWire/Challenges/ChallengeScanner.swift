@@ -84,7 +84,7 @@ struct ChallengeScanner {
   /// A token (RFC 9110 §5.6.2); `nil` when there is none here.
   private mutating func word() -> String? {
     let start = position
-    while position < bytes.count, Self.isToken(bytes[position]) { position += 1 }
+    while position < bytes.count, HeaderFieldRules.isTokenByte(bytes[position]) { position += 1 }
     return position > start ? String(decoding: bytes[start..<position], as: UTF8.self) : nil
   }
 
@@ -140,10 +140,6 @@ struct ChallengeScanner {
 
   private static func isToken68(_ byte: UInt8) -> Bool {
     isAlphanumeric(byte) || "-._~+/".utf8.contains(byte)
-  }
-
-  private static func isToken(_ byte: UInt8) -> Bool {
-    isAlphanumeric(byte) || "!#$%&'*+-.^_`|~".utf8.contains(byte)
   }
 
   private static func isAlphanumeric(_ byte: UInt8) -> Bool {

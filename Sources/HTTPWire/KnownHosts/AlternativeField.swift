@@ -17,7 +17,7 @@ package enum AlternativeField: Equatable, Sendable {
 
   /// `nil` for a value that is not by the grammar. Parameters that nobody knows mean nothing.
   package init?(_ value: String) {
-    var scanner = DirectiveScanner(value)
+    var scanner = StrictScanner(value)
     var offers: [Offer] = []
     var count = 0
     while true {
@@ -42,7 +42,7 @@ package enum AlternativeField: Equatable, Sendable {
     self = .services(offers)
   }
 
-  private static func offer(_ authority: String, _ scanner: inout DirectiveScanner) -> Offer? {
+  private static func offer(_ authority: String, _ scanner: inout StrictScanner) -> Offer? {
     guard let colon = authority.lastIndex(of: ":"),
       let port = Int(authority[authority.index(after: colon)...]), (1...65_535).contains(port)
     else { return nil }
@@ -59,7 +59,7 @@ package enum AlternativeField: Equatable, Sendable {
       }
       switch name {
       case "ma":
-        guard let age = DirectiveScanner.seconds(value) else { return nil }
+        guard let age = StrictScanner.seconds(value) else { return nil }
         offer.maxAge = age
       case "persist": offer.persists = value == "1"
       default: break

@@ -52,7 +52,7 @@ public final class AlternativeServices: Sendable, Hashable {
     guard origin.scheme == "https", !values.isEmpty,
       let field = AlternativeField(values.joined(separator: ","))
     else { return }
-    let age = head.block.value(of: "Age").flatMap(DirectiveScanner.seconds) ?? 0
+    let age = head.block.value(of: "Age").flatMap(StrictScanner.seconds) ?? 0
     notebook.change { $0.note(field, of: origin, age: age, now: $1) }
   }
 

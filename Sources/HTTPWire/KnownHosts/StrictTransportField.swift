@@ -12,7 +12,7 @@ package struct StrictTransportField: Equatable, Sendable {
   /// `nil` for a value that is not by the grammar: nothing of it counts then. Directives that nobody knows mean
   /// nothing; one that comes twice, or none with the age, is against the grammar.
   package init?(_ value: String) {
-    var scanner = DirectiveScanner(value)
+    var scanner = StrictScanner(value)
     var given: [String: String?] = [:]
     while true {
       scanner.skipSpace()
@@ -30,7 +30,7 @@ package struct StrictTransportField: Equatable, Sendable {
       if scanner.isAtEnd { break }
       guard scanner.take(UInt8(ascii: ";")) else { return nil }
     }
-    guard let age = given["max-age"] ?? nil, let maxAge = DirectiveScanner.seconds(age) else { return nil }
+    guard let age = given["max-age"] ?? nil, let maxAge = StrictScanner.seconds(age) else { return nil }
     // It has no value.
     if let subdomains = given["includesubdomains"], subdomains != nil { return nil }
     self.init(maxAge: maxAge, includesSubdomains: given["includesubdomains"] != nil)

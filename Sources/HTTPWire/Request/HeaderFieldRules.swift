@@ -64,7 +64,8 @@ package enum HeaderFieldRules {
     text.utf8.first { ($0 < 0x20 && $0 != 0x09) || $0 == 0x7F }
   }
 
-  private static func isTokenByte(_ byte: UInt8) -> Bool {
+  /// Whether a byte may stand in a token (RFC 9110 §5.6.2).
+  static func isTokenByte(_ byte: UInt8) -> Bool {
     switch byte {
     case 0x61...0x7A, 0x41...0x5A, 0x30...0x39: true
     case UInt8(ascii: "!"), UInt8(ascii: "#"), UInt8(ascii: "$"), UInt8(ascii: "%"), UInt8(ascii: "&"),

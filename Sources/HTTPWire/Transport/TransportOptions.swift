@@ -168,8 +168,9 @@ public struct TransportOptions: Sendable, Equatable {
   /// Whether requests that are the same and run at the same time share one transfer: data requests by GET, without
   /// a body, with the same URL, header fields and options, in one session. Each gets the whole response; one that is
   /// cancelled leaves the transfer to the others, and one that is suspended does not hold them up. The timeouts are
-  /// those of the request that came first, the metrics those of the transfer. One that starts when another of the session has been answered that may have
-  /// changed something, a `POST` for instance, shares nothing with those that started before. Default: `false`.
+  /// those of the request that came first, the metrics those of the transfer. One that starts when another of the
+  /// session has been answered that may have changed something, a `POST` for instance, shares nothing with those that
+  /// started before. Default: `false`.
   public var sharesIdenticalRequests: Bool = false
 
   /// Makes the default options.

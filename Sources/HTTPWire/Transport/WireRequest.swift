@@ -101,6 +101,9 @@ package enum RequestBody: Sendable {
   case none
   case bytes(Data)
   case source(any BodySource)
+
+  /// The most bytes that go over HTTP/2 where early answers make libcurl spin.
+  package static var largestMultiplexed: Int64 { 65_536 }
 }
 
 /// Scheme, host and port (RFC 6454 §4): two URLs of one origin may see each other's secrets.

@@ -11,7 +11,7 @@ import Testing
     #expect(list.isEmpty == (count == 0))
     #expect(list.last == (count == 0 ? nil : count - 1))
     #expect(list.dropLast().count == max(0, count - 1))
-    list.removeAll()
+    list = []
     #expect(list.isEmpty)
     list.append(7)
     #expect(Array(list) == [7])

@@ -41,7 +41,6 @@ final class ApacheServer: Sendable {
     let names = [
       "mpm_event", "authn_core", "authn_file", "authz_core", "authz_user", "auth_basic", "auth_digest", "dir",
     ]
-    let loads = names.map { "LoadModule \($0)_module \(modules)/mod_\($0).so" }.joined(separator: "\n")
     func digest(_ path: String, _ more: String) -> String {
       """
       <Location \(path)>
@@ -55,18 +54,7 @@ final class ApacheServer: Sendable {
       """
     }
     let text = """
-      ServerRoot \(folder.path)
-      ServerName localhost
-      PidFile \(folder.path)/apache.pid
-      DefaultRuntimeDir \(folder.path)
-      Listen 127.0.0.1:\(port)
-      ErrorLog \(folder.path)/error.log
-      \(loads)
-      \(geteuid() == 0 ? "User www-data\nGroup www-data" : "")
-      DocumentRoot \(root.path)
-      <Directory \(root.path)>
-        Require all granted
-      </Directory>
+      \(basis(in: folder, port: port, modules: names))
       \(digest("/digest", ""))
       \(digest("/short", "AuthDigestNonceLifetime 20"))
       \(digest("/brief", "AuthDigestNonceLifetime 8"))
@@ -79,5 +67,23 @@ final class ApacheServer: Sendable {
 
       """
     try Data(text.utf8).write(to: file)
+  }
+
+  /// What every configuration of it has: all that it writes lies in `folder`, what it serves in `root` there.
+  static func basis(in folder: URL, port: UInt16, modules names: [String]) -> String {
+    """
+    ServerRoot \(folder.path)
+    ServerName localhost
+    PidFile \(folder.path)/apache.pid
+    DefaultRuntimeDir \(folder.path)
+    Listen 127.0.0.1:\(port)
+    ErrorLog \(folder.path)/error.log
+    \(names.map { "LoadModule \($0)_module \(modules)/mod_\($0).so" }.joined(separator: "\n"))
+    \(geteuid() == 0 ? "User www-data\nGroup www-data" : "")
+    DocumentRoot \(folder.path)/root
+    <Directory \(folder.path)/root>
+      Require all granted
+    </Directory>
+    """
   }
 }

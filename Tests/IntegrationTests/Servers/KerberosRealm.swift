@@ -2,7 +2,6 @@ import Foundation
 
 /// A realm of Kerberos with one user, anna, and an Apache that lets in whoever has a ticket of it.
 final class KerberosRealm: Sendable {
-  private static let module = "/usr/lib/apache2/modules/mod_auth_gssapi.so"
   static let programs = [
     "/usr/sbin/krb5kdc", "/usr/sbin/kdb5_util", "/usr/sbin/kadmin.local", "/usr/bin/kinit",
   ]
@@ -115,18 +114,7 @@ final class KerberosRealm: Sendable {
     for name in ["in", "open"] { try Data(name.utf8).write(to: root.appendingPathComponent(name)) }
     let names = ["mpm_event", "authn_core", "authz_core", "authz_user", "auth_basic", "auth_gssapi", "dir"]
     let text = """
-      ServerRoot \(folder.path)
-      ServerName localhost
-      PidFile \(folder.path)/apache.pid
-      DefaultRuntimeDir \(folder.path)
-      Listen 127.0.0.1:\(port)
-      ErrorLog \(folder.path)/error.log
-      \(names.map { "LoadModule \($0)_module /usr/lib/apache2/modules/mod_\($0).so" }.joined(separator: "\n"))
-      \(geteuid() == 0 ? "User www-data\nGroup www-data" : "")
-      DocumentRoot \(root.path)
-      <Directory \(root.path)>
-        Require all granted
-      </Directory>
+      \(ApacheServer.basis(in: folder, port: port, modules: names))
       <Location /in>
         AuthType GSSAPI
         AuthName "realm"

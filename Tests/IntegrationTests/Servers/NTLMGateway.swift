@@ -23,16 +23,9 @@ final class NTLMGateway: Sendable {
       acl known proxy_auth REQUIRED
       http_access allow known
       http_access deny all
-      cache deny all
       logformat visitor %>p %>Hs %un
       access_log stdio:\(folder.path)/access.log visitor
-      cache_log \(folder.path)/cache.log
-      pid_filename \(folder.path)/proxy.pid
-      coredump_dir \(folder.path)
-      pinger_enable off
-      icp_port 0
-      shutdown_lifetime 0 seconds
-      visible_hostname localhost
+      \(ProxyProcess.squidBasis(in: folder))
 
       """
     try Data(text.utf8).write(to: folder.appendingPathComponent("squid.conf"))

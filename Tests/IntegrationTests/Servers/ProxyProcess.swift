@@ -98,17 +98,24 @@ final class ProxyProcess: Sendable {
       acl known proxy_auth REQUIRED
       http_access allow \(asks ? "known" : "all")
       http_access deny all
-      cache deny all
       access_log none
-      cache_log \(folder.path)/cache.log
-      pid_filename \(folder.path)/proxy.pid
-      coredump_dir \(folder.path)
-      pinger_enable off
-      icp_port 0
-      shutdown_lifetime 0 seconds
-      visible_hostname localhost
+      \(squidBasis(in: folder))
 
       """
     try Data(text.utf8).write(to: folder.appendingPathComponent("proxy.conf"))
+  }
+
+  /// What every configuration of squid has: all that it writes lies in `folder`, nothing is kept, and it ends at once.
+  static func squidBasis(in folder: URL) -> String {
+    """
+    cache deny all
+    cache_log \(folder.path)/cache.log
+    pid_filename \(folder.path)/proxy.pid
+    coredump_dir \(folder.path)
+    pinger_enable off
+    icp_port 0
+    shutdown_lifetime 0 seconds
+    visible_hostname localhost
+    """
   }
 }

@@ -23,7 +23,4 @@ package struct ShortList<Element: Sendable>: RandomAccessCollection, Expressible
   package mutating func append(_ element: Element) {
     if head == nil { head = element } else { rest.append(element) }
   }
-
-  /// Takes everything out.
-  package mutating func removeAll() { self = ShortList() }
 }

@@ -3,9 +3,9 @@
 /// For each certificate of the chain but the trusted one it looks at lists that the user gave
 /// (``TransportOptions/certificateRevocationLists``), at the OCSP response that the server may have sent along
 /// (RFC 6066 §8), and, unless the network is out of bounds, at what the issuer's OCSP responder (RFC 6960) and list
-/// (RFC 5280 §5) say, at the addresses in the certificate. These are asked by `http`, through the proxy of the session or request if there is one, for at most ten seconds
-/// each; what they said is kept until it ends. A certificate about which nothing can be learned passes, unless
-/// ``Options-swift.struct/requirePositiveResponse`` is among the options.
+/// (RFC 5280 §5) say, at the addresses in the certificate. These are asked by `http`, through the proxy of the session or
+/// request if there is one, for at most ten seconds each; what they said is kept until it ends. A certificate about which
+/// nothing can be learned passes, unless ``Options-swift.struct/requirePositiveResponse`` is among the options.
 ///
 /// ```swift
 /// let manager = ServerTrustManager(evaluators: [

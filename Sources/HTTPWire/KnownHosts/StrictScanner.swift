@@ -1,6 +1,7 @@
 /// Reads the parts of which fields with parameters are made: tokens, quoted strings, what stands between them (RFC
-/// 9110 §5.6).
-struct DirectiveScanner {
+/// 9110 §5.6). Strict, where what is against the grammar has to be refused as a whole; challenges and `Cache-Control`
+/// are read by scanners that go on.
+struct StrictScanner {
   private var rest: Substring.UTF8View
 
   init(_ text: String) { rest = Substring(text).utf8 }
@@ -20,7 +21,7 @@ struct DirectiveScanner {
 
   /// The next token; `nil` when there is none.
   mutating func token() -> String? {
-    let end = rest.firstIndex { !Self.isTokenByte($0) } ?? rest.endIndex
+    let end = rest.firstIndex { !HeaderFieldRules.isTokenByte($0) } ?? rest.endIndex
     guard end > rest.startIndex else { return nil }
     defer { rest = rest[end...] }
     return String(decoding: rest[..<end], as: UTF8.self)
@@ -47,13 +48,6 @@ struct DirectiveScanner {
 
   /// A token or a quoted string.
   mutating func value() -> String? { token() ?? quotedString() }
-
-  private static func isTokenByte(_ byte: UInt8) -> Bool {
-    switch byte {
-    case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
-    default: "!#$%&'*+-.^_`|~".utf8.contains(byte)
-    }
-  }
 
   /// A number of seconds in decimal digits; one that is too large is the largest. `nil` for anything else.
   static func seconds(_ text: String) -> Int64? {
