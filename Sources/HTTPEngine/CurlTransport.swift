@@ -10,8 +10,24 @@ package struct CurlTransport: Transport {
     self.loop = loop
   }
 
+  // What few requests need is not inlined: the frame of the first function is allocated for every request.
   nonisolated(nonsending) package func send(
     _ request: WireRequest, observer: any TransferObserver
+  ) async throws(TransportFailure) -> WireResponse {
+    guard !request.profile.asksForNames, loop.isCurrent, observer.cancelsByValve, !Task.isCancelled else {
+      return try await sendElsewise(request, observer)
+    }
+    let ticket = loop.nextTicket()
+    // Unchecked: `Transfer.finish` traps on a second outcome, and the loop ends every transfer.
+    let outcome = await withUnsafeContinuation { waiter in
+      loop.submit(request, ticket: ticket, observer: observer, waiter: waiter)
+    }
+    return try outcome.get()
+  }
+
+  @inline(never)
+  nonisolated(nonsending) private func sendElsewise(
+    _ request: WireRequest, _ observer: any TransferObserver
   ) async throws(TransportFailure) -> WireResponse {
     if request.profile.asksForNames { return try await sendLocated(request, observer) }
     guard loop.isCurrent else {

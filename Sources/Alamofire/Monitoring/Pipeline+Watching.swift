@@ -10,7 +10,7 @@ extension Pipeline {
     core.tellTask(of: request)
     do throws(AFError) {
       if core.body != nil { try await askForBodyStream() }
-      let exchange = try await exchanged(urlRequest, isWatched: true)
+      let exchange = try await exchanged(Journey(urlRequest, for: core, isWatched: true))
       await tellEnd(exchange, nil)
       return exchange
     } catch {

@@ -7,32 +7,53 @@ extension Pipeline {
   /// Stages 2 to 4: sends the request, answers what it is asked for, and follows where it is led, until
   /// there is a response for the user. Every hop goes through the transport by itself, so that it can be
   /// seen and measured.
-  ///
-  /// - Parameter isWatched: Whether the end of the attempt is told to somebody, who decides about storing; others may
-  ///                        begin to watch while it runs.
-  nonisolated(nonsending) func exchanged(
-    _ urlRequest: URLRequest, isWatched: Bool = false
-  ) async throws(AFError) -> Exchange {
-    let journey = try Journey(urlRequest, for: core)
-    journey.isWatched = isWatched
+  nonisolated(nonsending) func exchanged(_ journey: Journey) async throws(AFError) -> Exchange {
+    if journey.mustChooseCarrier || journey.mayKnowCredentials || bodyMayBeRenewed {
+      try await prepare(journey)
+    }
+    while true {
+      guard let response = try await sent(journey) else { continue }
+      guard journey.mayLeadOn(response.head) else { return journey.arrived(response) }
+      if let exchange = try await afterHop(journey, response) { return exchange }
+    }
+  }
+
+  // What few requests need is not inlined into what every request runs: the frames of a task are allocated for each
+  // anew, and those of a plain request fit into two pieces of memory.
+
+  /// Who serves the first hop, and what it is given unasked.
+  @inline(never)
+  nonisolated(nonsending) private func prepare(_ journey: Journey) async throws(AFError) {
     if journey.mustChooseCarrier { try await chooseCarrier(for: journey) }
     if journey.mayKnowCredentials { try await bringCredentials(journey) }
-    while true {
-      if core.isWatched, core.body != nil { try await renewBodyStream(of: journey) }
-      guard let response = try await sent(journey) else { continue }
-      guard response.head.role == .hop else { return journey.arrived(response) }
-      if journey.authentication != nil { journey.judged(by: response.head) }
-      if response.head.status == 401, try await answered(journey, response.head) { continue }
-      switch try journey.answer(toRedirect: response) {
-      case .none: return journey.arrived(response)
-      case .followed: break
-      case .undecided(let plan):
-        guard try await decided(journey, response, plan) else { return journey.declined(response) }
-      }
-      if journey.mustChooseCarrier { try await chooseCarrier(for: journey) }
-      journey.leavesCredentials()
-      if journey.mayKnowCredentials { try await bringCredentials(journey) }
+    if bodyMayBeRenewed { try await renewBodyStream(of: journey) }
+  }
+
+  /// What the server asks for is answered, and where it leads is followed; `nil` when there is more to send.
+  @inline(never)
+  nonisolated(nonsending) private func afterHop(
+    _ journey: Journey, _ response: WireResponse
+  ) async throws(AFError) -> Exchange? {
+    if let exchange = try await followed(journey, response) { return exchange }
+    if bodyMayBeRenewed { try await renewBodyStream(of: journey) }
+    return nil
+  }
+
+  nonisolated(nonsending) private func followed(
+    _ journey: Journey, _ response: WireResponse
+  ) async throws(AFError) -> Exchange? {
+    if journey.authentication != nil { journey.judged(by: response.head) }
+    if response.head.status == 401, try await answered(journey, response.head) { return nil }
+    switch try journey.answer(toRedirect: response) {
+    case .none: return journey.arrived(response)
+    case .followed: break
+    case .undecided(let plan):
+      guard try await decided(journey, response, plan) else { return journey.declined(response) }
     }
+    if journey.mustChooseCarrier { try await chooseCarrier(for: journey) }
+    journey.leavesCredentials()
+    if journey.mayKnowCredentials { try await bringCredentials(journey) }
+    return nil
   }
 
   /// The transport: one request, one response; `nil` when it has to be sent again as it is by now: a download that
@@ -47,33 +68,44 @@ extension Pipeline {
       state.attempts.begin()
     }
     do {
-      let response: WireResponse
-      if let policy {
-        response = try await throughCache(journey, policy)
-      } else {
-        response = try await journey.transport.send(journey.sent, observer: core)
-        journey.passed(response.metrics, response.head)
-        if journey.concernsCache(response) { await learn(from: response, journey) }
-      }
+      if let policy { return try await throughCache(journey, policy) }
+      let response = try await journey.transport.send(journey.sent, observer: core)
+      journey.passed(response.metrics, response.head)
+      if journey.concernsCache(response) { await learn(from: response, journey) }
       return response
     } catch {
-      if error.kind == .cannotContinue, journey.beginsAgain(error) { return nil }
-      if let chain = error.chain, journey.mayBeJudged() {
-        try await judge(chain, journey)
-        return nil
-      }
-      if error.kind == .identityUndecided, journey.mayBeJudged() {
-        try await chooseIdentity(journey)
-        return nil
-      }
-      if core.session.settings.waitsForConnectivity,
-        try await waitedForConnectivity(journey, after: error)
-      {
-        return nil
-      }
-      throw journey.broke(error)
+      try await recover(journey, from: error)
+      return nil
     }
   }
+
+  /// What was in the way of the transfer is put right, if it can be; else it is thrown.
+  @inline(never)
+  nonisolated(nonsending) private func recover(
+    _ journey: Journey, from failure: TransportFailure
+  ) async throws(AFError) {
+    guard try await isPutRight(journey, failure) else { throw journey.broke(failure) }
+    if bodyMayBeRenewed { try await renewBodyStream(of: journey) }
+  }
+
+  nonisolated(nonsending) private func isPutRight(
+    _ journey: Journey, _ failure: TransportFailure
+  ) async throws(AFError) -> Bool {
+    if failure.kind == .cannotContinue, journey.beginsAgain(failure) { return true }
+    if let chain = failure.chain, journey.mayBeJudged() {
+      try await judge(chain, journey)
+      return true
+    }
+    if failure.kind == .identityUndecided, journey.mayBeJudged() {
+      try await chooseIdentity(journey)
+      return true
+    }
+    guard core.session.settings.waitsForConnectivity else { return false }
+    return try await waitedForConnectivity(journey, after: failure)
+  }
+
+  /// Whether somebody may bring another body before each hop.
+  private var bodyMayBeRenewed: Bool { core.isWatched && core.body != nil }
 }
 
 /// One attempt of a request on its way over the network: where it goes next, and where it has been.
@@ -91,8 +123,9 @@ final class Journey {
   /// The same with such cookies; `nil` when there are none.
   @exclusivity(unchecked) var outgoing: WireRequest?
   @exclusivity(unchecked) var redirects = 0
-  /// Whether the end of the attempt is told to somebody.
-  @exclusivity(unchecked) var isWatched = false
+  /// Whether the end of the attempt is told to somebody, who decides about storing; others may begin to watch while it
+  /// runs.
+  let isWatched: Bool
   /// How often a server was judged elsewhere.
   @exclusivity(unchecked) private var judgements = 0
   /// Whether it has waited for a network.
@@ -105,14 +138,20 @@ final class Journey {
 
   // Not inlined: its temporaries would make the frame of the task larger, which is allocated anew each time.
   @inline(never)
-  init(_ urlRequest: URLRequest, for core: RequestCore) throws(AFError) {
+  init(_ urlRequest: URLRequest, for core: RequestCore, isWatched: Bool = false) throws(AFError) {
     self.core = core
+    self.isWatched = isWatched
     let plain = try WireRequest(urlRequest, for: core)
     request = plain.upgraded
     self.urlRequest = request.leading(urlRequest, from: plain)
     home = request.origin
     // Another scheme has got this far for the sake of the user's own classes, which are asked next.
     carrier = Carrier(scheme: home.scheme) ?? .local
+  }
+
+  /// Whether a response may not be the last: it leads elsewhere, or asks for something, or answers what was brought.
+  func mayLeadOn(_ head: ResponseHead) -> Bool {
+    head.role == .hop && (authentication != nil || !(200..<300).contains(head.status))
   }
 
   /// What goes over the wire.

@@ -6,7 +6,15 @@ extension Pipeline {
   /// Stage 6: every handler gets its response, in the order in which they were added; then all are
   /// handed out together. A handler whose serialization fails may lead to another attempt.
   nonisolated(nonsending) func finish() async -> Ending {
-    while let sink = nextDemandingSink() {
+    guard let sink = nextDemandingSink() else { return .done }
+    return await finish(from: sink)
+  }
+
+  // Not inlined: the frame is allocated only for handlers that need it.
+  @inline(never)
+  nonisolated(nonsending) private func finish(from first: any ResponseSink) async -> Ending {
+    var next: (any ResponseSink)? = first
+    while let sink = next {
       if let failure = await serialized(sink) {
         switch await retryDecision(after: failure) {
         case .again: return .attemptAgain
@@ -15,6 +23,7 @@ extension Pipeline {
         }
       }
       if core.isMonitored { sink.announce(to: request) }
+      next = nextDemandingSink()
     }
     return .done
   }
@@ -32,7 +41,7 @@ extension Pipeline {
       let (next, served) = core.nextSink()
       guard let sink = next else {
         answerResumeDataHandlers()
-        if let place { core.session.unregister(at: place) }
+        if place != Self.nowhere { core.session.unregister(at: place) }
         for sink in served { sink.deliver() }
         return nil
       }

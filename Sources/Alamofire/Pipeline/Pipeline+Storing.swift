@@ -14,6 +14,7 @@ struct StorageOffer: Sendable {
 
 extension Pipeline {
   /// Takes from a response what the cache has to know: it is stored, or makes something else invalid.
+  @inline(never)
   nonisolated(nonsending) func learn(from response: WireResponse, _ journey: Journey) async {
     guard let store = core.session.caching.store else { return }
     let now = store.now

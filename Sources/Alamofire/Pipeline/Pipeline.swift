@@ -7,8 +7,11 @@ struct Pipeline: Sendable {
   let core: RequestCore
   /// What code of users sees of the request.
   let request: Request
-  /// Where the session keeps the request while it runs; `nil` when the session is gone.
-  let place: Int?
+  /// Where the session keeps the request while it runs; ``nowhere`` when the session is gone. No optional: the frame of
+  /// each stage holds it.
+  let place: Int
+
+  static let nowhere = -1
 
   nonisolated(nonsending) func run() async {
     while true {
@@ -16,23 +19,35 @@ struct Pipeline: Sendable {
         try await attempt()
         if core.isWatched { tellCompleted(nil) }
       } catch {
-        if core.hasCookies { await core.cookiesKept() }
-        core.fail(error)
-        if core.isWatched { tellCompleted(core.error) }
-        switch await retryDecision(after: core.error ?? error) {
-        case .again:
-          core.download?.forget()
-          continue
-        case .stop: break
-        case .replace(let error): core.replaceError(error)
-        }
+        if await mayTryAgain(after: error) { continue }
       }
       if core.download != nil { settleDownload() }
-      // What handlers of a stream throw belongs to the outcome.
-      if let stream = core.stream { await stream.settled() }
-      if core.isMonitored { await tellFinished() }
+      if core.stream != nil || core.isMonitored { await settle() }
       if await finish() == .done { return }
     }
+  }
+
+  @inline(never)
+  nonisolated(nonsending) private func settle() async {
+    // What handlers of a stream throw belongs to the outcome.
+    if let stream = core.stream { await stream.settled() }
+    if core.isMonitored { await tellFinished() }
+  }
+
+  // Not inlined, as the one above: the frame is allocated only for requests that fail.
+  @inline(never)
+  nonisolated(nonsending) private func mayTryAgain(after failure: AFError) async -> Bool {
+    if core.hasCookies { await core.cookiesKept() }
+    core.fail(failure)
+    if core.isWatched { tellCompleted(core.error) }
+    switch await retryDecision(after: core.error ?? failure) {
+    case .again:
+      core.download?.forget()
+      return true
+    case .stop: break
+    case .replace(let error): core.replaceError(error)
+    }
+    return false
   }
 
   nonisolated(nonsending) private func attempt() async throws(AFError) {
@@ -41,7 +56,9 @@ struct Pipeline: Sendable {
     if core.isMonitored { tellCreated(urlRequest) }
     await core.untilResumed()
     try checkAlive()
-    let exchange = core.isWatched ? try await watchedExchange(urlRequest) : try await exchanged(urlRequest)
+    let exchange =
+      core.isWatched
+      ? try await watchedExchange(urlRequest) : try await exchanged(Journey(urlRequest, for: core))
     if core.hasCookies { await core.cookiesKept() }
     if core.download != nil { try await storeDownload(exchange) }
     core.stream?.complete()

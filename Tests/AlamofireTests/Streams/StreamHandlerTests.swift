@@ -62,8 +62,9 @@ struct StreamHandlerTests {
     ])
     let journal = StreamJournal<String, Never>()
     let serialized = StreamJournal<String, AFError>()
-    request(reply).responseStreamString(on: queue, stream: journal.note)
-      .responseStream(using: .string, on: queue, stream: serialized.note)
+    // A handler that is added while the body comes gets the rest.
+    request(reply).suspend().responseStreamString(on: queue, stream: journal.note)
+      .responseStream(using: .string, on: queue, stream: serialized.note).resume()
     _ = await (journal.end(), serialized.end())
     #expect(journal.values == ["a", "€b", "\u{FFFD}"])
     #expect(serialized.values.last == "\u{FFFD}")

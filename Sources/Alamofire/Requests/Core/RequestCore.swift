@@ -266,7 +266,7 @@ package final class RequestCore: Sendable {
     if place == nil { fail(session.reasonOfEnd) }
     if isWatched { state.withLock { $0.attempts.owner = request } }
     let endings = state.withLock { $0.endings }
-    let pipeline = Pipeline(core: self, request: request, place: place)
+    let pipeline = Pipeline(core: self, request: request, place: place ?? Pipeline.nowhere)
     let task: Task<Void, Never>
     if let executor = session.executor, !startsWithUserCode {
       task = Task(executorPreference: executor) { await sends ? pipeline.run() : pipeline.finishOnly() }

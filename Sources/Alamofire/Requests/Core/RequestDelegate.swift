@@ -68,7 +68,7 @@ extension Session: RequestDelegate {
   public func retryResult(
     for request: Request, dueTo error: AFError, completion: @escaping @Sendable (RetryResult) -> Void
   ) {
-    let pipeline = Pipeline(core: request.core, request: request, place: nil)
+    let pipeline = Pipeline(core: request.core, request: request, place: Pipeline.nowhere)
     Task {
       var result = await pipeline.retriersAnswer(to: error)
       if case .doNotRetryWithError(let retryError) = result {
