@@ -30,6 +30,8 @@ let package = Package(
   name: "alamofire-linux",
   products: [
     .library(name: "Alamofire", targets: ["Alamofire"]),
+    .library(name: "AlamofireV4", targets: ["AlamofireV4"]),
+    .library(name: "AlamofireV3", targets: ["AlamofireV3"]),
     .library(name: "HTTPTestServer", targets: ["HTTPTestServer"]),
     .executable(name: "af", targets: ["af"]),
   ],
@@ -47,6 +49,9 @@ let package = Package(
       swiftSettings: settings),
     .target(
       name: "Alamofire", dependencies: ["HTTPWire", "HTTPEngine"], swiftSettings: settings),
+    // The older generations, over the public interface of Alamofire alone.
+    .target(name: "AlamofireV4", dependencies: ["Alamofire"], swiftSettings: settings),
+    .target(name: "AlamofireV3", dependencies: ["Alamofire"], swiftSettings: settings),
     .target(
       name: "HTTPTestServer", dependencies: ["HTTPWire", "COpenSSL", "CZlib"],
       swiftSettings: settings),
@@ -73,6 +78,10 @@ let package = Package(
     // What IntegrationTests and Scripts/soak measure: a process of its own, which nothing else disturbs.
     .executableTarget(
       name: "SoakClient", dependencies: ["Alamofire"], path: "Tests/SoakClient", swiftSettings: settings),
+    .testTarget(
+      name: "AlamofireV4Tests", dependencies: ["AlamofireV4", "HTTPTestServer"], swiftSettings: settings),
+    .testTarget(
+      name: "AlamofireV3Tests", dependencies: ["AlamofireV3", "HTTPTestServer"], swiftSettings: settings),
     .testTarget(
       name: "AFCommandTests", dependencies: ["AFCommand", "HTTPTestServer"],
       swiftSettings: settings),

@@ -27,6 +27,8 @@ extension String: URLConvertible {
   /// passes here and fails when it is sent.
   ///
   /// - Throws: ``AFError/invalidURL(url:)``.
+  // The older generations have a member of this name, which stands before this one where both are seen.
+  @_disfavoredOverload
   public func asURL() throws -> URL {
     guard let url = URL(string: self) else { throw AFError.invalidURL(url: self) }
     return url
@@ -35,6 +37,8 @@ extension String: URLConvertible {
 
 extension URL: URLConvertible {
   /// Returns itself.
+  // The older generations have a member of this name, which stands before this one where both are seen.
+  @_disfavoredOverload
   public func asURL() throws -> URL { self }
 }
 
@@ -43,6 +47,8 @@ extension URLComponents: URLConvertible {
   ///
   /// - Throws: ``AFError/invalidURL(url:)`` when they do not go together, such as a host and a path that
   ///   does not begin with a slash.
+  // The older generations have a member of this name, which stands before this one where both are seen.
+  @_disfavoredOverload
   public func asURL() throws -> URL {
     guard let url else { throw AFError.invalidURL(url: self) }
     return url

@@ -10,6 +10,8 @@ extension URLRequest {
   ///   - headers: The header fields; `nil`, the default, sets none. A `URLRequest` does not keep their
   ///              order.
   /// - Throws: What `url` throws; ``AFError/invalidURL(url:)`` for the built-in types.
+  // The older generations have a member of this name, which stands before this one where both are seen.
+  @_disfavoredOverload
   public init(url: any URLConvertible, method: HTTPMethod, headers: HTTPHeaders? = nil) throws {
     self.init(url: try url.asURL())
     // Every change of a URLRequest costs, GET is what it starts with, and setting field by field would
