@@ -1,0 +1,52 @@
+import Foundation
+
+/// What the samples print, which the tests look at.
+final class Output: @unchecked Sendable {
+  // Unchecked: what changes stands under the lock.
+  static let shared = Output()
+
+  private let lock = NSLock()
+  private var lines: [String] = []
+  private var waiter: (count: Int, continuation: CheckedContinuation<Void, Never>)?
+
+  func clear() { lock.withLock { lines = [] } }
+
+  func add(_ line: String) {
+    let woken = lock.withLock { () -> CheckedContinuation<Void, Never>? in
+      lines.append(line)
+      guard let waiter, lines.count >= waiter.count else { return nil }
+      self.waiter = nil
+      return waiter.continuation
+    }
+    woken?.resume()
+  }
+
+  /// Waits until so much has been printed, and takes it.
+  func take(_ count: Int) async -> [String] {
+    await withCheckedContinuation { continuation in
+      let isThere = lock.withLock { () -> Bool in
+        if lines.count >= count { return true }
+        waiter = (count, continuation)
+        return false
+      }
+      if isThere { continuation.resume() }
+    }
+    return lock.withLock {
+      defer { lines.removeFirst(count) }
+      return Array(lines.prefix(count))
+    }
+  }
+}
+
+/// Waits for the next lines that a sample prints.
+func printed(_ count: Int = 1) async -> [String] { await Output.shared.take(count) }
+
+// The samples print optional values without a word about it, as they did.
+
+func print(_ items: Any?...) {
+  Output.shared.add(items.map { $0.map { "\($0)" } ?? "nil" }.joined(separator: " "))
+}
+
+func debugPrint(_ items: Any?...) {
+  Output.shared.add(items.map { $0.map { String(reflecting: $0) } ?? "nil" }.joined(separator: " "))
+}
