@@ -1,0 +1,30 @@
+import Alamofire
+import Foundation
+import FoundationNetworking
+
+/// The `URLRequest` that users' routers and encodings have made: once, and not again for a retry.
+enum Original: Alamofire::URLRequestConvertible {
+  case made(URLRequest)
+  /// It could not be made.
+  case refused(any Error)
+  /// The core knows it.
+  case unknown
+
+  init(_ make: () throws -> URLRequest) {
+    do { self = .made(try make()) } catch { self = .refused(error) }
+  }
+
+  /// The request, if it was made.
+  var request: URLRequest? { if case .made(let request) = self { request } else { nil } }
+
+  /// Why there is none, in the words of whoever refused.
+  var refusal: (any Error)? { if case .refused(let error) = self { error } else { nil } }
+
+  func asURLRequest() throws -> URLRequest {
+    switch self {
+    case .made(let request): return request
+    case .refused(let error): throw error
+    case .unknown: throw URLError(.badURL)
+    }
+  }
+}
