@@ -20,6 +20,8 @@ final class Course: Alamofire::RequestInterceptor {
     /// A question of the core's that came before there was a request to ask about.
     var earlyQuestion: (@Sendable () -> Void)?
     var isBound = false
+    /// Whether the attempt that comes next is a retry.
+    var isRetry = false
 
     var checks: [Boxed<Check>] = []
     /// How many of them have judged the response of this attempt.
@@ -112,7 +114,10 @@ final class Course: Alamofire::RequestInterceptor {
     _ urlRequest: URLRequest, for session: Alamofire::Session,
     completion: @escaping @Sendable (Swift::Result<URLRequest, any Error>) -> Void
   ) {
-    guard let adapter = state.withLock({ $0.manager })?.adapter else { return completion(.success(urlRequest)) }
+    prepareForRetry()
+    guard let adapter = state.withLock({ $0.manager })?.adapter else {
+      return completion(.success(urlRequest))
+    }
     completion(Swift::Result { try adapter.adapt(urlRequest) })
   }
 
@@ -135,18 +140,22 @@ final class Course: Alamofire::RequestInterceptor {
     guard let manager, let request, let retrier = manager.retrier else { return completion(.doNotRetry) }
     retrier.should(manager, retry: request, with: failure ?? legacy(error)) { [weak self] again, delay in
       guard again else { return completion(.doNotRetry) }
-      self?.prepareForRetry()
+      self?.state.withLock { $0.isRetry = true }
       completion(delay > 0 ? .retryWithDelay(delay) : .retry)
     }
   }
 
+  /// Called for each attempt; forgets what the one before has come to.
   private func prepareForRetry() {
-    state.withLock { state in
+    let isRetry = state.withLock { state in
+      guard state.isRetry else { return false }
+      state.isRetry = false
       state.checkedCount = 0
       state.isJudged = false
       state.failure = nil
+      return true
     }
-    ending.update { $0.prepareForRetry() }
+    if isRetry { ending.update { $0.prepareForRetry() } }
   }
 
   // MARK: The end
@@ -170,7 +179,8 @@ final class Course: Alamofire::RequestInterceptor {
     ending.update { $0.take(seen, refusal: original.refusal) }
     while let check = nextCheck() {
       let ending = ending.value
-      guard ending.error == nil, let response = ending.response, let failure = check.value(ending, response) else {
+      guard ending.error == nil, let response = ending.response, let failure = check.value(ending, response)
+      else {
         continue
       }
       self.failure = failure

@@ -3,7 +3,7 @@ import Foundation
 import FoundationNetworking
 
 /// The `URLRequest` that users' routers and encodings have made: once, and not again for a retry.
-enum Original: Alamofire::URLRequestConvertible {
+enum Original: Sendable {
   case made(URLRequest)
   /// It could not be made.
   case refused(any Error)
@@ -20,11 +20,15 @@ enum Original: Alamofire::URLRequestConvertible {
   /// Why there is none, in the words of whoever refused.
   var refusal: (any Error)? { if case .refused(let error) = self { error } else { nil } }
 
-  func asURLRequest() throws -> URLRequest {
-    switch self {
-    case .made(let request): return request
-    case .refused(let error): throw error
-    case .unknown: throw URLError(.badURL)
-    }
+  /// The same for the core.
+  var convertible: any Alamofire::URLRequestConvertible {
+    request ?? Refusal(error: refusal ?? URLError(.badURL))
   }
+}
+
+/// What could not be made, for the core.
+private struct Refusal: Alamofire::URLRequestConvertible {
+  let error: any Error
+
+  func asURLRequest() throws -> URLRequest { throw error }
 }

@@ -116,13 +116,14 @@ open class Request: @unchecked Sendable {
     let header = Alamofire::HTTPHeader.authorization(username: user, password: password)
     return (header.name, header.value)
   }
-}
 
-extension Request: CustomStringConvertible, CustomDebugStringConvertible {
+  // MARK: Descriptions
+
   /// `METHOD URL (status)`, as far as they are known.
   open var description: String {
     let status = response.map { "(\($0.statusCode))" }
-    return [request?.httpMethod, request?.url?.absoluteString, status].compactMap { $0 }.joined(separator: " ")
+    return [request?.httpMethod, request?.url?.absoluteString, status].compactMap { $0 }.joined(
+      separator: " ")
   }
 
   /// The request as a cURL command: the method unless it is GET, credentials, cookies, header fields, body, URL. The
@@ -134,3 +135,5 @@ extension Request: CustomStringConvertible, CustomDebugStringConvertible {
     return begin + command.dropFirst(begin.count + method.count)
   }
 }
+
+extension Request: CustomStringConvertible, CustomDebugStringConvertible {}

@@ -1,6 +1,5 @@
 import Alamofire
 public import Foundation
-public import FoundationNetworking
 
 // What code of the fourth generation calls by the name of the module.
 extension Alamofire {
@@ -101,7 +100,9 @@ extension Alamofire {
 
   /// Uploads what a stream gives by ``SessionManager/default``.
   @discardableResult
-  public static func upload(_ stream: InputStream, with urlRequest: any URLRequestConvertible) -> UploadRequest {
+  public static func upload(_ stream: InputStream, with urlRequest: any URLRequestConvertible)
+    -> UploadRequest
+  {
     SessionManager.default.upload(stream, with: urlRequest)
   }
 

@@ -13,7 +13,7 @@ extension SessionManager {
 
   func data(_ make: () throws -> URLRequest) -> DataRequest {
     let course = Course(manager: self, make)
-    return DataRequest(core.request(course.original, interceptor: course), course, of: self)
+    return DataRequest(core.request(course.original.convertible, interceptor: course), course, of: self)
   }
 
   func download(
@@ -21,16 +21,18 @@ extension SessionManager {
   ) -> DownloadRequest {
     let course = Course(manager: self, make)
     return DownloadRequest(
-      core.download(course.original, interceptor: course, to: course.destination(destination)), course, of: self)
+      core.download(
+        course.original.convertible, interceptor: course, to: course.notedDestination(destination)), course,
+      of: self)
   }
 
   func upload(_ body: Body, _ make: () throws -> URLRequest) -> UploadRequest {
     let course = Course(manager: self, make)
     let upload =
       switch body {
-      case .data(let data): core.upload(data, with: course.original, interceptor: course)
-      case .file(let file): core.upload(file, with: course.original, interceptor: course)
-      case .stream(let stream): core.upload(stream, with: course.original, interceptor: course)
+      case .data(let data): core.upload(data, with: course.original.convertible, interceptor: course)
+      case .file(let file): core.upload(file, with: course.original.convertible, interceptor: course)
+      case .stream(let stream): core.upload(stream, with: course.original.convertible, interceptor: course)
       }
     return UploadRequest(upload, course, of: self)
   }

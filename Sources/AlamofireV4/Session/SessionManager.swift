@@ -189,7 +189,8 @@ open class SessionManager: @unchecked Sendable {
   ) -> DownloadRequest {
     let course = Course(manager: self)
     return DownloadRequest(
-      core.download(resumingWith: resumeData, interceptor: course, to: course.destination(destination)), course,
+      core.download(resumingWith: resumeData, interceptor: course, to: course.notedDestination(destination)),
+      course,
       of: self)
   }
 
