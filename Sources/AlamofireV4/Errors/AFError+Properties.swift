@@ -6,13 +6,19 @@ extension AFError {
   public var isInvalidURLError: Bool { if case .invalidURL = self { true } else { false } }
 
   /// Whether parameters could not be put into a request.
-  public var isParameterEncodingError: Bool { if case .parameterEncodingFailed = self { true } else { false } }
+  public var isParameterEncodingError: Bool {
+    if case .parameterEncodingFailed = self { true } else { false }
+  }
 
   /// Whether a multipart form could not be encoded.
-  public var isMultipartEncodingError: Bool { if case .multipartEncodingFailed = self { true } else { false } }
+  public var isMultipartEncodingError: Bool {
+    if case .multipartEncodingFailed = self { true } else { false }
+  }
 
   /// Whether a built-in validation refused the response.
-  public var isResponseValidationError: Bool { if case .responseValidationFailed = self { true } else { false } }
+  public var isResponseValidationError: Bool {
+    if case .responseValidationFailed = self { true } else { false }
+  }
 
   /// Whether the response could not be turned into a value.
   public var isResponseSerializationError: Bool {
@@ -73,7 +79,9 @@ extension AFError {
 
   /// The encoding that the body could not be read in.
   public var failedStringEncoding: String.Encoding? {
-    guard case .responseSerializationFailed(.stringSerializationFailed(let encoding)) = self else { return nil }
+    guard case .responseSerializationFailed(.stringSerializationFailed(let encoding)) = self else {
+      return nil
+    }
     return encoding
   }
 

@@ -37,7 +37,8 @@ func legacy(_ error: any Error) -> any Error {
 private func legacy(_ reason: Alamofire::AFError.ParameterEncodingFailureReason) -> any Error {
   switch reason {
   case .missingURL: AFError.parameterEncodingFailed(reason: .missingURL)
-  case .jsonEncodingFailed(let error): AFError.parameterEncodingFailed(reason: .jsonEncodingFailed(error: error))
+  case .jsonEncodingFailed(let error):
+    AFError.parameterEncodingFailed(reason: .jsonEncodingFailed(error: error))
   case .customEncodingFailed(let thrown): legacy(thrown)
   }
 }
@@ -69,7 +70,8 @@ private func legacy(_ reason: Alamofire::AFError.ResponseSerializationFailureRea
   switch reason {
   case .inputDataNilOrZeroLength: AFError.responseSerializationFailed(reason: .inputDataNilOrZeroLength)
   case .inputFileNil: AFError.responseSerializationFailed(reason: .inputFileNil)
-  case .inputFileReadFailed(let file): AFError.responseSerializationFailed(reason: .inputFileReadFailed(at: file))
+  case .inputFileReadFailed(let file):
+    AFError.responseSerializationFailed(reason: .inputFileReadFailed(at: file))
   case .stringSerializationFailed(let encoding):
     AFError.responseSerializationFailed(reason: .stringSerializationFailed(encoding: encoding))
   case .jsonSerializationFailed(let error):
