@@ -59,7 +59,9 @@ open class MultipartFormData {
   /// Appends what a stream will give, exactly `length` bytes, with a head of the caller's own. The fields are
   /// written in the order of their names.
   public func append(_ stream: InputStream, withLength length: UInt64, headers: HTTPHeaders) {
-    let sorted = headers.sorted { $0.key < $1.key }.map { Alamofire::HTTPHeader(name: $0.key, value: $0.value) }
+    let sorted = headers.sorted { $0.key < $1.key }.map {
+      Alamofire::HTTPHeader(name: $0.key, value: $0.value)
+    }
     form.append(stream, withLength: length, headers: Alamofire::HTTPHeaders(sorted))
   }
 

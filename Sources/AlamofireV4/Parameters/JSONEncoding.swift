@@ -27,7 +27,9 @@ public struct JSONEncoding: ParameterEncoding, Sendable {
   ///
   /// - Throws: What `urlRequest` throws; ``AFError/parameterEncodingFailed(reason:)`` with
   ///   `.jsonEncodingFailed` when the parameters cannot be written.
-  public func encode(_ urlRequest: any URLRequestConvertible, with parameters: Parameters?) throws -> URLRequest {
+  public func encode(_ urlRequest: any URLRequestConvertible, with parameters: Parameters?) throws
+    -> URLRequest
+  {
     try encode(urlRequest, withJSONObject: parameters)
   }
 
@@ -39,7 +41,8 @@ public struct JSONEncoding: ParameterEncoding, Sendable {
   ///   - jsonObject: An array or a dictionary; `nil`, the default, leaves the request alone.
   /// - Throws: What `urlRequest` throws; ``AFError/parameterEncodingFailed(reason:)`` with
   ///   `.jsonEncodingFailed` when the object cannot be written, which ended the program in this generation.
-  public func encode(_ urlRequest: any URLRequestConvertible, withJSONObject jsonObject: Any? = nil) throws -> URLRequest
+  public func encode(_ urlRequest: any URLRequestConvertible, withJSONObject jsonObject: Any? = nil) throws
+    -> URLRequest
   {
     let request = try urlRequest.asURLRequest()
     do {

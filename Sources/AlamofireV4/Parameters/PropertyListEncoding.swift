@@ -37,11 +37,14 @@ public struct PropertyListEncoding: ParameterEncoding, Sendable {
   ///
   /// - Throws: What `urlRequest` throws; ``AFError/parameterEncodingFailed(reason:)`` with
   ///   `.propertyListEncodingFailed` when the parameters cannot be written.
-  public func encode(_ urlRequest: any URLRequestConvertible, with parameters: Parameters?) throws -> URLRequest {
+  public func encode(_ urlRequest: any URLRequestConvertible, with parameters: Parameters?) throws
+    -> URLRequest
+  {
     var request = try urlRequest.asURLRequest()
     guard let parameters else { return request }
     do {
-      let data = try PropertyListSerialization.data(fromPropertyList: parameters, format: format, options: options)
+      let data = try PropertyListSerialization.data(
+        fromPropertyList: parameters, format: format, options: options)
       if request.value(forHTTPHeaderField: "Content-Type") == nil {
         request.setValue("application/x-plist", forHTTPHeaderField: "Content-Type")
       }

@@ -69,7 +69,9 @@ public struct URLEncoding: ParameterEncoding, Sendable {
   ///
   /// - Throws: What `urlRequest` throws; ``AFError/parameterEncodingFailed(reason:)`` with `.missingURL` when
   ///   the request has no URL.
-  public func encode(_ urlRequest: any URLRequestConvertible, with parameters: Parameters?) throws -> URLRequest {
+  public func encode(_ urlRequest: any URLRequestConvertible, with parameters: Parameters?) throws
+    -> URLRequest
+  {
     let request = try urlRequest.asURLRequest()
     do {
       return try current.encode(request, with: parameters.map(Self.current))
@@ -94,7 +96,8 @@ public struct URLEncoding: ParameterEncoding, Sendable {
 extension URLEncoding {
   private var current: Alamofire::URLEncoding {
     Alamofire::URLEncoding(
-      destination: destination.current, arrayEncoding: arrayEncoding.current, boolEncoding: boolEncoding.current)
+      destination: destination.current, arrayEncoding: arrayEncoding.current,
+      boolEncoding: boolEncoding.current)
   }
 
   /// The same dictionary. `Sendable` leaves no trace at run time, so that the type asked for is the type at

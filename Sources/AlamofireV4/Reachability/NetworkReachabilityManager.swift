@@ -1,6 +1,5 @@
 public import Alamofire
-public import Dispatch
-import Foundation
+public import Foundation
 import Synchronization
 
 /// What is known of the way to the network; see ``NetworkReachabilityManager/flags``.

@@ -87,10 +87,14 @@ extension DataResponse {
   public func map<T>(_ transform: (Value) -> T) -> DataResponse<T> { with(result.map(transform)) }
 
   /// Makes another value of the value, or the error that is thrown; see ``Result/flatMap(_:)``.
-  public func flatMap<T>(_ transform: (Value) throws -> T) -> DataResponse<T> { with(result.flatMap(transform)) }
+  public func flatMap<T>(_ transform: (Value) throws -> T) -> DataResponse<T> {
+    with(result.flatMap(transform))
+  }
 
   /// Makes another error of the error; see ``Result/mapError(_:)``.
-  public func mapError<E: Error>(_ transform: (any Error) -> E) -> DataResponse { with(result.mapError(transform)) }
+  public func mapError<E: Error>(_ transform: (any Error) -> E) -> DataResponse {
+    with(result.mapError(transform))
+  }
 
   /// Makes another error of the error, or takes the one that is thrown; see ``Result/flatMapError(_:)``.
   public func flatMapError<E: Error>(_ transform: (any Error) throws -> E) -> DataResponse {

@@ -8,7 +8,9 @@ public protocol DataResponseSerializerProtocol<SerializedObject> {
 
   /// Makes the value. Called away from the main queue, once for each handler, also when the request failed; the
   /// error is then the last argument.
-  var serializeResponse: (URLRequest?, HTTPURLResponse?, Data?, (any Error)?) -> Result<SerializedObject> { get }
+  var serializeResponse: (URLRequest?, HTTPURLResponse?, Data?, (any Error)?) -> Result<SerializedObject> {
+    get
+  }
 }
 
 /// A ``DataResponseSerializerProtocol`` made of a closure.
@@ -34,7 +36,9 @@ public protocol DownloadResponseSerializerProtocol<SerializedObject> {
 
   /// Makes the value. Called away from the main queue, once for each handler, also when the request failed; the
   /// error is then the last argument.
-  var serializeResponse: (URLRequest?, HTTPURLResponse?, URL?, (any Error)?) -> Result<SerializedObject> { get }
+  var serializeResponse: (URLRequest?, HTTPURLResponse?, URL?, (any Error)?) -> Result<SerializedObject> {
+    get
+  }
 }
 
 /// A ``DownloadResponseSerializerProtocol`` made of a closure.

@@ -59,7 +59,8 @@ enum Serialization {
   }
 
   private static func attempt<Value>(
-    else reason: ((any Error) -> AFError.ResponseSerializationFailureReason)? = nil, _ value: () throws -> Value
+    else reason: ((any Error) -> AFError.ResponseSerializationFailureReason)? = nil,
+    _ value: () throws -> Value
   ) -> Result<Value> {
     do {
       return .success(try value())

@@ -20,7 +20,9 @@ public enum ServerTrustPolicy {
 
   /// The certificates in the files `*.cer`, `*.crt`, `*.der` and `*.pem` of a bundle; files that hold none are
   /// passed over.
-  public static func certificates(in bundle: Bundle = Bundle.main) -> [SecCertificate] { bundle.af.certificates }
+  public static func certificates(in bundle: Bundle = Bundle.main) -> [SecCertificate] {
+    bundle.af.certificates
+  }
 
   /// The public keys of ``certificates(in:)``.
   public static func publicKeys(in bundle: Bundle = Bundle.main) -> [SecKey] { bundle.af.publicKeys }
