@@ -116,7 +116,7 @@ open class SessionManager: @unchecked Sendable {
   private static var rootQueue: DispatchQueue { DispatchQueue(label: "org.alamofire.session-manager") }
 
   private static var transportOptions: TransportOptions {
-    var options = TransportOptions()
+    var options = defaultTransportOptions
     options.allowsBodyInGETRequests = true
     return options
   }

@@ -1,0 +1,12 @@
+import Alamofire
+public import FoundationNetworking
+
+extension URLSessionConfiguration {
+  /// A configuration with the name of a background session. A manager that is made with it behaves like one with
+  /// `URLSessionConfiguration.default`: its transfers end with the process.
+  public class func background(withIdentifier identifier: String) -> URLSessionConfiguration {
+    let configuration = URLSessionConfiguration.af.background(withIdentifier: identifier)
+    configuration.httpAdditionalHeaders = nil
+    return configuration
+  }
+}
