@@ -19,7 +19,7 @@ extension Samples {
         debugPrint(response)
       }
 
-      #expect(await printed()[0].contains("statusCode"))
+      #expect(await printed()[0].contains(urlString))
     }
 
     @Test func complexDataRequest() async throws {

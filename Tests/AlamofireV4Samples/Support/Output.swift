@@ -41,12 +41,18 @@ final class Output: @unchecked Sendable {
 /// Waits for the next lines that a sample prints.
 func printed(_ count: Int = 1) async -> [String] { await Output.shared.take(count) }
 
-// The samples print optional values without a word about it, as they did.
+// These stand before those of the standard library, and show what is in an optional value.
 
-func print(_ items: Any?...) {
-  Output.shared.add(items.map { $0.map { "\($0)" } ?? "nil" }.joined(separator: " "))
+func print(_ items: Any...) {
+  Output.shared.add(items.map { unwrapped($0).map { "\($0)" } ?? "nil" }.joined(separator: " "))
 }
 
-func debugPrint(_ items: Any?...) {
-  Output.shared.add(items.map { $0.map { String(reflecting: $0) } ?? "nil" }.joined(separator: " "))
+func debugPrint(_ items: Any...) {
+  Output.shared.add(items.map { unwrapped($0).map { String(reflecting: $0) } ?? "nil" }.joined(separator: " "))
+}
+
+private func unwrapped(_ item: Any) -> Any? {
+  let mirror = Mirror(reflecting: item)
+  guard mirror.displayStyle == .optional else { return item }
+  return mirror.children.first.flatMap { unwrapped($0.value) }
 }
