@@ -17,9 +17,6 @@ final class Course: Alamofire::RequestInterceptor {
     weak var request: Request?
     /// The same, while it runs.
     var running: Request?
-    /// A question of the core's that came before there was a request to ask about.
-    var earlyQuestion: (@Sendable () -> Void)?
-    var isBound = false
     /// Whether the attempt that comes next is a retry.
     var isRetry = false
 
@@ -81,14 +78,8 @@ final class Course: Alamofire::RequestInterceptor {
 
   /// The request is made.
   func bind(_ request: Request) {
-    let question = state.withLock { state in
-      state.request = request
-      state.isBound = true
-      defer { state.earlyQuestion = nil }
-      return state.earlyQuestion
-    }
+    state.withLock { $0.request = request }
     sessionDelegate.remember(self)
-    if let question { DispatchQueue.global(qos: .utility).async { question() } }
   }
 
   /// The request is started, or goes on.
@@ -126,16 +117,7 @@ final class Course: Alamofire::RequestInterceptor {
     completion: @escaping @Sendable (Alamofire::RetryResult) -> Void
   ) {
     if case .refused = original { return completion(.doNotRetry) }
-    let mustWait = state.withLock { state in
-      if !state.isBound { state.earlyQuestion = { [weak self] in self?.ask(dueTo: error, completion) } }
-      return !state.isBound
-    }
-    if !mustWait { ask(dueTo: error, completion) }
-  }
-
-  private func ask(
-    dueTo error: any Error, _ completion: @escaping @Sendable (Alamofire::RetryResult) -> Void
-  ) {
+    // The core asks when the request has been started, so that there is one.
     let (manager, request, failure) = state.withLock { ($0.manager, $0.running ?? $0.request, $0.failure) }
     guard let manager, let request, let retrier = manager.retrier else { return completion(.doNotRetry) }
     retrier.should(manager, retry: request, with: failure ?? legacy(error)) { [weak self] again, delay in

@@ -89,7 +89,7 @@ open class SessionManager: @unchecked Sendable {
   ) {
     core = Alamofire::Session(
       configuration: configuration, delegate: delegate, rootQueue: Self.rootQueue,
-      startRequestsImmediately: false, requestSetup: .eager,
+      startRequestsImmediately: false,
       serverTrustManager: serverTrustPolicyManager?.current, eventMonitors: [],
       transportOptions: Self.transportOptions)
     session = core.session
@@ -107,7 +107,7 @@ open class SessionManager: @unchecked Sendable {
     guard session.delegate === delegate else { return nil }
     core = Alamofire::Session(
       session: session, delegate: delegate, rootQueue: Self.rootQueue, startRequestsImmediately: false,
-      requestSetup: .eager, serverTrustManager: serverTrustPolicyManager?.current, eventMonitors: [],
+      serverTrustManager: serverTrustPolicyManager?.current, eventMonitors: [],
       transportOptions: Self.transportOptions)
     self.session = session
     self.delegate = delegate
@@ -118,6 +118,7 @@ open class SessionManager: @unchecked Sendable {
   private static var transportOptions: TransportOptions {
     var options = TransportOptions()
     options.allowsBodyInGETRequests = true
+    options.makesRequestsAtOnce = true
     return options
   }
 
