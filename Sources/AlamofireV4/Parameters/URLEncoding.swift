@@ -104,7 +104,10 @@ extension URLEncoding {
   /// hand; and the values are read before the call returns, on the thread of the caller.
   private static func current(_ parameters: Parameters) -> Alamofire::Parameters {
     func same<T>(_ value: Any, as type: T.Type) -> T? { value as? T }
-    return same(parameters, as: Alamofire::Parameters.self) ?? [:]
+    guard let parameters = same(parameters, as: Alamofire::Parameters.self) else {
+      preconditionFailure("Sendable has become a type of its own at run time")
+    }
+    return parameters
   }
 }
 

@@ -1,5 +1,5 @@
 public import Alamofire
-public import Foundation
+import Foundation
 import Synchronization
 
 /// What is known of the way to the network; see ``NetworkReachabilityManager/flags``.

@@ -80,9 +80,9 @@ private typealias Current = Alamofire::AFError
     #expect((error as? URLError)?.code == .dataLengthExceedsMaximum)
   }
 
-  /// What is left is the library's own; the case and all it carries can be read from the text of the value.
-  @Test func theLibrarysOwnReasonsStayTheSame() {
-    let same: [(Current, String)] = [
+  /// What is left is the library's own, with the text of the reason that has to come out.
+  private var ownReasons: [(Current, String)] {
+    [
       (.multipartEncodingFailed(reason: .bodyPartFileIsDirectory(at: file)), "bodyPartFileIsDirectory(at: "),
       (
         .multipartEncodingFailed(reason: .outputStreamWriteFailed(error: Mishap())),
@@ -117,7 +117,10 @@ private typealias Current = Alamofire::AFError
         "jsonSerializationFailed("
       ),
     ]
-    for (current, text) in same {
+  }
+
+  @Test func theLibrarysOwnReasonsStayTheSame() {
+    for (current, text) in ownReasons {
       let mapped = legacy(current)
       #expect(mapped is AlamofireV4::AFError, "\(current)")
       #expect(

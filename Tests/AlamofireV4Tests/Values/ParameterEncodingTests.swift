@@ -50,6 +50,16 @@ import Testing
     #expect(try other.encode(request(), with: parameters).url?.query == "a=true&a=false&b=true&n=1")
   }
 
+  /// There is one kind of parameters in this generation: the type of a variable decides nothing.
+  @Test func itemsKeepTheirOrderWhateverTheTypeOfTheDictionary() throws {
+    let homogeneous: [String: [String]] = ["b": ["y", "a"]]
+    let mixed: [String: Any] = ["b": ["y", "a"]]
+    for parameters in [homogeneous, mixed, ["b": ["y", "a"]]] as [Parameters] {
+      #expect(try URLEncoding.default.encode(request(), with: parameters).url?.query == "b%5B%5D=y&b%5B%5D=a")
+    }
+    #expect(try URLEncoding.default.encode(request(), with: homogeneous).url?.query == "b%5B%5D=y&b%5B%5D=a")
+  }
+
   @Test func valuesOfUsersOwnArePrintedOnTheCallersThread() throws {
     final class Counter: CustomStringConvertible {
       var count = 0

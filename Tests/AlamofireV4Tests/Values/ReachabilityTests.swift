@@ -9,7 +9,7 @@ import Testing
     #expect(manager.isReachable && manager.isReachableOnEthernetOrWiFi && !manager.isReachableOnWWAN)
     #expect(manager.flags?.contains(.reachable) == true)
     #expect(NetworkReachabilityManager(host: "") == nil)
-    #expect(NetworkReachabilityManager()?.listenerQueue === DispatchQueue.main)
+    #expect(NetworkReachabilityManager()?.listenerQueue.label == DispatchQueue.main.label)
   }
 
   @Test func theListenerHearsTheStatusOnItsQueue() async throws {
