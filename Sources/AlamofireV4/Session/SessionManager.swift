@@ -32,6 +32,8 @@ open class SessionManager: @unchecked Sendable {
 
   private let settings = Mutex(Settings())
 
+  let retryLine = RetryLine()
+
   /// The session that does the work.
   let core: Alamofire::Session
 

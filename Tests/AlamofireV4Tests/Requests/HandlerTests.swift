@@ -14,7 +14,7 @@ import Testing
     server.enqueue(.json(#"{"a": 1}"#))
     let notes = Notes<String>()
     func note(_ name: String, _ isSuccess: Bool) {
-      notes.add("\(name) \(isSuccess) \(Thread.isMainThread)")
+      notes.add("\(name) \(isSuccess) \(isOnMainQueue)")
     }
     let request = manager.request(server.url("/"))
     request.responseData { note("data", $0.result.isSuccess) }

@@ -45,8 +45,10 @@ import Testing
   @Test func cancellingADownloadMakesResumeData() async throws {
     let body = Reply.patternBytes(100_000)
     server.enqueue(
-      Reply.stallAfterBody(bytes: 50_000).with(header: "ETag", value: "\"strong\"")
-        .with(header: "Accept-Ranges", value: "bytes"))
+      Reply.bytes(100_000).with(effect: .stallAfterBody(bytes: 50_000)).with(
+        header: "ETag", value: "\"strong\""
+      )
+      .with(header: "Accept-Ranges", value: "bytes"))
     let request = manager.download(server.url("/"))
     await withCheckedContinuation { continuation in
       let once = Notes<Int>()
@@ -119,13 +121,13 @@ import Testing
     await awaited { done in
       manager.upload(
         multipartFormData: fill, usingThreshold: threshold, to: url, queue: queue
-      ) { done(Carried(value: ($0, Thread.isMainThread))) }
+      ) { done(Carried(value: ($0, isOnMainQueue))) }
     }
   }
 
   @Test func aFormIsEncodedInMemory() async throws {
     let (result, isMain) = await encoded(threshold: 1000, to: server.url("/post")) { form in
-      #expect(!Thread.isMainThread)
+      #expect(!isOnMainQueue)
       form.append(Data("value".utf8), withName: "name")
     }
     guard case .success(let request, false, nil) = result else {

@@ -27,7 +27,7 @@ import Testing
     #expect((type.error as? AFError)?.acceptableContentTypes == ["image/*", "text/html"])
     let fine = await manager.request(server.url("/get")).validate(contentType: ["*/json"]).ended()
     #expect(fine.error == nil)
-    server.enqueue(.bytes(3))
+    server.enqueue(.raw("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc"))
     let missing = await manager.request(server.url("/")).validate(contentType: ["text/plain"]).ended()
     guard case .responseValidationFailed(.missingContentType)? = missing.error as? AFError else {
       Issue.record("\(String(describing: missing.error))")

@@ -57,6 +57,25 @@ extension DownloadRequest {
   }
 }
 
+/// Whether a condition becomes true within half a minute: for the end of an object, of which nobody tells.
+func eventually(_ condition: () -> Bool) async -> Bool {
+  let deadline = ContinuousClock.now + .seconds(30)
+  while ContinuousClock.now < deadline {
+    if condition() { return true }
+    await Task.yield()
+  }
+  return condition()
+}
+
+private let mainKey: DispatchSpecificKey<Bool> = {
+  let key = DispatchSpecificKey<Bool>()
+  DispatchQueue.main.setSpecific(key: key, value: true)
+  return key
+}()
+
+/// Whether this is the main queue; which thread serves it is up to the program.
+var isOnMainQueue: Bool { DispatchQueue.getSpecific(key: mainKey) == true }
+
 /// What closures note, from any thread.
 final class Notes<Value: Sendable>: Sendable {
   private let state = Mutex<[Value]>([])
