@@ -17,9 +17,6 @@ final class Course: Alamofire::RequestInterceptor {
     weak var request: Request?
     /// The same, while it runs.
     var running: Request?
-    /// A question of the core's that came before there was a request to ask about.
-    var earlyQuestion: (@Sendable () -> Void)?
-    var isBound = false
     /// Whether the attempt that comes next is a retry.
     var isRetry = false
 
@@ -52,6 +49,7 @@ final class Course: Alamofire::RequestInterceptor {
   /// What handlers are given; apart from the rest, so that handlers which wait hold nothing else.
   let ending = EndingBox()
   private let sessionDelegate: SessionDelegate
+  private let retryLine: RetryLine
   private let state = Mutex(State())
 
   /// - Parameters:
@@ -69,10 +67,14 @@ final class Course: Alamofire::RequestInterceptor {
   private init(manager: SessionManager, original: Original) {
     self.original = original
     sessionDelegate = manager.delegate
+    retryLine = manager.retryLine
     state.withLock { $0.manager = manager }
   }
 
-  deinit { sessionDelegate.forget(self) }
+  deinit {
+    sessionDelegate.forget(self)
+    retryLine.leave(self)
+  }
 
   /// The request as users know it.
   var request: Request? { state.withLock { $0.running ?? $0.request } }
@@ -81,14 +83,8 @@ final class Course: Alamofire::RequestInterceptor {
 
   /// The request is made.
   func bind(_ request: Request) {
-    let question = state.withLock { state in
-      state.request = request
-      state.isBound = true
-      defer { state.earlyQuestion = nil }
-      return state.earlyQuestion
-    }
+    state.withLock { $0.request = request }
     sessionDelegate.remember(self)
-    if let question { DispatchQueue.global(qos: .utility).async { question() } }
   }
 
   /// The request is started, or goes on.
@@ -114,7 +110,8 @@ final class Course: Alamofire::RequestInterceptor {
     _ urlRequest: URLRequest, for session: Alamofire::Session,
     completion: @escaping @Sendable (Swift::Result<URLRequest, any Error>) -> Void
   ) {
-    prepareForRetry()
+    let isRetry = prepareForRetry()
+    defer { if isRetry { retryLine.leave(self) } }
     guard let adapter = state.withLock({ $0.manager })?.adapter else {
       return completion(.success(urlRequest))
     }
@@ -126,27 +123,20 @@ final class Course: Alamofire::RequestInterceptor {
     completion: @escaping @Sendable (Alamofire::RetryResult) -> Void
   ) {
     if case .refused = original { return completion(.doNotRetry) }
-    let mustWait = state.withLock { state in
-      if !state.isBound { state.earlyQuestion = { [weak self] in self?.ask(dueTo: error, completion) } }
-      return !state.isBound
-    }
-    if !mustWait { ask(dueTo: error, completion) }
-  }
-
-  private func ask(
-    dueTo error: any Error, _ completion: @escaping @Sendable (Alamofire::RetryResult) -> Void
-  ) {
+    // The core asks when the request has been started, so that there is one.
     let (manager, request, failure) = state.withLock { ($0.manager, $0.running ?? $0.request, $0.failure) }
     guard let manager, let request, let retrier = manager.retrier else { return completion(.doNotRetry) }
     retrier.should(manager, retry: request, with: failure ?? legacy(error)) { [weak self] again, delay in
       guard again else { return completion(.doNotRetry) }
-      self?.state.withLock { $0.isRetry = true }
-      completion(delay > 0 ? .retryWithDelay(delay) : .retry)
+      guard let self else { return completion(.doNotRetry) }
+      state.withLock { $0.isRetry = true }
+      guard delay > 0 else { return retryLine.enter(self) { completion(.retry) } }
+      completion(.retryWithDelay(delay))
     }
   }
 
-  /// Called for each attempt; forgets what the one before has come to.
-  private func prepareForRetry() {
+  /// Called for each attempt; forgets what the one before has come to. Returns whether there was one.
+  private func prepareForRetry() -> Bool {
     let isRetry = state.withLock { state in
       guard state.isRetry else { return false }
       state.isRetry = false
@@ -156,6 +146,7 @@ final class Course: Alamofire::RequestInterceptor {
       return true
     }
     if isRetry { ending.update { $0.prepareForRetry() } }
+    return isRetry
   }
 
   // MARK: The end
@@ -201,6 +192,7 @@ final class Course: Alamofire::RequestInterceptor {
 
   /// The core has served an end; with the last one the handlers go on.
   func ended(metrics: URLSessionTaskMetrics?, resumeData: Data?, error: (any Error)?) {
+    retryLine.leave(self)
     let (request, isFirst, relays, failure) = state.withLock { state in
       defer {
         state.isCompleted = true
@@ -240,6 +232,9 @@ final class Course: Alamofire::RequestInterceptor {
   /// Hands what comes at the end to `handler`, once the handlers before it are done.
   func handle(_ handler: @escaping (Ending) -> Void) {
     let (ending, handler) = (ending, Boxed(handler))
-    queue.addOperation { handler.value(ending.value) }
+    queue.addOperation { [queue] in
+      // Kept until then: the request may be gone.
+      withExtendedLifetime(queue) { handler.value(ending.value) }
+    }
   }
 }

@@ -40,6 +40,13 @@ open class Request: @unchecked Sendable {
     if manager.startRequestsImmediately { start() }
   }
 
+  deinit {
+    // Never started, and nobody is left who could: its handlers will not be called.
+    guard core.isInitialized else { return }
+    course.queue.cancelAllOperations()
+    core.cancel()
+  }
+
   // MARK: What it has come to
 
   /// The task of the last attempt; `nil` when there was nothing to send.

@@ -32,6 +32,8 @@ open class SessionManager: @unchecked Sendable {
 
   private let settings = Mutex(Settings())
 
+  let retryLine = RetryLine()
+
   /// The session that does the work.
   let core: Alamofire::Session
 
@@ -89,7 +91,7 @@ open class SessionManager: @unchecked Sendable {
   ) {
     core = Alamofire::Session(
       configuration: configuration, delegate: delegate, rootQueue: Self.rootQueue,
-      startRequestsImmediately: false, requestSetup: .eager,
+      startRequestsImmediately: false,
       serverTrustManager: serverTrustPolicyManager?.current, eventMonitors: [],
       transportOptions: Self.transportOptions)
     session = core.session
@@ -107,7 +109,7 @@ open class SessionManager: @unchecked Sendable {
     guard session.delegate === delegate else { return nil }
     core = Alamofire::Session(
       session: session, delegate: delegate, rootQueue: Self.rootQueue, startRequestsImmediately: false,
-      requestSetup: .eager, serverTrustManager: serverTrustPolicyManager?.current, eventMonitors: [],
+      serverTrustManager: serverTrustPolicyManager?.current, eventMonitors: [],
       transportOptions: Self.transportOptions)
     self.session = session
     self.delegate = delegate
@@ -118,6 +120,7 @@ open class SessionManager: @unchecked Sendable {
   private static var transportOptions: TransportOptions {
     var options = defaultTransportOptions
     options.allowsBodyInGETRequests = true
+    options.makesRequestsAtOnce = true
     return options
   }
 
