@@ -82,6 +82,10 @@ let package = Package(
       name: "AlamofireV4Tests", dependencies: ["AlamofireV4", "HTTPTestServer"], swiftSettings: settings),
     .testTarget(
       name: "AlamofireV3Tests", dependencies: ["AlamofireV3", "HTTPTestServer"], swiftSettings: settings),
+    // The code of a document of the third generation, as its readers have it in their programs.
+    .testTarget(
+      name: "AlamofireV3Samples", dependencies: ["AlamofireV3", "HTTPTestServer"],
+      swiftSettings: [.swiftLanguageMode(.v5)]),
     .testTarget(
       name: "AFCommandTests", dependencies: ["AFCommand", "HTTPTestServer"],
       swiftSettings: settings),
