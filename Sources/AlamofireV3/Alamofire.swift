@@ -1,4 +1,8 @@
-public import Alamofire
+// What a program has to do with besides this generation: Foundation, and the types that the names of `Security` stand for.
+@_exported public import struct Alamofire.Certificate
+@_exported public import struct Alamofire.PublicKey
+@_exported public import class Alamofire.ServerTrust
+@_exported public import struct Alamofire.TransportOptions
 @_exported public import Foundation
 @_exported public import FoundationNetworking
 

@@ -43,7 +43,7 @@ extension Request {
   public func validate<S: Sequence>(contentType acceptableContentTypes: S) -> Self
   where S.Element == String {
     let accepted = acceptableContentTypes.compactMap { MIMEType($0) }
-    return validate { [unowned self] _, response in
+    return validate { _, response in
       if let data = self.record.withLock({ $0.data }), data.isEmpty { return .Success }
       let shown = response.value(forHTTPHeaderField: "Content-Type")
       if let type = shown.flatMap({ MIMEType($0) }) {

@@ -114,7 +114,7 @@ open class Manager: @unchecked Sendable {
     self.delegate = delegate
     core = Alamofire::Session(
       session: session, delegate: delegate, rootQueue: DispatchQueue(label: "com.alamofire.manager"),
-      startRequestsImmediately: false, requestSetup: .eager,
+      startRequestsImmediately: false,
       serverTrustManager: serverTrustPolicyManager.map { PolicyTrustManager($0) },
       transportOptions: transportOptions.ofGenerationThree)
   }
