@@ -4,23 +4,50 @@ public import FoundationNetworking
 /// The closures of a delegate. Guarded by its lock; they are called outside of it.
 struct DelegateClosures {
   var sessionDidBecomeInvalidWithError: ((URLSession, NSError?) -> Void)?
-  var sessionDidReceiveChallenge: ((URLSession, URLAuthenticationChallenge) -> (URLSession.AuthChallengeDisposition, URLCredential?))?
-  var sessionDidReceiveChallengeWithCompletion: ((URLSession, URLAuthenticationChallenge, @escaping (URLSession.AuthChallengeDisposition, URLCredential?) -> Void) -> Void)?
+  var sessionDidReceiveChallenge:
+    ((URLSession, URLAuthenticationChallenge) -> (URLSession.AuthChallengeDisposition, URLCredential?))?
+  var sessionDidReceiveChallengeWithCompletion:
+    (
+      (
+        URLSession, URLAuthenticationChallenge,
+        @escaping (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+      ) -> Void
+    )?
   var sessionDidFinishEventsForBackgroundURLSession: ((URLSession) -> Void)?
-  var taskWillPerformHTTPRedirection: ((URLSession, URLSessionTask, HTTPURLResponse, URLRequest) -> URLRequest?)?
-  var taskWillPerformHTTPRedirectionWithCompletion: ((URLSession, URLSessionTask, HTTPURLResponse, URLRequest, @escaping (URLRequest?) -> Void) -> Void)?
-  var taskDidReceiveChallenge: ((URLSession, URLSessionTask, URLAuthenticationChallenge) -> (URLSession.AuthChallengeDisposition, URLCredential?))?
-  var taskDidReceiveChallengeWithCompletion: ((URLSession, URLSessionTask, URLAuthenticationChallenge, @escaping (URLSession.AuthChallengeDisposition, URLCredential?) -> Void) -> Void)?
+  var taskWillPerformHTTPRedirection:
+    ((URLSession, URLSessionTask, HTTPURLResponse, URLRequest) -> URLRequest?)?
+  var taskWillPerformHTTPRedirectionWithCompletion:
+    ((URLSession, URLSessionTask, HTTPURLResponse, URLRequest, @escaping (URLRequest?) -> Void) -> Void)?
+  var taskDidReceiveChallenge:
+    (
+      (URLSession, URLSessionTask, URLAuthenticationChallenge) -> (
+        URLSession.AuthChallengeDisposition, URLCredential?
+      )
+    )?
+  var taskDidReceiveChallengeWithCompletion:
+    (
+      (
+        URLSession, URLSessionTask, URLAuthenticationChallenge,
+        @escaping (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+      ) -> Void
+    )?
   var taskNeedNewBodyStream: ((URLSession, URLSessionTask) -> InputStream?)?
-  var taskNeedNewBodyStreamWithCompletion: ((URLSession, URLSessionTask, @escaping (InputStream?) -> Void) -> Void)?
+  var taskNeedNewBodyStreamWithCompletion:
+    ((URLSession, URLSessionTask, @escaping (InputStream?) -> Void) -> Void)?
   var taskDidSendBodyData: ((URLSession, URLSessionTask, Int64, Int64, Int64) -> Void)?
   var taskDidComplete: ((URLSession, URLSessionTask, NSError?) -> Void)?
-  var dataTaskDidReceiveResponse: ((URLSession, URLSessionDataTask, URLResponse) -> URLSession.ResponseDisposition)?
-  var dataTaskDidReceiveResponseWithCompletion: ((URLSession, URLSessionDataTask, URLResponse, @escaping (URLSession.ResponseDisposition) -> Void) -> Void)?
+  var dataTaskDidReceiveResponse:
+    ((URLSession, URLSessionDataTask, URLResponse) -> URLSession.ResponseDisposition)?
+  var dataTaskDidReceiveResponseWithCompletion:
+    (
+      (URLSession, URLSessionDataTask, URLResponse, @escaping (URLSession.ResponseDisposition) -> Void) ->
+        Void
+    )?
   var dataTaskDidBecomeDownloadTask: ((URLSession, URLSessionDataTask, URLSessionDownloadTask) -> Void)?
   var dataTaskDidReceiveData: ((URLSession, URLSessionDataTask, Data) -> Void)?
   var dataTaskWillCacheResponse: ((URLSession, URLSessionDataTask, CachedURLResponse) -> CachedURLResponse?)?
-  var dataTaskWillCacheResponseWithCompletion: ((URLSession, URLSessionDataTask, CachedURLResponse, @escaping (CachedURLResponse?) -> Void) -> Void)?
+  var dataTaskWillCacheResponseWithCompletion:
+    ((URLSession, URLSessionDataTask, CachedURLResponse, @escaping (CachedURLResponse?) -> Void) -> Void)?
   var downloadTaskDidFinishDownloadingToURL: ((URLSession, URLSessionDownloadTask, URL) -> Void)?
   var downloadTaskDidWriteData: ((URLSession, URLSessionDownloadTask, Int64, Int64, Int64) -> Void)?
   var downloadTaskDidResumeAtOffset: ((URLSession, URLSessionDownloadTask, Int64, Int64) -> Void)?
@@ -36,13 +63,22 @@ extension Manager.SessionDelegate {
   }
 
   /// Answers challenges of the connection: about the server's certificates, or the client's.
-  public var sessionDidReceiveChallenge: ((URLSession, URLAuthenticationChallenge) -> (URLSession.AuthChallengeDisposition, URLCredential?))? {
+  public var sessionDidReceiveChallenge:
+    ((URLSession, URLAuthenticationChallenge) -> (URLSession.AuthChallengeDisposition, URLCredential?))?
+  {
     get { closures.sessionDidReceiveChallenge }
     set { change { $0.sessionDidReceiveChallenge = newValue } }
   }
 
   /// The same with an answer that may come later; it stands before the other form.
-  public var sessionDidReceiveChallengeWithCompletion: ((URLSession, URLAuthenticationChallenge, @escaping (URLSession.AuthChallengeDisposition, URLCredential?) -> Void) -> Void)? {
+  public var sessionDidReceiveChallengeWithCompletion:
+    (
+      (
+        URLSession, URLAuthenticationChallenge,
+        @escaping (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+      ) -> Void
+    )?
+  {
     get { closures.sessionDidReceiveChallengeWithCompletion }
     set { change { $0.sessionDidReceiveChallengeWithCompletion = newValue } }
   }
@@ -54,25 +90,42 @@ extension Manager.SessionDelegate {
   }
 
   /// A response leads elsewhere: the request to follow with, or `nil` not to follow.
-  public var taskWillPerformHTTPRedirection: ((URLSession, URLSessionTask, HTTPURLResponse, URLRequest) -> URLRequest?)? {
+  public var taskWillPerformHTTPRedirection:
+    ((URLSession, URLSessionTask, HTTPURLResponse, URLRequest) -> URLRequest?)?
+  {
     get { closures.taskWillPerformHTTPRedirection }
     set { change { $0.taskWillPerformHTTPRedirection = newValue } }
   }
 
   /// The same with an answer that may come later; it stands before the other form.
-  public var taskWillPerformHTTPRedirectionWithCompletion: ((URLSession, URLSessionTask, HTTPURLResponse, URLRequest, @escaping (URLRequest?) -> Void) -> Void)? {
+  public var taskWillPerformHTTPRedirectionWithCompletion:
+    ((URLSession, URLSessionTask, HTTPURLResponse, URLRequest, @escaping (URLRequest?) -> Void) -> Void)?
+  {
     get { closures.taskWillPerformHTTPRedirectionWithCompletion }
     set { change { $0.taskWillPerformHTTPRedirectionWithCompletion = newValue } }
   }
 
   /// Answers challenges that a server or proxy makes to a request.
-  public var taskDidReceiveChallenge: ((URLSession, URLSessionTask, URLAuthenticationChallenge) -> (URLSession.AuthChallengeDisposition, URLCredential?))? {
+  public var taskDidReceiveChallenge:
+    (
+      (URLSession, URLSessionTask, URLAuthenticationChallenge) -> (
+        URLSession.AuthChallengeDisposition, URLCredential?
+      )
+    )?
+  {
     get { closures.taskDidReceiveChallenge }
     set { change { $0.taskDidReceiveChallenge = newValue } }
   }
 
   /// The same with an answer that may come later; it stands before the other form.
-  public var taskDidReceiveChallengeWithCompletion: ((URLSession, URLSessionTask, URLAuthenticationChallenge, @escaping (URLSession.AuthChallengeDisposition, URLCredential?) -> Void) -> Void)? {
+  public var taskDidReceiveChallengeWithCompletion:
+    (
+      (
+        URLSession, URLSessionTask, URLAuthenticationChallenge,
+        @escaping (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+      ) -> Void
+    )?
+  {
     get { closures.taskDidReceiveChallengeWithCompletion }
     set { change { $0.taskDidReceiveChallengeWithCompletion = newValue } }
   }
@@ -84,7 +137,9 @@ extension Manager.SessionDelegate {
   }
 
   /// The same with an answer that may come later; it stands before the other form.
-  public var taskNeedNewBodyStreamWithCompletion: ((URLSession, URLSessionTask, @escaping (InputStream?) -> Void) -> Void)? {
+  public var taskNeedNewBodyStreamWithCompletion:
+    ((URLSession, URLSessionTask, @escaping (InputStream?) -> Void) -> Void)?
+  {
     get { closures.taskNeedNewBodyStreamWithCompletion }
     set { change { $0.taskNeedNewBodyStreamWithCompletion = newValue } }
   }
@@ -102,19 +157,28 @@ extension Manager.SessionDelegate {
   }
 
   /// A response has begun to come: whether it may go on.
-  public var dataTaskDidReceiveResponse: ((URLSession, URLSessionDataTask, URLResponse) -> URLSession.ResponseDisposition)? {
+  public var dataTaskDidReceiveResponse:
+    ((URLSession, URLSessionDataTask, URLResponse) -> URLSession.ResponseDisposition)?
+  {
     get { closures.dataTaskDidReceiveResponse }
     set { change { $0.dataTaskDidReceiveResponse = newValue } }
   }
 
   /// The same with an answer that may come later; it stands before the other form.
-  public var dataTaskDidReceiveResponseWithCompletion: ((URLSession, URLSessionDataTask, URLResponse, @escaping (URLSession.ResponseDisposition) -> Void) -> Void)? {
+  public var dataTaskDidReceiveResponseWithCompletion:
+    (
+      (URLSession, URLSessionDataTask, URLResponse, @escaping (URLSession.ResponseDisposition) -> Void) ->
+        Void
+    )?
+  {
     get { closures.dataTaskDidReceiveResponseWithCompletion }
     set { change { $0.dataTaskDidReceiveResponseWithCompletion = newValue } }
   }
 
   /// Kept for programs that set it: tasks do not change their kind here, and nobody calls it.
-  public var dataTaskDidBecomeDownloadTask: ((URLSession, URLSessionDataTask, URLSessionDownloadTask) -> Void)? {
+  public var dataTaskDidBecomeDownloadTask:
+    ((URLSession, URLSessionDataTask, URLSessionDownloadTask) -> Void)?
+  {
     get { closures.dataTaskDidBecomeDownloadTask }
     set { change { $0.dataTaskDidBecomeDownloadTask = newValue } }
   }
@@ -126,13 +190,17 @@ extension Manager.SessionDelegate {
   }
 
   /// A response is to be stored: what to store, or `nil`.
-  public var dataTaskWillCacheResponse: ((URLSession, URLSessionDataTask, CachedURLResponse) -> CachedURLResponse?)? {
+  public var dataTaskWillCacheResponse:
+    ((URLSession, URLSessionDataTask, CachedURLResponse) -> CachedURLResponse?)?
+  {
     get { closures.dataTaskWillCacheResponse }
     set { change { $0.dataTaskWillCacheResponse = newValue } }
   }
 
   /// The same with an answer that may come later; it stands before the other form.
-  public var dataTaskWillCacheResponseWithCompletion: ((URLSession, URLSessionDataTask, CachedURLResponse, @escaping (CachedURLResponse?) -> Void) -> Void)? {
+  public var dataTaskWillCacheResponseWithCompletion:
+    ((URLSession, URLSessionDataTask, CachedURLResponse, @escaping (CachedURLResponse?) -> Void) -> Void)?
+  {
     get { closures.dataTaskWillCacheResponseWithCompletion }
     set { change { $0.dataTaskWillCacheResponseWithCompletion = newValue } }
   }

@@ -36,11 +36,13 @@ import Testing
     let body = try encode(.URL, parameters, method: "POST").body
     #expect(
       body == "baz%5B%5D=a&baz%5B%5D=1&foo=bar&qux%5Bx%5D=1&qux%5By%5D=2&qux%5Bz%5D=3")
-    #expect(try encode(.URL, ["q": "a b&ä", "t": true, "f": 1.5]).url.hasSuffix("/?f=1.5&q=a%20b%26%C3%A4&t=1"))
+    #expect(
+      try encode(.URL, ["q": "a b&ä", "t": true, "f": 1.5]).url.hasSuffix("/?f=1.5&q=a%20b%26%C3%A4&t=1"))
   }
 
   @Test func queryOfTheURLStaysAndNothingIsAddedForNothing() throws {
-    #expect(try encode(.URL, ["a": 1], url: "http://example.com/?x=%20").url
+    #expect(
+      try encode(.URL, ["a": 1], url: "http://example.com/?x=%20").url
         == "http://example.com/?x=%20&a=1")
     #expect(try encode(.URL, [:]).url == "http://example.com/")
     let none = try encode(.URL, nil, method: "POST")
@@ -84,7 +86,9 @@ import Testing
   }
 
   @Test func piecesAreOpen() {
-    #expect(ParameterEncoding.URL.escape("a b?/:#[]@!$&'()*+,;=") == "a%20b?/%3A%23%5B%5D%40%21%24%26%27%28%29%2A%2B%2C%3B%3D")
+    #expect(
+      ParameterEncoding.URL.escape("a b?/:#[]@!$&'()*+,;=")
+        == "a%20b?/%3A%23%5B%5D%40%21%24%26%27%28%29%2A%2B%2C%3B%3D")
     let pairs = ParameterEncoding.URL.queryComponents("k", ["x": [1, 2]])
     #expect(pairs.map { "\($0)=\($1)" } == ["k%5Bx%5D%5B%5D=1", "k%5Bx%5D%5B%5D=2"])
   }

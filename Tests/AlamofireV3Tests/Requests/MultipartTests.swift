@@ -15,11 +15,11 @@ import Testing
       Manager.lone().upload(
         .POST, server.url("/post"), headers: ["X-A": "1"],
         multipartFormData: { form in
-          notes.add("fill \(Thread.isMainThread)")
+          notes.add("fill \(isOnMain)")
           fill(form)
         }, encodingMemoryThreshold: threshold
       ) { result in
-        notes.add("completion \(Thread.isMainThread)")
+        notes.add("completion \(isOnMain)")
         continuation.resume(returning: Carried(value: result))
       }
     }

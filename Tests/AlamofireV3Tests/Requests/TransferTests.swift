@@ -33,7 +33,7 @@ import Testing
     let manager = Manager.lone(starting: false)
     let request = manager.upload(.POST, server.url("/upload-sink"), data: Data(count: 300_000))
       .progress { bytes, total, expected in
-        notes.add("\(Thread.isMainThread) \(bytes > 0) \(total) \(expected)")
+        notes.add("\(isOnMain) \(bytes > 0) \(total) \(expected)")
       }
     request.resume()
     #expect(await request.end().status == 200)
@@ -52,7 +52,7 @@ import Testing
         isDownload
         ? manager.download(.GET, server.url("/bytes/70000")) { file, _ in file }
         : manager.request(.GET, server.url("/bytes/70000"))
-      request.progress { _, total, expected in notes.add("\(Thread.isMainThread) \(total) \(expected)") }
+      request.progress { _, total, expected in notes.add("\(isOnMain) \(total) \(expected)") }
       request.resume()
       #expect(await request.end().status == 200)
       #expect(notes.lines.last == "false 70000 70000")

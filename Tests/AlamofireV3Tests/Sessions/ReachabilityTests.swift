@@ -7,7 +7,7 @@ import Testing
     let manager = try #require(NetworkReachabilityManager(host: "127.0.0.1"))
     let notes = Notes()
     manager.listenerQueue = .global()
-    manager.listener = { notes.add("\($0 == .Reachable(.EthernetOrWiFi)) \(Thread.isMainThread)") }
+    manager.listener = { notes.add("\($0 == .Reachable(.EthernetOrWiFi)) \(isOnMain)") }
     #expect(manager.startListening())
     #expect(await notes.wait(for: 1) == ["true false"])
     manager.stopListening()

@@ -141,3 +141,13 @@ func value(_ path: String, of json: Any?) -> String? {
   for key in path.split(separator: ".") { value = (value as? [String: Any])?[String(key)] }
   return value.map { "\($0)" }
 }
+
+private let mainQueueKey: DispatchSpecificKey<Bool> = {
+  let key = DispatchSpecificKey<Bool>()
+  DispatchQueue.main.setSpecific(key: key, value: true)
+  return key
+}()
+
+/// Whether the caller runs on the main queue. That has no thread of its own where the main thread is in
+/// `dispatchMain()`, so it is asked for a mark.
+var isOnMain: Bool { DispatchQueue.getSpecific(key: mainQueueKey) ?? false }
