@@ -1,4 +1,4 @@
-// What a program has to do with besides this generation: Foundation, and the types that the names of `Security` stand for.
+// What a program has to do with besides this generation: Foundation, and what the names of `Security` stand for.
 @_exported public import struct Alamofire.Certificate
 @_exported public import struct Alamofire.PublicKey
 @_exported public import class Alamofire.ServerTrust

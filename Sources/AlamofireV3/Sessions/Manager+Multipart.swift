@@ -45,9 +45,9 @@ extension Manager {
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
     let file = folder.appendingPathComponent(UUID().uuidString)
     try form.writeEncodedDataToDisk(file)
-    let upload = core.upload(file, with: prepared)
-    // The first thing to be done when it is over.
-    upload.response(queue: .global()) { _ in try? FileManager.default.removeItem(at: file) }
-    return .Success(request: begin(upload, prepared), streamingFromDisk: true, streamFileURL: file)
+    let request = begin(core.upload(file, with: prepared), prepared)
+    // The first thing to be done when it is over: nobody else has it yet.
+    request.afterwards.add { try? FileManager.default.removeItem(at: file) }
+    return .Success(request: request, streamingFromDisk: true, streamFileURL: file)
   }
 }

@@ -14,6 +14,7 @@ public final class ONOXMLDocument {
 
 // Creating a Custom Response Serializer
 extension Request {
+  /// A serializer for XML.
   public static func XMLResponseSerializer() -> ResponseSerializer<ONOXMLDocument, NSError> {
     return ResponseSerializer { request, response, data, error in
       guard error == nil else { return .Failure(error!) }
@@ -33,6 +34,7 @@ extension Request {
     }
   }
 
+  /// The handler for it.
   @discardableResult
   public func responseXMLDocument(
     _ completionHandler: @escaping (Response<ONOXMLDocument, NSError>) -> Void
@@ -42,12 +44,14 @@ extension Request {
   }
 }
 
-// Generic Response Object Serialization
+/// Generic Response Object Serialization:
+/// What can be made of a response.
 public protocol ResponseObjectSerializable {
   init?(response: HTTPURLResponse, representation: Any)
 }
 
 extension Request {
+  /// The handler for it.
   @discardableResult
   public func responseObject<T: ResponseObjectSerializable>(
     _ completionHandler: @escaping (Response<T, NSError>) -> Void
@@ -79,11 +83,13 @@ extension Request {
   }
 }
 
+/// What a collection of can be made of a response.
 public protocol ResponseCollectionSerializable {
   static func collection(response: HTTPURLResponse, representation: Any) -> [Self]
 }
 
 extension Alamofire.Request {
+  /// The handler for it.
   @discardableResult
   public func responseCollection<T: ResponseCollectionSerializable>(
     _ completionHandler: @escaping (Response<[T], NSError>) -> Void

@@ -92,6 +92,28 @@ private enum Failure: Error { case own }
     #expect(try await server.takeRequest().bodyText == "b=1")
   }
 
+  /// The closures of code of the main actor are called where they always were: handlers there, others elsewhere.
+  @MainActor @Test func closuresOfTheMainActorCanBeUsed() async throws {
+    let server = try HTTPTestServer()
+    let manager = manager()
+    manager.startRequestsImmediately = false
+    let model = Model()
+    manager.delegate.dataTaskDidReceiveData = { _, _, _ in print("received") }
+    let own = ResponseSerializer<Int, NSError> { _, response, _, _ in .Success(response?.statusCode ?? 0) }
+    await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
+      manager.request(.GET, server.url("/bytes/100000"))
+        .progress { _, _, _ in print("moved") }
+        .stream { _ in print("came") }
+        .validate { _, _ in .Success }
+        .response(responseSerializer: own) { response in
+          model.status = response.result.value ?? 0
+          continuation.resume()
+        }
+        .resume()
+    }
+    #expect(model.status == 200)
+  }
+
   @Test func errorsOfOnesOwnStayErrors() {
     // `Error` is Swift's in a file that imports this generation; the other one is `Alamofire.Error`.
     let error: any Error = Failure.own
