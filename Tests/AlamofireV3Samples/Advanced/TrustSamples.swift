@@ -59,17 +59,19 @@ extension Samples {
       #expect(await outcome(manager, "insecure.expired-apis.com") == "200")
       let other = await outcome(manager, "httpbin.org")
       #expect(other.hasPrefix("-") && other != "\(NSURLErrorCancelled)")
-      // Another certificate among the resources: the server is not the one.
-      try Data(TestIdentity(.init(commonName: "stranger")).certificatePEM.utf8)
-        .write(to: folder.appendingPathComponent("authority.cer"))
-      let strict = Manager(
+    }
+
+    @Test func sample46_policyManagerAndAStranger() async throws {
+      let stranger = try TestIdentity(.init(commonName: "stranger"))
+      let policy = ServerTrustPolicy.PinCertificates(
+        certificates: try SecCertificate.all(in: Data(stranger.certificatePEM.utf8)),
+        validateCertificateChain: true, validateHost: true)
+      let manager = Manager(
         configuration: Site.configuration,
-        serverTrustPolicyManager: ServerTrustPolicyManager(policies: [
-          "test.example.com": .PinCertificates(
-            certificates: ServerTrustPolicy.certificatesInBundle(bundle), validateCertificateChain: true,
-            validateHost: true)
-        ]), transportOptions: Site.options)
-      #expect(await outcome(strict, "test.example.com") == "\(NSURLErrorCancelled)")
+        serverTrustPolicyManager: ServerTrustPolicyManager(policies: ["test.example.com": policy]),
+        transportOptions: Site.options)
+
+      #expect(await outcome(manager, "test.example.com") == "\(NSURLErrorCancelled)")
     }
 
     // Subclassing Server Trust Policy Manager

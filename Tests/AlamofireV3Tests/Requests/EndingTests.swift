@@ -17,6 +17,40 @@ import Testing
     gate.open()
   }
 
+  @Test func releasedManagerEndsRequestsThatWereNeverStarted() async throws {
+    let server = try HTTPTestServer()
+    var manager: Manager? = Manager(configuration: .solitary)
+    manager?.startRequestsImmediately = false
+    let request = try #require(manager?.request(.GET, server.url("/")))
+    manager = nil
+    #expect(await request.end().fault == "NSURLErrorDomain \(NSURLErrorCancelled)")
+    #expect(server.requestCount == 0)
+  }
+
+  @Test func requestIsReleasedAfterItsEnd() async throws {
+    let server = try HTTPTestServer()
+    weak var gone: Request?
+    do {
+      let request = Manager.lone().request(.GET, server.url("/get"))
+      gone = request
+      #expect(await request.end().status == 200)
+    }
+    let deadline = ContinuousClock.now + .seconds(30)
+    while gone != nil, ContinuousClock.now < deadline { await Task.yield() }
+    #expect(gone == nil)
+  }
+
+  @Test func handlersOfManyRequestsAreAllCalled() async throws {
+    let server = try HTTPTestServer()
+    let manager = Manager.lone()
+    let notes = Notes()
+    for number in 1...200 {
+      manager.request(.GET, server.url("/get"), parameters: ["n": number])
+        .validate().responseJSON { notes.add(value("args.n", of: $0.result.value) ?? "none") }
+    }
+    #expect(Set(await notes.wait(for: 200)) == Set((1...200).map(String.init)))
+  }
+
   @Test func cancelledRequestFailsAsCancelled() async throws {
     let server = try HTTPTestServer()
     let gate = Gate()
