@@ -79,12 +79,16 @@ let package = Package(
     .executableTarget(
       name: "SoakClient", dependencies: ["Alamofire"], path: "Tests/SoakClient", swiftSettings: settings),
     .testTarget(
-      name: "AlamofireV4Tests", dependencies: ["AlamofireV4", "HTTPTestServer"], swiftSettings: settings),
+      name: "AlamofireV4Tests", dependencies: ["Alamofire", "AlamofireV4", "HTTPTestServer"],
+      swiftSettings: settings),
     .testTarget(
       name: "AlamofireV3Tests", dependencies: ["AlamofireV3", "HTTPTestServer"], swiftSettings: settings),
     // What the documents of the older generations show, as their readers wrote it: in the mode of Swift 5.
     .testTarget(
       name: "AlamofireV4Samples", dependencies: ["AlamofireV4", "HTTPTestServer"],
+      swiftSettings: [.swiftLanguageMode(.v5)]),
+    .testTarget(
+      name: "AlamofireV3Samples", dependencies: ["AlamofireV3", "HTTPTestServer"],
       swiftSettings: [.swiftLanguageMode(.v5)]),
     .testTarget(
       name: "AFCommandTests", dependencies: ["AFCommand", "HTTPTestServer"],

@@ -1,7 +1,128 @@
-public import Alamofire
+// What a program has to do with besides this generation: Foundation, and what the names of `Security` stand for.
+@_exported public import struct Alamofire.Certificate
+@_exported public import struct Alamofire.PublicKey
+@_exported public import class Alamofire.ServerTrust
+@_exported public import struct Alamofire.TransportOptions
 @_exported public import Foundation
 @_exported public import FoundationNetworking
 
 /// What code of the third generation calls by the name of the module: `Alamofire.request(.GET, ...)`.
+///
+/// Each function forwards to ``Manager/sharedInstance``; see ``Manager`` for what it does.
 public enum Alamofire {
+  /// Makes a request from a method, a URL, parameters and an encoding for them; see
+  /// ``Manager/request(_:_:parameters:encoding:headers:)``.
+  @discardableResult
+  public static func request(
+    _ method: Method, _ URLString: any URLStringConvertible, parameters: [String: Any]? = nil,
+    encoding: ParameterEncoding = .URL, headers: [String: String]? = nil
+  ) -> Request {
+    Manager.sharedInstance.request(
+      method, URLString, parameters: parameters, encoding: encoding, headers: headers)
+  }
+
+  /// Makes a request from what can be a URL request, a router for example.
+  @discardableResult
+  public static func request(_ URLRequest: any URLRequestConvertible) -> Request {
+    Manager.sharedInstance.request(URLRequest)
+  }
+
+  // MARK: Uploads
+
+  /// Sends a file.
+  @discardableResult
+  public static func upload(
+    _ method: Method, _ URLString: any URLStringConvertible, headers: [String: String]? = nil, file: URL
+  ) -> Request {
+    Manager.sharedInstance.upload(method, URLString, headers: headers, file: file)
+  }
+
+  /// Sends a file with a URL request of the caller's.
+  @discardableResult
+  public static func upload(_ URLRequest: any URLRequestConvertible, file: URL) -> Request {
+    Manager.sharedInstance.upload(URLRequest, file: file)
+  }
+
+  /// Sends bytes.
+  @discardableResult
+  public static func upload(
+    _ method: Method, _ URLString: any URLStringConvertible, headers: [String: String]? = nil, data: Data
+  ) -> Request {
+    Manager.sharedInstance.upload(method, URLString, headers: headers, data: data)
+  }
+
+  /// Sends bytes with a URL request of the caller's.
+  @discardableResult
+  public static func upload(_ URLRequest: any URLRequestConvertible, data: Data) -> Request {
+    Manager.sharedInstance.upload(URLRequest, data: data)
+  }
+
+  /// Sends a stream, once.
+  @discardableResult
+  public static func upload(
+    _ method: Method, _ URLString: any URLStringConvertible, headers: [String: String]? = nil,
+    stream: InputStream
+  ) -> Request {
+    Manager.sharedInstance.upload(method, URLString, headers: headers, stream: stream)
+  }
+
+  /// Sends a stream, once, with a URL request of the caller's.
+  @discardableResult
+  public static func upload(_ URLRequest: any URLRequestConvertible, stream: InputStream) -> Request {
+    Manager.sharedInstance.upload(URLRequest, stream: stream)
+  }
+
+  /// Encodes a form on a background queue, and sends it then; see
+  /// ``Manager/upload(_:_:headers:multipartFormData:encodingMemoryThreshold:encodingCompletion:)``.
+  public static func upload(
+    _ method: Method, _ URLString: any URLStringConvertible, headers: [String: String]? = nil,
+    multipartFormData: @escaping (MultipartFormData) -> Void,
+    encodingMemoryThreshold: UInt64 = Manager.MultipartFormDataEncodingMemoryThreshold,
+    encodingCompletion: ((Manager.MultipartFormDataEncodingResult) -> Void)?
+  ) {
+    Manager.sharedInstance.upload(
+      method, URLString, headers: headers, multipartFormData: multipartFormData,
+      encodingMemoryThreshold: encodingMemoryThreshold, encodingCompletion: encodingCompletion)
+  }
+
+  /// The same with a URL request of the caller's, whose `Content-Type` is replaced.
+  public static func upload(
+    _ URLRequest: any URLRequestConvertible, multipartFormData: @escaping (MultipartFormData) -> Void,
+    encodingMemoryThreshold: UInt64 = Manager.MultipartFormDataEncodingMemoryThreshold,
+    encodingCompletion: ((Manager.MultipartFormDataEncodingResult) -> Void)?
+  ) {
+    Manager.sharedInstance.upload(
+      URLRequest, multipartFormData: multipartFormData, encodingMemoryThreshold: encodingMemoryThreshold,
+      encodingCompletion: encodingCompletion)
+  }
+
+  // MARK: Downloads
+
+  /// Makes a request whose response goes to the file that `destination` names.
+  @discardableResult
+  public static func download(
+    _ method: Method, _ URLString: any URLStringConvertible, parameters: [String: Any]? = nil,
+    encoding: ParameterEncoding = .URL, headers: [String: String]? = nil,
+    destination: @escaping Request.DownloadFileDestination
+  ) -> Request {
+    Manager.sharedInstance.download(
+      method, URLString, parameters: parameters, encoding: encoding, headers: headers,
+      destination: destination)
+  }
+
+  /// The same with a URL request of the caller's.
+  @discardableResult
+  public static func download(
+    _ URLRequest: any URLRequestConvertible, destination: @escaping Request.DownloadFileDestination
+  ) -> Request {
+    Manager.sharedInstance.download(URLRequest, destination: destination)
+  }
+
+  /// Goes on with a download that was broken off.
+  @discardableResult
+  public static func download(
+    resumeData data: Data, destination: @escaping Request.DownloadFileDestination
+  ) -> Request {
+    Manager.sharedInstance.download(resumeData: data, destination: destination)
+  }
 }

@@ -1,0 +1,75 @@
+import Alamofire
+public import Foundation
+
+/// A form whose fields and files are sent as `multipart/form-data` (RFC 7578).
+///
+/// Parts are sent in the order in which they were appended. What is wrong with one is remembered, and thrown by
+/// the encoding; what was wrong first wins. A form is used by one thread at a time.
+public final class MultipartFormData {
+  private let form = Alamofire::MultipartFormData()
+
+  /// Makes an empty form with a random boundary.
+  public init() {}
+
+  /// The value of the `Content-Type` field that goes with the form.
+  public var contentType: String { form.contentType }
+
+  /// How many bytes the parts hold together, without heads and boundaries.
+  public var contentLength: UInt64 { form.contentLength }
+
+  /// What stands between the parts.
+  public var boundary: String { form.boundary }
+
+  /// Appends a field of bytes.
+  public func appendBodyPart(data: Data, name: String) {
+    form.append(data, withName: name)
+  }
+
+  /// Appends a field of bytes of a type.
+  public func appendBodyPart(data: Data, name: String, mimeType: String) {
+    form.append(data, withName: name, mimeType: mimeType)
+  }
+
+  /// Appends bytes as a file.
+  public func appendBodyPart(data: Data, name: String, fileName: String, mimeType: String) {
+    form.append(data, withName: name, fileName: fileName, mimeType: mimeType)
+  }
+
+  /// Appends a file; its name is the last component of the URL, its type follows from the extension.
+  public func appendBodyPart(fileURL: URL, name: String) {
+    form.append(fileURL, withName: name)
+  }
+
+  /// Appends a file under a name and with a type of the caller's choice.
+  public func appendBodyPart(fileURL: URL, name: String, fileName: String, mimeType: String) {
+    form.append(fileURL, withName: name, fileName: fileName, mimeType: mimeType)
+  }
+
+  /// Appends what a stream will give, exactly `length` bytes, as a file.
+  public func appendBodyPart(
+    stream: InputStream, length: UInt64, name: String, fileName: String, mimeType: String
+  ) {
+    form.append(stream, withLength: length, name: name, fileName: fileName, mimeType: mimeType)
+  }
+
+  /// Appends what a stream will give, exactly `length` bytes, with a head of the caller's own, sorted by name.
+  public func appendBodyPart(stream: InputStream, length: UInt64, headers: [String: String]) {
+    let fields = headers.sorted { $0.key < $1.key }.map { HTTPHeader(name: $0.key, value: $0.value) }
+    form.append(stream, withLength: length, headers: HTTPHeaders(fields))
+  }
+
+  /// The encoded form.
+  ///
+  /// - Throws: An `NSError`: of `NSURLErrorDomain` for files, `InputStreamReadFailed` for streams.
+  public func encode() throws -> Data {
+    do { return try form.encode() } catch { throw generationThreeError(error) }
+  }
+
+  /// Writes the encoded form to a file, which must not exist yet.
+  ///
+  /// - Throws: An `NSError`: of `NSURLErrorDomain` for files, `InputStreamReadFailed` and `OutputStreamWriteFailed` for
+  ///   streams.
+  public func writeEncodedDataToDisk(_ fileURL: URL) throws {
+    do { try form.writeEncodedData(to: fileURL) } catch { throw generationThreeError(error) }
+  }
+}

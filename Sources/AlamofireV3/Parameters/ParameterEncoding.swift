@@ -1,0 +1,102 @@
+import Alamofire
+public import Foundation
+public import FoundationNetworking
+
+/// How parameters are written into a request.
+public enum ParameterEncoding {
+  /// As `name=value` pairs: into the query for GET, HEAD and DELETE, else into the body with the content type
+  /// `application/x-www-form-urlencoded; charset=utf-8`. Items of arrays are called `name[]`, entries of
+  /// dictionaries `name[key]`; names are sorted.
+  case URL
+  /// The same, always into the query.
+  case URLEncodedInURL
+  /// As JSON in the body, with the content type `application/json`.
+  case JSON
+  /// As a property list in the body, with the content type `application/x-plist`.
+  case PropertyList(
+    format: PropertyListSerialization.PropertyListFormat, options: PropertyListSerialization.WriteOptions)
+  /// As the closure says. An error that it returns reaches the handlers.
+  case Custom((any URLRequestConvertible, [String: Any]?) -> (NSMutableURLRequest, NSError?))
+
+  /// The form without labels.
+  public static func PropertyList(
+    _ format: PropertyListSerialization.PropertyListFormat, _ options: PropertyListSerialization.WriteOptions
+  ) -> ParameterEncoding {
+    .PropertyList(format: format, options: options)
+  }
+
+  /// The request with the parameters in it, and an error when they cannot be written; then the request is as it
+  /// was. `nil` as parameters changes nothing. A content type that the request has is kept.
+  public func encode(
+    _ URLRequest: any URLRequestConvertible, parameters: [String: Any]?
+  ) -> (NSMutableURLRequest, NSError?) {
+    if case .Custom(let closure) = self { return closure(URLRequest, parameters) }
+    let request = URLRequest.URLRequest
+    guard let parameters else { return (request, nil) }
+    do {
+      switch self {
+      case .URL, .URLEncodedInURL: try write(parameters, into: request)
+      case .JSON:
+        guard JSONSerialization.isValidJSONObject(parameters) else { throw Self.unwritable("JSON") }
+        request.setBody(try JSONSerialization.data(withJSONObject: parameters), "application/json")
+      case .PropertyList(let format, let options):
+        guard PropertyListSerialization.propertyList(parameters, isValidFor: format) else {
+          throw Self.unwritable("a property list")
+        }
+        let data = try PropertyListSerialization.data(
+          fromPropertyList: parameters, format: format, options: options)
+        request.setBody(data, "application/x-plist")
+      case .Custom: break
+      }
+      return (request, nil)
+    } catch {
+      return (request, generationThreeError(error))
+    }
+  }
+
+  /// The pairs of names and values, both escaped, that `.URL` writes for one parameter.
+  public func queryComponents(_ key: String, _ value: Any) -> [(String, String)] {
+    URLEncoding.default.queryComponents(fromKey: key, value: value)
+  }
+
+  /// The text with all characters escaped that mean something in a query, as RFC 3986 §3.4 has it; `?` and `/`
+  /// stay.
+  public func escape(_ string: String) -> String {
+    URLEncoding.default.escape(string)
+  }
+
+  private func write(_ parameters: [String: Any], into request: NSMutableURLRequest) throws {
+    let query = parameters.sorted { $0.key < $1.key }
+      .flatMap { queryComponents($0.key, $0.value) }
+      .map { "\($0)=\($1)" }.joined(separator: "&")
+    guard writesQuery(method: request.httpMethod ?? "GET") else {
+      return request.setBody(Data(query.utf8), "application/x-www-form-urlencoded; charset=utf-8")
+    }
+    guard !parameters.isEmpty else { return }
+    guard let url = request.url, var parts = URLComponents(url: url, resolvingAgainstBaseURL: false) else {
+      throw URLError(.badURL)
+    }
+    parts.percentEncodedQuery = (parts.percentEncodedQuery.map { $0 + "&" } ?? "") + query
+    request.url = parts.url ?? url
+  }
+
+  private func writesQuery(method: String) -> Bool {
+    if case .URLEncodedInURL = self { return true }
+    return ["GET", "HEAD", "DELETE"].contains(method)
+  }
+
+  private static func unwritable(_ format: String) -> NSError {
+    Alamofire.Error.error(
+      domain: NSCocoaErrorDomain, code: CocoaError.propertyListWriteInvalid.rawValue,
+      failureReason: "The parameters hold a value that cannot be written as \(format).")
+  }
+}
+
+extension NSMutableURLRequest {
+  fileprivate func setBody(_ data: Data, _ contentType: String) {
+    if value(forHTTPHeaderField: "Content-Type") == nil {
+      setValue(contentType, forHTTPHeaderField: "Content-Type")
+    }
+    httpBody = data
+  }
+}

@@ -1,0 +1,48 @@
+import Foundation
+public import FoundationNetworking
+
+/// Something that can be a URL request: `NSURLRequest`, `NSMutableURLRequest`, `URLRequest`, and routers.
+///
+/// ```swift
+/// enum Router: URLRequestConvertible {
+///   case ReadUser(String)
+///
+///   var URLRequest: NSMutableURLRequest {
+///     switch self {
+///     case .ReadUser(let name):
+///       return NSMutableURLRequest(url: URL(string: "https://example.com/users/\(name)")!)
+///     }
+///   }
+/// }
+/// ```
+///
+/// It is asked once for each request, before the function that makes the request returns, on the thread of the
+/// caller.
+public protocol URLRequestConvertible {
+  /// The request. What is returned is not changed.
+  var URLRequest: NSMutableURLRequest { get }
+}
+
+extension NSURLRequest: URLRequestConvertible {
+  /// A copy of this request.
+  public var URLRequest: NSMutableURLRequest {
+    (mutableCopy() as? NSMutableURLRequest) ?? NSMutableURLRequest(url: url ?? .nowhere)
+  }
+}
+
+extension URLRequest: URLRequestConvertible {
+  /// This request as an object.
+  public var URLRequest: NSMutableURLRequest { (self as NSURLRequest).URLRequest }
+}
+
+extension NSURLRequest {
+  /// This request as a value.
+  var value: FoundationNetworking.URLRequest {
+    FoundationNetworking.URLRequest._unconditionallyBridgeFromObjectiveC(self)
+  }
+}
+
+extension URL {
+  /// For a request that must have some URL; nothing can be sent there.
+  static let nowhere = URL(fileURLWithPath: "/", isDirectory: true)
+}

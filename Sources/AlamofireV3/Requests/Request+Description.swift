@@ -1,0 +1,24 @@
+import Alamofire
+import Foundation
+
+extension Request: CustomStringConvertible, CustomDebugStringConvertible {
+  /// `METHOD URL (status)`, as far as they are known.
+  public var description: String {
+    guard let request else { return "" }
+    var parts = [request.httpMethod ?? "GET"]
+    if let url = request.url { parts.append(url.absoluteString) }
+    if let response { parts.append("(\(response.statusCode))") }
+    return parts.joined(separator: " ")
+  }
+
+  /// The request as a cURL command, which begins with `$ curl -i`; the method is named unless it is `GET`. The text
+  /// holds the secrets of the request.
+  public var debugDescription: String {
+    let separator = " \\\n\t"
+    let (current, get) = ("$ curl -v" + separator, "-X GET" + separator)
+    let text = core.cURLDescription()
+    guard text.hasPrefix(current) else { return text }
+    let rest = text.dropFirst(current.count)
+    return "$ curl -i" + separator + (rest.hasPrefix(get) ? rest.dropFirst(get.count) : rest)
+  }
+}

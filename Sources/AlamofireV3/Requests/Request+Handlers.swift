@@ -1,0 +1,114 @@
+public import Foundation
+public import FoundationNetworking
+import Synchronization
+
+extension Request {
+  /// Calls `completionHandler` when the request is over, with what has come, unchanged. For a download, the data is
+  /// what it can go on from.
+  ///
+  /// - Parameters:
+  ///   - queue: Where. Default: the main queue.
+  ///   - completionHandler: What to call.
+  @discardableResult
+  public func response(
+    queue: DispatchQueue? = nil,
+    completionHandler: @escaping (URLRequest?, HTTPURLResponse?, Data?, NSError?) -> Void
+  ) -> Self {
+    let completion = Boxed(completionHandler)
+    afterwards.add {
+      let record = self.record.withLock { $0 }
+      (queue ?? .main).async {
+        completion.value(self.request, record.response, record.data, record.error)
+      }
+    }
+    return self
+  }
+
+  /// The same for a closure with one parameter, which is all four.
+  @_disfavoredOverload
+  @discardableResult
+  public func response(
+    queue: DispatchQueue? = nil,
+    completionHandler:
+      @escaping ((request: URLRequest?, response: HTTPURLResponse?, data: Data?, error: NSError?)) -> Void
+  ) -> Self {
+    response(queue: queue) { completionHandler(($0, $1, $2, $3)) }
+  }
+
+  /// Calls `completionHandler` when the request is over, with what the serializer makes of it. The serializer runs
+  /// away from the main queue.
+  ///
+  /// - Parameters:
+  ///   - queue: Where the handler is called. Default: the main queue.
+  ///   - responseSerializer: Makes the value. Its failure never sends the request again.
+  ///   - completionHandler: What to call.
+  @discardableResult
+  public func response<Serializer: ResponseSerializerType>(
+    queue: DispatchQueue? = nil, responseSerializer: Serializer,
+    completionHandler: @escaping (Response<Serializer.SerializedObject, Serializer.ErrorObject>) -> Void
+  ) -> Self {
+    add(responseSerializer.serializeResponse, queue, completionHandler)
+  }
+
+  private func add<Value, Failure: Error>(
+    _ serialize: @escaping (URLRequest?, HTTPURLResponse?, Data?, NSError?) -> Result<Value, Failure>,
+    _ queue: DispatchQueue?, _ completion: @escaping (Response<Value, Failure>) -> Void
+  ) -> Self {
+    let user = Boxed((serialize: serialize, completion: completion))
+    afterwards.add {
+      let request = self.request
+      let record = self.record.withLock { $0 }
+      let result = user.value.serialize(request, record.response, record.data, record.error)
+      let response = Boxed(
+        Response(
+          request: request, response: record.response, data: record.data, result: result,
+          timeline: record.timeline))
+      (queue ?? .main).async { user.value.completion(response.value) }
+    }
+    return self
+  }
+
+  /// Calls `completionHandler` with the bytes of the body; see ``dataResponseSerializer()``.
+  @discardableResult
+  public func responseData(
+    queue: DispatchQueue? = nil, completionHandler: @escaping (Response<Data, NSError>) -> Void
+  ) -> Self {
+    response(
+      queue: queue, responseSerializer: Request.dataResponseSerializer(),
+      completionHandler: completionHandler)
+  }
+
+  /// Calls `completionHandler` with the body as text; see ``stringResponseSerializer(encoding:)``.
+  @discardableResult
+  public func responseString(
+    queue: DispatchQueue? = nil, encoding: String.Encoding? = nil,
+    completionHandler: @escaping (Response<String, NSError>) -> Void
+  ) -> Self {
+    response(
+      queue: queue, responseSerializer: Request.stringResponseSerializer(encoding: encoding),
+      completionHandler: completionHandler)
+  }
+
+  /// Calls `completionHandler` with the body read as JSON; see ``JSONResponseSerializer(options:)``.
+  @discardableResult
+  public func responseJSON(
+    queue: DispatchQueue? = nil, options: JSONSerialization.ReadingOptions = .allowFragments,
+    completionHandler: @escaping (Response<Any, NSError>) -> Void
+  ) -> Self {
+    response(
+      queue: queue, responseSerializer: Request.JSONResponseSerializer(options: options),
+      completionHandler: completionHandler)
+  }
+
+  /// Calls `completionHandler` with the body read as a property list; see
+  /// ``propertyListResponseSerializer(options:)``.
+  @discardableResult
+  public func responsePropertyList(
+    queue: DispatchQueue? = nil, options: PropertyListSerialization.ReadOptions = [],
+    completionHandler: @escaping (Response<Any, NSError>) -> Void
+  ) -> Self {
+    response(
+      queue: queue, responseSerializer: Request.propertyListResponseSerializer(options: options),
+      completionHandler: completionHandler)
+  }
+}

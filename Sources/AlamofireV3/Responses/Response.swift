@@ -1,0 +1,46 @@
+public import Foundation
+public import FoundationNetworking
+
+/// What a response handler gets.
+public struct Response<Value, Error: Swift.Error> {
+  /// The request as it was made; `nil` when it could not be.
+  public let request: URLRequest?
+  /// The server's answer; `nil` when there was none.
+  public let response: HTTPURLResponse?
+  /// The body. `nil` for streams; for downloads, the resume data of one that failed.
+  public let data: Data?
+  /// What the serializer made of it.
+  public let result: Result<Value, Error>
+  /// When it happened.
+  public let timeline: Timeline
+
+  /// Makes a response of its parts.
+  public init(
+    request: URLRequest?, response: HTTPURLResponse?, data: Data?, result: Result<Value, Error>,
+    timeline: Timeline = Timeline()
+  ) {
+    self.request = request
+    self.response = response
+    self.data = data
+    self.result = result
+    self.timeline = timeline
+  }
+}
+
+extension Response: Sendable where Value: Sendable {}
+
+extension Response: CustomStringConvertible, CustomDebugStringConvertible {
+  /// `SUCCESS` or `FAILURE`, with the value or the error.
+  public var description: String { result.debugDescription }
+
+  /// Everything, a line each.
+  public var debugDescription: String {
+    [
+      "[Request]: \(request.map { "\($0)" } ?? "nil")",
+      "[Response]: \(response.map { "\($0)" } ?? "nil")",
+      "[Data]: \(data?.count ?? 0) bytes",
+      "[Result]: \(result.debugDescription)",
+      "[Timeline]: \(timeline.debugDescription)",
+    ].joined(separator: "\n")
+  }
+}

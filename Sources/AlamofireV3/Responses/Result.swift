@@ -1,0 +1,40 @@
+/// A value, or why there is none.
+public enum Result<Value, Error: Swift.Error> {
+  /// It succeeded.
+  case Success(Value)
+  /// It failed.
+  case Failure(Error)
+
+  /// Whether it succeeded.
+  public var isSuccess: Bool {
+    if case .Success = self { true } else { false }
+  }
+
+  /// Whether it failed.
+  public var isFailure: Bool { !isSuccess }
+
+  /// The value; `nil` after a failure.
+  public var value: Value? {
+    if case .Success(let value) = self { value } else { nil }
+  }
+
+  /// Why it failed; `nil` after a success.
+  public var error: Error? {
+    if case .Failure(let error) = self { error } else { nil }
+  }
+}
+
+extension Result: Sendable where Value: Sendable {}
+
+extension Result: CustomStringConvertible, CustomDebugStringConvertible {
+  /// `SUCCESS` or `FAILURE`.
+  public var description: String { isSuccess ? "SUCCESS" : "FAILURE" }
+
+  /// The same with the value or the error.
+  public var debugDescription: String {
+    switch self {
+    case .Success(let value): "SUCCESS: \(value)"
+    case .Failure(let error): "FAILURE: \(error)"
+    }
+  }
+}

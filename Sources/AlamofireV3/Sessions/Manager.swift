@@ -1,0 +1,300 @@
+public import Alamofire
+public import Foundation
+public import FoundationNetworking
+import Synchronization
+
+/// Makes requests and performs them, with connections, header fields and timeouts that they share.
+///
+/// Keep a manager as long as its requests run: when it is released, every unfinished one ends with the error
+/// `NSURLErrorCancelled`. It may be used from any thread.
+///
+/// ```swift
+/// let manager = Alamofire.Manager(configuration: .default)
+/// manager.request(.GET, "https://example.com/get").responseJSON { response in print(response.result) }
+/// ```
+///
+/// Whatever is wrong with the arguments of a request, a text that is no URL for example, arrives in its handlers.
+open class Manager: @unchecked Sendable {
+  // Unchecked, since the compiler checks no class that can be subclassed: its own properties are constants, or stand
+  // under its lock.
+
+  private static let shared = Mutex<Manager?>(nil)
+
+  /// The manager of the functions of the namespace ``Alamofire``: a default configuration with
+  /// ``defaultHTTPHeaders``. It can be replaced, by one with transport options for example; requests of the earlier
+  /// one end unless somebody else keeps it.
+  public static var sharedInstance: Manager {
+    get {
+      shared.withLock { manager in
+        if let manager { return manager }
+        let configuration = URLSessionConfiguration.default
+        configuration.httpAdditionalHeaders = defaultHTTPHeaders
+        let made = Manager(configuration: configuration)
+        manager = made
+        return made
+      }
+    }
+    set {
+      // The one before is released outside of the lock.
+      _ = shared.withLock { manager in
+        defer { manager = newValue }
+        return manager
+      }
+    }
+  }
+
+  /// The header fields of the shared manager: `Accept-Encoding`, `Accept-Language` with up to six languages of the
+  /// user's, and `User-Agent`.
+  public static let defaultHTTPHeaders: [String: String] = {
+    var fields = HTTPHeaders.default.dictionary
+    fields["Accept-Encoding"] = "gzip;q=1.0, compress;q=0.5"
+    return fields
+  }()
+
+  private struct Settings: Sendable {
+    var startsImmediately = true
+    var backgroundCompletionHandler: Boxed<() -> Void>?
+  }
+
+  /// The session that does the work.
+  let core: Alamofire::Session
+  /// Is called when something happens to tasks; its closures decide.
+  public let delegate: SessionDelegate
+  private let settings = Mutex(Settings())
+
+  /// What delegates are shown. Invalidating it ends the manager.
+  public var session: URLSession { core.session }
+
+  /// Whether a request starts when it is made, handlers or not. Default: `true`. Otherwise call
+  /// ``Request/resume()``.
+  open var startRequestsImmediately: Bool {
+    get { settings.withLock { $0.startsImmediately } }
+    set { settings.withLock { $0.startsImmediately = newValue } }
+  }
+
+  /// Kept for programs that set it. There are no background sessions here, and nobody calls it.
+  open var backgroundCompletionHandler: (() -> Void)? {
+    get { settings.withLock { $0.backgroundCompletionHandler }?.value }
+    set {
+      let boxed = newValue.map { Boxed($0) }
+      settings.withLock { $0.backgroundCompletionHandler = boxed }
+    }
+  }
+
+  /// Makes a manager.
+  ///
+  /// - Parameters:
+  ///   - configuration: Header fields, timeouts, connections per host and so on. Copied; later changes have no
+  ///     effect. Default: the system's, without ``defaultHTTPHeaders``.
+  ///   - delegate: Whose closures decide, or a subclass. Default: a new one.
+  ///   - serverTrustPolicyManager: Whose policies decide about servers. Default: none, the certificates that the
+  ///     system trusts do.
+  ///   - transportOptions: What a configuration cannot say; an addition to the third generation. That a GET may
+  ///     carry a body, and that requests are made at once, is always switched on.
+  public init(
+    configuration: URLSessionConfiguration = .default, delegate: SessionDelegate = SessionDelegate(),
+    serverTrustPolicyManager: ServerTrustPolicyManager? = nil,
+    transportOptions: TransportOptions = TransportOptions()
+  ) {
+    self.delegate = delegate
+    core = Alamofire::Session(
+      configuration: configuration, delegate: delegate, startRequestsImmediately: false,
+      serverTrustManager: serverTrustPolicyManager.map { PolicyTrustManager($0) },
+      transportOptions: transportOptions.ofGenerationThree)
+  }
+
+  /// Makes a manager beside a session of Foundation's, whose configuration it takes over; the engine is ours all the
+  /// same. `nil` when the session has another delegate.
+  public init?(
+    session: URLSession, delegate: SessionDelegate,
+    serverTrustPolicyManager: ServerTrustPolicyManager? = nil,
+    transportOptions: TransportOptions = TransportOptions()
+  ) {
+    guard session.delegate === delegate else { return nil }
+    self.delegate = delegate
+    core = Alamofire::Session(
+      session: session, delegate: delegate, rootQueue: DispatchQueue(label: "com.alamofire.manager"),
+      startRequestsImmediately: false,
+      serverTrustManager: serverTrustPolicyManager.map { PolicyTrustManager($0) },
+      transportOptions: transportOptions.ofGenerationThree)
+  }
+
+  // MARK: Data requests
+
+  /// Makes a request from a method, a URL, parameters and an encoding for them.
+  ///
+  /// - Parameters:
+  ///   - method: The method; that of a `URLRequest` that stands as the URL does not count.
+  ///   - URLString: The URL.
+  ///   - parameters: What is written into the query or the body. Default: nothing.
+  ///   - encoding: How. Default: the query for GET, HEAD and DELETE, else the body.
+  ///   - headers: Header fields; they win over those of the configuration. Default: none.
+  @discardableResult
+  open func request(
+    _ method: Method, _ URLString: any URLStringConvertible, parameters: [String: Any]? = nil,
+    encoding: ParameterEncoding = .URL, headers: [String: String]? = nil
+  ) -> Request {
+    request(
+      PreparedRequest(method, URLString, headers: headers, parameters: parameters, encoding: encoding))
+  }
+
+  /// Makes a request from what can be a URL request, a router for example.
+  @discardableResult
+  open func request(_ URLRequest: any URLRequestConvertible) -> Request {
+    request(PreparedRequest(URLRequest))
+  }
+
+  private func request(_ prepared: PreparedRequest) -> Request {
+    // A plain request costs less on its way than one that may fail.
+    begin(prepared.value.map { core.request($0) } ?? core.request(prepared), prepared)
+  }
+
+  // MARK: Uploads
+
+  /// Sends a file. One that is missing, a folder or not readable is an error in the handlers.
+  @discardableResult
+  open func upload(
+    _ method: Method, _ URLString: any URLStringConvertible, headers: [String: String]? = nil, file: URL
+  ) -> Request {
+    let prepared = PreparedRequest(method, URLString, headers: headers)
+    return begin(core.upload(file, with: prepared), prepared)
+  }
+
+  /// Sends a file with a URL request of the caller's, whose own body is not sent.
+  @discardableResult
+  open func upload(_ URLRequest: any URLRequestConvertible, file: URL) -> Request {
+    let prepared = PreparedRequest(URLRequest)
+    return begin(core.upload(file, with: prepared), prepared)
+  }
+
+  /// Sends bytes; no content type is added.
+  @discardableResult
+  open func upload(
+    _ method: Method, _ URLString: any URLStringConvertible, headers: [String: String]? = nil, data: Data
+  ) -> Request {
+    let prepared = PreparedRequest(method, URLString, headers: headers)
+    return begin(core.upload(data, with: prepared), prepared)
+  }
+
+  /// Sends bytes with a URL request of the caller's, whose own body is not sent.
+  @discardableResult
+  open func upload(_ URLRequest: any URLRequestConvertible, data: Data) -> Request {
+    let prepared = PreparedRequest(URLRequest)
+    return begin(core.upload(data, with: prepared), prepared)
+  }
+
+  /// Sends a stream, once, that nobody has opened.
+  @discardableResult
+  open func upload(
+    _ method: Method, _ URLString: any URLStringConvertible, headers: [String: String]? = nil,
+    stream: InputStream
+  ) -> Request {
+    let prepared = PreparedRequest(method, URLString, headers: headers)
+    return begin(core.upload(stream, with: prepared), prepared)
+  }
+
+  /// Sends a stream, once, with a URL request of the caller's, whose own body is not sent.
+  @discardableResult
+  open func upload(_ URLRequest: any URLRequestConvertible, stream: InputStream) -> Request {
+    let prepared = PreparedRequest(URLRequest)
+    return begin(core.upload(stream, with: prepared), prepared)
+  }
+
+  // MARK: Forms
+
+  /// Fills and encodes a form on a background queue, and sends it then.
+  ///
+  /// - Parameters:
+  ///   - method: The method.
+  ///   - URLString: The URL.
+  ///   - headers: Header fields. Default: none.
+  ///   - multipartFormData: Fills the form. Called on a background queue.
+  ///   - encodingMemoryThreshold: From more than so many bytes on, the form is written into a temporary file, which is
+  ///     removed when the request is over.
+  ///   - encodingCompletion: Called on the main queue with the request, or with why the form could not be encoded.
+  open func upload(
+    _ method: Method, _ URLString: any URLStringConvertible, headers: [String: String]? = nil,
+    multipartFormData: @escaping (MultipartFormData) -> Void,
+    encodingMemoryThreshold: UInt64 = Manager.MultipartFormDataEncodingMemoryThreshold,
+    encodingCompletion: ((MultipartFormDataEncodingResult) -> Void)?
+  ) {
+    send(
+      PreparedRequest(method, URLString, headers: headers), multipartFormData, encodingMemoryThreshold,
+      encodingCompletion)
+  }
+
+  /// The same with a URL request of the caller's, whose `Content-Type` is replaced.
+  open func upload(
+    _ URLRequest: any URLRequestConvertible, multipartFormData: @escaping (MultipartFormData) -> Void,
+    encodingMemoryThreshold: UInt64 = Manager.MultipartFormDataEncodingMemoryThreshold,
+    encodingCompletion: ((MultipartFormDataEncodingResult) -> Void)?
+  ) {
+    send(PreparedRequest(URLRequest), multipartFormData, encodingMemoryThreshold, encodingCompletion)
+  }
+
+  // MARK: Downloads
+
+  /// Makes a request whose response goes to the file that `destination` names.
+  ///
+  /// - Parameters:
+  ///   - method: The method.
+  ///   - URLString: The URL.
+  ///   - parameters: What is written into the query or the body. Default: nothing.
+  ///   - encoding: How. Default: the query for GET, HEAD and DELETE, else the body.
+  ///   - headers: Header fields. Default: none.
+  ///   - destination: Asked when all of the file has come. What prevents the move is the error of the handlers.
+  @discardableResult
+  open func download(
+    _ method: Method, _ URLString: any URLStringConvertible, parameters: [String: Any]? = nil,
+    encoding: ParameterEncoding = .URL, headers: [String: String]? = nil,
+    destination: @escaping Request.DownloadFileDestination
+  ) -> Request {
+    let prepared = PreparedRequest(
+      method, URLString, headers: headers, parameters: parameters, encoding: encoding)
+    return begin(core.download(prepared, to: coreDestination(destination)), prepared)
+  }
+
+  /// The same with a URL request of the caller's.
+  @discardableResult
+  open func download(
+    _ URLRequest: any URLRequestConvertible, destination: @escaping Request.DownloadFileDestination
+  ) -> Request {
+    let prepared = PreparedRequest(URLRequest)
+    return begin(core.download(prepared, to: coreDestination(destination)), prepared)
+  }
+
+  /// Goes on with a download that was broken off, from its ``Request/resumeData``. Other data is an error.
+  @discardableResult
+  open func download(
+    resumeData data: Data, destination: @escaping Request.DownloadFileDestination
+  ) -> Request {
+    begin(core.download(resumingWith: data, to: coreDestination(destination)), .unknown)
+  }
+
+  /// A request, started if this is what is wanted.
+  func begin(_ core: Alamofire::Request, _ prepared: PreparedRequest) -> Request {
+    let request = Request(core, prepared)
+    if startRequestsImmediately { request.resume() }
+    return request
+  }
+}
+
+private func coreDestination(_ destination: @escaping Request.DownloadFileDestination)
+  -> DownloadRequest.Destination
+{
+  let destination = Boxed(destination)
+  return { (destination.value($0, $1), []) }
+}
+
+/// The options of the transport, of which a manager can be given others than those of a program.
+public typealias TransportOptions = Alamofire::TransportOptions
+
+extension Alamofire::TransportOptions {
+  /// These options, and what goes without saying in the third generation.
+  fileprivate var ofGenerationThree: TransportOptions {
+    var options = self
+    options.allowsBodyInGETRequests = true
+    options.makesRequestsAtOnce = true
+    return options
+  }
+}

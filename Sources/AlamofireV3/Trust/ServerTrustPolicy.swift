@@ -1,0 +1,70 @@
+public import Alamofire
+public import Foundation
+
+/// How the server of an HTTPS connection is judged.
+public enum ServerTrustPolicy {
+  /// By the certificates that the system trusts, and by the host name if that is wanted.
+  case PerformDefaultEvaluation(validateHost: Bool)
+  /// One of the server's certificates must be one of these. With validation of the chain, it must also end at one of
+  /// these, be valid now, and for the host if that is wanted; without it, nothing else is looked at.
+  case PinCertificates(certificates: [SecCertificate], validateCertificateChain: Bool, validateHost: Bool)
+  /// One of the public keys of the server's certificates must be one of these. With validation of the chain, it is
+  /// also judged as by default; without it, nothing else is looked at.
+  case PinPublicKeys(publicKeys: [SecKey], validateCertificateChain: Bool, validateHost: Bool)
+  /// Every server is accepted.
+  case DisableEvaluation
+  /// The closure decides, given what the server has shown and the host. Called from any thread.
+  case CustomEvaluation((_ serverTrust: SecTrust, _ host: String) -> Bool)
+
+  /// The certificates in the files `*.cer`, `*.crt`, `*.der` and `*.pem` of a bundle, DER or PEM.
+  public static func certificatesInBundle(_ bundle: Bundle = .main) -> [SecCertificate] {
+    bundle.af.certificates
+  }
+
+  /// The public keys of ``certificatesInBundle(_:)``.
+  public static func publicKeysInBundle(_ bundle: Bundle = .main) -> [SecKey] {
+    bundle.af.publicKeys
+  }
+
+  /// Whether a server is accepted for a host. Without pins nothing is pinned, and nobody accepted.
+  public func evaluateServerTrust(_ serverTrust: SecTrust, isValidForHost host: String) -> Bool {
+    do {
+      try evaluator.evaluate(serverTrust, forHost: host)
+      return true
+    } catch {
+      return false
+    }
+  }
+
+  /// What judges in the core.
+  var evaluator: any ServerTrustEvaluating {
+    switch self {
+    case .PerformDefaultEvaluation(let validateHost):
+      DefaultTrustEvaluator(validateHost: validateHost)
+    case .PinCertificates(let certificates, let validatesChain, let validateHost):
+      // The pins are the anchors; without the chain, the host is not looked at either.
+      PinnedCertificatesTrustEvaluator(
+        certificates: certificates, acceptSelfSignedCertificates: validatesChain,
+        performDefaultValidation: validatesChain, validateHost: validatesChain && validateHost)
+    case .PinPublicKeys(let keys, let validatesChain, let validateHost):
+      PublicKeysTrustEvaluator(
+        keys: keys, performDefaultValidation: validatesChain, validateHost: validatesChain && validateHost)
+    case .DisableEvaluation: DisabledTrustEvaluator()
+    case .CustomEvaluation(let closure): ClosureTrustEvaluator(accepts: Boxed(closure))
+    }
+  }
+}
+
+/// Asks a closure of the user's.
+private struct ClosureTrustEvaluator: ServerTrustEvaluating {
+  struct Refused: LocalizedError {
+    let host: String
+    var errorDescription: String? { "The custom evaluation refused \(host)." }
+  }
+
+  let accepts: Boxed<(SecTrust, String) -> Bool>
+
+  func evaluate(_ trust: SecTrust, forHost host: String) throws {
+    guard accepts.value(trust, host) else { throw Refused(host: host) }
+  }
+}

@@ -1,0 +1,217 @@
+import AlamofireV3
+import HTTPTestServer
+import Testing
+
+extension Samples {
+  @Suite struct Transfers {
+    init() throws {
+      Site.open()
+      try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+      try Data("picture".utf8).write(to: fileURL)
+    }
+
+    private let folder = FileManager.default.temporaryDirectory
+      .appendingPathComponent("v3-samples-\(UUID().uuidString)")
+
+    /// The document takes it from the bundle of the program: `Default.png`.
+    private var fileURL: URL { folder.appendingPathComponent("Default.png") }
+
+    private func cleanUp() { try? FileManager.default.removeItem(at: folder) }
+
+    // Uploading a File
+    @Test func sample17_uploadingAFile() async throws {
+      defer { cleanUp() }
+      Alamofire.upload(.POST, "https://httpbin.org/post", file: fileURL)
+
+      let request = try await Site.secure.takeRequest()
+      #expect("\(request.method) \(request.target) \(request.bodyText)" == "POST /post picture")
+    }
+
+    // Uploading with Progress
+    @Test func sample18_uploadingWithProgress() async {
+      defer { cleanUp() }
+      var onMain: [Int64] = []
+      let (json, totals): (Any?, [Int64]) = await waiting { done in
+        Alamofire.upload(.POST, "https://httpbin.org/post", file: fileURL)
+          .progress { bytesWritten, totalBytesWritten, totalBytesExpectedToWrite in
+            print(totalBytesWritten)
+
+            // This closure is NOT called on the main queue for performance
+            // reasons. To update your ui, dispatch to the main queue.
+            DispatchQueue.main.async {
+              print("Total bytes written on main queue: \(totalBytesWritten)")
+              onMain.append(totalBytesWritten)
+            }
+          }
+          .responseJSON { response in
+            debugPrint(response)
+            done((response.result.value, onMain))
+          }
+      }
+
+      #expect(value("data", of: json) == "picture")
+      // Chained a moment after the start, the closure may have come too late for the one piece there is.
+      #expect(totals.isEmpty || totals.last == 7)
+    }
+
+    // Uploading MultipartFormData
+    @Test func sample19_uploadingMultipartFormData() async {
+      defer { cleanUp() }
+      let unicornImageURL = fileURL
+      let rainbowImageURL = fileURL
+      let json: Any? = await waiting { done in
+        Alamofire.upload(
+          .POST,
+          "https://httpbin.org/post",
+          multipartFormData: { multipartFormData in
+            multipartFormData.appendBodyPart(fileURL: unicornImageURL, name: "unicorn")
+            multipartFormData.appendBodyPart(fileURL: rainbowImageURL, name: "rainbow")
+          },
+          encodingCompletion: { encodingResult in
+            switch encodingResult {
+            case .Success(let upload, _, _):
+              upload.responseJSON { response in
+                debugPrint(response)
+                done(response.result.value)
+              }
+            case .Failure(let encodingError):
+              print(encodingError)
+              done(nil)
+            }
+          }
+        )
+      }
+
+      #expect(value("files.unicorn", of: json) == "picture")
+      #expect(value("files.rainbow", of: json) == "picture")
+    }
+
+    // Downloads go to the folder of documents, under a name that nobody else's file has.
+    private var document: URL {
+      FileManager.default.urls(for: .documentDirectory, in: .userDomainMask)[0]
+        .appendingPathComponent(Site.fileName)
+    }
+
+    /// Runs `body`, and leaves neither a file nor a folder behind that was not there.
+    private func inDocuments<Value>(_ body: () async throws -> Value) async throws -> Value {
+      let files = FileManager.default
+      let folder = document.deletingLastPathComponent()
+      let existed = files.fileExists(atPath: folder.path)
+      try files.createDirectory(at: folder, withIntermediateDirectories: true)
+      defer {
+        try? files.removeItem(at: document)
+        if !existed, (try? files.contentsOfDirectory(atPath: folder.path)) == [] {
+          try? files.removeItem(at: folder)
+        }
+        cleanUp()
+      }
+      return try await body()
+    }
+
+    private let destination = Alamofire.Request.suggestedDownloadDestination(
+      directory: .documentDirectory, domain: .userDomainMask)
+
+    private func waitForEnd(of request: Request) async -> NSError? {
+      await waiting { done in request.response { _, _, _, error in done(error) } }
+    }
+
+    // Downloading a File
+    @Test func sample20_downloadingAFile() async throws {
+      let count = try await inDocuments {
+        let download = Alamofire.download(.GET, "https://httpbin.org/stream/100") { temporaryURL, response in
+          let fileManager = FileManager.default
+          let directoryURL = fileManager.urls(for: .documentDirectory, in: .userDomainMask)[0]
+          let pathComponent = response.suggestedFilename
+
+          return directoryURL.appendingPathComponent(pathComponent!)
+        }
+        #expect(await waitForEnd(of: download) == nil)
+        return try Data(contentsOf: document).count
+      }
+      #expect(count == 1000)
+    }
+
+    // Using the Default Download Destination
+    @Test func sample21_defaultDownloadDestination() async throws {
+      let count = try await inDocuments {
+        let destination = Alamofire.Request.suggestedDownloadDestination(
+          directory: .documentDirectory, domain: .userDomainMask)
+        let download = Alamofire.download(
+          .GET, "https://httpbin.org/stream/100", destination: destination)
+        #expect(await waitForEnd(of: download) == nil)
+        return try Data(contentsOf: document).count
+      }
+      #expect(count == 1000)
+    }
+
+    // Downloading a File w/Progress
+    @Test func sample22_downloadingWithProgress() async throws {
+      let line: String = try await inDocuments {
+        await waiting { done in
+          Alamofire.download(.GET, "https://httpbin.org/stream/100", destination: destination)
+            .progress { bytesRead, totalBytesRead, totalBytesExpectedToRead in
+              print(totalBytesRead)
+
+              // This closure is NOT called on the main queue for performance
+              // reasons. To update your ui, dispatch to the main queue.
+              DispatchQueue.main.async {
+                print("Total bytes read on main queue: \(totalBytesRead)")
+              }
+            }
+            .response { _, _, _, error in
+              if let error = error {
+                print("Failed with error: \(error)")
+                done("\(error)")
+              } else {
+                print("Downloaded file successfully")
+                done("successfully")
+              }
+            }
+        }
+      }
+      #expect(line == "successfully")
+    }
+
+    // Accessing Resume Data for Failed Downloads
+    @Test func sample23_resumeDataOfTheHandler() async throws {
+      let line: String = try await inDocuments {
+        await waiting { done in
+          Alamofire.download(.GET, "https://httpbin.org/stream/100", destination: destination)
+            .response { _, _, data, _ in
+              if let data = data,
+                let resumeDataString = NSString(data: data, encoding: String.Encoding.utf8.rawValue)
+              {
+                print("Resume Data: \(resumeDataString)")
+                done("\(resumeDataString)")
+              } else {
+                print("Resume Data was empty")
+                done("empty")
+              }
+            }
+        }
+      }
+      #expect(line == "empty")
+    }
+
+    @Test func sample24_resumeDataOfTheRequest() async throws {
+      let line: String = try await inDocuments {
+        await waiting { done in
+          let download = Alamofire.download(
+            .GET, "https://httpbin.org/stream/100", destination: destination)
+          download.response { _, _, _, _ in
+            if let resumeData = download.resumeData,
+              let resumeDataString = NSString(data: resumeData, encoding: String.Encoding.utf8.rawValue)
+            {
+              print("Resume Data: \(resumeDataString)")
+              done("\(resumeDataString)")
+            } else {
+              print("Resume Data was empty")
+              done("empty")
+            }
+          }
+        }
+      }
+      #expect(line == "empty")
+    }
+  }
+}

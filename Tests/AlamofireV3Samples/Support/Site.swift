@@ -1,0 +1,90 @@
+import AlamofireV3
+import HTTPTestServer
+import Testing
+
+/// The samples of a README of the third generation, in their order and in the nearest spelling that compiles, against a
+/// server in the place of httpbin.org and example.com. One after the other: they share the manager of the namespace.
+@Suite(.serialized, .timeLimit(.minutes(1))) enum Samples {}
+
+/// Those two hosts, on loopback. The shared manager is led there when this is first used.
+enum Site {
+  static let secure = try! HTTPTestServer(.tls(identity), routes: routes)
+  static let plain = try! HTTPTestServer(routes: routes)
+
+  static let hosts = ["httpbin.org", "example.com", "test.example.com", "insecure.expired-apis.com"]
+
+  static let identity = try! TestIdentity(
+    .init(commonName: "httpbin.org", dnsNames: hosts, issuer: .localhostAuthority))
+
+  /// What leads a manager to loopback.
+  static let options: TransportOptions = {
+    var options = TransportOptions()
+    options.trustStore = .pem(Data(TestIdentity.localhostAuthority.caPEM.utf8))
+    for host in hosts {
+      options.hostOverrides += [
+        .init(host: host, port: 443, target: "127.0.0.1", targetPort: secure.port),
+        .init(host: host, port: 80, target: "127.0.0.1", targetPort: plain.port),
+      ]
+    }
+    return options
+  }()
+
+  /// The name of the file that `/stream/100` suggests: nobody's own file has it.
+  static let fileName = "alamofire-sample-\(ProcessInfo.processInfo.processIdentifier).txt"
+
+  private static let routes = Routes.standard
+    .adding("/stream/{n}") { _, _ in
+      Reply.text(String(repeating: "{\"id\": 1}\n", count: 100))
+        .with(header: "Content-Disposition", value: "attachment; filename=\"\(fileName)\"")
+    }
+    .adding("/users", methods: ["GET"]) { _, _ in
+      .json(#"[{"name": "Mattt Thompson"}, {"name": "Ada Lovelace"}]"#)
+    }
+    .adding("/users/{name}", methods: ["GET", "DELETE"]) { _, _ in .json(#"{"name": "Mattt Thompson"}"#) }
+    .adding("/users", methods: ["POST"]) { request, _ in .text(request.bodyText) }
+    .adding("/users/{name}", methods: ["PUT"]) { request, _ in .text(request.bodyText) }
+    .adding("/search") { request, _ in .text(request.target) }
+    .adding("/document") { _, _ in .text("<a>1</a>").with(header: "Content-Type", value: "application/xml") }
+
+  /// A configuration without a cache, with the fields of the shared manager.
+  static var configuration: URLSessionConfiguration {
+    let configuration = URLSessionConfiguration.ephemeral
+    configuration.urlCache = nil
+    configuration.httpAdditionalHeaders = Manager.defaultHTTPHeaders
+    return configuration
+  }
+
+  private static let isShared: Void = {
+    Manager.sharedInstance = Manager(configuration: configuration, transportOptions: options)
+  }()
+
+  /// Makes ready for a sample.
+  static func open() {
+    _ = isShared
+    secure.forgetRequests()
+    plain.forgetRequests()
+  }
+}
+
+/// Waits until `body` has called what it is given.
+func waiting<Value>(for body: (@escaping (Value) -> Void) throws -> Void) async rethrows -> Value {
+  try await withoutActuallyEscaping(body) { body in
+    let (stream, continuation) = AsyncStream<Carried<Value>>.makeStream()
+    try body { continuation.yield(Carried(value: $0)) }
+    for await carried in stream { return carried.value }
+    preconditionFailure("The stream is never finished.")
+  }
+}
+
+/// A value on its way from a handler to its test.
+struct Carried<Value>: @unchecked Sendable {
+  // Unchecked: handed over, and not used by its former owner any more.
+  let value: Value
+}
+
+/// The value of a path of a JSON document, as text.
+func value(_ path: String, of json: Any?) -> String? {
+  var value = json
+  for key in path.split(separator: ".") { value = (value as? [String: Any])?[String(key)] }
+  return value.map { "\($0)" }
+}

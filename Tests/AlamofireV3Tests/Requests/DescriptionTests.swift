@@ -1,0 +1,34 @@
+import AlamofireV3
+import Foundation
+import FoundationNetworking
+import HTTPTestServer
+import Testing
+
+@Suite(.aMinute) struct DescriptionTests {
+  @Test func descriptionGrowsWithTheResponse() async throws {
+    let server = try HTTPTestServer()
+    let gate = Gate()
+    server.enqueue(.ok.held(by: gate))
+    let request = Manager.lone().request(.GET, server.url("/ip"))
+    #expect(request.description == "GET \(server.url("/ip"))")
+    gate.open()
+    _ = await request.end()
+    #expect("\(request)" == "GET \(server.url("/ip")) (200)")
+    #expect(Manager.lone().request(.GET, "").description == "")
+  }
+
+  @Test func curlTextNamesNoGET() throws {
+    let manager = Manager.lone(starting: false)
+    let get = manager.request(.GET, "http://127.0.0.1/get", parameters: ["foo": "bar"], headers: ["X-A": "1"])
+    let text = get.debugDescription
+    #expect(text.hasPrefix("$ curl -i \\\n\t"))
+    #expect(!text.contains("-X"))
+    #expect(text.contains("-H \"X-A: 1\""))
+    #expect(text.hasSuffix("\"http://127.0.0.1/get?foo=bar\""))
+    let post = manager.request(.POST, "http://127.0.0.1/post", parameters: ["a": "b"], encoding: .JSON)
+      .authenticate(user: "ann", password: "secret")
+    #expect(post.debugDescription.hasPrefix("$ curl -i \\\n\t-X POST \\\n\t-u ann:secret \\\n\t"))
+    #expect(post.debugDescription.contains(#"-d "{\"a\":\"b\"}""#))
+    #expect(manager.request(.GET, "").debugDescription == "$ curl command could not be created")
+  }
+}

@@ -1,0 +1,117 @@
+import AlamofireV3
+import Foundation
+import FoundationNetworking
+import HTTPTestServer
+import Testing
+
+@Suite(.aMinute) struct MultipartTests {
+  typealias Encoding = Manager.MultipartFormDataEncodingResult
+
+  private func encoded(
+    _ server: HTTPTestServer, threshold: UInt64 = Manager.MultipartFormDataEncodingMemoryThreshold,
+    notes: Notes = Notes(), _ fill: @escaping (MultipartFormData) -> Void
+  ) async -> Encoding {
+    let box = await withCheckedContinuation { continuation in
+      Manager.lone().upload(
+        .POST, server.url("/post"), headers: ["X-A": "1"],
+        multipartFormData: { form in
+          notes.add("fill \(isOnMain)")
+          fill(form)
+        }, encodingMemoryThreshold: threshold
+      ) { result in
+        notes.add("completion \(isOnMain)")
+        continuation.resume(returning: Carried(value: result))
+      }
+    }
+    return box.value
+  }
+
+  @Test func formOfAllKindsOfPartsArrives() async throws {
+    let server = try HTTPTestServer()
+    let file = try Folder().file("unicorn.png")
+    try FileManager.default.createDirectory(
+      at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
+    try Data("png".utf8).write(to: file)
+    let notes = Notes()
+    let result = await encoded(server, notes: notes) { form in
+      form.appendBodyPart(data: Data("1".utf8), name: "a")
+      form.appendBodyPart(data: Data("2".utf8), name: "b", mimeType: "text/plain")
+      form.appendBodyPart(data: Data("3".utf8), name: "c", fileName: "c.txt", mimeType: "text/plain")
+      form.appendBodyPart(fileURL: file, name: "unicorn")
+      form.appendBodyPart(fileURL: file, name: "d", fileName: "d.bin", mimeType: "application/x-d")
+      form.appendBodyPart(
+        stream: InputStream(data: Data("5".utf8)), length: 1, name: "e", fileName: "e", mimeType: "a/b")
+      form.appendBodyPart(
+        stream: InputStream(data: Data("6".utf8)), length: 1,
+        headers: ["Content-Disposition": "form-data; name=\"f\""])
+    }
+    guard case .Success(let request, false, nil) = result else {
+      Issue.record("\(result)")
+      return
+    }
+    let json = await request.outcome { $0.responseJSON(completionHandler: $1) }.result.value
+    #expect(value("form.a", of: json) == "1")
+    #expect(value("form.b", of: json) == "2")
+    #expect(value("form.f", of: json) == "6")
+    #expect(value("files.c", of: json) == "3")
+    #expect(value("files.unicorn", of: json) == "png")
+    #expect(value("files.d", of: json) == "png")
+    #expect(value("files.e", of: json) == "5")
+    #expect(value("headers.X-A", of: json) == "1")
+    #expect(notes.lines == ["fill false", "completion true"])
+    try FileManager.default.removeItem(at: file.deletingLastPathComponent())
+  }
+
+  @Test func largeFormIsSentFromAFileThatGoesWithIt() async throws {
+    let server = try HTTPTestServer()
+    let result = await encoded(server, threshold: 10) { form in
+      form.appendBodyPart(data: Data("eleven char".utf8), name: "a")
+    }
+    guard case .Success(let request, true, let file?) = result else {
+      Issue.record("\(result)")
+      return
+    }
+    #expect(file.path.contains("com.alamofire.manager/multipart.form.data/"))
+    let response = await request.outcome { $0.responseJSON(completionHandler: $1) }
+    #expect(value("form.a", of: response.result.value) == "eleven char")
+    #expect(!FileManager.default.fileExists(atPath: file.path))
+  }
+
+  @Test func formThatCannotBeEncodedFailsInTheCompletion() async throws {
+    let server = try HTTPTestServer()
+    let nowhere = URL(fileURLWithPath: "/nowhere/a.png")
+    let missing = await encoded(server) { $0.appendBodyPart(fileURL: nowhere, name: "a") }
+    guard case .Failure(let error as NSError) = missing else {
+      Issue.record("\(missing)")
+      return
+    }
+    #expect(error.domain == NSURLErrorDomain)
+    #expect(error.code == NSURLErrorBadURL)
+    let short = await encoded(server) { form in
+      form.appendBodyPart(
+        stream: InputStream(data: Data("1".utf8)), length: 2, name: "a", fileName: "a", mimeType: "a/b")
+    }
+    guard case .Failure(let read as NSError) = short else {
+      Issue.record("\(short)")
+      return
+    }
+    #expect("\(read.domain) \(read.code)" == "com.alamofire.error -6000")
+    #expect(server.requestCount == 0)
+  }
+
+  @Test func formIsEncodedByHand() throws {
+    let folder = try Folder()
+    let form = MultipartFormData()
+    form.appendBodyPart(data: Data("1".utf8), name: "a")
+    let expected =
+      "--\(form.boundary)\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n1\r\n--\(form.boundary)--\r\n"
+    #expect(String(decoding: try form.encode(), as: UTF8.self) == expected)
+    #expect(form.contentType == "multipart/form-data; boundary=\(form.boundary)")
+    #expect(form.contentLength == 1)
+    let file = try folder.file("form")
+    try form.writeEncodedDataToDisk(file)
+    #expect(try String(contentsOf: file, encoding: .utf8) == expected)
+    let error = #expect(throws: NSError.self) { try form.writeEncodedDataToDisk(file) }
+    #expect(error?.domain == NSURLErrorDomain)
+  }
+}

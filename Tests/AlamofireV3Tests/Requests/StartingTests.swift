@@ -1,0 +1,131 @@
+import AlamofireV3
+import Foundation
+import FoundationNetworking
+import HTTPTestServer
+import Testing
+
+@Suite(.aMinute) struct StartingTests {
+  @Test func requestAndTaskAreThereWhenTheFunctionReturns() async throws {
+    let server = try HTTPTestServer()
+    let manager = Manager.lone(starting: false)
+    for request in [
+      manager.request(.POST, server.url("/post"), parameters: ["a": 1]),
+      manager.upload(.POST, server.url("/post"), data: Data("x".utf8)),
+      manager.download(.POST, server.url("/post"), destination: { file, _ in file }),
+    ] {
+      #expect(request.request?.url?.absoluteString == server.url("/post"))
+      #expect(request.task != nil)
+      #expect(request.task?.originalRequest?.httpMethod == "POST")
+      #expect(request.description == "POST \(server.url("/post"))")
+      #expect(request.debugDescription.hasPrefix("$ curl -i \\\n\t-X POST \\\n\t"))
+      request.cancel()
+    }
+    #expect(server.requestCount == 0)
+  }
+
+  @Test func requestWithoutHandlersIsSent() async throws {
+    let server = try HTTPTestServer()
+    Manager.lone().request(.GET, server.url("/get"), parameters: ["foo": "bar"])
+    #expect(try await server.takeRequest().target == "/get?foo=bar")
+  }
+
+  @Test func requestThatIsNotToStartWaitsForResume() async throws {
+    let server = try HTTPTestServer()
+    let manager = Manager.lone(starting: false)
+    let notes = Notes()
+    let waiting = manager.request(.GET, server.url("/get?waiting"))
+      .response(queue: .global()) { _, response, _, _ in notes.add("\(response?.statusCode ?? 0)") }
+    manager.startRequestsImmediately = true
+    #expect(await manager.request(.GET, server.url("/get?other")).end().status == 200)
+    #expect(server.recordedRequests.map(\.target) == ["/get?other"])
+    #expect(notes.lines == [])
+    waiting.resume()
+    #expect(await notes.wait(for: 1) == ["200"])
+  }
+
+  @Test(arguments: ["", "http://exa mple.com/<>", "http://[::1"])
+  func textThatIsNoURLIsAnErrorOfTheHandlers(text: String) async throws {
+    let manager = Manager.lone()
+    let form = await withCheckedContinuation { continuation in
+      manager.upload(.POST, text, multipartFormData: { _ in }) {
+        continuation.resume(returning: Carried(value: $0))
+      }
+    }
+    guard case .Success(let upload, _, _) = form.value else {
+      Issue.record("not encoded")
+      return
+    }
+    for request in [
+      manager.request(.GET, text), manager.request(.POST, text, parameters: ["a": 1], encoding: .JSON),
+      manager.upload(.POST, text, data: Data()), manager.download(.GET, text) { file, _ in file }, upload,
+    ] {
+      let end = await request.end()
+      #expect(end.fault == "NSURLErrorDomain \(NSURLErrorBadURL)")
+      #expect(end.response == nil)
+    }
+  }
+
+  @Test func parametersThatCannotBeWrittenAreAnErrorOfTheHandlers() async throws {
+    let server = try HTTPTestServer()
+    let manager = Manager.lone()
+    let unwritable: [String: Any] = ["a": Date()]
+    let json = await manager.request(
+      .POST, server.url("/post"), parameters: unwritable, encoding: .JSON
+    ).end()
+    #expect(json.error?.domain == NSCocoaErrorDomain)
+    let own = NSError(domain: "own", code: 7)
+    let custom = ParameterEncoding.Custom { request, _ in (request.URLRequest, own) }
+    let end = await manager.request(.GET, server.url("/get"), parameters: [:], encoding: custom).end()
+    #expect(end.fault == "own 7")
+    #expect(server.requestCount == 0)
+  }
+
+  @Test func getWithBodyIsSent() async throws {
+    let server = try HTTPTestServer()
+    let end = await Manager.lone().request(
+      .GET, server.url("/echo"), parameters: ["a": "b"], encoding: .JSON
+    ).end()
+    #expect(end.text == #"{"a":"b"}"#)
+    #expect(try await server.takeRequest().method == "GET")
+  }
+
+  @Test func routerIsAskedOnceBeforeTheFunctionReturns() async throws {
+    final class Router: URLRequestConvertible {
+      let url: URL
+      var count = 0
+      init(_ url: URL) { self.url = url }
+      var URLRequest: NSMutableURLRequest {
+        count += 1
+        return NSMutableURLRequest(url: url)
+      }
+    }
+    let server = try HTTPTestServer()
+    let router = Router(try #require(URL(string: server.url("/get"))))
+    let request = Manager.lone().request(router)
+    #expect(router.count == 1)
+    #expect(await request.end().status == 200)
+    #expect(router.count == 1)
+  }
+
+  @Test func methodOfTheCallStandsBeforeThatOfTheRequest() async throws {
+    let server = try HTTPTestServer()
+    let request = NSMutableURLRequest(url: try #require(URL(string: server.url("/post"))))
+    request.httpMethod = "PUT"
+    #expect(await Manager.lone().request(.POST, request).end().status == 200)
+    #expect(try await server.takeRequest().method == "POST")
+  }
+
+  @Test func everyKindOfTextCanBeTheURL() async throws {
+    let server = try HTTPTestServer()
+    let text = server.url("/get")
+    let url = try #require(URL(string: text))
+    let kinds: [any URLStringConvertible] = [
+      text, NSString(string: text), url, url as NSURL, try #require(URLComponents(string: text)),
+      try #require(NSURLComponents(string: text)), URLRequest(url: url), NSURLRequest(url: url),
+    ]
+    for kind in kinds {
+      #expect(kind.URLString == text)
+      #expect(await Manager.lone().request(.GET, kind).end().status == 200)
+    }
+  }
+}

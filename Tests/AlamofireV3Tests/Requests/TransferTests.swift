@@ -1,0 +1,89 @@
+import AlamofireV3
+import Foundation
+import FoundationNetworking
+import HTTPTestServer
+import Testing
+
+@Suite(.aMinute) struct TransferTests {
+  @Test func bodiesOfAllKindsAreSent() async throws {
+    let server = try HTTPTestServer()
+    let folder = try Folder()
+    let file = try folder.file("a.txt", "file")
+    let manager = Manager.lone()
+    let url = server.url("/echo")
+    let request = NSMutableURLRequest(url: try #require(URL(string: url)))
+    request.httpMethod = "PUT"
+    #expect(await manager.upload(.POST, url, file: file).end().text == "file")
+    #expect(await manager.upload(.POST, url, data: Data("data".utf8)).end().text == "data")
+    let stream = InputStream(data: Data("stream".utf8))
+    #expect(await manager.upload(.POST, url, stream: stream).end().text == "stream")
+    #expect(await manager.upload(request, file: file).end().text == "file")
+    #expect(await manager.upload(request, data: Data("data".utf8)).end().text == "data")
+    let another = InputStream(data: Data("stream".utf8))
+    #expect(await manager.upload(request, stream: another).end().text == "stream")
+    #expect(server.recordedRequests.map(\.method) == ["POST", "POST", "POST", "PUT", "PUT", "PUT"])
+    let missing = await manager.upload(.POST, url, file: try folder.file("none")).end()
+    #expect(missing.error != nil)
+    #expect(server.requestCount == 6)
+  }
+
+  @Test func progressOfAnUploadCountsToTheEndAndNotOnMain() async throws {
+    let server = try HTTPTestServer()
+    let notes = Notes()
+    let manager = Manager.lone(starting: false)
+    let request = manager.upload(.POST, server.url("/upload-sink"), data: Data(count: 300_000))
+      .progress { bytes, total, expected in
+        notes.add("\(isOnMain) \(bytes > 0) \(total) \(expected)")
+      }
+    request.resume()
+    #expect(await request.end().status == 200)
+    let lines = notes.lines
+    #expect(lines.last == "false true 300000 300000")
+    #expect(lines.allSatisfy { $0.hasPrefix("false true") })
+    #expect(request.progress.completedUnitCount == 300_000)
+  }
+
+  @Test func progressOfDataAndDownloadsCountsToTheEnd() async throws {
+    let server = try HTTPTestServer()
+    let manager = Manager.lone(starting: false)
+    for isDownload in [false, true] {
+      let notes = Notes()
+      let request =
+        isDownload
+        ? manager.download(.GET, server.url("/bytes/70000")) { file, _ in file }
+        : manager.request(.GET, server.url("/bytes/70000"))
+      request.progress { _, total, expected in notes.add("\(isOnMain) \(total) \(expected)") }
+      request.resume()
+      #expect(await request.end().status == 200)
+      #expect(notes.lines.last == "false 70000 70000")
+      #expect(request.progress.completedUnitCount == 70_000)
+    }
+  }
+
+  @Test func streamGetsTheBodyAndHandlersNone() async throws {
+    let server = try HTTPTestServer()
+    let notes = Notes()
+    let request = Manager.lone(starting: false).request(.GET, server.url("/stream-bytes/5000"))
+      .stream { notes.add("\($0.count)") }
+    request.resume()
+    let end = await request.end()
+    #expect(end.status == 200)
+    #expect(end.data == nil)
+    #expect(notes.lines.compactMap { Int($0) }.reduce(0, +) == 5000)
+  }
+
+  @Test func authenticateAnswersTheChallenge() async throws {
+    let server = try HTTPTestServer()
+    let manager = Manager.lone(starting: false)
+    let path = server.url("/basic-auth/user/password")
+    let credential = URLCredential(user: "user", password: "password", persistence: .forSession)
+    let accepted = manager.request(.GET, path).authenticate(usingCredential: credential)
+    accepted.resume()
+    #expect(await accepted.end().status == 200)
+    let refused = manager.request(.GET, path).authenticate(user: "user", password: "wrong")
+    refused.resume()
+    #expect(await refused.end().status == 401)
+    let fields = Request.authorizationHeader(user: "user", password: "password")
+    #expect(fields == ["Authorization": "Basic dXNlcjpwYXNzd29yZA=="])
+  }
+}

@@ -1,0 +1,79 @@
+import AlamofireV3
+import Foundation
+import FoundationNetworking
+import HTTPTestServer
+import Testing
+
+@Suite(.aMinute) struct ValidationTests {
+  @Test func statusThatIsNotAcceptableIsAnError() async throws {
+    let server = try HTTPTestServer()
+    let end = await Manager.lone().request(.GET, server.url("/status/404")).validate(statusCode: 200..<300)
+      .end()
+    #expect(end.fault == "com.alamofire.error -6003")
+    #expect(end.error?.userInfo[Alamofire.Error.UserInfoKeys.StatusCode] as? Int == 404)
+    #expect(
+      await Manager.lone().request(.GET, server.url("/status/404")).validate(statusCode: [404]).end().error
+        == nil)
+    #expect(await Manager.lone().request(.GET, server.url("/status/404")).end().error == nil)
+  }
+
+  @Test(
+    arguments: [
+      (["application/json"], true), (["application/*"], true), (["*/json"], true), (["*/*"], true),
+      (["APPLICATION/JSON; q=1"], true), (["text/html", "image/*"], false), ([], false),
+    ])
+  func typeIsComparedWithThoseThatAreAcceptable(types: [String], isAccepted: Bool) async throws {
+    let server = try HTTPTestServer()
+    let end = await Manager.lone().request(.GET, server.url("/get")).validate(contentType: types).end()
+    #expect(end.fault == (isAccepted ? nil : "com.alamofire.error -6002"))
+    if !isAccepted {
+      let type = end.error?.userInfo[Alamofire.Error.UserInfoKeys.ContentType] as? String
+      #expect(type == "application/json")
+    }
+  }
+
+  @Test func responseWithoutTypeIsAcceptedWhereAnyIs() async throws {
+    let server = try HTTPTestServer()
+    let bare = Reply(body: .bytes([1]))
+    server.enqueue(bare, bare, Reply(body: .empty))
+    let manager = Manager.lone()
+    #expect(
+      await manager.request(.GET, server.url("/")).validate(contentType: ["a/b"]).end().error?.code == -6002)
+    #expect(await manager.request(.GET, server.url("/")).validate(contentType: ["*/*"]).end().error == nil)
+    #expect(await manager.request(.GET, server.url("/")).validate(contentType: ["a/b"]).end().error == nil)
+  }
+
+  @Test func plainValidationReadsTheFieldAccept() async throws {
+    let server = try HTTPTestServer()
+    let manager = Manager.lone()
+    let url = server.url("/get")
+    #expect(await manager.request(.GET, url).validate().end().error == nil)
+    let html = ["Accept": "text/html, image/*"]
+    #expect(await manager.request(.GET, url, headers: html).validate().end().error?.code == -6002)
+    let json = ["Accept": "text/html, application/json;q=0.5"]
+    #expect(await manager.request(.GET, url, headers: json).validate().end().error == nil)
+    #expect(await manager.request(.GET, server.url("/status/500")).validate().end().error?.code == -6003)
+  }
+
+  @Test func closureDecidesAndTheFirstRefusalCounts() async throws {
+    let server = try HTTPTestServer()
+    let notes = Notes()
+    let refusal = NSError(domain: "own", code: 3)
+    let end = await Manager.lone().request(.GET, server.url("/get"))
+      .validate { request, response in
+        notes.add("\(request?.httpMethod ?? "") \(response.statusCode)")
+        return .Success
+      }
+      .validate { _, _ in .Failure(refusal) }
+      .validate { _, _ in
+        notes.add("never")
+        return .Success
+      }.end()
+    #expect(end.error === refusal)
+    #expect(notes.lines == ["GET 200"])
+    server.enqueue(.closeBeforeReply)
+    let broken = await Manager.lone().request(.POST, server.url("/")).validate { _, _ in .Failure(refusal) }
+      .end()
+    #expect(broken.error?.domain == NSURLErrorDomain)
+  }
+}

@@ -1,0 +1,80 @@
+import AlamofireV3
+import Foundation
+import FoundationNetworking
+import HTTPTestServer
+import Testing
+
+@Suite(.aMinute) struct ManagerTests {
+  @Test func defaultFieldsAreThoseOfTheGeneration() async throws {
+    let fields = Manager.defaultHTTPHeaders
+    #expect(fields["Accept-Encoding"] == "gzip;q=1.0, compress;q=0.5")
+    #expect(fields["Accept-Language"]?.isEmpty == false)
+    #expect(fields["User-Agent"]?.contains("Alamofire") == true)
+    let server = try HTTPTestServer()
+    let configuration = URLSessionConfiguration.solitary
+    configuration.httpAdditionalHeaders = fields
+    let manager = Manager(configuration: configuration)
+    let text = await manager.request(.GET, server.url("/gzip")).outcome {
+      $0.responseJSON(completionHandler: $1)
+    }
+    #expect(text.result.isSuccess)
+    let sent = try await server.takeRequest()
+    #expect(sent.header("Accept-Encoding") == "gzip;q=1.0, compress;q=0.5")
+    #expect(sent.header("User-Agent") == fields["User-Agent"])
+  }
+
+  @Test func sharedManagerHasTheDefaultFields() {
+    let manager = Manager(configuration: Manager.sharedInstance.session.configuration)
+    #expect(manager.startRequestsImmediately)
+    #expect(Manager.sharedInstance === Manager.sharedInstance)
+    let fields = Alamofire.Manager.sharedInstance.session.configuration.httpAdditionalHeaders
+    #expect(fields?["User-Agent"] != nil)
+  }
+
+  @Test func fieldsOfTheRequestStandBeforeThoseOfTheConfiguration() async throws {
+    let server = try HTTPTestServer()
+    let configuration = URLSessionConfiguration.solitary
+    configuration.httpAdditionalHeaders = ["X-A": "configuration", "X-B": "configuration"]
+    let manager = Manager(configuration: configuration)
+    #expect(await manager.request(.GET, server.url("/get"), headers: ["X-A": "request"]).end().status == 200)
+    let sent = try await server.takeRequest()
+    #expect(sent.header("X-A") == "request")
+    #expect(sent.header("X-B") == "configuration")
+  }
+
+  @Test func managerBesideASessionWantsItsDelegate() async throws {
+    let server = try HTTPTestServer()
+    let delegate = Manager.SessionDelegate()
+    let session = URLSession(configuration: .solitary, delegate: delegate, delegateQueue: nil)
+    #expect(Manager(session: session, delegate: Manager.SessionDelegate()) == nil)
+    let manager = try #require(Manager(session: session, delegate: delegate))
+    #expect(manager.session === session)
+    #expect(await manager.request(.GET, server.url("/get")).end().status == 200)
+  }
+
+  @Test func subclassOverridesTheFunctions() async throws {
+    class Signing: Manager, @unchecked Sendable {
+      override func request(
+        _ method: Method, _ URLString: any URLStringConvertible, parameters: [String: Any]?,
+        encoding: ParameterEncoding, headers: [String: String]?
+      ) -> Request {
+        super.request(
+          method, URLString, parameters: parameters, encoding: encoding, headers: ["X-Signed": "1"])
+      }
+    }
+    let server = try HTTPTestServer()
+    let manager: Manager = Signing(configuration: .solitary)
+    #expect(await manager.request(.GET, server.url("/get")).end().status == 200)
+    #expect(try await server.takeRequest().header("X-Signed") == "1")
+  }
+
+  @Test func handlerForBackgroundEventsIsKept() {
+    let manager = Manager(configuration: .solitary)
+    let notes = Notes()
+    manager.backgroundCompletionHandler = { notes.add("called") }
+    manager.backgroundCompletionHandler?()
+    #expect(notes.lines == ["called"])
+    manager.backgroundCompletionHandler = nil
+    #expect(manager.backgroundCompletionHandler == nil)
+  }
+}

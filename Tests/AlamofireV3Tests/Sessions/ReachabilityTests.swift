@@ -1,0 +1,22 @@
+import AlamofireV3
+import Foundation
+import Testing
+
+@Suite(.aMinute) struct ReachabilityTests {
+  @Test func ownMachineIsReachableAndTheListenerIsTold() async throws {
+    let manager = try #require(NetworkReachabilityManager(host: "127.0.0.1"))
+    let notes = Notes()
+    manager.listenerQueue = .global()
+    manager.listener = { notes.add("\($0 == .Reachable(.EthernetOrWiFi)) \(isOnMain)") }
+    #expect(manager.startListening())
+    #expect(await notes.wait(for: 1) == ["true false"])
+    manager.stopListening()
+    #expect(manager.networkReachabilityStatus == .Reachable(.EthernetOrWiFi))
+    #expect(manager.isReachable && manager.isReachableOnEthernetOrWiFi && !manager.isReachableOnWWAN)
+  }
+
+  @Test func emptyHostIsNone() {
+    #expect(NetworkReachabilityManager(host: "") == nil)
+    #expect(NetworkReachabilityManager() != nil)
+  }
+}

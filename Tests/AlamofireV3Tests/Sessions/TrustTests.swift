@@ -1,0 +1,106 @@
+import AlamofireV3
+import Foundation
+import FoundationNetworking
+import HTTPTestServer
+import Testing
+
+@Suite(.aMinute) struct TrustTests {
+  private static let certificate = read(TestIdentity.localhost)
+  private static let authority = read(TestIdentity.localhostAuthority)
+
+  private static func read(_ identity: TestIdentity) -> SecCertificate? {
+    try? SecCertificate.all(in: Data(identity.certificatePEM.utf8)).first
+  }
+
+  /// What a request to `localhost` comes to, whose authority only `trusts` makes a trusted one.
+  private func outcome(_ policy: ServerTrustPolicy?, trusts: Bool = false) async throws -> String {
+    let server = try HTTPTestServer(.tls(.localhost))
+    var options = TransportOptions()
+    if trusts { options.trustStore = .pem(Data(TestIdentity.localhostAuthority.caPEM.utf8)) }
+    let policies = ServerTrustPolicyManager(policies: policy.map { ["localhost": $0] } ?? [:])
+    let end = await Manager.lone(policies: policies, options: options).request(.GET, server.url("/get")).end()
+    return end.fault ?? "\(end.status ?? 0)"
+  }
+
+  private let refused = "NSURLErrorDomain \(NSURLErrorCancelled)"
+
+  @Test func unlistedHostIsJudgedByTheSystem() async throws {
+    #expect(try await outcome(nil, trusts: true) == "200")
+    let fault = try await outcome(nil)
+    #expect(fault.hasPrefix("NSURLErrorDomain") && fault != refused)
+  }
+
+  @Test func policiesDecide() async throws {
+    #expect(try await outcome(.DisableEvaluation) == "200")
+    #expect(try await outcome(.PerformDefaultEvaluation(validateHost: true)) == refused)
+    #expect(try await outcome(.PerformDefaultEvaluation(validateHost: true), trusts: true) == "200")
+    #expect(try await outcome(.CustomEvaluation { trust, host in host == "localhost" }) == "200")
+    #expect(try await outcome(.CustomEvaluation { _, _ in false }, trusts: true) == refused)
+  }
+
+  @Test func pinsDecide() async throws {
+    let pin = try #require(Self.certificate)
+    let authority = try #require(Self.authority)
+    let stranger = try #require(
+      Self.read(try TestIdentity(.init(commonName: "stranger"))))
+    func pins(_ certificates: [SecCertificate], chain: Bool) -> ServerTrustPolicy {
+      .PinCertificates(certificates: certificates, validateCertificateChain: chain, validateHost: true)
+    }
+    #expect(try await outcome(pins([pin], chain: false)) == "200")
+    #expect(try await outcome(pins([authority], chain: true)) == "200")
+    #expect(try await outcome(pins([stranger], chain: false), trusts: true) == refused)
+    #expect(try await outcome(pins([], chain: false), trusts: true) == refused)
+    let key = try #require(pin.publicKey)
+    func keys(_ keys: [SecKey], chain: Bool) -> ServerTrustPolicy {
+      .PinPublicKeys(publicKeys: keys, validateCertificateChain: chain, validateHost: true)
+    }
+    #expect(try await outcome(keys([key], chain: false)) == "200")
+    #expect(try await outcome(keys([key], chain: true), trusts: true) == "200")
+    #expect(try await outcome(keys([key], chain: true)) == refused)
+    #expect(try await outcome(keys([try #require(stranger.publicKey)], chain: false)) == refused)
+  }
+
+  @Test func subclassChoosesThePolicy() async throws {
+    final class Wildcards: ServerTrustPolicyManager {
+      var asked: [String] = []
+      override func serverTrustPolicyForHost(_ host: String) -> ServerTrustPolicy? {
+        asked.append(host)
+        return host.hasPrefix("local") ? .DisableEvaluation : nil
+      }
+    }
+    let server = try HTTPTestServer(.tls(.localhost))
+    let policies = Wildcards(policies: [:])
+    let end = await Manager.lone(policies: policies).request(.GET, server.url("/get")).end()
+    #expect(end.status == 200)
+    #expect(policies.asked.contains("localhost"))
+  }
+
+  @Test func policyJudgesByHand() throws {
+    let pin = try #require(Self.certificate)
+    let trust = SecTrust(certificates: [pin], host: "localhost")
+    #expect(ServerTrustPolicy.DisableEvaluation.evaluateServerTrust(trust, isValidForHost: "localhost"))
+    #expect(
+      !ServerTrustPolicy.PerformDefaultEvaluation(validateHost: true)
+        .evaluateServerTrust(trust, isValidForHost: "localhost"))
+    let pinned = ServerTrustPolicy.PinCertificates(
+      certificates: [try #require(Self.authority)], validateCertificateChain: true, validateHost: true)
+    let whole = SecTrust(certificates: [pin, try #require(Self.authority)], host: "localhost")
+    #expect(pinned.evaluateServerTrust(whole, isValidForHost: "localhost"))
+    #expect(!pinned.evaluateServerTrust(whole, isValidForHost: "example.com"))
+  }
+
+  @Test func bundleWithoutCertificatesHasNone() {
+    #expect(ServerTrustPolicy.certificatesInBundle().count == ServerTrustPolicy.publicKeysInBundle().count)
+  }
+
+  @Test func closureOfTheDelegateStandsBeforeThePolicies() async throws {
+    let server = try HTTPTestServer(.tls(.localhost))
+    let manager = Manager.lone()
+    manager.delegate.sessionDidReceiveChallenge = { _, challenge in
+      #expect(challenge.protectionSpace.host == "localhost")
+      return (.cancelAuthenticationChallenge, nil)
+    }
+    let end = await manager.request(.GET, server.url("/get")).end()
+    #expect(end.fault == refused)
+  }
+}

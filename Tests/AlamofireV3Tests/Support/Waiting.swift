@@ -1,0 +1,153 @@
+import AlamofireV3
+import Foundation
+import FoundationNetworking
+import HTTPTestServer
+import Synchronization
+import Testing
+
+/// What a request came to, as the handler with four values gets it.
+struct Ending: Sendable {
+  let request: URLRequest?
+  let response: HTTPURLResponse?
+  let data: Data?
+  let error: NSError?
+
+  var status: Int? { response?.statusCode }
+  var text: String? { data.map { String(decoding: $0, as: UTF8.self) } }
+  /// Domain and number of the error.
+  var fault: String? { error.map { "\($0.domain) \($0.code)" } }
+}
+
+extension Request {
+  /// Waits for the end.
+  func end() async -> Ending {
+    await withCheckedContinuation { continuation in
+      response(queue: .global()) { request, response, data, error in
+        continuation.resume(
+          returning: Ending(request: request, response: response, data: data, error: error))
+      }
+    }
+  }
+
+  /// What a handler that `add` adds is given.
+  func outcome<Value>(
+    of add: (Request, @escaping (Response<Value, NSError>) -> Void) -> Request
+  ) async -> Response<Value, NSError> {
+    let box = await withCheckedContinuation { continuation in
+      _ = add(self) { continuation.resume(returning: Carried(value: $0)) }
+    }
+    return box.value
+  }
+}
+
+/// A value that one test hands from one queue to its own.
+struct Carried<Value>: @unchecked Sendable {
+  // Unchecked: handed over, and not used by its former owner any more.
+  let value: Value
+}
+
+/// Collects what closures are called with, from any thread, and lets a test wait for it.
+final class Notes: Sendable {
+  private struct State {
+    var lines: [String] = []
+    var waiters: [(count: Int, continuation: CheckedContinuation<Void, Never>)] = []
+  }
+
+  private let state = Mutex(State())
+
+  var lines: [String] { state.withLock { $0.lines } }
+
+  func add(_ line: String) {
+    let ready = state.withLock { state in
+      state.lines.append(line)
+      let count = state.lines.count
+      defer { state.waiters.removeAll { $0.count <= count } }
+      return state.waiters.filter { $0.count <= count }.map(\.continuation)
+    }
+    for continuation in ready { continuation.resume() }
+  }
+
+  /// The lines, as soon as there are so many.
+  func wait(for count: Int) async -> [String] {
+    await withCheckedContinuation { continuation in
+      let isReady = state.withLock { state in
+        if state.lines.count >= count { return true }
+        state.waiters.append((count, continuation))
+        return false
+      }
+      if isReady { continuation.resume() }
+    }
+    return lines
+  }
+}
+
+extension Manager {
+  /// A manager that shares neither a cache nor cookies with anybody, and lives as long as the tests.
+  static func lone(
+    starting: Bool = true, delegate: SessionDelegate = SessionDelegate(),
+    policies: ServerTrustPolicyManager? = nil, options: TransportOptions = TransportOptions()
+  ) -> Manager {
+    let manager = Manager(
+      configuration: .solitary, delegate: delegate, serverTrustPolicyManager: policies,
+      transportOptions: options)
+    manager.startRequestsImmediately = starting
+    kept.withLock { $0.append(manager) }
+    return manager
+  }
+}
+
+private let kept = Mutex<[Manager]>([])
+
+extension URLSessionConfiguration {
+  static var solitary: URLSessionConfiguration {
+    let configuration = URLSessionConfiguration.ephemeral
+    configuration.urlCache = nil
+    return configuration
+  }
+}
+
+extension Trait where Self == TimeLimitTrait {
+  /// A minute; more under the sanitizers, which make everything several times slower.
+  static var aMinute: Self {
+    #if THREAD_SANITIZER || ADDRESS_SANITIZER
+      .timeLimit(.minutes(5))
+    #else
+      .timeLimit(.minutes(1))
+    #endif
+  }
+}
+
+/// A folder of this test alone, which goes with it.
+final class Folder: Sendable {
+  let url: URL
+
+  init() throws {
+    url = FileManager.default.temporaryDirectory.appendingPathComponent("v3-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
+  }
+
+  deinit { try? FileManager.default.removeItem(at: url) }
+
+  func file(_ name: String, _ text: String? = nil) throws -> URL {
+    let file = url.appendingPathComponent(name)
+    if let text { try Data(text.utf8).write(to: file) }
+    return file
+  }
+}
+
+/// The value of a path of a JSON document, as text.
+func value(_ path: String, of json: Any?) -> String? {
+  var value = json
+  for key in path.split(separator: ".") { value = (value as? [String: Any])?[String(key)] }
+  return value.map { "\($0)" }
+}
+
+private let mainQueueKey: DispatchSpecificKey<Bool> = {
+  let key = DispatchSpecificKey<Bool>()
+  DispatchQueue.main.setSpecific(key: key, value: true)
+  return key
+}()
+
+/// Whether the caller runs on the main queue. That has no thread of its own where the main thread is in
+/// `dispatchMain()`, so it is asked for a mark.
+var isOnMain: Bool { DispatchQueue.getSpecific(key: mainQueueKey) ?? false }

@@ -1,0 +1,128 @@
+import AlamofireV3
+import Foundation
+import FoundationNetworking
+import HTTPTestServer
+import Testing
+
+// Code as users have it, compiled in both language modes: classes that change, and nothing of `Sendable`.
+
+/// A router that changes, and signs what it makes.
+private class SigningRouter: URLRequestConvertible {
+  let base: String
+  var path = "/get"
+  var token: String?
+  var count = 0
+
+  init(base: String) { self.base = base }
+
+  var URLRequest: NSMutableURLRequest {
+    count += 1
+    // A type of this name beside the member: the type wins where a type is meant.
+    let value: Foundation.URL? = URL(string: base + path)
+    let request = NSMutableURLRequest(url: value ?? URL(fileURLWithPath: "/"))
+    if let token { request.setValue("Bearer \(token)", forHTTPHeaderField: "Authorization") }
+    return request
+  }
+
+  func annotated(_ request: URLRequest) -> URLRequest { request }
+}
+
+private class Endpoint: URLStringConvertible {
+  var base: String
+  init(_ base: String) { self.base = base }
+  var URLString: String { base + "/get" }
+}
+
+private class Policies: ServerTrustPolicyManager {
+  var asked = 0
+  override func serverTrustPolicyForHost(_ host: String) -> ServerTrustPolicy? {
+    asked += 1
+    return super.serverTrustPolicyForHost(host)
+  }
+}
+
+/// What a program gathers from its handlers.
+private class Model {
+  var status = 0
+  var lines: [String] = []
+  var encodings = 0
+}
+
+private enum Failure: Error { case own }
+
+@Suite(.aMinuteOfUsers) struct MutableClassesTests {
+  private func manager() -> Manager {
+    let configuration = URLSessionConfiguration.ephemeral
+    configuration.urlCache = nil
+    return Manager(configuration: configuration, serverTrustPolicyManager: Policies(policies: [:]))
+  }
+
+  @Test func classesThatChangeCanBeUsed() async throws {
+    let server = try HTTPTestServer()
+    let manager = manager()
+    let router = SigningRouter(base: server.baseURL)
+    router.token = "1234"
+    let model = Model()
+    let own = ParameterEncoding.Custom { request, parameters in
+      model.encodings += 1
+      return ParameterEncoding.URL.encode(request, parameters: parameters)
+    }
+    manager.delegate.taskDidComplete = { _, _, _ in model.lines.append("complete") }
+    await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
+      manager.request(router)
+        .validate { _, response in
+          model.status = response.statusCode
+          return .Success
+        }
+        .progress { _, total, _ in model.lines.append("\(total)") }
+        .responseJSON { response in
+          if case .Success = response.result { model.lines.append("success") }
+          continuation.resume()
+        }
+    }
+    #expect(router.count == 1)
+    #expect(model.status == 200)
+    #expect(model.lines.contains("success"))
+    #expect(try await server.takeRequest().header("Authorization") == "Bearer 1234")
+    manager.request(.GET, Endpoint(server.baseURL), parameters: ["a": model.status], encoding: own)
+    #expect(model.encodings == 1)
+    #expect(try await server.takeRequest().target == "/get?a=200")
+    let untyped: [String: Any] = ["b": 1]
+    manager.request(.POST, server.url("/post"), parameters: untyped)
+    #expect(try await server.takeRequest().bodyText == "b=1")
+  }
+
+  /// The closures of code of the main actor are called where they always were: handlers there, others elsewhere.
+  @MainActor @Test func closuresOfTheMainActorCanBeUsed() async throws {
+    let server = try HTTPTestServer()
+    let manager = manager()
+    manager.startRequestsImmediately = false
+    let model = Model()
+    manager.delegate.dataTaskDidReceiveData = { _, _, _ in print("received") }
+    let own = ResponseSerializer<Int, NSError> { _, response, _, _ in .Success(response?.statusCode ?? 0) }
+    await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
+      manager.request(.GET, server.url("/bytes/100000"))
+        .progress { _, _, _ in print("moved") }
+        .stream { _ in print("came") }
+        .validate { _, _ in .Success }
+        .response(responseSerializer: own) { response in
+          model.status = response.result.value ?? 0
+          continuation.resume()
+        }
+        .resume()
+    }
+    #expect(model.status == 200)
+  }
+
+  @Test func errorsOfOnesOwnStayErrors() {
+    // `Error` is Swift's in a file that imports this generation; the other one is `Alamofire.Error`.
+    let error: any Error = Failure.own
+    #expect(error as? Failure == .own)
+    #expect(Alamofire.Error.Domain == "com.alamofire.error")
+  }
+}
+
+extension Trait where Self == TimeLimitTrait {
+  /// Under the sanitizers everything is several times slower.
+  fileprivate static var aMinuteOfUsers: Self { .timeLimit(.minutes(5)) }
+}
