@@ -31,7 +31,7 @@ final class Course: Alamofire::RequestInterceptor {
     var pendingEnds = 1
     var isCompleted = false
 
-    var ending = Ending()
+    var credentials = LateCredentials()
     var relays: [ProgressRelay] = []
   }
 
@@ -123,6 +123,12 @@ final class Course: Alamofire::RequestInterceptor {
     completion: @escaping @Sendable (Alamofire::RetryResult) -> Void
   ) {
     if case .refused = original { return completion(.doNotRetry) }
+    let isLate = state.withLock { state in
+      let isLate = state.credentials.takeWish()
+      if isLate { state.isRetry = true }
+      return isLate
+    }
+    if isLate { return completion(.retry) }
     // The core asks when the request has been started, so that there is one.
     let (manager, request, failure) = state.withLock { ($0.manager, $0.running ?? $0.request, $0.failure) }
     guard let manager, let request, let retrier = manager.retrier else { return completion(.doNotRetry) }
@@ -168,6 +174,8 @@ final class Course: Alamofire::RequestInterceptor {
   /// Judges what has come. What is thrown is the failure of the attempt, about which the core then asks.
   func judge(_ seen: Ending) throws {
     ending.update { $0.take(seen, refusal: original.refusal) }
+    let status = seen.error == nil ? seen.response?.statusCode : nil
+    if state.withLock({ $0.credentials.wantsRetry(after: status) }) { throw LateCredentials.Wish() }
     while let check = nextCheck() {
       let ending = ending.value
       guard ending.error == nil, let response = ending.response, let failure = check.value(ending, response)
@@ -204,7 +212,8 @@ final class Course: Alamofire::RequestInterceptor {
     ending.update { ending in
       ending.metrics = metrics
       ending.resumeData = resumeData
-      if ending.error == nil { ending.error = failure ?? error.map { legacy($0) } }
+      let error = error.map { legacy($0) }
+      if ending.error == nil { ending.error = failure ?? (error is LateCredentials.Wish ? nil : error) }
     }
     if isFirst, let request {
       for relay in relays { relay.finish(request) }
@@ -227,6 +236,27 @@ final class Course: Alamofire::RequestInterceptor {
       return state.isCompleted
     }
     if isOver { relay.finish(request) }
+  }
+
+  // MARK: Credentials
+
+  /// How many retries were for credentials, and are nobody's business.
+  var silentRetryCount: Int { state.withLock { $0.credentials.retryCount } }
+
+  /// The server wants credentials.
+  func challenged() {
+    state.withLock { $0.credentials.challenged() }
+  }
+
+  /// There are credentials. Returns whether the core has to be asked for another end, since it went without them.
+  func authenticated() -> Bool {
+    state.withLock { state in
+      guard state.credentials.came(), state.isJudged, state.failure == nil else { return false }
+      state.isJudged = false
+      state.pendingEnds += 1
+      queue.isSuspended = true
+      return true
+    }
   }
 
   /// Hands what comes at the end to `handler`, once the handlers before it are done.

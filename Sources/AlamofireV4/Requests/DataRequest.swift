@@ -19,17 +19,18 @@ open class DataRequest: Request, @unchecked Sendable {
 
   init(_ core: Alamofire::DataRequest, _ course: Course, of manager: SessionManager) {
     data = core
-    super.init(core, course, of: manager) { Self.addEnd(to: core, course) }
+    super.init(core, course, of: manager)
   }
 
-  private static func addEnd(to core: Alamofire::DataRequest, _ course: Course) {
-    core.response(queue: core.underlyingQueue, responseSerializer: CourseEnd(course: course)) {
+  override func addEnd() {
+    let course = course
+    data.response(queue: data.underlyingQueue, responseSerializer: CourseEnd(course: course)) {
       course.ended(metrics: $0.metrics, resumeData: nil, error: $0.error)
     }
   }
 
   func check(_ check: @escaping Course.Check) -> Self {
-    if course.add(check) { Self.addEnd(to: data, course) }
+    if course.add(check) { addEnd() }
     return self
   }
 

@@ -34,17 +34,18 @@ open class DownloadRequest: Request, @unchecked Sendable {
 
   init(_ core: Alamofire::DownloadRequest, _ course: Course, of manager: SessionManager) {
     download = core
-    super.init(core, course, of: manager) { Self.addEnd(to: core, course) }
+    super.init(core, course, of: manager)
   }
 
-  private static func addEnd(to core: Alamofire::DownloadRequest, _ course: Course) {
-    core.response(queue: core.underlyingQueue, responseSerializer: CourseEnd(course: course)) {
+  override func addEnd() {
+    let course = course
+    download.response(queue: download.underlyingQueue, responseSerializer: CourseEnd(course: course)) {
       course.ended(metrics: $0.metrics, resumeData: $0.resumeData, error: $0.error)
     }
   }
 
   func check(_ check: @escaping Course.Check) -> Self {
-    if course.add(check) { Self.addEnd(to: download, course) }
+    if course.add(check) { addEnd() }
     return self
   }
 

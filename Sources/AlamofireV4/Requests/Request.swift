@@ -29,8 +29,7 @@ open class Request: @unchecked Sendable {
   /// What has been collected, and the queue of the handlers.
   public let delegate: TaskDelegate
 
-  /// - Parameter addEnd: Makes the core tell the course how it ended.
-  init(_ core: Alamofire::Request, _ course: Course, of manager: SessionManager, _ addEnd: () -> Void) {
+  init(_ core: Alamofire::Request, _ course: Course, of manager: SessionManager) {
     self.core = core
     self.course = course
     session = manager.session
@@ -47,6 +46,9 @@ open class Request: @unchecked Sendable {
     core.cancel()
   }
 
+  /// Makes the core tell the course how the request ended.
+  func addEnd() {}
+
   // MARK: What it has come to
 
   /// The task of the last attempt; `nil` when there was nothing to send.
@@ -59,7 +61,7 @@ open class Request: @unchecked Sendable {
   open var response: HTTPURLResponse? { core.response }
 
   /// How often the request has been sent again by a ``RequestRetrier``.
-  open var retryCount: UInt { UInt(core.retryCount) }
+  open var retryCount: UInt { UInt(max(0, core.retryCount - course.silentRetryCount)) }
 
   // MARK: State
 
@@ -92,7 +94,8 @@ open class Request: @unchecked Sendable {
   // MARK: Credentials
 
   /// Answers challenges of the server with a name and a password. They are sent once the server has asked, to that
-  /// server alone; credentials that are refused are not tried again.
+  /// server alone; credentials that are refused are not tried again. When the server has asked before, the request is
+  /// sent once more, also when it is over; the handlers that are added afterwards get what comes then.
   ///
   /// - Parameters:
   ///   - user:        The name of the user.
@@ -109,6 +112,7 @@ open class Request: @unchecked Sendable {
   @discardableResult
   open func authenticate(usingCredential credential: URLCredential) -> Self {
     core.authenticate(with: credential)
+    if course.authenticated() { addEnd() }
     return self
   }
 

@@ -3,20 +3,31 @@ public import Foundation
 
 // What code of the fourth generation calls by the name of the module.
 extension Alamofire {
+  /// ``AlamofireV4/DataRequest``.
   public typealias DataRequest = AlamofireV4::DataRequest
+  /// ``AlamofireV4/DownloadRequest``.
   public typealias DownloadRequest = AlamofireV4::DownloadRequest
+  /// ``AlamofireV4/Request``.
   public typealias Request = AlamofireV4::Request
+  /// ``AlamofireV4/RequestAdapter``.
   public typealias RequestAdapter = AlamofireV4::RequestAdapter
+  /// ``AlamofireV4/RequestRetrier``.
   public typealias RequestRetrier = AlamofireV4::RequestRetrier
+  /// ``AlamofireV4/RequestRetryCompletion``.
   public typealias RequestRetryCompletion = AlamofireV4::RequestRetryCompletion
+  /// ``AlamofireV4/SessionDelegate``.
   public typealias SessionDelegate = AlamofireV4::SessionDelegate
+  /// ``AlamofireV4/SessionManager``.
   public typealias SessionManager = AlamofireV4::SessionManager
+  /// ``AlamofireV4/TaskDelegate``.
   public typealias TaskDelegate = AlamofireV4::TaskDelegate
+  /// ``AlamofireV4/UploadRequest``.
   public typealias UploadRequest = AlamofireV4::UploadRequest
 }
 
 extension Alamofire {
-  /// Makes a data request by ``SessionManager/default``; see ``SessionManager/request(_:method:parameters:encoding:headers:)``.
+  /// Makes a data request by ``SessionManager/default``; see
+  /// ``SessionManager/request(_:method:parameters:encoding:headers:)``.
   @discardableResult
   public static func request(
     _ url: any URLConvertible, method: HTTPMethod = .get, parameters: Parameters? = nil,

@@ -34,9 +34,10 @@ public protocol RequestRetrier {
   /// Decides whether `request` is sent again, and says so by `completion`: at once or later, from any thread. Only
   /// the first call counts; a completion that is released without one stands for no.
   ///
-  /// Asked once for each attempt that failed, after its validation, on any thread; several may be asked at once. Not asked about requests that were cancelled, nor
-  /// about serializers that failed. A retry begins with the request as it first was, which the adapter then
-  /// changes anew; routers and encodings are not asked again.
+  /// Asked once for each attempt that failed, after its validation, on any thread, and about several requests at
+  /// once; not about those that were cancelled, nor about serializers that failed. A retry begins with the request as
+  /// it first was, which the adapter then changes anew; routers and encodings are not asked again. Requests that are
+  /// to be sent again at once are adapted in the order in which that was said.
   ///
   /// - Parameters:
   ///   - manager:    Who sends the request.

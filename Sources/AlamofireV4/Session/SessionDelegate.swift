@@ -143,6 +143,7 @@ open class SessionDelegate: Alamofire::SessionDelegate, @unchecked Sendable {
       return closure(session, task, challenge, completionHandler)
     }
     guard let closure = overrides.taskDidReceiveChallenge else {
+      self[task]?.course.challenged()
       return super.urlSession(
         session, task: task, didReceive: challenge, completionHandler: completionHandler)
     }

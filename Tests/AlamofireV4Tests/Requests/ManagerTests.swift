@@ -63,6 +63,17 @@ import Testing
     #expect(field?.key == "Authorization" && field?.value == "Basic dXNlcjpwYXNzd29yZA==")
   }
 
+  @Test func credentialsThatComeAfterTheChallengeCount() async {
+    let request = manager.request(server.url("/basic-auth/user/pw"))
+    #expect(await request.ended().response?.statusCode == 401)
+    let response = await request.authenticate(user: "user", password: "pw").ended()
+    #expect(response.response?.statusCode == 200 && request.retryCount == 0)
+    let refused = manager.request(server.url("/basic-auth/user/other"))
+    #expect(await refused.ended().response?.statusCode == 401)
+    #expect(await refused.authenticate(user: "user", password: "pw").ended().response?.statusCode == 401)
+    #expect(refused.delegate.error == nil)
+  }
+
   @Test func notificationsArePostedWithTheTask() async throws {
     let notes = Notes<String>()
     let center = NotificationCenter.default

@@ -31,7 +31,7 @@ private class OAuth2Handler: RequestAdapter, RequestRetrier, @unchecked Sendable
   let adapted = Notes<String>()
   let wasAsked = DispatchSemaphore(value: 0)
 
-  public init(clientID: String, baseURLString: String, accessToken: String, refreshToken: String) {
+  init(clientID: String, baseURLString: String, accessToken: String, refreshToken: String) {
     self.clientID = clientID
     self.baseURLString = baseURLString
     self.accessToken = accessToken
