@@ -30,7 +30,7 @@ extension Samples {
     // Uploading with Progress
     @Test func sample18_uploadingWithProgress() async {
       defer { cleanUp() }
-      var onMain: [Int64] = []
+      let onMain = Totals()
       let (json, totals): (Any?, [Int64]) = await waiting { done in
         Alamofire.upload(.POST, "https://httpbin.org/post", file: fileURL)
           .progress { bytesWritten, totalBytesWritten, totalBytesExpectedToWrite in
@@ -40,12 +40,12 @@ extension Samples {
             // reasons. To update your ui, dispatch to the main queue.
             DispatchQueue.main.async {
               print("Total bytes written on main queue: \(totalBytesWritten)")
-              onMain.append(totalBytesWritten)
+              onMain.values.append(totalBytesWritten)
             }
           }
           .responseJSON { response in
             debugPrint(response)
-            done((response.result.value, onMain))
+            done((response.result.value, onMain.values))
           }
       }
 
@@ -214,4 +214,9 @@ extension Samples {
       #expect(line == "empty")
     }
   }
+}
+
+/// What a sample has gathered on the main queue.
+private final class Totals {
+  var values: [Int64] = []
 }
