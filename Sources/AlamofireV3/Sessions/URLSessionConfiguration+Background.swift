@@ -1,13 +1,14 @@
-import Foundation
+import Alamofire
 public import FoundationNetworking
 
 extension URLSessionConfiguration {
-  /// The configuration of a background session. There are none on Linux: its requests end with the process, as those
-  /// of a default one, and the identifier is not used. Foundation's own `background(withIdentifier:)` ends the
-  /// program.
+  /// A configuration with the name of a background session. A manager that is made with it behaves like one with a
+  /// default configuration: its requests end with the process.
   public static func backgroundSessionConfigurationWithIdentifier(
     _ identifier: String
   ) -> URLSessionConfiguration {
-    .default
+    let configuration = URLSessionConfiguration.af.background(withIdentifier: identifier)
+    configuration.httpAdditionalHeaders = nil
+    return configuration
   }
 }

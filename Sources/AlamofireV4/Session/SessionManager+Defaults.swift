@@ -2,14 +2,6 @@ import Alamofire
 public import Foundation
 
 extension SessionManager {
-  /// The manager of the whole program, which the functions of ``Alamofire`` use. Its requests carry
-  /// ``defaultHTTPHeaders``.
-  public static let `default`: SessionManager = {
-    let configuration = URLSessionConfiguration.default
-    configuration.httpAdditionalHeaders = SessionManager.defaultHTTPHeaders
-    return SessionManager(configuration: configuration)
-  }()
-
   /// The fields `Accept-Encoding`, `Accept-Language` and `User-Agent` of ``default``. Made once.
   ///
   /// ```swift

@@ -1,23 +1,59 @@
 public import Alamofire
+import Foundation
 import Synchronization
 
 /// The options of today's generation: versions of HTTP, proxies, trust store, host overrides and so on.
 public typealias TransportOptions = Alamofire::TransportOptions
 
-private let defaults = Mutex(TransportOptions())
+private let shared = Mutex<SessionManager?>(nil)
+private let options = Mutex(TransportOptions())
 
 extension SessionManager {
-  /// The options of today's generation for managers that are made from now on, ``default`` included: set them before
-  /// it is used for the first time. May be used from any thread.
+  /// The manager of the whole program, which the functions of ``Alamofire`` use. Its requests carry
+  /// ``defaultHTTPHeaders``.
   ///
-  /// Code of the fourth generation need not know them. Where they speak of bodies in a GET, and of when requests are
-  /// made, managers do what that generation did.
+  /// That it can be replaced is an addition to the fourth generation. Requests of the earlier one end, unless somebody
+  /// else keeps it. May be used from any thread.
+  public static var `default`: SessionManager {
+    get {
+      if let manager = shared.withLock({ $0 }) { return manager }
+      let configuration = URLSessionConfiguration.default
+      configuration.httpAdditionalHeaders = SessionManager.defaultHTTPHeaders
+      let made = SessionManager(configuration: configuration)
+      // Of several threads that made one, the first counts.
+      return shared.withLock { manager in
+        let first = manager ?? made
+        manager = first
+        return first
+      }
+    }
+    set {
+      // The one before is released outside of the lock.
+      _ = shared.withLock { manager in
+        defer { manager = newValue }
+        return manager
+      }
+    }
+  }
+
+  /// The options for managers that are made from now on without any. An addition to the fourth generation; its code
+  /// need not know it. May be used from any thread.
   ///
   /// ```swift
   /// SessionManager.defaultTransportOptions.httpVersions = .http1Only
   /// ```
   public static var defaultTransportOptions: TransportOptions {
-    get { defaults.withLock { $0 } }
-    set { defaults.withLock { $0 = newValue } }
+    get { options.withLock { $0 } }
+    set { options.withLock { $0 = newValue } }
+  }
+}
+
+extension TransportOptions {
+  /// The same, with what the fourth generation did and today's does only when it is asked to.
+  var ofGenerationFour: TransportOptions {
+    var options = self
+    options.allowsBodyInGETRequests = true
+    options.makesRequestsAtOnce = true
+    return options
   }
 }

@@ -1,4 +1,4 @@
-import Alamofire
+public import Alamofire
 public import Foundation
 public import FoundationNetworking
 import Synchronization
@@ -84,16 +84,19 @@ open class SessionManager: @unchecked Sendable {
   ///   - delegate:                 Is called when something happens to tasks.
   ///   - serverTrustPolicyManager: Which servers to trust. Without one, and for hosts that it does not know, the
   ///                               trust store decides.
+  ///   - transportOptions:         What a configuration cannot say; an addition to the fourth generation. That a GET
+  ///                               may have a body, and that requests are made at once, goes without saying.
   public init(
     configuration: URLSessionConfiguration = URLSessionConfiguration.default,
     delegate: SessionDelegate = SessionDelegate(),
-    serverTrustPolicyManager: ServerTrustPolicyManager? = nil
+    serverTrustPolicyManager: ServerTrustPolicyManager? = nil,
+    transportOptions: TransportOptions = SessionManager.defaultTransportOptions
   ) {
     core = Alamofire::Session(
       configuration: configuration, delegate: delegate, rootQueue: Self.rootQueue,
       startRequestsImmediately: false,
       serverTrustManager: serverTrustPolicyManager?.current, eventMonitors: [],
-      transportOptions: Self.transportOptions)
+      transportOptions: transportOptions.ofGenerationFour)
     session = core.session
     self.delegate = delegate
   }
@@ -104,25 +107,19 @@ open class SessionManager: @unchecked Sendable {
   /// - Returns: `nil` when `delegate` is not that of `session`.
   public init?(
     session: URLSession, delegate: SessionDelegate,
-    serverTrustPolicyManager: ServerTrustPolicyManager? = nil
+    serverTrustPolicyManager: ServerTrustPolicyManager? = nil,
+    transportOptions: TransportOptions = SessionManager.defaultTransportOptions
   ) {
     guard session.delegate === delegate else { return nil }
     core = Alamofire::Session(
       session: session, delegate: delegate, rootQueue: Self.rootQueue, startRequestsImmediately: false,
       serverTrustManager: serverTrustPolicyManager?.current, eventMonitors: [],
-      transportOptions: Self.transportOptions)
+      transportOptions: transportOptions.ofGenerationFour)
     self.session = session
     self.delegate = delegate
   }
 
   private static var rootQueue: DispatchQueue { DispatchQueue(label: "org.alamofire.session-manager") }
-
-  private static var transportOptions: TransportOptions {
-    var options = defaultTransportOptions
-    options.allowsBodyInGETRequests = true
-    options.makesRequestsAtOnce = true
-    return options
-  }
 
   // MARK: Data requests
 

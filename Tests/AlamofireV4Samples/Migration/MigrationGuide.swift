@@ -7,7 +7,8 @@ import Testing
 
 private let urlString = "https://httpbin.org/get"
 private let customError = CocoaError(.coderInvalidValue)
-private let folder = FileManager.default.temporaryDirectory.appendingPathComponent("guide-\(UUID().uuidString)")
+private let folder = FileManager.default.temporaryDirectory.appendingPathComponent(
+  "guide-\(UUID().uuidString)")
 
 extension Samples {
   @Suite struct MigrationGuide {
@@ -158,7 +159,8 @@ extension Samples {
             case .missingContentType(let acceptableContentTypes):
               print("Content Type Missing: \(acceptableContentTypes)")
             case .unacceptableContentType(let acceptableContentTypes, let responseContentType):
-              print("Response content type: \(responseContentType) was unacceptable: \(acceptableContentTypes)")
+              print(
+                "Response content type: \(responseContentType) was unacceptable: \(acceptableContentTypes)")
             case .unacceptableStatusCode(let code):
               print("Response status code was unacceptable: \(code)")
             }
@@ -203,15 +205,19 @@ extension Samples {
       Alamofire.request(
         urlString, method: .post, parameters: parameters, encoding: JSONEncoding(options: .prettyPrinted))
       Alamofire.request(urlString, method: .post, parameters: parameters, encoding: JSONEncoding.default)
-      Alamofire.request(urlString, method: .post, parameters: parameters, encoding: JSONEncoding.prettyPrinted)
+      Alamofire.request(
+        urlString, method: .post, parameters: parameters, encoding: JSONEncoding.prettyPrinted)
       for request in try await scene.requests(4) { #expect(request.json == ["foo": "bar"]) }
 
       Alamofire.request(
-        urlString, method: .post, parameters: parameters, encoding: PropertyListEncoding(format: .xml, options: 0))
+        urlString, method: .post, parameters: parameters,
+        encoding: PropertyListEncoding(format: .xml, options: 0))
       Alamofire.request(
-        urlString, method: .post, parameters: parameters, encoding: PropertyListEncoding(format: .binary, options: 0))
+        urlString, method: .post, parameters: parameters,
+        encoding: PropertyListEncoding(format: .binary, options: 0))
       Alamofire.request(urlString, method: .post, parameters: parameters, encoding: PropertyListEncoding.xml)
-      Alamofire.request(urlString, method: .post, parameters: parameters, encoding: PropertyListEncoding.binary)
+      Alamofire.request(
+        urlString, method: .post, parameters: parameters, encoding: PropertyListEncoding.binary)
       for request in try await scene.requests(4) {
         let list = try PropertyListSerialization.propertyList(from: Data(request.body), format: nil)
         #expect(list as? [String: String] == ["foo": "bar"])

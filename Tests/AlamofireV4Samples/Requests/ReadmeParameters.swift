@@ -40,7 +40,8 @@ extension Samples {
       Alamofire.request("https://httpbin.org/get", parameters: parameters)  // encoding defaults to `URLEncoding.default`
       Alamofire.request("https://httpbin.org/get", parameters: parameters, encoding: URLEncoding.default)
       Alamofire.request(
-        "https://httpbin.org/get", parameters: parameters, encoding: URLEncoding(destination: .methodDependent))
+        "https://httpbin.org/get", parameters: parameters,
+        encoding: URLEncoding(destination: .methodDependent))
 
       // https://httpbin.org/get?foo=bar
       #expect(try await scene.requests(3).map(\.target) == Array(repeating: "/get?foo=bar", count: 3))
@@ -85,7 +86,8 @@ extension Samples {
       Alamofire.request(
         "https://httpbin.org/post", method: .post, parameters: parameters, encoding: JSONEncoding.default)
       Alamofire.request(
-        "https://httpbin.org/post", method: .post, parameters: parameters, encoding: JSONEncoding(options: []))
+        "https://httpbin.org/post", method: .post, parameters: parameters, encoding: JSONEncoding(options: [])
+      )
 
       // HTTP body: {"foo": [1, 2, 3], "bar": {"baz": "qux"}}
       for request in try await scene.requests(2) {

@@ -5,7 +5,8 @@ import Testing
 
 // The README of 4.x: downloads, uploads, timeline and metrics, debugging.
 
-private let folder = FileManager.default.temporaryDirectory.appendingPathComponent("samples-\(UUID().uuidString)")
+private let folder = FileManager.default.temporaryDirectory.appendingPathComponent(
+  "samples-\(UUID().uuidString)")
 
 // The document takes the folder of documents; the tests leave that alone.
 private func documentsURL() -> URL { folder }
@@ -187,7 +188,8 @@ extension Samples {
       let line = await printed()[0]
       #expect(line.contains("unicorn"))
       #expect(line.contains("rainbow"))
-      #expect(try await scene.request().header("Content-Type")?.hasPrefix("multipart/form-data; boundary=") == true)
+      #expect(
+        try await scene.request().header("Content-Type")?.hasPrefix("multipart/form-data; boundary=") == true)
     }
 
     @Test func uploadProgress() async throws {

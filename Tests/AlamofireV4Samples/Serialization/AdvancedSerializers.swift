@@ -73,14 +73,17 @@ extension DataRequest {
         return .failure(BackendError.jsonSerialization(error: result.error!))
       }
 
-      guard let response = response, let responseObject = T(response: response, representation: jsonObject) else {
-        return .failure(BackendError.objectSerialization(reason: "JSON could not be serialized: \(jsonObject)"))
+      guard let response = response, let responseObject = T(response: response, representation: jsonObject)
+      else {
+        return .failure(
+          BackendError.objectSerialization(reason: "JSON could not be serialized: \(jsonObject)"))
       }
 
       return .success(responseObject)
     }
 
-    return response(queue: queue, responseSerializer: responseSerializer, completionHandler: completionHandler)
+    return response(
+      queue: queue, responseSerializer: responseSerializer, completionHandler: completionHandler)
   }
 }
 

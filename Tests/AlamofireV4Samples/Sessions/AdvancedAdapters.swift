@@ -25,7 +25,8 @@ private class AccessTokenAdapter: RequestAdapter {
 }
 
 private class OAuth2Handler: RequestAdapter, RequestRetrier {
-  private typealias RefreshCompletion = (_ succeeded: Bool, _ accessToken: String?, _ refreshToken: String?) -> Void
+  private typealias RefreshCompletion = (_ succeeded: Bool, _ accessToken: String?, _ refreshToken: String?)
+    -> Void
 
   private let sessionManager: SessionManager = {
     let configuration = URLSessionConfiguration.default
@@ -177,7 +178,8 @@ extension Samples {
       let gate = Gate()
       let expired = Reply.json(#"{"error":"expired"}"#).with(status: 401)
       scene.server.enqueue(
-        expired, .json(#"{"access_token":"new","refresh_token":"newer"}"#).held(by: gate), .json(#"{"some":"endpoint"}"#))
+        expired, .json(#"{"access_token":"new","refresh_token":"newer"}"#).held(by: gate),
+        .json(#"{"some":"endpoint"}"#))
       gate.open()
       let baseURLString = "https://some.domain-behind-oauth2.com"
 

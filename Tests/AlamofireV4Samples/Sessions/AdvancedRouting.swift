@@ -114,7 +114,9 @@ extension Samples {
       // Seed 000 has `Alamofire.request(.post, URLComponents)` here, a leftover of 3.x.
       Alamofire.request(urlComponents, method: .post)
 
-      #expect(try await scene.requests(3).map { "\($0.method) \($0.path)" } == Array(repeating: "POST /post", count: 3))
+      #expect(
+        try await scene.requests(3).map { "\($0.method) \($0.path)" }
+          == Array(repeating: "POST /post", count: 3))
     }
 
     @Test func typeSafeURLs() async throws {

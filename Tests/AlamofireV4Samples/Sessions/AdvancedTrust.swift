@@ -58,7 +58,8 @@ extension Samples {
       )
 
       // There are no certificates in the bundle, so that none is the pinned one.
-      #expect(await outcome(sessionManager, "https://test.example.com/get") == "\(URLError.cancelled.rawValue)")
+      #expect(
+        await outcome(sessionManager, "https://test.example.com/get") == "\(URLError.cancelled.rawValue)")
       #expect(await outcome(sessionManager, "https://insecure.expired-apis.com/get") == "200")
       // Hosts that are not listed: the default evaluation.
       #expect(await outcome(sessionManager, "https://httpbin.org/get") == "200")

@@ -48,7 +48,8 @@ func print(_ items: Any...) {
 }
 
 func debugPrint(_ items: Any...) {
-  Output.shared.add(items.map { unwrapped($0).map { String(reflecting: $0) } ?? "nil" }.joined(separator: " "))
+  Output.shared.add(
+    items.map { unwrapped($0).map { String(reflecting: $0) } ?? "nil" }.joined(separator: " "))
 }
 
 private func unwrapped(_ item: Any) -> Any? {

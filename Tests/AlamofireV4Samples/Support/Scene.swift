@@ -9,7 +9,8 @@ import Testing
 /// Where the samples play: one server stands for every host that they name, and the default manager is led to it.
 final class Scene: Sendable {
   static let hosts = [
-    "httpbin.org", "example.com", "some.domain-behind-oauth2.com", "test.example.com", "insecure.expired-apis.com",
+    "httpbin.org", "example.com", "some.domain-behind-oauth2.com", "test.example.com",
+    "insecure.expired-apis.com",
   ]
 
   private static let shared = Result<Scene> { try Scene() }
@@ -36,8 +37,12 @@ final class Scene: Sendable {
     var options = TransportOptions()
     options.trustStore = .pem(Data(TestIdentity.localhostAuthority.caPEM.utf8))
     options.hostOverrides = Scene.hosts.map { .init(host: $0, target: "127.0.0.1", targetPort: server.port) }
+    // Managers that the samples make take these.
     SessionManager.defaultTransportOptions = options
-    URLSessionConfiguration.default.urlCache = nil
+    let configuration = URLSessionConfiguration.default
+    configuration.urlCache = nil
+    configuration.httpAdditionalHeaders = SessionManager.defaultHTTPHeaders
+    SessionManager.default = SessionManager(configuration: configuration)
   }
 
   /// The next requests that the server gets, or has got.
