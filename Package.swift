@@ -81,7 +81,8 @@ let package = Package(
     .testTarget(
       name: "AlamofireV4Tests", dependencies: ["AlamofireV4", "HTTPTestServer"], swiftSettings: settings),
     .testTarget(
-      name: "AlamofireV3Tests", dependencies: ["AlamofireV3", "HTTPTestServer"], swiftSettings: settings),
+      name: "AlamofireV3Tests", dependencies: ["AlamofireV3", "Alamofire", "HTTPTestServer"],
+      swiftSettings: settings),
     // The code of a document of the third generation, as its readers have it in their programs.
     .testTarget(
       name: "AlamofireV3Samples", dependencies: ["AlamofireV3", "HTTPTestServer"],
