@@ -82,7 +82,8 @@ let package = Package(
       name: "AlamofireV4Tests", dependencies: ["Alamofire", "AlamofireV4", "HTTPTestServer"],
       swiftSettings: settings),
     .testTarget(
-      name: "AlamofireV3Tests", dependencies: ["AlamofireV3", "HTTPTestServer"], swiftSettings: settings),
+      name: "AlamofireV3Tests", dependencies: ["Alamofire", "AlamofireV3", "HTTPTestServer"],
+      swiftSettings: settings),
     // What the documents of the older generations show, as their readers wrote it: in the mode of Swift 5.
     .testTarget(
       name: "AlamofireV4Samples", dependencies: ["AlamofireV4", "HTTPTestServer"],

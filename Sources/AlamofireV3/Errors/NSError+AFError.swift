@@ -22,7 +22,7 @@ import FoundationNetworking
 /// sessionDeinitialized          NSURLErrorDomain, cancelled
 /// sessionInvalidated            NSURLErrorDomain, cancelled; why is the underlying error
 /// sessionTaskFailed             NSURLErrorDomain, the code of the URLError inside
-/// urlRequestValidationFailed    NSURLErrorDomain, bad URL
+/// urlRequestValidationFailed    NSURLErrorDomain, too much data: does not happen, a GET may have a body
 /// ```
 func generationThreeError(_ error: any Swift.Error) -> NSError {
   guard let error = error as? AFError else { return error as NSError }
@@ -35,8 +35,8 @@ func generationThreeError(_ error: any Swift.Error) -> NSError {
     return transportError(NSURLErrorCancelled, error)
   case .serverTrustEvaluationFailed, .sessionInvalidated:
     return transportError(NSURLErrorCancelled, error, underlying: error.underlyingError ?? error)
-  case .invalidURL, .urlRequestValidationFailed:
-    return transportError(NSURLErrorBadURL, error)
+  case .invalidURL: return transportError(NSURLErrorBadURL, error)
+  case .urlRequestValidationFailed: return transportError(NSURLErrorDataLengthExceedsMaximum, error)
   case .multipartEncodingFailed(let reason): return multipartError(reason, error)
   case .parameterEncodingFailed, .parameterEncoderFailed:
     return error.underlyingError.map(generationThreeError) ?? transportError(NSURLErrorBadURL, error)

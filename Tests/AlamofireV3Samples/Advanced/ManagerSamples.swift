@@ -4,7 +4,9 @@ import Testing
 
 extension Samples {
   @Suite struct Managers {
-    init() { Site.open() }
+    let site: Site
+
+    init() throws { site = try Site() }
 
     // Manager
     @Test func sample32_sharedManager() async throws {
@@ -13,8 +15,8 @@ extension Samples {
       let manager = Alamofire.Manager.sharedInstance
       manager.request(NSURLRequest(url: URL(string: "https://httpbin.org/get")!))
 
-      let first = try await Site.secure.takeRequest()
-      let second = try await Site.secure.takeRequest()
+      let first = try await site.secure.takeRequest()
+      let second = try await site.secure.takeRequest()
       #expect(first.target == "/get" && second.target == "/get")
       #expect(first.headers.map(\.value).sorted() == second.headers.map(\.value).sorted())
     }
@@ -22,7 +24,7 @@ extension Samples {
     /// That the manager works; it has no way to the servers of the samples.
     private func check(_ manager: Manager) async {
       let status: Int? = await waiting { done in
-        manager.request(.GET, Site.plain.url("/get")).response { _, response, _, _ in
+        manager.request(.GET, site.plain.url("/get")).response { _, response, _, _ in
           done(response?.statusCode)
         }
       }
@@ -65,7 +67,7 @@ extension Samples {
 
       let manager = Alamofire.Manager(configuration: configuration)
       await check(manager)
-      let request = try await Site.plain.takeRequest()
+      let request = try await site.plain.takeRequest()
       #expect(request.header("DNT") == "1 (Do Not Track Enabled)")
       #expect(request.header("User-Agent")?.contains("Alamofire") == true)
     }

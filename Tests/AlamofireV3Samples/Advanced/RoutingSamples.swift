@@ -4,7 +4,9 @@ import Testing
 
 extension Samples {
   @Suite struct Routing {
-    init() { Site.open() }
+    let site: Site
+
+    init() throws { site = try Site() }
 
     // URLStringConvertible
     @Test func sample40_URLStrings() async throws {
@@ -21,7 +23,7 @@ extension Samples {
       Alamofire.request(.POST, URLComponents)
 
       for _ in 1...4 {
-        let request = try await Site.secure.takeRequest()
+        let request = try await site.secure.takeRequest()
         #expect("\(request.method) \(request.target)" == "POST /post")
       }
     }
@@ -31,7 +33,7 @@ extension Samples {
       let user = User(username: "mattt")
       Alamofire.request(.GET, user)  // http://example.com/users/mattt
 
-      let request = try await Site.plain.takeRequest()
+      let request = try await site.plain.takeRequest()
       #expect(request.header("Host") == "example.com")
       #expect(request.target == "/users/mattt/")
     }
@@ -55,7 +57,7 @@ extension Samples {
 
       Alamofire.request(mutableURLRequest)
 
-      let request = try await Site.secure.takeRequest()
+      let request = try await site.secure.takeRequest()
       #expect("\(request.method) \(request.target)" == "POST /post")
       #expect(request.header("Content-Type") == "application/json")
       #expect(request.bodyText == #"{"foo":"bar"}"#)
@@ -93,9 +95,9 @@ extension Samples {
       Alamofire.request(Router.Search(query: "foo bar", page: 1))  // ?q=foo%20bar&offset=50
 
       // Names were always sorted.
-      #expect(try await Site.plain.takeRequest().target == "/search?offset=50&q=foo%20bar")
+      #expect(try await site.plain.takeRequest().target == "/search?offset=50&q=foo%20bar")
       Alamofire.request(Router.Search(query: "foo bar", page: 0))
-      #expect(try await Site.plain.takeRequest().target == "/search?q=foo%20bar")
+      #expect(try await site.plain.takeRequest().target == "/search?q=foo%20bar")
     }
 
     // CRUD & Authorization
@@ -160,20 +162,20 @@ extension Samples {
       UserRouter.OAuthToken = nil
       Alamofire.request(UserRouter.ReadUser("mattt"))  // GET /users/mattt
 
-      let read = try await Site.plain.takeRequest()
+      let read = try await site.plain.takeRequest()
       #expect("\(read.method) \(read.target)" == "GET /users/mattt")
       #expect(read.header("Authorization") == nil)
 
       UserRouter.OAuthToken = "1234"
       Alamofire.request(UserRouter.CreateUser(["name": "Ada"]))
-      let create = try await Site.plain.takeRequest()
+      let create = try await site.plain.takeRequest()
       #expect("\(create.method) \(create.target) \(create.bodyText)" == "POST /users {\"name\":\"Ada\"}")
       #expect(create.header("Authorization") == "Bearer 1234")
       Alamofire.request(UserRouter.UpdateUser("ada", ["name": "Ada"]))
-      let update = try await Site.plain.takeRequest()
+      let update = try await site.plain.takeRequest()
       #expect("\(update.method) \(update.target) \(update.bodyText)" == "PUT /users/ada name=Ada")
       Alamofire.request(UserRouter.DestroyUser("ada"))
-      #expect(try await Site.plain.takeRequest().method == "DELETE")
+      #expect(try await site.plain.takeRequest().method == "DELETE")
     }
   }
 }

@@ -161,7 +161,9 @@ extension User: URLStringConvertible {
 
 extension Samples {
   @Suite struct Serializers {
-    init() { Site.open() }
+    let site: Site
+
+    init() throws { site = try Site() }
 
     @Test func sample37_customSerializer() async {
       let result: Result<ONOXMLDocument, NSError> = await waiting { done in

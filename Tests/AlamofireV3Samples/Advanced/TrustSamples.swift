@@ -4,7 +4,9 @@ import Testing
 
 extension Samples {
   @Suite struct Trust {
-    init() { Site.open() }
+    let site: Site
+
+    init() throws { site = try Site() }
 
     private func outcome(_ manager: Manager, _ host: String) async -> String {
       await waiting { done in
@@ -47,7 +49,7 @@ extension Samples {
       ]
 
       // Without the trust of the other samples.
-      var options = Site.options
+      var options = site.options
       options.trustStore = .system
       let manager = Manager(
         configuration: Site.configuration,
@@ -69,7 +71,7 @@ extension Samples {
       let manager = Manager(
         configuration: Site.configuration,
         serverTrustPolicyManager: ServerTrustPolicyManager(policies: ["test.example.com": policy]),
-        transportOptions: Site.options)
+        transportOptions: site.options)
 
       #expect(await outcome(manager, "test.example.com") == "\(NSURLErrorCancelled)")
     }
@@ -87,7 +89,7 @@ extension Samples {
     }
 
     @Test func sample47_policyManagerOfOnesOwn() async {
-      var options = Site.options
+      var options = site.options
       options.trustStore = .system
       let manager = Manager(
         configuration: Site.configuration,

@@ -4,7 +4,9 @@ import Testing
 
 extension Samples {
   @Suite struct Authentication {
-    init() { Site.open() }
+    let site: Site
+
+    init() throws { site = try Site() }
 
     // HTTP Basic Authentication
     @Test func sample25_userAndPassword() async {

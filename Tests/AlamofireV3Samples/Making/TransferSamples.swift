@@ -4,8 +4,10 @@ import Testing
 
 extension Samples {
   @Suite struct Transfers {
+    let site: Site
+
     init() throws {
-      Site.open()
+      site = try Site()
       try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
       try Data("picture".utf8).write(to: fileURL)
     }
@@ -23,7 +25,7 @@ extension Samples {
       defer { cleanUp() }
       Alamofire.upload(.POST, "https://httpbin.org/post", file: fileURL)
 
-      let request = try await Site.secure.takeRequest()
+      let request = try await site.secure.takeRequest()
       #expect("\(request.method) \(request.target) \(request.bodyText)" == "POST /post picture")
     }
 

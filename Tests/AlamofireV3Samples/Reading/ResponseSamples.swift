@@ -4,7 +4,9 @@ import Testing
 
 extension Samples {
   @Suite struct Responses {
-    init() { Site.open() }
+    let site: Site
+
+    init() throws { site = try Site() }
 
     // Built-in Response Methods: the list, as calls.
     @Test func sample03_builtInResponseMethods() async {
@@ -162,7 +164,7 @@ extension Samples {
       #expect(fields.contains("-H \"Accept-Encoding: gzip;q=1.0, compress;q=0.5\""))
       #expect(fields.contains { $0.hasPrefix("-H \"Accept-Language: ") })
       #expect(fields.count == 3)
-      #expect(try await Site.secure.takeRequest().target == "/get?foo=bar")
+      #expect(try await site.secure.takeRequest().target == "/get?foo=bar")
     }
   }
 }

@@ -6,28 +6,35 @@ import Testing
 /// server in the place of httpbin.org and example.com. One after the other: they share the manager of the namespace.
 @Suite(.serialized, .timeLimit(.minutes(1))) enum Samples {}
 
-/// Those two hosts, on loopback. The shared manager is led there when this is first used.
-enum Site {
-  static let secure = try! HTTPTestServer(.tls(identity), routes: routes)
-  static let plain = try! HTTPTestServer(routes: routes)
+/// Those two hosts, on loopback, for one sample. The manager of the namespace is led there.
+final class Site: Sendable {
+  let secure: HTTPTestServer
+  let plain: HTTPTestServer
 
-  static let hosts = ["httpbin.org", "example.com", "test.example.com", "insecure.expired-apis.com"]
+  init() throws {
+    secure = try HTTPTestServer(.tls(Self.identity.get()), routes: Self.routes)
+    plain = try HTTPTestServer(routes: Self.routes)
+    Manager.sharedInstance = Manager(configuration: Self.configuration, transportOptions: options)
+  }
 
-  static let identity = try! TestIdentity(
-    .init(commonName: "httpbin.org", dnsNames: hosts, issuer: .localhostAuthority))
+  private static let hosts = ["httpbin.org", "example.com", "test.example.com", "insecure.expired-apis.com"]
+
+  private static let identity = Swift.Result {
+    try TestIdentity(.init(commonName: "httpbin.org", dnsNames: hosts, issuer: .localhostAuthority))
+  }
 
   /// What leads a manager to loopback.
-  static let options: TransportOptions = {
+  var options: TransportOptions {
     var options = TransportOptions()
     options.trustStore = .pem(Data(TestIdentity.localhostAuthority.caPEM.utf8))
-    for host in hosts {
+    for host in Self.hosts {
       options.hostOverrides += [
         .init(host: host, port: 443, target: "127.0.0.1", targetPort: secure.port),
         .init(host: host, port: 80, target: "127.0.0.1", targetPort: plain.port),
       ]
     }
     return options
-  }()
+  }
 
   /// The name of the file that `/stream/100` suggests: nobody's own file has it.
   static let fileName = "alamofire-sample-\(ProcessInfo.processInfo.processIdentifier).txt"
@@ -52,17 +59,6 @@ enum Site {
     configuration.urlCache = nil
     configuration.httpAdditionalHeaders = Manager.defaultHTTPHeaders
     return configuration
-  }
-
-  private static let isShared: Void = {
-    Manager.sharedInstance = Manager(configuration: configuration, transportOptions: options)
-  }()
-
-  /// Makes ready for a sample.
-  static func open() {
-    _ = isShared
-    secure.forgetRequests()
-    plain.forgetRequests()
   }
 }
 

@@ -29,7 +29,10 @@ import Testing
     (.sessionInvalidated(error: own), cancelled),
     (.sessionTaskFailed(error: URLError(.timedOut)), "\(transport) \(NSURLErrorTimedOut)"),
     (.sessionTaskFailed(error: own), "own 1"),
-    (.urlRequestValidationFailed(reason: .bodyDataInGETRequest(Data())), badURL),
+    (
+      .urlRequestValidationFailed(reason: .bodyDataInGETRequest(Data())),
+      "\(transport) \(NSURLErrorDataLengthExceedsMaximum)"
+    ),
     (.parameterEncodingFailed(reason: .missingURL), badURL),
     (.parameterEncodingFailed(reason: .jsonEncodingFailed(error: own)), "own 1"),
     (.parameterEncodingFailed(reason: .customEncodingFailed(error: own)), "own 1"),

@@ -26,7 +26,6 @@ import Testing
   @Test func sharedManagerHasTheDefaultFields() {
     let manager = Manager(configuration: Manager.sharedInstance.session.configuration)
     #expect(manager.startRequestsImmediately)
-    #expect(Manager.sharedInstance === Manager.sharedInstance)
     let fields = Alamofire.Manager.sharedInstance.session.configuration.httpAdditionalHeaders
     #expect(fields?["User-Agent"] != nil)
   }
