@@ -73,11 +73,8 @@ public final class ByteStreamTask: URLSessionTask, @unchecked Sendable {
 
   /// Whoever reads and writes gets the error that data tasks end with.
   private static func plain(_ error: AFError) -> any Error {
-    switch error {
-    case .sessionTaskFailed(let error): error
-    case .explicitlyCancelled, .sessionDeinitialized, .sessionInvalidated: URLError(.cancelled)
-    default: error
-    }
+    // So are tasks that somebody has cancelled, and those whose server was refused.
+    if case .sessionTaskFailed(let error) = error { error } else { URLError(.cancelled) }
   }
 
   private static func duration(_ seconds: TimeInterval) -> Duration? {

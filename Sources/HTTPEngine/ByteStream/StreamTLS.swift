@@ -16,6 +16,8 @@ final class StreamTLS {
   private var failure: TransportFailure?
   /// After an error nothing may be called any more, not even the shutdown.
   private var isBroken = false
+  /// Whether the handshake is over; after an error OpenSSL does not know.
+  private var isOpen = false
 
   private init(_ context: OpaquePointer, _ session: OpaquePointer, _ request: WireRequest) {
     self.context = context
@@ -111,7 +113,9 @@ final class StreamTLS {
   func handshake() -> StreamStep {
     failure = nil
     let step = attempt { _ in SSL_do_handshake(session) }
-    guard case .moved = step, wantsStatus else { return step }
+    guard case .moved = step else { return step }
+    isOpen = true
+    guard wantsStatus else { return step }
     var bytes: UnsafePointer<UInt8>?
     let count = openssl_stapled_response(session, &bytes)
     let stapled = count > 0 ? bytes.map { Data(bytes: $0, count: count) } : nil
@@ -158,7 +162,6 @@ final class StreamTLS {
 
   private func broken() -> TransportFailure {
     let host = request.origin.host
-    let isOpen = SSL_is_init_finished(session) == 1
     let said = OpenSSLBytes.errors()
     if said.contains("alert certificate required") || said.contains("certificate required") {
       return TransportFailure(.clientCertificateRequired, "\(host) asks for a client certificate.")

@@ -109,7 +109,7 @@ public final class StreamTestServer: Sendable {
       do {
         if let tls { try connection.startTLS(tls) }
         try script(connection)
-        channel.end(.close, hasUnread: false)
+        channel.end(connection.isReset ? .reset : .close, hasUnread: false)
       } catch {
         // Whoever has an error to tell has told it.
       }
