@@ -38,6 +38,8 @@ struct Pipeline: Sendable {
   @inline(never)
   nonisolated(nonsending) private func mayTryAgain(after failure: AFError) async -> Bool {
     if core.hasCookies { await core.cookiesKept() }
+    // What failed within the call of the factory is dealt with elsewhere, once the request is resumed.
+    if core.session.makesRequestsAtOnce { await core.untilResumed() }
     core.fail(failure)
     if core.isWatched { tellCompleted(core.error) }
     switch await retryDecision(after: core.error ?? failure) {

@@ -74,6 +74,7 @@ extension RequestCore {
   func created(_ request: URLRequest, of owner: Request) {
     let (notices, listeners) = state.withLock { state in
       state.add(request)
+      if session.makesRequestsAtOnce { state.attempts.begin() }
       return (state.watchers.requestCreated(), state.listeners)
     }
     if let listeners {

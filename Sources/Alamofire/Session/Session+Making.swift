@@ -10,7 +10,7 @@ extension Session {
       core: RequestCore(
         session: core, convertible: convertible, convertsByUserCode: runsUserCode, interceptor: interceptor,
         shouldAutomaticallyResume: shouldAutomaticallyResume))
-    if requestSetup == .eager { request.core.setUp(request) }
+    request.core.setUp(request, requestSetup)
     return request
   }
 
@@ -24,7 +24,7 @@ extension Session {
       core: RequestCore(
         session: core, convertible: convertible, convertsByUserCode: runsUserCode, download: plan,
         interceptor: interceptor, shouldAutomaticallyResume: shouldAutomaticallyResume))
-    if requestSetup == .eager { request.core.setUp(request) }
+    request.core.setUp(request, requestSetup)
     return request
   }
 
@@ -61,7 +61,7 @@ extension Session {
         convertsByUserCode: runsUserCode ?? !(convertible is URLRequest),
         body: UploadBody(convertible: uploadable, fileManager: fileManager), interceptor: interceptor,
         shouldAutomaticallyResume: shouldAutomaticallyResume))
-    if requestSetup == .eager { request.core.setUp(request) }
+    request.core.setUp(request, requestSetup)
     return request
   }
 
@@ -75,7 +75,7 @@ extension Session {
         session: core, convertible: convertible, convertsByUserCode: runsUserCode, stream: flow,
         interceptor: interceptor, shouldAutomaticallyResume: shouldAutomaticallyResume),
       flow: flow, automaticallyCancelOnStreamError: cancelsOnStreamError)
-    if requestSetup == .eager { request.core.setUp(request) }
+    request.core.setUp(request, requestSetup)
     return request
   }
 }

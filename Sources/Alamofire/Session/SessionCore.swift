@@ -36,6 +36,8 @@ package final class SessionCore: Sendable {
   /// The queue that the user gave for serialization; without one it runs on the pool.
   let userSerializationQueue: DispatchQueue?
   let transportOptions: TransportOptions
+  /// Kept by itself: each request asks for it.
+  let makesRequestsAtOnce: Bool
   let rootQueue: DispatchQueue
   let requestQueue: DispatchQueue
   let serializationQueue: DispatchQueue
@@ -55,6 +57,7 @@ package final class SessionCore: Sendable {
     startsRequestsImmediately = blueprint.startRequestsImmediately
     requestSetup = blueprint.requestSetup
     transportOptions = blueprint.transportOptions
+    makesRequestsAtOnce = transportOptions.makesRequestsAtOnce
     // A queue of our own on top: whatever queue is given, what runs on ours runs one at a time.
     let label = blueprint.rootQueue.label
     let root = DispatchQueue(label: label, target: blueprint.rootQueue)

@@ -74,7 +74,7 @@ extension Session {
       state.attempts.begin()
     }
     let task = request.core.tasks(of: request).first
-    request.core.setUp(request)
+    request.core.setUp(request, .eager)
     return task as? URLSessionDownloadTask
   }
 }

@@ -147,6 +147,15 @@ public struct TransportOptions: Sendable, Equatable {
   /// Counts from 64 KiB of decoded bytes on. gzip makes at most 1,032 times as much of bytes that are all alike, and 3
   /// to 10 times as much of text.
   public var decodingRatioLimit: Int?
+  /// Whether requests are made before the factory that creates them returns, and on its thread, so that their
+  /// `URLRequest`, their task and their cURL text are there at once. Default: `false`. A matter of the session; at a
+  /// request it comes too late.
+  ///
+  /// They wait to be resumed before they are sent. Code of users that takes part, such as adapters, runs in the call;
+  /// for an adapter that answers later, the factory does not wait, and they are there when it has answered. What goes
+  /// wrong is dealt with when the request is resumed. Costs each request a visit to another thread.
+  public var makesRequestsAtOnce: Bool = false
+
   /// Whether a `GET` may carry a body. Default: `false`, such a request fails with
   /// `AFError.urlRequestValidationFailed`.
   public var allowsBodyInGETRequests: Bool = false

@@ -172,8 +172,12 @@ package final class RequestCore: Sendable {
     perform(action, for: request)
   }
 
-  func setUp(_ request: Request) {
-    perform(state.withLock { $0.lifecycle.setUpEagerly() }, for: request)
+  /// The request has just been created; as the session wants it, it begins to be made.
+  func setUp(_ request: Request, _ setup: Session.RequestSetup) {
+    let isImmediate = session.makesRequestsAtOnce
+    guard setup == .eager || isImmediate else { return }
+    guard state.withLock({ $0.lifecycle.setUpEagerly() }) == .start else { return }
+    start(request, sends: true, isImmediate: isImmediate)
   }
 
   func add(_ sink: any ResponseSink, for request: Request) {
@@ -260,15 +264,18 @@ package final class RequestCore: Sendable {
   }
 
   /// Starts the one task of a run. With code of a user ahead it starts on the pool and visits the
-  /// engine's thread for the transfer alone; otherwise it stays there from the beginning.
-  private func start(_ request: Request, sends: Bool) {
+  /// engine's thread for the transfer alone; otherwise it stays there from the beginning. An immediate run goes on
+  /// this thread until it has to wait for something.
+  private func start(_ request: Request, sends: Bool, isImmediate: Bool = false) {
     let place = session.register(request)
     if place == nil { fail(session.reasonOfEnd) }
     if isWatched { state.withLock { $0.attempts.owner = request } }
     let endings = state.withLock { $0.endings }
     let pipeline = Pipeline(core: self, request: request, place: place ?? Pipeline.nowhere)
     let task: Task<Void, Never>
-    if let executor = session.executor, !startsWithUserCode {
+    if isImmediate {
+      task = Task.immediate { await pipeline.run() }
+    } else if let executor = session.executor, !startsWithUserCode {
       task = Task(executorPreference: executor) { await sends ? pipeline.run() : pipeline.finishOnly() }
     } else {
       task = Task { await sends ? pipeline.run() : pipeline.finishOnly() }

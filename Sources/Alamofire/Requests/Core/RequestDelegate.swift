@@ -54,7 +54,7 @@ extension Session: RequestDelegate {
 
   /// Begins to make a request of this session that has not begun, as ``RequestSetup/eager`` does at its creation.
   public func readyToPerform(request: Request) {
-    request.core.setUp(request)
+    request.core.setUp(request, .eager)
   }
 
   /// Removes the file that was made of the body of a request that is over. Its own end has done so already, and

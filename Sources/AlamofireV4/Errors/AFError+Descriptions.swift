@@ -1,0 +1,61 @@
+import Alamofire
+public import Foundation
+
+extension AFError: LocalizedError {
+  /// One sentence that says what failed, followed by the message of the wrapped error, if there is one.
+  public var errorDescription: String? {
+    switch self {
+    // The core leaves out passwords.
+    case .invalidURL(let url): Alamofire::AFError.invalidURL(url: "\(url)").errorDescription
+    case .multipartEncodingFailed: multipartError?.errorDescription
+    case .parameterEncodingFailed(let reason): reason.message
+    case .responseValidationFailed(let reason): reason.message
+    case .responseSerializationFailed(let reason): reason.message
+    }
+  }
+}
+
+extension AFError.ParameterEncodingFailureReason {
+  fileprivate var message: String {
+    switch self {
+    case .missingURL: "The parameters could not be put into the request: it has no URL."
+    case .jsonEncodingFailed(let error):
+      "The parameters could not be encoded as JSON: \(error.localizedDescription)"
+    case .propertyListEncodingFailed(let error):
+      "The parameters could not be encoded as a property list: \(error.localizedDescription)"
+    }
+  }
+}
+
+extension AFError.ResponseValidationFailureReason {
+  fileprivate var message: String {
+    switch self {
+    case .dataFileNil: "The response could not be validated: there is no downloaded file."
+    case .dataFileReadFailed(let url):
+      "The response could not be validated: the downloaded file cannot be read: \(url.path)."
+    case .missingContentType(let acceptable):
+      "The response has no content type, and only these are accepted: \(acceptable.joined(separator: ", "))."
+    case .unacceptableContentType(let acceptable, let type):
+      "The response is of the content type \(type), and only these are accepted: "
+        + "\(acceptable.joined(separator: ", "))."
+    case .unacceptableStatusCode(let code): "The status code of the response is not accepted: \(code)."
+    }
+  }
+}
+
+extension AFError.ResponseSerializationFailureReason {
+  fileprivate var message: String {
+    switch self {
+    case .inputDataNil: "The response has no body."
+    case .inputDataNilOrZeroLength: "The response has no body, or an empty one."
+    case .inputFileNil: "The response could not be read: there is no downloaded file."
+    case .inputFileReadFailed(let url): "The downloaded file cannot be read: \(url.path)."
+    case .stringSerializationFailed(let encoding):
+      "The body of the response is not text in the encoding \(encoding)."
+    case .jsonSerializationFailed(let error):
+      "The body of the response is not JSON: \(error.localizedDescription)"
+    case .propertyListSerializationFailed(let error):
+      "The body of the response is not a property list: \(error.localizedDescription)"
+    }
+  }
+}

@@ -1,0 +1,57 @@
+import Alamofire
+public import Foundation
+public import FoundationNetworking
+
+/// Writes ``Parameters`` as a property list into the body, whatever the method.
+///
+/// The values are those that `PropertyListSerialization` takes: text, numbers, bools, dates, data, and arrays
+/// and dictionaries of these.
+public struct PropertyListEncoding: ParameterEncoding, Sendable {
+  /// An encoding that writes XML.
+  public static var `default`: PropertyListEncoding { PropertyListEncoding() }
+  /// An encoding that writes XML; the same as ``default``.
+  public static var xml: PropertyListEncoding { PropertyListEncoding(format: .xml) }
+  /// An encoding that writes the binary format.
+  public static var binary: PropertyListEncoding { PropertyListEncoding(format: .binary) }
+
+  /// The format.
+  public let format: PropertyListSerialization.PropertyListFormat
+  /// How to write; none are defined.
+  public let options: PropertyListSerialization.WriteOptions
+
+  /// Makes an encoding.
+  ///
+  /// - Parameters:
+  ///   - format:  The format. Default: XML.
+  ///   - options: How to write. Default: 0.
+  public init(
+    format: PropertyListSerialization.PropertyListFormat = .xml,
+    options: PropertyListSerialization.WriteOptions = 0
+  ) {
+    self.format = format
+    self.options = options
+  }
+
+  /// Returns the request with the parameters as its body; the content type `application/x-plist` is set unless
+  /// there is one. For `nil` it leaves the request alone.
+  ///
+  /// - Throws: What `urlRequest` throws; ``AFError/parameterEncodingFailed(reason:)`` with
+  ///   `.propertyListEncodingFailed` when the parameters cannot be written.
+  public func encode(_ urlRequest: any URLRequestConvertible, with parameters: Parameters?) throws
+    -> URLRequest
+  {
+    var request = try urlRequest.asURLRequest()
+    guard let parameters else { return request }
+    do {
+      let data = try PropertyListSerialization.data(
+        fromPropertyList: parameters, format: format, options: options)
+      if request.value(forHTTPHeaderField: "Content-Type") == nil {
+        request.setValue("application/x-plist", forHTTPHeaderField: "Content-Type")
+      }
+      request.httpBody = data
+    } catch {
+      throw AFError.parameterEncodingFailed(reason: .propertyListEncodingFailed(error: error))
+    }
+    return request
+  }
+}

@@ -1,0 +1,140 @@
+import Alamofire
+public import FoundationNetworking
+
+/// Writes ``Parameters`` as `name=value` pairs joined by `&`, into the query or the body.
+///
+/// Names are sorted at every level, items keep their order. A query that the URL already has is kept, in front.
+public struct URLEncoding: ParameterEncoding, Sendable {
+  /// Where the pairs go.
+  public enum Destination: Sendable {
+    /// Into the query for `GET`, `HEAD` and `DELETE`, else into the body.
+    case methodDependent
+    /// Into the query.
+    case queryString
+    /// Into the body.
+    case httpBody
+  }
+
+  /// How the name of an item of an array is written.
+  public enum ArrayEncoding: Sendable {
+    /// `name[]`
+    case brackets
+    /// `name`
+    case noBrackets
+  }
+
+  /// How a bool is written.
+  public enum BoolEncoding: Sendable {
+    /// `1` and `0`.
+    case numeric
+    /// `true` and `false`.
+    case literal
+  }
+
+  /// An encoding with all the defaults.
+  public static var `default`: URLEncoding { URLEncoding() }
+  /// An encoding that writes where the method says; the same as ``default``.
+  public static var methodDependent: URLEncoding { URLEncoding() }
+  /// An encoding that always writes into the query.
+  public static var queryString: URLEncoding { URLEncoding(destination: .queryString) }
+  /// An encoding that always writes into the body.
+  public static var httpBody: URLEncoding { URLEncoding(destination: .httpBody) }
+
+  /// Where the pairs go.
+  public let destination: Destination
+  /// How the names of items are written.
+  public let arrayEncoding: ArrayEncoding
+  /// How bools are written.
+  public let boolEncoding: BoolEncoding
+
+  /// Makes an encoding.
+  ///
+  /// - Parameters:
+  ///   - destination:   Where the pairs go; by default as the method says.
+  ///   - arrayEncoding: How the names of items are written; by default with brackets.
+  ///   - boolEncoding:  How bools are written; by default as `1` and `0`.
+  public init(
+    destination: Destination = .methodDependent, arrayEncoding: ArrayEncoding = .brackets,
+    boolEncoding: BoolEncoding = .numeric
+  ) {
+    self.destination = destination
+    self.arrayEncoding = arrayEncoding
+    self.boolEncoding = boolEncoding
+  }
+
+  /// Returns the request with the parameters in its query or body.
+  ///
+  /// The content type `application/x-www-form-urlencoded; charset=utf-8` is set with a body unless there is one.
+  /// A `GET` may get a body.
+  ///
+  /// - Throws: What `urlRequest` throws; ``AFError/parameterEncodingFailed(reason:)`` with `.missingURL` when
+  ///   the request has no URL.
+  public func encode(_ urlRequest: any URLRequestConvertible, with parameters: Parameters?) throws
+    -> URLRequest
+  {
+    let request = try urlRequest.asURLRequest()
+    do {
+      return try current.encode(request, with: parameters.map(Self.current))
+    } catch {
+      throw legacy(error)
+    }
+  }
+
+  /// The percent-encoded pairs that a value becomes.
+  ///
+  /// - Parameters:
+  ///   - key:   The name, not yet encoded.
+  ///   - value: The value; a dictionary becomes a pair for each entry, an array one for each item.
+  public func queryComponents(fromKey key: String, value: Any) -> [(String, String)] {
+    current.queryComponents(fromKey: key, value: value)
+  }
+
+  /// Percent-encodes a text (RFC 3986 §2.1), as a name or a value of a pair.
+  public func escape(_ string: String) -> String { current.escape(string) }
+}
+
+extension URLEncoding {
+  private var current: Alamofire::URLEncoding {
+    Alamofire::URLEncoding(
+      destination: destination.current, arrayEncoding: arrayEncoding.current,
+      boolEncoding: boolEncoding.current)
+  }
+
+  /// The same dictionary. `Sendable` leaves no trace at run time, so that the type asked for is the type at
+  /// hand; and the values are read before the call returns, on the thread of the caller.
+  private static func current(_ parameters: Parameters) -> Alamofire::Parameters {
+    func same<T>(_ value: Any, as type: T.Type) -> T? { value as? T }
+    guard let parameters = same(parameters, as: Alamofire::Parameters.self) else {
+      preconditionFailure("Sendable has become a type of its own at run time")
+    }
+    return parameters
+  }
+}
+
+extension URLEncoding.Destination {
+  fileprivate var current: Alamofire::URLEncoding.Destination {
+    switch self {
+    case .methodDependent: .methodDependent
+    case .queryString: .queryString
+    case .httpBody: .httpBody
+    }
+  }
+}
+
+extension URLEncoding.ArrayEncoding {
+  fileprivate var current: Alamofire::URLEncoding.ArrayEncoding {
+    switch self {
+    case .brackets: .brackets
+    case .noBrackets: .noBrackets
+    }
+  }
+}
+
+extension URLEncoding.BoolEncoding {
+  fileprivate var current: Alamofire::URLEncoding.BoolEncoding {
+    switch self {
+    case .numeric: .numeric
+    case .literal: .literal
+    }
+  }
+}

@@ -1,0 +1,270 @@
+import Alamofire
+import Foundation
+import FoundationNetworking
+import Synchronization
+
+/// What a ``Request`` and the core's request have in common while it runs: the core asks it as an interceptor and
+/// tells it the end, the handlers wait for it.
+///
+/// It knows the ``Request`` weakly until that is started; from then on to its end it keeps it alive, since users
+/// need not.
+final class Course: Alamofire::RequestInterceptor {
+  /// Judges a response; returns what is wrong with it.
+  typealias Check = (_ ending: Ending, _ response: HTTPURLResponse) -> (any Error)?
+
+  private struct State {
+    weak var manager: SessionManager?
+    weak var request: Request?
+    /// The same, while it runs.
+    var running: Request?
+    /// Whether the attempt that comes next is a retry.
+    var isRetry = false
+
+    var checks: [Boxed<Check>] = []
+    /// How many of them have judged the response of this attempt.
+    var checkedCount = 0
+    /// Whether all that there were have; what comes later needs another end.
+    var isJudged = false
+    /// What a check has found, or a user has put in its place.
+    var failure: (any Error)?
+    /// For how many ends of the core's the handlers have to wait.
+    var pendingEnds = 1
+    var isCompleted = false
+
+    var credentials = LateCredentials()
+    var relays: [ProgressRelay] = []
+  }
+
+  /// Runs the handlers, one after the other; it stands still until the request has ended.
+  let queue: OperationQueue = {
+    let queue = OperationQueue()
+    queue.maxConcurrentOperationCount = 1
+    queue.isSuspended = true
+    queue.qualityOfService = .utility
+    return queue
+  }()
+
+  /// What the core is to send.
+  let original: Original
+  /// What handlers are given; apart from the rest, so that handlers which wait hold nothing else.
+  let ending = EndingBox()
+  private let sessionDelegate: SessionDelegate
+  private let retryLine: RetryLine
+  private let state = Mutex(State())
+
+  /// - Parameters:
+  ///   - manager: Whose request it is.
+  ///   - make:    Makes what is sent; called here and now, and never again.
+  convenience init(manager: SessionManager, _ make: () throws -> URLRequest) {
+    self.init(manager: manager, original: Original(make))
+  }
+
+  /// The request of a download that goes on, which the core makes itself.
+  convenience init(manager: SessionManager) {
+    self.init(manager: manager, original: .unknown)
+  }
+
+  private init(manager: SessionManager, original: Original) {
+    self.original = original
+    sessionDelegate = manager.delegate
+    retryLine = manager.retryLine
+    state.withLock { $0.manager = manager }
+  }
+
+  deinit {
+    sessionDelegate.forget(self)
+    retryLine.leave(self)
+  }
+
+  /// The request as users know it.
+  var request: Request? { state.withLock { $0.running ?? $0.request } }
+
+  // MARK: The life of the request
+
+  /// The request is made.
+  func bind(_ request: Request) {
+    state.withLock { $0.request = request }
+    sessionDelegate.remember(self)
+  }
+
+  /// The request is started, or goes on.
+  func started(_ request: Request) {
+    ending.update { if $0.start == nil { $0.start = .now } }
+    state.withLock { state in
+      if !state.isCompleted { state.running = request }
+    }
+  }
+
+  /// What went wrong, as far as it is known.
+  var failure: (any Error)? {
+    get { state.withLock { $0.failure } ?? ending.value.error }
+    set {
+      state.withLock { $0.failure = newValue }
+      ending.update { $0.error = newValue }
+    }
+  }
+
+  // MARK: What the core asks
+
+  func adapt(
+    _ urlRequest: URLRequest, for session: Alamofire::Session,
+    completion: @escaping @Sendable (Swift::Result<URLRequest, any Error>) -> Void
+  ) {
+    let isRetry = prepareForRetry()
+    defer { if isRetry { retryLine.leave(self) } }
+    guard let adapter = state.withLock({ $0.manager })?.adapter else {
+      return completion(.success(urlRequest))
+    }
+    completion(Swift::Result { try adapter.adapt(urlRequest) })
+  }
+
+  func retry(
+    _ request: Alamofire::Request, for session: Alamofire::Session, dueTo error: any Error,
+    completion: @escaping @Sendable (Alamofire::RetryResult) -> Void
+  ) {
+    if case .refused = original { return completion(.doNotRetry) }
+    let isLate = state.withLock { state in
+      let isLate = state.credentials.takeWish()
+      if isLate { state.isRetry = true }
+      return isLate
+    }
+    if isLate { return completion(.retry) }
+    // The core asks when the request has been started, so that there is one.
+    let (manager, request, failure) = state.withLock { ($0.manager, $0.running ?? $0.request, $0.failure) }
+    guard let manager, let request, let retrier = manager.retrier else { return completion(.doNotRetry) }
+    retrier.should(manager, retry: request, with: failure ?? legacy(error)) { [weak self] again, delay in
+      guard again else { return completion(.doNotRetry) }
+      guard let self else { return completion(.doNotRetry) }
+      state.withLock { $0.isRetry = true }
+      guard delay > 0 else { return retryLine.enter(self) { completion(.retry) } }
+      completion(.retryWithDelay(delay))
+    }
+  }
+
+  /// Called for each attempt; forgets what the one before has come to. Returns whether there was one.
+  private func prepareForRetry() -> Bool {
+    let isRetry = state.withLock { state in
+      guard state.isRetry else { return false }
+      state.isRetry = false
+      state.checkedCount = 0
+      state.isJudged = false
+      state.failure = nil
+      return true
+    }
+    if isRetry { ending.update { $0.prepareForRetry() } }
+    return isRetry
+  }
+
+  // MARK: The end
+
+  /// Adds a check. Returns whether the core has to be asked for another end, since the last one went without it:
+  /// requests start before anybody can add a check, and some are fast.
+  func add(_ check: @escaping Check) -> Bool {
+    let check = Boxed(check)
+    return state.withLock { state in
+      state.checks.append(check)
+      guard state.isJudged, state.failure == nil else { return false }
+      state.isJudged = false
+      state.pendingEnds += 1
+      queue.isSuspended = true
+      return true
+    }
+  }
+
+  /// Judges what has come. What is thrown is the failure of the attempt, about which the core then asks.
+  func judge(_ seen: Ending) throws {
+    ending.update { $0.take(seen, refusal: original.refusal) }
+    let status = seen.error == nil ? seen.response?.statusCode : nil
+    if state.withLock({ $0.credentials.wantsRetry(after: status) }) { throw LateCredentials.Wish() }
+    while let check = nextCheck() {
+      let ending = ending.value
+      guard ending.error == nil, let response = ending.response, let failure = check.value(ending, response)
+      else {
+        continue
+      }
+      self.failure = failure
+      throw failure
+    }
+  }
+
+  private func nextCheck() -> Boxed<Check>? {
+    state.withLock { state in
+      guard state.checkedCount < state.checks.count else {
+        state.isJudged = true
+        return nil
+      }
+      state.checkedCount += 1
+      return state.checks[state.checkedCount - 1]
+    }
+  }
+
+  /// The core has served an end; with the last one the handlers go on.
+  func ended(metrics: URLSessionTaskMetrics?, resumeData: Data?, error: (any Error)?) {
+    retryLine.leave(self)
+    let (request, isFirst, relays, failure) = state.withLock { state in
+      defer {
+        state.isCompleted = true
+        state.isJudged = true
+        state.relays = []
+      }
+      return (state.running ?? state.request, !state.isCompleted, state.relays, state.failure)
+    }
+    ending.update { ending in
+      ending.metrics = metrics
+      ending.resumeData = resumeData
+      let error = error.map { legacy($0) }
+      if ending.error == nil { ending.error = failure ?? (error is LateCredentials.Wish ? nil : error) }
+    }
+    if isFirst, let request {
+      for relay in relays { relay.finish(request) }
+      sessionDelegate.completed(request)
+    }
+    let last = state.withLock { state in
+      defer { state.running = nil }
+      state.pendingEnds -= 1
+      if state.pendingEnds == 0 { queue.isSuspended = false }
+      return state.running
+    }
+    // Released outside of the lock: this may be the last reference.
+    _ = last
+  }
+
+  /// Adds somebody who wants to hear of progress at least once.
+  func add(_ relay: ProgressRelay, of request: Request) {
+    let isOver = state.withLock { state in
+      if !state.isCompleted { state.relays.append(relay) }
+      return state.isCompleted
+    }
+    if isOver { relay.finish(request) }
+  }
+
+  // MARK: Credentials
+
+  /// How many retries were for credentials, and are nobody's business.
+  var silentRetryCount: Int { state.withLock { $0.credentials.retryCount } }
+
+  /// The server wants credentials.
+  func challenged() {
+    state.withLock { $0.credentials.challenged() }
+  }
+
+  /// There are credentials. Returns whether the core has to be asked for another end, since it went without them.
+  func authenticated() -> Bool {
+    state.withLock { state in
+      guard state.credentials.came(), state.isJudged, state.failure == nil else { return false }
+      state.isJudged = false
+      state.pendingEnds += 1
+      queue.isSuspended = true
+      return true
+    }
+  }
+
+  /// Hands what comes at the end to `handler`, once the handlers before it are done.
+  func handle(_ handler: @escaping (Ending) -> Void) {
+    let (ending, handler) = (ending, Boxed(handler))
+    queue.addOperation { [queue] in
+      // Kept until then: the request may be gone.
+      withExtendedLifetime(queue) { handler.value(ending.value) }
+    }
+  }
+}

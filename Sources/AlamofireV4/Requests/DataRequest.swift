@@ -1,0 +1,107 @@
+import Alamofire
+public import Foundation
+public import FoundationNetworking
+
+/// A request whose response is kept in memory. A ``SessionManager`` makes it.
+///
+/// ```swift
+/// Alamofire.request("https://httpbin.org/get").validate().responseJSON { response in
+///   print(response.result.value ?? "nothing")
+/// }
+/// ```
+open class DataRequest: Request, @unchecked Sendable {
+  // Unchecked, as ``Request`` is: what it adds is constant.
+
+  /// Judges a response: the request, the response, and the body.
+  public typealias Validation = (URLRequest?, HTTPURLResponse, Data?) -> ValidationResult
+
+  private let data: Alamofire::DataRequest
+
+  init(_ core: Alamofire::DataRequest, _ course: Course, of manager: SessionManager) {
+    data = core
+    super.init(core, course, of: manager)
+  }
+
+  override func addEnd() {
+    let course = course
+    data.response(queue: data.underlyingQueue, responseSerializer: CourseEnd(course: course)) {
+      course.ended(metrics: $0.metrics, resumeData: nil, error: $0.error)
+    }
+  }
+
+  func check(_ check: @escaping Course.Check) -> Self {
+    if course.add(check) { addEnd() }
+    return self
+  }
+
+  /// How much of the body of the response has come. Its total is −1 when the length is not known. A retry brings a
+  /// new object.
+  open var progress: Progress { core.downloadProgress }
+
+  /// Calls `closure` with each piece of the body as it comes, one after the other, on a queue of the manager's;
+  /// handlers then get no data. Handlers come after the last piece. A retry begins with the first piece again.
+  ///
+  /// Pieces that came before the closure was there are handed over together at the end. The core keeps the body
+  /// until the request is over all the same; use a `DataStreamRequest` of the module `Alamofire` for one that is
+  /// larger than the memory.
+  @discardableResult
+  open func stream(closure: ((Data) -> Void)? = nil) -> Self {
+    guard let closure else { return self }
+    let boxed = Boxed(closure)
+    let early = course.ending.value
+    course.ending.update {
+      $0.isStreamed = true
+      $0.data = nil
+    }
+    guard early.completed == nil else {
+      if let body = early.data, !body.isEmpty { core.underlyingQueue.async { boxed.value(body) } }
+      return self
+    }
+    core.eventMonitor(StreamMonitor(queue: core.underlyingQueue, closure: boxed))
+    return self
+  }
+
+  /// Calls `closure` on `queue` (default: main) as the body of the response comes. The last closure given takes the
+  /// place of earlier ones.
+  @discardableResult
+  open func downloadProgress(
+    queue: DispatchQueue = DispatchQueue.main, closure: @escaping ProgressHandler
+  ) -> Self {
+    let relay = ProgressRelay(queue, closure) { $0.core.downloadProgress }
+    core.downloadProgress(queue: queue) { relay.report($0) }
+    course.add(relay, of: self)
+    return self
+  }
+}
+
+/// Hands pieces of a body on.
+private struct StreamMonitor: Alamofire::EventMonitor {
+  let queue: DispatchQueue
+  let closure: Boxed<(Data) -> Void>
+
+  func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
+    closure.value(data)
+  }
+}
+
+/// Stands at the end of the core's request. It succeeds when the request has failed, so that the core asks about
+/// no failure twice; what it throws is a check's finding, about which the core asks then.
+struct CourseEnd: Alamofire::DataResponseSerializerProtocol, Alamofire::DownloadResponseSerializerProtocol {
+  struct Judged: Sendable {}
+
+  let course: Course
+
+  func serialize(
+    request: URLRequest?, response: HTTPURLResponse?, data: Data?, error: (any Error)?
+  ) throws -> Judged {
+    try course.judge(Ending(request: request, response: response, data: data ?? Data(), error: error))
+    return Judged()
+  }
+
+  func serializeDownload(
+    request: URLRequest?, response: HTTPURLResponse?, fileURL: URL?, error: (any Error)?
+  ) throws -> Judged {
+    try course.judge(Ending(request: request, response: response, error: error, temporaryURL: fileURL))
+    return Judged()
+  }
+}

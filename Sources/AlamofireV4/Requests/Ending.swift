@@ -1,0 +1,73 @@
+import Alamofire
+import Foundation
+import FoundationNetworking
+import Synchronization
+
+/// What has come of a request.
+struct Ending: Sendable {
+  var request: URLRequest?
+  var response: HTTPURLResponse?
+  var data: Data?
+  var error: (any Error)?
+  var metrics: URLSessionTaskMetrics?
+  var temporaryURL: URL?
+  var destinationURL: URL?
+  var resumeData: Data?
+  /// Whether the body was handed out as it came, and none is kept.
+  var isStreamed = false
+
+  var start: CFAbsoluteTime?
+  var completed: CFAbsoluteTime?
+
+  /// Where the file of a download lies.
+  var fileURL: URL? { destinationURL ?? temporaryURL }
+
+  /// Takes over what the core knows of an attempt.
+  mutating func take(_ seen: Ending, refusal: (any Error)?) {
+    request = seen.request
+    response = seen.response
+    data = isStreamed ? nil : seen.data
+    error = error ?? refusal ?? seen.error.map { legacy($0) }
+    if error != nil {
+      temporaryURL = nil
+    } else if let file = seen.temporaryURL, destinationURL == nil {
+      temporaryURL = file
+    }
+    if completed == nil { completed = .now }
+  }
+
+  mutating func prepareForRetry() {
+    response = nil
+    data = nil
+    error = nil
+    metrics = nil
+    temporaryURL = nil
+    destinationURL = nil
+    resumeData = nil
+    completed = nil
+  }
+
+  /// The moments of the request, and this one as that of its value.
+  var timeline: Timeline {
+    let now = CFAbsoluteTime.now
+    let completed = completed ?? now
+    let start = start ?? completed
+    let first = metrics?.transactionMetrics.last?.responseStartDate?.timeIntervalSinceReferenceDate
+    return Timeline(
+      requestStartTime: start, initialResponseTime: min(max(first ?? completed, start), completed),
+      requestCompletedTime: completed, serializationCompletedTime: now)
+  }
+}
+
+extension CFAbsoluteTime {
+  static var now: CFAbsoluteTime { Date().timeIntervalSinceReferenceDate }
+}
+
+/// An ``Ending`` under its lock.
+final class EndingBox: Sendable {
+  private let state = Mutex(Ending())
+
+  var value: Ending { state.withLock { $0 } }
+
+  func update(_ change: (inout Ending) -> Void) { state.withLock { change(&$0) } }
+}

@@ -1,0 +1,34 @@
+import Alamofire
+import Foundation
+import FoundationNetworking
+
+/// The `URLRequest` that users' routers and encodings have made: once, and not again for a retry.
+enum Original: Sendable {
+  case made(URLRequest)
+  /// It could not be made.
+  case refused(any Error)
+  /// The core knows it.
+  case unknown
+
+  init(_ make: () throws -> URLRequest) {
+    do { self = .made(try make()) } catch { self = .refused(error) }
+  }
+
+  /// The request, if it was made.
+  var request: URLRequest? { if case .made(let request) = self { request } else { nil } }
+
+  /// Why there is none, in the words of whoever refused.
+  var refusal: (any Error)? { if case .refused(let error) = self { error } else { nil } }
+
+  /// The same for the core.
+  var convertible: any Alamofire::URLRequestConvertible {
+    request ?? Refusal(error: refusal ?? URLError(.badURL))
+  }
+}
+
+/// What could not be made, for the core.
+private struct Refusal: Alamofire::URLRequestConvertible {
+  let error: any Error
+
+  func asURLRequest() throws -> URLRequest { throw error }
+}

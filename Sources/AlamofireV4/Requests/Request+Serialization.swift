@@ -1,0 +1,35 @@
+import Alamofire
+public import Foundation
+public import FoundationNetworking
+
+// What the built-in serializers do, for serializers of users' own.
+extension Request {
+  /// The body as it is; see ``DataRequest/dataResponseSerializer()``.
+  public static func serializeResponseData(
+    response: HTTPURLResponse?, data: Data?, error: (any Error)?
+  ) -> Result<Data> {
+    Serialization.data(response: response, data: data, error: error)
+  }
+
+  /// The body as text; see ``DataRequest/stringResponseSerializer(encoding:)``.
+  public static func serializeResponseString(
+    encoding: String.Encoding?, response: HTTPURLResponse?, data: Data?, error: (any Error)?
+  ) -> Result<String> {
+    Serialization.string(encoding: encoding, response: response, data: data, error: error)
+  }
+
+  /// The body as JSON; see ``DataRequest/jsonResponseSerializer(options:)``.
+  public static func serializeResponseJSON(
+    options: JSONSerialization.ReadingOptions, response: HTTPURLResponse?, data: Data?, error: (any Error)?
+  ) -> Result<Any> {
+    Serialization.json(options: options, response: response, data: data, error: error)
+  }
+
+  /// The body as a property list; see ``DataRequest/propertyListResponseSerializer(options:)``.
+  public static func serializeResponsePropertyList(
+    options: PropertyListSerialization.ReadOptions, response: HTTPURLResponse?, data: Data?,
+    error: (any Error)?
+  ) -> Result<Any> {
+    Serialization.propertyList(options: options, response: response, data: data, error: error)
+  }
+}

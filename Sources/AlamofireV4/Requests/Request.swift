@@ -1,0 +1,150 @@
+import Alamofire
+public import Foundation
+public import FoundationNetworking
+
+/// One request and its life: the base of all kinds of requests. A ``SessionManager`` makes it.
+///
+/// Every method may be called from any thread and any number of times. Handlers may also be added when the request
+/// is over; nothing is sent again.
+open class Request: @unchecked Sendable {
+  // Unchecked, since the compiler checks no class that can be subclassed: its own properties are constants.
+
+  /// Told how far a body has come.
+  public typealias ProgressHandler = (Progress) -> Void
+
+  /// What a validation says.
+  public enum ValidationResult: Sendable {
+    /// The response is fine.
+    case success
+    /// It is not; the error reaches the handlers as it is.
+    case failure(any Error)
+  }
+
+  let core: Alamofire::Request
+  let course: Course
+
+  /// The session that sends it.
+  public let session: URLSession
+
+  /// What has been collected, and the queue of the handlers.
+  public let delegate: TaskDelegate
+
+  init(_ core: Alamofire::Request, _ course: Course, of manager: SessionManager) {
+    self.core = core
+    self.course = course
+    session = manager.session
+    delegate = TaskDelegate(course)
+    course.bind(self)
+    addEnd()
+    if manager.startRequestsImmediately { start() }
+  }
+
+  deinit {
+    // Never started, and nobody is left who could: its handlers will not be called.
+    guard core.isInitialized else { return }
+    course.queue.cancelAllOperations()
+    core.cancel()
+  }
+
+  /// Makes the core tell the course how the request ended.
+  func addEnd() {}
+
+  // MARK: What it has come to
+
+  /// The task of the last attempt; `nil` when there was nothing to send.
+  open var task: URLSessionTask? { core.task }
+
+  /// The `URLRequest` of the last attempt, as the adapter made it; `nil` when it could not be made.
+  open var request: URLRequest? { core.request ?? course.original.request }
+
+  /// What the server has answered; `nil` until it has.
+  open var response: HTTPURLResponse? { core.response }
+
+  /// How often the request has been sent again by a ``RequestRetrier``.
+  open var retryCount: UInt { UInt(max(0, core.retryCount - course.silentRetryCount)) }
+
+  // MARK: State
+
+  /// Starts the request, or lets it go on. Does nothing after its end.
+  open func resume() { start() }
+
+  private func start() {
+    course.started(self)
+    core.resume()
+    post(Notification.Name.Task.DidResume)
+  }
+
+  /// Holds the request back: nothing is sent or read until ``resume()``.
+  open func suspend() {
+    core.suspend()
+    post(Notification.Name.Task.DidSuspend)
+  }
+
+  /// Ends the request with `URLError.cancelled`, unless it is over.
+  open func cancel() {
+    core.cancel()
+    post(Notification.Name.Task.DidCancel)
+  }
+
+  func post(_ name: Notification.Name) {
+    guard let task else { return }
+    NotificationCenter.default.post(name: name, object: self, userInfo: [Notification.Key.Task: task])
+  }
+
+  // MARK: Credentials
+
+  /// Answers challenges of the server with a name and a password. They are sent once the server has asked, to that
+  /// server alone; credentials that are refused are not tried again. When the server has asked before, the request is
+  /// sent once more, also when it is over; the handlers that are added afterwards get what comes then.
+  ///
+  /// - Parameters:
+  ///   - user:        The name of the user.
+  ///   - password:    The password.
+  ///   - persistence: How long the credential may be kept. Default: `.forSession`.
+  @discardableResult
+  open func authenticate(
+    user: String, password: String, persistence: URLCredential.Persistence = .forSession
+  ) -> Self {
+    authenticate(usingCredential: URLCredential(user: user, password: password, persistence: persistence))
+  }
+
+  /// Answers challenges of the server with a credential; see ``authenticate(user:password:persistence:)``.
+  @discardableResult
+  open func authenticate(usingCredential credential: URLCredential) -> Self {
+    core.authenticate(with: credential)
+    if course.authenticated() { addEnd() }
+    return self
+  }
+
+  /// The header field that sends a name and a password unasked (RFC 7617). Never `nil` here.
+  ///
+  /// ```swift
+  /// if let field = Request.authorizationHeader(user: user, password: password) {
+  ///   headers[field.key] = field.value
+  /// }
+  /// ```
+  open class func authorizationHeader(user: String, password: String) -> (key: String, value: String)? {
+    let header = Alamofire::HTTPHeader.authorization(username: user, password: password)
+    return (header.name, header.value)
+  }
+
+  // MARK: Descriptions
+
+  /// `METHOD URL (status)`, as far as they are known.
+  open var description: String {
+    let status = response.map { "(\($0.statusCode))" }
+    return [request?.httpMethod, request?.url?.absoluteString, status].compactMap { $0 }.joined(
+      separator: " ")
+  }
+
+  /// The request as a cURL command: the method unless it is GET, credentials, cookies, header fields, body, URL. The
+  /// text holds the secrets of the request; do not write it to a log that others read.
+  open var debugDescription: String {
+    let command = core.cURLDescription()
+    let (begin, method) = ("$ curl -v", " \\\n\t-X GET")
+    guard command.hasPrefix(begin + method) else { return command }
+    return begin + command.dropFirst(begin.count + method.count)
+  }
+}
+
+extension Request: CustomStringConvertible, CustomDebugStringConvertible {}

@@ -1,0 +1,46 @@
+import Alamofire
+import Synchronization
+
+/// Lets the requests of a manager be tried again in the order in which a retrier said so: the next one begins when the
+/// adapter has been asked about the one before. A handler that refreshes a token lets hundreds go at once.
+final class RetryLine: Sendable {
+  private struct State {
+    var current: ObjectIdentifier?
+    var waiting: [(id: ObjectIdentifier, begin: @Sendable () -> Void)] = []
+  }
+
+  private let state = Mutex(State())
+
+  /// Calls `begin` when it is the turn of `course`: now or later.
+  func enter(_ course: Course, _ begin: @escaping @Sendable () -> Void) {
+    let id = ObjectIdentifier(course)
+    let isFirst = state.withLock { state in
+      guard state.current == nil else {
+        state.waiting.append((id, begin))
+        return false
+      }
+      state.current = id
+      return true
+    }
+    if isFirst { begin() }
+  }
+
+  /// The course has begun again, or will not any more.
+  func leave(_ course: Course) {
+    let id = ObjectIdentifier(course)
+    let next = state.withLock { state -> (@Sendable () -> Void)? in
+      guard state.current == id else {
+        state.waiting.removeAll { $0.id == id }
+        return nil
+      }
+      guard !state.waiting.isEmpty else {
+        state.current = nil
+        return nil
+      }
+      let next = state.waiting.removeFirst()
+      state.current = next.id
+      return next.begin
+    }
+    next?()
+  }
+}

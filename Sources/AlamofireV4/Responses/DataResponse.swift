@@ -1,0 +1,115 @@
+public import Alamofire
+import Foundation
+public import FoundationNetworking
+
+/// What came of a request whose body nobody has read.
+public struct DefaultDataResponse: Sendable {
+  /// The request as it was sent.
+  public let request: URLRequest?
+  /// What the server answered.
+  public let response: HTTPURLResponse?
+  /// The body.
+  public let data: Data?
+  /// What went wrong.
+  public let error: (any Error)?
+  /// When the steps of the request happened.
+  public let timeline: Timeline
+  /// What the request took; `nil` when nothing was sent.
+  public internal(set) var metrics: URLSessionTaskMetrics?
+
+  /// Makes a response of its parts.
+  public init(
+    request: URLRequest?, response: HTTPURLResponse?, data: Data?, error: (any Error)?,
+    timeline: Timeline = Timeline(), metrics: URLSessionTaskMetrics? = nil
+  ) {
+    self.request = request
+    self.response = response
+    self.data = data
+    self.error = error
+    self.timeline = timeline
+    self.metrics = metrics
+  }
+}
+
+/// What came of a request, with the value that its body has become.
+public struct DataResponse<Value> {
+  /// The request as it was sent.
+  public let request: URLRequest?
+  /// What the server answered.
+  public let response: HTTPURLResponse?
+  /// The body.
+  public let data: Data?
+  /// The value, or what went wrong.
+  public let result: Result<Value>
+  /// When the steps of the request happened.
+  public let timeline: Timeline
+  /// What the request took; `nil` when nothing was sent.
+  public internal(set) var metrics: URLSessionTaskMetrics?
+
+  /// The value, if there is one.
+  public var value: Value? { result.value }
+  /// What went wrong, if something did.
+  public var error: (any Error)? { result.error }
+
+  /// Makes a response of its parts.
+  public init(
+    request: URLRequest?, response: HTTPURLResponse?, data: Data?, result: Result<Value>,
+    timeline: Timeline = Timeline()
+  ) {
+    self.request = request
+    self.response = response
+    self.data = data
+    self.result = result
+    self.timeline = timeline
+  }
+}
+
+extension DataResponse: Sendable where Value: Sendable {}
+
+extension DataResponse: CustomStringConvertible, CustomDebugStringConvertible {
+  /// `SUCCESS` or `FAILURE`, and the value or the error.
+  public var description: String { result.debugDescription }
+
+  /// A line each for the request, the response, the length of the body, the result and the timeline.
+  public var debugDescription: String {
+    """
+    [Request]: \(request.shown)
+    [Response]: \(response.shown)
+    [Data]: \(data?.count ?? 0) bytes
+    [Result]: \(result.debugDescription)
+    [Timeline]: \(timeline.debugDescription)
+    """
+  }
+}
+
+extension DataResponse {
+  /// Makes another value of the value; see ``Result/map(_:)``.
+  public func map<T>(_ transform: (Value) -> T) -> DataResponse<T> { with(result.map(transform)) }
+
+  /// Makes another value of the value, or the error that is thrown; see ``Result/flatMap(_:)``.
+  public func flatMap<T>(_ transform: (Value) throws -> T) -> DataResponse<T> {
+    with(result.flatMap(transform))
+  }
+
+  /// Makes another error of the error; see ``Result/mapError(_:)``.
+  public func mapError<E: Error>(_ transform: (any Error) -> E) -> DataResponse {
+    with(result.mapError(transform))
+  }
+
+  /// Makes another error of the error, or takes the one that is thrown; see ``Result/flatMapError(_:)``.
+  public func flatMapError<E: Error>(_ transform: (any Error) throws -> E) -> DataResponse {
+    with(result.flatMapError(transform))
+  }
+
+  private func with<T>(_ result: Result<T>) -> DataResponse<T> {
+    var response = DataResponse<T>(
+      request: request, response: self.response, data: data, result: result, timeline: timeline)
+    response.metrics = metrics
+    return response
+  }
+}
+
+extension Optional {
+  /// The text of the value, or `nil`.
+  var shown: String { map { "\($0)" } ?? "nil" }
+}

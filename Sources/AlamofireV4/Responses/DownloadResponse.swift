@@ -1,0 +1,127 @@
+public import Alamofire
+import Foundation
+public import FoundationNetworking
+
+/// What came of a download whose file nobody has read.
+public struct DefaultDownloadResponse: Sendable {
+  /// The request as it was sent.
+  public let request: URLRequest?
+  /// What the server answered.
+  public let response: HTTPURLResponse?
+  /// Where the file lay first.
+  public let temporaryURL: URL?
+  /// Where the file was moved; `nil` without a destination.
+  public let destinationURL: URL?
+  /// With what the download can go on, if it was ended early.
+  public let resumeData: Data?
+  /// What went wrong.
+  public let error: (any Error)?
+  /// When the steps of the request happened.
+  public let timeline: Timeline
+  /// What the request took; `nil` when nothing was sent.
+  public internal(set) var metrics: URLSessionTaskMetrics?
+
+  /// Makes a response of its parts.
+  public init(
+    request: URLRequest?, response: HTTPURLResponse?, temporaryURL: URL?, destinationURL: URL?,
+    resumeData: Data?, error: (any Error)?, timeline: Timeline = Timeline(),
+    metrics: URLSessionTaskMetrics? = nil
+  ) {
+    self.request = request
+    self.response = response
+    self.temporaryURL = temporaryURL
+    self.destinationURL = destinationURL
+    self.resumeData = resumeData
+    self.error = error
+    self.timeline = timeline
+    self.metrics = metrics
+  }
+}
+
+/// What came of a download, with the value that its file has become.
+public struct DownloadResponse<Value> {
+  /// The request as it was sent.
+  public let request: URLRequest?
+  /// What the server answered.
+  public let response: HTTPURLResponse?
+  /// Where the file lay first.
+  public let temporaryURL: URL?
+  /// Where the file was moved; `nil` without a destination.
+  public let destinationURL: URL?
+  /// With what the download can go on, if it was ended early.
+  public let resumeData: Data?
+  /// The value, or what went wrong.
+  public let result: Result<Value>
+  /// When the steps of the request happened.
+  public let timeline: Timeline
+  /// What the request took; `nil` when nothing was sent.
+  public internal(set) var metrics: URLSessionTaskMetrics?
+
+  /// The value, if there is one.
+  public var value: Value? { result.value }
+  /// What went wrong, if something did.
+  public var error: (any Error)? { result.error }
+
+  /// Makes a response of its parts.
+  public init(
+    request: URLRequest?, response: HTTPURLResponse?, temporaryURL: URL?, destinationURL: URL?,
+    resumeData: Data?, result: Result<Value>, timeline: Timeline = Timeline()
+  ) {
+    self.request = request
+    self.response = response
+    self.temporaryURL = temporaryURL
+    self.destinationURL = destinationURL
+    self.resumeData = resumeData
+    self.result = result
+    self.timeline = timeline
+  }
+}
+
+extension DownloadResponse: Sendable where Value: Sendable {}
+
+extension DownloadResponse: CustomStringConvertible, CustomDebugStringConvertible {
+  /// `SUCCESS` or `FAILURE`, and the value or the error.
+  public var description: String { result.debugDescription }
+
+  /// A line each for the request, the response, both places of the file, the length of the resume data, the
+  /// result and the timeline.
+  public var debugDescription: String {
+    """
+    [Request]: \(request.shown)
+    [Response]: \(response.shown)
+    [TemporaryURL]: \((temporaryURL?.path).shown)
+    [DestinationURL]: \((destinationURL?.path).shown)
+    [ResumeData]: \(resumeData?.count ?? 0) bytes
+    [Result]: \(result.debugDescription)
+    [Timeline]: \(timeline.debugDescription)
+    """
+  }
+}
+
+extension DownloadResponse {
+  /// Makes another value of the value; see ``Result/map(_:)``.
+  public func map<T>(_ transform: (Value) -> T) -> DownloadResponse<T> { with(result.map(transform)) }
+
+  /// Makes another value of the value, or the error that is thrown; see ``Result/flatMap(_:)``.
+  public func flatMap<T>(_ transform: (Value) throws -> T) -> DownloadResponse<T> {
+    with(result.flatMap(transform))
+  }
+
+  /// Makes another error of the error; see ``Result/mapError(_:)``.
+  public func mapError<E: Error>(_ transform: (any Error) -> E) -> DownloadResponse {
+    with(result.mapError(transform))
+  }
+
+  /// Makes another error of the error, or takes the one that is thrown; see ``Result/flatMapError(_:)``.
+  public func flatMapError<E: Error>(_ transform: (any Error) throws -> E) -> DownloadResponse {
+    with(result.flatMapError(transform))
+  }
+
+  private func with<T>(_ result: Result<T>) -> DownloadResponse<T> {
+    var response = DownloadResponse<T>(
+      request: request, response: self.response, temporaryURL: temporaryURL, destinationURL: destinationURL,
+      resumeData: resumeData, result: result, timeline: timeline)
+    response.metrics = metrics
+    return response
+  }
+}

@@ -1,0 +1,81 @@
+import Alamofire
+import Foundation
+import FoundationNetworking
+
+/// What the built-in serializers do. An error from before is passed on; 204 and 205 give the empty value,
+/// whatever the body.
+enum Serialization {
+  /// The body as it is; an empty one is fine.
+  static func data(response: HTTPURLResponse?, data: Data?, error: (any Error)?) -> Result<Data> {
+    if let error { return .failure(error) }
+    if response.hasNoContent { return .success(Data()) }
+    guard let data else { return .failure(.inputDataNil) }
+    return .success(data)
+  }
+
+  /// The body as text, in the encoding that is given, else in that of the response, else as ISO Latin 1; an
+  /// empty one is fine.
+  static func string(
+    encoding: String.Encoding?, response: HTTPURLResponse?, data: Data?, error: (any Error)?
+  ) -> Result<String> {
+    if let error { return .failure(error) }
+    if response.hasNoContent { return .success("") }
+    guard let data else { return .failure(.inputDataNil) }
+    guard !data.isEmpty else { return .success("") }
+    let serializer = Alamofire::StringResponseSerializer(encoding: encoding)
+    return attempt { try serializer.serialize(request: nil, response: response, data: data, error: nil) }
+  }
+
+  /// The body as JSON.
+  static func json(
+    options: JSONSerialization.ReadingOptions, response: HTTPURLResponse?, data: Data?, error: (any Error)?
+  ) -> Result<Any> {
+    if let error { return .failure(error) }
+    if response.hasNoContent { return .success(NSNull()) }
+    guard let data, !data.isEmpty else { return .failure(.inputDataNilOrZeroLength) }
+    return attempt(else: { .jsonSerializationFailed(error: $0) }) {
+      try JSONSerialization.jsonObject(with: data, options: options)
+    }
+  }
+
+  /// The body as a property list.
+  static func propertyList(
+    options: PropertyListSerialization.ReadOptions, response: HTTPURLResponse?, data: Data?,
+    error: (any Error)?
+  ) -> Result<Any> {
+    if let error { return .failure(error) }
+    if response.hasNoContent { return .success(NSNull()) }
+    guard let data, !data.isEmpty else { return .failure(.inputDataNilOrZeroLength) }
+    return attempt(else: { .propertyListSerializationFailed(error: $0) }) {
+      try PropertyListSerialization.propertyList(from: data, options: options, format: nil)
+    }
+  }
+
+  /// The bytes of a downloaded file, for the functions above.
+  static func contents(of file: URL?, error: (any Error)?) -> Result<Data> {
+    if let error { return .failure(error) }
+    guard let file else { return .failure(.inputFileNil) }
+    return attempt(else: { _ in .inputFileReadFailed(at: file) }) { try Data(contentsOf: file) }
+  }
+
+  private static func attempt<Value>(
+    else reason: ((any Error) -> AFError.ResponseSerializationFailureReason)? = nil,
+    _ value: () throws -> Value
+  ) -> Result<Value> {
+    do {
+      return .success(try value())
+    } catch {
+      return .failure(reason.map { AFError.responseSerializationFailed(reason: $0(error)) } ?? legacy(error))
+    }
+  }
+}
+
+extension Result {
+  fileprivate static func failure(_ reason: AFError.ResponseSerializationFailureReason) -> Result {
+    .failure(AFError.responseSerializationFailed(reason: reason))
+  }
+}
+
+extension HTTPURLResponse? {
+  fileprivate var hasNoContent: Bool { self?.statusCode == 204 || self?.statusCode == 205 }
+}

@@ -1,0 +1,39 @@
+import Alamofire
+public import Foundation
+
+extension SessionManager {
+  /// The manager of the whole program, which the functions of ``Alamofire`` use. Its requests carry
+  /// ``defaultHTTPHeaders``.
+  public static let `default`: SessionManager = {
+    let configuration = URLSessionConfiguration.default
+    configuration.httpAdditionalHeaders = SessionManager.defaultHTTPHeaders
+    return SessionManager(configuration: configuration)
+  }()
+
+  /// The fields `Accept-Encoding`, `Accept-Language` and `User-Agent` of ``default``. Made once.
+  ///
+  /// ```swift
+  /// var headers = SessionManager.defaultHTTPHeaders
+  /// headers["DNT"] = "1 (Do Not Track Enabled)"
+  /// let configuration = URLSessionConfiguration.default
+  /// configuration.httpAdditionalHeaders = headers
+  /// let manager = SessionManager(configuration: configuration)
+  /// ```
+  public static let defaultHTTPHeaders: HTTPHeaders = [
+    "Accept-Encoding": "gzip;q=1.0, compress;q=0.5",
+    "Accept-Language": Alamofire::HTTPHeader.defaultAcceptLanguage.value,
+    "User-Agent": Alamofire::HTTPHeader.defaultUserAgent.value,
+  ]
+
+  /// Up to how many bytes a form is encoded in memory: ten million. Longer ones go by way of a file.
+  public static let multipartFormDataEncodingMemoryThreshold: UInt64 = 10_000_000
+
+  /// How the encoding of a form has ended.
+  public enum MultipartFormDataEncodingResult {
+    /// The upload has been made. `streamingFromDisk` says whether it is sent from `streamFileURL`, which is removed
+    /// when the request is over.
+    case success(request: UploadRequest, streamingFromDisk: Bool, streamFileURL: URL?)
+    /// The form could not be encoded, or the request could not be made.
+    case failure(any Error)
+  }
+}

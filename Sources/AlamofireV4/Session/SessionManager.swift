@@ -1,0 +1,283 @@
+import Alamofire
+public import Foundation
+public import FoundationNetworking
+import Synchronization
+
+/// Makes requests and performs them, with connections, header fields and interceptors that they share.
+///
+/// A request starts when it is made, before its handlers are added, and also without any
+/// (``startRequestsImmediately``). Nothing is thrown: whatever is wrong with the arguments arrives in the
+/// handlers.
+///
+/// Keep a manager as long as its requests run: when it is released, those that are under way end with
+/// `URLError.cancelled`. A manager may be used from any thread.
+///
+/// A manager with a configuration of `URLSessionConfiguration.background(withIdentifier:)` behaves like one with
+/// `URLSessionConfiguration.default`: its transfers end with the process.
+///
+/// ```swift
+/// let manager = SessionManager(configuration: .default)
+/// manager.request("https://httpbin.org/get").validate().responseJSON { print($0.result) }
+/// ```
+open class SessionManager: @unchecked Sendable {
+  // Unchecked, since the compiler checks no class that can be subclassed: its own properties are constants, and
+  // what can be set stands under the lock.
+
+  private struct Settings {
+    var startsRequestsImmediately = true
+    var adapter: Boxed<any RequestAdapter>?
+    var retrier: Boxed<any RequestRetrier>?
+    var backgroundCompletionHandler: Boxed<() -> Void>?
+  }
+
+  private let settings = Mutex(Settings())
+
+  let retryLine = RetryLine()
+
+  /// The session that does the work.
+  let core: Alamofire::Session
+
+  /// What users see of the session; invalidating it ends the manager's requests.
+  public let session: URLSession
+
+  /// Is called when something happens to tasks.
+  public let delegate: SessionDelegate
+
+  /// Whether requests start when they are made. Default: `true`. With `false` each waits for
+  /// ``Request/resume()``.
+  open var startRequestsImmediately: Bool {
+    get { settings.withLock { $0.startsRequestsImmediately } }
+    set { settings.withLock { $0.startsRequestsImmediately = newValue } }
+  }
+
+  /// Changes requests before they are sent. Counts for requests that are made from now on, and for retries.
+  open var adapter: (any RequestAdapter)? {
+    get { settings.withLock { $0.adapter }?.value }
+    set {
+      let new = newValue.map { Boxed($0) }
+      settings.withLock { $0.adapter = new }
+    }
+  }
+
+  /// Decides about requests that fail from now on.
+  open var retrier: (any RequestRetrier)? {
+    get { settings.withLock { $0.retrier }?.value }
+    set {
+      let new = newValue.map { Boxed($0) }
+      settings.withLock { $0.retrier = new }
+    }
+  }
+
+  /// Kept for code that sets it; nothing calls it, since transfers end with the process.
+  open var backgroundCompletionHandler: (() -> Void)? {
+    get { settings.withLock { $0.backgroundCompletionHandler }?.value }
+    set {
+      let new = newValue.map { Boxed($0) }
+      settings.withLock { $0.backgroundCompletionHandler = new }
+    }
+  }
+
+  /// Makes a manager.
+  ///
+  /// - Parameters:
+  ///   - configuration:            Header fields, timeouts, connections per host and so on. Copied.
+  ///   - delegate:                 Is called when something happens to tasks.
+  ///   - serverTrustPolicyManager: Which servers to trust. Without one, and for hosts that it does not know, the
+  ///                               trust store decides.
+  public init(
+    configuration: URLSessionConfiguration = URLSessionConfiguration.default,
+    delegate: SessionDelegate = SessionDelegate(),
+    serverTrustPolicyManager: ServerTrustPolicyManager? = nil
+  ) {
+    core = Alamofire::Session(
+      configuration: configuration, delegate: delegate, rootQueue: Self.rootQueue,
+      startRequestsImmediately: false,
+      serverTrustManager: serverTrustPolicyManager?.current, eventMonitors: [],
+      transportOptions: Self.transportOptions)
+    session = core.session
+    self.delegate = delegate
+  }
+
+  /// Makes a manager beside a session of Foundation's, whose configuration it takes over. What happens to
+  /// `session` itself is not seen.
+  ///
+  /// - Returns: `nil` when `delegate` is not that of `session`.
+  public init?(
+    session: URLSession, delegate: SessionDelegate,
+    serverTrustPolicyManager: ServerTrustPolicyManager? = nil
+  ) {
+    guard session.delegate === delegate else { return nil }
+    core = Alamofire::Session(
+      session: session, delegate: delegate, rootQueue: Self.rootQueue, startRequestsImmediately: false,
+      serverTrustManager: serverTrustPolicyManager?.current, eventMonitors: [],
+      transportOptions: Self.transportOptions)
+    self.session = session
+    self.delegate = delegate
+  }
+
+  private static var rootQueue: DispatchQueue { DispatchQueue(label: "org.alamofire.session-manager") }
+
+  private static var transportOptions: TransportOptions {
+    var options = TransportOptions()
+    options.allowsBodyInGETRequests = true
+    options.makesRequestsAtOnce = true
+    return options
+  }
+
+  // MARK: Data requests
+
+  /// Makes a request whose response is kept in memory.
+  ///
+  /// - Parameters:
+  ///   - url:        Where to send it.
+  ///   - method:     Default: GET.
+  ///   - parameters: What is encoded into the URL or the body. Default: nothing.
+  ///   - encoding:   How. Default: ``URLEncoding/default``.
+  ///   - headers:    Header fields; they win over those of the configuration.
+  @discardableResult
+  open func request(
+    _ url: any URLConvertible, method: HTTPMethod = .get, parameters: Parameters? = nil,
+    encoding: any ParameterEncoding = URLEncoding.default, headers: HTTPHeaders? = nil
+  ) -> DataRequest {
+    data {
+      try encoding.encode(URLRequest(url: url, method: method, headers: headers), with: parameters)
+    }
+  }
+
+  /// Makes a request whose response is kept in memory, of a `URLRequest` or of what becomes one.
+  @discardableResult
+  open func request(_ urlRequest: any URLRequestConvertible) -> DataRequest {
+    data { try urlRequest.asURLRequest() }
+  }
+
+  // MARK: Downloads
+
+  /// Makes a request whose response becomes a file.
+  ///
+  /// - Parameters:
+  ///   - url:         Where to send it.
+  ///   - method:      Default: GET.
+  ///   - parameters:  What is encoded into the URL or the body. Default: nothing.
+  ///   - encoding:    How. Default: ``URLEncoding/default``.
+  ///   - headers:     Header fields; they win over those of the configuration.
+  ///   - destination: Where the file goes. Without it, it stays where it was written, in the temporary folder.
+  @discardableResult
+  open func download(
+    _ url: any URLConvertible, method: HTTPMethod = .get, parameters: Parameters? = nil,
+    encoding: any ParameterEncoding = URLEncoding.default, headers: HTTPHeaders? = nil,
+    to destination: DownloadRequest.DownloadFileDestination? = nil
+  ) -> DownloadRequest {
+    download(to: destination) {
+      try encoding.encode(URLRequest(url: url, method: method, headers: headers), with: parameters)
+    }
+  }
+
+  /// Makes a download of a `URLRequest` or of what becomes one.
+  @discardableResult
+  open func download(
+    _ urlRequest: any URLRequestConvertible, to destination: DownloadRequest.DownloadFileDestination? = nil
+  ) -> DownloadRequest {
+    download(to: destination) { try urlRequest.asURLRequest() }
+  }
+
+  /// Goes on with a download that was ended early.
+  ///
+  /// - Parameters:
+  ///   - resumeData:  What the earlier request left as ``DownloadRequest/resumeData``. Data that name no download
+  ///                  are an error.
+  ///   - destination: Where the file goes.
+  @discardableResult
+  open func download(
+    resumingWith resumeData: Data, to destination: DownloadRequest.DownloadFileDestination? = nil
+  ) -> DownloadRequest {
+    let course = Course(manager: self)
+    return DownloadRequest(
+      core.download(resumingWith: resumeData, interceptor: course, to: course.notedDestination(destination)),
+      course,
+      of: self)
+  }
+
+  // MARK: Uploads
+
+  /// Uploads a file, which is read as it is sent.
+  @discardableResult
+  open func upload(
+    _ fileURL: URL, to url: any URLConvertible, method: HTTPMethod = .post, headers: HTTPHeaders? = nil
+  ) -> UploadRequest {
+    upload(.file(fileURL)) { try URLRequest(url: url, method: method, headers: headers) }
+  }
+
+  /// Uploads a file, which is read as it is sent.
+  @discardableResult
+  open func upload(_ fileURL: URL, with urlRequest: any URLRequestConvertible) -> UploadRequest {
+    upload(.file(fileURL)) { try urlRequest.asURLRequest() }
+  }
+
+  /// Uploads bytes.
+  @discardableResult
+  open func upload(
+    _ data: Data, to url: any URLConvertible, method: HTTPMethod = .post, headers: HTTPHeaders? = nil
+  ) -> UploadRequest {
+    upload(.data(data)) { try URLRequest(url: url, method: method, headers: headers) }
+  }
+
+  /// Uploads bytes.
+  @discardableResult
+  open func upload(_ data: Data, with urlRequest: any URLRequestConvertible) -> UploadRequest {
+    upload(.data(data)) { try urlRequest.asURLRequest() }
+  }
+
+  /// Uploads what a stream gives. It can be read once: a retry needs ``SessionDelegate/taskNeedNewBodyStream``.
+  @discardableResult
+  open func upload(
+    _ stream: InputStream, to url: any URLConvertible, method: HTTPMethod = .post, headers: HTTPHeaders? = nil
+  ) -> UploadRequest {
+    upload(.stream(stream)) { try URLRequest(url: url, method: method, headers: headers) }
+  }
+
+  /// Uploads what a stream gives. It can be read once: a retry needs ``SessionDelegate/taskNeedNewBodyStream``.
+  @discardableResult
+  open func upload(_ stream: InputStream, with urlRequest: any URLRequestConvertible) -> UploadRequest {
+    upload(.stream(stream)) { try urlRequest.asURLRequest() }
+  }
+
+  // MARK: Forms
+
+  /// Encodes a form off the caller's thread, then uploads it.
+  ///
+  /// - Parameters:
+  ///   - multipartFormData:       Fills the form; called on a background queue.
+  ///   - encodingMemoryThreshold: Up to how many bytes the form is encoded in memory; a longer one goes by way of
+  ///                              a temporary file.
+  ///   - url:                     Where to send it.
+  ///   - method:                  Default: POST.
+  ///   - headers:                 Header fields.
+  ///   - queue:                   Where `encodingCompletion` is called. Default: the main queue.
+  ///   - encodingCompletion:      Gets the request, to add handlers to it, or the error.
+  open func upload(
+    multipartFormData: @escaping (MultipartFormData) -> Void,
+    usingThreshold encodingMemoryThreshold: UInt64 = SessionManager.multipartFormDataEncodingMemoryThreshold,
+    to url: any URLConvertible, method: HTTPMethod = .post, headers: HTTPHeaders? = nil,
+    queue: DispatchQueue? = nil, encodingCompletion: ((MultipartFormDataEncodingResult) -> Void)?
+  ) {
+    let made = Result { try URLRequest(url: url, method: method, headers: headers) }
+    upload(
+      FormUpload(
+        fill: multipartFormData, threshold: encodingMemoryThreshold, request: made, queue: queue,
+        completion: encodingCompletion))
+  }
+
+  /// Encodes a form off the caller's thread, then uploads it with a `URLRequest` or what becomes one; see
+  /// ``upload(multipartFormData:usingThreshold:to:method:headers:queue:encodingCompletion:)``.
+  open func upload(
+    multipartFormData: @escaping (MultipartFormData) -> Void,
+    usingThreshold encodingMemoryThreshold: UInt64 = SessionManager.multipartFormDataEncodingMemoryThreshold,
+    with urlRequest: any URLRequestConvertible, queue: DispatchQueue? = nil,
+    encodingCompletion: ((MultipartFormDataEncodingResult) -> Void)?
+  ) {
+    upload(
+      FormUpload(
+        fill: multipartFormData, threshold: encodingMemoryThreshold,
+        request: Result { try urlRequest.asURLRequest() }, queue: queue, completion: encodingCompletion))
+  }
+}

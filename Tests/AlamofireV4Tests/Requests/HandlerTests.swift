@@ -1,0 +1,145 @@
+import AlamofireV4
+import Dispatch
+import Foundation
+import HTTPTestServer
+import Testing
+
+@Suite("Handlers", .timeLimit(.minutes(1))) struct HandlerTests {
+  private let server: HTTPTestServer
+  private let manager = SessionManager.solitary()
+
+  init() throws { server = try HTTPTestServer() }
+
+  @Test func allFiveAreServedInTheirOrderOnTheMainQueue() async {
+    server.enqueue(.json(#"{"a": 1}"#))
+    let notes = Notes<String>()
+    func note(_ name: String, _ isSuccess: Bool) {
+      notes.add("\(name) \(isSuccess) \(isOnMainQueue)")
+    }
+    let request = manager.request(server.url("/"))
+    request.responseData { note("data", $0.result.isSuccess) }
+      .responseString { note("string", $0.value == #"{"a": 1}"#) }
+      .responseJSON { note("json", ($0.value as? [String: Int]) == ["a": 1]) }
+      .responsePropertyList { note("plist", $0.result.isFailure) }
+    let plain = await request.ended()
+    #expect(notes.all == ["data true true", "string true true", "json true true", "plist true true"])
+    #expect(plain.data == Data(#"{"a": 1}"#.utf8) && plain.metrics != nil)
+  }
+
+  @Test func aHandlerDoesNotWaitForTheSerializersOfLaterOnes() async {
+    let isServed = DispatchSemaphore(value: 0)
+    let slow = DataResponseSerializer<Bool> { _, _, _, _ in
+      // The first handler has been called although this serializer has not come to its end.
+      .success(isServed.wait(timeout: .now() + 30) == .success)
+    }
+    let request = manager.request(server.url("/get"))
+    request.responseData(queue: .global()) { _ in isServed.signal() }
+    let response = await awaited { done in
+      request.response(responseSerializer: slow) { done(Carried(value: $0)) }
+    }
+    #expect(response.value == true)
+  }
+
+  @Test func aHandlerAfterTheEndIsServedWithoutAnotherRequest() async {
+    let request = manager.request(server.url("/get"))
+    let first = await request.ended()
+    let second = await request.text()
+    #expect(first.data == second.data && second.result.isSuccess && server.requestCount == 1)
+  }
+
+  @Test func handlersAreCalledOnTheirQueue() async {
+    let key = DispatchSpecificKey<String>()
+    let queue = DispatchQueue(label: "mine")
+    queue.setSpecific(key: key, value: "mine")
+    let name = await awaited { done in
+      manager.request(server.url("/get")).responseJSON(queue: queue) { _ in
+        done(Carried(value: DispatchQueue.getSpecific(key: key)))
+      }
+    }
+    #expect(name == "mine")
+  }
+
+  @Test func anEmptyBodyIsFineForDataAndText() async {
+    server.enqueue(.ok)
+    let request = manager.request(server.url("/"))
+    let text = await request.text()
+    let json = await request.json()
+    #expect(text.value == "" && text.data == Data())
+    guard case .responseSerializationFailed(.inputDataNilOrZeroLength)? = json.error as? AFError else {
+      Issue.record("\(json)")
+      return
+    }
+  }
+
+  @Test func aStatusOf204GivesTheEmptyValue() async {
+    server.enqueue(.status(204))
+    #expect(await manager.request(server.url("/")).json().value is NSNull)
+  }
+
+  @Test func propertyListsAreRead() async throws {
+    let body = try PropertyListSerialization.data(fromPropertyList: ["a": 1], format: .xml, options: 0)
+    server.enqueue(.data(Array(body)))
+    let response = await awaited { done in
+      manager.request(server.url("/")).responsePropertyList { done(Carried(value: $0)) }
+    }
+    #expect((response.value as? [String: Int]) == ["a": 1])
+  }
+
+  @Test func failuresOfTheNetworkAreURLErrors() async {
+    server.enqueue(.closeBeforeReply, .closeBeforeReply)
+    let response = await manager.request(server.url("/"), method: .post).json()
+    #expect(response.error is URLError)
+    #expect(response.data == Data())
+  }
+
+  @Test func aSerializerOfOnesOwnGetsTheErrorAndItsResultComesThrough() async {
+    struct Own: Error { let inner: any Error }
+    server.enqueue(.closeBeforeReply, .closeBeforeReply)
+    let own = DataResponseSerializer<Int> { _, _, _, error in
+      error.map { .failure(Own(inner: $0)) } ?? .success(1)
+    }
+    let response = await awaited { done in
+      manager.request(server.url("/"), method: .post).response(responseSerializer: own) {
+        done(Carried(value: $0))
+      }
+    }
+    #expect((response.error as? Own)?.inner is URLError)
+  }
+
+  @Test func theTimelineIsInOrder() async {
+    let before = Date().timeIntervalSinceReferenceDate
+    let timeline = await manager.request(server.url("/get")).json().timeline
+    let after = Date().timeIntervalSinceReferenceDate
+    let times = [
+      before, timeline.requestStartTime, timeline.initialResponseTime, timeline.requestCompletedTime,
+      timeline.serializationCompletedTime, after,
+    ]
+    #expect(times == times.sorted())
+    #expect(timeline.latency > 0 && timeline.totalDuration >= timeline.requestDuration)
+  }
+
+  @Test func streamedDataComeBeforeTheHandlersWhichGetNone() async {
+    let pieces = Notes<Data>()
+    let gate = Gate()
+    server.enqueue(.bytes(100_000).held(by: gate))
+    let request = manager.request(server.url("/")).stream { pieces.add($0) }
+    gate.open()
+    let response = await request.ended()
+    #expect(response.data == nil && response.error == nil)
+    #expect(Array(pieces.all.joined()) == Reply.patternBytes(100_000))
+  }
+
+  @Test func progressIsToldAtLeastOnce() async {
+    let notes = Notes<Double>()
+    let request = manager.request(server.url("/bytes/2000"))
+    _ = await request.ended()
+    // Added when all has come already.
+    await withCheckedContinuation { continuation in
+      request.downloadProgress { progress in
+        notes.add(progress.fractionCompleted)
+        continuation.resume()
+      }
+    }
+    #expect(notes.all == [1] && request.progress.completedUnitCount == 2000)
+  }
+}

@@ -1,0 +1,146 @@
+import AlamofireV4
+import Foundation
+import HTTPTestServer
+import Testing
+
+@Suite("Managers and requests", .timeLimit(.minutes(1))) struct ManagerTests {
+  private let server: HTTPTestServer
+  private let manager = SessionManager.solitary()
+
+  init() throws { server = try HTTPTestServer() }
+
+  @Test func releasingAManagerCancelsItsRequests() async throws {
+    server.enqueue(.stall)
+    var manager: SessionManager? = SessionManager.solitary()
+    let request = try #require(manager?.request(server.url("/")))
+    _ = try await server.takeRequest()
+    weak let released = manager
+    manager = nil
+    #expect(released == nil)
+    let response = await request.ended()
+    #expect((response.error as? URLError)?.code == .cancelled)
+  }
+
+  @Test func aCancelledRequestEndsAsCancelledWhateverItWasAt() async throws {
+    server.enqueue(.stall)
+    let running = manager.request(server.url("/"))
+    _ = try await server.takeRequest()
+    running.cancel()
+    #expect((await running.ended().error as? URLError)?.code == .cancelled)
+    manager.startRequestsImmediately = false
+    let waiting = manager.request(server.url("/"))
+    waiting.cancel()
+    #expect((await waiting.ended().error as? URLError)?.code == .cancelled)
+    #expect(server.requestCount == 1)
+  }
+
+  @Test func aSuspendedRequestGoesOnWhenItIsResumed() async throws {
+    let gate = Gate()
+    server.enqueue(.bytes(500_000).held(by: gate))
+    let request = manager.request(server.url("/"))
+    await gate.waitUntilReached()
+    request.suspend()
+    #expect(request.task?.state == .suspended)
+    gate.open()
+    request.resume()
+    #expect(await request.ended().data?.count == 500_000)
+  }
+
+  @Test func credentialsAnswerChallenges() async {
+    let basic = await manager.request(server.url("/basic-auth/user/pw"))
+      .authenticate(user: "user", password: "pw").ended()
+    #expect(basic.response?.statusCode == 200)
+    let credential = URLCredential(user: "user", password: "pw", persistence: .forSession)
+    let other = await SessionManager.solitary().kept { manager in
+      await manager.request(server.url("/basic-auth/user/pw")).authenticate(usingCredential: credential)
+        .ended()
+    }
+    #expect(other.response?.statusCode == 200)
+    let wrong = await manager.request(server.url("/basic-auth/user/other"))
+      .authenticate(user: "user", password: "pw").ended()
+    #expect(wrong.response?.statusCode == 401)
+    let field = Request.authorizationHeader(user: "user", password: "password")
+    #expect(field?.key == "Authorization" && field?.value == "Basic dXNlcjpwYXNzd29yZA==")
+  }
+
+  @Test func credentialsThatComeAfterTheChallengeCount() async {
+    let request = manager.request(server.url("/basic-auth/user/pw"))
+    #expect(await request.ended().response?.statusCode == 401)
+    let response = await request.authenticate(user: "user", password: "pw").ended()
+    #expect(response.response?.statusCode == 200 && request.retryCount == 0)
+    let refused = manager.request(server.url("/basic-auth/user/other"))
+    #expect(await refused.ended().response?.statusCode == 401)
+    #expect(await refused.authenticate(user: "user", password: "pw").ended().response?.statusCode == 401)
+    #expect(refused.delegate.error == nil)
+  }
+
+  @Test func notificationsArePostedWithTheTask() async throws {
+    let notes = Notes<String>()
+    let center = NotificationCenter.default
+    server.enqueue(.stall)
+    manager.startRequestsImmediately = false
+    let request = manager.request(server.url("/"))
+    let delegate = manager.delegate
+    let names: [(Notification.Name, String, AnyObject)] = [
+      (Notification.Name.Task.DidResume, "resume", request),
+      (Notification.Name.Task.DidSuspend, "suspend", request),
+      (Notification.Name.Task.DidCancel, "cancel", request),
+      (Notification.Name.Task.DidComplete, "complete", delegate),
+    ]
+    let observers = names.map { name, text, object in
+      center.addObserver(forName: name, object: object, queue: nil) { notification in
+        notes.add("\(text) \(notification.userInfo?[Notification.Key.Task] is URLSessionTask)")
+      }
+    }
+    defer { for observer in observers { center.removeObserver(observer) } }
+    request.resume()
+    _ = try await server.takeRequest()
+    request.suspend()
+    request.cancel()
+    _ = await request.ended()
+    #expect(notes.all == ["resume true", "suspend true", "cancel true", "complete true"])
+  }
+
+  @Test func operationsOfOnesOwnWaitForTheEnd() async {
+    let request = manager.request(server.url("/get"))
+    let status = await awaited { done in
+      request.delegate.queue.addOperation { done(Carried(value: request.response?.statusCode)) }
+    }
+    #expect(status == 200 && request.delegate.error == nil && request.delegate.data?.isEmpty == false)
+  }
+
+  @Test func anErrorThatIsSetReachesTheHandlers() async {
+    struct Own: Error {}
+    manager.startRequestsImmediately = false
+    let request = manager.request(server.url("/get"))
+    request.delegate.error = Own()
+    request.resume()
+    #expect(await request.ended().error is Own)
+  }
+
+  @Test func aRequestThatIsNeverStartedIsReleasedWithItsHandlers() async {
+    final class Witness: Sendable {}
+    manager.startRequestsImmediately = false
+    var request: DataRequest? = manager.request(server.url("/get"))
+    var witness: Witness? = Witness()
+    request?.response { [witness] _ in _ = witness }
+    weak let (releasedRequest, releasedWitness) = (request, witness)
+    (request, witness) = (nil, nil)
+    #expect(releasedRequest == nil)
+    #expect(await eventually { releasedWitness == nil })
+  }
+
+  @Test func aRequestThatIsOverIsReleased() async {
+    weak var released: DataRequest?
+    do {
+      let request = manager.request(server.url("/get"))
+      released = request
+      _ = await request.ended()
+    }
+    #expect(await eventually { released == nil })
+  }
+}
+
+extension SessionManager {
+  fileprivate func kept<Value>(_ body: (SessionManager) async -> Value) async -> Value { await body(self) }
+}

@@ -1,0 +1,180 @@
+import AlamofireV4
+import Foundation
+import HTTPTestServer
+import Testing
+
+@Suite("Downloads and uploads", .timeLimit(.minutes(1))) struct TransferTests {
+  private let server: HTTPTestServer
+  private let manager = SessionManager.solitary()
+
+  init() throws { server = try HTTPTestServer() }
+
+  // MARK: Downloads
+
+  @Test func withoutADestinationTheFileStays() async throws {
+    let request = manager.download(server.url("/bytes/100"))
+    let response = await request.ended()
+    let file = try #require(response.temporaryURL)
+    defer { try? FileManager.default.removeItem(at: file) }
+    #expect(response.destinationURL == nil && response.error == nil && response.resumeData == nil)
+    #expect(try Data(contentsOf: file).count == 100)
+    let data = await awaited { done in request.responseData { done(Carried(value: $0)) } }
+    #expect(data.value?.count == 100 && data.temporaryURL == file)
+  }
+
+  @Test func theDestinationAndItsOptionsAreFollowed() async throws {
+    let folder = try Folder()
+    let target = folder.file("new/folder/file")
+    let seen = Notes<URL>()
+    func download(_ options: DownloadRequest.DownloadOptions) async -> DefaultDownloadResponse {
+      await manager.download(server.url("/bytes/5")) { temporaryURL, response in
+        #expect(response.statusCode == 200)
+        seen.add(temporaryURL)
+        return (target, options)
+      }.ended()
+    }
+    let missing = await download([])
+    #expect(missing.error is CocoaError && missing.destinationURL == target)
+    let made = await download(.createIntermediateDirectories)
+    #expect(made.error == nil && made.destinationURL == target && made.temporaryURL == seen.all[1])
+    #expect(try Data(contentsOf: target).count == 5)
+    #expect(await download([]).error is CocoaError)
+    #expect(await download(.removePreviousFile).error == nil)
+  }
+
+  @Test func cancellingADownloadMakesResumeData() async throws {
+    let body = Reply.patternBytes(100_000)
+    server.enqueue(
+      Reply.bytes(100_000).with(effect: .stallAfterBody(bytes: 50_000)).with(
+        header: "ETag", value: "\"strong\""
+      )
+      .with(header: "Accept-Ranges", value: "bytes"))
+    let request = manager.download(server.url("/"))
+    await withCheckedContinuation { continuation in
+      let once = Notes<Int>()
+      request.downloadProgress(queue: DispatchQueue(label: "progress")) { progress in
+        guard progress.completedUnitCount >= 50_000, once.count == 0 else { return }
+        once.add(1)
+        continuation.resume()
+      }
+    }
+    request.cancel()
+    let response = await request.ended()
+    #expect((response.error as? URLError)?.code == .cancelled)
+    let data = try #require(response.resumeData)
+    #expect(request.resumeData == data && response.temporaryURL == nil)
+    server.enqueue(
+      Reply.data(Array(body[50_000...])).with(header: "ETag", value: "\"strong\"")
+        .with(header: "Content-Range", value: "bytes 50000-99999/100000").withStatus(206))
+    let folder = try Folder()
+    let target = folder.file("all")
+    let resumed = await manager.download(resumingWith: data) { _, _ in (target, []) }.ended()
+    #expect(resumed.error == nil && resumed.response?.statusCode == 206)
+    #expect(server.recordedRequests.last?.header("Range") == "bytes=50000-")
+  }
+
+  @Test func aDownloadMayBeCancelledWithoutResumeData() async {
+    server.enqueue(Reply.stallAfterBody(bytes: 500).with(header: "ETag", value: "\"strong\""))
+    let request = manager.download(server.url("/"))
+    request.cancel(createResumeData: false)
+    let response = await request.ended()
+    #expect((response.error as? URLError)?.code == .cancelled && response.resumeData == nil)
+  }
+
+  @Test func theSuggestedDestinationTakesTheNameOfTheResponse() throws {
+    let url = try #require(URL(string: "http://127.0.0.1/path/pig.png"))
+    let response = try #require(
+      HTTPURLResponse(url: url, statusCode: 200, httpVersion: nil, headerFields: nil))
+    let destination = DownloadRequest.suggestedDownloadDestination(for: .cachesDirectory)
+    let (target, options) = destination(URL(fileURLWithPath: "/tmp/x"), response)
+    #expect(target.lastPathComponent == "pig.png" && options == [])
+  }
+
+  // MARK: Uploads
+
+  @Test func bytesFilesAndStreamsAreUploaded() async throws {
+    let folder = try Folder()
+    let file = folder.file("body")
+    try Data("from a file".utf8).write(to: file)
+    let progress = Notes<Int64>()
+    let upload = manager.upload(file, to: server.url("/post"), headers: ["X-A": "b"])
+      .uploadProgress(queue: DispatchQueue(label: "progress")) { progress.add($0.completedUnitCount) }
+    #expect(await upload.ended().error == nil)
+    #expect(upload.uploadProgress.completedUnitCount == 11)
+    _ = await manager.upload(Data("from memory".utf8), to: server.url("/put"), method: .put).ended()
+    let stream = InputStream(data: Data("from a stream".utf8))
+    _ = await manager.upload(stream, with: try URLRequest(url: server.url("/post"), method: .post)).ended()
+    let bodies = server.recordedRequests.map { "\($0.method) \(String(decoding: $0.body, as: UTF8.self))" }
+    #expect(bodies == ["POST from a file", "PUT from memory", "POST from a stream"])
+  }
+
+  @Test func aMissingFileIsAnErrorOfTheHandlers() async {
+    let response = await manager.upload(URL(fileURLWithPath: "/nowhere/at/all"), to: server.url("/post"))
+      .ended()
+    #expect(response.error != nil && server.requestCount == 0)
+  }
+
+  private func encoded(
+    threshold: UInt64, to url: String, queue: DispatchQueue? = nil,
+    _ fill: @escaping (MultipartFormData) -> Void
+  ) async -> (SessionManager.MultipartFormDataEncodingResult, isMain: Bool) {
+    await awaited { done in
+      manager.upload(
+        multipartFormData: fill, usingThreshold: threshold, to: url, queue: queue
+      ) { done(Carried(value: ($0, isOnMainQueue))) }
+    }
+  }
+
+  @Test func aFormIsEncodedInMemory() async throws {
+    let (result, isMain) = await encoded(threshold: 1000, to: server.url("/post")) { form in
+      #expect(!isOnMainQueue)
+      form.append(Data("value".utf8), withName: "name")
+    }
+    guard case .success(let request, false, nil) = result else {
+      Issue.record("\(result)")
+      return
+    }
+    #expect(isMain)
+    let json = try #require(await request.json().value as? [String: Any])
+    #expect((json["form"] as? [String: String]) == ["name": "value"])
+  }
+
+  @Test func aLongFormGoesByWayOfAFileThatIsRemoved() async throws {
+    let (result, isMain) = await encoded(
+      threshold: 10, to: server.url("/post"), queue: DispatchQueue(label: "own")
+    ) { $0.append(Data(repeating: 65, count: 50), withName: "name") }
+    guard case .success(let request, true, let file?) = result else {
+      Issue.record("\(result)")
+      return
+    }
+    #expect(!isMain)
+    let json = try #require(await request.json().value as? [String: Any])
+    #expect((json["form"] as? [String: String])?["name"]?.count == 50)
+    #expect(!FileManager.default.fileExists(atPath: file.path))
+  }
+
+  @Test func whatIsWrongWithAFormIsTheResult() async {
+    let (file, _) = await encoded(threshold: 1000, to: server.url("/post")) {
+      $0.append(URL(fileURLWithPath: "/nowhere/at/all"), withName: "file")
+    }
+    guard case .failure(let error) = file else {
+      Issue.record("\(file)")
+      return
+    }
+    #expect((error as? AFError)?.isMultipartEncodingError == true)
+    let (url, _) = await encoded(threshold: 1000, to: "") { $0.append(Data(), withName: "a") }
+    guard case .failure(let refused) = url else {
+      Issue.record("\(url)")
+      return
+    }
+    #expect((refused as? AFError)?.isInvalidURLError == true && server.requestCount == 0)
+  }
+}
+
+extension Reply {
+  fileprivate func withStatus(_ status: Int) -> Reply {
+    var copy = self
+    copy.status = status
+    return copy
+  }
+}

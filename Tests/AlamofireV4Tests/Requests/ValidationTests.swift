@@ -1,0 +1,104 @@
+import AlamofireV4
+import Foundation
+import HTTPTestServer
+import Testing
+
+@Suite("Validation of responses", .timeLimit(.minutes(1))) struct ValidationTests {
+  private struct Own: Error {}
+
+  private let server: HTTPTestServer
+  private let manager = SessionManager.solitary()
+
+  init() throws { server = try HTTPTestServer() }
+
+  @Test func nothingIsValidatedByItself() async {
+    let response = await manager.request(server.url("/status/500")).ended()
+    #expect(response.error == nil && response.response?.statusCode == 500)
+  }
+
+  @Test func statusCodesAndTypesAreJudged() async {
+    let status = await manager.request(server.url("/status/404")).validate(statusCode: 200..<300).ended()
+    #expect((status.error as? AFError)?.responseCode == 404)
+    let none = await manager.request(server.url("/get")).validate(statusCode: [Int]()).ended()
+    #expect((none.error as? AFError)?.responseCode == 200)
+    let type = await manager.request(server.url("/get")).validate(contentType: ["image/*", "text/html"])
+      .ended()
+    #expect((type.error as? AFError)?.responseContentType == "application/json")
+    #expect((type.error as? AFError)?.acceptableContentTypes == ["image/*", "text/html"])
+    let fine = await manager.request(server.url("/get")).validate(contentType: ["*/json"]).ended()
+    #expect(fine.error == nil)
+    server.enqueue(.raw("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc"))
+    let missing = await manager.request(server.url("/")).validate(contentType: ["text/plain"]).ended()
+    guard case .responseValidationFailed(.missingContentType)? = missing.error as? AFError else {
+      Issue.record("\(String(describing: missing.error))")
+      return
+    }
+  }
+
+  @Test func theAutomaticFormReadsAccept() async {
+    let refused = await manager.request(server.url("/get"), headers: ["Accept": "image/png, text/*"])
+      .validate().ended()
+    #expect((refused.error as? AFError)?.responseContentType == "application/json")
+    let fine = await manager.request(server.url("/get"), headers: ["Accept": "image/png, application/json"])
+      .validate().ended()
+    #expect(fine.error == nil)
+  }
+
+  @Test func anErrorOfOnesOwnComesThroughAndEndsTheValidation() async {
+    let later = Notes<Int>()
+    let response = await manager.request(server.url("/get"))
+      .validate { request, response, data in
+        #expect(request?.url != nil && response.statusCode == 200 && data?.isEmpty == false)
+        return .failure(Own())
+      }
+      .validate { _, _, _ in
+        later.add(1)
+        return .success
+      }
+      .json()
+    #expect(response.error is Own && later.count == 0)
+  }
+
+  @Test func aCheckThatComesAfterTheResponseCounts() async {
+    let request = manager.request(server.url("/status/418"))
+    #expect(await request.ended().error == nil)
+    let response = await request.validate().ended()
+    #expect((response.error as? AFError)?.responseCode == 418 && server.requestCount == 1)
+    #expect((request.delegate.error as? AFError)?.responseCode == 418)
+  }
+
+  @Test func aCheckThatComesAfterTheResponseMayLeadToARetry() async {
+    let retrier = ScriptedRetrier { _, count in (count == 0, 0) }
+    manager.retrier = retrier
+    server.enqueue(.status(503), .text("fine"))
+    let request = manager.request(server.url("/"))
+    #expect(await request.ended().response?.statusCode == 503)
+    let response = await request.validate().text()
+    #expect(response.value == "fine" && retrier.asked.count == 1 && request.retryCount == 1)
+  }
+
+  @Test func manyFastRequestsAreAllValidated() async {
+    // Started before anybody can add a check; none may slip through.
+    await withTaskGroup(of: Bool.self) { group in
+      for _ in 0..<200 {
+        group.addTask { await manager.request(server.url("/status/401")).validate().ended().error is AFError }
+      }
+      for await isRefused in group { #expect(isRefused) }
+    }
+  }
+
+  @Test func downloadsAreJudgedWithBothPlaces() async throws {
+    let folder = try Folder()
+    let target = folder.file("a")
+    let response = await manager.download(server.url("/get")) { _, _ in (target, []) }
+      .validate { _, _, temporaryURL, destinationURL in
+        #expect(temporaryURL != nil && destinationURL == target)
+        return .success
+      }
+      .validate(statusCode: [200]).validate(contentType: ["application/json"]).validate().ended()
+    #expect(response.error == nil)
+    let refused = await manager.download(server.url("/status/500")) { _, _ in (folder.file("b"), []) }
+      .validate().ended()
+    #expect((refused.error as? AFError)?.responseCode == 500)
+  }
+}

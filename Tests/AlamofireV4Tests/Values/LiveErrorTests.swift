@@ -1,0 +1,84 @@
+import Alamofire
+import Foundation
+import FoundationNetworking
+import HTTPTestServer
+import Testing
+
+@testable import AlamofireV4
+
+/// The mapping, fed with what the core really throws.
+@Suite("Errors of real requests", .timeLimit(.minutes(1))) struct LiveErrorTests {
+  private enum Mishap: Error { case router, adapter, validator, retrier }
+
+  private struct Router: Alamofire::URLRequestConvertible {
+    func asURLRequest() throws -> URLRequest { throw Mishap.router }
+  }
+
+  private let server: HTTPTestServer
+  private let configuration: URLSessionConfiguration
+
+  init() throws {
+    server = try HTTPTestServer()
+    configuration = .ephemeral
+    configuration.urlCache = nil
+  }
+
+  private func error(
+    of request: Alamofire::DataRequest, _ session: Alamofire::Session
+  ) async throws -> any Error {
+    legacy(try #require(await request.serializingData().response.error))
+  }
+
+  @Test func errorsOfUsersCodeArriveAsTheyWereThrown() async throws {
+    let session = Session(configuration: configuration)
+    #expect(try await error(of: session.request(Router()), session) as? Mishap == .router)
+    let adapter = Adapter { _, _, completion in completion(.failure(Mishap.adapter)) }
+    let adapted = session.request(
+      server.url("/get"),
+      interceptor: Interceptor(adapter: adapter, retrier: Retrier { _, _, _, done in done(.doNotRetry) }))
+    #expect(try await error(of: adapted, session) as? Mishap == .adapter)
+    let validated = session.request(server.url("/get")).validate { _, _, _ in .failure(Mishap.validator) }
+    #expect(try await error(of: validated, session) as? Mishap == .validator)
+  }
+
+  @Test func afterARefusedRetryTheOriginalErrorArrives() async throws {
+    let session = Session(configuration: configuration)
+    let retrier = Retrier { _, _, _, completion in completion(.doNotRetryWithError(Mishap.retrier)) }
+    let adapter = Adapter { request, _, completion in completion(.success(request)) }
+    let request = session.request(
+      server.url("/status/401"), interceptor: Interceptor(adapter: adapter, retrier: retrier)
+    ).validate()
+    #expect((try await error(of: request, session) as? AlamofireV4::AFError)?.responseCode == 401)
+  }
+
+  @Test func cancellationAndTheNetworkAreURLErrors() async throws {
+    let session = Session(configuration: configuration)
+    let cancelled = session.request(server.url("/delay/20"))
+    cancelled.cancel()
+    #expect((try await error(of: cancelled, session) as? URLError)?.code == .cancelled)
+    let refused = session.request("http://127.0.0.1:1/")
+    #expect((try await error(of: refused, session) as? URLError)?.code == .cannotConnectToHost)
+  }
+
+  @Test func aRefusedServerIsCancelledAndAnUnlistedOneIsTheSystemsMatter() async throws {
+    let secure = try HTTPTestServer(.tls(.localhost))
+    let refusing = ServerTrustPolicyManager(policies: ["localhost": .customEvaluation { _, _ in false }])
+    let strict = Session(configuration: configuration, serverTrustManager: refusing.current)
+    let url = secure.url("/get").replacing("127.0.0.1", with: "localhost")
+    #expect((try await error(of: strict.request(url), strict) as? URLError)?.code == .cancelled)
+    let unlisted = Session(
+      configuration: configuration, serverTrustManager: ServerTrustPolicyManager(policies: [:]).current)
+    let error = try await error(of: unlisted.request(url), unlisted) as? URLError
+    #expect(error?.code == .serverCertificateHasUnknownRoot, "nobody knows the root of the tests")
+    #expect(secure.requestCount == 0)
+  }
+
+  @Test func theErrorOfAFailedMoveIsThatOfTheFile() async throws {
+    let session = Session(configuration: configuration)
+    let place = URL(fileURLWithPath: "/nowhere/at/all")
+    let request = session.download(server.url("/bytes/10"), to: { _, _ in (place, []) })
+    let error = legacy(try #require(await request.serializingData().response.error))
+    #expect(!(error is AlamofireV4::AFError) && !(error is Alamofire::AFError))
+    #expect((error as NSError).domain == NSCocoaErrorDomain, "\(error)")
+  }
+}

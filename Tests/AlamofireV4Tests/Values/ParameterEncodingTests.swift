@@ -1,0 +1,174 @@
+import AlamofireV4
+import Testing
+
+@Suite("Parameter encodings") struct ParameterEncodingTests {
+  private func request(_ method: HTTPMethod = .get, _ url: String = "http://a.test/x") throws -> URLRequest {
+    try URLRequest(url: url, method: method)
+  }
+
+  private func body(_ request: URLRequest) -> String {
+    String(decoding: request.httpBody ?? Data(), as: UTF8.self)
+  }
+
+  @Test func methodsDecideWherePairsGo() throws {
+    for method in [HTTPMethod.get, .head, .delete] {
+      let request = try URLEncoding.default.encode(
+        request(method, "http://a.test/x?a=b"), with: ["foo": "bar"])
+      #expect(request.url?.absoluteString == "http://a.test/x?a=b&foo=bar")
+      #expect(request.httpBody == nil)
+    }
+    for method in [HTTPMethod.post, .put, .patch] {
+      let request = try URLEncoding.methodDependent.encode(request(method), with: ["foo": "bar"])
+      #expect(request.url?.query == nil)
+      #expect(body(request) == "foo=bar")
+      #expect(
+        request.value(forHTTPHeaderField: "Content-Type")
+          == "application/x-www-form-urlencoded; charset=utf-8")
+    }
+  }
+
+  @Test func theDestinationCanBeFixed() throws {
+    #expect(try URLEncoding.queryString.encode(request(.post), with: ["a": 1]).url?.query == "a=1")
+    let withBody = try URLEncoding.httpBody.encode(request(.get), with: ["a": 1])
+    #expect(body(withBody) == "a=1" && withBody.url?.query == nil, "a GET may get a body")
+    #expect(
+      try URLEncoding(destination: .queryString).encode(request(.put), with: ["a": 1]).url?.query == "a=1")
+  }
+
+  @Test func theSampleOfTheDocumentsIsSortedAndEscaped() throws {
+    let parameters: Parameters = ["foo": "bar", "baz": ["a", 1], "qux": ["x": 1, "y": 2, "z": 3]]
+    let request = try URLEncoding.default.encode(request(.post), with: parameters)
+    #expect(body(request) == "baz%5B%5D=a&baz%5B%5D=1&foo=bar&qux%5Bx%5D=1&qux%5By%5D=2&qux%5Bz%5D=3")
+    #expect(body(request).removingPercentEncoding == "baz[]=a&baz[]=1&foo=bar&qux[x]=1&qux[y]=2&qux[z]=3")
+  }
+
+  @Test func arraysAndBoolsAreWrittenAsWished() throws {
+    let parameters: Parameters = ["a": [true, false], "b": NSNumber(value: true), "n": 1]
+    let plain = try URLEncoding.default.encode(request(), with: parameters)
+    #expect(plain.url?.query == "a%5B%5D=1&a%5B%5D=0&b=1&n=1")
+    let other = URLEncoding(arrayEncoding: .noBrackets, boolEncoding: .literal)
+    #expect(try other.encode(request(), with: parameters).url?.query == "a=true&a=false&b=true&n=1")
+  }
+
+  /// There is one kind of parameters in this generation: the type of a variable decides nothing.
+  @Test func itemsKeepTheirOrderWhateverTheTypeOfTheDictionary() throws {
+    let homogeneous: [String: [String]] = ["b": ["y", "a"]]
+    let mixed: [String: Any] = ["b": ["y", "a"]]
+    for parameters in [homogeneous, mixed, ["b": ["y", "a"]]] as [Parameters] {
+      #expect(try URLEncoding.default.encode(request(), with: parameters).url?.query == "b%5B%5D=y&b%5B%5D=a")
+    }
+    #expect(try URLEncoding.default.encode(request(), with: homogeneous).url?.query == "b%5B%5D=y&b%5B%5D=a")
+  }
+
+  @Test func valuesOfUsersOwnArePrintedOnTheCallersThread() throws {
+    final class Counter: CustomStringConvertible {
+      var count = 0
+      var description: String {
+        count += 1
+        return "c\(count)"
+      }
+    }
+    let counter = Counter()
+    #expect(try URLEncoding.default.encode(request(), with: ["c": counter]).url?.query == "c=c1")
+    #expect(counter.count == 1)
+  }
+
+  @Test func componentsAndEscapingCanBeUsedAlone() {
+    let pairs = URLEncoding.default.queryComponents(fromKey: "a", value: ["x": [1, 2]])
+    #expect(pairs.map { "\($0)=\($1)" } == ["a%5Bx%5D%5B%5D=1", "a%5Bx%5D%5B%5D=2"])
+    #expect(URLEncoding.default.escape("a b&c/?") == "a%20b%26c/?")
+  }
+
+  @Test func withoutParametersTheRequestIsLeftAlone() throws {
+    let plain = try request(.post)
+    let encodings: [any ParameterEncoding] = [
+      URLEncoding.default, JSONEncoding.default, PropertyListEncoding.default,
+    ]
+    for encoding in encodings { #expect(try encoding.encode(plain, with: nil) == plain) }
+    #expect(try URLEncoding.default.encode(request(), with: [:]).url?.absoluteString == "http://a.test/x")
+  }
+
+  @Test func aRequestWithoutURLIsAnErrorOfThisModule() throws {
+    var homeless = try request()
+    homeless.url = nil
+    let error = #expect(throws: AFError.self) { try URLEncoding.default.encode(homeless, with: ["a": 1]) }
+    guard case .parameterEncodingFailed(.missingURL) = error else {
+      Issue.record("\(String(describing: error))")
+      return
+    }
+  }
+
+  @Test func jsonGoesIntoTheBodyOfEveryMethod() throws {
+    let parameters: Parameters = ["foo": [1, 2, 3], "bar": ["baz": "qux"]]
+    for method in [HTTPMethod.get, .post] {
+      let request = try JSONEncoding.default.encode(request(method), with: parameters)
+      #expect(request.value(forHTTPHeaderField: "Content-Type") == "application/json")
+      let object = try JSONSerialization.jsonObject(with: #require(request.httpBody)) as? NSDictionary
+      #expect(object == ["foo": [1, 2, 3], "bar": ["baz": "qux"]] as NSDictionary)
+    }
+    #expect(
+      try body(JSONEncoding.default.encode(request(.post), withJSONObject: ["a", "b"])) == #"["a","b"]"#)
+    #expect(try body(JSONEncoding.prettyPrinted.encode(request(.post), with: ["a": 1])).contains("\n"))
+    #expect(JSONEncoding(options: .sortedKeys).options == .sortedKeys)
+  }
+
+  @Test func whatJSONCannotHoldIsAnErrorAndNoTrap() throws {
+    let error = #expect(throws: AFError.self) {
+      try JSONEncoding.default.encode(request(), with: ["a": Date()])
+    }
+    guard case .parameterEncodingFailed(.jsonEncodingFailed) = error else {
+      Issue.record("\(String(describing: error))")
+      return
+    }
+    #expect(error?.underlyingError != nil)
+  }
+
+  @Test(arguments: [
+    PropertyListEncoding.xml, .binary, .default, PropertyListEncoding(format: .xml, options: 0),
+  ])
+  func propertyListsGoIntoTheBody(encoding: PropertyListEncoding) throws {
+    let parameters: Parameters = ["foo": [1, 2], "at": Date(timeIntervalSince1970: 0), "d": Data([1])]
+    let request = try encoding.encode(request(), with: parameters)
+    #expect(request.value(forHTTPHeaderField: "Content-Type") == "application/x-plist")
+    let body = try #require(request.httpBody)
+    var format = PropertyListSerialization.PropertyListFormat.openStep
+    let list = try PropertyListSerialization.propertyList(from: body, options: [], format: &format)
+    #expect(list as? NSDictionary == parameters as NSDictionary)
+    #expect(format == encoding.format)
+  }
+
+  @Test func aContentTypeOfTheUsersStays() throws {
+    var typed = try request(.post)
+    typed.setValue("application/x-own", forHTTPHeaderField: "Content-Type")
+    let encodings: [any ParameterEncoding] = [
+      URLEncoding.default, JSONEncoding.default, PropertyListEncoding.default,
+    ]
+    for encoding in encodings {
+      let request = try encoding.encode(typed, with: ["a": "b"])
+      #expect(request.value(forHTTPHeaderField: "Content-Type") == "application/x-own")
+      #expect(request.httpBody?.isEmpty == false)
+    }
+  }
+
+  @Test func whatAPropertyListCannotHoldIsAnErrorAndNoTrap() throws {
+    for value in [NSNull(), Mishap.now, Optional<Int>.none as Any] {
+      let error = #expect(throws: AFError.self) {
+        try PropertyListEncoding.xml.encode(request(), with: ["a": value])
+      }
+      guard case .parameterEncodingFailed(.propertyListEncodingFailed) = error else {
+        Issue.record("\(String(describing: error)) for \(value)")
+        continue
+      }
+      #expect(error?.underlyingError != nil)
+    }
+  }
+
+  @Test func theErrorOfARouterPassesUntouched() {
+    struct Broken: URLRequestConvertible { func asURLRequest() throws -> URLRequest { throw Mishap.now } }
+    #expect(throws: Mishap.now) { try URLEncoding.default.encode(Broken(), with: ["a": 1]) }
+    #expect(throws: Mishap.now) { try JSONEncoding.default.encode(Broken(), with: ["a": 1]) }
+    #expect(throws: Mishap.now) { try PropertyListEncoding.default.encode(Broken(), with: ["a": 1]) }
+  }
+
+  private enum Mishap: Error { case now }
+}

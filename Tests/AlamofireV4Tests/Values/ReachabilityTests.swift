@@ -1,0 +1,52 @@
+import AlamofireV4
+import Synchronization
+import Testing
+
+@Suite("Reachability", .timeLimit(.minutes(1))) struct ReachabilityTests {
+  @Test func theMachineItselfCanBeReached() throws {
+    let manager = try #require(NetworkReachabilityManager(host: "127.0.0.1"))
+    #expect(manager.networkReachabilityStatus == .reachable(.ethernetOrWiFi))
+    #expect(manager.isReachable && manager.isReachableOnEthernetOrWiFi && !manager.isReachableOnWWAN)
+    #expect(manager.flags?.contains(.reachable) == true)
+    #expect(NetworkReachabilityManager(host: "") == nil)
+    #expect(NetworkReachabilityManager()?.listenerQueue.label == DispatchQueue.main.label)
+  }
+
+  @Test func theListenerHearsTheStatusOnItsQueue() async throws {
+    let manager = try #require(NetworkReachabilityManager(host: "127.0.0.1"))
+    let key = DispatchSpecificKey<Bool>()
+    let queue = DispatchQueue(label: "listener")
+    queue.setSpecific(key: key, value: true)
+    manager.listenerQueue = queue
+    let heard = await withCheckedContinuation { continuation in
+      manager.listener = { status in
+        continuation.resume(returning: (status, DispatchQueue.getSpecific(key: key) == true))
+      }
+      #expect(manager.startListening())
+    }
+    #expect(heard == (.reachable(.ethernetOrWiFi), true))
+    manager.stopListening()
+  }
+
+  @Test func aListenerThatIsSetLaterIsTheOneThatHears() async throws {
+    let manager = try #require(NetworkReachabilityManager(host: "127.0.0.1"))
+    let queue = DispatchQueue(label: "listener")
+    manager.listenerQueue = queue
+    queue.suspend()
+    manager.listener = { _ in Issue.record("replaced before it was called") }
+    #expect(manager.startListening())
+    let status = await withCheckedContinuation { continuation in
+      manager.listener = { continuation.resume(returning: $0) }
+      queue.resume()
+    }
+    #expect(status == .reachable(.ethernetOrWiFi))
+    manager.stopListening()
+    manager.stopListening()
+  }
+
+  @Test func statusesCanBeCompared() {
+    typealias Status = NetworkReachabilityManager.NetworkReachabilityStatus
+    #expect(Status.reachable(.wwan) != .reachable(.ethernetOrWiFi))
+    #expect(Status.unknown != .notReachable && Status.notReachable == .notReachable)
+  }
+}

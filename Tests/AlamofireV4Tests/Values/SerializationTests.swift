@@ -1,0 +1,124 @@
+import Foundation
+import FoundationNetworking
+import Testing
+
+@testable import AlamofireV4
+
+@Suite("Built-in serializers") struct SerializationTests {
+  private struct Mishap: Error {}
+
+  private func response(_ status: Int = 200, type: String? = nil) throws -> HTTPURLResponse {
+    let url = try "http://a.test/".asURL()
+    let fields = type.map { ["Content-Type": $0] }
+    return try #require(
+      HTTPURLResponse(url: url, statusCode: status, httpVersion: "HTTP/1.1", headerFields: fields))
+  }
+
+  private func reason<T>(_ result: Result<T>) -> String {
+    guard case .failure(AFError.responseSerializationFailed(let reason)) = result else { return "\(result)" }
+    return "\(reason)"
+  }
+
+  @Test(arguments: [204, 205]) func withoutContentTheEmptyValueCounts(status: Int) throws {
+    let response = try response(status)
+    for data in [nil, Data(), Data([0xFF, 0x00])] {
+      #expect(Serialization.data(response: response, data: data, error: nil).value == Data())
+      #expect(Serialization.string(encoding: .utf8, response: response, data: data, error: nil).value == "")
+      #expect(Serialization.json(options: [], response: response, data: data, error: nil).value is NSNull)
+      #expect(
+        Serialization.propertyList(options: [], response: response, data: data, error: nil).value is NSNull)
+    }
+  }
+
+  @Test func anErrorFromBeforeIsPassedOn() throws {
+    for response in [nil, try response(204)] {
+      let data = Data("{}".utf8)
+      #expect(Serialization.data(response: response, data: data, error: Mishap()).error is Mishap)
+      #expect(
+        Serialization.string(encoding: nil, response: response, data: data, error: Mishap()).error is Mishap)
+      #expect(
+        Serialization.json(options: [], response: response, data: data, error: Mishap()).error is Mishap)
+      #expect(
+        Serialization.propertyList(options: [], response: response, data: data, error: Mishap()).error
+          is Mishap)
+    }
+  }
+
+  @Test func withoutABodyThereIsAnError() throws {
+    let response = try response()
+    #expect(reason(Serialization.data(response: response, data: nil, error: nil)) == "inputDataNil")
+    #expect(
+      reason(Serialization.string(encoding: nil, response: response, data: nil, error: nil)) == "inputDataNil"
+    )
+    for data in [nil, Data()] {
+      #expect(
+        reason(Serialization.json(options: [], response: response, data: data, error: nil))
+          == "inputDataNilOrZeroLength")
+      #expect(
+        reason(Serialization.propertyList(options: [], response: response, data: data, error: nil))
+          == "inputDataNilOrZeroLength")
+    }
+  }
+
+  @Test func anEmptyBodyIsDataAndText() throws {
+    let response = try response()
+    #expect(Serialization.data(response: response, data: Data(), error: nil).value == Data())
+    #expect(Serialization.string(encoding: nil, response: response, data: Data(), error: nil).value == "")
+  }
+
+  @Test func textIsReadInTheEncodingThatWasNamed() throws {
+    let latin = Data([0xE9])
+    let utf8 = Data("é".utf8)
+    func text(_ encoding: String.Encoding? = nil, _ type: String?, _ data: Data) throws -> Result<String> {
+      Serialization.string(encoding: encoding, response: try response(type: type), data: data, error: nil)
+    }
+    #expect(try text(nil, nil, latin).value == "é", "ISO Latin 1 without any name")
+    #expect(try text(nil, "text/plain; charset=utf-8", utf8).value == "é")
+    #expect(try text(.isoLatin1, "text/plain; charset=utf-8", latin).value == "é")
+    #expect(Serialization.string(encoding: nil, response: nil, data: latin, error: nil).value == "é")
+    let wrong = try text(nil, "text/plain; charset=utf-8", latin)
+    #expect((wrong.error as? AFError)?.failedStringEncoding == .utf8)
+  }
+
+  @Test func jsonIsReadWithItsOptions() throws {
+    let object = Serialization.json(
+      options: .allowFragments, response: nil, data: Data(#"{"a":1}"#.utf8), error: nil)
+    #expect((object.value as? [String: Any])?["a"] as? Int == 1)
+    let fragment = Data("7".utf8)
+    #expect(
+      Serialization.json(options: .allowFragments, response: nil, data: fragment, error: nil).value as? Int
+        == 7)
+    let broken = Serialization.json(options: [], response: nil, data: Data("{".utf8), error: nil)
+    #expect(reason(broken).hasPrefix("jsonSerializationFailed"))
+    #expect((broken.error as? AFError)?.underlyingError != nil)
+  }
+
+  @Test(arguments: [PropertyListSerialization.PropertyListFormat.xml, .binary])
+  func propertyListsAreReadInEveryFormat(format: PropertyListSerialization.PropertyListFormat) throws {
+    let data = try PropertyListSerialization.data(fromPropertyList: ["a": 1], format: format, options: 0)
+    let list = Serialization.propertyList(options: [], response: nil, data: data, error: nil)
+    #expect((list.value as? [String: Any])?["a"] as? Int == 1)
+    let broken = Serialization.propertyList(options: [], response: nil, data: Data([0, 1, 2]), error: nil)
+    #expect(reason(broken).hasPrefix("propertyListSerializationFailed"))
+  }
+
+  @Test func filesAreReadForDownloads() throws {
+    let file = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
+    #expect(reason(Serialization.contents(of: nil, error: nil)) == "inputFileNil")
+    #expect(reason(Serialization.contents(of: file, error: nil)).hasPrefix("inputFileReadFailed(at: file"))
+    try Data("x".utf8).write(to: file)
+    defer { try? FileManager.default.removeItem(at: file) }
+    #expect(Serialization.contents(of: file, error: nil).value == Data("x".utf8))
+    #expect(Serialization.contents(of: file, error: Mishap()).error is Mishap)
+  }
+
+  @Test func serializersOfUsersAreClosures() {
+    let data = DataResponseSerializer<Int> { _, _, data, error in
+      error.map { .failure($0) } ?? .success(data?.count ?? -1)
+    }
+    #expect(data.serializeResponse(nil, nil, Data(count: 3), nil).value == 3)
+    #expect(data.serializeResponse(nil, nil, nil, Mishap()).error is Mishap)
+    let download = DownloadResponseSerializer<String> { _, _, url, _ in .success(url?.path ?? "") }
+    #expect(download.serializeResponse(nil, nil, URL(fileURLWithPath: "/a"), nil).value == "/a")
+  }
+}
