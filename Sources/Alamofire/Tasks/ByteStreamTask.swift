@@ -2,10 +2,12 @@ public import Foundation
 public import FoundationNetworking
 import HTTPWire
 
-/// A stream of bytes as a task, with the methods that `URLSessionStreamTask` has on Apple's systems; Foundation's own class of
+/// A stream of bytes as a task, with the methods that `URLSessionStreamTask` has on Apple's systems; Foundation's own
+/// class of
 /// that name can do nothing on Linux. ``ByteStreamRequest/task`` is one.
 ///
-/// What is asked for is done in its order. Handlers are called on the root queue of the session. The task does nothing any
+/// What is asked for is done in its order. Handlers are called on the root queue of the session. The task does nothing
+/// any
 /// more once nobody keeps the ``ByteStreamRequest``.
 ///
 /// Unchecked, as Foundation's class is: what it adds are constants and a reference that only becomes `nil`.
@@ -57,7 +59,11 @@ public final class ByteStreamTask: URLSessionTask, @unchecked Sendable {
     let queue = queue
     let finish = { @Sendable (result: Result<Void, AFError>) in
       queue.async {
-        if case .failure(let error) = result { completionHandler(Self.plain(error)) } else { completionHandler(nil) }
+        if case .failure(let error) = result {
+          completionHandler(Self.plain(error))
+        } else {
+          completionHandler(nil)
+        }
       }
     }
     guard let core else { return finish(.failure(.explicitlyCancelled)) }

@@ -26,7 +26,9 @@ private struct LoopStream: ByteStream {
     return number
   }
 
-  func write(_ data: Data, timeout: Duration?, _ completion: @escaping ByteStreamCompletion<Void>) -> ByteStreamFlow.Number {
+  func write(_ data: Data, timeout: Duration?, _ completion: @escaping ByteStreamCompletion<Void>)
+    -> ByteStreamFlow.Number
+  {
     let number = link.loop.nextTicket()
     post { $0.write(number, data, timeout: timeout, completion, $1) }
     return number

@@ -372,7 +372,8 @@ final class StreamLink: @unchecked Sendable {
     case .cleartextLeft:
       return TransportFailure(
         .secureConnectionFailed,
-        "\(host) sent more in the clear than was read before the stream was to be secured; it could be anybody's.")
+        "\(host) sent more in the clear than was read before the stream was to be secured; it could be anybody's."
+      )
     case .cutOff:
       return TransportFailure(
         .connectionLost, "The stream to \(host) was ended, since a write was given up half-way.")

@@ -13,7 +13,8 @@ import Synchronization
 /// }
 /// ```
 ///
-/// It listens on 127.0.0.1. A script runs on a thread of its own, and ends when it returns, when it throws, and when the
+/// It listens on 127.0.0.1. A script runs on a thread of its own, and ends when it returns, when it throws, and when
+/// the
 /// server is stopped, in whatever it waits for.
 public final class StreamTestServer: Sendable {
   /// What happens on a connection. Whatever it throws ends the connection.

@@ -210,7 +210,9 @@ extension Session {
     let unknown = session.byteStream(host: "nobody.invalid", port: 80)
     let code = await failure { try await unknown.write(Data([1])) }?.transferCode
     #expect(code == .cannotFindHost || code == .notConnectedToInternet)
-    for (host, port) in [("", 80), ("a b", 80), ("host", 0), ("host", 65_536), ("host/path", 80), ("u@h", 80)] {
+    for (host, port) in [
+      ("", 80), ("a b", 80), ("host", 0), ("host", 65_536), ("host/path", 80), ("u@h", 80),
+    ] {
       let stream = session.byteStream(host: host, port: port)
       #expect(await failure { try await stream.read() }?.transferCode == .badURL, "\(host):\(port)")
     }

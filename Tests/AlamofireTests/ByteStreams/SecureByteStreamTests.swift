@@ -120,7 +120,8 @@ import Testing
     let count = server.receivedByteCount
     let refusing = session(PinnedCertificatesTrustEvaluator(certificates: [stranger]))
     let bad = refusing.byteStream(host: "localhost", port: server.port, secure: true)
-    guard case .serverTrustEvaluationFailed? = await failure(of: { try await bad.write(Data("x".utf8)) }) else {
+    guard case .serverTrustEvaluationFailed? = await failure(of: { try await bad.write(Data("x".utf8)) })
+    else {
       Issue.record("\(String(describing: bad.error))")
       return
     }
@@ -128,10 +129,12 @@ import Testing
   }
 
   /// The handshake stands still meanwhile, in the middle of a stream that could not be made again.
-  @Test(arguments: [true, false]) func anEvaluatorOfAUserIsAskedOnceElsewhere(isFromStart: Bool) async throws {
+  @Test(arguments: [true, false]) func anEvaluatorOfAUserIsAskedOnceElsewhere(isFromStart: Bool) async throws
+  {
     let slow = Slow()
     let session = session(slow)
-    let server = try isFromStart ? StreamTestServer(.tls(.localhost)) : StreamTestServer(script: Self.startsTLS)
+    let server =
+      try isFromStart ? StreamTestServer(.tls(.localhost)) : StreamTestServer(script: Self.startsTLS)
     for _ in 0..<2 {
       let stream = session.byteStream(host: "localhost", port: server.port, secure: isFromStart)
       if !isFromStart {

@@ -40,11 +40,14 @@ import Testing
     let server = try StreamTestServer()
     let manager = manager()
     let ends = Mutex<[URLError.Code?]>([])
-    manager.delegate.taskDidComplete = { _, _, error in ends.withLock { $0.append((error as? URLError)?.code) } }
+    manager.delegate.taskDidComplete = { _, _, error in
+      ends.withLock { $0.append((error as? URLError)?.code) }
+    }
     let request = manager.stream(withHostName: "127.0.0.1", port: server.port)
     let task = try #require(request.task as? URLSessionStreamTask)
     let error = await withCheckedContinuation { answer in
-      task.readData(ofMinLength: 1, maxLength: 1, timeout: 0) { _, _, error in answer.resume(returning: error) }
+      task.readData(ofMinLength: 1, maxLength: 1, timeout: 0) { _, _, error in answer.resume(returning: error)
+      }
       request.cancel()
     }
     #expect((error as? URLError)?.code == .cancelled)
@@ -65,7 +68,8 @@ import Testing
     request.resume()
     let task = try #require(request.task as? URLSessionStreamTask)
     let data = await withCheckedContinuation { answer in
-      task.readData(ofMinLength: 1, maxLength: 1, timeout: 10) { data, _, _ in answer.resume(returning: data) }
+      task.readData(ofMinLength: 1, maxLength: 1, timeout: 10) { data, _, _ in answer.resume(returning: data)
+      }
     }
     #expect(data == Data("x".utf8))
   }
@@ -87,7 +91,8 @@ import Testing
       task.readData(ofMinLength: 1, maxLength: 1, timeout: 10) { _, _, _ in }
       task.startSecureConnection()
       task.write(Data("secret".utf8), timeout: 10) { _ in }
-      task.readData(ofMinLength: 6, maxLength: 6, timeout: 10) { data, _, _ in answer.resume(returning: data) }
+      task.readData(ofMinLength: 6, maxLength: 6, timeout: 10) { data, _, _ in answer.resume(returning: data)
+      }
     }
     #expect(data == Data("secret".utf8))
   }

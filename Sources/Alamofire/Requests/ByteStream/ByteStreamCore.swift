@@ -80,7 +80,9 @@ final class ByteStreamCore: ByteStreamWatcher {
   func opened() -> (any ByteStream)? {
     let (stream, isHeld): ((any ByteStream)?, Bool) = state.withLock { state in
       if let stream = state.stream { return (stream, false) }
-      guard state.phase != .closed, let request, let transport = session.byteStreams else { return (nil, false) }
+      guard state.phase != .closed, let request, let transport = session.byteStreams else {
+        return (nil, false)
+      }
       let stream = transport.stream(request, isSecure: isSecure, watcher: self)
       state.stream = stream
       state.phase = .connecting
@@ -223,7 +225,8 @@ final class ByteStreamCore: ByteStreamWatcher {
     if failure.kind == .shutDown { return session.reasonOfEnd }
     if let cause = failure.cause { return AFError(refusal: cause) }
     return AFError(
-      failure.explained(host: request?.origin.host ?? host, by: session.network), url: "tcp://\(host):\(port)")
+      failure.explained(host: request?.origin.host ?? host, by: session.network), url: "tcp://\(host):\(port)"
+    )
   }
 
   private func tellDelegate(_ error: AFError?) {

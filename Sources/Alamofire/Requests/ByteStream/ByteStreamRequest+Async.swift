@@ -37,11 +37,14 @@ extension ByteStreamRequest {
     try await operation { core, completion in core.write(data, timeout, completion) }
   }
 
-  /// Begins TLS (as after `STARTTLS`), once everything that was asked for before is done; what is asked for later waits for
-  /// it. The server is judged by the session's ``ServerTrustManager`` or the trust store, as for `https`, before a byte is
+  /// Begins TLS (as after `STARTTLS`), once everything that was asked for before is done; what is asked for later
+  /// waits for
+  /// it. The server is judged by the session's ``ServerTrustManager`` or the trust store, as for `https`, before a
+  /// byte is
   /// sent.
   ///
-  /// Bytes that came in the clear and were not read before are an attack (they could be anybody's), and end the stream. It
+  /// Bytes that came in the clear and were not read before are an attack (they could be anybody's), and end the
+  /// stream. It
   /// ends as well when the handshake fails.
   ///
   /// - Throws: As ``read(atLeast:atMost:timeout:)``; what a data request ends with when a server is not trusted.

@@ -1,7 +1,8 @@
 public import Foundation
 import HTTPWire
 
-// Reading and writing with handlers, in the order of the calls. As long as a handler is to be called, the stream is kept.
+// Reading and writing with handlers, in the order of the calls. As long as a handler is to be called, the stream is
+// kept.
 extension ByteStreamRequest {
   /// Reads bytes as ``read(atLeast:atMost:timeout:)`` does, and calls back.
   ///

@@ -2,7 +2,8 @@ public import Foundation
 import FoundationNetworking
 import HTTPWire
 
-/// A connection to a host and a port over which bytes go both ways, with or without TLS: for protocols that are not HTTP.
+/// A connection to a host and a port over which bytes go both ways, with or without TLS: for protocols that are not
+/// HTTP.
 /// A ``Session`` makes it, and lends it its trust, its proxies, its time limits and its other ``TransportOptions``.
 ///
 /// ```swift
@@ -14,10 +15,12 @@ import HTTPWire
 /// ```
 ///
 /// It connects when the first thing is asked of it. Reads are answered in their order, and so are writes; neither waits
-/// for the other. Nothing is read from the network that nobody has asked for, so that a sender who is too fast is held up
+/// for the other. Nothing is read from the network that nobody has asked for, so that a sender who is too fast is held
+/// up
 /// by TCP.
 ///
-/// The stream ends once: when both sides are closed, by a failure, by ``cancel()``, with its session, or when nobody keeps
+/// The stream ends once: when both sides are closed, by a failure, by ``cancel()``, with its session, or when nobody
+/// keeps
 /// it any more. What is asked for later fails with the error of the end. All members may be used from any thread.
 public final class ByteStreamRequest: Sendable {
   /// Where a stream stands.
@@ -67,7 +70,8 @@ public final class ByteStreamRequest: Sendable {
     return self
   }
 
-  /// Holds the stream back: no byte is read or written until ``resume()``, and time limits begin again then. A connection
+  /// Holds the stream back: no byte is read or written until ``resume()``, and time limits begin again then. A
+  /// connection
   /// that is being made is made. Does nothing after the end.
   @discardableResult
   public func suspend() -> Self {
@@ -99,7 +103,9 @@ public final class ByteStreamRequest: Sendable {
   ///   - queue: The queue of `body`. Default: the main queue.
   ///   - body: Gets the reason, `nil` when both sides were closed.
   @discardableResult
-  public func onEnd(queue: DispatchQueue = .main, perform body: @escaping @Sendable (AFError?) -> Void) -> Self {
+  public func onEnd(queue: DispatchQueue = .main, perform body: @escaping @Sendable (AFError?) -> Void)
+    -> Self
+  {
     core.whenEnded { error in queue.async { body(error) } }
     return self
   }

@@ -4,7 +4,8 @@ import HTTPWire
 extension Session {
   /// Makes a stream of bytes to a host and a port. It connects when something is asked of it.
   ///
-  /// The way is that of an `https` request: through the same proxies (by `CONNECT`; one over TLS cannot be used), to the
+  /// The way is that of an `https` request: through the same proxies (by `CONNECT`; one over TLS cannot be used), to
+  /// the
   /// same overrides, with the same guards, within `timeoutIntervalForRequest`. The client identity is that of the
   /// options; delegates are asked about servers, not about identities. `timeoutIntervalForResource` does not count.
   ///
