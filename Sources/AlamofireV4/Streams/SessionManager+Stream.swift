@@ -15,6 +15,7 @@ extension SessionManager {
 }
 
 extension Alamofire {
+  /// The same by the name of the module.
   public typealias StreamRequest = AlamofireV4::StreamRequest
 
   /// Makes a connection by ``SessionManager/default``; see ``SessionManager/stream(withHostName:port:)``.
