@@ -147,6 +147,13 @@ static inline void *ccurl_tls_session(CURL *easy) {
   return session->internals;
 }
 
+// The socket of a transfer that only connects, as long as libcurl has it, or CURL_SOCKET_BAD.
+static inline curl_socket_t ccurl_active_socket(CURL *easy) {
+  curl_socket_t active = CURL_SOCKET_BAD;
+  curl_easy_getinfo(easy, CURLINFO_ACTIVESOCKET, &active);
+  return active;
+}
+
 // A name for the thread that drives libcurl; glibc hides its own function for it from Swift.
 static inline void ccurl_name_thread(const char *name) { prctl(PR_SET_NAME, name, 0, 0, 0); }
 

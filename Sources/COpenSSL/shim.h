@@ -59,6 +59,9 @@ static inline SSL *openssl_session_of(X509_STORE_CTX *context) {
 static inline long openssl_request_status(SSL_CTX *context) {
   return SSL_CTX_set_tlsext_status_type(context, TLSEXT_STATUSTYPE_ocsp);
 }
+static inline long openssl_request_status_of(SSL *session) {
+  return SSL_set_tlsext_status_type(session, TLSEXT_STATUSTYPE_ocsp);
+}
 static inline long openssl_stapled_response(SSL *session, const unsigned char **bytes) {
   return SSL_get_tlsext_status_ocsp_resp(session, bytes);
 }
@@ -67,6 +70,8 @@ static inline long openssl_set_status_callback(
   if (SSL_CTX_set_tlsext_status_cb(context, callback) != 1) return 0;
   return SSL_CTX_set_tlsext_status_arg(context, argument);
 }
+// Called in the middle of a verification: the handshake stands still, and asks again when it goes on.
+static inline int openssl_retry_verification(SSL *session) { return (int)SSL_set_retry_verify(session); }
 static inline void openssl_free(void *bytes) { OPENSSL_free(bytes); }
 static inline int openssl_error_reason(unsigned long code) { return ERR_GET_REASON(code); }
 // RFC 2253, with letters outside of ASCII as they are.

@@ -4,6 +4,8 @@ import HTTPWire
 /// What a session needs of the engine: where requests are sent, and where the pipeline's tasks run.
 package struct Engine: Sendable {
   package let transport: any Transport
+  /// What opens streams of bytes; `nil` for transports that cannot.
+  let byteStreams: (any ByteStreamTransport)?
   /// What the machine's network is asked of.
   package let network: any NetworkSource
   /// Where the pipeline's own steps run; `nil` is the pool.
@@ -20,7 +22,7 @@ package struct Engine: Sendable {
     let loop = EventLoop()
     let transport = CurlTransport(loop: loop)
     return Engine(
-      transport: transport, executor: loop, isOnLoop: { loop.isCurrent }, shutDown: { transport.shutDown() },
+      transport: transport, byteStreams: transport, executor: loop, isOnLoop: { loop.isCurrent }, shutDown: { transport.shutDown() },
       crossingCount: { loop.crossingCount })
   }
 
@@ -39,11 +41,13 @@ package struct Engine: Sendable {
   }
 
   private init(
-    transport: any Transport, network: any NetworkSource = SystemNetwork(), executor: (any TaskExecutor)?,
+    transport: any Transport, byteStreams: (any ByteStreamTransport)? = nil,
+    network: any NetworkSource = SystemNetwork(), executor: (any TaskExecutor)?,
     isOnLoop: @escaping @Sendable () -> Bool,
     shutDown: @escaping @Sendable () -> Void, crossingCount: @escaping @Sendable () -> UInt64
   ) {
     self.transport = transport
+    self.byteStreams = byteStreams
     self.network = network
     self.executor = executor
     self.isOnLoop = isOnLoop

@@ -63,7 +63,7 @@ extension Pipeline {
 }
 
 /// What a delegate says about a server.
-private enum TrustAnswer: Sendable {
+enum TrustAnswer: Sendable {
   case accept
   /// The client is this one.
   case identity(ClientIdentity)

@@ -8,7 +8,7 @@ extension Session {
     rootQueue.async { action(Set(core.activeRequests)) }
   }
 
-  /// Cancels the requests that are running, then calls `completion`.
+  /// Cancels the requests that are running and the streams of bytes that are not over, then calls `completion`.
   ///
   /// - Parameters:
   ///   - queue: The queue of `completion`. Default: the main queue.
@@ -17,6 +17,7 @@ extension Session {
     completingOnQueue queue: DispatchQueue = .main, completion: (@Sendable () -> Void)? = nil
   ) {
     for request in core.activeRequests { request.cancel() }
+    for stream in core.activeStreams { stream.cancel() }
     if let completion { queue.async(execute: completion) }
   }
 }

@@ -12,6 +12,8 @@ package final class SessionCore: Sendable {
     /// Requests whose pipeline runs; each knows its place, so that nothing is hashed.
     var active: [Request?] = []
     var free: [Int] = []
+    /// Streams of bytes that are not over. Their users keep them.
+    var streams: [ObjectIdentifier: UnkeptStream] = [:]
     /// Why nothing starts any more; `nil` as long as the session is of use.
     var reasonOfEnd: AFError?
     /// What users see of the session, made when somebody looks.
@@ -123,6 +125,24 @@ package final class SessionCore: Sendable {
     _ = last
   }
 
+  /// A stream of bytes was made. Returns why it cannot be, if the session is gone.
+  func register(_ stream: ByteStreamCore) -> AFError? {
+    registry.withLock { registry in
+      guard registry.reasonOfEnd == nil else { return registry.reasonOfEnd }
+      registry.streams[ObjectIdentifier(stream)] = UnkeptStream(core: stream)
+      return nil
+    }
+  }
+
+  func unregister(_ stream: ByteStreamCore) {
+    registry.withLock { _ = $0.streams.removeValue(forKey: ObjectIdentifier(stream)) }
+  }
+
+  var byteStreams: (any ByteStreamTransport)? { engine.byteStreams }
+
+  /// The streams of bytes that are not over.
+  var activeStreams: [ByteStreamCore] { registry.withLock { $0.streams.values.compactMap(\.core) } }
+
   /// How many requests run; for tests.
   package var activeCount: Int { registry.withLock { $0.active.count - $0.free.count } }
 
@@ -136,6 +156,7 @@ package final class SessionCore: Sendable {
       return (registry.active.compactMap { $0 }, isFirst)
     }
     for request in requests { request.core.abandon(request, with: error) }
+    for stream in activeStreams { stream.abandon(error) }
     engine.shutDown()
     if isFirst { tellInvalid() }
   }

@@ -89,6 +89,9 @@ final class SessionSettings: Sendable {
     Self.duration(request.timeoutInterval == 60 ? timeoutForRequest : request.timeoutInterval)
   }
 
+  /// That of whatever is no `URLRequest`.
+  var idleTimeout: Duration? { Self.duration(timeoutForRequest) }
+
   func deadline() -> ContinuousClock.Instant? {
     Self.duration(timeoutForResource).map { ContinuousClock.now + $0 }
   }

@@ -23,7 +23,10 @@ final class TaskRecord: Sendable {
 
   private static let identifiers = Atomic<Int>(0)
 
-  let identifier = identifiers.wrappingAdd(1, ordering: .relaxed).newValue
+  /// For a task of any kind.
+  static func nextIdentifier() -> Int { identifiers.wrappingAdd(1, ordering: .relaxed).newValue }
+
+  let identifier = TaskRecord.nextIdentifier()
   private let state: Mutex<State>
 
   init(of request: Request) {

@@ -6,7 +6,7 @@ import Synchronization
 final class SessionTrust: TrustJudge {
   let manager: ServerTrustManager?
   /// Whether somebody wants to see every server before the evaluators do.
-  private let isWatched: Bool
+  let isWatched: Bool
   let judgesAsUsual: Bool
 
   private struct State {

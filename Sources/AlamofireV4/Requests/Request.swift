@@ -41,7 +41,7 @@ open class Request: @unchecked Sendable {
 
   deinit {
     // Never started, and nobody is left who could: its handlers will not be called.
-    guard core.isInitialized else { return }
+    guard core.isInitialized, course.ending.value.start == nil else { return }
     course.queue.cancelAllOperations()
     core.cancel()
   }
@@ -70,9 +70,15 @@ open class Request: @unchecked Sendable {
 
   private func start() {
     course.started(self)
-    core.resume()
+    startCore()
     post(Notification.Name.Task.DidResume)
   }
+
+  /// Starts what does the work, or lets it go on.
+  func startCore() { core.resume() }
+
+  /// Why what does the work has failed, if it has.
+  var failureOfCore: (any Error)? { core.error }
 
   /// Holds the request back: nothing is sent or read until ``resume()``.
   open func suspend() {

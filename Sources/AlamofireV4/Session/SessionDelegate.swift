@@ -67,7 +67,7 @@ open class SessionDelegate: Alamofire::SessionDelegate, @unchecked Sendable {
   /// A request is over and will not be retried.
   func completed(_ request: Request) {
     guard let task = request.task else { return }
-    let error = request.core.error.map { legacy($0) }
+    let error = request.failureOfCore.map { legacy($0) }
     overrides.taskDidComplete?(request.session, task, error)
     var info: [String: Any] = [Notification.Key.Task: task]
     info[Notification.Key.ResponseData] = request.delegate.data

@@ -168,6 +168,8 @@ enum LoopCommand: Sendable {
   case proceed(ticket: UInt64)
   /// Every transfer ends with `.shutDown`, and so does every later one.
   case shutDown
+  /// Something of a stream of bytes.
+  case run(@Sendable (LoopCore) -> Void)
 }
 
 /// Stops and starts a transfer of a loop.

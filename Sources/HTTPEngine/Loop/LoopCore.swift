@@ -21,6 +21,7 @@ final class LoopCore {
   @exclusivity(unchecked) private var pool: [Transfer] = []
   @exclusivity(unchecked) var transfers: [UInt64: Transfer] = [:]
   let lanes = Lanes()
+  let streams = LoopStreams()
   @exclusivity(unchecked) var sockets = KeptSockets()
   /// The time of this turn of the loop.
   @exclusivity(unchecked) var now: UInt64 = Clock.now()
@@ -65,17 +66,18 @@ final class LoopCore {
     while true {
       now = Clock.now()
       owner.takeInbox(jobs: &jobs, commands: &commands)
-      let hadWork = !jobs.isEmpty || !commands.isEmpty || !transfers.isEmpty
+      let hadWork = !jobs.isEmpty || !commands.isEmpty || !transfers.isEmpty || !streams.isEmpty
       if hadWork { idleSince = now }
       runCommands()
       runJobs()
       // A transfer that was started and cancelled at once must not keep an empty loop turning.
       if transfers.isEmpty { hasStarted = false } else { drive() }
+      if !streams.isEmpty { streams.turn(now) }
       runJobs()
       herald.announce()
       // What has been started since libcurl was last driven is sent before the loop waits.
-      if hasStarted || !jobs.isEmpty { continue }
-      if transfers.isEmpty, isShutDown || now - idleSince >= lingering {
+      if hasStarted || !jobs.isEmpty || streams.isBusy { continue }
+      if transfers.isEmpty, streams.isEmpty, isShutDown || now - idleSince >= lingering {
         herald.retire()
         if owner.retire() { return }
         herald.serve()
@@ -122,18 +124,21 @@ final class LoopCore {
   }
 
   private func wait(idleSince: UInt64) {
-    guard let rawMulti, !transfers.isEmpty else {
+    guard let rawMulti, !transfers.isEmpty || !streams.isEmpty else {
       let end = idleSince &+ lingering
       if end > now { owner.waitUnlessPosted(.sleep) { sleep.sleep(nanoseconds: end - now) } }
       return
     }
-    let rest = nextSweep > now ? nextSweep - now : 0
+    let next = min(transfers.isEmpty ? .max : nextSweep, streams.expiry)
+    let rest = next > now ? next - now : 0
     var milliseconds = min(Self.longestPoll, rest / 1_000_000 + 1)
     // One alone may be what is left of many: the one that was forgotten.
     if hasShared { milliseconds = min(milliseconds, secondLook.pause()) }
     var readyCount: Int32 = 0
     owner.waitUnlessPosted(.poll) {
-      curl_multi_poll(rawMulti, nil, 0, Int32(milliseconds), &readyCount)
+      streams.withSockets { sockets, count in
+        _ = curl_multi_poll(rawMulti, sockets, count, Int32(milliseconds), &readyCount)
+      }
     }
     // What was read may have been another's.
     if readyCount > 0 { secondLook.somethingHappened() }
@@ -157,7 +162,8 @@ final class LoopCore {
     transfers[ticket] = transfer
     nextSweep = min(nextSweep, transfer.expiry)
     switch observer.transferBegan(LoopValve(loop: owner, ticket: ticket)) {
-    case .go: if lanes.submitted(transfer) { start(transfer) }
+    // One that sends nothing holds up nobody's request, and waits for none.
+    case .go: if request.connectsOnly || lanes.submitted(transfer) { start(transfer) }
     // It goes into its lane when its valve is opened, and takes nobody's turn until then.
     case .hold: transfer.isClosed = true
     case .refuse: end(transfer, .failure(TransportFailure(.cancelled, "The request was cancelled.")))
@@ -288,6 +294,8 @@ final class LoopCore {
       case .shutDown:
         isShutDown = true
         failAll(Self.shutDown)
+        streams.end(Self.shutDown)
+      case .run(let body): body(self)
       }
     }
     for (ticket, isClosed) in positions {

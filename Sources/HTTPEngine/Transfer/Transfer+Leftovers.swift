@@ -8,7 +8,7 @@ extension Transfer {
   /// Whether the request may go out on the connection that libcurl has found for it. One that was kept, and
   /// does not carry many requests at a time, has to be silent: with bytes, or an end, it is of no use.
   func mayUseConnection(_ ports: KeptSockets.Ports) -> Bool {
-    if lane?.multiplexes == true { return true }
+    if lane?.multiplexes == true || applied.isConnecting { return true }
     let session = ccurl_tls_session(easy.raw).map { OpaquePointer($0) }
     if let session, Self.speaksHTTP2(session) { return true }
     guard ccurl_new_connections(easy.raw) == 0 else {

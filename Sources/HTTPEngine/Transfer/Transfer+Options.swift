@@ -32,6 +32,8 @@ struct AppliedOptions {
   var proxy: ProxyServer?
   /// What the connection is authenticated with.
   var login: ConnectionLogin?
+  /// Whether nothing is sent over the connection.
+  var isConnecting = false
 }
 
 extension Transfer {
@@ -69,6 +71,7 @@ extension Transfer {
       return failure
     }
     if let failure = applyProxy(request) { return failure }
+    if applied.isConnecting || request.connectsOnly, let failure = applyPurpose(request) { return failure }
     if request.alternative != nil, applied.proxy != nil { return .alternativeUnfit(request) }
     applyVersion(request)
     applyBuffers(request)

@@ -33,6 +33,7 @@ extension Transfer {
           verifyResult: facts.verify_result, isInHead: assembly.head == nil && facts.first_byte > 0,
           metrics: metrics))
     }
+    if applied.isConnecting { return handOver(metrics) }
     guard let head = assembly.head else {
       return .failure(
         TransportFailure(

@@ -120,12 +120,7 @@ final class Handshake {
       $0.request.profile.options.tlsKeyLogFile
     }
     guard let file else { return }
-    let descriptor = open(file, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
-    guard descriptor >= 0 else { return }
-    // In one piece, so that lines of several processes do not mix.
-    let text = String(cString: line) + "\n"
-    _ = text.utf8CString.withUnsafeBufferPointer { write(descriptor, $0.baseAddress, $0.count - 1) }
-    close(descriptor)
+    TLSKeyLog.append(line, to: file)
   }
 
   private var waitsForStatus: Bool {
@@ -134,46 +129,12 @@ final class Handshake {
   }
 
   private func isAccepted(_ shown: OpaquePointer?, stapled: Data?) -> Bool {
-    let certificates = (0..<max(0, openssl_certificate_count(shown))).compactMap { index in
-      openssl_certificate_at(shown, index).flatMap { pointer in
-        X509_up_ref(pointer) == 1 ? X509Certificate(owning: pointer) : nil
-      }
-    }
+    let certificates = ServerJudgement.certificates(shown)
     if let proxy { return isTrusted(certificates, of: proxy) }
-    guard let judge = request.profile.judge else { return isTrusted(certificates) }
-    let chain = PresentedChain(
-      host: request.origin.host, port: request.origin.port, certificates: certificates.map(\.der),
-      stapledResponse: stapled)
-    switch judge.judge(chain, for: request.profile) {
-    case .accept: return true
-    case .usual: return isTrusted(certificates)
-    case .refuse(let error):
-      fail(
-        TransportFailure(
-          .trustRefused, "The certificates of \(request.origin.host) were refused.", curlCode: Self.code,
-          cause: error))
-    case .ask:
-      fail(
-        TransportFailure(
-          .trustUndecided, "The certificates of \(request.origin.host) have to be judged.",
-          curlCode: Self.code,
-          chain: chain))
-    }
-    return false
-  }
-
-  /// Without a judge, the trust store decides.
-  private func isTrusted(_ certificates: [X509Certificate]) -> Bool {
-    let options = request.profile.options
-    let verdict = TrustAnchors.of(options.trustStore).flatMap { anchors in
-      RevocationLists.of(options.certificateRevocationLists).flatMap { lists in
-        var verifier = ChainVerifier(anchors: anchors, host: request.origin.host)
-        verifier.revocationLists = lists
-        return verifier.verify(certificates)
-      }
-    }
-    guard case .failure(let fault) = verdict else { return true }
-    fail(TransportFailure(fault.kind, fault.message(for: request.origin.host), curlCode: Self.code))
+    let judgement = ServerJudgement(
+      profile: request.profile, host: request.origin.host, port: request.origin.port)
+    guard let failure = judgement.failure(of: certificates, stapled: stapled) else { return true }
+    fail(failure)
     return false
   }
 
@@ -184,14 +145,12 @@ final class Handshake {
     }
     guard case .failure(let fault) = verdict else { return true }
     fail(
-      TransportFailure(fault.kind, fault.message(for: "the proxy \(proxy.host)"), curlCode: Self.code))
+      TransportFailure(
+        fault.kind, fault.message(for: "the proxy \(proxy.host)"), curlCode: ServerJudgement.code))
     return false
   }
 
   private func fail(_ failure: TransportFailure) { transfer?.failure = failure }
 
   private var transfer: Transfer? { loop.transfers[ticket] }
-
-  /// What libcurl says when a certificate is refused.
-  private static let code = Int32(CURLE_PEER_FAILED_VERIFICATION.rawValue)
 }

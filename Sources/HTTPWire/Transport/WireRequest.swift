@@ -28,14 +28,17 @@ package final class WireRequest: Sendable {
   package let alternative: AlternativeService?
   /// The addresses of the host, when they were found out before.
   package let addresses: KnownAddresses?
+  /// Whether nothing is sent: whoever asks wants the connection, through a tunnel where a proxy stands in between.
+  package let connectsOnly: Bool
 
   package init(
     url: String, origin: Origin, method: String = "GET", fields: [HTTPHeader] = [],
     body: RequestBody = .none, sink: (any BodySink)? = nil, idleTimeout: Duration? = .seconds(60),
     deadline: ContinuousClock.Instant? = nil, priority: Float = 0.5,
     profile: ConnectionProfile, login: ConnectionLogin? = nil, alternative: AlternativeService? = nil,
-    addresses: KnownAddresses? = nil
+    addresses: KnownAddresses? = nil, connectsOnly: Bool = false
   ) {
+    self.connectsOnly = connectsOnly
     self.addresses = addresses
     self.login = login
     self.alternative = alternative
@@ -78,7 +81,7 @@ package final class WireRequest: Sendable {
       url: url, origin: origin, method: method, fields: fields, body: body, sink: sink,
       idleTimeout: idleTimeout,
       deadline: deadline, priority: priority, profile: profile, login: login, alternative: alternative,
-      addresses: addresses)
+      addresses: addresses, connectsOnly: connectsOnly)
   }
 
   /// The same request with other fields, whose response is collected in memory.

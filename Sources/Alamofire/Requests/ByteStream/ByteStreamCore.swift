@@ -1,0 +1,291 @@
+import Foundation
+import FoundationNetworking
+import HTTPWire
+import Synchronization
+
+/// The inside of a stream of bytes: the engine's stream, once there is one, and how it ended.
+final class ByteStreamCore: ByteStreamWatcher {
+  typealias Ended = @Sendable (AFError?) -> Void
+
+  /// Guarded by the one lock of this class.
+  private struct State {
+    var stream: (any ByteStream)?
+    var phase = ByteStreamRequest.State.initialized
+    var isSuspended = false
+    var error: AFError?
+    var waiting: [Ended] = []
+    var sent: Int64 = 0
+    var received: Int64 = 0
+    /// What users and delegates see of it, made when somebody looks.
+    var task: ByteStreamTask?
+  }
+
+  let session: SessionCore
+  let id = UUID()
+  let host: String
+  let port: Int
+  private let isSecure: Bool
+  /// `nil` when host and port are none.
+  private let request: WireRequest?
+  private let state = Mutex(State())
+
+  init(_ session: SessionCore, host: String, port: Int, isSecure: Bool, options: TransportOptions?) {
+    self.session = session
+    self.host = host
+    self.port = port
+    self.isSecure = isSecure
+    request = Self.request(host, port, session, options)
+    if let error = session.register(self) {
+      end(error)
+    } else if request == nil {
+      end(
+        .sessionTaskFailed(
+          error: URLError.made(
+            .badURL, "\(host):\(port) is no host and port that could be connected to.", url: nil)))
+    } else if session.byteStreams == nil {
+      end(
+        .sessionTaskFailed(
+          error: URLError.made(
+            .unsupportedURL, "The transport of this session has no streams of bytes.", url: nil)))
+    }
+  }
+
+  private static func request(
+    _ host: String, _ port: Int, _ session: SessionCore, _ options: TransportOptions?
+  ) -> WireRequest? {
+    let bare = host.hasPrefix("[") && host.hasSuffix("]") ? String(host.dropFirst().dropLast()) : host
+    guard (1...65_535).contains(port), !bare.isEmpty,
+      !bare.utf8.contains(where: { $0 <= 0x20 || $0 == 0x7F || "/?#@[]\\".utf8.contains($0) })
+    else { return nil }
+    let written = bare.contains(":") ? "[\(bare)]" : bare
+    // As for a URL: names in other letters than ASCII get those that DNS knows.
+    guard let address = URL(string: "http://\(written):\(port)/")?.absoluteString,
+      let target = WireTarget(address), target.origin.port == port
+    else { return nil }
+    let usual = session.settings.profile
+    let profile = options.map {
+      ConnectionProfile(
+        options: $0, connectionsPerHost: usual.connectionsPerHost, judge: session.trust,
+        systemProxies: usual.systemProxies)
+    }
+    // Like a request over TLS it goes through tunnels, and so through the proxies for those.
+    return WireRequest(
+      url: target.url, origin: Origin(scheme: "https", host: target.origin.host, port: port),
+      idleTimeout: session.settings.idleTimeout, profile: profile ?? usual, connectsOnly: true)
+  }
+
+  // MARK: What is asked for
+
+  /// The engine's stream; `nil` when the stream was over before there was one.
+  func opened() -> (any ByteStream)? {
+    let (stream, isHeld): ((any ByteStream)?, Bool) = state.withLock { state in
+      if let stream = state.stream { return (stream, false) }
+      guard state.phase != .closed, let request, let transport = session.byteStreams else {
+        return (nil, false)
+      }
+      let stream = transport.stream(request, isSecure: isSecure, watcher: self)
+      state.stream = stream
+      state.phase = .connecting
+      return (stream, state.isSuspended)
+    }
+    if isHeld { stream?.suspend() }
+    return stream
+  }
+
+  func resume() {
+    let stream = state.withLock { state in
+      state.isSuspended = false
+      return state.stream
+    }
+    (stream ?? opened())?.resume()
+  }
+
+  func suspend() {
+    let stream = state.withLock { state in
+      if state.phase != .closed { state.isSuspended = true }
+      return state.stream
+    }
+    stream?.suspend()
+  }
+
+  @discardableResult
+  func read(
+    _ least: Int, _ most: Int, _ timeout: Duration?,
+    _ completion: @escaping @Sendable (Result<StreamedBytes, AFError>) -> Void
+  ) -> ByteStreamFlow.Number? {
+    guard let stream = opened() else {
+      completion(.failure(reasonOfEnd))
+      return nil
+    }
+    return stream.read(least: least, most: most, timeout: timeout) { [self] result in
+      if case .success(let bytes) = result { count { $0.received += Int64(bytes.data.count) } }
+      completion(result.mapError { error(of: $0) })
+    }
+  }
+
+  @discardableResult
+  func write(
+    _ data: Data, _ timeout: Duration?, _ completion: @escaping @Sendable (Result<Void, AFError>) -> Void
+  ) -> ByteStreamFlow.Number? {
+    guard let stream = opened() else {
+      completion(.failure(reasonOfEnd))
+      return nil
+    }
+    return stream.write(data, timeout: timeout) { [self] result in
+      if case .success = result { count { $0.sent += Int64(data.count) } }
+      completion(result.mapError { error(of: $0) })
+    }
+  }
+
+  @discardableResult
+  func secure(
+    _ completion: @escaping @Sendable (Result<Void, AFError>) -> Void
+  ) -> ByteStreamFlow.Number? {
+    guard let stream = opened() else {
+      completion(.failure(reasonOfEnd))
+      return nil
+    }
+    return stream.secure { [self] result in completion(result.mapError { error(of: $0) }) }
+  }
+
+  func withdraw(_ number: ByteStreamFlow.Number) { state.withLock { $0.stream }?.withdraw(number) }
+  func closeReading() { opened()?.closeReading() }
+  func closeWriting() { opened()?.closeWriting() }
+
+  func close() {
+    if let stream = state.withLock({ $0.stream }) { stream.close() } else { end(nil) }
+  }
+
+  func cancel() {
+    if let stream = state.withLock({ $0.stream }) { stream.cancel() } else { end(.explicitlyCancelled) }
+  }
+
+  /// The session is gone. What has begun is ended by the engine.
+  func abandon(_ error: AFError) {
+    if state.withLock({ $0.stream == nil }) { end(error) }
+  }
+
+  // MARK: What has become of it
+
+  var phase: ByteStreamRequest.State { state.withLock { $0.phase } }
+  var isSuspended: Bool { state.withLock { $0.isSuspended } }
+  var error: AFError? { state.withLock { $0.error } }
+  var counts: (sent: Int64, received: Int64) { state.withLock { ($0.sent, $0.received) } }
+
+  var task: ByteStreamTask {
+    state.withLock { state in
+      if let task = state.task { return task }
+      let task = ByteStreamTask(self)
+      state.task = task
+      return task
+    }
+  }
+
+  /// Calls back at the end, at once when it has come.
+  func whenEnded(_ body: @escaping Ended) {
+    let isOver = state.withLock { state in
+      if state.phase != .closed { state.waiting.append(body) }
+      return state.phase == .closed
+    }
+    if isOver { body(error) }
+  }
+
+  func streamOpened() {
+    state.withLock { state in
+      if state.phase == .connecting { state.phase = .open }
+    }
+  }
+
+  func streamEnded(_ failure: TransportFailure?) { end(failure.map { error(of: $0) }) }
+
+  private func end(_ error: AFError?) {
+    let waiting: [Ended]? = state.withLock { state in
+      guard state.phase != .closed else { return nil }
+      state.phase = .closed
+      state.isSuspended = false
+      state.error = error
+      defer { state.waiting = [] }
+      return state.waiting
+    }
+    guard let waiting else { return }
+    session.unregister(self)
+    for body in waiting { body(error) }
+    tellDelegate(error)
+  }
+
+  private var reasonOfEnd: AFError {
+    error
+      ?? .sessionTaskFailed(
+        error: URLError.made(.networkConnectionLost, "The stream to \(host) was closed.", url: nil))
+  }
+
+  private func count(_ body: (inout State) -> Void) { state.withLock { body(&$0) } }
+
+  private func error(of failure: TransportFailure) -> AFError {
+    if failure.kind == .shutDown { return session.reasonOfEnd }
+    if let cause = failure.cause { return AFError(refusal: cause) }
+    return AFError(
+      failure.explained(host: request?.origin.host ?? host, by: session.network), url: "tcp://\(host):\(port)"
+    )
+  }
+
+  private func tellDelegate(_ error: AFError?) {
+    guard session.hasOwnDelegate else { return }
+    let delegate = session.delegate
+    let facade = session.facade
+    let task = task
+    session.rootQueue.async { delegate.urlSession(facade, task: task, didCompleteWithError: error) }
+  }
+
+  // MARK: Trust
+
+  func judge(_ chain: PresentedChain) async -> TransportFailure? {
+    guard let judge = session.trust, let profile = request?.profile else { return nil }
+    let trust = ServerTrust(chain, options: profile.options, systemProxies: profile.systemProxies)
+    let deadline = session.settings.idleTimeout.map { ContinuousClock.now + $0 }
+    var verdict: TrustMemory.Verdict?
+    if judge.isWatched {
+      switch await answer(to: trust, chain, deadline) {
+      case .accept: verdict = .accepted
+      case .usual, .identity: break
+      case .cancel: return TransportFailure(.cancelled, "The delegate has cancelled the stream.")
+      case .refuse:
+        return TransportFailure(
+          .certificateUntrusted, "The delegate rejected the certificates of \(chain.host).")
+      }
+    }
+    if verdict == nil {
+      switch await judge.evaluated(trust, forHost: chain.host, deadline) {
+      case .success(let found): verdict = found
+      case .failure(let error):
+        return TransportFailure(
+          .trustRefused, "The certificates of \(chain.host) were refused.", cause: error)
+      }
+    }
+    judge.remember(verdict ?? .usual, on: chain, in: profile.partition)
+    return nil
+  }
+
+  private func answer(
+    to trust: ServerTrust, _ chain: PresentedChain, _ deadline: ContinuousClock.Instant?
+  ) async -> TrustAnswer {
+    let challenge = URLAuthenticationChallenge(
+      protectionSpace: ServerProtectionSpace(trust, chain), proposedCredential: nil,
+      previousFailureCount: 0, failureResponse: nil, error: nil, sender: SilentSender())
+    let task = task
+    return await CompletionOnce.answer(
+      whenForgotten: TrustAnswer.usual, whenCancelled: .cancel, deadline: deadline
+    ) { [session] completion in
+      let delegate = session.delegate
+      let facade = session.facade
+      session.rootQueue.async {
+        delegate.urlSession(facade, task: task, didReceive: challenge) { completion(TrustAnswer($0, $1)) }
+      }
+    }
+  }
+}
+
+/// A stream that somebody else keeps.
+struct UnkeptStream {
+  weak var core: ByteStreamCore?
+}

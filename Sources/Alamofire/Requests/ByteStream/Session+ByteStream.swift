@@ -1,0 +1,34 @@
+import Foundation
+import HTTPWire
+
+extension Session {
+  /// Makes a stream of bytes to a host and a port. It connects when something is asked of it.
+  ///
+  /// The way is that of an `https` request: through the same proxies (by `CONNECT`; one over TLS cannot be used), to
+  /// the
+  /// same overrides, with the same guards, within `timeoutIntervalForRequest`. The client identity is that of the
+  /// options; delegates are asked about servers, not about identities. `timeoutIntervalForResource` does not count.
+  ///
+  /// ```swift
+  /// let stream = session.byteStream(host: "irc.example.com", port: 6697, secure: true)
+  /// try await stream.write(Data("NICK ada\r\n".utf8))
+  /// let (line, isAtEnd) = try await stream.read(timeout: .seconds(10))
+  /// ```
+  ///
+  /// - Parameters:
+  ///   - host: A name or an address. What is none arrives as `URLError.badURL` in the first thing that is asked for.
+  ///   - port: From 1 to 65,535.
+  ///   - secure: Whether TLS comes before everything else. Default: `false`; ``ByteStreamRequest/startTLS()`` begins it
+  ///     later.
+  ///   - transportOptions: Changes the options of the session for this stream. Default: nothing.
+  public func byteStream(
+    host: String, port: Int, secure: Bool = false,
+    transportOptions change: ((inout TransportOptions) -> Void)? = nil
+  ) -> ByteStreamRequest {
+    var options = transportOptions
+    change?(&options)
+    return ByteStreamRequest(
+      ByteStreamCore(
+        core, host: host, port: port, isSecure: secure, options: change == nil ? nil : options))
+  }
+}

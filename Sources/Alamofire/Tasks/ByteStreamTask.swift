@@ -1,0 +1,146 @@
+public import Foundation
+public import FoundationNetworking
+import HTTPWire
+
+/// A stream of bytes as a task, with the methods that `URLSessionStreamTask` has on Apple's systems; Foundation's own
+/// class of
+/// that name can do nothing on Linux. ``ByteStreamRequest/task`` is one.
+///
+/// What is asked for is done in its order. Handlers are called on the root queue of the session. The task does nothing
+/// any
+/// more once nobody keeps the ``ByteStreamRequest``.
+///
+/// Unchecked, as Foundation's class is: what it adds are constants and a reference that only becomes `nil`.
+public final class ByteStreamTask: URLSessionTask, @unchecked Sendable {
+  private weak var core: ByteStreamCore?
+  private let queue: DispatchQueue
+  private let identifier = TaskRecord.nextIdentifier()
+
+  init(_ core: ByteStreamCore) {
+    self.core = core
+    queue = core.session.rootQueue
+    super.init()
+  }
+
+  /// Reads bytes, and calls back with them and with whether the other side sends no more.
+  ///
+  /// - Parameters:
+  ///   - minBytes: Waits for so many.
+  ///   - maxBytes: Reads no more than so many.
+  ///   - timeout: In seconds; 0 is without end.
+  ///   - completionHandler: Called once, on the root queue of the session.
+  public func readData(
+    ofMinLength minBytes: Int, maxLength maxBytes: Int, timeout: TimeInterval,
+    completionHandler: @escaping @Sendable (_ data: Data?, _ isAtEnd: Bool, _ error: (any Error)?) -> Void
+  ) {
+    let queue = queue
+    let finish = { @Sendable (result: Result<StreamedBytes, AFError>) in
+      queue.async {
+        switch result {
+        case .success(let bytes): completionHandler(bytes.data, bytes.isAtEnd, nil)
+        case .failure(let error): completionHandler(nil, false, Self.plain(error))
+        }
+      }
+    }
+    guard let core else { return finish(.failure(.explicitlyCancelled)) }
+    core.read(minBytes, maxBytes, Self.duration(timeout), finish)
+  }
+
+  /// Writes all of `data`, and calls back.
+  ///
+  /// - Parameters:
+  ///   - data: The bytes.
+  ///   - timeout: In seconds; 0 is without end.
+  ///   - completionHandler: Called once, on the root queue of the session.
+  public func write(
+    _ data: Data, timeout: TimeInterval,
+    completionHandler: @escaping @Sendable (_ error: (any Error)?) -> Void
+  ) {
+    let queue = queue
+    let finish = { @Sendable (result: Result<Void, AFError>) in
+      queue.async {
+        if case .failure(let error) = result {
+          completionHandler(Self.plain(error))
+        } else {
+          completionHandler(nil)
+        }
+      }
+    }
+    guard let core else { return finish(.failure(.explicitlyCancelled)) }
+    core.write(data, Self.duration(timeout), finish)
+  }
+
+  /// Closes the reading side once the reads that were asked for are answered.
+  public func closeRead() { core?.closeReading() }
+  /// Closes the writing side once the writes that were asked for are done.
+  public func closeWrite() { core?.closeWriting() }
+  /// Begins TLS once everything that was asked for before is done. A failure ends the stream.
+  public func startSecureConnection() { core?.secure { _ in } }
+
+  /// Whoever reads and writes gets the error that data tasks end with.
+  private static func plain(_ error: AFError) -> any Error {
+    // So are tasks that somebody has cancelled, and those whose server was refused.
+    if case .sessionTaskFailed(let error) = error { error } else { URLError(.cancelled) }
+  }
+
+  private static func duration(_ seconds: TimeInterval) -> Duration? {
+    guard seconds > 0, seconds < 1e9 else { return nil }
+    return .milliseconds(Int64((seconds * 1000).rounded(.up)))
+  }
+
+  // MARK: URLSessionTask
+
+  /// Counts the tasks of the process.
+  public override var taskIdentifier: Int {
+    get { identifier }
+    set {}
+  }
+  /// There is none.
+  public override var originalRequest: URLRequest? {
+    get { nil }
+    set {}
+  }
+  /// There is none.
+  public override var currentRequest: URLRequest? {
+    get { nil }
+    set {}
+  }
+  /// There is none.
+  public override var response: URLResponse? {
+    get { nil }
+    set {}
+  }
+  /// Why the stream is over; `nil` as long as it is not, and when both sides were closed.
+  public override var error: (any Error)? {
+    get { core?.error.map { Self.plain($0) } }
+    set {}
+  }
+  /// Where the stream stands.
+  public override var state: URLSessionTask.State {
+    get {
+      switch core?.phase {
+      case nil, .closed: .completed
+      case .initialized: .suspended
+      case .connecting, .open: core?.isSuspended == true ? .suspended : .running
+      }
+    }
+    set {}
+  }
+  /// The bytes of all writes that were done.
+  public override var countOfBytesSent: Int64 {
+    get { core?.counts.sent ?? 0 }
+    set {}
+  }
+  /// The bytes of all reads that were answered.
+  public override var countOfBytesReceived: Int64 {
+    get { core?.counts.received ?? 0 }
+    set {}
+  }
+
+  /// As ``ByteStreamRequest/resume()``.
+  public override func resume() { core?.resume() }
+  /// As ``ByteStreamRequest/suspend()``.
+  public override func suspend() { core?.suspend() }
+  /// As ``ByteStreamRequest/cancel()``.
+  public override func cancel() { core?.cancel() }
+}

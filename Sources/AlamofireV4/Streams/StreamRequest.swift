@@ -1,0 +1,80 @@
+import Alamofire
+import Foundation
+public import FoundationNetworking
+
+/// The task of a ``StreamRequest``. Foundation's own class of this name can do nothing on Linux.
+public typealias URLSessionStreamTask = Alamofire::ByteStreamTask
+
+/// A connection to a host and a port over which bytes go both ways. A ``SessionManager`` makes it.
+///
+/// What there is to do with it is done by its task, in the order of the calls.
+///
+/// ```swift
+/// let stream = Alamofire.stream(withHostName: "mail.example.com", port: 25)
+/// if let task = stream.task as? URLSessionStreamTask {
+///   task.readData(ofMinLength: 1, maxLength: 512, timeout: 10) { data, isAtEnd, error in
+///     print(data.map { String(decoding: $0, as: UTF8.self) } ?? "\(error!)")
+///   }
+///   task.write(Data("QUIT\r\n".utf8), timeout: 10) { error in
+///     task.closeWrite()
+///   }
+/// }
+/// ```
+///
+/// It is over when both sides are closed, when it fails or is cancelled, and with its manager. Two things of Apple's
+/// systems
+/// are missing: the overload that takes a `NetService`, since Bonjour is not there, and `captureStreams()`.
+open class StreamRequest: Request, @unchecked Sendable {
+  // Unchecked, as ``Request`` is: what it adds is constant.
+
+  /// What the base asks for HTTP: requests of this session are never sent.
+  private static let nowhere = Alamofire::Session(
+    configuration: .ephemeral, startRequestsImmediately: false, eventMonitors: [])
+
+  private let stream: Alamofire::ByteStreamRequest
+  private let queueOfEnd: DispatchQueue
+
+  init(_ stream: Alamofire::ByteStreamRequest, _ course: Course, of manager: SessionManager) {
+    self.stream = stream
+    queueOfEnd = manager.core.rootQueue
+    super.init(Self.nowhere.request("http://localhost/"), course, of: manager)
+  }
+
+  /// The end reaches the course, which the stream then keeps, whatever becomes of this.
+  override func addEnd() {
+    stream.onEnd(queue: queueOfEnd) { [course] in course.ended(metrics: nil, resumeData: nil, error: $0) }
+  }
+
+  override func startCore() { stream.resume() }
+  override var failureOfCore: (any Error)? { stream.error }
+
+  /// The task, which is a ``URLSessionStreamTask``.
+  open override var task: URLSessionTask? { stream.task }
+
+  /// A stream has none: `nil`.
+  open override var request: URLRequest? { nil }
+
+  /// A stream has none: `nil`.
+  open override var response: HTTPURLResponse? { nil }
+
+  /// A stream is not made again: 0.
+  open override var retryCount: UInt { 0 }
+
+  /// Holds the stream back: nothing is read or written until ``Request/resume()``.
+  open override func suspend() {
+    stream.suspend()
+    post(Notification.Name.Task.DidSuspend)
+  }
+
+  /// Ends the stream with `URLError.cancelled`, unless it is over.
+  open override func cancel() {
+    stream.cancel()
+    post(Notification.Name.Task.DidCancel)
+  }
+
+  /// `HOST:PORT`.
+  open override var description: String { "\(stream.host):\(stream.port)" }
+
+  /// `HOST:PORT`.
+  open override var debugDescription: String { description }
+}

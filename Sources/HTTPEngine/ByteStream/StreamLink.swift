@@ -1,0 +1,395 @@
+import CCurl
+import FoundationEssentials
+import Glibc
+import HTTPWire
+
+/// One stream of bytes: its socket, and what was asked of it. What happens when is decided by `ByteStreamFlow`; here
+/// it is done.
+///
+/// Unchecked: everything but the constants belongs to the loop's thread, on which all its methods are called.
+final class StreamLink: @unchecked Sendable {
+  /// Steps after which others have their turn.
+  private static let mostSteps = 16
+  /// What one write hands to the socket at most.
+  private static let largestPiece = 262_144
+
+  let loop: EventLoop
+  private let transport: CurlTransport
+  let request: WireRequest
+  private var watcher: (any ByteStreamWatcher)?
+  /// The streams among which it is, from the first thing asked for until the end.
+  private var streams: LoopStreams?
+  private var flow: ByteStreamFlow
+  private var socket: StreamSocket?
+  private var tls: StreamTLS?
+  private var connecting: Task<Void, Never>?
+  /// Bytes that have come and that no read has got.
+  private var arrived = Data()
+  private var asked: [ByteStreamFlow.Number: Asked] = [:]
+  /// When a handshake has taken too long.
+  private var handshakeExpiry: UInt64 = .max
+  /// Whether somebody judges the server.
+  private var isJudged = false
+  private var failure: TransportFailure?
+  /// The events that the socket is waited for.
+  private var events: Int32 = 0
+  /// Whether there is more to do before anybody waits.
+  var isBusy = false
+
+  /// Something that was asked for.
+  private struct Asked {
+    enum Answer {
+      case bytes(ByteStreamCompletion<StreamedBytes>)
+      case done(ByteStreamCompletion<Void>)
+    }
+
+    let answer: Answer
+    /// What is written, and what of it is left to write.
+    var data = Data()
+    let timeout: UInt64?
+    var expiry: UInt64 = .max
+  }
+
+  init(_ request: WireRequest, isSecure: Bool, transport: CurlTransport, watcher: any ByteStreamWatcher) {
+    self.request = request
+    self.transport = transport
+    self.watcher = watcher
+    loop = transport.loop
+    flow = ByteStreamFlow(secure: isSecure ? 0 : nil)
+  }
+
+  // MARK: What is asked for
+
+  func resume(_ core: LoopCore) {
+    let wasSuspended = flow.isSuspended
+    act(on: flow.resume(), core)
+    guard wasSuspended else { return }
+    // Their time begins again: nobody could have answered meanwhile.
+    for number in asked.keys { startClock(of: number) }
+    if flow.phase == .securing { handshakeExpiry = later(request.idleTimeout) }
+    pump()
+  }
+
+  func suspend() { flow.suspend() }
+
+  func read(
+    _ number: ByteStreamFlow.Number, least: Int, most: Int, timeout: Duration?,
+    _ completion: @escaping ByteStreamCompletion<StreamedBytes>, _ core: LoopCore
+  ) {
+    asked[number] = Asked(answer: .bytes(completion), timeout: timeout.map(Clock.nanoseconds))
+    startClock(of: number)
+    act(on: flow.read(number, least: least, most: most), core)
+    pump()
+  }
+
+  func write(
+    _ number: ByteStreamFlow.Number, _ data: Data, timeout: Duration?,
+    _ completion: @escaping ByteStreamCompletion<Void>, _ core: LoopCore
+  ) {
+    asked[number] = Asked(answer: .done(completion), data: data, timeout: timeout.map(Clock.nanoseconds))
+    startClock(of: number)
+    act(on: flow.write(number, count: data.count), core)
+    pump()
+  }
+
+  func secure(
+    _ number: ByteStreamFlow.Number, _ completion: @escaping ByteStreamCompletion<Void>, _ core: LoopCore
+  ) {
+    asked[number] = Asked(answer: .done(completion), timeout: nil)
+    act(on: flow.secure(number), core)
+    pump()
+  }
+
+  func withdraw(_ number: ByteStreamFlow.Number) {
+    act(on: flow.withdraw(number, .cancelled))
+    pump()
+  }
+
+  func closeReading() {
+    act(on: flow.closeReading())
+    pump()
+  }
+
+  func closeWriting() {
+    act(on: flow.closeWriting())
+    pump()
+  }
+
+  func close() {
+    act(on: flow.close())
+    pump()
+  }
+
+  func cancel() { act(on: flow.cancel()) }
+
+  func fail(_ failure: TransportFailure) {
+    if self.failure == nil { self.failure = failure }
+    act(on: flow.failed())
+  }
+
+  // MARK: Connecting
+
+  private func connect() {
+    let taker = Connecting(self)
+    connecting = Task(executorPreference: loop) { [self, transport, request] in
+      do throws(TransportFailure) {
+        _ = try await transport.send(request, observer: taker)
+      } catch {
+        fail(error)
+      }
+    }
+  }
+
+  func connected(_ descriptor: Int32) {
+    connecting = nil
+    socket = StreamSocket(descriptor, host: request.origin.host)
+    guard flow.phase == .connecting else {
+      socket = nil
+      return
+    }
+    act(on: flow.connected())
+    watcher?.streamOpened()
+    // The caller is in libcurl's hands.
+    isBusy = true
+  }
+
+  private func startTLS() {
+    guard let descriptor = socket?.descriptor else { return }
+    handshakeExpiry = later(request.idleTimeout)
+    switch StreamTLS.over(descriptor, for: request) {
+    case .success(let tls): self.tls = tls
+    case .failure(let failure): fail(failure)
+    }
+  }
+
+  private func judge(_ chain: PresentedChain) {
+    guard let watcher, !isJudged else { return }
+    isJudged = true
+    // Whoever judges has a clock of its own.
+    handshakeExpiry = .max
+    Task.detached { [self] in
+      let failure = await watcher.judge(chain)
+      loop.post(
+        .run { _ in
+          self.isJudged = false
+          if let failure { return self.fail(failure) }
+          self.handshakeExpiry = self.later(self.request.idleTimeout)
+          self.pump()
+        })
+    }
+  }
+
+  // MARK: Bytes
+
+  /// The socket and what it is waited for, if it is.
+  var awaited: curl_waitfd? {
+    guard events != 0, !flow.isSuspended, let descriptor = socket?.descriptor else { return nil }
+    return curl_waitfd(fd: descriptor, events: Int16(truncatingIfNeeded: events), revents: 0)
+  }
+
+  /// Moves what can be moved without waiting.
+  func pump() {
+    isBusy = false
+    events = 0
+    guard socket != nil else { return }
+    var hasMoved = true
+    var steps = 0
+    while hasMoved, steps < Self.mostSteps {
+      events = 0
+      hasMoved = false
+      if flow.isSecuring, !isJudged { hasMoved = took(handshake()) }
+      if flow.room > 0 { hasMoved = took(receive()) || hasMoved }
+      if let number = flow.writing { hasMoved = took(send(number)) || hasMoved }
+      if flow.shutsWriting { hasMoved = took(shutWriting()) || hasMoved }
+      steps += 1
+    }
+    isBusy = hasMoved && socket != nil
+  }
+
+  /// Whether there may be more to do at once.
+  private func took(_ step: StreamStep) -> Bool {
+    switch step {
+    case .moved, .ended: return true
+    case .waitsToRead: events |= POLLIN
+    case .waitsToWrite: events |= POLLOUT
+    case .failed(let failure): fail(failure)
+    case .undecided(let chain): judge(chain)
+    }
+    return false
+  }
+
+  private func handshake() -> StreamStep {
+    guard let tls else { return .waitsToRead }
+    let step = tls.handshake()
+    switch step {
+    case .moved:
+      handshakeExpiry = .max
+      act(on: flow.secured())
+      return step
+    case .ended: return .failed(StreamSocket.lost(request.origin.host, ECONNRESET))
+    default: return step
+    }
+  }
+
+  private func receive() -> StreamStep {
+    guard let streams else { return .waitsToRead }
+    let room = UnsafeMutableRawBufferPointer(rebasing: streams.scratch.prefix(flow.room))
+    let step = tls?.read(into: room) ?? socket?.read(into: room) ?? .waitsToRead
+    switch step {
+    case .moved(let count):
+      arrived.append(contentsOf: UnsafeRawBufferPointer(rebasing: room.prefix(count)))
+      act(on: flow.received(count))
+    case .ended: act(on: flow.ended())
+    default: break
+    }
+    return step
+  }
+
+  private func send(_ number: ByteStreamFlow.Number) -> StreamStep {
+    guard let data = asked[number]?.data else { return .waitsToWrite }
+    let step = data.withUnsafeBytes { bytes in
+      let piece = UnsafeRawBufferPointer(rebasing: bytes.prefix(Self.largestPiece))
+      return tls?.write(piece) ?? socket?.write(piece) ?? .waitsToWrite
+    }
+    if case .moved(let count) = step {
+      asked[number]?.data = data.dropFirst(count)
+      act(on: flow.sent(count))
+    }
+    return step
+  }
+
+  private func shutWriting() -> StreamStep {
+    let step = tls?.shut() ?? .moved(0)
+    if case .moved = step {
+      socket?.shutWriting()
+      act(on: flow.writingWasShut())
+    }
+    return step
+  }
+
+  // MARK: Time
+
+  private func later(_ timeout: Duration?) -> UInt64 {
+    guard let timeout else { return .max }
+    let sum = Clock.now().addingReportingOverflow(Clock.nanoseconds(timeout))
+    return sum.overflow ? .max : sum.partialValue
+  }
+
+  private func startClock(of number: ByteStreamFlow.Number) {
+    guard let timeout = asked[number]?.timeout else { return }
+    let sum = Clock.now().addingReportingOverflow(timeout)
+    asked[number]?.expiry = sum.overflow ? .max : sum.partialValue
+  }
+
+  /// When something has taken too long; what is suspended is not blamed.
+  var expiry: UInt64 {
+    guard !flow.isSuspended else { return .max }
+    return asked.values.reduce(handshakeExpiry) { min($0, $1.expiry) }
+  }
+
+  func expire(_ now: UInt64) {
+    if handshakeExpiry <= now {
+      return fail(
+        TransportFailure(.timedOut, "\(request.origin.host) took too long to agree on a secure connection."))
+    }
+    for (number, asked) in asked where asked.expiry <= now { act(on: flow.withdraw(number, .timedOut)) }
+    isBusy = socket != nil
+  }
+
+  // MARK: Effects
+
+  private func act(on effects: [ByteStreamFlow.Effect], _ core: LoopCore? = nil) {
+    for effect in effects {
+      switch effect {
+      case .connect:
+        streams = core?.streams
+        streams?.add(self)
+        connect()
+      case .secure: startTLS()
+      case .answer(let number, let count, let isAtEnd):
+        answer(number, .success(StreamedBytes(data: takeArrived(count), isAtEnd: isAtEnd)))
+      case .complete(let number): answer(number, .success(StreamedBytes(data: Data(), isAtEnd: false)))
+      case .fail(let number, let reason): answer(number, .failure(explained(reason)))
+      case .shutReading: socket?.shutReading()
+      case .close(let reason): end(reason)
+      }
+    }
+  }
+
+  private func takeArrived(_ count: Int) -> Data {
+    guard count < arrived.count else {
+      defer { arrived = Data() }
+      return arrived
+    }
+    let data = Data(arrived.prefix(count))
+    arrived = Data(arrived.dropFirst(count))
+    return data
+  }
+
+  private func answer(_ number: ByteStreamFlow.Number, _ result: Result<StreamedBytes, TransportFailure>) {
+    switch asked.removeValue(forKey: number)?.answer {
+    case .bytes(let completion): completion(result)
+    case .done(let completion): completion(result.map { _ in })
+    case nil: break
+    }
+  }
+
+  private func end(_ reason: ByteStreamFlow.Reason) {
+    connecting?.cancel()
+    connecting = nil
+    if reason == .closed { drain() }
+    tls = nil
+    socket = nil
+    arrived = Data()
+    events = 0
+    isBusy = false
+    handshakeExpiry = .max
+    streams?.remove(self)
+    streams = nil
+    let watcher = watcher
+    self.watcher = nil
+    watcher?.streamEnded(reason == .closed ? nil : explained(reason))
+  }
+
+  /// A socket that is closed with bytes that nobody has read takes back what was written before.
+  private func drain() {
+    guard let streams else { return }
+    for _ in 0..<Self.mostSteps {
+      guard case .moved = socket?.read(into: streams.scratch) else { return }
+    }
+  }
+
+  private func explained(_ reason: ByteStreamFlow.Reason) -> TransportFailure {
+    let host = request.origin.host
+    switch reason {
+    case .failure: return failure ?? StreamSocket.lost(host, ECONNRESET)
+    case .cancelled: return TransportFailure(.cancelled, "The stream was cancelled.")
+    case .timedOut: return TransportFailure(.timedOut, "\(host) did not do its part in time.")
+    case .closed:
+      return TransportFailure(.connectionLost, "This side of the stream to \(host) is closed.")
+    case .alreadySecure:
+      return TransportFailure(.secureConnectionFailed, "The stream to \(host) is secure already.")
+    case .cleartextLeft:
+      return TransportFailure(
+        .secureConnectionFailed,
+        "\(host) sent more in the clear than was read before the stream was to be secured; it could be anybody's."
+      )
+    case .cutOff:
+      return TransportFailure(
+        .connectionLost, "The stream to \(host) was ended, since a write was given up half-way.")
+    }
+  }
+}
+
+/// Waits for the connection of a stream.
+private final class Connecting: SocketTaker {
+  private let link: StreamLink
+
+  init(_ link: StreamLink) { self.link = link }
+
+  func take(_ socket: Int32) { link.connected(socket) }
+  func transferBegan(_ valve: any Valve) -> TransferStart { .go }
+  func headReceived(_ head: ResponseHead) -> HeadDisposition { .proceed }
+  func bytesMoved(_ count: ByteCount) {}
+  func transferEnded() {}
+}

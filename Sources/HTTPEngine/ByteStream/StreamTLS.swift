@@ -1,0 +1,209 @@
+import COpenSSL
+import FoundationEssentials
+import Glibc
+import HTTPWire
+
+/// TLS over the socket of one stream, begun wherever the stream stands. Belongs to the loop thread.
+///
+/// libcurl could only begin it with the connection. The server is judged as for any request, in the middle of the
+/// handshake, which stands still while somebody else is asked.
+final class StreamTLS {
+  private let context: OpaquePointer
+  private let session: OpaquePointer
+  private let request: WireRequest
+  private let judgement: ServerJudgement
+  /// Why OpenSSL was told to refuse the server, or to wait.
+  private var failure: TransportFailure?
+  /// After an error nothing may be called any more, not even the shutdown.
+  private var isBroken = false
+  /// Whether the handshake is over; after an error OpenSSL does not know.
+  private var isOpen = false
+
+  private init(_ context: OpaquePointer, _ session: OpaquePointer, _ request: WireRequest) {
+    self.context = context
+    self.session = session
+    self.request = request
+    judgement = ServerJudgement(
+      profile: request.profile, host: request.origin.host, port: request.origin.port)
+  }
+
+  deinit {
+    SSL_free(session)
+    SSL_CTX_free(context)
+    ERR_clear_error()
+  }
+
+  /// Prepares a handshake over a socket that outlives what is made.
+  static func over(_ socket: Int32, for request: WireRequest) -> Result<StreamTLS, TransportFailure> {
+    ERR_clear_error()
+    guard let context = SSL_CTX_new(TLS_client_method()) else { return .failure(noMemory) }
+    if let failure = prepare(context, request.profile.options) {
+      SSL_CTX_free(context)
+      return .failure(failure)
+    }
+    guard let session = SSL_new(context) else {
+      SSL_CTX_free(context)
+      return .failure(noMemory)
+    }
+    let tls = StreamTLS(context, session, request)
+    guard tls.connect(to: socket) else { return .failure(noMemory) }
+    return .success(tls)
+  }
+
+  private static var noMemory: TransportFailure {
+    TransportFailure(.resourceUnavailable, "There is not enough memory for TLS.")
+  }
+
+  private static func prepare(_ context: OpaquePointer, _ options: TransportOptions) -> TransportFailure? {
+    _ = openssl_allow_partial_writes(context)
+    let newest = options.maximumTLSVersion ?? .tls13
+    guard newest >= options.minimumTLSVersion,
+      openssl_set_min_version(context, number(options.minimumTLSVersion)) == 1,
+      openssl_set_max_version(context, number(newest)) == 1
+    else {
+      return TransportFailure(
+        .secureConnectionFailed,
+        "The newest TLS that is allowed is older than the oldest (maximumTLSVersion).")
+    }
+    if let ciphers = options.tls12Ciphers, SSL_CTX_set_cipher_list(context, ciphers) != 1 {
+      return TransportFailure(.secureConnectionFailed, "The list of ciphers cannot be used (tls12Ciphers).")
+    }
+    if let suites = options.tls13CipherSuites, SSL_CTX_set_ciphersuites(context, suites) != 1 {
+      return TransportFailure(
+        .secureConnectionFailed, "The list of cipher suites cannot be used (tls13CipherSuites).")
+    }
+    return options.clientIdentity.flatMap { $0.use(in: context) }
+  }
+
+  private static func number(_ version: TransportOptions.TLSVersion) -> Int32 {
+    version == .tls13 ? TLS1_3_VERSION : TLS1_2_VERSION
+  }
+
+  private func connect(to socket: Int32) -> Bool {
+    let reference = Unmanaged.passUnretained(self).toOpaque()
+    guard SSL_set_ex_data(session, Self.place, reference) == 1, SSL_set_fd(session, socket) == 1 else {
+      return false
+    }
+    SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nil)
+    SSL_set_verify(session, SSL_VERIFY_PEER, nil)
+    SSL_CTX_set_cert_verify_callback(context, Self.verify, reference)
+    if request.profile.options.tlsKeyLogFile != nil {
+      SSL_CTX_set_keylog_callback(context, Self.keepSecret)
+    }
+    if wantsStatus { _ = openssl_request_status_of(session) }
+    let host = request.origin.host
+    // Addresses are no names of servers (RFC 6066 §3).
+    if HostLookup.addresses(of: host, literalsOnly: true).isEmpty {
+      let name = host.hasSuffix(".") ? String(host.dropLast()) : host
+      guard openssl_set_requested_server_name(session, name) == 1 else { return false }
+    }
+    SSL_set_connect_state(session)
+    return true
+  }
+
+  /// Whether somebody wants the stapled response, which may come after the certificates: then the server is judged when
+  /// the handshake is over, and before anything is sent.
+  private var wantsStatus: Bool {
+    request.profile.judge?.wantsStapledResponse(ofHost: request.origin.host) ?? false
+  }
+
+  // MARK: Steps
+
+  /// `.moved` when the server is accepted and bytes may go out.
+  func handshake() -> StreamStep {
+    failure = nil
+    let step = attempt { _ in SSL_do_handshake(session) }
+    guard case .moved = step else { return step }
+    isOpen = true
+    guard wantsStatus else { return step }
+    var bytes: UnsafePointer<UInt8>?
+    let count = openssl_stapled_response(session, &bytes)
+    let stapled = count > 0 ? bytes.map { Data(bytes: $0, count: count) } : nil
+    let certificates = ServerJudgement.certificates(SSL_get_peer_cert_chain(session))
+    guard let failure = judgement.failure(of: certificates, stapled: stapled) else { return step }
+    return failure.chain.map { .undecided($0) } ?? .failed(failure)
+  }
+
+  func read(into room: UnsafeMutableRawBufferPointer) -> StreamStep {
+    attempt { SSL_read_ex(session, room.baseAddress, room.count, &$0) }
+  }
+
+  func write(_ bytes: UnsafeRawBufferPointer) -> StreamStep {
+    attempt { SSL_write_ex(session, bytes.baseAddress, bytes.count, &$0) }
+  }
+
+  /// Says that nothing more is written (RFC 8446 §6.1); what comes is still read.
+  func shut() -> StreamStep {
+    guard !isBroken else { return .moved(0) }
+    return attempt { _ in SSL_shutdown(session) >= 0 ? 1 : -1 }
+  }
+
+  private func attempt(_ step: (inout Int) -> Int32) -> StreamStep {
+    ERR_clear_error()
+    var count = 0
+    errno = 0
+    let status = step(&count)
+    let code = errno
+    guard status != 1 else { return .moved(count) }
+    switch SSL_get_error(session, status) {
+    case SSL_ERROR_WANT_READ: return .waitsToRead
+    case SSL_ERROR_WANT_WRITE: return .waitsToWrite
+    case SSL_ERROR_ZERO_RETURN: return .ended
+    case SSL_ERROR_WANT_RETRY_VERIFY:
+      if let chain = failure?.chain { return .undecided(chain) }
+    case SSL_ERROR_SYSCALL where code != 0:
+      isBroken = true
+      return .failed(StreamSocket.lost(request.origin.host, code))
+    default: break
+    }
+    isBroken = true
+    return .failed(failure ?? broken())
+  }
+
+  private func broken() -> TransportFailure {
+    let host = request.origin.host
+    let said = OpenSSLBytes.errors()
+    if said.contains("alert certificate required") || said.contains("certificate required") {
+      return TransportFailure(.clientCertificateRequired, "\(host) asks for a client certificate.")
+    }
+    guard isOpen else {
+      return TransportFailure(
+        .secureConnectionFailed,
+        "No secure connection to \(host) came about; check that it speaks TLS 1.2 or later. (\(said))")
+    }
+    return TransportFailure(
+      .connectionLost,
+      "The secure connection to \(host) broke, or was ended without the word that TLS has for it. (\(said))")
+  }
+
+  // MARK: What OpenSSL asks
+
+  private static let place = CRYPTO_get_ex_new_index(CRYPTO_EX_INDEX_SSL, 0, nil, nil, nil, nil)
+
+  private static let verify: @convention(c) (OpaquePointer?, UnsafeMutableRawPointer?) -> Int32 = {
+    context, reference in
+    guard let context, let reference else { return 0 }
+    return Unmanaged<StreamTLS>.fromOpaque(reference)._withUnsafeGuaranteedRef { $0.verdict(context) }
+  }
+
+  private func verdict(_ context: OpaquePointer) -> Int32 {
+    X509_STORE_CTX_set_error(context, X509_V_OK)
+    if wantsStatus { return 1 }
+    let certificates = ServerJudgement.certificates(X509_STORE_CTX_get0_untrusted(context))
+    guard let failure = judgement.failure(of: certificates, stapled: nil) else { return 1 }
+    self.failure = failure
+    // OpenSSL looks at this only when the answer is yes.
+    if failure.chain != nil { return openssl_retry_verification(session) == 1 ? 1 : 0 }
+    X509_STORE_CTX_set_error(context, X509_V_ERR_APPLICATION_VERIFICATION)
+    return 0
+  }
+
+  private static let keepSecret: @convention(c) (OpaquePointer?, UnsafePointer<CChar>?) -> Void = {
+    session, line in
+    guard let session, let line, let reference = SSL_get_ex_data(session, place) else { return }
+    let file = Unmanaged<StreamTLS>.fromOpaque(reference)._withUnsafeGuaranteedRef {
+      $0.request.profile.options.tlsKeyLogFile
+    }
+    if let file { TLSKeyLog.append(line, to: file) }
+  }
+}

@@ -1,0 +1,123 @@
+import Glibc
+import Synchronization
+
+/// One connection of a ``StreamTestServer``; used by its script only. Every wait ends with an error when the client is
+/// gone or the server is stopped.
+public final class StreamTestConnection {
+  private let channel: Channel
+  private let core: StreamTestServer.Core
+  private let stopSignal: Waker
+  private(set) var isReset = false
+
+  init(_ channel: Channel, _ core: StreamTestServer.Core, _ stopSignal: Waker) {
+    self.channel = channel
+    self.core = core
+    self.stopSignal = stopSignal
+  }
+
+  /// Reads what is there, at most so many bytes; waits for the first. Empty at the end.
+  public func read(atMost count: Int = 65_536) throws -> [UInt8] {
+    let bytes = try channel.read(atMost: count)
+    core.state.withLock { $0.received += bytes.count }
+    return bytes
+  }
+
+  /// Reads a line, byte for byte so that nothing behind it is taken; without its end. What there is at the end of the
+  /// stream counts as a line.
+  public func line() throws -> String {
+    var bytes: [UInt8] = []
+    while let byte = try read(atMost: 1).first, byte != UInt8(ascii: "\n") { bytes.append(byte) }
+    if bytes.last == UInt8(ascii: "\r") { bytes.removeLast() }
+    return String(decoding: bytes, as: UTF8.self)
+  }
+
+  /// Reads until the other side sends no more.
+  public func readToEnd() throws -> [UInt8] {
+    var all: [UInt8] = []
+    while true {
+      let bytes = try read()
+      if bytes.isEmpty { return all }
+      all += bytes
+    }
+  }
+
+  /// Writes all bytes.
+  public func write(_ bytes: [UInt8]) throws { try channel.write(bytes) }
+
+  /// Writes a text as UTF-8.
+  public func write(_ text: String) throws { try channel.write(Array(text.utf8)) }
+
+  /// Sends back what comes, until the other side sends no more.
+  public func echo() throws {
+    while true {
+      let bytes = try read()
+      if bytes.isEmpty { return }
+      try write(bytes)
+    }
+  }
+
+  /// Says that nothing more will be written; what comes can still be read.
+  public func closeWriting() {
+    channel.tls?.sendClosingAlert()
+    shutdown(channel.descriptor, Int32(SHUT_WR))
+  }
+
+  /// Ends the sending side of TCP without the closing alert of TLS, as somebody in between could.
+  public func cutOff() { shutdown(channel.descriptor, Int32(SHUT_WR)) }
+
+  /// Resets the connection when the script ends.
+  public func reset() { isReset = true }
+
+  /// Waits until the gate is open.
+  public func pass(_ gate: Gate) throws { try channel.pass(gate) }
+
+  /// Does nothing until the client closes its side or the server is stopped; then throws.
+  public func stall() throws { try channel.stall() }
+
+  /// Begins TLS as a server.
+  public func startTLS(_ identity: TestIdentity, _ options: TLSOptions = TLSOptions()) throws {
+    try startTLS(TLSContext(identity, options))
+  }
+
+  func startTLS(_ context: TLSContext) throws {
+    guard let session = context.makeSession(descriptor: channel.descriptor) else {
+      throw ServerError.tls("there is no memory for a session")
+    }
+    try session.accept(over: channel)
+    channel.tls = session
+  }
+
+  /// Connects to another port on 127.0.0.1 and hands on what comes from either side, as a proxy does, until both sides
+  /// have ended. Not over TLS.
+  ///
+  /// - Parameter begun: Called when the connection is there.
+  public func relay(toPort port: Int, begun: () throws -> Void = {}) throws {
+    let other = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+    guard other >= 0 else { throw ServerError.system(call: "socket", code: errno) }
+    defer { close(other) }
+    var address = LoopbackAddress.make(port: port)
+    let status = withUnsafePointer(to: &address) { pointer in
+      pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        connect(other, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+      }
+    }
+    guard status == 0 else { throw ServerError.system(call: "connect", code: errno) }
+    DescriptorFlags.set(on: other)
+    try begun()
+    let signal = stopSignal
+    let back = try ServerThread.start { [descriptor = channel.descriptor] in
+      Self.copy(from: other, to: descriptor, signal)
+    }
+    Self.copy(from: channel.descriptor, to: other, signal)
+    pthread_join(back, nil)
+  }
+
+  private static func copy(from source: Int32, to target: Int32, _ signal: Waker) {
+    let input = Channel(descriptor: source, stopSignal: signal)
+    let output = Channel(descriptor: target, stopSignal: signal)
+    while let bytes = try? input.read(atMost: 65_536), !bytes.isEmpty {
+      guard (try? output.write(bytes)) != nil else { break }
+    }
+    shutdown(target, Int32(SHUT_WR))
+  }
+}

@@ -1,0 +1,122 @@
+import Glibc
+import Synchronization
+
+/// A server for any protocol over TCP, inside the process of a test: each connection runs a script.
+///
+/// ```swift
+/// let server = try StreamTestServer { connection in
+///   try connection.write("220 ready\r\n")
+///   guard try connection.line() == "STARTTLS" else { return }
+///   try connection.write("220 go on\r\n")
+///   try connection.startTLS(.localhost)
+///   try connection.echo()
+/// }
+/// ```
+///
+/// It listens on 127.0.0.1. A script runs on a thread of its own, and ends when it returns, when it throws, and when
+/// the
+/// server is stopped, in whatever it waits for.
+public final class StreamTestServer: Sendable {
+  /// What happens on a connection. Whatever it throws ends the connection.
+  public typealias Script = @Sendable (StreamTestConnection) throws -> Void
+
+  private let core: Core
+
+  /// Starts a server; it listens when this returns. Throws as ``HTTPTestServer/init(_:port:routes:)``.
+  ///
+  /// - Parameters:
+  ///   - security: Whether connections begin with TLS.
+  ///   - script: Default: sends back what comes.
+  public init(
+    _ security: HTTPTestServer.Security = .none, script: @escaping Script = { try $0.echo() }
+  ) throws(ServerError) {
+    var tls: TLSContext?
+    if case .tls(let identity, let options) = security { tls = try TLSContext(identity, options) }
+    core = try Core(tls: tls, script: script)
+  }
+
+  deinit { core.stop() }
+
+  /// The port on 127.0.0.1.
+  public var port: Int { core.port }
+
+  /// How many connections were accepted since the start.
+  public var connectionCount: Int { core.state.withLock { $0.accepted } }
+
+  /// How many connections are open now.
+  public var openConnectionCount: Int { core.state.withLock { $0.open } }
+
+  /// How many bytes scripts have read since the start; those of TLS handshakes are not counted.
+  public var receivedByteCount: Int { core.state.withLock { $0.received } }
+
+  /// Closes everything and waits for the end of all threads.
+  public func stop() { core.stop() }
+
+  final class Core: Sendable {
+    struct State {
+      var accepted = 0
+      var open = 0
+      var received = 0
+      var acceptor: pthread_t?
+    }
+
+    let state = Mutex(State())
+    let port: Int
+    private let tls: TLSContext?
+    private let script: Script
+    private let stopSignal: Waker
+
+    init(tls: TLSContext?, script: @escaping Script) throws(ServerError) {
+      self.tls = tls
+      self.script = script
+      stopSignal = try Waker()
+      let listener = try Listener(backlog: 1024)
+      port = listener.port
+      let thread = try ServerThread.start { self.accept(from: listener) }
+      state.withLock { $0.acceptor = thread }
+    }
+
+    func stop() {
+      stopSignal.wake()
+      guard let thread = state.withLock({ $0.acceptor.take() }) else { return }
+      pthread_join(thread, nil)
+    }
+
+    private func accept(from listener: Listener) {
+      var threads: [pthread_t] = []
+      var entries = [
+        pollfd(fd: stopSignal.descriptor, events: Int16(POLLIN), revents: 0),
+        pollfd(fd: listener.descriptor, events: Int16(POLLIN), revents: 0),
+      ]
+      while entries[0].revents == 0 {
+        if poll(&entries, 2, -1) < 0 { continue }
+        guard entries[1].revents != 0, case .connection(let descriptor) = listener.accept() else { continue }
+        state.withLock { state in
+          state.accepted += 1
+          state.open += 1
+        }
+        do throws(ServerError) {
+          threads.append(try ServerThread.start { self.serve(descriptor) })
+        } catch {
+          close(descriptor)
+        }
+      }
+      for thread in threads { pthread_join(thread, nil) }
+    }
+
+    private func serve(_ descriptor: Int32) {
+      let channel = Channel(descriptor: descriptor, stopSignal: stopSignal)
+      let connection = StreamTestConnection(channel, self, stopSignal)
+      do {
+        if let tls { try connection.startTLS(tls) }
+        try script(connection)
+        channel.end(connection.isReset ? .reset : .close, hasUnread: false)
+      } catch {
+        // Whoever has an error to tell has told it.
+      }
+      channel.tls = nil
+      close(descriptor)
+      state.withLock { $0.open -= 1 }
+    }
+  }
+}

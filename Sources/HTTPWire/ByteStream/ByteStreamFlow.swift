@@ -1,0 +1,327 @@
+/// What was asked of a stream of bytes, and in what order it happens: reads after reads, writes after writes, and
+/// securing between the two sides. Pure; the owner of the socket moves the bytes and does what it is told.
+///
+/// ```
+/// idle ── connecting ── open ── over
+///                       │  ▲
+///                     securing
+/// ```
+///
+/// Each side of an open stream closes by itself; with both the stream is over. What comes late does nothing.
+package struct ByteStreamFlow: Sendable {
+  /// Names what was asked for; the owner chooses it.
+  package typealias Number = UInt64
+
+  package enum Phase: Sendable, Equatable { case idle, connecting, open, securing, over }
+
+  /// Why something is not done, and why a stream is over.
+  package enum Reason: Sendable, Equatable {
+    /// Both sides were closed, as they were asked to.
+    case closed
+    case cancelled
+    case timedOut
+    /// TLS has begun, or is about to.
+    case alreadySecure
+    /// Bytes that came in the clear were not read before the stream was to be secured: they could be anybody's.
+    case cleartextLeft
+    /// Some of the bytes of a write that was given up had gone out.
+    case cutOff
+    /// What the owner has reported.
+    case failure
+  }
+
+  package enum Effect: Sendable, Equatable {
+    case connect
+    case secure
+    /// A read gets this many of the bytes that have come.
+    case answer(Number, count: Int, isAtEnd: Bool)
+    /// A write has gone out, or the stream is secure.
+    case complete(Number)
+    case fail(Number, Reason)
+    case shutReading
+    /// The stream is over; the last effect there is.
+    case close(Reason)
+  }
+
+  fileprivate enum Incoming: Sendable, Equatable {
+    case read(Number, least: Int, most: Int)
+    case secure(Number)
+    case shut
+  }
+
+  fileprivate enum Outgoing: Sendable, Equatable {
+    case write(Number, left: Int)
+    case secure(Number)
+    case shut
+  }
+
+  package private(set) var phase = Phase.idle
+  package private(set) var isSuspended = false
+  package private(set) var isSecure = false
+  /// The other side sends no more.
+  package private(set) var isAtEnd = false
+  package private(set) var isReadShut = false
+  package private(set) var isWriteShut = false
+  /// Bytes that have come and that no read has got.
+  package private(set) var buffered = 0
+  private var incoming: [Incoming] = []
+  private var outgoing: [Outgoing] = []
+  /// Whether bytes of the write at the front have gone out.
+  private var hasSentPart = false
+  private var reasonOfEnd = Reason.closed
+
+  /// - Parameter secure: Names the securing that comes before everything else, if there is one.
+  package init(secure: Number? = nil) {
+    guard let secure else { return }
+    incoming = [.secure(secure)]
+    outgoing = [.secure(secure)]
+  }
+
+  // MARK: What the owner may do now
+
+  /// How many bytes may be read: none that nobody has asked for.
+  package var room: Int {
+    guard isMoving, !isAtEnd, !isReadShut, case .read(_, _, let most)? = incoming.first else { return 0 }
+    return most - buffered
+  }
+
+  /// The write whose bytes may go out.
+  package var writing: Number? {
+    guard isMoving, case .write(let number, _)? = outgoing.first else { return nil }
+    return number
+  }
+
+  /// Whether the writing side is to be closed; ``writingWasShut()`` tells that it is.
+  package var shutsWriting: Bool { isMoving && outgoing.first == .shut }
+
+  package var isSecuring: Bool { phase == .securing && !isSuspended }
+
+  private var isMoving: Bool { phase == .open && !isSuspended }
+
+  // MARK: What is asked for
+
+  /// Begins to connect, or goes on after ``suspend()``.
+  package mutating func resume() -> [Effect] {
+    isSuspended = false
+    return begin() + settle()
+  }
+
+  /// Nothing moves until ``resume()``; a connection that is being made is made.
+  package mutating func suspend() {
+    if phase != .over { isSuspended = true }
+  }
+
+  /// At least one byte, unless the other side sends no more.
+  package mutating func read(_ number: Number, least: Int, most: Int) -> [Effect] {
+    let isKnownEnd = isAtEnd && !isReadShut && buffered == 0
+    guard phase != .over else {
+      return isKnownEnd && reasonOfEnd == .closed
+        ? [.answer(number, count: 0, isAtEnd: true)] : [.fail(number, reasonOfEnd)]
+    }
+    guard !isReadShut, !incoming.contains(.shut) else { return [.fail(number, .closed)] }
+    let least = max(1, least)
+    incoming.append(.read(number, least: least, most: max(least, most)))
+    return begin() + settle()
+  }
+
+  package mutating func write(_ number: Number, count: Int) -> [Effect] {
+    guard phase != .over else { return [.fail(number, reasonOfEnd)] }
+    guard !isWriteShut, !outgoing.contains(.shut) else { return [.fail(number, .closed)] }
+    outgoing.append(.write(number, left: max(0, count)))
+    return begin() + settle()
+  }
+
+  /// TLS, once everything that was asked for before is done.
+  package mutating func secure(_ number: Number) -> [Effect] {
+    guard phase != .over else { return [.fail(number, reasonOfEnd)] }
+    guard !isSecure, !incoming.contains(where: \.isSecuring) else { return [.fail(number, .alreadySecure)] }
+    guard !isReadShut, !isWriteShut, !isAtEnd, !incoming.contains(.shut), !outgoing.contains(.shut) else {
+      return [.fail(number, .closed)]
+    }
+    incoming.append(.secure(number))
+    outgoing.append(.secure(number))
+    return begin() + settle()
+  }
+
+  /// After the reads that were asked for.
+  package mutating func closeReading() -> [Effect] {
+    guard phase != .over, !isReadShut, !incoming.contains(.shut) else { return [] }
+    incoming.append(.shut)
+    return settle()
+  }
+
+  /// After the writes that were asked for.
+  package mutating func closeWriting() -> [Effect] {
+    guard phase != .over, !isWriteShut, !outgoing.contains(.shut) else { return [] }
+    outgoing.append(.shut)
+    return settle()
+  }
+
+  /// Both sides; reads are given up, writes go out.
+  package mutating func close() -> [Effect] {
+    guard phase != .over else { return [] }
+    let mayWait = phase != .idle && (phase != .connecting || outgoing.contains { $0.isWriting })
+    guard mayWait else { return finish(.closed) }
+    var effects: [Effect] = []
+    incoming.removeAll { item in
+      guard case .read(let number, _, _) = item else { return false }
+      effects.append(.fail(number, .closed))
+      return true
+    }
+    // Whoever has closed the stream is held up by nobody.
+    isSuspended = false
+    effects += closeReading()
+    return effects + closeWriting()
+  }
+
+  package mutating func cancel() -> [Effect] { finish(.cancelled) }
+
+  /// Something is given up. A read takes no bytes with it; a write that has begun takes the stream with it.
+  package mutating func withdraw(_ number: Number, _ reason: Reason) -> [Effect] {
+    guard phase != .over else { return [] }
+    if let place = incoming.firstIndex(where: { $0.number == number }) {
+      if case .secure = incoming[place] {
+        guard phase != .securing else { return [.fail(number, reason)] + finish(.cutOff, but: number) }
+        outgoing.removeAll { $0.number == number }
+      }
+      incoming.remove(at: place)
+      return [.fail(number, reason)] + settle()
+    }
+    guard let place = outgoing.firstIndex(where: { $0.number == number }) else { return [] }
+    guard place > 0 || !hasSentPart else { return [.fail(number, reason)] + finish(.cutOff, but: number) }
+    outgoing.remove(at: place)
+    return [.fail(number, reason)] + settle()
+  }
+
+  // MARK: What has happened
+
+  package mutating func connected() -> [Effect] {
+    guard phase == .connecting else { return [] }
+    phase = .open
+    return settle()
+  }
+
+  package mutating func secured() -> [Effect] {
+    guard phase == .securing, case .secure(let number)? = incoming.first else { return [] }
+    incoming.removeFirst()
+    outgoing.removeFirst()
+    isSecure = true
+    phase = .open
+    return [.complete(number)] + settle()
+  }
+
+  package mutating func received(_ count: Int) -> [Effect] {
+    guard phase == .open else { return [] }
+    buffered += count
+    return settle()
+  }
+
+  package mutating func ended() -> [Effect] {
+    guard phase == .open else { return [] }
+    isAtEnd = true
+    return settle()
+  }
+
+  package mutating func sent(_ count: Int) -> [Effect] {
+    guard phase == .open, case .write(let number, let left)? = outgoing.first else { return [] }
+    outgoing[0] = .write(number, left: max(0, left - count))
+    hasSentPart = hasSentPart || count > 0
+    return settle()
+  }
+
+  package mutating func writingWasShut() -> [Effect] {
+    guard phase == .open, outgoing.first == .shut else { return [] }
+    outgoing.removeFirst()
+    isWriteShut = true
+    return settle()
+  }
+
+  package mutating func failed() -> [Effect] { finish(.failure) }
+
+  // MARK: Inside
+
+  private mutating func begin() -> [Effect] {
+    guard phase == .idle else { return [] }
+    phase = .connecting
+    return [.connect]
+  }
+
+  /// All that can be done without another byte.
+  private mutating func settle() -> [Effect] {
+    var effects: [Effect] = []
+    while isMoving, let next = step() { effects += next }
+    return effects
+  }
+
+  private mutating func step() -> [Effect]? {
+    switch incoming.first {
+    case .read(let number, let least, let most) where buffered >= least || isAtEnd:
+      incoming.removeFirst()
+      let count = min(buffered, most)
+      buffered -= count
+      return [.answer(number, count: count, isAtEnd: isAtEnd && buffered == 0)]
+    case .shut:
+      incoming.removeFirst()
+      isReadShut = true
+      return [.shutReading]
+    case .read, .secure, nil: break
+    }
+    if case .write(let number, 0)? = outgoing.first {
+      outgoing.removeFirst()
+      hasSentPart = false
+      return [.complete(number)]
+    }
+    if case .secure(let number)? = incoming.first, outgoing.first == .secure(number) {
+      guard buffered == 0 else { return finish(.cleartextLeft) }
+      guard !isAtEnd else { return finish(.failure) }
+      phase = .securing
+      return [.secure]
+    }
+    let hasRead = isReadShut || (isAtEnd && buffered == 0)
+    return isWriteShut && hasRead && incoming.isEmpty && outgoing.isEmpty ? finish(.closed) : nil
+  }
+
+  /// `but` has been told already.
+  private mutating func finish(_ reason: Reason, but told: Number? = nil) -> [Effect] {
+    guard phase != .over else { return [] }
+    phase = .over
+    isSuspended = false
+    reasonOfEnd = reason
+    // One that secures stands on both sides, and is told once.
+    let numbers =
+      incoming.compactMap(\.number) + outgoing.compactMap { $0.isSecuring ? nil : $0.number }
+    incoming.removeAll()
+    outgoing.removeAll()
+    return numbers.filter { $0 != told }.map { .fail($0, reason) } + [.close(reason)]
+  }
+}
+
+extension ByteStreamFlow.Incoming {
+  fileprivate var number: ByteStreamFlow.Number? {
+    switch self {
+    case .read(let number, _, _), .secure(let number): number
+    case .shut: nil
+    }
+  }
+
+  fileprivate var isSecuring: Bool {
+    if case .secure = self { true } else { false }
+  }
+}
+
+extension ByteStreamFlow.Outgoing {
+  fileprivate var number: ByteStreamFlow.Number? {
+    switch self {
+    case .write(let number, _), .secure(let number): number
+    case .shut: nil
+    }
+  }
+
+  fileprivate var isSecuring: Bool {
+    if case .secure = self { true } else { false }
+  }
+
+  fileprivate var isWriting: Bool {
+    if case .write = self { true } else { false }
+  }
+}

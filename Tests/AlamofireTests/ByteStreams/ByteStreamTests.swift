@@ -1,0 +1,312 @@
+import Alamofire
+import Foundation
+import FoundationNetworking
+import HTTPTestServer
+import Testing
+
+extension AFError {
+  /// The code of the `URLError` of a failed transfer.
+  var transferCode: URLError.Code? {
+    guard case .sessionTaskFailed(let error) = self else { return nil }
+    return (error as? URLError)?.code
+  }
+}
+
+/// The error that `body` throws.
+func failure(of body: () async throws -> some Any) async -> AFError? {
+  do {
+    _ = try await body()
+    return nil
+  } catch {
+    return error as? AFError
+  }
+}
+
+extension Session {
+  /// A session that nobody shares, and that goes with the test.
+  static func forStreams(
+    _ change: (inout TransportOptions) -> Void = { _ in }, manager: ServerTrustManager? = nil,
+    timeout: TimeInterval = 60
+  ) -> Session {
+    var options = TransportOptions()
+    options.proxy = .none
+    options.trustStore = .pem(Data(TestIdentity.localhostAuthority.caPEM.utf8))
+    change(&options)
+    let configuration = URLSessionConfiguration.solitary
+    configuration.timeoutIntervalForRequest = timeout
+    return Session(configuration: configuration, serverTrustManager: manager, transportOptions: options)
+  }
+}
+
+@Suite("Streams of bytes", .aMinute) struct ByteStreamTests {
+  private let session = Session.forStreams()
+
+  @Test func whatIsWrittenComesBack() async throws {
+    let server = try StreamTestServer()
+    let stream = session.byteStream(host: "127.0.0.1", port: server.port)
+    #expect(stream.state == .initialized)
+    try await stream.write(Data("hello ".utf8))
+    try await stream.write(Data("world".utf8))
+    let (data, isAtEnd) = try await stream.read(atLeast: 11)
+    #expect(data == Data("hello world".utf8) && !isAtEnd)
+    #expect(stream.state == .open)
+    #expect(stream.sentByteCount == 11 && stream.receivedByteCount == 11)
+    stream.close()
+    #expect(await stream.ended() == nil)
+    #expect(stream.state == .closed && stream.error == nil)
+  }
+
+  @Test func aStreamThatIsOnlyMadeConnectsNobody() async throws {
+    let server = try StreamTestServer()
+    do {
+      let stream = session.byteStream(host: "127.0.0.1", port: server.port)
+      #expect(stream.host == "127.0.0.1" && stream.port == server.port)
+      stream.close()
+      #expect(await stream.ended() == nil)
+    }
+    _ = session.byteStream(host: "127.0.0.1", port: server.port)
+    #expect(server.connectionCount == 0)
+  }
+
+  @Test func readsAndWritesWithHandlersKeepTheirOrder() async throws {
+    let server = try StreamTestServer()
+    let stream = session.byteStream(host: "127.0.0.1", port: server.port)
+    let queue = DispatchQueue(label: "handlers")
+    let pieces = Recorder<String>()
+    await withCheckedContinuation { done in
+      for index in 0..<10 {
+        stream.read(atLeast: 2, atMost: 2, queue: queue) { result in
+          dispatchPrecondition(condition: .onQueue(queue))
+          pieces.add((try? result.get()).map { String(decoding: $0.data, as: UTF8.self) } ?? "failed")
+          if index == 9 { done.resume() }
+        }
+      }
+      for index in 0..<10 {
+        stream.write(Data("\(index),".utf8), queue: queue) { #expect((try? $0.get()) != nil) }
+      }
+    }
+    #expect(pieces.values == (0..<10).map { "\($0)," })
+  }
+
+  @Test func theWritingSideClosesByItself() async throws {
+    let server = try StreamTestServer { connection in
+      let all = try connection.readToEnd()
+      try connection.write("\(all.count)")
+    }
+    let stream = session.byteStream(host: "127.0.0.1", port: server.port)
+    try await stream.write(Data(count: 1234))
+    stream.closeWrite()
+    let (data, isAtEnd) = try await stream.read(atLeast: 100)
+    #expect(data == Data("1234".utf8) && isAtEnd)
+    #expect(await stream.ended() == nil)
+    let again = try await stream.read()
+    #expect(again.data.isEmpty && again.isAtEnd)
+    let late = await failure { try await stream.write(Data([1])) }
+    #expect(late?.transferCode == .networkConnectionLost)
+  }
+
+  @Test func theReadingSideClosesByItself() async throws {
+    let server = try StreamTestServer()
+    let stream = session.byteStream(host: "127.0.0.1", port: server.port)
+    try await stream.write(Data([1]))
+    #expect(try await stream.read().data == Data([1]))
+    stream.closeRead()
+    #expect(await failure { try await stream.read() }?.transferCode == .networkConnectionLost)
+    try await stream.write(Data([2]))
+    stream.closeWrite()
+    #expect(await stream.ended() == nil)
+  }
+
+  @Test func aReadThatTimesOutLosesNothing() async throws {
+    let gate = Gate()
+    let server = try StreamTestServer { connection in
+      try connection.write("ab")
+      try connection.pass(gate)
+      try connection.write("cd")
+      try connection.stall()
+    }
+    let stream = session.byteStream(host: "127.0.0.1", port: server.port)
+    let error = await failure { try await stream.read(atLeast: 4, timeout: .milliseconds(200)) }
+    #expect(error?.transferCode == .timedOut)
+    #expect(stream.state == .open)
+    gate.open()
+    #expect(try await stream.read(atLeast: 4).data == Data("abcd".utf8))
+  }
+
+  @Test func aTaskThatIsCancelledGivesUpItsRead() async throws {
+    let server = try StreamTestServer()
+    let stream = session.byteStream(host: "127.0.0.1", port: server.port)
+    try await stream.write(Data("x".utf8))
+    _ = try await stream.read()
+    let reader = Task { await failure { try await stream.read() } }
+    reader.cancel()
+    guard case .explicitlyCancelled? = await reader.value else {
+      Issue.record("it was not cancelled")
+      return
+    }
+    try await stream.write(Data("y".utf8))
+    #expect(try await stream.read().data == Data("y".utf8))
+  }
+
+  @Test func cancellingEndsWhatIsReadAndTheConnection() async throws {
+    let gone = Gate()
+    let server = try StreamTestServer { connection in
+      try connection.write("x")
+      _ = try connection.readToEnd()
+      gone.open()
+    }
+    let stream = session.byteStream(host: "127.0.0.1", port: server.port)
+    _ = try await stream.read()
+    async let error = failure { try await stream.read() }
+    stream.cancel()
+    guard case .explicitlyCancelled? = await error, case .explicitlyCancelled? = await stream.ended() else {
+      Issue.record("it was not cancelled")
+      return
+    }
+    while server.openConnectionCount > 0 { await Task.yield() }
+  }
+
+  @Test func cancellingEverythingCancelsStreams() async throws {
+    let server = try StreamTestServer()
+    let stream = session.byteStream(host: "127.0.0.1", port: server.port)
+    try await stream.write(Data("x".utf8))
+    session.cancelAllRequests()
+    guard case .explicitlyCancelled? = await stream.ended() else {
+      Issue.record("it was not cancelled")
+      return
+    }
+  }
+
+  @Test func theEndOfTheSessionEndsItsStreams() async throws {
+    let server = try StreamTestServer()
+    var session: Session? = .forStreams()
+    let stream = try #require(session).byteStream(host: "127.0.0.1", port: server.port)
+    let unused = try #require(session).byteStream(host: "127.0.0.1", port: server.port)
+    try await stream.write(Data("x".utf8))
+    _ = try await stream.read()
+    async let error = failure { try await stream.read() }
+    session = nil
+    guard case .sessionDeinitialized? = await error, case .sessionDeinitialized? = await stream.ended(),
+      case .sessionDeinitialized? = await unused.ended()
+    else {
+      Issue.record("it was not ended by the session")
+      return
+    }
+  }
+
+  @Test func whoeverLetsGoOfAStreamEndsIt() async throws {
+    let server = try StreamTestServer()
+    var stream: ByteStreamRequest? = session.byteStream(host: "127.0.0.1", port: server.port)
+    try await stream?.write(Data("x".utf8))
+    _ = try await stream?.read()
+    #expect(server.openConnectionCount == 1)
+    stream = nil
+    while server.openConnectionCount > 0 { await Task.yield() }
+  }
+
+  @Test func failuresAreThoseOfRequests() async throws {
+    let refused = session.byteStream(host: "127.0.0.1", port: 1)
+    #expect(await failure { try await refused.read() }?.transferCode == .cannotConnectToHost)
+    #expect(await refused.ended()?.transferCode == .cannotConnectToHost)
+    let unknown = session.byteStream(host: "nobody.invalid", port: 80)
+    let code = await failure { try await unknown.write(Data([1])) }?.transferCode
+    #expect(code == .cannotFindHost || code == .notConnectedToInternet)
+    for (host, port) in [
+      ("", 80), ("a b", 80), ("host", 0), ("host", 65_536), ("host/path", 80), ("u@h", 80),
+    ] {
+      let stream = session.byteStream(host: host, port: port)
+      #expect(await failure { try await stream.read() }?.transferCode == .badURL, "\(host):\(port)")
+    }
+    let silent = try UnresponsivePort()
+    let slow = Session.forStreams(timeout: 0.3)
+    let stream = slow.byteStream(host: "127.0.0.1", port: silent.port)
+    #expect(await failure { try await stream.read() }?.transferCode == .timedOut)
+  }
+
+  @Test func aResetEndsTheStream() async throws {
+    let server = try StreamTestServer { connection in
+      _ = try connection.read()
+      connection.reset()
+    }
+    let stream = session.byteStream(host: "127.0.0.1", port: server.port)
+    try await stream.write(Data("x".utf8))
+    #expect(await failure { try await stream.read() }?.transferCode == .networkConnectionLost)
+    #expect(await stream.ended()?.transferCode == .networkConnectionLost)
+  }
+
+  @Test func aSuspendedStreamMovesNothing() async throws {
+    let server = try StreamTestServer()
+    let stream = session.byteStream(host: "127.0.0.1", port: server.port)
+    try await stream.write(Data("x".utf8))
+    _ = try await stream.read()
+    stream.suspend()
+    #expect(stream.isSuspended)
+    let received = server.receivedByteCount
+    // A limit that would be over long before the stream goes on.
+    async let bytes = stream.read(atLeast: 3, timeout: .milliseconds(300))
+    async let written: Void = stream.write(Data("abc".utf8))
+    try await Task.sleep(for: .milliseconds(500))
+    #expect(server.receivedByteCount == received)
+    stream.resume()
+    try await written
+    #expect(try await bytes.data == Data("abc".utf8))
+  }
+
+  @Test func whoSendsTooMuchIsHeldUp() async throws {
+    let size = 64 << 20
+    let sent = Recorder<Int>()
+    let server = try StreamTestServer { connection in
+      let piece = [UInt8](repeating: 7, count: 1 << 20)
+      for index in 0..<64 {
+        try connection.write(piece)
+        sent.add(index)
+      }
+    }
+    let stream = session.byteStream(host: "127.0.0.1", port: server.port)
+    _ = try await stream.read(atMost: 1)
+    try await Task.sleep(for: .milliseconds(300))
+    // What the two sockets hold, and no more.
+    #expect(sent.values.count < 32)
+    var count = 1
+    while true {
+      let (data, isAtEnd) = try await stream.read(atMost: 1 << 18)
+      count += data.count
+      if isAtEnd { break }
+    }
+    #expect(count == size)
+  }
+
+  @Test func descriptorsAndThreadsAreGivenBack() async {
+    await #expect(processExitsWith: .success) {
+      func sockets() -> Int {
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? []
+        return names.count { name in
+          let target = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\(name)")
+          return target?.hasPrefix("socket:") == true
+        }
+      }
+      let server = try StreamTestServer()
+      let secure = try StreamTestServer(.tls(.localhost))
+      let before = sockets()
+      do {
+        let session = Session.forStreams()
+        for index in 0..<40 {
+          let isSecure = index % 2 == 0
+          let stream = session.byteStream(
+            host: isSecure ? "localhost" : "127.0.0.1", port: isSecure ? secure.port : server.port,
+            secure: isSecure)
+          try await stream.write(Data("x".utf8))
+          _ = try await stream.read()
+          switch index % 4 {
+          case 0, 1: stream.close()
+          case 2: stream.cancel()
+          default: break
+          }
+        }
+      }
+      let limit = ContinuousClock.now + .seconds(20)
+      while sockets() > before, ContinuousClock.now < limit { try await Task.sleep(for: .milliseconds(10)) }
+      #expect(sockets() <= before)
+    }
+  }
+}

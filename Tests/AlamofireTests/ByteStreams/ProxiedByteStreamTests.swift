@@ -1,0 +1,96 @@
+import Alamofire
+import Foundation
+import FoundationNetworking
+import HTTPTestServer
+import Testing
+
+@Suite("Streams of bytes through proxies", .aMinute) struct ProxiedByteStreamTests {
+  /// An HTTP proxy that knows `CONNECT` alone, and leads every host to one port.
+  private static func proxy(to port: Int, seen: Recorder<String>, status: String = "200 OK") throws
+    -> StreamTestServer
+  {
+    try StreamTestServer { connection in
+      while true {
+        let line = try connection.line()
+        if line.isEmpty { break }
+        seen.add(line)
+      }
+      guard status.hasPrefix("200") else {
+        try connection.write("HTTP/1.1 \(status)\r\nContent-Length: 0\r\n\r\n")
+        return
+      }
+      try connection.relay(toPort: port) { try connection.write("HTTP/1.1 \(status)\r\n\r\n") }
+    }
+  }
+
+  @Test(arguments: [true, false]) func throughATunnel(isSecure: Bool) async throws {
+    let server = try StreamTestServer(isSecure ? .tls(.localhost) : .none) { connection in
+      // A server that speaks first, right behind the answer of the proxy.
+      try connection.write("hello\n")
+      try connection.echo()
+    }
+    let seen = Recorder<String>()
+    let proxy = try Self.proxy(to: server.port, seen: seen)
+    let session = Session.forStreams {
+      $0.proxy = .http("127.0.0.1", port: proxy.port, username: "ann", password: "secret")
+    }
+    let stream = session.byteStream(host: "localhost", port: 7777, secure: isSecure)
+    #expect(try await stream.read(atLeast: 6, atMost: 6).data == Data("hello\n".utf8))
+    try await stream.write(Data("x".utf8))
+    #expect(try await stream.read().data == Data("x".utf8))
+    #expect(seen.values.first == "CONNECT localhost:7777 HTTP/1.1")
+    #expect(seen.values.contains { $0.hasPrefix("Proxy-Authorization: Basic ") })
+    // The same handle of libcurl's sends requests as before.
+    let http = try HTTPTestServer()
+    let direct = session.request(http.url("/get"))
+    direct.transportOptions { $0.proxy = .none }
+    #expect(await direct.serializingData().response.response?.statusCode == 200)
+  }
+
+  @Test func aProxyThatRefuses() async throws {
+    let seen = Recorder<String>()
+    let proxy = try Self.proxy(to: 1, seen: seen, status: "403 Forbidden")
+    let session = Session.forStreams { $0.proxy = .http("127.0.0.1", port: proxy.port) }
+    let stream = session.byteStream(host: "localhost", port: 7777)
+    #expect(await failure { try await stream.read() }?.transferCode == .cannotConnectToHost)
+    let asking = try Self.proxy(to: 1, seen: seen, status: "407 Who")
+    let other = Session.forStreams { $0.proxy = .http("127.0.0.1", port: asking.port) }
+    let stranger = other.byteStream(host: "localhost", port: 7777)
+    #expect(await failure { try await stranger.read() }?.transferCode == .userAuthenticationRequired)
+    let secured = Session.forStreams { $0.proxy = .https("localhost", port: proxy.port) }
+    let unsupported = secured.byteStream(host: "localhost", port: 7777)
+    #expect(await failure { try await unsupported.read() }?.transferCode == .unsupportedURL)
+  }
+
+  @Test func throughSOCKS() async throws {
+    let server = try StreamTestServer()
+    let port = server.port
+    let proxy = try StreamTestServer { connection in
+      _ = try connection.read(atMost: 2)
+      _ = try connection.read()  // the methods
+      try connection.write([5, 0])
+      let head = try connection.read(atMost: 5)
+      guard head.count == 5, head[3] == 3 else { return }
+      _ = try connection.read(atMost: Int(head[4]) + 2)
+      try connection.relay(toPort: port) { try connection.write([5, 0, 0, 1, 127, 0, 0, 1, 0, 1]) }
+    }
+    let session = Session.forStreams { $0.proxy = .socks5h("127.0.0.1", port: proxy.port) }
+    let stream = session.byteStream(host: "nowhere.test", port: 7777)
+    try await stream.write(Data("x".utf8))
+    #expect(try await stream.read().data == Data("x".utf8))
+    #expect(server.connectionCount == 1)
+  }
+
+  @Test func overridesAndGuardsHold() async throws {
+    let server = try StreamTestServer()
+    let led = Session.forStreams {
+      $0.hostOverrides = [.init(host: "nowhere.test", target: "127.0.0.1", targetPort: server.port)]
+    }
+    let stream = led.byteStream(host: "nowhere.test", port: 25)
+    try await stream.write(Data("x".utf8))
+    #expect(try await stream.read().data == Data("x".utf8))
+    let guarded = led.byteStream(host: "127.0.0.1", port: server.port) { $0.refusesPrivateAddresses = true }
+    #expect(await failure { try await guarded.read() }?.transferCode == .cannotConnectToHost)
+    #expect(server.connectionCount == 1)
+  }
+}

@@ -1,0 +1,250 @@
+import Alamofire
+import Foundation
+import FoundationNetworking
+import HTTPTestServer
+import Testing
+
+@Suite("Streams of bytes over TLS", .aMinute) struct SecureByteStreamTests {
+  private struct Refused: Error {}
+
+  /// Code of a user.
+  private final class Slow: ServerTrustEvaluating {
+    let calls = Recorder<String>()
+    let refuses: Bool
+
+    init(refuses: Bool = false) { self.refuses = refuses }
+
+    func evaluate(_ trust: SecTrust, forHost host: String) throws {
+      calls.add("\(host) \(threadName())")
+      if refuses { throw Refused() }
+    }
+  }
+
+  private func session(_ evaluator: any ServerTrustEvaluating) -> Session {
+    .forStreams(manager: ServerTrustManager(evaluators: ["localhost": evaluator]))
+  }
+
+  private static func startsTLS(_ connection: StreamTestConnection) throws {
+    try connection.write("220 ready\r\n")
+    guard try connection.line() == "STARTTLS" else { return }
+    try connection.write("220 go on\r\n")
+    try connection.startTLS(.localhost)
+    try connection.echo()
+  }
+
+  @Test(arguments: [TransportOptions.TLSVersion.tls12, .tls13])
+  func tlsFromTheStart(version: TransportOptions.TLSVersion) async throws {
+    let server = try StreamTestServer(.tls(.localhost))
+    let session = Session.forStreams {
+      $0.minimumTLSVersion = version
+      $0.maximumTLSVersion = version
+    }
+    let stream = session.byteStream(host: "localhost", port: server.port, secure: true)
+    try await stream.write(Data("secret".utf8))
+    #expect(try await stream.read(atLeast: 6).data == Data("secret".utf8))
+    stream.closeWrite()
+    let (data, isAtEnd) = try await stream.read()
+    #expect(data.isEmpty && isAtEnd)
+    #expect(await stream.ended() == nil)
+  }
+
+  @Test func tlsInTheMiddle() async throws {
+    let server = try StreamTestServer(script: Self.startsTLS)
+    let session = Session.forStreams()
+    let stream = session.byteStream(host: "localhost", port: server.port)
+    #expect(try await stream.read().data == Data("220 ready\r\n".utf8))
+    try await stream.write(Data("STARTTLS\r\n".utf8))
+    #expect(try await stream.read(atLeast: 11).data == Data("220 go on\r\n".utf8))
+    try await stream.startTLS()
+    try await stream.write(Data("secret".utf8))
+    #expect(try await stream.read(atLeast: 6).data == Data("secret".utf8))
+    #expect(await failure { try await stream.startTLS() }?.transferCode == .secureConnectionFailed)
+    #expect(stream.state == .open)
+  }
+
+  @Test func everythingInOneGo() async throws {
+    let server = try StreamTestServer(script: Self.startsTLS)
+    let session = Session.forStreams()
+    let stream = session.byteStream(host: "localhost", port: server.port)
+    let told = Recorder<String>()
+    let queue = DispatchQueue(label: "handlers")
+    await withCheckedContinuation { done in
+      stream.read(atLeast: 11, atMost: 11, queue: queue) { _ in told.add("greeting") }
+      stream.write(Data("STARTTLS\r\n".utf8), queue: queue) { _ in told.add("asked") }
+      stream.read(atLeast: 11, atMost: 11, queue: queue) { _ in told.add("answer") }
+      stream.startTLS(queue: queue) { told.add((try? $0.get()) == nil ? "failed" : "secure") }
+      stream.write(Data("secret".utf8), queue: queue) { _ in told.add("sent") }
+      stream.read(atLeast: 6, queue: queue) { result in
+        told.add((try? result.get()).map { String(decoding: $0.data, as: UTF8.self) } ?? "failed")
+        done.resume()
+      }
+    }
+    #expect(Set(told.values.prefix(3)) == ["greeting", "asked", "answer"])
+    #expect(told.values.suffix(3) == ["secure", "sent", "secret"])
+  }
+
+  @Test func whoIsNotTrustedGetsNoByte() async throws {
+    let stranger = try TestIdentity(.init(commonName: "localhost", dnsNames: ["localhost"]))
+    let server = try StreamTestServer(.tls(stranger))
+    let session = Session.forStreams()
+    let stream = session.byteStream(host: "localhost", port: server.port, secure: true)
+    #expect(
+      await failure { try await stream.write(Data("secret".utf8)) }?.transferCode
+        == .serverCertificateHasUnknownRoot)
+    #expect(await stream.ended()?.transferCode == .serverCertificateHasUnknownRoot)
+    #expect(server.receivedByteCount == 0)
+  }
+
+  @Test func theNameOfTheHostCounts() async throws {
+    let other = try TestIdentity(
+      .init(commonName: "other", dnsNames: ["other.localhost"], issuer: .localhostAuthority))
+    let server = try StreamTestServer(.tls(other))
+    let session = Session.forStreams()
+    let stream = session.byteStream(host: "localhost", port: server.port, secure: true)
+    #expect(
+      await failure { try await stream.write(Data("secret".utf8)) }?.transferCode
+        == .serverCertificateUntrusted)
+    #expect(server.receivedByteCount == 0)
+  }
+
+  @Test func evaluatorsDecide() async throws {
+    let server = try StreamTestServer(.tls(.localhost))
+    let authority = try #require(
+      Certificate.all(in: Data(TestIdentity.localhostAuthority.certificatePEM.utf8)).first)
+    let wrong = try TestIdentity(.init(commonName: "wrong", isCA: true))
+    let stranger = try #require(Certificate.all(in: Data(wrong.certificatePEM.utf8)).first)
+    let pinned = session(PinnedCertificatesTrustEvaluator(certificates: [authority]))
+    let good = pinned.byteStream(host: "localhost", port: server.port, secure: true)
+    try await good.write(Data("x".utf8))
+    #expect(try await good.read().data == Data("x".utf8))
+    let count = server.receivedByteCount
+    let refusing = session(PinnedCertificatesTrustEvaluator(certificates: [stranger]))
+    let bad = refusing.byteStream(host: "localhost", port: server.port, secure: true)
+    guard case .serverTrustEvaluationFailed? = await failure(of: { try await bad.write(Data("x".utf8)) })
+    else {
+      Issue.record("\(String(describing: bad.error))")
+      return
+    }
+    #expect(server.receivedByteCount == count)
+  }
+
+  /// The handshake stands still meanwhile, in the middle of a stream that could not be made again.
+  @Test(arguments: [true, false]) func anEvaluatorOfAUserIsAskedOnceElsewhere(isFromStart: Bool) async throws
+  {
+    let slow = Slow()
+    let session = session(slow)
+    let server =
+      try isFromStart ? StreamTestServer(.tls(.localhost)) : StreamTestServer(script: Self.startsTLS)
+    for _ in 0..<2 {
+      let stream = session.byteStream(host: "localhost", port: server.port, secure: isFromStart)
+      if !isFromStart {
+        _ = try await stream.read(atLeast: 11)
+        try await stream.write(Data("STARTTLS\r\n".utf8))
+        _ = try await stream.read(atLeast: 11)
+        try await stream.startTLS()
+      }
+      try await stream.write(Data("secret".utf8))
+      #expect(try await stream.read(atLeast: 6).data == Data("secret".utf8))
+    }
+    #expect(slow.calls.values.count == 1)
+    #expect(slow.calls.values.first?.hasPrefix("localhost ") == true)
+    #expect(slow.calls.values.first?.contains("http-engine") == false)
+    #expect(server.connectionCount == 2)
+  }
+
+  @Test func whatAnEvaluatorOfAUserThrowsIsTheError() async throws {
+    let server = try StreamTestServer(script: Self.startsTLS)
+    let session = session(Slow(refuses: true))
+    let stream = session.byteStream(host: "localhost", port: server.port)
+    _ = try await stream.read(atLeast: 11)
+    try await stream.write(Data("STARTTLS\r\n".utf8))
+    _ = try await stream.read(atLeast: 11)
+    let error = await failure { try await stream.startTLS() }
+    guard case .serverTrustEvaluationFailed(.customEvaluationFailed(let cause))? = error else {
+      Issue.record("\(String(describing: error))")
+      return
+    }
+    #expect(cause is Refused)
+  }
+
+  @Test func aClientShowsItsIdentity() async throws {
+    let authority = try TestIdentity(.init(commonName: "Clients", isCA: true))
+    let client = try TestIdentity(.init(commonName: "ada", issuer: authority))
+    let server = try StreamTestServer(
+      .tls(.localhost, TLSOptions(clientAuthority: authority.certificatePEM)))
+    let identity = try ClientIdentity(
+      pem: Data(client.certificatePEM.utf8), privateKey: Data(client.privateKeyPEM.utf8))
+    let session = Session.forStreams { $0.clientIdentity = identity }
+    let stream = session.byteStream(host: "localhost", port: server.port, secure: true)
+    try await stream.write(Data("x".utf8))
+    #expect(try await stream.read().data == Data("x".utf8))
+    let nobody = Session.forStreams { $0.maximumTLSVersion = .tls12 }
+    let refused = nobody.byteStream(host: "localhost", port: server.port, secure: true)
+    #expect(await failure { try await refused.write(Data("x".utf8)) } != nil)
+  }
+
+  @Test func whatCameInTheClearIsNotTakenForSecure() async throws {
+    let server = try StreamTestServer { connection in
+      try connection.write("220 go on\r\nEVIL")
+      try connection.startTLS(.localhost)
+      try connection.echo()
+    }
+    let session = Session.forStreams()
+    let stream = session.byteStream(host: "localhost", port: server.port)
+    #expect(await failure { try await stream.read(atLeast: 100, timeout: .milliseconds(200)) } != nil)
+    #expect(await failure { try await stream.startTLS() }?.transferCode == .secureConnectionFailed)
+    #expect(await stream.ended()?.transferCode == .secureConnectionFailed)
+  }
+
+  @Test func anEndWithoutTheWordOfTLSIsNoEnd() async throws {
+    let server = try StreamTestServer(.tls(.localhost)) { connection in
+      try connection.write("half")
+      connection.cutOff()
+      try connection.stall()
+    }
+    let session = Session.forStreams()
+    let stream = session.byteStream(host: "localhost", port: server.port, secure: true)
+    #expect(try await stream.read(atLeast: 4).data == Data("half".utf8))
+    #expect(await failure { try await stream.read() }?.transferCode == .networkConnectionLost)
+  }
+
+  @Test func aServerThatSpeaksNoTLS() async throws {
+    let server = try StreamTestServer { connection in
+      _ = try connection.read()
+      try connection.write("HTTP/1.1 400 Bad Request\r\n\r\n")
+    }
+    let session = Session.forStreams()
+    let stream = session.byteStream(host: "localhost", port: server.port, secure: true)
+    #expect(await failure { try await stream.read() }?.transferCode == .secureConnectionFailed)
+    let silent = try StreamTestServer { try $0.stall() }
+    let slow = Session.forStreams(timeout: 0.3)
+    let other = slow.byteStream(host: "localhost", port: silent.port, secure: true)
+    #expect(await failure { try await other.read() }?.transferCode == .timedOut)
+  }
+
+  @Test(arguments: [true, false]) func tenMegabytesThereAndBack(isSecure: Bool) async throws {
+    let server = try isSecure ? StreamTestServer(.tls(.localhost)) : StreamTestServer()
+    let session = Session.forStreams()
+    let stream = session.byteStream(host: "localhost", port: server.port, secure: isSecure)
+    let size = 10 << 20
+    let piece = Data((0..<65_536).map { UInt8(truncatingIfNeeded: $0 &* 31) })
+    async let written: Void = {
+      for _ in 0..<size / piece.count { try await stream.write(piece) }
+      stream.closeWrite()
+    }()
+    var count = 0
+    var longest = 0
+    while true {
+      let (data, isAtEnd) = try await stream.read()
+      for (offset, byte) in data.enumerated() where byte != piece[(count + offset) % piece.count] {
+        Issue.record("a wrong byte at \(count + offset)")
+        return
+      }
+      count += data.count
+      longest = max(longest, data.count)
+      if isAtEnd { break }
+    }
+    try await written
+    #expect(count == size && longest <= 65_536)
+  }
+}

@@ -1,0 +1,243 @@
+import HTTPWire
+import Testing
+
+@Suite("Flow of a byte stream") struct ByteStreamFlowTests {
+  /// One that is connected.
+  private func open() -> ByteStreamFlow {
+    var flow = ByteStreamFlow()
+    #expect(flow.resume() == [.connect])
+    #expect(flow.connected() == [])
+    return flow
+  }
+
+  @Test func theFirstThingAskedForConnects() {
+    var flow = ByteStreamFlow()
+    #expect(flow.phase == .idle)
+    #expect(flow.read(1, least: 1, most: 8) == [.connect])
+    #expect(flow.write(2, count: 3) == [])
+    #expect(flow.room == 0 && flow.writing == nil)
+    #expect(flow.connected() == [])
+    #expect(flow.room == 8 && flow.writing == 2)
+  }
+
+  @Test func nothingIsReadThatNobodyHasAskedFor() {
+    var flow = open()
+    #expect(flow.room == 0)
+    #expect(flow.read(1, least: 4, most: 10) == [])
+    #expect(flow.room == 10)
+    #expect(flow.received(3) == [])
+    #expect(flow.room == 7)
+    #expect(flow.received(2) == [.answer(1, count: 5, isAtEnd: false)])
+    #expect(flow.room == 0)
+  }
+
+  @Test func readsAndWritesAreDoneInTheirOrder() {
+    var flow = open()
+    #expect(flow.read(1, least: 2, most: 2) + flow.read(2, least: 1, most: 4) == [])
+    #expect(flow.write(3, count: 2) + flow.write(4, count: 0) + flow.write(5, count: 1) == [])
+    #expect(flow.writing == 3)
+    #expect(flow.sent(1) == [])
+    #expect(flow.sent(1) == [.complete(3), .complete(4)])
+    #expect(flow.writing == 5)
+    #expect(flow.received(2) == [.answer(1, count: 2, isAtEnd: false)])
+    #expect(flow.received(1) == [.answer(2, count: 1, isAtEnd: false)])
+  }
+
+  @Test func theEndAnswersEveryRead() {
+    var flow = open()
+    #expect(flow.read(1, least: 9, most: 9) + flow.read(2, least: 1, most: 1) == [])
+    #expect(flow.received(4) == [])
+    #expect(flow.ended() == [.answer(1, count: 4, isAtEnd: true), .answer(2, count: 0, isAtEnd: true)])
+    #expect(flow.read(3, least: 1, most: 1) == [.answer(3, count: 0, isAtEnd: true)])
+    #expect(flow.phase == .open)
+    #expect(flow.closeWriting() == [])
+    #expect(flow.shutsWriting)
+    #expect(flow.writingWasShut() == [.close(.closed)])
+    #expect(flow.read(4, least: 1, most: 1) == [.answer(4, count: 0, isAtEnd: true)])
+    #expect(flow.write(5, count: 1) == [.fail(5, .closed)])
+  }
+
+  @Test func theWritingSideClosesAfterItsWrites() {
+    var flow = open()
+    #expect(flow.write(1, count: 1) + flow.closeWriting() == [])
+    #expect(flow.write(2, count: 1) == [.fail(2, .closed)])
+    #expect(!flow.shutsWriting)
+    #expect(flow.sent(1) == [.complete(1)])
+    #expect(flow.shutsWriting)
+    #expect(flow.writingWasShut() == [])
+    #expect(flow.read(3, least: 1, most: 1) == [])
+    #expect(flow.received(1) == [.answer(3, count: 1, isAtEnd: false)])
+    #expect(flow.closeReading() == [.shutReading, .close(.closed)])
+  }
+
+  @Test func closingGivesUpReadsAndDoesWrites() {
+    var flow = open()
+    #expect(flow.read(1, least: 1, most: 1) + flow.write(2, count: 1) == [])
+    #expect(flow.close() == [.fail(1, .closed), .shutReading])
+    #expect(flow.close() == [])
+    #expect(flow.sent(1) == [.complete(2)])
+    #expect(flow.writingWasShut() == [.close(.closed)])
+  }
+
+  @Test func whatNobodyHasUsedClosesAtOnce() {
+    var flow = ByteStreamFlow()
+    #expect(flow.close() == [.close(.closed)])
+    var other = ByteStreamFlow()
+    #expect(other.resume() == [.connect])
+    #expect(other.close() == [.close(.closed)])
+    #expect(other.connected() == [])
+  }
+
+  @Test func securingWaitsForBothSidesAndHoldsUpTheRest() {
+    var flow = open()
+    #expect(flow.read(1, least: 1, most: 1) + flow.write(2, count: 1) + flow.secure(3) == [])
+    #expect(flow.read(4, least: 1, most: 1) + flow.write(5, count: 1) == [])
+    #expect(flow.received(1) == [.answer(1, count: 1, isAtEnd: false)])
+    #expect(flow.room == 0 && !flow.isSecuring)
+    #expect(flow.sent(1) == [.complete(2), .secure])
+    #expect(flow.isSecuring && flow.room == 0 && flow.writing == nil)
+    #expect(flow.secure(6) == [.fail(6, .alreadySecure)])
+    #expect(flow.secured() == [.complete(3)])
+    #expect(flow.isSecure && flow.room == 1 && flow.writing == 5)
+    #expect(flow.secure(7) == [.fail(7, .alreadySecure)])
+  }
+
+  @Test func securingFromTheStartComesFirst() {
+    var flow = ByteStreamFlow(secure: 0)
+    #expect(flow.write(1, count: 1) == [.connect])
+    #expect(flow.connected() == [.secure])
+    #expect(flow.failed() == [.fail(0, .failure), .fail(1, .failure), .close(.failure)])
+  }
+
+  @Test func cleartextThatNobodyReadEndsTheStream() {
+    var flow = open()
+    #expect(flow.read(1, least: 9, most: 9) == [])
+    #expect(flow.received(4) == [])
+    #expect(flow.withdraw(1, .timedOut) == [.fail(1, .timedOut)])
+    #expect(flow.secure(2) == [.fail(2, .cleartextLeft), .close(.cleartextLeft)])
+  }
+
+  @Test func aReadThatIsGivenUpTakesNothingWithIt() {
+    var flow = open()
+    #expect(flow.read(1, least: 9, most: 9) + flow.received(4) == [])
+    #expect(flow.withdraw(1, .timedOut) == [.fail(1, .timedOut)])
+    #expect(flow.withdraw(1, .timedOut) == [])
+    #expect(flow.read(2, least: 1, most: 3) == [.answer(2, count: 3, isAtEnd: false)])
+    #expect(flow.buffered == 1)
+  }
+
+  @Test func aWriteThatIsGivenUpHalfWayEndsTheStream() {
+    var flow = open()
+    #expect(flow.write(1, count: 4) + flow.write(2, count: 4) + flow.write(3, count: 4) == [])
+    #expect(flow.withdraw(2, .cancelled) == [.fail(2, .cancelled)])
+    #expect(flow.sent(1) == [])
+    #expect(flow.withdraw(1, .timedOut) == [.fail(1, .timedOut), .fail(3, .cutOff), .close(.cutOff)])
+    #expect(flow.write(4, count: 1) == [.fail(4, .cutOff)])
+  }
+
+  @Test func aSuspendedStreamStandsStill() {
+    var flow = open()
+    #expect(flow.read(1, least: 1, most: 1) + flow.write(2, count: 1) == [])
+    flow.suspend()
+    #expect(flow.room == 0 && flow.writing == nil)
+    #expect(flow.resume() == [])
+    #expect(flow.room == 1 && flow.writing == 2)
+  }
+
+  @Test func afterTheEndNothingHappens() {
+    var flow = open()
+    #expect(flow.read(1, least: 1, most: 1) == [])
+    #expect(flow.cancel() == [.fail(1, .cancelled), .close(.cancelled)])
+    let late =
+      flow.connected() + flow.secured() + flow.received(1) + flow.ended() + flow.sent(1)
+      + flow.writingWasShut() + flow.failed() + flow.cancel() + flow.close() + flow.closeReading()
+      + flow.closeWriting() + flow.withdraw(1, .timedOut) + flow.resume()
+    #expect(late == [])
+    #expect(flow.read(2, least: 1, most: 1) == [.fail(2, .cancelled)])
+  }
+
+  /// Whatever happens in whatever order: everything asked for is told once, the end comes once and last, and nobody is
+  /// given bytes that have not come.
+  @Test(arguments: 0..<40 as Range<UInt64>) func randomWalks(seed: UInt64) {
+    var random = SplitMix(seed: seed)
+    for _ in 0..<50 {
+      var walk = Walk(isSecure: random.next() % 3 == 0)
+      for _ in 0..<60 { walk.step(&random) }
+      walk.take(walk.flow.cancel())
+      #expect(walk.told.sorted() == walk.asked.sorted())
+      #expect(walk.ends == 1)
+    }
+  }
+
+  private struct Walk {
+    var flow: ByteStreamFlow
+    var asked: [UInt64] = []
+    var told: [UInt64] = []
+    var ends = 0
+    var come = 0
+    var given = 0
+
+    init(isSecure: Bool) {
+      flow = ByteStreamFlow(secure: isSecure ? 0 : nil)
+      if isSecure { asked = [0] }
+    }
+
+    mutating func step(_ random: inout SplitMix) {
+      let number = UInt64(asked.count + 1)
+      switch random.next() % 16 {
+      case 0, 1, 2:
+        asked.append(number)
+        let least = Int(random.next() % 4)
+        take(flow.read(number, least: least, most: Int(random.next() % 8)))
+      case 3, 4, 5:
+        asked.append(number)
+        take(flow.write(number, count: Int(random.next() % 4)))
+      case 6 where random.next() % 4 == 0:
+        asked.append(number)
+        take(flow.secure(number))
+      case 7: take(flow.connected())
+      case 8: take(flow.secured())
+      case 9 where flow.room > 0:
+        let count = Int(random.next() % UInt64(flow.room)) + 1
+        come += count
+        take(flow.received(count))
+      case 10 where flow.writing != nil: take(flow.sent(1))
+      case 11 where flow.shutsWriting: take(flow.writingWasShut())
+      case 12: take(flow.withdraw(random.next() % number, random.next() % 2 == 0 ? .timedOut : .cancelled))
+      case 13: if random.next() % 2 == 0 { flow.suspend() } else { take(flow.resume()) }
+      case 14 where random.next() % 6 == 0:
+        switch random.next() % 4 {
+        case 0: take(flow.closeReading())
+        case 1: take(flow.closeWriting())
+        case 2: take(flow.close())
+        default: take(flow.ended())
+        }
+      default: break
+      }
+    }
+
+    mutating func take(_ effects: [ByteStreamFlow.Effect]) {
+      for effect in effects {
+        #expect(ends == 0 || !effect.isMovement)
+        switch effect {
+        case .answer(let number, let count, _):
+          told.append(number)
+          given += count
+          #expect(given <= come)
+        case .complete(let number), .fail(let number, _): told.append(number)
+        case .close: ends += 1
+        case .connect, .secure, .shutReading: break
+        }
+      }
+    }
+  }
+}
+
+extension ByteStreamFlow.Effect {
+  fileprivate var isMovement: Bool {
+    switch self {
+    case .connect, .secure, .shutReading, .close, .complete: true
+    case .answer, .fail: false
+    }
+  }
+}
