@@ -21,13 +21,13 @@ public protocol URLConvertible: Sendable {
 }
 
 extension String: URLConvertible {
+  // The older generations have a member of this name, which stands before this one where both are seen.
   /// Returns the URL of this text (RFC 3986).
   ///
   /// Only a text that is no URL reference at all fails. `"invalid"` is one (a relative path), so it
   /// passes here and fails when it is sent.
   ///
   /// - Throws: ``AFError/invalidURL(url:)``.
-  // The older generations have a member of this name, which stands before this one where both are seen.
   @_disfavoredOverload
   public func asURL() throws -> URL {
     guard let url = URL(string: self) else { throw AFError.invalidURL(url: self) }
@@ -36,18 +36,18 @@ extension String: URLConvertible {
 }
 
 extension URL: URLConvertible {
-  /// Returns itself.
   // The older generations have a member of this name, which stands before this one where both are seen.
+  /// Returns itself.
   @_disfavoredOverload
   public func asURL() throws -> URL { self }
 }
 
 extension URLComponents: URLConvertible {
+  // The older generations have a member of this name, which stands before this one where both are seen.
   /// Returns the URL of the components.
   ///
   /// - Throws: ``AFError/invalidURL(url:)`` when they do not go together, such as a host and a path that
   ///   does not begin with a slash.
-  // The older generations have a member of this name, which stands before this one where both are seen.
   @_disfavoredOverload
   public func asURL() throws -> URL {
     guard let url else { throw AFError.invalidURL(url: self) }

@@ -2,6 +2,7 @@ public import FoundationNetworking
 public import HTTPWire
 
 extension URLRequest {
+  // The older generations have a member of this name, which stands before this one where both are seen.
   /// Makes a request.
   ///
   /// - Parameters:
@@ -10,7 +11,6 @@ extension URLRequest {
   ///   - headers: The header fields; `nil`, the default, sets none. A `URLRequest` does not keep their
   ///              order.
   /// - Throws: What `url` throws; ``AFError/invalidURL(url:)`` for the built-in types.
-  // The older generations have a member of this name, which stands before this one where both are seen.
   @_disfavoredOverload
   public init(url: any URLConvertible, method: HTTPMethod, headers: HTTPHeaders? = nil) throws {
     self.init(url: try url.asURL())

@@ -25,15 +25,15 @@ public protocol URLRequestConvertible: Sendable {
 }
 
 extension URLRequestConvertible {
-  /// The request, or `nil` when it could not be made; ``asURLRequest()`` says why.
   // The older generations have a member of this name, which stands before this one where both are seen.
+  /// The request, or `nil` when it could not be made; ``asURLRequest()`` says why.
   @_disfavoredOverload
   public var urlRequest: URLRequest? { try? asURLRequest() }
 }
 
 extension URLRequest: URLRequestConvertible {
-  /// Returns itself.
   // The older generations have a member of this name, which stands before this one where both are seen.
+  /// Returns itself.
   @_disfavoredOverload
   public func asURLRequest() throws -> URLRequest { self }
 }

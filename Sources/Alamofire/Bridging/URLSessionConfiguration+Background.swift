@@ -1,6 +1,7 @@
 public import FoundationNetworking
 
 extension URLSessionConfiguration {
+  // The older generations have a member of this name, which stands before this one where both are seen.
   /// A configuration with the name of a background session, which Foundation does not have on Linux.
   ///
   /// Until transfers that survive the end of the process exist, a session that is made with it behaves like one with
@@ -9,7 +10,6 @@ extension URLSessionConfiguration {
   /// ```swift
   /// let session = Session(configuration: .background(withIdentifier: "com.example.sync"))
   /// ```
-  // The older generations have a member of this name, which stands before this one where both are seen.
   @_disfavoredOverload
   public class func background(withIdentifier identifier: String) -> URLSessionConfiguration {
     NamedConfiguration.make(identifier)

@@ -22,7 +22,8 @@ package struct Engine: Sendable {
     let loop = EventLoop()
     let transport = CurlTransport(loop: loop)
     return Engine(
-      transport: transport, byteStreams: transport, executor: loop, isOnLoop: { loop.isCurrent }, shutDown: { transport.shutDown() },
+      transport: transport, byteStreams: transport, executor: loop, isOnLoop: { loop.isCurrent },
+      shutDown: { transport.shutDown() },
       crossingCount: { loop.crossingCount })
   }
 

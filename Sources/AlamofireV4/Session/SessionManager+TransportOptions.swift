@@ -5,8 +5,11 @@ import Synchronization
 /// The options of today's generation: versions of HTTP, proxies, trust store, host overrides and so on.
 public typealias TransportOptions = Alamofire::TransportOptions
 
-private let shared = Mutex<SessionManager?>(nil)
-private let options = Mutex(TransportOptions())
+/// What managers of the whole program share; each stands under a lock of its own.
+private enum SharedManagers {
+  static let manager = Mutex<SessionManager?>(nil)
+  static let options = Mutex(TransportOptions())
+}
 
 extension SessionManager {
   /// The manager of the whole program, which the functions of ``Alamofire`` use. Its requests carry
@@ -16,12 +19,12 @@ extension SessionManager {
   /// else keeps it. May be used from any thread.
   public static var `default`: SessionManager {
     get {
-      if let manager = shared.withLock({ $0 }) { return manager }
+      if let manager = SharedManagers.manager.withLock({ $0 }) { return manager }
       let configuration = URLSessionConfiguration.default
       configuration.httpAdditionalHeaders = SessionManager.defaultHTTPHeaders
       let made = SessionManager(configuration: configuration)
       // Of several threads that made one, the first counts.
-      return shared.withLock { manager in
+      return SharedManagers.manager.withLock { manager in
         let first = manager ?? made
         manager = first
         return first
@@ -29,7 +32,7 @@ extension SessionManager {
     }
     set {
       // The one before is released outside of the lock.
-      _ = shared.withLock { manager in
+      _ = SharedManagers.manager.withLock { manager in
         defer { manager = newValue }
         return manager
       }
@@ -43,8 +46,8 @@ extension SessionManager {
   /// SessionManager.defaultTransportOptions.httpVersions = .http1Only
   /// ```
   public static var defaultTransportOptions: TransportOptions {
-    get { options.withLock { $0 } }
-    set { options.withLock { $0 = newValue } }
+    get { SharedManagers.options.withLock { $0 } }
+    set { SharedManagers.options.withLock { $0 = newValue } }
   }
 }
 

@@ -11,7 +11,7 @@ private struct Sample: Sendable, CustomTestStringConvertible {
 
   /// White space does not count, and the import of the module is at the top of the file anyway.
   var normalized: String {
-    let lines = text.split(separator: "\n").filter { $0 != "import Alamofire" }
+    let lines = text.split(separator: "\n").filter { !$0.hasPrefix("import Alamofire") }
     return Self.normalized(lines.joined(separator: "\n"))
   }
 
@@ -43,7 +43,7 @@ private struct Sample: Sendable, CustomTestStringConvertible {
   }
 }
 
-/// A sample stands word for word in a file of this folder, where it is compiled, so that it cannot drift.
+/// A sample stands word for word in a file of this folder, or of that of the older generations, where it is compiled, so that it cannot drift.
 @Suite("Samples") struct SampleTests {
   private static let documents = PackageFiles.paths(
     in: [
@@ -51,7 +51,10 @@ private struct Sample: Sendable, CustomTestStringConvertible {
       "Benchmarks/README.md",
     ], suffix: ".md")
   private static let sources = PackageFiles.paths(
-    in: ["Sources/Alamofire", "Sources/HTTPWire", "Sources/HTTPTestServer"], suffix: ".swift")
+    in: [
+      "Sources/Alamofire", "Sources/AlamofireV4", "Sources/AlamofireV3", "Sources/HTTPWire",
+      "Sources/HTTPTestServer",
+    ], suffix: ".swift")
 
   private static func samples(in paths: [String]) throws -> [Sample] {
     try paths.flatMap { try Sample.all(in: $0) }
@@ -60,7 +63,11 @@ private struct Sample: Sendable, CustomTestStringConvertible {
   private let compiled: String
 
   init() throws {
-    let files = PackageFiles.paths(in: ["Tests/AlamofireTests/Documentation"], suffix: "Samples.swift")
+    let files = PackageFiles.paths(
+      in: [
+        "Tests/AlamofireTests/Documentation", "Tests/AlamofireV4Samples/Documentation",
+        "Tests/AlamofireV3Samples/Documentation",
+      ], suffix: "Samples.swift")
     compiled = try files.map { Sample.normalized(try PackageFiles.text(of: $0)) }.joined(separator: " \n ")
   }
 

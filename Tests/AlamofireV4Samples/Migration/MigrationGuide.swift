@@ -187,7 +187,8 @@ extension Samples {
       let parameters: Parameters = ["foo": "bar"]
       let urlString = "https://httpbin.org/post"
 
-      Alamofire.request(urlString, method: .post, parameters: parameters)  // Encoding => URLEncoding(destination: .methodDependent)
+      // Encoding => URLEncoding(destination: .methodDependent)
+      Alamofire.request(urlString, method: .post, parameters: parameters)
       Alamofire.request(
         urlString, method: .post, parameters: parameters, encoding: URLEncoding(destination: .queryString))
       Alamofire.request(

@@ -37,7 +37,8 @@ extension Samples {
       let parameters: Parameters = ["foo": "bar"]
 
       // All three of these calls are equivalent
-      Alamofire.request("https://httpbin.org/get", parameters: parameters)  // encoding defaults to `URLEncoding.default`
+      // encoding defaults to `URLEncoding.default`
+      Alamofire.request("https://httpbin.org/get", parameters: parameters)
       Alamofire.request("https://httpbin.org/get", parameters: parameters, encoding: URLEncoding.default)
       Alamofire.request(
         "https://httpbin.org/get", parameters: parameters,

@@ -1,0 +1,1 @@
+../../AlamofireV4Tests/Users/UsersBesideNetworking.swift

@@ -1,0 +1,79 @@
+import AlamofireV4
+import HTTPTestServer
+import Testing
+
+// Code as users have it, compiled in both language modes, with this import alone: classes that change, and nothing of
+// `Sendable`.
+
+private class SigningAdapter: RequestAdapter, RequestRetrier {
+  var token = "old"
+  private let lock = NSLock()
+
+  func adapt(_ urlRequest: URLRequest) throws -> URLRequest {
+    lock.lock()
+    defer { lock.unlock() }
+    var urlRequest = urlRequest
+    urlRequest.setValue("Bearer \(token)", forHTTPHeaderField: "Authorization")
+    return urlRequest
+  }
+
+  func should(
+    _ manager: SessionManager, retry request: Request, with error: Error,
+    completion: @escaping RequestRetryCompletion
+  ) {
+    lock.lock()
+    token = "new"
+    lock.unlock()
+    completion(request.retryCount == 0, 0)
+  }
+}
+
+private class Endpoint: URLRequestConvertible, URLConvertible {
+  var base: String
+  var count = 0
+
+  init(_ base: String) { self.base = base }
+
+  func asURL() throws -> URL {
+    count += 1
+    return try base.asURL()
+  }
+
+  func asURLRequest() throws -> URLRequest {
+    try URLRequest(url: self, method: .get, headers: ["X-Count": "\(count)"])
+  }
+}
+
+@Suite("Users who import the generation alone", .timeLimit(.minutes(1))) struct UsersAlone {
+  @Test func classesThatChangeCanBeUsed() async throws {
+    let server = try HTTPTestServer()
+    server.enqueue(.status(401), .status(200))
+    let configuration = URLSessionConfiguration.background(withIdentifier: "users")
+    configuration.urlCache = nil
+    let manager = SessionManager(configuration: configuration)
+    let adapter = SigningAdapter()
+    manager.adapter = adapter
+    manager.retrier = adapter
+    let endpoint = Endpoint(server.url("/"))
+    let status = await withCheckedContinuation { continuation in
+      manager.request(endpoint as URLRequestConvertible).validate().response(queue: .global()) { response in
+        continuation.resume(returning: response.response?.statusCode)
+      }
+    }
+    #expect(status == 200)
+    #expect(server.recordedRequests.map { $0.header("Authorization") } == ["Bearer old", "Bearer new"])
+    #expect(server.recordedRequests.map { $0.header("X-Count") } == ["1", "1"])
+    #expect(endpoint.count == 1)
+  }
+
+  @Test func membersThatBothGenerationsHaveAreOne() throws {
+    let url = try "https://a.test/".asURL()
+    let components = try #require(URLComponents(url: url, resolvingAgainstBaseURL: true))
+    #expect(try components.asURL() == url.asURL())
+    let request = try URLRequest(url: url, method: .post)
+    #expect(request.urlRequest?.httpMethod == "POST")
+    #expect(try request.asURLRequest() == request)
+    #expect(URLSessionConfiguration.background(withIdentifier: "x").identifier == "x")
+    #expect(throws: AFError.self) { try "".asURL() }
+  }
+}
