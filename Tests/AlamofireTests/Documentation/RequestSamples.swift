@@ -157,3 +157,8 @@ struct Temperature: AlamofireExtended {
 private func delegates(request: Request) {
   request.delegate?.retryResult(for: request, dueTo: .explicitlyCancelled) { print($0) }
 }
+
+private func backgroundConfigurations() {
+  let session = Session(configuration: .background(withIdentifier: "com.example.sync"))
+  _ = session
+}

@@ -93,7 +93,7 @@ extension Samples {
       #expect(lines[0].contains("SUCCESS"))
 
       Alamofire.download(urlString).responseData { response in
-        print("Temporary URL: \(response.temporaryURL)")
+        print("Temporary URL: \(String(describing: response.temporaryURL))")
       }
       #expect(await printed()[0].hasPrefix("Temporary URL: Optional(file:"))
       try FileManager.default.removeItem(at: folder)

@@ -2,7 +2,8 @@ import AlamofireV4
 import HTTPTestServer
 import Testing
 
-// The README of 4.x: making requests, handling responses, validation.
+// The README of 4.x: making requests, handling responses, validation. Where it prints an optional value within a text,
+// `String(describing:)` says so.
 
 extension Samples {
   @Suite struct ReadmeRequests {
@@ -39,9 +40,9 @@ extension Samples {
 
     @Test func responseHandler() async throws {
       Alamofire.request("https://httpbin.org/get").response { response in
-        print("Request: \(response.request)")
-        print("Response: \(response.response)")
-        print("Error: \(response.error)")
+        print("Request: \(String(describing: response.request))")
+        print("Response: \(String(describing: response.response))")
+        print("Error: \(String(describing: response.error))")
 
         if let data = response.data, let utf8Text = String(data: data, encoding: .utf8) {
           print("Data: \(utf8Text)")
@@ -71,7 +72,7 @@ extension Samples {
     @Test func responseStringHandler() async throws {
       Alamofire.request("https://httpbin.org/get").responseString { response in
         print("Success: \(response.result.isSuccess)")
-        print("Response String: \(response.result.value)")
+        print("Response String: \(String(describing: response.result.value))")
       }
 
       let lines = await printed(2)
@@ -98,10 +99,10 @@ extension Samples {
     @Test func chainedHandlers() async throws {
       Alamofire.request("https://httpbin.org/get")
         .responseString { response in
-          print("Response String: \(response.result.value)")
+          print("Response String: \(String(describing: response.result.value))")
         }
         .responseJSON { response in
-          print("Response JSON: \(response.result.value)")
+          print("Response JSON: \(String(describing: response.result.value))")
         }
 
       let lines = await printed(2)

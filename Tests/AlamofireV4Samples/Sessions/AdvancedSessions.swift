@@ -113,7 +113,7 @@ extension Samples {
       }
 
       sessionManager.request("https://httpbin.org/redirect-to?url=/get&for=\(host)").response { response in
-        print(response.error == nil, response.response?.url?.path)
+        print(response.error == nil, response.response?.url?.path ?? "")
       }
       let line = await printed()[0]
       // Sent to itself again and again, until there are too many.

@@ -41,19 +41,21 @@ final class Output: @unchecked Sendable {
 /// Waits for the next lines that a sample prints.
 func printed(_ count: Int = 1) async -> [String] { await Output.shared.take(count) }
 
-// These stand before those of the standard library, and show what is in an optional value.
+// These stand before those of the standard library, and show what is in an optional value: the documents are of a time
+// in which nobody was warned about one.
 
 func print(_ items: Any...) {
-  Output.shared.add(items.map { unwrapped($0).map { "\($0)" } ?? "nil" }.joined(separator: " "))
+  Output.shared.add(items.map { "\($0)" }.joined(separator: " "))
+}
+
+func print(_ item: Any?) {
+  Output.shared.add(item.map { "\($0)" } ?? "nil")
 }
 
 func debugPrint(_ items: Any...) {
-  Output.shared.add(
-    items.map { unwrapped($0).map { String(reflecting: $0) } ?? "nil" }.joined(separator: " "))
+  Output.shared.add(items.map { String(reflecting: $0) }.joined(separator: " "))
 }
 
-private func unwrapped(_ item: Any) -> Any? {
-  let mirror = Mirror(reflecting: item)
-  guard mirror.displayStyle == .optional else { return item }
-  return mirror.children.first.flatMap { unwrapped($0.value) }
+func debugPrint(_ item: Any?) {
+  Output.shared.add(item.map { String(reflecting: $0) } ?? "nil")
 }

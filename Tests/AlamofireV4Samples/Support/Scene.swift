@@ -7,7 +7,8 @@ import Testing
 @Suite(.serialized, .timeLimit(.minutes(2))) enum Samples {}
 
 /// Where the samples play: one server stands for every host that they name, and the default manager is led to it.
-final class Scene: Sendable {
+final class Scene: @unchecked Sendable {
+  // Unchecked: everything is constant.
   static let hosts = [
     "httpbin.org", "example.com", "some.domain-behind-oauth2.com", "test.example.com",
     "insecure.expired-apis.com",
@@ -16,6 +17,8 @@ final class Scene: Sendable {
   private static let shared = Result<Scene> { try Scene() }
 
   let server: HTTPTestServer
+  /// Other tests may have requests under way with it.
+  private let earlier: SessionManager
 
   /// The scene, as it is when the play begins.
   static func set() throws -> Scene {
@@ -26,6 +29,7 @@ final class Scene: Sendable {
   }
 
   private init() throws {
+    earlier = SessionManager.default
     let identity = try TestIdentity(
       .init(commonName: "samples", dnsNames: Scene.hosts, issuer: .localhostAuthority))
     let routes = Routes.standard

@@ -17,8 +17,8 @@ import Testing
     let request = manager.stream(withHostName: "127.0.0.1", port: server.port)
     let task = try #require(request.task as? URLSessionStreamTask)
     let (data, isAtEnd, error) = await withCheckedContinuation { answer in
-      task.write(Data("hello".utf8), timeout: 10) { #expect($0 == nil) }
-      task.readData(ofMinLength: 5, maxLength: 100, timeout: 10) { data, isAtEnd, error in
+      task.write(Data("hello".utf8), timeout: 60) { #expect($0 == nil) }
+      task.readData(ofMinLength: 5, maxLength: 100, timeout: 60) { data, isAtEnd, error in
         answer.resume(returning: (data, isAtEnd, error))
       }
     }
@@ -28,7 +28,7 @@ import Testing
     await withCheckedContinuation { over in
       request.delegate.queue.addOperation { over.resume() }
       task.closeWrite()
-      task.readData(ofMinLength: 1, maxLength: 1, timeout: 10) { data, isAtEnd, _ in
+      task.readData(ofMinLength: 1, maxLength: 1, timeout: 60) { data, isAtEnd, _ in
         #expect(data?.isEmpty == true && isAtEnd)
       }
     }
@@ -68,7 +68,7 @@ import Testing
     request.resume()
     let task = try #require(request.task as? URLSessionStreamTask)
     let data = await withCheckedContinuation { answer in
-      task.readData(ofMinLength: 1, maxLength: 1, timeout: 10) { data, _, _ in answer.resume(returning: data)
+      task.readData(ofMinLength: 1, maxLength: 1, timeout: 60) { data, _, _ in answer.resume(returning: data)
       }
     }
     #expect(data == Data("x".utf8))
@@ -87,11 +87,11 @@ import Testing
     let request = manager.stream(withHostName: "localhost", port: server.port)
     let task = try #require(request.task as? URLSessionStreamTask)
     let data = await withCheckedContinuation { answer in
-      task.write(Data("STARTTLS\r\n".utf8), timeout: 10) { _ in }
-      task.readData(ofMinLength: 1, maxLength: 1, timeout: 10) { _, _, _ in }
+      task.write(Data("STARTTLS\r\n".utf8), timeout: 60) { _ in }
+      task.readData(ofMinLength: 1, maxLength: 1, timeout: 60) { _, _, _ in }
       task.startSecureConnection()
-      task.write(Data("secret".utf8), timeout: 10) { _ in }
-      task.readData(ofMinLength: 6, maxLength: 6, timeout: 10) { data, _, _ in answer.resume(returning: data)
+      task.write(Data("secret".utf8), timeout: 60) { _ in }
+      task.readData(ofMinLength: 6, maxLength: 6, timeout: 60) { data, _, _ in answer.resume(returning: data)
       }
     }
     #expect(data == Data("secret".utf8))
