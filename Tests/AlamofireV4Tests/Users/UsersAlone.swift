@@ -56,7 +56,8 @@ private class Endpoint: URLRequestConvertible, URLConvertible {
     manager.retrier = adapter
     let endpoint = Endpoint(server.url("/"))
     let status = await withCheckedContinuation { continuation in
-      manager.request(endpoint as any URLRequestConvertible).validate().response(queue: .global()) { response in
+      manager.request(endpoint as any URLRequestConvertible).validate().response(queue: .global()) {
+        response in
         continuation.resume(returning: response.response?.statusCode)
       }
     }
