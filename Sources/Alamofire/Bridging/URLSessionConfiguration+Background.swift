@@ -53,7 +53,6 @@ private final class NamedConfiguration: URLSessionConfiguration, DeprecatedMakin
     copy.allowsCellularAccess = allowsCellularAccess
     copy.isDiscretionary = isDiscretionary
     copy.connectionProxyDictionary = connectionProxyDictionary
-    copy.httpShouldUsePipelining = httpShouldUsePipelining
     copy.httpShouldSetCookies = httpShouldSetCookies
     copy.httpCookieAcceptPolicy = httpCookieAcceptPolicy
     copy.httpAdditionalHeaders = httpAdditionalHeaders
@@ -61,7 +60,6 @@ private final class NamedConfiguration: URLSessionConfiguration, DeprecatedMakin
     copy.httpCookieStorage = httpCookieStorage
     copy.urlCredentialStorage = urlCredentialStorage
     copy.urlCache = urlCache
-    copy.shouldUseExtendedBackgroundIdleMode = shouldUseExtendedBackgroundIdleMode
     copy.protocolClasses = protocolClasses
     return copy
   }
