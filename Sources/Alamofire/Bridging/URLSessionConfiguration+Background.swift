@@ -28,7 +28,7 @@ extension AlamofireExtension where ExtendedType: URLSessionConfiguration {
 
 /// Foundation's own class has an initialiser that takes a name, and lets nobody use it.
 private final class NamedConfiguration: URLSessionConfiguration, DeprecatedMaking, @unchecked Sendable {
-  // Unchecked, as its superclass is.
+  // Unchecked, as its superclass is: what it adds is constant.
   private let name: String
 
   @available(*, deprecated, message: "As the initialiser of the superclass.")

@@ -3,12 +3,10 @@ public import FoundationNetworking
 import HTTPWire
 
 /// A stream of bytes as a task, with the methods that `URLSessionStreamTask` has on Apple's systems; Foundation's own
-/// class of
-/// that name can do nothing on Linux. ``ByteStreamRequest/task`` is one.
+/// class of that name can do nothing on Linux. ``ByteStreamRequest/task`` is one.
 ///
 /// What is asked for is done in its order. Handlers are called on the root queue of the session. The task does nothing
-/// any
-/// more once nobody keeps the ``ByteStreamRequest``.
+/// any more once nobody keeps the ``ByteStreamRequest``.
 ///
 /// Unchecked, as Foundation's class is: what it adds are constants and a reference that only becomes `nil`.
 public final class ByteStreamTask: URLSessionTask, @unchecked Sendable {

@@ -112,6 +112,7 @@ open class Manager: @unchecked Sendable {
   ) {
     guard session.delegate === delegate else { return nil }
     self.delegate = delegate
+    // A queue of its own, as each session of the core has one: on it the delegate is called.
     core = Alamofire::Session(
       session: session, delegate: delegate, rootQueue: DispatchQueue(label: "com.alamofire.manager"),
       startRequestsImmediately: false,

@@ -119,6 +119,7 @@ open class SessionManager: @unchecked Sendable {
     self.delegate = delegate
   }
 
+  /// A queue for each manager, as each session of the core has one: on it the delegate is called.
   private static var rootQueue: DispatchQueue { DispatchQueue(label: "org.alamofire.session-manager") }
 
   // MARK: Data requests
