@@ -9,7 +9,9 @@ extension Pipeline {
   nonisolated(nonsending) func answered(_ journey: Journey, _ head: ResponseHead) async throws(AFError)
     -> Bool
   {
-    guard core.isWatched else { return try await answeredByDefault(journey, head) }
+    guard core.isWatched || core.session.watching.wants(.authentication) else {
+      return try await answeredByDefault(journey, head)
+    }
     for offer in offersToShow(journey, head) {
       guard let challenge = journey.challenge(head, offer) else { continue }
       let decision = await decision(about: challenge, journey)

@@ -10,11 +10,14 @@ extension RequestCore {
   var isMonitored: Bool { session.eventMonitor.isActive || isWatchedItself.load(ordering: .relaxed) }
 
   /// Whether somebody hears of its tasks, or decides about storing their responses.
-  var isWatched: Bool { session.watching.decidesAboutStoring || isMonitored }
+  var isWatched: Bool {
+    session.watching.wants([.caching, .transfers]) || session.cachedResponseHandler != nil || isMonitored
+  }
 
   /// Whether somebody wants to be asked about redirects, or told of them.
   var isRedirectWatched: Bool {
-    isWatched || session.redirectHandler != nil || state.withLock { $0.redirectHandler != nil }
+    isWatched || session.watching.wants(.redirects) || session.redirectHandler != nil
+      || state.withLock { $0.redirectHandler != nil }
   }
 
   /// Tells every monitor, each on its queue.

@@ -5,6 +5,8 @@ import Synchronization
 
 /// A response that may be stored, if whoever watches the request lets it.
 struct StorageOffer: Sendable {
+  /// Under what it is stored.
+  let key: CacheKey
   let request: WireRequest
   let head: ResponseHead
   let body: Data
@@ -18,16 +20,16 @@ extension Pipeline {
   nonisolated(nonsending) func learn(from response: WireResponse, _ journey: Journey) async {
     guard let store = core.session.caching.store else { return }
     let now = store.now
+    let key = core.session.caching.key(of: journey.sent)
     let offer = StorageOffer(
-      request: journey.sent, head: response.head,
+      key: key, request: journey.sent, head: response.head,
       body: response.body ?? (journey.sent.sink as? WatchedBody)?.data ?? Data(),
       requestTime: response.requestTime(now), responseTime: now)
-    // Not yet opened, or to be read from files: not on the engine's thread.
-    let key = core.session.caching.key(of: journey.sent)
     // Who has come since, and decides, could not be asked any more: then nothing is stored.
     let asks = journey.isWatched || core.decidesAboutStoring
     let session = core.session
     let isKept: Bool
+    // Not yet opened, or to be read from files: not on the engine's thread.
     if store.waits || store.find(key) == nil {
       isKept = await offLoop { session.take(offer, asks: asks) }
     } else {
@@ -102,8 +104,7 @@ extension SessionCore {
   /// Does with a response what HTTP says. Returns whether it is to be stored once somebody has been asked.
   func take(_ offer: StorageOffer, asks: Bool) -> Bool {
     guard let store = caching.store else { return false }
-    let request = offer.request
-    let key = caching.key(of: request)
+    let (request, key) = (offer.request, offer.key)
     guard Invalidation.isSafe(request.method) else {
       let named = Invalidation.keys(
         method: request.method, url: request.url, origin: request.origin, head: offer.head)
@@ -148,14 +149,14 @@ extension SessionCore {
   private func keep(_ offer: StorageOffer) {
     caching.store?.put(
       StoredResponse(
-        key: caching.key(of: offer.request), fields: offer.request.fields, head: offer.head, body: offer.body,
+        key: offer.key, fields: offer.request.fields, head: offer.head, body: offer.body,
         requestTime: offer.requestTime, responseTime: offer.responseTime,
         staysInMemory: !offer.request.profile.isUsual))
   }
 
   /// Stores what somebody made of an offer; `nil` is nothing, and then nothing older stays either.
   func keep(_ answer: CachedURLResponse?, as offer: StorageOffer, head: ResponseHead?) {
-    let key = caching.key(of: offer.request)
+    let key = offer.key
     let stored = answer.flatMap { answer in
       StoredResponse(
         answer, key: key, fields: offer.request.fields, head: head, requestTime: offer.requestTime,
@@ -184,7 +185,7 @@ extension SessionCore {
       guard !CacheDecision.mayServeInstead(stored, of: response.head.status, fields: request.fields, now: now)
       else { return }
       let offer = StorageOffer(
-        request: request, head: response.head, body: response.body ?? Data(),
+        key: stored.key, request: request, head: response.head, body: response.body ?? Data(),
         requestTime: response.requestTime(now), responseTime: now)
       await withTaskExecutorPreference(globalConcurrentExecutor) {
         guard response.head.status == 304 else {

@@ -11,7 +11,7 @@ extension Pipeline {
     let profile = journey.request.profile
     let trust = ServerTrust(chain, options: profile.options, systemProxies: profile.systemProxies)
     var verdict: TrustMemory.Verdict? = nil
-    if core.isWatched, let task = core.tasks(of: request).last {
+    if core.isMonitored || session.watching.wants(.trust), let task = core.tasks(of: request).last {
       let answer = await answer(to: journey.challenge(trust, chain), task, journey.request.deadline)
       try checkTime(journey)
       switch answer {

@@ -26,14 +26,17 @@ import Synchronization
 /// ```swift
 /// let session = Session(delegate: Stricter())
 /// ```
+///
+/// A subclass is called for everything, unless it says what it wants: ``wantedEvents``.
 open class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendable {
   // Unchecked, since the compiler checks no class that can be subclassed: its own properties are constants, and the
-  // link stands under its lock.
+  // link stands under its lock, what is wanted changes at once.
 
   /// For subclasses that move files; nothing here uses it.
   public let fileManager: FileManager
 
   private let link = Mutex(Link())
+  let wanted = Atomic(Events.all.rawValue)
 
   private struct Link {
     weak var core: SessionCore?

@@ -6,8 +6,6 @@ package struct SessionWatching: Sendable {
   var delegate: SessionDelegate
   /// Whether the delegate is a subclass, whose methods have to be called.
   var hasOwnDelegate: Bool
-  /// Whether somebody decides about storing the responses of all requests.
-  let decidesAboutStoring: Bool
   let redirectHandler: (any RedirectHandler)?
   let cachedResponseHandler: (any CachedResponseHandler)?
   var eventMonitor: CompositeEventMonitor
@@ -21,12 +19,19 @@ package struct SessionWatching: Sendable {
   ) {
     self.delegate = delegate
     hasOwnDelegate = type(of: delegate) != SessionDelegate.self
-    decidesAboutStoring = hasOwnDelegate || cachedResponseHandler != nil
     self.redirectHandler = redirectHandler
     self.cachedResponseHandler = cachedResponseHandler
     eventMonitor = CompositeEventMonitor(monitors: eventMonitors)
     self.lent = lent
   }
+
+  /// Whether the delegate is a subclass that wants to be called for any of these.
+  func wants(_ events: SessionDelegate.Events) -> Bool {
+    hasOwnDelegate && !delegate.wantedEvents.isDisjoint(with: events)
+  }
+
+  /// Whether somebody decides about storing the responses of all requests.
+  var decidesAboutStoring: Bool { cachedResponseHandler != nil || wants(.caching) }
 }
 
 extension SessionCore {

@@ -5,9 +5,7 @@ import Synchronization
 /// The judge of a session: its evaluators, as far as they may run in a handshake, and what was decided elsewhere.
 final class SessionTrust: TrustJudge {
   let manager: ServerTrustManager?
-  /// Whether somebody wants to see every server before the evaluators do.
-  let isWatched: Bool
-  let judgesAsUsual: Bool
+  private let watching: SessionWatching
 
   private struct State {
     var memory = TrustMemory()
@@ -23,11 +21,15 @@ final class SessionTrust: TrustJudge {
   ///
   /// `nil` when there is nobody, and the trust store decides.
   init?(manager: ServerTrustManager?, watching: SessionWatching) {
-    isWatched = watching.hasOwnDelegate || watching.eventMonitor.seesMore
-    judgesAsUsual = manager == nil && !watching.hasOwnDelegate
-    guard manager != nil || isWatched else { return nil }
+    guard manager != nil || watching.hasOwnDelegate || watching.eventMonitor.seesMore else { return nil }
     self.manager = manager
+    self.watching = watching
   }
+
+  /// Whether somebody wants to see every server before the evaluators do.
+  var isWatched: Bool { watching.wants(.trust) || watching.eventMonitor.seesMore }
+
+  var judgesAsUsual: Bool { manager == nil && !watching.wants(.trust) }
 
   func judge(_ chain: PresentedChain, for profile: ConnectionProfile) -> TrustVerdict {
     if let verdict = state.withLock({ $0.memory.verdict(on: chain, in: profile.partition) }) {

@@ -51,6 +51,33 @@ struct DelegateClosures {
   var downloadTaskDidFinishDownloadingToURL: ((URLSession, URLSessionDownloadTask, URL) -> Void)?
   var downloadTaskDidWriteData: ((URLSession, URLSessionDownloadTask, Int64, Int64, Int64) -> Void)?
   var downloadTaskDidResumeAtOffset: ((URLSession, URLSessionDownloadTask, Int64, Int64) -> Void)?
+
+  /// What the delegate has to be called for.
+  var events: Manager.SessionDelegate.Events {
+    var events: Manager.SessionDelegate.Events = []
+    if sessionDidReceiveChallenge != nil || sessionDidReceiveChallengeWithCompletion != nil {
+      events.insert(.trust)
+    }
+    if taskDidReceiveChallenge != nil || taskDidReceiveChallengeWithCompletion != nil {
+      events.formUnion([.trust, .authentication])
+    }
+    if taskWillPerformHTTPRedirection != nil || taskWillPerformHTTPRedirectionWithCompletion != nil {
+      events.insert(.redirects)
+    }
+    if dataTaskWillCacheResponse != nil || dataTaskWillCacheResponseWithCompletion != nil {
+      events.insert(.caching)
+    }
+    if seesTransfers { events.insert(.transfers) }
+    return events
+  }
+
+  private var seesTransfers: Bool {
+    taskNeedNewBodyStream != nil || taskNeedNewBodyStreamWithCompletion != nil || taskDidSendBodyData != nil
+      || taskDidComplete != nil || dataTaskDidReceiveResponse != nil
+      || dataTaskDidReceiveResponseWithCompletion != nil || dataTaskDidReceiveData != nil
+      || downloadTaskDidFinishDownloadingToURL != nil || downloadTaskDidWriteData != nil
+      || downloadTaskDidResumeAtOffset != nil
+  }
 }
 
 // Each closure takes the place of what the delegate does by itself. They are called one at a time, away from the main

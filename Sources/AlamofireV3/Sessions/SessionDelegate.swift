@@ -15,7 +15,10 @@ extension Manager {
     private let box = Mutex(Boxed(DelegateClosures()))
 
     /// Makes a delegate without closures.
-    public init() { super.init() }
+    public init() {
+      super.init()
+      wantOnlyWhatIsSet(DelegateClosures())
+    }
 
     var closures: DelegateClosures { box.withLock { $0 }.value }
 
@@ -24,6 +27,12 @@ extension Manager {
       body(&closures)
       let boxed = Boxed(closures)
       box.withLock { $0 = boxed }
+      wantOnlyWhatIsSet(closures)
+    }
+
+    /// Requests are not held up for closures that nobody has set. A subclass may have overridden anything.
+    private func wantOnlyWhatIsSet(_ closures: DelegateClosures) {
+      if type(of: self) == Manager.SessionDelegate.self { wantedEvents = closures.events }
     }
 
     // MARK: The session

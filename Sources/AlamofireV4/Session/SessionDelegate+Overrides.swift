@@ -58,6 +58,27 @@ struct Overrides {
   var answersTasks: Bool {
     taskDidReceiveChallenge != nil || taskDidReceiveChallengeWithCompletion != nil
   }
+
+  /// What the delegate has to be called for. It always hears of challenges, for credentials that come late.
+  var events: SessionDelegate.Events {
+    var events: SessionDelegate.Events = .authentication
+    if answersSessions || answersTasks { events.insert(.trust) }
+    if taskWillPerformHTTPRedirection != nil || taskWillPerformHTTPRedirectionWithCompletion != nil {
+      events.insert(.redirects)
+    }
+    if dataTaskWillCacheResponse != nil || dataTaskWillCacheResponseWithCompletion != nil {
+      events.insert(.caching)
+    }
+    if seesTransfers { events.insert(.transfers) }
+    return events
+  }
+
+  private var seesTransfers: Bool {
+    taskNeedNewBodyStream != nil || taskNeedNewBodyStreamWithCompletion != nil || taskDidSendBodyData != nil
+      || dataTaskDidReceiveResponse != nil || dataTaskDidReceiveResponseWithCompletion != nil
+      || dataTaskDidReceiveData != nil || downloadTaskDidFinishDownloadingToURL != nil
+      || downloadTaskDidWriteData != nil || downloadTaskDidResumeAtOffset != nil
+  }
 }
 
 // Each closure takes the place of what the class does by itself, unless it says otherwise.

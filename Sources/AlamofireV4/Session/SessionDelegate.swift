@@ -31,6 +31,7 @@ open class SessionDelegate: Alamofire::SessionDelegate, @unchecked Sendable {
   /// Makes a delegate for one manager.
   public init() {
     super.init(fileManager: .default)
+    wantOnlyWhatIsSet(Overrides())
   }
 
   /// What users have set.
@@ -42,7 +43,13 @@ open class SessionDelegate: Alamofire::SessionDelegate, @unchecked Sendable {
       var new = state.overrides.value
       change.value(&new)
       state.overrides = Boxed(new)
+      wantOnlyWhatIsSet(new)
     }
+  }
+
+  /// Requests are not held up for closures that nobody has set. A subclass may have overridden anything.
+  private func wantOnlyWhatIsSet(_ overrides: Overrides) {
+    if type(of: self) == SessionDelegate.self { wantedEvents = overrides.events }
   }
 
   // MARK: The requests

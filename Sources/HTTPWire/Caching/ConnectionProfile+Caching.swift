@@ -13,11 +13,12 @@ extension ConnectionProfile {
 
   /// Tells profiles of one session apart whose servers are not the usual ones.
   package var cachePartition: String {
+    if leadsToUsualServers, !options.refusesPrivateAddresses { return String(partition) }
     let routes = options.hostOverrides.map { "\($0.host):\($0.port ?? 0)>\($0.target):\($0.targetPort ?? 0)" }
     let parts =
       [options.unixSocket, options.nameServiceURL, options.localInterface].map { $0 ?? "-" } + routes
       // What a session got without this guard is nothing that it may show with it.
       + (options.refusesPrivateAddresses ? ["public"] : [])
-    return "\(partition).\(SHA256.hexadecimal(parts.joined(separator: "\n")))"
+    return "\(partition)\n\(parts.joined(separator: "\n"))"
   }
 }

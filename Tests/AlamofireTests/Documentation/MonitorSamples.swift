@@ -47,6 +47,22 @@ private func cacherSample() {
   AF.request("https://example.com/").cacheResponse(using: cacher)
 }
 
+private enum WantedEventsSample {
+  final class Gatekeeper: SessionDelegate, @unchecked Sendable {
+    init() {
+      super.init()
+      wantedEvents = .trust
+    }
+
+    override func urlSession(
+      _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
+      completionHandler: @escaping (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+    ) {
+      completionHandler(.performDefaultHandling, nil)
+    }
+  }
+}
+
 private enum DelegateSample {
   final class Stricter: SessionDelegate, @unchecked Sendable {
     override func urlSession(

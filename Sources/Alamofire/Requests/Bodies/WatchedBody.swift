@@ -51,7 +51,7 @@ final class WatchedBody: BodySink {
 extension RequestCore {
   /// What collects the body of a response, if somebody wants to see its pieces.
   var watchedBody: WatchedBody? {
-    session.hasOwnDelegate || session.eventMonitor.hearsBodies || hasOwnMonitors
+    session.watching.wants(.transfers) || session.eventMonitor.hearsBodies || hasOwnMonitors
       ? WatchedBody(of: self) : nil
   }
 

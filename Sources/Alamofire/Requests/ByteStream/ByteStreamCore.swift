@@ -230,7 +230,7 @@ final class ByteStreamCore: ByteStreamWatcher {
   }
 
   private func tellDelegate(_ error: AFError?) {
-    guard session.hasOwnDelegate else { return }
+    guard session.watching.wants(.transfers) else { return }
     let delegate = session.delegate
     let facade = session.facade
     let task = task

@@ -269,7 +269,7 @@ package final class RequestCore: Sendable {
   private func start(_ request: Request, sends: Bool, isImmediate: Bool = false) {
     let place = session.register(request)
     if place == nil { fail(session.reasonOfEnd) }
-    if isWatched { state.withLock { $0.attempts.owner = request } }
+    if session.hasOwnDelegate || isWatched { state.withLock { $0.attempts.owner = request } }
     let endings = state.withLock { $0.endings }
     let pipeline = Pipeline(core: self, request: request, place: place ?? Pipeline.nowhere)
     let task: Task<Void, Never>
