@@ -1,19 +1,27 @@
 import AlamofireV3
 import HTTPTestServer
+import SampleStages
 import Testing
 
 /// The samples of a README of the third generation, in their order and in the nearest spelling that compiles, against a
 /// server in the place of httpbin.org and example.com. One after the other: they share the manager of the namespace.
-@Suite(.serialized, .timeLimit(.minutes(1))) enum Samples {}
+/// Each is played on every stage.
+@Suite(.serialized, .onEveryStage, .timeLimit(.minutes(1))) enum Samples {}
 
-/// Those two hosts, on loopback, for one sample. The manager of the namespace is led there.
+/// Those two hosts, on loopback, for one sample. The manager of the namespace is led there. On the stage of httpbin, the
+/// server with TLS leads the requests for httpbin.org there, and others to the plain one.
 final class Site: Sendable {
   let secure: HTTPTestServer
   let plain: HTTPTestServer
 
   init() throws {
-    secure = try HTTPTestServer(.tls(Self.identity.get()), routes: Self.routes)
     plain = try HTTPTestServer(routes: Self.routes)
+    let routes =
+      switch Stage.current {
+      case .testServer: Self.routes
+      case .httpbin(let port): HTTPBinFront.routes(to: port, others: plain.port)
+      }
+    secure = try HTTPTestServer(.tls(Self.identity.get()), routes: routes)
     Manager.sharedInstance = Manager(configuration: Self.configuration, transportOptions: options)
   }
 
