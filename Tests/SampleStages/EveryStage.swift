@@ -3,6 +3,8 @@ package import Testing
 
 /// Plays a test once for each stage: before the test server, then before a real httpbin where there is one.
 package struct EveryStage: SuiteTrait, TestTrait, TestScoping {
+  package init() {}
+
   package var isRecursive: Bool { true }
 
   package func provideScope(
@@ -16,9 +18,20 @@ package struct EveryStage: SuiteTrait, TestTrait, TestScoping {
       issue.comments.append("httpbin.org was a real httpbin.")
       return issue
     }
-    try await Stage.$current.withValue(stage) {
-      try await naming.provideScope(for: test, testCase: testCase, performing: play)
+    do {
+      try await Stage.$current.withValue(stage) {
+        try await naming.provideScope(for: test, testCase: testCase, performing: play)
+      }
+    } catch let error as ExpectationFailedError {
+      throw error
+    } catch {
+      throw Failure(error: error)
     }
+  }
+
+  private struct Failure: Error, CustomStringConvertible {
+    let error: any Error
+    var description: String { "httpbin.org was a real httpbin: \(error)" }
   }
 }
 

@@ -44,13 +44,20 @@ final class Site: Sendable {
     return options
   }
 
-  /// The name of the file that `/stream/100` suggests: nobody's own file has it.
-  static let fileName = "alamofire-sample-\(ProcessInfo.processInfo.processIdentifier).txt"
+  /// The name of the file that `/stream/100` becomes: one that the test server suggests, and which nobody's own file
+  /// has. httpbin suggests none, and the end of the path is taken.
+  static var fileName: String { Stage.current == .testServer ? suggestion : "100" }
+
+  /// What the response itself has for it. Of one that suggests no name the document would expect `100` as well; a
+  /// response of Foundation on Linux then says this.
+  static var nameOfTheResponse: String { Stage.current == .testServer ? suggestion : "Unknown" }
+
+  private static let suggestion = "alamofire-sample-\(ProcessInfo.processInfo.processIdentifier).txt"
 
   private static let routes = Routes.standard
     .adding("/stream/{n}") { _, _ in
       Reply.text(String(repeating: "{\"id\": 1}\n", count: 100))
-        .with(header: "Content-Disposition", value: "attachment; filename=\"\(fileName)\"")
+        .with(header: "Content-Disposition", value: "attachment; filename=\"\(suggestion)\"")
     }
     .adding("/users", methods: ["GET"]) { _, _ in
       .json(#"[{"name": "Mattt Thompson"}, {"name": "Ada Lovelace"}]"#)
