@@ -86,8 +86,8 @@ let package = Package(
       swiftSettings: settings),
     // Who answers the samples of the older generations.
     .target(
-      name: "SampleStages", dependencies: ["ChildProcesses", "HTTPTestServer"], path: "Tests/SampleStages",
-      swiftSettings: settings),
+      name: "SampleStages", dependencies: ["ChildProcesses", "HTTPTestServer", "HTTPWire"],
+      path: "Tests/SampleStages", swiftSettings: settings),
     // What the documents of the older generations show, as their readers wrote it: in the mode of Swift 5.
     .testTarget(
       name: "AlamofireV4Samples", dependencies: ["AlamofireV4", "HTTPTestServer", "SampleStages"],

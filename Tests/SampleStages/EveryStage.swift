@@ -1,9 +1,10 @@
 import ChildProcesses
 package import Testing
 
-/// Plays a test once for each stage: before the test server, then before a real httpbin where there is one.
+/// Plays a test once for each stage: before the test server, then before a real httpbin where there is one. The tests of
+/// the suite that has this trait play one after the other, and share the front of httpbin.
 package struct EveryStage: SuiteTrait, TestTrait, TestScoping {
-  package init() {}
+  private let front = HTTPBinFront()
 
   package var isRecursive: Bool { true }
 
@@ -12,20 +13,23 @@ package struct EveryStage: SuiteTrait, TestTrait, TestScoping {
   ) async throws {
     try await Stage.$current.withValue(.testServer) { try await play() }
     guard HTTPBinServer.isAtHand else { return }
-    let stage = Stage.httpbin(port: try await HTTPBinServer.shared.port)
+    front.lead(to: try await HTTPBinServer.shared.port)
     let naming = IssueHandlingTrait.compactMapIssues { issue in
       var issue = issue
       issue.comments.append("httpbin.org was a real httpbin.")
       return issue
     }
-    do {
-      try await Stage.$current.withValue(stage) {
-        try await naming.provideScope(for: test, testCase: testCase, performing: play)
+    try await Stage.$current.withValue(.httpbin(front)) {
+      try await naming.provideScope(for: test, testCase: testCase) {
+        do {
+          try await play()
+        } catch let error as ExpectationFailedError {
+          throw error
+        } catch {
+          throw Failure(error: error)
+        }
+        for difference in await front.verdict() { Issue.record("\(difference)") }
       }
-    } catch let error as ExpectationFailedError {
-      throw error
-    } catch {
-      throw Failure(error: error)
     }
   }
 

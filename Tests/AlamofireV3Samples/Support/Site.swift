@@ -19,7 +19,7 @@ final class Site: Sendable {
     let routes =
       switch Stage.current {
       case .testServer: Self.routes
-      case .httpbin(let port): HTTPBinFront.routes(to: port, others: plain.port)
+      case .httpbin(let front): front.routes(others: plain.port)
       }
     secure = try HTTPTestServer(.tls(Self.identity.get()), routes: routes)
     Manager.sharedInstance = Manager(configuration: Self.configuration, transportOptions: options)
@@ -46,11 +46,11 @@ final class Site: Sendable {
 
   /// The name of the file that `/stream/100` becomes: one that the test server suggests, and which nobody's own file
   /// has. httpbin suggests none, and the end of the path is taken.
-  static var fileName: String { Stage.current == .testServer ? suggestion : "100" }
+  static var fileName: String { Stage.current.isReal ? "100" : suggestion }
 
   /// What the response itself has for it. Of one that suggests no name the document would expect `100` as well; a
   /// response of Foundation on Linux then says this.
-  static var nameOfTheResponse: String { Stage.current == .testServer ? suggestion : "Unknown" }
+  static var nameOfTheResponse: String { Stage.current.isReal ? "Unknown" : suggestion }
 
   private static let suggestion = "alamofire-sample-\(ProcessInfo.processInfo.processIdentifier).txt"
 

@@ -16,7 +16,7 @@ extension Samples {
         Alamofire.request(.GET, "https://\(host)/get")
           .response { _, response, _, _ in done(response?.allHeaderFields["Server"] as? String) }
       }
-      let isReal = Stage.current != .testServer && host == "httpbin.org"
+      let isReal = Stage.current.isReal && host == "httpbin.org"
       #expect(isReal == (server?.hasPrefix("gunicorn") == true))
       #expect(try await site.secure.takeRequest().header("Host") == host)
     }

@@ -19,8 +19,8 @@ final class Scene: @unchecked Sendable {
 
   /// For each stage the one that all samples share. None is ever let go: tests beside these may have requests under
   /// way with the manager that was the default one when they began.
-  private static var scenes: [Stage: Scene] = [:]
-  private static let lock = NSLock()
+  private static let plain = Swift.Result<Scene, Error> { try Scene(.testServer) }
+  private static let real = Swift.Result<Scene, Error> { try Scene(Stage.current) }
   private static let earlier = SessionManager.default
 
   let server: HTTPTestServer
@@ -31,12 +31,7 @@ final class Scene: @unchecked Sendable {
   /// The scene of the stage of this test, as it is when the play begins.
   static func set() throws -> Scene {
     _ = earlier
-    let scene = try lock.withLock {
-      if let scene = scenes[Stage.current] { return scene }
-      let scene = try Scene(Stage.current)
-      scenes[Stage.current] = scene
-      return scene
-    }
+    let scene = try (Stage.current.isReal ? real : plain).get()
     // Managers that the samples make take these.
     SessionManager.defaultTransportOptions = scene.options
     SessionManager.default = scene.manager
@@ -52,10 +47,10 @@ final class Scene: @unchecked Sendable {
     case .testServer:
       others = nil
       server = try HTTPTestServer(.tls(identity), routes: Scene.routes)
-    case .httpbin(let port):
+    case .httpbin(let front):
       let others = try HTTPTestServer(routes: Scene.routes)
       self.others = others
-      server = try HTTPTestServer(.tls(identity), routes: HTTPBinFront.routes(to: port, others: others.port))
+      server = try HTTPTestServer(.tls(identity), routes: front.routes(others: others.port))
     }
     var options = TransportOptions()
     options.trustStore = .pem(Data(TestIdentity.localhostAuthority.caPEM.utf8))
