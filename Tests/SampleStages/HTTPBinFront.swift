@@ -13,7 +13,9 @@ package final class HTTPBinFront: Sendable {
     var port: UInt16 = 0
     var underWay = 0
     var differences: [String] = []
-    var waiter: CheckedContinuation<Void, Never>?
+    /// Requests by their connections, and their numbers there.
+    var answered: Set<[Int]> = []
+    var waiters: [(isOver: @Sendable (State) -> Bool, continuation: CheckedContinuation<Void, Never>)] = []
   }
 
   private let state = Mutex(State())
@@ -37,7 +39,7 @@ package final class HTTPBinFront: Sendable {
       return state.port
     }
     var difference: String?
-    defer { finish(difference) }
+    defer { finish(request, difference) }
     do {
       let bytes = ForwardedRequest(request).bytes
       let answer = try Loopback.exchange(bytes, with: others)
@@ -54,27 +56,41 @@ package final class HTTPBinFront: Sendable {
     }
   }
 
-  private func finish(_ difference: String?) {
-    let waiter = state.withLock { state in
+  private func finish(_ request: RecordedRequest, _ difference: String?) {
+    let over = state.withLock { state in
       state.underWay -= 1
+      state.answered.insert([request.connection, request.indexOnConnection])
       state.differences += [difference].compactMap(\.self)
-      return state.underWay == 0 ? state.waiter.take() : nil
+      let waiters = state.waiters
+      state.waiters = waiters.filter { !$0.isOver(state) }
+      return waiters.filter { $0.isOver(state) }.map(\.continuation)
     }
-    waiter?.resume()
+    for continuation in over { continuation.resume() }
   }
 
-  /// Waits until every request that has come is answered, and returns where httpbin has understood something else than
-  /// the test server since the last time. One task asks at a time.
-  package func verdict() async -> [String] {
+  private func wait(until isOver: @escaping @Sendable (State) -> Bool) async {
     await withCheckedContinuation { continuation in
       let isOver = state.withLock { state in
-        if state.underWay > 0 { state.waiter = continuation }
-        return state.underWay == 0
+        if isOver(state) { return true }
+        state.waiters.append((isOver, continuation))
+        return false
       }
       if isOver { continuation.resume() }
     }
+  }
+
+  /// Waits until a request is answered that was recorded in front. One for another host need not have come here.
+  package func untilAnswered(_ request: RecordedRequest) async {
+    guard request.header("Host") == "httpbin.org" else { return }
+    await wait { $0.answered.contains([request.connection, request.indexOnConnection]) }
+  }
+
+  /// Waits until every request that has come is answered, forgets them, and returns where httpbin has understood
+  /// something else than the test server.
+  package func verdict() async -> [String] {
+    await wait { $0.underWay == 0 }
     return state.withLock { state in
-      defer { state.differences = [] }
+      defer { (state.differences, state.answered) = ([], []) }
       return state.differences
     }
   }

@@ -1,3 +1,5 @@
+package import HTTPTestServer
+
 /// Who plays httpbin.org for a sample.
 package enum Stage: Sendable {
   /// The test server, as for all other hosts.
@@ -10,5 +12,12 @@ package enum Stage: Sendable {
 
   package var isReal: Bool {
     if case .httpbin = self { true } else { false }
+  }
+
+  /// The next request that `server` gets, or has got; before httpbin, once it is answered there as well.
+  package func request(of server: HTTPTestServer) async throws -> RecordedRequest {
+    let request = try await server.takeRequest()
+    if case .httpbin(let front) = self { await front.untilAnswered(request) }
+    return request
   }
 }

@@ -25,7 +25,7 @@ extension Samples {
       defer { cleanUp() }
       Alamofire.upload(.POST, "https://httpbin.org/post", file: fileURL)
 
-      let request = try await site.secure.takeRequest()
+      let request = try await site.request()
       #expect("\(request.method) \(request.target) \(request.bodyText)" == "POST /post picture")
     }
 

@@ -25,6 +25,9 @@ final class Site: Sendable {
     Manager.sharedInstance = Manager(configuration: Self.configuration, transportOptions: options)
   }
 
+  /// The next request that the server with TLS gets, or has got.
+  func request() async throws -> RecordedRequest { try await Stage.current.request(of: secure) }
+
   private static let hosts = ["httpbin.org", "example.com", "test.example.com", "insecure.expired-apis.com"]
 
   private static let identity = Swift.Result {

@@ -18,7 +18,7 @@ extension Samples {
       }
       let isReal = Stage.current.isReal && host == "httpbin.org"
       #expect(isReal == (server?.hasPrefix("gunicorn") == true))
-      #expect(try await site.secure.takeRequest().header("Host") == host)
+      #expect(try await site.request().header("Host") == host)
     }
   }
 }

@@ -73,12 +73,12 @@ final class Scene: @unchecked Sendable {
   /// The next requests that the server gets, or has got.
   func requests(_ count: Int) async throws -> [RecordedRequest] {
     var requests: [RecordedRequest] = []
-    for _ in 0..<count { requests.append(try await server.takeRequest()) }
+    for _ in 0..<count { requests.append(try await request()) }
     return requests
   }
 
   /// The next one.
-  func request() async throws -> RecordedRequest { try await server.takeRequest() }
+  func request() async throws -> RecordedRequest { try await Stage.current.request(of: server) }
 }
 
 extension RecordedRequest {
