@@ -14,6 +14,7 @@ package struct EveryStage: SuiteTrait, TestTrait, TestScoping {
     try await Stage.$current.withValue(.testServer) { try await play() }
     guard HTTPBinServer.isAtHand else { return }
     front.lead(to: try await HTTPBinServer.shared.port)
+    _ = await front.verdict()  // Of a play that has failed before.
     let naming = IssueHandlingTrait.compactMapIssues { issue in
       var issue = issue
       issue.comments.append("httpbin.org was a real httpbin.")
