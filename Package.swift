@@ -84,12 +84,16 @@ let package = Package(
     .testTarget(
       name: "AlamofireV3Tests", dependencies: ["Alamofire", "AlamofireV3", "HTTPTestServer"],
       swiftSettings: settings),
+    // Who answers the samples of the older generations.
+    .target(
+      name: "SampleStages", dependencies: ["ChildProcesses", "HTTPTestServer", "HTTPWire"],
+      path: "Tests/SampleStages", swiftSettings: settings),
     // What the documents of the older generations show, as their readers wrote it: in the mode of Swift 5.
     .testTarget(
-      name: "AlamofireV4Samples", dependencies: ["AlamofireV4", "HTTPTestServer"],
+      name: "AlamofireV4Samples", dependencies: ["AlamofireV4", "HTTPTestServer", "SampleStages"],
       swiftSettings: [.swiftLanguageMode(.v5)]),
     .testTarget(
-      name: "AlamofireV3Samples", dependencies: ["AlamofireV3", "HTTPTestServer"],
+      name: "AlamofireV3Samples", dependencies: ["AlamofireV3", "HTTPTestServer", "SampleStages"],
       swiftSettings: [.swiftLanguageMode(.v5)]),
     .testTarget(
       name: "AFCommandTests", dependencies: ["AFCommand", "HTTPTestServer"],

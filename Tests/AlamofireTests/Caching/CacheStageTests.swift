@@ -311,6 +311,7 @@ import Testing
     let bench = CacheBench(FakeTransport { _, _ in .cacheable("body", "max-age=60") })
     _ = await bench.get()
     let download = await bench.session.download("http://a.test/x").serializingData().response
+    defer { download.removeFile() }
     #expect(download.value == Data("body".utf8))
     var text = ""
     for try await piece in bench.session.streamRequest("http://a.test/x").streamTask().streamingStrings() {

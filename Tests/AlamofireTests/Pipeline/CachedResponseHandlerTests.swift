@@ -6,9 +6,14 @@ import Testing
 @Suite("Handlers of responses that may be stored", .timeLimit(.minutes(1)))
 struct CachedResponseHandlerTests {
   // A folder of its own: without one, Foundation's caches share what they keep on the disk.
-  private let cache = URLCache(
-    memoryCapacity: 1 << 20, diskCapacity: 0, diskPath: "alamofire-tests-\(UUID().uuidString)")
+  private let folder: TemporaryFolder
+  private let cache: URLCache
   private let spy = EventSpy()
+
+  init() throws {
+    folder = try TemporaryFolder()
+    cache = URLCache(memoryCapacity: 1 << 20, diskCapacity: 0, diskPath: folder["cache"].path)
+  }
 
   private func session(_ fake: FakeTransport, _ handler: (any CachedResponseHandler)? = nil) -> Session {
     let configuration = URLSessionConfiguration.af.default

@@ -23,7 +23,7 @@ extension Samples {
       Alamofire.request(.POST, URLComponents)
 
       for _ in 1...4 {
-        let request = try await site.secure.takeRequest()
+        let request = try await site.request()
         #expect("\(request.method) \(request.target)" == "POST /post")
       }
     }
@@ -57,7 +57,7 @@ extension Samples {
 
       Alamofire.request(mutableURLRequest)
 
-      let request = try await site.secure.takeRequest()
+      let request = try await site.request()
       #expect("\(request.method) \(request.target)" == "POST /post")
       #expect(request.header("Content-Type") == "application/json")
       #expect(request.bodyText == #"{"foo":"bar"}"#)

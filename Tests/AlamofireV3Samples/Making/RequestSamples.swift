@@ -12,7 +12,7 @@ extension Samples {
     @Test func sample01_makingARequest() async throws {
       Alamofire.request(.GET, "https://httpbin.org/get")
 
-      #expect(try await site.secure.takeRequest().target == "/get")
+      #expect(try await site.request().target == "/get")
     }
 
     // Response Handling
@@ -55,7 +55,7 @@ extension Samples {
 
       var lines: [String] = []
       for _ in 1...3 {
-        let request = try await site.secure.takeRequest()
+        let request = try await site.request()
         lines.append("\(request.method) \(request.target)")
       }
       #expect(lines.sorted() == ["DELETE /delete", "POST /post", "PUT /put"])
@@ -66,7 +66,7 @@ extension Samples {
       Alamofire.request(.GET, "https://httpbin.org/get", parameters: ["foo": "bar"])
       // https://httpbin.org/get?foo=bar
 
-      #expect(try await site.secure.takeRequest().target == "/get?foo=bar")
+      #expect(try await site.request().target == "/get?foo=bar")
     }
 
     @Test func sample12_POSTWithURLEncodedParameters() async throws {
@@ -84,7 +84,7 @@ extension Samples {
       // HTTP body: foo=bar&baz[]=a&baz[]=1&qux[x]=1&qux[y]=2&qux[z]=3
 
       // The document shows it without escapes; names were always sorted.
-      let body = try await site.secure.takeRequest().bodyText
+      let body = try await site.request().bodyText
       #expect(
         body.removingPercentEncoding == "baz[]=a&baz[]=1&foo=bar&qux[x]=1&qux[y]=2&qux[z]=3")
     }
@@ -125,7 +125,7 @@ extension Samples {
       Alamofire.request(.POST, "https://httpbin.org/post", parameters: parameters, encoding: .JSON)
       // HTTP body: {"foo": [1, 2, 3], "bar": {"baz": "qux"}}
 
-      let request = try await site.secure.takeRequest()
+      let request = try await site.request()
       #expect(request.header("Content-Type") == "application/json")
       let json = try JSONSerialization.jsonObject(with: Data(request.body)) as? [String: Any]
       #expect(json?["foo"] as? [Int] == [1, 2, 3])

@@ -25,7 +25,7 @@ extension Samples {
       defer { cleanUp() }
       Alamofire.upload(.POST, "https://httpbin.org/post", file: fileURL)
 
-      let request = try await site.secure.takeRequest()
+      let request = try await site.request()
       #expect("\(request.method) \(request.target) \(request.bodyText)" == "POST /post picture")
     }
 
@@ -88,16 +88,17 @@ extension Samples {
       #expect(value("files.rainbow", of: json) == "picture")
     }
 
-    // Downloads go to the folder of documents, under a name that nobody else's file has.
-    private var document: URL {
-      FileManager.default.urls(for: .documentDirectory, in: .userDomainMask)[0]
-        .appendingPathComponent(Site.fileName)
-    }
-
-    /// Runs `body`, and leaves neither a file nor a folder behind that was not there.
-    private func inDocuments<Value>(_ body: () async throws -> Value) async throws -> Value {
+    /// Runs `body`, which downloads to the folder of documents under a name that nobody else's file has there, and
+    /// takes the file away with the folder, if that was not there either. What `body` leaves at `name` is returned
+    /// beside its value.
+    private func inDocuments<Value>(
+      _ name: String = Site.fileName, _ body: () async throws -> Value
+    ) async throws -> (Value, lines: Int) {
+      defer { cleanUp() }
       let files = FileManager.default
-      let folder = document.deletingLastPathComponent()
+      let folder = files.urls(for: .documentDirectory, in: .userDomainMask)[0]
+      let document = folder.appendingPathComponent(name)
+      try #require(!files.fileExists(atPath: document.path), "somebody's own file would be in the way")
       let existed = files.fileExists(atPath: folder.path)
       try files.createDirectory(at: folder, withIntermediateDirectories: true)
       defer {
@@ -105,9 +106,9 @@ extension Samples {
         if !existed, (try? files.contentsOfDirectory(atPath: folder.path)) == [] {
           try? files.removeItem(at: folder)
         }
-        cleanUp()
       }
-      return try await body()
+      let value = try await body()
+      return (value, try String(contentsOf: document, encoding: .utf8).split(separator: "\n").count)
     }
 
     private let destination = Alamofire.Request.suggestedDownloadDestination(
@@ -119,7 +120,7 @@ extension Samples {
 
     // Downloading a File
     @Test func sample20_downloadingAFile() async throws {
-      let count = try await inDocuments {
+      let (error, lines) = try await inDocuments(Site.nameOfTheResponse) {
         let download = Alamofire.download(.GET, "https://httpbin.org/stream/100") { temporaryURL, response in
           let fileManager = FileManager.default
           let directoryURL = fileManager.urls(for: .documentDirectory, in: .userDomainMask)[0]
@@ -127,28 +128,28 @@ extension Samples {
 
           return directoryURL.appendingPathComponent(pathComponent!)
         }
-        #expect(await waitForEnd(of: download) == nil)
-        return try Data(contentsOf: document).count
+        return await waitForEnd(of: download)
       }
-      #expect(count == 1000)
+      #expect(error == nil)
+      #expect(lines == 100)
     }
 
     // Using the Default Download Destination
     @Test func sample21_defaultDownloadDestination() async throws {
-      let count = try await inDocuments {
+      let (error, lines) = try await inDocuments {
         let destination = Alamofire.Request.suggestedDownloadDestination(
           directory: .documentDirectory, domain: .userDomainMask)
         let download = Alamofire.download(
           .GET, "https://httpbin.org/stream/100", destination: destination)
-        #expect(await waitForEnd(of: download) == nil)
-        return try Data(contentsOf: document).count
+        return await waitForEnd(of: download)
       }
-      #expect(count == 1000)
+      #expect(error == nil)
+      #expect(lines == 100)
     }
 
     // Downloading a File w/Progress
     @Test func sample22_downloadingWithProgress() async throws {
-      let line: String = try await inDocuments {
+      let (line, _): (String, Int) = try await inDocuments {
         await waiting { done in
           Alamofire.download(.GET, "https://httpbin.org/stream/100", destination: destination)
             .progress { bytesRead, totalBytesRead, totalBytesExpectedToRead in
@@ -176,7 +177,7 @@ extension Samples {
 
     // Accessing Resume Data for Failed Downloads
     @Test func sample23_resumeDataOfTheHandler() async throws {
-      let line: String = try await inDocuments {
+      let (line, _): (String, Int) = try await inDocuments {
         await waiting { done in
           Alamofire.download(.GET, "https://httpbin.org/stream/100", destination: destination)
             .response { _, _, data, _ in
@@ -196,7 +197,7 @@ extension Samples {
     }
 
     @Test func sample24_resumeDataOfTheRequest() async throws {
-      let line: String = try await inDocuments {
+      let (line, _): (String, Int) = try await inDocuments {
         await waiting { done in
           let download = Alamofire.download(
             .GET, "https://httpbin.org/stream/100", destination: destination)

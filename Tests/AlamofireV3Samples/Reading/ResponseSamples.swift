@@ -164,7 +164,7 @@ extension Samples {
       #expect(fields.contains("-H \"Accept-Encoding: gzip;q=1.0, compress;q=0.5\""))
       #expect(fields.contains { $0.hasPrefix("-H \"Accept-Language: ") })
       #expect(fields.count == 3)
-      #expect(try await site.secure.takeRequest().target == "/get?foo=bar")
+      #expect(try await site.request().target == "/get?foo=bar")
     }
   }
 }

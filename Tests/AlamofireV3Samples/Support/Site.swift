@@ -1,21 +1,32 @@
 import AlamofireV3
 import HTTPTestServer
+import SampleStages
 import Testing
 
 /// The samples of a README of the third generation, in their order and in the nearest spelling that compiles, against a
 /// server in the place of httpbin.org and example.com. One after the other: they share the manager of the namespace.
-@Suite(.serialized, .timeLimit(.minutes(1))) enum Samples {}
+/// Each is played on every stage.
+@Suite(.serialized, .onEveryStage, .timeLimit(.minutes(2))) enum Samples {}
 
-/// Those two hosts, on loopback, for one sample. The manager of the namespace is led there.
+/// Those two hosts, on loopback, for one sample. The manager of the namespace is led there. On the stage of httpbin, the
+/// server with TLS leads the requests for httpbin.org there, and others to the plain one.
 final class Site: Sendable {
   let secure: HTTPTestServer
   let plain: HTTPTestServer
 
   init() throws {
-    secure = try HTTPTestServer(.tls(Self.identity.get()), routes: Self.routes)
     plain = try HTTPTestServer(routes: Self.routes)
+    let routes =
+      switch Stage.current {
+      case .testServer: Self.routes
+      case .httpbin(let front): front.routes(others: plain.port)
+      }
+    secure = try HTTPTestServer(.tls(Self.identity.get()), routes: routes)
     Manager.sharedInstance = Manager(configuration: Self.configuration, transportOptions: options)
   }
+
+  /// The next request that the server with TLS gets, or has got.
+  func request() async throws -> RecordedRequest { try await Stage.current.request(of: secure) }
 
   private static let hosts = ["httpbin.org", "example.com", "test.example.com", "insecure.expired-apis.com"]
 
@@ -36,13 +47,20 @@ final class Site: Sendable {
     return options
   }
 
-  /// The name of the file that `/stream/100` suggests: nobody's own file has it.
-  static let fileName = "alamofire-sample-\(ProcessInfo.processInfo.processIdentifier).txt"
+  /// The name of the file that `/stream/100` becomes: one that the test server suggests, and which nobody's own file
+  /// has. httpbin suggests none, and the end of the path is taken.
+  static var fileName: String { Stage.current.isReal ? "100" : suggestion }
+
+  /// What the response itself has for it. Of one that suggests no name the document would expect `100` as well; a
+  /// response of Foundation on Linux then says this.
+  static var nameOfTheResponse: String { Stage.current.isReal ? "Unknown" : suggestion }
+
+  private static let suggestion = "alamofire-sample-\(ProcessInfo.processInfo.processIdentifier).txt"
 
   private static let routes = Routes.standard
     .adding("/stream/{n}") { _, _ in
       Reply.text(String(repeating: "{\"id\": 1}\n", count: 100))
-        .with(header: "Content-Disposition", value: "attachment; filename=\"\(fileName)\"")
+        .with(header: "Content-Disposition", value: "attachment; filename=\"\(suggestion)\"")
     }
     .adding("/users", methods: ["GET"]) { _, _ in
       .json(#"[{"name": "Mattt Thompson"}, {"name": "Ada Lovelace"}]"#)

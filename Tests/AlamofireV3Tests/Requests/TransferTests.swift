@@ -46,11 +46,13 @@ import Testing
   @Test func progressOfDataAndDownloadsCountsToTheEnd() async throws {
     let server = try HTTPTestServer()
     let manager = Manager.lone(starting: false)
+    let folder = try Folder()
+    let target = folder.url.appendingPathComponent("body")
     for isDownload in [false, true] {
       let notes = Notes()
       let request =
         isDownload
-        ? manager.download(.GET, server.url("/bytes/70000")) { file, _ in file }
+        ? manager.download(.GET, server.url("/bytes/70000")) { _, _ in target }
         : manager.request(.GET, server.url("/bytes/70000"))
       request.progress { _, total, expected in notes.add("\(isOnMain) \(total) \(expected)") }
       request.resume()

@@ -92,10 +92,11 @@ extension Samples {
       lines = await printed(3)
       #expect(lines[0].contains("SUCCESS"))
 
-      Alamofire.download(urlString).responseData { response in
+      let request = Alamofire.download(urlString).responseData { response in
         print("Temporary URL: \(String(describing: response.temporaryURL))")
       }
       #expect(await printed()[0].hasPrefix("Temporary URL: Optional(file:"))
+      await removeFile(of: request)
       try FileManager.default.removeItem(at: folder)
     }
 
@@ -109,6 +110,7 @@ extension Samples {
       #expect(try await scene.request().bodyText == "data")
 
       let fileURL = try file("file", bytes: 3)
+      defer { removeFolder(of: fileURL) }
       var urlRequest = URLRequest(url: URL(string: urlString)!)
       urlRequest.httpMethod = "POST"
       Alamofire.upload(fileURL, with: urlRequest).validate().responseData { response in
@@ -271,7 +273,7 @@ extension Samples {
         }
       #expect(await printed(2)[1] == "nil")
 
-      Alamofire.download(urlString)
+      let download = Alamofire.download(urlString)
         .validate { request, response, temporaryURL, destinationURL in
           guard let fileURL = temporaryURL else { return .failure(customError) }
 
@@ -287,6 +289,7 @@ extension Samples {
           print((response.error as? CocoaError)?.code == .coderInvalidValue)
         }
       #expect(await printed(2)[1] == "true")
+      await removeFile(of: download)
     }
 
     @Test func responses() async throws {

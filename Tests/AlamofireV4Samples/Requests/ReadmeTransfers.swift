@@ -37,6 +37,7 @@ private class ImageRequestor {
       case .failure:
         self.resumeData = response.resumeData
       }
+      removeFile(at: response.temporaryURL)  // Not in the document.
       // The document forgets to call it.
       completion(self.image)
     }
@@ -49,7 +50,7 @@ extension Samples {
     init() throws { scene = try Scene.set() }
 
     @Test func download() async throws {
-      Alamofire.download("https://httpbin.org/image/png").responseData { response in
+      let request = Alamofire.download("https://httpbin.org/image/png").responseData { response in
         if let data = response.result.value {
           let image = UIImage(data: data)
           print(image != nil)
@@ -57,6 +58,7 @@ extension Samples {
       }
 
       #expect(await printed() == ["true"])
+      await removeFile(of: request)
     }
 
     @Test func downloadFileDestination() async throws {
@@ -96,7 +98,7 @@ extension Samples {
     }
 
     @Test func downloadProgress() async throws {
-      Alamofire.download("https://httpbin.org/image/png")
+      let request = Alamofire.download("https://httpbin.org/image/png")
         .downloadProgress { progress in
           print("Download Progress: \(progress.fractionCompleted)")
         }
@@ -110,12 +112,13 @@ extension Samples {
       var lines = await printed(2)
       while lines.last != "true" { lines += await printed() }
       #expect(lines.dropLast().last == "Download Progress: 1.0")
+      await removeFile(of: request)
     }
 
     @Test func downloadProgressOnAQueue() async throws {
       let utilityQueue = DispatchQueue(label: "samples.utility", qos: .utility)
 
-      Alamofire.download("https://httpbin.org/image/png")
+      let request = Alamofire.download("https://httpbin.org/image/png")
         .downloadProgress(queue: utilityQueue) { progress in
           print("Download Progress: \(progress.fractionCompleted) \(Thread.isMainThread)")
         }
@@ -129,6 +132,7 @@ extension Samples {
       var lines = await printed(2)
       while lines.last != "true" { lines += await printed() }
       #expect(lines.dropLast().last == "Download Progress: 1.0 false")
+      await removeFile(of: request)
     }
 
     @Test func resumingADownload() async throws {
@@ -154,6 +158,7 @@ extension Samples {
     @Test func uploadingAFile() async throws {
       // The document takes an optional URL from the bundle.
       let fileURL = try file("video.mov", bytes: 100_000)
+      defer { removeFolder(of: fileURL) }
 
       Alamofire.upload(fileURL, to: "https://httpbin.org/post").responseJSON { response in
         debugPrint(response)
@@ -166,6 +171,7 @@ extension Samples {
     @Test func uploadingMultipartFormData() async throws {
       let unicornImageURL = try file("unicorn.png", bytes: 10)
       let rainbowImageURL = try file("rainbow.png", bytes: 20)
+      defer { removeFolder(of: unicornImageURL, rainbowImageURL) }
 
       Alamofire.upload(
         multipartFormData: { multipartFormData in
@@ -194,6 +200,7 @@ extension Samples {
 
     @Test func uploadProgress() async throws {
       let fileURL = try file("video.mov", bytes: 200_000)
+      defer { removeFolder(of: fileURL) }
 
       Alamofire.upload(fileURL, to: "https://httpbin.org/post")
         .uploadProgress { progress in  // main queue by default

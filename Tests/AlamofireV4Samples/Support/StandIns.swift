@@ -32,12 +32,3 @@ struct ONOXMLDocument {
     self.text = text
   }
 }
-
-/// A file with so many bytes, which goes with the process's temporary folder.
-func file(_ name: String, bytes: Int) throws -> URL {
-  let folder = FileManager.default.temporaryDirectory.appendingPathComponent("samples-\(UUID().uuidString)")
-  try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-  let url = folder.appendingPathComponent(name)
-  try Data(repeating: 0x61, count: bytes).write(to: url)
-  return url
-}

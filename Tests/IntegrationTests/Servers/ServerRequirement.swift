@@ -1,3 +1,5 @@
+// Exported, so that the files of the tests see the servers without an import of their own.
+@_exported import ChildProcesses
 import Foundation
 import Testing
 
@@ -9,7 +11,7 @@ enum ServerRequirement {
   static let proxies = isMet(
     ProxyProcess.Program.allCases.map(\.rawValue) + [NginxServer.program, "/usr/bin/openssl"])
   static let kerberos = isMet([ApacheServer.program] + KerberosRealm.programs)
-  static let httpbin = isMet([HTTPBinServer.program])
+  static let httpbin = HTTPBinServer.isAtHand
   static let multipartReaders = isMet([MultipartReader.program], MultipartReader.areInstalled)
 
   private static func isMet(_ programs: [String], _ condition: @autoclosure () -> Bool = true) -> Bool {

@@ -1,13 +1,13 @@
 import Glibc
 
 /// Ports of 127.0.0.1.
-enum Loopback {
+package enum Loopback {
   /// Below the ports that Linux hands out by itself, to connections and to servers that want any: those are
   /// taken again at once.
   private static let candidates: Range<UInt16> = 15_000..<32_000
 
   /// Ports that nobody listens on, all different.
-  static func freePorts(_ count: Int) throws -> [UInt16] {
+  package static func freePorts(_ count: Int) throws -> [UInt16] {
     var ports: Set<UInt16> = []
     for _ in 0..<1000 where ports.count < count {
       let port = UInt16.random(in: candidates)
@@ -26,12 +26,44 @@ enum Loopback {
   }
 
   /// Whether somebody accepts connections on `port`.
-  static func answers(_ port: UInt16) -> Bool {
+  package static func answers(_ port: UInt16) -> Bool {
     let socket = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
     guard socket >= 0 else { return false }
     defer { close(socket) }
     var address = address(port: port)
     return withAddress(&address) { connect(socket, $0, $1) } == 0
+  }
+
+  /// Sends `request` to `port`, and returns all that comes back until the connection is closed there. Holds the
+  /// thread meanwhile.
+  ///
+  /// - Throws: ``ServerFailure`` when nobody listens, or nothing moves for thirty seconds.
+  package static func exchange(_ request: [UInt8], with port: UInt16) throws -> [UInt8] {
+    let socket = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+    guard socket >= 0 else { throw ServerFailure(description: "there is no socket left") }
+    defer { close(socket) }
+    var limit = timeval(tv_sec: 30, tv_usec: 0)
+    for option in [SO_RCVTIMEO, SO_SNDTIMEO] {
+      setsockopt(socket, SOL_SOCKET, option, &limit, socklen_t(MemoryLayout<timeval>.size))
+    }
+    var address = address(port: port)
+    guard withAddress(&address, { connect(socket, $0, $1) }) == 0 else {
+      throw ServerFailure(description: "nobody listens on port \(port)")
+    }
+    var rest = request[...]
+    while !rest.isEmpty {
+      let count = rest.withUnsafeBytes { send(socket, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
+      guard count > 0 else { throw ServerFailure(description: "port \(port) takes no more: errno \(errno)") }
+      rest = rest.dropFirst(count)
+    }
+    var answer: [UInt8] = []
+    var buffer = [UInt8](repeating: 0, count: 65_536)
+    while true {
+      let count = recv(socket, &buffer, buffer.count, 0)
+      guard count >= 0 else { throw ServerFailure(description: "port \(port) is silent: errno \(errno)") }
+      guard count > 0 else { return answer }
+      answer += buffer.prefix(count)
+    }
   }
 
   private static func address(port: UInt16) -> sockaddr_in {

@@ -1,12 +1,11 @@
-import ChildProcesses
-import Foundation
+package import Foundation
 import Synchronization
 
 /// A server in a process group and a temporary folder of its own. Both are gone after ``stop()``, and
 /// also when this value is released or the process of the tests dies, however it dies.
-final class ServerProcess: Sendable {
+package final class ServerProcess: Sendable {
   /// The folder that belongs to the server.
-  let folder: URL
+  package let folder: URL
   private let lifeline: Mutex<FileHandle?>
 
   /// Stands between the tests and the server: it reads from a pipe into which nobody writes, and ends
@@ -32,7 +31,7 @@ final class ServerProcess: Sendable {
     """
 
   /// A new folder for a server, not yet owned by one.
-  static func makeFolder(_ name: String) throws -> URL {
+  package static func makeFolder(_ name: String) throws -> URL {
     let folder = FileManager.default.temporaryDirectory
       .appendingPathComponent("alamofire-\(name)-\(UUID().uuidString)")
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
@@ -42,7 +41,7 @@ final class ServerProcess: Sendable {
   /// Starts `command`, which must stay in the foreground.
   ///
   /// - Parameter folder: Handed over: removed once the server has ended.
-  init(_ command: [String], in folder: URL) throws {
+  package init(_ command: [String], in folder: URL) throws {
     self.folder = folder
     let pipe = Pipe()
     _ = try ChildProgram(
@@ -55,7 +54,7 @@ final class ServerProcess: Sendable {
   deinit { stop() }
 
   /// Ends the server and removes its folder, soon. Does nothing the second time.
-  func stop() {
+  package func stop() {
     let lifeline = lifeline.withLock { lifeline in
       defer { lifeline = nil }
       return lifeline
@@ -66,17 +65,18 @@ final class ServerProcess: Sendable {
   /// Waits until every port accepts connections.
   ///
   /// - Throws: ``ServerFailure`` with what the server has written, when it ends or takes 30 seconds.
-  func untilAnswering(_ ports: some Collection<UInt16>) async throws {
-    let ready = await eventually(within: .seconds(30)) {
-      hasEnded || ports.allSatisfy(Loopback.answers)
+  package func untilAnswering(_ ports: some Collection<UInt16>) async throws {
+    let deadline = ContinuousClock.now + .seconds(30)
+    while !hasEnded, !ports.allSatisfy(Loopback.answers), ContinuousClock.now < deadline {
+      try await Task.sleep(for: .milliseconds(10))
     }
-    guard ready, !hasEnded else {
+    guard !hasEnded, ports.allSatisfy(Loopback.answers) else {
       throw ServerFailure(description: "The server does not answer:\n\(output)")
     }
   }
 
   /// Whether the server has ended, by itself or after ``stop()``.
-  var hasEnded: Bool {
+  package var hasEnded: Bool {
     FileManager.default.fileExists(atPath: folder.appendingPathComponent("gone").path)
   }
 
@@ -87,6 +87,8 @@ final class ServerProcess: Sendable {
 }
 
 /// Why a server could not be started.
-struct ServerFailure: Error, CustomStringConvertible {
-  let description: String
+package struct ServerFailure: Error, CustomStringConvertible {
+  package let description: String
+
+  package init(description: String) { self.description = description }
 }

@@ -1,22 +1,26 @@
-import Foundation
+package import Foundation
 
 /// httpbin under gunicorn, as `Scripts/install httpbin` puts them into `.build/venv`.
-final class HTTPBinServer: Sendable {
-  static let program = packageRoot.appendingPathComponent(".build/venv/bin/gunicorn").path
+package final class HTTPBinServer: Sendable {
+  package static let program = packageRoot.appendingPathComponent(".build/venv/bin/gunicorn").path
 
   /// The folder that holds `Package.swift`.
-  static let packageRoot = URL(fileURLWithPath: #filePath)
-    .deletingLastPathComponent().deletingLastPathComponent()
-    .deletingLastPathComponent().deletingLastPathComponent()
+  package static let packageRoot = URL(fileURLWithPath: #filePath)
+    .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
 
   private static let starting = Task { try await HTTPBinServer() }
 
   /// One for all tests, started when it is first asked for; it ends with the process.
-  static var shared: HTTPBinServer {
+  package static var shared: HTTPBinServer {
     get async throws { try await starting.value }
   }
 
-  let port: UInt16
+  /// Whether it is installed. Where `ALAMOFIRE_REQUIRE_SERVERS` is set it has to be, and tests fail without it.
+  package static let isAtHand =
+    ProcessInfo.processInfo.environment["ALAMOFIRE_REQUIRE_SERVERS"] == "1"
+    || FileManager.default.isExecutableFile(atPath: program)
+
+  package let port: UInt16
   private let process: ServerProcess
 
   private init() async throws {
@@ -31,5 +35,5 @@ final class HTTPBinServer: Sendable {
   }
 
   /// The URL of a path, which begins with a slash.
-  func url(_ path: String) -> String { "http://127.0.0.1:\(port)\(path)" }
+  package func url(_ path: String) -> String { "http://127.0.0.1:\(port)\(path)" }
 }

@@ -1,0 +1,28 @@
+import AlamofireV4
+import Foundation
+
+/// A file with so many bytes, in a folder of its own. Whoever asks for it calls ``removeFolder(of:)``.
+func file(_ name: String, bytes: Int) throws -> URL {
+  let folder = FileManager.default.temporaryDirectory.appendingPathComponent("samples-\(UUID().uuidString)")
+  try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+  let url = folder.appendingPathComponent(name)
+  try Data(repeating: 0x61, count: bytes).write(to: url)
+  return url
+}
+
+func removeFolder(of files: URL...) {
+  for file in files { try? FileManager.default.removeItem(at: file.deletingLastPathComponent()) }
+}
+
+/// Removes what a download without a destination leaves in the temporary folder, once it is over. The documents leave it
+/// there.
+func removeFile(of download: DownloadRequest) async {
+  let url = await withCheckedContinuation { continuation in
+    download.response { continuation.resume(returning: $0.temporaryURL) }
+  }
+  removeFile(at: url)
+}
+
+func removeFile(at url: URL?) {
+  if let url { try? FileManager.default.removeItem(at: url) }
+}
