@@ -23,6 +23,7 @@ extension SessionDelegate {
   /// }
   /// ```
   public struct Events: OptionSet, Sendable {
+    /// One bit for each event.
     public let rawValue: UInt8
 
     /// - Parameter rawValue: One bit for each event.
