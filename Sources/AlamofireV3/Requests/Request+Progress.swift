@@ -5,12 +5,12 @@ import Synchronization
 
 extension Request {
   /// Calls `closure` as bytes move: for an upload those that are sent, for any other request those that come. Not on
-  /// the main queue. Several closures are all called.
+  /// the main queue. Several closures are all called. Does nothing for a stream of bytes.
   ///
   /// - Parameter closure: Given the bytes of this piece, those so far, and the total; −1 when it is not known.
   @discardableResult
   public func progress(_ closure: ((Int64, Int64, Int64) -> Void)? = nil) -> Self {
-    guard let closure else { return self }
+    guard let closure, let core else { return self }
     core.eventMonitor(
       ByteWatch(queue: afterwards.queue, isUpload: core is UploadRequest, moved: Boxed(closure), came: nil))
     return self
@@ -20,7 +20,7 @@ extension Request {
   /// Not for downloads.
   @discardableResult
   public func stream(_ closure: ((Data) -> Void)? = nil) -> Self {
-    guard let closure, !(core is DownloadRequest) else { return self }
+    guard let closure, let core, !(core is DownloadRequest) else { return self }
     record.withLock { $0.isStreamed = true }
     core.eventMonitor(
       ByteWatch(queue: afterwards.queue, isUpload: false, moved: nil, came: Boxed(closure)))
