@@ -203,7 +203,7 @@ import Testing
   @Test func aRetryBeforeTheFirstPieceGoesUnnoticed() async {
     let spy = SpyInterceptor(retries: 2)
     let failure = Reply(status: 503, body: .bytes(Array("not now".utf8)))
-    server.enqueue(failure, .reset, .text("fine"))
+    server.enqueue(failure.closing(), .reset, .text("fine"))
     let pieces = Recorder<String>()
     let request = session.request(server.url("/"), interceptor: spy).validate()
     let response = await request.responsePieces(on: queue) {
