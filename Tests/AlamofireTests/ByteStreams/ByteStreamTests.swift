@@ -26,7 +26,7 @@ extension Session {
   /// A session that nobody shares, and that goes with the test.
   static func forStreams(
     _ change: (inout TransportOptions) -> Void = { _ in }, manager: ServerTrustManager? = nil,
-    timeout: TimeInterval = 60
+    delegate: SessionDelegate = SessionDelegate(), timeout: TimeInterval = 60, wholeTimeout: TimeInterval = 3600
   ) -> Session {
     var options = TransportOptions()
     options.proxy = .none
@@ -34,7 +34,9 @@ extension Session {
     change(&options)
     let configuration = URLSessionConfiguration.solitary
     configuration.timeoutIntervalForRequest = timeout
-    return Session(configuration: configuration, serverTrustManager: manager, transportOptions: options)
+    configuration.timeoutIntervalForResource = wholeTimeout
+    return Session(
+      configuration: configuration, delegate: delegate, serverTrustManager: manager, transportOptions: options)
   }
 }
 
@@ -221,6 +223,22 @@ extension Session {
     let slow = Session.forStreams(timeout: 0.3)
     let stream = slow.byteStream(host: "127.0.0.1", port: silent.port)
     #expect(await failure { try await stream.read() }?.transferCode == .timedOut)
+  }
+
+  @Test(arguments: [true, false]) func theTimeOfAResourceEndsTheStream(isSuspended: Bool) async throws {
+    let server = try StreamTestServer()
+    let session = Session.forStreams(wholeTimeout: 0.5)
+    let stream = session.byteStream(host: "127.0.0.1", port: server.port)
+    try await stream.write(Data("x".utf8))
+    _ = try await stream.read()
+    if isSuspended { stream.suspend() }
+    #expect(await failure { try await stream.read() }?.transferCode == .timedOut)
+    #expect(await stream.ended()?.transferCode == .timedOut)
+    while server.openConnectionCount > 0 { await Task.yield() }
+    // It counts from the first thing that is asked for, while it is connected as well.
+    let silent = try UnresponsivePort()
+    let slow = session.byteStream(host: "127.0.0.1", port: silent.port)
+    #expect(await failure { try await slow.read() }?.transferCode == .timedOut)
   }
 
   @Test func aResetEndsTheStream() async throws {
