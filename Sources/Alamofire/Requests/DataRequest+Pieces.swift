@@ -7,7 +7,7 @@ extension DataRequest {
   /// ```swift
   /// AF.request("https://example.com/log")
   ///   .validate()
-  ///   .responsePieces(on: queue) { piece in file.write(piece) }
+  ///   .responsePieces(on: queue) { piece in print("\(piece.count) more bytes") }
   ///   .response { response in print(response.error ?? "all of it is there") }
   /// ```
   ///

@@ -303,7 +303,8 @@ final class StreamLink: @unchecked Sendable {
       return fail(
         TransportFailure(
           .timedOut,
-          "The stream to \(request.origin.host) took longer than a resource may take (timeoutIntervalForResource)."))
+          "The stream to \(request.origin.host) took longer than a resource may take (timeoutIntervalForResource)."
+        ))
     }
     if handshakeExpiry <= now {
       return fail(

@@ -124,7 +124,9 @@ extension ClientIdentity {
       return position == nil ? nil : d2i_AutoPrivateKey(nil, &position, bytes.count)
     }
     defer { EVP_PKEY_free(key) }
-    guard let own = chain.first, let key, setCertificate(own.pointer) == 1, setKey(key) == 1 else { return rejected }
+    guard let own = chain.first, let key, setCertificate(own.pointer) == 1, setKey(key) == 1 else {
+      return rejected
+    }
     for issuer in chain.dropFirst() {
       guard X509_up_ref(issuer.pointer) == 1 else { return rejected }
       guard addIssuer(issuer.pointer) == 1 else {

@@ -26,7 +26,8 @@ extension Session {
   /// A session that nobody shares, and that goes with the test.
   static func forStreams(
     _ change: (inout TransportOptions) -> Void = { _ in }, manager: ServerTrustManager? = nil,
-    delegate: SessionDelegate = SessionDelegate(), timeout: TimeInterval = 60, wholeTimeout: TimeInterval = 3600
+    delegate: SessionDelegate = SessionDelegate(), timeout: TimeInterval = 60,
+    wholeTimeout: TimeInterval = 3600
   ) -> Session {
     var options = TransportOptions()
     options.proxy = .none
@@ -36,7 +37,8 @@ extension Session {
     configuration.timeoutIntervalForRequest = timeout
     configuration.timeoutIntervalForResource = wholeTimeout
     return Session(
-      configuration: configuration, delegate: delegate, serverTrustManager: manager, transportOptions: options)
+      configuration: configuration, delegate: delegate, serverTrustManager: manager, transportOptions: options
+    )
   }
 }
 

@@ -210,7 +210,9 @@ import Testing
     }
   }
 
-  private static func optionsForClients(_ version: TLSOptions.Version, _ authority: TestIdentity) -> TLSOptions {
+  private static func optionsForClients(_ version: TLSOptions.Version, _ authority: TestIdentity)
+    -> TLSOptions
+  {
     TLSOptions(
       maximumVersion: version, clientAuthority: authority.certificatePEM, requiresClientCertificate: true)
   }

@@ -146,7 +146,8 @@ import Testing
   @Test func whatCameBeforeAFailureIsHandedOut() async {
     server.enqueue(.bytes(200_000).with(effect: .closeAfterBody(bytes: 100_000)))
     let check = PatternCheck()
-    let response = await session.request(server.url("/")).responsePieces(on: queue) { _ = check.add($0) }.end()
+    let response = await session.request(server.url("/")).responsePieces(on: queue) { _ = check.add($0) }
+      .end()
     #expect(response.error?.transferCode == .networkConnectionLost)
     #expect(check.count > 0 && check.isRight(check.count))
   }
@@ -215,7 +216,9 @@ import Testing
   @Test func aFailureThatNobodyUndoesIsHandedOutAtTheEnd() async {
     server.enqueue(Reply(status: 503, body: .bytes(Array("not now".utf8))))
     let pieces = Recorder<String>()
-    let both = [0, 1].map { _ in { @Sendable (piece: Data) in pieces.add(String(decoding: piece, as: UTF8.self)) } }
+    let both = [0, 1].map { _ in
+      { @Sendable (piece: Data) in pieces.add(String(decoding: piece, as: UTF8.self)) }
+    }
     let response = await session.request(server.url("/"), interceptor: SpyInterceptor(retries: 0)).validate()
       .responsePieces(on: queue, perform: both[0]).responsePieces(on: queue, perform: both[1]).end()
     #expect(response.error?.responseCode == 503 && response.data == nil)

@@ -70,7 +70,8 @@ import Testing
     request.resume()
     let task = try #require(request.task as? URLSessionStreamTask)
     let data = await withCheckedContinuation { answer in
-      task.readData(ofMinLength: 1, maxLength: 1, timeout: 60) { data, _, _ in answer.resume(returning: data) }
+      task.readData(ofMinLength: 1, maxLength: 1, timeout: 60) { data, _, _ in answer.resume(returning: data)
+      }
     }
     #expect(data == Data("x".utf8))
   }
@@ -89,7 +90,8 @@ import Testing
     }
     let data = await withCheckedContinuation { answer in
       task.write(Data("hello".utf8), timeout: 60) { _ in }
-      task.readData(ofMinLength: 5, maxLength: 5, timeout: 60) { data, _, _ in answer.resume(returning: data) }
+      task.readData(ofMinLength: 5, maxLength: 5, timeout: 60) { data, _, _ in answer.resume(returning: data)
+      }
     }
     #expect(data == Data("hello".utf8))
     task.closeRead()
@@ -123,7 +125,8 @@ import Testing
       task.readData(ofMinLength: 1, maxLength: 1, timeout: 60) { _, _, _ in }
       task.startSecureConnection()
       task.write(Data("secret".utf8), timeout: 60) { _ in }
-      task.readData(ofMinLength: 6, maxLength: 6, timeout: 60) { data, _, _ in answer.resume(returning: data) }
+      task.readData(ofMinLength: 6, maxLength: 6, timeout: 60) { data, _, _ in answer.resume(returning: data)
+      }
     }
     #expect(data == Data("secret".utf8))
   }

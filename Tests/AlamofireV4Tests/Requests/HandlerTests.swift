@@ -182,7 +182,8 @@ import Testing
         server.enqueue(.bytes(body))
         let counts = Notes<Int>()
         let before = try peakOfMemory()
-        let response = await manager.request(server.url("/")).validate().stream { counts.add($0.count) }.ended()
+        let response = await manager.request(server.url("/")).validate().stream { counts.add($0.count) }
+          .ended()
         #expect(response.error == nil && counts.all.reduce(0, +) == body)
         return try peakOfMemory() - before
       }
