@@ -8,11 +8,8 @@ extension Pipeline {
   nonisolated(nonsending) func validate(_ exchange: Exchange) async throws(AFError) {
     if core.isDispositionWanted { await core.dispositionMade() }
     try checkAlive()
-    let (validators, request, data, pieces) = core.state.withLock {
-      ($0.validators, $0.request, $0.data, $0.pieces)
-    }
+    let (validators, request, body) = core.judged()
     guard !validators.isEmpty else { return }
-    let body = JudgedBody(data, pieces)
     if !core.isMonitored, validators.allSatisfy({ !$0.runsUserCode }) {
       for validator in validators { try validator.check(request, exchange, body) }
       return

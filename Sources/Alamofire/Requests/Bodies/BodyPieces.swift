@@ -1,4 +1,5 @@
 import Foundation
+import FoundationNetworking
 import HTTPWire
 import Synchronization
 
@@ -164,6 +165,14 @@ extension RequestCore {
     add(reader, for: request)
   }
 
+  /// The validators, and what they judge.
+  func judged() -> ([Validator], URLRequest?, JudgedBody) {
+    let (validators, request, data, pieces) = state.withLock {
+      ($0.validators, $0.request, $0.data, $0.pieces)
+    }
+    return (validators, request, JudgedBody(data, pieces))
+  }
+
   /// Those who get the body as it comes, if there are any.
   package var pieces: BodyPieces? {
     isBodyHandedOut.load(ordering: .acquiring) ? state.withLock { $0.pieces } : nil
@@ -176,7 +185,7 @@ struct JudgedBody: Sendable {
   let data: Data?
   let isEmpty: Bool
 
-  init(_ data: Data?, _ pieces: BodyPieces?) {
+  fileprivate init(_ data: Data?, _ pieces: BodyPieces?) {
     self.data = pieces == nil ? data : nil
     isEmpty = (data?.isEmpty ?? true) && (pieces?.passedCount ?? 0) == 0
   }
