@@ -31,6 +31,9 @@ static inline EVP_PKEY *openssl_generate_rsa_key(size_t bits) {
 static inline long openssl_add_chain_certificate(SSL_CTX *context, X509 *certificate) {
   return SSL_CTX_add0_chain_cert(context, certificate);
 }
+static inline long openssl_add_chain_certificate_of(SSL *session, X509 *certificate) {
+  return SSL_add0_chain_cert(session, certificate);
+}
 static inline long openssl_allow_partial_writes(SSL_CTX *context) {
   return SSL_CTX_set_mode(
       context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);

@@ -227,7 +227,8 @@ final class Journey {
       let given = carrier.given?.response as? HTTPURLResponse
       exchange = Exchange(url: url, head: response.head, hops: hops, response: given)
     }
-    let body = core.isWatched ? core.shown(response.body, of: request, isKept: keepsBody) : response.body
+    let isTaken = core.isWatched || request.sink != nil
+    let body = isTaken ? core.shown(response.body, of: request, isKept: keepsBody) : response.body
     core.received(exchange, body: keepsBody ? body : nil)
     return exchange
   }

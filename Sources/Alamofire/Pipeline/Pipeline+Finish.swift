@@ -15,6 +15,7 @@ extension Pipeline {
   nonisolated(nonsending) private func finish(from first: any ResponseSink) async -> Ending {
     var next: (any ResponseSink)? = first
     while let sink = next {
+      if core.hasBodySink, let reader = sink as? PieceReader { await reader.handOutRest(of: core) }
       if let failure = await serialized(sink) {
         switch await retryDecision(after: failure) {
         case .again: return .attemptAgain

@@ -14,6 +14,8 @@ extension Pipeline {
 
   /// Stage 5: asks the retriers what to do about a failure.
   nonisolated(nonsending) func retryDecision(after error: AFError) async -> RetryDecision {
+    // A part of one body, and then another one: nobody could tell them apart.
+    guard core.pieces?.mayBeginAgain ?? true else { return .stop }
     switch await retriersAnswer(to: error, isOpen: true) {
     case .doNotRetry: return .stop
     case .doNotRetryWithError(let retryError):

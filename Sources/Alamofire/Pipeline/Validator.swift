@@ -8,38 +8,43 @@ enum Validator: Sendable {
   /// Status codes in `200..<300`, content types as the request's `Accept` allows.
   case automatic
   case statusCodes(Range<Int>)
+  /// Content types; a body that is empty has none.
+  case contentTypes(@Sendable (_ type: String?, _ isBodyEmpty: Bool) -> ValidationRules.Reason?)
   case custom(@Sendable (URLRequest?, HTTPURLResponse, Data?) -> Request.ValidationResult)
 
   var runsUserCode: Bool {
     switch self {
     case .automatic, .statusCodes: false
-    case .custom: true
+    case .contentTypes, .custom: true
     }
   }
 
   /// Why the response does not pass; `nil` when it does.
-  func failure(_ request: URLRequest?, _ exchange: Exchange, _ data: Data?) -> AFError? {
+  func failure(_ request: URLRequest?, _ exchange: Exchange, _ body: JudgedBody) -> AFError? {
     do throws(AFError) {
-      try check(request, exchange, data)
+      try check(request, exchange, body)
       return nil
     } catch {
       return error
     }
   }
 
-  func check(_ request: URLRequest?, _ exchange: Exchange, _ data: Data?) throws(AFError) {
+  func check(_ request: URLRequest?, _ exchange: Exchange, _ body: JudgedBody) throws(AFError) {
     guard let head = exchange.head else { return }
     switch self {
     case .automatic:
       let reason = ValidationRules.standard(
         status: head.status, contentType: head.block.value(of: "Content-Type"),
         accept: request?.headers["Accept"],
-        isBodyEmpty: data?.isEmpty ?? true)
+        isBodyEmpty: body.isEmpty)
       if let reason { throw .responseValidationFailed(reason: reason) }
     case .statusCodes(let range): try Self.check(statusCodes: range, head)
+    case .contentTypes(let rule):
+      let reason = rule(head.block.value(of: "Content-Type"), body.isEmpty)
+      if let reason { throw .responseValidationFailed(reason: reason) }
     case .custom(let validation):
       guard let response = exchange.httpResponse else { return }
-      if case .failure(let error) = validation(request, response, data) {
+      if case .failure(let error) = validation(request, response, body.data) {
         throw error as? AFError ?? .responseValidationFailed(reason: .customValidationFailed(error: error))
       }
     }

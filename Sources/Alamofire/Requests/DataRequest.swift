@@ -19,8 +19,9 @@ public class DataRequest: Request, @unchecked Sendable {
   /// What the request was made from; asked again for each attempt.
   public var convertible: any URLRequestConvertible { core.convertible }
 
-  /// The body of the last response, when it is complete; `nil` when there was none.
-  public var data: Data? { core.state.withLock { $0.data } }
+  /// The body of the last response, when it is complete; `nil` when there was none, and when it is handed out as it
+  /// comes.
+  public var data: Data? { core.state.withLock { $0.collected } }
 
   // MARK: Validation
 
@@ -50,12 +51,10 @@ public class DataRequest: Request, @unchecked Sendable {
   public func validate<Types: Sequence & Sendable>(
     contentType acceptableContentTypes: @escaping @Sendable @autoclosure () -> Types
   ) -> Self where Types.Element == String {
-    validate { _, response, data in
-      ValidationRules.contentType(
-        response.value(forHTTPHeaderField: "Content-Type"), in: acceptableContentTypes(),
-        isBodyEmpty: data?.isEmpty ?? true
-      ).map { .failure(AFError.responseValidationFailed(reason: $0)) } ?? .success(())
-    }
+    add(
+      .contentTypes { type, isBodyEmpty in
+        ValidationRules.contentType(type, in: acceptableContentTypes(), isBodyEmpty: isBodyEmpty)
+      })
   }
 
   /// Accepts status codes from 200 to 299, and the media types that the request's `Accept` field names

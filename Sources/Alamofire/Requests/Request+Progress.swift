@@ -81,11 +81,11 @@ struct ProgressReport: Sendable {
   }
 
   /// For who asks when nobody has counted: what the response itself tells.
-  mutating func ended(_ exchange: Exchange, body: Data?) {
+  mutating func ended(_ exchange: Exchange, received: Int64) {
     guard upload == nil, download == nil, last == ByteCount() else { return }
     last.sent = exchange.hops.last?.metrics.values.requestBodyBytes ?? 0
     last.expectedToSend = last.sent
-    last.received = Int64(body?.count ?? 0)
+    last.received = received
     guard let block = exchange.head?.block, !block.contains("Content-Encoding") else { return }
     last.expectedToReceive = block.value(of: "Content-Length").flatMap { Int64($0) } ?? -1
   }
@@ -139,8 +139,11 @@ extension RequestCore {
   /// The object for one direction. From now on it is kept up to date.
   func progress(_ direction: (inout ProgressReport) -> Progress) -> Progress {
     isProgressWanted.store(true, ordering: .relaxed)
+    let passed = pieces?.passedCount ?? 0
     return state.withLock { state in
-      if let exchange = state.exchange { state.progress.ended(exchange, body: state.data) }
+      if let exchange = state.exchange {
+        state.progress.ended(exchange, received: passed + Int64(state.data?.count ?? 0))
+      }
       return direction(&state.progress)
     }
   }

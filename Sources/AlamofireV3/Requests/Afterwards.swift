@@ -5,13 +5,14 @@ import Synchronization
 /// were added; not before the end, and not while the request is suspended.
 final class Afterwards: Sendable {
   private struct State {
-    var isOpen = false
+    /// How many ends have to come.
+    var pendingEnds = 1
     var isHeld = false
     var isRunning = false
     var steps: [@Sendable () -> Void] = []
 
     /// Whether there is something to do, and may be done.
-    var hasNext: Bool { isOpen && !isHeld && !steps.isEmpty }
+    var hasNext: Bool { pendingEnds == 0 && !isHeld && !steps.isEmpty }
   }
 
   /// On which it is done, and on which the request's progress is told.
@@ -22,8 +23,11 @@ final class Afterwards: Sendable {
     change { $0.steps.append(step) }
   }
 
-  /// The request is over.
-  func open() { change { $0.isOpen = true } }
+  /// One more end has to come.
+  func close() { change { $0.pendingEnds += 1 } }
+
+  /// The request is over, or what else has to come to its end.
+  func open() { change { $0.pendingEnds -= 1 } }
 
   func hold() { change { $0.isHeld = true } }
 

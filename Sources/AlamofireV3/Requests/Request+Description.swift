@@ -2,8 +2,9 @@ import Alamofire
 import Foundation
 
 extension Request: CustomStringConvertible, CustomDebugStringConvertible {
-  /// `METHOD URL (status)`, as far as they are known.
+  /// `METHOD URL (status)`, as far as they are known; `HOST:PORT` for a stream.
   public var description: String {
+    if let stream { return "\(stream.host):\(stream.port)" }
     guard let request else { return "" }
     var parts = [request.httpMethod ?? "GET"]
     if let url = request.url { parts.append(url.absoluteString) }
@@ -12,8 +13,9 @@ extension Request: CustomStringConvertible, CustomDebugStringConvertible {
   }
 
   /// The request as a cURL command, which begins with `$ curl -i`; the method is named unless it is `GET`. The text
-  /// holds the secrets of the request.
+  /// holds the secrets of the request. `HOST:PORT` for a stream.
   public var debugDescription: String {
+    guard let core else { return description }
     let separator = " \\\n\t"
     let (current, get) = ("$ curl -v" + separator, "-X GET" + separator)
     let text = core.cURLDescription()

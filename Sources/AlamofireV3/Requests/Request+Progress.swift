@@ -5,25 +5,32 @@ import Synchronization
 
 extension Request {
   /// Calls `closure` as bytes move: for an upload those that are sent, for any other request those that come. Not on
-  /// the main queue. Several closures are all called.
+  /// the main queue. Several closures are all called. Does nothing for a stream of bytes.
   ///
   /// - Parameter closure: Given the bytes of this piece, those so far, and the total; −1 when it is not known.
   @discardableResult
   public func progress(_ closure: ((Int64, Int64, Int64) -> Void)? = nil) -> Self {
-    guard let closure else { return self }
+    guard let closure, let core else { return self }
     core.eventMonitor(
-      ByteWatch(queue: afterwards.queue, isUpload: core is UploadRequest, moved: Boxed(closure), came: nil))
+      ByteWatch(queue: afterwards.queue, isUpload: core is UploadRequest, moved: Boxed(closure)))
     return self
   }
 
-  /// Calls `closure` with the pieces of the body as they come, away from the main queue. Handlers then get no data.
-  /// Not for downloads.
+  /// Calls `closure` with the pieces of the body as they come, away from the main queue; nothing is kept of it, and
+  /// handlers get no data. The server waits for a closure that is slow. Validators and handlers come after the last
+  /// piece. Pieces that came before the closure was there are handed over together; several closures each get what comes
+  /// while they are there. Not for downloads, and not for streams of bytes.
   @discardableResult
   public func stream(_ closure: ((Data) -> Void)? = nil) -> Self {
-    guard let closure, !(core is DownloadRequest) else { return self }
-    record.withLock { $0.isStreamed = true }
-    core.eventMonitor(
-      ByteWatch(queue: afterwards.queue, isUpload: false, moved: nil, came: Boxed(closure)))
+    guard let closure, let core = core as? DataRequest else { return self }
+    let boxed = Boxed(closure)
+    record.withLock { record in
+      record.isStreamed = true
+      record.data = nil
+    }
+    afterwards.close()
+    core.responsePieces(on: afterwards.queue) { boxed.value($0) }
+      .response(queue: afterwards.queue) { [afterwards] _ in afterwards.open() }
     return self
   }
 }
@@ -32,30 +39,24 @@ extension Request {
 private final class ByteWatch: EventMonitor {
   let queue: DispatchQueue
   private let isUpload: Bool
-  private let moved: Boxed<(Int64, Int64, Int64) -> Void>?
-  private let came: Boxed<(Data) -> Void>?
+  private let moved: Boxed<(Int64, Int64, Int64) -> Void>
   private let received = Atomic<Int64>(0)
 
-  init(
-    queue: DispatchQueue, isUpload: Bool, moved: Boxed<(Int64, Int64, Int64) -> Void>?,
-    came: Boxed<(Data) -> Void>?
-  ) {
+  init(queue: DispatchQueue, isUpload: Bool, moved: Boxed<(Int64, Int64, Int64) -> Void>) {
     self.queue = queue
     self.isUpload = isUpload
     self.moved = moved
-    self.came = came
   }
 
   func urlSession(
     _ session: URLSession, task: URLSessionTask, didSendBodyData bytesSent: Int64, totalBytesSent: Int64,
     totalBytesExpectedToSend: Int64
   ) {
-    if isUpload { moved?.value(bytesSent, totalBytesSent, totalBytesExpectedToSend) }
+    if isUpload { moved.value(bytesSent, totalBytesSent, totalBytesExpectedToSend) }
   }
 
   func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
-    came?.value(data)
-    guard !isUpload, let moved else { return }
+    guard !isUpload else { return }
     let count = Int64(data.count)
     let total = received.wrappingAdd(count, ordering: .relaxed).newValue
     let length = (dataTask.response as? HTTPURLResponse)?.bodyLength ?? -1
@@ -66,7 +67,7 @@ private final class ByteWatch: EventMonitor {
     _ session: URLSession, downloadTask: URLSessionDownloadTask, didWriteData bytesWritten: Int64,
     totalBytesWritten: Int64, totalBytesExpectedToWrite: Int64
   ) {
-    moved?.value(bytesWritten, totalBytesWritten, totalBytesExpectedToWrite)
+    moved.value(bytesWritten, totalBytesWritten, totalBytesExpectedToWrite)
   }
 }
 

@@ -3,14 +3,16 @@ public import Foundation
 public import FoundationNetworking
 import Synchronization
 
-/// One request, of whatever kind: data, upload or download. A ``Manager`` makes it, and starts it at once unless it
-/// was told otherwise.
+/// One request, of whatever kind: data, upload, download, or a stream of bytes. A ``Manager`` makes it, and starts it
+/// at once unless it was told otherwise.
 ///
 /// Every method may be called from any thread and any number of times. Validators and handlers run one after the
 /// other, in the order in which they were added, once the request is over; those that are added later run then.
 public final class Request: Sendable {
-  /// The request that does the work; all that is said here is said to it.
-  let core: Alamofire::Request
+  /// The request that does the work, to which is said what is said here; `nil` for a stream.
+  let core: Alamofire::Request?
+  /// The stream that does the work, for want of a request.
+  let stream: ByteStreamRequest?
   /// What was made of the caller's arguments, or why nothing could be made.
   let prepared: PreparedRequest
   /// What is done when it is over.
@@ -21,6 +23,7 @@ public final class Request: Sendable {
   init(_ core: Alamofire::Request, _ prepared: PreparedRequest) {
     self.core = core
     self.prepared = prepared
+    stream = nil
     // The core lets go of its handlers, and so of this request, when it is over.
     switch core {
     case let download as DownloadRequest:
@@ -35,21 +38,31 @@ public final class Request: Sendable {
     }
   }
 
+  init(_ stream: ByteStreamRequest) {
+    core = nil
+    prepared = .unknown
+    self.stream = stream
+    // Weak, since a stream that nobody starts ends with the last who keeps it; one that runs is kept by its record.
+    stream.onEnd(queue: afterwards.queue) { [weak self] error in self?.end(nil, error, nil, nil, nil) }
+  }
+
   // MARK: What it has come to
 
-  /// What does the work; there as soon as the request is made. `nil` when it could not be made.
-  public var task: URLSessionTask? { core.task }
+  /// What does the work; there as soon as the request is made. `nil` when it could not be made. That of a stream is a
+  /// ``URLSessionStreamTask``.
+  public var task: URLSessionTask? { core?.task ?? stream?.task }
 
-  /// The request as it was made; `nil` when it could not be.
-  public var request: URLRequest? { core.request ?? prepared.value }
+  /// The request as it was made; `nil` when it could not be, and for a stream, which has none.
+  public var request: URLRequest? { core?.request ?? prepared.value }
 
-  /// The server's answer; `nil` until it has come, and for failures without one.
-  public var response: HTTPURLResponse? { record.withLock { $0.response } ?? core.response }
+  /// The server's answer; `nil` until it has come, for failures without one, and for a stream.
+  public var response: HTTPURLResponse? { record.withLock { $0.response } ?? core?.response }
 
   /// How far the body has come: that of an upload on its way there, any other on its way back. The total is −1
-  /// when it is not known.
+  /// when it is not known. A stream has none, and an object that never changes.
   public var progress: Progress {
-    core is UploadRequest ? core.uploadProgress : core.downloadProgress
+    guard let core else { return Progress(totalUnitCount: 0) }
+    return core is UploadRequest ? core.uploadProgress : core.downloadProgress
   }
 
   /// What a download that was cancelled or broken off can go on from; `nil` while it is under way, and where the
@@ -62,15 +75,20 @@ public final class Request: Sendable {
 
   /// Starts the request, or lets it go on; its handlers, too.
   public func resume() {
-    record.withLock { if $0.startTime == nil { $0.startTime = Timeline.now } }
-    core.resume()
+    record.withLock { record in
+      if record.startTime == nil { record.startTime = Timeline.now }
+      if stream != nil, record.endTime == nil { record.runningStream = self }
+    }
+    core?.resume()
+    stream?.resume()
     afterwards.release()
     Notifications.post(Notifications.Task.DidResume, of: self)
   }
 
   /// Holds the request back, and its handlers, also when it is over.
   public func suspend() {
-    core.suspend()
+    core?.suspend()
+    stream?.suspend()
     afterwards.hold()
     Notifications.post(Notifications.Task.DidSuspend, of: self)
   }
@@ -80,7 +98,8 @@ public final class Request: Sendable {
     if let download = core as? DownloadRequest {
       download.cancel(producingResumeData: true)
     } else {
-      core.cancel()
+      core?.cancel()
+      stream?.cancel()
     }
     afterwards.release()
     Notifications.post(Notifications.Task.DidCancel, of: self)
@@ -101,10 +120,10 @@ public final class Request: Sendable {
     authenticate(usingCredential: URLCredential(user: user, password: password, persistence: persistence))
   }
 
-  /// Answers challenges of the server with `credential`.
+  /// Answers challenges of the server with `credential`. A stream is asked for none.
   @discardableResult
   public func authenticate(usingCredential credential: URLCredential) -> Self {
-    core.authenticate(with: credential)
+    core?.authenticate(with: credential)
     return self
   }
 
@@ -120,7 +139,8 @@ public final class Request: Sendable {
     _ response: HTTPURLResponse?, _ error: AFError?, _ data: Data?, _ resumeData: Data?,
     _ metrics: TaskMetrics?
   ) {
-    record.withLock { record in
+    let stream = record.withLock { record in
+      defer { record.runningStream = nil }
       let now = Timeline.now
       record.response = response
       record.error = error.map(generationThreeError)
@@ -129,7 +149,10 @@ public final class Request: Sendable {
       record.endTime = now
       let began = metrics?.transactionMetrics.last?.responseStartDate
       record.initialResponseTime = began?.timeIntervalSinceReferenceDate ?? now
+      return record.runningStream
     }
+    // Released outside of the lock: this may be the last reference.
+    _ = stream
     Notifications.post(Notifications.Task.DidComplete, of: self)
     afterwards.open()
   }
@@ -147,6 +170,8 @@ struct RequestRecord: Sendable {
   var startTime: TimeInterval?
   var initialResponseTime: TimeInterval?
   var endTime: TimeInterval?
+  /// The request itself, while it is a stream that runs: users need not keep it.
+  var runningStream: Request?
 
   /// The points in time, for a serialization that is over now.
   var timeline: Timeline {

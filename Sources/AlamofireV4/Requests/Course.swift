@@ -163,11 +163,7 @@ final class Course: Alamofire::RequestInterceptor {
     let check = Boxed(check)
     return state.withLock { state in
       state.checks.append(check)
-      guard state.isJudged, state.failure == nil else { return false }
-      state.isJudged = false
-      state.pendingEnds += 1
-      queue.isSuspended = true
-      return true
+      return state.isJudged && state.failure == nil && takeEnd(&state)
     }
   }
 
@@ -185,6 +181,18 @@ final class Course: Alamofire::RequestInterceptor {
       self.failure = failure
       throw failure
     }
+  }
+
+  /// Somebody takes the body. Returns whether the core has to be asked for another end, since the last one may go without
+  /// that: handlers wait for the pieces.
+  func streamed() -> Bool { state.withLock { $0.isJudged && takeEnd(&$0) } }
+
+  /// Handlers wait for another end.
+  private func takeEnd(_ state: inout State) -> Bool {
+    state.isJudged = false
+    state.pendingEnds += 1
+    queue.isSuspended = true
+    return true
   }
 
   private func nextCheck() -> Boxed<Check>? {
@@ -251,11 +259,7 @@ final class Course: Alamofire::RequestInterceptor {
   /// There are credentials. Returns whether the core has to be asked for another end, since it went without them.
   func authenticated() -> Bool {
     state.withLock { state in
-      guard state.credentials.came(), state.isJudged, state.failure == nil else { return false }
-      state.isJudged = false
-      state.pendingEnds += 1
-      queue.isSuspended = true
-      return true
+      state.credentials.came() && state.isJudged && state.failure == nil && takeEnd(&state)
     }
   }
 

@@ -38,26 +38,23 @@ open class DataRequest: Request, @unchecked Sendable {
   /// new object.
   open var progress: Progress { core.downloadProgress }
 
-  /// Calls `closure` with each piece of the body as it comes, one after the other, on a queue of the manager's;
-  /// handlers then get no data. Handlers come after the last piece. A retry begins with the first piece again.
+  /// Calls `closure` with each piece of the body as it comes, one after the other, on a queue of the manager's; nothing
+  /// is kept of it, handlers get no data, and checks of content types take the body for empty. The server waits for a
+  /// closure that is slow. Handlers come after the last piece. Several closures each get what comes while they are there.
   ///
-  /// Pieces that came before the closure was there are handed over together at the end. The core keeps the body
-  /// until the request is over all the same; use a `DataStreamRequest` of the module `Alamofire` for one that is
-  /// larger than the memory.
+  /// Pieces that came before the closure was there are handed over together. What is not a 2xx response is one piece, as
+  /// long as it is small, and only when no retrier wants the request to be sent again. Once a piece was handed out, no
+  /// retrier is asked any more: the failure reaches the handlers.
   @discardableResult
   open func stream(closure: ((Data) -> Void)? = nil) -> Self {
     guard let closure else { return self }
     let boxed = Boxed(closure)
-    let early = course.ending.value
     course.ending.update {
       $0.isStreamed = true
       $0.data = nil
     }
-    guard early.completed == nil else {
-      if let body = early.data, !body.isEmpty { core.underlyingQueue.async { boxed.value(body) } }
-      return self
-    }
-    core.eventMonitor(StreamMonitor(queue: core.underlyingQueue, closure: boxed))
+    data.responsePieces(on: core.underlyingQueue) { boxed.value($0) }
+    if course.streamed() { addEnd() }
     return self
   }
 
@@ -71,16 +68,6 @@ open class DataRequest: Request, @unchecked Sendable {
     core.downloadProgress(queue: queue) { relay.report($0) }
     course.add(relay, of: self)
     return self
-  }
-}
-
-/// Hands pieces of a body on.
-private struct StreamMonitor: Alamofire::EventMonitor {
-  let queue: DispatchQueue
-  let closure: Boxed<(Data) -> Void>
-
-  func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
-    closure.value(data)
   }
 }
 

@@ -17,6 +17,8 @@ extension SessionManager {
 extension Alamofire {
   /// The same by the name of the module.
   public typealias StreamRequest = AlamofireV4::StreamRequest
+  /// The same by the name of the module, also in files that import FoundationNetworking themselves.
+  public typealias URLSessionStreamTask = AlamofireV4::URLSessionStreamTask
 
   /// Makes a connection by ``SessionManager/default``; see ``SessionManager/stream(withHostName:port:)``.
   @discardableResult

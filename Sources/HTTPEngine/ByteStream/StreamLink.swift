@@ -28,8 +28,10 @@ final class StreamLink: @unchecked Sendable {
   private var asked: [ByteStreamFlow.Number: Asked] = [:]
   /// When a handshake has taken too long.
   private var handshakeExpiry: UInt64 = .max
-  /// Whether somebody judges the server.
-  private var isJudged = false
+  /// When the stream has taken too long as a whole, whether or not it is suspended.
+  private var deadline: UInt64 = .max
+  /// Whether somebody is asked about the server, or about the client, and the handshake stands still.
+  private var isAsked = false
   private var failure: TransportFailure?
   /// The events that the socket is waited for.
   private var events: Int32 = 0
@@ -162,17 +164,24 @@ final class StreamLink: @unchecked Sendable {
     }
   }
 
-  private func judge(_ chain: PresentedChain) {
-    guard let watcher, !isJudged else { return }
-    isJudged = true
-    // Whoever judges has a clock of its own.
+  /// Leaves a decision to whoever wants the stream, and goes on with it.
+  private func ask<Answer: Sendable>(
+    _ question: @escaping @Sendable (any ByteStreamWatcher) async -> Result<Answer, TransportFailure>,
+    then goOn: @escaping @Sendable (StreamLink, Answer) -> Void
+  ) {
+    guard let watcher, !isAsked else { return }
+    isAsked = true
+    // Whoever decides has a clock of its own.
     handshakeExpiry = .max
     Task.detached { [self] in
-      let failure = await watcher.judge(chain)
+      let answer = await question(watcher)
       loop.post(
         .run { _ in
-          self.isJudged = false
-          if let failure { return self.fail(failure) }
+          self.isAsked = false
+          switch answer {
+          case .success(let answer): goOn(self, answer)
+          case .failure(let failure): return self.fail(failure)
+          }
           self.handshakeExpiry = self.later(self.request.idleTimeout)
           self.pump()
         })
@@ -197,7 +206,7 @@ final class StreamLink: @unchecked Sendable {
     while hasMoved, steps < Self.mostSteps {
       events = 0
       hasMoved = false
-      if flow.isSecuring, !isJudged { hasMoved = took(handshake()) }
+      if flow.isSecuring, !isAsked { hasMoved = took(handshake()) }
       if flow.room > 0 { hasMoved = took(receive()) || hasMoved }
       if let number = flow.writing { hasMoved = took(send(number)) || hasMoved }
       if flow.shutsWriting { hasMoved = took(shutWriting()) || hasMoved }
@@ -213,7 +222,9 @@ final class StreamLink: @unchecked Sendable {
     case .waitsToRead: events |= POLLIN
     case .waitsToWrite: events |= POLLOUT
     case .failed(let failure): fail(failure)
-    case .undecided(let chain): judge(chain)
+    case .undecided(let chain):
+      ask({ watcher in await watcher.judge(chain).map { .failure($0) } ?? .success(()) }, then: { _, _ in })
+    case .asksForIdentity: ask({ await $0.identity() }, then: { $0.tls?.choose($1) })
     }
     return false
   }
@@ -283,11 +294,18 @@ final class StreamLink: @unchecked Sendable {
 
   /// When something has taken too long; what is suspended is not blamed.
   var expiry: UInt64 {
-    guard !flow.isSuspended else { return .max }
-    return asked.values.reduce(handshakeExpiry) { min($0, $1.expiry) }
+    guard !flow.isSuspended else { return deadline }
+    return asked.values.reduce(min(handshakeExpiry, deadline)) { min($0, $1.expiry) }
   }
 
   func expire(_ now: UInt64) {
+    if deadline <= now {
+      return fail(
+        TransportFailure(
+          .timedOut,
+          "The stream to \(request.origin.host) took longer than a resource may take (timeoutIntervalForResource)."
+        ))
+    }
     if handshakeExpiry <= now {
       return fail(
         TransportFailure(.timedOut, "\(request.origin.host) took too long to agree on a secure connection."))
@@ -304,6 +322,7 @@ final class StreamLink: @unchecked Sendable {
       case .connect:
         streams = core?.streams
         streams?.add(self)
+        deadline = later(request.deadline.map { ContinuousClock.now.duration(to: $0) })
         connect()
       case .secure: startTLS()
       case .answer(let number, let count, let isAtEnd):
@@ -344,6 +363,7 @@ final class StreamLink: @unchecked Sendable {
     events = 0
     isBusy = false
     handshakeExpiry = .max
+    deadline = .max
     streams?.remove(self)
     streams = nil
     let watcher = watcher

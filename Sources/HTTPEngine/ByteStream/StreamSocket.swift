@@ -13,6 +13,8 @@ enum StreamStep {
   case failed(TransportFailure)
   /// The server has to be judged elsewhere before anything else.
   case undecided(PresentedChain)
+  /// The server asks who the client is, and somebody wants to say so.
+  case asksForIdentity
 }
 
 /// A connected socket, which is closed exactly once.

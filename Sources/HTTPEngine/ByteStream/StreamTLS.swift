@@ -18,6 +18,13 @@ final class StreamTLS {
   private var isBroken = false
   /// Whether the handshake is over; after an error OpenSSL does not know.
   private var isOpen = false
+  /// Who the client is, once somebody has said so.
+  private var choice: Choice?
+
+  private enum Choice {
+    case nobody
+    case identity(ClientIdentity)
+  }
 
   private init(_ context: OpaquePointer, _ session: OpaquePointer, _ request: WireRequest) {
     self.context = context
@@ -91,6 +98,7 @@ final class StreamTLS {
       SSL_CTX_set_keylog_callback(context, Self.keepSecret)
     }
     if wantsStatus { _ = openssl_request_status_of(session) }
+    if isIdentityChosen { SSL_set_cert_cb(session, Self.chooseIdentity, reference) }
     let host = request.origin.host
     // Addresses are no names of servers (RFC 6066 §3).
     if HostLookup.addresses(of: host, literalsOnly: true).isEmpty {
@@ -106,6 +114,16 @@ final class StreamTLS {
   private var wantsStatus: Bool {
     request.profile.judge?.wantsStapledResponse(ofHost: request.origin.host) ?? false
   }
+
+  /// Whether somebody wants to say who the client is if this server asks.
+  private var isIdentityChosen: Bool {
+    guard request.profile.options.clientIdentity == nil else { return false }
+    let origin = request.origin
+    return request.profile.judge?.wantsToChooseIdentity(forHost: origin.host, port: origin.port) ?? false
+  }
+
+  /// The answer to ``StreamStep/asksForIdentity``: the handshake goes on with it.
+  func choose(_ identity: ClientIdentity?) { choice = identity.map { .identity($0) } ?? .nobody }
 
   // MARK: Steps
 
@@ -151,6 +169,7 @@ final class StreamTLS {
     case SSL_ERROR_ZERO_RETURN: return .ended
     case SSL_ERROR_WANT_RETRY_VERIFY:
       if let chain = failure?.chain { return .undecided(chain) }
+    case SSL_ERROR_WANT_X509_LOOKUP: return .asksForIdentity
     case SSL_ERROR_SYSCALL where code != 0:
       isBroken = true
       return .failed(StreamSocket.lost(request.origin.host, code))
@@ -196,6 +215,21 @@ final class StreamTLS {
     if failure.chain != nil { return openssl_retry_verification(session) == 1 ? 1 : 0 }
     X509_STORE_CTX_set_error(context, X509_V_ERR_APPLICATION_VERIFICATION)
     return 0
+  }
+
+  /// The server asks who the client is. −1 suspends the handshake, 1 goes on with what is there.
+  private static let chooseIdentity: @convention(c) (OpaquePointer?, UnsafeMutableRawPointer?) -> Int32 = {
+    session, reference in
+    guard let session, let reference else { return 0 }
+    return Unmanaged<StreamTLS>.fromOpaque(reference)._withUnsafeGuaranteedRef { tls in
+      switch tls.choice {
+      case nil: return -1
+      case .nobody: return 1
+      case .identity(let identity):
+        tls.failure = identity.use(inSession: session)
+        return tls.failure == nil ? 1 : 0
+      }
+    }
   }
 
   private static let keepSecret: @convention(c) (OpaquePointer?, UnsafePointer<CChar>?) -> Void = {

@@ -100,6 +100,22 @@ extension ClientIdentity {
 extension ClientIdentity {
   /// Makes it the identity of the connections of `context`. Returns what is wrong, if anything is.
   func use(in context: OpaquePointer) -> TransportFailure? {
+    use(
+      { SSL_CTX_use_certificate(context, $0) }, { SSL_CTX_use_PrivateKey(context, $0) },
+      { openssl_add_chain_certificate(context, $0) })
+  }
+
+  /// Makes it the identity of one connection, in the middle of its handshake. Returns what is wrong, if anything is.
+  func use(inSession session: OpaquePointer) -> TransportFailure? {
+    use(
+      { SSL_use_certificate(session, $0) }, { SSL_use_PrivateKey(session, $0) },
+      { openssl_add_chain_certificate_of(session, $0) })
+  }
+
+  private func use(
+    _ setCertificate: (OpaquePointer) -> Int32, _ setKey: (OpaquePointer) -> Int32,
+    _ addIssuer: (OpaquePointer) -> Int
+  ) -> TransportFailure? {
     ERR_clear_error()
     defer { ERR_clear_error() }
     let chain = certificates.compactMap { X509Certificate(der: $0) }
@@ -108,12 +124,12 @@ extension ClientIdentity {
       return position == nil ? nil : d2i_AutoPrivateKey(nil, &position, bytes.count)
     }
     defer { EVP_PKEY_free(key) }
-    guard let own = chain.first, let key, SSL_CTX_use_certificate(context, own.pointer) == 1,
-      SSL_CTX_use_PrivateKey(context, key) == 1
-    else { return rejected }
+    guard let own = chain.first, let key, setCertificate(own.pointer) == 1, setKey(key) == 1 else {
+      return rejected
+    }
     for issuer in chain.dropFirst() {
       guard X509_up_ref(issuer.pointer) == 1 else { return rejected }
-      guard openssl_add_chain_certificate(context, issuer.pointer) == 1 else {
+      guard addIssuer(issuer.pointer) == 1 else {
         X509_free(issuer.pointer)
         return rejected
       }

@@ -67,6 +67,9 @@ package protocol ByteStreamWatcher: AnyObject, Sendable {
   /// Decides about a server that the judge of the profile wants to be asked about elsewhere. Runs on no thread of the
   /// transport. `nil` accepts it, and the judge is asked again.
   func judge(_ chain: PresentedChain) async -> TransportFailure?
+  /// Decides who the client is to a server that asks, when the judge of the profile says that somebody wants to. Runs on
+  /// no thread of the transport. `nil` is nobody.
+  func identity() async -> Result<ClientIdentity?, TransportFailure>
   /// The stream is connected. On the transport's thread.
   func streamOpened()
   /// The stream is over; `nil` when both sides were closed. On the transport's thread, once.

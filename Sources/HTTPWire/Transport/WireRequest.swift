@@ -84,6 +84,14 @@ package final class WireRequest: Sendable {
       addresses: addresses, connectsOnly: connectsOnly)
   }
 
+  /// The same request, which must be over by then.
+  package func ending(by deadline: ContinuousClock.Instant?) -> WireRequest {
+    WireRequest(
+      url: url, origin: origin, method: method, fields: fields, body: body, sink: sink,
+      idleTimeout: idleTimeout, deadline: deadline, priority: priority, profile: profile, login: login,
+      alternative: alternative, addresses: addresses, connectsOnly: connectsOnly)
+  }
+
   /// The same request with other fields, whose response is collected in memory.
   package func collecting(fields: [HTTPHeader]) -> WireRequest {
     WireRequest(

@@ -26,7 +26,8 @@ extension Session {
   /// A session that nobody shares, and that goes with the test.
   static func forStreams(
     _ change: (inout TransportOptions) -> Void = { _ in }, manager: ServerTrustManager? = nil,
-    timeout: TimeInterval = 60
+    delegate: SessionDelegate = SessionDelegate(), timeout: TimeInterval = 60,
+    wholeTimeout: TimeInterval = 3600
   ) -> Session {
     var options = TransportOptions()
     options.proxy = .none
@@ -34,7 +35,10 @@ extension Session {
     change(&options)
     let configuration = URLSessionConfiguration.solitary
     configuration.timeoutIntervalForRequest = timeout
-    return Session(configuration: configuration, serverTrustManager: manager, transportOptions: options)
+    configuration.timeoutIntervalForResource = wholeTimeout
+    return Session(
+      configuration: configuration, delegate: delegate, serverTrustManager: manager, transportOptions: options
+    )
   }
 }
 
@@ -223,6 +227,22 @@ extension Session {
     #expect(await failure { try await stream.read() }?.transferCode == .timedOut)
   }
 
+  @Test(arguments: [true, false]) func theTimeOfAResourceEndsTheStream(isSuspended: Bool) async throws {
+    let server = try StreamTestServer()
+    let session = Session.forStreams(wholeTimeout: 1)
+    let stream = session.byteStream(host: "127.0.0.1", port: server.port)
+    // On a machine with much else to do, this may be too late already.
+    _ = await failure { try await stream.write(Data("x".utf8)) }
+    if isSuspended { stream.suspend() }
+    #expect(await failure { try await stream.read(atLeast: 2) }?.transferCode == .timedOut)
+    #expect(await stream.ended()?.transferCode == .timedOut)
+    while server.openConnectionCount > 0 { await Task.yield() }
+    // It counts from the first thing that is asked for, while it is connected as well.
+    let silent = try UnresponsivePort()
+    let slow = session.byteStream(host: "127.0.0.1", port: silent.port)
+    #expect(await failure { try await slow.read() }?.transferCode == .timedOut)
+  }
+
   @Test func aResetEndsTheStream() async throws {
     let server = try StreamTestServer { connection in
       _ = try connection.read()
@@ -259,24 +279,36 @@ extension Session {
 
   @Test func whoSendsTooMuchIsHeldUp() async throws {
     let size = 64 << 20
-    let sent = Recorder<Int>()
-    let server = try StreamTestServer { connection in
+    @Sendable func send(_ connection: StreamTestConnection, _ sent: Recorder<Int>) throws {
       let piece = [UInt8](repeating: 7, count: 1 << 20)
       for index in 0..<64 {
         try connection.write(piece)
         sent.add(index)
       }
     }
+    let (sent, sentToOther) = (Recorder<Int>(), Recorder<Int>())
+    let server = try StreamTestServer { try send($0, sent) }
+    let other = try StreamTestServer { try send($0, sentToOther) }
     let stream = session.byteStream(host: "127.0.0.1", port: server.port)
-    var count = 0
-    var furthest = 0
+    var count = try await stream.read(atMost: 1).data.count
+    // While the same loop moves all of another stream, it reads nothing of this one that nobody has asked for: the
+    // sender is never further ahead than by what the two sockets hold.
+    let quick = session.byteStream(host: "127.0.0.1", port: other.port)
+    var countOfOther = 0
     while true {
-      let (data, isAtEnd) = try await stream.read(atMost: 1 << 16)
+      let (data, isAtEnd) = try await quick.read()
+      countOfOther += data.count
+      if isAtEnd { break }
+    }
+    #expect(countOfOther == size)
+    var furthest = sent.count << 20
+    #expect(furthest < 32 << 20)
+    while true {
+      let (data, isAtEnd) = try await stream.read()
       count += data.count
       furthest = max(furthest, sent.count << 20 - count)
       if isAtEnd { break }
     }
-    // The sender is never further ahead than by what the two sockets hold.
     #expect(furthest < 32 << 20)
     #expect(count == size)
   }

@@ -183,6 +183,87 @@ import Testing
     #expect(await failure { try await refused.write(Data("x".utf8)) } != nil)
   }
 
+  /// Says who the client is, or that it is nobody, or that nothing comes of it.
+  private final class Chooser: SessionDelegate, @unchecked Sendable {
+    let calls = Recorder<String>()
+    let identity: ClientIdentity?
+    let cancels: Bool
+
+    init(_ identity: ClientIdentity?, cancels: Bool = false) {
+      self.identity = identity
+      self.cancels = cancels
+      super.init()
+    }
+
+    override func urlSession(
+      _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
+      completionHandler: @escaping (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+    ) {
+      guard challenge.protectionSpace.authenticationMethod == NSURLAuthenticationMethodClientCertificate
+      else {
+        return completionHandler(.performDefaultHandling, nil)
+      }
+      calls.add("\(challenge.protectionSpace.host) \(task is ByteStreamTask)")
+      if cancels { return completionHandler(.cancelAuthenticationChallenge, nil) }
+      guard let identity else { return completionHandler(.performDefaultHandling, nil) }
+      completionHandler(.useCredential, ClientIdentityCredential(identity))
+    }
+  }
+
+  private static func optionsForClients(_ version: TLSOptions.Version, _ authority: TestIdentity)
+    -> TLSOptions
+  {
+    TLSOptions(
+      maximumVersion: version, clientAuthority: authority.certificatePEM, requiresClientCertificate: true)
+  }
+
+  /// In the middle of a stream, which could not be made again.
+  @Test(arguments: [TLSOptions.Version.tls1_2, .tls1_3])
+  func aDelegateChoosesTheIdentity(version: TLSOptions.Version) async throws {
+    // One that no client could show without its issuer.
+    let authority = try TestIdentity(.init(commonName: "Clients", isCA: true))
+    let middle = try TestIdentity(.init(commonName: "Middle", isCA: true, issuer: authority))
+    let client = try TestIdentity(.init(commonName: "ada", issuer: middle))
+    let options = Self.optionsForClients(version, authority)
+    let server = try StreamTestServer { connection in
+      guard try connection.line() == "STARTTLS" else { return }
+      try connection.startTLS(.localhost, options)
+      try connection.echo()
+    }
+    let delegate = Chooser(
+      try ClientIdentity(
+        pem: Data((client.certificatePEM + middle.certificatePEM).utf8),
+        privateKey: Data(client.privateKeyPEM.utf8)))
+    let session = Session.forStreams(delegate: delegate)
+    for _ in 0..<2 {
+      let stream = session.byteStream(host: "localhost", port: server.port)
+      try await stream.write(Data("STARTTLS\r\n".utf8))
+      try await stream.startTLS()
+      try await stream.write(Data("x".utf8))
+      #expect(try await stream.read().data == Data("x".utf8))
+    }
+    #expect(delegate.calls.values == ["localhost true", "localhost true"])
+    #expect(server.connectionCount == 2)
+  }
+
+  @Test func aDelegateMayChooseToBeNobodyOrToEndIt() async throws {
+    let authority = try TestIdentity(.init(commonName: "Clients", isCA: true))
+    let server = try StreamTestServer(.tls(.localhost, Self.optionsForClients(.tls1_2, authority)))
+    let nobody = Chooser(nil)
+    let session = Session.forStreams(delegate: nobody)
+    for _ in 0..<2 {
+      let stream = session.byteStream(host: "localhost", port: server.port, secure: true)
+      #expect(await failure { try await stream.write(Data("x".utf8)) } != nil)
+    }
+    // Once is enough, as for requests.
+    #expect(nobody.calls.count == 1)
+    let cancelling = Chooser(nil, cancels: true)
+    let other = Session.forStreams(delegate: cancelling)
+    let ended = other.byteStream(host: "localhost", port: server.port, secure: true)
+    #expect(await failure { try await ended.write(Data("x".utf8)) }?.isExplicitlyCancelledError == true)
+    #expect(cancelling.calls.count == 1)
+  }
+
   @Test func whatCameInTheClearIsNotTakenForSecure() async throws {
     let server = try StreamTestServer { connection in
       try connection.write("220 go on\r\nEVIL")

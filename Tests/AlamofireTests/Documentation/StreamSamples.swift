@@ -57,3 +57,10 @@ private func values() -> DecodableStreamSerializer<User> {
   let serializer = DecodableStreamSerializer<User>(decoder: JSONDecoder())
   return serializer
 }
+
+private func pieces(on queue: DispatchQueue) {
+  AF.request("https://example.com/log")
+    .validate()
+    .responsePieces(on: queue) { piece in print("\(piece.count) more bytes") }
+    .response { response in print(response.error ?? "all of it is there") }
+}

@@ -52,3 +52,13 @@ private func policies() {
     serverTrustPolicyManager: ServerTrustPolicyManager(policies: ["old.example.com": .DisableEvaluation]))
   _ = manager
 }
+
+private func stream(_ manager: Manager) {
+  let stream = manager.stream(hostName: "mail.example.com", port: 25)
+  if let task = stream.task as? URLSessionStreamTask {
+    task.readData(ofMinLength: 1, maxLength: 512, timeout: 10) { data, isAtEnd, error in
+      if let data { print(String(decoding: data, as: UTF8.self)) }
+    }
+    task.write(Data("QUIT\r\n".utf8), timeout: 10) { error in task.closeWrite() }
+  }
+}

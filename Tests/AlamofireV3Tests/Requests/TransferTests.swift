@@ -2,6 +2,7 @@ import AlamofireV3
 import Foundation
 import FoundationNetworking
 import HTTPTestServer
+import Synchronization
 import Testing
 
 @Suite(.aMinute) struct TransferTests {
@@ -72,6 +73,47 @@ import Testing
     #expect(end.status == 200)
     #expect(end.data == nil)
     #expect(notes.lines.compactMap { Int($0) }.reduce(0, +) == 5000)
+  }
+
+  @Test func streamThatComesLateIsServedBeforeLaterHandlers() async throws {
+    let server = try HTTPTestServer()
+    let notes = Notes()
+    let request = Manager.lone().request(.GET, server.url("/bytes/5000"))
+    #expect(await request.end().data?.count == 5000)
+    let end = await request.stream { notes.add("\($0.count)") }.validate(contentType: ["image/png"]).end()
+    #expect(notes.lines == ["5000"])
+    #expect(end.data == nil && end.fault == "\(Alamofire.Error.Domain) -6002")
+  }
+
+  @Test func streamTellsOfTheFailureAfterThePieces() async throws {
+    let server = try HTTPTestServer()
+    server.enqueue(.bytes(200_000).with(effect: .closeAfterBody(bytes: 100_000)))
+    let notes = Notes()
+    let request = Manager.lone().request(.GET, server.url("/")).stream { notes.add("\($0.count)") }
+    let end = await request.end()
+    #expect(end.fault == "\(NSURLErrorDomain) \(NSURLErrorNetworkConnectionLost)")
+    let count = notes.lines.compactMap { Int($0) }.reduce(0, +)
+    #expect(count > 0 && count <= 100_000)
+  }
+
+  /// In a process of its own, whose peak of memory nobody else moves.
+  @Test func streamedBodiesAreHeldNowhere() async {
+    await #expect(processExitsWith: .success) {
+      let server = try HTTPTestServer()
+      let manager = Manager.lone()
+      func used(by body: Int) async throws -> Int {
+        server.enqueue(.bytes(body))
+        let count = Atomic<Int>(0)
+        let before = try peakOfMemory()
+        let end = await manager.request(.GET, server.url("/"))
+          .stream { count.wrappingAdd($0.count, ordering: .relaxed) }.validate().end()
+        #expect(end.error == nil && count.load(ordering: .relaxed) == body)
+        return try peakOfMemory() - before
+      }
+      _ = try await used(by: 1_000_000)
+      let more = try await used(by: 128_000_000)
+      #expect(more < 32_000, "\(more) KiB more were needed")
+    }
   }
 
   @Test func authenticateAnswersTheChallenge() async throws {

@@ -151,3 +151,10 @@ private let mainQueueKey: DispatchSpecificKey<Bool> = {
 /// Whether the caller runs on the main queue. That has no thread of its own where the main thread is in
 /// `dispatchMain()`, so it is asked for a mark.
 var isOnMain: Bool { DispatchQueue.getSpecific(key: mainQueueKey) ?? false }
+
+/// The most memory that this process has had, in KiB.
+func peakOfMemory() throws -> Int {
+  let status = try String(contentsOfFile: "/proc/self/status", encoding: .utf8)
+  let line = try #require(status.split(separator: "\n").first { $0.hasPrefix("VmHWM:") })
+  return try #require(Int(line.split(whereSeparator: \.isWhitespace)[1]))
+}

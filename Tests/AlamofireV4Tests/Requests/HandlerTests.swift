@@ -129,6 +129,70 @@ import Testing
     #expect(Array(pieces.all.joined()) == Reply.patternBytes(100_000))
   }
 
+  @Test func aClosureThatComesWhenAllIsThereIsCalledBeforeLaterHandlers() async {
+    server.enqueue(.bytes(100_000))
+    let request = manager.request(server.url("/"))
+    #expect(await request.ended().data?.count == 100_000)
+    let pieces = Notes<Data>()
+    let response = await request.stream { pieces.add($0) }.ended()
+    #expect(response.data == nil && response.error == nil && response.response?.statusCode == 200)
+    #expect(Array(pieces.all.joined()) == Reply.patternBytes(100_000))
+  }
+
+  @Test func aClosureThatComesInTheMiddleMissesNothing() async {
+    let gate = Gate()
+    server.enqueue(.parts(.pattern(65_521), .gate(gate), .pattern(65_521)))
+    let pieces = Notes<Data>()
+    let request = manager.request(server.url("/"))
+    await withCheckedContinuation { began in
+      let isFirst = Notes<Bool>()
+      request.downloadProgress(queue: DispatchQueue(label: "test.progress")) { _ in
+        isFirst.add(true)
+        if isFirst.count == 1 { began.resume() }
+      }
+    }
+    request.stream { pieces.add($0) }
+    gate.open()
+    #expect(await request.ended().error == nil)
+    #expect(Array(pieces.all.joined()) == Reply.patternBytes(65_521) + Reply.patternBytes(65_521))
+  }
+
+  @Test func oneBodyNeverFollowsAPartOfAnother() async {
+    let retrier = ScriptedRetrier { _, _ in (true, 0) }
+    manager.retrier = retrier
+    // Nothing of the failure is out yet when the retrier says so; a part of the next response is.
+    server.enqueue(
+      Reply(status: 500, body: .bytes(Array("sorry".utf8))),
+      .bytes(200_000).with(effect: .closeAfterBody(bytes: 100_000)), .bytes(200_000))
+    let pieces = Notes<Data>()
+    let request = manager.request(server.url("/")).validate().stream { pieces.add($0) }
+    let response = await request.ended()
+    #expect((response.error as? URLError)?.code == .networkConnectionLost)
+    #expect(request.retryCount == 1 && retrier.asked.count == 1 && server.recordedRequests.count == 2)
+    let all = Array(pieces.all.joined())
+    #expect(!all.isEmpty && all == Reply.patternBytes(all.count))
+  }
+
+  /// In a process of its own, whose peak of memory nobody else moves.
+  @Test func streamedBodiesAreHeldNowhere() async {
+    await #expect(processExitsWith: .success) {
+      let server = try HTTPTestServer()
+      let manager = SessionManager.solitary()
+      func used(by body: Int) async throws -> Int {
+        server.enqueue(.bytes(body))
+        let counts = Notes<Int>()
+        let before = try peakOfMemory()
+        let response = await manager.request(server.url("/")).validate().stream { counts.add($0.count) }
+          .ended()
+        #expect(response.error == nil && counts.all.reduce(0, +) == body)
+        return try peakOfMemory() - before
+      }
+      _ = try await used(by: 1_000_000)
+      let more = try await used(by: 128_000_000)
+      #expect(more < 32_000, "\(more) KiB more were needed")
+    }
+  }
+
   @Test func progressIsToldAtLeastOnce() async {
     let notes = Notes<Double>()
     let request = manager.request(server.url("/bytes/2000"))

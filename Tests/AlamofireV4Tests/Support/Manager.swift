@@ -1,6 +1,7 @@
 import AlamofireV4
 import Foundation
 import Synchronization
+import Testing
 
 extension URLSessionConfiguration {
   /// One that shares neither a cache nor cookies with anybody.
@@ -98,4 +99,11 @@ final class Folder: Sendable {
   deinit { try? FileManager.default.removeItem(at: url) }
 
   func file(_ name: String) -> URL { url.appendingPathComponent(name) }
+}
+
+/// The most memory that this process has had, in KiB.
+func peakOfMemory() throws -> Int {
+  let status = try String(contentsOfFile: "/proc/self/status", encoding: .utf8)
+  let line = try #require(status.split(separator: "\n").first { $0.hasPrefix("VmHWM:") })
+  return try #require(Int(line.split(whereSeparator: \.isWhitespace)[1]))
 }

@@ -2,13 +2,21 @@ import Foundation
 import HTTPWire
 import Synchronization
 
-/// The body of a data request's response that somebody watches: kept in memory as that of any other, and shown
-/// piece by piece as it comes. Written on the engine's thread.
+/// The body of a data request's response in which somebody takes an interest: kept in memory as that of any other, and
+/// shown piece by piece to those who watch; or handed out as it comes, from the moment on at which somebody wants that.
+/// Written on the engine's thread.
 final class WatchedBody: BodySink {
   private struct State {
     var data = Data()
     var isShown = false
+    /// Whether it is kept although it could be handed out, while it is small.
+    var isHeld = false
+    /// What makes the transport go on.
+    var wake: (@Sendable () -> Void)?
   }
+
+  /// What is kept of a response that may be asked for again.
+  private static let mostHeld = 1 << 20
 
   private weak let core: RequestCore?
   private let state = Mutex(State())
@@ -20,26 +28,55 @@ final class WatchedBody: BodySink {
   func begin(_ head: ResponseHead, wake: @escaping @Sendable () -> Void) -> TransportFailure? {
     // A page that says "look elsewhere" is shown only if nobody goes there.
     let isShown = core?.isShown(head) ?? false
-    state.withLock { $0 = State(isShown: isShown) }
-    return nil
+    // A failure that a retrier may want to undo is handed out when nobody wants that.
+    let isHeld = !(200..<300).contains(head.status) && core?.isIntercepted == true
+    state.withLock { $0 = State(isShown: isShown, isHeld: isHeld, wake: wake) }
+    return isShown ? core?.pieces?.begin() : nil
   }
 
   func receive(_ bytes: UnsafeRawBufferPointer) -> BodyReception {
     guard !bytes.isEmpty else { return .taken }
-    let isShown = state.withLock { state in
-      state.data.append(contentsOf: bytes)
-      return state.isShown
+    let isShown = state.withLock { $0.isShown }
+    if isShown, let pieces = core?.pieces {
+      let reception = pass(bytes, to: pieces)
+      guard case .taken = reception else { return reception }
+    } else {
+      state.withLock { $0.data.append(contentsOf: bytes) }
     }
-    if isShown { core?.tellData(Data(bytes)) }
+    if isShown, core?.isWatched == true { core?.tellData(Data(bytes)) }
     return .taken
   }
 
-  func finish() -> TransportFailure? { nil }
+  private func pass(_ bytes: UnsafeRawBufferPointer, to pieces: BodyPieces) -> BodyReception {
+    let (kept, wake) = state.withLock { state in
+      if state.isHeld, state.data.count + bytes.count <= Self.mostHeld {
+        state.data.append(contentsOf: bytes)
+        return (nil as Data?, nil as (@Sendable () -> Void)?)
+      }
+      state.isHeld = false
+      defer { state.wake = nil }
+      return (state.data, state.wake)
+    }
+    guard let kept else { return .taken }
+    if let wake { pieces.flow.open(wake: wake) }
+    if !kept.isEmpty {
+      // What was kept until somebody came goes first.
+      let reception = kept.withUnsafeBytes { pieces.receive($0) }
+      guard case .taken = reception else { return reception }
+      state.withLock { $0.data = Data() }
+    }
+    return pieces.receive(bytes)
+  }
 
-  /// All that has come; `nil` when that is nothing.
+  func finish() -> TransportFailure? {
+    state.withLock { $0.wake = nil }
+    return core?.pieces?.flow.finish()
+  }
+
+  /// All that has come and was kept; `nil` when that is nothing.
   var data: Data? { state.withLock { $0.data.isEmpty ? nil : $0.data } }
 
-  /// Takes all that has come, and whether it has been shown.
+  /// Takes all that has come and was kept, and whether it has been shown.
   func take() -> (data: Data?, isShown: Bool) {
     state.withLock { state in
       defer { state = State() }
@@ -49,21 +86,24 @@ final class WatchedBody: BodySink {
 }
 
 extension RequestCore {
-  /// What collects the body of a response, if somebody wants to see its pieces.
+  /// What takes the body of a response, if somebody wants to see its pieces.
   var watchedBody: WatchedBody? {
-    session.watching.wants(.transfers) || session.eventMonitor.hearsBodies || hasOwnMonitors
-      ? WatchedBody(of: self) : nil
+    // Of requests that are made at once, what takes the body may be chained when they run already.
+    let isWanted =
+      session.watching.wants(.transfers) || session.eventMonitor.hearsBodies || hasOwnMonitors
+      || isBodyHandedOut.load(ordering: .relaxed) || session.makesRequestsAtOnce
+    return isWanted ? WatchedBody(of: self) : nil
   }
 
   private var hasOwnMonitors: Bool {
     isWatchedItself.load(ordering: .relaxed) && state.withLock { !$0.monitors.isEmpty }
   }
 
-  /// The body of the response for the user, told to whoever has not seen it yet.
+  /// The body of the response for the user, as far as it was kept, told to whoever watches and has not seen it yet.
   func shown(_ body: Data?, of request: WireRequest, isKept: Bool) -> Data? {
     let (data, isShown) = (request.sink as? WatchedBody)?.take() ?? (nil, false)
     let all = data ?? body
-    if isKept, !isShown, let all, !all.isEmpty, download == nil, stream == nil { tellData(all) }
+    if isWatched, isKept, !isShown, let all, !all.isEmpty, download == nil, stream == nil { tellData(all) }
     return all
   }
 }

@@ -4,7 +4,7 @@ import HTTPWire
 import Synchronization
 
 /// The inside of a stream of bytes: the engine's stream, once there is one, and how it ended.
-final class ByteStreamCore: ByteStreamWatcher {
+final class ByteStreamCore: Sendable {
   typealias Ended = @Sendable (AFError?) -> Void
 
   /// Guarded by the one lock of this class.
@@ -26,7 +26,7 @@ final class ByteStreamCore: ByteStreamWatcher {
   let port: Int
   private let isSecure: Bool
   /// `nil` when host and port are none.
-  private let request: WireRequest?
+  let request: WireRequest?
   private let state = Mutex(State())
 
   init(_ session: SessionCore, host: String, port: Int, isSecure: Bool, options: TransportOptions?) {
@@ -83,7 +83,8 @@ final class ByteStreamCore: ByteStreamWatcher {
       guard state.phase != .closed, let request, let transport = session.byteStreams else {
         return (nil, false)
       }
-      let stream = transport.stream(request, isSecure: isSecure, watcher: self)
+      let limited = request.ending(by: session.settings.deadline())
+      let stream = transport.stream(limited, isSecure: isSecure, watcher: self)
       state.stream = stream
       state.phase = .connecting
       return (stream, state.isSuspended)
@@ -235,53 +236,6 @@ final class ByteStreamCore: ByteStreamWatcher {
     let facade = session.facade
     let task = task
     session.rootQueue.async { delegate.urlSession(facade, task: task, didCompleteWithError: error) }
-  }
-
-  // MARK: Trust
-
-  func judge(_ chain: PresentedChain) async -> TransportFailure? {
-    guard let judge = session.trust, let profile = request?.profile else { return nil }
-    let trust = ServerTrust(chain, options: profile.options, systemProxies: profile.systemProxies)
-    let deadline = session.settings.idleTimeout.map { ContinuousClock.now + $0 }
-    var verdict: TrustMemory.Verdict?
-    if judge.isWatched {
-      switch await answer(to: trust, chain, deadline) {
-      case .accept: verdict = .accepted
-      case .usual, .identity: break
-      case .cancel: return TransportFailure(.cancelled, "The delegate has cancelled the stream.")
-      case .refuse:
-        return TransportFailure(
-          .certificateUntrusted, "The delegate rejected the certificates of \(chain.host).")
-      }
-    }
-    if verdict == nil {
-      switch await judge.evaluated(trust, forHost: chain.host, deadline) {
-      case .success(let found): verdict = found
-      case .failure(let error):
-        return TransportFailure(
-          .trustRefused, "The certificates of \(chain.host) were refused.", cause: error)
-      }
-    }
-    judge.remember(verdict ?? .usual, on: chain, in: profile.partition)
-    return nil
-  }
-
-  private func answer(
-    to trust: ServerTrust, _ chain: PresentedChain, _ deadline: ContinuousClock.Instant?
-  ) async -> TrustAnswer {
-    let challenge = URLAuthenticationChallenge(
-      protectionSpace: ServerProtectionSpace(trust, chain), proposedCredential: nil,
-      previousFailureCount: 0, failureResponse: nil, error: nil, sender: SilentSender())
-    let task = task
-    return await CompletionOnce.answer(
-      whenForgotten: TrustAnswer.usual, whenCancelled: .cancel, deadline: deadline
-    ) { [session] completion in
-      let delegate = session.delegate
-      let facade = session.facade
-      session.rootQueue.async {
-        delegate.urlSession(facade, task: task, didReceive: challenge) { completion(TrustAnswer($0, $1)) }
-      }
-    }
   }
 }
 

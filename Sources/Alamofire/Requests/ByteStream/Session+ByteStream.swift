@@ -4,10 +4,13 @@ import HTTPWire
 extension Session {
   /// Makes a stream of bytes to a host and a port. It connects when something is asked of it.
   ///
-  /// The way is that of an `https` request: through the same proxies (by `CONNECT`; one over TLS cannot be used), to
-  /// the
-  /// same overrides, with the same guards, within `timeoutIntervalForRequest`. The client identity is that of the
-  /// options; delegates are asked about servers, not about identities. `timeoutIntervalForResource` does not count.
+  /// The way is that of an `https` request: through the same proxies (by `CONNECT`), to the same overrides, with the same
+  /// guards. The client identity is that of the options, or the one that the session's delegate chooses when the server
+  /// asks for one. It is connected and secured within `timeoutIntervalForRequest`, and over when
+  /// `timeoutIntervalForResource` is, suspended or not, counted from the first thing that is asked for: a week, unless the
+  /// configuration says otherwise.
+  ///
+  /// A proxy over TLS (``TransportOptions/Proxy``) cannot be used: such a stream fails with `URLError.unsupportedURL`.
   ///
   /// ```swift
   /// let stream = session.byteStream(host: "irc.example.com", port: 6697, secure: true)

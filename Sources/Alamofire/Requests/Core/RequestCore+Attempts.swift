@@ -60,7 +60,7 @@ extension RequestCore {
   var outcome: RequestOutcome {
     state.withLock { state in
       RequestOutcome(
-        request: state.request, exchange: state.exchange, data: state.data, error: state.error,
+        request: state.request, exchange: state.exchange, data: state.collected, error: state.error,
         fileURL: state.fileURL, resumeData: state.resumeData)
     }
   }

@@ -22,6 +22,8 @@ package final class RequestCore: Sendable {
     /// Those of earlier attempts; mostly there are none.
     var earlierExchanges: [Exchange] = []
     var data: Data?
+    /// Who gets the body as it comes; mostly nobody.
+    var pieces: BodyPieces?
     var retryCount = 0
     var interceptors: [any RequestInterceptor] = []
     /// The request's own, beside those of its session.
@@ -77,6 +79,9 @@ package final class RequestCore: Sendable {
       }
     }
 
+    /// The body, unless it is handed out as it comes: nobody finds it here then.
+    var collected: Data? { pieces == nil ? data : nil }
+
     /// All that were made, in their order.
     var requests: [URLRequest] { earlierRequests + (request.map { [$0] } ?? []) }
     var exchanges: [Exchange] { earlierExchanges + (exchange.map { [$0] } ?? []) }
@@ -114,6 +119,8 @@ package final class RequestCore: Sendable {
   let isHeadWanted = Atomic<Bool>(false)
   /// Whether cookies of the last response are being stored.
   let hasCookiesToKeep = Atomic<Bool>(false)
+  /// Whether the body is handed out as it comes, and kept nowhere.
+  let isBodyHandedOut = Atomic<Bool>(false)
   /// Whether somebody watches this request of all: a monitor, or a handler for tasks.
   let isWatchedItself = Atomic<Bool>(false)
 
@@ -134,7 +141,9 @@ package final class RequestCore: Sendable {
   }
 
   /// Whether bodies go somewhere as they come, and only those that the user asked for may.
-  var hasBodySink: Bool { download != nil || stream != nil }
+  var hasBodySink: Bool {
+    download != nil || stream != nil || isBodyHandedOut.load(ordering: .relaxed)
+  }
 
   var resumesAutomatically: Bool { shouldAutomaticallyResume ?? session.startsRequestsImmediately }
 

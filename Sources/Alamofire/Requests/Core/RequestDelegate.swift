@@ -103,10 +103,15 @@ extension RequestCore {
     guard session.owner != nil else { return }
     let action = state.withLock { state in
       let action = state.lifecycle.sentAgain()
-      if action == .start { state.resetForRetry() }
+      if action == .start {
+        state.resetForRetry()
+        state.pieces = nil
+      }
       return action
     }
     guard action == .start else { return }
+    // Those who had the body in pieces have been served.
+    isBodyHandedOut.store(false, ordering: .relaxed)
     download?.forget()
     if isMonitored { tell { $0.requestIsRetrying(request) } }
     perform(action, for: request)

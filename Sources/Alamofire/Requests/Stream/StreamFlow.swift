@@ -78,6 +78,12 @@ package final class StreamFlow: BodySink {
     Task(executorPreference: executor) { for reader in readers { reader.wake() } }
   }
 
+  /// A response whose bytes come from here on; `wake` is called when there is room again.
+  func open(wake: @escaping @Sendable () -> Void) { state.withLock { $0.wake = wake } }
+
+  /// Another response takes the place of the one that has been handed out so far.
+  func restart() { write(.begin, wake: nil) }
+
   package func finish() -> TransportFailure? {
     state.withLock { state in
       state.wake = nil

@@ -1,0 +1,72 @@
+import Foundation
+import FoundationNetworking
+import HTTPWire
+
+// What the engine asks and tells: who the server is, who the client is, and what becomes of the stream.
+extension ByteStreamCore: ByteStreamWatcher {
+  func judge(_ chain: PresentedChain) async -> TransportFailure? {
+    guard let judge = session.trust, let profile = request?.profile else { return nil }
+    let trust = ServerTrust(chain, options: profile.options, systemProxies: profile.systemProxies)
+    let deadline = timeToDecide
+    var verdict: TrustMemory.Verdict?
+    if judge.isWatched {
+      switch await answer(in: ServerProtectionSpace(trust, chain), deadline) {
+      case .accept: verdict = .accepted
+      case .usual, .identity: break
+      case .cancel: return Self.cancelled
+      case .refuse:
+        return TransportFailure(
+          .certificateUntrusted, "The delegate rejected the certificates of \(chain.host).")
+      }
+    }
+    if verdict == nil {
+      switch await judge.evaluated(trust, forHost: chain.host, deadline) {
+      case .success(let found): verdict = found
+      case .failure(let error):
+        return TransportFailure(
+          .trustRefused, "The certificates of \(chain.host) were refused.", cause: error)
+      }
+    }
+    judge.remember(verdict ?? .usual, on: chain, in: profile.partition)
+    return nil
+  }
+
+  func identity() async -> Result<ClientIdentity?, TransportFailure> {
+    guard let judge = session.trust, let origin = request?.origin else { return .success(nil) }
+    let space = URLProtectionSpace(
+      host: origin.host, port: origin.port, protocol: nil, realm: nil,
+      authenticationMethod: NSURLAuthenticationMethodClientCertificate)
+    switch await answer(in: space, timeToDecide) {
+    case .identity(let identity): return .success(identity)
+    case .cancel: return .failure(Self.cancelled)
+    case .accept, .usual, .refuse:
+      judge.remainAnonymous(toHost: origin.host, port: origin.port)
+      return .success(nil)
+    }
+  }
+
+  private static var cancelled: TransportFailure {
+    TransportFailure(.cancelled, "The delegate has cancelled the stream.")
+  }
+
+  private var timeToDecide: ContinuousClock.Instant? {
+    session.settings.idleTimeout.map { ContinuousClock.now + $0 }
+  }
+
+  private func answer(in space: URLProtectionSpace, _ deadline: ContinuousClock.Instant?) async -> TrustAnswer
+  {
+    let challenge = URLAuthenticationChallenge(
+      protectionSpace: space, proposedCredential: nil, previousFailureCount: 0, failureResponse: nil,
+      error: nil, sender: SilentSender())
+    let task = task
+    return await CompletionOnce.answer(
+      whenForgotten: TrustAnswer.usual, whenCancelled: .cancel, deadline: deadline
+    ) { [session] completion in
+      let delegate = session.delegate
+      let facade = session.facade
+      session.rootQueue.async {
+        delegate.urlSession(facade, task: task, didReceive: challenge) { completion(TrustAnswer($0, $1)) }
+      }
+    }
+  }
+}

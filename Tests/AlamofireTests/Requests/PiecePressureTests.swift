@@ -1,0 +1,62 @@
+import Alamofire
+import Foundation
+import FoundationNetworking
+import HTTPTestServer
+import Testing
+
+/// Whoever takes the body in pieces is never given more than can be held, however long the body is.
+@Suite("Back-pressure of bodies in pieces", .timeLimit(.minutes(2))) struct PiecePressureTests {
+  /// More than the buffers of the sockets hold.
+  private static let size = 40_000_000
+  /// The mark, and the piece that goes over it.
+  private static let most = 1 << 20 + 1 << 17
+
+  @Test func aHandlerThatBlocksHoldsTheServerUp() async throws {
+    let server = try HTTPTestServer()
+    let sent = Gate()
+    sent.open()
+    server.enqueue(.parts(.pattern(Self.size), .gate(sent)))
+    let (gate, check, first) = (DispatchSemaphore(value: 0), PatternCheck(), Recorder<Int>())
+    let request = Session.real().request(server.url("/"))
+      .responsePieces(on: DispatchQueue(label: "test.slow")) { piece in
+        guard check.add(piece) else { return }
+        first.add(piece.count)
+        gate.wait()
+      }
+    await first.wait(for: 1)
+    let flow = try #require(request.core.pieces?.flow)
+    #expect(await eventually { flow.isFull })
+    #expect(flow.heldBytes <= Self.most)
+    #expect(sent.reachedCount == 0)
+    gate.signal()
+    #expect(await request.end().error == nil)
+    #expect(check.isRight(Self.size) && flow.heldBytes == 0)
+  }
+
+  /// In a process of its own, whose peak of memory nobody else moves.
+  @Test func memoryDoesNotGrowWithTheBody() async {
+    await #expect(processExitsWith: .success) {
+      let server = try HTTPTestServer()
+      let session = Session(configuration: .uncached)
+      func used(by body: Int) async throws -> Int {
+        server.enqueue(.bytes(body))
+        let check = PatternCheck()
+        let before = try peakOfMemory()
+        let response = await session.request(server.url("/")).validate()
+          .responsePieces(on: DispatchQueue(label: "test.pieces")) { _ = check.add($0) }.end()
+        #expect(response.error == nil && check.isRight(body))
+        return try peakOfMemory() - before
+      }
+      _ = try await used(by: 1_000_000)
+      let more = try await used(by: 128_000_000)
+      #expect(more < 24_000, "\(more) KiB more were needed")
+    }
+  }
+}
+
+/// The most memory that this process has had, in KiB.
+func peakOfMemory() throws -> Int {
+  let status = try String(contentsOfFile: "/proc/self/status", encoding: .utf8)
+  let line = try #require(status.split(separator: "\n").first { $0.hasPrefix("VmHWM:") })
+  return try #require(Int(line.split(whereSeparator: \.isWhitespace)[1]))
+}

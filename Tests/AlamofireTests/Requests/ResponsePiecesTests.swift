@@ -1,0 +1,312 @@
+import Alamofire
+import Foundation
+import FoundationNetworking
+import HTTPTestServer
+import Synchronization
+import Testing
+
+@Suite("Bodies in pieces", .aMinute) struct ResponsePiecesTests {
+  private let server: HTTPTestServer
+  private let session = Session.real()
+  private let queue = DispatchQueue(label: "test.pieces")
+
+  init() throws { server = try HTTPTestServer() }
+
+  // MARK: What comes
+
+  @Test func piecesAreTheBodyAndHandlersFindNone() async {
+    server.enqueue(.bytes(3_000_000))
+    let check = PatternCheck()
+    let request = session.request(server.url("/")).responsePieces(on: queue) { [queue] piece in
+      dispatchPrecondition(condition: .onQueue(queue))
+      _ = check.add(piece)
+    }
+    let counts = Recorder<Int>()
+    let response = await withCheckedContinuation { done in
+      request.response(queue: .global()) { response in
+        counts.add(check.count)
+        done.resume(returning: response)
+      }
+    }
+    #expect(response.error == nil && response.response?.statusCode == 200 && response.data == nil)
+    // Handlers are served after the last piece.
+    #expect(counts.values == [3_000_000] && check.isRight(3_000_000))
+    #expect(request.data == nil && request.core.pieces?.flow.heldBytes == 0)
+    #expect(response.metrics?.transactionMetrics.last?.countOfResponseBodyBytesReceived == 3_000_000)
+  }
+
+  @Test func thereAreNoneOfAnEmptyBody() async {
+    server.enqueue(.status(200), .status(204))
+    for _ in 0..<2 {
+      let pieces = Recorder<Data>()
+      let response = await session.request(server.url("/")).validate(contentType: ["image/png"])
+        .responsePieces(on: queue) { pieces.add($0) }.end()
+      #expect(response.error == nil && pieces.count == 0)
+    }
+  }
+
+  @Test func everyHandlerGetsEverything() async {
+    server.enqueue(.bytes(500_000))
+    let checks = [PatternCheck(), PatternCheck()]
+    let response = await session.request(server.url("/"))
+      .responsePieces(on: queue) { _ = checks[0].add($0) }
+      .responsePieces(on: .global()) { _ = checks[1].add($0) }.end()
+    #expect(response.error == nil && checks.allSatisfy { $0.isRight(500_000) })
+  }
+
+  @Test func progressIsTold() async {
+    server.enqueue(.bytes(100_000), .bytes(100_000))
+    let request = session.request(server.url("/")).responsePieces(on: queue) { _ in }
+    _ = await request.end()
+    #expect(request.downloadProgress.completedUnitCount == 100_000)
+    #expect(request.downloadProgress.totalUnitCount == 100_000)
+    let told = Recorder<Int64>()
+    let watched = session.request(server.url("/"))
+      .downloadProgress(queue: queue) { told.add($0.completedUnitCount) }
+      .responsePieces(on: queue) { _ in }
+    _ = await watched.end()
+    #expect(told.values.last == 100_000 && watched.downloadProgress.fractionCompleted == 1)
+  }
+
+  @Test func uploadsHaveThemAsWell() async {
+    let pieces = Recorder<Data>()
+    let response = await session.upload(Data("sent".utf8), to: server.url("/post"))
+      .responsePieces(on: queue) { pieces.add($0) }.end()
+    #expect(response.error == nil && response.data == nil)
+    #expect(String(decoding: pieces.values.reduce(Data(), +), as: UTF8.self).contains("sent"))
+  }
+
+  @Test func redirectsAndChallengesHaveNone() async throws {
+    server.enqueue(
+      Reply(
+        status: 302, headers: [.init(name: "Location", value: "/second")],
+        body: .bytes(Array("look elsewhere".utf8))),
+      Reply(
+        status: 401, headers: [.init(name: "WWW-Authenticate", value: #"Basic realm="r""#)],
+        body: .bytes(Array("who are you".utf8))),
+      .text("here"))
+    let pieces = Recorder<String>()
+    let response = await session.request(server.url("/")).authenticate(username: "a", password: "b")
+      .responsePieces(on: queue) { pieces.add(String(decoding: $0, as: UTF8.self)) }.end()
+    #expect(response.response?.statusCode == 200 && pieces.values == ["here"])
+  }
+
+  @Test func nothingIsStoredOrAnsweredFromTheCache() async {
+    let cache = URLCache(memoryCapacity: 1 << 20, diskCapacity: 0, diskPath: nil)
+    let session = Session.real(configuration: .cached(by: cache))
+    let reply = Reply.text("fresh").with(header: "Cache-Control", value: "max-age=1000")
+    server.enqueue(reply, reply, reply)
+    for _ in 0..<2 {
+      let pieces = Recorder<Data>()
+      _ = await session.request(server.url("/")).responsePieces(on: queue) { pieces.add($0) }.end()
+      #expect(pieces.values == [Data("fresh".utf8)])
+    }
+    _ = await session.request(server.url("/")).end()
+    #expect(server.recordedRequests.count == 3)
+    // Who wants it in one piece finds what such a request has left.
+    #expect(await session.request(server.url("/")).end().data == Data("fresh".utf8))
+    #expect(server.recordedRequests.count == 3)
+  }
+
+  // MARK: Judging
+
+  @Test func responsesAreValidated() async {
+    let reply = Reply(
+      status: 200, headers: [.init(name: "Content-Type", value: "text/plain")], body: .pattern(9))
+    server.enqueue(reply, reply, reply, .status(404), reply)
+    let pieces = Recorder<Data>()
+    func failed(_ add: (DataRequest) -> DataRequest) async -> AFError? {
+      await add(session.request(server.url("/"), headers: ["Accept": "image/png"]))
+        .responsePieces(on: queue) { pieces.add($0) }.end().error
+    }
+    for validate: (DataRequest) -> DataRequest in [
+      { $0.validate() }, { $0.validate(contentType: ["image/png"]) },
+    ] {
+      guard case .responseValidationFailed(.unacceptableContentType)? = await failed(validate) else {
+        Issue.record("the type was accepted")
+        return
+      }
+    }
+    #expect(await failed { $0.validate(contentType: ["text/*"]) } == nil)
+    #expect(await failed { $0.validate(statusCode: 200..<300) }?.responseCode == 404)
+    let bodies = Recorder<Data?>()
+    let error = await failed {
+      $0.validate { _, _, data in
+        bodies.add(data)
+        return .failure(TestError())
+      }
+    }
+    #expect(error?.underlyingError as? TestError == TestError() && bodies.values == [nil])
+    // Accepted or not, they had been handed out.
+    #expect(pieces.values.map(\.count) == [9, 9, 9, 9])
+  }
+
+  // MARK: Failures
+
+  @Test func whatCameBeforeAFailureIsHandedOut() async {
+    server.enqueue(.bytes(200_000).with(effect: .closeAfterBody(bytes: 100_000)))
+    let check = PatternCheck()
+    let response = await session.request(server.url("/")).responsePieces(on: queue) { _ = check.add($0) }
+      .end()
+    #expect(response.error?.transferCode == .networkConnectionLost)
+    #expect(check.count > 0 && check.isRight(check.count))
+  }
+
+  @Test func cancellingEndsThem() async {
+    let gate = Gate()
+    server.enqueue(.parts(.pattern(1000), .gate(gate), .pattern(1000)))
+    let check = PatternCheck()
+    let request = session.request(server.url("/"))
+    request.responsePieces(on: queue) { [weak request] piece in
+      _ = check.add(piece)
+      request?.cancel()
+    }
+    #expect(await request.end().error?.isExplicitlyCancelledError == true)
+    gate.open()
+    #expect(check.isRight(1000))
+  }
+
+  @Test func aBodyOfWhichAPartIsOutIsNotFollowedByAnother() async {
+    let spy = SpyInterceptor(retries: 5)
+    server.enqueue(.bytes(200_000).with(effect: .closeAfterBody(bytes: 100_000)), .bytes(200_000))
+    let check = PatternCheck()
+    let request = session.request(server.url("/"), interceptor: spy)
+    let response = await request.responsePieces(on: queue) { _ = check.add($0) }.end()
+    #expect(response.error?.transferCode == .networkConnectionLost)
+    #expect(spy.retryCount == 0 && request.retryCount == 0 && server.recordedRequests.count == 1)
+    #expect(check.count <= 100_000 && check.isRight(check.count))
+  }
+
+  @Test func whoHearsOfTheBeginningGetsTheBodyOnceMore() async {
+    let spy = SpyInterceptor(retries: 5)
+    server.enqueue(.bytes(200_000).with(effect: .closeAfterBody(bytes: 100_000)), .bytes(200_000))
+    let checks = Mutex([PatternCheck()])
+    let request = session.request(server.url("/"), interceptor: spy)
+    let response = await request.responsePieces(
+      on: queue, onRestart: { checks.withLock { $0.append(PatternCheck()) } },
+      perform: { piece in _ = checks.withLock { $0[$0.count - 1] }.add(piece) }
+    ).end()
+    #expect(response.error == nil && request.retryCount == 1)
+    let all = checks.withLock { $0 }
+    #expect(all.count == 2 && all[0].count > 0 && all[0].isRight(all[0].count))
+    #expect(all.last?.isRight(200_000) == true)
+  }
+
+  @Test func oneWhoDoesNotHearOfItIsEnough() async {
+    let spy = SpyInterceptor(retries: 5)
+    server.enqueue(.bytes(200_000).with(effect: .closeAfterBody(bytes: 100_000)))
+    let response = await session.request(server.url("/"), interceptor: spy)
+      .responsePieces(on: queue, onRestart: {}) { _ in }
+      .responsePieces(on: queue) { _ in }.end()
+    #expect(response.error != nil && server.recordedRequests.count == 1)
+  }
+
+  @Test func aRetryBeforeTheFirstPieceGoesUnnoticed() async {
+    let spy = SpyInterceptor(retries: 2)
+    let failure = Reply(status: 503, body: .bytes(Array("not now".utf8)))
+    server.enqueue(failure.closing(), .reset, .text("fine"))
+    let pieces = Recorder<String>()
+    let request = session.request(server.url("/"), interceptor: spy).validate()
+    let response = await request.responsePieces(on: queue) {
+      pieces.add(String(decoding: $0, as: UTF8.self))
+    }.end()
+    #expect(response.error == nil && request.retryCount == 2 && pieces.values == ["fine"])
+  }
+
+  @Test func aFailureThatNobodyUndoesIsHandedOutAtTheEnd() async {
+    server.enqueue(Reply(status: 503, body: .bytes(Array("not now".utf8))))
+    let pieces = Recorder<String>()
+    let both = [0, 1].map { _ in
+      { @Sendable (piece: Data) in pieces.add(String(decoding: piece, as: UTF8.self)) }
+    }
+    let response = await session.request(server.url("/"), interceptor: SpyInterceptor(retries: 0)).validate()
+      .responsePieces(on: queue, perform: both[0]).responsePieces(on: queue, perform: both[1]).end()
+    #expect(response.error?.responseCode == 503 && response.data == nil)
+    #expect(pieces.values == ["not now", "not now"])
+  }
+
+  @Test func aLongFailureIsNotKept() async {
+    let spy = SpyInterceptor(retries: 5)
+    server.enqueue(Reply(status: 503, body: .pattern(2_000_000)))
+    let check = PatternCheck()
+    let request = session.request(server.url("/"), interceptor: spy).validate()
+    let response = await request.responsePieces(on: queue) { _ = check.add($0) }.end()
+    #expect(response.error?.responseCode == 503 && spy.retryCount == 0 && check.isRight(2_000_000))
+  }
+
+  @Test func aSerializerWhoseFailureIsRetriedDoesNotMixThemEither() async {
+    let spy = SpyInterceptor(retries: 5)
+    server.enqueue(.text("first"), .text("second"))
+    let pieces = Recorder<Data>()
+    let request = session.request(server.url("/"), interceptor: spy)
+    let response = await request.responsePieces(on: queue) { pieces.add($0) }.serializingString().response
+    // There is no data for it.
+    #expect(response.error?.isResponseSerializationError == true)
+    #expect(pieces.values == [Data("first".utf8)] && request.retryCount == 0)
+  }
+
+  // MARK: Late handlers
+
+  @Test func addedAtTheEndItGetsWhatWasKept() async {
+    server.enqueue(.bytes(100_000))
+    let request = session.request(server.url("/"))
+    #expect(await request.end().data?.count == 100_000)
+    let pieces = Recorder<Data>()
+    let late = await request.responsePieces(on: queue) { pieces.add($0) }.end()
+    #expect(pieces.values == [Data(Reply.patternBytes(100_000))])
+    #expect(late.data == nil && late.error == nil && request.data == nil)
+    #expect(server.recordedRequests.count == 1)
+  }
+
+  /// With a delegate, whose sessions show each piece to somebody as it comes, and without.
+  @Test(arguments: [true, false]) func addedInTheMiddleItMissesNothing(isWatched: Bool) async {
+    final class Delegate: SessionDelegate, @unchecked Sendable {
+      let came = Recorder<Int>()
+      override func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
+        came.add(data.count)
+        super.urlSession(session, dataTask: dataTask, didReceive: data)
+      }
+    }
+    let gate = Gate()
+    server.enqueue(.parts(.pattern(65_521), .gate(gate), .pattern(65_521)))
+    let delegate = Delegate()
+    let session =
+      isWatched ? Session(configuration: .uncached, delegate: delegate) : Session(configuration: .uncached)
+    let request = session.request(server.url("/"))
+    let began = Recorder<Bool>()
+    request.downloadProgress(queue: queue) { _ in began.add(true) }
+    async let response = request.end()
+    await began.wait(for: 1)
+    let check = PatternCheck()
+    request.responsePieces(on: queue) { piece in
+      _ = check.add(piece)
+    }
+    gate.open()
+    let late = await request.end()
+    #expect(late.error == nil && late.data == nil && check.isRight(131_042))
+    #expect(await response.error == nil)
+    if isWatched { #expect(delegate.came.values.reduce(0, +) == 131_042) }
+    withExtendedLifetime(session) {}
+  }
+
+  @Test func whoIsSentAnewAfterTheEndKeepsItsBody() async throws {
+    server.enqueue(.text("first"), .text("second"))
+    let pieces = Recorder<Data>()
+    let request = session.request(server.url("/")).responsePieces(on: queue) { pieces.add($0) }
+    #expect(await request.end().data == nil)
+    session.retryRequest(request, withDelay: nil)
+    #expect(await request.end().data == Data("second".utf8))
+    #expect(pieces.values == [Data("first".utf8)])
+  }
+
+  @Test func aRequestThatIsNeverSentGoesAway() {
+    weak var gone: DataRequest?
+    do {
+      let idle = Session(configuration: .uncached, startRequestsImmediately: false)
+      let request = idle.request(server.url("/")).responsePieces(on: queue) { _ in }
+      #expect(request.core.pieces != nil)
+      gone = request
+    }
+    #expect(gone == nil)
+  }
+}
