@@ -62,7 +62,7 @@ struct WantedEventsTests {
   /// Everything that a delegate can be called for happens: once with a password on the way, once with a cache.
   private func exercise(_ delegate: SessionDelegate, monitors: [any EventMonitor] = []) async -> [Int?] {
     let configuration = URLSessionConfiguration.ephemeral
-    configuration.urlCache = HTTPCache(memoryCapacity: 1_000_000, diskCapacity: 0)
+    configuration.urlCache = HTTPCache(memoryCapacity: 1_000_000, diskCapacity: 0, directory: nil)
     var options = TransportOptions()
     options.trustStore = .pem(Data(TestIdentity.localhostAuthority.caPEM.utf8))
     let session = Session(
