@@ -18,7 +18,8 @@ extension DataRequest {
   ///
   /// - Several handlers each get all pieces from the moment on at which they are there; the slowest one counts.
   /// - Added before the request is resumed, a handler gets all of the body as it comes. Added later it may get what has
-  ///   come until then, or all of it, as one large piece; added after the end, a body that was kept.
+  ///   come until then, or all of it, as one large piece; added after the end, a body that was kept. With
+  ///   ``TransportOptions/makesRequestsAtOnce``, or somebody who sees transfers, the rest still comes in pieces.
   /// - Redirects that are followed and challenges that are answered have no pieces.
   /// - Responses are neither answered from the cache nor stored in it.
   /// - The body of a response other than 200 to 299 is kept, up to a mebibyte, as long as a retrier may want to send the

@@ -104,4 +104,42 @@ import Testing
     }
     #expect(await notes.wait(for: 1) == ["invalid true"])
   }
+
+  private final class Own: Manager.SessionDelegate, @unchecked Sendable {}
+
+  @Test func requestsAreHeldUpForNoClosureThatNobodyHasSet() {
+    func wanted(_ set: (Manager.SessionDelegate) -> Void) -> Manager.SessionDelegate.Events {
+      let delegate = Manager.SessionDelegate()
+      set(delegate)
+      return delegate.wantedEvents
+    }
+    let few: Manager.SessionDelegate.Events = []
+    #expect(wanted { _ in } == few)
+    #expect(
+      wanted { $0.sessionDidReceiveChallenge = { _, _ in (.performDefaultHandling, nil) } }
+        == few.union(.trust))
+    #expect(
+      wanted {
+        $0.taskDidReceiveChallengeWithCompletion = { _, _, _, done in done(.performDefaultHandling, nil) }
+      }
+        == few.union([.trust, .authentication]))
+    #expect(wanted { $0.taskWillPerformHTTPRedirection = { $3 } } == few.union(.redirects))
+    #expect(wanted { $0.dataTaskWillCacheResponse = { $2 } } == few.union(.caching))
+    let seeing: [(Manager.SessionDelegate) -> Void] = [
+      { $0.taskNeedNewBodyStream = { _, _ in nil } }, { $0.taskDidSendBodyData = { _, _, _, _, _ in } },
+      { $0.dataTaskDidReceiveResponse = { _, _, _ in .allow } },
+      { $0.dataTaskDidReceiveData = { _, _, _ in } },
+      { $0.downloadTaskDidFinishDownloadingToURL = { _, _, _ in } },
+      { $0.downloadTaskDidWriteData = { _, _, _, _, _ in } },
+      { $0.downloadTaskDidResumeAtOffset = { _, _, _, _ in } },
+    ]
+    for set in seeing { #expect(wanted(set) == few.union(.transfers)) }
+    #expect(
+      wanted {
+        $0.dataTaskDidReceiveData = { _, _, _ in }
+        $0.dataTaskDidReceiveData = nil
+      } == few)
+    // Whatever it has overridden.
+    #expect(Own().wantedEvents == .all)
+  }
 }

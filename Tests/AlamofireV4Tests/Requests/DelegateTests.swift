@@ -143,4 +143,40 @@ import Testing
     let refused = await refusing.request(secure.url("/get")).ended()
     #expect((refused.error as? URLError)?.code == .cancelled)
   }
+
+  @Test func requestsAreHeldUpForNoClosureThatNobodyHasSet() {
+    func wanted(_ set: (SessionDelegate) -> Void) -> SessionDelegate.Events {
+      let delegate = SessionDelegate()
+      set(delegate)
+      return delegate.wantedEvents
+    }
+    let few: SessionDelegate.Events = .authentication
+    #expect(wanted { _ in } == few)
+    #expect(
+      wanted { $0.sessionDidReceiveChallenge = { _, _ in (.performDefaultHandling, nil) } }
+        == few.union(.trust))
+    #expect(
+      wanted {
+        $0.taskDidReceiveChallengeWithCompletion = { _, _, _, done in done(.performDefaultHandling, nil) }
+      }
+        == few.union([.trust, .authentication]))
+    #expect(wanted { $0.taskWillPerformHTTPRedirection = { $3 } } == few.union(.redirects))
+    #expect(wanted { $0.dataTaskWillCacheResponse = { $2 } } == few.union(.caching))
+    let seeing: [(SessionDelegate) -> Void] = [
+      { $0.taskNeedNewBodyStream = { _, _ in nil } }, { $0.taskDidSendBodyData = { _, _, _, _, _ in } },
+      { $0.dataTaskDidReceiveResponse = { _, _, _ in .allow } },
+      { $0.dataTaskDidReceiveData = { _, _, _ in } },
+      { $0.downloadTaskDidFinishDownloadingToURL = { _, _, _ in } },
+      { $0.downloadTaskDidWriteData = { _, _, _, _, _ in } },
+      { $0.downloadTaskDidResumeAtOffset = { _, _, _, _ in } },
+    ]
+    for set in seeing { #expect(wanted(set) == few.union(.transfers)) }
+    #expect(
+      wanted {
+        $0.dataTaskDidReceiveData = { _, _, _ in }
+        $0.dataTaskDidReceiveData = nil
+      } == few)
+    // Whatever it has overridden.
+    #expect(LoggingSessionDelegate().wantedEvents == .all)
+  }
 }
