@@ -15,7 +15,7 @@ final class Afterwards: Sendable {
     var hasNext: Bool { pendingEnds == 0 && !isHeld && !steps.isEmpty }
   }
 
-  /// On which it is done, and on which the request's progress is told.
+  /// On which it is done.
   let queue = DispatchQueue(label: "com.alamofire.request")
   private let state = Mutex(State())
 

@@ -4,20 +4,21 @@ import FoundationNetworking
 import Synchronization
 
 extension Request {
-  /// Calls `closure` as bytes move: for an upload those that are sent, for any other request those that come. Not on
-  /// the main queue. Several closures are all called. Does nothing for a stream of bytes.
+  /// Calls `closure` as bytes move: for an upload those that are sent, for any other request those that come. Several
+  /// closures are all called, on the queue of the manager's delegate, one at a time with its closures. Does nothing for
+  /// a stream of bytes.
   ///
   /// - Parameter closure: Given the bytes of this piece, those so far, and the total; −1 when it is not known.
   @discardableResult
   public func progress(_ closure: ((Int64, Int64, Int64) -> Void)? = nil) -> Self {
     guard let closure, let core else { return self }
     core.eventMonitor(
-      ByteWatch(queue: afterwards.queue, isUpload: core is UploadRequest, moved: Boxed(closure)))
+      ByteWatch(queue: core.underlyingQueue, isUpload: core is UploadRequest, moved: Boxed(closure)))
     return self
   }
 
-  /// Calls `closure` with the pieces of the body as they come, away from the main queue; nothing is kept of it, and
-  /// handlers get no data. The server waits for a closure that is slow. Validators and handlers come after the last
+  /// Calls `closure` with the pieces of the body as they come, on the queue of the manager's delegate; nothing is kept
+  /// of it, and handlers get no data. The server waits for a closure that is slow. Validators and handlers come after the last
   /// piece. Pieces that came before the closure was there are handed over together; several closures each get what comes
   /// while they are there. Not for downloads, and not for streams of bytes.
   @discardableResult
@@ -29,8 +30,8 @@ extension Request {
       record.data = nil
     }
     afterwards.close()
-    core.responsePieces(on: afterwards.queue) { boxed.value($0) }
-      .response(queue: afterwards.queue) { [afterwards] _ in afterwards.open() }
+    core.responsePieces(on: core.underlyingQueue) { boxed.value($0) }
+      .response(queue: core.underlyingQueue) { [afterwards] _ in afterwards.open() }
     return self
   }
 }

@@ -27,11 +27,11 @@ public final class Request: Sendable {
     // The core lets go of its handlers, and so of this request, when it is over.
     switch core {
     case let download as DownloadRequest:
-      download.response(queue: afterwards.queue) { response in
+      download.response(queue: download.underlyingQueue) { response in
         self.end(response.response, response.error, nil, response.resumeData, response.metrics)
       }
     case let data as DataRequest:
-      data.response(queue: afterwards.queue) { response in
+      data.response(queue: data.underlyingQueue) { response in
         self.end(response.response, response.error, response.data ?? Data(), nil, response.metrics)
       }
     default: preconditionFailure("A manager makes no other kinds of requests: \(core)")
