@@ -91,7 +91,7 @@ struct CookieStressTests {
           reply.setting((0..<random.next(14)).map { _ in words[random.next(words.count)] }.joined())
         }
       })
-    for count in 0..<500 {
+    for count in 0..<150 {
       let url = "http\(count % 2 == 0 ? "s" : "")://\(count % 3 == 0 ? "www." : "")a.test/a/b"
       #expect(await bench.session.request(url).end().error == nil)
     }
