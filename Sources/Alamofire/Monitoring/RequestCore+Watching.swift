@@ -11,7 +11,7 @@ extension RequestCore {
 
   /// Whether somebody hears of its tasks, or decides about storing their responses.
   var isWatched: Bool {
-    session.watching.wants([.caching, .transfers]) || session.cachedResponseHandler != nil || isMonitored
+    session.watching.decidesAboutStoring || session.watching.wants(.transfers) || isMonitored
   }
 
   /// Whether somebody wants to be asked about redirects, or told of them.

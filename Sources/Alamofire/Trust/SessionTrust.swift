@@ -11,6 +11,8 @@ final class SessionTrust: TrustJudge {
     var memory = TrustMemory()
     /// The servers to which the client is nobody, by choice.
     var anonymous: Set<String> = []
+    /// Whether a server was accepted otherwise than every session would; its connections may be used from then on.
+    var hasAccepted = false
   }
 
   private let state = Mutex(State())
@@ -29,7 +31,10 @@ final class SessionTrust: TrustJudge {
   /// Whether somebody wants to see every server before the evaluators do.
   var isWatched: Bool { watching.wants(.trust) || watching.eventMonitor.seesMore }
 
-  var judgesAsUsual: Bool { manager == nil && !watching.wants(.trust) }
+  /// What a delegate has accepted stays so when it wants to see servers no more.
+  var judgesAsUsual: Bool {
+    manager == nil && !watching.wants(.trust) && !state.withLock { $0.hasAccepted }
+  }
 
   func judge(_ chain: PresentedChain, for profile: ConnectionProfile) -> TrustVerdict {
     if let verdict = state.withLock({ $0.memory.verdict(on: chain, in: profile.partition) }) {
@@ -90,7 +95,10 @@ final class SessionTrust: TrustJudge {
   }
 
   func remember(_ verdict: TrustMemory.Verdict, on chain: PresentedChain, in partition: Int) {
-    state.withLock { $0.memory.remember(verdict, on: chain, in: partition) }
+    state.withLock { state in
+      if verdict == .accepted { state.hasAccepted = true }
+      state.memory.remember(verdict, on: chain, in: partition)
+    }
   }
 }
 

@@ -15,7 +15,7 @@ final class Afterwards: Sendable {
     var hasNext: Bool { pendingEnds == 0 && !isHeld && !steps.isEmpty }
   }
 
-  /// On which it is done.
+  /// On which it is done; its own, so that a slow serializer holds up nothing but its request.
   let queue = DispatchQueue(label: "com.alamofire.request")
   private let state = Mutex(State())
 

@@ -18,9 +18,9 @@ extension Request {
   }
 
   /// Calls `closure` with the pieces of the body as they come, on the queue of the manager's delegate; nothing is kept
-  /// of it, and handlers get no data. The server waits for a closure that is slow. Validators and handlers come after the last
-  /// piece. Pieces that came before the closure was there are handed over together; several closures each get what comes
-  /// while they are there. Not for downloads, and not for streams of bytes.
+  /// of it, and handlers get no data. The server waits for a closure that is slow. Validators and handlers come after
+  /// the last piece. Pieces that came before the closure was there are handed over together; several closures each get
+  /// what comes while they are there. Not for downloads, and not for streams of bytes.
   @discardableResult
   public func stream(_ closure: ((Data) -> Void)? = nil) -> Self {
     guard let closure, let core = core as? DataRequest else { return self }

@@ -183,33 +183,6 @@ import Testing
     #expect(await failure { try await refused.write(Data("x".utf8)) } != nil)
   }
 
-  /// Says who the client is, or that it is nobody, or that nothing comes of it.
-  private final class Chooser: SessionDelegate, @unchecked Sendable {
-    let calls = Recorder<String>()
-    let identity: ClientIdentity?
-    let cancels: Bool
-
-    init(_ identity: ClientIdentity?, cancels: Bool = false) {
-      self.identity = identity
-      self.cancels = cancels
-      super.init()
-    }
-
-    override func urlSession(
-      _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
-      completionHandler: @escaping (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
-    ) {
-      guard challenge.protectionSpace.authenticationMethod == NSURLAuthenticationMethodClientCertificate
-      else {
-        return completionHandler(.performDefaultHandling, nil)
-      }
-      calls.add("\(challenge.protectionSpace.host) \(task is ByteStreamTask)")
-      if cancels { return completionHandler(.cancelAuthenticationChallenge, nil) }
-      guard let identity else { return completionHandler(.performDefaultHandling, nil) }
-      completionHandler(.useCredential, ClientIdentityCredential(identity))
-    }
-  }
-
   private static func optionsForClients(_ version: TLSOptions.Version, _ authority: TestIdentity)
     -> TLSOptions
   {
@@ -230,7 +203,7 @@ import Testing
       try connection.startTLS(.localhost, options)
       try connection.echo()
     }
-    let delegate = Chooser(
+    let delegate = IdentityChooser(
       try ClientIdentity(
         pem: Data((client.certificatePEM + middle.certificatePEM).utf8),
         privateKey: Data(client.privateKeyPEM.utf8)))
@@ -242,14 +215,14 @@ import Testing
       try await stream.write(Data("x".utf8))
       #expect(try await stream.read().data == Data("x".utf8))
     }
-    #expect(delegate.calls.values == ["localhost true", "localhost true"])
+    #expect(delegate.calls.values == ["localhost stream", "localhost stream"])
     #expect(server.connectionCount == 2)
   }
 
   @Test func aDelegateMayChooseToBeNobodyOrToEndIt() async throws {
     let authority = try TestIdentity(.init(commonName: "Clients", isCA: true))
     let server = try StreamTestServer(.tls(.localhost, Self.optionsForClients(.tls1_2, authority)))
-    let nobody = Chooser(nil)
+    let nobody = IdentityChooser(nil)
     let session = Session.forStreams(delegate: nobody)
     for _ in 0..<2 {
       let stream = session.byteStream(host: "localhost", port: server.port, secure: true)
@@ -257,7 +230,7 @@ import Testing
     }
     // Once is enough, as for requests.
     #expect(nobody.calls.count == 1)
-    let cancelling = Chooser(nil, cancels: true)
+    let cancelling = IdentityChooser(nil, cancels: true)
     let other = Session.forStreams(delegate: cancelling)
     let ended = other.byteStream(host: "localhost", port: server.port, secure: true)
     #expect(await failure { try await ended.write(Data("x".utf8)) }?.isExplicitlyCancelledError == true)

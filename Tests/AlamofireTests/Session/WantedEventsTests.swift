@@ -131,4 +131,39 @@ struct WantedEventsTests {
     #expect(await session.request("http://a.test/c").end().error == nil)
     #expect(spy.calls.values == ["redirects"])
   }
+
+  /// Says yes to every server, which the trust store would not.
+  private final class Accepting: SessionDelegate, @unchecked Sendable {
+    override func urlSession(
+      _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
+      completionHandler: @escaping (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+    ) {
+      guard let trust = challenge.protectionSpace.serverTrust else {
+        return completionHandler(.performDefaultHandling, nil)
+      }
+      completionHandler(.useCredential, URLCredential(trust: trust))
+    }
+  }
+
+  @Test func whatCameFromAServerThatADelegateHasAcceptedIsNeverForOtherSessions() async throws {
+    let configuration = URLSessionConfiguration.ephemeral
+    configuration.urlCache = HTTPCache(memoryCapacity: 1_000_000, diskCapacity: 0, directory: nil)
+    let delegate = Accepting()
+    let accepting = Session(configuration: configuration, delegate: delegate, eventMonitors: [])
+    let strict = Session(configuration: configuration, eventMonitors: [])
+    func status(_ path: String, in session: Session, stored: Bool = false) async throws -> Int? {
+      var request = try URLRequest(url: server.url(path), method: .get)
+      if stored { request.cachePolicy = .returnCacheDataDontLoad }
+      return await session.request(request).serializingData().response.response?.statusCode
+    }
+    #expect(try await status("/kept", in: accepting) == 200)
+    // The connection is open, and the server known; nobody is asked any more.
+    delegate.wantedEvents = []
+    #expect(try await status("/kept?later", in: accepting) == 200)
+    for path in ["/kept", "/kept?later"] {
+      #expect(try await status(path, in: accepting, stored: true) == 200)
+      #expect(try await status(path, in: strict, stored: true) == nil)
+    }
+    #expect(server.requestCount == 2)
+  }
 }

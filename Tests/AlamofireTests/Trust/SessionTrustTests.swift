@@ -203,30 +203,6 @@ struct SessionTrustTests {
     #expect(shown == [nil, ada.certificatePEM, ada.certificatePEM])
   }
 
-  /// Chooses an identity, or none.
-  private final class Chooser: SessionDelegate, @unchecked Sendable {
-    let calls = Recorder<String>()
-    let identity: ClientIdentity?
-
-    init(_ identity: ClientIdentity?) {
-      self.identity = identity
-      super.init()
-    }
-
-    override func urlSession(
-      _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
-      completionHandler: @escaping (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
-    ) {
-      guard challenge.protectionSpace.authenticationMethod == NSURLAuthenticationMethodClientCertificate
-      else {
-        return completionHandler(.performDefaultHandling, nil)
-      }
-      calls.add(challenge.protectionSpace.host)
-      guard let identity else { return completionHandler(.performDefaultHandling, nil) }
-      completionHandler(.useCredential, ClientIdentityCredential(identity))
-    }
-  }
-
   @Test(arguments: [TLSOptions.Version.tls1_2, .tls1_3], [false, true])
   func aDelegateChoosesTheIdentity(version: TLSOptions.Version, isRequired: Bool) async throws {
     let options = TLSOptions(
@@ -234,12 +210,12 @@ struct SessionTrustTests {
       requiresClientCertificate: isRequired)
     let server = try HTTPTestServer(.tls(.localhost, options))
     let ada = try TestIdentity(.init(commonName: "Ada", issuer: .localhostAuthority))
-    let delegate = Chooser(
+    let delegate = IdentityChooser(
       try ClientIdentity(pem: Data(ada.certificatePEM.utf8), privateKey: Data(ada.privateKeyPEM.utf8)))
     let session = session([:], all: false, delegate: delegate)
     #expect(await session.request(server.url("/get")).serializingData().response.error == nil)
     #expect(try await server.takeRequest().tls?.clientCertificatePEM == ada.certificatePEM)
-    #expect(delegate.calls.values == ["localhost"])
+    #expect(delegate.calls.values == ["localhost request"])
     #expect(server.requestCount == 1)
   }
 
@@ -254,12 +230,12 @@ struct SessionTrustTests {
             requiresClientCertificate: isRequired)))
     }
     let (lenient, strict) = (try server(false), try server(true))
-    let delegate = Chooser(nil)
+    let delegate = IdentityChooser(nil)
     let session = session([:], all: false, delegate: delegate)
     for _ in 0..<2 {
       #expect(await session.request(lenient.url("/get")).serializingData().response.error == nil)
     }
-    #expect(delegate.calls.values == ["localhost"])
+    #expect(delegate.calls.values == ["localhost request"])
     let error = await session.request(strict.url("/get")).serializingData().response.error
     let code = (error?.underlyingError as? URLError)?.code
     #expect(code == .clientCertificateRequired || code == .secureConnectionFailed)

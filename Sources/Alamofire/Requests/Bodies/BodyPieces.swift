@@ -49,7 +49,9 @@ package final class BodyPieces: Sendable {
     }
     guard mayBegin else {
       return TransportFailure(
-        .connectionLost, "A part of the body was handed out already, so that another one cannot follow it.")
+        .connectionLost,
+        "A part of the body was handed out already, so that another one cannot follow it. Give responsePieces an onRestart "
+          + "if it may begin again.")
     }
     if !isNew { flow.restart() }
     return nil

@@ -48,8 +48,8 @@ extension SessionDelegate {
   ///
   /// The delegate may be called for more, above all when the session has monitors, which hear of everything through it;
   /// the end of the session is always told. May be changed at any time, from any thread; what counts for a request is
-  /// mostly what is wanted when the event comes. Connections that are open were judged as it was then. Without
-  /// effect on a delegate that is no subclass.
+  /// mostly what is wanted when the event comes. Servers that were judged, and connections that are open, stay as they
+  /// are. Without effect on a delegate that is no subclass.
   public final var wantedEvents: Events {
     get { Events(rawValue: wanted.load(ordering: .relaxed)) }
     set { wanted.store(newValue.rawValue, ordering: .relaxed) }

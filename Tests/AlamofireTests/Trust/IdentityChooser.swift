@@ -1,0 +1,30 @@
+import Alamofire
+import Foundation
+import FoundationNetworking
+
+/// Says who the client is, or that it is nobody, or that nothing comes of it.
+final class IdentityChooser: SessionDelegate, @unchecked Sendable {
+  /// The host of each question, with the kind of the task that asked.
+  let calls = Recorder<String>()
+  let identity: ClientIdentity?
+  let cancels: Bool
+
+  init(_ identity: ClientIdentity?, cancels: Bool = false) {
+    self.identity = identity
+    self.cancels = cancels
+    super.init()
+  }
+
+  override func urlSession(
+    _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
+    completionHandler: @escaping (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+  ) {
+    guard challenge.protectionSpace.authenticationMethod == NSURLAuthenticationMethodClientCertificate else {
+      return completionHandler(.performDefaultHandling, nil)
+    }
+    calls.add("\(challenge.protectionSpace.host) \(task is ByteStreamTask ? "stream" : "request")")
+    if cancels { return completionHandler(.cancelAuthenticationChallenge, nil) }
+    guard let identity else { return completionHandler(.performDefaultHandling, nil) }
+    completionHandler(.useCredential, ClientIdentityCredential(identity))
+  }
+}
