@@ -22,6 +22,10 @@ static inline long openssl_set_max_version(SSL_CTX *context, int version) {
 static inline long openssl_memory_bytes(BIO *bio, char **bytes) {
   return BIO_get_mem_data(bio, bytes);
 }
+// What a step of a BIO says before it returns without having moved anything.
+static inline void openssl_waits_for_nothing(BIO *bio) { BIO_clear_retry_flags(bio); }
+static inline void openssl_waits_to_read(BIO *bio) { BIO_set_retry_read(bio); }
+static inline void openssl_waits_to_write(BIO *bio) { BIO_set_retry_write(bio); }
 static inline EVP_PKEY *openssl_generate_ec_key(const char *curve) {
   return EVP_PKEY_Q_keygen(NULL, NULL, "EC", curve);
 }

@@ -3,7 +3,7 @@ import FoundationEssentials
 import Glibc
 import HTTPWire
 
-/// One stream of bytes: its socket, and what was asked of it. What happens when is decided by `ByteStreamFlow`; here
+/// One stream of bytes: what carries it, and what was asked of it. What happens when is decided by `ByteStreamFlow`; here
 /// it is done.
 ///
 /// Unchecked: everything but the constants belongs to the loop's thread, on which all its methods are called.
@@ -20,7 +20,7 @@ final class StreamLink: @unchecked Sendable {
   /// The streams among which it is, from the first thing asked for until the end.
   private var streams: LoopStreams?
   private var flow: ByteStreamFlow
-  private var socket: StreamSocket?
+  private var carrier: (any StreamCarrier)?
   private var tls: StreamTLS?
   private var connecting: Task<Void, Never>?
   /// Bytes that have come and that no read has got.
@@ -142,13 +142,10 @@ final class StreamLink: @unchecked Sendable {
     }
   }
 
-  func connected(_ descriptor: Int32) {
+  func connected(_ carrier: any StreamCarrier) {
     connecting = nil
-    socket = StreamSocket(descriptor, host: request.origin.host)
-    guard flow.phase == .connecting else {
-      socket = nil
-      return
-    }
+    guard flow.phase == .connecting else { return }
+    self.carrier = carrier
     act(on: flow.connected())
     watcher?.streamOpened()
     // The caller is in libcurl's hands.
@@ -156,9 +153,9 @@ final class StreamLink: @unchecked Sendable {
   }
 
   private func startTLS() {
-    guard let descriptor = socket?.descriptor else { return }
+    guard let carrier else { return }
     handshakeExpiry = later(request.idleTimeout)
-    switch StreamTLS.over(descriptor, for: request) {
+    switch StreamTLS.over(carrier, for: request) {
     case .success(let tls): self.tls = tls
     case .failure(let failure): fail(failure)
     }
@@ -192,7 +189,7 @@ final class StreamLink: @unchecked Sendable {
 
   /// The socket and what it is waited for, if it is.
   var awaited: curl_waitfd? {
-    guard events != 0, !flow.isSuspended, let descriptor = socket?.descriptor else { return nil }
+    guard events != 0, !flow.isSuspended, let descriptor = carrier?.descriptor else { return nil }
     return curl_waitfd(fd: descriptor, events: Int16(truncatingIfNeeded: events), revents: 0)
   }
 
@@ -200,7 +197,7 @@ final class StreamLink: @unchecked Sendable {
   func pump() {
     isBusy = false
     events = 0
-    guard socket != nil else { return }
+    guard carrier != nil else { return }
     var hasMoved = true
     var steps = 0
     while hasMoved, steps < Self.mostSteps {
@@ -212,7 +209,7 @@ final class StreamLink: @unchecked Sendable {
       if flow.shutsWriting { hasMoved = took(shutWriting()) || hasMoved }
       steps += 1
     }
-    isBusy = hasMoved && socket != nil
+    isBusy = hasMoved && carrier != nil
   }
 
   /// Whether there may be more to do at once.
@@ -245,7 +242,7 @@ final class StreamLink: @unchecked Sendable {
   private func receive() -> StreamStep {
     guard let streams else { return .waitsToRead }
     let room = UnsafeMutableRawBufferPointer(rebasing: streams.scratch.prefix(flow.room))
-    let step = tls?.read(into: room) ?? socket?.read(into: room) ?? .waitsToRead
+    let step = tls?.read(into: room) ?? carrier?.read(into: room) ?? .waitsToRead
     switch step {
     case .moved(let count):
       arrived.append(contentsOf: UnsafeRawBufferPointer(rebasing: room.prefix(count)))
@@ -260,21 +257,23 @@ final class StreamLink: @unchecked Sendable {
     guard let data = asked[number]?.data else { return .waitsToWrite }
     let step = data.withUnsafeBytes { bytes in
       let piece = UnsafeRawBufferPointer(rebasing: bytes.prefix(Self.largestPiece))
-      return tls?.write(piece) ?? socket?.write(piece) ?? .waitsToWrite
+      return tls?.write(piece) ?? carrier?.write(piece) ?? .waitsToWrite
     }
-    if case .moved(let count) = step {
+    switch step {
+    case .moved(let count):
       asked[number]?.data = data.dropFirst(count)
       act(on: flow.sent(count))
+    // A record of TLS that was begun cannot be taken back.
+    case .waitsToRead, .waitsToWrite: if tls != nil || carrier?.keepsWrites == true { flow.sendingBegan() }
+    default: break
     }
     return step
   }
 
   private func shutWriting() -> StreamStep {
-    let step = tls?.shut() ?? .moved(0)
-    if case .moved = step {
-      socket?.shutWriting()
-      act(on: flow.writingWasShut())
-    }
+    var step = tls?.shut() ?? .moved(0)
+    if case .moved = step { step = carrier?.shutWriting() ?? step }
+    if case .moved = step { act(on: flow.writingWasShut()) }
     return step
   }
 
@@ -311,7 +310,7 @@ final class StreamLink: @unchecked Sendable {
         TransportFailure(.timedOut, "\(request.origin.host) took too long to agree on a secure connection."))
     }
     for (number, asked) in asked where asked.expiry <= now { act(on: flow.withdraw(number, .timedOut)) }
-    isBusy = socket != nil
+    isBusy = carrier != nil
   }
 
   // MARK: Effects
@@ -329,7 +328,7 @@ final class StreamLink: @unchecked Sendable {
         answer(number, .success(StreamedBytes(data: takeArrived(count), isAtEnd: isAtEnd)))
       case .complete(let number): answer(number, .success(StreamedBytes(data: Data(), isAtEnd: false)))
       case .fail(let number, let reason): answer(number, .failure(explained(reason)))
-      case .shutReading: socket?.shutReading()
+      case .shutReading: carrier?.shutReading()
       case .close(let reason): end(reason)
       }
     }
@@ -358,7 +357,7 @@ final class StreamLink: @unchecked Sendable {
     connecting = nil
     if reason == .closed { drain() }
     tls = nil
-    socket = nil
+    carrier = nil
     arrived = Data()
     events = 0
     isBusy = false
@@ -375,7 +374,7 @@ final class StreamLink: @unchecked Sendable {
   private func drain() {
     guard let streams else { return }
     for _ in 0..<Self.mostSteps {
-      guard case .moved = socket?.read(into: streams.scratch) else { return }
+      guard case .moved = carrier?.read(into: streams.scratch) else { return }
     }
   }
 
@@ -407,7 +406,7 @@ private final class Connecting: SocketTaker {
 
   init(_ link: StreamLink) { self.link = link }
 
-  func take(_ socket: Int32) { link.connected(socket) }
+  func take(_ carrier: any StreamCarrier) { link.connected(carrier) }
   func transferBegan(_ valve: any Valve) -> TransferStart { .go }
   func headReceived(_ head: ResponseHead) -> HeadDisposition { .proceed }
   func bytesMoved(_ count: ByteCount) {}

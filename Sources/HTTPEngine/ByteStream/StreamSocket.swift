@@ -17,9 +17,25 @@ enum StreamStep {
   case asksForIdentity
 }
 
+/// What the bytes of a stream go over, below any TLS that is the stream's own. Belongs to the loop thread; closes with
+/// its end.
+protocol StreamCarrier: AnyObject {
+  /// The socket to wait for.
+  var descriptor: Int32 { get }
+  /// Whether a write that has to wait is kept: then it is tried again with the same bytes, or the stream is over.
+  var keepsWrites: Bool { get }
+
+  func read(into room: UnsafeMutableRawBufferPointer) -> StreamStep
+  func write(_ bytes: UnsafeRawBufferPointer) -> StreamStep
+  func shutReading()
+  /// `.moved` when the other side will learn of it.
+  func shutWriting() -> StreamStep
+}
+
 /// A connected socket, which is closed exactly once.
-struct StreamSocket: ~Copyable {
+final class StreamSocket: StreamCarrier {
   let descriptor: Int32
+  let keepsWrites = false
   private let host: String
 
   /// Takes over a connected descriptor.
@@ -60,7 +76,10 @@ struct StreamSocket: ~Copyable {
   }
 
   func shutReading() { shutdown(descriptor, Int32(SHUT_RD)) }
-  func shutWriting() { shutdown(descriptor, Int32(SHUT_WR)) }
+  func shutWriting() -> StreamStep {
+    shutdown(descriptor, Int32(SHUT_WR))
+    return .moved(0)
+  }
 
   static func lost(_ host: String, _ code: Int32) -> TransportFailure {
     TransportFailure(

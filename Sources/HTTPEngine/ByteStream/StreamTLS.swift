@@ -3,21 +3,24 @@ import FoundationEssentials
 import Glibc
 import HTTPWire
 
-/// TLS over the socket of one stream, begun wherever the stream stands. Belongs to the loop thread.
+/// TLS over what carries one stream, begun wherever the stream stands. Belongs to the loop thread.
 ///
 /// libcurl could only begin it with the connection. The server is judged as for any request, in the middle of the
 /// handshake, which stands still while somebody else is asked.
 final class StreamTLS {
   private let context: OpaquePointer
-  private let session: OpaquePointer
+  let session: OpaquePointer
   private let request: WireRequest
+  let carrier: any StreamCarrier
   private let judgement: ServerJudgement
-  /// Why OpenSSL was told to refuse the server, or to wait.
-  private var failure: TransportFailure?
+  /// Why OpenSSL was told to refuse the server, or to wait, or that nothing moves any more.
+  var failure: TransportFailure?
   /// After an error nothing may be called any more, not even the shutdown.
   private var isBroken = false
   /// Whether the handshake is over; after an error OpenSSL does not know.
   private var isOpen = false
+  /// Whether the other side was told that nothing more is written.
+  private var hasShut = false
   /// Who the client is, once somebody has said so.
   private var choice: Choice?
 
@@ -26,7 +29,10 @@ final class StreamTLS {
     case identity(ClientIdentity)
   }
 
-  private init(_ context: OpaquePointer, _ session: OpaquePointer, _ request: WireRequest) {
+  private init(
+    _ context: OpaquePointer, _ session: OpaquePointer, _ carrier: any StreamCarrier, _ request: WireRequest
+  ) {
+    self.carrier = carrier
     self.context = context
     self.session = session
     self.request = request
@@ -40,8 +46,10 @@ final class StreamTLS {
     ERR_clear_error()
   }
 
-  /// Prepares a handshake over a socket that outlives what is made.
-  static func over(_ socket: Int32, for request: WireRequest) -> Result<StreamTLS, TransportFailure> {
+  /// Prepares a handshake.
+  static func over(_ carrier: any StreamCarrier, for request: WireRequest) -> Result<
+    StreamTLS, TransportFailure
+  > {
     ERR_clear_error()
     guard let context = SSL_CTX_new(TLS_client_method()) else { return .failure(noMemory) }
     if let failure = prepare(context, request.profile.options) {
@@ -52,8 +60,8 @@ final class StreamTLS {
       SSL_CTX_free(context)
       return .failure(noMemory)
     }
-    let tls = StreamTLS(context, session, request)
-    guard tls.connect(to: socket) else { return .failure(noMemory) }
+    let tls = StreamTLS(context, session, carrier, request)
+    guard tls.connect() else { return .failure(noMemory) }
     return .success(tls)
   }
 
@@ -86,11 +94,9 @@ final class StreamTLS {
     version == .tls13 ? TLS1_3_VERSION : TLS1_2_VERSION
   }
 
-  private func connect(to socket: Int32) -> Bool {
+  private func connect() -> Bool {
     let reference = Unmanaged.passUnretained(self).toOpaque()
-    guard SSL_set_ex_data(session, Self.place, reference) == 1, SSL_set_fd(session, socket) == 1 else {
-      return false
-    }
+    guard SSL_set_ex_data(session, Self.place, reference) == 1, join() else { return false }
     SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nil)
     SSL_set_verify(session, SSL_VERIFY_PEER, nil)
     SSL_CTX_set_cert_verify_callback(context, Self.verify, reference)
@@ -152,8 +158,11 @@ final class StreamTLS {
 
   /// Says that nothing more is written (RFC 8446 §6.1); what comes is still read.
   func shut() -> StreamStep {
-    guard !isBroken else { return .moved(0) }
-    return attempt { _ in SSL_shutdown(session) >= 0 ? 1 : -1 }
+    // A second time it would wait for the other side's.
+    guard !isBroken, !hasShut else { return .moved(0) }
+    let step = attempt { _ in SSL_shutdown(session) >= 0 ? 1 : -1 }
+    if case .moved = step { hasShut = true }
+    return step
   }
 
   private func attempt(_ step: (inout Int) -> Int32) -> StreamStep {
@@ -170,7 +179,7 @@ final class StreamTLS {
     case SSL_ERROR_WANT_RETRY_VERIFY:
       if let chain = failure?.chain { return .undecided(chain) }
     case SSL_ERROR_WANT_X509_LOOKUP: return .asksForIdentity
-    case SSL_ERROR_SYSCALL where code != 0:
+    case SSL_ERROR_SYSCALL where code != 0 && failure == nil:
       isBroken = true
       return .failed(StreamSocket.lost(request.origin.host, code))
     default: break

@@ -245,12 +245,25 @@ final class LoopCore {
 
   /// Takes a transfer from libcurl and its lane, tells its outcome, and starts what waited for it.
   func end(_ transfer: Transfer, _ outcome: Transfer.Outcome) {
-    takeBack(transfer)
+    if !transfer.isLent { takeBack(transfer) }
     transfers[transfer.ticket] = nil
     let successors = lanes.ended(transfer, multiplexes: transfer.multiplexes)
     transfer.finish(outcome)
-    if pool.count < Self.pooledTransfers { pool.append(transfer) }
+    if !transfer.isLent { keep(transfer) }
     if !successors.isEmpty { startAdmitted(successors) }
+  }
+
+  /// The handle and the connection of an ended transfer are needed no more.
+  func giveBack(_ transfer: Transfer) {
+    transfer.isLent = false
+    // One that is just ending is taken back then.
+    guard transfers[transfer.ticket] !== transfer else { return }
+    takeBack(transfer)
+    keep(transfer)
+  }
+
+  private func keep(_ transfer: Transfer) {
+    if pool.count < Self.pooledTransfers { pool.append(transfer) }
   }
 
   @exclusivity(unchecked) private var admitted: [UInt64] = []

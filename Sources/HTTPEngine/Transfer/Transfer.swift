@@ -50,10 +50,14 @@ final class Transfer {
   @exclusivity(unchecked) var isAskedForIdentity = false
   /// The sockets that were opened to connect it.
   @exclusivity(unchecked) var newSockets: [Int32] = []
+  /// The TLS of a proxy through which it only connects; libcurl's.
+  @exclusivity(unchecked) var proxySession: OpaquePointer?
   /// How many TLS handshakes have begun on the newest of them.
   @exclusivity(unchecked) var handshakes = 0
   @exclusivity(unchecked) var lane: Lanes.Lane?
   @exclusivity(unchecked) var isInMulti = false
+  /// Whether somebody uses its connection although the transfer has ended.
+  @exclusivity(unchecked) var isLent = false
   /// Whether it was handed to libcurl as one that may share a connection.
   @exclusivity(unchecked) var isSharing = false
   /// The user suspended the transfer, or it was held back at its head.
@@ -96,6 +100,7 @@ final class Transfer {
     heldHead = nil
     heldCount = 0
     handshakes = 0
+    proxySession = nil
     count = ByteCount()
     count.expectedToSend = request.body.count
     failure = nil

@@ -42,6 +42,7 @@ final class Handshake {
       transfer.failure = fault
       return false
     }
+    if handshake.proxy != nil, request.connectsOnly { SSL_CTX_set_info_callback(context, noteSession) }
     SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nil)
     SSL_CTX_set_cert_verify_callback(context, verify, reference.toOpaque())
     if handshake.proxy == nil, request.profile.options.clientIdentity == nil,
@@ -109,6 +110,17 @@ final class Handshake {
       SSL_CTX_sess_set_new_cb(context, nil)
       return 0
     }
+
+  /// Remembers what a stream through the proxy needs to close one side.
+  private static let noteSession: @convention(c) (OpaquePointer?, Int32, Int32) -> Void = {
+    session, event, _ in
+    guard event & SSL_CB_HANDSHAKE_DONE != 0, let session, let context = SSL_get_SSL_CTX(session),
+      let reference = SSL_CTX_get_ex_data(context, place)
+    else { return }
+    Unmanaged<Handshake>.fromOpaque(reference)._withUnsafeGuaranteedRef {
+      $0.transfer?.proxySession = session
+    }
+  }
 
   /// Appends one line to the file that the user named for it.
   private static let keepSecret: @convention(c) (OpaquePointer?, UnsafePointer<CChar>?) -> Void = {

@@ -117,6 +117,16 @@ final class Channel {
     throw .clientGone
   }
 
+  /// Waits until one of two can be read. Returns whether it is this one.
+  func isReadable(before other: Channel) throws(Failure) -> Bool {
+    var entries = [stopSignal.descriptor, descriptor, other.descriptor].map {
+      pollfd(fd: $0, events: Int16(POLLIN), revents: 0)
+    }
+    while Glibc.poll(&entries, 3, -1) < 0 { guard errno == EINTR else { throw .clientGone } }
+    if entries[0].revents != 0 { throw .stopped }
+    return entries[1].revents != 0
+  }
+
   /// Returns whether it was the waker that ended the wait.
   private func poll(
     socketEvents: Int32, also waker: Waker?, until deadline: ContinuousClock.Instant?

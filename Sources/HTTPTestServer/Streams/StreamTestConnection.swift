@@ -4,9 +4,9 @@ import Synchronization
 /// One connection of a ``StreamTestServer``; used by its script only. Every wait ends with an error when the client is
 /// gone or the server is stopped.
 public final class StreamTestConnection {
-  private let channel: Channel
+  let channel: Channel
   private let core: StreamTestServer.Core
-  private let stopSignal: Waker
+  let stopSignal: Waker
   private(set) var isReset = false
 
   init(_ channel: Channel, _ core: StreamTestServer.Core, _ stopSignal: Waker) {
@@ -85,39 +85,5 @@ public final class StreamTestConnection {
     }
     try session.accept(over: channel)
     channel.tls = session
-  }
-
-  /// Connects to another port on 127.0.0.1 and hands on what comes from either side, as a proxy does, until both sides
-  /// have ended. Not over TLS.
-  ///
-  /// - Parameter begun: Called when the connection is there.
-  public func relay(toPort port: Int, begun: () throws -> Void = {}) throws {
-    let other = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
-    guard other >= 0 else { throw ServerError.system(call: "socket", code: errno) }
-    defer { close(other) }
-    var address = LoopbackAddress.make(port: port)
-    let status = withUnsafePointer(to: &address) { pointer in
-      pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-        connect(other, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
-      }
-    }
-    guard status == 0 else { throw ServerError.system(call: "connect", code: errno) }
-    DescriptorFlags.set(on: other)
-    try begun()
-    let signal = stopSignal
-    let back = try ServerThread.start { [descriptor = channel.descriptor] in
-      Self.copy(from: other, to: descriptor, signal)
-    }
-    Self.copy(from: channel.descriptor, to: other, signal)
-    pthread_join(back, nil)
-  }
-
-  private static func copy(from source: Int32, to target: Int32, _ signal: Waker) {
-    let input = Channel(descriptor: source, stopSignal: signal)
-    let output = Channel(descriptor: target, stopSignal: signal)
-    while let bytes = try? input.read(atMost: 65_536), !bytes.isEmpty {
-      guard (try? output.write(bytes)) != nil else { break }
-    }
-    shutdown(target, Int32(SHUT_WR))
   }
 }

@@ -24,7 +24,7 @@ package struct ByteStreamFlow: Sendable {
     case alreadySecure
     /// Bytes that came in the clear were not read before the stream was to be secured: they could be anybody's.
     case cleartextLeft
-    /// Some of the bytes of a write that was given up had gone out.
+    /// Some of the bytes of a write that was given up had gone out, or were past taking back.
     case cutOff
     /// What the owner has reported.
     case failure
@@ -66,7 +66,7 @@ package struct ByteStreamFlow: Sendable {
   package private(set) var buffered = 0
   private var incoming: [Incoming] = []
   private var outgoing: [Outgoing] = []
-  /// Whether bytes of the write at the front have gone out.
+  /// Whether bytes of the write at the front have gone out, or may have.
   private var hasSentPart = false
   private var reasonOfEnd = Reason.closed
 
@@ -227,6 +227,11 @@ package struct ByteStreamFlow: Sendable {
     outgoing[0] = .write(number, left: max(0, left - count))
     hasSentPart = hasSentPart || count > 0
     return settle()
+  }
+
+  /// Bytes of the write at the front may be on their way although none of them counts as sent.
+  package mutating func sendingBegan() {
+    if writing != nil { hasSentPart = true }
   }
 
   package mutating func writingWasShut() -> [Effect] {

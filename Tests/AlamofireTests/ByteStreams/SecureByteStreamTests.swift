@@ -219,6 +219,27 @@ import Testing
     #expect(server.connectionCount == 2)
   }
 
+  /// What TLS has made a record of cannot be taken back: the next write would go out behind bytes that nobody wanted.
+  @Test func aWriteThatWaitsTooLongTakesTheStreamWithIt() async throws {
+    let gate = Gate()
+    let server = try StreamTestServer(.tls(.localhost)) { connection in
+      try connection.pass(gate)
+      _ = try connection.readToEnd()
+    }
+    let session = Session.forStreams()
+    let stream = session.byteStream(host: "localhost", port: server.port, secure: true)
+    var error: AFError?
+    while error == nil {
+      error = await failure {
+        try await stream.write(Data(repeating: 1, count: 10_000), timeout: .milliseconds(300))
+      }
+    }
+    #expect(error?.transferCode == .timedOut)
+    gate.open()
+    let next = await failure { try await stream.write(Data(repeating: 2, count: 10_000)) }
+    #expect(next?.transferCode == .networkConnectionLost)
+  }
+
   @Test func aDelegateMayChooseToBeNobodyOrToEndIt() async throws {
     let authority = try TestIdentity(.init(commonName: "Clients", isCA: true))
     let server = try StreamTestServer(.tls(.localhost, Self.optionsForClients(.tls1_2, authority)))

@@ -8,6 +8,8 @@ import Testing
 @Suite("Bodies in pieces", .aMinute) struct ResponsePiecesTests {
   private let server: HTTPTestServer
   private let session = Session.real()
+  /// For requests that begin when all who want pieces are there.
+  private let patient = Session.real(startRequestsImmediately: false)
   private let queue = DispatchQueue(label: "test.pieces")
 
   init() throws { server = try HTTPTestServer() }
@@ -48,9 +50,9 @@ import Testing
   @Test func everyHandlerGetsEverything() async {
     server.enqueue(.bytes(500_000))
     let checks = [PatternCheck(), PatternCheck()]
-    let response = await session.request(server.url("/"))
+    let response = await patient.request(server.url("/"))
       .responsePieces(on: queue) { _ = checks[0].add($0) }
-      .responsePieces(on: .global()) { _ = checks[1].add($0) }.end()
+      .responsePieces(on: .global()) { _ = checks[1].add($0) }.resume().end()
     #expect(response.error == nil && checks.allSatisfy { $0.isRight(500_000) })
   }
 
@@ -195,9 +197,9 @@ import Testing
   @Test func oneWhoDoesNotHearOfItIsEnough() async {
     let spy = SpyInterceptor(retries: 5)
     server.enqueue(.bytes(200_000).with(effect: .closeAfterBody(bytes: 100_000)))
-    let response = await session.request(server.url("/"), interceptor: spy)
+    let response = await patient.request(server.url("/"), interceptor: spy)
       .responsePieces(on: queue, onRestart: {}) { _ in }
-      .responsePieces(on: queue) { _ in }.end()
+      .responsePieces(on: queue) { _ in }.resume().end()
     #expect(response.error != nil && server.recordedRequests.count == 1)
   }
 
@@ -219,8 +221,8 @@ import Testing
     let both = [0, 1].map { _ in
       { @Sendable (piece: Data) in pieces.add(String(decoding: piece, as: UTF8.self)) }
     }
-    let response = await session.request(server.url("/"), interceptor: SpyInterceptor(retries: 0)).validate()
-      .responsePieces(on: queue, perform: both[0]).responsePieces(on: queue, perform: both[1]).end()
+    let response = await patient.request(server.url("/"), interceptor: SpyInterceptor(retries: 0)).validate()
+      .responsePieces(on: queue, perform: both[0]).responsePieces(on: queue, perform: both[1]).resume().end()
     #expect(response.error?.responseCode == 503 && response.data == nil)
     #expect(pieces.values == ["not now", "not now"])
   }

@@ -100,13 +100,15 @@ import Testing
   @Test func streamedBodiesAreHeldNowhere() async {
     await #expect(processExitsWith: .success) {
       let server = try HTTPTestServer()
-      let manager = Manager.lone()
+      let manager = Manager.lone(starting: false)
       func used(by body: Int) async throws -> Int {
         server.enqueue(.bytes(body))
         let count = Atomic<Int>(0)
         let before = try peakOfMemory()
-        let end = await manager.request(.GET, server.url("/"))
-          .stream { count.wrappingAdd($0.count, ordering: .relaxed) }.validate().end()
+        let request = manager.request(.GET, server.url("/"))
+          .stream { count.wrappingAdd($0.count, ordering: .relaxed) }.validate()
+        request.resume()
+        let end = await request.end()
         #expect(end.error == nil && count.load(ordering: .relaxed) == body)
         return try peakOfMemory() - before
       }

@@ -178,12 +178,14 @@ import Testing
     await #expect(processExitsWith: .success) {
       let server = try HTTPTestServer()
       let manager = SessionManager.solitary()
+      manager.startRequestsImmediately = false
       func used(by body: Int) async throws -> Int {
         server.enqueue(.bytes(body))
         let counts = Notes<Int>()
         let before = try peakOfMemory()
-        let response = await manager.request(server.url("/")).validate().stream { counts.add($0.count) }
-          .ended()
+        let request = manager.request(server.url("/")).validate().stream { counts.add($0.count) }
+        request.resume()
+        let response = await request.ended()
         #expect(response.error == nil && counts.all.reduce(0, +) == body)
         return try peakOfMemory() - before
       }

@@ -100,6 +100,33 @@ struct RealProxyTests {
     #expect(error.localizedDescription.contains("the proxy localhost"))
   }
 
+  @Test("Streams of bytes over TLS to the proxy", arguments: [NginxServer.Entrance.http, .https1])
+  func streams(entrance: NginxServer.Entrance) async throws {
+    let process = try await ProxyProcess.shared(.squid, asks: true)
+    var proxy = ProxyServer(
+      .https, host: "localhost", port: Int(process.securePort), username: ProxyProcess.user,
+      password: ProxyProcess.password)
+    proxy.trustStore = .file(process.authority)
+    let nginx = try await NginxServer.shared
+    let session = nginx.makeSession { $0.proxy = .server(proxy) }
+    let url = try #require(URL(string: nginx.url(entrance, "/item")))
+    let stream = session.byteStream(
+      host: "127.0.0.1", port: try #require(url.port), secure: entrance == .https1)
+    // Twice over one connection, and the end of it.
+    try await stream.write(Data("GET /item HTTP/1.1\r\nHost: x\r\n\r\n".utf8))
+    let head = try await stream.read(atLeast: 15, atMost: 15).data
+    #expect(String(decoding: head, as: UTF8.self) == "HTTP/1.1 200 OK")
+    try await stream.write(Data("GET /item HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".utf8))
+    var all = Data()
+    while true {
+      let (data, isAtEnd) = try await stream.read()
+      all += data
+      if isAtEnd { break }
+    }
+    #expect(String(decoding: all, as: UTF8.self).split(separator: NginxConfiguration.item).count == 2)
+    #expect(String(decoding: all, as: UTF8.self).hasSuffix(NginxConfiguration.item))
+  }
+
   @Test func theConfigurationNamesAProxy() async throws {
     let process = try await ProxyProcess.shared(.tinyproxy, asks: true)
     let nginx = try await NginxServer.shared

@@ -10,8 +10,6 @@ extension Session {
   /// `timeoutIntervalForResource` is, suspended or not, counted from the first thing that is asked for: a week, unless the
   /// configuration says otherwise.
   ///
-  /// A proxy over TLS (``TransportOptions/Proxy``) cannot be used: such a stream fails with `URLError.unsupportedURL`.
-  ///
   /// ```swift
   /// let stream = session.byteStream(host: "irc.example.com", port: 6697, secure: true)
   /// try await stream.write(Data("NICK ada\r\n".utf8))

@@ -1,0 +1,58 @@
+import COpenSSL
+import HTTPWire
+
+// What OpenSSL reads and writes, where that is no socket of which it could take care by itself.
+extension StreamTLS {
+  /// Joins the session and what carries it. Returns false when there is no memory.
+  func join() -> Bool {
+    guard !(carrier is StreamSocket) else { return SSL_set_fd(session, carrier.descriptor) == 1 }
+    guard let kind = Self.kind, let pipe = BIO_new(kind) else { return false }
+    BIO_set_data(pipe, Unmanaged.passUnretained(self).toOpaque())
+    BIO_set_init(pipe, 1)
+    // The session owns it.
+    SSL_set_bio(session, pipe, pipe)
+    return true
+  }
+
+  private nonisolated(unsafe) static let kind: OpaquePointer? = {
+    let kind = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "carrier of a stream")
+    guard let kind, BIO_meth_set_read(kind, read) == 1, BIO_meth_set_write(kind, write) == 1,
+      BIO_meth_set_ctrl(kind, control) == 1
+    else { return nil }
+    return kind
+  }()
+
+  private static let read: @convention(c) (OpaquePointer?, UnsafeMutablePointer<CChar>?, Int32) -> Int32 = {
+    pipe, room, count in
+    step(of: pipe) {
+      $0.carrier.read(into: UnsafeMutableRawBufferPointer(start: room, count: Int(max(0, count))))
+    }
+  }
+
+  private static let write: @convention(c) (OpaquePointer?, UnsafePointer<CChar>?, Int32) -> Int32 = {
+    pipe, bytes, count in
+    step(of: pipe) { $0.carrier.write(UnsafeRawBufferPointer(start: bytes, count: Int(max(0, count)))) }
+  }
+
+  /// There is nothing to flush, and nothing else to be asked for.
+  private static let control: @convention(c) (OpaquePointer?, Int32, Int, UnsafeMutableRawPointer?) -> Int = {
+    _, command, _, _ in
+    command == BIO_CTRL_FLUSH ? 1 : 0
+  }
+
+  private static func step(of pipe: OpaquePointer?, _ move: (StreamTLS) -> StreamStep) -> Int32 {
+    guard let pipe, let reference = BIO_get_data(pipe) else { return -1 }
+    openssl_waits_for_nothing(pipe)
+    return Unmanaged<StreamTLS>.fromOpaque(reference)._withUnsafeGuaranteedRef { tls in
+      switch move(tls) {
+      case .moved(let count): return Int32(count)
+      case .waitsToRead: openssl_waits_to_read(pipe)
+      case .waitsToWrite: openssl_waits_to_write(pipe)
+      case .failed(let failure): tls.failure = failure
+      case .ended: return 0
+      case .undecided, .asksForIdentity: break
+      }
+      return -1
+    }
+  }
+}
