@@ -11,18 +11,26 @@ struct BenchResult: Encodable {
   var medianMicroseconds: Double
   var p99Microseconds: Double
   var peakMegabytes: Double
-  /// Processor time as a multiple of what the floor needs under the same protocol and concurrency.
+  /// Processor time as a multiple of what the floor needs under the same protocol and concurrency, each round for itself,
+  /// and the median of these.
   var ratioToFloor: Double?
   /// The most connections that a run opened, by the server's own count.
   var connections: Int
 
-  init(_ contender: Plan.Contender, in cell: Plan.Cell, runs: [Harness.Run]) {
+  /// - Parameters:
+  ///   - runs:   Of one client, one for each round.
+  ///   - floors: Of the floor, of the same rounds; empty when it did not run.
+  init(_ contender: Plan.Contender, in cell: Plan.Cell, runs: [Harness.Run], floors: [Harness.Run]) {
     row = contender.row
     client = contender.client
     wire = cell.wire
     concurrency = cell.concurrency
     func median(_ value: (RunFigures) -> Double) -> Double { runs.map { value($0.figures) }.median }
-    cpuMicroseconds = median { $0.cpuSeconds * 1e6 / Double($0.requests) }.rounded(toDigits: 2)
+    cpuMicroseconds = median(\.cpuMicroseconds).rounded(toDigits: 2)
+    let ratios = zip(runs, floors).map { run, floor in
+      run.figures.cpuMicroseconds / max(floor.figures.cpuMicroseconds, .leastNonzeroMagnitude)
+    }
+    ratioToFloor = ratios.isEmpty ? nil : ratios.median.rounded(toDigits: 2)
     requestsPerSecond = median { Double($0.requests) / $0.seconds }.rounded(toDigits: 0)
     medianMicroseconds = median(\.medianMicroseconds).rounded(toDigits: 1)
     p99Microseconds = median(\.p99Microseconds).rounded(toDigits: 1)
@@ -42,4 +50,9 @@ struct BenchResult: Encodable {
     case peakMegabytes = "peak_rss_mb"
     case ratioToFloor = "ratio_to_floor"
   }
+}
+
+extension RunFigures {
+  /// The processor time of one request.
+  fileprivate var cpuMicroseconds: Double { cpuSeconds * 1e6 / Double(requests) }
 }

@@ -27,12 +27,7 @@ struct Comparison {
         runs[contender, default: []].append(run)
       }
     }
-    let results = cell.contenders.map { BenchResult($0, in: cell, runs: runs[$0] ?? []) }
-    let floor = results.first { $0.client == .floor }?.cpuMicroseconds ?? 0
-    return results.map { result in
-      var result = result
-      if floor > 0 { result.ratioToFloor = (result.cpuMicroseconds / floor).rounded(toDigits: 2) }
-      return result
-    }
+    let floors = cell.contenders.first { $0.client == .floor }.flatMap { runs[$0] } ?? []
+    return cell.contenders.map { BenchResult($0, in: cell, runs: runs[$0] ?? [], floors: floors) }
   }
 }

@@ -46,7 +46,7 @@ public struct Redirector: RedirectHandler {
 
   /// Follows redirects.
   public static let follow = Redirector(behavior: .follow)
-  /// Does not follow redirects.
+  /// Does not follow redirects: the redirect is the response, without its page; a download gives an empty file.
   public static let doNotFollow = Redirector(behavior: .doNotFollow)
 
   /// What is done with redirects.
@@ -73,7 +73,7 @@ public struct Redirector: RedirectHandler {
 extension RedirectHandler where Self == Redirector {
   /// Follows redirects.
   public static var follow: Redirector { .init(behavior: .follow) }
-  /// Does not follow redirects.
+  /// Does not follow redirects: the redirect is the response, without its page; a download gives an empty file.
   public static var doNotFollow: Redirector { .init(behavior: .doNotFollow) }
 
   /// Lets `closure` make the request that follows, or `nil` for none.

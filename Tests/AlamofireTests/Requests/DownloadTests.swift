@@ -124,6 +124,21 @@ import Testing
     #expect(FileManager.default.fileExists(atPath: file.path))
   }
 
+  @Test func aRedirectThatIsNotFollowedIsAnEmptyFile() async throws {
+    var reply = Reply.redirect(to: "/get")
+    reply.body = .bytes(Array("elsewhere".utf8))
+    server.enqueue(reply, reply)
+    let kept = await end(session.download(server.url("/")).redirect(using: .doNotFollow))
+    let file = try #require(kept.fileURL)
+    defer { try? FileManager.default.removeItem(at: file) }
+    #expect(kept.error == nil && kept.response?.statusCode == 302)
+    #expect(try Data(contentsOf: file).isEmpty)
+    let moved = await end(session.download(server.url("/"), to: to("page")).redirect(using: .doNotFollow))
+    #expect(moved.error == nil && moved.fileURL?.lastPathComponent == "page")
+    #expect(try Data(contentsOf: folder.appendingPathComponent("page")).isEmpty)
+    #expect(server.requestCount == 2)
+  }
+
   @Test func redirectsAndChallengesLeaveNothingInTheFile() async throws {
     let redirect = await end(session.download(server.url("/redirect-to?url=/bytes/5"), to: to("r")))
     #expect(redirect.error == nil)

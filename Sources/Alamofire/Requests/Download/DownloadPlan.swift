@@ -91,6 +91,11 @@ package final class DownloadPlan: Sendable {
   func takeFile() -> URL? {
     guard let left = take() else { return nil }
     if left.head?.status == 200 { left.removePart() }
+    // The page of a redirect that is not followed was not written, and there was nothing else.
+    if left.head == nil {
+      _ = FileManager.default.createFile(
+        atPath: left.sink.path, contents: nil, attributes: [.posixPermissions: 0o600])
+    }
     return URL(fileURLWithPath: left.sink.path)
   }
 
