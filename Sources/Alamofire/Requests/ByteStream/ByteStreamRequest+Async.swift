@@ -27,7 +27,7 @@ extension ByteStreamRequest {
   /// arrived only the other side can tell.
   ///
   /// A write that times out or whose task is cancelled after some of it has gone out ends the stream: nobody could make
-  /// sense of what would follow.
+  /// sense of what would follow. Over TLS that is so as soon as it has begun.
   ///
   /// - Parameters:
   ///   - data: The bytes.
