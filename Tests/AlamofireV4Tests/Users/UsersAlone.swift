@@ -44,6 +44,34 @@ private class Endpoint: URLRequestConvertible, URLConvertible {
   }
 }
 
+private class QuietManager: SessionManager, @unchecked Sendable {
+  var made: [String] = []
+
+  override init(
+    configuration: URLSessionConfiguration = URLSessionConfiguration.default,
+    delegate: SessionDelegate = SessionDelegate(), serverTrustPolicyManager: ServerTrustPolicyManager? = nil
+  ) {
+    super.init(
+      configuration: configuration, delegate: delegate, serverTrustPolicyManager: serverTrustPolicyManager)
+    made.append("configuration")
+  }
+
+  override init?(
+    session: URLSession, delegate: SessionDelegate, serverTrustPolicyManager: ServerTrustPolicyManager? = nil
+  ) {
+    super.init(session: session, delegate: delegate, serverTrustPolicyManager: serverTrustPolicyManager)
+    made.append("session")
+  }
+}
+
+private class ManagerWithATimeout: SessionManager, @unchecked Sendable {
+  init(timeout: TimeInterval) {
+    let configuration = URLSessionConfiguration.default
+    configuration.timeoutIntervalForRequest = timeout
+    super.init(configuration: configuration)
+  }
+}
+
 @Suite("Users who import the generation alone", .timeLimit(.minutes(1))) struct UsersAlone {
   @Test func classesThatChangeCanBeUsed() async throws {
     let server = try HTTPTestServer()
@@ -65,6 +93,24 @@ private class Endpoint: URLRequestConvertible, URLConvertible {
     #expect(server.recordedRequests.map { $0.header("Authorization") } == ["Bearer old", "Bearer new"])
     #expect(server.recordedRequests.map { $0.header("X-Count") } == ["0", "0"])
     #expect(endpoint.count == 1)
+  }
+
+  @Test func managersCanBeSubclassedByTheirInitializers() {
+    #expect(QuietManager().made == ["configuration"])
+    let delegate = SessionDelegate()
+    let session = URLSession(configuration: .default, delegate: delegate, delegateQueue: nil)
+    defer { session.invalidateAndCancel() }
+    #expect(QuietManager(session: session, delegate: delegate)?.made == ["session"])
+    #expect(QuietManager(session: session, delegate: SessionDelegate()) == nil)
+    #expect(ManagerWithATimeout(timeout: 7).session.configuration.timeoutIntervalForRequest == 7)
+    // All of these mean something.
+    let other = SessionDelegate()
+    let managers = [
+      SessionManager(), SessionManager(configuration: .ephemeral), SessionManager(delegate: other),
+      SessionManager(serverTrustPolicyManager: nil), SessionManager(transportOptions: TransportOptions()),
+      SessionManager(configuration: .ephemeral, transportOptions: TransportOptions()),
+    ]
+    #expect(managers[2].delegate === other)
   }
 
   @Test func membersThatBothGenerationsHaveAreOne() throws {
