@@ -195,6 +195,36 @@ import Testing
     }
   }
 
+  @Test func progressIsToldToTheLastClosureAlone() async {
+    manager.startRequestsImmediately = false
+    let notes = Notes<String>()
+    // One after the other, and before `notes` is looked at.
+    let queue = DispatchQueue(label: "progress")
+    func note(_ text: String) -> Request.ProgressHandler { { _ in notes.add(text) } }
+    let data = manager.request(server.url("/bytes/2000"))
+      .downloadProgress(queue: queue, closure: note("a")).downloadProgress(
+        queue: queue, closure: note("data"))
+    let download = manager.download(server.url("/bytes/2000"))
+      .downloadProgress(queue: queue, closure: note("a")).downloadProgress(
+        queue: queue, closure: note("download"))
+    let upload = manager.upload(Data(repeating: 1, count: 2000), to: server.url("/post"))
+      .uploadProgress(queue: queue, closure: note("a")).uploadProgress(queue: queue, closure: note("up"))
+      .downloadProgress(queue: queue, closure: note("a")).downloadProgress(
+        queue: queue, closure: note("down"))
+    for request in [data, download, upload] as [Request] { request.resume() }
+    _ = await (data.ended(), download.ended(), upload.ended())
+    queue.sync {}
+    #expect(Set(notes.all) == ["data", "download", "up", "down"])
+    // The same when all has come already: the queue stands still until the second closure is there.
+    let gate = DispatchSemaphore(value: 0)
+    queue.async { gate.wait() }
+    data.downloadProgress(queue: queue, closure: note("b")).downloadProgress(
+      queue: queue, closure: note("late"))
+    gate.signal()
+    queue.sync {}
+    #expect(notes.all.last == "late" && !notes.all.contains("b"))
+  }
+
   @Test func progressIsToldAtLeastOnce() async {
     let notes = Notes<Double>()
     let request = manager.request(server.url("/bytes/2000"))
