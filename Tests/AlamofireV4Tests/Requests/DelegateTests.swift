@@ -155,6 +155,26 @@ import Testing
     #expect(response.error == nil && written.all.last == 50 && places.all == [response.temporaryURL])
   }
 
+  @Test func whatTheDelegateIsToldReachesTheRequestAsWell() async throws {
+    let (told, reached) = (Notes<String>(), Notes<String>())
+    manager.delegate.dataTaskDidReceiveData = { _, _, data in told.add("data \(data.count)") }
+    manager.delegate.downloadTaskDidWriteData = { _, _, _, total, _ in told.add("written \(total)") }
+    manager.delegate.downloadTaskDidFinishDownloadingToURL = { _, _, _ in told.add("file") }
+    manager.startRequestsImmediately = false
+    let stream = manager.request(server.url("/bytes/10")).stream { reached.add("data \($0.count)") }
+    stream.resume()
+    #expect(await stream.ended().data == nil)
+    let (folder, queue) = (try Folder(), DispatchQueue(label: "progress"))
+    let target = folder.file("a")
+    let download = manager.download(server.url("/bytes/20")) { _, _ in (target, []) }
+      .downloadProgress(queue: queue) { reached.add("written \($0.completedUnitCount)") }
+    download.resume()
+    #expect(await download.ended().destinationURL == target)
+    queue.sync {}
+    #expect(told.all == ["data 10", "written 20", "file"] && reached.all == ["data 10", "written 20"])
+    #expect(try Data(contentsOf: target).count == 20)
+  }
+
   @Test func aManagerStandsBesideASessionWithItsDelegate() async throws {
     let delegate = SessionDelegate()
     let session = URLSession(configuration: .solitary, delegate: delegate, delegateQueue: nil)

@@ -129,6 +129,16 @@ import Testing
     #expect(Array(pieces.all.joined()) == Reply.patternBytes(100_000))
   }
 
+  @Test func streamedDataReachEveryClosure() async {
+    let (first, second) = (Notes<Int>(), Notes<Int>())
+    manager.startRequestsImmediately = false
+    let request = manager.request(server.url("/bytes/1000")).stream { first.add($0.count) }
+      .stream { second.add($0.count) }
+    request.resume()
+    _ = await request.ended()
+    #expect(first.all.reduce(0, +) == 1000 && first.all == second.all)
+  }
+
   @Test func aClosureThatComesWhenAllIsThereIsCalledBeforeLaterHandlers() async {
     server.enqueue(.bytes(100_000))
     let request = manager.request(server.url("/"))

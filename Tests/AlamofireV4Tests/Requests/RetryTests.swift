@@ -155,6 +155,17 @@ import Testing
     #expect(retrier.asked.count == 0 && server.requestCount == 1)
   }
 
+  @Test func nobodyIsAskedAboutACancelledRequest() async throws {
+    let retrier = ScriptedRetrier { _, _ in (true, 0) }
+    manager.retrier = retrier
+    server.enqueue(.stall)
+    let request = manager.request(server.url("/"))
+    _ = try await server.takeRequest()
+    request.cancel()
+    #expect((await request.ended().error as? URLError)?.code == .cancelled)
+    #expect(retrier.asked.count == 0 && server.requestCount == 1)
+  }
+
   @Test func aForgottenCompletionEndsTheRequestWithItsError() async {
     struct Forgetful: RequestRetrier {
       func should(

@@ -113,6 +113,35 @@ private class ManagerWithATimeout: SessionManager, @unchecked Sendable {
     #expect(managers[2].delegate === other)
   }
 
+  @Test func aServerIsJudgedByHandWithoutApplesFunctions() async throws {
+    let server = try HTTPTestServer(.tls(.localhost))
+    let root = try #require(
+      try SecCertificate.all(in: Data(TestIdentity.localhostAuthority.certificatePEM.utf8)).first)
+    let anchors = [try #require(SecCertificate(data: root.data))]
+    func judge(_ trust: SecTrust, for host: String) -> Bool {
+      trust.policies = [.hostname(host)]
+      trust.anchors = anchors
+      do { try trust.evaluate() } catch { return false }
+      return trust.serverCertificates.first?.publicKey != nil
+    }
+    let configuration = URLSessionConfiguration.ephemeral
+    configuration.urlCache = nil
+    func response(_ policy: ServerTrustPolicy) async -> (status: Int?, error: URLError?) {
+      let manager = SessionManager(
+        configuration: configuration,
+        serverTrustPolicyManager: ServerTrustPolicyManager(policies: ["localhost": policy]))
+      return await withCheckedContinuation { continuation in
+        manager.request(server.url("/get")).response(queue: .global()) { [manager] response in
+          _ = manager
+          continuation.resume(returning: (response.response?.statusCode, response.error as? URLError))
+        }
+      }
+    }
+    #expect(await response(.customEvaluation { judge($0, for: $1) }).status == 200)
+    #expect(
+      await response(.customEvaluation { trust, _ in judge(trust, for: "a.test") }).error?.code == .cancelled)
+  }
+
   @Test func membersThatBothGenerationsHaveAreOne() throws {
     let url = try "https://a.test/".asURL()
     let components = try #require(URLComponents(url: url, resolvingAgainstBaseURL: true))
