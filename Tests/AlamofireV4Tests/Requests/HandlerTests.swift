@@ -235,7 +235,7 @@ import Testing
     #expect(notes.all.last == "late" && !notes.all.contains("b"))
   }
 
-  @Test func progressIsToldAtLeastOnce() async {
+  @Test func progressIsToldAtLeastOnce() async throws {
     let notes = Notes<Double>()
     let request = manager.request(server.url("/bytes/2000"))
     _ = await request.ended()
@@ -247,5 +247,15 @@ import Testing
       }
     }
     #expect(notes.all == [1] && request.progress.completedUnitCount == 2000)
+    let download = manager.download(server.url("/bytes/2000"))
+    _ = await download.ended()
+    try #require(download.progress.completedUnitCount == 2000)
+    await withCheckedContinuation { continuation in
+      download.downloadProgress { progress in
+        notes.add(progress.fractionCompleted)
+        continuation.resume()
+      }
+    }
+    #expect(notes.all == [1, 1])
   }
 }
