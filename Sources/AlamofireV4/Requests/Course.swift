@@ -17,8 +17,11 @@ final class Course: Alamofire::RequestInterceptor {
     weak var request: Request?
     /// The same, while it runs.
     var running: Request?
-    /// Whether the attempt that comes next is a retry.
-    var isRetry = false
+    /// Who wants the attempt that comes next, if it is a retry.
+    var retry: Retry?
+    var retryCount: UInt = 0
+    /// Whether the adapter has refused a retry.
+    var isGivenUp = false
 
     var checks: [Boxed<Check>] = []
     /// How many of them have judged the response of this attempt.
@@ -32,7 +35,19 @@ final class Course: Alamofire::RequestInterceptor {
     var isCompleted = false
 
     var credentials = LateCredentials()
-    var relays: [ProgressRelay] = []
+    var relays: [ProgressRelay.Direction: Relays] = [:]
+  }
+
+  private enum Retry {
+    case retrier
+    /// Credentials that came late, which is nobody's business.
+    case credentials
+  }
+
+  /// Who hears of one direction: for its end while the request runs, and, for whoever takes that place, also later.
+  private struct Relays {
+    var running: ProgressRelay?
+    weak var latest: ProgressRelay?
   }
 
   /// Runs the handlers, one after the other; it stands still until the request has ended.
@@ -104,18 +119,30 @@ final class Course: Alamofire::RequestInterceptor {
     }
   }
 
+  /// How often the request has been sent again by a retrier.
+  var retryCount: UInt { state.withLock { $0.retryCount } }
+
+  /// What the last attempt was, when the adapter has refused another one; the core knows it no more.
+  var givenUp: Ending? { state.withLock { $0.isGivenUp } ? ending.value : nil }
+
   // MARK: What the core asks
 
   func adapt(
     _ urlRequest: URLRequest, for session: Alamofire::Session,
     completion: @escaping @Sendable (Swift::Result<URLRequest, any Error>) -> Void
   ) {
-    let isRetry = prepareForRetry()
-    defer { if isRetry { retryLine.leave(self) } }
-    guard let adapter = state.withLock({ $0.manager })?.adapter else {
-      return completion(.success(urlRequest))
+    let (retry, manager) = state.withLock { state in
+      defer { state.retry = nil }
+      return (state.retry, state.manager)
     }
-    completion(Swift::Result { try adapter.adapt(urlRequest) })
+    let adapted = Swift::Result { try manager?.adapter?.adapt(urlRequest) ?? urlRequest }
+    guard let retry else { return completion(adapted) }
+    defer { retryLine.leave(self) }
+    switch adapted {
+    case .success: begin(retry)
+    case .failure(let error): giveUp(error)
+    }
+    completion(adapted)
   }
 
   func retry(
@@ -123,36 +150,59 @@ final class Course: Alamofire::RequestInterceptor {
     completion: @escaping @Sendable (Alamofire::RetryResult) -> Void
   ) {
     if case .refused = original { return completion(.doNotRetry) }
+    if state.withLock({ $0.isGivenUp }) { return completion(.doNotRetry) }
     let isLate = state.withLock { state in
       let isLate = state.credentials.takeWish()
-      if isLate { state.isRetry = true }
+      if isLate { state.retry = .credentials }
       return isLate
     }
     if isLate { return completion(.retry) }
+    note(request)
     // The core asks when the request has been started, so that there is one.
     let (manager, request, failure) = state.withLock { ($0.manager, $0.running ?? $0.request, $0.failure) }
     guard let manager, let request, let retrier = manager.retrier else { return completion(.doNotRetry) }
     retrier.should(manager, retry: request, with: failure ?? legacy(error)) { [weak self] again, delay in
       guard again else { return completion(.doNotRetry) }
       guard let self else { return completion(.doNotRetry) }
-      state.withLock { $0.isRetry = true }
+      state.withLock { $0.retry = .retrier }
       guard delay > 0 else { return retryLine.enter(self) { completion(.retry) } }
       completion(.retryWithDelay(delay))
     }
   }
 
-  /// Called for each attempt; forgets what the one before has come to. Returns whether there was one.
-  private func prepareForRetry() -> Bool {
-    let isRetry = state.withLock { state in
-      guard state.isRetry else { return false }
-      state.isRetry = false
+  /// What the core knows of an attempt that has failed: retriers see it, and it stays if there is no other attempt.
+  private func note(_ attempt: Alamofire::Request) {
+    let (request, response, metrics) = (attempt.request, attempt.response, attempt.metrics)
+    let data = (attempt as? Alamofire::DataRequest).map { $0.data ?? Data() }
+    ending.update { ending in
+      ending.request = request
+      ending.response = response
+      ending.metrics = metrics
+      ending.data = ending.isStreamed ? nil : data
+    }
+  }
+
+  /// Another attempt begins; what the one before has come to is forgotten.
+  private func begin(_ retry: Retry) {
+    state.withLock { state in
+      if retry == .retrier { state.retryCount += 1 }
       state.checkedCount = 0
       state.isJudged = false
       state.failure = nil
-      return true
     }
-    if isRetry { ending.update { $0.prepareForRetry() } }
-    return isRetry
+    ending.update { $0.prepareForRetry() }
+  }
+
+  /// There is no other attempt, since the adapter does not let it be: the request ends with the adapter's error, and
+  /// what the last attempt has come to.
+  private func giveUp(_ error: any Error) {
+    state.withLock { $0.isGivenUp = true }
+    failure = error
+    ending.update { ending in
+      // The core has removed the file.
+      ending.temporaryURL = nil
+      ending.completed = nil
+    }
   }
 
   // MARK: The end
@@ -161,15 +211,19 @@ final class Course: Alamofire::RequestInterceptor {
   /// requests start before anybody can add a check, and some are fast.
   func add(_ check: @escaping Check) -> Bool {
     let check = Boxed(check)
-    return state.withLock { state in
+    let isAgain = state.withLock { state in
       state.checks.append(check)
       return state.isJudged && state.failure == nil && takeEnd(&state)
     }
+    // It may be sent again.
+    if isAgain { sessionDelegate.remember(self) }
+    return isAgain
   }
 
   /// Judges what has come. What is thrown is the failure of the attempt, about which the core then asks.
   func judge(_ seen: Ending) throws {
-    ending.update { $0.take(seen, refusal: original.refusal) }
+    let isGivenUp = state.withLock { $0.isGivenUp }
+    ending.update { isGivenUp ? $0.complete() : $0.take(seen, refusal: original.refusal) }
     let status = seen.error == nil ? seen.response?.statusCode : nil
     if state.withLock({ $0.credentials.wantsRetry(after: status) }) { throw LateCredentials.Wish() }
     while let check = nextCheck() {
@@ -213,12 +267,14 @@ final class Course: Alamofire::RequestInterceptor {
       defer {
         state.isCompleted = true
         state.isJudged = true
-        state.relays = []
+        state.relays = state.relays.mapValues { Relays(latest: $0.latest) }
       }
-      return (state.running ?? state.request, !state.isCompleted, state.relays, state.failure)
+      let relays = state.relays.values.compactMap(\.running)
+      return (state.running ?? state.request, !state.isCompleted, relays, state.failure)
     }
     ending.update { ending in
-      ending.metrics = metrics
+      // Of an attempt that the adapter has refused there are none.
+      ending.metrics = metrics ?? ending.metrics
       ending.resumeData = resumeData
       let error = error.map { legacy($0) }
       if ending.error == nil { ending.error = failure ?? (error is LateCredentials.Wish ? nil : error) }
@@ -227,6 +283,7 @@ final class Course: Alamofire::RequestInterceptor {
       for relay in relays { relay.finish(request) }
       sessionDelegate.completed(request)
     }
+    if state.withLock({ $0.pendingEnds == 1 }) { sessionDelegate.forget(self) }
     let last = state.withLock { state in
       defer { state.running = nil }
       state.pendingEnds -= 1
@@ -237,19 +294,18 @@ final class Course: Alamofire::RequestInterceptor {
     _ = last
   }
 
-  /// Adds somebody who wants to hear of progress at least once.
+  /// Adds somebody who wants to hear of progress at least once; takes the place of whoever wanted to hear of the same.
   func add(_ relay: ProgressRelay, of request: Request) {
-    let isOver = state.withLock { state in
-      if !state.isCompleted { state.relays.append(relay) }
-      return state.isCompleted
+    let (former, isOver) = state.withLock { state in
+      let former = state.relays[relay.direction]?.latest
+      state.relays[relay.direction] = Relays(running: state.isCompleted ? nil : relay, latest: relay)
+      return (former, state.isCompleted)
     }
+    former?.replace()
     if isOver { relay.finish(request) }
   }
 
   // MARK: Credentials
-
-  /// How many retries were for credentials, and are nobody's business.
-  var silentRetryCount: Int { state.withLock { $0.credentials.retryCount } }
 
   /// The server wants credentials.
   func challenged() {
@@ -258,9 +314,11 @@ final class Course: Alamofire::RequestInterceptor {
 
   /// There are credentials. Returns whether the core has to be asked for another end, since it went without them.
   func authenticated() -> Bool {
-    state.withLock { state in
+    let isAgain = state.withLock { state in
       state.credentials.came() && state.isJudged && state.failure == nil && takeEnd(&state)
     }
+    if isAgain { sessionDelegate.remember(self) }
+    return isAgain
   }
 
   /// Hands what comes at the end to `handler`, once the handlers before it are done.

@@ -64,7 +64,7 @@ open class DataRequest: Request, @unchecked Sendable {
   open func downloadProgress(
     queue: DispatchQueue = DispatchQueue.main, closure: @escaping ProgressHandler
   ) -> Self {
-    let relay = ProgressRelay(queue, closure) { $0.core.downloadProgress }
+    let relay = ProgressRelay(.down, queue, closure)
     core.downloadProgress(queue: queue) { relay.report($0) }
     course.add(relay, of: self)
     return self

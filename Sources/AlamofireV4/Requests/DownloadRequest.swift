@@ -34,6 +34,8 @@ open class DownloadRequest: Request, @unchecked Sendable {
 
   init(_ core: Alamofire::DownloadRequest, _ course: Course, of manager: SessionManager) {
     download = core
+    // The core counts from the first look on, and what lies in a file is not counted afterwards.
+    _ = core.downloadProgress
     super.init(core, course, of: manager)
   }
 
@@ -73,7 +75,7 @@ open class DownloadRequest: Request, @unchecked Sendable {
   open func downloadProgress(
     queue: DispatchQueue = DispatchQueue.main, closure: @escaping ProgressHandler
   ) -> Self {
-    let relay = ProgressRelay(queue, closure) { $0.core.downloadProgress }
+    let relay = ProgressRelay(.down, queue, closure)
     core.downloadProgress(queue: queue) { relay.report($0) }
     course.add(relay, of: self)
     return self

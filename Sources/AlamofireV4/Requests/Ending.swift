@@ -33,9 +33,14 @@ struct Ending: Sendable {
     } else if let file = seen.temporaryURL, destinationURL == nil {
       temporaryURL = file
     }
+    complete()
+  }
+
+  mutating func complete() {
     if completed == nil { completed = .now }
   }
 
+  /// Another attempt begins, and with it the time that it takes.
   mutating func prepareForRetry() {
     response = nil
     data = nil
@@ -44,6 +49,7 @@ struct Ending: Sendable {
     temporaryURL = nil
     destinationURL = nil
     resumeData = nil
+    start = .now
     completed = nil
   }
 

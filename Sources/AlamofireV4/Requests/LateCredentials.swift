@@ -6,8 +6,6 @@ struct LateCredentials {
   /// Asks the core to send the request again.
   struct Wish: Error {}
 
-  /// How often the request was sent again for this.
-  private(set) var retryCount = 0
   private var areThere = false
   /// Whether the server has asked when there were none.
   private var wereMissed = false
@@ -34,7 +32,6 @@ struct LateCredentials {
   /// Whether it was this that failed the attempt.
   mutating func takeWish() -> Bool {
     defer { isWished = false }
-    if isWished { retryCount += 1 }
     return isWished
   }
 }

@@ -5,29 +5,33 @@ import Synchronization
 /// Calls a closure of the user's as a body moves, and at least once: a request starts before anybody can add such a
 /// closure, and a small body may have come by then.
 final class ProgressRelay: Sendable {
+  enum Direction { case up, down }
+
+  let direction: Direction
   private let queue: DispatchQueue
   private let closure: Boxed<Request.ProgressHandler>
-  private let find: @Sendable (Request) -> Progress
   private let hasReported = Atomic(false)
+  private let isReplaced = Atomic(false)
 
-  init(
-    _ queue: DispatchQueue, _ closure: @escaping Request.ProgressHandler,
-    _ find: @escaping @Sendable (Request) -> Progress
-  ) {
+  init(_ direction: Direction, _ queue: DispatchQueue, _ closure: @escaping Request.ProgressHandler) {
+    self.direction = direction
     self.queue = queue
     self.closure = Boxed(closure)
-    self.find = find
   }
+
+  /// Somebody else hears of it from now on.
+  func replace() { isReplaced.store(true, ordering: .relaxed) }
 
   /// Called on the queue.
   func report(_ progress: Progress) {
+    if isReplaced.load(ordering: .relaxed) { return }
     hasReported.store(true, ordering: .relaxed)
     closure.value(progress)
   }
 
   /// The request is over.
   func finish(_ request: Request) {
-    let progress = find(request)
+    let progress = direction == .up ? request.core.uploadProgress : request.core.downloadProgress
     guard progress.completedUnitCount > 0 else { return }
     queue.async { [self] in
       if !hasReported.load(ordering: .relaxed) { report(progress) }

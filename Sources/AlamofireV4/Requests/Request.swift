@@ -55,13 +55,14 @@ open class Request: @unchecked Sendable {
   open var task: URLSessionTask? { core.task }
 
   /// The `URLRequest` of the last attempt, as the adapter made it; `nil` when it could not be made.
-  open var request: URLRequest? { core.request ?? course.original.request }
+  open var request: URLRequest? { course.givenUp?.request ?? core.request ?? course.original.request }
 
   /// What the server has answered; `nil` until it has.
-  open var response: HTTPURLResponse? { core.response }
+  open var response: HTTPURLResponse? { core.response ?? course.givenUp?.response }
 
-  /// How often the request has been sent again by a ``RequestRetrier``.
-  open var retryCount: UInt { UInt(max(0, core.retryCount - course.silentRetryCount)) }
+  /// How often the request has been sent again by a ``RequestRetrier``; a retry that the adapter has refused does not
+  /// count.
+  open var retryCount: UInt { course.retryCount }
 
   // MARK: State
 
@@ -70,15 +71,13 @@ open class Request: @unchecked Sendable {
 
   private func start() {
     course.started(self)
-    startCore()
+    // Before there is anything that could end.
     post(Notification.Name.Task.DidResume)
+    startCore()
   }
 
   /// Starts what does the work, or lets it go on.
   func startCore() { core.resume() }
-
-  /// Why what does the work has failed, if it has.
-  var failureOfCore: (any Error)? { core.error }
 
   /// Holds the request back: nothing is sent or read until ``resume()``.
   open func suspend() {

@@ -15,7 +15,7 @@ open class UploadRequest: DataRequest, @unchecked Sendable {
   open func uploadProgress(
     queue: DispatchQueue = DispatchQueue.main, closure: @escaping ProgressHandler
   ) -> Self {
-    let relay = ProgressRelay(queue, closure) { $0.core.uploadProgress }
+    let relay = ProgressRelay(.up, queue, closure)
     core.uploadProgress(queue: queue) { relay.report($0) }
     course.add(relay, of: self)
     return self

@@ -22,7 +22,8 @@ public protocol RequestAdapter {
   /// Called on the thread that makes a request, before the factory returns, and again for each retry, then on
   /// any thread. Several may call at once.
   ///
-  /// - Throws: Why it cannot be sent. The error reaches the handlers untouched; the retrier is asked about it.
+  /// - Throws: Why it cannot be sent. The error reaches the handlers untouched. The retrier is asked about it before the
+  ///   first attempt; a retry that cannot be sent ends the request.
   func adapt(_ urlRequest: URLRequest) throws -> URLRequest
 }
 

@@ -181,7 +181,8 @@ extension SessionDelegate {
     set { change { $0.taskDidSendBodyData = newValue } }
   }
 
-  /// A request is over and will not be retried; called before its handlers, beside what the class does.
+  /// A request is over and will not be retried; called before its handlers, with the error that they get, beside what the
+  /// class does.
   public var taskDidComplete: ((URLSession, URLSessionTask, (any Error)?) -> Void)? {
     get { overrides.taskDidComplete }
     set { change { $0.taskDidComplete = newValue } }
@@ -216,7 +217,7 @@ extension SessionDelegate {
     set { change { $0.dataTaskDidBecomeDownloadTask = newValue } }
   }
 
-  /// A piece of a body has come. ``DataRequest/stream(closure:)`` gets none then.
+  /// A piece of a body has come. Handlers and ``DataRequest/stream(closure:)`` get it as well.
   public var dataTaskDidReceiveData: ((URLSession, URLSessionDataTask, Data) -> Void)? {
     get { overrides.dataTaskDidReceiveData }
     set { change { $0.dataTaskDidReceiveData = newValue } }

@@ -58,7 +58,8 @@ open class SessionDelegate: Alamofire::SessionDelegate, @unchecked Sendable {
   open subscript(task: URLSessionTask) -> Request? {
     let courses = state.withLock { $0.courses.values.compactMap(\.course) }
     for course in courses {
-      if let request = course.request, request.core.tasks.contains(where: { $0 === task }) { return request }
+      guard let request = course.request else { continue }
+      if request.task === task || request.core.tasks.contains(where: { $0 === task }) { return request }
     }
     return nil
   }
@@ -74,8 +75,7 @@ open class SessionDelegate: Alamofire::SessionDelegate, @unchecked Sendable {
   /// A request is over and will not be retried.
   func completed(_ request: Request) {
     guard let task = request.task else { return }
-    let error = request.failureOfCore.map { legacy($0) }
-    overrides.taskDidComplete?(request.session, task, error)
+    overrides.taskDidComplete?(request.session, task, request.course.failure)
     var info: [String: Any] = [Notification.Key.Task: task]
     info[Notification.Key.ResponseData] = request.delegate.data
     NotificationCenter.default.post(name: Notification.Name.Task.DidComplete, object: self, userInfo: info)

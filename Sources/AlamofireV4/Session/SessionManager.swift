@@ -84,19 +84,32 @@ open class SessionManager: @unchecked Sendable {
   ///   - delegate:                 Is called when something happens to tasks.
   ///   - serverTrustPolicyManager: Which servers to trust. Without one, and for hosts that it does not know, the
   ///                               trust store decides.
-  ///   - transportOptions:         What a configuration cannot say; an addition to the fourth generation. That a GET
-  ///                               may have a body, and that requests are made at once, goes without saying.
+  public init(
+    configuration: URLSessionConfiguration = URLSessionConfiguration.default,
+    delegate: SessionDelegate = SessionDelegate(),
+    serverTrustPolicyManager: ServerTrustPolicyManager? = nil
+  ) {
+    core = Self.core(
+      configuration, delegate, serverTrustPolicyManager, SessionManager.defaultTransportOptions)
+    session = core.session
+    self.delegate = delegate
+  }
+
+  /// The same with options; an addition to the fourth generation.
+  ///
+  /// - Parameters:
+  ///   - configuration:            As above.
+  ///   - delegate:                 As above.
+  ///   - serverTrustPolicyManager: As above.
+  ///   - transportOptions:         What a configuration cannot say. That a GET may have a body, and that requests are
+  ///                               made at once, goes without saying.
   public init(
     configuration: URLSessionConfiguration = URLSessionConfiguration.default,
     delegate: SessionDelegate = SessionDelegate(),
     serverTrustPolicyManager: ServerTrustPolicyManager? = nil,
-    transportOptions: TransportOptions = SessionManager.defaultTransportOptions
+    transportOptions: TransportOptions
   ) {
-    core = Alamofire::Session(
-      configuration: configuration, delegate: delegate, rootQueue: Self.rootQueue,
-      startRequestsImmediately: false,
-      serverTrustManager: serverTrustPolicyManager?.current, eventMonitors: [],
-      transportOptions: transportOptions.ofGenerationFour)
+    core = Self.core(configuration, delegate, serverTrustPolicyManager, transportOptions)
     session = core.session
     self.delegate = delegate
   }
@@ -107,16 +120,42 @@ open class SessionManager: @unchecked Sendable {
   /// - Returns: `nil` when `delegate` is not that of `session`.
   public init?(
     session: URLSession, delegate: SessionDelegate,
-    serverTrustPolicyManager: ServerTrustPolicyManager? = nil,
-    transportOptions: TransportOptions = SessionManager.defaultTransportOptions
+    serverTrustPolicyManager: ServerTrustPolicyManager? = nil
   ) {
     guard session.delegate === delegate else { return nil }
-    core = Alamofire::Session(
-      session: session, delegate: delegate, rootQueue: Self.rootQueue, startRequestsImmediately: false,
-      serverTrustManager: serverTrustPolicyManager?.current, eventMonitors: [],
-      transportOptions: transportOptions.ofGenerationFour)
+    core = Self.core(session, delegate, serverTrustPolicyManager, SessionManager.defaultTransportOptions)
     self.session = session
     self.delegate = delegate
+  }
+
+  /// The same with options; an addition to the fourth generation.
+  public init?(
+    session: URLSession, delegate: SessionDelegate,
+    serverTrustPolicyManager: ServerTrustPolicyManager? = nil,
+    transportOptions: TransportOptions
+  ) {
+    guard session.delegate === delegate else { return nil }
+    core = Self.core(session, delegate, serverTrustPolicyManager, transportOptions)
+    self.session = session
+    self.delegate = delegate
+  }
+
+  private static func core(
+    _ configuration: URLSessionConfiguration, _ delegate: SessionDelegate,
+    _ policies: ServerTrustPolicyManager?, _ options: TransportOptions
+  ) -> Alamofire::Session {
+    Alamofire::Session(
+      configuration: configuration, delegate: delegate, rootQueue: rootQueue, startRequestsImmediately: false,
+      serverTrustManager: policies?.current, eventMonitors: [], transportOptions: options.ofGenerationFour)
+  }
+
+  private static func core(
+    _ session: URLSession, _ delegate: SessionDelegate,
+    _ policies: ServerTrustPolicyManager?, _ options: TransportOptions
+  ) -> Alamofire::Session {
+    Alamofire::Session(
+      session: session, delegate: delegate, rootQueue: rootQueue, startRequestsImmediately: false,
+      serverTrustManager: policies?.current, eventMonitors: [], transportOptions: options.ofGenerationFour)
   }
 
   /// A queue for each manager, as each session of the core has one: on it the delegate is called.

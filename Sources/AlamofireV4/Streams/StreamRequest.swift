@@ -46,7 +46,6 @@ open class StreamRequest: Request, @unchecked Sendable {
   }
 
   override func startCore() { stream.resume() }
-  override var failureOfCore: (any Error)? { stream.error }
 
   /// The task, which is a ``URLSessionStreamTask``.
   open override var task: URLSessionTask? { stream.task }

@@ -74,6 +74,46 @@ import Testing
     #expect(seen.all == [200])
   }
 
+  @Test func completionIsToldTheErrorThatHandlersGet() async {
+    let seen = Notes<String>()
+    func note(_ error: (any Error)?) -> String {
+      let code = (error as? URLError)?.code.rawValue
+      return (error as? AFError)?.responseCode.map { "AFError \($0)" } ?? code.map { "URLError \($0)" }
+        ?? "\(error as Any)"
+    }
+    manager.delegate.taskDidComplete = { _, _, error in seen.add(note(error)) }
+    // So that checks are there in time.
+    manager.startRequestsImmediately = false
+    func data(_ url: String) async -> String {
+      let request = manager.request(url).validate()
+      request.resume()
+      return note(await request.ended().error)
+    }
+    var got = [await data(server.url("/status/404")), await data("http://127.0.0.1:1/")]
+    let download = manager.download(server.url("/status/403")).validate()
+    download.resume()
+    got.append(note(await download.ended().error))
+    manager.retrier = ScriptedRetrier { _, count in (count == 0, 0) }
+    server.enqueue(.status(500), .status(503))
+    got.append(await data(server.url("/")))
+    #expect(got == ["AFError 404", "URLError -1004", "AFError 403", "AFError 503"])
+    #expect(seen.all == got)
+  }
+
+  @Test func aTaskLeadsToNothingWhenItsRequestIsOver() async {
+    let found = Notes<Bool>()
+    let delegate = manager.delegate
+    delegate.taskDidComplete = { [weak delegate] _, task, _ in found.add(delegate?[task] != nil) }
+    let (data, download) = (manager.request(server.url("/get")), manager.download(server.url("/get")))
+    _ = await data.ended()
+    _ = await download.ended()
+    for request in [data, download] as [Request] {
+      found.add(request.task != nil)
+      if let task = request.task { found.add(delegate[task] != nil) }
+    }
+    #expect(found.all == [true, true, true, false, true, false])
+  }
+
   @Test func aTaskLeadsToItsRequest() async {
     let found = Notes<Bool>()
     let (first, second) = (manager.request(server.url("/get?1")), manager.request(server.url("/get?2")))
@@ -113,6 +153,26 @@ import Testing
     let target = folder.file("a")
     let response = await manager.download(server.url("/bytes/50")) { _, _ in (target, []) }.ended()
     #expect(response.error == nil && written.all.last == 50 && places.all == [response.temporaryURL])
+  }
+
+  @Test func whatTheDelegateIsToldReachesTheRequestAsWell() async throws {
+    let (told, reached) = (Notes<String>(), Notes<String>())
+    manager.delegate.dataTaskDidReceiveData = { _, _, data in told.add("data \(data.count)") }
+    manager.delegate.downloadTaskDidWriteData = { _, _, _, total, _ in told.add("written \(total)") }
+    manager.delegate.downloadTaskDidFinishDownloadingToURL = { _, _, _ in told.add("file") }
+    manager.startRequestsImmediately = false
+    let stream = manager.request(server.url("/bytes/10")).stream { reached.add("data \($0.count)") }
+    stream.resume()
+    #expect(await stream.ended().data == nil)
+    let (folder, queue) = (try Folder(), DispatchQueue(label: "progress"))
+    let target = folder.file("a")
+    let download = manager.download(server.url("/bytes/20")) { _, _ in (target, []) }
+      .downloadProgress(queue: queue) { reached.add("written \($0.completedUnitCount)") }
+    download.resume()
+    #expect(await download.ended().destinationURL == target)
+    queue.sync {}
+    #expect(told.all == ["data 10", "written 20", "file"] && reached.all == ["data 10", "written 20"])
+    #expect(try Data(contentsOf: target).count == 20)
   }
 
   @Test func aManagerStandsBesideASessionWithItsDelegate() async throws {

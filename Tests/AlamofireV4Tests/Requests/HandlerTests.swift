@@ -129,6 +129,16 @@ import Testing
     #expect(Array(pieces.all.joined()) == Reply.patternBytes(100_000))
   }
 
+  @Test func streamedDataReachEveryClosure() async {
+    let (first, second) = (Notes<Int>(), Notes<Int>())
+    manager.startRequestsImmediately = false
+    let request = manager.request(server.url("/bytes/1000")).stream { first.add($0.count) }
+      .stream { second.add($0.count) }
+    request.resume()
+    _ = await request.ended()
+    #expect(first.all.reduce(0, +) == 1000 && first.all == second.all)
+  }
+
   @Test func aClosureThatComesWhenAllIsThereIsCalledBeforeLaterHandlers() async {
     server.enqueue(.bytes(100_000))
     let request = manager.request(server.url("/"))
@@ -195,7 +205,37 @@ import Testing
     }
   }
 
-  @Test func progressIsToldAtLeastOnce() async {
+  @Test func progressIsToldToTheLastClosureAlone() async {
+    manager.startRequestsImmediately = false
+    let notes = Notes<String>()
+    // One after the other, and before `notes` is looked at.
+    let queue = DispatchQueue(label: "progress")
+    func note(_ text: String) -> Request.ProgressHandler { { _ in notes.add(text) } }
+    let data = manager.request(server.url("/bytes/2000"))
+      .downloadProgress(queue: queue, closure: note("a")).downloadProgress(
+        queue: queue, closure: note("data"))
+    let download = manager.download(server.url("/bytes/2000"))
+      .downloadProgress(queue: queue, closure: note("a")).downloadProgress(
+        queue: queue, closure: note("download"))
+    let upload = manager.upload(Data(repeating: 1, count: 2000), to: server.url("/post"))
+      .uploadProgress(queue: queue, closure: note("a")).uploadProgress(queue: queue, closure: note("up"))
+      .downloadProgress(queue: queue, closure: note("a")).downloadProgress(
+        queue: queue, closure: note("down"))
+    for request in [data, download, upload] as [Request] { request.resume() }
+    _ = await (data.ended(), download.ended(), upload.ended())
+    queue.sync {}
+    #expect(Set(notes.all) == ["data", "download", "up", "down"])
+    // The same when all has come already: the queue stands still until the second closure is there.
+    let gate = DispatchSemaphore(value: 0)
+    queue.async { gate.wait() }
+    data.downloadProgress(queue: queue, closure: note("b")).downloadProgress(
+      queue: queue, closure: note("late"))
+    gate.signal()
+    queue.sync {}
+    #expect(notes.all.last == "late" && !notes.all.contains("b"))
+  }
+
+  @Test func progressIsToldAtLeastOnce() async throws {
     let notes = Notes<Double>()
     let request = manager.request(server.url("/bytes/2000"))
     _ = await request.ended()
@@ -207,5 +247,15 @@ import Testing
       }
     }
     #expect(notes.all == [1] && request.progress.completedUnitCount == 2000)
+    let download = manager.download(server.url("/bytes/2000"))
+    _ = await download.ended()
+    try #require(download.progress.completedUnitCount == 2000)
+    await withCheckedContinuation { continuation in
+      download.downloadProgress { progress in
+        notes.add(progress.fractionCompleted)
+        continuation.resume()
+      }
+    }
+    #expect(notes.all == [1, 1])
   }
 }

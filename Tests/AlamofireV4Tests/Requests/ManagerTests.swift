@@ -101,6 +101,31 @@ import Testing
     #expect(notes.all == ["resume true", "suspend true", "cancel true", "complete true"])
   }
 
+  @Test func noEndIsPostedBeforeItsBeginning() async {
+    let (began, notes) = (Notes<Carried<URLSessionTask>>(), Notes<Bool>())
+    let (session, delegate) = (manager.session, manager.delegate)
+    let center = NotificationCenter.default
+    let observers = [
+      center.addObserver(forName: Notification.Name.Task.DidResume, object: nil, queue: nil) { notification in
+        guard (notification.object as? Request)?.session === session,
+          let task = notification.userInfo?[Notification.Key.Task] as? URLSessionTask
+        else {
+          return
+        }
+        began.add(Carried(value: task))
+      },
+      center.addObserver(forName: Notification.Name.Task.DidComplete, object: delegate, queue: nil) {
+        notification in
+        let task = notification.userInfo?[Notification.Key.Task] as? URLSessionTask
+        notes.add(began.all.contains { $0.value === task })
+      },
+    ]
+    defer { for observer in observers { center.removeObserver(observer) } }
+    // Nobody listens there, which is known as soon as it is asked.
+    for _ in 0..<200 { _ = await manager.request("http://127.0.0.1:1/").ended() }
+    #expect(notes.all == Array(repeating: true, count: 200) && began.count == 200)
+  }
+
   @Test func operationsOfOnesOwnWaitForTheEnd() async {
     let request = manager.request(server.url("/get"))
     let status = await awaited { done in

@@ -6,15 +6,15 @@ import Testing
 @Suite("Adapters and retriers", .timeLimit(.minutes(1))) struct RetryTests {
   private struct Own: Error {}
 
-  /// Counts how often it is asked; for its first calls it throws.
+  /// Counts how often it is asked, and throws at some of its calls, of which the first is 1.
   private final class CountingAdapter: RequestAdapter {
     let calls = Notes<URLRequest>()
-    let failures: Int
-    init(failures: Int = 0) { self.failures = failures }
+    let failures: ClosedRange<Int>
+    init(failures: ClosedRange<Int> = 0...0) { self.failures = failures }
 
     func adapt(_ urlRequest: URLRequest) throws -> URLRequest {
       calls.add(urlRequest)
-      if calls.count <= failures { throw Own() }
+      if failures.contains(calls.count) { throw Own() }
       var urlRequest = urlRequest
       urlRequest.setValue("\(calls.count)", forHTTPHeaderField: "X-Attempt")
       return urlRequest
@@ -73,21 +73,76 @@ import Testing
   }
 
   @Test func anAdaptersErrorArrivesUntouched() async {
-    manager.adapter = CountingAdapter(failures: 1)
+    manager.adapter = CountingAdapter(failures: 1...1)
     let request = manager.request(server.url("/get"))
     let response = await request.ended()
     #expect(response.error is Own && server.requestCount == 0)
   }
 
   @Test func anAdaptersErrorMayBeRetried() async {
-    let adapter = CountingAdapter(failures: 2)
+    let adapter = CountingAdapter(failures: 1...1)
     let retrier = ScriptedRetrier { error, _ in (error is Own, 0) }
     manager.adapter = adapter
     manager.retrier = retrier
     // Nobody keeps the request.
     let response = await manager.request(server.url("/get")).ended()
     #expect(response.error == nil && response.response?.statusCode == 200)
-    #expect(adapter.calls.count == 3 && retrier.asked.count == 2 && server.requestCount == 1)
+    #expect(adapter.calls.count == 2 && retrier.asked.all.map(\.count) == [0] && server.requestCount == 1)
+  }
+
+  @Test(arguments: [0, 0.001]) func anAdapterThatThrowsTwiceEndsTheRequest(after delay: TimeInterval) async {
+    let adapter = CountingAdapter(failures: 1...1000)
+    let retrier = ScriptedRetrier { _, _ in (true, delay) }
+    manager.adapter = adapter
+    manager.retrier = retrier
+    let request = manager.request(server.url("/get"))
+    #expect(await request.ended().error is Own)
+    #expect(adapter.calls.count == 2 && retrier.asked.count == 1)
+    #expect(request.retryCount == 0 && server.requestCount == 0)
+  }
+
+  @Test(arguments: [0, 0.001]) func anAdapterThatThrowsAtARetryEndsTheRequest(after delay: TimeInterval) async
+  {
+    let adapter = CountingAdapter(failures: 3...1000)
+    let retrier = ScriptedRetrier { _, _ in (true, delay) }
+    manager.adapter = adapter
+    manager.retrier = retrier
+    server.enqueue(.status(500), Reply(status: 503, body: .bytes(Array("why not".utf8))))
+    let request = manager.request(server.url("/")).validate()
+    let response = await request.ended()
+    #expect(response.error is Own && request.delegate.error is Own)
+    #expect(adapter.calls.count == 3 && retrier.asked.all.map(\.count) == [0, 1])
+    #expect(request.retryCount == 1 && server.requestCount == 2)
+    // What the last attempt has come to is still there.
+    #expect(response.response?.statusCode == 503 && request.response?.statusCode == 503)
+    #expect(response.data == Data("why not".utf8) && response.metrics != nil)
+    #expect(response.request?.value(forHTTPHeaderField: "X-Attempt") == "2")
+    #expect(request.request == response.request && request.task?.response != nil)
+    // Others can still be retried.
+    server.enqueue(.status(500))
+    #expect(await manager.request(server.url("/")).validate().ended().error is Own)
+  }
+
+  @Test func anAdapterThatThrowsAtARetryEndsADownload() async {
+    manager.adapter = CountingAdapter(failures: 2...1000)
+    let retrier = ScriptedRetrier { _, _ in (true, 0) }
+    manager.retrier = retrier
+    let request = manager.download(server.url("/status/500")).validate()
+    let response = await request.ended()
+    #expect(response.error is Own && response.response?.statusCode == 500 && response.temporaryURL == nil)
+    #expect(retrier.asked.count == 1 && request.retryCount == 0 && server.requestCount == 1)
+  }
+
+  @Test func theTimelineIsThatOfTheLastAttempt() async throws {
+    let retried = Notes<TimeInterval>()
+    manager.retrier = ScriptedRetrier { _, count in
+      retried.add(Date().timeIntervalSinceReferenceDate)
+      return (count == 0, 0)
+    }
+    server.enqueue(.status(500), .ok)
+    let timeline = await manager.request(server.url("/")).validate().ended().timeline
+    #expect(timeline.requestStartTime >= (try #require(retried.all.first)))
+    #expect(timeline.latency >= 0 && timeline.requestDuration >= timeline.latency)
   }
 
   @Test func failingSerializersAreNotRetried() async {
@@ -97,6 +152,17 @@ import Testing
     let request = manager.request(server.url("/"))
     let (json, text) = (await request.json(), await request.text())
     #expect((json.error as? AFError)?.isResponseSerializationError == true && text.value == "no JSON")
+    #expect(retrier.asked.count == 0 && server.requestCount == 1)
+  }
+
+  @Test func nobodyIsAskedAboutACancelledRequest() async throws {
+    let retrier = ScriptedRetrier { _, _ in (true, 0) }
+    manager.retrier = retrier
+    server.enqueue(.stall)
+    let request = manager.request(server.url("/"))
+    _ = try await server.takeRequest()
+    request.cancel()
+    #expect((await request.ended().error as? URLError)?.code == .cancelled)
     #expect(retrier.asked.count == 0 && server.requestCount == 1)
   }
 

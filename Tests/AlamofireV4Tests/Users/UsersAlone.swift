@@ -44,6 +44,34 @@ private class Endpoint: URLRequestConvertible, URLConvertible {
   }
 }
 
+private class QuietManager: SessionManager, @unchecked Sendable {
+  var made: [String] = []
+
+  override init(
+    configuration: URLSessionConfiguration = URLSessionConfiguration.default,
+    delegate: SessionDelegate = SessionDelegate(), serverTrustPolicyManager: ServerTrustPolicyManager? = nil
+  ) {
+    super.init(
+      configuration: configuration, delegate: delegate, serverTrustPolicyManager: serverTrustPolicyManager)
+    made.append("configuration")
+  }
+
+  override init?(
+    session: URLSession, delegate: SessionDelegate, serverTrustPolicyManager: ServerTrustPolicyManager? = nil
+  ) {
+    super.init(session: session, delegate: delegate, serverTrustPolicyManager: serverTrustPolicyManager)
+    made.append("session")
+  }
+}
+
+private class ManagerWithATimeout: SessionManager, @unchecked Sendable {
+  init(timeout: TimeInterval) {
+    let configuration = URLSessionConfiguration.default
+    configuration.timeoutIntervalForRequest = timeout
+    super.init(configuration: configuration)
+  }
+}
+
 @Suite("Users who import the generation alone", .timeLimit(.minutes(1))) struct UsersAlone {
   @Test func classesThatChangeCanBeUsed() async throws {
     let server = try HTTPTestServer()
@@ -65,6 +93,53 @@ private class Endpoint: URLRequestConvertible, URLConvertible {
     #expect(server.recordedRequests.map { $0.header("Authorization") } == ["Bearer old", "Bearer new"])
     #expect(server.recordedRequests.map { $0.header("X-Count") } == ["0", "0"])
     #expect(endpoint.count == 1)
+  }
+
+  @Test func managersCanBeSubclassedByTheirInitializers() {
+    #expect(QuietManager().made == ["configuration"])
+    let delegate = SessionDelegate()
+    let session = URLSession(configuration: .default, delegate: delegate, delegateQueue: nil)
+    defer { session.invalidateAndCancel() }
+    #expect(QuietManager(session: session, delegate: delegate)?.made == ["session"])
+    #expect(QuietManager(session: session, delegate: SessionDelegate()) == nil)
+    #expect(ManagerWithATimeout(timeout: 7).session.configuration.timeoutIntervalForRequest == 7)
+    // All of these mean something.
+    let other = SessionDelegate()
+    let managers = [
+      SessionManager(), SessionManager(configuration: .ephemeral), SessionManager(delegate: other),
+      SessionManager(serverTrustPolicyManager: nil), SessionManager(transportOptions: TransportOptions()),
+      SessionManager(configuration: .ephemeral, transportOptions: TransportOptions()),
+    ]
+    #expect(managers[2].delegate === other)
+  }
+
+  @Test func aServerIsJudgedByHandWithoutApplesFunctions() async throws {
+    let server = try HTTPTestServer(.tls(.localhost))
+    let root = try #require(
+      try SecCertificate.all(in: Data(TestIdentity.localhostAuthority.certificatePEM.utf8)).first)
+    let anchors = [try #require(SecCertificate(data: root.data))]
+    func judge(_ trust: SecTrust, for host: String) -> Bool {
+      trust.policies = [.hostname(host)]
+      trust.anchors = anchors
+      do { try trust.evaluate() } catch { return false }
+      return trust.serverCertificates.first?.publicKey != nil
+    }
+    let configuration = URLSessionConfiguration.ephemeral
+    configuration.urlCache = nil
+    func response(_ policy: ServerTrustPolicy) async -> (status: Int?, error: URLError?) {
+      let manager = SessionManager(
+        configuration: configuration,
+        serverTrustPolicyManager: ServerTrustPolicyManager(policies: ["localhost": policy]))
+      return await withCheckedContinuation { continuation in
+        manager.request(server.url("/get")).response(queue: .global()) { [manager] response in
+          _ = manager
+          continuation.resume(returning: (response.response?.statusCode, response.error as? URLError))
+        }
+      }
+    }
+    #expect(await response(.customEvaluation { judge($0, for: $1) }).status == 200)
+    #expect(
+      await response(.customEvaluation { trust, _ in judge(trust, for: "a.test") }).error?.code == .cancelled)
   }
 
   @Test func membersThatBothGenerationsHaveAreOne() throws {
