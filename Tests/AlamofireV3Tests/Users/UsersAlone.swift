@@ -1,0 +1,32 @@
+import AlamofireV3
+import HTTPTestServer
+import Testing
+
+// Code as users have it, compiled in both language modes, with this import alone.
+
+@Suite("Users who import the generation alone", .timeLimit(.minutes(5))) struct UsersAlone {
+  @Test func methodOfTheChallengeTellsAServerThatShowsItsCertificates() async throws {
+    let server = try HTTPTestServer(.tls(.localhost))
+    let manager = Manager(configuration: .ephemeral)
+    manager.delegate.sessionDidReceiveChallenge = { _, challenge in
+      guard challenge.protectionSpace.authenticationMethod == NSURLAuthenticationMethodServerTrust,
+        let trust = challenge.protectionSpace.serverTrust
+      else { return (.cancelAuthenticationChallenge, nil) }
+      return (.useCredential, URLCredential(trust: trust))
+    }
+    let status = await withCheckedContinuation { continuation in
+      manager.request(.GET, server.url("/get")).response(queue: .global()) { _, response, _, _ in
+        continuation.resume(returning: response?.statusCode)
+      }
+    }
+    #expect(status == 200)
+  }
+
+  @Test func methodsOfConnectionsHaveNamesOfTheirOwn() {
+    let methods = [
+      NSURLAuthenticationMethodServerTrust, NSURLAuthenticationMethodClientCertificate,
+      NSURLAuthenticationMethodHTTPBasic,
+    ]
+    #expect(Set(methods).count == 3)
+  }
+}
