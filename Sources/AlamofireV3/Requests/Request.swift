@@ -79,10 +79,11 @@ public final class Request: Sendable {
       if record.startTime == nil { record.startTime = Timeline.now }
       if stream != nil, record.endTime == nil { record.runningStream = self }
     }
+    // Before anything of it can be over: who counts requests by notifications sees no end without a beginning.
+    Notifications.post(Notifications.Task.DidResume, of: self)
     core?.resume()
     stream?.resume()
     afterwards.release()
-    Notifications.post(Notifications.Task.DidResume, of: self)
   }
 
   /// Holds the request back, and its handlers, also when it is over.
@@ -99,10 +100,11 @@ public final class Request: Sendable {
       download.cancel(producingResumeData: true)
     } else {
       core?.cancel()
+    // Before its end, as with ``resume()``.
+    Notifications.post(Notifications.Task.DidCancel, of: self)
       stream?.cancel()
     }
     afterwards.release()
-    Notifications.post(Notifications.Task.DidCancel, of: self)
   }
 
   // MARK: Credentials
