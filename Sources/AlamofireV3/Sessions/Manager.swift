@@ -274,7 +274,7 @@ open class Manager: @unchecked Sendable {
 
   /// A request, started if this is what is wanted.
   func begin(_ core: Alamofire::Request, _ prepared: PreparedRequest) -> Request {
-    let request = Request(core, prepared)
+    let request = Request(core, prepared, session)
     if startRequestsImmediately { request.resume() }
     return request
   }
