@@ -210,8 +210,8 @@ open class Manager: @unchecked Sendable {
   ///   - URLString: The URL.
   ///   - headers: Header fields. Default: none.
   ///   - multipartFormData: Fills the form. Called on a background queue.
-  ///   - encodingMemoryThreshold: From more than so many bytes on, the form is written into a temporary file, which is
-  ///     removed when the request is over.
+  ///   - encodingMemoryThreshold: From so many bytes on, the form is written into a temporary file, which is removed
+  ///     when the request is over.
   ///   - encodingCompletion: Called on the main queue with the request, or with why the form could not be encoded.
   open func upload(
     _ method: Method, _ URLString: any URLStringConvertible, headers: [String: String]? = nil,
