@@ -22,6 +22,23 @@ import Testing
     #expect(status == 200)
   }
 
+  /// What stands for the functions of Security.
+  @Test func typesOfSecurityDoWhatItsFunctionsDid() throws {
+    let pem = Data(TestIdentity.localhost.certificatePEM.utf8)
+    let root = Data(TestIdentity.localhostAuthority.caPEM.utf8)
+    let certificate = try #require(try SecCertificate.all(in: pem).first)
+    #expect(SecCertificate(data: certificate.data)?.data == certificate.data)
+    let trust = SecTrust(certificates: [certificate], host: "localhost")
+    #expect(trust.certificates.count == 1)
+    let key: SecKey? = trust.certificates.first?.publicKey
+    #expect(key == certificate.publicKey)
+    #expect(throws: (any Error).self) { try trust.evaluate() }
+    trust.anchors = try SecCertificate.all(in: root)
+    try trust.evaluate()
+    trust.policies = [.hostname("another.example")]
+    #expect(throws: (any Error).self) { try trust.evaluate() }
+  }
+
   @Test func methodsOfConnectionsHaveNamesOfTheirOwn() {
     let methods = [
       NSURLAuthenticationMethodServerTrust, NSURLAuthenticationMethodClientCertificate,
