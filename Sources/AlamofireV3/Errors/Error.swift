@@ -32,7 +32,7 @@ extension Alamofire {
 
     /// Keys of the `userInfo` of validation errors.
     public struct UserInfoKeys: Sendable {
-      /// The content type of the response, a `String`.
+      /// The content type of the response without its parameters, a `String`; empty when there is none.
       public static let ContentType = "ContentType"
       /// The status code of the response, an `Int`.
       public static let StatusCode = "StatusCode"

@@ -104,12 +104,13 @@ extension NSError {
       info: [Alamofire.Error.UserInfoKeys.StatusCode: status])
   }
 
-  /// What a validator of content types says.
+  /// What a validator of content types says. The error has the type alone, without its parameters.
   static func unacceptable(contentType: String?) -> NSError {
-    Alamofire.Error.error(
+    let type = contentType?.prefix { $0 != ";" }.trimmingCharacters(in: .whitespaces).lowercased() ?? ""
+    return Alamofire.Error.error(
       code: Alamofire.Error.Code.ContentTypeValidationFailed.rawValue,
-      failureReason: contentType.map { "Response content type was unacceptable: \($0)" }
-        ?? "Response content type was missing.",
-      info: contentType.map { [Alamofire.Error.UserInfoKeys.ContentType: $0] } ?? [:])
+      failureReason: type.isEmpty
+        ? "Response content type was missing." : "Response content type was unacceptable: \(type)",
+      info: [Alamofire.Error.UserInfoKeys.ContentType: type])
   }
 }

@@ -9,6 +9,8 @@ import Synchronization
 /// Every method may be called from any thread and any number of times. Validators and handlers run one after the
 /// other, in the order in which they were added, once the request is over; those that are added later run then.
 public final class Request: Sendable {
+  /// The session of the manager that made it. It does not keep the manager.
+  public let session: URLSession
   /// The request that does the work, to which is said what is said here; `nil` for a stream.
   let core: Alamofire::Request?
   /// The stream that does the work, for want of a request.
@@ -20,7 +22,8 @@ public final class Request: Sendable {
   /// What has come of it.
   let record = Mutex(RequestRecord())
 
-  init(_ core: Alamofire::Request, _ prepared: PreparedRequest) {
+  init(_ core: Alamofire::Request, _ prepared: PreparedRequest, _ session: URLSession) {
+    self.session = session
     self.core = core
     self.prepared = prepared
     stream = nil
@@ -38,7 +41,8 @@ public final class Request: Sendable {
     }
   }
 
-  init(_ stream: ByteStreamRequest) {
+  init(_ stream: ByteStreamRequest, _ session: URLSession) {
+    self.session = session
     core = nil
     prepared = .unknown
     self.stream = stream
@@ -75,6 +79,8 @@ public final class Request: Sendable {
 
   /// Starts the request, or lets it go on; its handlers, too.
   public func resume() {
+    // Before anything of it can be over: who counts requests by notifications sees no end without a beginning.
+    Notifications.post(Notifications.Task.DidResume, of: self)
     record.withLock { record in
       if record.startTime == nil { record.startTime = Timeline.now }
       if stream != nil, record.endTime == nil { record.runningStream = self }
@@ -82,7 +88,6 @@ public final class Request: Sendable {
     core?.resume()
     stream?.resume()
     afterwards.release()
-    Notifications.post(Notifications.Task.DidResume, of: self)
   }
 
   /// Holds the request back, and its handlers, also when it is over.
@@ -95,6 +100,8 @@ public final class Request: Sendable {
 
   /// Ends the request: its handlers get the error `NSURLErrorCancelled`. A download keeps its resume data.
   public func cancel() {
+    // Before its end, as with ``resume()``.
+    Notifications.post(Notifications.Task.DidCancel, of: self)
     if let download = core as? DownloadRequest {
       download.cancel(producingResumeData: true)
     } else {
@@ -102,7 +109,6 @@ public final class Request: Sendable {
       stream?.cancel()
     }
     afterwards.release()
-    Notifications.post(Notifications.Task.DidCancel, of: self)
   }
 
   // MARK: Credentials

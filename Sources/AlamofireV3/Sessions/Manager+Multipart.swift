@@ -3,7 +3,7 @@ public import Foundation
 import FoundationNetworking
 
 extension Manager {
-  /// Up to how many bytes of parts a form is encoded in memory: 10 MiB.
+  /// From how many bytes of parts on a form is sent from a file: 10 MiB.
   public static let MultipartFormDataEncodingMemoryThreshold: UInt64 = 10 * 1024 * 1024
 
   /// What has come of encoding a form.
@@ -36,7 +36,7 @@ extension Manager {
   private func send(
     _ form: MultipartFormData, _ prepared: PreparedRequest, _ threshold: UInt64
   ) throws -> MultipartFormDataEncodingResult {
-    guard form.contentLength > threshold else {
+    guard form.contentLength >= threshold else {
       let request = begin(core.upload(try form.encode(), with: prepared), prepared)
       return .Success(request: request, streamingFromDisk: false, streamFileURL: nil)
     }

@@ -89,35 +89,70 @@ open class Manager: @unchecked Sendable {
   ///   - delegate: Whose closures decide, or a subclass. Default: a new one.
   ///   - serverTrustPolicyManager: Whose policies decide about servers. Default: none, the certificates that the
   ///     system trusts do.
-  ///   - transportOptions: What a configuration cannot say; an addition to the third generation. That a GET may
-  ///     carry a body, and that requests are made at once, is always switched on.
   public init(
     configuration: URLSessionConfiguration = .default, delegate: SessionDelegate = SessionDelegate(),
-    serverTrustPolicyManager: ServerTrustPolicyManager? = nil,
-    transportOptions: TransportOptions = TransportOptions()
+    serverTrustPolicyManager: ServerTrustPolicyManager? = nil
   ) {
     self.delegate = delegate
-    core = Alamofire::Session(
-      configuration: configuration, delegate: delegate, startRequestsImmediately: false,
-      serverTrustManager: serverTrustPolicyManager.map { PolicyTrustManager($0) },
-      transportOptions: transportOptions.ofGenerationThree)
+    core = Self.core(configuration, delegate, serverTrustPolicyManager, TransportOptions())
+  }
+
+  /// Makes a manager with options of the transport; an addition to the third generation.
+  ///
+  /// - Parameters:
+  ///   - configuration: Header fields, timeouts, connections per host and so on.
+  ///   - delegate: Whose closures decide, or a subclass. Default: a new one.
+  ///   - serverTrustPolicyManager: Whose policies decide about servers. Default: none.
+  ///   - transportOptions: What a configuration cannot say. That a GET may carry a body, and that requests are made
+  ///     at once, is always switched on.
+  public init(
+    configuration: URLSessionConfiguration = .default, delegate: SessionDelegate = SessionDelegate(),
+    serverTrustPolicyManager: ServerTrustPolicyManager? = nil, transportOptions: TransportOptions
+  ) {
+    self.delegate = delegate
+    core = Self.core(configuration, delegate, serverTrustPolicyManager, transportOptions)
   }
 
   /// Makes a manager beside a session of Foundation's, whose configuration it takes over; the engine is ours all the
   /// same. `nil` when the session has another delegate.
   public init?(
     session: URLSession, delegate: SessionDelegate,
-    serverTrustPolicyManager: ServerTrustPolicyManager? = nil,
-    transportOptions: TransportOptions = TransportOptions()
+    serverTrustPolicyManager: ServerTrustPolicyManager? = nil
   ) {
     guard session.delegate === delegate else { return nil }
     self.delegate = delegate
+    core = Self.core(beside: session, delegate, serverTrustPolicyManager, TransportOptions())
+  }
+
+  /// The same with options of the transport; an addition to the third generation.
+  public init?(
+    session: URLSession, delegate: SessionDelegate,
+    serverTrustPolicyManager: ServerTrustPolicyManager? = nil, transportOptions: TransportOptions
+  ) {
+    guard session.delegate === delegate else { return nil }
+    self.delegate = delegate
+    core = Self.core(beside: session, delegate, serverTrustPolicyManager, transportOptions)
+  }
+
+  private static func core(
+    _ configuration: URLSessionConfiguration, _ delegate: SessionDelegate,
+    _ policies: ServerTrustPolicyManager?, _ options: TransportOptions
+  ) -> Alamofire::Session {
+    Alamofire::Session(
+      configuration: configuration, delegate: delegate, startRequestsImmediately: false,
+      serverTrustManager: policies.map { PolicyTrustManager($0) },
+      transportOptions: options.ofGenerationThree)
+  }
+
+  private static func core(
+    beside session: URLSession, _ delegate: SessionDelegate, _ policies: ServerTrustPolicyManager?,
+    _ options: TransportOptions
+  ) -> Alamofire::Session {
     // A queue of its own, as each session of the core has one: on it the delegate is called.
-    core = Alamofire::Session(
+    Alamofire::Session(
       session: session, delegate: delegate, rootQueue: DispatchQueue(label: "com.alamofire.manager"),
-      startRequestsImmediately: false,
-      serverTrustManager: serverTrustPolicyManager.map { PolicyTrustManager($0) },
-      transportOptions: transportOptions.ofGenerationThree)
+      startRequestsImmediately: false, serverTrustManager: policies.map { PolicyTrustManager($0) },
+      transportOptions: options.ofGenerationThree)
   }
 
   // MARK: Data requests
@@ -210,8 +245,8 @@ open class Manager: @unchecked Sendable {
   ///   - URLString: The URL.
   ///   - headers: Header fields. Default: none.
   ///   - multipartFormData: Fills the form. Called on a background queue.
-  ///   - encodingMemoryThreshold: From more than so many bytes on, the form is written into a temporary file, which is
-  ///     removed when the request is over.
+  ///   - encodingMemoryThreshold: From so many bytes on, the form is written into a temporary file, which is removed
+  ///     when the request is over.
   ///   - encodingCompletion: Called on the main queue with the request, or with why the form could not be encoded.
   open func upload(
     _ method: Method, _ URLString: any URLStringConvertible, headers: [String: String]? = nil,
@@ -274,7 +309,7 @@ open class Manager: @unchecked Sendable {
 
   /// A request, started if this is what is wanted.
   func begin(_ core: Alamofire::Request, _ prepared: PreparedRequest) -> Request {
-    let request = Request(core, prepared)
+    let request = Request(core, prepared, session)
     if startRequestsImmediately { request.resume() }
     return request
   }

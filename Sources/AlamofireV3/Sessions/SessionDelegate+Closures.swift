@@ -52,15 +52,18 @@ struct DelegateClosures {
   var downloadTaskDidWriteData: ((URLSession, URLSessionDownloadTask, Int64, Int64, Int64) -> Void)?
   var downloadTaskDidResumeAtOffset: ((URLSession, URLSessionDownloadTask, Int64, Int64) -> Void)?
 
+  var answersSessions: Bool {
+    sessionDidReceiveChallenge != nil || sessionDidReceiveChallengeWithCompletion != nil
+  }
+  var answersTasks: Bool {
+    taskDidReceiveChallenge != nil || taskDidReceiveChallengeWithCompletion != nil
+  }
+
   /// What the delegate has to be called for.
   var events: Manager.SessionDelegate.Events {
     var events: Manager.SessionDelegate.Events = []
-    if sessionDidReceiveChallenge != nil || sessionDidReceiveChallengeWithCompletion != nil {
-      events.insert(.trust)
-    }
-    if taskDidReceiveChallenge != nil || taskDidReceiveChallengeWithCompletion != nil {
-      events.formUnion([.trust, .authentication])
-    }
+    if answersSessions { events.insert(.trust) }
+    if answersTasks { events.formUnion([.trust, .authentication]) }
     if taskWillPerformHTTPRedirection != nil || taskWillPerformHTTPRedirectionWithCompletion != nil {
       events.insert(.redirects)
     }

@@ -43,9 +43,32 @@ extension Manager {
       closures.sessionDidBecomeInvalidWithError?(session, error.map(generationThreeError))
     }
 
+    /// A server shows its certificates, or asks for one of the client. Without a closure for it the
+    /// ``ServerTrustPolicyManager`` decides, else the certificates that the system trusts.
+    open func urlSession(
+      _ session: URLSession, didReceive challenge: URLAuthenticationChallenge,
+      completionHandler: @escaping (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+    ) {
+      let closures = closures
+      if let closure = closures.sessionDidReceiveChallengeWithCompletion {
+        closure(session, challenge, completionHandler)
+      } else if let closure = closures.sessionDidReceiveChallenge {
+        let (disposition, credential) = closure(session, challenge)
+        completionHandler(disposition, credential)
+      } else {
+        completionHandler(.performDefaultHandling, nil)
+      }
+    }
+
+    /// Kept for subclasses that override it: there are no background sessions here, and nobody calls it.
+    open func urlSessionDidFinishEvents(forBackgroundURLSession session: URLSession) {
+      closures.sessionDidFinishEventsForBackgroundURLSession?(session)
+    }
+
     // MARK: Tasks
 
-    /// A server or proxy wants to know who the client is, or shows who it is.
+    /// A server or proxy wants to know who the client is. Challenges of the connection come here, too, and go on to
+    /// ``urlSession(_:didReceive:completionHandler:)``, unless there are closures for those of tasks alone.
     open override func urlSession(
       _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
       completionHandler: @escaping (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
@@ -53,13 +76,10 @@ extension Manager {
       let closures = closures
       let method = challenge.protectionSpace.authenticationMethod
       let isOfConnection =
-        method == NSURLAuthenticationMethodServerTrust
-        || method == NSURLAuthenticationMethodClientCertificate
-      if isOfConnection, let closure = closures.sessionDidReceiveChallengeWithCompletion {
-        closure(session, challenge, completionHandler)
-      } else if isOfConnection, let closure = closures.sessionDidReceiveChallenge {
-        let (disposition, credential) = closure(session, challenge)
-        completionHandler(disposition, credential)
+        method == Alamofire::NSURLAuthenticationMethodServerTrust
+        || method == Alamofire::NSURLAuthenticationMethodClientCertificate
+      if isOfConnection, closures.answersSessions || !closures.answersTasks {
+        urlSession(session, didReceive: challenge, completionHandler: completionHandler)
       } else if let closure = closures.taskDidReceiveChallengeWithCompletion {
         closure(session, task, challenge, completionHandler)
       } else if let closure = closures.taskDidReceiveChallenge {
@@ -137,6 +157,13 @@ extension Manager {
         super.urlSession(
           session, dataTask: dataTask, didReceive: response, completionHandler: completionHandler)
       }
+    }
+
+    /// Kept for subclasses that override it: tasks do not change their kind here, and nobody calls it.
+    open func urlSession(
+      _ session: URLSession, dataTask: URLSessionDataTask, didBecome downloadTask: URLSessionDownloadTask
+    ) {
+      closures.dataTaskDidBecomeDownloadTask?(session, dataTask, downloadTask)
     }
 
     /// A piece of a body has come.

@@ -32,7 +32,7 @@ extension Manager {
   ///   - port: From 1 to 65,535.
   @discardableResult
   public func stream(hostName: String, port: Int) -> Request {
-    let request = Request(core.byteStream(host: hostName, port: port))
+    let request = Request(core.byteStream(host: hostName, port: port), session)
     if startRequestsImmediately { request.resume() }
     return request
   }

@@ -77,6 +77,19 @@ import Testing
     #expect(!FileManager.default.fileExists(atPath: file.path))
   }
 
+  @Test(arguments: [(9, true), (10, true), (11, false)])
+  func formOfTheLengthOfTheThresholdIsSentFromAFile(threshold: UInt64, isFromFile: Bool) async throws {
+    let server = try HTTPTestServer()
+    let result = await encoded(server, threshold: threshold) { form in
+      form.appendBodyPart(data: Data("ten chars.".utf8), name: "a")
+    }
+    guard case .Success(let request, isFromFile, _) = result else {
+      Issue.record("\(result)")
+      return
+    }
+    #expect(await request.end().status == 200)
+  }
+
   @Test func formThatCannotBeEncodedFailsInTheCompletion() async throws {
     let server = try HTTPTestServer()
     let nowhere = URL(fileURLWithPath: "/nowhere/a.png")

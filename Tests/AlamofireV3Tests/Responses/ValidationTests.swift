@@ -32,6 +32,20 @@ import Testing
     }
   }
 
+  @Test(arguments: [
+    (["Content-Type": "Text/Plain; charset=utf-8"], "text/plain"),
+    (["Content-Type": "text/plain"], "text/plain"),
+    ([:], ""),
+  ])
+  func errorHasTheTypeAlone(headers: [String: String], type: String) async throws {
+    let server = try HTTPTestServer()
+    server.enqueue(
+      Reply(headers: headers.map { HTTPHeader(name: $0.key, value: $0.value) }, body: .bytes([1])))
+    let end = await Manager.lone().request(.GET, server.url("/")).validate(contentType: ["a/b"]).end()
+    #expect(end.error?.code == -6002)
+    #expect(end.error?.userInfo[Alamofire.Error.UserInfoKeys.ContentType] as? String == type)
+  }
+
   @Test func responseWithoutTypeIsAcceptedWhereAnyIs() async throws {
     let server = try HTTPTestServer()
     let bare = Reply(body: .bytes([1]))

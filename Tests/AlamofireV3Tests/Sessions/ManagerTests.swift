@@ -2,6 +2,7 @@ import AlamofireV3
 import Foundation
 import FoundationNetworking
 import HTTPTestServer
+import Synchronization
 import Testing
 
 @Suite(.aMinute) struct ManagerTests {
@@ -49,6 +50,29 @@ import Testing
     let manager = try #require(Manager(session: session, delegate: delegate))
     #expect(manager.session === session)
     #expect(await manager.request(.GET, server.url("/get")).end().status == 200)
+  }
+
+  @Test func requestKnowsItsSessionAndKeepsNoManager() async throws {
+    let server = try HTTPTestServer()
+    let (notes, ends) = (Notes(), Notes())
+    let delegate = Manager.SessionDelegate()
+    delegate.taskDidComplete = { session, _, _ in notes.add("\(ObjectIdentifier(session))") }
+    delegate.sessionDidBecomeInvalidWithError = { _, _ in ends.add("invalid") }
+    let manager = Mutex<Manager?>(Manager(configuration: .solitary, delegate: delegate))
+    let (request, stream, session) = try manager.withLock {
+      let manager = try #require($0)
+      return (
+        manager.request(.GET, server.url("/get")), manager.stream(hostName: "127.0.0.1", port: server.port),
+        manager.session
+      )
+    }
+    #expect(request.session === session)
+    #expect(stream.session === session)
+    #expect(await request.end().status == 200)
+    #expect(await notes.wait(for: 1).first == "\(ObjectIdentifier(session))")
+    manager.withLock { $0 = nil }
+    #expect(await ends.wait(for: 1) == ["invalid"])
+    #expect(request.session === session)
   }
 
   @Test func subclassOverridesTheFunctions() async throws {

@@ -1,0 +1,1 @@
+../../AlamofireV3Tests/Users/UsersBesideNetworking.swift

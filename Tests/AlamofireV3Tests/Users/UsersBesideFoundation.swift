@@ -1,0 +1,18 @@
+import AlamofireV3
+import Foundation
+import Testing
+
+@Suite("Users who import Foundation as well") struct UsersBesideFoundation {
+  @Test func challengesAreToldApartByTheirMethods() {
+    func name(_ method: String) -> String {
+      switch method {
+      case NSURLAuthenticationMethodServerTrust: "server"
+      case NSURLAuthenticationMethodClientCertificate: "client"
+      default: "another"
+      }
+    }
+    #expect(name("NSURLAuthenticationMethodServerTrust") == "server")
+    #expect(name("NSURLAuthenticationMethodClientCertificate") == "client")
+    #expect(name(NSURLAuthenticationMethodHTTPBasic) == "another")
+  }
+}
