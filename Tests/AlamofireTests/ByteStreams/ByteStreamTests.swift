@@ -42,6 +42,22 @@ extension Session {
   }
 }
 
+extension ByteStreamRequest {
+  /// Writes more than the system takes of a stream that nobody reads, each write small enough for one record of TLS;
+  /// returns why they ended.
+  func flooded() async -> [AFError?] {
+    let ends = Recorder<AFError?>()
+    let queue = DispatchQueue(label: "test.flood")
+    let piece = Data(repeating: 1, count: 10_000)
+    for _ in 0..<2000 {
+      write(piece, timeout: .seconds(2), queue: queue) { result in
+        if case .failure(let error) = result { ends.add(error) } else { ends.add(nil) }
+      }
+    }
+    return await ends.wait(for: 2000)
+  }
+}
+
 @Suite("Streams of bytes", .aMinute) struct ByteStreamTests {
   private let session = Session.forStreams()
 
@@ -296,7 +312,7 @@ extension Session {
     let quick = session.byteStream(host: "127.0.0.1", port: other.port)
     var countOfOther = 0
     while true {
-      let (data, isAtEnd) = try await quick.read()
+      let (data, isAtEnd) = try await quick.read(atLeast: 1 << 20, atMost: 1 << 20)
       countOfOther += data.count
       if isAtEnd { break }
     }
@@ -304,7 +320,7 @@ extension Session {
     var furthest = sent.count << 20
     #expect(furthest < 32 << 20)
     while true {
-      let (data, isAtEnd) = try await stream.read()
+      let (data, isAtEnd) = try await stream.read(atLeast: 1 << 20, atMost: 1 << 20)
       count += data.count
       furthest = max(furthest, sent.count << 20 - count)
       if isAtEnd { break }

@@ -114,7 +114,9 @@ import Testing
       }
       _ = try await used(by: 1_000_000)
       let more = try await used(by: 128_000_000)
-      #expect(more < 32_000, "\(more) KiB more were needed")
+      #if !ADDRESS_SANITIZER  // It keeps back what is freed.
+        #expect(more < 32_000, "\(more) KiB more were needed")
+      #endif
     }
   }
 
