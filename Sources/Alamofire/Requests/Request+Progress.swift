@@ -81,13 +81,15 @@ struct ProgressReport: Sendable {
   }
 
   /// For who asks when nobody has counted: what the response itself tells.
-  mutating func ended(_ exchange: Exchange, received: Int64) {
+  mutating func ended(_ exchange: Exchange, received: Int64, after offset: Int64) {
     guard upload == nil, download == nil, last == ByteCount() else { return }
     last.sent = exchange.hops.last?.metrics.values.requestBodyBytes ?? 0
     last.expectedToSend = last.sent
-    last.received = received
+    last.received = offset + received
     guard let block = exchange.head?.block, !block.contains("Content-Encoding") else { return }
-    last.expectedToReceive = block.value(of: "Content-Length").flatMap { Int64($0) } ?? -1
+    let length = block.value(of: "Content-Length").flatMap { Int64($0) }
+    let sum = length?.addingReportingOverflow(offset)
+    last.expectedToReceive = sum.flatMap { $0.overflow ? nil : $0.partialValue } ?? -1
   }
 
   mutating func moved(_ count: ByteCount, _ listeners: RequestListeners?) -> [Notice] {
@@ -140,9 +142,13 @@ extension RequestCore {
   func progress(_ direction: (inout ProgressReport) -> Progress) -> Progress {
     isProgressWanted.store(true, ordering: .relaxed)
     let passed = pieces?.passedCount ?? 0
+    let offset = download?.offset ?? 0
+    let isKept = download == nil && stream == nil
     return state.withLock { state in
       if let exchange = state.exchange {
-        state.progress.ended(exchange, received: passed + Int64(state.data?.count ?? 0))
+        let metrics = exchange.hops.last?.metrics.values
+        let received = isKept ? passed + Int64(state.data?.count ?? 0) : metrics?.decodedBodyBytes ?? 0
+        state.progress.ended(exchange, received: received, after: offset)
       }
       return direction(&state.progress)
     }

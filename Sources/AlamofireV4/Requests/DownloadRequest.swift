@@ -34,8 +34,6 @@ open class DownloadRequest: Request, @unchecked Sendable {
 
   init(_ core: Alamofire::DownloadRequest, _ course: Course, of manager: SessionManager) {
     download = core
-    // The core counts from the first look on, and what lies in a file is not counted afterwards.
-    _ = core.downloadProgress
     super.init(core, course, of: manager)
   }
 

@@ -158,6 +158,17 @@ import Testing
     #expect(!fractions.values.isEmpty)
   }
 
+  @Test func progressIsKnownAfterwardsThoughNobodyWatched() async throws {
+    let request = session.download(server.url("/bytes/30000"), to: to("p"))
+    #expect(await end(request).error == nil)
+    #expect(request.downloadProgress.completedUnitCount == 30_000)
+    #expect(request.downloadProgress.totalUnitCount == 30_000)
+    let encoded = session.download(server.url("/gzip"), to: to("g"))
+    let file = try #require(await end(encoded).fileURL)
+    #expect(encoded.downloadProgress.completedUnitCount == (try Data(contentsOf: file).count))
+    #expect(encoded.downloadProgress.totalUnitCount == -1)
+  }
+
   @Test func validatorsSeeTheFile() async throws {
     let seen = Recorder<Int>()
     let good = session.download(server.url("/bytes/10"), to: to("v"))

@@ -42,6 +42,11 @@ import Testing
     #expect(try contents(response) == file.bytes)
     #expect(server.recordedRequests.last?.header("Range") == "bytes=123456-")
     #expect(counts.values.allSatisfy { $0 > 123_456 })
+    // Also when nobody has watched.
+    let unwatched = session.download(resumingWith: try await broken(file, server, after: 123_456))
+    #expect(try contents(await end(unwatched)) == file.bytes)
+    #expect(unwatched.downloadProgress.completedUnitCount == 400_000)
+    #expect(unwatched.downloadProgress.totalUnitCount == 400_000)
   }
 
   @Test func aDownloadMayBreakManyTimes() async throws {

@@ -10,8 +10,6 @@ package final class DownloadPlan: Sendable {
     /// What the user's resume data tells of an earlier download, when its file is there.
     var part: ResumeData?
     var head: ResponseHead?
-    /// Where the bytes of the response began.
-    var offset: Int64 = 0
 
     /// Whether the bytes go behind those of the earlier download.
     var extendsPart: Bool { part?.path == sink.path }
@@ -25,13 +23,19 @@ package final class DownloadPlan: Sendable {
     }
   }
 
+  private struct State {
+    /// The file into which the attempt at hand is written, until it is moved or removed.
+    var attempt: Attempt?
+    /// Where the bytes of its response began; known also afterwards.
+    var offset: Int64 = 0
+  }
+
   /// How the names of its files begin and end.
   static let fileName = (prefix: "Alamofire_", suffix: ".tmp")
 
   let downloadable: DownloadRequest.Downloadable
   let destination: DownloadRequest.Destination?
-  /// The file into which the attempt at hand is written, until it is moved or removed.
-  private let attempt = Mutex<Attempt?>(nil)
+  private let state = Mutex(State())
 
   init(_ downloadable: DownloadRequest.Downloadable, destination: DownloadRequest.Destination?) {
     self.downloadable = downloadable
@@ -43,7 +47,7 @@ package final class DownloadPlan: Sendable {
   /// An earlier download is never written over by anything but what follows it: as long as the user has
   /// resume data that name it, also in another process, its first bytes are those that the data speak of.
   func sink() throws(AFError) -> any BodySink {
-    if let sink = attempt.withLock({ $0?.sink }) { return sink }
+    if let sink = state.withLock({ $0.attempt?.sink }) { return sink }
     let resume = try earlier()
     let part = resume.flatMap { $0.isUsable ? $0 : nil }
     let path = FileManager.default.temporaryDirectory
@@ -53,7 +57,7 @@ package final class DownloadPlan: Sendable {
       if case .success(let place) = place { self?.begun(head, at: place) }
       return place
     }
-    attempt.withLock { $0 = Attempt(sink: sink, part: part) }
+    state.withLock { $0 = State(attempt: Attempt(sink: sink, part: part)) }
     return sink
   }
 
@@ -64,19 +68,19 @@ package final class DownloadPlan: Sendable {
   }
 
   private func begun(_ head: ResponseHead, at place: DownloadPlace) {
-    attempt.withLock { attempt in
-      attempt?.head = head
-      if case .part(_, let offset) = place { attempt?.offset = offset } else { attempt?.offset = 0 }
+    state.withLock { state in
+      state.attempt?.head = head
+      if case .part(_, let offset) = place { state.offset = offset } else { state.offset = 0 }
     }
   }
 
   /// Where the bytes of the response began; what came before counts as progress.
-  var offset: Int64 { attempt.withLock { $0?.offset ?? 0 } }
+  var offset: Int64 { state.withLock { $0.offset } }
 
   private func take() -> Attempt? {
-    attempt.withLock { attempt in
-      defer { attempt = nil }
-      return attempt
+    state.withLock { state in
+      defer { state.attempt = nil }
+      return state.attempt
     }
   }
 
