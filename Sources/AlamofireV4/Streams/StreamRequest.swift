@@ -22,8 +22,7 @@ public typealias URLSessionStreamTask = Alamofire::ByteStreamTask
 /// ```
 ///
 /// It is over when both sides are closed, when it fails or is cancelled, and with its manager. Two things of Apple's
-/// systems
-/// are missing: the overload that takes a `NetService`, since Bonjour is not there, and `captureStreams()`.
+/// systems are missing: the overload that takes a `NetService`, since Bonjour is not there, and `captureStreams()`.
 open class StreamRequest: Request, @unchecked Sendable {
   // Unchecked, as ``Request`` is: what it adds is constant.
 
