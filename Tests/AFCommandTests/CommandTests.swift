@@ -3,7 +3,7 @@ import Foundation
 import HTTPTestServer
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct CommandTests {
+@Suite(.timeLimit(.minutes(5))) struct CommandTests {
   private let server: HTTPTestServer
 
   init() throws {

@@ -66,7 +66,7 @@ package final class ServerProcess: Sendable {
   ///
   /// - Throws: ``ServerFailure`` with what the server has written, when it ends or takes 30 seconds.
   package func untilAnswering(_ ports: some Collection<UInt16>) async throws {
-    let deadline = ContinuousClock.now + .seconds(30)
+    let deadline = ContinuousClock.now + .seconds(120)
     while !hasEnded, !ports.allSatisfy(Loopback.answers), ContinuousClock.now < deadline {
       try await Task.sleep(for: .milliseconds(10))
     }

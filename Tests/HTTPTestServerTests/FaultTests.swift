@@ -2,7 +2,7 @@ import Glibc
 import HTTPTestServer
 import Testing
 
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.timeLimit(.minutes(5)))
 struct FaultTests {
   private let server: HTTPTestServer
   private let client: RawClient

@@ -1,7 +1,7 @@
 import HTTPTestServer
 import Testing
 
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.timeLimit(.minutes(5)))
 struct GateTests {
   private let server: HTTPTestServer
   private let client: RawClient

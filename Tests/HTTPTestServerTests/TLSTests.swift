@@ -2,7 +2,7 @@ import COpenSSL
 import HTTPTestServer
 import Testing
 
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.timeLimit(.minutes(5)))
 struct TLSTests {
   private let authority = TestIdentity.localhostAuthority
 

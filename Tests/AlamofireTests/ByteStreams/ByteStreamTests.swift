@@ -58,7 +58,7 @@ extension ByteStreamRequest {
   }
 }
 
-@Suite("Streams of bytes", .aMinute) struct ByteStreamTests {
+@Suite("Streams of bytes", .timeLimit(.minutes(5))) struct ByteStreamTests {
   private let session = Session.forStreams()
 
   @Test func whatIsWrittenComesBack() async throws {

@@ -4,7 +4,7 @@ import FoundationNetworking
 import HTTPTestServer
 import Testing
 
-@Suite("Streams of bytes through proxies", .aMinute) struct ProxiedByteStreamTests {
+@Suite("Streams of bytes through proxies", .timeLimit(.minutes(5))) struct ProxiedByteStreamTests {
   /// An HTTP proxy that knows `CONNECT` alone, and leads every host to one port.
   static func proxy(
     _ security: HTTPTestServer.Security = .none, to port: Int, seen: Recorder<String>,

@@ -4,7 +4,7 @@ import FoundationNetworking
 import HTTPTestServer
 import Testing
 
-@Suite("Streams of bytes over TLS", .aMinute) struct SecureByteStreamTests {
+@Suite("Streams of bytes over TLS", .timeLimit(.minutes(5))) struct SecureByteStreamTests {
   private struct Refused: Error {}
 
   /// Code of a user.

@@ -6,7 +6,7 @@ import Testing
 @testable import Alamofire
 
 /// What somebody tried who wanted a wrong answer, a leak or a crash out of the cache.
-@Suite("Attacks on the cache", .timeLimit(.minutes(1))) struct CacheAttackTests {
+@Suite("Attacks on the cache", .timeLimit(.minutes(5))) struct CacheAttackTests {
   private let folder: TemporaryFolder
 
   init() throws { folder = try TemporaryFolder() }

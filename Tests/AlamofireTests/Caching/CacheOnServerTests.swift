@@ -4,7 +4,7 @@ import FoundationNetworking
 import HTTPTestServer
 import Testing
 
-@Suite("The cache before a real server", .timeLimit(.minutes(1))) struct CacheOnServerTests {
+@Suite("The cache before a real server", .timeLimit(.minutes(5))) struct CacheOnServerTests {
   private let folder: TemporaryFolder
   private let server: HTTPTestServer
 

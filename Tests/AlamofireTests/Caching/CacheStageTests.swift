@@ -4,7 +4,7 @@ import FoundationNetworking
 import HTTPWire
 import Testing
 
-@Suite("The cache in the pipeline", .timeLimit(.minutes(1))) struct CacheStageTests {
+@Suite("The cache in the pipeline", .timeLimit(.minutes(5))) struct CacheStageTests {
   @Test func aFreshResponseIsAnsweredWithoutTheNetwork() async {
     let bench = CacheBench(FakeTransport(.cacheable("one", "max-age=60")))
     #expect(await bench.get().description == "200 one n")

@@ -4,7 +4,7 @@ import FoundationNetworking
 import HTTPWire
 import Testing
 
-@Suite("Who watches cached answers", .timeLimit(.minutes(1))) struct CacheWatchingTests {
+@Suite("Who watches cached answers", .timeLimit(.minutes(5))) struct CacheWatchingTests {
   private final class Refusing: SessionDelegate, @unchecked Sendable {
     override func urlSession(
       _ session: URLSession, dataTask: URLSessionDataTask,

@@ -5,7 +5,7 @@ import HTTPWire
 import Synchronization
 import Testing
 
-@Suite("HTTPCache as a URLCache", .timeLimit(.minutes(1))) struct HTTPCacheTests {
+@Suite("HTTPCache as a URLCache", .timeLimit(.minutes(5))) struct HTTPCacheTests {
   private let folder: TemporaryFolder
   private var path: URL { folder["cache"] }
 

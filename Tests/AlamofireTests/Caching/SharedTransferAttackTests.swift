@@ -5,7 +5,7 @@ import HTTPWire
 import Testing
 
 /// Who must not get the transfer of another.
-@Suite("Attacks on shared transfers", .timeLimit(.minutes(1))) struct SharedTransferAttackTests {
+@Suite("Attacks on shared transfers", .timeLimit(.minutes(5))) struct SharedTransferAttackTests {
   private static func sharing(_ change: (inout TransportOptions) -> Void = { _ in }) -> TransportOptions {
     var options = TransportOptions()
     options.sharesIdenticalRequests = true

@@ -4,7 +4,7 @@ import FoundationNetworking
 import HTTPWire
 import Testing
 
-@Suite("Identical requests", .timeLimit(.minutes(1))) struct SharedTransferTests {
+@Suite("Identical requests", .timeLimit(.minutes(5))) struct SharedTransferTests {
   private static var sharing: TransportOptions {
     var options = TransportOptions()
     options.sharesIdenticalRequests = true

@@ -4,7 +4,7 @@ import FoundationNetworking
 import HTTPWire
 import Testing
 
-@Suite("Basic challenges", .timeLimit(.minutes(1)))
+@Suite("Basic challenges", .timeLimit(.minutes(5)))
 struct AuthenticationTests {
   static let guarded: FakeTransport.Responder = { request, _ in
     request.value("Authorization") == HTTPHeader.authorization(username: "user", password: "pass").value

@@ -6,7 +6,7 @@ import HTTPWire
 import Testing
 
 /// NTLM, as far as it is seen from outside: libcurl goes its steps on a connection of its own.
-@Suite("Connections that are authenticated", .timeLimit(.minutes(1)))
+@Suite("Connections that are authenticated", .timeLimit(.minutes(5)))
 struct ConnectionLoginTests {
   private static func asks(_ token: String = "") -> Reply {
     Reply.status(401).with(header: "WWW-Authenticate", value: "NTLM" + (token.isEmpty ? "" : " \(token)"))

@@ -4,7 +4,7 @@ import FoundationNetworking
 import HTTPWire
 import Testing
 
-@Suite("Attacks on credentials", .timeLimit(.minutes(1))) struct CredentialAttackTests {
+@Suite("Attacks on credentials", .timeLimit(.minutes(5))) struct CredentialAttackTests {
   private func ask(
     _ fake: FakeTransport
   ) async -> AFDataResponse<Data?> {

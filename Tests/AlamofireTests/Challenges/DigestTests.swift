@@ -5,7 +5,7 @@ import HTTPTestServer
 import HTTPWire
 import Testing
 
-@Suite("Digest challenges", .timeLimit(.minutes(1)))
+@Suite("Digest challenges", .timeLimit(.minutes(5)))
 struct DigestTests {
   private static let digest = #"Digest realm="r", nonce="n1", qop="auth", opaque="o""#
 

@@ -5,7 +5,7 @@ import HTTPTestServer
 import HTTPWire
 import Testing
 
-@Suite("Credentials that are sent unasked", .timeLimit(.minutes(1)))
+@Suite("Credentials that are sent unasked", .timeLimit(.minutes(5)))
 struct UnaskedCredentialTests {
   private static let guarded: FakeTransport.Responder = { request, _ in
     request.value("Authorization") == nil ? .challenge() : .text("in")

@@ -5,7 +5,7 @@ import HTTPTestServer
 import HTTPWire
 import Testing
 
-@Suite("Data tasks", .timeLimit(.minutes(1)))
+@Suite("Data tasks", .timeLimit(.minutes(5)))
 struct DataTaskTests {
   struct Item: Decodable, Sendable, Equatable { let id: Int }
 

@@ -3,7 +3,7 @@ import Foundation
 import FoundationNetworking
 import Testing
 
-@Suite("Sequences that tell of a request", .timeLimit(.minutes(1)))
+@Suite("Sequences that tell of a request", .timeLimit(.minutes(5)))
 struct RequestSequenceTests {
   private func all<Element: Sendable>(_ stream: StreamOf<Element>) async -> [Element] {
     var elements: [Element] = []

@@ -5,7 +5,7 @@ import HTTPTestServer
 import Testing
 
 /// The shared storage outlives its process; what its file forgets is known all the same.
-@Suite("Cookies from process to process", .timeLimit(.minutes(2)))
+@Suite("Cookies from process to process", .timeLimit(.minutes(5)))
 struct CookiePersistenceTests {
   @Test func cookiesOutliveTheirProcessWithAllTheirRules() async throws {
     let folder = try TemporaryFolder()

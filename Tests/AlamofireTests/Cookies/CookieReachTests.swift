@@ -6,7 +6,7 @@ import Testing
 
 /// No cookie reaches a place that its rules exclude, over whatever redirects: status, scheme, host, port and
 /// path of every hop are random, and every value says where it came from.
-@Suite("Where cookies go", .timeLimit(.minutes(2)))
+@Suite("Where cookies go", .timeLimit(.minutes(5)))
 struct CookieReachTests {
   private struct Place {
     var isTLS: Bool

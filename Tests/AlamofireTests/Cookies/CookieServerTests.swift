@@ -4,7 +4,7 @@ import FoundationNetworking
 import HTTPTestServer
 import Testing
 
-@Suite("Cookies and a server", .timeLimit(.minutes(1)))
+@Suite("Cookies and a server", .timeLimit(.minutes(5)))
 struct CookieServerTests {
   private struct Echo: Decodable { let cookies: [String: String] }
 

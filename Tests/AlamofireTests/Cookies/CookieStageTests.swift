@@ -4,7 +4,7 @@ import FoundationNetworking
 import HTTPWire
 import Testing
 
-@Suite("Cookies in the pipeline", .timeLimit(.minutes(1)))
+@Suite("Cookies in the pipeline", .timeLimit(.minutes(5)))
 struct CookieStageTests {
   @Test func whatAResponseSetsGoesAlongWithTheNextRequest() async throws {
     let bench = try CookieBench(FakeTransport(FakeReply.ok.setting("a=1; Path=/", "b=2; Path=/x")))

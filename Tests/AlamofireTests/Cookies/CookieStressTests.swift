@@ -4,7 +4,7 @@ import FoundationNetworking
 import HTTPWire
 import Testing
 
-@Suite("Cookies from many threads", .timeLimit(.minutes(2)))
+@Suite("Cookies from many threads", .timeLimit(.minutes(5)))
 struct CookieStressTests {
   @Test func usersAndResponsesMayChangeAStorageAtAnyTime() async throws {
     let bench = try CookieBench(

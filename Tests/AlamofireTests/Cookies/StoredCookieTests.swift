@@ -5,7 +5,7 @@ import Testing
 
 @testable import Alamofire
 
-@Suite("Cookies in a storage", .timeLimit(.minutes(1)))
+@Suite("Cookies in a storage", .timeLimit(.minutes(5)))
 struct StoredCookieTests {
   @Test func usersSeeWhatTheServerSaid() async throws {
     let bench = try CookieBench(

@@ -5,7 +5,7 @@ import HTTPWire
 import Synchronization
 import Testing
 
-@Suite("Adapters", .timeLimit(.minutes(1)))
+@Suite("Adapters", .timeLimit(.minutes(5)))
 struct AdaptationTests {
   let fake = FakeTransport()
 

@@ -4,7 +4,7 @@ import FoundationNetworking
 import HTTPWire
 import Testing
 
-@Suite("Interceptors chained to a request", .timeLimit(.minutes(1)))
+@Suite("Interceptors chained to a request", .timeLimit(.minutes(5)))
 struct ChainedInterceptorTests {
   let journal = Recorder<String>()
 

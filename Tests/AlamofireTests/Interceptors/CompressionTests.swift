@@ -5,7 +5,7 @@ import FoundationNetworking
 import HTTPTestServer
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct CompressionTests {
+@Suite(.timeLimit(.minutes(5))) struct CompressionTests {
   private let fake = FakeTransport()
 
   private func sent(

@@ -4,7 +4,7 @@ import FoundationNetworking
 import HTTPWire
 import Testing
 
-@Suite("Interceptors of closures, and in rows", .timeLimit(.minutes(1)))
+@Suite("Interceptors of closures, and in rows", .timeLimit(.minutes(5)))
 struct InterceptorTests {
   let journal = Recorder<String>()
 

@@ -4,7 +4,7 @@ import HTTPTestServer
 import Testing
 
 /// How often interceptors are asked, over the real engine.
-@Suite("Retries with a server", .timeLimit(.minutes(1)))
+@Suite("Retries with a server", .timeLimit(.minutes(5)))
 struct RetryOnServerTests {
   struct Item: Decodable, Sendable { let id: Int }
 

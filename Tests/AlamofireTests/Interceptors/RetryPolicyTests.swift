@@ -4,7 +4,7 @@ import FoundationNetworking
 import HTTPWire
 import Testing
 
-@Suite("Retry policies", .timeLimit(.minutes(1)))
+@Suite("Retry policies", .timeLimit(.minutes(5)))
 struct RetryPolicyTests {
   /// A request that has failed, the way that policies meet it.
   private func failed(

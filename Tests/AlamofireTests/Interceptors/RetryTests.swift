@@ -4,7 +4,7 @@ import FoundationNetworking
 import HTTPWire
 import Testing
 
-@Suite("Retriers", .timeLimit(.minutes(1)))
+@Suite("Retriers", .timeLimit(.minutes(5)))
 struct RetryTests {
   struct Item: Decodable, Sendable { let id: Int }
 

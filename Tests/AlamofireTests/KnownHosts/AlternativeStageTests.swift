@@ -4,7 +4,7 @@ import FoundationNetworking
 import HTTPWire
 import Testing
 
-@Suite("Alternative services in the pipeline", .timeLimit(.minutes(1)))
+@Suite("Alternative services in the pipeline", .timeLimit(.minutes(5)))
 struct AlternativeStageTests {
   private let services = AlternativeServices()
   private let url = "https://a.test:8443/x"

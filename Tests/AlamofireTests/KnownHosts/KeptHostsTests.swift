@@ -3,7 +3,7 @@ import Foundation
 import HTTPWire
 import Testing
 
-@Suite("Files of known hosts", .timeLimit(.minutes(1)))
+@Suite("Files of known hosts", .timeLimit(.minutes(5)))
 final class KeptHostsTests {
   private let folder: URL
   private var file: URL { folder.appendingPathComponent("sub/hosts.txt") }

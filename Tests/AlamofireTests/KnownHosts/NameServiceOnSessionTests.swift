@@ -6,7 +6,7 @@ import HTTPWire
 import Testing
 
 /// DNS over HTTPS as the user of a session sees it; the engine's tests hold the details.
-@Suite("Name services of a session", .timeLimit(.minutes(1)))
+@Suite("Name services of a session", .timeLimit(.minutes(5)))
 struct NameServiceOnSessionTests {
   /// Takes its time, as far as anybody knows, and writes down whom it was asked about.
   private final class Slow: ServerTrustEvaluating {

@@ -6,7 +6,7 @@ import HTTPWire
 import Testing
 
 /// With a server that speaks TLS, and names that lead to it.
-@Suite("Hosts over TLS alone, on a server", .timeLimit(.minutes(1)))
+@Suite("Hosts over TLS alone, on a server", .timeLimit(.minutes(5)))
 struct StrictTransportServerTests {
   private let hosts = StrictTransportSecurity()
   private let server: HTTPTestServer

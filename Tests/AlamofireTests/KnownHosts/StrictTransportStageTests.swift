@@ -5,7 +5,7 @@ import HTTPTestServer
 import HTTPWire
 import Testing
 
-@Suite("Hosts over TLS alone, in the pipeline", .timeLimit(.minutes(1)))
+@Suite("Hosts over TLS alone, in the pipeline", .timeLimit(.minutes(5)))
 struct StrictTransportStageTests {
   private let hosts = StrictTransportSecurity()
 

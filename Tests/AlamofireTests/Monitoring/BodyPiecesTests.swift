@@ -5,7 +5,7 @@ import HTTPTestServer
 import HTTPWire
 import Testing
 
-@Suite("The pieces of a body, told as they come", .timeLimit(.minutes(1)))
+@Suite("The pieces of a body, told as they come", .timeLimit(.minutes(5)))
 struct BodyPiecesTests {
   private static let pieces = FakeReply(
     chunks: ["one", "two", "three"].map { Data($0.utf8) })

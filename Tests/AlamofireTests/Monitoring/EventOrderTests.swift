@@ -4,7 +4,7 @@ import FoundationNetworking
 import HTTPTestServer
 import Testing
 
-@Suite("The order of events", .timeLimit(.minutes(1)))
+@Suite("The order of events", .timeLimit(.minutes(5)))
 struct EventOrderTests {
   private let spy = EventSpy()
 

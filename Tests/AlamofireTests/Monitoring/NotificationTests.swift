@@ -3,7 +3,7 @@ import Foundation
 import FoundationNetworking
 import Testing
 
-@Suite("Notifications", .timeLimit(.minutes(1)))
+@Suite("Notifications", .timeLimit(.minutes(5)))
 struct NotificationTests {
   private final class Observer: @unchecked Sendable {
     private var tokens: [any NSObjectProtocol] = []

@@ -20,7 +20,7 @@ private final class SlowMonitor: EventMonitor {
     }
     if waits {
       isAsked.open()
-      _ = mayGoOn.wait(timeout: .now() + 30)
+      _ = mayGoOn.wait(timeout: .now() + 120)
     }
     return inner
   }
@@ -31,7 +31,7 @@ private final class SlowMonitor: EventMonitor {
   func requestDidFinish(_ request: Request) { events.add("finish") }
 }
 
-@Suite("A monitor that is told slowly", .timeLimit(.minutes(1)))
+@Suite("A monitor that is told slowly", .timeLimit(.minutes(5)))
 struct SlowMonitorTests {
   @Test func theEndIsToldAfterTheBeginning() async {
     let monitor = SlowMonitor()

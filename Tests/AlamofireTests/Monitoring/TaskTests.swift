@@ -3,7 +3,7 @@ import Foundation
 import FoundationNetworking
 import Testing
 
-@Suite("The tasks of a request", .timeLimit(.minutes(1)))
+@Suite("The tasks of a request", .timeLimit(.minutes(5)))
 struct TaskTests {
   @Test("A task shows what becomes of its attempt")
   func view() async throws {

@@ -4,7 +4,7 @@ import Glibc
 import Testing
 
 /// Parts that are files, and the file that a form is written to.
-@Suite(.timeLimit(.minutes(2))) struct MultipartFileTests {
+@Suite(.timeLimit(.minutes(5))) struct MultipartFileTests {
   private let folder: TemporaryFolder
 
   init() throws { folder = try TemporaryFolder() }

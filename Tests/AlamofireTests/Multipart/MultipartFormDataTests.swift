@@ -3,7 +3,7 @@ import Foundation
 import Testing
 
 /// What forms look like, byte by byte.
-@Suite(.timeLimit(.minutes(1))) struct MultipartFormDataTests {
+@Suite(.timeLimit(.minutes(5))) struct MultipartFormDataTests {
   private let folder: TemporaryFolder
 
   init() throws { folder = try TemporaryFolder() }

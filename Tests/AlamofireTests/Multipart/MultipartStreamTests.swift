@@ -3,7 +3,7 @@ import Foundation
 import Testing
 
 /// Parts that are made of streams: read once, to their end, and held to their word.
-@Suite(.timeLimit(.minutes(1))) struct MultipartStreamTests {
+@Suite(.timeLimit(.minutes(5))) struct MultipartStreamTests {
   private let folder: TemporaryFolder
 
   init() throws { folder = try TemporaryFolder() }

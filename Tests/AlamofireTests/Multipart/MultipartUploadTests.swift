@@ -4,7 +4,7 @@ import HTTPTestServer
 import Testing
 
 /// What an upload makes of a form.
-@Suite(.timeLimit(.minutes(1))) struct MultipartUploadTests {
+@Suite(.timeLimit(.minutes(5))) struct MultipartUploadTests {
   private func form(_ count: Int) -> MultipartFormData {
     let form = MultipartFormData(boundary: "B")
     form.append(Data(count: count), withName: "a")

@@ -3,7 +3,7 @@ import Foundation
 import FoundationNetworking
 import Testing
 
-@Suite("Handlers of responses that may be stored", .timeLimit(.minutes(1)))
+@Suite("Handlers of responses that may be stored", .timeLimit(.minutes(5)))
 struct CachedResponseHandlerTests {
   // A folder of its own: without one, Foundation's caches share what they keep on the disk.
   private let folder: TemporaryFolder

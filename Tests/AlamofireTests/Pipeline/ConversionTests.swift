@@ -4,7 +4,7 @@ import FoundationNetworking
 import HTTPWire
 import Testing
 
-@Suite("What cannot become a request", .timeLimit(.minutes(1)))
+@Suite("What cannot become a request", .timeLimit(.minutes(5)))
 struct ConversionTests {
   let fake = FakeTransport()
 

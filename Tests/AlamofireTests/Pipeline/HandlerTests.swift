@@ -4,7 +4,7 @@ import FoundationNetworking
 import HTTPWire
 import Testing
 
-@Suite("Handlers", .timeLimit(.minutes(1)))
+@Suite("Handlers", .timeLimit(.minutes(5)))
 struct HandlerTests {
   struct Item: Codable, Sendable, Equatable { let id: Int }
 

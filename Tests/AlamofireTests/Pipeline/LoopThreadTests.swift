@@ -6,7 +6,7 @@ import HTTPWire
 import Testing
 
 /// No code of a user runs on the engine's thread, where it would hold up every other transfer.
-@Suite("Where code of users runs", .timeLimit(.minutes(1)))
+@Suite("Where code of users runs", .timeLimit(.minutes(5)))
 struct LoopThreadTests {
   static let names = Recorder<(String, String)>()
 

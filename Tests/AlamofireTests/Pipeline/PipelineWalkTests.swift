@@ -7,7 +7,7 @@ import Testing
 
 /// Everything that users can do to requests, at random and at the same time, against what must always hold:
 /// every handler is called once, everything awaited returns, and nothing is left.
-@Suite("Many threads and few requests, at random", .timeLimit(.minutes(2)), .serialized)
+@Suite("Many threads and few requests, at random", .timeLimit(.minutes(5)), .serialized)
 struct PipelineWalkTests {
   typealias Dice = PipelineWalk.Dice
 

@@ -4,7 +4,7 @@ import FoundationNetworking
 import HTTPWire
 import Testing
 
-@Suite("Following redirects", .timeLimit(.minutes(1)))
+@Suite("Following redirects", .timeLimit(.minutes(5)))
 struct RedirectFollowingTests {
   struct Row: CustomTestStringConvertible {
     let status: Int

@@ -5,7 +5,7 @@ import HTTPTestServer
 import HTTPWire
 import Testing
 
-@Suite("Handlers of redirects", .timeLimit(.minutes(1)))
+@Suite("Handlers of redirects", .timeLimit(.minutes(5)))
 struct RedirectHandlerTests {
   private func session(_ fake: FakeTransport, _ handler: (any RedirectHandler)? = nil) -> Session {
     Session.kept(fake: fake, watching: SessionWatching(redirectHandler: handler))

@@ -4,7 +4,7 @@ import FoundationNetworking
 import HTTPWire
 import Testing
 
-@Suite("Validation in the pipeline", .timeLimit(.minutes(1)))
+@Suite("Validation in the pipeline", .timeLimit(.minutes(5)))
 struct ValidationTests {
   private func error(_ reply: FakeReply, _ validate: (DataRequest) -> DataRequest) async -> AFError? {
     await validate(Session.kept(fake: FakeTransport(reply)).request("http://a.test/")).end().error

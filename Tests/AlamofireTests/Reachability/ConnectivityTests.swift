@@ -5,7 +5,7 @@ import HTTPTestServer
 import HTTPWire
 import Testing
 
-@Suite("Waiting for connectivity", .timeLimit(.minutes(1)))
+@Suite("Waiting for connectivity", .timeLimit(.minutes(5)))
 struct ConnectivityTests {
   private let network = ScriptedNetwork()
   private let waiting = Recorder<String>()

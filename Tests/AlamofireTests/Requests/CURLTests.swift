@@ -4,7 +4,7 @@ import FoundationNetworking
 import HTTPWire
 import Testing
 
-@Suite("cURL commands", .timeLimit(.minutes(1)))
+@Suite("cURL commands", .timeLimit(.minutes(5)))
 struct CURLTests {
   private func session(
     _ fake: FakeTransport = FakeTransport(), interceptor: (any RequestInterceptor)? = nil,

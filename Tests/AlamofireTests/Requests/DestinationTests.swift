@@ -4,7 +4,7 @@ import HTTPTestServer
 import Testing
 
 /// Destinations as nobody should give them.
-@Suite(.timeLimit(.minutes(1))) struct DestinationTests {
+@Suite(.timeLimit(.minutes(5))) struct DestinationTests {
   private let server: HTTPTestServer
   private let session = Session.real()
   private let folder: TemporaryFolder

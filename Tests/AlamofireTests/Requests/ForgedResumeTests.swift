@@ -5,7 +5,7 @@ import HTTPTestServer
 import Testing
 
 /// Resume data that somebody has changed, and servers whose numbers cannot be counted with.
-@Suite(.timeLimit(.minutes(1))) struct ForgedResumeTests {
+@Suite(.timeLimit(.minutes(5))) struct ForgedResumeTests {
   private let session = Session.real()
   private let folder: TemporaryFolder
 

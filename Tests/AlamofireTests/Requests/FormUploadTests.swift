@@ -4,7 +4,7 @@ import FoundationNetworking
 import HTTPTestServer
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct FormUploadTests {
+@Suite(.timeLimit(.minutes(5))) struct FormUploadTests {
   private struct Echo: Decodable, Sendable {
     let form: [String: String]
     let files: [String: String]

@@ -5,7 +5,7 @@ import HTTPTestServer
 import HTTPWire
 import Testing
 
-@Suite("The head of a response", .timeLimit(.minutes(1)))
+@Suite("The head of a response", .timeLimit(.minutes(5)))
 struct HeadHandlerTests {
   typealias Decide = @Sendable (Request.ResponseDisposition) -> Void
 

@@ -5,7 +5,7 @@ import HTTPTestServer
 import Testing
 
 /// `InputStream`s with bodies that do not keep the rules.
-@Suite(.timeLimit(.minutes(1))) struct HostileStreamTests {
+@Suite(.timeLimit(.minutes(5))) struct HostileStreamTests {
   private let server: HTTPTestServer
   private let session = Session.real()
 

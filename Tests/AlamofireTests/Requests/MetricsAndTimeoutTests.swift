@@ -4,7 +4,7 @@ import FoundationNetworking
 import HTTPTestServer
 import Testing
 
-@Suite("Metrics and timeouts", .timeLimit(.minutes(1)))
+@Suite("Metrics and timeouts", .timeLimit(.minutes(5)))
 struct MetricsAndTimeoutTests {
   private func code(_ response: AFDataResponse<Data?>) -> URLError.Code? {
     (response.error?.underlyingError as? URLError)?.code

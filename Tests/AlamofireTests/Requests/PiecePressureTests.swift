@@ -5,7 +5,7 @@ import HTTPTestServer
 import Testing
 
 /// Whoever takes the body in pieces is never given more than can be held, however long the body is.
-@Suite("Back-pressure of bodies in pieces", .timeLimit(.minutes(2))) struct PiecePressureTests {
+@Suite("Back-pressure of bodies in pieces", .timeLimit(.minutes(5))) struct PiecePressureTests {
   /// More than the buffers of the sockets hold.
   private static let size = 40_000_000
   /// The mark, and the piece that goes over it.

@@ -5,7 +5,7 @@ import HTTPTestServer
 import HTTPWire
 import Testing
 
-@Suite("Progress", .timeLimit(.minutes(1)))
+@Suite("Progress", .timeLimit(.minutes(5)))
 struct ProgressTests {
   @Test func aKnownLengthEndsAtOne() async throws {
     let server = try HTTPTestServer()

@@ -6,7 +6,7 @@ import HTTPWire
 import Synchronization
 import Testing
 
-@Suite("What a request asks of its session", .timeLimit(.minutes(1)))
+@Suite("What a request asks of its session", .timeLimit(.minutes(5)))
 struct RequestDelegateTests {
   private static let failure = AFError.sessionTaskFailed(error: URLError(.timedOut))
 

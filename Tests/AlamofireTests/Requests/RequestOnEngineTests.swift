@@ -4,7 +4,7 @@ import FoundationNetworking
 import HTTPTestServer
 import Testing
 
-@Suite("The life of a request on the engine", .timeLimit(.minutes(1)))
+@Suite("The life of a request on the engine", .timeLimit(.minutes(5)))
 struct RequestOnEngineTests {
   @Test func everythingMayBeCalledAHundredTimes() async throws {
     let server = try HTTPTestServer()

@@ -5,7 +5,7 @@ import HTTPTestServer
 import Synchronization
 import Testing
 
-@Suite("Bodies in pieces", .aMinute) struct ResponsePiecesTests {
+@Suite("Bodies in pieces", .timeLimit(.minutes(5))) struct ResponsePiecesTests {
   private let server: HTTPTestServer
   private let session = Session.real()
   /// For requests that begin when all who want pieces are there.

@@ -4,7 +4,7 @@ import FoundationNetworking
 import HTTPTestServer
 import Testing
 
-@Suite("Tasks that go on with a download", .timeLimit(.minutes(1)))
+@Suite("Tasks that go on with a download", .timeLimit(.minutes(5)))
 struct ResumingTaskTests {
   private final class Collector: SessionDelegate, @unchecked Sendable {
     let files = Recorder<(task: Int, url: URL)>()

@@ -5,7 +5,7 @@ import HTTPTestServer
 import Synchronization
 import Testing
 
-@Suite("Bodies that are streams, sent again", .timeLimit(.minutes(1)))
+@Suite("Bodies that are streams, sent again", .timeLimit(.minutes(5)))
 struct SpentStreamTests {
   private let server: HTTPTestServer
 

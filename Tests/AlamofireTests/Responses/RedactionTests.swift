@@ -3,7 +3,7 @@ import Foundation
 import HTTPTestServer
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct RedactionTests {
+@Suite(.timeLimit(.minutes(5))) struct RedactionTests {
   @Test func descriptionsShowNoCredentials() async throws {
     let server = try HTTPTestServer(routes: .none)
     var reply = Reply.text("ok")

@@ -25,7 +25,7 @@ private struct Timeline {
   }
 }
 
-@Suite("Times of a request", .timeLimit(.minutes(1))) struct TimelineTests {
+@Suite("Times of a request", .timeLimit(.minutes(5))) struct TimelineTests {
   private let routes = Routes.standard.adding("/stored") { _, _ in
     .text("stored").with(header: "Cache-Control", value: "max-age=60")
   }.adding("/validated") { request, _ in

@@ -5,7 +5,7 @@ import HTTPTestServer
 import Testing
 
 /// One crossing in, one out: what makes a request cheap.
-@Suite("Crossings", .timeLimit(.minutes(1)))
+@Suite("Crossings", .timeLimit(.minutes(5)))
 struct CrossingTests {
   struct Item: Decodable, Sendable {}
 

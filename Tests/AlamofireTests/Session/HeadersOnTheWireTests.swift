@@ -4,7 +4,7 @@ import FoundationNetworking
 import HTTPTestServer
 import Testing
 
-@Suite("Header fields as the server sees them", .timeLimit(.minutes(1)))
+@Suite("Header fields as the server sees them", .timeLimit(.minutes(5)))
 struct HeadersOnTheWireTests {
   private func recorded(
     _ session: Session = .real(), headers: HTTPHeaders? = nil, method: HTTPMethod = .get

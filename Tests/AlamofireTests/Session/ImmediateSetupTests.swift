@@ -6,7 +6,7 @@ import Synchronization
 import Testing
 
 /// Requests that are there, with URL request and task, when the factory that creates them returns.
-@Suite("Immediate requests", .timeLimit(.minutes(1))) struct ImmediateSetupTests {
+@Suite("Immediate requests", .timeLimit(.minutes(5))) struct ImmediateSetupTests {
   private struct Marker: RequestInterceptor {
     let asked = Recorder<String>()
     var fails = false

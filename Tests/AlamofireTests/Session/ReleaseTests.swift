@@ -6,7 +6,7 @@ import HTTPWire
 import Testing
 
 /// Nothing is kept after its end: neither by a cycle nor by a thread.
-@Suite("What is released", .timeLimit(.minutes(1)))
+@Suite("What is released", .timeLimit(.minutes(5)))
 struct ReleaseTests {
   /// Weak references to everything of one request.
   struct Traces {

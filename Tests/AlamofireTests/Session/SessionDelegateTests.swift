@@ -4,7 +4,7 @@ import FoundationNetworking
 import HTTPTestServer
 import Testing
 
-@Suite("The delegate of a session", .timeLimit(.minutes(1)))
+@Suite("The delegate of a session", .timeLimit(.minutes(5)))
 struct SessionDelegateTests {
   /// Decides as it is told, and writes down when it was called.
   private final class Spy: SessionDelegate, @unchecked Sendable {

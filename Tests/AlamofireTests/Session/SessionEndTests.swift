@@ -5,7 +5,7 @@ import HTTPTestServer
 import HTTPWire
 import Testing
 
-@Suite("The requests of a session, and its end", .timeLimit(.minutes(1)))
+@Suite("The requests of a session, and its end", .timeLimit(.minutes(5)))
 struct SessionEndTests {
   @Test func aHundredUnstartedEagerRequestsEndOnceEach() async throws {
     let server = try HTTPTestServer()

@@ -4,7 +4,7 @@ import FoundationNetworking
 import HTTPTestServer
 import Testing
 
-@Suite("What a delegate wants to be called for", .timeLimit(.minutes(1)))
+@Suite("What a delegate wants to be called for", .timeLimit(.minutes(5)))
 struct WantedEventsTests {
   /// Writes down for what it was called, and leaves everything to the base class.
   private final class Spy: SessionDelegate, @unchecked Sendable {

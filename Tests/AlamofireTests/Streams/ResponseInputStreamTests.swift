@@ -5,7 +5,7 @@ import HTTPTestServer
 import HTTPWire
 import Testing
 
-@Suite("A stream as InputStream", .timeLimit(.minutes(1)))
+@Suite("A stream as InputStream", .timeLimit(.minutes(5)))
 struct ResponseInputStreamTests {
   private func read(_ stream: InputStream, by count: Int) async -> Data {
     stream.open()

@@ -6,7 +6,7 @@ import HTTPWire
 import Testing
 
 /// How streams end: by errors, by cancellation, and once more by a retry.
-@Suite("The end of a stream", .timeLimit(.minutes(1)))
+@Suite("The end of a stream", .timeLimit(.minutes(5)))
 struct StreamEndTests {
   private let queue = DispatchQueue(label: "test.handlers")
 

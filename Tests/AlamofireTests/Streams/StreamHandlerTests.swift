@@ -5,7 +5,7 @@ import HTTPWire
 import Testing
 
 /// What handlers of a stream get, over a transport that hands over chunk by chunk.
-@Suite("Handlers of a stream", .timeLimit(.minutes(1)))
+@Suite("Handlers of a stream", .timeLimit(.minutes(5)))
 struct StreamHandlerTests {
   private let queue = DispatchQueue(label: "test.handlers")
 

@@ -4,7 +4,7 @@ import HTTPTestServer
 import Testing
 
 /// A slow consumer makes the server wait, and memory stays small.
-@Suite("Back-pressure of streams", .timeLimit(.minutes(2)))
+@Suite("Back-pressure of streams", .timeLimit(.minutes(5)))
 struct StreamPressureTests {
   /// More than the buffers of the sockets hold.
   private static let size = 40_000_000

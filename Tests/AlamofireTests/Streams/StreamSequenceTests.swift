@@ -6,7 +6,7 @@ import HTTPWire
 import Testing
 
 /// Streams that are read with `for await`.
-@Suite("Streams as sequences", .timeLimit(.minutes(1)))
+@Suite("Streams as sequences", .timeLimit(.minutes(5)))
 struct StreamSequenceTests {
   private func request(
     _ replies: FakeReply..., cancelsOnError: Bool = false

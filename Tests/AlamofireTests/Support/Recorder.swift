@@ -39,7 +39,7 @@ final class Recorder<Value: Sendable>: Sendable {
 
 /// Whether a condition becomes true within half a minute: for what nobody tells, such as the end of an object.
 func eventually(_ condition: () -> Bool) async -> Bool {
-  let deadline = ContinuousClock.now + .seconds(30)
+  let deadline = ContinuousClock.now + .seconds(120)
   while ContinuousClock.now < deadline {
     if condition() { return true }
     await Task.yield()

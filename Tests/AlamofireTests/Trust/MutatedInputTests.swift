@@ -4,7 +4,7 @@ import Testing
 
 /// Certificates, keys, lists, responses and pins that are broken in many ways: they are read or refused, and nothing
 /// else happens.
-@Suite("Mutated trust inputs", .timeLimit(.minutes(2))) struct MutatedInputTests {
+@Suite("Mutated trust inputs", .timeLimit(.minutes(5))) struct MutatedInputTests {
   /// Random numbers that are the same in every run.
   private struct Numbers: RandomNumberGenerator {
     var state: UInt64

@@ -3,7 +3,7 @@ import Foundation
 import HTTPTestServer
 import Testing
 
-@Suite("Attacks on revocation", .timeLimit(.minutes(1))) struct RevocationAttackTests {
+@Suite("Attacks on revocation", .timeLimit(.minutes(5))) struct RevocationAttackTests {
   private static func pem(_ list: [UInt8]) -> String {
     let lines = Data(list).base64EncodedString(options: [.lineLength64Characters, .endLineWithLineFeed])
     return "-----BEGIN X509 CRL-----\n\(lines)\n-----END X509 CRL-----\n"

@@ -5,7 +5,7 @@ import Synchronization
 import Testing
 
 /// Responders and lists that are asked over the network; see the table of verdicts for the rest.
-@Suite("Revocation over the network", .timeLimit(.minutes(1))) struct RevocationNetworkTests {
+@Suite("Revocation over the network", .timeLimit(.minutes(5))) struct RevocationNetworkTests {
   /// A server that answers for an authority, and certificates that name it.
   private final class Office: Sendable {
     let server: HTTPTestServer

@@ -176,11 +176,11 @@ import Testing
     let many = try (0..<60).map { try Laboratory.authority("Many \($0 % 3)").certificatePEM }
     let specimen = try laboratory.specimen(laboratory.server()) { $0.tls.appendedCertificates = many }
     let trust = try specimen.trust()
-    let duration = try ContinuousClock().measure {
+    let duration = try processorTime {
       try trust.evaluate()
       #expect(trust.serverCertificates.count == 3)
     }
-    #expect(duration < .seconds(5))
+    #expect(duration < .seconds(10))
   }
 }
 

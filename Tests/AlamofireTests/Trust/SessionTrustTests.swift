@@ -4,7 +4,7 @@ import FoundationNetworking
 import HTTPTestServer
 import Testing
 
-@Suite("Who decides about a server", .timeLimit(.minutes(1)))
+@Suite("Who decides about a server", .timeLimit(.minutes(5)))
 struct SessionTrustTests {
   private struct Refused: Error, Equatable {}
 

@@ -5,7 +5,7 @@ import HTTPTestServer
 import HTTPWire
 import Testing
 
-@Suite("Attacks on trust", .timeLimit(.minutes(1))) struct TrustAttackTests {
+@Suite("Attacks on trust", .timeLimit(.minutes(5))) struct TrustAttackTests {
   /// Answers every challenge with the same credential, whatever was asked.
   private final class Parrot: SessionDelegate, @unchecked Sendable {
     let calls = Recorder<String>()

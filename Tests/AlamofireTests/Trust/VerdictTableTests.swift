@@ -3,7 +3,7 @@ import HTTPTestServer
 import Testing
 
 /// Every evaluator against every kind of certificate.
-@Suite("Table of verdicts", .timeLimit(.minutes(2))) struct VerdictTableTests {
+@Suite("Table of verdicts", .timeLimit(.minutes(5))) struct VerdictTableTests {
   private static let specimens = Laboratory.allSpecimens
 
   @Test(arguments: VerdictTable.entries)

@@ -6,7 +6,7 @@ import Testing
 /// The samples of a README of the third generation, in their order and in the nearest spelling that compiles, against a
 /// server in the place of httpbin.org and example.com. One after the other: they share the manager of the namespace.
 /// Each is played on every stage.
-@Suite(.serialized, .onEveryStage, .timeLimit(.minutes(2))) enum Samples {}
+@Suite(.serialized, .onEveryStage, .timeLimit(.minutes(5))) enum Samples {}
 
 /// Those two hosts, on loopback, for one sample. The manager of the namespace is led there. On the stage of httpbin, the
 /// server with TLS leads the requests for httpbin.org there, and others to the plain one.

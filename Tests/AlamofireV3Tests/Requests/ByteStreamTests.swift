@@ -2,7 +2,7 @@ import AlamofireV3
 import HTTPTestServer
 import Testing
 
-@Suite("Streams", .aMinute) struct ByteStreamTests {
+@Suite("Streams", .timeLimit(.minutes(5))) struct ByteStreamTests {
   private func manager(
     starting: Bool = true, delegate: Manager.SessionDelegate = Manager.SessionDelegate(),
     policies: ServerTrustPolicyManager? = nil

@@ -4,7 +4,7 @@ import FoundationNetworking
 import HTTPTestServer
 import Testing
 
-@Suite(.aMinute) struct DescriptionTests {
+@Suite(.timeLimit(.minutes(5))) struct DescriptionTests {
   @Test func descriptionGrowsWithTheResponse() async throws {
     let server = try HTTPTestServer()
     let gate = Gate()

@@ -4,7 +4,7 @@ import FoundationNetworking
 import HTTPTestServer
 import Testing
 
-@Suite(.aMinute) struct DownloadTests {
+@Suite(.timeLimit(.minutes(5))) struct DownloadTests {
   @Test func fileGoesToItsDestination() async throws {
     let server = try HTTPTestServer()
     let folder = try Folder()

@@ -4,7 +4,7 @@ import FoundationNetworking
 import HTTPTestServer
 import Testing
 
-@Suite(.aMinute) struct MultipartTests {
+@Suite(.timeLimit(.minutes(5))) struct MultipartTests {
   typealias Encoding = Manager.MultipartFormDataEncodingResult
 
   private func encoded(

@@ -5,7 +5,7 @@ import HTTPTestServer
 import Synchronization
 import Testing
 
-@Suite(.aMinute) struct NotificationTests {
+@Suite(.timeLimit(.minutes(5))) struct NotificationTests {
   /// Notes what is posted for the task of one request, and leaves nothing to luck: when a task is no longer waiting
   /// for its start, its end can come at any time, and is let come first.
   private final class Watch: Sendable {
@@ -35,7 +35,7 @@ import Testing
     }
 
     private func begin(_ name: String) {
-      if request.task?.state != .suspended { _ = ended.wait(timeout: .now() + 5) }
+      if request.task?.state != .suspended { _ = ended.wait(timeout: .now() + 60) }
       notes.add(name)
     }
 

@@ -4,7 +4,7 @@ import FoundationNetworking
 import HTTPTestServer
 import Testing
 
-@Suite(.aMinute) struct StartingTests {
+@Suite(.timeLimit(.minutes(5))) struct StartingTests {
   @Test func requestAndTaskAreThereWhenTheFunctionReturns() async throws {
     let server = try HTTPTestServer()
     let manager = Manager.lone(starting: false)

@@ -5,7 +5,7 @@ import HTTPTestServer
 import Synchronization
 import Testing
 
-@Suite(.aMinute) struct TransferTests {
+@Suite(.timeLimit(.minutes(5))) struct TransferTests {
   @Test func bodiesOfAllKindsAreSent() async throws {
     let server = try HTTPTestServer()
     let folder = try Folder()

@@ -4,7 +4,7 @@ import FoundationNetworking
 import HTTPTestServer
 import Testing
 
-@Suite(.aMinute) struct HandlerTests {
+@Suite(.timeLimit(.minutes(5))) struct HandlerTests {
   @Test func handlersAreCalledOnMainInTheirOrder() async throws {
     let server = try HTTPTestServer()
     let notes = Notes()

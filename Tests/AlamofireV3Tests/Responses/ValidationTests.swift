@@ -4,7 +4,7 @@ import FoundationNetworking
 import HTTPTestServer
 import Testing
 
-@Suite(.aMinute) struct ValidationTests {
+@Suite(.timeLimit(.minutes(5))) struct ValidationTests {
   @Test func statusThatIsNotAcceptableIsAnError() async throws {
     let server = try HTTPTestServer()
     let end = await Manager.lone().request(.GET, server.url("/status/404")).validate(statusCode: 200..<300)

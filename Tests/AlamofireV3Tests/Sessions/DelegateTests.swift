@@ -4,7 +4,7 @@ import FoundationNetworking
 import HTTPTestServer
 import Testing
 
-@Suite(.aMinute) struct DelegateTests {
+@Suite(.timeLimit(.minutes(5))) struct DelegateTests {
   @Test func closuresDecideAboutRedirects() async throws {
     let server = try HTTPTestServer()
     let manager = Manager.lone()

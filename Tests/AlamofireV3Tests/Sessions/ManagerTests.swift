@@ -5,7 +5,7 @@ import HTTPTestServer
 import Synchronization
 import Testing
 
-@Suite(.aMinute) struct ManagerTests {
+@Suite(.timeLimit(.minutes(5))) struct ManagerTests {
   @Test func defaultFieldsAreThoseOfTheGeneration() async throws {
     let fields = Manager.defaultHTTPHeaders
     #expect(fields["Accept-Encoding"] == "gzip;q=1.0, compress;q=0.5")

@@ -2,7 +2,7 @@ import AlamofireV3
 import Foundation
 import Testing
 
-@Suite(.aMinute) struct ReachabilityTests {
+@Suite(.timeLimit(.minutes(5))) struct ReachabilityTests {
   @Test func ownMachineIsReachableAndTheListenerIsTold() async throws {
     let manager = try #require(NetworkReachabilityManager(host: "127.0.0.1"))
     let notes = Notes()

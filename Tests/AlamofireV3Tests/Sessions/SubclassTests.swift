@@ -4,7 +4,7 @@ import FoundationNetworking
 import HTTPTestServer
 import Testing
 
-@Suite(.aMinute) struct SubclassTests {
+@Suite(.timeLimit(.minutes(5))) struct SubclassTests {
   /// Overrides the initializer that the generation had.
   private class Client: Manager, @unchecked Sendable {
     let name: String

@@ -4,7 +4,7 @@ import FoundationNetworking
 import HTTPTestServer
 import Testing
 
-@Suite(.aMinute) struct TrustTests {
+@Suite(.timeLimit(.minutes(5))) struct TrustTests {
   private static let certificate = read(TestIdentity.localhost)
   private static let authority = read(TestIdentity.localhostAuthority)
 

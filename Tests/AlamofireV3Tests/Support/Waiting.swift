@@ -106,17 +106,6 @@ extension URLSessionConfiguration {
   }
 }
 
-extension Trait where Self == TimeLimitTrait {
-  /// A minute; more under the sanitizers, which make everything several times slower.
-  static var aMinute: Self {
-    #if THREAD_SANITIZER || ADDRESS_SANITIZER
-      .timeLimit(.minutes(5))
-    #else
-      .timeLimit(.minutes(1))
-    #endif
-  }
-}
-
 /// A folder of this test alone, which goes with it.
 final class Folder: Sendable {
   let url: URL

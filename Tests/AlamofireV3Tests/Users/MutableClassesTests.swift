@@ -50,7 +50,7 @@ private class Model {
 
 private enum Failure: Error { case own }
 
-@Suite(.aMinuteOfUsers) struct MutableClassesTests {
+@Suite(.timeLimit(.minutes(5))) struct MutableClassesTests {
   private func manager() -> Manager {
     let configuration = URLSessionConfiguration.ephemeral
     configuration.urlCache = nil
@@ -120,9 +120,4 @@ private enum Failure: Error { case own }
     #expect(error as? Failure == .own)
     #expect(Alamofire.Error.Domain == "com.alamofire.error")
   }
-}
-
-extension Trait where Self == TimeLimitTrait {
-  /// Under the sanitizers everything is several times slower.
-  fileprivate static var aMinuteOfUsers: Self { .timeLimit(.minutes(5)) }
 }

@@ -4,7 +4,7 @@ import SampleStages
 import Testing
 
 /// The front of httpbin, with test servers in its place.
-@Suite(.timeLimit(.minutes(1))) struct HTTPBinFrontTests {
+@Suite(.timeLimit(.minutes(5))) struct HTTPBinFrontTests {
   private let front = HTTPBinFront()
   private let others: HTTPTestServer
   private let server: HTTPTestServer

@@ -6,7 +6,7 @@ import Testing
 
 /// The samples, one after the other: they share what they print to and the default manager. Each is played on every
 /// stage.
-@Suite(.serialized, .onEveryStage, .timeLimit(.minutes(2))) enum Samples {}
+@Suite(.serialized, .onEveryStage, .timeLimit(.minutes(5))) enum Samples {}
 
 /// Where the samples play: one server stands for every host that they name, and the default manager is led to it. On
 /// the stage of httpbin, that server leads the requests for httpbin.org there.

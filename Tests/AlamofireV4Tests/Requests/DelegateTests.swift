@@ -3,7 +3,7 @@ import Foundation
 import HTTPTestServer
 import Testing
 
-@Suite("Delegates", .timeLimit(.minutes(1))) struct DelegateTests {
+@Suite("Delegates", .timeLimit(.minutes(5))) struct DelegateTests {
   private let server: HTTPTestServer
   private let manager = SessionManager.solitary()
 

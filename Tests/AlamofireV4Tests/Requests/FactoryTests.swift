@@ -3,7 +3,7 @@ import Foundation
 import HTTPTestServer
 import Testing
 
-@Suite("Factories", .timeLimit(.minutes(1))) struct FactoryTests {
+@Suite("Factories", .timeLimit(.minutes(5))) struct FactoryTests {
   private let server: HTTPTestServer
   private let manager = SessionManager.solitary()
 

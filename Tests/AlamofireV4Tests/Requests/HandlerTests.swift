@@ -4,7 +4,7 @@ import Foundation
 import HTTPTestServer
 import Testing
 
-@Suite("Handlers", .timeLimit(.minutes(1))) struct HandlerTests {
+@Suite("Handlers", .timeLimit(.minutes(5))) struct HandlerTests {
   private let server: HTTPTestServer
   private let manager = SessionManager.solitary()
 
@@ -30,7 +30,7 @@ import Testing
     let isServed = DispatchSemaphore(value: 0)
     let slow = DataResponseSerializer<Bool> { _, _, _, _ in
       // The first handler has been called although this serializer has not come to its end.
-      .success(isServed.wait(timeout: .now() + 30) == .success)
+      .success(isServed.wait(timeout: .now() + 120) == .success)
     }
     let request = manager.request(server.url("/get"))
     request.responseData(queue: .global()) { _ in isServed.signal() }

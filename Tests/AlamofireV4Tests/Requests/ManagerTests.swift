@@ -3,7 +3,7 @@ import Foundation
 import HTTPTestServer
 import Testing
 
-@Suite("Managers and requests", .timeLimit(.minutes(1))) struct ManagerTests {
+@Suite("Managers and requests", .timeLimit(.minutes(5))) struct ManagerTests {
   private let server: HTTPTestServer
   private let manager = SessionManager.solitary()
 

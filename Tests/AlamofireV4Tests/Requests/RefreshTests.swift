@@ -111,7 +111,7 @@ private class OAuth2Handler: RequestAdapter, RequestRetrier, @unchecked Sendable
   }
 }
 
-@Suite("Refreshing of tokens", .timeLimit(.minutes(1))) struct RefreshTests {
+@Suite("Refreshing of tokens", .timeLimit(.minutes(5))) struct RefreshTests {
   private let gate = Gate()
   private let server: HTTPTestServer
   private let handler: OAuth2Handler

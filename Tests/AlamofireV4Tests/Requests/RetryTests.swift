@@ -3,7 +3,7 @@ import Foundation
 import HTTPTestServer
 import Testing
 
-@Suite("Adapters and retriers", .timeLimit(.minutes(1))) struct RetryTests {
+@Suite("Adapters and retriers", .timeLimit(.minutes(5))) struct RetryTests {
   private struct Own: Error {}
 
   /// Counts how often it is asked, and throws at some of its calls, of which the first is 1.

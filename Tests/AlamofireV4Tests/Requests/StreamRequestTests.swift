@@ -3,7 +3,7 @@ import HTTPTestServer
 import Synchronization
 import Testing
 
-@Suite("Streams", .timeLimit(.minutes(1))) struct StreamRequestTests {
+@Suite("Streams", .timeLimit(.minutes(5))) struct StreamRequestTests {
   private func manager() -> SessionManager {
     let configuration = URLSessionConfiguration.ephemeral
     configuration.urlCache = nil

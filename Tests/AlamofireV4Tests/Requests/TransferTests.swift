@@ -3,7 +3,7 @@ import Foundation
 import HTTPTestServer
 import Testing
 
-@Suite("Downloads and uploads", .timeLimit(.minutes(1))) struct TransferTests {
+@Suite("Downloads and uploads", .timeLimit(.minutes(5))) struct TransferTests {
   private let server: HTTPTestServer
   private let manager = SessionManager.solitary()
 

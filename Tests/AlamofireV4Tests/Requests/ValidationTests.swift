@@ -3,7 +3,7 @@ import Foundation
 import HTTPTestServer
 import Testing
 
-@Suite("Validation of responses", .timeLimit(.minutes(1))) struct ValidationTests {
+@Suite("Validation of responses", .timeLimit(.minutes(5))) struct ValidationTests {
   private struct Own: Error {}
 
   private let server: HTTPTestServer

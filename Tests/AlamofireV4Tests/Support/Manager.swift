@@ -60,7 +60,7 @@ extension DownloadRequest {
 
 /// Whether a condition becomes true within half a minute: for the end of an object, of which nobody tells.
 func eventually(_ condition: () -> Bool) async -> Bool {
-  let deadline = ContinuousClock.now + .seconds(30)
+  let deadline = ContinuousClock.now + .seconds(120)
   while ContinuousClock.now < deadline {
     if condition() { return true }
     await Task.yield()

@@ -72,7 +72,7 @@ private class ManagerWithATimeout: SessionManager, @unchecked Sendable {
   }
 }
 
-@Suite("Users who import the generation alone", .timeLimit(.minutes(1))) struct UsersAlone {
+@Suite("Users who import the generation alone", .timeLimit(.minutes(5))) struct UsersAlone {
   @Test func classesThatChangeCanBeUsed() async throws {
     let server = try HTTPTestServer()
     server.enqueue(.status(401), .status(200))

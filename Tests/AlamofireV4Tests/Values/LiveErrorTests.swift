@@ -7,7 +7,7 @@ import Testing
 @testable import AlamofireV4
 
 /// The mapping, fed with what the core really throws.
-@Suite("Errors of real requests", .timeLimit(.minutes(1))) struct LiveErrorTests {
+@Suite("Errors of real requests", .timeLimit(.minutes(5))) struct LiveErrorTests {
   private enum Mishap: Error { case router, adapter, validator, retrier }
 
   private struct Router: Alamofire::URLRequestConvertible {

@@ -2,7 +2,7 @@ import AlamofireV4
 import Synchronization
 import Testing
 
-@Suite("Reachability", .timeLimit(.minutes(1))) struct ReachabilityTests {
+@Suite("Reachability", .timeLimit(.minutes(5))) struct ReachabilityTests {
   @Test func theMachineItselfCanBeReached() throws {
     let manager = try #require(NetworkReachabilityManager(host: "127.0.0.1"))
     #expect(manager.networkReachabilityStatus == .reachable(.ethernetOrWiFi))

@@ -5,7 +5,7 @@ import HTTPWire
 import Synchronization
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct CancellationTests {
+@Suite(.timeLimit(.minutes(5))) struct CancellationTests {
   /// The kind of failure, `nil` for a response.
   static func kind(_ client: Client, _ request: WireRequest, _ watcher: any TransferObserver) async
     -> TransportFailure.Kind?

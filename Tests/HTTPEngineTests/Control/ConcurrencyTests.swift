@@ -3,7 +3,7 @@ import HTTPTestServer
 import HTTPWire
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct ConcurrencyTests {
+@Suite(.timeLimit(.minutes(5))) struct ConcurrencyTests {
   @Test(arguments: [false, true])
   func fiveHundredRequestsKeepToTheLimitOfConnections(isTLS: Bool) async throws {
     let replies = Counter()

@@ -3,7 +3,7 @@ import HTTPTestServer
 import HTTPWire
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct ValveTests {
+@Suite(.timeLimit(.minutes(5))) struct ValveTests {
   static let size = 8_000_000
 
   @Test(arguments: [false, true])

@@ -5,7 +5,7 @@ import HTTPWire
 import Testing
 
 /// Other places than the origin. Those that speak HTTP/2 are in the tests with nginx.
-@Suite("Alternative services", .timeLimit(.minutes(1))) struct AlternativeTests {
+@Suite("Alternative services", .timeLimit(.minutes(5))) struct AlternativeTests {
   private let origin = "https://shop.example:8443/get"
 
   private func failure(

@@ -4,7 +4,7 @@ import HTTPTestServer
 import HTTPWire
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct BodySinkTests {
+@Suite(.timeLimit(.minutes(5))) struct BodySinkTests {
   private let server: HTTPTestServer
   private let client = Client()
 

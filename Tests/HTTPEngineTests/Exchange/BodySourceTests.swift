@@ -4,7 +4,7 @@ import HTTPTestServer
 import HTTPWire
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct BodySourceTests {
+@Suite(.timeLimit(.minutes(5))) struct BodySourceTests {
   private let server: HTTPTestServer
   private let client = Client()
 

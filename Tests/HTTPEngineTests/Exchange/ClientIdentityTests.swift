@@ -5,7 +5,7 @@ import HTTPTestServer
 import HTTPWire
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct ClientIdentityTests {
+@Suite(.timeLimit(.minutes(5))) struct ClientIdentityTests {
   static let authority = TestIdentity.localhostAuthority
 
   func client(_ name: String, _ change: (inout TestIdentity.Specification) -> Void = { _ in }) throws

@@ -4,7 +4,7 @@ import HTTPTestServer
 import HTTPWire
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct ContentCodingTests {
+@Suite(.timeLimit(.minutes(5))) struct ContentCodingTests {
   @Test(arguments: ["gzip", "deflate"])
   func aCodedBodyIsDecoded(coding: String) async throws {
     let server = try HTTPTestServer()

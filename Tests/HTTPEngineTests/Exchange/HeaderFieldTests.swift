@@ -3,7 +3,7 @@ import HTTPTestServer
 import HTTPWire
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct HeaderFieldTests {
+@Suite(.timeLimit(.minutes(5))) struct HeaderFieldTests {
   static func send(_ fields: [HTTPHeader], _ method: String = "GET", body: RequestBody = .none) async throws
     -> RecordedRequest
   {

@@ -28,7 +28,7 @@ final class FixedJudge: TrustJudge {
   func wantsStapledResponse(ofHost host: String) -> Bool { wantsStapled }
 }
 
-@Suite(.timeLimit(.minutes(1))) struct JudgeTests {
+@Suite(.timeLimit(.minutes(5))) struct JudgeTests {
   func profile(_ judge: FixedJudge, _ change: (inout TransportOptions) -> Void = { _ in })
     -> ConnectionProfile
   {

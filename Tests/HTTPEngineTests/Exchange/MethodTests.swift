@@ -3,7 +3,7 @@ import HTTPTestServer
 import HTTPWire
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct MethodTests {
+@Suite(.timeLimit(.minutes(5))) struct MethodTests {
   @Test(arguments: ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "QUERY", "PROPFIND", "purge"])
   func aMethodWithoutABodyIsSentAsItIs(method: String) async throws {
     let server = try HTTPTestServer(routes: .none)

@@ -5,7 +5,7 @@ import HTTPWire
 import Testing
 
 /// DNS over HTTPS, end to end.
-@Suite("Name services", .timeLimit(.minutes(1))) struct NameServiceTests {
+@Suite("Name services", .timeLimit(.minutes(5))) struct NameServiceTests {
   private static func shop() throws -> TestIdentity {
     try TestIdentity(.init(commonName: "shop", dnsNames: ["shop.example"], issuer: .localhostAuthority))
   }

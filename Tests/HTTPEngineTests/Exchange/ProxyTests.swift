@@ -4,7 +4,7 @@ import HTTPTestServer
 import HTTPWire
 import Testing
 
-@Suite("Proxies", .timeLimit(.minutes(1))) struct ProxyTests {
+@Suite("Proxies", .timeLimit(.minutes(5))) struct ProxyTests {
   private static let secret = "s3cret-of-the-proxy"
 
   private static func asAnn(_ server: inout ProxyServer) {

@@ -3,7 +3,7 @@ import HTTPTestServer
 import HTTPWire
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct RequestBodyTests {
+@Suite(.timeLimit(.minutes(5))) struct RequestBodyTests {
   static let sizes = [1, 100, 16_383, 16_384, 16_385, 65_536, 65_537, 1 << 20, 5 << 20]
 
   @Test(arguments: sizes)

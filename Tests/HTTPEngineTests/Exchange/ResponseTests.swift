@@ -3,7 +3,7 @@ import HTTPTestServer
 import HTTPWire
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct ResponseTests {
+@Suite(.timeLimit(.minutes(5))) struct ResponseTests {
   @Test(arguments: [0, 1, 1000, 16_384, 32_768, 32_769, 1 << 20])
   func aBodyOfKnownLengthComesWhole(size: Int) async throws {
     let server = try HTTPTestServer()

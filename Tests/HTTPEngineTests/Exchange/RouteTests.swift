@@ -4,7 +4,7 @@ import HTTPTestServer
 import HTTPWire
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct RouteTests {
+@Suite(.timeLimit(.minutes(5))) struct RouteTests {
   @Test(arguments: [false, true])
   func aHostGoesWhereItsOverrideSays(isSecure: Bool) async throws {
     let identity = try TestIdentity(

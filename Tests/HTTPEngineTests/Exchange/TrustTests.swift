@@ -3,7 +3,7 @@ import HTTPTestServer
 import HTTPWire
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct TrustTests {
+@Suite(.timeLimit(.minutes(5))) struct TrustTests {
   @Test func anAuthorityFromMemoryIsTrusted() async throws {
     let server = try HTTPTestServer(.tls(.localhost))
     let response = try await Client().get(server.url("/get"))

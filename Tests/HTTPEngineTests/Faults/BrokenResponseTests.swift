@@ -4,7 +4,7 @@ import HTTPTestServer
 import HTTPWire
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct BrokenResponseTests {
+@Suite(.timeLimit(.minutes(5))) struct BrokenResponseTests {
   struct Fault: Sendable, CustomTestStringConvertible {
     let testDescription: String
     let reply: Reply

@@ -2,7 +2,7 @@ import HTTPTestServer
 import HTTPWire
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct ConnectFaultTests {
+@Suite(.timeLimit(.minutes(5))) struct ConnectFaultTests {
   @Test func aRefusedPort() async throws {
     let port = try HTTPTestServer.refusedPort()
     let client = Client()

@@ -2,7 +2,7 @@ import HTTPTestServer
 import HTTPWire
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct LimitTests {
+@Suite(.timeLimit(.minutes(5))) struct LimitTests {
   @Test(arguments: [1000, 4 << 20])
   func aHeadThatIsLargerThanTheLimitIsRefused(bytes: Int) async throws {
     let server = try HTTPTestServer(routes: .none)

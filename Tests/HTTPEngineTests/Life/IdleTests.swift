@@ -5,7 +5,7 @@ import HTTPWire
 import Testing
 
 /// A loop that has nothing to do takes no processor time. Each test has a process of its own.
-@Suite(.serialized, .timeLimit(.minutes(2))) struct IdleTests {
+@Suite(.serialized, .timeLimit(.minutes(5))) struct IdleTests {
   /// The processor time that the process takes while nothing should happen, on the loop of another client.
   static func expectIdle(_ location: SourceLocation = #_sourceLocation) async throws {
     let other = Client()

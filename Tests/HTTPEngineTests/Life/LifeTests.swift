@@ -4,7 +4,7 @@ import HTTPTestServer
 import HTTPWire
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct LifeTests {
+@Suite(.timeLimit(.minutes(5))) struct LifeTests {
   @Test func shutDownEndsWhatRunsAndWhatWaitsAndWhatComesLater() async throws {
     let server = try HTTPTestServer(routes: .none)
     let gate = Gate()

@@ -5,7 +5,7 @@ import HTTPWire
 import Testing
 
 /// What concerns the process as a whole is looked at in a process of its own.
-@Suite(.serialized, .timeLimit(.minutes(2))) struct ProcessTests {
+@Suite(.serialized, .timeLimit(.minutes(5))) struct ProcessTests {
   @Test func theThreadIsGivenBackAndTheConnectionKept() async {
     await #expect(processExitsWith: .success) {
       let server = try HTTPTestServer()

@@ -2,7 +2,7 @@ import Foundation
 import HTTPEngine
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct FileMoveTests {
+@Suite(.timeLimit(.minutes(5))) struct FileMoveTests {
   private let here: TemporaryFolder
   private let elsewhere: URL
 
@@ -62,7 +62,7 @@ import Testing
     await withCheckedContinuation { continuation in
       let watcher = Thread {
         var status = stat()
-        let deadline = ContinuousClock.now + .seconds(30)
+        let deadline = ContinuousClock.now + .seconds(120)
         while stat(path, &status) != 0, ContinuousClock.now < deadline { sched_yield() }
         continuation.resume(returning: Int(status.st_size))
       }

@@ -2,7 +2,7 @@ import FoundationEssentials
 import HTTPWire
 import Testing
 
-@Suite("The index of a cache", .timeLimit(.minutes(1))) struct CacheIndexTests {
+@Suite("The index of a cache", .timeLimit(.minutes(5))) struct CacheIndexTests {
   private static func stored(_ number: Int, size: Int = 100, variant: String? = nil) -> StoredResponse {
     CacheScene.response(
       variant == nil ? [] : [("Vary", "v")], body: String(repeating: "x", count: size),

@@ -2,7 +2,7 @@ import HTTPWire
 import Synchronization
 import Testing
 
-@Suite("Notebooks of hosts", .timeLimit(.minutes(1)))
+@Suite("Notebooks of hosts", .timeLimit(.minutes(5)))
 struct HostNotebookTests {
   private func note(_ hosts: HostNotebook<StrictTransportTable>, _ name: String) throws {
     let host = try #require(KnownHost(name))

@@ -194,8 +194,7 @@ import Testing
       default: "http://a.test:" + many("0") + "80/"
       }
     let origin = try #require(Origin(url: "http://home.test/"))
-    let clock = ContinuousClock()
-    let took = clock.measure {
+    let took = processorTime {
       for status in [302, 307] {
         _ = Redirect.decide(
           status: status, location: location, request: .init(url: "http://home.test/a/b", origin: origin))
@@ -204,7 +203,7 @@ import Testing
     #if THREAD_SANITIZER || ADDRESS_SANITIZER
       #expect(took < .seconds(60), "\(took)")
     #else
-      #expect(took < .seconds(5), "\(took)")
+      #expect(took < .seconds(20), "\(took)")
     #endif
   }
 }

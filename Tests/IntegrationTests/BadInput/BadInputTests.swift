@@ -3,7 +3,7 @@ import Synchronization
 import Testing
 
 /// What users and programs get wrong: the handler is told, in a sentence that helps; nothing is thrown.
-@Suite(.timeLimit(.minutes(2))) struct BadInputTests {
+@Suite(.timeLimit(.minutes(5))) struct BadInputTests {
   /// Parameters that no encoder can write.
   private struct Endless: Encodable, Sendable {
     let ratio = Double.infinity

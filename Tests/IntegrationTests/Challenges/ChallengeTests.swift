@@ -2,7 +2,7 @@ import Alamofire
 import Testing
 
 /// Basic and Digest against servers that others wrote.
-@Suite("Challenges of httpbin", .needsHTTPBin, .timeLimit(.minutes(2)))
+@Suite("Challenges of httpbin", .needsHTTPBin, .timeLimit(.minutes(5)))
 struct HTTPBinChallengeTests {
   /// The statuses of all hops of a request, and how it ended.
   private func statuses(
@@ -58,7 +58,7 @@ struct HTTPBinChallengeTests {
   }
 }
 
-@Suite("Challenges of nginx", .needsNginx, .timeLimit(.minutes(2)))
+@Suite("Challenges of nginx", .needsNginx, .timeLimit(.minutes(5)))
 struct NginxChallengeTests {
   @Test("Basic", arguments: NginxServer.Entrance.allCases)
   func basic(entrance: NginxServer.Entrance) async throws {
@@ -80,7 +80,7 @@ struct NginxChallengeTests {
   }
 }
 
-@Suite("Challenges of Apache", .needsApache, .timeLimit(.minutes(2)))
+@Suite("Challenges of Apache", .needsApache, .timeLimit(.minutes(5)))
 struct ApacheChallengeTests {
   private func get(_ session: Session, _ url: String, password: String = "sésame") async -> (Int?, Int?) {
     let response = await session.request(url).authenticate(username: "anna", password: password)

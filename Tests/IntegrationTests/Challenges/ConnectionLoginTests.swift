@@ -3,7 +3,7 @@ import Foundation
 import Testing
 
 /// NTLM with squid, as a server and as a proxy.
-@Suite("NTLM with squid", .needsProxies, .timeLimit(.minutes(2)))
+@Suite("NTLM with squid", .needsProxies, .timeLimit(.minutes(5)))
 struct NTLMTests {
   private static let item = NginxConfiguration.item
 
@@ -73,7 +73,7 @@ struct NTLMTests {
 }
 
 /// Negotiate with a ticket of Kerberos, in a process that has one.
-@Suite("Negotiate with Apache", .needsKerberos, .timeLimit(.minutes(2)))
+@Suite("Negotiate with Apache", .needsKerberos, .timeLimit(.minutes(5)))
 struct NegotiateTests {
   private struct Visit: Decodable {
     let hasTicket: Bool

@@ -1,7 +1,7 @@
 import Alamofire
 import Testing
 
-@Suite(.needsHTTPBin, .timeLimit(.minutes(2))) struct CookieTests {
+@Suite(.needsHTTPBin, .timeLimit(.minutes(5))) struct CookieTests {
   private struct Echo: Decodable { let cookies: [String: String] }
 
   @Test func cookiesAreKeptFromRequestToRequest() async throws {

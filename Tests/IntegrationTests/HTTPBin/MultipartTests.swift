@@ -3,7 +3,7 @@ import Foundation
 import Testing
 
 /// A form as a real server reads it off the wire.
-@Suite(.needsHTTPBin, .timeLimit(.minutes(2))) struct MultipartTests {
+@Suite(.needsHTTPBin, .timeLimit(.minutes(5))) struct MultipartTests {
   private struct Form: Decodable, Sendable, Equatable {
     var form: [String: Values]
     var files: [String: Values]

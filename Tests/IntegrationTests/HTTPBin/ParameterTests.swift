@@ -2,7 +2,7 @@ import Alamofire
 import Testing
 
 /// Parameters by every encoding and encoder, as httpbin reads them.
-@Suite(.needsHTTPBin, .timeLimit(.minutes(2))) struct ParameterTests {
+@Suite(.needsHTTPBin, .timeLimit(.minutes(5))) struct ParameterTests {
   private struct Order: Codable, Equatable {
     var id = 7
     var unitPrice = 2.5

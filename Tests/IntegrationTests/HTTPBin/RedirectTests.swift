@@ -1,7 +1,7 @@
 import Alamofire
 import Testing
 
-@Suite(.needsHTTPBin, .timeLimit(.minutes(2))) struct RedirectTests {
+@Suite(.needsHTTPBin, .timeLimit(.minutes(5))) struct RedirectTests {
   @Test(arguments: ["redirect", "relative-redirect", "absolute-redirect"])
   func aChainIsFollowedToItsEnd(kind: String) async throws {
     let server = try await HTTPBinServer.shared

@@ -2,7 +2,7 @@ import Alamofire
 import Testing
 
 /// What leaves, as httpbin reports it back.
-@Suite(.needsHTTPBin, .timeLimit(.minutes(2))) struct RequestTests {
+@Suite(.needsHTTPBin, .timeLimit(.minutes(5))) struct RequestTests {
   @Test(arguments: ["get", "post", "put", "patch", "delete"])
   func everyMethodArrivesWithItsQuery(name: String) async throws {
     let server = try await HTTPBinServer.shared

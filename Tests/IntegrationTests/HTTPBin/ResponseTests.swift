@@ -3,7 +3,7 @@ import Synchronization
 import Testing
 
 /// What comes back from httpbin, and what is made of it.
-@Suite(.needsHTTPBin, .timeLimit(.minutes(2))) struct ResponseTests {
+@Suite(.needsHTTPBin, .timeLimit(.minutes(5))) struct ResponseTests {
   @Test(arguments: [200, 201, 204, 304, 400, 403, 404, 418, 500, 503])
   func validationLetsTheTwoHundredsThrough(code: Int) async throws {
     let server = try await HTTPBinServer.shared

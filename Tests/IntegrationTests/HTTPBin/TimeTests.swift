@@ -1,7 +1,7 @@
 import Alamofire
 import Testing
 
-@Suite(.needsHTTPBin, .timeLimit(.minutes(2))) struct TimeTests {
+@Suite(.needsHTTPBin, .timeLimit(.minutes(5))) struct TimeTests {
   @Test func aDelayWithinTheTimeoutIsWaitedFor() async throws {
     let server = try await HTTPBinServer.shared
     let response = await AF.request(server.url("/delay/1")).validate().serializingDecodable(Echo.self)

@@ -3,7 +3,7 @@ import Foundation
 import Testing
 
 /// Forms as other people's readers understand them.
-@Suite(.needsMultipartReaders, .timeLimit(.minutes(2))) final class MultipartReaderTests {
+@Suite(.needsMultipartReaders, .timeLimit(.minutes(5))) final class MultipartReaderTests {
   typealias Part = MultipartReader.Part
 
   private let folder: URL

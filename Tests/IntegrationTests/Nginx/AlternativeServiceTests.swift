@@ -2,7 +2,7 @@ import Alamofire
 import Testing
 
 /// Servers that name other places, with one that speaks HTTP/2 there.
-@Suite("Alternative services", .needsNginx, .timeLimit(.minutes(2)))
+@Suite("Alternative services", .needsNginx, .timeLimit(.minutes(5)))
 struct AlternativeServiceTests {
   private static let locations = """
     location /led {

@@ -2,7 +2,7 @@ import Alamofire
 import Testing
 
 /// Bodies of all sizes, both ways.
-@Suite(.needsNginx, .timeLimit(.minutes(3))) struct BodyTests {
+@Suite(.needsNginx, .timeLimit(.minutes(5))) struct BodyTests {
   /// Bytes that show any piece that is missing, doubled or out of place.
   private static func bytes(_ count: Int) -> Data {
     var state: UInt64 = 0x9E37_79B9_7F4A_7C15

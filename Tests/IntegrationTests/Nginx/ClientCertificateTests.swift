@@ -1,7 +1,7 @@
 import Alamofire
 import Testing
 
-@Suite("Client certificates", .needsNginx, .timeLimit(.minutes(2)))
+@Suite("Client certificates", .needsNginx, .timeLimit(.minutes(5)))
 struct ClientCertificateTests {
   @Test("A client is who its certificate says", arguments: [NginxServer.Entrance.https1, .h2])
   func mutualTLS(entrance: NginxServer.Entrance) async throws {
@@ -30,7 +30,7 @@ struct ClientCertificateTests {
   }
 }
 
-@Suite("Unix-domain sockets", .needsNginx, .timeLimit(.minutes(2)))
+@Suite("Unix-domain sockets", .needsNginx, .timeLimit(.minutes(5)))
 struct UnixSocketTests {
   @Test func aRequestGoesThroughTheSocket() async throws {
     let server = try await NginxServer.shared

@@ -2,7 +2,7 @@ import Alamofire
 import Testing
 
 /// How many connections requests take, as nginx saw them.
-@Suite(.needsNginx, .timeLimit(.minutes(3))) struct ConnectionTests {
+@Suite(.needsNginx, .timeLimit(.minutes(5))) struct ConnectionTests {
   @Test func requestsOverHTTP2ShareOneConnection() async throws {
     let server = try await NginxServer.shared
     let session = server.makeSession()

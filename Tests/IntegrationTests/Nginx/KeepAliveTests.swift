@@ -2,7 +2,7 @@ import Alamofire
 import Testing
 
 /// Servers that close connections, and servers that go away.
-@Suite(.needsNginx, .timeLimit(.minutes(3))) struct KeepAliveTests {
+@Suite(.needsNginx, .timeLimit(.minutes(5))) struct KeepAliveTests {
   @Test(arguments: NginxServer.Entrance.allCases)
   func requestsGoOnWhenTheServerHasClosedIdleConnections(entrance: NginxServer.Entrance) async throws {
     // Without lingering nginx counts a connection only as long as it is open.

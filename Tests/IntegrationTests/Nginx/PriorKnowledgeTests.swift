@@ -2,7 +2,7 @@ import Alamofire
 import Testing
 
 /// HTTP/2 without TLS, which the server has to know before it is asked.
-@Suite("HTTP/2 with prior knowledge", .needsNginx, .timeLimit(.minutes(2)))
+@Suite("HTTP/2 with prior knowledge", .needsNginx, .timeLimit(.minutes(5)))
 struct PriorKnowledgeTests {
   private func session(of server: NginxServer, _ configuration: URLSessionConfiguration = .solitary)
     -> Session

@@ -2,7 +2,7 @@ import Alamofire
 import Testing
 
 /// nginx through proxies that others wrote, with and without passwords.
-@Suite("Real proxies", .needsProxies, .timeLimit(.minutes(3)))
+@Suite("Real proxies", .needsProxies, .timeLimit(.minutes(5)))
 struct RealProxyTests {
   private func kinds(_ program: ProxyProcess.Program) -> [ProxyServer.Kind] {
     program == .microsocks ? [.socks5, .socks5h] : [.http]

@@ -1,7 +1,7 @@
 /// Looks at `condition` again and again until it holds, for what happens in another process. Returns
 /// whether it came to hold in time.
 func eventually(
-  within limit: Duration = .seconds(30), _ condition: () async throws -> Bool
+  within limit: Duration = .seconds(120), _ condition: () async throws -> Bool
 ) async rethrows -> Bool {
   let deadline = ContinuousClock.now + limit
   while true {

@@ -49,7 +49,7 @@ final class NTLMGateway: Sendable {
   func visits(letIn count: Int) async -> [Visit] {
     let file = process.folder.appendingPathComponent("access.log")
     var visits: [Visit] = []
-    _ = await eventually(within: .seconds(20)) {
+    _ = await eventually(within: .seconds(60)) {
       let text = (try? String(contentsOf: file, encoding: .utf8)) ?? ""
       visits = text.split(separator: "\n").compactMap { line in
         let parts = line.split(separator: " ")

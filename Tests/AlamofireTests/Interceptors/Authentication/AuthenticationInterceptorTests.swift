@@ -4,7 +4,7 @@ import FoundationNetworking
 import HTTPWire
 import Testing
 
-@Suite("Authentication by interceptor", .timeLimit(.minutes(1)))
+@Suite("Authentication by interceptor", .timeLimit(.minutes(5)))
 struct AuthenticationInterceptorTests {
   typealias Interceptor = AuthenticationInterceptor<TokenAuthenticator>
 

@@ -5,7 +5,7 @@ import Synchronization
 import Testing
 
 /// Over the real engine, with a server that refuses all tokens but one.
-@Suite("Authentication with a server", .timeLimit(.minutes(2)))
+@Suite("Authentication with a server", .timeLimit(.minutes(5)))
 struct AuthenticationOnServerTests {
   typealias Authentication = AuthenticationInterceptor<TokenAuthenticator>
 
