@@ -1,16 +1,17 @@
 import Foundation
 package import FoundationNetworking
 
-/// Who decides and who is told about the requests of a session.
-package struct SessionWatching: Sendable {
-  var delegate: SessionDelegate
+/// Who decides and who is told about the requests of a session. A class: each request asks several times, and a copy of
+/// a structure would count references to all that is in it.
+package final class SessionWatching: Sendable {
+  let delegate: SessionDelegate
   /// Whether the delegate is a subclass, whose methods have to be called.
-  var hasOwnDelegate: Bool
+  let hasOwnDelegate: Bool
   let redirectHandler: (any RedirectHandler)?
   let cachedResponseHandler: (any CachedResponseHandler)?
-  var eventMonitor: CompositeEventMonitor
+  let eventMonitor: CompositeEventMonitor
   /// A session of the user's that lends its name to ours.
-  var lent: URLSession?
+  let lent: URLSession?
 
   package init(
     delegate: SessionDelegate = SessionDelegate(), redirectHandler: (any RedirectHandler)? = nil,
