@@ -43,7 +43,7 @@ extension WireRequest {
   private static func body(
     of request: URLRequest, own: [String: String]?, for core: RequestCore
   ) throws(AFError) -> RequestBody {
-    switch core.body == nil ? nil : core.state.withLock({ $0.uploadable }) {
+    switch core.body == nil ? nil : core.state.withLock({ $0.extras.uploadable }) {
     case .data(let data): return .bytes(data)
     case .file(let url, _): return .source(try fileSource(url))
     case .stream(let stream): return .source(core.source(of: stream, length: contentLength(own)))

@@ -115,7 +115,7 @@ extension Pipeline {
           of: stored, method: journey.sent.method, fields: journey.sent.fields,
           isConfirmed: isConfirmed, now: core.session.caching.store?.now ?? 0))
     else { return nil }
-    core.state.withLock { $0.progress.isIntermediate = false }
+    core.state.withLock { $0.extras.progress.isIntermediate = false }
     return try await played(answer, journey)
   }
 }

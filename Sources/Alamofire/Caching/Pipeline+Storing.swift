@@ -35,14 +35,14 @@ extension Pipeline {
     } else {
       isKept = session.take(offer, asks: asks)
     }
-    if isKept, journey.isWatched { core.state.withLock { $0.storageOffers.append(offer) } }
+    if isKept, journey.isWatched { core.state.withLock { $0.extras.storageOffers.append(offer) } }
   }
 
   /// Stores what came on the way to an exchange, as far as the delegate and the handlers let it.
   nonisolated(nonsending) func storeWhatIsOffered(_ exchange: Exchange) async {
     let offers = core.state.withLock { state in
-      defer { state.storageOffers = [] }
-      return state.storageOffers
+      defer { if state.hasExtras { state.extras.storageOffers = [] } }
+      return state.extras.storageOffers
     }
     for offer in offers { await store(offer, exchange) }
   }
@@ -96,7 +96,8 @@ extension RequestCore {
   /// Whether somebody is there to decide about storing.
   var decidesAboutStoring: Bool {
     session.watching.decidesAboutStoring
-      || (isWatchedItself.load(ordering: .relaxed) && state.withLock { $0.cachedResponseHandler != nil })
+      || (isWatchedItself.load(ordering: .relaxed)
+        && state.withLock { $0.extras.cachedResponseHandler != nil })
   }
 }
 

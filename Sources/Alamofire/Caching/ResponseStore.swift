@@ -1,7 +1,7 @@
 package import HTTPWire
 
 /// Where a session keeps responses.
-package protocol ResponseStore: Sendable {
+package protocol ResponseStore: AnyObject, Sendable {
   /// Seconds since 1970.
   var now: Int64 { get }
   /// Whether there may be something for a URL with this hash; quick, and true when nobody knows yet. The hash is not

@@ -83,7 +83,7 @@ final class ValidationObserver: TransferObserver {
       return core.headReceived(head)
     }
     if let store = core.session.cookies { core.keepCookies(of: head, in: store) }
-    core.state.withLock { $0.progress.isIntermediate = true }
+    core.state.withLock { $0.extras.progress.isIntermediate = true }
     return .proceed
   }
 

@@ -132,7 +132,7 @@ extension Journey {
       return nil
     }
     let proposed =
-      core.state.withLock { $0.credential }
+      core.state.withLock { $0.extras.credential }
       ?? core.session.configuration.urlCredentialStorage?.defaultCredential(like: space)
     return URLAuthenticationChallenge(
       protectionSpace: space, proposedCredential: proposed,

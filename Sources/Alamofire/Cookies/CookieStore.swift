@@ -30,14 +30,26 @@ final class CookieStore: Sendable {
 
   // MARK: Sending
 
-  /// The cookies for a host and its domains, as they are now; `nil` when it takes a moment to find out.
-  func candidates(for host: String) -> [Cookie]? {
-    guard writers.load(ordering: .acquiring) == 0 else { return nil }
-    let objects = storage.cookies ?? []
-    if objects.isEmpty { return [] }
-    let index = index.withLock { $0 }
-    return index.describes(objects) ? index.candidates(for: host) : nil
+  /// What can be seen at once.
+  enum Glance {
+    /// There are none at all.
+    case none
+    /// Those for the host and its domains.
+    case candidates([Cookie])
+    /// It takes a moment to find out.
+    case later
   }
+
+  /// The cookies for a host as they are now.
+  func glance(for host: String) -> Glance {
+    guard !isBeingWritten else { return .later }
+    let objects = storage.cookies ?? []
+    if objects.isEmpty { return .none }
+    let index = index.withLock { $0 }
+    return index.describes(objects) ? .candidates(index.candidates(for: host)) : .later
+  }
+
+  var isBeingWritten: Bool { writers.load(ordering: .acquiring) != 0 }
 
   /// The same, however long it takes.
   nonisolated(nonsending) func readCandidates(for host: String) async -> [Cookie] {

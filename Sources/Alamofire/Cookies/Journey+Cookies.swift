@@ -10,11 +10,14 @@ extension Journey {
   func tookCookies(from store: CookieStore) -> Bool {
     outgoing = nil
     guard carrier.isEngine, core.session.settings.sendsCookies else { return true }
-    guard !core.hasCookies, let candidates = store.candidates(for: request.origin.host) else {
-      return !wantsCookies
+    guard !core.hasCookies else { return !wantsCookies }
+    switch core.session.glance(into: store, for: request.origin.host) {
+    case .none: return true
+    case .candidates(let candidates):
+      if !candidates.isEmpty { take(candidates) }
+      return true
+    case .later: return !wantsCookies
     }
-    if !candidates.isEmpty { take(candidates) }
-    return true
   }
 
   /// The same, however long it takes: those of the hop before are stored first.
@@ -51,6 +54,20 @@ extension Journey {
     }
     guard let field = CookieSelection.field(cookies) else { return }
     outgoing = request.with(fields: request.fields + [HTTPHeader(name: "Cookie", value: field)])
+  }
+}
+
+extension SessionCore {
+  /// The cookies for a host as they are now.
+  ///
+  /// Of the requests that begin in one turn of the engine, only the first looks into a storage that is empty: whoever
+  /// stores a cookie and then begins a request is heard of in a later turn.
+  fileprivate func glance(into store: CookieStore, for host: String) -> CookieStore.Glance {
+    guard let turn = turn else { return store.glance(for: host) }
+    if turnWithoutCookies.load(ordering: .relaxed) == turn, !store.isBeingWritten { return .none }
+    let glance = store.glance(for: host)
+    if case .none = glance { turnWithoutCookies.store(turn, ordering: .relaxed) }
+    return glance
   }
 }
 

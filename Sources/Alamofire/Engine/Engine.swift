@@ -12,6 +12,8 @@ package struct Engine: Sendable {
   package let executor: (any TaskExecutor)?
   /// Whether the caller is on the engine's thread, where no code of a user may run.
   package let isOnLoop: @Sendable () -> Bool
+  /// The number of the engine's turn, on its own thread; `nil` elsewhere.
+  package let turn: @Sendable () -> UInt64?
   /// Ends every transfer, now and from now on.
   package let shutDown: @Sendable () -> Void
   /// How often another thread has handed something to the engine's; for tests and benchmarks.
@@ -23,7 +25,7 @@ package struct Engine: Sendable {
     let transport = CurlTransport(loop: loop)
     return Engine(
       transport: transport, byteStreams: transport, executor: loop, isOnLoop: { loop.isCurrent },
-      shutDown: { transport.shutDown() },
+      turn: { loop.turn }, shutDown: { transport.shutDown() },
       crossingCount: { loop.crossingCount })
   }
 
@@ -37,14 +39,14 @@ package struct Engine: Sendable {
   /// Any other transport, without a thread of its own, and any network.
   package init(transport: any Transport, network: any NetworkSource = SystemNetwork()) {
     self.init(
-      transport: transport, network: network, executor: nil, isOnLoop: { false }, shutDown: {},
-      crossingCount: { 0 })
+      transport: transport, network: network, executor: nil, isOnLoop: { false }, turn: { nil },
+      shutDown: {}, crossingCount: { 0 })
   }
 
   private init(
     transport: any Transport, byteStreams: (any ByteStreamTransport)? = nil,
     network: any NetworkSource = SystemNetwork(), executor: (any TaskExecutor)?,
-    isOnLoop: @escaping @Sendable () -> Bool,
+    isOnLoop: @escaping @Sendable () -> Bool, turn: @escaping @Sendable () -> UInt64?,
     shutDown: @escaping @Sendable () -> Void, crossingCount: @escaping @Sendable () -> UInt64
   ) {
     self.transport = transport
@@ -52,6 +54,7 @@ package struct Engine: Sendable {
     self.network = network
     self.executor = executor
     self.isOnLoop = isOnLoop
+    self.turn = turn
     self.shutDown = shutDown
     self.crossingCount = crossingCount
   }

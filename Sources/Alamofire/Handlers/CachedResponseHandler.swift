@@ -86,13 +86,13 @@ extension CachedResponseHandler where Self == ResponseCacher {
 extension Request {
   /// Who decides about storing the response of this request; `nil` leaves it to the session's.
   public var cachedResponseHandler: (any CachedResponseHandler)? {
-    core.state.withLock { $0.cachedResponseHandler }
+    core.state.withLock { $0.extras.cachedResponseHandler }
   }
 
   /// Lets `handler` decide about storing, in place of the session's. The last handler given counts.
   @discardableResult
   public func cacheResponse(using handler: any CachedResponseHandler) -> Self {
-    watch { $0.cachedResponseHandler = handler }
+    watch { $0.extras.cachedResponseHandler = handler }
     return self
   }
 }

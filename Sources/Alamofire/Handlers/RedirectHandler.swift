@@ -86,12 +86,12 @@ extension RedirectHandler where Self == Redirector {
 
 extension Request {
   /// Who decides about redirects of this request; `nil` leaves it to the session's.
-  public var redirectHandler: (any RedirectHandler)? { core.state.withLock { $0.redirectHandler } }
+  public var redirectHandler: (any RedirectHandler)? { core.state.withLock { $0.extras.redirectHandler } }
 
   /// Lets `handler` decide about redirects, in place of the session's. The last handler given counts.
   @discardableResult
   public func redirect(using handler: any RedirectHandler) -> Self {
-    core.state.withLock { $0.redirectHandler = handler }
+    core.state.withLock { $0.extras.redirectHandler = handler }
     return self
   }
 }

@@ -21,7 +21,7 @@ extension Pipeline {
 
   /// A body that is a stream is asked for once the task is there; the delegate may bring another one.
   nonisolated(nonsending) private func askForBodyStream() async throws(AFError) {
-    guard let ours = core.state.withLock({ $0.uploadable }), case .stream = ours,
+    guard let ours = core.state.withLock({ $0.extras.uploadable }), case .stream = ours,
       let task = core.tasks(of: request).last
     else { return }
     let session = core.session
@@ -45,17 +45,19 @@ extension Pipeline {
           .requestBodyStreamExhausted, "The session's delegate gave no stream for the body of the request.",
           url: core.state.withLock { $0.request }?.url?.absoluteString ?? ""))
     }
-    core.state.withLock { $0.uploadable = answer }
+    core.state.withLock { $0.extras.uploadable = answer }
   }
 
   /// A stream that has been read cannot be sent on, as a redirect or a challenge may want: the delegate may bring
   /// another. Without one the transport ends the request with an error that says so.
   nonisolated(nonsending) func renewBodyStream(of journey: Journey) async throws(AFError) {
     guard case .source(let source) = journey.request.body, !source.isRepeatable,
-      case .stream(let spent)? = core.state.withLock({ $0.uploadable })
+      case .stream(let spent)? = core.state.withLock({ $0.extras.uploadable })
     else { return }
     try await askForBodyStream()
-    guard case .stream(let next)? = core.state.withLock({ $0.uploadable }), next !== spent else { return }
+    guard case .stream(let next)? = core.state.withLock({ $0.extras.uploadable }), next !== spent else {
+      return
+    }
     journey.request = journey.request.with(body: .source(core.source(of: next, length: source.length)))
   }
 
@@ -167,7 +169,7 @@ extension Pipeline {
     guard let response = exchange.httpResponse else { return }
     let result: Request.ValidationResult = failure.map { .failure($0) } ?? .success(())
     if let download = request as? DownloadRequest {
-      let url = core.state.withLock { $0.fileURL }
+      let url = core.state.withLock { $0.extras.fileURL }
       core.tell {
         $0.request(
           download, didValidateRequest: urlRequest, response: response, fileURL: url, withResult: result)

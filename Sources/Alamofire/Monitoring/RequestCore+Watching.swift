@@ -16,15 +16,15 @@ extension RequestCore {
 
   /// Whether somebody wants to be asked about redirects, or told of them.
   var isRedirectWatched: Bool {
-    isWatched || session.watching.wants(.redirects) || session.redirectHandler != nil
-      || state.withLock { $0.redirectHandler != nil }
+    isWatched || session.watching.wants(.redirects) || session.watching.hasRedirectHandler
+      || state.withLock { $0.extras.redirectHandler != nil }
   }
 
   /// Tells every monitor, each on its queue.
   func tell(_ event: @escaping @Sendable (any EventMonitor) -> Void) {
     session.eventMonitor.perform(event)
     guard isWatchedItself.load(ordering: .relaxed) else { return }
-    for monitor in state.withLock({ $0.monitors }) {
+    for monitor in state.withLock({ $0.extras.monitors }) {
       monitor.queue.async { event(monitor) }
     }
   }
@@ -52,8 +52,8 @@ extension RequestCore {
     state.withLock { state -> CheckedContinuation<Void, Never>? in
       state.untoldChanges -= 1
       guard state.untoldChanges == 0 else { return nil }
-      defer { state.changesWaiter = nil }
-      return state.changesWaiter
+      defer { if state.hasExtras { state.extras.changesWaiter = nil } }
+      return state.extras.changesWaiter
     }?.resume()
   }
 
@@ -62,7 +62,7 @@ extension RequestCore {
   nonisolated(nonsending) func changesAreTold() async {
     await withCheckedContinuation { continuation in
       let isDone = state.withLock { state in
-        if state.untoldChanges > 0 { state.changesWaiter = continuation }
+        if state.untoldChanges > 0 { state.extras.changesWaiter = continuation }
         return state.untoldChanges == 0
       }
       if isDone { continuation.resume() }
@@ -74,7 +74,7 @@ extension RequestCore {
     let (handler, listeners, lifecycle) = state.withLock { state in
       state.attempts.owner = request
       state.attempts.begin()
-      return (state.taskHandler, state.listeners?.tasks, state.lifecycle.state)
+      return (state.extras.taskHandler, state.extras.listeners?.tasks, state.lifecycle.state)
     }
     guard let task = tasks(of: request).last else { return }
     if let handler { handler.queue.async { handler.closure(task) } }
@@ -104,7 +104,7 @@ extension RequestCore {
 
   /// The head of a response that is read has come.
   func tellHead(_ response: HTTPURLResponse) {
-    state.withLock { $0.headResponse = response }
+    state.withLock { $0.extras.headResponse = response }
     guard download == nil else { return tellOffset(response) }
     delegate { [self] delegate, session, task in
       guard let task = task as? URLSessionDataTask else { return }
@@ -140,7 +140,7 @@ extension RequestCore {
       }
     }
     guard download != nil, new.received > old.received else { return }
-    guard !state.withLock({ $0.progress.isIntermediate }) else { return }
+    guard !state.withLock({ $0.extras.progress.isIntermediate }) else { return }
     let offset = old.received == 0 ? download?.offset ?? 0 : 0
     let written = new.received - max(old.received, offset)
     guard written > 0 else { return }

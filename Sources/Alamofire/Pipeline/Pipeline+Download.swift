@@ -10,7 +10,7 @@ extension Pipeline {
     let destination = plan.destination
     if core.isWatched { await tellDownloaded(to: source) }
     guard let destination, let response = exchange.responseForDestination else {
-      core.state.withLock { $0.fileURL = source }
+      core.state.withLock { $0.extras.fileURL = source }
       if core.isMonitored { tellStored(.success(source)) }
       return
     }
@@ -22,7 +22,7 @@ extension Pipeline {
     }
     if core.isMonitored { tellStored(result) }
     let url = try result.get()
-    core.state.withLock { $0.fileURL = url }
+    core.state.withLock { $0.extras.fileURL = url }
   }
 
   private static func move(
@@ -70,14 +70,14 @@ extension Pipeline {
   func settleDownload() {
     guard let plan = core.download else { return }
     let (request, isCancelled, wanted) = core.state.withLock { state in
-      (state.request, state.lifecycle.state == .cancelled, state.wantsResumeData)
+      (state.request, state.lifecycle.state == .cancelled, state.extras.wantsResumeData)
     }
     let data = plan.takeResumeData(of: request)
     guard let data else { return }
     if isCancelled, !wanted {
       if let path = try? ResumeData(data).path { BodyFiles.removePart(path) }
     } else {
-      core.state.withLock { $0.resumeData = data }
+      core.state.withLock { $0.extras.resumeData = data }
     }
   }
 
@@ -85,8 +85,8 @@ extension Pipeline {
   func answerResumeDataHandlers() {
     guard core.download != nil else { return }
     let (handlers, data) = core.state.withLock { state in
-      defer { state.resumeDataHandlers = [] }
-      return (state.resumeDataHandlers, state.resumeData)
+      defer { state.extras.resumeDataHandlers = [] }
+      return (state.extras.resumeDataHandlers, state.extras.resumeData)
     }
     guard !handlers.isEmpty else { return }
     core.session.rootQueue.async { for handler in handlers { handler(data) } }

@@ -25,7 +25,7 @@ extension Pipeline {
       do { try await Task.sleep(for: Self.duration(delay)) } catch { return .stop }
     case .retry: break
     }
-    let file = core.download == nil ? nil : core.state.withLock { $0.fileURL }
+    let file = core.download == nil ? nil : core.state.withLock { $0.extras.fileURL }
     guard core.resetForRetry() else { return .stop }
     // What lies at a destination is the user's; a temporary file that nobody will hear of is ours to remove.
     if let file, core.download?.destination == nil { try? FileManager.default.removeItem(at: file) }
@@ -41,13 +41,13 @@ extension Pipeline {
     guard !retriers.isEmpty, !core.isCancelled, let session = core.session.owner else { return .doNotRetry }
     let (core, request) = (core, request)
     return await offLoop {
-      defer { if isOpen { core.state.withLock { $0.retryAnswer = nil } } }
+      defer { if isOpen { core.state.withLock { $0.extras.retryAnswer = nil } } }
       for retrier in retriers {
         let answer = await CompletionOnce.answer(
           whenForgotten: RetryResult.doNotRetry, whenCancelled: .doNotRetry
         ) { completion in
           if isOpen {
-            core.state.withLock { $0.retryAnswer = { [weak completion] in completion?(.retry) } }
+            core.state.withLock { $0.extras.retryAnswer = { [weak completion] in completion?(.retry) } }
           }
           retrier.retry(request, for: session, dueTo: error) { completion($0) }
         }

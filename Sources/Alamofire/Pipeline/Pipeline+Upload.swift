@@ -11,8 +11,8 @@ extension Pipeline {
     if core.isMonitored { tellUploadable(result) }
     let uploadable = try result.get()
     core.state.withLock { state in
-      state.uploadable = uploadable
-      if case .file(let url, true) = uploadable { state.uploadedFile = url }
+      state.extras.uploadable = uploadable
+      if case .file(let url, true) = uploadable { state.extras.uploadedFile = url }
     }
   }
 
@@ -32,8 +32,8 @@ extension RequestCore {
   func removeUploadedFile() {
     guard let body else { return }
     let url = state.withLock { state in
-      defer { state.uploadedFile = nil }
-      return state.uploadedFile
+      defer { state.extras.uploadedFile = nil }
+      return state.extras.uploadedFile
     }
     // One that is gone already, or cannot be removed, is nothing that the response should tell of.
     if let url { try? body.fileManager.removeItem(at: url) }

@@ -62,10 +62,10 @@ public final class DownloadRequest: Request, @unchecked Sendable {
   /// It stays good until the download has ended or left other data, also in another process. A process that
   /// is killed leaves none: save what ``cancel(byProducingResumeData:)`` gives from time to time, and go on
   /// with that, where a download has to survive it.
-  public var resumeData: Data? { core.state.withLock { $0.resumeData } }
+  public var resumeData: Data? { core.state.withLock { $0.extras.resumeData } }
 
   /// Where the file lies; `nil` until all of it has come.
-  public var fileURL: URL? { core.state.withLock { $0.fileURL } }
+  public var fileURL: URL? { core.state.withLock { $0.extras.fileURL } }
 
   /// A destination in a system folder, under the name that the response suggests.
   ///
@@ -118,7 +118,7 @@ public final class DownloadRequest: Request, @unchecked Sendable {
   /// Cancels; with `true`, what it can go on from appears in ``resumeData`` and in the responses.
   @discardableResult
   public func cancel(producingResumeData shouldProduceResumeData: Bool) -> Self {
-    if shouldProduceResumeData { core.state.withLock { $0.wantsResumeData = true } }
+    if shouldProduceResumeData { core.state.withLock { $0.extras.wantsResumeData = true } }
     return cancel()
   }
 
@@ -129,10 +129,10 @@ public final class DownloadRequest: Request, @unchecked Sendable {
   public func cancel(byProducingResumeData completionHandler: @escaping @Sendable (Data?) -> Void) -> Self {
     let queue = underlyingQueue
     let (isOver, data) = core.state.withLock { state in
-      state.wantsResumeData = true
+      state.extras.wantsResumeData = true
       let isOver = state.lifecycle.run == .ended
-      if !isOver { state.resumeDataHandlers.append(completionHandler) }
-      return (isOver, state.resumeData)
+      if !isOver { state.extras.resumeDataHandlers.append(completionHandler) }
+      return (isOver, state.extras.resumeData)
     }
     guard isOver else { return cancel() }
     queue.async { completionHandler(data) }
@@ -147,7 +147,7 @@ public final class DownloadRequest: Request, @unchecked Sendable {
     // Weak, since the core holds its validators; it lives as long as they are asked.
     add(
       .custom { [weak core] request, response, _ in
-        validation(request, response, core?.state.withLock { $0.fileURL })
+        validation(request, response, core?.state.withLock { $0.extras.fileURL })
       })
   }
 

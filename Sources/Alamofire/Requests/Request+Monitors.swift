@@ -3,7 +3,7 @@ import Synchronization
 extension Request {
   /// Whom the events of this request are told: the monitors of its session, then its own.
   public var eventMonitor: (any EventMonitor)? {
-    let own = core.state.withLock { $0.monitors }
+    let own = core.state.withLock { $0.extras.monitors }
     guard !own.isEmpty else { return core.session.eventMonitor }
     return CompositeEventMonitor(monitors: core.session.eventMonitor.monitors + own)
   }
@@ -11,7 +11,7 @@ extension Request {
   /// Adds a monitor of this request alone, told after those of the session. It hears what happens from now on.
   @discardableResult
   public func eventMonitor(_ monitor: any EventMonitor) -> Self {
-    watch { $0.monitors.append(monitor) }
+    watch { $0.extras.monitors.append(monitor) }
     return self
   }
 }

@@ -13,12 +13,12 @@ extension Request {
 
   /// What was last given to ``uploadProgress(queue:closure:)``.
   public var uploadProgressHandler: (handler: ProgressHandler, queue: DispatchQueue)? {
-    core.state.withLock { $0.progress.uploadHandler }.map { ($0.closure, $0.queue) }
+    core.state.withLock { $0.extras.progress.uploadHandler }.map { ($0.closure, $0.queue) }
   }
 
   /// What was last given to ``downloadProgress(queue:closure:)``.
   public var downloadProgressHandler: (handler: ProgressHandler, queue: DispatchQueue)? {
-    core.state.withLock { $0.progress.downloadHandler }.map { ($0.closure, $0.queue) }
+    core.state.withLock { $0.extras.progress.downloadHandler }.map { ($0.closure, $0.queue) }
   }
 
   /// Calls `closure` on `queue` (default: main) as the body of the request is sent. The last closure
@@ -148,14 +148,14 @@ extension RequestCore {
       if let exchange = state.exchange {
         let metrics = exchange.hops.last?.metrics.values
         let received = isKept ? passed + Int64(state.data?.count ?? 0) : metrics?.decodedBodyBytes ?? 0
-        state.progress.ended(exchange, received: received, after: offset)
+        state.extras.progress.ended(exchange, received: received, after: offset)
       }
-      return direction(&state.progress)
+      return direction(&state.extras.progress)
     }
   }
 
   func watchProgress(_ change: (inout ProgressReport) -> Void) {
-    state.withLock { change(&$0.progress) }
+    state.withLock { change(&$0.extras.progress) }
     isProgressWanted.store(true, ordering: .relaxed)
   }
 }

@@ -23,7 +23,7 @@ extension Request {
   public func onURLSessionTaskCreation(
     on queue: DispatchQueue = .main, perform handler: @escaping @Sendable (URLSessionTask) -> Void
   ) -> Self {
-    watch { $0.taskHandler = (queue, handler) }
+    watch { $0.extras.taskHandler = (queue, handler) }
     if let current = task { queue.async { handler(current) } }
     return self
   }

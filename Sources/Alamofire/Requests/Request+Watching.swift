@@ -10,7 +10,7 @@ extension Request {
     on queue: DispatchQueue = .main, perform handler: @escaping @Sendable (URLRequest) -> Void
   ) -> Self {
     let current = core.state.withLock { state in
-      state.watchers.requestHandler = (queue, handler)
+      state.extras.watchers.requestHandler = (queue, handler)
       return state.request
     }
     if let current { queue.async { handler(current) } }
@@ -24,8 +24,8 @@ extension Request {
     on queue: DispatchQueue, calling handler: @escaping @Sendable (String) -> Void
   ) -> Self {
     let isReady = core.state.withLock { state in
-      guard state.request == nil, !state.watchers.hasFailed else { return true }
-      state.watchers.cURLHandler = (queue, handler)
+      guard state.request == nil, !state.extras.watchers.hasFailed else { return true }
+      state.extras.watchers.cURLHandler = (queue, handler)
       return false
     }
     if isReady {
@@ -72,10 +72,11 @@ struct RequestWatchers: Sendable {
 
 extension RequestCore {
   func created(_ request: URLRequest, of owner: Request) {
-    let (notices, listeners) = state.withLock { state in
+    let (notices, listeners) = state.withLock { state -> (RequestWatchers.Notices?, RequestListeners?) in
       state.add(request)
       if session.makesRequestsAtOnce { state.attempts.begin() }
-      return (state.watchers.requestCreated(), state.listeners)
+      guard state.hasExtras else { return (nil, nil) }
+      return (state.extras.watchers.requestCreated(), state.extras.listeners)
     }
     if let listeners {
       for continuation in listeners.requests { continuation.yield(request) }
@@ -93,7 +94,7 @@ extension RequestCore {
   }
 
   func creationFailed(of owner: Request) {
-    let handler = state.withLock { $0.watchers.creationFailed() }
+    let handler = state.withLock { $0.extras.watchers.creationFailed() }
     if let handler { handler.queue.async { handler.closure(owner.cURLDescription()) } }
   }
 }

@@ -124,7 +124,7 @@ public class Request: @unchecked Sendable {
   // MARK: Credentials
 
   /// The credential that answers challenges, if one was given.
-  public var credential: URLCredential? { core.state.withLock { $0.credential } }
+  public var credential: URLCredential? { core.state.withLock { $0.extras.credential } }
 
   /// Answers challenges of the server with these credentials: Digest (RFC 7616), Basic (RFC 7617), and NTLM and
   /// Negotiate where libcurl has them; of what a server offers, the strongest. They are sent once the server has
@@ -159,7 +159,7 @@ public class Request: @unchecked Sendable {
     if let credential = credential as? ClientIdentityCredential {
       core.present(credential.clientIdentity)
     } else {
-      core.state.withLock { $0.credential = credential }
+      core.state.withLock { $0.extras.credential = credential }
     }
     return self
   }

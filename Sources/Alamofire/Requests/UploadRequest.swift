@@ -41,7 +41,7 @@ public final class UploadRequest: DataRequest, @unchecked Sendable {
   public var fileManager: FileManager { core.body?.fileManager ?? .default }
 
   /// The body of the last attempt; `nil` before it was made.
-  public var uploadable: Uploadable? { core.state.withLock { $0.uploadable } }
+  public var uploadable: Uploadable? { core.state.withLock { $0.extras.uploadable } }
 }
 
 /// Something of which the body of an ``UploadRequest`` can be made.
@@ -71,10 +71,15 @@ extension UploadRequest.Uploadable: UploadableConvertible {
 }
 
 /// What a request core knows of the body that is uploaded.
-package struct UploadBody: Sendable {
+package final class UploadBody: Sendable {
   let convertible: any UploadableConvertible
   let fileManager: FileManager
-
   /// Whether making the body runs code of a user, or may take long.
-  var runsUserCode: Bool { !(convertible is UploadRequest.Uploadable) }
+  let runsUserCode: Bool
+
+  init(convertible: any UploadableConvertible, fileManager: FileManager) {
+    self.convertible = convertible
+    self.fileManager = fileManager
+    runsUserCode = !(convertible is UploadRequest.Uploadable)
+  }
 }

@@ -23,10 +23,13 @@ package final class SessionCore: Sendable {
   let settings: SessionSettings
   /// The cookies of the configuration's storage; `nil` without one.
   let cookies: CookieStore?
+  /// The turn of the engine in which there were none.
+  let turnWithoutCookies = Atomic<UInt64>(0)
   let caching: SessionCaching
   package let sharedTransfers = SharedTransfers()
   let configuration: URLSessionConfiguration
   let interceptor: (any RequestInterceptor)?
+  let isIntercepted: Bool
   let serverTrustManager: ServerTrustManager?
   /// Who decides about servers; `nil` leaves it to the trust store.
   let trust: SessionTrust?
@@ -51,6 +54,7 @@ package final class SessionCore: Sendable {
     configuration = blueprint.configuration.duplicated()
     engine = blueprint.engine
     interceptor = blueprint.interceptor
+    isIntercepted = blueprint.interceptor != nil
     serverTrustManager = blueprint.serverTrustManager
     trust = SessionTrust(manager: blueprint.serverTrustManager, watching: blueprint.watching)
     watching = blueprint.watching
@@ -80,6 +84,8 @@ package final class SessionCore: Sendable {
   package var crossingCount: UInt64 { engine.crossingCount() }
 
   func isOnLoop() -> Bool { engine.isOnLoop() }
+  /// The number of the engine's turn, on its own thread; `nil` elsewhere.
+  var turn: UInt64? { engine.turn() }
 
   /// What delegates, monitors and users see of the session.
   var facade: URLSession {

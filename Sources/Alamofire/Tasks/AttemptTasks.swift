@@ -5,7 +5,11 @@ import Synchronization
 /// The tasks of a request's attempts, as far as somebody has looked at them.
 struct AttemptTasks: Sendable {
   /// The request, once somebody watches it.
-  weak var owner: Request?
+  var owner: Request? {
+    get { ownerLink?.request }
+    set { ownerLink = newValue.map { RequestLink($0) } }
+  }
+  private var ownerLink: RequestLink?
   /// How many attempts have begun to be sent.
   private(set) var count = 0
   /// Whether the attempt at hand has.
@@ -55,6 +59,13 @@ struct AttemptTasks: Sendable {
   }
 }
 
+/// A request that is not kept. An object of its own: what holds a weak reference itself cannot be moved as plain memory.
+private final class RequestLink: Sendable {
+  weak let request: Request?
+
+  init(_ request: Request) { self.request = request }
+}
+
 extension Request {
   fileprivate func makeTask(_ record: TaskRecord) -> URLSessionTask {
     switch self {
@@ -70,22 +81,22 @@ extension RequestCore.State {
   var taskView: TaskRecord.View {
     var view = TaskRecord.View(originalRequest: request)
     view.currentRequest = hop.flatMap { URLRequest(hop: $0.request, of: request) } ?? request
-    view.response = exchange?.other ?? exchange?.httpResponse ?? headResponse
-    view.count = progress.count
+    view.response = exchange?.other ?? exchange?.httpResponse ?? extras.headResponse
+    view.count = extras.progress.count
     view.state = lifecycle.taskState
     return view
   }
 
   mutating func endAttempt() {
     attempts.end(attempts.isSeen ? endedView : nil)
-    headResponse = nil
+    if hasExtras { extras.headResponse = nil }
   }
 
   /// The same when another attempt follows.
   mutating func endAttemptForRetry() {
     guard attempts.hasBegun else { return }
     attempts.endForRetry(endedView)
-    headResponse = nil
+    if hasExtras { extras.headResponse = nil }
   }
 
   /// What the task of the last attempt shows after its end.

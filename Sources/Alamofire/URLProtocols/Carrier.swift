@@ -57,7 +57,7 @@ extension Pipeline {
     let taker = await offLoop { classes.first { $0.canInit(with: request) } }
     if let taker {
       journey.carrier = .userProtocol(
-        ProtocolTransport(taker, request: request, credential: core.state.withLock { $0.credential }))
+        ProtocolTransport(taker, request: request, credential: core.state.withLock { $0.extras.credential }))
       return
     }
     guard let carrier = Carrier(scheme: journey.request.origin.scheme) else {
@@ -97,7 +97,7 @@ extension Journey {
       made.httpBodyStream = nil
     case .bytes(let data): made.httpBody = data
     case .source:
-      switch core.state.withLock({ $0.uploadable }) {
+      switch core.state.withLock({ $0.extras.uploadable }) {
       case .file(let url, _): made.httpBodyStream = InputStream(url: url)
       case .stream(let stream): made.httpBodyStream = stream
       case .data, nil: break

@@ -57,6 +57,10 @@ package final class EventLoop: TaskExecutor, Sendable {
     thread.load(ordering: .relaxed) == UInt(pthread_self())
   }
 
+  /// The number of the loop's turn, on its own thread; `nil` elsewhere. What other threads have done before they asked for
+  /// anything is done before the turn in which the loop finds that.
+  package var turn: UInt64? { isCurrent ? core.turn : nil }
+
   package func enqueue(_ job: consuming ExecutorJob) {
     let job = UnownedJob(job)
     if isCurrent {

@@ -15,6 +15,8 @@ final class LoopCore {
   unowned(unsafe) var owner: EventLoop!
   let multi: OpaquePointer?
   let sleep = LoopSleep()
+  /// How often the inbox has been looked into.
+  @exclusivity(unchecked) private(set) var turn: UInt64 = 0
   @exclusivity(unchecked) var jobs: [UnownedJob] = []
   @exclusivity(unchecked) private var runningJobs: [UnownedJob] = []
   @exclusivity(unchecked) private var commands: [LoopCommand] = []
@@ -65,6 +67,7 @@ final class LoopCore {
     var idleSince = Clock.now()
     while true {
       now = Clock.now()
+      turn &+= 1
       owner.takeInbox(jobs: &jobs, commands: &commands)
       let hadWork = !jobs.isEmpty || !commands.isEmpty || !transfers.isEmpty || !streams.isEmpty
       if hadWork { idleSince = now }
@@ -244,7 +247,7 @@ final class LoopCore {
   }
 
   /// Takes a transfer from libcurl and its lane, tells its outcome, and starts what waited for it.
-  func end(_ transfer: Transfer, _ outcome: Transfer.Outcome) {
+  func end(_ transfer: Transfer, _ outcome: consuming Transfer.Outcome) {
     if !transfer.isLent { takeBack(transfer) }
     transfers[transfer.ticket] = nil
     let successors = lanes.ended(transfer, multiplexes: transfer.multiplexes)

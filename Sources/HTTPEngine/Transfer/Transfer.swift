@@ -129,16 +129,19 @@ final class Transfer {
   }
 
   /// Gives the outcome to whoever waits, once, and lets go of everything of the request.
-  func finish(_ outcome: Outcome) {
+  func finish(_ outcome: consuming Outcome) {
     guard let waiter else { preconditionFailure("a transfer ended twice") }
     self.waiter = nil
-    let outcome = closeBodies(outcome)
+    let failure = closeBodies()
     observer?.transferEnded()
     observer = nil
     request = nil
     body.clear()
     isClosed = false
     isPaused = false
+    if let failure, case .success(let response) = outcome {
+      outcome = .failure(TransportFailure(failure.kind, failure.message, metrics: response.metrics))
+    }
     waiter.resume(returning: outcome)
   }
 }

@@ -4,7 +4,8 @@ import FoundationNetworking
 import HTTPTestServer
 import Testing
 
-@Suite("Streams of bytes through proxies over TLS", .timeLimit(.minutes(5))) struct SecurelyProxiedByteStreamTests {
+@Suite("Streams of bytes through proxies over TLS", .timeLimit(.minutes(5)))
+struct SecurelyProxiedByteStreamTests {
   private func session(port: Int, timeout: TimeInterval = 60) -> Session {
     var proxy = ProxyServer(.https, host: "localhost", port: port, username: "ann", password: "secret")
     proxy.trustStore = .pem(Data(TestIdentity.localhostAuthority.caPEM.utf8))

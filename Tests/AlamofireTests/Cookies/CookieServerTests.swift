@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Cookies and a server", .timeLimit(.minutes(5)))
 struct CookieServerTests {
-  private struct Echo: Decodable { let cookies: [String: String] }
+  private struct Echo: Decodable, Sendable { let cookies: [String: String] }
 
   private func session(trusting: TestIdentity? = nil) -> Session {
     var options = TransportOptions()
@@ -46,6 +46,35 @@ struct CookieServerTests {
     #expect(echo.cookies == ["early": "1"])
     #expect(storage.cookies?.map(\.name) == ["early"])
     request.cancel()
+  }
+
+  /// Requests that find the storage empty tell others of the same turn of the engine.
+  @Test func whatIsStoredBeforeARequestGoesAlongHoweverManyFoundNothingYet() async throws {
+    let server = try HTTPTestServer()
+    let session = session()
+    let storage = try #require(session.sessionConfiguration.httpCookieStorage)
+    await withTaskGroup(of: Void.self) { group in
+      for _ in 0..<8 {
+        group.addTask {
+          while !Task.isCancelled {
+            _ = await session.request(server.url("/get")).serializingData().response
+          }
+        }
+      }
+      for round in 0..<100 {
+        let properties: [HTTPCookiePropertyKey: Any] = [
+          .name: "round", .value: "\(round)", .domain: "127.0.0.1", .path: "/",
+        ]
+        let cookie = HTTPCookie(properties: properties)
+        cookie.map { storage.setCookie($0) }
+        let echo = try? await session.request(server.url("/cookies")).serializingDecodable(Echo.self).value
+        #expect(echo?.cookies == ["round": "\(round)"])
+        cookie.map { storage.deleteCookie($0) }
+        let last = try? await session.request(server.url("/cookies")).serializingDecodable(Echo.self).value
+        #expect(last?.cookies == [:])
+      }
+      group.cancelAll()
+    }
   }
 
   /// Foundation's own reading of these ends the process.

@@ -158,8 +158,8 @@ extension RequestCore {
     _ handler: @escaping @Sendable (Data) -> Void
   ) {
     let pieces = state.withLock { state in
-      let pieces = state.pieces ?? BodyPieces(executor: session.executor)
-      state.pieces = pieces
+      let pieces = state.extras.pieces ?? BodyPieces(executor: session.executor)
+      state.extras.pieces = pieces
       return pieces
     }
     let reader = pieces.add(on: queue, onRestart: onRestart, handler)
@@ -170,14 +170,14 @@ extension RequestCore {
   /// The validators, and what they judge.
   func judged() -> ([Validator], URLRequest?, JudgedBody) {
     let (validators, request, data, pieces) = state.withLock {
-      ($0.validators, $0.request, $0.data, $0.pieces)
+      ($0.validators, $0.request, $0.data, $0.hasExtras ? $0.extras.pieces : nil)
     }
     return (validators, request, JudgedBody(data, pieces))
   }
 
   /// Those who get the body as it comes, if there are any.
   package var pieces: BodyPieces? {
-    isBodyHandedOut.load(ordering: .acquiring) ? state.withLock { $0.pieces } : nil
+    isBodyHandedOut.load(ordering: .acquiring) ? state.withLock { $0.extras.pieces } : nil
   }
 }
 

@@ -150,9 +150,9 @@ extension RequestCore {
   /// of it cannot be sent again, and a part of it alone must not be.
   func source(of stream: InputStream, length: Int64) -> InputStreamSource {
     state.withLock { state in
-      if let source = state.streamSource, source.stream === stream { return source }
+      if let source = state.extras.streamSource, source.stream === stream { return source }
       let source = InputStreamSource(stream, length: length)
-      state.streamSource = source
+      state.extras.streamSource = source
       return source
     }
   }

@@ -59,9 +59,13 @@ extension RequestCore {
 
   var outcome: RequestOutcome {
     state.withLock { state in
-      RequestOutcome(
-        request: state.request, exchange: state.exchange, data: state.collected, error: state.error,
-        fileURL: state.fileURL, resumeData: state.resumeData)
+      var outcome = RequestOutcome(
+        request: state.request, exchange: state.exchange, data: state.collected, error: state.error)
+      if state.hasExtras {
+        outcome.fileURL = state.extras.fileURL
+        outcome.resumeData = state.extras.resumeData
+      }
+      return outcome
     }
   }
 
@@ -80,7 +84,7 @@ extension RequestCore {
         return (state.sinks[state.serializedSinks], [], nil)
       }
       defer {
-        state.listeners = nil
+        if state.hasExtras { state.extras.listeners = nil }
         state.sinks = []
         state.serializedSinks = 0
         state.task = nil
@@ -88,7 +92,7 @@ extension RequestCore {
         state.endAttempt()
         state.lifecycle.ended()
       }
-      return (nil, state.sinks, state.listeners)
+      return (nil, state.sinks, state.hasExtras ? state.extras.listeners : nil)
     }
   }
 }
@@ -100,13 +104,14 @@ extension RequestCore.State {
     endAttemptForRetry()
     error = nil
     data = nil
-    fileURL = nil
-    resumeData = nil
     keepEarlier()
     serializedSinks = 0
     headDecision = .none
-    storageOffers = []
-    progress.reset()
+    guard hasExtras else { return }
+    extras.fileURL = nil
+    extras.resumeData = nil
+    extras.storageOffers = []
+    extras.progress.reset()
   }
 }
 
@@ -134,9 +139,9 @@ extension RequestCore: TransferObserver {
       if count.expectedToReceive >= 0 { count.expectedToReceive += offset }
     }
     let (notices, before) = state.withLock { state in
-      let before = state.progress.count
-      let listeners = state.listeners
-      return (state.progress.moved(count, listeners), before)
+      let before = state.extras.progress.count
+      let listeners = state.extras.listeners
+      return (state.extras.progress.moved(count, listeners), before)
     }
     for notice in notices { notice.deliver() }
     if isWatched { tellBytes(from: before, to: count) }

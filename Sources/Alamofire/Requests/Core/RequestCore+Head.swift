@@ -25,17 +25,19 @@ enum HeadDecision: Sendable {
 
 extension RequestCore {
   func setHeadHandler(_ handler: HeadHandler) {
-    state.withLock { $0.headHandler = handler }
+    state.withLock { $0.extras.headHandler = handler }
     isHeadWanted.store(true, ordering: .relaxed)
   }
 
   /// The head of a response has come. Redirects that will be followed and challenges that will be
   /// answered are not shown, and their bodies are no progress.
   func headArrived(_ head: ResponseHead) -> HeadDisposition {
-    let (handler, hop, listeners) = state.withLock { ($0.headHandler, $0.hop, $0.listeners?.responses) }
+    let (handler, hop, listeners) = state.withLock {
+      ($0.extras.headHandler, $0.hop, $0.extras.listeners?.responses)
+    }
     let isIntermediate = isIntermediate(head, hop)
     if isProgressWanted.load(ordering: .relaxed) {
-      state.withLock { $0.progress.isIntermediate = isIntermediate }
+      state.withLock { $0.extras.progress.isIntermediate = isIntermediate }
     }
     // A page that says "look elsewhere" is not what is downloaded or streamed.
     if isIntermediate, hasBodySink { return .discard }

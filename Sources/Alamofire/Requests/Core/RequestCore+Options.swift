@@ -8,41 +8,43 @@ extension RequestCore {
   /// Made when it is first asked for: a `UUID` costs a system call.
   var id: UUID {
     state.withLock { state in
-      if let id = state.id { return id }
+      if let id = state.extras.id { return id }
       let id = UUID()
-      state.id = id
+      state.extras.id = id
       return id
     }
   }
 
   /// Whether anybody adapts or retries.
-  var isIntercepted: Bool { beginsIntercepted || state.withLock { !$0.interceptors.isEmpty } }
+  var isIntercepted: Bool {
+    beginsIntercepted || state.withLock { $0.hasExtras && !$0.extras.interceptors.isEmpty }
+  }
 
   /// The session's interceptor first, then the request's own, then those added to it.
   var interceptorsInOrder: [any RequestInterceptor] {
-    let added = state.withLock { $0.interceptors }
+    let added = state.withLock { $0.extras.interceptors }
     guard session.interceptor != nil || interceptor != nil else { return added }
     return [session.interceptor, interceptor].compactMap { $0 } + added
   }
 
   /// Another interceptor, after all that are there.
   func add(_ interceptor: any RequestInterceptor) {
-    state.withLock { $0.interceptors.append(interceptor) }
+    state.withLock { $0.extras.interceptors.append(interceptor) }
   }
 
   /// The request's own interceptors as one; `nil` without any.
   var ownInterceptor: (any RequestInterceptor)? {
-    let added = state.withLock { $0.interceptors }
+    let added = state.withLock { $0.extras.interceptors }
     guard !added.isEmpty else { return interceptor }
     return Interceptor(interceptors: (interceptor.map { [$0] } ?? []) + added)
   }
 
   var options: TransportOptions {
-    state.withLock { $0.profile }?.options ?? session.settings.profile.options
+    state.withLock { $0.extras.profile }?.options ?? session.settings.profile.options
   }
 
   var profile: ConnectionProfile {
-    state.withLock { $0.profile } ?? session.settings.profile
+    state.withLock { $0.hasExtras ? $0.extras.profile : nil } ?? session.settings.profile
   }
 
   /// Options of its own give the request a profile of its own.
@@ -50,13 +52,13 @@ extension RequestCore {
     let profile = profile
     let elsewhere = profile.elsewhere.map { made($0.options, change, elsewhere: nil) }
     let changed = made(profile.options, change, elsewhere: elsewhere)
-    state.withLock { $0.profile = changed }
+    state.withLock { $0.extras.profile = changed }
   }
 
   /// An identity that is a credential of the request, for the origin that it is sent to.
   func present(_ identity: ClientIdentity) {
     let profile = self.profile(presenting: identity, inPlaceOf: profile)
-    state.withLock { $0.profile = profile }
+    state.withLock { $0.extras.profile = profile }
   }
 
   /// What `profile` is for one origin to which the client is `identity`.
@@ -79,14 +81,14 @@ extension RequestCore {
   /// User and password of the URL count as credentials when no others were given.
   func useCredentialOfURL(user: String, password: String) {
     state.withLock { state in
-      if state.credential == nil {
-        state.credential = URLCredential(user: user, password: password, persistence: .forSession)
+      if state.extras.credential == nil {
+        state.extras.credential = URLCredential(user: user, password: password, persistence: .forSession)
       }
     }
   }
 
   var passwordCredential: PasswordCredential? {
-    state.withLock { $0.credential }.flatMap { PasswordCredential($0) }
+    state.withLock { $0.extras.credential }.flatMap { PasswordCredential($0) }
   }
 
   /// For the answer of a retrier, which may replace the error that it was asked about.

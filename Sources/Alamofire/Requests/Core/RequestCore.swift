@@ -16,59 +16,22 @@ package final class RequestCore: Sendable {
     var serializedSinks = 0
     var validators: [Validator] = []
     var request: URLRequest?
-    /// Those of earlier attempts; mostly there are none.
-    var earlierRequests: [URLRequest] = []
     var exchange: Exchange?
-    /// Those of earlier attempts; mostly there are none.
-    var earlierExchanges: [Exchange] = []
     var data: Data?
-    /// Who gets the body as it comes; mostly nobody.
-    var pieces: BodyPieces?
     var retryCount = 0
-    var interceptors: [any RequestInterceptor] = []
-    /// The request's own, beside those of its session.
-    var monitors: [any EventMonitor] = []
-    var taskHandler: RequestWatchers.Handler<URLSessionTask>?
-    var redirectHandler: (any RedirectHandler)?
-    var cachedResponseHandler: (any CachedResponseHandler)?
-    /// Responses that are stored at the end of the attempt, if whoever watches lets them; mostly there are none.
-    var storageOffers: [StorageOffer] = []
-    var credential: URLCredential?
-    /// The request's own options, if it was given any.
-    var profile: ConnectionProfile?
     /// The hop that is under way, and the origin of the user's own request.
     var hop: (request: WireRequest, home: Origin, authentication: Authentication?)?
     var headDecision = HeadDecision.none
     var attempts = AttemptTasks()
-    /// The head of the response that is being read, when somebody watches.
-    var headResponse: HTTPURLResponse?
     var task: Task<Void, Never>?
     /// How many runs have ended; each has a task of its own.
     var endings = 0
     var valve: (any Valve)?
     var gate: CheckedContinuation<Void, Never>?
-    /// The body of an upload, and the file that goes with the attempt.
-    var uploadable: UploadRequest.Uploadable?
-    var uploadedFile: URL?
-    /// What sends the body, when it is a stream.
-    var streamSource: InputStreamSource?
-    /// The file of a download, and what it can go on from.
-    var fileURL: URL?
-    var resumeData: Data?
-    /// Who waits for that; asked for by a cancellation.
-    var resumeDataHandlers: [@Sendable (Data?) -> Void] = []
-    var wantsResumeData = false
-    var progress = ProgressReport()
-    var headHandler: HeadHandler?
-    var watchers = RequestWatchers()
-    /// Changes of the lifecycle that monitors have yet to be told of, and the pipeline that waits for it.
+    /// Changes of the lifecycle that monitors have yet to be told of.
     var untoldChanges = 0
-    var changesWaiter: CheckedContinuation<Void, Never>?
-    /// Asynchronous sequences that tell of the request; mostly there are none.
-    var listeners: RequestListeners?
-    var id: UUID?
-    /// Answers for the retrier that is being asked.
-    var retryAnswer: (@Sendable () -> Void)?
+    /// What few requests have: one element, or none; see ``extras``.
+    var ownExtras: [RequestExtras] = []
 
     /// Whether bytes must not move: the request is suspended, or its head has not been decided about.
     var isHeld: Bool {
@@ -80,20 +43,20 @@ package final class RequestCore: Sendable {
     }
 
     /// The body, unless it is handed out as it comes: nobody finds it here then.
-    var collected: Data? { pieces == nil ? data : nil }
+    var collected: Data? { hasExtras && extras.pieces != nil ? nil : data }
 
     /// All that were made, in their order.
-    var requests: [URLRequest] { earlierRequests + (request.map { [$0] } ?? []) }
-    var exchanges: [Exchange] { earlierExchanges + (exchange.map { [$0] } ?? []) }
+    var requests: [URLRequest] { extras.earlierRequests + (request.map { [$0] } ?? []) }
+    var exchanges: [Exchange] { extras.earlierExchanges + (exchange.map { [$0] } ?? []) }
 
     mutating func add(_ new: URLRequest) {
-      if let request { earlierRequests.append(request) }
+      if let request { extras.earlierRequests.append(request) }
       request = new
     }
 
     /// Makes room for the exchange of another attempt.
     mutating func keepEarlier() {
-      if let exchange { earlierExchanges.append(exchange) }
+      if let exchange { extras.earlierExchanges.append(exchange) }
       exchange = nil
     }
   }
@@ -136,7 +99,7 @@ package final class RequestCore: Sendable {
     self.download = download
     self.stream = stream
     self.interceptor = interceptor
-    beginsIntercepted = interceptor != nil || session.interceptor != nil
+    beginsIntercepted = interceptor != nil || session.isIntercepted
     self.shouldAutomaticallyResume = shouldAutomaticallyResume
   }
 

@@ -99,13 +99,13 @@ extension Request {
 extension RequestCore {
   /// Answers for the retrier that is being asked, or sends a request anew that is finished.
   fileprivate func sendAgain(_ request: Request) {
-    if let answer = state.withLock({ $0.retryAnswer }) { return answer() }
+    if let answer = state.withLock({ $0.extras.retryAnswer }) { return answer() }
     guard session.owner != nil else { return }
     let action = state.withLock { state in
       let action = state.lifecycle.sentAgain()
       if action == .start {
         state.resetForRetry()
-        state.pieces = nil
+        if state.hasExtras { state.extras.pieces = nil }
       }
       return action
     }

@@ -35,9 +35,9 @@ extension RequestCore {
     let (present, isOver) = state.withLock { state in
       let isOver = state.lifecycle.run == .ended
       if !isOver {
-        var listeners = state.listeners ?? RequestListeners()
+        var listeners = state.extras.listeners ?? RequestListeners()
         listeners[keyPath: place].append(continuation)
-        state.listeners = listeners
+        state.extras.listeners = listeners
       }
       return (present(state), isOver)
     }

@@ -9,6 +9,9 @@ package final class SessionWatching: Sendable {
   let hasOwnDelegate: Bool
   let redirectHandler: (any RedirectHandler)?
   let cachedResponseHandler: (any CachedResponseHandler)?
+  // Known by themselves: to look whether there is one copies it.
+  let hasRedirectHandler: Bool
+  private let hasCachedResponseHandler: Bool
   let eventMonitor: CompositeEventMonitor
   /// A session of the user's that lends its name to ours.
   let lent: URLSession?
@@ -22,6 +25,8 @@ package final class SessionWatching: Sendable {
     hasOwnDelegate = type(of: delegate) != SessionDelegate.self
     self.redirectHandler = redirectHandler
     self.cachedResponseHandler = cachedResponseHandler
+    hasRedirectHandler = redirectHandler != nil
+    hasCachedResponseHandler = cachedResponseHandler != nil
     eventMonitor = CompositeEventMonitor(monitors: eventMonitors)
     self.lent = lent
   }
@@ -32,7 +37,7 @@ package final class SessionWatching: Sendable {
   }
 
   /// Whether somebody decides about storing the responses of all requests.
-  var decidesAboutStoring: Bool { cachedResponseHandler != nil || wants(.caching) }
+  var decidesAboutStoring: Bool { hasCachedResponseHandler || wants(.caching) }
 }
 
 extension SessionCore {

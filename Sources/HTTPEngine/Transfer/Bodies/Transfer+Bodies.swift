@@ -153,14 +153,12 @@ extension Transfer {
 
   // MARK: The end
 
-  /// Lets go of source and sink. A sink that cannot finish makes a failure of a success.
-  func closeBodies(_ outcome: Outcome) -> Outcome {
+  /// Lets go of source and sink. A sink that cannot finish says why.
+  func closeBodies() -> TransportFailure? {
     if case .source(let source)? = request?.body { source.stop() }
     isDiscarding = false
-    guard let sink else { return outcome }
+    guard let sink else { return nil }
     self.sink = nil
-    let failure = sink.finish()
-    guard let failure, case .success(let response) = outcome else { return outcome }
-    return .failure(TransportFailure(failure.kind, failure.message, metrics: response.metrics))
+    return sink.finish()
   }
 }
