@@ -4,7 +4,8 @@ import HTTPWire
 import Synchronization
 
 /// The cookies in one `HTTPCookieStorage`, which stays what users see and change at any time: it is asked
-/// before every request. Sessions with the same storage share their store.
+/// before every request (empty, once for all that begin in one turn of the engine). Sessions with the same storage share
+/// their store.
 ///
 /// Foundation's shared storage writes its whole file for every cookie that is set, for milliseconds, and whoever looks into it
 /// meanwhile waits. So cookies are stored on a queue, and while that is going on the storage is read on another; neither
