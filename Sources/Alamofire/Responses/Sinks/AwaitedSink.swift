@@ -28,8 +28,10 @@ final class AwaitedSink<Value: Sendable>: DeliveryLatch, ResponseSink, @unchecke
   func serialize(_ outcome: RequestOutcome) -> AFError? {
     self.outcome = outcome
     make()
+    // Before the latch is told, whose lock orders this and a replacement for the thread sanitizer.
+    let failure = serialization.isSerialized ? failure : nil
     prepared()
-    return serialization.isSerialized ? failure : nil
+    return failure
   }
 
   func replaceFailure(with error: AFError) {
