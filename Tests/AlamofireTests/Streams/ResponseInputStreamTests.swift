@@ -101,10 +101,12 @@ struct ResponseInputStreamTests {
   }
 
   @Test func releasingItCancels() throws {
-    let request = Session.kept(fake: FakeTransport(), startRequestsImmediately: false).streamRequest(
-      "http://a.test/")
+    let gate = Latch()
+    let fake = FakeTransport(.chunks(["never"]).held(by: gate))
+    let request = Session.kept(fake: fake, startRequestsImmediately: false).streamRequest("http://a.test/")
     do { _ = request.asInputStream() }
     #expect(request.isCancelled)
+    gate.open()
   }
 
   @Test func twoResponsesAreNotPutTogether() async throws {
