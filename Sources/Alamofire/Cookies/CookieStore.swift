@@ -50,14 +50,15 @@ final class CookieStore: Sendable {
     return index.describes(objects) ? .candidates(index.candidates(for: host)) : .later
   }
 
-  var isBeingWritten: Bool { writers.load(ordering: .acquiring) != 0 }
-
-  /// The same, however long it takes.
+  /// The cookies for a host and its domains, however long it takes to find out.
   nonisolated(nonsending) func readCandidates(for host: String) async -> [Cookie] {
     await withCheckedContinuation { continuation in
       reading.async { [self] in continuation.resume(returning: current().candidates(for: host)) }
     }
   }
+
+  /// Whether cookies of responses wait to be stored, or are at it.
+  var isBeingWritten: Bool { writers.load(ordering: .acquiring) != 0 }
 
   /// What the storage holds now. May wait for its file.
   func current() -> CookieIndex {
