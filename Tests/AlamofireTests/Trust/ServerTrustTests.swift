@@ -180,7 +180,7 @@ import Testing
       try trust.evaluate()
       #expect(trust.serverCertificates.count == 3)
     }
-    #expect(duration < .seconds(10))
+    #expect(duration < .seconds(5))
   }
 }
 

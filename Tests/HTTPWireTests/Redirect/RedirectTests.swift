@@ -203,7 +203,7 @@ import Testing
     #if THREAD_SANITIZER || ADDRESS_SANITIZER
       #expect(took < .seconds(60), "\(took)")
     #else
-      #expect(took < .seconds(20), "\(took)")
+      #expect(took < .seconds(10), "\(took)")
     #endif
   }
 }
