@@ -1,0 +1,152 @@
+import CCurl
+import Glibc
+
+/// The memory that libcurl has given back on the thread of a loop, kept for what it asks for next.
+///
+/// For each transfer libcurl asks for some thirty blocks of the same few sizes. The system's allocator keeps few of
+/// a size at hand for a thread, none of more than a kilobyte, and none for `calloc`, which libcurl calls most: with
+/// many transfers under way, looking for memory costs a tenth of a small request.
+///
+/// Every block is one of the system's, whoever frees it: it may come from one thread and be given back on another, and
+/// a thread without a pool, such as one of a program that uses libcurl for itself, has the system's functions.
+///
+/// Belongs to one thread. Raw memory throughout, since C calls it with nothing but a size or an address.
+package struct BlockPool {
+  package typealias Block = UnsafeMutableRawPointer
+
+  /// How many bytes are kept at most.
+  package static let limit = 1 << 20
+  /// Blocks are kept by size, in steps of the system's own, up to two kilobytes.
+  private static let step = 16
+  private static let steps = 128
+  /// Beyond those, blocks of one size alone: that of the buffer into which a transfer receives. They have the last list.
+  private static let bufferSize = Transfer.receiveBufferSize + 1
+  private static let longestBuffer = bufferSize + 1_024
+  /// What grows gets at least this at once, since it goes on growing: the head of a request, written piece by piece.
+  private static let firstGrowth = 512
+
+  /// The first block of each size; it begins with the address of the next.
+  private let lists: UnsafeMutablePointer<Block?>
+  private var heldBytes = 0
+
+  private init() {
+    lists = .allocate(capacity: Self.steps + 1)
+    lists.initialize(repeating: nil, count: Self.steps + 1)
+  }
+
+  /// The list whose blocks have room for `size` bytes, all of them.
+  private static func list(for size: Int) -> Int? {
+    // A block of n steps has room for all of them but eight bytes.
+    guard size > steps * step - 24 || size < 0 else { return (max(size, 24) + 23) / step }
+    return size == bufferSize ? steps : nil
+  }
+
+  /// The list for a block with room for `size` bytes.
+  private static func list(of size: Int) -> Int? {
+    let list = (size + 8) / step
+    if list < steps { return list }
+    return size >= bufferSize && size <= longestBuffer ? steps : nil
+  }
+
+  private mutating func take(_ size: Int) -> Block? {
+    guard let list = Self.list(for: size), let block = lists[list] else { return malloc(size) }
+    lists[list] = block.load(as: Block?.self)
+    heldBytes -= ccurl_block_size(block)
+    return block
+  }
+
+  private mutating func keep(_ block: Block) {
+    let size = ccurl_block_size(block)
+    guard let list = Self.list(of: size), heldBytes + size <= Self.limit else { return free(block) }
+    block.storeBytes(of: lists[list], as: Block?.self)
+    lists[list] = block
+    heldBytes += size
+  }
+
+  private mutating func grow(_ block: Block, to size: Int) -> Block? {
+    let room = ccurl_block_size(block)
+    guard size > room || Self.list(of: room) == nil else { return block }
+    guard Self.list(for: size) != nil, size > 0 else { return realloc(block, size) }
+    guard let other = take(max(size, Self.firstGrowth)) else { return nil }
+    other.copyMemory(from: block, byteCount: min(room, size))
+    keep(block)
+    return other
+  }
+
+  // MARK: Threads
+
+  /// The pool of the thread at hand.
+  private static var current: UnsafeMutablePointer<BlockPool>? {
+    ccurl_value_of_thread()?.assumingMemoryBound(to: BlockPool.self)
+  }
+
+  /// Gives the thread at hand a pool, until ``retire()``.
+  package static func serve() {
+    let pool = UnsafeMutablePointer<BlockPool>.allocate(capacity: 1)
+    pool.initialize(to: BlockPool())
+    ccurl_set_value_of_thread(pool)
+  }
+
+  /// How many bytes the pool of the thread at hand keeps; `nil` without one.
+  package static var heldBytes: Int? { current?.pointee.heldBytes }
+
+  /// Gives everything back to the system.
+  package static func retire() {
+    guard let pool = current else { return }
+    ccurl_set_value_of_thread(nil)
+    let lists = pool.pointee.lists
+    for list in 0...steps {
+      while let block = lists[list] {
+        lists[list] = block.load(as: Block?.self)
+        free(block)
+      }
+    }
+    lists.deallocate()
+    pool.deallocate()
+  }
+
+  // MARK: What libcurl calls
+
+  /// Initialises libcurl to call the functions below, from any thread. One that the program has initialised before
+  /// keeps the functions it has.
+  static func initialize() -> CURLcode {
+    curl_global_init_mem(
+      Int(CURL_GLOBAL_ALL), { BlockPool.allocate($0) }, { BlockPool.release($0) },
+      { BlockPool.reallocate($0, $1) },
+      { BlockPool.duplicate($0) }, { BlockPool.allocateCleared($0, $1) })
+  }
+
+  package static func allocate(_ size: Int) -> Block? {
+    guard let pool = current else { return malloc(size) }
+    return pool.pointee.take(size)
+  }
+
+  package static func release(_ block: Block?) {
+    guard let block else { return }
+    guard let pool = current else { return free(block) }
+    pool.pointee.keep(block)
+  }
+
+  package static func reallocate(_ block: Block?, _ size: Int) -> Block? {
+    guard let pool = current else { return realloc(block, size) }
+    guard let block else { return pool.pointee.take(size) }
+    return pool.pointee.grow(block, to: size)
+  }
+
+  package static func duplicate(_ text: UnsafePointer<CChar>?) -> UnsafeMutablePointer<CChar>? {
+    guard let text else { return nil }
+    let size = strlen(text) + 1
+    guard let block = allocate(size) else { return nil }
+    block.copyMemory(from: text, byteCount: size)
+    return block.assumingMemoryBound(to: CChar.self)
+  }
+
+  package static func allocateCleared(_ count: Int, _ each: Int) -> Block? {
+    guard let pool = current else { return calloc(count, each) }
+    let (size, isTooMuch) = count.multipliedReportingOverflow(by: each)
+    guard !isTooMuch, list(for: size) != nil else { return calloc(count, each) }
+    guard let block = pool.pointee.take(size) else { return nil }
+    memset(block, 0, size)
+    return block
+  }
+}
