@@ -123,9 +123,7 @@ struct MetricsAndTimeoutTests {
   }
 
   @Test func nobodyListening() async throws {
-    let server = try HTTPTestServer()
-    let url = server.url("/")
-    server.stop()
+    let url = "http://127.0.0.1:\(try HTTPTestServer.refusedPort())/"
     let response = await Session.real().request(url).end()
     #expect(code(response) == .cannotConnectToHost)
     #expect(response.response == nil)

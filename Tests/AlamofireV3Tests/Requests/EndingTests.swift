@@ -68,8 +68,7 @@ import Testing
     let end = await Manager.lone().request(.POST, server.url("/post")).end()
     #expect(end.fault == "NSURLErrorDomain \(NSURLErrorNetworkConnectionLost)")
     #expect(end.data == Data())
-    let port = server.port
-    server.stop()
+    let port = try HTTPTestServer.refusedPort()
     let refused = await Manager.lone().request(.GET, "http://127.0.0.1:\(port)/").end()
     #expect(refused.fault == "NSURLErrorDomain \(NSURLErrorCannotConnectToHost)")
   }

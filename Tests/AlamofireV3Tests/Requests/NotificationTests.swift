@@ -49,9 +49,7 @@ import Testing
 
   @Test(arguments: ["resume", "cancel"])
   func noEndIsToldOfBeforeWhatBringsIt(verb: String) async throws {
-    let server = try HTTPTestServer()
-    server.stop()
-    let url = server.url("/")
+    let url = "http://127.0.0.1:\(try HTTPTestServer.refusedPort())/"
     let manager = Manager.lone(starting: false)
     let made = Mutex<[Watch]>([])
     // Away from the threads of this test, which the ends need.
