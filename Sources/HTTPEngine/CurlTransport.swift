@@ -20,7 +20,7 @@ package struct CurlTransport: Transport {
     let ticket = loop.nextTicket()
     // Unchecked: `Transfer.finish` traps on a second outcome, and the loop ends every transfer.
     let outcome = await withUnsafeContinuation { waiter in
-      loop.submit(request, ticket: ticket, observer: observer, waiter: waiter)
+      loop.submit(request, ticket: ticket, observer: observer, waiter: .task(waiter))
     }
     return try outcome.get()
   }
@@ -52,16 +52,30 @@ package struct CurlTransport: Transport {
     guard !observer.cancelsByValve else {
       // Unchecked: `Transfer.finish` traps on a second outcome, and the loop ends every transfer.
       return await withUnsafeContinuation { waiter in
-        loop.submit(request, ticket: ticket, observer: observer, waiter: waiter)
+        loop.submit(request, ticket: ticket, observer: observer, waiter: .task(waiter))
       }
     }
     return await withTaskCancellationHandler {
       await withUnsafeContinuation { waiter in
-        loop.submit(request, ticket: ticket, observer: observer, waiter: waiter)
+        loop.submit(request, ticket: ticket, observer: observer, waiter: .task(waiter))
       }
     } onCancel: {
       // The loop's thread is here, so this is read after the submission above.
       loop.post(.cancel(ticket: ticket))
     }
+  }
+}
+
+extension CurlTransport: DirectTransport {
+  package func admit(_ visitor: any TransportVisitor) {
+    loop.take(.visitor(visitor))
+  }
+
+  package func send(
+    _ request: WireRequest, observer: any TransferObserver, answering receiver: any TransferReceiver
+  ) -> Bool {
+    guard !request.profile.asksForNames, loop.isCurrent, observer.cancelsByValve else { return false }
+    loop.submit(request, ticket: loop.nextTicket(), observer: observer, waiter: .receiver(receiver))
+    return true
   }
 }

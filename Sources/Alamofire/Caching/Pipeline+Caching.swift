@@ -179,10 +179,17 @@ extension Journey {
     if request.profile.remembersHosts, carrier.isEngine {
       transport = RememberingTransport(session: core.session, transport: transport)
     }
-    guard request.profile.options.sharesIdenticalRequests, carrier.isEngine, request.method == "GET",
-      request.sink == nil, !request.body.isPresent, request.login == nil
-    else { return transport }
-    return SharedTransport(session: core.session, transport: transport)
+    return isShared ? SharedTransport(session: core.session, transport: transport) : transport
+  }
+
+  /// Who sends the hop when that takes no task; `nil` when it does.
+  var directTransport: (any DirectTransport)? {
+    carrier.isEngine && !request.profile.remembersHosts && !isShared ? core.session.directTransport : nil
+  }
+
+  private var isShared: Bool {
+    request.profile.options.sharesIdenticalRequests && carrier.isEngine && request.method == "GET"
+      && request.sink == nil && !request.body.isPresent && request.login == nil
   }
 }
 

@@ -4,6 +4,8 @@ import HTTPWire
 /// What a session needs of the engine: where requests are sent, and where the pipeline's tasks run.
 package struct Engine: Sendable {
   package let transport: any Transport
+  /// The same transport, for requests that need no task; `nil` for transports that only tasks can use.
+  let direct: (any DirectTransport)?
   /// What opens streams of bytes; `nil` for transports that cannot.
   let byteStreams: (any ByteStreamTransport)?
   /// What the machine's network is asked of.
@@ -24,7 +26,8 @@ package struct Engine: Sendable {
     let loop = EventLoop()
     let transport = CurlTransport(loop: loop)
     return Engine(
-      transport: transport, byteStreams: transport, executor: loop, isOnLoop: { loop.isCurrent },
+      transport: transport, direct: transport, byteStreams: transport, executor: loop,
+      isOnLoop: { loop.isCurrent },
       turn: { loop.turn }, shutDown: { transport.shutDown() },
       crossingCount: { loop.crossingCount })
   }
@@ -37,19 +40,25 @@ package struct Engine: Sendable {
   static func resume(_ waiter: UnsafeContinuation<Void, Never>) { Herald.resume(waiter) }
 
   /// Any other transport, without a thread of its own, and any network.
-  package init(transport: any Transport, network: any NetworkSource = SystemNetwork()) {
+  package init(
+    transport: any Transport, direct: (any DirectTransport)? = nil,
+    network: any NetworkSource = SystemNetwork()
+  ) {
     self.init(
-      transport: transport, network: network, executor: nil, isOnLoop: { false }, turn: { nil },
+      transport: transport, direct: direct, network: network, executor: nil, isOnLoop: { false },
+      turn: { nil },
       shutDown: {}, crossingCount: { 0 })
   }
 
   private init(
-    transport: any Transport, byteStreams: (any ByteStreamTransport)? = nil,
+    transport: any Transport, direct: (any DirectTransport)? = nil,
+    byteStreams: (any ByteStreamTransport)? = nil,
     network: any NetworkSource = SystemNetwork(), executor: (any TaskExecutor)?,
     isOnLoop: @escaping @Sendable () -> Bool, turn: @escaping @Sendable () -> UInt64?,
     shutDown: @escaping @Sendable () -> Void, crossingCount: @escaping @Sendable () -> UInt64
   ) {
     self.transport = transport
+    self.direct = direct
     self.byteStreams = byteStreams
     self.network = network
     self.executor = executor

@@ -49,7 +49,7 @@ extension Pipeline {
   }
 
   @inline(never)
-  private func converted() throws(AFError) -> URLRequest {
+  func converted() throws(AFError) -> URLRequest {
     do {
       let request = try core.convertible.asURLRequest()
       try check(request)

@@ -8,7 +8,7 @@ extension Pipeline {
   /// there is a response for the user. Every hop goes through the transport by itself, so that it can be
   /// seen and measured.
   nonisolated(nonsending) func exchanged(_ journey: Journey) async throws(AFError) -> Exchange {
-    if journey.mustChooseCarrier || journey.mayKnowCredentials || bodyMayBeRenewed {
+    if journey.outcome == nil, journey.mustChooseCarrier || journey.mayKnowCredentials || bodyMayBeRenewed {
       try await prepare(journey)
     }
     while true {
@@ -59,6 +59,10 @@ extension Pipeline {
   /// The transport: one request, one response; `nil` when it has to be sent again as it is by now: a download that
   /// begins anew, a request that has waited for a network.
   nonisolated(nonsending) private func sent(_ journey: Journey) async throws(AFError) -> WireResponse? {
+    if let outcome = journey.outcome {
+      journey.outcome = nil
+      return try await answered(journey, outcome)
+    }
     let policy = journey.cachePolicy()
     if let store = core.session.cookies, !journey.tookCookies(from: store) {
       await journey.takeCookies(from: store)
@@ -69,14 +73,31 @@ extension Pipeline {
     }
     do {
       if let policy { return try await throughCache(journey, policy) }
-      let response = try await journey.transport.send(journey.sent, observer: core)
-      journey.passed(response.metrics, response.head)
-      if journey.concernsCache(response) { await learn(from: response, journey) }
-      return response
+      return await passed(try await journey.transport.send(journey.sent, observer: core), journey)
     } catch {
       try await recover(journey, from: error)
       return nil
     }
+  }
+
+  /// What has come of a hop that went without a task.
+  nonisolated(nonsending) private func answered(
+    _ journey: Journey, _ outcome: Result<WireResponse, TransportFailure>
+  ) async throws(AFError) -> WireResponse? {
+    switch outcome {
+    case .success(let response): return await passed(response, journey)
+    case .failure(let failure):
+      try await recover(journey, from: failure)
+      return nil
+    }
+  }
+
+  nonisolated(nonsending) private func passed(_ response: WireResponse, _ journey: Journey) async
+    -> WireResponse
+  {
+    journey.passed(response.metrics, response.head)
+    if journey.concernsCache(response) { await learn(from: response, journey) }
+    return response
   }
 
   /// What was in the way of the transfer is put right, if it can be; else it is thrown.
@@ -132,6 +153,10 @@ final class Journey {
   @exclusivity(unchecked) var hasWaited = false
   /// What was asked for and answered on the way; mostly nothing.
   @exclusivity(unchecked) var authentication: Authentication?
+  /// What has come of the hop at hand, when it went without a task, and has not been looked at.
+  @exclusivity(unchecked) var outcome: Result<WireResponse, TransportFailure>?
+  /// Whose journey it is, while it goes without a task.
+  @exclusivity(unchecked) var traveller: Pipeline?
   /// Whether it has been at another origin; then nothing is sent unasked any more.
   @exclusivity(unchecked) var hasLeftHome = false
   @exclusivity(unchecked) private var hops: ShortList<Exchange.Hop> = []

@@ -12,7 +12,7 @@ extension Pipeline {
 
   // Not inlined: the frame is allocated only for handlers that need it.
   @inline(never)
-  nonisolated(nonsending) private func finish(from first: any ResponseSink) async -> Ending {
+  nonisolated(nonsending) func finish(from first: any ResponseSink) async -> Ending {
     var next: (any ResponseSink)? = first
     while let sink = next {
       if core.hasBodySink, let reader = sink as? PieceReader { await reader.handOutRest(of: core) }
@@ -32,7 +32,7 @@ extension Pipeline {
   /// Serves the handlers that ask for nothing but what is there, up to the first that runs code of a user
   /// or may lead to another attempt. Without one, hands all out and ends the request.
   @inline(never)
-  private func nextDemandingSink() -> (any ResponseSink)? {
+  func nextDemandingSink() -> (any ResponseSink)? {
     // Before the end: from then on the request may be sent anew, with a file of its own.
     removeUploadedFile()
     // Who has to know of failures, or of the queue that serializers run on, cannot wait for an awaiter.

@@ -13,17 +13,31 @@ struct Pipeline: Sendable {
 
   static let nowhere = -1
 
-  nonisolated(nonsending) func run() async {
+  /// Where a run begins: for most requests, nowhere but at the first; see ``Pipeline/visit()``.
+  enum Stage {
+    case beginning
+    /// It has failed before there was anything to send.
+    case failed(AFError)
+    /// It has been made, and may have been sent: then the journey knows what came of it.
+    case underway(Journey)
+    /// The response for the user is there.
+    case arrived(Exchange)
+  }
+
+  nonisolated(nonsending) func run(from stage: Stage = .beginning) async {
+    var stage = stage
     while true {
       do {
-        try await attempt()
+        try await attempt(from: stage)
         if core.isWatched { tellCompleted(nil) }
       } catch {
+        stage = .beginning
         if await mayTryAgain(after: error) { continue }
       }
       if core.download != nil { settleDownload() }
       if core.stream != nil || core.isMonitored { await settle() }
       if await finish() == .done { return }
+      stage = .beginning
     }
   }
 
@@ -52,19 +66,28 @@ struct Pipeline: Sendable {
     return false
   }
 
-  nonisolated(nonsending) private func attempt() async throws(AFError) {
+  nonisolated(nonsending) private func attempt(from stage: Stage) async throws(AFError) {
+    let exchange: Exchange
+    switch stage {
+    case .beginning: exchange = try await exchanged()
+    case .failed(let error): throw error
+    case .underway(let journey): exchange = try await exchanged(journey)
+    case .arrived(let arrived): exchange = arrived
+    }
+    if core.hasCookies { await core.cookiesKept() }
+    if core.download != nil { try await storeDownload(exchange) }
+    core.stream?.complete()
+    try await validate(exchange)
+  }
+
+  nonisolated(nonsending) private func exchanged() async throws(AFError) -> Exchange {
     let urlRequest = try await adapted()
     if core.body != nil { try await prepareUpload() }
     if core.isMonitored { tellCreated(urlRequest) }
     await core.untilResumed()
     try checkAlive()
-    let exchange =
-      core.isWatched
-      ? try await watchedExchange(urlRequest) : try await exchanged(Journey(urlRequest, for: core))
-    if core.hasCookies { await core.cookiesKept() }
-    if core.download != nil { try await storeDownload(exchange) }
-    core.stream?.complete()
-    try await validate(exchange)
+    guard !core.isWatched else { return try await watchedExchange(urlRequest) }
+    return try await exchanged(Journey(urlRequest, for: core))
   }
 
   /// Serves handlers that came when there was nothing left to send.

@@ -14,7 +14,7 @@ import Synchronization
 package final class EventLoop: TaskExecutor, Sendable {
   /// What other threads leave for the loop. Guarded by the one lock of this class.
   struct Inbox {
-    var jobs: [UnownedJob] = []
+    var jobs: [LoopJob] = []
     var commands: [LoopCommand] = []
     /// Whether a thread is running or about to run.
     var hasThread = false
@@ -62,7 +62,11 @@ package final class EventLoop: TaskExecutor, Sendable {
   package var turn: UInt64? { isCurrent ? core.turn : nil }
 
   package func enqueue(_ job: consuming ExecutorJob) {
-    let job = UnownedJob(job)
+    take(.task(UnownedJob(job)))
+  }
+
+  /// Takes a job in, from any thread: all are run in the order in which they come.
+  func take(_ job: LoopJob) {
     if isCurrent {
       core.jobs.append(job)
     } else {
@@ -119,7 +123,7 @@ package final class EventLoop: TaskExecutor, Sendable {
   }
 
   /// What has been left since the last call.
-  func takeInbox(jobs: inout [UnownedJob], commands: inout [LoopCommand]) {
+  func takeInbox(jobs: inout [LoopJob], commands: inout [LoopCommand]) {
     inbox.withLock { inbox in
       if jobs.isEmpty {
         swap(&jobs, &inbox.jobs)
@@ -162,6 +166,14 @@ package final class EventLoop: TaskExecutor, Sendable {
     thread.store(UInt(pthread_self()), ordering: .relaxed)
     core.run()
   }
+}
+
+/// What the loop runs on its thread for the pipelines of its session.
+enum LoopJob {
+  /// A step of a task.
+  case task(UnownedJob)
+  /// A request that goes without one.
+  case visitor(any TransportVisitor)
 }
 
 /// What another thread may ask of the loop.

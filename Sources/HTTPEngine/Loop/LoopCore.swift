@@ -17,8 +17,8 @@ final class LoopCore {
   let sleep = LoopSleep()
   /// How often the inbox has been looked into.
   @exclusivity(unchecked) private(set) var turn: UInt64 = 0
-  @exclusivity(unchecked) var jobs: [UnownedJob] = []
-  @exclusivity(unchecked) private var runningJobs: [UnownedJob] = []
+  @exclusivity(unchecked) var jobs: [LoopJob] = []
+  @exclusivity(unchecked) private var runningJobs: [LoopJob] = []
   @exclusivity(unchecked) private var commands: [LoopCommand] = []
   @exclusivity(unchecked) private var pool: [Transfer] = []
   @exclusivity(unchecked) var transfers: [UInt64: Transfer] = [:]
@@ -102,7 +102,12 @@ final class LoopCore {
   private func runJobs() {
     while !jobs.isEmpty {
       swap(&jobs, &runningJobs)
-      for job in runningJobs { job.runSynchronously(on: owner.asUnownedTaskExecutor()) }
+      for job in runningJobs {
+        switch job {
+        case .task(let step): step.runSynchronously(on: owner.asUnownedTaskExecutor())
+        case .visitor(let visitor): visitor.visit()
+        }
+      }
       runningJobs.removeAll(keepingCapacity: true)
     }
   }

@@ -8,7 +8,20 @@ import HTTPWire
 /// the loop, go without the run-time checks for overlapping access, which cost a percent of a request.
 final class Transfer {
   typealias Outcome = Result<WireResponse, TransportFailure>
-  typealias Waiter = UnsafeContinuation<Outcome, Never>
+
+  /// Who is told the outcome, once.
+  enum Waiter {
+    case task(UnsafeContinuation<Outcome, Never>)
+    /// Told on the loop's thread, while the transfer ends.
+    case receiver(any TransferReceiver)
+
+    func resume(returning outcome: consuming Outcome) {
+      switch self {
+      case .task(let continuation): continuation.resume(returning: outcome)
+      case .receiver(let receiver): receiver.received(outcome)
+      }
+    }
+  }
 
   /// The loop whose thread this belongs to; it outlives its transfers.
   unowned(unsafe) let loop: LoopCore

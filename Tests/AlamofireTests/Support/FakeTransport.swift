@@ -17,10 +17,15 @@ final class FakeTransport: Transport {
 
   private let state: Mutex<State>
   private let responder: Responder
+  /// Whether plain requests can go without a task.
+  let isDirect: Bool
 
   /// The replies are used one a request, in their order; then `responder` answers.
-  init(_ replies: FakeReply..., responder: @escaping Responder = { _, _ in .text("ok") }) {
+  init(
+    _ replies: FakeReply..., isDirect: Bool = true, responder: @escaping Responder = { _, _ in .text("ok") }
+  ) {
     state = Mutex(State(replies: replies))
+    self.isDirect = isDirect
     self.responder = responder
   }
 
@@ -31,8 +36,13 @@ final class FakeTransport: Transport {
   func send(
     _ request: WireRequest, observer: any TransferObserver
   ) async throws(TransportFailure) -> WireResponse {
+    try await exchange(request, observer, FakeValve())
+  }
+
+  private func exchange(
+    _ request: WireRequest, _ observer: any TransferObserver, _ valve: FakeValve
+  ) async throws(TransportFailure) -> WireResponse {
     guard !Task.isCancelled else { throw TransportFailure(.cancelled, "cancelled") }
-    let valve = FakeValve()
     let (scripted, index) = state.withLock { state in
       state.requests.append(request)
       state.valves.append(valve)
@@ -100,6 +110,29 @@ final class FakeTransport: Transport {
   }
 }
 
+extension FakeTransport: DirectTransport {
+  func admit(_ visitor: any TransportVisitor) { Task { visitor.visit() } }
+
+  func send(
+    _ request: WireRequest, observer: any TransferObserver, answering receiver: any TransferReceiver
+  ) -> Bool {
+    let valve = FakeValve()
+    // Nobody else looks at it until it has its answer.
+    nonisolated(unsafe) let receiver = receiver
+    valve.carry(
+      by: Task {
+        let outcome: Result<WireResponse, TransportFailure>
+        do throws(TransportFailure) {
+          outcome = .success(try await exchange(request, observer, valve))
+        } catch {
+          outcome = .failure(error)
+        }
+        receiver.received(outcome)
+      })
+    return true
+  }
+}
+
 private let keptSessions = Recorder<Session>()
 
 extension RequestBody {
@@ -143,7 +176,8 @@ extension Session {
     options: TransportOptions = TransportOptions(), watching: SessionWatching = SessionWatching()
   ) {
     self.init(
-      configuration: configuration, engine: Engine(transport: fake), watching: watching,
+      configuration: configuration, engine: Engine(transport: fake, direct: fake.isDirect ? fake : nil),
+      watching: watching,
       startRequestsImmediately: startRequestsImmediately,
       requestSetup: requestSetup, serializationQueue: serializationQueue, interceptor: interceptor,
       transportOptions: options)

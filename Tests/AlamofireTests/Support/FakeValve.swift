@@ -8,6 +8,7 @@ final class FakeValve: Valve {
     var isCancelled = false
     var openings = 0
     var latch = Latch()
+    var task: Task<Void, Never>?
   }
 
   private let state = Mutex(State())
@@ -32,8 +33,22 @@ final class FakeValve: Valve {
     }
   }
 
-  /// The fake transport watches the surrounding task, which is cancelled too.
-  func cancel() { state.withLock { $0.isCancelled = true } }
+  /// Ends the fake transfer, too, when nobody else can: it goes without a task of the request's.
+  func cancel() {
+    state.withLock { state in
+      state.isCancelled = true
+      return state.task
+    }?.cancel()
+  }
+
+  /// What carries the transfer.
+  func carry(by task: Task<Void, Never>) {
+    let isCancelled = state.withLock { state in
+      state.task = task
+      return state.isCancelled
+    }
+    if isCancelled { task.cancel() }
+  }
 
   var isCancelled: Bool { state.withLock { $0.isCancelled } }
 

@@ -9,6 +9,9 @@ extension RequestCore {
 
   var isCancelled: Bool { state.withLock { $0.lifecycle.state == .cancelled } }
 
+  /// Whether the user wants the request to be sent as it is.
+  var maySend: Bool { state.withLock { $0.lifecycle.state == .resumed && $0.error == nil } }
+
   /// Keeps the first error; a later one never takes its place.
   func fail(_ error: AFError) {
     state.withLock { state in

@@ -235,23 +235,29 @@ package final class RequestCore: Sendable {
     if action == .cancel { cancelTask() }
   }
 
-  /// Starts the one task of a run. With code of a user ahead it starts on the pool and visits the
-  /// engine's thread for the transfer alone; otherwise it stays there from the beginning. An immediate run goes on
-  /// this thread until it has to wait for something.
+  /// Starts a run. A plain one needs no task; see ``Pipeline/visit()``. The task of another one starts on the pool when
+  /// code of a user is ahead, and visits the engine's thread for the transfer alone; otherwise it stays there from the
+  /// beginning. An immediate run goes on this thread until it has to wait for something.
   private func start(_ request: Request, sends: Bool, isImmediate: Bool = false) {
     let place = session.register(request)
     if place == nil { fail(session.reasonOfEnd) }
     if session.hasOwnDelegate || isWatched { state.withLock { $0.attempts.owner = request } }
-    let endings = state.withLock { $0.endings }
     let pipeline = Pipeline(core: self, request: request, place: place ?? Pipeline.nowhere)
-    let task: Task<Void, Never>
-    if isImmediate {
-      task = Task.immediate { await pipeline.run() }
-    } else if let executor = session.executor, !startsWithUserCode {
-      task = Task(executorPreference: executor) { await sends ? pipeline.run() : pipeline.finishOnly() }
-    } else {
-      task = Task { await sends ? pipeline.run() : pipeline.finishOnly() }
+    if sends, !isImmediate, place != nil, isPlain, let direct = session.directTransport {
+      direct.admit(pipeline)
+      return
     }
+    run {
+      if isImmediate { return Task.immediate { await pipeline.run() } }
+      let executor = startsWithUserCode ? nil : session.executor
+      return Task(executorPreference: executor) { await sends ? pipeline.run() : pipeline.finishOnly() }
+    }
+  }
+
+  /// Starts a task of the run at hand, which is cancelled with the request.
+  func run(in start: () -> Task<Void, Never>) {
+    let endings = state.withLock { $0.endings }
+    let task = start()
     // Cancelled or left by its session between its start and here, the request is cancelled now.
     let isCancelled = state.withLock { state in
       // Over already, and perhaps another run has begun, whose task this is not.
@@ -264,5 +270,10 @@ package final class RequestCore: Sendable {
 
   private var startsWithUserCode: Bool {
     convertsByUserCode || isIntercepted || body?.runsUserCode == true
+  }
+
+  /// Whether nothing is known that the request would have to wait for, but its transfer.
+  var isPlain: Bool {
+    body == nil && download == nil && stream == nil && !convertsByUserCode && !isIntercepted && !isWatched
   }
 }

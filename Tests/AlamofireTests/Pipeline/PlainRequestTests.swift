@@ -1,0 +1,93 @@
+import Alamofire
+import Foundation
+import FoundationNetworking
+import HTTPTestServer
+import Testing
+
+/// A plain request goes without a task, until there is something to wait for. Nobody may be able to tell: the same
+/// request with an interceptor that does nothing has a task from the start, and must come to the same end.
+@Suite("Requests without a task", .timeLimit(.minutes(5)))
+struct PlainRequestTests {
+  struct Scene: Sendable, CustomTestStringConvertible {
+    let name: String
+    var path = "/get"
+    var method = HTTPMethod.get
+    var replies: [Reply] = []
+    var change: @Sendable (DataRequest) -> DataRequest = { $0 }
+    var testDescription: String { name }
+  }
+
+  static let scenes: [Scene] = [
+    Scene(name: "a body", path: "/bytes/70000"),
+    Scene(name: "no body", path: "/status/204"),
+    Scene(name: "HEAD", method: .head),
+    Scene(name: "POST", path: "/post", method: .post),
+    Scene(name: "a coding", path: "/gzip"),
+    Scene(name: "redirects", path: "/redirect/3"),
+    Scene(name: "too many redirects", path: "/redirect/60"),
+    Scene(name: "a redirect to nowhere", replies: [.redirect(to: "http://[")]),
+    Scene(name: "a redirect that is not followed", path: "/redirect/1") { $0.redirect(using: .doNotFollow) },
+    Scene(name: "a challenge without an answer", path: "/basic-auth/user/secret"),
+    Scene(name: "a challenge with one", path: "/basic-auth/user/secret") {
+      $0.authenticate(username: "user", password: "secret")
+    },
+    Scene(name: "a challenge with the wrong one", path: "/basic-auth/user/secret") {
+      $0.authenticate(username: "user", password: "wrong")
+    },
+    Scene(name: "cookies", path: "/cookies/set?a=b"),
+    Scene(name: "a valid response") { $0.validate() },
+    Scene(name: "an invalid status", path: "/status/404") { $0.validate() },
+    Scene(name: "an invalid type") { $0.validate(contentType: ["image/png"]) },
+    Scene(name: "a validator of the user") { $0.validate { _, _, _ in .failure(TestError()) } },
+    Scene(name: "a head handler that cancels") { request in
+      request.onHTTPResponse(on: .global()) { _, decide in decide(.cancel) }
+    },
+    Scene(name: "a head handler that allows") { request in
+      request.onHTTPResponse(on: .global()) { _, decide in decide(.allow) }
+    },
+    Scene(name: "no answer", replies: [.closeBeforeReply, .closeBeforeReply, .closeBeforeReply]),
+    Scene(name: "half an answer", replies: [.closeAfterBody(bytes: 3)]),
+    Scene(name: "a path that is escaped", path: "/a b"),
+    Scene(name: "a cache", path: "/cache/60"),
+    Scene(name: "a body that is too large", path: "/bytes/70000") {
+      $0.transportOptions { $0.bodySizeLimit = 1_000 }
+    },
+    Scene(name: "a monitor that comes late") { $0.eventMonitor(ClosureEventMonitor()) },
+  ]
+
+  @Test("They end like others", arguments: scenes)
+  func ends(_ scene: Scene) async throws {
+    let plain = try await end(of: scene, with: nil)
+    let tasked = try await end(of: scene, with: SpyInterceptor())
+    #expect(plain == tasked)
+  }
+
+  /// Two requests, one after the other, so that the second finds what the first has left.
+  private func end(of scene: Scene, with interceptor: SpyInterceptor?) async throws -> [String] {
+    let server = try HTTPTestServer()
+    let configuration = URLSessionConfiguration.af.ephemeral
+    configuration.urlCache = URLCache(memoryCapacity: 1 << 20, diskCapacity: 0, diskPath: nil)
+    let session = Session.real(configuration: configuration, interceptor: interceptor)
+    var ends: [String] = []
+    for _ in 0..<2 {
+      for reply in scene.replies { server.enqueue(reply) }
+      let request = scene.change(session.request(server.url(scene.path), method: scene.method))
+      let response = await request.end()
+      let parts: [Any?] = [
+        response.response?.statusCode, response.response?.url?.path, response.data?.count,
+        response.response?.headers.value(for: "Content-Type"), response.error.map { kind(of: $0) },
+        request.state, request.retryCount, request.tasks.count, response.request?.url?.path,
+        response.metrics?.transactionMetrics.count, response.metrics?.redirectCount,
+        request.downloadProgress.completedUnitCount,
+      ]
+      ends.append(parts.map { part in part.map { "\($0)" } ?? "-" }.joined(separator: " | "))
+    }
+    ends.append("\(server.requestCount) requests")
+    return ends
+  }
+
+  private func kind(of error: AFError) -> String {
+    let inner = error.underlyingError.map { "\(($0 as NSError).domain) \(($0 as NSError).code)" } ?? ""
+    return "\(Mirror(reflecting: error).children.first?.label ?? "\(error)") \(inner)"
+  }
+}
