@@ -9,12 +9,14 @@
 #include <poll.h>
 #include <stdarg.h>
 #include <stdatomic.h>
+#include <semaphore.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
@@ -108,6 +110,38 @@ static void hook_executors(void) {
 
 int curl_multi_wakeup(void *multi);
 int curl_multi_wakeup(void *multi) { ORIGINAL(curl_multi_wakeup); count(loop_wakeups); return original(multi); }
+
+// MARK: The loop's semaphore
+
+// The event loop sleeps at a semaphore when it has no transfers. libdispatch has semaphores, too: which is which tells
+// the name of the thread that sleeps.
+static _Atomic(sem_t *) loop_semaphore;
+
+static int is_loop(void) {
+  static _Thread_local int known = -1;
+  char name[16] = "";
+  if (known < 0) known = prctl(PR_GET_NAME, name) == 0 && !strcmp(name, "http-engine");
+  return known;
+}
+
+int sem_timedwait(sem_t *semaphore, const struct timespec *time);
+int sem_timedwait(sem_t *semaphore, const struct timespec *time) {
+  ORIGINAL(sem_timedwait);
+  if (is_loop()) {
+    count(system_calls);
+    loop_semaphore = semaphore;
+  }
+  return original(semaphore, time);
+}
+int sem_post(sem_t *semaphore);
+int sem_post(sem_t *semaphore) {
+  ORIGINAL(sem_post);
+  if (semaphore == loop_semaphore) {
+    count(system_calls);
+    count(loop_wakeups);
+  }
+  return original(semaphore);
+}
 
 // MARK: System calls
 
