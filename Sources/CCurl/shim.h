@@ -14,8 +14,9 @@ typedef int (*ccurl_request_callback)(
 
 // How much room a block of memory has.
 static inline size_t ccurl_block_size(void *block) { return malloc_usable_size(block); }
-// Whatever the thread at hand keeps here. Weak: every object file has a definition, and all are one.
-__attribute__((weak)) _Thread_local void *ccurl_thread_value = NULL;
+// Whatever the thread at hand keeps here. Weak: every object file has a definition, and all are one. Hidden: those of
+// another library of the process are not.
+__attribute__((weak, visibility("hidden"))) _Thread_local void *ccurl_thread_value = NULL;
 static inline void *ccurl_value_of_thread(void) { return ccurl_thread_value; }
 static inline void ccurl_set_value_of_thread(void *value) { ccurl_thread_value = value; }
 

@@ -48,7 +48,7 @@ extension Pipeline: TransportVisitor {
 
   /// Stages 5 and 6.
   private func conclude(_ exchange: Exchange) {
-    guard !core.hasCookies, !core.isDispositionWanted, core.error == nil else {
+    guard !core.isWatched, !core.hasCookies, !core.isDispositionWanted, core.error == nil else {
       return goOn(from: .arrived(exchange))
     }
     let (validators, urlRequest, body) = core.judged()
@@ -70,9 +70,12 @@ extension Pipeline: TransportVisitor {
     goOn { await $0.run(from: stage) }
   }
 
-  /// A task takes over.
+  /// A task takes over. Detached: whose task is at hand here is chance.
   private func goOn(by body: @escaping @Sendable (Pipeline) async -> Void) {
-    core.run { Task(executorPreference: core.session.executor) { await body(self) } }
+    let priority = TaskPriority(rawValue: core.priority.load(ordering: .relaxed))
+    core.run {
+      Task.detached(executorPreference: core.session.executor, priority: priority) { await body(self) }
+    }
   }
 }
 

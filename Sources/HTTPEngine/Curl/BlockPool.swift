@@ -14,20 +14,28 @@ import Glibc
 package struct BlockPool {
   package typealias Block = UnsafeMutableRawPointer
 
-  /// How many bytes are kept at most.
-  package static let limit = 1 << 20
+  /// How many bytes are kept at most, beside the buffers.
+  package static let limit = 1 << 19
+  /// How many buffers are kept at most.
+  package static let bufferLimit = 64
   /// Blocks are kept by size, in steps of the system's own, up to two kilobytes.
   private static let step = 16
   private static let steps = 128
-  /// Beyond those, blocks of one size alone: that of the buffer into which a transfer receives. They have the last list.
+  /// No block of the system's is smaller, and every one that is kept has room for two words.
+  private static let smallest = 24
+  /// Beyond those, blocks of one size alone: that of the buffer into which a transfer receives, and of those into which a
+  /// body is decoded, which are a byte smaller. They have the last list.
   private static let bufferSize = Transfer.receiveBufferSize + 1
-  private static let longestBuffer = bufferSize + 1_024
   /// What grows gets at least this at once, since it goes on growing: the head of a request, written piece by piece.
   private static let firstGrowth = 512
 
-  /// The first block of each size; it begins with the address of the next.
+  /// The first block of each size. A block that is kept begins with the address of the next, and with the ``key``.
   private let lists: UnsafeMutablePointer<Block?>
+  /// Tells a block that is kept from others, so that one that is given back twice ends the process, as it would with
+  /// the system's functions, and hides the addresses from whoever writes where he should not.
+  private let key = UInt.random(in: .min ... .max)
   private var heldBytes = 0
+  private var heldBuffers = 0
 
   private init() {
     lists = .allocate(capacity: Self.steps + 1)
@@ -37,34 +45,62 @@ package struct BlockPool {
   /// The list whose blocks have room for `size` bytes, all of them.
   private static func list(for size: Int) -> Int? {
     // A block of n steps has room for all of them but eight bytes.
-    guard size > steps * step - 24 || size < 0 else { return (max(size, 24) + 23) / step }
-    return size == bufferSize ? steps : nil
+    guard size > steps * step - 24 || size < 0 else { return (max(size, smallest) + 23) / step }
+    return size == bufferSize || size == bufferSize - 1 ? steps : nil
   }
 
   /// The list for a block with room for `size` bytes.
   private static func list(of size: Int) -> Int? {
+    guard size >= smallest else { return nil }
     let list = (size + 8) / step
     if list < steps { return list }
-    return size >= bufferSize && size <= longestBuffer ? steps : nil
+    return size >= bufferSize && size < bufferSize + 2 * step ? steps : nil
   }
 
+  /// How many bytes a block has room for: what was asked for, or some more.
+  package static func room(of block: Block) -> Int { ccurl_block_size(block) }
+
   private mutating func take(_ size: Int) -> Block? {
-    guard let list = Self.list(for: size), let block = lists[list] else { return malloc(size) }
-    lists[list] = block.load(as: Block?.self)
-    heldBytes -= ccurl_block_size(block)
+    guard let list = Self.list(for: size), let block = pop(list) else { return malloc(size) }
+    if list < Self.steps { heldBytes -= Self.room(of: block) } else { heldBuffers -= 1 }
     return block
   }
 
   private mutating func keep(_ block: Block) {
-    let size = ccurl_block_size(block)
-    guard let list = Self.list(of: size), heldBytes + size <= Self.limit else { return free(block) }
-    block.storeBytes(of: lists[list], as: Block?.self)
+    let size = Self.room(of: block)
+    guard let list = Self.list(of: size) else { return free(block) }
+    if list == Self.steps {
+      guard heldBuffers < Self.bufferLimit else { return free(block) }
+      heldBuffers += 1
+    } else {
+      // What is kept and never asked for again must not keep out what is.
+      if heldBytes + size > Self.limit { giveBack(0..<Self.steps) }
+      heldBytes += size
+    }
+    push(block, list)
+  }
+
+  private func push(_ block: Block, _ list: Int) {
+    precondition(block.load(fromByteOffset: 8, as: UInt.self) != key, "memory was given back twice")
+    block.storeBytes(of: UInt(bitPattern: lists[list]) ^ key, as: UInt.self)
+    block.storeBytes(of: key, toByteOffset: 8, as: UInt.self)
     lists[list] = block
-    heldBytes += size
+  }
+
+  private func pop(_ list: Int) -> Block? {
+    guard let block = lists[list] else { return nil }
+    lists[list] = Block(bitPattern: block.load(as: UInt.self) ^ key)
+    block.storeBytes(of: 0, toByteOffset: 8, as: UInt.self)
+    return block
+  }
+
+  private mutating func giveBack(_ some: Range<Int>) {
+    for list in some { while let block = pop(list) { free(block) } }
+    heldBytes = 0
   }
 
   private mutating func grow(_ block: Block, to size: Int) -> Block? {
-    let room = ccurl_block_size(block)
+    let room = Self.room(of: block)
     guard size > room || Self.list(of: room) == nil else { return block }
     guard Self.list(for: size) != nil, size > 0 else { return realloc(block, size) }
     guard let other = take(max(size, Self.firstGrowth)) else { return nil }
@@ -87,21 +123,17 @@ package struct BlockPool {
     ccurl_set_value_of_thread(pool)
   }
 
-  /// How many bytes the pool of the thread at hand keeps; `nil` without one.
-  package static var heldBytes: Int? { current?.pointee.heldBytes }
+  /// How many bytes and buffers the pool of the thread at hand keeps; `nil` without one.
+  package static var held: (bytes: Int, buffers: Int)? {
+    current.map { ($0.pointee.heldBytes, $0.pointee.heldBuffers) }
+  }
 
   /// Gives everything back to the system.
   package static func retire() {
     guard let pool = current else { return }
     ccurl_set_value_of_thread(nil)
-    let lists = pool.pointee.lists
-    for list in 0...steps {
-      while let block = lists[list] {
-        lists[list] = block.load(as: Block?.self)
-        free(block)
-      }
-    }
-    lists.deallocate()
+    pool.pointee.giveBack(0..<steps + 1)
+    pool.pointee.lists.deallocate()
     pool.deallocate()
   }
 
@@ -143,7 +175,8 @@ package struct BlockPool {
 
   package static func allocateCleared(_ count: Int, _ each: Int) -> Block? {
     guard let pool = current else { return calloc(count, each) }
-    let (size, isTooMuch) = count.multipliedReportingOverflow(by: each)
+    let (product, isTooMuch) = UInt(bitPattern: count).multipliedReportingOverflow(by: UInt(bitPattern: each))
+    let size = Int(bitPattern: product)
     guard !isTooMuch, list(for: size) != nil else { return calloc(count, each) }
     guard let block = pool.pointee.take(size) else { return nil }
     memset(block, 0, size)

@@ -251,14 +251,16 @@ final class LoopCore {
     }
   }
 
-  /// Takes a transfer from libcurl and its lane, tells its outcome, and starts what waited for it.
+  /// Takes a transfer from libcurl and its lane, starts what waited for it, and tells its outcome: last, since whoever is
+  /// told may do anything.
   func end(_ transfer: Transfer, _ outcome: consuming Transfer.Outcome) {
     if !transfer.isLent { takeBack(transfer) }
     transfers[transfer.ticket] = nil
     let successors = lanes.ended(transfer, multiplexes: transfer.multiplexes)
-    transfer.finish(outcome)
+    let waiter = transfer.finish(&outcome)
     if !transfer.isLent { keep(transfer) }
     if !successors.isEmpty { startAdmitted(successors) }
+    waiter.resume(returning: outcome)
   }
 
   /// The handle and the connection of an ended transfer are needed no more.

@@ -141,8 +141,8 @@ final class Transfer {
     return min(deadline, idle.overflow ? .max : idle.partialValue)
   }
 
-  /// Gives the outcome to whoever waits, once, and lets go of everything of the request.
-  func finish(_ outcome: consuming Outcome) {
+  /// Lets go of everything of the request, once. Returns who is to be told the outcome, which may be another one by now.
+  func finish(_ outcome: inout Outcome) -> Waiter {
     guard let waiter else { preconditionFailure("a transfer ended twice") }
     self.waiter = nil
     let failure = closeBodies()
@@ -155,7 +155,7 @@ final class Transfer {
     if let failure, case .success(let response) = outcome {
       outcome = .failure(TransportFailure(failure.kind, failure.message, metrics: response.metrics))
     }
-    waiter.resume(returning: outcome)
+    return waiter
   }
 }
 

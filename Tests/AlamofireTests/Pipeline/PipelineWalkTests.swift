@@ -22,7 +22,9 @@ struct PipelineWalkTests {
       seed, PipelineWalk.Size(), url: { "http://a.test/\($0.next() % 3)" }, beforeTheEnd: replies.openGates
     ) { dice, interceptor, monitors in
       Session(
-        fake: FakeTransport(isDirect: dice.next() % 3 > 0) { _, index in replies.reply(index) },
+        fake: FakeTransport(isDirect: dice.next() % 3 > 0, isMoody: true) {
+          _, index in replies.reply(index)
+        },
         startRequestsImmediately: dice.next() % 4 > 0,
         requestSetup: dice.next() % 3 == 0 ? .eager : .lazy,
         serializationQueue: dice.next() % 3 == 0 ? DispatchQueue(label: "serialization") : nil,

@@ -19,13 +19,17 @@ final class FakeTransport: Transport {
   private let responder: Responder
   /// Whether plain requests can go without a task.
   let isDirect: Bool
+  /// Whether it says now and then, by chance, that it takes a task to send this one.
+  private let isMoody: Bool
 
   /// The replies are used one a request, in their order; then `responder` answers.
   init(
-    _ replies: FakeReply..., isDirect: Bool = true, responder: @escaping Responder = { _, _ in .text("ok") }
+    _ replies: FakeReply..., isDirect: Bool = true, isMoody: Bool = false,
+    responder: @escaping Responder = { _, _ in .text("ok") }
   ) {
     state = Mutex(State(replies: replies))
     self.isDirect = isDirect
+    self.isMoody = isMoody
     self.responder = responder
   }
 
@@ -36,23 +40,35 @@ final class FakeTransport: Transport {
   func send(
     _ request: WireRequest, observer: any TransferObserver
   ) async throws(TransportFailure) -> WireResponse {
-    try await exchange(request, observer, FakeValve())
+    guard !Task.isCancelled else { throw TransportFailure(.cancelled, "cancelled") }
+    guard let exchange = begin(request, observer, FakeValve()) else {
+      throw TransportFailure(.cancelled, "refused")
+    }
+    return try await exchange()
   }
 
-  private func exchange(
+  private typealias Exchange = @Sendable () async throws(TransportFailure) -> WireResponse
+
+  /// What is done at once; `nil` when the transfer is not wanted any more.
+  private func begin(
     _ request: WireRequest, _ observer: any TransferObserver, _ valve: FakeValve
-  ) async throws(TransportFailure) -> WireResponse {
-    guard !Task.isCancelled else { throw TransportFailure(.cancelled, "cancelled") }
+  ) -> Exchange? {
     let (scripted, index) = state.withLock { state in
       state.requests.append(request)
       state.valves.append(valve)
       return (state.replies.isEmpty ? nil : state.replies.removeFirst(), state.requests.count - 1)
     }
-    let start = observer.transferBegan(valve)
-    defer { observer.transferEnded() }
-    if start == .refuse { throw TransportFailure(.cancelled, "refused") }
-    if start == .hold { valve.close() }
-    return try await play(scripted ?? responder(request, index), request, observer, valve)
+    switch observer.transferBegan(valve) {
+    case .go: break
+    case .hold: valve.close()
+    case .refuse:
+      observer.transferEnded()
+      return nil
+    }
+    return { () async throws(TransportFailure) in
+      defer { observer.transferEnded() }
+      return try await self.play(scripted ?? self.responder(request, index), request, observer, valve)
+    }
   }
 
   private func play(
@@ -116,14 +132,19 @@ extension FakeTransport: DirectTransport {
   func send(
     _ request: WireRequest, observer: any TransferObserver, answering receiver: any TransferReceiver
   ) -> Bool {
+    if isMoody, Int.random(in: 0..<8) == 0 { return false }
     let valve = FakeValve()
+    guard let exchange = begin(request, observer, valve) else {
+      receiver.received(.failure(TransportFailure(.cancelled, "refused")))
+      return true
+    }
     // Nobody else looks at it until it has its answer.
     nonisolated(unsafe) let receiver = receiver
     valve.carry(
       by: Task {
         let outcome: Result<WireResponse, TransportFailure>
         do throws(TransportFailure) {
-          outcome = .success(try await exchange(request, observer, valve))
+          outcome = .success(try await exchange())
         } catch {
           outcome = .failure(error)
         }

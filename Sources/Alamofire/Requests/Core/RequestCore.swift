@@ -84,6 +84,8 @@ package final class RequestCore: Sendable {
   let hasCookiesToKeep = Atomic<Bool>(false)
   /// Whether the body is handed out as it comes, and kept nowhere.
   let isBodyHandedOut = Atomic<Bool>(false)
+  /// The priority of whoever started a run without a task, for the task that may take over.
+  let priority = Atomic<UInt8>(0)
   /// Whether somebody watches this request of all: a monitor, or a handler for tasks.
   let isWatchedItself = Atomic<Bool>(false)
 
@@ -244,6 +246,7 @@ package final class RequestCore: Sendable {
     if session.hasOwnDelegate || isWatched { state.withLock { $0.attempts.owner = request } }
     let pipeline = Pipeline(core: self, request: request, place: place ?? Pipeline.nowhere)
     if sends, !isImmediate, place != nil, isPlain, let direct = session.directTransport {
+      priority.store(Task.currentPriority.rawValue, ordering: .relaxed)
       direct.admit(pipeline)
       return
     }
