@@ -20,10 +20,7 @@ enum LoopThread {
         ccurl_name_thread("http-engine")
         LoopThread.blockSignals()
         let loop = Unmanaged<EventLoop>.fromOpaque(context).takeRetainedValue()
-        // The address sanitizer looks for misuse of blocks that are given back.
-        #if !ADDRESS_SANITIZER
-          BlockPool.serve()
-        #endif
+        BlockPool.serve()
         loop.runUntilIdle()
         BlockPool.retire()
         return nil

@@ -2,17 +2,15 @@ import Foundation
 import HTTPEngine
 import Testing
 
-/// Each test is its thread's alone from its first line to its last: it awaits nothing.
-@Suite struct BlockPoolTests {
-  /// The blocks of the sanitizers' allocators have no more room than was asked for, and do not fit to the next request.
-  private static var hasRoundSizes: Bool {
-    #if ADDRESS_SANITIZER || THREAD_SANITIZER
-      false
-    #else
-      true
-    #endif
-  }
+#if ADDRESS_SANITIZER || THREAD_SANITIZER
+  // Their blocks have no more room than was asked for, and do not fit to the next request.
+  private let hasRoundSizes = false
+#else
+  private let hasRoundSizes = true
+#endif
 
+/// Each test is its thread's alone from its first line to its last: it awaits nothing.
+@Suite(.enabled(if: hasRoundSizes)) struct BlockPoolTests {
   private func withPool(_ body: () throws -> Void) rethrows {
     BlockPool.serve()
     defer {
@@ -35,7 +33,7 @@ import Testing
   }
 
   @Test(
-    "What is given back is handed out again", .enabled(if: Self.hasRoundSizes),
+    "What is given back is handed out again",
     arguments: [0, 1, 24, 25, 88, 752, 1_496, 2_000, 16_384, 16_385])
   func again(size: Int) throws {
     try withPool { try expectReuse(of: size) }
@@ -104,7 +102,7 @@ import Testing
     }
   }
 
-  @Test("What nobody asks for again makes room for what somebody does", .enabled(if: Self.hasRoundSizes))
+  @Test("What nobody asks for again makes room for what somebody does")
   func turnover() throws {
     try withPool {
       for size in stride(from: 24, to: 2_000, by: 16) {
@@ -118,7 +116,7 @@ import Testing
     }
   }
 
-  @Test("Memory that is given back twice ends the process", .enabled(if: Self.hasRoundSizes))
+  @Test("Memory that is given back twice ends the process")
   func twice() async {
     await #expect(processExitsWith: .failure) {
       BlockPool.serve()
@@ -129,7 +127,7 @@ import Testing
   }
 
   @Test(
-    "What grows keeps its bytes and its place, as long as there is room", .enabled(if: Self.hasRoundSizes))
+    "What grows keeps its bytes and its place, as long as there is room")
   func growth() throws {
     try withPool {
       var block = try #require(BlockPool.reallocate(nil, 32))
@@ -153,7 +151,7 @@ import Testing
     }
   }
 
-  @Test("Blocks may come from a thread without a pool, and go to one", .enabled(if: Self.hasRoundSizes))
+  @Test("Blocks may come from a thread without a pool, and go to one")
   func strangers() throws {
     let stranger = try #require(BlockPool.allocate(100))
     try withPool {
