@@ -2,7 +2,6 @@
 // libcurl as Swift can see it: its option calls are variadic, so each kind of argument has an inline
 // function of its own here. Nothing in this file decides anything.
 #include <curl/curl.h>
-#include <malloc.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -11,14 +10,6 @@ typedef size_t (*ccurl_data_callback)(char *bytes, size_t size, size_t count, vo
 typedef int (*ccurl_seek_callback)(void *context, curl_off_t offset, int origin);
 typedef int (*ccurl_request_callback)(
     void *context, char *remote_address, char *local_address, int remote_port, int local_port);
-
-// How much room a block of memory has.
-static inline size_t ccurl_block_size(void *block) { return malloc_usable_size(block); }
-// Whatever the thread at hand keeps here. Weak: every object file has a definition, and all are one. Hidden: those of
-// another library of the process are not.
-__attribute__((weak, visibility("hidden"))) _Thread_local void *ccurl_thread_value = NULL;
-static inline void *ccurl_value_of_thread(void) { return ccurl_thread_value; }
-static inline void ccurl_set_value_of_thread(void *value) { ccurl_thread_value = value; }
 
 static inline CURLcode ccurl_set_long(CURL *easy, CURLoption option, long value) {
   return curl_easy_setopt(easy, option, value);

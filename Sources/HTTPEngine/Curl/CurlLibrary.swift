@@ -22,7 +22,7 @@ package struct CurlLibrary: Sendable {
   package let isUsable: Bool
 
   private init() {
-    isUsable = BlockPool.initialize() == CURLE_OK
+    isUsable = curl_global_init(Int(CURL_GLOBAL_ALL)) == CURLE_OK
     guard let info = ccurl_version()?.pointee else {
       version = "unknown"
       versionNumber = 0

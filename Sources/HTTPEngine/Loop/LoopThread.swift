@@ -20,9 +20,7 @@ enum LoopThread {
         ccurl_name_thread("http-engine")
         LoopThread.blockSignals()
         let loop = Unmanaged<EventLoop>.fromOpaque(context).takeRetainedValue()
-        BlockPool.serve()
         loop.runUntilIdle()
-        BlockPool.retire()
         return nil
       }, loop.toOpaque())
     return result == 0

@@ -129,15 +129,12 @@ extension Transfer {
     body.count < 0 || body.count > RequestBody.largestMultiplexed
   }
 
-  /// Into which what is not large is received; libcurl makes one for each transfer.
-  static let receiveBufferSize = 16_384
-
   /// Small buffers cost three times the processor time for bodies of any size, large ones memory.
   private func applyBuffers(_ request: WireRequest) {
     let isBulk = request.sink != nil || request.body.count < 0 || request.body.count > 1 << 20
     guard isBulk != applied.isBulk else { return }
     applied.isBulk = isBulk
-    easy.set(CURLOPT_BUFFERSIZE, isBulk ? 524_288 : Self.receiveBufferSize)
+    easy.set(CURLOPT_BUFFERSIZE, isBulk ? 524_288 : 16_384)
     easy.set(CURLOPT_UPLOAD_BUFFERSIZE, isBulk ? 262_144 : 65_536)
   }
 

@@ -88,7 +88,8 @@ import Testing
     #expect(phases.allSatisfy { $0 > 0 && $0 < 30_000_000 }, "\(phases)")
     #expect(zip(phases, phases.dropFirst()).allSatisfy { $0 <= $1 }, "\(phases)")
     #expect((values.secureEnd > 0) == isTLS)
-    #expect(values.responseStart - values.requestStart >= 19_000)
+    // Half of it: libcurl looks at the clock when it has sent, and may be held up in between.
+    #expect(values.responseStart - values.requestStart >= 10_000)
     #expect(values.requestHeaderBytes > 20 && values.responseHeaderBytes > 20)
     #expect(values.requestBodyBytes == 300)
     #expect(values.responseBodyBytes == 5000 && values.decodedBodyBytes == 5000)
