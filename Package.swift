@@ -37,10 +37,11 @@ let package = Package(
   ],
   targets: [
     .systemLibrary(name: "CCurl"),
-    .systemLibrary(name: "COpenSSL"),
     .systemLibrary(name: "CZlib"),
     .systemLibrary(name: "CPSL"),
     .systemLibrary(name: "CNetlink"),
+    // With a line of its own that runs before `main`.
+    .target(name: "COpenSSL"),
 
     .target(name: "HTTPWire", swiftSettings: settings),
     .target(

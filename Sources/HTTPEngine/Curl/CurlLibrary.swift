@@ -1,4 +1,5 @@
 import CCurl
+import COpenSSL
 package import HTTPWire
 import Synchronization
 
@@ -22,7 +23,8 @@ package struct CurlLibrary: Sendable {
   package let isUsable: Bool
 
   private init() {
-    isUsable = curl_global_init(Int(CURL_GLOBAL_ALL)) == CURLE_OK
+    let hasOpenSSL = openssl_stays_until_the_end() == 1
+    isUsable = curl_global_init(Int(CURL_GLOBAL_ALL)) == CURLE_OK && hasOpenSSL
     guard let info = ccurl_version()?.pointee else {
       version = "unknown"
       versionNumber = 0

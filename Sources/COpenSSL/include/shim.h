@@ -13,6 +13,10 @@
 #include <openssl/x509_vfy.h>
 #include <openssl/x509v3.h>
 
+// OpenSSL is not cleaned up when the process ends; see exit.c, which does this before `main`. Called again, it does nothing:
+// the call keeps that file in programs that are linked from archives. Returns 0 when OpenSSL cannot be used.
+int openssl_stays_until_the_end(void);
+
 static inline long openssl_set_min_version(SSL_CTX *context, int version) {
   return SSL_CTX_set_min_proto_version(context, version);
 }
