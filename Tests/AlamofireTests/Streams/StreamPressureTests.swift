@@ -20,7 +20,8 @@ struct StreamPressureTests {
     server = try HTTPTestServer()
     sent.open()
     server.enqueue(.parts(.pattern(Self.size), .gate(sent)))
-    request = Session.real().streamRequest(server.url("/"))
+    // Not before all readers of a test are there: whoever comes later gets the rest alone.
+    request = Session.real().streamRequest(server.url("/"), shouldAutomaticallyResume: false)
   }
 
   /// Waits until the server has to wait, and checks that it does not get rid of its bytes meanwhile.
@@ -36,7 +37,7 @@ struct StreamPressureTests {
     let journal = DataJournal { stream in
       if let data = stream.value, check.add(data) { gate.wait() }
     }
-    request.responseStream(on: DispatchQueue(label: "test.slow"), stream: journal.note)
+    request.responseStream(on: DispatchQueue(label: "test.slow"), stream: journal.note).resume()
     await journal.results.wait(for: 1)
     await expectServerWaits()
     gate.signal()
@@ -53,7 +54,7 @@ struct StreamPressureTests {
     let fast = PatternCheck()
     let fastJournal = DataJournal { stream in if let data = stream.value { _ = fast.add(data) } }
     request.responseStream(on: DispatchQueue(label: "test.fast"), stream: fastJournal.note)
-      .responseStream(on: DispatchQueue(label: "test.slow"), stream: slowJournal.note)
+      .responseStream(on: DispatchQueue(label: "test.slow"), stream: slowJournal.note).resume()
     await slowJournal.results.wait(for: 1)
     await expectServerWaits()
     gate.signal()
@@ -64,6 +65,7 @@ struct StreamPressureTests {
   @Test func aLoopThatTakesItsTime() async {
     let check = PatternCheck()
     var iterator = request.streamTask().streamingData().makeAsyncIterator()
+    request.resume()
     if let data = await iterator.next()?.value { _ = check.add(data) }
     await expectServerWaits()
     var completion: DataStreamRequest.Completion?
@@ -77,6 +79,7 @@ struct StreamPressureTests {
 
   @Test func anInputStreamThatIsNotRead() async throws {
     let stream = try #require(request.asInputStream())
+    request.resume()
     await expectServerWaits()
     let check = PatternCheck()
     stream.open()
@@ -88,8 +91,10 @@ struct StreamPressureTests {
 
   @Test func aStreamThatNobodyHasBegunToReadHoldsNobodyBack() async {
     let unread = request.streamTask().streamingData()
+    let read = request.streamTask().streamingData()
+    request.resume()
     let check = PatternCheck()
-    for await stream in request.streamTask().streamingData() {
+    for await stream in read {
       if let data = stream.value { _ = check.add(data) }
     }
     #expect(check.isRight(Self.size))
@@ -102,7 +107,7 @@ struct StreamPressureTests {
   @Test func cancellingEndsTheWaiting() async {
     let gate = DispatchSemaphore(value: 0)
     let journal = DataJournal { stream in if stream.value != nil { gate.wait() } }
-    request.responseStream(on: DispatchQueue(label: "test.slow"), stream: journal.note)
+    request.responseStream(on: DispatchQueue(label: "test.slow"), stream: journal.note).resume()
     await expectServerWaits()
     request.cancel()
     for _ in 0..<1000 { gate.signal() }
@@ -116,7 +121,7 @@ struct StreamPressureTests {
     let journal = DataJournal { stream in
       if let data = stream.value, check.add(data) { gate.wait() }
     }
-    request.responseStream(on: DispatchQueue(label: "test.slow"), stream: journal.note)
+    request.responseStream(on: DispatchQueue(label: "test.slow"), stream: journal.note).resume()
     await expectServerWaits()
     request.suspend()
     gate.signal()
