@@ -67,10 +67,7 @@ extension Pipeline {
     if let store = core.session.cookies, !journey.tookCookies(from: store) {
       await journey.takeCookies(from: store)
     }
-    core.state.withLock { state in
-      state.hop = (journey.sent, journey.home, journey.authentication)
-      state.attempts.begin()
-    }
+    journey.begins()
     do {
       if let policy { return try await throughCache(journey, policy) }
       return await passed(try await journey.transport.send(journey.sent, observer: core), journey)
@@ -177,6 +174,14 @@ final class Journey {
   /// Whether a response may not be the last: it leads elsewhere, or asks for something, or answers what was brought.
   func mayLeadOn(_ head: ResponseHead) -> Bool {
     head.role == .hop && (authentication != nil || !(200..<300).contains(head.status))
+  }
+
+  /// The hop is about to be sent.
+  func begins() {
+    core.state.withLock { state in
+      state.hop = (sent, home, authentication)
+      state.attempts.begin()
+    }
   }
 
   /// What goes over the wire.

@@ -24,10 +24,7 @@ extension Pipeline: TransportVisitor {
       journey.cachePolicy() == nil
     else { return false }
     if let store = core.session.cookies, !journey.tookCookies(from: store) { return false }
-    core.state.withLock { state in
-      state.hop = (journey.sent, journey.home, journey.authentication)
-      state.attempts.begin()
-    }
+    journey.begins()
     journey.traveller = self
     if transport.send(journey.sent, observer: core, answering: journey) { return true }
     journey.traveller = nil
@@ -51,10 +48,8 @@ extension Pipeline: TransportVisitor {
     guard !core.isWatched, !core.hasCookies, !core.isDispositionWanted, core.error == nil else {
       return goOn(from: .arrived(exchange))
     }
-    let (validators, urlRequest, body) = core.judged()
-    guard validators.allSatisfy({ !$0.runsUserCode }) else { return goOn(from: .arrived(exchange)) }
     do throws(AFError) {
-      for validator in validators { try validator.check(urlRequest, exchange, body) }
+      guard try validatedAtOnce(exchange) else { return goOn(from: .arrived(exchange)) }
     } catch {
       return goOn(from: .failed(error))
     }
@@ -65,7 +60,8 @@ extension Pipeline: TransportVisitor {
   }
 
   private func goOn(from stage: Stage) {
-    // Handed over: nobody here looks at it again.
+    // Handed over, with the journey in it: nobody here looks at it again, nor does the transport, which has answered or has
+    // not taken it.
     nonisolated(unsafe) let stage = stage
     goOn { await $0.run(from: stage) }
   }

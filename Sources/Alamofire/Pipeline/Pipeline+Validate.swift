@@ -8,18 +8,21 @@ extension Pipeline {
   nonisolated(nonsending) func validate(_ exchange: Exchange) async throws(AFError) {
     if core.isDispositionWanted { await core.dispositionMade() }
     try checkAlive()
-    let (validators, request, body) = core.judged()
-    guard !validators.isEmpty else { return }
-    if !core.isMonitored, validators.allSatisfy({ !$0.runsUserCode }) {
-      for validator in validators { try validator.check(request, exchange, body) }
-      return
-    }
-    try await validateOffLoop(validators, request, exchange, body)
+    if try !validatedAtOnce(exchange) { try await validateOffLoop(exchange) }
   }
 
-  nonisolated(nonsending) private func validateOffLoop(
-    _ validators: [Validator], _ request: URLRequest?, _ exchange: Exchange, _ body: JudgedBody
-  ) async throws(AFError) {
+  /// The same, when nothing has to be waited for. Returns false, and asks nobody, when a validator runs code of a user, or
+  /// somebody is told of each.
+  func validatedAtOnce(_ exchange: Exchange) throws(AFError) -> Bool {
+    let (validators, request, body) = core.judged()
+    if validators.isEmpty { return true }
+    guard !core.isMonitored, validators.allSatisfy({ !$0.runsUserCode }) else { return false }
+    for validator in validators { try validator.check(request, exchange, body) }
+    return true
+  }
+
+  nonisolated(nonsending) private func validateOffLoop(_ exchange: Exchange) async throws(AFError) {
+    let (validators, request, body) = core.judged()
     let pipeline = self
     let failure = await offLoop { () -> AFError? in
       for validator in validators {

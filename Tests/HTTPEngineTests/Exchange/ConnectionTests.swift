@@ -72,6 +72,20 @@ import Testing
     #expect(server.connectionCount == 3)
   }
 
+  /// libcurl looks at the clock when it has sent. A busy machine may hold it up in between, which makes the wait look
+  /// shorter, never longer: the longest of a few counts.
+  @Test(arguments: [false, true])
+  func theWaitForTheAnswerIsMeasured(isTLS: Bool) async throws {
+    let server = try HTTPTestServer(isTLS ? .tls(.localhost) : .none, routes: .none)
+    var longest: Int64 = 0
+    for _ in 0..<5 where longest < 19_000 {
+      server.enqueue(.bytes(5000).delayed(by: .milliseconds(20)))
+      let values = try await Client().get(server.url("/")).metrics.values
+      longest = max(longest, Int64(values.responseStart - values.requestStart))
+    }
+    #expect(longest >= 19_000)
+  }
+
   @Test(arguments: [false, true])
   func metricsAreOrderedAndPlausible(isTLS: Bool) async throws {
     let server = try HTTPTestServer(isTLS ? .tls(.localhost) : .none, routes: .none)
@@ -88,8 +102,6 @@ import Testing
     #expect(phases.allSatisfy { $0 > 0 && $0 < 30_000_000 }, "\(phases)")
     #expect(zip(phases, phases.dropFirst()).allSatisfy { $0 <= $1 }, "\(phases)")
     #expect((values.secureEnd > 0) == isTLS)
-    // Half of it: libcurl looks at the clock when it has sent, and may be held up in between.
-    #expect(values.responseStart - values.requestStart >= 10_000)
     #expect(values.requestHeaderBytes > 20 && values.responseHeaderBytes > 20)
     #expect(values.requestBodyBytes == 300)
     #expect(values.responseBodyBytes == 5000 && values.decodedBodyBytes == 5000)
