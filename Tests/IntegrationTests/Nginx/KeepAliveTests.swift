@@ -64,7 +64,8 @@ import Testing
     let server = try await NginxServer()
     let session = server.makeSession()
     defer { withExtendedLifetime(session) {} }
-    try server.serve(Data(repeating: 1, count: 1_000_000), as: "slow")
+    // Takes minutes: a busy machine must not be slower than this.
+    try server.serve(Data(repeating: 1, count: 20_000_000), as: "slow")
     let (heads, arrived) = AsyncStream.makeStream(of: Int.self)
     let request = session.request(server.url(entrance, "/slow/slow")).onHTTPResponse(
       on: DispatchQueue(label: "head")
