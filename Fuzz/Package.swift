@@ -15,7 +15,7 @@ let package = Package(
   name: "fuzz",
   targets: [
     .systemLibrary(name: "CCurl"),
-    .systemLibrary(name: "COpenSSL"),
+    .target(name: "COpenSSL"),
     .systemLibrary(name: "CZlib"),
     .systemLibrary(name: "CPSL"),
     .systemLibrary(name: "CNetlink"),
