@@ -64,7 +64,7 @@ package final class ServerProcess: Sendable {
 
   /// Waits until every port accepts connections.
   ///
-  /// - Throws: ``ServerFailure`` with what the server has written, when it ends or takes 30 seconds.
+  /// - Throws: ``ServerFailure`` with what the server has written, when it ends or takes two minutes.
   package func untilAnswering(_ ports: some Collection<UInt16>) async throws {
     let deadline = ContinuousClock.now + .seconds(120)
     while !hasEnded, !ports.allSatisfy(Loopback.answers), ContinuousClock.now < deadline {

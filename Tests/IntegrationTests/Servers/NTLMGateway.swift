@@ -30,7 +30,7 @@ final class NTLMGateway: Sendable {
       """
     try Data(text.utf8).write(to: folder.appendingPathComponent("squid.conf"))
     process = try ServerProcess(
-      [ProxyProcess.Program.squid.rawValue, "-N", "-f", folder.path + "/squid.conf"], in: folder)
+      [ProxyProcess.Program.squid.rawValue, "-N", "-d", "1", "-f", folder.path + "/squid.conf"], in: folder)
     try await process.untilAnswering(ports)
   }
 

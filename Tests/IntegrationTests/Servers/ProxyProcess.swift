@@ -47,7 +47,7 @@ final class ProxyProcess: Sendable {
     switch program {
     case .squid:
       try Self.writeSquid(folder, ports, certificates, asks: asks)
-      command = [program.rawValue, "-N", "-f", folder.path + "/proxy.conf"]
+      command = [program.rawValue, "-N", "-d", "1", "-f", folder.path + "/proxy.conf"]
     case .tinyproxy:
       try Self.writeTinyproxy(folder, ports[0], asks: asks)
       command = [program.rawValue, "-d", "-c", folder.path + "/proxy.conf"]
