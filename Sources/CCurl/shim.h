@@ -1,10 +1,35 @@
 #pragma once
 // libcurl as Swift can see it: its option calls are variadic, so each kind of argument has an inline
 // function of its own here. Nothing in this file decides anything.
+//
+// Headers of libcurl from 7.81 on compile: names that a supported version lacks, deprecates, or gives another type are
+// used in this file alone. Scripts/curl-names checks it.
 #include <curl/curl.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/prctl.h>
+
+// Options and codes that are younger than 7.81, as numbers: a libcurl that lacks an option answers
+// CURLE_UNKNOWN_OPTION. The version that runs may be newer or older than the headers.
+static const CURLoption ccurl_quick_exit = (CURLoption)(CURLOPTTYPE_LONG + 322);           // CURLOPT_QUICK_EXIT, 7.87.0
+static const CURLoption ccurl_protocols = (CURLoption)(CURLOPTTYPE_OBJECTPOINT + 318);     // CURLOPT_PROTOCOLS_STR, 7.85.0
+static const CURLoption ccurl_redirect_protocols = (CURLoption)(CURLOPTTYPE_OBJECTPOINT + 319);  // CURLOPT_REDIR_PROTOCOLS_STR, 7.85.0
+static const CURLoption ccurl_protocol_mask = (CURLoption)(CURLOPTTYPE_LONG + 181);        // CURLOPT_PROTOCOLS, deprecated in 7.85.0
+static const CURLoption ccurl_redirect_protocol_mask = (CURLoption)(CURLOPTTYPE_LONG + 182);  // CURLOPT_REDIR_PROTOCOLS, likewise
+static const CURLcode ccurl_function_not_found = (CURLcode)41;   // CURLE_FUNCTION_NOT_FOUND, removed in 8.11.1
+static const CURLcode ccurl_unrecoverable_poll = (CURLcode)99;   // CURLE_UNRECOVERABLE_POLL, 7.84.0
+static const CURLcode ccurl_too_large = (CURLcode)100;           // CURLE_TOO_LARGE, 8.6.0
+static const CURLcode ccurl_ech_required = (CURLcode)101;        // CURLE_ECH_REQUIRED, 8.8.0
+
+// Values of options, which are `int` in some versions and `long` in others.
+static const long ccurl_http_1_1 = CURL_HTTP_VERSION_1_1;
+static const long ccurl_http_2_tls = CURL_HTTP_VERSION_2TLS;
+static const long ccurl_http_2_prior_knowledge = CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE;
+static const long ccurl_tls_1_2 = CURL_SSLVERSION_TLSv1_2;
+static const long ccurl_tls_1_3 = CURL_SSLVERSION_TLSv1_3;
+static const long ccurl_tls_max_none = CURL_SSLVERSION_MAX_NONE;
+static const long ccurl_tls_max_1_2 = CURL_SSLVERSION_MAX_TLSv1_2;
+static const long ccurl_tls_max_1_3 = CURL_SSLVERSION_MAX_TLSv1_3;
 
 typedef size_t (*ccurl_data_callback)(char *bytes, size_t size, size_t count, void *context);
 typedef int (*ccurl_seek_callback)(void *context, curl_off_t offset, int origin);
@@ -16,6 +41,22 @@ static inline CURLcode ccurl_set_long(CURL *easy, CURLoption option, long value)
 }
 static inline CURLcode ccurl_set_offset(CURL *easy, CURLoption option, curl_off_t value) {
   return curl_easy_setopt(easy, option, value);
+}
+// Allows the schemes of HTTP alone, before and after redirects. With `mask`, CURLPROTO_HTTP or that and
+// CURLPROTO_HTTPS, and `names`, the same schemes as a list: libcurl before 7.85 knows the mask alone.
+static inline CURLcode ccurl_set_protocols(CURL *easy, long mask, const char *names) {
+  if (curl_version_info(CURLVERSION_NOW)->version_num < 0x075500) {
+    CURLcode code = curl_easy_setopt(easy, ccurl_protocol_mask, mask);
+    return code != CURLE_OK ? code : curl_easy_setopt(easy, ccurl_redirect_protocol_mask, mask);
+  }
+  CURLcode code = curl_easy_setopt(easy, ccurl_protocols, names);
+  return code != CURLE_OK ? code : curl_easy_setopt(easy, ccurl_redirect_protocols, names);
+}
+static inline CURLcode ccurl_allow_http(CURL *easy) {
+  return ccurl_set_protocols(easy, CURLPROTO_HTTP, "http");
+}
+static inline CURLcode ccurl_allow_http_and_https(CURL *easy) {
+  return ccurl_set_protocols(easy, CURLPROTO_HTTP | CURLPROTO_HTTPS, "http,https");
 }
 static inline CURLcode ccurl_set_pointer(CURL *easy, CURLoption option, const void *value) {
   return curl_easy_setopt(easy, option, value);

@@ -46,10 +46,6 @@ package enum CurlFailure {
       ?? local(code) ?? (.unknown, "The transfer failed in a way that does not concern HTTP.")
   }
 
-  // Codes that are younger than the oldest header that this compiles with.
-  private static let tooLarge = CURLcode(100)
-  private static let echRequired = CURLcode(101)
-
   /// Codes that say less than libcurl's own words beside them.
   private static func meaning(of code: CURLcode, saying detail: String) -> (TransportFailure.Kind, String)? {
     if detail.contains("alert certificate required") {
@@ -123,7 +119,8 @@ package enum CurlFailure {
     case CURLE_SSL_CIPHER, CURLE_SSL_ENGINE_NOTFOUND, CURLE_SSL_ENGINE_SETFAILED, CURLE_SSL_ENGINE_INITFAILED,
       CURLE_USE_SSL_FAILED:
       (.secureConnectionFailed, "The TLS settings for {host} cannot be used; check ciphers and versions.")
-    case echRequired: (.secureConnectionFailed, "{host} cannot be reached with an encrypted ClientHello.")
+    case ccurl_ech_required:
+      (.secureConnectionFailed, "{host} cannot be reached with an encrypted ClientHello.")
     case CURLE_SSL_SHUTDOWN_FAILED:
       (.connectionLost, "The secure connection to {host} was not closed properly.")
     case CURLE_LOGIN_DENIED, CURLE_REMOTE_ACCESS_DENIED, CURLE_AUTH_ERROR:
@@ -145,7 +142,7 @@ package enum CurlFailure {
         "The connection to {host} or its stream was ended by a protocol error; HTTP/1.1 may help."
       )
     case CURLE_CHUNK_FAILED: (.badServerResponse, "The response of {host} is not valid HTTP.")
-    case CURLE_FILESIZE_EXCEEDED, tooLarge:
+    case CURLE_FILESIZE_EXCEEDED, ccurl_too_large:
       (.dataLengthExceedsMaximum, "The response of {host} is larger than allowed.")
     case CURLE_RANGE_ERROR, CURLE_BAD_DOWNLOAD_RESUME:
       (.resourceUnavailable, "{host} cannot continue the transfer where it broke off.")
@@ -164,9 +161,9 @@ package enum CurlFailure {
       (.cannotReadBody, "The body of the request could not be read.")
     case CURLE_FILE_COULDNT_READ_FILE: (.resourceUnavailable, "The file could not be read.")
     case CURLE_ABORTED_BY_CALLBACK: (.cancelled, "The transfer was stopped.")
-    case CURLE_NOT_BUILT_IN, CURLE_UNKNOWN_OPTION, CURLE_FUNCTION_NOT_FOUND, CURLE_SETOPT_OPTION_SYNTAX:
+    case CURLE_NOT_BUILT_IN, CURLE_UNKNOWN_OPTION, ccurl_function_not_found, CURLE_SETOPT_OPTION_SYNTAX:
       (.unsupportedFeature, "The libcurl at hand cannot do what the request needs.")
-    case CURLE_FAILED_INIT, CURLE_BAD_FUNCTION_ARGUMENT, CURLE_UNRECOVERABLE_POLL, CURLE_AGAIN,
+    case CURLE_FAILED_INIT, CURLE_BAD_FUNCTION_ARGUMENT, ccurl_unrecoverable_poll, CURLE_AGAIN,
       CURLE_RECURSIVE_API_CALL:
       (.unknown, "libcurl could not work; please report this.")
     default: nil

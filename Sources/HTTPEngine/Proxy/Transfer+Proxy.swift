@@ -50,7 +50,7 @@ extension Transfer {
     // Judged by ``Handshake``, too.
     easy.set(CURLOPT_PROXY_SSL_VERIFYHOST, 0)
     easy.set(CURLOPT_PROXY_CAINFO, nil)
-    easy.set(CURLOPT_PROXY_SSLVERSION, Int(CURL_SSLVERSION_TLSv1_2))
+    easy.set(CURLOPT_PROXY_SSLVERSION, ccurl_tls_1_2)
     return nil
   }
 

@@ -44,12 +44,12 @@ extension Transfer {
   func setLastingOptions() {
     easy.set(CURLOPT_NOSIGNAL, true)
     // Without it, the end of a transfer waits on the loop's thread until its name look-up is over.
-    easy.set(CURLOPT_QUICK_EXIT, true)
+    easy.set(ccurl_quick_exit, true)
     easy.set(CURLOPT_SUPPRESS_CONNECT_HEADERS, true)
     easy.set(CURLOPT_PIPEWAIT, true)
     easy.set(CURLOPT_TCP_KEEPALIVE, true)
     easy.set(CURLOPT_PATH_AS_IS, true)
-    easy.set(CURLOPT_PROTOCOLS, Int(CURLPROTO_HTTP | CURLPROTO_HTTPS))
+    ccurl_allow_http_and_https(easy.raw)
     easy.set(CURLOPT_ACCEPT_ENCODING, "")
     setNoProxy()
     ccurl_set_pointer(easy.raw, CURLOPT_ERRORBUFFER, errorText)
@@ -100,15 +100,15 @@ extension Transfer {
         .secureConnectionFailed,
         "The newest TLS that is allowed is older than the oldest (maximumTLSVersion).")
     }
-    let oldest = options.minimumTLSVersion == .tls13 ? CURL_SSLVERSION_TLSv1_3 : CURL_SSLVERSION_TLSv1_2
+    let oldest = options.minimumTLSVersion == .tls13 ? ccurl_tls_1_3 : ccurl_tls_1_2
     let newest =
       switch options.maximumTLSVersion {
-      case nil: CURL_SSLVERSION_MAX_NONE
-      case .tls12: CURL_SSLVERSION_MAX_TLSv1_2
-      case .tls13: CURL_SSLVERSION_MAX_TLSv1_3
+      case nil: ccurl_tls_max_none
+      case .tls12: ccurl_tls_max_1_2
+      case .tls13: ccurl_tls_max_1_3
       }
     let settings: [(String, CURLcode)] = [
-      ("The range of TLS versions", easy.set(CURLOPT_SSLVERSION, Int(oldest) | Int(newest))),
+      ("The range of TLS versions", easy.set(CURLOPT_SSLVERSION, oldest | newest)),
       ("A list of ciphers", easy.set(CURLOPT_SSL_CIPHER_LIST, options.tls12Ciphers)),
       ("A list of cipher suites", easy.set(CURLOPT_TLS13_CIPHERS, options.tls13CipherSuites)),
     ]
@@ -143,12 +143,12 @@ extension Transfer {
       request.origin.scheme == "https" && request.login == nil
       && request.profile.options.httpVersions != .http1Only
       && (!Self.isLarge(request.body) || !CurlLibrary.shared.spinsOnEarlyAnswers)
-    var version = mayMultiplex ? Int(CURL_HTTP_VERSION_2TLS) : Int(CURL_HTTP_VERSION_1_1)
+    var version = mayMultiplex ? ccurl_http_2_tls : ccurl_http_1_1
     if knowsHTTP2(request) {
-      version = Int(CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE)
+      version = ccurl_http_2_prior_knowledge
       setFresh(true)
     }
-    setClosing(applied.login != nil || version == Int(CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE))
+    setClosing(applied.login != nil || version == ccurl_http_2_prior_knowledge)
     guard version != applied.httpVersion else { return }
     easy.set(CURLOPT_HTTP_VERSION, version)
     applied.httpVersion = version

@@ -162,7 +162,7 @@ final class Transfer {
 extension Transfer {
   /// Whether others may be on its connection, as far as is known.
   var mayShareConnection: Bool {
-    applied.httpVersion == Int(CURL_HTTP_VERSION_2TLS) && lane?.multiplexes != false
+    applied.httpVersion == ccurl_http_2_tls && lane?.multiplexes != false
   }
 
   /// Whether the connection carries many requests at a time; `nil` before the head tells.

@@ -11,10 +11,10 @@ struct ScriptRun {
     .deletingLastPathComponent().deletingLastPathComponent()
     .deletingLastPathComponent().deletingLastPathComponent()
 
-  /// Runs `Scripts/<name>` on the package in `root` and waits for its end.
-  init(_ name: String, on root: URL = Self.packageRoot) async throws {
+  /// Runs `Scripts/<name>` on the package in `root`, with further arguments, and waits for its end.
+  init(_ name: String, on root: URL = Self.packageRoot, _ arguments: [String] = []) async throws {
     let script = Self.packageRoot.appendingPathComponent("Scripts/\(name)")
-    let run = try await ChildRun([script.path, root.path], isJoined: true)
+    let run = try await ChildRun([script.path, root.path] + arguments, isJoined: true)
     status = run.status
     output = String(decoding: run.output, as: UTF8.self)
   }

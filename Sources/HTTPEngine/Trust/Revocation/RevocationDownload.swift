@@ -65,11 +65,11 @@ package enum RevocationDownload {
     let numbers: [(CURLoption, Int)] = [
       (CURLOPT_NOSIGNAL, 1), (CURLOPT_TIMEOUT_MS, limits.time), (CURLOPT_FOLLOWLOCATION, 1),
       (CURLOPT_MAXREDIRS, 3),
-      // Plain HTTP alone, before and after redirects: TLS would need another chain to be judged first, and what
-      // comes is signed.
-      (CURLOPT_PROTOCOLS, Int(CURLPROTO_HTTP)), (CURLOPT_REDIR_PROTOCOLS, Int(CURLPROTO_HTTP)),
     ]
     guard numbers.allSatisfy({ ccurl_set_long(easy, $0.0, $0.1) == CURLE_OK }) else { return false }
+    // Plain HTTP alone, before and after redirects: TLS would need another chain to be judged first, and what
+    // comes is signed.
+    guard ccurl_allow_http(easy) == CURLE_OK else { return false }
     guard takeWay(easy, to: url, limits.proxies ?? ProxyEnvironment.shared.table) else { return false }
     if limits.publicOnly, ccurl_set_open_socket(easy, openPublicSocket, nil) != CURLE_OK { return false }
     return ccurl_set_string(easy, CURLOPT_URL, url) == CURLE_OK
