@@ -36,9 +36,13 @@ let package = Package(
     .executable(name: "af", targets: ["af"]),
   ],
   targets: [
-    .systemLibrary(name: "CCurl"),
-    .systemLibrary(name: "CZlib"),
-    .systemLibrary(name: "CPSL"),
+    .systemLibrary(
+      name: "CCurl", pkgConfig: "libcurl",
+      providers: [.apt(["libcurl4-openssl-dev"]), .yum(["libcurl-devel"])]),
+    .systemLibrary(
+      name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"]), .yum(["zlib-devel"])]),
+    .systemLibrary(
+      name: "CPSL", pkgConfig: "libpsl", providers: [.apt(["libpsl-dev"]), .yum(["libpsl-devel"])]),
     .systemLibrary(name: "CNetlink"),
     // With a line of its own that runs before `main`.
     .target(name: "COpenSSL"),
