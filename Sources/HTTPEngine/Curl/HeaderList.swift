@@ -4,6 +4,8 @@ import HTTPWire
 /// A list of lines in libcurl's form, freed exactly once.
 struct HeaderList: ~Copyable {
   private(set) var head: UnsafeMutablePointer<curl_slist>?
+  /// Where the next line goes: libcurl would look for the end from the beginning.
+  private var last: UnsafeMutablePointer<curl_slist>?
   /// Whether every line could be stored.
   private(set) var isComplete = true
 
@@ -67,11 +69,12 @@ struct HeaderList: ~Copyable {
 
   private mutating func append(_ line: String) {
     guard !line.isEmpty else { return }
-    guard let longer = curl_slist_append(head, line) else {
+    guard let longer = curl_slist_append(last, line) else {
       isComplete = false
       return
     }
-    head = longer
+    last = longer.pointee.next ?? longer
+    head = head ?? longer
   }
 
   deinit {

@@ -12,6 +12,8 @@
 /// Two values are equal when they hold the same fields in the same order and spelling.
 public struct HTTPHeaders: Equatable, Hashable, Sendable {
   private var fields: [HTTPHeader] = []
+  /// Where each name stands, for lists that are too long to be searched; `nil` until it is needed.
+  private var positions: FieldIndex?
 
   /// Makes an empty list.
   public init() {}
@@ -45,21 +47,26 @@ public struct HTTPHeaders: Equatable, Hashable, Sendable {
 
   /// Replaces the field of this name in its place, or appends it.
   public mutating func update(_ header: HTTPHeader) {
-    if let index = index(of: header.name) {
-      fields[index] = header
+    if positions == nil, fields.count >= FieldIndex.threshold { positions = FieldIndex(fields) }
+    if let position = position(of: header.name) {
+      fields[position] = header
     } else {
       fields.append(header)
+      positions?.note(header.name, at: fields.count - 1)
     }
   }
 
   /// Removes the field of this name, if there is one.
   public mutating func remove(name: String) {
-    if let index = index(of: name) { fields.remove(at: index) }
+    guard let position = position(of: name) else { return }
+    fields.remove(at: position)
+    positions = nil
   }
 
   /// Sorts the fields by their lower-cased names.
   public mutating func sort() {
     fields.sort { $0.name.lowercased() < $1.name.lowercased() }
+    positions = nil
   }
 
   /// The same fields, sorted by their lower-cased names.
@@ -71,7 +78,7 @@ public struct HTTPHeaders: Equatable, Hashable, Sendable {
 
   /// The value of the field of this name, or `nil`.
   public func value(for name: String) -> String? {
-    index(of: name).map { fields[$0].value }
+    position(of: name).map { fields[$0].value }
   }
 
   /// The value of the field of this name; setting `nil` removes it.
@@ -91,9 +98,18 @@ public struct HTTPHeaders: Equatable, Hashable, Sendable {
     Dictionary(fields.map { ($0.name, $0.value) }, uniquingKeysWith: { _, last in last })
   }
 
-  private func index(of name: String) -> Int? {
-    fields.firstIndex { FieldName.equal($0.name, name) }
+  private func position(of name: String) -> Int? {
+    if let positions { return positions.position(of: name) }
+    return fields.firstIndex { FieldName.equal($0.name, name) }
   }
+}
+
+extension HTTPHeaders {
+  /// Returns whether two lists hold the same fields in the same order and spelling.
+  public static func == (left: HTTPHeaders, right: HTTPHeaders) -> Bool { left.fields == right.fields }
+
+  /// Feeds the fields in their order into `hasher`.
+  public func hash(into hasher: inout Hasher) { hasher.combine(fields) }
 }
 
 extension HTTPHeaders: ExpressibleByDictionaryLiteral, ExpressibleByArrayLiteral {
