@@ -51,6 +51,9 @@ package struct CurlLibrary: Sendable {
       + (has(CURL_VERSION_ZSTD) ? ["zstd"] : [])
   }
 
+  /// Whether percent signs in the name and the password of a proxy are decoded.
+  var decodesProxyCredentials: Bool { versionNumber < 0x080800 }
+
   /// Whether a transfer over HTTP/2 may spin for ever when the server answers before the upload is
   /// over: seen with 7.88, gone by 8.7, where the sending side was written anew.
   package var spinsOnEarlyAnswers: Bool { versionNumber < 0x080700 }

@@ -25,6 +25,10 @@ extension Transfer {
 
   private func apply(_ server: ProxyServer?) -> TransportFailure? {
     guard server != applied.proxy else { return nil }
+    if let fault = server?.credentialFault {
+      return TransportFailure(
+        .proxyAuthenticationRequired, "\(fault) Correct TransportOptions.proxy or the proxy variable.")
+    }
     applied.proxy = server
     guard let server else {
       for option in [CURLOPT_PROXY, CURLOPT_PROXYUSERNAME, CURLOPT_PROXYPASSWORD] { easy.set(option, nil) }
@@ -36,8 +40,8 @@ extension Transfer {
     let schemes = server.authentication == .basic ? ccurl_auth_basic : negotiated
     let codes = [
       easy.set(CURLOPT_NOPROXY, ""), easy.set(CURLOPT_PROXY, server.description),
-      easy.set(CURLOPT_PROXYUSERNAME, hasName ? server.username ?? "" : nil),
-      easy.set(CURLOPT_PROXYPASSWORD, hasName ? server.password ?? "" : nil),
+      easy.set(CURLOPT_PROXYUSERNAME, hasName ? Self.literal(server.username) : nil),
+      easy.set(CURLOPT_PROXYPASSWORD, hasName ? Self.literal(server.password) : nil),
       easy.set(CURLOPT_PROXYAUTH, Int(bitPattern: schemes)),
       // The ticket of this machine's user is nobody's wish.
       easy.set(CURLOPT_SOCKS5_AUTH, Int(bitPattern: ccurl_auth_basic)),
@@ -52,6 +56,12 @@ extension Transfer {
     easy.set(CURLOPT_PROXY_CAINFO, nil)
     easy.set(CURLOPT_PROXY_SSLVERSION, ccurl_tls_1_2)
     return nil
+  }
+
+  /// A name or password as libcurl takes it: before 8.8.0 it decodes percent signs in them.
+  private static func literal(_ text: String?) -> String {
+    guard let text, CurlLibrary.shared.decodesProxyCredentials else { return text ?? "" }
+    return text.replacing("%", with: "%25")
   }
 
   /// Whether the next handshake on the connection that is being made is that of the proxy: it comes first.

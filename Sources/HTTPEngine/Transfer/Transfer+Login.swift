@@ -6,6 +6,12 @@ import HTTPWire
 // connection that speaks in a name. A proxy may ask in steps, too.
 extension Transfer {
   func applyLogin(_ login: ConnectionLogin?) -> TransportFailure? {
+    if let credential = login?.credential,
+      credential.user.utf8.contains(0) || credential.password.utf8.contains(0)
+    {
+      return TransportFailure(
+        .userAuthenticationRequired, "The user name or the password contains a NUL, which cannot be sent.")
+    }
     if login != nil { setFresh(true) }
     guard login != applied.login else { return nil }
     applied.login = login

@@ -80,6 +80,20 @@ public struct ProxyServer: Sendable, Hashable, CustomStringConvertible, CustomDe
 }
 
 extension ProxyServer {
+  /// One sentence about a name or a password that cannot be sent as it is, without either of them; `nil` when both can.
+  /// Basic ends the name at its first colon (RFC 7617 §2); a NUL ends both for libcurl.
+  package var credentialFault: String? {
+    for (part, text) in [("name", username), ("password", password)] {
+      if text?.utf8.contains(0) == true { return "The \(part) for the proxy \(self) contains a NUL." }
+    }
+    switch kind {
+    case .http, .https:
+      guard username?.utf8.contains(UInt8(ascii: ":")) == true else { return nil }
+      return "The name for the proxy \(self) contains a colon, which HTTP does not allow (RFC 7617 §2)."
+    case .socks4, .socks4a, .socks5, .socks5h: return nil
+    }
+  }
+
   /// Reads what stands in a variable: `[scheme://][user:password@]host[:port]`; a text without a scheme is one of
   /// HTTP. `nil` for anything else.
   package init?(_ text: String, bypass: [String]) {

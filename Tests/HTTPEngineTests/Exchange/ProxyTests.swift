@@ -200,3 +200,52 @@ import Testing
     #expect(try await !shown("http://nowhere.test/", through: .server(server)))
   }
 }
+
+@Suite("Credentials of proxies", .timeLimit(.minutes(5))) struct ProxyCredentialTests {
+  private static func server(_ kind: ProxyServer.Kind, _ port: Int, _ name: String, _ password: String)
+    -> ProxyServer
+  {
+    ProxyServer(kind, host: "127.0.0.1", port: port, username: name, password: password)
+  }
+
+  @Test(
+    "Name or password that would be cut is an error before anything is sent",
+    arguments: [
+      ("an\u{0}n", "secret", "NUL"), ("ann", "se\u{0}cret", "NUL"), ("an:n", "secret", "colon"),
+      ("", "\u{0}", "NUL"),
+    ])
+  func unusableCredential(name: String, password: String, word: String) async throws {
+    let proxy = try HTTPTestServer(routes: .none)
+    proxy.enqueue(.text("next"))
+    let client = Client { $0.proxy = .server(Self.server(.http, proxy.port, name, password)) }
+    let failure = try await client.failure(of: "http://nowhere.test/")
+    #expect(failure.kind == .proxyAuthenticationRequired)
+    #expect(failure.message.contains(word) && failure.message.contains("TransportOptions.proxy"))
+    #expect(!failure.message.contains("secret") && !failure.message.contains("cret"))
+    #expect(proxy.connectionCount == 0)
+    // The handle is not left half set.
+    let good = Client.profile { $0.proxy = .server(Self.server(.http, proxy.port, "ann", "a:b")) }
+    #expect(try await client.send(client.request("http://nowhere.test/", profile: good)).text == "next")
+  }
+
+  @Test("Colon is allowed in the name for SOCKS")
+  func colonForSOCKS() {
+    #expect(Self.server(.socks5, 1, "a:b", "c").credentialFault == nil)
+    #expect(Self.server(.socks4, 1, "a\u{0}", "c").credentialFault != nil)
+    #expect(Self.server(.https, 1, "a:b", "c").credentialFault != nil)
+  }
+
+  @Test("Percent signs in name and password are sent as they are")
+  func percentSigns() async throws {
+    let proxy = try HTTPTestServer(routes: .none)
+    proxy.enqueue(.ok, .ok)
+    let client = Client { $0.proxy = .server(Self.server(.http, proxy.port, "a%41", "100%25%zz:%")) }
+    for _ in 0..<2 {
+      _ = try await client.get("http://nowhere.test/")
+      let request = try await proxy.takeRequest()
+      #expect(
+        request.header("Proxy-Authorization")
+          == HTTPHeader.authorization(username: "a%41", password: "100%25%zz:%").value)
+    }
+  }
+}
