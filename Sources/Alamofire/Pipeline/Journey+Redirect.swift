@@ -8,7 +8,7 @@ extension Journey {
     guard (300..<400).contains(response.head.status) else { return .none }
     let options = core.options
     let decision = Redirect.decide(
-      status: response.head.status, location: response.head.block.value(of: "Location"),
+      status: response.head.status, location: response.head.block.values(of: "Location").first,
       request: Redirect.Request(
         url: request.url, origin: request.origin, method: request.method, hasBody: request.body.isPresent),
       hopCount: redirects, limit: options.redirectLimit, protectedHeaders: options.protectedHeaders)

@@ -4,10 +4,10 @@ package import HTTPWire
 /// What libcurl's codes mean to a user: the one place where they are read.
 package enum CurlFailure {
   /// The kind and the sentence for a code. `verifyResult` is OpenSSL's, for codes of certificates.
-  /// `isInHead` says that a response had begun whose head was not complete.
+  /// `isInHead` says that a response had begun whose head was not complete, `hasResponse` that one had begun.
   static func failure(
     _ code: CURLcode, detail: String, host: String, verifyResult: Int, isInHead: Bool,
-    metrics: TransferMetrics?
+    hasResponse: Bool, metrics: TransferMetrics?
   ) -> TransportFailure {
     var (kind, advice) = meaning(of: code)
     if code == CURLE_PEER_FAILED_VERIFICATION, let certificate = certificateMeaning(verifyResult) {
@@ -17,6 +17,9 @@ package enum CurlFailure {
     } else if code == CURLE_OUT_OF_MEMORY, isInHead {
       // What libcurl up to 8.5 calls a field of more than 100 kB.
       (kind, advice) = headTooLarge
+    } else if code == CURLE_BAD_FUNCTION_ARGUMENT, hasResponse {
+      // What libcurl calls a line without a colon in a head or among trailers.
+      (kind, advice) = malformed
     }
     let said = detail.isEmpty ? String(cString: curl_easy_strerror(code)) : detail
     let sentence = advice.replacing("{host}", with: host)
@@ -52,12 +55,16 @@ package enum CurlFailure {
       return (.clientCertificateRequired, "{host} asks for a client certificate.")
     }
     if detail.contains("Too large response headers") { return headTooLarge }
+    if detail.contains("in chunked-encoding") || detail.contains("chunk hex-length") { return malformed }
     if code == CURLE_UNSUPPORTED_PROTOCOL, detail.contains("not supported or disabled") {
       return (.unsupportedURL, "Only URLs of http and https can be requested.")
     }
     return nil
   }
 
+  private static let malformed: (TransportFailure.Kind, String) = (
+    .badServerResponse, "The response of {host} is not valid HTTP."
+  )
   private static let headTooLarge: (TransportFailure.Kind, String) = (
     .dataLengthExceedsMaximum, "The header of the response of {host} is larger than libcurl takes."
   )

@@ -15,7 +15,7 @@ extension Transfer {
     ccurl_set_pointer(easy.raw, CURLOPT_READDATA, context)
     ccurl_set_pointer(easy.raw, CURLOPT_SEEKDATA, context)
     ccurl_set_callback(easy.raw, CURLOPT_WRITEFUNCTION) { bytes, size, count, context in
-      Transfer.of(context)._withUnsafeGuaranteedRef { $0.bodyReceived(bytes, size * count) }
+      Transfer.of(context)._withUnsafeGuaranteedRef { $0.bytesReceived(bytes, size * count) }
     }
     ccurl_set_callback(easy.raw, CURLOPT_HEADERFUNCTION) { bytes, size, count, context in
       Transfer.of(context)._withUnsafeGuaranteedRef { $0.lineReceived(bytes, size * count) }
@@ -80,16 +80,48 @@ extension Transfer {
     if heldHead != nil { beginAnew(at: line) }
     switch assembly.lineReceived(line) {
     case .keep: return length
+    case .verify(let version):
+      if connectionSpeaks(version) { return length }
+      refuse(.version(version.text))
+      return 0
     case .deliver(let head):
+      if head.status == 101, request?.asksForUpgrade != true {
+        refuse(.unrequestedUpgrade)
+        return 0
+      }
+      if assembly.framing.isAmbiguous(head.version) { setClosing(true) }
       if holds(head) { return heldTooOften ? 0 : length }
       return headReceived(head) ? length : 0
     case .refuseHead:
-      failure = TransportFailure(
-        .dataLengthExceedsMaximum,
-        "The header of the response is larger than \(request?.profile.options.headerSizeLimit ?? 0) bytes; raise headerSizeLimit if that is right."
-      )
+      refuseHead()
+      return 0
+    case .refuse(let violation):
+      refuse(violation)
       return 0
     }
+  }
+
+  func refuseHead() {
+    failure = TransportFailure(
+      .dataLengthExceedsMaximum,
+      "The header of the response, with its trailers, is larger than \(request?.profile.options.headerSizeLimit ?? 0) bytes; raise headerSizeLimit if that is right."
+    )
+  }
+
+  func refuse(_ violation: HeadViolation) {
+    let host = request?.origin.host ?? "the host"
+    failure = TransportFailure(
+      .badServerResponse, "The response of \(host) is not valid HTTP: \(violation.message)")
+  }
+
+  /// Whether the connection speaks the version that a status line claims: libcurl writes such lines for HTTP/2, and takes
+  /// them from servers on other connections, too.
+  private func connectionSpeaks(_ version: HTTPVersion) -> Bool {
+    guard version == .http2 else { return false }
+    guard let session = ccurl_tls_session(easy.raw).map({ OpaquePointer($0) }) else {
+      return applied.httpVersion == Int(CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE)
+    }
+    return Self.speaksHTTP2(session)
   }
 
   /// Returns false when the response cannot be taken.

@@ -28,10 +28,11 @@ extension Transfer {
     if code != CURLE_OK, let failure = proxyFailure(code, facts, metrics) { return .failure(failure) }
     guard code == CURLE_OK else {
       return .failure(
-        CurlFailure.failure(
-          code, detail: String(cString: errorText), host: request?.origin.host ?? "the host",
-          verifyResult: facts.verify_result, isInHead: assembly.head == nil && facts.first_byte > 0,
-          metrics: metrics))
+        oversizedHead(code, facts)?.with(metrics: metrics)
+          ?? CurlFailure.failure(
+            code, detail: String(cString: errorText), host: request?.origin.host ?? "the host",
+            verifyResult: facts.verify_result, isInHead: assembly.head == nil && facts.first_byte > 0,
+            hasResponse: facts.first_byte > 0, metrics: metrics))
     }
     if applied.isConnecting { return handOver(metrics) }
     guard let head = assembly.head else {
@@ -41,7 +42,22 @@ extension Transfer {
           "\(request?.origin.host ?? "The host") closed the connection before the head of its response was complete.",
           metrics: metrics))
     }
+    if let failure = incompleteChunks { return .failure(failure.with(metrics: metrics)) }
     return .success(WireResponse(head: head, body: body.take(), metrics: metrics))
+  }
+
+  /// The failure of a request whose head is larger than libcurl's buffer for it (1 MiB); it calls that a lack of memory.
+  private func oversizedHead(_ code: CURLcode, _ facts: ccurl_facts) -> TransportFailure? {
+    guard code == CURLE_OUT_OF_MEMORY || code == ccurl_too_large, facts.first_byte == 0, let request
+    else { return nil }
+    let urlSize = request.url.utf8.count
+    let size = request.fields.reduce(urlSize) { $0 + $1.name.utf8.count + $1.value.utf8.count + 4 }
+    guard size > 1_000_000 else { return nil }
+    let part = urlSize > size / 2 ? "The URL" : "The header"
+    return TransportFailure(
+      .badURL,
+      "\(part) of the request is too large: URL and header fields together have \(size) bytes, and at most 1,000,000 can be sent. Send large values in the body.",
+      curlCode: Int32(code.rawValue))
   }
 
   private func proxyFailure(_ code: CURLcode, _ facts: ccurl_facts, _ metrics: TransferMetrics)

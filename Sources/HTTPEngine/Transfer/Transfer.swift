@@ -41,6 +41,7 @@ final class Transfer {
   @exclusivity(unchecked) private var waiter: Waiter?
 
   @exclusivity(unchecked) var assembly = ResponseAssembly()
+  @exclusivity(unchecked) var chunks = Chunks()
   @exclusivity(unchecked) var body = BodyBuffer()
   /// Takes the body of the response at hand, if it is not collected.
   @exclusivity(unchecked) var sink: (any BodySink)?
@@ -131,6 +132,7 @@ final class Transfer {
   func restartAssembly() {
     guard let options = request?.profile.options else { return }
     assembly.restart(headSizeLimit: options.headerSizeLimit, bodySizeLimit: options.bodySizeLimit)
+    if chunks.hasBegun { chunks = Chunks() }
   }
 
   /// When silence or the deadline ends the transfer; one that waits for us (suspended,

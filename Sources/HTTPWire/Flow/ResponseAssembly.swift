@@ -1,5 +1,5 @@
 /// Puts a response together from the lines and the bytes that a transport reads. Pure: the transport
-/// tells what came, and is told what to do.
+/// tells what came, and is told what to do. Lines are read strictly: see `Documentation/HTTPReading.md`.
 package struct ResponseAssembly: Sendable {
   private enum State: Sendable {
     /// Before a status line, also after the head of an informational response.
@@ -13,9 +13,13 @@ package struct ResponseAssembly: Sendable {
   /// What a header line means to the transport.
   package enum LineAction: Sendable {
     case keep
+    /// A status line claims HTTP/2 or HTTP/3: the transport checks that the connection speaks it.
+    case verify(HTTPVersion)
     case deliver(ResponseHead)
-    /// The head is larger than the limit.
+    /// The heads and the trailers together are larger than the limit.
     case refuseHead
+    /// The response is not valid HTTP.
+    case refuse(HeadViolation)
   }
 
   /// What the arrival of bytes of the body means to the transport.
@@ -28,8 +32,12 @@ package struct ResponseAssembly: Sendable {
   private var state = State.waitingForHead
   private var lines: [UInt8] = []
   private var headSizeLimit: Int
-  /// The fields of all heads so far: an endless row of informational ones is too large as well.
+  /// The size of all heads and trailers so far: an endless row of informational heads is too large as well.
   private var headSize = 0
+  /// Whether the last line was a field that declares the framing, which must not be folded.
+  private var endsWithFraming = false
+  /// How the fields of the head frame the body.
+  package private(set) var framing = MessageFraming()
   private var bodySizeLimit: Int64?
   package private(set) var bodyCount: Int64 = 0
   /// What the fields of the head say so far.
@@ -39,6 +47,9 @@ package struct ResponseAssembly: Sendable {
   /// Whether the body comes with a coding of the content or of the transfer, so that its length does not tell how much comes:
   /// libcurl undoes the latter, too, whether or not they were asked for.
   package var isEncoded: Bool { !marks.isDisjoint(with: [.contentEncoding, .transferEncoding]) }
+
+  /// How many bytes of trailers may follow.
+  package var headSizeLeft: Int { max(0, headSizeLimit - headSize) }
 
   package init(headSizeLimit: Int = 262_144, bodySizeLimit: Int64? = nil) {
     self.headSizeLimit = headSizeLimit
@@ -54,38 +65,78 @@ package struct ResponseAssembly: Sendable {
     headSize = 0
     bodyCount = 0
     marks = []
+    framing = MessageFraming()
+    endsWithFraming = false
     head = nil
   }
 
   /// One line of a head or a trailer, with its line break.
   package mutating func lineReceived(_ line: UnsafeRawBufferPointer) -> LineAction {
-    switch state {
-    case .inBody:
-      return .keep
-    case .waitingForHead:
-      guard let (status, version) = Self.statusLine(line) else { return .keep }
-      state = .inHead(status: status, version: version)
-      lines.removeAll(keepingCapacity: true)
-      marks = []
-      return .keep
-    case .inHead(let status, let version):
-      guard !Self.isEmpty(line) else { return headEnded(status, version) }
-      headSize += line.count
-      guard headSize <= headSizeLimit else { return .refuseHead }
-      if line[0] == 0x20 || line[0] == 0x09 {
-        guard !lines.isEmpty else { return .keep }
-        unfold()
+    do throws(HeadViolation) {
+      switch state {
+      case .inBody: return try trailerReceived(line)
+      case .waitingForHead: return try headBegan(line)
+      case .inHead(let status, let version):
+        guard !FieldLineRules.isEmpty(line) else { return try headEnded(status, version) }
+        return try fieldReceived(line, version)
       }
-      marks.formUnion(FieldMarks(ofLine: line))
-      lines.append(contentsOf: line)
-      return .keep
+    } catch {
+      return .refuse(error)
     }
+  }
+
+  private mutating func headBegan(_ line: UnsafeRawBufferPointer) throws(HeadViolation) -> LineAction {
+    let (status, version) = try FieldLineRules.status(line)
+    state = .inHead(status: status, version: version)
+    lines.removeAll(keepingCapacity: true)
+    marks = []
+    framing = MessageFraming()
+    endsWithFraming = false
+    if status < 200 { headSize += line.count }
+    return version == .http2 || version == .http3 ? .verify(version) : .keep
+  }
+
+  private mutating func fieldReceived(
+    _ line: UnsafeRawBufferPointer, _ version: HTTPVersion
+  ) throws(HeadViolation) -> LineAction {
+    headSize += line.count
+    guard headSize <= headSizeLimit else { return .refuseHead }
+    if FieldLineRules.isContinuation(line) {
+      guard !lines.isEmpty else { throw .foldBeforeFirstField }
+      // libcurl before 8.18 interprets each line by itself.
+      guard !endsWithFraming else { throw .foldedFraming(lastFieldName) }
+      try FieldLineRules.checkContinuation(line, of: lastFieldName)
+      unfold()
+    } else {
+      endsWithFraming = try framing.note(FieldLineRules.field(line), version)
+      marks.formUnion(FieldMarks(ofLine: line))
+    }
+    lines.append(contentsOf: line)
+    return .keep
   }
 
   /// A line that starts with white space goes on with the field before it: what stands between them
   /// is one space (RFC 9112 §5.2).
   private mutating func unfold() {
     while let last = lines.last, last == 0x0D || last == 0x0A { lines.removeLast() }
+  }
+
+  private var lastFieldName: String {
+    let start = lines.dropLast().lastIndex(of: 0x0A).map { $0 + 1 } ?? 0
+    return String(decoding: lines[start...].prefix { $0 != UInt8(ascii: ":") }, as: UTF8.self)
+  }
+
+  /// Trailers are checked and counted, and not kept.
+  private mutating func trailerReceived(_ line: UnsafeRawBufferPointer) throws(HeadViolation) -> LineAction {
+    headSize += line.count
+    guard headSize <= headSizeLimit else { return .refuseHead }
+    if FieldLineRules.isEmpty(line) { return .keep }
+    if FieldLineRules.isContinuation(line) {
+      try FieldLineRules.checkContinuation(line, of: "Trailer")
+    } else {
+      _ = try FieldLineRules.field(line)
+    }
+    return .keep
   }
 
   /// Decoded bytes of the body have come.
@@ -95,42 +146,26 @@ package struct ResponseAssembly: Sendable {
     return .store
   }
 
-  private mutating func headEnded(_ status: Int, _ version: HTTPVersion) -> LineAction {
+  private mutating func headEnded(_ status: Int, _ version: HTTPVersion) throws(HeadViolation) -> LineAction {
     // 101 ends the use of HTTP on the connection and so is final (RFC 9110 §15.2.2).
     guard status >= 200 || status == 101 else {
       state = .waitingForHead
-      headSize += 32
       return .keep
     }
+    // HTTP/2 has no 101 (RFC 9113 §8.6).
+    if status == 101, version != .http1_1 { throw .unrequestedUpgrade }
     state = .inBody
     let head = ResponseHead(status: status, version: version, block: FieldBlock(bytes: lines, marks: marks))
+    if status / 100 == 3, !head.hasOneLocation { throw .contradictingLocations }
     self.head = head
     return .deliver(head)
   }
+}
 
-  /// The status and version of a status line (RFC 9112 §4), or `nil` if `line` is none.
-  private static func statusLine(_ line: UnsafeRawBufferPointer) -> (Int, HTTPVersion)? {
-    guard line.count >= 9, line[0] == 0x48, line[1] == 0x54, line[2] == 0x54, line[3] == 0x50, line[4] == 0x2F
-    else { return nil }
-    var at = 5
-    while at < line.count, line[at] != 0x20 { at += 1 }
-    let version: HTTPVersion
-    switch line[5] {
-    case 0x33: version = .http3
-    case 0x32: version = .http2
-    default: version = at == 8 && line[7] == 0x30 ? .http1_0 : .http1_1
-    }
-    while at < line.count, line[at] == 0x20 { at += 1 }
-    guard at + 2 < line.count else { return nil }
-    var status = 0
-    for byte in line[at..<at + 3] {
-      guard byte >= 0x30, byte <= 0x39 else { return nil }
-      status = status * 10 + Int(byte - 0x30)
-    }
-    return (status, version)
-  }
-
-  private static func isEmpty(_ line: UnsafeRawBufferPointer) -> Bool {
-    line.allSatisfy { $0 == 0x0D || $0 == 0x0A }
+extension ResponseHead {
+  /// Whether all fields `Location`, if there are any, say the same.
+  var hasOneLocation: Bool {
+    let locations = block.rawValues(of: "Location")
+    return locations.allSatisfy { $0 == locations[0] }
   }
 }

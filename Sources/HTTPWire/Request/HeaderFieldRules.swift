@@ -14,29 +14,29 @@ package enum HeaderFieldRules {
     package var message: String {
       switch self {
       case .method(let method):
-        "\(quoted(method)) is not a method: letters, digits and !#$%&'*+-.^_`|~ are allowed (RFC 9110 §9.1)."
+        "\(HeaderFieldRules.quoted(method)) is not a method: letters, digits and !#$%&'*+-.^_`|~ are allowed (RFC 9110 §9.1)."
       case .name(let name):
-        "\(quoted(name)) is not the name of a header field: letters, digits and !#$%&'*+-.^_`|~ are allowed "
+        "\(HeaderFieldRules.quoted(name)) is not the name of a header field: letters, digits and !#$%&'*+-.^_`|~ are allowed "
           + "(RFC 9110 §5.1)."
       case .value(let field, let character):
-        "The value of the header field \(quoted(field)) contains \(Self.name(of: character)), which is not "
+        "The value of the header field \(HeaderFieldRules.quoted(field)) contains \(HeaderFieldRules.name(of: character)), which is not "
           + "allowed (RFC 9110 §5.5)."
       }
     }
+  }
 
-    /// The text in quotation marks, without control characters and not longer than a line.
-    private func quoted(_ text: String) -> String {
-      let shown = text.unicodeScalars.prefix(60).map { $0.escaped(asASCII: true) }.joined()
-      return "\"\(shown)\(text.unicodeScalars.count > 60 ? "…" : "")\""
-    }
+  /// The text in quotation marks, without control characters and not longer than a line.
+  static func quoted(_ text: String) -> String {
+    let shown = text.unicodeScalars.prefix(60).map { $0.escaped(asASCII: true) }.joined()
+    return "\"\(shown)\(text.unicodeScalars.count > 60 ? "…" : "")\""
+  }
 
-    private static func name(of character: UInt8) -> String {
-      switch character {
-      case 0x0A: "a line feed"
-      case 0x0D: "a carriage return"
-      case 0x00: "a NUL"
-      default: "a control character"
-      }
+  static func name(of character: UInt8) -> String {
+    switch character {
+    case 0x0A: "a line feed"
+    case 0x0D: "a carriage return"
+    case 0x00: "a NUL"
+    default: "a control character"
     }
   }
 

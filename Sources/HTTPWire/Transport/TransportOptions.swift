@@ -139,7 +139,9 @@ public struct TransportOptions: Sendable, Equatable {
   /// How many redirects are followed before the request fails with
   /// `URLError.httpTooManyRedirects`. Default: 20.
   public var redirectLimit: Int = 20
-  /// The most bytes that the header fields of one response may take. Default: 256 KiB.
+  /// The most bytes that the header fields of one response may take, with those of the informational responses
+  /// before it and with its trailers. Default: 256 KiB. libcurl has limits of its own that no option raises:
+  /// 100 KB for a line, from 8.3 on (and in patched older versions) 300 KB for a head, from 8.14 on 5,000 fields.
   public var headerSizeLimit: Int = 262_144
   /// The most bytes that a response's body may have after decoding; `nil`, the default, is no limit.
   public var bodySizeLimit: Int64?

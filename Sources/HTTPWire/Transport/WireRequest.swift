@@ -54,6 +54,9 @@ package final class WireRequest: Sendable {
     self.profile = profile
   }
 
+  /// Whether the request offers to switch to another protocol (RFC 9110 §7.8).
+  package var asksForUpgrade: Bool { fields.contains { FieldName.equal($0.name, "Upgrade") } }
+
   /// The same request with other parts, for another hop. Another target is reached without the login.
   package func with(
     url: String? = nil, origin: Origin? = nil, method: String? = nil, fields: [HTTPHeader]? = nil,

@@ -50,3 +50,28 @@ import Testing
     #expect(failure.kind == .dataLengthExceedsMaximum)
   }
 }
+
+@Suite("Limits of requests", .timeLimit(.minutes(5))) struct RequestLimitTests {
+  @Test("Head of a request that libcurl cannot send is named", arguments: [false, true])
+  func oversizedHead(isURL: Bool) async throws {
+    let server = try HTTPTestServer(routes: .none)
+    let large = String(repeating: "a", count: 1_100_000)
+    let client = Client()
+    let request = try client.request(
+      server.url(isURL ? "/\(large)" : "/"), fields: isURL ? [] : [HTTPHeader(name: "X", value: large)])
+    let failure = try await client.failure(of: request)
+    #expect(failure.kind == .badURL, "\(failure.message)")
+    #expect(failure.message.hasPrefix(isURL ? "The URL of" : "The header of"))
+    #expect(failure.message.contains("too large") && failure.message.count < 500)
+  }
+
+  @Test("Many fields are sent in their order")
+  func manyFields() async throws {
+    let server = try HTTPTestServer()
+    let fields = (0..<500).map { HTTPHeader(name: "X-\($0)", value: "\($0)") }
+    let client = Client()
+    _ = try await client.send(client.request(server.url("/get"), fields: fields))
+    let sent = try await server.takeRequest().headers.filter { $0.name.hasPrefix("X-") }
+    #expect(sent.map(\.name) == fields.map(\.name))
+  }
+}

@@ -132,12 +132,20 @@ extension Transfer {
     if case .source(let source)? = request?.body {
       guard offset == 0 else { return Int(CURL_SEEKFUNC_CANTSEEK) }
       if let failure = startBody(source) {
-        self.failure = failure
+        self.failure = applied.login == nil && !negotiatesWithProxy ? lostConnection : failure
         return Int(CURL_SEEKFUNC_FAIL)
       }
     }
     count.sent = offset
     return Int(CURL_SEEKFUNC_OK)
+  }
+
+  /// The failure of a request whose connection was closed before an answer, and whose body is gone.
+  private var lostConnection: TransportFailure {
+    TransportFailure(
+      .connectionLost,
+      "\(request?.origin.host ?? "The host") closed the connection before it answered. The body of the request is a stream that cannot be read again, so the request was not repeated; use Data or a file to allow that."
+    )
   }
 
   func startBody(_ source: any BodySource) -> TransportFailure? {
