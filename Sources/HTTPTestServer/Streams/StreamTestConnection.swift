@@ -15,6 +15,9 @@ public final class StreamTestConnection {
     self.stopSignal = stopSignal
   }
 
+  /// The protocol that ALPN chose (RFC 7301), or `nil`.
+  public var applicationProtocol: String? { channel.tls?.details.applicationProtocol }
+
   /// Reads what is there, at most so many bytes; waits for the first. Empty at the end.
   public func read(atMost count: Int = 65_536) throws -> [UInt8] {
     let bytes = try channel.read(atMost: count)

@@ -6,12 +6,15 @@ final class TLSContext: Sendable {
   nonisolated(unsafe) private let pointer: OpaquePointer
   /// OpenSSL's callback reads it, without a reference of its own.
   private let stapled: StapledResponse?
+  /// Read by OpenSSL's callback as well.
+  private let protocols: ProtocolNames
 
   init(_ identity: TestIdentity, _ options: TLSOptions) throws(ServerError) {
     ERR_clear_error()
     guard let pointer = SSL_CTX_new(TLS_server_method()) else { throw .openSSL("making a TLS context") }
     self.pointer = pointer
     stapled = options.stapledResponse.map { StapledResponse($0) }
+    protocols = ProtocolNames(options.applicationProtocols)
     try use(identity, sendsIntermediates: options.sendsIntermediates)
     try add(options.appendedCertificates)
     try use(options)
@@ -19,7 +22,7 @@ final class TLSContext: Sendable {
     // Test keys may be weaker than OpenSSL's default level takes.
     SSL_CTX_set_security_level(pointer, 0)
     _ = openssl_allow_partial_writes(pointer)
-    SSL_CTX_set_alpn_select_cb(pointer, selectProtocol, nil)
+    SSL_CTX_set_alpn_select_cb(pointer, selectProtocol, Unmanaged.passUnretained(protocols).toOpaque())
   }
 
   deinit {
@@ -107,20 +110,30 @@ extension TLSOptions.Version {
   }
 }
 
-/// Takes `http/1.1` when the client offers it (RFC 7301 §3.2); otherwise ALPN is not answered.
-private let selectProtocol: SSL_CTX_alpn_select_cb_func = { _, chosen, chosenLength, offered, length, _ in
-  guard let chosen, let chosenLength, let offered else { return SSL_TLSEXT_ERR_NOACK }
-  let wanted = Array("http/1.1".utf8)
+/// The names of application protocols, best first.
+private final class ProtocolNames: Sendable {
+  let names: [[UInt8]]
+
+  init(_ names: [String]) { self.names = names.map { Array($0.utf8) } }
+}
+
+/// Takes the first of the server's protocols that the client offers; without one, ALPN is not answered.
+private let selectProtocol: SSL_CTX_alpn_select_cb_func = {
+  _, chosen, chosenLength, offered, length, reference in
+  guard let chosen, let chosenLength, let offered, let reference else { return SSL_TLSEXT_ERR_NOACK }
+  let wanted = Unmanaged<ProtocolNames>.fromOpaque(reference).takeUnretainedValue().names
   let offers = UnsafeBufferPointer(start: offered, count: Int(length))
-  var position = 0
-  while position < offers.count {
-    let name = offers[(position + 1)...].prefix(Int(offers[position]))
-    if name.elementsEqual(wanted) {
-      chosen.pointee = offered + position + 1
-      chosenLength.pointee = UInt8(wanted.count)
-      return SSL_TLSEXT_ERR_OK
+  for candidate in wanted {
+    var position = 0
+    while position < offers.count {
+      let name = offers[(position + 1)...].prefix(Int(offers[position]))
+      if name.elementsEqual(candidate) {
+        chosen.pointee = offered + position + 1
+        chosenLength.pointee = UInt8(candidate.count)
+        return SSL_TLSEXT_ERR_OK
+      }
+      position += 1 + Int(offers[position])
     }
-    position += 1 + Int(offers[position])
   }
   return SSL_TLSEXT_ERR_NOACK
 }

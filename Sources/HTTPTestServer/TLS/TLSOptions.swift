@@ -29,6 +29,9 @@ public struct TLSOptions: Sendable, Equatable {
   public var appendedCertificates: [String] = []
   /// The OCSP response (DER) that is sent to clients that ask for one (RFC 6066 §8); `nil` by default.
   public var stapledResponse: [UInt8]?
+  /// The application protocols that are agreed to (RFC 7301 §3.2), best first; `http/1.1` alone by default. With a client
+  /// that offers none of them, the handshake goes on without one.
+  public var applicationProtocols = ["http/1.1"]
 
   /// Makes options; all have the defaults that their documentation names.
   public init(

@@ -1,0 +1,161 @@
+/// HTTP/2 frames on a connection of a ``StreamTestServer``, for scripts that break the rules (RFC 9113).
+///
+/// ```swift
+/// var options = TLSOptions()
+/// options.applicationProtocols = ["h2"]
+/// let server = try StreamTestServer(.tls(.localhost, options)) { connection in
+///   let http2 = try HTTP2TestConnection(connection)
+///   let stream = try http2.request()
+///   try http2.respond(200, on: stream, endsStream: false)
+///   try http2.send(Array("half".utf8), on: stream, endsStream: false)
+///   try http2.reset(stream, .noError)
+/// }
+/// ```
+///
+/// It grants window for everything that it reads, acknowledges SETTINGS and answers PING by itself. Request fields are
+/// not decoded.
+public final class HTTP2TestConnection {
+  /// One frame (RFC 9113 §4.1).
+  public struct Frame: Sendable {
+    /// The type of the frame.
+    public let kind: Kind
+    /// The flags of the frame: 0x1 is END_STREAM, or ACK.
+    public let flags: UInt8
+    /// The stream identifier; 0 is the connection.
+    public let stream: UInt32
+    /// The payload of the frame.
+    public let payload: [UInt8]
+
+    /// Whether the client sends no more on the stream.
+    public var endsStream: Bool { (kind == .data || kind == .headers) && flags & 0x1 != 0 }
+  }
+
+  /// The types of frames (RFC 9113 §6).
+  public enum Kind: UInt8, Sendable {
+    case data, headers, priority, reset, settings, pushPromise, ping, goAway, windowUpdate, continuation
+  }
+
+  /// Error codes (RFC 9113 §7).
+  public enum ErrorCode: UInt32, Sendable {
+    case noError = 0
+    case protocolError = 1
+    case internalError = 2
+    case refusedStream = 7
+    case cancel = 8
+    case http11Required = 13
+  }
+
+  private let connection: StreamTestConnection
+  private let grantsWindow: Bool
+
+  /// Reads the client's connection preface and sends SETTINGS.
+  ///
+  /// - Parameters:
+  ///   - settings: Identifiers and values (RFC 9113 §6.5.2).
+  ///   - grantsWindow: Whether window is granted for the data that is read.
+  public init(
+    _ connection: StreamTestConnection, settings: [(UInt16, UInt32)] = [], grantsWindow: Bool = true
+  ) throws {
+    self.connection = connection
+    self.grantsWindow = grantsWindow
+    let preface = try connection.readExactly(24)
+    guard preface.starts(with: "PRI * HTTP/2.0".utf8) else { throw Channel.Failure.clientGone }
+    try write(.settings, payload: settings.flatMap { Self.bytes($0.0) + Self.bytes($0.1) })
+  }
+
+  /// Reads the next frame that is not about the connection alone. Throws at the end of the connection.
+  public func next() throws -> Frame {
+    while true {
+      let head = try connection.readExactly(9)
+      let length = Int(head[0]) << 16 | Int(head[1]) << 8 | Int(head[2])
+      let stream = head[5...8].reduce(UInt32(0)) { $0 << 8 | UInt32($1) } & 0x7FFF_FFFF
+      let payload = try connection.readExactly(length)
+      guard let kind = Kind(rawValue: head[3]) else { continue }
+      let frame = Frame(kind: kind, flags: head[4], stream: stream, payload: payload)
+      switch kind {
+      case .settings:
+        if frame.flags & 0x1 == 0 { try write(.settings, flags: 0x1) }
+      case .ping:
+        if frame.flags & 0x1 == 0 { try write(.ping, flags: 0x1, payload: payload) }
+      case .windowUpdate, .priority: break
+      case .data:
+        if grantsWindow, length > 0 {
+          try write(.windowUpdate, payload: Self.bytes(UInt32(length)))
+          if !frame.endsStream {
+            try write(.windowUpdate, stream: stream, payload: Self.bytes(UInt32(length)))
+          }
+        }
+        return frame
+      default: return frame
+      }
+    }
+  }
+
+  /// Reads until a request is complete. Returns its stream.
+  ///
+  /// - Parameter ignored: Streams whose frames do not count, such as those that were reset.
+  public func request(except ignored: Set<UInt32> = []) throws -> UInt32 {
+    while true {
+      let frame = try next()
+      if frame.endsStream, !ignored.contains(frame.stream) { return frame.stream }
+    }
+  }
+
+  /// Sends the head of a response.
+  public func respond(
+    _ status: Int, _ fields: [(String, String)] = [], on stream: UInt32, endsStream: Bool = true
+  ) throws {
+    let block = ([(":status", String(status))] + fields).flatMap { Self.literal($0.0, $0.1) }
+    try write(.headers, flags: endsStream ? 0x5 : 0x4, stream: stream, payload: block)
+  }
+
+  /// Sends bytes of a body.
+  public func send(_ bytes: [UInt8], on stream: UInt32, endsStream: Bool) throws {
+    var rest = bytes[...]
+    repeat {
+      let part = rest.prefix(16_384)
+      rest = rest.dropFirst(part.count)
+      try write(.data, flags: endsStream && rest.isEmpty ? 0x1 : 0, stream: stream, payload: Array(part))
+    } while !rest.isEmpty
+  }
+
+  /// Ends a stream by RST_STREAM.
+  public func reset(_ stream: UInt32, _ code: ErrorCode) throws {
+    try write(.reset, stream: stream, payload: Self.bytes(code.rawValue))
+  }
+
+  /// Announces the end of the connection; streams above `last` were not processed (RFC 9113 §6.8).
+  public func goAway(last: UInt32, _ code: ErrorCode = .noError) throws {
+    try write(.goAway, payload: Self.bytes(last) + Self.bytes(code.rawValue))
+  }
+
+  /// Sends any frame.
+  public func write(_ kind: Kind, flags: UInt8 = 0, stream: UInt32 = 0, payload: [UInt8] = []) throws {
+    let length = UInt32(payload.count)
+    let head = Self.bytes(length).dropFirst() + [kind.rawValue, flags] + Self.bytes(stream)
+    try connection.write(Array(head) + payload)
+  }
+
+  /// A field line as a literal that no table keeps (RFC 7541 §6.2.2); names and values of at most 126 bytes.
+  private static func literal(_ name: String, _ value: String) -> [UInt8] {
+    [0x00, UInt8(clamping: name.utf8.count)] + Array(name.utf8) + [UInt8(clamping: value.utf8.count)]
+      + Array(value.utf8)
+  }
+
+  private static func bytes<Number: FixedWidthInteger>(_ number: Number) -> [UInt8] {
+    withUnsafeBytes(of: number.bigEndian) { Array($0) }
+  }
+}
+
+extension StreamTestConnection {
+  /// Reads so many bytes, or throws when the stream ends before.
+  public func readExactly(_ count: Int) throws -> [UInt8] {
+    var all: [UInt8] = []
+    while all.count < count {
+      let bytes = try read(atMost: count - all.count)
+      guard !bytes.isEmpty else { throw Channel.Failure.clientGone }
+      all += bytes
+    }
+    return all
+  }
+}
