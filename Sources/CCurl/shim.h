@@ -77,6 +77,25 @@ static inline CURLcode ccurl_set_before_request(CURL *easy, ccurl_request_callba
   curl_easy_setopt(easy, CURLOPT_PREREQDATA, context);
   return curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, value);
 }
+// Called with what libcurl says about a transfer while CURLOPT_VERBOSE is set.
+static inline CURLcode ccurl_set_debug(CURL *easy, curl_debug_callback value, void *context) {
+  curl_easy_setopt(easy, CURLOPT_DEBUGDATA, context);
+  return curl_easy_setopt(easy, CURLOPT_DEBUGFUNCTION, value);
+}
+// A share for TLS sessions that one thread uses, or NULL.
+static inline CURLSH *ccurl_make_session_share(void) {
+  CURLSH *share = curl_share_init();
+  if (!share) return NULL;
+  if (curl_share_setopt(share, CURLSHOPT_SHARE, CURL_LOCK_DATA_SSL_SESSION) == CURLSHE_OK) return share;
+  curl_share_cleanup(share);
+  return NULL;
+}
+// The bytes of requests that libcurl has sent for the transfer.
+static inline long ccurl_request_bytes(CURL *easy) {
+  long count = 0;
+  curl_easy_getinfo(easy, CURLINFO_REQUEST_SIZE, &count);
+  return count;
+}
 // Called with each new socket, before it is connected.
 static inline CURLcode ccurl_set_on_socket(CURL *easy, curl_sockopt_callback value, void *context) {
   curl_easy_setopt(easy, CURLOPT_SOCKOPTDATA, context);

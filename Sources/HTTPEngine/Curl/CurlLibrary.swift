@@ -54,6 +54,19 @@ package struct CurlLibrary: Sendable {
   /// Whether percent signs in the name and the password of a proxy are decoded.
   var decodesProxyCredentials: Bool { versionNumber < 0x080800 }
 
+  /// Whether a handle keeps the address of the last field of its previous transfer, whose memory is free. A response whose
+  /// first field line begins with white space has libcurl write there.
+  package var keepsFreedFields: Bool { versionNumber >= 0x075300 && versionNumber < 0x080100 }
+
+  /// Whether the limit of connections per host can free the connections of a host while they are in use (8.10).
+  package var losesHostConnections: Bool { versionNumber >= 0x080A00 && versionNumber < 0x080B00 }
+
+  /// Whether TLS sessions belong to the easy handle, not to the multi handle.
+  package var keepsSessionsWithHandles: Bool { versionNumber < 0x080C00 }
+
+  /// Whether connections of HTTP/2 can touch a handle after its transfer (CVE-2026-92392).
+  package var touchesEndedHandles: Bool { versionNumber < 0x081700 }
+
   /// Whether a transfer over HTTP/2 may spin for ever when the server answers before the upload is
   /// over: seen with 7.88, gone by 8.7, where the sending side was written anew.
   package var spinsOnEarlyAnswers: Bool { versionNumber < 0x080700 }

@@ -21,6 +21,8 @@ final class LoopCore {
   @exclusivity(unchecked) private var runningJobs: [LoopJob] = []
   @exclusivity(unchecked) private var commands: [LoopCommand] = []
   @exclusivity(unchecked) private var pool: [Transfer] = []
+  @exclusivity(unchecked) var retiredHandles = RetiredHandles()
+  let sessions = SessionShare()
   @exclusivity(unchecked) var transfers: [UInt64: Transfer] = [:]
   let lanes = Lanes()
   let streams = LoopStreams()
@@ -49,9 +51,11 @@ final class LoopCore {
     multi = CurlLibrary.shared.isUsable ? curl_multi_init().map { OpaquePointer($0) } : nil
   }
 
+  // Connections are closed first: they can touch handles. Sessions are freed last: handles use them.
   deinit {
-    pool.removeAll()
     if let multi { curl_multi_cleanup(UnsafeMutableRawPointer(multi)) }
+    pool.removeAll()
+    retiredHandles.removeAll()
   }
 
   var rawMulti: UnsafeMutableRawPointer? { multi.map { UnsafeMutableRawPointer($0) } }
@@ -161,9 +165,7 @@ final class LoopCore {
       return
     }
     guard rawMulti != nil, let transfer = pool.popLast() ?? Transfer(loop: self) else {
-      waiter.resume(
-        returning: .failure(
-          TransportFailure(.resourceUnavailable, "libcurl has no memory for another transfer.")))
+      waiter.resume(returning: .failure(Self.noMemory))
       return
     }
     transfer.begin(request, ticket: ticket, observer: observer, waiter: waiter)
@@ -188,6 +190,10 @@ final class LoopCore {
     }
     if let failure = transfer.configure(request) {
       end(transfer, .failure(failure))
+      return
+    }
+    guard transfer.prepareHandle() else {
+      end(transfer, .failure(Self.noMemory))
       return
     }
     limitConnections(request.profile.connectionsPerHost)
@@ -215,7 +221,9 @@ final class LoopCore {
   private func limitConnections(_ limit: Int) {
     guard limit != connectionLimit else { return }
     connectionLimit = limit
-    ccurl_multi_set_long(rawMulti, CURLMOPT_MAX_HOST_CONNECTIONS, limit)
+    if !CurlLibrary.shared.losesHostConnections {
+      ccurl_multi_set_long(rawMulti, CURLMOPT_MAX_HOST_CONNECTIONS, limit)
+    }
     ccurl_multi_set_long(rawMulti, CURLMOPT_MAXCONNECTS, max(64, limit + 8))
   }
 
@@ -273,7 +281,7 @@ final class LoopCore {
   }
 
   private func keep(_ transfer: Transfer) {
-    if pool.count < Self.pooledTransfers { pool.append(transfer) }
+    if pool.count < Self.pooledTransfers { pool.append(transfer) } else { transfer.retireHandle() }
   }
 
   @exclusivity(unchecked) private var admitted: [UInt64] = []
@@ -325,6 +333,9 @@ final class LoopCore {
       if let transfer = transfers[ticket] { setClosed(transfer, isClosed) }
     }
   }
+
+  private static let noMemory = TransportFailure(
+    .resourceUnavailable, "There is no memory for another transfer.")
 
   private static let shutDown = TransportFailure(
     .shutDown, "The session of the request was released or invalidated.")

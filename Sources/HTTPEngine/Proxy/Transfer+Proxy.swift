@@ -14,7 +14,9 @@ extension Transfer {
     let table = request.profile.proxies ?? ProxyEnvironment.shared.table
     switch table.choice(for: request.origin) {
     case .direct: return apply(nil)
-    case .server(let server): return apply(server)
+    case .server(let server):
+      if let failure = Self.longHostFailure(request.origin.host, server) { return failure }
+      return apply(server)
     case .unreadable(let name):
       return TransportFailure(
         .cannotFindProxy,
@@ -23,11 +25,26 @@ extension Transfer {
     }
   }
 
+  /// SOCKS has one byte for the length of a name (RFC 1928 §5); libcurl before 8.4 writes beyond its buffer with a longer
+  /// one (CVE-2023-38545).
+  private static func longHostFailure(_ host: String, _ server: ProxyServer) -> TransportFailure? {
+    switch server.kind {
+    case .http, .https: return nil
+    case .socks4, .socks4a, .socks5, .socks5h:
+      guard host.utf8.count > 255 else { return nil }
+      return TransportFailure(
+        .badURL, "The host has \(host.utf8.count) bytes; a SOCKS proxy takes names of at most 255 bytes.")
+    }
+  }
+
   private func apply(_ server: ProxyServer?) -> TransportFailure? {
     guard server != applied.proxy else { return nil }
     if let fault = server?.credentialFault {
       return TransportFailure(
         .proxyAuthenticationRequired, "\(fault) Correct TransportOptions.proxy or the proxy variable.")
+    }
+    if let proxy = applied.proxy, proxy.username != nil || proxy.password != nil {
+      easy.history.insert(.otherProxy)
     }
     applied.proxy = server
     guard let server else {

@@ -50,9 +50,17 @@ extension Transfer {
         let ports = KeptSockets.Ports(local: localPort, remote: remotePort)
         let mayGo = Transfer.of(context)._withUnsafeGuaranteedRef {
           $0.mayReach(remoteAddress) && !$0.isAskedForIdentity && $0.mayUseAlternative()
-            && $0.mayUseConnection(ports)
+            && $0.attemptMayBegin(on: ports)
         }
         return Int32(mayGo ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT)
+      }, context)
+    ccurl_set_debug(
+      easy.raw,
+      { _, kind, text, length, context in
+        guard kind == CURLINFO_TEXT, let text else { return 0 }
+        let message = UnsafeRawBufferPointer(start: text, count: length)
+        Transfer.of(context)._withUnsafeGuaranteedRef { $0.messageReceived(message) }
+        return 0
       }, context)
   }
 

@@ -5,20 +5,24 @@ import COpenSSL
 // taken for the answer to the next request. libcurl 7.88 looks whether there is something to read, and
 // takes the connection nevertheless.
 extension Transfer {
-  /// Whether the request may go out on the connection that libcurl has found for it. One that was kept, and
-  /// does not carry many requests at a time, has to be silent: with bytes, or an end, it is of no use.
-  func mayUseConnection(_ ports: KeptSockets.Ports) -> Bool {
-    if lane?.multiplexes == true || applied.isConnecting { return true }
-    let session = ccurl_tls_session(easy.raw).map { OpaquePointer($0) }
-    if let session, Self.speaksHTTP2(session) { return true }
+  /// Whether nothing has come on the connection that libcurl has found. A kept connection of HTTP/1.1 with unread bytes, or
+  /// at its end, cannot be used.
+  func isSilent(_ ports: KeptSockets.Ports) -> Bool {
     guard ccurl_new_connections(easy.raw) == 0 else {
       loop.sockets.connected(ports, over: newSockets)
       return true
     }
     // What OpenSSL has read is not at the socket any more.
+    let session = ccurl_tls_session(easy.raw).map { OpaquePointer($0) }
     let hasPending = session.map { SSL_has_pending($0) != 0 } ?? false
-    hasMetLeftovers = hasPending || !loop.sockets.isSilent(ports)
-    return !hasMetLeftovers
+    return !hasPending && loop.sockets.isSilent(ports)
+  }
+
+  /// Whether the connection that libcurl has found speaks HTTP/2.
+  var speaksHTTP2: Bool {
+    if applied.httpVersion == Int(CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE) { return true }
+    guard applied.httpVersion == Int(CURL_HTTP_VERSION_2TLS) else { return false }
+    return ccurl_tls_session(easy.raw).map { Self.speaksHTTP2(OpaquePointer($0)) } ?? false
   }
 
   static func speaksHTTP2(_ session: OpaquePointer) -> Bool {

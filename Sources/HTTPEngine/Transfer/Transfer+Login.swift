@@ -37,8 +37,10 @@ extension Transfer {
   func holds(_ head: ResponseHead) -> Bool {
     guard
       (head.status == 401 && request?.login != nil) || (head.status == 407 && negotiatesWithProxy)
+        || (head.status == 417 && request?.fields.contains { FieldName.equal($0.name, "Expect") } == true)
     else { return false }
     heldHead = head
+    attempts.awaitsNextLeg = true
     heldCount += 1
     return true
   }

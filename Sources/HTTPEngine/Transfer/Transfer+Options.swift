@@ -34,6 +34,8 @@ struct AppliedOptions {
   var login: ConnectionLogin?
   /// Whether nothing is sent over the connection.
   var isConnecting = false
+  /// Whether libcurl says what it does.
+  var isVerbose = false
 }
 
 extension Transfer {
@@ -55,6 +57,9 @@ extension Transfer {
     ccurl_set_pointer(easy.raw, CURLOPT_ERRORBUFFER, errorText)
     // The name is judged with everything else of the certificate.
     easy.set(CURLOPT_SSL_VERIFYHOST, 0)
+    // libcurl repeats a request by itself when a used connection ends without a response, whatever the method. It never
+    // does so for this request of RTSP, which means nothing to HTTP.
+    easy.set(CURLOPT_RTSP_REQUEST, Int(CURL_RTSPREQ_RECEIVE))
     setCallbacks()
   }
 
@@ -140,7 +145,7 @@ extension Transfer {
 
   private func applyVersion(_ request: WireRequest) {
     let mayMultiplex =
-      request.origin.scheme == "https" && request.login == nil
+      request.origin.scheme == "https" && request.login == nil && !attempts.requiresHTTP1
       && request.profile.options.httpVersions != .http1Only
       && (!Self.isLarge(request.body) || !CurlLibrary.shared.spinsOnEarlyAnswers)
     var version = mayMultiplex ? ccurl_http_2_tls : ccurl_http_1_1

@@ -27,12 +27,13 @@ extension Transfer {
     }
     if code != CURLE_OK, let failure = proxyFailure(code, facts, metrics) { return .failure(failure) }
     guard code == CURLE_OK else {
-      return .failure(
+      let failure =
         oversizedHead(code, facts)?.with(metrics: metrics)
-          ?? CurlFailure.failure(
-            code, detail: String(cString: errorText), host: request?.origin.host ?? "the host",
-            verifyResult: facts.verify_result, isInHead: assembly.head == nil && facts.first_byte > 0,
-            hasResponse: facts.first_byte > 0, metrics: metrics))
+        ?? CurlFailure.failure(
+          code, detail: String(cString: errorText), host: request?.origin.host ?? "the host",
+          verifyResult: facts.verify_result, isInHead: assembly.head == nil && facts.first_byte > 0,
+          hasResponse: facts.first_byte > 0, metrics: metrics)
+      return .failure(failure.with(addition: doubt(about: failure.kind)))
     }
     if applied.isConnecting { return handOver(metrics) }
     guard let head = assembly.head else {

@@ -1,45 +1,181 @@
 import CCurl
 import HTTPWire
 
-// A server may close a connection at any moment between two requests (RFC 9112 §9.6), or refuse the
-// streams that it did not get to (RFC 9113 §8.7). libcurl answers with another of its connections, but
-// six times at most in the life of a handle: too few when the server has closed all of them at once.
-extension Transfer {
-  private static let mostRepeats = 3
+/// The attempts to send the request of one transfer.
+struct SendAttempts {
+  /// Why a connection that libcurl chose was not used; nothing was sent on it.
+  enum UnusableConnection {
+    /// There are unread bytes, or its end.
+    case unreadInput
+    /// It speaks HTTP/1.1, and the handle may read HTTP/2 alone.
+    case needsOtherHandle
+    /// It speaks HTTP/2, and the server requires HTTP/1.1.
+    case needsHTTP1
+  }
 
-  /// Whether the request may be sent once more after a failure: not a byte came back on a connection
-  /// that was there already or that carries many requests, and it is safe to repeat (RFC 9110 §9.2.2)
-  /// or never went out whole.
-  func mayRepeat(after code: CURLcode) -> Bool {
-    switch code {
-    case CURLE_ABORTED_BY_CALLBACK: return hasMetLeftovers
-    case CURLE_SEND_ERROR: break
-    case CURLE_RECV_ERROR, CURLE_GOT_NOTHING, CURLE_HTTP2:
-      guard isIdempotent else { return false }
-    default: return false
+  var decision: RepeatDecision
+  /// Whether an attempt was let go since the handle was given to libcurl.
+  var isUnderWay = false
+  /// The bytes of requests that were sent before the attempt.
+  var bytesBefore = 0
+  /// Whether libcurl said that the server did not process the request.
+  var isRefused = false
+  /// Whether libcurl may send the next request of a login, or the request without `Expect`.
+  var awaitsNextLeg = false
+  var unusableConnection: UnusableConnection?
+  /// Whether the handle may read responses of HTTP/2 alone.
+  var requiresHTTP2 = false
+  /// Whether the server reset the stream with HTTP_1_1_REQUIRED.
+  var requiresHTTP1 = false
+
+  init(method: String) { decision = RepeatDecision(method: method) }
+
+  /// Makes it ready for a handle that has sent nothing.
+  mutating func restart() {
+    isUnderWay = false
+    isRefused = false
+    awaitsNextLeg = false
+    unusableConnection = nil
+    requiresHTTP2 = false
+  }
+}
+
+// A server may close a connection at any moment between two requests (RFC 9112 §9.6), or refuse streams that it did not
+// process (RFC 9113 §8.7). Whether such a request is sent again is decided here: libcurl would repeat any request that got
+// no response on a used connection.
+extension Transfer {
+  /// Called before each attempt of libcurl to send the request. Returns whether it may be sent on the connection.
+  func attemptMayBegin(on ports: KeptSockets.Ports) -> Bool {
+    if attempts.isUnderWay, !mayGoOn() { return false }
+    let isHTTP2 = speaksHTTP2
+    attempts.unusableConnection = unusability(isHTTP2, ports)
+    guard attempts.unusableConnection == nil, rewindBody() else { return false }
+    easy.history.formUnion(isHTTP2 ? .http2 : .http1)
+    attempts.isUnderWay = true
+    attempts.isRefused = false
+    attempts.bytesBefore = ccurl_request_bytes(easy.raw)
+    // Whether a stream was refused is known from libcurl's messages alone; reading them costs.
+    if isHTTP2, !attempts.decision.isIdempotent || attempts.decision.hasRepeated { setVerbose(true) }
+    return true
+  }
+
+  private func unusability(_ isHTTP2: Bool, _ ports: KeptSockets.Ports) -> SendAttempts.UnusableConnection? {
+    guard !isHTTP2 else { return attempts.requiresHTTP1 ? .needsHTTP1 : nil }
+    if attempts.requiresHTTP2 { return .needsOtherHandle }
+    return applied.isConnecting || isSilent(ports) ? nil : .unreadInput
+  }
+
+  /// Whether libcurl may send another request of its own accord.
+  private func mayGoOn() -> Bool {
+    if attempts.awaitsNextLeg {
+      attempts.awaitsNextLeg = false
+      return true
     }
-    guard failure == nil, !isClosed, assembly.head == nil, request?.body.isRepeatable != false else {
-      return false
+    let evidence = evidence
+    if failure == nil, hasNoResponse, hasRepeatableBody,
+      attempts.decision.mayRepeat(after: evidence, usedConnection: true)
+    {
+      restartAssembly()
+      return true
     }
+    guard failure == nil else { return false }
+    failure = TransportFailure(.connectionLost, unansweredMessage(evidence))
+    return false
+  }
+
+  /// Puts the body back to its start: libcurl before 8.7 can repeat an upload without asking for it.
+  private func rewindBody() -> Bool {
+    guard count.sent > 0, applied.content == .read else { return true }
+    return bodyRewound(to: 0) == Int(CURL_SEEKFUNC_OK)
+  }
+
+  /// Whether no line of a head and no byte of a body has come.
+  private var hasNoResponse: Bool {
     var facts = ccurl_facts()
     ccurl_read_facts(easy.raw, &facts)
-    guard facts.header_bytes == 0, facts.downloaded == 0 else { return false }
-    if code == CURLE_SEND_ERROR || code == CURLE_HTTP2, lane?.multiplexes == true {
-      return repeats < Self.mostRepeats
+    return assembly.head == nil && facts.header_bytes == 0 && facts.downloaded == 0
+  }
+
+  private var hasRepeatableBody: Bool { count.sent == 0 || request?.body.isRepeatable != false }
+
+  /// What is known of the last attempt.
+  private var evidence: RepeatDecision.Evidence {
+    if attempts.isRefused { return .refused }
+    return attempts.isUnderWay && ccurl_request_bytes(easy.raw) != attempts.bytesBefore ? .unknown : .notSent
+  }
+
+  /// Takes a message of libcurl's.
+  func messageReceived(_ message: UnsafeRawBufferPointer) {
+    let isDowngrade = message.starts(with: "Downgrades to HTTP/1.1".utf8)
+    guard isDowngrade || message.starts(with: "REFUSED_STREAM".utf8) else { return }
+    attempts.isRefused = true
+    attempts.requiresHTTP1 = isDowngrade
+    // Not for the next handshake: libcurl before 8.5 trips over some keys when it describes a certificate.
+    setVerbose(false)
+  }
+
+  /// Whether the request is to be sent again after libcurl has ended the transfer with a failure.
+  func mayRepeat(after code: CURLcode) -> Bool {
+    switch code {
+    case CURLE_ABORTED_BY_CALLBACK: return failure == nil && attempts.unusableConnection != nil
+    case CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_GOT_NOTHING, CURLE_HTTP2: break
+    // A connection of HTTP/2 that ends before the head.
+    case CURLE_PARTIAL_FILE where lane?.multiplexes == true: break
+    default: return false
     }
-    return facts.new_connections == 0 && repeats == 0
+    guard failure == nil, !isClosed, attempts.isUnderWay, hasNoResponse, hasRepeatableBody else {
+      return false
+    }
+    let usedConnection = lane?.multiplexes == true || ccurl_new_connections(easy.raw) == 0
+    return attempts.decision.mayRepeat(after: evidence, usedConnection: usedConnection)
   }
 
   /// Makes everything as it was before the request was sent. It gets a connection of its own, except on
   /// HTTP/2: there libcurl would have the others wait for it, and at times for ever.
   func prepareRepeat() {
-    repeats += 1
-    hasMetLeftovers = false
-    setFresh(lane?.multiplexes != true)
+    switch attempts.unusableConnection {
+    case .needsOtherHandle: easy.history.insert(.http1)
+    case .needsHTTP1: setFresh(true)
+    case .unreadInput, nil: setFresh(lane?.multiplexes != true)
+    }
+    attempts.restart()
     restartAssembly()
     body.clear()
     count.sent = 0
     errorText[0] = 0
+  }
+
+  /// What is known of a request that got no response and is not sent again.
+  func unansweredMessage(_ evidence: RepeatDecision.Evidence) -> String {
+    let host = request?.origin.host ?? "The host"
+    let method = applied.method
+    switch evidence {
+    case .refused:
+      return "\(host) refused the \(method) request without processing it; it was not sent again\(reason)."
+    case .notSent: return "The connection to \(host) ended before the \(method) request was sent."
+    case .unknown:
+      let fate = "The server may have processed the \(method) request, so it was not sent again."
+      return "\(host) closed the connection without a response. \(fate)"
+    }
+  }
+
+  private var reason: String {
+    hasRepeatableBody ? " because the server did so too often" : " because its body can be read only once"
+  }
+
+  /// A sentence for a failure of a request that may have been processed; empty for any other.
+  func doubt(about failure: TransportFailure.Kind) -> String {
+    guard failure == .connectionLost, attempts.isUnderWay, assembly.head == nil,
+      !attempts.decision.isIdempotent,
+      evidence == .unknown
+    else { return "" }
+    return " The server may have processed the \(applied.method) request, so it was not sent again."
+  }
+
+  func setVerbose(_ isVerbose: Bool) {
+    guard isVerbose != applied.isVerbose else { return }
+    applied.isVerbose = isVerbose
+    easy.set(CURLOPT_VERBOSE, isVerbose)
   }
 
   /// Whether libcurl has to make a new connection.
@@ -54,12 +190,5 @@ extension Transfer {
     guard isClosing != applied.isClosing else { return }
     applied.isClosing = isClosing
     easy.set(CURLOPT_FORBID_REUSE, isClosing)
-  }
-
-  private var isIdempotent: Bool {
-    switch request?.method {
-    case "GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE": true
-    default: false
-    }
   }
 }

@@ -25,7 +25,7 @@ final class Transfer {
 
   /// The loop whose thread this belongs to; it outlives its transfers.
   unowned(unsafe) let loop: LoopCore
-  let easy: EasyHandle
+  @exclusivity(unchecked) var easy: EasyHandle
   /// The URL that ``easy`` is set to; it reads there.
   let parsedURL = ParsedURL()
   /// Where libcurl writes its own words about a failure.
@@ -54,10 +54,8 @@ final class Transfer {
   @exclusivity(unchecked) var heldCount = 0
   /// Why the transfer was broken off by us, when libcurl only knows that a callback refused.
   @exclusivity(unchecked) var failure: TransportFailure?
-  /// How often the request has been sent again.
-  @exclusivity(unchecked) var repeats = 0
-  /// Whether the request was kept from a connection that had more to say about the one before.
-  @exclusivity(unchecked) var hasMetLeftovers = false
+  /// The attempts to send the request.
+  @exclusivity(unchecked) var attempts = SendAttempts(method: "GET")
   /// Whether an address of the host was refused for not being public.
   @exclusivity(unchecked) var hasRefusedAddress = false
   /// Whether the server has asked for a certificate that somebody wants to choose.
@@ -92,6 +90,7 @@ final class Transfer {
     errorText = .allocate(capacity: Int(CURL_ERROR_SIZE))
     errorText.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
     setLastingOptions()
+    loop.sessions.join(self.easy)
   }
 
   deinit {
@@ -104,8 +103,8 @@ final class Transfer {
     self.observer = observer
     self.waiter = waiter
     self.request = request
-    repeats = 0
-    hasMetLeftovers = false
+    attempts = SendAttempts(method: request.method)
+    setVerbose(false)
     hasRefusedAddress = false
     isAskedForIdentity = false
     if !newSockets.isEmpty { newSockets.removeAll(keepingCapacity: true) }

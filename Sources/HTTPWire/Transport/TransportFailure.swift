@@ -96,6 +96,13 @@ package struct TransportFailure: Error, Sendable {
     details = Details(message: message, curlCode: curlCode, metrics: metrics, cause: cause, chain: chain)
   }
 
+  /// The failure with more text behind its message.
+  package func with(addition: String) -> TransportFailure {
+    guard !addition.isEmpty else { return self }
+    return TransportFailure(
+      kind, message + addition, curlCode: curlCode, metrics: metrics, cause: cause, chain: chain)
+  }
+
   /// The same failure of a transfer that was measured.
   package func with(metrics: TransferMetrics?) -> TransportFailure {
     TransportFailure(kind, message, curlCode: curlCode, metrics: metrics, cause: cause, chain: chain)

@@ -1,0 +1,56 @@
+/// Decides whether a request may be sent again after an attempt that got no response (RFC 9110 §9.2.2).
+///
+/// A request that the server did not process may be sent again whatever its method. When that is not known, only an
+/// idempotent request may be, and once.
+package struct RepeatDecision: Sendable, Equatable {
+  /// The fate of an attempt without a response.
+  package enum Evidence: Sendable, Equatable {
+    /// No byte of the request was sent.
+    case notSent
+    /// The server says that it did not process the request: REFUSED_STREAM, a stream above the last one of GOAWAY
+    /// (RFC 9113 §8.7), or HTTP_1_1_REQUIRED.
+    case refused
+    /// The server may have processed the request.
+    case unknown
+  }
+
+  /// The most attempts after one that the server did not process: a server that refuses without end ends the request.
+  private static let mostCertainRepeats = 3
+
+  private var certainRepeats = 0
+  private var hasRepeatedUncertainly = false
+  /// Whether the method of the request is idempotent.
+  package let isIdempotent: Bool
+  /// Whether the request was sent again.
+  package var hasRepeated: Bool { certainRepeats > 0 || hasRepeatedUncertainly }
+
+  package init(method: String) {
+    isIdempotent = Self.isIdempotent(method)
+  }
+
+  /// Returns whether the request may be sent again, and counts the attempt if so.
+  ///
+  /// - Parameter usedConnection: Whether the connection had carried another request, so that its end can have another
+  ///   cause than the request.
+  package mutating func mayRepeat(after evidence: Evidence, usedConnection: Bool) -> Bool {
+    switch evidence {
+    case .notSent where !usedConnection: return false
+    case .notSent, .refused:
+      guard certainRepeats < Self.mostCertainRepeats else { return false }
+      certainRepeats += 1
+      return true
+    case .unknown:
+      guard isIdempotent, usedConnection, !hasRepeatedUncertainly else { return false }
+      hasRepeatedUncertainly = true
+      return true
+    }
+  }
+
+  /// The idempotent methods of RFC 9110 §9.2.2; of other methods nothing is known.
+  private static func isIdempotent(_ method: String) -> Bool {
+    switch method {
+    case "GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE": true
+    default: false
+    }
+  }
+}
