@@ -36,6 +36,32 @@ import Testing
         == HTTPHeader.authorization(username: "ann", password: Self.secret).value)
   }
 
+  @Test func theCredentialsOfOneProxyDoNotReachAnother() async throws {
+    let first = try HTTPTestServer()
+    let second = try HTTPTestServer()
+    let client = Client()
+    for _ in 0..<3 {
+      for (proxy, change) in [(first, Self.asAnn), (second, { _ in })] {
+        proxy.enqueue(.text("by proxy"))
+        let profile = Client.profile { $0.proxy = .server(options(change, port: proxy.port)) }
+        let response = try await client.send(client.request("http://nowhere.test/", profile: profile))
+        #expect(response.text == "by proxy")
+        let header = try await proxy.takeRequest().header("Proxy-Authorization")
+        #expect((header != nil) == (proxy === first))
+      }
+    }
+  }
+
+  @Test(arguments: [ProxyServer.Kind.socks4, .socks4a, .socks5, .socks5h])
+  func aNameThatIsTooLongForSOCKSIsAnError(kind: ProxyServer.Kind) async throws {
+    let proxy = try StreamTestServer()
+    let client = Client { $0.proxy = .server(ProxyServer(kind, host: "127.0.0.1", port: proxy.port)) }
+    let name = Array(repeating: "abcdefghi", count: 26).joined(separator: ".")
+    let failure = try await client.failure(of: "http://\(name)/")
+    #expect(failure.kind == .badURL && failure.message.contains("255"), "\(failure.message)")
+    #expect(proxy.connectionCount == 0)
+  }
+
   @Test func whoIsBypassedIsReachedStraight() async throws {
     let proxy = try HTTPTestServer()
     let server = try HTTPTestServer()

@@ -134,6 +134,39 @@ import Testing
     #expect(log.bodies.withLock { $0 } == [PatternSource.bytes(60_000)])
   }
 
+  /// The handle of the first request may read HTTP/2 alone with libcurl 7.83 to 8.0, and is replaced.
+  @Test(arguments: ["GET", "POST"])
+  func aHostThatSpeaksHTTP1FromNowOnIsServed(method: String) async throws {
+    let connections = Mutex(0)
+    let server = try StreamTestServer { connection in
+      let isFirst = connections.withLock { count in
+        count += 1
+        return count == 1
+      }
+      var options = TLSOptions()
+      options.applicationProtocols = isFirst ? ["h2"] : ["http/1.1"]
+      try connection.startTLS(.localhost, options)
+      guard !isFirst else {
+        let session = try HTTP2TestConnection(connection)
+        try session.respond(200, on: session.request())
+        return
+      }
+      while true {
+        _ = try connection.readRequest()
+        try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+      }
+    }
+    let client = Client()
+    let url = "https://localhost:\(server.port)/"
+    #expect(try await client.get(url).head.version == .http2)
+    let body = method == "POST" ? RequestBody.source(PatternSource(length: 30_000)) : .none
+    for _ in 0..<3 {
+      let response = try await client.send(client.request(url, method, body: body))
+      #expect(response.head.version == .http1_1 && response.text == "ok")
+    }
+    #expect(server.connectionCount == 2 || server.connectionCount == 3)
+  }
+
   @Test func aServerThatRefusesWithoutEndEndsTheRequest() async throws {
     let log = Log()
     let server = try Self.server(Array(repeating: [.refuse, .refuse, .refuse], count: 20), log)
