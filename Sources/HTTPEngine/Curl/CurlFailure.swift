@@ -14,8 +14,8 @@ package enum CurlFailure {
       (kind, advice) = certificate
     } else if let better = meaning(of: code, saying: detail) {
       (kind, advice) = better
-    } else if code == CURLE_OUT_OF_MEMORY, isInHead {
-      // What libcurl up to 8.5 calls a field of more than 100 kB.
+    } else if code == CURLE_OUT_OF_MEMORY || code == ccurl_too_large, isInHead {
+      // A field of more than 100 kB: the first code up to libcurl 8.5, the second one since.
       (kind, advice) = headTooLarge
     } else if code == CURLE_BAD_FUNCTION_ARGUMENT, hasResponse {
       // What libcurl calls a line without a colon in a head or among trailers.
@@ -56,9 +56,6 @@ package enum CurlFailure {
     }
     if detail.contains("Too large response headers") { return headTooLarge }
     if detail.contains("in chunked-encoding") || detail.contains("chunk hex-length") { return malformed }
-    if code == CURLE_UNSUPPORTED_PROTOCOL, detail.contains("not supported or disabled") {
-      return (.unsupportedURL, "Only URLs of http and https can be requested.")
-    }
     return nil
   }
 

@@ -47,6 +47,8 @@ extension Transfer {
       easy.history.insert(.otherProxy)
     }
     applied.proxy = server
+    // The form of the request target is another one.
+    applied.url = nil
     guard let server else {
       for option in [CURLOPT_PROXY, CURLOPT_PROXYUSERNAME, CURLOPT_PROXYPASSWORD] { easy.set(option, nil) }
       setNoProxy()

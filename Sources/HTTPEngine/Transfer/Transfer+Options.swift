@@ -9,6 +9,8 @@ struct AppliedOptions {
 
   var profile: ConnectionProfile?
   var url: String?
+  /// The request target that is set beside the URL.
+  var target: String?
   var method = "GET"
   var content = Content.none
   /// The fields of the header list, `nil` before the first.
@@ -82,7 +84,7 @@ extension Transfer {
     applyBuffers(request)
     if let failure = applyMethodAndBody(request) { return failure }
     if let failure = applyFields(request) { return failure }
-    return applyURL(request.url)
+    return applyURL(request)
   }
 
   private func apply(_ profile: ConnectionProfile, to request: WireRequest) -> TransportFailure? {

@@ -52,6 +52,23 @@ import Testing
     }
   }
 
+  @Test("The request target is sent as it is, in the form that its receiver needs")
+  func requestTarget() async throws {
+    let proxy = try HTTPTestServer(routes: .none)
+    let server = try HTTPTestServer(routes: .none)
+    let client = Client()
+    let proxied = Client.profile { $0.proxy = .server(options(port: proxy.port)) }
+    for target in ["/a?", "/%7ea/../%2F?x=%c3", "/plain"] {
+      let url = server.url(target)
+      // One handle of libcurl, which goes both ways.
+      for receiver in [server, proxy, server] {
+        receiver.enqueue(.ok)
+        _ = try await client.send(client.request(url, profile: receiver === proxy ? proxied : nil))
+        #expect(try await receiver.takeRequest().target == (receiver === proxy ? url : target))
+      }
+    }
+  }
+
   @Test(arguments: [ProxyServer.Kind.socks4, .socks4a, .socks5, .socks5h])
   func aNameThatIsTooLongForSOCKSIsAnError(kind: ProxyServer.Kind) async throws {
     let proxy = try StreamTestServer()
