@@ -1,6 +1,7 @@
 import Foundation
 import FoundationNetworking
 import HTTPWire
+import Synchronization
 
 /// What a storage held when it was looked at, by domain. Valid as long as the storage hands out the same
 /// objects, which never change: comparing them is all it takes to find out.
@@ -10,6 +11,7 @@ final class CookieIndex: Sendable {
   /// What is known of each.
   let cookies: [Cookie]
   private let byDomain: [String: [Int]]
+  private let memo = Mutex(CookieFieldMemo())
 
   init(_ objects: [HTTPCookie] = []) {
     self.objects = objects
@@ -37,5 +39,30 @@ final class CookieIndex: Sendable {
       }
     }
     return found.isEmpty ? [] : found.map { cookies[$0] }
+  }
+
+  /// The `Cookie` field for a target; `nil` without cookies. Selected once, and remembered as long as the storage does
+  /// not change and none of its cookies expires.
+  ///
+  /// - Parameter cause: Asked only when a cookie depends on it.
+  func field(for target: CookieTarget, now: HTTPDate, cause: () -> CookieSelection.Cause) -> String? {
+    var asked: CookieSelection.Cause?
+    switch memo.withLock({ $0.entry(for: target, now: now) }) {
+    case .field(let field, _, _): return field
+    case .dependsOnCause:
+      let known = cause()
+      if case .field(let field, _, _) = memo.withLock({ $0.entry(for: target, cause: known, now: now) }) {
+        return field
+      }
+    case nil: break
+    }
+    let cookies = CookieSelection.cookies(for: target, from: candidates(for: target.host), now: now) {
+      let known = cause()
+      asked = known
+      return known
+    }
+    let field = CookieSelection.field(cookies)
+    memo.withLock { [asked] in $0.remember(field, of: cookies, for: target, cause: asked, now: now) }
+    return field
   }
 }

@@ -35,25 +35,25 @@ final class CookieStore: Sendable {
   enum Glance {
     /// There are none at all.
     case none
-    /// Those for the host and its domains.
-    case candidates([Cookie])
+    /// All that there are, by domain.
+    case cookies(CookieIndex)
     /// It takes a moment to find out.
     case later
   }
 
-  /// The cookies for a host as they are now.
-  func glance(for host: String) -> Glance {
+  /// The cookies as they are now.
+  func glance() -> Glance {
     guard !isBeingWritten else { return .later }
     let objects = storage.cookies ?? []
     if objects.isEmpty { return .none }
     let index = index.withLock { $0 }
-    return index.describes(objects) ? .candidates(index.candidates(for: host)) : .later
+    return index.describes(objects) ? .cookies(index) : .later
   }
 
-  /// The cookies for a host and its domains, however long it takes to find out.
-  nonisolated(nonsending) func readCandidates(for host: String) async -> [Cookie] {
+  /// The cookies as they are now, however long it takes to find out.
+  nonisolated(nonsending) func read() async -> CookieIndex {
     await withCheckedContinuation { continuation in
-      reading.async { [self] in continuation.resume(returning: current().candidates(for: host)) }
+      reading.async { [self] in continuation.resume(returning: current()) }
     }
   }
 

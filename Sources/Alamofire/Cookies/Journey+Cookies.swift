@@ -11,10 +11,10 @@ extension Journey {
     outgoing = nil
     guard carrier.isEngine, core.session.settings.sendsCookies else { return true }
     guard !core.hasCookies else { return !wantsCookies }
-    switch core.session.glance(into: store, for: request.origin.host) {
+    switch core.session.glance(into: store) {
     case .none: return true
-    case .candidates(let candidates):
-      if !candidates.isEmpty { take(candidates) }
+    case .cookies(let index):
+      take(from: index)
       return true
     case .later: return !wantsCookies
     }
@@ -25,7 +25,7 @@ extension Journey {
   @inline(never)
   nonisolated(nonsending) func takeCookies(from store: CookieStore) async {
     await core.cookiesKept()
-    take(await store.readCandidates(for: request.origin.host))
+    take(from: await store.read())
   }
 
   private var wantsCookies: Bool {
@@ -43,29 +43,29 @@ extension Journey {
     }
   }
 
-  private func take(_ candidates: [Cookie]) {
+  private func take(from index: CookieIndex) {
     guard wantsCookies else { return }
     let target = CookieTarget(url: request.url, origin: request.origin)
-    let cookies = CookieSelection.cookies(for: target, from: candidates, now: .now) {
+    let field = index.field(for: target, now: .now) {
       CookieSelection.cause(
         of: request.origin, method: request.method, home: home,
         document: urlRequest.mainDocumentURL.flatMap { Origin(url: $0.absoluteString) },
         suffixes: Engine.publicSuffixes)
     }
-    guard let field = CookieSelection.field(cookies) else { return }
+    guard let field else { return }
     outgoing = request.with(fields: request.fields + [HTTPHeader(name: "Cookie", value: field)])
   }
 }
 
 extension SessionCore {
-  /// The cookies for a host as they are now.
+  /// The cookies as they are now.
   ///
   /// Of the requests that begin in one turn of the engine, only the first looks into a storage that is empty: whoever
   /// stores a cookie and then begins a request is heard of in a later turn.
-  fileprivate func glance(into store: CookieStore, for host: String) -> CookieStore.Glance {
-    guard let turn = turn else { return store.glance(for: host) }
+  fileprivate func glance(into store: CookieStore) -> CookieStore.Glance {
+    guard let turn = turn else { return store.glance() }
     if turnWithoutCookies.load(ordering: .relaxed) == turn, !store.isBeingWritten { return .none }
-    let glance = store.glance(for: host)
+    let glance = store.glance()
     if case .none = glance { turnWithoutCookies.store(turn, ordering: .relaxed) }
     return glance
   }

@@ -5,7 +5,7 @@
 /// led it there, or when the program says that it belongs to a document of another site.
 package enum CookieSelection {
   /// Who caused a request.
-  package enum Cause: Sendable, Equatable {
+  package enum Cause: Sendable, Hashable {
     /// The program, or a redirect within the site that the program asked for.
     case sameSite
     /// A redirect from another site; it is what following a link is for a browser.

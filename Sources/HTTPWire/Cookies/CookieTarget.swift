@@ -1,5 +1,5 @@
 /// What a cookie has to fit to: host, path and kind of a URL.
-package struct CookieTarget: Sendable, Equatable {
+package struct CookieTarget: Sendable, Hashable {
   /// ASCII, lower case, without the brackets of an IPv6 address.
   package let host: String
   package let port: Int

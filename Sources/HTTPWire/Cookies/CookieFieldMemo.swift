@@ -1,0 +1,53 @@
+/// The `Cookie` fields that were made of an unchanged set of cookies, so that a repeated request selects and sorts nothing.
+///
+/// A field depends on the host, the port, the path and the encryption of the target; on the time, when a cookie expires;
+/// and on the cause of the request, when a cookie has a `SameSite` attribute.
+package struct CookieFieldMemo: Sendable {
+  private struct Key: Hashable {
+    let target: CookieTarget
+    /// `nil` where no cookie depends on it.
+    let cause: CookieSelection.Cause?
+  }
+
+  /// What is known of a target.
+  package enum Entry: Sendable, Equatable {
+    /// The value of the field, `nil` without cookies; from when, and when the first of its cookies expires.
+    case field(String?, from: HTTPDate, until: HTTPDate?)
+    /// It has to be asked for with a cause.
+    case dependsOnCause
+  }
+
+  /// How many targets are remembered; then all are forgotten. The paths of a program may be without end.
+  package static let limit = 256
+
+  private var entries: [Key: Entry] = [:]
+
+  package init() {}
+
+  package var count: Int { entries.count }
+
+  /// What is known of a target; `nil` when that is nothing, or does not hold any more.
+  package func entry(
+    for target: CookieTarget, cause: CookieSelection.Cause? = nil, now: HTTPDate
+  ) -> Entry? {
+    let entry = entries[Key(target: target, cause: cause)]
+    // A clock that was set back makes cookies valid again that had expired.
+    guard case .field(_, let from, let until) = entry else { return entry }
+    return from <= now && until.map { now < $0 } != false ? entry : nil
+  }
+
+  /// Remembers what was selected for a target.
+  ///
+  /// - Parameters:
+  ///   - cookies: The cookies in the field.
+  ///   - cause:   The cause of the request, if a cookie depended on it.
+  package mutating func remember(
+    _ field: String?, of cookies: [Cookie], for target: CookieTarget, cause: CookieSelection.Cause?,
+    now: HTTPDate
+  ) {
+    if entries.count >= Self.limit { entries.removeAll() }
+    if cause != nil { entries[Key(target: target, cause: nil)] = .dependsOnCause }
+    let until = cookies.compactMap(\.expiry).min()
+    entries[Key(target: target, cause: cause)] = .field(field, from: now, until: until)
+  }
+}
