@@ -12,7 +12,7 @@ run_tests() {
   # All tests at a time would wait for each other's processor time longer than their limits.
   export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=${SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH:-32}
   log=.build/${name// /-}.log
-  XDG_CACHE_HOME=$PWD/.build/test-home/cache XDG_DATA_HOME=$PWD/.build/test-home/data \
+  ALAMOFIRE_TEST_HOME=$PWD/.build/test-home XDG_CACHE_HOME=$PWD/.build/test-home/cache XDG_DATA_HOME=$PWD/.build/test-home/data \
     swift test -Xswiftc -warnings-as-errors "$@" 2>&1 | tee "$log" || status=$?
   run=$(grep -aE '^[^ ]+ Test run with [0-9]+ tests?' "$log" | tail -n 1 || true)
 
