@@ -9,7 +9,7 @@ import Synchronization
 final class CacheShelf: Sendable {
   private struct State {
     var index: CacheIndex
-    var files: (any EntryFiles)?
+    var files: CacheFiles?
     var isOpen: Bool
   }
 
@@ -19,6 +19,7 @@ final class CacheShelf: Sendable {
   private let writer: DispatchQueue
   /// Whether nothing has to be looked at to know that there is nothing; read for each request.
   private let isKnownEmpty: Atomic<Bool>
+  private let lastRemovalCount = Atomic<UInt64>(0)
   let clock: @Sendable () -> Int64
 
   /// - Parameter files: Opens the folder; `nil` keeps everything in memory.
@@ -36,11 +37,12 @@ final class CacheShelf: Sendable {
     self.clock = clock
   }
 
-  /// Opens the folder, once. Two threads may both do it; one of them has done it for nothing.
+  /// Opens the folder, once. Two threads may both do it; one of them has done it for nothing. If the folder cannot be
+  /// listed now, as without a free descriptor, the cache keeps to memory and tries again the next time.
   private func open() {
     guard !state.withLock({ $0.isOpen }) else { return }
-    let files = openFiles()
-    let found = files?.list() ?? []
+    let files = openFiles().map { CacheFiles($0) }
+    guard let found = files == nil ? [] : files?.list() else { return }
     let gone = state.withLock { state -> [EntryID] in
       guard !state.isOpen else { return [] }
       state.isOpen = true
@@ -53,7 +55,13 @@ final class CacheShelf: Sendable {
     removeFiles(gone, files)
   }
 
-  private func note(_ state: borrowing State) { isKnownEmpty.store(state.index.isEmpty, ordering: .relaxed) }
+  private func note(_ state: borrowing State) {
+    isKnownEmpty.store(state.isOpen ? state.index.isEmpty : false, ordering: .relaxed)
+    lastRemovalCount.store(state.index.removalCount, ordering: .releasing)
+  }
+
+  /// How many removals there were so far (``CacheIndex/removalCount``); read for each request.
+  var removalCount: UInt64 { lastRemovalCount.load(ordering: .acquiring) }
 
   /// Changes the index, and does what follows from it for the files.
   private func change(_ body: (inout CacheIndex) -> [EntryID]) {
@@ -66,7 +74,7 @@ final class CacheShelf: Sendable {
     removeFiles(gone, files)
   }
 
-  private func removeFiles(_ ids: [EntryID], _ files: (any EntryFiles)?) {
+  private func removeFiles(_ ids: [EntryID], _ files: CacheFiles?) {
     guard let files, !ids.isEmpty else { return }
     writer.async {
       for id in ids where !self.state.withLock({ $0.index.hasFile(id) }) { files.remove(id.name) }
@@ -99,24 +107,32 @@ final class CacheShelf: Sendable {
       return (stored, ids, state.files)
     }
     guard let files else { return found }
-    return found
-      + ids.compactMap { id in
-        let stored = files.read(id.name).flatMap { StoredResponse.decode($0) }
-        if stored != nil { files.touch(id.name) }
-        change { $0.read(id, stored) }
-        return stored?.key == key ? stored : nil
-      }
+    return found + ids.compactMap { read($0, files) }.filter { $0.key == key }
+  }
+
+  private func read(_ id: EntryID, _ files: CacheFiles) -> StoredResponse? {
+    let stored: StoredResponse?
+    switch files.read(id.name) {
+    // The file may be whole: only one that is not there, or no response, is dropped.
+    case .unavailable: return nil
+    case .missing: stored = nil
+    case .bytes(let bytes): stored = StoredResponse.decode(bytes)
+    }
+    if stored != nil { files.touch(id.name) }
+    change { $0.read(id, stored) }
+    return stored
   }
 
   // MARK: Changing
 
-  /// - Parameter isAnswer: Whether it has just come from a server, and may have been overtaken.
-  func put(_ stored: StoredResponse, isAnswer: Bool) {
+  /// - Parameter removals: ``removalCount`` when the request began; `nil` for a response that no removal overtakes.
+  func put(_ stored: StoredResponse, askedAfter removals: UInt64?) {
     open()
     let id = EntryID(stored)
     let now = clock()
     let (serial, gone, files) = state.withLock { state in
-      let (serial, gone) = state.index.put(stored, isAnswer: isAnswer, now: now)
+      let (serial, gone) = state.index.put(
+        stored, askedAfter: removals, mayWrite: state.isOpen, now: now)
       note(state)
       return (serial, gone, state.files)
     }
@@ -125,7 +141,7 @@ final class CacheShelf: Sendable {
     writer.async { self.write(id, serial, files) }
   }
 
-  private func write(_ id: EntryID, _ serial: UInt64, _ files: any EntryFiles) {
+  private func write(_ id: EntryID, _ serial: UInt64, _ files: CacheFiles) {
     guard let stored = state.withLock({ $0.index.toWrite(id, serial) }) else { return }
     let bytes = stored.encoded
     let isWritten = files.write(id.name, bytes)
@@ -140,11 +156,10 @@ final class CacheShelf: Sendable {
   }
 
   func remove(_ key: CacheKey) {
-    let now = clock()
-    // Whoever is killed after this must not find it again: not on the queue.
+    // A process that is killed after this must not find it again: not on the queue.
     open()
     let (gone, files) = state.withLock { state in
-      let gone = state.index.remove(key, at: now)
+      let gone = state.index.remove(key)
       note(state)
       return (gone, state.files)
     }
@@ -154,14 +169,12 @@ final class CacheShelf: Sendable {
 
   func removeAll() {
     open()
-    let now = clock()
     let files = state.withLock { state in
-      state.index.removeAll(at: now)
+      state.index.removeAll()
       note(state)
       return state.files
     }
-    guard let files else { return }
-    for file in files.list() where EntryID(name: file.name) != nil { files.remove(file.name) }
+    files?.removeAll()
   }
 
   func remove(since time: Int64) {
@@ -171,7 +184,8 @@ final class CacheShelf: Sendable {
       return (ids, unknown, state.files)
     }
     let read = unknown.filter { id in
-      files?.read(id.name).flatMap { StoredResponse.decode($0) }.map { $0.responseTime >= time } ?? true
+      // A file that cannot be read now goes too: it may be one of those that the caller does not want any more.
+      files?.read(id.name).data.flatMap { StoredResponse.decode($0) }.map { $0.responseTime >= time } ?? true
     }
     change { index in (ids + read).flatMap { index.remove($0) } }
     settle()

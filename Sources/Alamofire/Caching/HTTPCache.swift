@@ -98,9 +98,11 @@ public final class HTTPCache: URLCache, @unchecked Sendable {
     else { return nil }
     let fields = (request.allHTTPHeaderFields ?? [:]).map { HTTPHeader(name: $0.key, value: $0.value) }
     let stored = shelf.read(key)
+    var digests = FieldDigests(of: fields)
     let chosen =
       CacheDecision.choice(of: stored, for: fields)
-      ?? stored.filter { $0.selection.mayInclude(fields) }.max { $0.date < $1.date }
+      ?? stored.filter { $0.head.status != 206 && $0.selection.mayInclude(&digests) }
+      .max { $0.date < $1.date }
     return chosen?.cached(url: url)
   }
 
@@ -112,7 +114,7 @@ public final class HTTPCache: URLCache, @unchecked Sendable {
     guard request.httpMethod ?? "GET" == "GET",
       let stored = StoredResponse(cachedResponse, for: request, now: shelf.clock())
     else { return }
-    shelf.put(stored, isAnswer: false)
+    shelf.put(stored, askedAfter: nil)
   }
 
   /// Removes all variants for the URL of a request.
@@ -181,6 +183,9 @@ extension HTTPCache: ResponseStore {
   package func mayHold(_ hash: @autoclosure () -> UInt64) -> Bool { shelf.mayHold(hash()) }
   package func find(_ key: CacheKey) -> [StoredResponse]? { shelf.find(key) }
   package func read(_ key: CacheKey) -> [StoredResponse] { shelf.read(key) }
-  package func put(_ stored: StoredResponse) { shelf.put(stored, isAnswer: true) }
+  package var removalCount: UInt64 { shelf.removalCount }
+  package func put(_ stored: StoredResponse, askedAfter removals: UInt64) {
+    shelf.put(stored, askedAfter: removals)
+  }
   package func remove(_ key: CacheKey) { shelf.remove(key) }
 }

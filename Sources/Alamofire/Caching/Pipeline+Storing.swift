@@ -12,6 +12,8 @@ struct StorageOffer: Sendable {
   let body: Data
   let requestTime: Int64
   let responseTime: Int64
+  /// How much had been removed from the cache when the request was sent.
+  let removalCount: UInt64
 }
 
 extension Pipeline {
@@ -24,7 +26,7 @@ extension Pipeline {
     let offer = StorageOffer(
       key: key, request: journey.sent, head: response.head,
       body: response.body ?? (journey.sent.sink as? WatchedBody)?.data ?? Data(),
-      requestTime: response.requestTime(now), responseTime: now)
+      requestTime: response.requestTime(now), responseTime: now, removalCount: journey.removalCount)
     // Who has come since, and decides, could not be asked any more: then nothing is stored.
     let asks = journey.isWatched || core.decidesAboutStoring
     let session = core.session
@@ -77,18 +79,27 @@ extension Journey {
     guard caching.isThere, carrier.isEngine, response.head.role == .hop else { return false }
     // Also where nothing is stored: the answer to an earlier request may be on its way.
     guard Invalidation.isSafe(request.method) else { return (200..<400).contains(response.head.status) }
-    guard isAnsweredFromCache else { return false }
-    if request.method == "GET" {
-      if response.head.block.marks.contains(.reusable) || core.decidesAboutStoring { return true }
-      switch caching.policy(of: urlRequest) {
-      case .returnCacheDataElseLoad, .returnCacheDataDontLoad: return true
-      case .useProtocolCachePolicy, .reloadIgnoringLocalCacheData, .reloadIgnoringLocalAndRemoteCacheData,
-        .reloadRevalidatingCacheData:
-        break
-      @unknown default: break
-      }
+    guard isStoredInCache else { return false }
+    // A response that may not be stored concerns the cache only for the sake of what is stored already.
+    if request.method == "GET", wantsStored(response),
+      StorageRules.mayStore(method: request.method, fields: sent.fields, head: response.head)
+    {
+      return true
     }
-    return caching.mayHold(request)
+    return caching.mayHold(request) && !request.forbidsStoring
+  }
+
+  /// Whether a response could be used again: it says how long it is good, or how to validate it, or the user says that
+  /// any will do.
+  private func wantsStored(_ response: WireResponse) -> Bool {
+    if response.head.block.marks.contains(.reusable) || core.decidesAboutStoring { return true }
+    return switch core.session.caching.policy(of: urlRequest) {
+    case .returnCacheDataElseLoad, .returnCacheDataDontLoad: true
+    case .useProtocolCachePolicy, .reloadIgnoringLocalCacheData, .reloadIgnoringLocalAndRemoteCacheData,
+      .reloadRevalidatingCacheData:
+      false
+    @unknown default: false
+    }
   }
 }
 
@@ -117,11 +128,13 @@ extension SessionCore {
       return false
     }
     if StorageRules.mayStore(method: request.method, fields: request.fields, head: offer.head) {
+      // A part is combined with others, which delegates and handlers do not expect.
+      if offer.head.status == 206 { return asks ? false : keepPart(offer) }
       if !asks { keep(offer) }
       return asks
     }
-    // What is stored is older than this, which may not be.
-    let replaces = (200..<300).contains(offer.head.status) && offer.head.status != 206
+    // What is stored is older than this, which may not be. An answer to a range says nothing of the whole.
+    let replaces = (200..<300).contains(offer.head.status) && !request.fields.contains("Range")
     if replaces || offer.head.status == 404 || offer.head.status == 410 { store.remove(key) }
     return false
   }
@@ -138,21 +151,27 @@ extension SessionCore {
       store.putConfirmed(
         Validation.freshened(
           stored, by: offer.head, fields: offer.request.fields, requestTime: offer.requestTime,
-          responseTime: offer.responseTime))
+          responseTime: offer.responseTime), askedAfter: offer.removalCount)
     } else if offer.head.status < 500 {
       let updated = Validation.updated(
         stored, byHead: offer.head, fields: offer.request.fields, requestTime: offer.requestTime,
         responseTime: offer.responseTime)
-      if let updated { store.putConfirmed(updated) } else { store.remove(key) }
+      guard let updated else { return store.remove(key) }
+      store.putConfirmed(updated, askedAfter: offer.removalCount)
     }
   }
 
   private func keep(_ offer: StorageOffer) {
-    caching.store?.put(
-      StoredResponse(
-        key: offer.key, fields: offer.request.fields, head: offer.head, body: offer.body,
-        requestTime: offer.requestTime, responseTime: offer.responseTime,
-        staysInMemory: !offer.request.profile.isUsual))
+    caching.store?.put(offer.stored, askedAfter: offer.removalCount)
+  }
+
+  /// Stores a part, with what is stored of the same version (RFC 9111 §3.4). Returns false.
+  private func keepPart(_ offer: StorageOffer) -> Bool {
+    guard let store = caching.store,
+      let stored = PartialContent.combined(offer.stored, with: store.read(offer.key))
+    else { return false }
+    store.put(stored, askedAfter: offer.removalCount)
+    return false
   }
 
   /// Stores what somebody made of an offer; `nil` is nothing, and then nothing older stays either.
@@ -163,46 +182,64 @@ extension SessionCore {
         answer, key: key, fields: offer.request.fields, head: head, requestTime: offer.requestTime,
         responseTime: offer.responseTime, staysInMemory: !offer.request.profile.isUsual)
     }
-    if let stored { caching.store?.put(stored) } else { caching.store?.remove(key) }
+    if let stored {
+      caching.store?.put(stored, askedAfter: offer.removalCount)
+    } else {
+      caching.store?.remove(key)
+    }
   }
 
-  /// Validates a response after it has been the answer (RFC 5861 §3): once at a time, and nobody waits for it.
+  /// Asks for a response again after it has been the answer (RFC 5861 §3): once at a time, and no request waits for it.
   ///
   /// - Parameter takeCookies: Hears the head.
   func refresh(
     _ stored: StoredResponse, by request: WireRequest, _ conditions: [HTTPHeader],
     takeCookies: @escaping @Sendable (ResponseHead) -> Void
   ) {
-    guard caching.beginRefreshing(stored.key) else { return }
+    guard let store = caching.store, caching.beginRefreshing(stored.key) else { return }
+    let removalCount = store.removalCount
     let run: @Sendable () async -> Void = { [self] in
       defer { caching.endRefreshing(stored.key) }
-      let conditional = request.with(fields: request.fields + conditions)
-      let observer = SilentObserver(takeCookies)
-      guard let response = try? await transport.send(conditional, observer: observer),
-        let store = caching.store
-      else { return }
+      // Into memory: the sink of the request takes the answer.
+      let again = request.collecting(fields: request.fields + conditions)
+      guard let response = try? await transport.send(again, observer: SilentObserver(takeCookies)) else {
+        return
+      }
       let now = store.now
       // What it may stand in for does not take its place either (RFC 5861 §4).
       guard !CacheDecision.mayServeInstead(stored, of: response.head.status, fields: request.fields, now: now)
       else { return }
       let offer = StorageOffer(
         key: stored.key, request: request, head: response.head, body: response.body ?? Data(),
-        requestTime: response.requestTime(now), responseTime: now)
+        requestTime: response.requestTime(now), responseTime: now, removalCount: removalCount)
       await withTaskExecutorPreference(globalConcurrentExecutor) {
-        guard response.head.status == 304 else {
-          _ = take(offer, asks: false)
-          return
-        }
-        if Validation.confirms(response.head, stored) {
-          store.putConfirmed(
-            Validation.freshened(
-              stored, by: response.head, fields: request.fields, requestTime: offer.requestTime,
-              responseTime: now))
-        } else {
-          store.remove(stored.key)
-        }
+        take(offer, refreshing: stored, isConditional: !conditions.isEmpty)
       }
     }
     Task(executorPreference: executor, operation: run)
+  }
+
+  private func take(_ offer: StorageOffer, refreshing stored: StoredResponse, isConditional: Bool) {
+    guard offer.head.status == 304, isConditional else {
+      _ = take(offer, asks: false)
+      return
+    }
+    guard Validation.confirms(offer.head, stored) else {
+      caching.store?.remove(stored.key)
+      return
+    }
+    caching.store?.putConfirmed(
+      Validation.freshened(
+        stored, by: offer.head, fields: offer.request.fields, requestTime: offer.requestTime,
+        responseTime: offer.responseTime), askedAfter: offer.removalCount)
+  }
+}
+
+extension StorageOffer {
+  /// The response as it is stored.
+  fileprivate var stored: StoredResponse {
+    StoredResponse(
+      key: key, fields: request.fields, head: head, body: body, requestTime: requestTime,
+      responseTime: responseTime, staysInMemory: !request.profile.isUsual)
   }
 }

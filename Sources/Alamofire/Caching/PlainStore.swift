@@ -46,8 +46,12 @@ package final class PlainStore: ResponseStore {
     ]
   }
 
-  package func put(_ stored: StoredResponse) {
-    guard let request = Self.request(for: stored.key), let url = request.url,
+  /// Its own removals are not counted: those that a user makes are not heard of either.
+  package var removalCount: UInt64 { 0 }
+
+  package func put(_ stored: StoredResponse, askedAfter removals: UInt64) {
+    // A program that reads its cache does not expect parts there.
+    guard stored.head.status != 206, let request = Self.request(for: stored.key), let url = request.url,
       let response = Exchange(url: Self.url(of: stored.key) ?? url, head: stored.head).httpResponse
     else { return }
     cache.storeCachedResponse(

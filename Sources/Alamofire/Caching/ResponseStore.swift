@@ -11,17 +11,24 @@ package protocol ResponseStore: AnyObject, Sendable {
   func find(_ key: CacheKey) -> [StoredResponse]?
   /// What is there for a URL. May wait for a disk.
   func read(_ key: CacheKey) -> [StoredResponse]
-  /// Takes a response in place of another one of its kind. Quick where ``waits`` is false.
-  func put(_ stored: StoredResponse)
+  /// How many removals there were so far; a request notes it when it begins.
+  var removalCount: UInt64 { get }
+  /// Takes a response in place of another one of its kind, unless something was removed for its URL since there were so
+  /// many removals. Quick where ``waits`` is false.
+  func put(_ stored: StoredResponse, askedAfter removals: UInt64)
   /// Removes all that is there for a URL. Quick where ``waits`` is false.
   func remove(_ key: CacheKey)
-  /// Whether ``put(_:)`` and ``remove(_:)`` may wait for a disk, or run code of a user.
+  /// Whether ``put(_:askedAfter:)`` and ``remove(_:)`` may wait for a disk, or run code of a user.
   var waits: Bool { get }
 }
 
 extension ResponseStore {
   /// Takes a response that a server has confirmed; not one that it forbids to keep meanwhile.
-  func putConfirmed(_ stored: StoredResponse) {
-    if stored.control.noStore, !stored.control.mustUnderstand { remove(stored.key) } else { put(stored) }
+  func putConfirmed(_ stored: StoredResponse, askedAfter removals: UInt64) {
+    if stored.control.noStore, !stored.control.mustUnderstand {
+      remove(stored.key)
+    } else {
+      put(stored, askedAfter: removals)
+    }
   }
 }

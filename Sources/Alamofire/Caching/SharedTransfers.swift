@@ -15,8 +15,11 @@ package final class SharedTransfers: Sendable {
     private let profile: ObjectIdentifier
     private let idleTimeout: Duration?
     private let era: UInt64
+    /// What is stored of a transfer must not have begun before a removal that its request came after.
+    private let removalCount: UInt64
 
-    init(_ request: WireRequest, in era: UInt64) {
+    init(_ request: WireRequest, in era: UInt64, removalCount: UInt64) {
+      self.removalCount = removalCount
       url = request.url
       fields = request.fields
       profile = ObjectIdentifier(request.profile)
@@ -27,7 +30,7 @@ package final class SharedTransfers: Sendable {
     /// Texts are equal to Swift when they look the same; to a server their bytes count.
     static func == (left: Key, right: Key) -> Bool {
       left.url == right.url && left.profile == right.profile && left.idleTimeout == right.idleTimeout
-        && left.era == right.era
+        && left.era == right.era && left.removalCount == right.removalCount
         && left.fields.elementsEqual(right.fields) {
           $0.name.utf8.elementsEqual($1.name.utf8) && $0.value.utf8.elementsEqual($1.value.utf8)
         }

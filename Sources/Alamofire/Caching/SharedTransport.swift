@@ -9,7 +9,8 @@ struct SharedTransport: Transport {
     _ request: WireRequest, observer: any TransferObserver
   ) async throws(TransportFailure) -> WireResponse {
     let shared = session.sharedTransfers
-    let key = SharedTransfers.Key(request, in: shared.era)
+    let key = SharedTransfers.Key(
+      request, in: shared.era, removalCount: session.caching.store?.removalCount ?? 0)
     let room = LocalValve()
     let id = shared.reserve()
     defer { observer.transferEnded() }

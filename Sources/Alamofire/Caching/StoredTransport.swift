@@ -4,7 +4,11 @@ import Synchronization
 
 /// Tells whoever observes what a transfer would have told, of an answer that is there already.
 struct StoredTransport: Transport {
+  private static let chunk = 131_072
+
   let answer: StoredAnswer
+  /// Takes the body of a download or a stream; `nil` hands it over with the response.
+  var sink: (any BodySink)?
 
   nonisolated(nonsending) func send(
     _ request: WireRequest, observer: any TransferObserver
@@ -22,20 +26,64 @@ struct StoredTransport: Transport {
     try await valve.pass()
     times.responseStart = Self.microseconds(since: begin)
     let openings = valve.openings
-    if observer.headReceived(answer.head) == .hold { valve.close(unlessOpenedSince: openings) }
+    let disposition = observer.headReceived(answer.head)
+    if disposition == .hold { valve.close(unlessOpenedSince: openings) }
     try await valve.pass()
-    if !answer.body.isEmpty {
-      var count = ByteCount()
-      count.received = Int64(answer.body.count)
-      count.expectedToReceive = count.received
-      observer.bytesMoved(count)
-      // Whoever counts bytes may suspend or cancel by what he counted.
+    if let sink, disposition != .discard {
+      let (body, head) = (answer.body, answer.head)
+      // A disk may be slow, and readers of a stream too: not on the engine's thread.
+      try await withTaskExecutorPreference(globalConcurrentExecutor) {
+        await Self.outcome { () async throws(TransportFailure) in
+          try await Self.give(body, head, to: sink, observer, valve)
+        }
+      }.get()
+    } else if !answer.body.isEmpty {
+      observer.bytesMoved(Self.count(answer.body.count, of: answer.body))
+      // Observers of the count may suspend or cancel.
       try await valve.pass()
     }
     times.end = Self.microseconds(since: begin)
     return WireResponse(
-      head: answer.head, body: answer.body.isEmpty ? nil : answer.body,
+      head: answer.head, body: sink != nil || answer.body.isEmpty ? nil : answer.body,
       metrics: TransferMetrics(values: times, version: answer.head.version))
+  }
+
+  private static func outcome(
+    _ body: () async throws(TransportFailure) -> Void
+  ) async -> Result<Void, TransportFailure> {
+    do throws(TransportFailure) {
+      return .success(try await body())
+    } catch {
+      return .failure(error)
+    }
+  }
+
+  /// Hands the body over piece by piece, as fast as the sink takes it.
+  private static func give(
+    _ body: Data, _ head: ResponseHead, to sink: any BodySink, _ observer: any TransferObserver,
+    _ valve: LocalValve
+  ) async throws(TransportFailure) {
+    if let failure = sink.begin(head, wake: { valve.hasRoom() }) { throw failure }
+    let given = await outcome { () async throws(TransportFailure) in
+      var rest = body
+      while !rest.isEmpty {
+        try await valve.pass()
+        try await valve.give(rest.prefix(chunk), to: sink)
+        rest = rest.dropFirst(chunk)
+        observer.bytesMoved(count(body.count - rest.count, of: body))
+      }
+      try await valve.pass()
+    }
+    let failure = sink.finish()
+    try given.get()
+    if let failure { throw failure }
+  }
+
+  private static func count(_ received: Int, of body: Data) -> ByteCount {
+    var count = ByteCount()
+    count.received = Int64(received)
+    count.expectedToReceive = Int64(body.count)
+    return count
   }
 
   private static func microseconds(since begin: ContinuousClock.Instant) -> Int64 {

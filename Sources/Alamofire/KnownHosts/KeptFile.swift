@@ -25,7 +25,8 @@ final class KeptFile: NotebookFile {
   func read() throws(HostStorageError) -> String? {
     guard let attributes = try? FileManager.default.attributesOfItem(atPath: path) else { return nil }
     let size = (attributes[.size] as? NSNumber)?.intValue ?? 0
-    guard size <= Self.largest, let data = folder.read(name), let text = String(bytes: data, encoding: .utf8)
+    guard size <= Self.largest, let data = folder.read(name).data,
+      let text = String(bytes: data, encoding: .utf8)
     else { throw .unreadable }
     // One that was only made is as good as none.
     return text.isEmpty ? nil : text

@@ -73,27 +73,13 @@ struct LocalTransport: Transport {
       let bytes = try reader.next(chunk)
       guard !bytes.isEmpty else { return body }
       if let sink = request.sink {
-        try await give(bytes, to: sink, valve)
+        try await valve.give(bytes, to: sink)
       } else {
         body.append(bytes)
       }
       count.received += Int64(bytes.count)
       if let limit, count.received > limit { throw .tooLarge(limit) }
       observer.bytesMoved(count)
-    }
-  }
-
-  /// Waits for room as often as the sink has none.
-  private static func give(
-    _ bytes: Data, to sink: any BodySink, _ valve: LocalValve
-  ) async throws(TransportFailure) {
-    while true {
-      valve.expectFullness()
-      switch bytes.withUnsafeBytes({ sink.receive($0) }) {
-      case .taken: return valve.hasRoom()
-      case .full: try await valve.pass()
-      case .failure(let failure): throw failure
-      }
     }
   }
 }

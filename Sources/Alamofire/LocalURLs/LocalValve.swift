@@ -1,3 +1,4 @@
+import Foundation
 package import HTTPWire
 import Synchronization
 
@@ -54,6 +55,18 @@ package final class LocalValve: Valve {
     }
     guard !state.withLock({ $0.isCancelled }) else {
       throw TransportFailure(.cancelled, "The request was cancelled.")
+    }
+  }
+
+  /// Waits for room as often as the sink has none. Its ``hasRoom()`` is what the sink wakes.
+  func give(_ bytes: Data, to sink: any BodySink) async throws(TransportFailure) {
+    while true {
+      expectFullness()
+      switch bytes.withUnsafeBytes({ sink.receive($0) }) {
+      case .taken: return hasRoom()
+      case .full: try await pass()
+      case .failure(let failure): throw failure
+      }
     }
   }
 

@@ -156,6 +156,8 @@ final class Journey {
   @exclusivity(unchecked) var traveller: Pipeline?
   /// Whether it has been at another origin; then nothing is sent unasked any more.
   @exclusivity(unchecked) var hasLeftHome = false
+  /// How much had been removed from the cache when the hop at hand was sent.
+  @exclusivity(unchecked) var removalCount: UInt64 = 0
   @exclusivity(unchecked) private var hops: ShortList<Exchange.Hop> = []
 
   // Not inlined: its temporaries would make the frame of the task larger, which is allocated anew each time.
@@ -178,6 +180,7 @@ final class Journey {
 
   /// The hop is about to be sent.
   func begins() {
+    notesRemovals()
     core.state.withLock { state in
       state.hop = (sent, home, authentication)
       state.attempts.begin()

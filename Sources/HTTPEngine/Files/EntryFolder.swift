@@ -42,8 +42,10 @@ package final class EntryFolder: EntryFiles {
     return stat(path, &status) == 0 && Self.isOurs(status)
   }
 
-  package func list() -> [EntryFile] {
-    guard let folder = opendir(path) else { return [] }
+  package var location: String { path }
+
+  package func list() -> [EntryFile]? {
+    guard let folder = opendir(path) else { return errno == ENOENT ? [] : nil }
     defer { closedir(folder) }
     let descriptor = dirfd(folder)
     let now = Int64(time(nil))
@@ -66,24 +68,23 @@ package final class EntryFolder: EntryFiles {
     return files
   }
 
-  package func read(_ name: String) -> Data? {
+  package func read(_ name: String) -> EntryReading {
     let descriptor = open("\(path)/\(name)", O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
-    guard descriptor >= 0 else { return nil }
+    // ELOOP is a symbolic link. Whatever else is wrong may be right again when the next request comes.
+    guard descriptor >= 0 else { return errno == ENOENT || errno == ELOOP ? .missing : .unavailable }
     defer { close(descriptor) }
     var status = stat()
-    guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_uid == geteuid()
-    else {
-      return nil
-    }
+    guard fstat(descriptor, &status) == 0 else { return .unavailable }
+    guard status.st_mode & S_IFMT == S_IFREG, status.st_uid == geteuid() else { return .missing }
     // A file may claim any size, and `Data` ends the process where there is no memory for it.
     let size = Int(status.st_size)
-    guard size > 0 else { return Data() }
-    guard let memory = malloc(size) else { return nil }
+    guard size > 0 else { return .bytes(Data()) }
+    guard let memory = malloc(size) else { return .unavailable }
     guard fill(UnsafeMutableRawBufferPointer(start: memory, count: size), from: descriptor) else {
       free(memory)
-      return nil
+      return .unavailable
     }
-    return Data(bytesNoCopy: memory, count: size, deallocator: .free)
+    return .bytes(Data(bytesNoCopy: memory, count: size, deallocator: .free))
   }
 
   /// Whether there were as many bytes: one that has become shorter, or is on a disk that fails, is none.
@@ -129,7 +130,14 @@ package final class EntryFolder: EntryFiles {
     }
   }
 
-  package func remove(_ name: String) { unlink("\(path)/\(name)") }
+  package func remove(_ name: String) -> Bool {
+    let file = "\(path)/\(name)"
+    if unlink(file) == 0 || errno == ENOENT { return true }
+    // In a folder that cannot be written any more its files still can: an empty one is no response.
+    var status = stat()
+    guard lstat(file, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return false }
+    return truncate(file, 0) == 0
+  }
 
   package func touch(_ name: String) { utimensat(AT_FDCWD, "\(path)/\(name)", nil, AT_SYMLINK_NOFOLLOW) }
 }

@@ -229,16 +229,17 @@ import Testing
     /// A folder that is only a list.
     struct List: EntryFiles {
       let count: Int
-      func list() -> [EntryFile] {
+      var location: String { "/a list of \(count)" }
+      func list() -> [EntryFile]? {
         (0..<count).map { number in
           let key = CacheKey("http://a.test/\(number)")
           let id = EntryID(hash: key?.hash ?? 0, variant: 0)
           return EntryFile(name: id.name, size: 1_000, used: Int64(number))
         }
       }
-      func read(_ name: String) -> Data? { nil }
+      func read(_ name: String) -> EntryReading { .missing }
       func write(_ name: String, _ bytes: Data) -> Bool { true }
-      func remove(_ name: String) {}
+      func remove(_ name: String) -> Bool { true }
       func touch(_ name: String) {}
     }
     func duration(_ count: Int) throws -> Duration {

@@ -60,7 +60,7 @@ import Testing
     var index = CacheIndex(memoryCapacity: 1 << 20, diskCapacity: 1 << 20)
     let stored = Self.stored(1)
     let serial = try #require(index.put(stored).write)
-    #expect(index.remove(stored.key, at: 0) == [EntryID(stored)])
+    #expect(index.remove(stored.key) == [EntryID(stored)])
     #expect(index.toWrite(EntryID(stored), serial) == nil)
     #expect(index.wrote(EntryID(stored), serial, size: 900).isUnwanted)
     #expect(index.isEmpty && !index.mayHold(stored.key.hash))
@@ -74,48 +74,66 @@ import Testing
 
   @Test func whatWasAskedForBeforeARemovalIsNotPutBack() {
     var index = CacheIndex(memoryCapacity: 1 << 20, diskCapacity: 0)
-    let early = Self.stored(1)
-    _ = index.remove(early.key, at: CacheScene.start)
-    _ = index.put(early)
+    let stored = Self.stored(1)
+    let early = index.removalCount
+    _ = index.remove(stored.key)
+    let late = index.removalCount
+    _ = index.put(stored, askedAfter: early)
     #expect(index.isEmpty)
-    _ = index.put(early, isAnswer: false)
-    #expect(!index.isEmpty)
-    _ = index.remove(early.key, at: CacheScene.start)
-    _ = index.put(CacheScene.response(at: CacheScene.start + 1))
-    #expect(!index.isEmpty)
-    index.removeAll(at: CacheScene.start + 5)
-    _ = index.put(CacheScene.response(at: CacheScene.start + 1))
+    // In the same second, but after the removal.
+    _ = index.put(stored, askedAfter: late)
+    #expect(index.count == 1)
+    _ = index.remove(stored.key)
+    _ = index.put(stored, askedAfter: nil)
+    #expect(index.count == 1)
+    _ = index.remove(Self.stored(2).key)
+    _ = index.put(CacheScene.response(), askedAfter: late)
+    #expect(index.count == 2, "another URL is not concerned")
+    let before = index.removalCount
+    index.removeAll()
+    _ = index.put(stored, askedAfter: before)
     #expect(index.isEmpty)
-    for number in 0..<5_000 { _ = index.remove(Self.stored(number).key, at: CacheScene.start + 9) }
-    _ = index.put(CacheScene.response(at: CacheScene.start + 9))
-    #expect(index.isEmpty)
-    _ = index.put(CacheScene.response(at: CacheScene.start + 10))
+    _ = index.put(stored, askedAfter: index.removalCount)
     #expect(index.count == 1)
   }
 
-  @Test func aClockThatIsSetBackDoesNotKeepAnswersOut() {
+  @Test func moreRemovalsThanAreRememberedKeepEarlierAnswersOut() {
     var index = CacheIndex(memoryCapacity: 1 << 20, diskCapacity: 0)
-    let now = CacheScene.start
-    func isPut(at time: Int64, now: Int64) -> Bool {
-      let stored = CacheScene.response(at: time)
-      _ = index.put(stored, now: now)
-      return index.find(stored.key).stored.first === stored
+    let early = index.removalCount
+    for number in 0..<5_000 { _ = index.remove(Self.stored(number).key) }
+    for number in [1, 4_999, 9_999] { _ = index.put(Self.stored(number), askedAfter: early) }
+    #expect(index.isEmpty)
+    _ = index.put(Self.stored(1), askedAfter: index.removalCount)
+    #expect(index.count == 1)
+  }
+
+  @Test func whatWasRemovedBeforeTheFolderCouldBeListedIsNotFoundThere() throws {
+    func files(_ numbers: Int...) -> [EntryFile] {
+      numbers.map { EntryFile(name: EntryID(Self.stored($0)).name, size: 100, used: 1) }
     }
-    _ = index.remove(CacheScene.response().key, at: now + 1_000)
-    // A little is what threads overtake each other by.
-    #expect(!isPut(at: now + 990, now: now + 990))
-    #expect(!isPut(at: now, now: now) && isPut(at: now + 1, now: now + 1))
-    index.removeAll(at: now + 1_000)
-    #expect(!isPut(at: now, now: now) && isPut(at: now + 1, now: now + 1))
-    #expect(isPut(at: now + 5_000, now: now + 5_000) && isPut(at: now + 2, now: now + 2))
+    var index = CacheIndex(memoryCapacity: 1 << 20, diskCapacity: 1 << 20)
+    _ = index.remove(Self.stored(1).key)
+    #expect(index.put(Self.stored(2), askedAfter: 1, mayWrite: false).write == nil)
+    #expect(index.find(Self.stored(2).key).stored.count == 1)
+    let gone = index.found(files(1, 2, 3))
+    #expect(Set(gone) == [EntryID(Self.stored(1)), EntryID(Self.stored(2))])
+    #expect(index.find(Self.stored(1).key).files.isEmpty && index.find(Self.stored(3).key).files.count == 1)
+    #expect(index.find(Self.stored(2).key).stored.count == 1, "the newer one is in memory")
+    var emptied = CacheIndex(memoryCapacity: 1 << 20, diskCapacity: 1 << 20)
+    emptied.removeAll()
+    #expect(emptied.found(files(1, 2)).count == 2 && emptied.isEmpty)
   }
 
   @Test func anAnswerThatWasOvertakenIsNotPutThere() {
     var index = CacheIndex(memoryCapacity: 1 << 20, diskCapacity: 0)
     let new = CacheScene.response(body: "new", at: CacheScene.start + 5)
-    _ = index.put(new)
-    _ = index.put(CacheScene.response(body: "old"))
+    _ = index.put(new, askedAfter: 0)
+    _ = index.put(CacheScene.response(body: "old"), askedAfter: 0)
     #expect(index.find(new.key).stored.first === new)
+    // A clock that was set back, by more than threads overtake each other, says nothing about which is newer.
+    let later = CacheScene.response(body: "later", at: CacheScene.start - 990)
+    _ = index.put(later, askedAfter: 0, now: CacheScene.start - 990)
+    #expect(index.find(new.key).stored.first === later)
   }
 
   @Test func variantsAreKeptApartAndFew() {
@@ -125,7 +143,7 @@ import Testing
     #expect(index.find(key).stored.count == CacheIndex.variantLimit && index.count == CacheIndex.variantLimit)
     let chosen = CacheDecision.choice(of: index.find(key).stored, for: [HTTPHeader(name: "v", value: "39")])
     #expect(chosen != nil)
-    _ = index.remove(key, at: 0)
+    _ = index.remove(key)
     #expect(index.isEmpty && index.memoryUsage == 0)
   }
 
@@ -171,7 +189,7 @@ import Testing
         let (isUnwanted, gone) = index.wrote(id, serial, size: fails ? nil : 1_000)
         if isUnwanted { files.remove(id) }
         files.subtract(gone.filter { !index.hasFile($0) })
-      case 4: files.subtract(index.remove(stored.key, at: 0).filter { !index.hasFile($0) })
+      case 4: files.subtract(index.remove(stored.key).filter { !index.hasFile($0) })
       default:
         for id in index.find(stored.key).files {
           #expect(files.contains(id))
@@ -181,7 +199,7 @@ import Testing
       #expect(index.memoryUsage <= 6_000 && index.diskUsage <= 40_960 && index.memoryUsage >= 0)
       #expect(files.allSatisfy { index.hasFile($0) })
     }
-    for number in 0..<30 { _ = index.remove(Self.stored(number).key, at: 0) }
+    for number in 0..<30 { _ = index.remove(Self.stored(number).key) }
     #expect(index.isEmpty && index.memoryUsage == 0 && index.diskUsage == 0)
   }
 }

@@ -4,12 +4,56 @@ import Testing
 
 @Suite("Parts of the cache", .timeLimit(.minutes(5))) struct CachePartsTests {
   @Test(arguments: [
-    ("max-age=60", 60), ("max-age=\"60\"", 60), ("MAX-AGE = 60", 60), ("max-age=60, max-age=10", 10),
+    ("max-age=60", 60), ("max-age=\"60\"", 60), ("MAX-AGE=60", 60), ("max-age =60", 0), ("max-age= 60", 0),
+    ("max-age = 60", 0), ("max-age=60 \t, x", 60), ("max-age=60, max-age=10", 10),
     ("max-age=10,max-age=60", 10), ("max-age=", 0), ("max-age", 0), ("max-age=-1", 0), ("max-age=1.5", 0),
     ("max-age=60 garbage", 0), ("max-age=\"60", 60), (",,  ,max-age=5,", 5), ("a=\"b\\\",c\", max-age=5", 5),
     ("max-age='60'", 0), ("=60, max-age=7", 7),
   ]) func maxAge(text: String, seconds: Int64) {
     #expect(CacheControl(text).maxAge == seconds)
+  }
+
+  /// RFC 9111 has no whitespace around the equals sign: what is written so is as strict as can be.
+  @Test func whitespaceAroundTheEqualsSignMakesADirectiveAsStrictAsCanBe() {
+    let control = CacheControl(
+      "no-cache =\"a\", public =1, immutable = 1, max-stale =60, min-fresh =1, stale-while-revalidate =60, "
+        + "stale-if-error= 60")
+    #expect(control.noCache && control.noCacheFields.isEmpty && !control.isPublic && !control.isImmutable)
+    #expect(control.maxStale == 0 && control.minFresh == CacheControl.forever)
+    #expect(control.staleWhileRevalidate == 0 && control.staleIfError == 0)
+    #expect(CacheControl("no-store =1, must-revalidate =1").noStore)
+    #expect(CacheControl("no-store =1, must-revalidate =1").mustRevalidate)
+  }
+
+  @Test(arguments: [
+    ("\"a\"", true, true), ("W/\"a\"", true, false), ("\"\"", true, true), ("abc-1", false, false),
+    ("W/abc", false, false),
+  ]) func tags(text: String, isQuoted: Bool, isStrong: Bool) throws {
+    let tag = try #require(EntityTag(text))
+    #expect(tag.text == text && tag.isQuoted == isQuoted && tag.isStrong == isStrong && tag.matches(tag))
+  }
+
+  @Test(arguments: ["", "*", "\"", "\"a", "a\"", "a b", "a,b", "\"a\", \"b\"", "W/\"a", "a\u{7f}"])
+  func whatIsNoTag(text: String) { #expect(EntityTag(text) == nil) }
+
+  @Test func tagsAreEqualByTheirBytes() throws {
+    func tag(_ text: String) throws -> EntityTag { try #require(EntityTag(text)) }
+    #expect(try tag("W/\"1\"").matches(tag("\"1\"")))
+    #expect(try !tag("1").matches(tag("\"1\"")))
+    #expect(try !tag("\"\u{e9}\"").matches(tag("\"e\u{301}\"")))
+  }
+
+  @Test func oneDigestIsComputedForARequestAndAField() {
+    let token = String(repeating: "t", count: 1_000)
+    let stored = (0..<16).map { number in
+      CacheScene.response(
+        [("Vary", "Accept")], asked: [("Authorization", "Bearer \(number)"), ("Accept", "a")])
+    }
+    var digests = FieldDigests(of: CacheScene.headers([("Authorization", token), ("Accept", "a")]))
+    #expect(stored.allSatisfy { !$0.selection.includes(&digests) })
+    #expect(digests.computedCount == 2, "one for each name, for sixteen responses")
+    #expect(stored.filter { $0.selection.hasCredentials(of: &digests) }.isEmpty)
+    #expect(digests.computedCount == 2)
   }
 
   @Test func directives() {

@@ -68,7 +68,8 @@ enum Verdict: Equatable {
     case .send: self = .send
     case .serve: self = .serve
     case .serveAndRefresh: self = .serveAndRefresh
-    case .validate(_, let fields): self = .validate(fields.map { "\($0.name): \($0.value)" })
+    case .validate(_, let fields), .validateVariants(_, let fields):
+      self = .validate(fields.map { "\($0.name): \($0.value)" })
     case .unavailable: self = .unavailable
     case .gatewayTimeout: self = .gatewayTimeout
     }

@@ -42,6 +42,8 @@ import Testing
 
   @Test func noStoreOfARequestLeavesNoTrace() {
     #expect(Scene.decide(stored("max-age=60"), asked: [("Cache-Control", "no-store")]) == .send)
+    let only = [("Cache-Control", "no-store, only-if-cached")]
+    #expect(Scene.decide(stored("max-age=60"), asked: only) == .gatewayTimeout, "nothing may be sent")
   }
 
   @Test func onlyIfCachedIsNeverSent() {
@@ -123,6 +125,19 @@ import Testing
     #expect(Scene.decide(response, after: 90, mayRefresh: false) == ask)
     #expect(Scene.decide(response, after: 90, asked: [("Cache-Control", "no-cache")]) == ask)
     #expect(Scene.decide(response, after: 90, asked: [("Cache-Control", "max-age=70")]) == ask)
+  }
+
+  @Test func staleAnswersNeedNoValidator() {
+    let refreshed = Scene.response([("Cache-Control", "max-age=60, stale-while-revalidate=60")])
+    #expect(Scene.decide(refreshed, after: 70) == .serveAndRefresh)
+    #expect(Scene.decide(refreshed, after: 130) == .send)
+    let kept = Scene.response([("Cache-Control", "max-age=60, stale-if-error=60")])
+    // Sent without a condition, and used should that fail.
+    #expect(Scene.decide(kept, after: 70) == .validate([]))
+    #expect(Scene.decide(kept, after: 130) == .send)
+    let plain = Scene.response([("Cache-Control", "max-age=60")])
+    #expect(Scene.decide(plain, after: 70, asked: [("Cache-Control", "stale-if-error=60")]) == .validate([]))
+    #expect(Scene.decide(plain, after: 70) == .send)
   }
 
   @Test func staleIfErrorStandsInForFailures() {

@@ -140,6 +140,16 @@ import Testing
     #expect(Scene.decide(stored, after: 100, asked: [("Cache-Control", "max-stale=40")]) == .serve)
     #expect(Scene.decide(stored, after: 101, asked: [("Cache-Control", "max-stale=40")]) == ask)
     #expect(Scene.decide(stored, after: 100, asked: [("Cache-Control", "max-stale=x")]) == ask)
+    // Beside `max-age`, which the staleness counts from as well.
+    func asked(_ age: Int, _ stale: String) -> [(String, String)] {
+      [("Cache-Control", "max-age=\(age), max-stale\(stale)")]
+    }
+    #expect(Scene.decide(stored, after: 50, asked: asked(10, "=40")) == .serve)
+    #expect(Scene.decide(stored, after: 51, asked: asked(10, "=40")) == ask)
+    #expect(Scene.decide(stored, after: 100, asked: asked(70, "=40")) == .serve)
+    #expect(Scene.decide(stored, after: 101, asked: asked(70, "=40")) == ask)
+    #expect(Scene.decide(stored, after: 1_000, asked: asked(0, "")) == .serve)
+    #expect(Scene.decide(stored, after: 50, asked: asked(10, "=x")) == ask)
     #expect(!CacheDecision.mayServeInstead(stored, of: 503, fields: [], now: Scene.start + 100))
     #expect(!CacheDecision.mayServeInstead(stored, of: nil, fields: [], now: Scene.start + 100))
   }
@@ -165,8 +175,59 @@ import Testing
     #expect(Scene.decide(both) == .validate(["If-None-Match: W/\"1\"", "If-Modified-Since: \(date)"]))
     let dated = Scene.response([("Last-Modified", date), ("Cache-Control", "no-cache")])
     #expect(Scene.decide(dated) == .validate(["If-Modified-Since: \(date)"]))
-    let broken = Scene.response([("ETag", "1"), ("Last-Modified", "now"), ("Cache-Control", "no-cache")])
+    // Some servers compare tags without quotation marks as they came.
+    let unquoted = Scene.response([("ETag", "v1"), ("Last-Modified", "now"), ("Cache-Control", "no-cache")])
+    #expect(Scene.decide(unquoted) == .validate(["If-None-Match: v1"]))
+    let broken = Scene.response([("ETag", "\"1"), ("Last-Modified", "now"), ("Cache-Control", "no-cache")])
     #expect(Scene.decide(broken) == .send)
+  }
+
+  @Test func tagsOfOtherVariantsAreOffered() {
+    func stored(_ tag: String?, _ language: String, _ more: (String, String)...) -> StoredResponse {
+      Scene.response(
+        (tag.map { [("ETag", $0)] } ?? []) + [
+          ("Vary", "Accept-Language, Cookie"), ("Cache-Control", "max-age=60"),
+        ],
+        asked: [("Accept-Language", language)] + more)
+    }
+    func decide(
+      _ stored: [StoredResponse], _ asked: (String, String)..., policy: CacheDecision.Policy = .rules
+    )
+      -> Verdict
+    {
+      Verdict(
+        CacheDecision.decide(
+          CacheDecision.Question(method: "GET", fields: Scene.headers(asked), policy: policy), stored: stored,
+          now: Scene.start))
+    }
+    let all = [stored("\"1\"", "en"), stored("W/\"2\"", "fr"), stored("\"1\"", "it"), stored(nil, "es")]
+    let czech = ("Accept-Language", "cs")
+    #expect(decide(all, czech) == .validate(["If-None-Match: \"1\", W/\"2\""]))
+    #expect(decide(all, ("Accept-Language", "fr")) == .serve)
+    #expect(decide([stored(nil, "es")], czech) == .send)
+    #expect(decide(all, czech, policy: .reload) == .send)
+    #expect(decide(all, czech, ("Range", "bytes=0-1")) == .send)
+    #expect(decide(all, czech, ("Cache-Control", "only-if-cached")) == .gatewayTimeout)
+    // Of another user nothing is offered, whatever a server would say to it.
+    #expect(decide(all, czech, ("Cookie", "a=1")) == .send)
+    #expect(decide(all, czech, ("Authorization", "Bearer a")) == .send)
+    #expect(decide([stored("\"1\"", "en", ("Authorization", "Bearer a"))], czech) == .send)
+    let keyed = Scene.response([("ETag", "\"1\""), ("Vary", "X-Api-Key")], asked: [("X-Api-Key", "1")])
+    #expect(decide([keyed], ("X-Api-Key", "2")) == .send)
+  }
+
+  @Test func a304NamesTheVariantThatItConfirms() {
+    func head(_ fields: (String, String)...) -> ResponseHead {
+      ResponseHead(status: 304, fields: Scene.headers(fields))
+    }
+    let old = Scene.response([("ETag", "\"1\"")], body: "old", at: Scene.start - 5)
+    let new = Scene.response([("ETag", "\"1\"")], body: "new")
+    let other = Scene.response([("ETag", "\"2\"")])
+    let all = [old, new, other]
+    #expect(Validation.variant(of: all, confirmedBy: head(("ETag", "\"1\""))) === new)
+    #expect(Validation.variant(of: all, confirmedBy: head(("ETag", "\"2\""))) === other)
+    #expect(Validation.variant(of: all, confirmedBy: head(("ETag", "\"3\""))) == nil)
+    #expect(Validation.variant(of: [new], confirmedBy: head()) == nil, "it does not say which")
   }
 
   @Test(arguments: ["If-Match", "If-None-Match", "If-Modified-Since", "If-Unmodified-Since", "if-range"])

@@ -56,23 +56,25 @@ package struct CacheControl: Sendable, Equatable {
     self.init(head.block.value(of: "Cache-Control"))
   }
 
-  private mutating func take(_ name: String, _ argument: String?) {
+  private mutating func take(_ name: String, _ argument: DirectiveReader.Argument) {
+    let (text, isMalformed) = argument
+    let seconds = isMalformed ? nil : Self.seconds(text)
     switch name {
     case "no-store": noStore = true
-    case "no-cache": takeNoCache(argument)
+    case "no-cache": takeNoCache(isMalformed ? nil : text)
     case "private": isPrivate = true
-    case "public": isPublic = true
+    case "public": isPublic = isPublic || !isMalformed
     case "must-revalidate": mustRevalidate = true
     case "must-understand": mustUnderstand = true
-    case "immutable": isImmutable = true
+    case "immutable": isImmutable = isImmutable || !isMalformed
     case "only-if-cached": onlyIfCached = true
-    case "max-age": maxAge = Self.smaller(maxAge, Self.seconds(argument) ?? 0)
-    case "min-fresh": minFresh = max(minFresh ?? 0, Self.seconds(argument) ?? Self.forever)
+    case "max-age": maxAge = Self.smaller(maxAge, seconds ?? 0)
+    case "min-fresh": minFresh = max(minFresh ?? 0, seconds ?? Self.forever)
     case "max-stale":
-      maxStale = Self.smaller(maxStale, argument == nil ? Self.forever : Self.seconds(argument) ?? 0)
+      maxStale = Self.smaller(maxStale, text == nil && !isMalformed ? Self.forever : seconds ?? 0)
     case "stale-while-revalidate":
-      staleWhileRevalidate = Self.smaller(staleWhileRevalidate, Self.seconds(argument) ?? 0)
-    case "stale-if-error": staleIfError = Self.smaller(staleIfError, Self.seconds(argument) ?? 0)
+      staleWhileRevalidate = Self.smaller(staleWhileRevalidate, seconds ?? 0)
+    case "stale-if-error": staleIfError = Self.smaller(staleIfError, seconds ?? 0)
     default: break
     }
   }
@@ -94,30 +96,31 @@ package struct CacheControl: Sendable, Equatable {
 
 /// Cuts a list of directives, `name`, `name=token` or `name="quoted"`, at its commas.
 private struct DirectiveReader {
+  /// The text of an argument, `nil` without one, and whether it breaks the grammar. The grammar has no whitespace
+  /// around the equals sign: such a directive has the strictest value (RFC 9111 §4.2.1).
+  typealias Argument = (text: String?, isMalformed: Bool)
+
   private var rest: ArraySlice<UInt8>
   /// Whether the list ended inside a quotation, perhaps with directives of other fields in it.
   private(set) var isQuotationOpen = false
 
   init(_ value: String) { rest = Array(value.utf8)[...] }
 
-  /// The next one; its name is in lower case. `nil` at the end.
-  mutating func next() -> (name: String, argument: String?)? {
+  /// Returns the next directive, its name in lower case; `nil` at the end.
+  mutating func next() -> (name: String, argument: Argument)? {
     while true {
       skip { $0 == 0x2C || Self.isSpace($0) }
       guard !rest.isEmpty else { return nil }
       let name = word { $0 != 0x2C && $0 != 0x3D && !Self.isSpace($0) }
-      skip(Self.isSpace)
-      var argument: String?
+      var text: String?
       if rest.first == UInt8(ascii: "=") {
         rest = rest.dropFirst()
-        skip(Self.isSpace)
-        argument = rest.first == UInt8(ascii: "\"") ? quoted() : word { $0 != 0x2C && !Self.isSpace($0) }
+        text = rest.first == UInt8(ascii: "\"") ? quoted() : word { $0 != 0x2C && !Self.isSpace($0) }
       }
-      // What else stands before the comma makes the directive something nobody knows how to read: for a number
-      // that is the strictest one.
+      // Anything else before the comma, but for whitespace at the end, breaks the grammar.
       let remainder = word { $0 != 0x2C }
-      if !remainder.allSatisfy({ $0 == " " || $0 == "\t" }), argument != nil { argument?.append("?") }
-      if !name.isEmpty { return (name.lowercased(), argument) }
+      let isMalformed = !remainder.allSatisfy { $0 == " " || $0 == "\t" }
+      if !name.isEmpty { return (name.lowercased(), (text, isMalformed)) }
     }
   }
 

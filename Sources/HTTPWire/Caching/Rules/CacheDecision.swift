@@ -5,10 +5,15 @@ package enum CacheDecision: Sendable {
   case send
   /// The stored response is the answer.
   case serve(StoredResponse)
-  /// The stored response is the answer, and is validated with these fields afterwards (RFC 5861 §3).
+  /// The stored response is the answer, and is asked for again afterwards, with these conditions (RFC 5861 §3). There
+  /// are none where it has no validator.
   case serveAndRefresh(StoredResponse, [HTTPHeader])
-  /// It is sent with these fields added; a 304 makes the stored response the answer (RFC 9111 §4.3).
+  /// It is sent with these conditions; a 304 makes the stored response the answer (RFC 9111 §4.3). There are none where
+  /// the response has no validator, but may stand in for a failure.
   case validate(StoredResponse, [HTTPHeader])
+  /// It is sent with the tags of responses for other fields; a 304 that names one makes that one the answer
+  /// (RFC 9111 §4.3.1).
+  case validateVariants([StoredResponse], [HTTPHeader])
   /// Nothing may be sent, and nothing is there: the request fails.
   case unavailable
   /// The same, asked for by `only-if-cached`: the answer is a 504 (RFC 9111 §5.2.1.7).
@@ -52,12 +57,14 @@ package enum CacheDecision: Sendable {
     }
     if question.policy == .reload { return .send }
     let control = CacheControl(request: question.fields)
-    let chosen = choice(of: stored, for: question.fields)
+    var digests = FieldDigests(of: question.fields)
+    let chosen = choice(of: stored, for: question.fields, question.method, &digests)
     if question.policy == .storedOnly { return chosen.map { .serve($0) } ?? .unavailable }
     // Whoever brings conditions of his own wants the server's answer to them, and `no-store` leaves no trace here.
-    if isConditional(question.fields) || control.noStore { return .send }
     let otherwise: CacheDecision = control.onlyIfCached ? .gatewayTimeout : .send
-    guard let chosen else { return otherwise }
+    if isConditional(question.fields) { return .send }
+    if control.noStore { return otherwise }
+    guard let chosen else { return control.onlyIfCached ? otherwise : offer(stored, question, &digests) }
     if question.policy == .storedElseLoad { return .serve(chosen) }
     return decide(question, control, chosen, now, otherwise)
   }
@@ -73,21 +80,53 @@ package enum CacheDecision: Sendable {
     if isUsable, !mustAsk { return .serve(stored) }
     if control.onlyIfCached { return otherwise }
     let conditions = Validation.conditions(for: stored)
-    guard !conditions.isEmpty else { return .send }
     if !mustAsk, question.mayRefresh, mayRefreshLater(stored, freshness, control) {
       return .serveAndRefresh(stored, conditions)
     }
+    // Without a validator there is nothing to ask, unless the response may stand in for a failure (RFC 5861 §4).
+    guard
+      !conditions.isEmpty || mayServeInstead(stored, of: nil, fields: question.fields, now: now)
+    else { return .send }
     return .validate(stored, conditions)
   }
 
-  /// Among those for a request, the most recent one (RFC 9111 §4).
+  /// Among complete responses for a request, the most recent one (RFC 9111 §4).
   package static func choice(of stored: [StoredResponse], for fields: [HTTPHeader]) -> StoredResponse? {
-    stored.filter { $0.selection.includes(fields) && isWhole($0) }
+    var digests = FieldDigests(of: fields)
+    return choice(of: stored, &digests) { isWhole($0) }
+  }
+
+  /// The same; when a range is asked for, a part that has it will do.
+  private static func choice(
+    of stored: [StoredResponse], for fields: [HTTPHeader], _ method: String, _ digests: inout FieldDigests
+  ) -> StoredResponse? {
+    if let whole = choice(of: stored, &digests, where: { isWhole($0) }) { return whole }
+    guard method == "GET", let range = fields.joinedValue(of: "Range") else { return nil }
+    return choice(of: stored, &digests) { PartialContent.covers($0, range) }
+  }
+
+  private static func choice(
+    of stored: [StoredResponse], _ digests: inout FieldDigests, where isFit: (StoredResponse) -> Bool
+  ) -> StoredResponse? {
+    stored.filter { isFit($0) && $0.selection.includes(&digests) }
       .max { ($0.date, $0.responseTime) < ($1.date, $1.responseTime) }
   }
 
+  /// What is done where nothing is stored for the fields of a request: responses for others are offered, unless they
+  /// are for other credentials.
+  private static func offer(
+    _ stored: [StoredResponse], _ question: Question, _ digests: inout FieldDigests
+  ) -> CacheDecision {
+    guard question.method == "GET", !question.fields.contains("Range") else { return .send }
+    let variants = stored.filter {
+      isWhole($0) && !isForbidden($0) && $0.entityTag != nil && $0.selection.hasCredentials(of: &digests)
+    }
+    guard let condition = Validation.condition(for: variants) else { return .send }
+    return .validateVariants(variants, [condition])
+  }
+
   /// A program may have stored what no rule would have let pass.
-  private static func isWhole(_ stored: StoredResponse) -> Bool {
+  package static func isWhole(_ stored: StoredResponse) -> Bool {
     stored.head.status >= 200 && stored.head.status != 206 && stored.head.status != 304
   }
 

@@ -2,33 +2,57 @@
 /// a stored response.
 package enum SHA256 {
   /// 64 hexadecimal digits.
-  package static func hexadecimal(_ text: String) -> String {
-    let digits = Array("0123456789abcdef".utf8)
-    return String(
-      decoding: digest(Array(text.utf8)).flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] },
-      as: UTF8.self)
+  package static func hexadecimal(_ text: String) -> String { hexadecimal(Array(text.utf8)) }
+
+  package static func hexadecimal(_ message: [UInt8]) -> String {
+    let digits: StaticString = "0123456789abcdef"
+    let digest = digest(message)
+    return String(unsafeUninitializedCapacity: 2 * digest.count) { room in
+      for (index, byte) in digest.enumerated() {
+        room[2 * index] = digits.utf8Start[Int(byte >> 4)]
+        room[2 * index + 1] = digits.utf8Start[Int(byte & 15)]
+      }
+      return 2 * digest.count
+    }
   }
 
   package static func digest(_ message: [UInt8]) -> [UInt8] {
-    var padded = message + [0x80]
-    padded += [UInt8](repeating: 0, count: (120 - padded.count % 64) % 64)
+    var padded = message
+    padded.reserveCapacity(message.count + 72)
+    padded.append(0x80)
+    padded.append(contentsOf: repeatElement(0, count: (120 - padded.count % 64) % 64))
     let bits = UInt64(message.count) &* 8
-    padded += (0..<8).map { UInt8(truncatingIfNeeded: bits >> UInt64(56 - 8 * $0)) }
-    var state: [UInt32] = [
-      0x6A09_E667, 0xBB67_AE85, 0x3C6E_F372, 0xA54F_F53A, 0x510E_527F, 0x9B05_688C, 0x1F83_D9AB, 0x5BE0_CD19,
-    ]
-    var words = [UInt32](repeating: 0, count: 64)
-    for start in stride(from: 0, to: padded.count, by: 64) {
-      compress(padded[start..<(start + 64)], into: &state, &words)
+    for place in 0..<8 { padded.append(UInt8(truncatingIfNeeded: bits >> UInt64(56 - 8 * place))) }
+    var state: State = (
+      0x6A09_E667, 0xBB67_AE85, 0x3C6E_F372, 0xA54F_F53A, 0x510E_527F, 0x9B05_688C, 0x1F83_D9AB, 0x5BE0_CD19
+    )
+    padded.withUnsafeBufferPointer { bytes in
+      constants.withUnsafeBufferPointer { constants in
+        // One array of words for all blocks: a request with a long token is digested before its answer is found.
+        withUnsafeTemporaryAllocation(of: UInt32.self, capacity: 64) { words in
+          for start in stride(from: 0, to: bytes.count, by: 64) {
+            expand(UnsafeBufferPointer(rebasing: bytes[start..<(start + 64)]), into: words)
+            compress(words, constants, into: &state)
+          }
+        }
+      }
     }
-    return state.flatMap { word in (0..<4).map { UInt8(truncatingIfNeeded: word >> UInt32(24 - 8 * $0)) } }
+    let (a, b, c, d, e, f, g, h) = state
+    var digest: [UInt8] = []
+    digest.reserveCapacity(32)
+    for word in [a, b, c, d, e, f, g, h] {
+      for place in 0..<4 { digest.append(UInt8(truncatingIfNeeded: word >> UInt32(24 - 8 * place))) }
+    }
+    return digest
   }
 
-  private static func compress(
-    _ block: ArraySlice<UInt8>, into state: inout [UInt32], _ words: inout [UInt32]
+  private typealias State = (UInt32, UInt32, UInt32, UInt32, UInt32, UInt32, UInt32, UInt32)
+
+  private static func expand(
+    _ block: UnsafeBufferPointer<UInt8>, into words: UnsafeMutableBufferPointer<UInt32>
   ) {
     for index in 0..<16 {
-      let place = block.startIndex + 4 * index
+      let place = 4 * index
       words[index] =
         UInt32(block[place]) << 24 | UInt32(block[place + 1]) << 16 | UInt32(block[place + 2]) << 8
         | UInt32(block[place + 3])
@@ -40,16 +64,30 @@ package enum SHA256 {
       let second = rotated(late, 17) ^ rotated(late, 19) ^ late >> 10
       words[index] = words[index - 16] &+ first &+ words[index - 7] &+ second
     }
-    var v = state
+  }
+
+  private static func compress(
+    _ words: UnsafeMutableBufferPointer<UInt32>, _ constants: UnsafeBufferPointer<UInt32>,
+    into state: inout State
+  ) {
+    var (a, b, c, d, e, f, g, h) = state
     for index in 0..<64 {
-      let choice = (v[4] & v[5]) ^ (~v[4] & v[6])
-      let sum = rotated(v[4], 6) ^ rotated(v[4], 11) ^ rotated(v[4], 25)
-      let first = v[7] &+ sum &+ choice &+ constants[index] &+ words[index]
-      let majority = (v[0] & v[1]) ^ (v[0] & v[2]) ^ (v[1] & v[2])
-      let second = (rotated(v[0], 2) ^ rotated(v[0], 13) ^ rotated(v[0], 22)) &+ majority
-      v = [first &+ second, v[0], v[1], v[2], v[3] &+ first, v[4], v[5], v[6]]
+      let choice = (e & f) ^ (~e & g)
+      let sum = rotated(e, 6) ^ rotated(e, 11) ^ rotated(e, 25)
+      let first = h &+ sum &+ choice &+ constants[index] &+ words[index]
+      let majority = (a & b) ^ (a & c) ^ (b & c)
+      let second = (rotated(a, 2) ^ rotated(a, 13) ^ rotated(a, 22)) &+ majority
+      (h, g, f, e) = (g, f, e, d &+ first)
+      (d, c, b, a) = (c, b, a, first &+ second)
     }
-    for index in 0..<8 { state[index] = state[index] &+ v[index] }
+    state.0 &+= a
+    state.1 &+= b
+    state.2 &+= c
+    state.3 &+= d
+    state.4 &+= e
+    state.5 &+= f
+    state.6 &+= g
+    state.7 &+= h
   }
 
   private static func rotated(_ word: UInt32, _ count: UInt32) -> UInt32 {

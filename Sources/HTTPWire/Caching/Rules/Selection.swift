@@ -31,18 +31,33 @@ package struct Selection: Sendable, Equatable {
     var names = Set(Self.names(in: head.block.value(of: "Vary") ?? ""))
     if !control.isPublic { names.insert("authorization") }
     if control.isPrivate { names.insert("cookie") }
-    fields = names.sorted().map { Field(name: $0, digest: Self.digest(of: $0, in: request)) }
+    var digests = FieldDigests(of: request)
+    fields = names.sorted().map { Field(name: $0, digest: digests[$0]) }
   }
 
   /// Whether the response is for a request with these fields. `*` is for none.
-  package func includes(_ request: [HTTPHeader]) -> Bool {
-    fields.allSatisfy { $0.name != "*" && Self.digest(of: $0.name, in: request) == $0.digest }
+  package func includes(_ request: inout FieldDigests) -> Bool {
+    fields.allSatisfy { $0.name != "*" && request[$0.name] == $0.digest }
+  }
+
+  /// Whether the response is for the same credentials and the same `Cookie` as a request. A response that is for
+  /// other ones is never offered to the server for this request.
+  package func hasCredentials(of request: inout FieldDigests) -> Bool {
+    fields.allSatisfy { field in
+      guard Self.isCredential(field.name) else { return field.name != "*" }
+      return request[field.name] == field.digest
+    }
+  }
+
+  /// Whether a field may say who sends the request; some programs have fields of their own for that.
+  private static func isCredential(_ name: String) -> Bool {
+    ["authorization", "cookie", "auth", "token", "key", "secret", "session"].contains { name.contains($0) }
   }
 
   /// The same for a request that was not completed yet: what it does not say may be anything but a credential.
-  package func mayInclude(_ request: [HTTPHeader]) -> Bool {
+  package func mayInclude(_ request: inout FieldDigests) -> Bool {
     fields.allSatisfy { field in
-      guard let digest = Self.digest(of: field.name, in: request) else {
+      guard let digest = request[field.name] else {
         return field.name != "authorization" && field.name != "cookie" || field.digest == nil
       }
       return digest == field.digest
@@ -64,12 +79,52 @@ package struct Selection: Sendable, Equatable {
   package static func names(in list: String) -> [String] {
     list.split { $0 == "," || $0 == " " || $0 == "\t" }.map { $0.lowercased() }
   }
+}
 
-  private static func digest(of name: String, in request: [HTTPHeader]) -> String? {
-    guard let value = request.joinedValue(of: name) else { return nil }
-    let parts = value.split(separator: ",", omittingEmptySubsequences: false).map { part in
-      String(part.drop { $0 == " " || $0 == "\t" }.reversed().drop { $0 == " " || $0 == "\t" }.reversed())
+/// The digests of the fields of one request, each computed when a stored response asks for it, and once: all variants of
+/// a URL ask for the same few.
+package struct FieldDigests: Sendable {
+  private let request: [HTTPHeader]
+  private var known: [Selection.Field] = []
+
+  package init(of request: [HTTPHeader]) { self.request = request }
+
+  /// How many digests were computed; for tests.
+  package private(set) var computedCount = 0
+
+  /// The digest of the values of a field; `nil` when the request has no such field.
+  package subscript(_ name: String) -> String? {
+    mutating get {
+      if let field = known.first(where: { $0.name == name }) { return field.digest }
+      let digest = request.joinedValue(of: name).map { value in
+        computedCount += 1
+        return SHA256.hexadecimal(Self.normalized(value))
+      }
+      known.append(Selection.Field(name: name, digest: digest))
+      return digest
     }
-    return SHA256.hexadecimal(parts.joined(separator: ","))
+  }
+
+  /// A list without the whitespace around its commas (RFC 9111 §4.1).
+  private static func normalized(_ value: String) -> [UInt8] {
+    var bytes: [UInt8] = []
+    bytes.reserveCapacity(value.utf8.count)
+    // How many bytes end with something else than whitespace, since the last comma.
+    var end = 0
+    for byte in value.utf8 {
+      switch byte {
+      case 0x20, 0x09:
+        if let last = bytes.last, last != 0x2C { bytes.append(byte) }
+      case 0x2C:
+        bytes.removeLast(bytes.count - end)
+        bytes.append(byte)
+        end = bytes.count
+      default:
+        bytes.append(byte)
+        end = bytes.count
+      }
+    }
+    bytes.removeLast(bytes.count - end)
+    return bytes
   }
 }

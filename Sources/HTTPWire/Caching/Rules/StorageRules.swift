@@ -5,9 +5,11 @@ package enum StorageRules {
   ///   - fields:  The fields of that request, as they were sent.
   ///   - head:    The head of the response.
   package static func mayStore(method: String, fields: [HTTPHeader], head: ResponseHead) -> Bool {
-    guard method == "GET", head.status >= 200, head.status != 206, head.status != 304,
-      !fields.contains("Range"), !CacheControl(fields.joinedValue(of: "Cache-Control")).noStore
-    else { return false }
+    guard method == "GET", head.status >= 200, head.status != 304 else { return false }
+    // Servers that do not understand a range answer with the whole, or with what they take for it.
+    let isStorable = fields.contains("Range") ? PartialContent.isStorable(head) : head.status != 206
+    guard isStorable else { return false }
+    guard !CacheControl(fields.joinedValue(of: "Cache-Control")).noStore else { return false }
     let control = CacheControl(head)
     if control.mustUnderstand {
       guard isUnderstood(head.status) else { return false }
@@ -16,7 +18,7 @@ package enum StorageRules {
     }
     if head.block.value(of: "Vary")?.contains("*") == true { return false }
     if control.maxAge != nil || control.isPublic || control.isPrivate { return true }
-    return head.block.contains("Expires") || isHeuristicallyCacheable(head.status)
+    return head.block.contains("Expires") || head.status == 206 || isHeuristicallyCacheable(head.status)
   }
 
   /// The statuses that RFC 9110 §15.1 defines as cacheable without more being said.
@@ -30,7 +32,7 @@ package enum StorageRules {
   /// The statuses whose meaning for caches is known here (RFC 9110 §15), for `must-understand`.
   private static func isUnderstood(_ status: Int) -> Bool {
     switch status {
-    case 302, 303, 307: true
+    case 206, 302, 303, 307: true
     default: isHeuristicallyCacheable(status)
     }
   }

@@ -10,6 +10,23 @@ package enum Validation {
     return fields
   }
 
+  /// The field that offers responses which are for other fields than those of a request (RFC 9111 §4.3.1): a server that
+  /// would send one of them says so by its tag. `nil` without a tag.
+  package static func condition(for variants: [StoredResponse]) -> HTTPHeader? {
+    var tags: [String] = []
+    for tag in variants.compactMap(\.entityTag) where !tags.contains(tag.text) { tags.append(tag.text) }
+    return tags.isEmpty ? nil : HTTPHeader(name: "If-None-Match", value: tags.joined(separator: ", "))
+  }
+
+  /// The most recent variant that the tag of a 304 names; `nil` when it names none (RFC 9111 §4.3.4).
+  package static func variant(
+    of variants: [StoredResponse], confirmedBy head: ResponseHead
+  ) -> StoredResponse? {
+    guard let tag = head.block.value(of: "ETag").flatMap({ EntityTag($0) }) else { return nil }
+    return variants.filter { $0.entityTag?.matches(tag) == true }
+      .max { ($0.date, $0.responseTime) < ($1.date, $1.responseTime) }
+  }
+
   private static func isDate(_ text: String) -> Bool {
     HTTPDate(text, now: HTTPDate(secondsSince1970: 0)) != nil
   }

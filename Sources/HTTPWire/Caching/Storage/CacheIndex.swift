@@ -18,10 +18,13 @@ package struct CacheIndex: Sendable {
   private var pending: [EntryID: Pending] = [:]
   private var pendingBytes = 0
   private var lastSerial: UInt64 = 0
-  /// When something of a hash was removed: what was asked for before, and comes after, is not put there again.
-  private var removals: [UInt64: Int64] = [:]
-  /// The same of all hashes that are not named.
-  private var removalOfAll = Int64.min
+  /// How many removals there were so far. A request remembers the number at its beginning; its response is not stored
+  /// if there was a removal of its hash since. Counted, because a second is too long: a GET may follow a POST in it.
+  package private(set) var removalCount: UInt64 = 0
+  /// Of each hash, the number of its last removal.
+  private var removals: [UInt64: UInt64] = [:]
+  /// The number of the last removal of all, those of hashes that are not named included.
+  private var removalOfAll: UInt64 = 0
   /// Of each hash, the variants there are, the newest last.
   private var variants: [UInt64: [UInt32]] = [:]
 
@@ -82,13 +85,14 @@ package struct CacheIndex: Sendable {
   /// Puts a response there. Returns the number of the file to write, if there is one, and those to remove.
   ///
   /// - Parameters:
-  ///   - isAnswer: Whether it has just come from a server, and may have been overtaken.
-  ///   - now:      Seconds since 1970; what lies later was noted before the clock was set back.
-  package mutating func put(_ stored: StoredResponse, isAnswer: Bool = true, now: Int64 = .max) -> (
-    write: UInt64?, remove: [EntryID]
-  ) {
+  ///   - removals: ``removalCount`` when its request began; `nil` for a response that no removal overtakes.
+  ///   - mayWrite: Whether there is a folder for files.
+  ///   - now:      Seconds since 1970; a later time was noted before the clock was set back.
+  package mutating func put(
+    _ stored: StoredResponse, askedAfter removals: UInt64? = nil, mayWrite: Bool = true, now: Int64 = .max
+  ) -> (write: UInt64?, remove: [EntryID]) {
     let id = EntryID(stored)
-    if isAnswer, isOvertaken(stored, id, now) { return (nil, []) }
+    if let removals, isOvertaken(stored, id, removals, now) { return (nil, []) }
     var gone: [EntryID] = []
     var list = (variants[id.hash] ?? []).filter { $0 != id.variant }
     while list.count >= Self.variantLimit {
@@ -97,7 +101,8 @@ package struct CacheIndex: Sendable {
     variants[id.hash] = list + [id.variant]
     hold(stored, id)
     let size = Self.size(onDisk: stored.cost)
-    let isWritten = !stored.staysInMemory && size <= disk.capacity / 4 && pendingBytes <= disk.capacity / 4
+    let isWritten =
+      mayWrite && !stored.staysInMemory && size <= disk.capacity / 4 && pendingBytes <= disk.capacity / 4
     guard isWritten else {
       if disk.contains(id) || pending[id] != nil { gone.append(id) }
       disk.remove(id)
@@ -113,12 +118,11 @@ package struct CacheIndex: Sendable {
     return (lastSerial, gone)
   }
 
-  /// Whether something was removed since it was asked for, or what is there was asked for later and made later. Times
-  /// are whole seconds: what was asked for in that of a removal may have been asked for before.
-  private mutating func isOvertaken(_ stored: StoredResponse, _ id: EntryID, _ now: Int64) -> Bool {
-    if Self.wasSetBack(from: removals[id.hash] ?? .min, to: now) { removals[id.hash] = now }
-    if Self.wasSetBack(from: removalOfAll, to: now) { removalOfAll = now }
-    if stored.requestTime <= removals[id.hash] ?? removalOfAll { return true }
+  /// Whether something was removed since it was asked for, or the stored response was asked for later and made later.
+  private func isOvertaken(
+    _ stored: StoredResponse, _ id: EntryID, _ count: UInt64, _ now: Int64
+  ) -> Bool {
+    if count < max(removals[id.hash] ?? 0, removalOfAll) { return true }
     guard let other = held[id] ?? pending[id]?.stored, other.requestTime > stored.requestTime,
       !Self.wasSetBack(from: other.requestTime, to: now)
     else { return false }
@@ -153,13 +157,14 @@ package struct CacheIndex: Sendable {
     return (false, gone)
   }
 
-  /// Forgets all of a URL, at a time in seconds since 1970. Returns the files to remove.
-  package mutating func remove(_ key: CacheKey, at time: Int64) -> [EntryID] {
+  /// Forgets all of a URL. Returns the files to remove.
+  package mutating func remove(_ key: CacheKey) -> [EntryID] {
+    removalCount += 1
     if removals.count >= Self.removalLimit {
       removals.removeAll()
-      removalOfAll = time
+      removalOfAll = removalCount
     }
-    removals[key.hash] = time
+    removals[key.hash] = removalCount
     return (variants[key.hash] ?? []).flatMap { variant -> [EntryID] in
       let id = EntryID(hash: key.hash, variant: variant)
       // Of another URL with the same hash, as far as that can be told without reading.
@@ -171,18 +176,25 @@ package struct CacheIndex: Sendable {
   /// Forgets one. Returns the file to remove, if there is one.
   package mutating func remove(_ id: EntryID) -> [EntryID] { drop(id) }
 
-  package mutating func removeAll(at time: Int64) {
-    let serial = lastSerial
+  /// Forgets everything.
+  package mutating func removeAll() {
+    let (serial, count) = (lastSerial, removalCount + 1)
     self = CacheIndex(memoryCapacity: memory.capacity, diskCapacity: disk.capacity)
     lastSerial = serial
-    removalOfAll = time
+    removalCount = count
+    removalOfAll = count
   }
 
-  /// The files that were found. Returns those to remove.
+  /// The files that were found, when the folder is opened. Returns those to remove: among them all that were removed, or
+  /// replaced in memory, while the folder could not be opened.
   package mutating func found(_ files: [EntryFile]) -> [EntryID] {
     var gone: [EntryID] = []
     for file in files.sorted(by: { $0.used < $1.used }) {
       guard let id = EntryID(name: file.name), !disk.contains(id) else { continue }
+      guard removals[id.hash] == nil, removalOfAll == 0, held[id] == nil else {
+        gone.append(id)
+        continue
+      }
       for other in disk.insert(id, size: Self.size(onDisk: file.size)) {
         if other == id { gone.append(id) } else { gone += dropFile(other) }
       }

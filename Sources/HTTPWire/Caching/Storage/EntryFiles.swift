@@ -5,15 +5,34 @@ package import FoundationEssentials
 /// Whoever reads finds a file whole, as it was or as it is, also when the process that wrote was killed; several
 /// processes may use one folder.
 package protocol EntryFiles: Sendable {
-  /// All that are there, with their sizes in bytes and the second since 1970 in which each was last used.
-  func list() -> [EntryFile]
-  /// `nil` when it is not there, or cannot be read.
-  func read(_ name: String) -> Data?
+  /// The folder. Two objects with one location have the same files.
+  var location: String { get }
+  /// All that are there, with their sizes in bytes and the second since 1970 in which each was last used. `nil` when
+  /// that cannot be found out now, as without a free descriptor.
+  func list() -> [EntryFile]?
+  func read(_ name: String) -> EntryReading
   /// Puts bytes there in place of others. Returns whether that is done.
   func write(_ name: String, _ bytes: Data) -> Bool
-  func remove(_ name: String)
+  /// Returns whether its bytes are gone, or were not there.
+  func remove(_ name: String) -> Bool
   /// It has been used.
   func touch(_ name: String)
+}
+
+/// What reading a file came to.
+package enum EntryReading: Sendable {
+  case bytes(Data)
+  /// There is no such file, or something else in its place.
+  case missing
+  /// The file cannot be read now, as without a free descriptor; it may be whole.
+  case unavailable
+
+  package var data: Data? {
+    switch self {
+    case .bytes(let data): data
+    case .missing, .unavailable: nil
+    }
+  }
 }
 
 package struct EntryFile: Sendable {

@@ -35,8 +35,8 @@ package struct StoredAnswer: Sendable {
       return
     }
     // Ranges count the bytes that were sent, which are not there any more when they were encoded.
-    guard stored.head.status == 200, !stored.head.block.contains("Content-Encoding"),
-      let part = Self.part(range, of: stored.body.count)
+    guard let own = Self.place(of: stored), let part = Self.part(range, of: own.total),
+      own.bounds.lowerBound <= part.lowerBound, part.upperBound <= own.bounds.upperBound
     else { return nil }
     shown.removeAll {
       FieldName.equal($0.name, "Content-Length") || FieldName.equal($0.name, "Content-Range")
@@ -45,12 +45,19 @@ package struct StoredAnswer: Sendable {
       HTTPHeader(name: "Content-Length", value: "\(part.count)"),
       HTTPHeader(
         name: "Content-Range",
-        value: "bytes \(part.lowerBound)-\(part.upperBound - 1)/\(stored.body.count)"),
+        value: ContentRange(part, of: own.total).text),
     ]
     head = ResponseHead(status: 206, version: stored.head.version, fields: shown)
-    let start = stored.body.startIndex
-    // Whoever gets the part counts its bytes from 0.
+    let start = stored.body.startIndex - own.bounds.lowerBound
+    // Callers count the bytes of the part from 0.
     body = Data(stored.body[(start + part.lowerBound)..<(start + part.upperBound)])
+  }
+
+  /// The place of the stored bytes in their representation; `nil` for bytes that ranges do not count.
+  private static func place(of stored: StoredResponse) -> ContentRange? {
+    if stored.head.status == 206 { return PartialContent.range(of: stored) }
+    guard stored.head.status == 200, !stored.head.block.contains("Content-Encoding") else { return nil }
+    return ContentRange(0..<stored.body.count, of: stored.body.count)
   }
 
   /// The answer where nothing may be sent and nothing is stored (RFC 9111 §5.2.1.7).

@@ -1,7 +1,7 @@
 package import FoundationEssentials
 
-/// A complete response that was stored, with what is needed to judge it later. A class, since it goes through many
-/// hands and never changes.
+/// A response that was stored, complete or a part of one (206), with what is needed to judge it later. A class, since
+/// it goes through many hands and never changes.
 package final class StoredResponse: Sendable {
   package let key: CacheKey
   package let head: ResponseHead
@@ -77,20 +77,34 @@ package struct EntityTag: Sendable, Equatable {
   /// As it is sent.
   package let text: String
   package let isWeak: Bool
+  /// Whether it follows the grammar. Some servers send tags without quotation marks, and compare them as they came.
+  package let isQuoted: Bool
 
   /// `nil` for what is none.
   package init?(_ text: String) {
-    let opaque = text.hasPrefix("W/") ? text.dropFirst(2) : text[...]
-    let bytes = opaque.utf8
-    guard bytes.count >= 2, bytes.first == 0x22, bytes.last == 0x22,
-      bytes.dropFirst().dropLast().allSatisfy({ $0 == 0x21 || $0 > 0x22 && $0 != 0x7F })
-    else { return nil }
+    let isWeak = text.utf8.starts(with: "W/\"".utf8)
+    let bytes = text.utf8.dropFirst(isWeak ? 2 : 0)
+    if bytes.first == 0x22 {
+      guard bytes.count >= 2, bytes.last == 0x22,
+        bytes.dropFirst().dropLast().allSatisfy({ $0 == 0x21 || $0 > 0x22 && $0 != 0x7F })
+      else { return nil }
+      isQuoted = true
+    } else {
+      // A star would mean any version, and a comma ends a tag.
+      guard text != "*", !bytes.isEmpty,
+        bytes.allSatisfy({ $0 > 0x20 && $0 != 0x22 && $0 != 0x2C && $0 != 0x7F })
+      else { return nil }
+      isQuoted = false
+    }
     self.text = text
-    isWeak = opaque.count < text.count
+    self.isWeak = isWeak
   }
 
-  private var opaque: Substring { isWeak ? text.dropFirst(2) : text[...] }
+  private var opaque: Substring.UTF8View { text.utf8.dropFirst(isWeak ? 2 : 0) }
+
+  /// Whether equal tags mean equal bytes (RFC 9110 §8.8.1).
+  package var isStrong: Bool { isQuoted && !isWeak }
 
   /// The weak comparison (RFC 9110 §8.8.3.2).
-  package func matches(_ other: EntityTag) -> Bool { opaque == other.opaque }
+  package func matches(_ other: EntityTag) -> Bool { opaque.elementsEqual(other.opaque) }
 }

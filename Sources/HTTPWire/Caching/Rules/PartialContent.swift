@@ -1,0 +1,137 @@
+import FoundationEssentials
+
+/// Parts of a representation (RFC 9111 §3.3, §3.4): which are stored, which requests they answer, what two of them make.
+///
+/// One contiguous part is stored for each selection. Bodies are stored decoded, so that parts of encoded ones are not.
+package enum PartialContent {
+  /// Whether a 206 may be stored: one range of known bytes, whose entity tag tells every other version apart.
+  package static func isStorable(_ head: ResponseHead) -> Bool {
+    head.status == 206 && ContentRange(head) != nil && strongTag(of: head) != nil
+      && !head.block.contains("Content-Encoding")
+  }
+
+  /// The place of a stored part; `nil` for any other response, and for one whose body has another length.
+  package static func range(of stored: StoredResponse) -> ContentRange? {
+    guard isStorable(stored.head), let range = ContentRange(stored.head),
+      range.bounds.count == stored.body.count
+    else { return nil }
+    return range
+  }
+
+  /// Whether a stored part has all bytes that a `Range` field asks for.
+  package static func covers(_ stored: StoredResponse, _ range: String) -> Bool {
+    guard let own = Self.range(of: stored), let wanted = StoredAnswer.part(range, of: own.total) else {
+      return false
+    }
+    return own.bounds.lowerBound <= wanted.lowerBound && wanted.upperBound <= own.bounds.upperBound
+  }
+
+  /// What is stored when a part has come; `nil` when that is nothing.
+  ///
+  /// A part is combined with what has its strong entity tag: a complete response takes its fields, an adjacent or
+  /// overlapping part its bytes too. A complete response of another version stays until it is validated.
+  ///
+  /// - Parameter stored: The stored responses for the URL.
+  package static func combined(_ part: StoredResponse, with stored: [StoredResponse]) -> StoredResponse? {
+    guard let range = range(of: part) else { return nil }
+    let others = stored.filter { $0.selection == part.selection && $0.key == part.key }
+    if let whole = others.first(where: { $0.head.status == 200 }) {
+      guard isSameVersion(whole, part), whole.body.count == range.total,
+        !whole.head.block.contains("Content-Encoding")
+      else { return nil }
+      return whole.with(
+        head: Validation.merged(whole.head, with: part.head), selection: part.selection,
+        requestTime: part.requestTime, responseTime: part.responseTime)
+    }
+    for other in others {
+      guard isSameVersion(other, part), let old = Self.range(of: other),
+        let all = range.joined(with: old)
+      else { continue }
+      return joined(part, range, other, old, all)
+    }
+    return part
+  }
+
+  private static func joined(
+    _ part: StoredResponse, _ range: ContentRange, _ other: StoredResponse, _ old: ContentRange,
+    _ all: ContentRange
+  ) -> StoredResponse {
+    var body = Data(capacity: all.bounds.count)
+    // Bytes of one version are the same: those before and after the new part come from the old one.
+    if old.bounds.lowerBound < range.bounds.lowerBound {
+      body.append(other.body.prefix(range.bounds.lowerBound - old.bounds.lowerBound))
+    }
+    body.append(part.body)
+    if old.bounds.upperBound > range.bounds.upperBound {
+      body.append(other.body.suffix(old.bounds.upperBound - range.bounds.upperBound))
+    }
+    let merged = Validation.merged(other.head, with: part.head)
+    var fields = merged.block.fields.filter {
+      !FieldName.equal($0.name, "Content-Length") && !FieldName.equal($0.name, "Content-Range")
+    }
+    fields.append(HTTPHeader(name: "Content-Length", value: "\(body.count)"))
+    if !all.isComplete { fields.append(HTTPHeader(name: "Content-Range", value: all.text)) }
+    return StoredResponse(
+      key: part.key,
+      head: ResponseHead(status: all.isComplete ? 200 : 206, version: part.head.version, fields: fields),
+      body: body, selection: part.selection, requestTime: part.requestTime, responseTime: part.responseTime,
+      attachment: part.attachment, staysInMemory: part.staysInMemory)
+  }
+
+  private static func isSameVersion(_ left: StoredResponse, _ right: StoredResponse) -> Bool {
+    guard let left = strongTag(of: left.head), let right = strongTag(of: right.head) else { return false }
+    return left.matches(right)
+  }
+
+  private static func strongTag(of head: ResponseHead) -> EntityTag? {
+    head.block.value(of: "ETag").flatMap { EntityTag($0) }.flatMap { $0.isStrong ? $0 : nil }
+  }
+}
+
+/// The place of a part in its representation (RFC 9110 §14.4).
+package struct ContentRange: Sendable, Equatable {
+  /// Counted in bytes from 0; never empty.
+  package let bounds: Range<Int>
+  /// The length of the whole representation.
+  package let total: Int
+
+  /// `nil` for anything but one range of bytes in a representation of known length: `bytes 0-4/10`.
+  package init?(_ text: String) {
+    guard text.utf8.count <= 80, text.lowercased().hasPrefix("bytes ") else { return nil }
+    let parts = text.dropFirst(6).split(separator: "/", omittingEmptySubsequences: false)
+    guard parts.count == 2, let total = Self.number(parts[1]) else { return nil }
+    let ends = parts[0].split(separator: "-", omittingEmptySubsequences: false)
+    guard ends.count == 2, let first = Self.number(ends[0]), let last = Self.number(ends[1]),
+      first <= last, last < total
+    else { return nil }
+    self.init(first..<(last + 1), of: total)
+  }
+
+  init(_ bounds: Range<Int>, of total: Int) {
+    self.bounds = bounds
+    self.total = total
+  }
+
+  init?(_ head: ResponseHead) {
+    guard let text = head.block.value(of: "Content-Range") else { return nil }
+    self.init(text)
+  }
+
+  package var isComplete: Bool { bounds == 0..<total }
+
+  package var text: String { "bytes \(bounds.lowerBound)-\(bounds.upperBound - 1)/\(total)" }
+
+  /// The two as one; `nil` when there are bytes between them, or they are of different representations.
+  package func joined(with other: ContentRange) -> ContentRange? {
+    guard total == other.total, bounds.lowerBound <= other.bounds.upperBound,
+      other.bounds.lowerBound <= bounds.upperBound
+    else { return nil }
+    let start = min(bounds.lowerBound, other.bounds.lowerBound)
+    return ContentRange(start..<max(bounds.upperBound, other.bounds.upperBound), of: total)
+  }
+
+  private static func number(_ text: Substring) -> Int? {
+    guard !text.isEmpty, text.utf8.allSatisfy({ $0 >= 0x30 && $0 <= 0x39 }) else { return nil }
+    return Int(text)
+  }
+}

@@ -1,0 +1,188 @@
+import Foundation
+import FoundationNetworking
+import HTTPWire
+import Synchronization
+import Testing
+
+@testable import Alamofire
+
+@Suite("A cache whose folder fails", .timeLimit(.minutes(5))) struct CacheFolderTests {
+  /// Files in memory that fail when they are told to.
+  private final class Files: EntryFiles {
+    struct State {
+      var files: [String: Data] = [:]
+      var canRead = true
+      var canList = true
+      var canChange = true
+    }
+    let state = Mutex(State())
+    let location = "/memory/\(UUID().uuidString)"
+
+    func set(_ change: (inout State) -> Void) { state.withLock { change(&$0) } }
+    var names: [String] { state.withLock { $0.files.keys.sorted() } }
+
+    func list() -> [EntryFile]? {
+      state.withLock { state in
+        guard state.canList else { return nil }
+        return state.files.map { EntryFile(name: $0.key, size: $0.value.count, used: 1) }
+      }
+    }
+    func read(_ name: String) -> EntryReading {
+      state.withLock { state in
+        guard state.canRead else { return .unavailable }
+        return state.files[name].map { .bytes($0) } ?? .missing
+      }
+    }
+    func write(_ name: String, _ bytes: Data) -> Bool {
+      state.withLock { state in
+        if state.canChange { state.files[name] = bytes }
+        return state.canChange
+      }
+    }
+    func remove(_ name: String) -> Bool {
+      state.withLock { state in
+        if state.canChange { state.files[name] = nil }
+        return state.canChange || state.files[name] == nil
+      }
+    }
+    func touch(_ name: String) {}
+  }
+
+  private let files = Files()
+
+  private func cache() -> HTTPCache {
+    let files = files
+    return HTTPCache(memoryCapacity: 0, diskCapacity: 1 << 24, files: { files }, clock: { 1_800_000_000 })
+  }
+
+  private func get(_ cache: HTTPCache, _ reply: String, path: String = "x") async -> String {
+    let session = Session.kept(
+      fake: FakeTransport { _, _ in .cacheable(reply, "max-age=60") }, configuration: .cached(by: cache))
+    let got = CacheBench.Got(await session.request("http://a.test/\(path)").end())
+    cache.settle()
+    return got.body
+  }
+
+  private func remove(_ path: String = "x", from cache: HTTPCache) throws {
+    cache.removeCachedResponse(for: try URLRequest(url: "http://a.test/\(path)", method: .get))
+    cache.settle()
+  }
+
+  @Test func aFileThatCannotBeReadNowIsKept() async throws {
+    let cache = cache()
+    #expect(await get(cache, "one") == "one")
+    let names = files.names
+    files.set { $0.canRead = false }
+    let request = try URLRequest(url: "http://a.test/x", method: .get)
+    #expect(cache.cachedResponse(for: request) == nil)
+    cache.settle()
+    #expect(files.names == names && names.count == 1)
+    files.set { $0.canRead = true }
+    #expect(cache.cachedResponse(for: request)?.data == Data("one".utf8))
+  }
+
+  @Test func aFileWithoutAResponseIsDropped() async throws {
+    let cache = cache()
+    #expect(await get(cache, "one") == "one")
+    files.set { state in for name in state.files.keys { state.files[name] = Data("nonsense".utf8) } }
+    #expect(cache.cachedResponse(for: try URLRequest(url: "http://a.test/x", method: .get)) == nil)
+    cache.settle()
+    #expect(files.names.isEmpty)
+  }
+
+  @Test func aFolderThatCannotBeListedIsOpenedLater() async throws {
+    #expect(await get(cache(), "one") == "one")
+    #expect(await get(cache(), "one", path: "y") == "one")
+    files.set { $0.canList = false }
+    let cache = cache()
+    cache.memoryCapacity = 1 << 20
+    #expect(await get(cache, "two") == "two")
+    #expect(await get(cache, "three") == "two", "memory serves meanwhile")
+    try remove("y", from: cache)
+    files.set { $0.canList = true }
+    #expect(await get(cache, "three") == "two", "the file is older")
+    #expect(await get(cache, "three", path: "y") == "three", "it was removed before it was found")
+    #expect(cache.currentDiskUsage > 0)
+  }
+
+  @Test func whatCouldNotBeRemovedDoesNotComeBack() async throws {
+    let first = cache()
+    #expect(await get(first, "one") == "one")
+    files.set { $0.canChange = false }
+    try remove(from: first)
+    #expect(files.names.count == 1, "it could not be")
+    // Neither for the same cache, nor for another one of the process that opens the folder.
+    #expect(await get(first, "two") == "two")
+    #expect(await get(cache(), "three") == "three")
+    files.set { $0.canChange = true }
+    // As soon as the folder can be written again, it is removed after all.
+    #expect(await get(first, "other", path: "y") == "other")
+    #expect(await get(cache(), "four") == "four")
+    #expect(await get(cache(), "five") == "four", "what replaced it is found")
+  }
+
+  @Test func whatCouldNotBeReplacedDoesNotComeBack() async throws {
+    let first = cache()
+    #expect(await get(first, "one") == "one")
+    files.set { $0.canChange = false }
+    let session = Session.kept(
+      fake: FakeTransport { _, _ in .cacheable("two", "max-age=60") }, configuration: .cached(by: first))
+    var request = try URLRequest(url: "http://a.test/x", method: .get)
+    request.cachePolicy = .reloadIgnoringLocalCacheData
+    #expect(await session.request(request).end().data == Data("two".utf8))
+    first.settle()
+    #expect(await get(cache(), "three") == "three")
+  }
+
+  @Test func aFolderThatCouldNotBeEmptiedIsEmptyAllTheSame() async throws {
+    let first = cache()
+    #expect(await get(first, "one") == "one")
+    #expect(await get(cache(), "one", path: "unknown-to-the-first") == "one")
+    files.set { $0.canList = false }
+    first.removeAllCachedResponses()
+    #expect(await get(first, "two", path: "z") == "two")
+    files.set { $0.canList = true }
+    let second = cache()
+    #expect(await get(second, "three") == "three")
+    #expect(await get(second, "three", path: "unknown-to-the-first") == "three")
+    #expect(await get(second, "three", path: "z") == "two", "it was stored since")
+  }
+
+  // MARK: Real folders
+
+  @Test func withoutDescriptorsNothingIsDeleted() async throws {
+    let folder = try TemporaryFolder()
+    let cache = HTTPCache(memoryCapacity: 0, diskCapacity: 1 << 24, directory: folder["cache"])
+    #expect(await get(cache, "one") == "one")
+    let entries = try #require(CacheFolder.open(folder["cache"].path))
+    let name = try #require(entries.list()?.first?.name)
+    #expect(entries.read(name).data != nil)
+    // A name that is too long stands for every failure that says nothing of the file.
+    guard case .unavailable = entries.read(String(repeating: "x", count: 300)) else {
+      Issue.record("a failure was taken for a missing file")
+      return
+    }
+    guard case .missing = entries.read("nothing") else {
+      Issue.record("a missing file was taken for a failure")
+      return
+    }
+  }
+
+  @Test func aFileThatCannotBeUnlinkedSaysSo() throws {
+    let folder = try TemporaryFolder()
+    let path = folder["cache"]
+    try FileManager.default.createDirectory(
+      at: path.appendingPathComponent("folder"), withIntermediateDirectories: true,
+      attributes: [.posixPermissions: 0o700])
+    let entries = try #require(CacheFolder.open(path.path))
+    #expect(entries.remove("nothing") && !entries.remove("folder"))
+    let file = path.appendingPathComponent("file")
+    try Data("x".utf8).write(to: file)
+    try FileManager.default.setAttributes([.posixPermissions: 0o500], ofItemAtPath: path.path)
+    defer { try? FileManager.default.setAttributes([.posixPermissions: 0o700], ofItemAtPath: path.path) }
+    #expect(entries.remove("file"))
+    // Where the folder cannot be written, the file is emptied; the superuser may write to any.
+    let left = try? Data(contentsOf: file)
+    #expect(geteuid() == 0 ? left == nil : left == Data())
+  }
+}

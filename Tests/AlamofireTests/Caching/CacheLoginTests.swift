@@ -1,0 +1,82 @@
+import Alamofire
+import Foundation
+import FoundationNetworking
+import HTTPWire
+import Testing
+
+@Suite("The cache and logins", .timeLimit(.minutes(5))) struct CacheLoginTests {
+  /// A server that knows who asks, and lets every answer be stored.
+  private static func server(_ control: String = "max-age=60", challengesMayBeStored: Bool = false)
+    -> FakeTransport
+  {
+    FakeTransport { request, _ in
+      guard let proof = request.value("Authorization") else {
+        var fields = [("WWW-Authenticate", #"Basic realm="r""#)]
+        if challengesMayBeStored { fields.append(("Cache-Control", "max-age=600")) }
+        return .status(401, "who?", headers: fields)
+      }
+      return .cacheable(proof, control)
+    }
+  }
+
+  private static func field(_ user: String) -> String {
+    "Basic " + Data("\(user):p".utf8).base64EncodedString()
+  }
+
+  private static func get(_ bench: CacheBench, as user: String?) async -> CacheBench.Got {
+    let request = bench.session.request("http://a.test/x")
+    return CacheBench.Got(
+      await (user.map { request.authenticate(username: $0, password: "p") } ?? request).end())
+  }
+
+  @Test func anAnswerToALoginIsForThatUserAlone() async {
+    let bench = CacheBench(Self.server())
+    #expect(await Self.get(bench, as: "ada").description == "200 \(Self.field("ada")) nn")
+    #expect(await Self.get(bench, as: "ada").description == "200 \(Self.field("ada")) c")
+    #expect(await Self.get(bench, as: "bob").body == Self.field("bob"))
+    #expect(await Self.get(bench, as: "ada").body == Self.field("ada"))
+    #expect(await Self.get(bench, as: "bob").description == "200 \(Self.field("bob")) c")
+    // Another session has no credentials, and gets nothing of theirs.
+    let other = CacheBench(Self.server(), sharing: bench)
+    #expect(await Self.get(other, as: nil).status == 401)
+  }
+
+  @Test func aStoredChallengeIsAnsweredAllTheSame() async {
+    let bench = CacheBench(Self.server(challengesMayBeStored: true))
+    #expect(await Self.get(bench, as: nil).description == "401 who? n")
+    #expect(await Self.get(bench, as: nil).description == "401 who? c")
+    #expect(await Self.get(bench, as: "ada").body == Self.field("ada"))
+    // Neither stands for the other.
+    let other = CacheBench(Self.server(), sharing: bench)
+    #expect(await Self.get(other, as: nil).description == "401 who? c")
+  }
+
+  @Test func whatIsPublicIsForEverybody() async {
+    let bench = CacheBench(Self.server("public, max-age=60"))
+    #expect(await Self.get(bench, as: "ada").body == Self.field("ada"))
+    let other = CacheBench(Self.server(), sharing: bench)
+    #expect(await Self.get(other, as: nil).description == "200 \(Self.field("ada")) c")
+  }
+
+  @Test func sixteenUsersKeepTheirOwn() async {
+    let bench = CacheBench(
+      FakeTransport { request, _ in .cacheable(request.value("Authorization") ?? "", "max-age=60") })
+    for _ in 0..<2 {
+      for number in 0..<16 {
+        let token = String(repeating: "\(number)-", count: 300)
+        #expect(await bench.get(headers: [.authorization(bearerToken: token)]).body == "Bearer \(token)")
+      }
+    }
+    #expect(bench.fake.requests.count == 16)
+  }
+
+  @Test func aRefusedLoginLeavesWhatIsStored() async {
+    let bench = CacheBench(
+      FakeTransport(
+        .cacheable("mine", "max-age=60"), .status(401, "no", headers: [("WWW-Authenticate", "Bearer")])))
+    let token: HTTPHeaders = [.authorization(bearerToken: "a")]
+    _ = await bench.get(headers: token)
+    #expect(await bench.get(headers: token, policy: .reloadIgnoringLocalCacheData).status == 401)
+    #expect(await bench.get(headers: token).description == "200 mine c")
+  }
+}

@@ -1,0 +1,123 @@
+import Foundation
+import FoundationNetworking
+import HTTPWire
+import Testing
+
+@testable import Alamofire
+
+@Suite("Downloads and streams from the cache", .timeLimit(.minutes(5))) struct CacheSinkTests {
+  private static let body = String(repeating: "0123456789abcdef", count: 40_000)
+
+  private func bench(_ control: String = "max-age=60", _ more: FakeReply...) async -> CacheBench {
+    let bench = CacheBench(
+      FakeTransport { _, index in .cacheable(Self.body + "\(index)", control, tag: "1") })
+    _ = await bench.get()
+    return bench
+  }
+
+  private func download(
+    _ bench: CacheBench, _ headers: HTTPHeaders? = nil,
+    policy: URLRequest.CachePolicy = .useProtocolCachePolicy,
+    to destination: DownloadRequest.Destination? = nil
+  ) async -> AFDownloadResponse<Data> {
+    await bench.session.download(
+      "http://a.test/x", headers: headers, requestModifier: { $0.cachePolicy = policy }, to: destination
+    ).serializingData().response
+  }
+
+  @Test func aFreshResponseIsDownloadedFromTheCache() async throws {
+    let bench = await bench()
+    let folder = try TemporaryFolder()
+    let response = await download(bench) { _, _ in (folder["file"], []) }
+    #expect(response.value == Data((Self.body + "0").utf8) && response.error == nil)
+    #expect(response.fileURL == folder["file"])
+    #expect(try Data(contentsOf: folder["file"]) == Data((Self.body + "0").utf8))
+    #expect(response.response?.statusCode == 200 && response.response?.headers["Age"] == "0")
+    #expect(response.metrics?.transactionMetrics.map(\.resourceFetchType) == [.localCache])
+    #expect(response.resumeData == nil && bench.fake.requests.count == 1)
+  }
+
+  @Test func policiesOfDownloadsCount() async {
+    let bench = await bench()
+    func count(_ policy: URLRequest.CachePolicy) async -> Int {
+      let response = await download(bench, policy: policy)
+      response.removeFile()
+      return bench.fake.requests.count
+    }
+    #expect(await count(.reloadIgnoringLocalCacheData) == 2)
+    #expect(await count(.reloadRevalidatingCacheData) == 3)
+    #expect(bench.fake.requests.last?.value("If-None-Match") == nil)
+    bench.clock.advance(100)
+    #expect(await count(.returnCacheDataElseLoad) == 3)
+    #expect(await count(.returnCacheDataDontLoad) == 3)
+    // What is stale is asked for, and goes into the file as it comes.
+    #expect(await count(.useProtocolCachePolicy) == 4)
+    #expect(bench.fake.requests.last?.value("If-None-Match") == nil)
+    // A download is not stored.
+    #expect(await bench.get().hops == "n")
+  }
+
+  @Test(arguments: ["Range", "If-None-Match", "If-Range"])
+  func whatIsNotForTheWholeIsSent(name: String) async {
+    let bench = await bench()
+    let response = await download(bench, [name: name == "Range" ? "bytes=0-4" : "\"1\""])
+    response.removeFile()
+    #expect(bench.fake.requests.count == 2)
+  }
+
+  @Test func onlyCompleteResponsesGoIntoFiles() async {
+    let bench = CacheBench(
+      FakeTransport(.status(404, "gone", headers: [("Cache-Control", "max-age=60")]), .text("there")))
+    _ = await bench.get()
+    let response = await download(bench)
+    response.removeFile()
+    #expect(response.value == Data("there".utf8) && bench.fake.requests.count == 2)
+  }
+
+  @Test func aFileThatCannotBeWrittenFailsAsOneOfTheNetwork() async throws {
+    let bench = await bench()
+    let folder = try TemporaryFolder()
+    try Data("mine".utf8).write(to: folder["file"])
+    let response = await download(bench) { _, _ in (folder["file"], []) }
+    #expect(response.error != nil && bench.fake.requests.count == 1)
+    #expect(try Data(contentsOf: folder["file"]) == Data("mine".utf8))
+  }
+
+  @Test func aStreamIsAnsweredFromTheCache() async throws {
+    let bench = await bench()
+    var text = ""
+    for try await piece in bench.session.streamRequest("http://a.test/x").streamTask().streamingStrings() {
+      text += piece.value ?? ""
+    }
+    #expect(text == Self.body + "0" && bench.fake.requests.count == 1)
+  }
+
+  /// The cache gives no more than a mebibyte ahead of a slow reader.
+  @Test func aSlowReaderHoldsTheCacheBack() async throws {
+    let large = String(repeating: "x", count: 3 << 20)
+    let bench = CacheBench(FakeTransport { _, _ in .cacheable(large, "max-age=60") })
+    _ = await bench.get()
+    let request = bench.session.streamRequest("http://a.test/x")
+    let flow = try #require(request.core.stream)
+    var iterator = request.streamTask().streamingData().makeAsyncIterator()
+    var count = try #require(await iterator.next()?.value).count
+    #expect(await eventually { flow.isFull })
+    #expect(flow.heldBytes < 2 << 20)
+    while let piece = await iterator.next() { count += piece.value?.count ?? 0 }
+    #expect(count == 3 << 20 && bench.fake.requests.count == 1)
+  }
+
+  @Test func aStreamOfTheCacheCanBeCancelledAtItsHead() async {
+    let bench = await bench()
+    let error = await withCheckedContinuation { (continuation: CheckedContinuation<AFError?, Never>) in
+      bench.session.streamRequest("http://a.test/x")
+        .onHTTPResponse(on: .global()) { _, completionHandler in completionHandler(.cancel) }
+        .responseStream(on: .global()) { stream in
+          if case .complete(let completion) = stream.event {
+            continuation.resume(returning: completion.error)
+          }
+        }
+    }
+    #expect(error?.isExplicitlyCancelledError == true && bench.fake.requests.count == 1)
+  }
+}
