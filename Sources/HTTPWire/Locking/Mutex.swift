@@ -1,0 +1,2 @@
+/// The lock of this module; see ``TrackedMutex``.
+typealias Mutex = TrackedMutex

@@ -1,0 +1,32 @@
+package import Synchronization
+
+/// A `Synchronization.Mutex` whose order the thread sanitizer sees.
+///
+/// On Linux the standard library locks by futex calls in a library that is not instrumented: the sanitizer reports each
+/// access under such a lock as a race, also in programs of users that are built with `--sanitize=thread`. Here each
+/// critical section begins with an acquiring load and ends with a releasing store of one byte. Both are compiled into
+/// the module itself, and are plain moves on x86.
+///
+/// Each module names it `Mutex` for itself; see `Mutex.swift` there.
+package struct TrackedMutex<Value: ~Copyable>: ~Copyable {
+  @usableFromInline package let order = Atomic<Bool>(false)
+  @usableFromInline package let base: Synchronization.Mutex<Value>
+
+  @inlinable package init(_ initial: consuming sending Value) {
+    base = Synchronization.Mutex(initial)
+  }
+
+  /// Calls `body` with the value, while no other thread has it.
+  @inlinable package borrowing func withLock<Result: ~Copyable, Failure: Error>(
+    _ body: (inout sending Value) throws(Failure) -> sending Result
+  ) throws(Failure) -> sending Result {
+    try base.withLock { (value: inout sending Value) throws(Failure) -> sending Result in
+      _ = order.load(ordering: .acquiring)
+      defer { order.store(false, ordering: .releasing) }
+      return try body(&value)
+    }
+  }
+}
+
+// Unchecked: the value is reached under the lock alone.
+extension TrackedMutex: @unchecked Sendable where Value: ~Copyable {}
