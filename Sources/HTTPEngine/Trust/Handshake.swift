@@ -4,8 +4,11 @@ import FoundationEssentials
 import Glibc
 import HTTPWire
 
-/// One TLS handshake: who the server has to be, and who decides. Lives as long as OpenSSL's context of the
-/// connection. Belongs to the loop thread.
+/// The parameters of one TLS handshake: the origin to authenticate and the judge of its certificates. Lives as
+/// long as OpenSSL's context of the connection. Belongs to the loop thread.
+///
+/// A connection stays in the pool after its first request. Therefore nothing of the request is referenced here: its
+/// body would stay in memory, and its sink can reference the loop, which owns the connection.
 ///
 /// OpenSSL's verification is replaced as a whole, so that pins, lists and names are judged before a byte of the
 /// request is sent. Documentation/Proposals/ServerTrust.md says why.
@@ -14,14 +17,16 @@ final class Handshake {
   /// server may negotiate anew (TLS 1.2), whoever uses the connection then.
   private unowned(unsafe) let loop: LoopCore
   private let ticket: UInt64
-  private let request: WireRequest
+  private let origin: Origin
+  private let profile: ConnectionProfile
   /// The proxy with which the handshake is, if it is: it has a name of its own, and nothing of what was said about
   /// servers holds for it.
   private let proxy: ProxyServer?
 
   private init(_ transfer: Transfer, _ request: WireRequest) {
     loop = transfer.loop
-    self.request = request
+    origin = request.origin
+    profile = request.profile
     ticket = transfer.ticket
     proxy = transfer.securesProxy ? transfer.applied.proxy : nil
   }
@@ -36,7 +41,7 @@ final class Handshake {
       reference.release()
       return false
     }
-    if handshake.proxy == nil, let identity = request.profile.options.clientIdentity,
+    if handshake.proxy == nil, let identity = handshake.profile.options.clientIdentity,
       let fault = identity.use(in: context)
     {
       transfer.failure = fault
@@ -45,13 +50,13 @@ final class Handshake {
     if handshake.proxy != nil, request.connectsOnly { SSL_CTX_set_info_callback(context, noteSession) }
     SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nil)
     SSL_CTX_set_cert_verify_callback(context, verify, reference.toOpaque())
-    if handshake.proxy == nil, request.profile.options.clientIdentity == nil,
-      request.profile.judge?.wantsToChooseIdentity(forHost: request.origin.host, port: request.origin.port)
+    if handshake.proxy == nil, handshake.profile.options.clientIdentity == nil,
+      handshake.profile.judge?.wantsToChooseIdentity(forHost: request.origin.host, port: request.origin.port)
         == true
     {
       SSL_CTX_set_client_cert_cb(context, noteQuestion)
     }
-    if request.profile.options.tlsKeyLogFile != nil { SSL_CTX_set_keylog_callback(context, keepSecret) }
+    if handshake.profile.options.tlsKeyLogFile != nil { SSL_CTX_set_keylog_callback(context, keepSecret) }
     if handshake.waitsForStatus {
       return openssl_request_status(context) == 1
         && openssl_set_status_callback(context, verifyAtStatus, reference.toOpaque()) == 1
@@ -129,7 +134,7 @@ final class Handshake {
       let reference = SSL_CTX_get_ex_data(context, place)
     else { return }
     let file = Unmanaged<Handshake>.fromOpaque(reference)._withUnsafeGuaranteedRef {
-      $0.request.profile.options.tlsKeyLogFile
+      $0.profile.options.tlsKeyLogFile
     }
     guard let file else { return }
     TLSKeyLog.append(line, to: file)
@@ -137,14 +142,13 @@ final class Handshake {
 
   private var waitsForStatus: Bool {
     guard proxy == nil else { return false }
-    return request.profile.judge?.wantsStapledResponse(ofHost: request.origin.host) ?? false
+    return profile.judge?.wantsStapledResponse(ofHost: origin.host) ?? false
   }
 
   private func isAccepted(_ shown: OpaquePointer?, stapled: Data?) -> Bool {
     let certificates = ServerJudgement.certificates(shown)
     if let proxy { return isTrusted(certificates, of: proxy) }
-    let judgement = ServerJudgement(
-      profile: request.profile, host: request.origin.host, port: request.origin.port)
+    let judgement = ServerJudgement(profile: profile, host: origin.host, port: origin.port)
     guard let failure = judgement.failure(of: certificates, stapled: stapled) else { return true }
     fail(failure)
     return false
