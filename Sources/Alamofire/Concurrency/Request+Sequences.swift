@@ -14,7 +14,7 @@ extension Request {
   ) -> StreamOf<Progress> {
     StreamOf(bufferingPolicy: bufferingPolicy) { continuation in
       core.isProgressWanted.store(true, ordering: .relaxed)
-      core.listen(continuation, \.uploads, to: { _ in }, current: { nil })
+      core.listen(continuation, \.uploads, of: self, to: { _ in }, current: { nil })
     }
   }
 
@@ -26,7 +26,7 @@ extension Request {
   ) -> StreamOf<Progress> {
     StreamOf(bufferingPolicy: bufferingPolicy) { continuation in
       core.isProgressWanted.store(true, ordering: .relaxed)
-      core.listen(continuation, \.downloads, to: { _ in }, current: { nil })
+      core.listen(continuation, \.downloads, of: self, to: { _ in }, current: { nil })
     }
   }
 
@@ -37,7 +37,7 @@ extension Request {
     bufferingPolicy: StreamOf<URLRequest>.BufferingPolicy = .unbounded
   ) -> StreamOf<URLRequest> {
     StreamOf(bufferingPolicy: bufferingPolicy) { continuation in
-      core.listen(continuation, \.requests, to: { $0.request }, current: { $0 })
+      core.listen(continuation, \.requests, of: self, to: { $0.request }, current: { $0 })
     }
   }
 
@@ -49,7 +49,7 @@ extension Request {
   ) -> StreamOf<URLSessionTask> {
     StreamOf(bufferingPolicy: bufferingPolicy) { continuation in
       watch { _ in }
-      core.listen(continuation, \.tasks, to: { _ in }, current: { task })
+      core.listen(continuation, \.tasks, of: self, to: { _ in }, current: { task })
     }
   }
 
@@ -61,7 +61,8 @@ extension Request {
   ) -> StreamOf<String> {
     StreamOf(bufferingPolicy: bufferingPolicy) { continuation in
       core.listen(
-        continuation, \.commands, to: { $0.request != nil }, current: { $0 ? cURLDescription() : nil })
+        continuation, \.commands, of: self, to: { $0.request != nil },
+        current: { $0 ? cURLDescription() : nil })
     }
   }
 
@@ -69,7 +70,7 @@ extension Request {
   func heads(_ bufferingPolicy: StreamOf<HTTPURLResponse>.BufferingPolicy) -> StreamOf<HTTPURLResponse> {
     StreamOf(bufferingPolicy: bufferingPolicy) { continuation in
       core.isHeadWanted.store(true, ordering: .relaxed)
-      core.listen(continuation, \.responses, to: { _ in }, current: { nil })
+      core.listen(continuation, \.responses, of: self, to: { _ in }, current: { nil })
     }
   }
 }

@@ -16,12 +16,12 @@ extension Pipeline {
     -> URLRequest
   {
     let adapters = core.interceptorsInOrder
-    guard let session = core.session.owner else { throw .sessionDeinitialized }
-    let state = RequestAdapterState(requestID: core.id, session: session)
+    guard core.session.owner != nil else { throw .sessionDeinitialized }
+    let core = core
     let result = await offLoop { () -> Result<URLRequest, any Error> in
       var current = initial
       for adapter in adapters {
-        switch await Self.answer(of: adapter, for: current, state) {
+        switch await Self.answer(of: adapter, for: current, core) {
         case .success(let next): current = next
         case .failure(let error): return .failure(error)
         }
@@ -35,6 +35,7 @@ extension Pipeline {
       core.created(adapted, of: request)
       return adapted
     } catch {
+      if let ended = error as? AFError, ended.isSessionDeinitializedError { throw ended }
       core.adaptationFailed(initial, of: request)
       if core.isMonitored { tellAdaptationFailure(initial, error) }
       throw .requestAdaptationFailed(error: error)
@@ -67,12 +68,17 @@ extension Pipeline {
   }
 
   nonisolated(nonsending) private static func answer(
-    of adapter: any RequestInterceptor, for request: URLRequest, _ state: RequestAdapterState
+    of adapter: any RequestInterceptor, for request: URLRequest, _ core: RequestCore
   ) async -> Result<URLRequest, any Error> {
     await CompletionOnce.answer(
       whenForgotten: Result<URLRequest, any Error>.failure(ForgottenCompletion()),
       whenCancelled: .failure(CancellationError())
     ) { completion in
+      // The session is held during the call alone: an adapter that never answers must not keep it alive.
+      guard let session = core.session.owner else {
+        return completion(.failure(AFError.sessionDeinitialized))
+      }
+      let state = RequestAdapterState(requestID: core.id, session: session)
       adapter.adapt(request, using: state) { completion($0) }
     }
   }

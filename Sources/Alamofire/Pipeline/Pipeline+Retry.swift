@@ -16,13 +16,18 @@ extension Pipeline {
   nonisolated(nonsending) func retryDecision(after error: AFError) async -> RetryDecision {
     // A part of one body, and then another one: nobody could tell them apart.
     guard core.pieces?.mayBeginAgain ?? true else { return .stop }
-    switch await retriersAnswer(to: error, isOpen: true) {
+    let answer = await retriersAnswer(to: error, isOpen: true)
+    // The session ended while a retrier was asked: that is why there is no other attempt.
+    if core.isIntercepted, core.isAbandoned { return .replace(core.session.reasonOfEnd) }
+    switch answer {
     case .doNotRetry: return .stop
     case .doNotRetryWithError(let retryError):
       return .replace(.requestRetryFailed(retryError: retryError, originalError: error))
     case .retryWithDelay(let delay):
       // Cancelled while it waits, the request ends with its failure.
-      do { try await Task.sleep(for: Self.duration(delay)) } catch { return .stop }
+      do { try await Task.sleep(for: Self.duration(delay)) } catch {
+        return core.isAbandoned ? .replace(core.session.reasonOfEnd) : .stop
+      }
     case .retry: break
     }
     let file = core.download == nil ? nil : core.state.withLock { $0.extras.fileURL }
@@ -33,12 +38,13 @@ extension Pipeline {
     return .again
   }
 
-  /// The session is held no longer than the retriers need it: a delay must not keep it alive.
+  /// The session is held while a retrier is called, and neither while its answer is awaited nor during a delay: else a
+  /// retrier that never answers would keep the session alive.
   ///
   /// - Parameter isOpen: Whether ``RequestDelegate/retryRequest(_:withDelay:)`` may answer as well.
   nonisolated(nonsending) func retriersAnswer(to error: AFError, isOpen: Bool = false) async -> RetryResult {
     let retriers = core.interceptorsInOrder
-    guard !retriers.isEmpty, !core.isCancelled, let session = core.session.owner else { return .doNotRetry }
+    guard !retriers.isEmpty, !core.isCancelled, core.session.owner != nil else { return .doNotRetry }
     let (core, request) = (core, request)
     return await offLoop {
       defer { if isOpen { core.state.withLock { $0.extras.retryAnswer = nil } } }
@@ -49,6 +55,7 @@ extension Pipeline {
           if isOpen {
             core.state.withLock { $0.extras.retryAnswer = { [weak completion] in completion?(.retry) } }
           }
+          guard let session = core.session.owner else { return completion(.doNotRetry) }
           retrier.retry(request, for: session, dueTo: error) { completion($0) }
         }
         if case .doNotRetry = answer { continue }

@@ -3,6 +3,9 @@ import FoundationNetworking
 import HTTPWire
 
 extension Request {
+  /// The text in place of the command of a request that has not been made.
+  static let missingCommand = "$ curl command could not be created"
+
   /// The request as a cURL command: method, credentials, cookies, header fields in the order in which
   /// they are sent, body, URL. Before the request has been made, a sentence that begins with `$ curl`.
   ///
@@ -10,7 +13,7 @@ extension Request {
   public func cURLDescription() -> String {
     guard let request = lastRequest, let url = request.url, let host = url.host(),
       let method = request.httpMethod
-    else { return "$ curl command could not be created" }
+    else { return Self.missingCommand }
     var parts = ["$ curl -v", "-X \(method)"]
     parts += credentials(for: url, host: host).map { "-u \($0)" }
     let cookies = core.cookies(for: url)

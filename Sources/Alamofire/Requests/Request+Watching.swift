@@ -23,11 +23,12 @@ extension Request {
   public func cURLDescription(
     on queue: DispatchQueue, calling handler: @escaping @Sendable (String) -> Void
   ) -> Self {
-    let isReady = core.state.withLock { state in
-      guard state.request == nil, !state.extras.watchers.hasFailed else { return true }
+    let (isReady, isDormant) = core.state.withLock { state in
+      guard state.request == nil, !state.extras.watchers.hasFailed else { return (true, false) }
       state.extras.watchers.cURLHandler = (queue, handler)
-      return false
+      return (false, state.lifecycle.run == .notStarted)
     }
+    if isDormant { core.awaitStart(of: self) }
     if isReady {
       let request = self
       queue.async { handler(request.cURLDescription()) }

@@ -12,6 +12,8 @@ package final class SessionCore: Sendable {
     /// Requests whose pipeline runs; each knows its place, so that nothing is hashed.
     var active: [Request?] = []
     var free: [Int] = []
+    /// Requests that wait for their start; their users keep them.
+    var dormant = DormantRequests()
     /// Streams of bytes that are not over. Their users keep them.
     var streams: [ObjectIdentifier: UnkeptStream] = [:]
     /// Why nothing starts any more; `nil` as long as the session is of use.
@@ -132,6 +134,16 @@ package final class SessionCore: Sendable {
     _ = last
   }
 
+  /// Adds a request that has handlers or was suspended, and was not started: the end of the session ends it. Returns the
+  /// reason if the session has ended.
+  func registerDormant(_ request: Request) -> AFError? {
+    let (reason, seen) = registry.withLock { registry in
+      (registry.reasonOfEnd, registry.reasonOfEnd == nil ? registry.dormant.add(request) : [])
+    }
+    _ = seen
+    return reason
+  }
+
   /// A stream of bytes was made. Returns why it cannot be, if the session is gone.
   func register(_ stream: ByteStreamCore) -> AFError? {
     registry.withLock { registry in
@@ -153,16 +165,19 @@ package final class SessionCore: Sendable {
   /// How many requests run; for tests.
   package var activeCount: Int { registry.withLock { $0.active.count - $0.free.count } }
 
+  /// How many requests are remembered that wait for their start; for tests.
+  package var dormantCount: Int { registry.withLock { $0.dormant.count } }
+
   var activeRequests: [Request] { registry.withLock { $0.active.compactMap { $0 } } }
 
   /// The session is gone: whatever runs ends with `error`, and nothing starts any more.
   func invalidate(_ error: AFError) {
-    let (requests, isFirst) = registry.withLock { registry in
+    let (requests, dormant, isFirst) = registry.withLock { registry in
       let isFirst = registry.reasonOfEnd == nil
       if isFirst { registry.reasonOfEnd = error }
-      return (registry.active.compactMap { $0 }, isFirst)
+      return (registry.active.compactMap { $0 }, registry.dormant.removeAll(), isFirst)
     }
-    for request in requests { request.core.abandon(request, with: error) }
+    for request in dormant + requests { request.core.abandon(request, with: error) }
     for stream in activeStreams { stream.abandon(error) }
     engine.shutDown()
     if isFirst { tellInvalid() }
@@ -170,9 +185,12 @@ package final class SessionCore: Sendable {
 
   /// What runs goes on to its end; nothing starts any more.
   func refuseMore() {
-    registry.withLock { registry in
-      if registry.reasonOfEnd == nil { registry.reasonOfEnd = .sessionInvalidated(error: nil) }
+    let (dormant, reason) = registry.withLock { registry in
+      let reason = registry.reasonOfEnd ?? .sessionInvalidated(error: nil)
+      registry.reasonOfEnd = reason
+      return (registry.dormant.removeAll(), reason)
     }
+    for request in dormant { request.core.abandon(request, with: reason) }
   }
 
   /// Why a request cannot be started.

@@ -9,6 +9,9 @@ extension RequestCore {
 
   var isCancelled: Bool { state.withLock { $0.lifecycle.state == .cancelled } }
 
+  /// Whether the session ended before the request.
+  var isAbandoned: Bool { state.withLock { $0.lifecycle.isAbandoned } }
+
   /// Whether the user wants the request to be sent as it is.
   var maySend: Bool { state.withLock { $0.lifecycle.state == .resumed && $0.error == nil } }
 
@@ -75,16 +78,19 @@ extension RequestCore {
   /// The next handler whose response has to be made, or `nil` when all have one; then the request
   /// has ended, and its handlers are taken from it.
   func nextSink() -> (sink: (any ResponseSink)?, served: ShortList<any ResponseSink>) {
-    let (sink, served, listeners) = takeSink()
+    let (sink, served, listeners, command) = takeSink()
     listeners?.finish()
+    if let command { command.queue.async { command.closure(Request.missingCommand) } }
     return (sink, served)
   }
 
-  private func takeSink() -> ((any ResponseSink)?, ShortList<any ResponseSink>, RequestListeners?) {
+  private func takeSink() -> (
+    (any ResponseSink)?, ShortList<any ResponseSink>, RequestListeners?, RequestWatchers.Handler<String>?
+  ) {
     state.withLock { state in
       if state.serializedSinks < state.sinks.count {
         defer { state.serializedSinks += 1 }
-        return (state.sinks[state.serializedSinks], [], nil)
+        return (state.sinks[state.serializedSinks], [], nil, nil)
       }
       defer {
         if state.hasExtras { state.extras.listeners = nil }
@@ -95,7 +101,10 @@ extension RequestCore {
         state.endAttempt()
         state.lifecycle.ended()
       }
-      return (nil, state.sinks, state.hasExtras ? state.extras.listeners : nil)
+      guard state.hasExtras else { return (nil, state.sinks, nil, nil) }
+      // A request that ends before it was made will have no command.
+      let command = state.request == nil ? state.extras.watchers.creationFailed() : nil
+      return (nil, state.sinks, state.extras.listeners, command)
     }
   }
 }

@@ -105,6 +105,11 @@ package final class RequestCore: Sendable {
     self.shouldAutomaticallyResume = shouldAutomaticallyResume
   }
 
+  deinit {
+    // A request that was never started is released without an end: its sequences end here.
+    state.withLock { $0.hasExtras ? $0.extras.listeners : nil }?.finish()
+  }
+
   /// Whether bodies go somewhere as they come, and only those that the user asked for may.
   var hasBodySink: Bool {
     download != nil || stream != nil || isBodyHandedOut.load(ordering: .relaxed)
@@ -135,15 +140,16 @@ package final class RequestCore: Sendable {
     _ request: Request, to wish: Request.State, _ body: (inout sending State) -> RequestLifecycle.Action
   ) {
     let isMonitored = isMonitored
-    let (action, isTold) = state.withLock { state in
+    let (action, isTold, isDormant) = state.withLock { state in
       let before = state.lifecycle.state
       let action = body(&state)
       let isTold = isMonitored && before != state.lifecycle.state
       if isTold { state.untoldChanges += 1 }
-      return (action, isTold)
+      return (action, isTold, state.lifecycle.run == .notStarted)
     }
     if isTold { tellChange(of: request, to: wish) }
     perform(action, for: request)
+    if isDormant { awaitStart(of: request) }
   }
 
   /// The request has just been created; as the session wants it, it begins to be made.
@@ -157,23 +163,31 @@ package final class RequestCore: Sendable {
   func add(_ sink: any ResponseSink, for request: Request) {
     let resumes = resumesAutomatically
     let isMonitored = isMonitored
-    let (action, isTold) = state.withLock { state in
+    let (action, isTold, isDormant) = state.withLock { state in
       let before = state.lifecycle.state
       state.sinks.append(sink)
       let action = state.lifecycle.handlerAdded(resumesAutomatically: resumes)
       let isTold = isMonitored && before == .initialized && state.lifecycle.state == .resumed
       if isTold { state.untoldChanges += 1 }
-      return (action, isTold)
+      return (action, isTold, state.lifecycle.run == .notStarted)
     }
     if isTold { tellChange(of: request, to: .resumed) }
     perform(action, for: request)
+    if isDormant { awaitStart(of: request) }
   }
 
-  /// Ends the request because its session is gone; an earlier error stays.
+  /// Registers a request that has something to wait for and was not started, so that its session can end it. A session
+  /// that has ended already ends it at once.
+  func awaitStart(of request: Request) {
+    if let reason = session.registerDormant(request) { abandon(request, with: reason) }
+  }
+
+  /// Ends the request because its session has ended; an earlier error stays. Does nothing after the end of the request.
   func abandon(_ request: Request, with error: AFError) {
     let action = state.withLock { state in
-      if state.error == nil { state.error = error }
-      return state.lifecycle.abandoned()
+      let action = state.lifecycle.abandoned()
+      if action != .nothing, state.error == nil { state.error = error }
+      return action
     }
     perform(action, for: request)
   }
@@ -242,7 +256,8 @@ package final class RequestCore: Sendable {
   /// beginning. An immediate run goes on this thread until it has to wait for something.
   private func start(_ request: Request, sends: Bool, isImmediate: Bool = false) {
     let place = session.register(request)
-    if place == nil { fail(session.reasonOfEnd) }
+    // Handlers that are added after the end get the outcome as it is, whether or not the session still exists.
+    if place == nil, sends { fail(session.reasonOfEnd) }
     if session.hasOwnDelegate || isWatched { state.withLock { $0.attempts.owner = request } }
     let pipeline = Pipeline(core: self, request: request, place: place ?? Pipeline.nowhere)
     if sends, !isImmediate, place != nil, isPlain, let direct = session.directTransport {

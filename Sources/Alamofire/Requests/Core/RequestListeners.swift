@@ -30,18 +30,22 @@ extension RequestCore {
   func listen<Element: Sendable, Present>(
     _ continuation: AsyncStream<Element>.Continuation,
     _ place: any WritableKeyPath<RequestListeners, [AsyncStream<Element>.Continuation]> & Sendable,
-    to present: (State) -> Present, current: (Present) -> Element?
+    of request: Request, to present: (State) -> Present, current: (Present) -> Element?
   ) {
-    let (present, isOver) = state.withLock { state in
+    let (present, run) = state.withLock { state in
       let isOver = state.lifecycle.run == .ended
       if !isOver {
         var listeners = state.extras.listeners ?? RequestListeners()
         listeners[keyPath: place].append(continuation)
         state.extras.listeners = listeners
       }
-      return (present(state), isOver)
+      return (present(state), state.lifecycle.run)
     }
     if let element = current(present) { continuation.yield(element) }
-    if isOver { continuation.finish() }
+    switch run {
+    case .notStarted: awaitStart(of: request)
+    case .gated, .running: break
+    case .ended: continuation.finish()
+    }
   }
 }

@@ -1,0 +1,258 @@
+import Alamofire
+import Foundation
+import FoundationNetworking
+import HTTPWire
+import Testing
+
+/// Every request ends when its session is released, whatever it waits for.
+@Suite("Requests of a released session", .timeLimit(.minutes(1)))
+struct ReleasedSessionTests {
+  /// How a request is kept from being sent.
+  enum Start: CaseIterable { case never, suspended, suspendedEagerly }
+
+  /// What waits for its end.
+  enum Waiter: CaseIterable {
+    case dataHandler, dataTask, uploadHandler, uploadTask, downloadHandler, downloadTask, resumeData
+    case streamHandler, streamLoop, pieces, progressLoop, responseLoop, command
+  }
+
+  private let ends = Recorder<AFError?>()
+
+  @Test("before the request was started", arguments: Start.allCases, Waiter.allCases)
+  func unstarted(start: Start, waiter: Waiter) async {
+    let fake = FakeTransport()
+    var session: Session? = Session(
+      fake: fake, startRequestsImmediately: start != .never,
+      requestSetup: start == .suspendedEagerly ? .eager : .lazy)
+    guard let request = session.map({ make(waiter, by: $0) }) else { return }
+    if start != .never { request.suspend() }
+    attach(waiter, to: request)
+    session = nil
+    let error = await ends.wait(for: 1)[0]
+    #expect(error?.isSessionDeinitializedError == true)
+    #expect(request.isFinished)
+    #expect(fake.requests.isEmpty)
+    #expect(ends.count == 1)
+  }
+
+  private func make(_ waiter: Waiter, by session: Session) -> Request {
+    let url = "http://a.test/"
+    return switch waiter {
+    case .dataHandler, .dataTask, .pieces, .progressLoop, .responseLoop, .command: session.request(url)
+    case .uploadHandler, .uploadTask: session.upload(Data("body".utf8), to: url)
+    case .downloadHandler, .downloadTask, .resumeData: session.download(url)
+    case .streamHandler, .streamLoop: session.streamRequest(url)
+    }
+  }
+
+  private func attach(_ waiter: Waiter, to request: Request) {
+    switch request {
+    case let request as DownloadRequest: attach(waiter, to: request)
+    case let request as DataStreamRequest: attach(waiter, to: request)
+    case let request as DataRequest: attach(waiter, to: request)
+    default: Issue.record("unknown kind of request")
+    }
+  }
+
+  private func attach(_ waiter: Waiter, to request: DataRequest) {
+    switch waiter {
+    case .dataTask, .uploadTask:
+      let task = request.serializingData()
+      Task { ends.add(await task.response.error) }
+    case .pieces:
+      request.responsePieces(on: .global()) { _ in }
+      request.response(queue: .global()) { [ends] in ends.add($0.error) }
+    case .progressLoop: follow(request.downloadProgress(), of: request)
+    case .responseLoop: follow(request.httpResponses(), of: request)
+    case .command:
+      request.cURLDescription(on: .global()) { [ends] text in
+        #expect(text == "$ curl command could not be created" || text.contains("a.test"))
+        if request.isSuspended {
+          request.response(queue: .global()) { ends.add($0.error) }
+        } else {
+          ends.add(request.error)
+        }
+      }
+    default: request.response(queue: .global()) { [ends] in ends.add($0.error) }
+    }
+  }
+
+  private func attach(_ waiter: Waiter, to request: DownloadRequest) {
+    switch waiter {
+    case .downloadTask:
+      let task = request.serializingDownloadedFileURL()
+      Task { ends.add(await task.response.error) }
+    default: request.response(queue: .global()) { [ends] in ends.add($0.error) }
+    }
+  }
+
+  private func attach(_ waiter: Waiter, to request: DataStreamRequest) {
+    guard waiter == .streamLoop else {
+      request.responseStream(on: .global()) { [ends] in
+        if let completion = $0.completion { ends.add(completion.error) }
+      }
+      return
+    }
+    let stream = request.streamTask().streamingData()
+    Task {
+      var completion: DataStreamRequest.Completion?
+      for await event in stream { completion = event.completion ?? completion }
+      ends.add(completion?.error)
+    }
+  }
+
+  private func follow(_ stream: StreamOf<some Sendable>, of request: Request) {
+    Task {
+      for await _ in stream {}
+      ends.add(request.error)
+    }
+  }
+
+  // MARK: Underway
+
+  /// What a started request waits for.
+  enum Obstacle: CaseIterable {
+    case adapter, retrier, retryDelay, headDecision, redirectHandler, connectivity, server, suspension
+  }
+
+  @Test("while the request waits", arguments: Obstacle.allCases)
+  func underway(obstacle: Obstacle) async {
+    let reached = Latch()
+    let kept = Recorder<any Sendable>()
+    var session: Session? = session(with: obstacle, reached, kept)
+    guard let request = session?.request("http://a.test/", interceptor: interceptor(obstacle, reached, kept))
+    else { return }
+    if obstacle == .headDecision {
+      request.onHTTPResponse(on: .global()) { _, completion in
+        kept.add(completion)
+        reached.open()
+      }
+    }
+    let task = request.serializingData()
+    async let error = task.response.error
+    request.response(queue: .global()) { [ends] in ends.add($0.error) }
+    await reached.wait()
+    if obstacle == .suspension { request.suspend() }
+    session = nil
+    #expect(await error?.isSessionDeinitializedError == true)
+    #expect(await ends.wait(for: 1)[0]?.isSessionDeinitializedError == true)
+    withExtendedLifetime(kept) {}
+  }
+
+  private func session(
+    with obstacle: Obstacle, _ reached: Latch, _ kept: Recorder<any Sendable>
+  ) -> Session {
+    switch obstacle {
+    case .connectivity:
+      let network = ScriptedNetwork()
+      network.become(ScriptedNetwork.offline)
+      let configuration = URLSessionConfiguration.uncached
+      configuration.waitsForConnectivity = true
+      let monitor = ClosureEventMonitor(queue: DispatchQueue(label: "monitor"))
+      monitor.taskIsWaitingForConnectivity = { _, _ in reached.open() }
+      let fake = FakeTransport(.failure(.notConnected))
+      return Session(
+        configuration: configuration, engine: Engine(transport: fake, network: network),
+        watching: SessionWatching(eventMonitors: [monitor]))
+    case .redirectHandler:
+      let handler = StuckRedirectHandler(reached: reached, kept: kept)
+      return Session(
+        fake: FakeTransport(.redirect(302, to: "/there")), watching: SessionWatching(redirectHandler: handler)
+      )
+    case .retrier, .retryDelay: return Session(fake: FakeTransport(.failure(.connectionLost)))
+    case .server, .suspension:
+      return Session(fake: FakeTransport(.ok.held(by: Latch(), reached: reached)))
+    case .adapter, .headDecision: return Session(fake: FakeTransport())
+    }
+  }
+
+  private func interceptor(
+    _ obstacle: Obstacle, _ reached: Latch, _ kept: Recorder<any Sendable>
+  ) -> (any RequestInterceptor)? {
+    switch obstacle {
+    case .adapter:
+      Adapter { _, _, completion in
+        kept.add(completion)
+        reached.open()
+      }
+    case .retrier:
+      Retrier { _, _, _, completion in
+        kept.add(completion)
+        reached.open()
+      }
+    case .retryDelay:
+      Retrier { _, _, _, completion in
+        completion(.retryWithDelay(3600))
+        reached.open()
+      }
+    case .headDecision, .redirectHandler, .connectivity, .server, .suspension: nil
+    }
+  }
+
+  // MARK: After the end
+
+  @Test("A handler that is added after the session ended gets its error")
+  func handlerAddedLate() async {
+    let request = Session(fake: FakeTransport(), startRequestsImmediately: false).request("http://a.test/")
+    request.response(queue: .global()) { [ends] in ends.add($0.error) }
+    #expect(await ends.wait(for: 1)[0]?.isSessionDeinitializedError == true)
+    let suspended = Session(fake: FakeTransport()).request("http://a.test/").suspend()
+    #expect(await suspended.end().error?.isSessionDeinitializedError == true)
+  }
+
+  @Test("A handler that is added to a finished request gets its outcome although the session ended")
+  func finishedRequest() async {
+    var session: Session? = Session(fake: FakeTransport(.text("value")))
+    let request = session?.request("http://a.test/")
+    #expect(await request?.end().data == Data("value".utf8))
+    session = nil
+    let late = await request?.end()
+    #expect(late?.data == Data("value".utf8))
+    #expect(late?.error == nil)
+    #expect(request?.error == nil)
+  }
+
+  @Test("Invalidation ends requests that were not started")
+  func invalidation() async {
+    let session = Session.kept(fake: FakeTransport(), startRequestsImmediately: false)
+    let request = session.request("http://a.test/")
+    request.response(queue: .global()) { [ends] in ends.add($0.error) }
+    session.session.finishTasksAndInvalidate()
+    guard case .sessionInvalidated = await ends.wait(for: 1)[0] else {
+      Issue.record("\(String(describing: ends.values))")
+      return
+    }
+  }
+
+  @Test("A request that was never started ends its sequences when it is released")
+  func releasedRequest() async {
+    let session = Session.kept(fake: FakeTransport(), startRequestsImmediately: false)
+    let progress = session.request("http://a.test/").downloadProgress()
+    for await _ in progress {}
+    #expect(session.core.activeCount == 0)
+  }
+
+  @Test("Released requests that were never started are forgotten")
+  func forgottenRequests() {
+    let session = Session.kept(fake: FakeTransport(), startRequestsImmediately: false)
+    for _ in 0..<1000 { session.request("http://a.test/").response { _ in } }
+    #expect(session.core.dormantCount < 200)
+    let requests = (0..<200).map { _ in session.request("http://a.test/").response { _ in } }
+    #expect(session.core.dormantCount >= 200)
+    withExtendedLifetime(requests) {}
+  }
+}
+
+/// Never decides about a redirect.
+private struct StuckRedirectHandler: RedirectHandler {
+  let reached: Latch
+  let kept: Recorder<any Sendable>
+
+  func task(
+    _ task: URLSessionTask, willBeRedirectedTo request: URLRequest, for response: HTTPURLResponse,
+    completion: @escaping @Sendable (URLRequest?) -> Void
+  ) {
+    kept.add(completion)
+    reached.open()
+  }
+}
