@@ -1,3 +1,4 @@
+import Foundation
 import HTTPEngine
 package import HTTPWire
 
@@ -22,6 +23,15 @@ package enum BodyFiles {
       }
     }
   }
+
+  /// Returns the path of a new file in the temporary folder that goes with this process: when the process is killed, a later
+  /// one of the same user removes the file.
+  package static func temporaryPath(in folder: URL, suffix: String) -> String {
+    TemporaryFiles.path(in: folder.path, suffix: suffix)
+  }
+
+  /// Removes what ended processes of this user have left in a folder; see ``temporaryPath(in:suffix:)``.
+  package static func removeOrphans(in folder: URL) { TemporaryFiles.removeOrphans(in: folder.path) }
 
   /// Removes what an earlier download left, unless another one is going on with it.
   package static func removePart(_ path: String) { FileSink.removePart(path) }

@@ -29,8 +29,8 @@ extension MultipartFormData {
       return MultipartUpload.Encoded(body: .data(try encode()), contentType: contentType)
     }
     // Not in a folder of its own: the first user of the machine to make it would own it, and lock out the others.
-    let file = fileManager.temporaryDirectory
-      .appendingPathComponent("org.alamofire.manager.multipart.form.data.\(UUID().uuidString)")
+    let file = URL(
+      fileURLWithPath: BodyFiles.temporaryPath(in: fileManager.temporaryDirectory, suffix: ".form"))
     try write(to: file, permissions: 0o600)
     return MultipartUpload.Encoded(body: .file(file), contentType: contentType)
   }

@@ -72,6 +72,7 @@ extension Pipeline {
     let (request, isCancelled, wanted) = core.state.withLock { state in
       (state.request, state.lifecycle.state == .cancelled, state.extras.wantsResumeData)
     }
+    if isCancelled, plan.destination == nil { removeUnclaimedFile() }
     let data = plan.takeResumeData(of: request)
     guard let data else { return }
     if isCancelled, !wanted {
@@ -79,6 +80,15 @@ extension Pipeline {
     } else {
       core.state.withLock { $0.extras.resumeData = data }
     }
+  }
+
+  /// Removes the complete file of a download that was cancelled afterwards: no response names it.
+  private func removeUnclaimedFile() {
+    let file = core.state.withLock { state in
+      defer { if state.hasExtras { state.extras.fileURL = nil } }
+      return state.extras.fileURL
+    }
+    if let file { try? FileManager.default.removeItem(at: file) }
   }
 
   /// Whoever cancelled for the sake of resume data is told, once.

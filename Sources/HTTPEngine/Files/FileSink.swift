@@ -19,6 +19,15 @@ package final class FileSink: BodySink {
     var path: String
     var descriptor: Int32 = -1
     var size: Int64 = 0
+    /// How many bytes of an earlier transfer the file holds.
+    var start: Int64 = 0
+
+    /// Gives back the room that the bytes of this transfer take, because there is no room left. An earlier part stays.
+    mutating func giveBackRoom() {
+      guard ftruncate(descriptor, off_t(start)) == 0 else { return }
+      size = start
+      _ = lseek(descriptor, off_t(start), SEEK_SET)
+    }
   }
 
   /// The path of a new file.
@@ -62,6 +71,7 @@ package final class FileSink: BodySink {
       if path != newPath, !Self.holds(state.descriptor, start) { return Self.lostPart }
       if let code = Self.cut(state.descriptor, to: start) { return failure(code, path) }
       state.size = start
+      state.start = start
       return nil
     }
   }
@@ -105,7 +115,11 @@ package final class FileSink: BodySink {
       while !rest.isEmpty {
         let count = write(state.descriptor, rest.baseAddress, rest.count)
         if count < 0, errno == EINTR { continue }
-        guard count > 0 else { return .failure(failure(count < 0 ? errno : EIO, state.path)) }
+        guard count > 0 else {
+          let code = count < 0 ? errno : EIO
+          if [ENOSPC, EDQUOT, EFBIG].contains(code) { state.giveBackRoom() }
+          return .failure(failure(code, state.path))
+        }
         state.size += Int64(count)
         rest = UnsafeRawBufferPointer(rebasing: rest[count...])
       }

@@ -7,12 +7,28 @@ import Synchronization
 package final class DownloadPlan: Sendable {
   private struct Attempt {
     var sink: any FileBodySink
+    /// The name of the file once it is complete, or named by resume data: from then on it does not go with the process.
+    let lastingPath: String
     /// What the user's resume data tells of an earlier download, when its file is there.
     var part: ResumeData?
     var head: ResponseHead?
 
+    /// Gives the file the name that lasts. Returns its path.
+    func keep() -> String {
+      guard !extendsPart, rename(sink.path, lastingPath) == 0 else { return sink.path }
+      return lastingPath
+    }
+
     /// Whether the bytes go behind those of the earlier download.
     var extendsPart: Bool { part?.path == sink.path }
+    /// What the download can go on from. If there is something, its file lasts.
+    func resumeData(of request: URLRequest?) -> Data? {
+      guard let request, let head,
+        var data = ResumeData(request: request, head: head, file: sink.path, received: sink.size)
+      else { return nil }
+      data.name(keep())
+      return data.data
+    }
     /// Removes the file, unless the user may still go on from what is in it.
     func remove() {
       if !extendsPart { try? FileManager.default.removeItem(atPath: sink.path) }
@@ -50,14 +66,16 @@ package final class DownloadPlan: Sendable {
     if let sink = state.withLock({ $0.attempt?.sink }) { return sink }
     let resume = try earlier()
     let part = resume.flatMap { $0.isUsable ? $0 : nil }
-    let path = FileManager.default.temporaryDirectory
-      .appendingPathComponent("\(Self.fileName.prefix)\(UUID().uuidString)\(Self.fileName.suffix)").path
+    let folder = FileManager.default.temporaryDirectory
+    let path = BodyFiles.temporaryPath(in: folder, suffix: ".part")
+    let name = "\(Self.fileName.prefix)\(UUID().uuidString)\(Self.fileName.suffix)"
+    let lastingPath = folder.appendingPathComponent(name).path
     let sink = BodyFiles.sink(path: path) { [weak self] head in
       let place = resume?.place(for: head, hasPart: part != nil) ?? .success(.new)
       if case .success(let place) = place { self?.begun(head, at: place) }
       return place
     }
-    state.withLock { $0 = State(attempt: Attempt(sink: sink, part: part)) }
+    state.withLock { $0 = State(attempt: Attempt(sink: sink, lastingPath: lastingPath, part: part)) }
     return sink
   }
 
@@ -100,7 +118,7 @@ package final class DownloadPlan: Sendable {
       _ = FileManager.default.createFile(
         atPath: left.sink.path, contents: nil, attributes: [.posixPermissions: 0o600])
     }
-    return URL(fileURLWithPath: left.sink.path)
+    return URL(fileURLWithPath: left.keep())
   }
 
   /// Takes what a broken attempt can be gone on from; without anything of that kind its file is removed. What
@@ -108,10 +126,7 @@ package final class DownloadPlan: Sendable {
   func takeResumeData(of request: URLRequest?) -> Data? {
     if let left = take() {
       _ = left.sink.finish()
-      if let request, let head = left.head,
-        let data = ResumeData(request: request, head: head, file: left.sink.path, received: left.sink.size)?
-          .data
-      {
+      if let data = left.resumeData(of: request) {
         left.removePart()
         return data
       }

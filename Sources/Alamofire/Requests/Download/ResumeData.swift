@@ -34,12 +34,19 @@ struct ResumeData: Codable, Equatable {
     headers = (request.allHTTPHeaderFields ?? [:]).filter {
       !FieldName.equal($0.key, "Range") && !FieldName.equal($0.key, "If-Range")
     }
-    let folder = FileManager.default.temporaryDirectory.path
-    self.file = file.hasPrefix(folder + "/") ? String(file.dropFirst(folder.count + 1)) : file
+    self.file = Self.name(of: file)
     self.received = received
     self.validator = validator
     total = head.status == 206 ? Self.range(of: head)?.total : Self.length(of: head)
   }
+
+  private static func name(of path: String) -> String {
+    let folder = FileManager.default.temporaryDirectory.path
+    return path.hasPrefix(folder + "/") ? String(path.dropFirst(folder.count + 1)) : path
+  }
+
+  /// Names another file as the part.
+  mutating func name(_ path: String) { file = Self.name(of: path) }
 
   /// Throws for anything that is not ours.
   init(_ data: Data) throws(AFError) {

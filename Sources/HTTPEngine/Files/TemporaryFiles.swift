@@ -1,0 +1,102 @@
+import FoundationEssentials
+import Glibc
+import HTTPWire
+import Synchronization
+
+/// Names for files that no other process may need: parts of downloads that are underway, encoded forms.
+///
+/// A file that a killed process left is told apart from one in use by a lock. Each process holds an exclusive `flock` on
+/// one empty file per folder for its whole life; the names of its temporary files carry the owner of that lock. The first
+/// file of a process removes the files of all owners whose lock is free. The kernel releases a lock with its process, and
+/// a lock holds across containers of one machine. Owners of another boot are left alone: on a folder that machines share,
+/// they may live.
+package enum TemporaryFiles {
+  static let prefix = "Alamofire_"
+  private static let lockSuffix = ".lock"
+
+  /// The owner of each folder that this process has used; `nil` where no lock could be had.
+  private static let owners = Mutex<[String: String?]>([:])
+
+  /// Returns the path of a new temporary file in `folder`; the file is not created. Its owner removes it, or renames it to a
+  /// name without an owner if it is to outlive the process.
+  ///
+  /// - Parameter suffix: The end of the name, such as `.part`.
+  package static func path(in folder: String, suffix: String) -> String {
+    let (owner, isFirst) = owners.withLock { owners in
+      if let owner = owners[folder] { return (owner, false) }
+      let owner = makeOwner(in: folder)
+      owners[folder] = .some(owner)
+      return (owner, true)
+    }
+    // Off the thread of the caller: a folder can have many entries.
+    if isFirst { Task.detached(priority: .background) { removeOrphans(in: folder) } }
+    let name = UUID().uuidString
+    guard let owner else { return "\(folder)/\(prefix)\(name)\(suffix)" }
+    return "\(folder)/\(prefix)\(owner)_\(name)\(suffix)"
+  }
+
+  /// The first digits of the identifier of this boot, which stand before each owner.
+  private static let boot: String? = {
+    let text = try? String(contentsOfFile: "/proc/sys/kernel/random/boot_id", encoding: .utf8)
+    return text.flatMap { $0.count >= 8 ? String($0.prefix(8)) : nil }
+  }()
+
+  /// Creates and locks the file of an owner. The descriptor stays open until the process ends.
+  private static func makeOwner(in folder: String) -> String? {
+    guard let boot else { return nil }
+    for _ in 0..<3 {
+      let owner = "\(boot)-\(UUID().uuidString)"
+      let path = "\(folder)/\(prefix)\(owner)\(lockSuffix)"
+      let descriptor = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
+      guard descriptor >= 0 else { return nil }
+      guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
+        let isTaken = errno == EWOULDBLOCK
+        close(descriptor)
+        if isTaken { continue }
+        // On a file system without locks, files in use cannot be told from orphans.
+        unlink(path)
+        return nil
+      }
+      var status = stat()
+      if fstat(descriptor, &status) == 0, status.st_nlink > 0 { return owner }
+      // Another process took the file for one of an ended process before it was locked, and removed it.
+      close(descriptor)
+    }
+    return nil
+  }
+
+  /// Removes the temporary files of processes of this user that have ended, on this machine and since its start.
+  package static func removeOrphans(in folder: String) {
+    guard let boot else { return }
+    for name in names(in: folder) where name.hasPrefix("\(prefix)\(boot)-") && name.hasSuffix(lockSuffix) {
+      removeFiles(of: String(name.dropLast(lockSuffix.count)), in: folder)
+    }
+  }
+
+  /// - Parameter owner: The beginning of the names of its files.
+  private static func removeFiles(of owner: String, in folder: String) {
+    let lock = "\(folder)/\(owner)\(lockSuffix)"
+    let descriptor = open(lock, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+    guard descriptor >= 0 else { return }
+    defer { close(descriptor) }
+    var status = stat()
+    guard fstat(descriptor, &status) == 0, isOurs(status), flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
+      return
+    }
+    for name in names(in: folder) where name.hasPrefix("\(owner)_") {
+      let path = "\(folder)/\(name)"
+      guard lstat(path, &status) == 0, isOurs(status) else { continue }
+      unlink(path)
+    }
+    // Last: as long as it is there, another process goes on where this one was killed.
+    unlink(lock)
+  }
+
+  private static func isOurs(_ status: stat) -> Bool {
+    status.st_mode & S_IFMT == S_IFREG && status.st_uid == geteuid()
+  }
+
+  private static func names(in folder: String) -> [String] {
+    (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
+  }
+}
