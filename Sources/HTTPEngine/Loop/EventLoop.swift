@@ -43,8 +43,14 @@ package final class EventLoop: TaskExecutor, Sendable {
   /// `hasThread`, and nobody else once that is false and the last reference to the loop is gone.
   nonisolated(unsafe) private let core: LoopCore
 
+  /// Whether the system may be asked for a thread; tests say no.
+  private let mayStartThread: @Sendable () -> Bool
+
   /// `lingering` is how long a loop without work keeps its thread.
-  package init(lingering: Duration = .seconds(5)) {
+  package init(
+    lingering: Duration = .seconds(5), mayStartThread: @escaping @Sendable () -> Bool = { true }
+  ) {
+    self.mayStartThread = mayStartThread
     core = LoopCore(lingering: Clock.nanoseconds(lingering))
     core.owner = self
   }
@@ -154,17 +160,28 @@ package final class EventLoop: TaskExecutor, Sendable {
 
   private func startThread() {
     let context = Unmanaged.passRetained(self)
-    guard !LoopThread.start(context) else { return }
-    // No thread is to be had. The caller becomes the loop until the work is done: slow, but nothing
-    // is lost and nobody hangs.
+    guard !mayStartThread() || !LoopThread.start(context) else { return }
+    // No thread is to be had. The caller becomes the loop until the work is done, or a thread can be had: slow, but
+    // nothing is lost and no request hangs.
     context.release()
-    runUntilIdle()
+    runUntilIdle(isBorrowed: true)
   }
 
-  /// The loop itself, on its own thread.
-  func runUntilIdle() {
+  /// Runs the loop.
+  ///
+  /// - Parameter isBorrowed: Whether the thread is that of a caller, which returns as soon as there is nothing to do.
+  func runUntilIdle(isBorrowed: Bool = false) {
     thread.store(UInt(pthread_self()), ordering: .relaxed)
-    core.run()
+    core.run(isBorrowed: isBorrowed)
+  }
+
+  /// Starts a thread that takes the place of the calling one. If it returns `true`, the caller touches nothing of the loop
+  /// any more.
+  func handOver() -> Bool {
+    let context = Unmanaged.passRetained(self)
+    if mayStartThread(), LoopThread.start(context) { return true }
+    context.release()
+    return false
   }
 }
 

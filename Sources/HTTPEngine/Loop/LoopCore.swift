@@ -48,7 +48,7 @@ final class LoopCore {
   init(lingering: UInt64) {
     // Far enough from the end of the clock that sums of both are times.
     self.lingering = min(lingering, 1 << 62)
-    multi = CurlLibrary.shared.isUsable ? curl_multi_init().map { OpaquePointer($0) } : nil
+    multi = CurlLibrary.shared.isUsable ? WakeUpSockets.makeMulti().map { OpaquePointer($0) } : nil
   }
 
   // Connections are closed first: they can touch handles. Sessions are freed last: handles use them.
@@ -66,8 +66,11 @@ final class LoopCore {
 
   // MARK: The loop
 
-  func run() {
+  /// - Parameter isBorrowed: Whether the thread is that of a caller.
+  func run(isBorrowed: Bool) {
     herald.serve()
+    let lingering = isBorrowed ? 0 : lingering
+    var nextHandOver = Clock.now() + Self.handOverInterval
     var idleSince = Clock.now()
     while true {
       now = Clock.now()
@@ -90,10 +93,19 @@ final class LoopCore {
         herald.serve()
         continue
       }
+      if isBorrowed, now >= nextHandOver {
+        herald.retire()
+        if owner.handOver() { return }
+        herald.serve()
+        nextHandOver = now + Self.handOverInterval
+      }
       yieldAfterAnswers()
-      wait(idleSince: idleSince)
+      wait(until: idleSince &+ lingering, atMost: isBorrowed ? Self.handOverInterval : nil)
     }
   }
+
+  /// How often a thread that was borrowed looks for another one to take its place.
+  private static let handOverInterval: UInt64 = 100_000_000
 
   /// Whoever has just got a response often asks for the next thing at once. On a busy core the loop lets
   /// them do so before it goes to sleep, which spares both sides a sleep and a waking.
@@ -135,15 +147,17 @@ final class LoopCore {
     if spin.isSpinning(now: now) { breakSpin() }
   }
 
-  private func wait(idleSince: UInt64) {
+  /// - Parameters:
+  ///   - end: When a loop without work has to give its thread back.
+  ///   - limit: The longest wait for transfers, in nanoseconds.
+  private func wait(until end: UInt64, atMost limit: UInt64?) {
     guard let rawMulti, !transfers.isEmpty || !streams.isEmpty else {
-      let end = idleSince &+ lingering
       if end > now { owner.waitUnlessPosted(.sleep) { sleep.sleep(nanoseconds: end - now) } }
       return
     }
     let next = min(transfers.isEmpty ? .max : nextSweep, streams.expiry)
     let rest = next > now ? next - now : 0
-    var milliseconds = min(Self.longestPoll, rest / 1_000_000 + 1)
+    var milliseconds = min(limit.map { $0 / 1_000_000 } ?? Self.longestPoll, rest / 1_000_000 + 1)
     // One alone may be what is left of many: the one that was forgotten.
     if hasShared { milliseconds = min(milliseconds, secondLook.pause()) }
     var readyCount: Int32 = 0

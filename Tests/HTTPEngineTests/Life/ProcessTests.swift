@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Glibc
 import HTTPEngine
 import HTTPTestServer
 import HTTPWire
@@ -114,6 +115,27 @@ import Testing
           client.transport.shutDown()
         }
       }
+    }
+  }
+
+  @Test("Programs that are started inherit no descriptor of an engine") func inheritance() async {
+    await #expect(processExitsWith: .success) {
+      let server = try HTTPTestServer(.tls(.localhost))
+      let before = ProcessFacts.inheritedDescriptors
+      // A socket of somebody else, at a number that libcurl could have got, stays as it is.
+      var foreign: [Int32] = [-1, -1]
+      #expect(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &foreign) == 0)
+      let clients = (0..<3).map { _ in Client(lingering: .seconds(60)) }
+      for client in clients { #expect(try await client.get(server.url("/get")).status == 200) }
+      #expect(ProcessFacts.inheritedDescriptors.subtracting(before) == Set(foreign))
+      // Their wake-up still works: a request that another thread hands over reaches a loop that polls.
+      server.enqueue(.stall)
+      let watcher = Watcher()
+      let stalled = try CancellationTests.start(clients[0], clients[0].request(server.url("/")), watcher)
+      await watcher.began.wait()
+      #expect(try await clients[0].get(server.url("/get")).status == 200)
+      stalled.cancel()
+      #expect(await stalled.value == .cancelled)
     }
   }
 

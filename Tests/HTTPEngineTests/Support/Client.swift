@@ -11,9 +11,10 @@ struct Client: Sendable {
 
   init(
     connectionsPerHost: Int = 6, lingering: Duration = .milliseconds(50),
-    _ change: (inout TransportOptions) -> Void = { _ in }
+    _ change: (inout TransportOptions) -> Void = { _ in },
+    mayStartThread: @escaping @Sendable () -> Bool = { true }
   ) {
-    transport = CurlTransport(loop: EventLoop(lingering: lingering))
+    transport = CurlTransport(loop: EventLoop(lingering: lingering, mayStartThread: mayStartThread))
     profile = Self.profile(connectionsPerHost, change)
   }
 

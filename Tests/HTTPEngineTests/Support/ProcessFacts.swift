@@ -15,6 +15,15 @@ enum ProcessFacts {
     }
   }
 
+  /// The descriptors that a program would inherit that is started now.
+  static var inheritedDescriptors: Set<Int32> {
+    Set(
+      names(in: "/proc/self/fd").compactMap { Int32($0) }.filter {
+        let flags = fcntl($0, F_GETFD)
+        return flags >= 0 && flags & FD_CLOEXEC == 0
+      })
+  }
+
   /// How many threads drive an engine.
   static var engineThreadCount: Int {
     names(in: "/proc/self/task").count { task in

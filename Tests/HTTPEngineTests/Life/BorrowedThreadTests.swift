@@ -1,0 +1,92 @@
+import FoundationEssentials
+import Glibc
+import HTTPEngine
+import HTTPTestServer
+import HTTPWire
+import Synchronization
+import Testing
+
+/// When the system has no thread left, the caller runs the loop.
+@Suite("The loop on the thread of a caller", .timeLimit(.minutes(1)))
+struct BorrowedThreadTests {
+  private final class Permission: Sendable {
+    let isGiven = Atomic<Bool>(false)
+    let questions = Atomic<Int>(0)
+
+    func ask() -> Bool {
+      questions.wrappingAdd(1, ordering: .relaxed)
+      return isGiven.load(ordering: .relaxed)
+    }
+  }
+
+  private let permission = Permission()
+  private let returned = Moment()
+  private let ended = Moment()
+
+  /// Sends a request from a new thread, on which the loop has to run.
+  private func send(_ client: Client, _ request: WireRequest) -> Task<Int?, Never> {
+    let (stream, continuation) = AsyncStream<Task<Int?, Never>>.makeStream()
+    let transport = client.transport
+    let thread = Thread { [returned, ended] in
+      let task = Task<Int?, Never>(executorPreference: transport.loop) {
+        let response = try? await transport.send(request, observer: Watcher())
+        ended.come()
+        return response?.status
+      }
+      continuation.yield(task)
+      returned.come()
+    }
+    thread.start()
+    return Task {
+      for await task in stream { return await task.value }
+      return nil
+    }
+  }
+
+  @Test("The caller returns as soon as its work is done") func work() async throws {
+    let server = try HTTPTestServer()
+    // A loop that lingered would hold the caller for longer than the limit of the suite.
+    let client = Client(lingering: .seconds(600), mayStartThread: { [permission] in permission.ask() })
+    for _ in 0..<3 {
+      let request = try client.request(server.url("/get"))
+      #expect(await send(client, request).value == 200)
+      await returned.wait()
+    }
+    #expect(permission.questions.load(ordering: .relaxed) >= 3)
+    #expect(server.connectionCount == 1)
+  }
+
+  @Test("A thread that can be had takes the place of the caller") func relief() async throws {
+    let server = try HTTPTestServer(routes: .none)
+    let gate = Gate()
+    server.enqueue(.ok.held(by: gate))
+    let client = Client(mayStartThread: { [permission] in permission.ask() })
+    let status = try send(client, client.request(server.url("/")))
+    await gate.waitUntilReached()
+    permission.isGiven.store(true, ordering: .relaxed)
+    await returned.wait()
+    #expect(!ended.hasCome, "the caller did not wait for the response")
+    gate.open()
+    #expect(await status.value == 200)
+  }
+}
+
+/// A thread of the test; Foundation's is not in FoundationEssentials.
+private final class Thread {
+  private let body: @Sendable () -> Void
+
+  init(_ body: @escaping @Sendable () -> Void) { self.body = body }
+
+  func start() {
+    var thread = pthread_t()
+    let code = pthread_create(
+      &thread, nil,
+      { context in
+        guard let context else { return nil }
+        Unmanaged<Thread>.fromOpaque(context).takeRetainedValue().body()
+        return nil
+      }, Unmanaged.passRetained(self).toOpaque())
+    #expect(code == 0)
+    if code == 0 { pthread_detach(thread) }
+  }
+}
