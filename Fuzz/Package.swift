@@ -6,7 +6,7 @@ let settings: [SwiftSetting] = [
   .enableUpcomingFeature("ExistentialAny"),
   .enableUpcomingFeature("InternalImportsByDefault"),
   .enableUpcomingFeature("MemberImportVisibility"),
-  .unsafeFlags(["-sanitize=fuzzer"]),
+  .unsafeFlags(["-sanitize=fuzzer,address"]),
 ]
 
 // What parses the bytes of others, built so that libFuzzer sees which ways they take. The sources are those of the
@@ -28,6 +28,6 @@ let package = Package(
     .executableTarget(
       name: "fuzz", dependencies: ["HTTPWire", "HTTPEngine", "CFuzzer"], swiftSettings: settings,
       // The usual linker gives up on what the fuzzer adds.
-      linkerSettings: [.unsafeFlags(["-sanitize=fuzzer", "-use-ld=lld"])]),
+      linkerSettings: [.unsafeFlags(["-sanitize=fuzzer,address", "-use-ld=lld"])]),
   ]
 )

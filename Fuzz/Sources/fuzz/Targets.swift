@@ -58,6 +58,8 @@ let targets: [String: Target] = [
       _ = assembly.lineReceived(UnsafeRawBufferPointer(rebasing: line))
     }
   },
+  "reader": { StrictReading.check($0) },
+  "response": { bytes in peer?.run(bytes) },
   "hosts": { bytes in
     let text = string(bytes)
     let origin = Origin(scheme: "https", host: "a.example", port: nil)
@@ -115,6 +117,9 @@ let targets: [String: Target] = [
     _ = ClientIdentity.read(certificates: data, privateKey: data, passphrase: "")
   },
 ]
+
+/// Made by the first input and used by all, on the one thread that runs the targets.
+nonisolated(unsafe) private let peer = ScriptedPeer()
 
 private let now = HTTPDate(secondsSince1970: 1_700_000_000)
 
