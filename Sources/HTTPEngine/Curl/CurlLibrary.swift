@@ -70,4 +70,8 @@ package struct CurlLibrary: Sendable {
   /// Whether a transfer over HTTP/2 may spin for ever when the server answers before the upload is
   /// over: seen with 7.88, gone by 8.7, where the sending side was written anew.
   package var spinsOnEarlyAnswers: Bool { versionNumber < 0x080700 }
+
+  /// Whether transfers that wait for a new connection (`CURLOPT_PIPEWAIT`) stay waiting until another transfer ends
+  /// when the connection turns out to be one of HTTP/1.1: seen with 8.14, and not with 7.88.
+  package var forgetsWaitingTransfers: Bool { versionNumber >= 0x080000 }
 }

@@ -34,6 +34,8 @@ final class LoopCore {
   @exclusivity(unchecked) private var hasStarted = false
   /// Whether a callback has seen bytes in this turn.
   @exclusivity(unchecked) var hasMoved = false
+  /// Whether a connection was made in this turn for which other transfers may wait.
+  @exclusivity(unchecked) var hasNewConnection = false
   /// Whether a transfer has ended since the loop last yielded.
   @exclusivity(unchecked) private var hasAnswered = false
   @exclusivity(unchecked) private var isShutDown = false
@@ -137,6 +139,7 @@ final class LoopCore {
       failAll(
         TransportFailure(.unknown, "libcurl could not work: \(String(cString: curl_multi_strerror(code)))"))
     }
+    if hasNewConnection { wakeWaiting() }
     let ended = finishEnded()
     if ended { hasAnswered = true }
     if now >= nextSweep { sweep() }
@@ -239,6 +242,16 @@ final class LoopCore {
       ccurl_multi_set_long(rawMulti, CURLMOPT_MAX_HOST_CONNECTIONS, limit)
     }
     ccurl_multi_set_long(rawMulti, CURLMOPT_MAXCONNECTS, max(64, limit + 8))
+  }
+
+  /// libcurl looks at its waiting transfers whenever a handle is removed.
+  private func wakeWaiting() {
+    hasNewConnection = false
+    guard let handle = EasyHandle() else { return }
+    handle.set(CURLOPT_URL, "http://localhost/")
+    if curl_multi_add_handle(rawMulti, handle.raw) == CURLM_OK {
+      curl_multi_remove_handle(rawMulti, handle.raw)
+    }
   }
 
   private func finishEnded() -> Bool {

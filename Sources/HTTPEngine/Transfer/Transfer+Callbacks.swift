@@ -49,7 +49,8 @@ extension Transfer {
       { context, remoteAddress, _, remotePort, localPort in
         let ports = KeptSockets.Ports(local: localPort, remote: remotePort)
         let mayGo = Transfer.of(context)._withUnsafeGuaranteedRef {
-          $0.mayReach(remoteAddress) && !$0.isAskedForIdentity && $0.mayUseAlternative()
+          $0.connectionIsReady()
+          return $0.mayReach(remoteAddress) && !$0.isAskedForIdentity && $0.mayUseAlternative()
             && $0.attemptMayBegin(on: ports)
         }
         return Int32(mayGo ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT)
@@ -69,6 +70,14 @@ extension Transfer {
   static func of(_ context: UnsafeMutableRawPointer?) -> Unmanaged<Transfer> {
     guard let context else { preconditionFailure("libcurl lost the context of a callback") }
     return Unmanaged.fromOpaque(context)
+  }
+
+  /// Has the loop wake transfers that wait to learn whether a new connection multiplexes.
+  private func connectionIsReady() {
+    guard CurlLibrary.shared.forgetsWaitingTransfers, applied.httpVersion == ccurl_http_2_tls,
+      ccurl_new_connections(easy.raw) > 0
+    else { return }
+    loop.hasNewConnection = true
   }
 
   private func socketMade(_ socket: Int32) {

@@ -19,6 +19,28 @@ import Testing
     #expect(server.requestCount == 6)
   }
 
+  @Test(
+    "Requests to a new server of HTTP/1.1 do not wait for each other's responses", arguments: [false, true])
+  func concurrentRequests(isTLS: Bool) async throws {
+    let gate = Gate()
+    let server = try isTLS ? HTTPTestServer(.tls(.localhost), routes: .none) : HTTPTestServer(routes: .none)
+    let client = Client()
+    var reply = Reply.status(200)
+    reply.gate = gate
+    server.enqueue(reply, reply, reply)
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for _ in 0..<3 {
+        group.addTask {
+          let status = try await client.get(server.url("/")).status
+          #expect(status == 200)
+        }
+      }
+      await gate.waitUntilReached(count: 3)
+      gate.open()
+      try await group.waitForAll()
+    }
+  }
+
   @Test func aConnectionThatTheServerClosesIsNotUsedAgain() async throws {
     let server = try HTTPTestServer(routes: .none)
     server.enqueue(.text("1").closing(), .text("2"))
