@@ -15,6 +15,7 @@ public import Foundation
 ///   }
 /// }
 /// ```
+@preconcurrency
 public protocol URLConvertible: Sendable {
   /// Returns the URL, or throws; the errors of the built-in types are ``AFError/invalidURL(url:)``.
   func asURL() throws -> URL

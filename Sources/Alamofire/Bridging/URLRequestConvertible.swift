@@ -18,6 +18,7 @@ public import FoundationNetworking
 ///   }
 /// }
 /// ```
+@preconcurrency
 public protocol URLRequestConvertible: Sendable {
   /// Returns the request, or throws. An error that is not an ``AFError`` reaches the user as
   /// ``AFError/createURLRequestFailed(error:)``.

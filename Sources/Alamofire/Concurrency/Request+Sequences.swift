@@ -88,6 +88,7 @@ extension DataRequest {
 
   /// Calls `handler` with the response before its body is read, and reads on as it decides. Called again for each
   /// retry; redirects that are followed are not shown. The last handler given takes the place of earlier ones.
+  @preconcurrency
   @discardableResult
   public func onHTTPResponse(
     perform handler: @escaping @Sendable (_ response: HTTPURLResponse) async -> ResponseDisposition
@@ -98,6 +99,7 @@ extension DataRequest {
   }
 
   /// Calls `handler` with the response, and reads its body when the handler is done.
+  @preconcurrency
   @discardableResult
   public func onHTTPResponse(
     perform handler: @escaping @Sendable (_ response: HTTPURLResponse) async -> Void
@@ -122,6 +124,7 @@ extension DataStreamRequest {
 
   /// Calls `handler` with the response before its body is read, and reads on as it decides. Called again for each
   /// retry; redirects that are followed are not shown. The last handler given takes the place of earlier ones.
+  @preconcurrency
   @discardableResult
   public func onHTTPResponse(
     perform handler: @escaping @Sendable (_ response: HTTPURLResponse) async -> ResponseDisposition
@@ -132,6 +135,7 @@ extension DataStreamRequest {
   }
 
   /// Calls `handler` with the response, and reads its body when the handler is done.
+  @preconcurrency
   @discardableResult
   public func onHTTPResponse(
     perform handler: @escaping @Sendable (_ response: HTTPURLResponse) async -> Void

@@ -10,6 +10,7 @@ import Synchronization
 /// server confirms (304) is stored already, and not asked about. Nobody is asked about responses to validations that
 /// `stale-while-revalidate` would run after the answer: with a handler, or a delegate of one's own, the server is asked
 /// before the answer instead.
+@preconcurrency
 public protocol CachedResponseHandler: Sendable {
   /// A response may be stored. Call `completion` exactly once, from any thread: with `response`, with another
   /// one, or with `nil`, and nothing is stored. Released without a call, it is stored.
@@ -18,6 +19,7 @@ public protocol CachedResponseHandler: Sendable {
   ///   - task:       The task whose response it is.
   ///   - response:   What would be stored.
   ///   - completion: Takes the decision.
+  @preconcurrency
   func dataTask(
     _ task: URLSessionDataTask, willCacheResponse response: CachedURLResponse,
     completion: @escaping @Sendable (CachedURLResponse?) -> Void)
@@ -40,6 +42,7 @@ public struct ResponseCacher: CachedResponseHandler {
     /// They are not stored.
     case doNotCache
     /// The closure makes what is stored, or `nil` for nothing. Not called on the engine's thread.
+    @preconcurrency
     case modify(@Sendable (_ task: URLSessionDataTask, _ response: CachedURLResponse) -> CachedURLResponse?)
   }
 
@@ -57,6 +60,7 @@ public struct ResponseCacher: CachedResponseHandler {
   }
 
   /// Does what ``behavior`` says.
+  @preconcurrency
   public func dataTask(
     _ task: URLSessionDataTask, willCacheResponse response: CachedURLResponse,
     completion: @escaping @Sendable (CachedURLResponse?) -> Void
@@ -76,6 +80,7 @@ extension CachedResponseHandler where Self == ResponseCacher {
   public static var doNotCache: ResponseCacher { .init(behavior: .doNotCache) }
 
   /// Lets `closure` make what is stored, or `nil` for nothing.
+  @preconcurrency
   public static func modify(
     using closure: @escaping @Sendable (URLSessionDataTask, CachedURLResponse) -> CachedURLResponse?
   ) -> ResponseCacher {

@@ -3,6 +3,7 @@ import Synchronization
 
 /// Decides about redirects, for a session or for one request: ``Session/redirectHandler``,
 /// ``Request/redirect(using:)``. Without one every redirect is followed that RFC 9110 §15.4 allows.
+@preconcurrency
 public protocol RedirectHandler: Sendable {
   /// A response leads elsewhere. Call `completion` exactly once, from any thread: with `request`, with another
   /// one, or with `nil`, which makes the redirect itself the response, without its body. Released without a
@@ -16,6 +17,7 @@ public protocol RedirectHandler: Sendable {
   ///   - request:    The request that would follow.
   ///   - response:   The redirect.
   ///   - completion: Takes the decision.
+  @preconcurrency
   func task(
     _ task: URLSessionTask, willBeRedirectedTo request: URLRequest, for response: HTTPURLResponse,
     completion: @escaping @Sendable (URLRequest?) -> Void)
@@ -40,6 +42,7 @@ public struct Redirector: RedirectHandler {
     /// They are responses like any other, without their body.
     case doNotFollow
     /// The closure makes the request that follows, or `nil` for none. Not called on the engine's thread.
+    @preconcurrency
     case modify(
       @Sendable (_ task: URLSessionTask, _ request: URLRequest, _ response: HTTPURLResponse) -> URLRequest?)
   }
@@ -58,6 +61,7 @@ public struct Redirector: RedirectHandler {
   }
 
   /// Does what ``behavior`` says.
+  @preconcurrency
   public func task(
     _ task: URLSessionTask, willBeRedirectedTo request: URLRequest, for response: HTTPURLResponse,
     completion: @escaping @Sendable (URLRequest?) -> Void
@@ -77,6 +81,7 @@ extension RedirectHandler where Self == Redirector {
   public static var doNotFollow: Redirector { .init(behavior: .doNotFollow) }
 
   /// Lets `closure` make the request that follows, or `nil` for none.
+  @preconcurrency
   public static func modify(
     using closure: @escaping @Sendable (URLSessionTask, URLRequest, HTTPURLResponse) -> URLRequest?
   ) -> Redirector {

@@ -23,11 +23,13 @@ open class Adapter: RequestInterceptor, @unchecked Sendable {
   private let adaptHandler: AdaptHandler
 
   /// Makes an adapter of a closure, which is called once for each attempt and not on the engine's thread.
+  @preconcurrency
   public init(_ adaptHandler: @escaping AdaptHandler) {
     self.adaptHandler = adaptHandler
   }
 
   /// Calls the closure.
+  @preconcurrency
   open func adapt(
     _ urlRequest: URLRequest, for session: Session,
     completion: @escaping @Sendable (_ result: Result<URLRequest, any Error>) -> Void
@@ -36,6 +38,7 @@ open class Adapter: RequestInterceptor, @unchecked Sendable {
   }
 
   /// The form that the library calls; forwards to ``adapt(_:for:completion:)``.
+  @preconcurrency
   open func adapt(
     _ urlRequest: URLRequest, using state: RequestAdapterState,
     completion: @escaping @Sendable (_ result: Result<URLRequest, any Error>) -> Void
@@ -46,6 +49,7 @@ open class Adapter: RequestInterceptor, @unchecked Sendable {
 
 extension RequestAdapter where Self == Adapter {
   /// An ``Adapter`` of a closure.
+  @preconcurrency
   public static func adapter(using closure: @escaping AdaptHandler) -> Adapter {
     Adapter(closure)
   }

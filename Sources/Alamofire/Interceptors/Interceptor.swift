@@ -21,6 +21,7 @@ open class Interceptor: RequestInterceptor, @unchecked Sendable {
   public let retriers: [any RequestRetrier]
 
   /// Makes an interceptor of two closures.
+  @preconcurrency
   public init(adaptHandler: @escaping AdaptHandler, retryHandler: @escaping RetryHandler) {
     adapters = [Adapter(adaptHandler)]
     retriers = [Retrier(retryHandler)]
@@ -47,6 +48,7 @@ open class Interceptor: RequestInterceptor, @unchecked Sendable {
   }
 
   /// Runs the adapters, each in its form without the request's state.
+  @preconcurrency
   open func adapt(
     _ urlRequest: URLRequest, for session: Session,
     completion: @escaping @Sendable (_ result: Result<URLRequest, any Error>) -> Void
@@ -57,6 +59,7 @@ open class Interceptor: RequestInterceptor, @unchecked Sendable {
   }
 
   /// Runs the adapters. The form that the library calls, and the one to override.
+  @preconcurrency
   open func adapt(
     _ urlRequest: URLRequest, using state: RequestAdapterState,
     completion: @escaping @Sendable (_ result: Result<URLRequest, any Error>) -> Void
@@ -67,6 +70,7 @@ open class Interceptor: RequestInterceptor, @unchecked Sendable {
   }
 
   /// Asks the retriers.
+  @preconcurrency
   open func retry(
     _ request: Request, for session: Session, dueTo error: any Error,
     completion: @escaping @Sendable (RetryResult) -> Void
@@ -114,6 +118,7 @@ open class Interceptor: RequestInterceptor, @unchecked Sendable {
 
 extension RequestInterceptor where Self == Interceptor {
   /// An ``Interceptor`` of two closures.
+  @preconcurrency
   public static func interceptor(
     adapter: @escaping AdaptHandler, retrier: @escaping RetryHandler
   ) -> Interceptor {

@@ -34,13 +34,16 @@ public struct RequestAdapterState: Sendable {
 ///   }
 /// }
 /// ```
+@preconcurrency
 public protocol RequestAdapter: Sendable {
   /// Adapts `urlRequest`; a failure ends the attempt with `AFError.requestAdaptationFailed`.
+  @preconcurrency
   func adapt(
     _ urlRequest: URLRequest, for session: Session,
     completion: @escaping @Sendable (_ result: Result<URLRequest, any Error>) -> Void)
 
   /// The form that the library calls; by itself it forwards to the simpler one.
+  @preconcurrency
   func adapt(
     _ urlRequest: URLRequest, using state: RequestAdapterState,
     completion: @escaping @Sendable (_ result: Result<URLRequest, any Error>) -> Void)
@@ -48,6 +51,7 @@ public protocol RequestAdapter: Sendable {
 
 extension RequestAdapter {
   /// Forwards to ``adapt(_:for:completion:)`` with the session of `state`.
+  @preconcurrency
   public func adapt(
     _ urlRequest: URLRequest, using state: RequestAdapterState,
     completion: @escaping @Sendable (_ result: Result<URLRequest, any Error>) -> Void

@@ -18,18 +18,22 @@ public enum RetryResult: Sendable {
 /// once for each handler whose serialization failed; never after a cancellation, and never on the
 /// engine's thread. Of several retriers, the first that does not say ``RetryResult/doNotRetry``
 /// decides. A completion that is released without a call counts as ``RetryResult/doNotRetry``.
+@preconcurrency
 public protocol RequestRetrier: Sendable {
   /// Decides about `request`, which failed with `error`; `completion` may be called from any thread.
+  @preconcurrency
   func retry(
     _ request: Request, for session: Session, dueTo error: any Error,
     completion: @escaping @Sendable (RetryResult) -> Void)
 }
 
 /// An adapter and a retrier in one; both parts have a default that does nothing.
+@preconcurrency
 public protocol RequestInterceptor: RequestAdapter, RequestRetrier {}
 
 extension RequestInterceptor {
   /// Leaves the request as it is.
+  @preconcurrency
   public func adapt(
     _ urlRequest: URLRequest, for session: Session,
     completion: @escaping @Sendable (_ result: Result<URLRequest, any Error>) -> Void
@@ -38,6 +42,7 @@ extension RequestInterceptor {
   }
 
   /// Does not retry.
+  @preconcurrency
   public func retry(
     _ request: Request, for session: Session, dueTo error: any Error,
     completion: @escaping @Sendable (RetryResult) -> Void

@@ -20,11 +20,13 @@ open class Retrier: RequestInterceptor, @unchecked Sendable {
   private let retryHandler: RetryHandler
 
   /// Makes a retrier of a closure, which is called once for each failure and not on the engine's thread.
+  @preconcurrency
   public init(_ retryHandler: @escaping RetryHandler) {
     self.retryHandler = retryHandler
   }
 
   /// Calls the closure.
+  @preconcurrency
   open func retry(
     _ request: Request, for session: Session, dueTo error: any Error,
     completion: @escaping @Sendable (RetryResult) -> Void
@@ -35,6 +37,7 @@ open class Retrier: RequestInterceptor, @unchecked Sendable {
 
 extension RequestRetrier where Self == Retrier {
   /// A ``Retrier`` of a closure.
+  @preconcurrency
   public static func retrier(using closure: @escaping RetryHandler) -> Retrier {
     Retrier(closure)
   }

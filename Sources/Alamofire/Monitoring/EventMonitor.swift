@@ -24,6 +24,7 @@ public import FoundationNetworking
 ///
 /// In a file that imports FoundationNetworking besides this module, `URLSessionTaskMetrics` is ambiguous: write
 /// ``TaskMetrics`` there.
+@preconcurrency
 public protocol EventMonitor: Sendable {
   /// Where the methods are called. Default: the main queue.
   var queue: DispatchQueue { get }

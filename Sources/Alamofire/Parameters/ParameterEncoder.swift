@@ -13,6 +13,7 @@ public import FoundationNetworking
 /// let json = AF.request(url, method: .post, parameters: search, encoder: .json)
 /// let form = AF.request(url, method: .post, parameters: search, encoder: .urlEncodedForm)
 /// ```
+@preconcurrency
 public protocol ParameterEncoder: Sendable {
   /// Returns the request with the value in it.
   ///

@@ -22,6 +22,7 @@ public typealias Parameters = [String: any Any & Sendable]
 ///   }
 /// }
 /// ```
+@preconcurrency
 public protocol ParameterEncoding: Sendable {
   /// Returns the request with the parameters in it.
   ///

@@ -36,6 +36,7 @@ public struct URLEncoding: ParameterEncoding {
     /// `name[0]`, counted from 0.
     case indexInBrackets
     /// As the closure says, given the name and the index, counted from 0.
+    @preconcurrency
     case custom(@Sendable (_ key: String, _ index: Int) -> String)
 
     func encode(key: String, atIndex index: Int) -> String {

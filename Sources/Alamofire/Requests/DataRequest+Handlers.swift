@@ -6,6 +6,7 @@ extension DataRequest {
   /// Handlers are served in the order in which they were added, each on its queue, once the last of
   /// them has its response. The first one resumes the request, unless the session or the request says
   /// otherwise. One that is added after the end gets the same outcome.
+  @preconcurrency
   @discardableResult
   public func response(
     queue: DispatchQueue = .main, completionHandler: @escaping @Sendable (AFDataResponse<Data?>) -> Void
@@ -14,6 +15,7 @@ extension DataRequest {
   }
 
   /// Adds a handler with a serializer for data.
+  @preconcurrency
   @discardableResult
   public func response<Serializer: DataResponseSerializerProtocol>(
     queue: DispatchQueue = .main, responseSerializer: Serializer,
@@ -23,6 +25,7 @@ extension DataRequest {
   }
 
   /// Adds a handler with a serializer.
+  @preconcurrency
   @discardableResult
   public func response<Serializer: ResponseSerializer>(
     queue: DispatchQueue = .main, responseSerializer: Serializer,
@@ -39,6 +42,7 @@ extension DataRequest {
   ///   - emptyResponseCodes: Status codes that allow an empty body. Default: 204 and 205.
   ///   - emptyRequestMethods: Methods that allow an empty body. Default: HEAD.
   ///   - completionHandler: Called once.
+  @preconcurrency
   @discardableResult
   public func responseData(
     queue: DispatchQueue = .main,
@@ -59,6 +63,7 @@ extension DataRequest {
   ///   - emptyResponseCodes: Status codes that allow an empty body. Default: 204 and 205.
   ///   - emptyRequestMethods: Methods that allow an empty body. Default: HEAD.
   ///   - completionHandler: Called once.
+  @preconcurrency
   @discardableResult
   public func responseString(
     queue: DispatchQueue = .main,
@@ -84,6 +89,7 @@ extension DataRequest {
   ///   - emptyResponseCodes: Status codes that allow an empty body. Default: 204 and 205.
   ///   - emptyRequestMethods: Methods that allow an empty body. Default: HEAD.
   ///   - completionHandler: Called once.
+  @preconcurrency
   @discardableResult
   public func responseDecodable<Value: Decodable & Sendable>(
     of type: Value.Type = Value.self, queue: DispatchQueue = .main,
@@ -108,6 +114,7 @@ extension DataRequest {
   ///   - emptyRequestMethods: Methods that allow an empty body. Default: HEAD.
   ///   - options: How JSON is read. Default: values outside of arrays and objects are allowed.
   ///   - completionHandler: Called once.
+  @preconcurrency
   @available(*, deprecated, message: "Use responseDecodable, which gives values of your own types.")
   @discardableResult
   public func responseJSON(

@@ -33,6 +33,7 @@ extension DataRequest {
   ///   - queue: Where the handlers are called. Default: the main queue.
   ///   - onRestart: Called when the pieces so far count for nothing, since the body begins again. Default: none.
   ///   - handler: Called with each piece.
+  @preconcurrency
   @discardableResult
   public func responsePieces(
     on queue: DispatchQueue = .main, onRestart: (@Sendable () -> Void)? = nil,

@@ -29,12 +29,14 @@ public class DataRequest: Request, @unchecked Sendable {
   /// and before any handler; the first failure ends it. They need a response, so failed transfers skip
   /// them. An error that is no `AFError` becomes `.customValidationFailed`. Not called on the engine's
   /// thread.
+  @preconcurrency
   @discardableResult
   public func validate(_ validation: @escaping Validation) -> Self {
     add(.custom(validation))
   }
 
   /// Accepts the given status codes alone; none at all if the sequence is empty.
+  @preconcurrency
   @discardableResult
   public func validate<Codes: Sequence & Sendable>(statusCode acceptableStatusCodes: Codes) -> Self
   where Codes.Element == Int {
@@ -47,6 +49,7 @@ public class DataRequest: Request, @unchecked Sendable {
 
   /// Accepts the given media types alone, wildcards such as `image/*` among them; an empty body passes.
   /// The types are asked for when the response has come.
+  @preconcurrency
   @discardableResult
   public func validate<Types: Sequence & Sendable>(
     contentType acceptableContentTypes: @escaping @Sendable @autoclosure () -> Types
@@ -76,6 +79,7 @@ public class DataRequest: Request, @unchecked Sendable {
   /// ``Request/ResponseDisposition/cancel`` the request ends as cancelled. A completion that is released
   /// without a call allows. Called again for each retry; redirects that are followed are not shown. The
   /// last handler given takes the place of earlier ones.
+  @preconcurrency
   @discardableResult
   public func onHTTPResponse(
     on queue: DispatchQueue = .main,
@@ -89,6 +93,7 @@ public class DataRequest: Request, @unchecked Sendable {
   }
 
   /// Calls `handler` on `queue` (default: main) with the response before its body has come.
+  @preconcurrency
   @discardableResult
   public func onHTTPResponse(
     on queue: DispatchQueue = .main, perform handler: @escaping @Sendable (HTTPURLResponse) -> Void

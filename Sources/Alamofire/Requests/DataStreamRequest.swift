@@ -51,12 +51,14 @@ public final class DataStreamRequest: Request, @unchecked Sendable {
   /// Adds a validator. Validators run in their order when all of the response has come, before retriers are asked; a
   /// failure is the error of the completion. What has come is handed out all the same. Not called on the engine's
   /// thread.
+  @preconcurrency
   @discardableResult
   public func validate(_ validation: @escaping Validation) -> Self {
     add(.custom { request, response, _ in validation(request, response) })
   }
 
   /// Accepts the given status codes alone; none at all if the sequence is empty.
+  @preconcurrency
   @discardableResult
   public func validate<Codes: Sequence & Sendable>(statusCode acceptableStatusCodes: Codes) -> Self
   where Codes.Element == Int {
@@ -69,6 +71,7 @@ public final class DataStreamRequest: Request, @unchecked Sendable {
 
   /// Accepts the given media types alone, wildcards such as `image/*` among them, also for an empty body. The types are
   /// asked for when the response has come.
+  @preconcurrency
   @discardableResult
   public func validate<Types: Sequence & Sendable>(
     contentType acceptableContentTypes: @escaping @Sendable @autoclosure () -> Types
@@ -102,6 +105,7 @@ public final class DataStreamRequest: Request, @unchecked Sendable {
   /// Calls `handler` on `queue` (default: main) with the response before its body is read, as
   /// the form of ``DataRequest`` does. With
   /// ``Request/ResponseDisposition/cancel`` nothing of the body is handed out.
+  @preconcurrency
   @discardableResult
   public func onHTTPResponse(
     on queue: DispatchQueue = .main,
@@ -115,6 +119,7 @@ public final class DataStreamRequest: Request, @unchecked Sendable {
   }
 
   /// Calls `handler` on `queue` (default: main) with the response before its body has come.
+  @preconcurrency
   @discardableResult
   public func onHTTPResponse(
     on queue: DispatchQueue = .main, perform handler: @escaping @Sendable (HTTPURLResponse) -> Void

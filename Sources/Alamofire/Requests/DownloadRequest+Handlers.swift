@@ -2,6 +2,7 @@ public import Foundation
 
 extension DownloadRequest {
   /// Calls `completionHandler` on `queue` (default: main) with the file as it came, when the request is over.
+  @preconcurrency
   @discardableResult
   public func response(
     queue: DispatchQueue = .main, completionHandler: @escaping @Sendable (AFDownloadResponse<URL?>) -> Void
@@ -10,6 +11,7 @@ extension DownloadRequest {
   }
 
   /// Calls `completionHandler` with what `responseSerializer` makes of the file.
+  @preconcurrency
   @discardableResult
   public func response<Serializer: DownloadResponseSerializerProtocol>(
     queue: DispatchQueue = .main, responseSerializer: Serializer,
@@ -19,6 +21,7 @@ extension DownloadRequest {
   }
 
   /// Calls `completionHandler` with what `responseSerializer` makes of the file.
+  @preconcurrency
   @discardableResult
   public func response<Serializer: ResponseSerializer>(
     queue: DispatchQueue = .main, responseSerializer: Serializer,
@@ -28,6 +31,7 @@ extension DownloadRequest {
   }
 
   /// Calls `completionHandler` with where the file lies.
+  @preconcurrency
   @discardableResult
   public func responseURL(
     queue: DispatchQueue = .main, completionHandler: @escaping @Sendable (AFDownloadResponse<URL>) -> Void
@@ -37,6 +41,7 @@ extension DownloadRequest {
 
   /// Calls `completionHandler` with the bytes of the file; parameters as for
   /// ``DataRequest/responseData(queue:dataPreprocessor:emptyResponseCodes:emptyRequestMethods:completionHandler:)``.
+  @preconcurrency
   @discardableResult
   public func responseData(
     queue: DispatchQueue = .main,
@@ -53,6 +58,7 @@ extension DownloadRequest {
   }
 
   /// Calls `completionHandler` with the text of the file.
+  @preconcurrency
   @discardableResult
   public func responseString(
     queue: DispatchQueue = .main,
@@ -70,6 +76,7 @@ extension DownloadRequest {
   }
 
   /// Calls `completionHandler` with the value that the file is decoded as.
+  @preconcurrency
   @discardableResult
   public func responseDecodable<Value: Decodable & Sendable>(
     of type: Value.Type = Value.self, queue: DispatchQueue = .main,
@@ -95,6 +102,7 @@ extension DownloadRequest {
   ///   - emptyRequestMethods: The methods for which it does. Default: `HEAD`.
   ///   - options: How JSON is read. Default: values outside of arrays and objects are allowed.
   ///   - completionHandler: Called once.
+  @preconcurrency
   @available(*, deprecated, message: "Use responseDecodable, which gives values of your own types.")
   @discardableResult
   public func responseJSON(

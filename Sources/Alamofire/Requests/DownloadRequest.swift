@@ -121,6 +121,7 @@ public final class DownloadRequest: Request, @unchecked Sendable {
     if shouldProduceResumeData { core.state.withLock { $0.extras.wantsResumeData = true } }
     return cancel()
   }
+  @preconcurrency
 
   /// Cancels, then calls `completionHandler` with what the download can go on from, `nil` if there is
   /// nothing. It is always called, once, on ``Request/underlyingQueue``: also before the start and after the
@@ -138,6 +139,7 @@ public final class DownloadRequest: Request, @unchecked Sendable {
     queue.async { completionHandler(data) }
     return self
   }
+  @preconcurrency
 
   // MARK: Validation
 
@@ -148,6 +150,7 @@ public final class DownloadRequest: Request, @unchecked Sendable {
     add(
       .custom { [weak core] request, response, _ in
         validation(request, response, core?.state.withLock { $0.extras.fileURL })
+  @preconcurrency
       })
   }
 
@@ -159,6 +162,7 @@ public final class DownloadRequest: Request, @unchecked Sendable {
       ValidationRules.statusCode(response.statusCode, in: acceptableStatusCodes)
         .map { .failure(AFError.responseValidationFailed(reason: $0)) } ?? .success(())
     }
+  @preconcurrency
   }
 
   /// Checks that the content type of a file that is not empty is among `acceptableContentTypes`, which may

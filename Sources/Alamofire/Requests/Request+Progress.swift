@@ -23,6 +23,7 @@ extension Request {
 
   /// Calls `closure` on `queue` (default: main) as the body of the request is sent. The last closure
   /// given takes the place of earlier ones.
+  @preconcurrency
   @discardableResult
   public func uploadProgress(queue: DispatchQueue = .main, closure: @escaping ProgressHandler) -> Self {
     core.watchProgress { $0.uploadHandler = (queue, closure) }
@@ -31,6 +32,7 @@ extension Request {
 
   /// Calls `closure` on `queue` (default: main) as the body of the response comes. The last closure
   /// given takes the place of earlier ones.
+  @preconcurrency
   @discardableResult
   public func downloadProgress(queue: DispatchQueue = .main, closure: @escaping ProgressHandler) -> Self {
     core.watchProgress { $0.downloadHandler = (queue, closure) }

@@ -19,6 +19,7 @@ extension Request {
   /// Calls `handler` on `queue` (default: main) with the task of the current attempt, if there is one, and with
   /// that of each later attempt, before anything of it is sent. The last handler given takes the place of
   /// earlier ones.
+  @preconcurrency
   @discardableResult
   public func onURLSessionTaskCreation(
     on queue: DispatchQueue = .main, perform handler: @escaping @Sendable (URLSessionTask) -> Void

@@ -5,6 +5,7 @@ public import FoundationNetworking
 extension Request {
   /// Calls `handler` on `queue` (default: main) with the request of the current attempt, if there is
   /// one, and with that of each later attempt. The last handler given takes the place of earlier ones.
+  @preconcurrency
   @discardableResult
   public func onURLRequestCreation(
     on queue: DispatchQueue = .main, perform handler: @escaping @Sendable (URLRequest) -> Void
@@ -19,6 +20,7 @@ extension Request {
 
   /// Calls `handler` once with the cURL command of the request: at once if the request has been made,
   /// else when it is made or has failed to be. Only the last handler that waits counts.
+  @preconcurrency
   @discardableResult
   public func cURLDescription(
     on queue: DispatchQueue, calling handler: @escaping @Sendable (String) -> Void
@@ -37,6 +39,7 @@ extension Request {
   }
 
   /// The same on ``underlyingQueue``.
+  @preconcurrency
   @discardableResult
   public func cURLDescription(calling handler: @escaping @Sendable (String) -> Void) -> Self {
     cURLDescription(on: underlyingQueue, calling: handler)

@@ -54,6 +54,7 @@ public final class UploadRequest: DataRequest, @unchecked Sendable {
 ///   }
 /// }
 /// ```
+@preconcurrency
 public protocol UploadableConvertible: Sendable {
   /// The body. Called off the network thread, once for each attempt.
   ///
@@ -63,6 +64,7 @@ public protocol UploadableConvertible: Sendable {
 }
 
 /// A body together with the request that sends it.
+@preconcurrency
 public protocol UploadConvertible: UploadableConvertible & URLRequestConvertible {}
 
 extension UploadRequest.Uploadable: UploadableConvertible {

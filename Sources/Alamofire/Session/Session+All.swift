@@ -3,6 +3,7 @@ public import Foundation
 // All requests of a session at once.
 extension Session {
   /// Calls `action` on ``rootQueue`` with the requests that are running then.
+  @preconcurrency
   public func withAllRequests(perform action: @escaping @Sendable (Set<Request>) -> Void) {
     let core = core
     rootQueue.async { action(Set(core.activeRequests)) }
@@ -13,6 +14,7 @@ extension Session {
   /// - Parameters:
   ///   - queue: The queue of `completion`. Default: the main queue.
   ///   - completion: Called once, when all have been cancelled; their handlers may still be to come.
+  @preconcurrency
   public func cancelAllRequests(
     completingOnQueue queue: DispatchQueue = .main, completion: (@Sendable () -> Void)? = nil
   ) {

@@ -27,6 +27,7 @@ public final class ByteStreamTask: URLSessionTask, @unchecked Sendable {
   ///   - maxBytes: Reads no more than so many.
   ///   - timeout: In seconds; 0 is without end.
   ///   - completionHandler: Called once, on the root queue of the session.
+  @preconcurrency
   public func readData(
     ofMinLength minBytes: Int, maxLength maxBytes: Int, timeout: TimeInterval,
     completionHandler: @escaping @Sendable (_ data: Data?, _ isAtEnd: Bool, _ error: (any Error)?) -> Void
@@ -50,6 +51,7 @@ public final class ByteStreamTask: URLSessionTask, @unchecked Sendable {
   ///   - data: The bytes.
   ///   - timeout: In seconds; 0 is without end.
   ///   - completionHandler: Called once, on the root queue of the session.
+  @preconcurrency
   public func write(
     _ data: Data, timeout: TimeInterval,
     completionHandler: @escaping @Sendable (_ error: (any Error)?) -> Void

@@ -105,6 +105,7 @@ public final class AuthenticationInterceptor<AuthenticatorType: Authenticator>: 
     completion: @escaping @Sendable (_ result: Result<URLRequest, any Error>) -> Void
   ) {
     let adaptation = Adaptation(urlRequest: urlRequest, completion: completion)
+  @preconcurrency
     var finding: Flow.Finding?
     while true {
       let time = Self.uptime
@@ -132,6 +133,7 @@ public final class AuthenticationInterceptor<AuthenticatorType: Authenticator>: 
       authenticator.didRequest(urlRequest, with: response, failDueToAuthenticationError: error)
     else { return completion(.doNotRetry) }
     let (current, version) = flow.withLock { ($0.credential, $0.version) }
+  @preconcurrency
     guard let current else {
       return completion(.doNotRetryWithError(AuthenticationError.missingCredential))
     }

@@ -2,6 +2,7 @@ import Foundation
 public import FoundationNetworking
 
 /// What proves to a server who asks: a token, and whatever is needed to get another.
+@preconcurrency
 public protocol AuthenticationCredential: Sendable {
   /// Whether the credential has to be refreshed before it is used; say so a little before it expires, so
   /// that it is still good when it arrives. Read once for each request, from any thread.
@@ -54,6 +55,7 @@ public protocol AuthenticationCredential: Sendable {
 ///
 /// All methods may be called from any thread, but never on the engine's, and ``refresh(_:for:completion:)``
 /// never twice at a time by one ``AuthenticationInterceptor``.
+@preconcurrency
 public protocol Authenticator: AnyObject, Sendable {
   /// What is put on requests.
   associatedtype Credential: AuthenticationCredential
@@ -71,6 +73,7 @@ public protocol Authenticator: AnyObject, Sendable {
   ///   - session: The session of the first request that needs the refresh.
   ///   - completion: May be called from any thread, at once or later; the first call counts. Released
   ///     without a call, it counts as a failure that says so.
+  @preconcurrency
   func refresh(
     _ credential: Credential, for session: Session,
     completion: @escaping @Sendable (_ result: Result<Credential, any Error>) -> Void)

@@ -38,6 +38,7 @@ public struct DeflateRequestCompressor: RequestInterceptor {
   /// - Parameters:
   ///   - duplicateHeaderBehavior: For a request that has a `Content-Encoding`. Default: an error.
   ///   - shouldCompressBodyData:  Whether a body is compressed; small ones grow. Default: all are.
+  @preconcurrency
   public init(
     duplicateHeaderBehavior: DuplicateHeaderBehavior = .error,
     shouldCompressBodyData: @escaping @Sendable (_ bodyData: Data) -> Bool = { _ in true }
@@ -47,6 +48,7 @@ public struct DeflateRequestCompressor: RequestInterceptor {
   }
 
   /// Compresses the body, if there is one, and says so in `Content-Encoding`.
+  @preconcurrency
   public func adapt(
     _ urlRequest: URLRequest, for session: Session,
     completion: @escaping @Sendable (Result<URLRequest, any Error>) -> Void
@@ -88,6 +90,7 @@ extension RequestInterceptor where Self == DeflateRequestCompressor {
   public static var deflateCompressor: DeflateRequestCompressor { DeflateRequestCompressor() }
 
   /// A compressor; parameters as for its initialiser.
+  @preconcurrency
   public static func deflateCompressor(
     duplicateHeaderBehavior: DeflateRequestCompressor.DuplicateHeaderBehavior = .error,
     shouldCompressBodyData: @escaping @Sendable (_ bodyData: Data) -> Bool = { _ in true }

@@ -18,6 +18,7 @@ public struct GzipRequestCompressor: RequestInterceptor {
   /// - Parameters:
   ///   - duplicateHeaderBehavior: For a request that has a `Content-Encoding`. Default: an error.
   ///   - shouldCompressBodyData:  Whether a body is compressed; small ones grow. Default: all are.
+  @preconcurrency
   public init(
     duplicateHeaderBehavior: DeflateRequestCompressor.DuplicateHeaderBehavior = .error,
     shouldCompressBodyData: @escaping @Sendable (_ bodyData: Data) -> Bool = { _ in true }
@@ -27,6 +28,7 @@ public struct GzipRequestCompressor: RequestInterceptor {
   }
 
   /// Compresses the body, if there is one, and says so in `Content-Encoding`.
+  @preconcurrency
   public func adapt(
     _ urlRequest: URLRequest, for session: Session,
     completion: @escaping @Sendable (Result<URLRequest, any Error>) -> Void

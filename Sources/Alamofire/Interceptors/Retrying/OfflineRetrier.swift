@@ -55,6 +55,7 @@ public final class OfflineRetrier: RequestInterceptor {
   /// - Parameters:
   ///   - maximumWait:    How long is waited, from the first request that is held on.
   ///   - isOfflineError: Whether an error means that the machine is offline; called on Swift's pool.
+  @preconcurrency
   public convenience init(
     maximumWait: DispatchTimeInterval = OfflineRetrier.defaultWait,
     isOfflineError: @escaping @Sendable (any Error) -> Bool = OfflineRetrier.defaultIsOfflineError
@@ -65,6 +66,7 @@ public final class OfflineRetrier: RequestInterceptor {
   }
 
   /// Makes a retrier for which interfaces of one type alone count. Parameters as above.
+  @preconcurrency
   public convenience init(
     requiredInterfaceType: NetworkInterfaceType,
     maximumWait: DispatchTimeInterval = OfflineRetrier.defaultWait,
@@ -76,6 +78,7 @@ public final class OfflineRetrier: RequestInterceptor {
   }
 
   /// Makes a retrier for which interfaces of some types do not count. Parameters as above.
+  @preconcurrency
   public convenience init(
     prohibitedInterfaceTypes: [NetworkInterfaceType],
     maximumWait: DispatchTimeInterval = OfflineRetrier.defaultWait,
@@ -99,6 +102,7 @@ public final class OfflineRetrier: RequestInterceptor {
   ///     manager for it, and listen to one of your own. With `nil` nothing is waited for, and errors stay.
   ///   - maximumWait:    As above.
   ///   - isOfflineError: As above.
+  @preconcurrency
   public convenience init(
     monitor: @escaping @Sendable @autoclosure () -> NetworkReachabilityManager?,
     maximumWait: DispatchTimeInterval = OfflineRetrier.defaultWait,
@@ -124,6 +128,7 @@ public final class OfflineRetrier: RequestInterceptor {
   }
 
   /// Holds a request whose error means that the machine is offline; does not retry others.
+  @preconcurrency
   public func retry(
     _ request: Request, for session: Session, dueTo error: any Error,
     completion: @escaping @Sendable (RetryResult) -> Void
@@ -172,6 +177,7 @@ extension RequestInterceptor where Self == OfflineRetrier {
   public static var offlineRetrier: OfflineRetrier { OfflineRetrier() }
 
   /// Waits for a network, over any interface.
+  @preconcurrency
   public static func offlineRetrier(
     maximumWait: DispatchTimeInterval = OfflineRetrier.defaultWait,
     isOfflineError: @escaping @Sendable (any Error) -> Bool = OfflineRetrier.defaultIsOfflineError
@@ -180,6 +186,7 @@ extension RequestInterceptor where Self == OfflineRetrier {
   }
 
   /// Waits until a manager tells that its host can be reached.
+  @preconcurrency
   public static func offlineRetrier(
     monitor: @escaping @Sendable @autoclosure () -> NetworkReachabilityManager?,
     maximumWait: DispatchTimeInterval = OfflineRetrier.defaultWait,
@@ -189,6 +196,7 @@ extension RequestInterceptor where Self == OfflineRetrier {
   }
 
   /// Waits for a network over interfaces of one type.
+  @preconcurrency
   public static func offlineRetrier(
     requiredInterfaceType: NetworkInterfaceType,
     maximumWait: DispatchTimeInterval = OfflineRetrier.defaultWait,
@@ -199,6 +207,7 @@ extension RequestInterceptor where Self == OfflineRetrier {
   }
 
   /// Waits for a network over interfaces of other types than these.
+  @preconcurrency
   public static func offlineRetrier(
     prohibitedInterfaceTypes: [NetworkInterfaceType],
     maximumWait: DispatchTimeInterval = OfflineRetrier.defaultWait,

@@ -89,6 +89,7 @@ open class RetryPolicy: RequestInterceptor, @unchecked Sendable {
 
   /// Answers ``RetryResult/retryWithDelay(_:)`` while the limit is not reached and
   /// ``shouldRetry(request:dueTo:)`` says so, else ``RetryResult/doNotRetry``.
+  @preconcurrency
   open func retry(
     _ request: Request, for session: Session, dueTo error: any Error,
     completion: @escaping @Sendable (RetryResult) -> Void

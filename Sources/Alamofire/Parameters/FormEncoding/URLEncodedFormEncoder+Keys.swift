@@ -8,6 +8,7 @@ extension URLEncodedFormEncoder {
     /// `name[0]`, counted from 0.
     case indexInBrackets
     /// As the closure says, given the name and the index, counted from 0.
+    @preconcurrency
     case custom(@Sendable (_ key: String, _ index: Int) -> String)
 
     func encode(_ key: String, atIndex index: Int) -> String {
@@ -37,6 +38,7 @@ extension URLEncodedFormEncoder {
     /// Makes an encoding.
     ///
     /// - Parameter encoding: Gives what stands behind the outer name, for the name of the property.
+    @preconcurrency
     public init(encoding: @escaping @Sendable (_ subkey: String) -> String) {
       encode = encoding
     }
@@ -59,6 +61,7 @@ extension URLEncodedFormEncoder {
     /// All letters are made small.
     case lowercased
     /// As the closure says.
+    @preconcurrency
     case custom(@Sendable (String) -> String)
 
     func encode(_ key: String) -> String {

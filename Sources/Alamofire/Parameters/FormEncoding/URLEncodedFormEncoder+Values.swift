@@ -23,6 +23,7 @@ extension URLEncodedFormEncoder {
     /// As base64 (RFC 4648 §4).
     case base64
     /// As the closure says.
+    @preconcurrency
     case custom(@Sendable (Data) throws -> String)
 
     /// The text, or `nil` when the data is to encode itself.
@@ -48,6 +49,7 @@ extension URLEncodedFormEncoder {
     /// As the formatter says.
     case formatted(DateFormatter)
     /// As the closure says.
+    @preconcurrency
     case custom(@Sendable (Date) throws -> String)
 
     /// The text, or `nil` when the date is to encode itself.
@@ -81,6 +83,7 @@ extension URLEncodedFormEncoder {
     /// Makes an encoding.
     ///
     /// - Parameter encoding: Gives the value to write, or `nil` to leave out the pair.
+    @preconcurrency
     public init(encoding: @escaping @Sendable () -> String?) {
       encode = encoding
     }

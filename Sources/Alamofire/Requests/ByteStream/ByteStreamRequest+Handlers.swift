@@ -12,6 +12,7 @@ extension ByteStreamRequest {
   ///   - timeout: From the call on. Default: `nil`, without end.
   ///   - queue: The queue of the handler. Default: the main queue.
   ///   - completionHandler: Called once.
+  @preconcurrency
   @discardableResult
   public func read(
     atLeast least: Int = 1, atMost most: Int = 65_536, timeout: Duration? = nil,
@@ -33,6 +34,7 @@ extension ByteStreamRequest {
   ///   - timeout: From the call on. Default: `nil`, without end.
   ///   - queue: The queue of the handler. Default: the main queue.
   ///   - completionHandler: Called once.
+  @preconcurrency
   @discardableResult
   public func write(
     _ data: Data, timeout: Duration? = nil, queue: DispatchQueue = .main,
@@ -52,6 +54,7 @@ extension ByteStreamRequest {
   /// - Parameters:
   ///   - queue: The queue of the handler. Default: the main queue.
   ///   - completionHandler: Called once.
+  @preconcurrency
   @discardableResult
   public func startTLS(
     queue: DispatchQueue = .main, completionHandler: @escaping @Sendable (Result<Void, AFError>) -> Void

@@ -102,6 +102,7 @@ public final class ByteStreamRequest: Sendable {
   /// - Parameters:
   ///   - queue: The queue of `body`. Default: the main queue.
   ///   - body: Gets the reason, `nil` when both sides were closed.
+  @preconcurrency
   @discardableResult
   public func onEnd(queue: DispatchQueue = .main, perform body: @escaping @Sendable (AFError?) -> Void)
     -> Self

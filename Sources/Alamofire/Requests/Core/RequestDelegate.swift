@@ -9,6 +9,7 @@ import Synchronization
 /// ```swift
 /// request.delegate?.retryResult(for: request, dueTo: .explicitlyCancelled) { print($0) }
 /// ```
+@preconcurrency
 public protocol RequestDelegate: AnyObject, Sendable {
   /// The configuration that requests are sent with.
   var sessionConfiguration: URLSessionConfiguration { get }
@@ -32,6 +33,7 @@ public protocol RequestDelegate: AnyObject, Sendable {
   ///   - completion: Called once, on ``Request/underlyingQueue``, with the first answer other than
   ///     `.doNotRetry`. An error of a retrier comes as `AFError.requestRetryFailed`. A request that was
   ///     cancelled is not retried, and its retriers are not asked.
+  @preconcurrency
   func retryResult(
     for request: Request, dueTo error: AFError, completion: @escaping @Sendable (RetryResult) -> Void)
 
@@ -65,6 +67,7 @@ extension Session: RequestDelegate {
   }
 
   /// Asks the retriers of the session and of the request; see ``RequestDelegate``.
+  @preconcurrency
   public func retryResult(
     for request: Request, dueTo error: AFError, completion: @escaping @Sendable (RetryResult) -> Void
   ) {

@@ -7,6 +7,7 @@ extension DataStreamRequest {
   /// - Parameters:
   ///   - queue: Where the handler is called, for one event at a time. Default: the main queue.
   ///   - stream: Called with each event.
+  @preconcurrency
   @discardableResult
   public func responseStream(
     on queue: DispatchQueue = .main, stream: @escaping Handler<Data, Never>
@@ -23,6 +24,7 @@ extension DataStreamRequest {
   ///     characters or documents; one of yours is called with each piece as it comes.
   ///   - queue: Where the handler is called, for one event at a time. Default: the main queue.
   ///   - stream: Called with each event.
+  @preconcurrency
   @discardableResult
   public func responseStream<Serializer: DataStreamSerializer>(
     using serializer: Serializer, on queue: DispatchQueue = .main,
@@ -37,6 +39,7 @@ extension DataStreamRequest {
   /// - Parameters:
   ///   - queue: Where the handler is called, for one event at a time. Default: the main queue.
   ///   - stream: Called with each event.
+  @preconcurrency
   @discardableResult
   public func responseStreamString(
     on queue: DispatchQueue = .main, stream: @escaping Handler<String, Never>
@@ -52,6 +55,7 @@ extension DataStreamRequest {
   ///   - decoder: Default: a `JSONDecoder`.
   ///   - preprocessor: Changes the bytes of each piece first. Default: leaves them as they are.
   ///   - stream: Called with each event.
+  @preconcurrency
   @discardableResult
   public func responseStreamDecodable<T: Decodable & Sendable>(
     of type: T.Type = T.self, on queue: DispatchQueue = .main, using decoder: any DataDecoder = JSONDecoder(),

@@ -1,6 +1,7 @@
 public import Foundation
 
 /// Makes values of bytes: `JSONDecoder`, `PropertyListDecoder`, or one of your own.
+@preconcurrency
 public protocol DataDecoder: Sendable {
   /// Makes a value.
   ///

@@ -1,6 +1,7 @@
 public import Foundation
 
 /// Changes the bytes of a body before a serializer reads them.
+@preconcurrency
 public protocol DataPreprocessor: Sendable {
   /// The bytes that are read.
   ///

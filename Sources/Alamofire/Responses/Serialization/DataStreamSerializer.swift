@@ -10,6 +10,7 @@ public import Foundation
 ///   func serialize(_ data: Data) throws -> Int { data.count }
 /// }
 /// ```
+@preconcurrency
 public protocol DataStreamSerializer<SerializedObject>: Sendable {
   /// What the serializer makes.
   associatedtype SerializedObject: Sendable

@@ -5,6 +5,7 @@
 ///   static func emptyValue() -> Reply { Reply(items: []) }
 /// }
 /// ```
+@preconcurrency
 public protocol EmptyResponse: Sendable {
   /// The value for a response without a body.
   static func emptyValue() -> Self

@@ -5,6 +5,7 @@ public import HTTPWire
 /// Turns the body of a data or upload request into a value.
 ///
 /// Called off the network thread, once for each handler and attempt; an implementation may block.
+@preconcurrency
 public protocol DataResponseSerializerProtocol<SerializedObject>: Sendable {
   /// What the serializer makes.
   associatedtype SerializedObject
@@ -26,6 +27,7 @@ public protocol DataResponseSerializerProtocol<SerializedObject>: Sendable {
 /// Turns a downloaded file into a value.
 ///
 /// Called off the network thread, once for each handler and attempt; an implementation may block.
+@preconcurrency
 public protocol DownloadResponseSerializerProtocol<SerializedObject>: Sendable {
   /// What the serializer makes.
   associatedtype SerializedObject
@@ -79,6 +81,7 @@ extension DownloadResponseSerializerProtocol where Self: DataResponseSerializerP
 ///   }
 /// }
 /// ```
+@preconcurrency
 public protocol ResponseSerializer<SerializedObject>: DataResponseSerializerProtocol,
   DownloadResponseSerializerProtocol
 {

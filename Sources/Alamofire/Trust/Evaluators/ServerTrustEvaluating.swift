@@ -13,6 +13,7 @@
 ///   }
 /// }
 /// ```
+@preconcurrency
 public protocol ServerTrustEvaluating: Sendable {
   /// Returns when the server is trusted, and throws why not otherwise. An error that is no ``AFError`` arrives in
   /// `AFError.ServerTrustFailureReason.customEvaluationFailed(error:)`.
