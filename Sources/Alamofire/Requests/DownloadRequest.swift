@@ -69,6 +69,9 @@ public final class DownloadRequest: Request, @unchecked Sendable {
 
   /// A destination in a system folder, under the name that the response suggests.
   ///
+  /// The name is that of `Content-Disposition` (RFC 6266), else the last part of the URL's path, else its host. It is
+  /// never a path: of one that a server sends, the last part counts.
+  ///
   /// - Parameters:
   ///   - directory: The kind of folder. Default: documents. It is made when it does not exist.
   ///   - domain: Where to look for it. Default: the user's home.
@@ -81,19 +84,12 @@ public final class DownloadRequest: Request, @unchecked Sendable {
       let files = FileManager.default
       guard let folder = files.urls(for: directory, in: domain).first else { return (temporaryURL, []) }
       try? files.createDirectory(at: folder, withIntermediateDirectories: true)
-      // A name from the network is a name, never a path.
-      let name = URL(fileURLWithPath: suggestedName(of: response)).lastPathComponent
-      guard !name.isEmpty, name != "/", name != ".", name != ".." else { return (temporaryURL, []) }
+      // Responses that a program makes itself suggest what Foundation finds.
+      let name = SuggestedFilename.name(
+        contentDisposition: response.value(forHTTPHeaderField: "Content-Disposition"),
+        path: response.url?.path(percentEncoded: true) ?? "", host: response.url?.host(percentEncoded: false))
       return (folder.appendingPathComponent(name), options)
     }
-  }
-
-  /// The name that the response gives, or the last part of its URL: Foundation here knows but the former.
-  private static func suggestedName(of response: HTTPURLResponse) -> String {
-    let isNamed = response.value(forHTTPHeaderField: "Content-Disposition")?.lowercased().contains("filename")
-    if isNamed == true, let name = response.suggestedFilename { return name }
-    let last = response.url?.lastPathComponent ?? ""
-    return last.isEmpty || last == "/" ? response.suggestedFilename ?? "Unknown" : last
   }
 
   /// A task that goes on with a download that was broken off, once it is resumed. It belongs to `session` and not to
@@ -121,11 +117,11 @@ public final class DownloadRequest: Request, @unchecked Sendable {
     if shouldProduceResumeData { core.state.withLock { $0.extras.wantsResumeData = true } }
     return cancel()
   }
-  @preconcurrency
 
   /// Cancels, then calls `completionHandler` with what the download can go on from, `nil` if there is
   /// nothing. It is always called, once, on ``Request/underlyingQueue``: also before the start and after the
   /// end.
+  @preconcurrency
   @discardableResult
   public func cancel(byProducingResumeData completionHandler: @escaping @Sendable (Data?) -> Void) -> Self {
     let queue = underlyingQueue
@@ -139,22 +135,22 @@ public final class DownloadRequest: Request, @unchecked Sendable {
     queue.async { completionHandler(data) }
     return self
   }
-  @preconcurrency
 
   // MARK: Validation
 
   /// Checks the response by a closure of yours, off the network thread.
+  @preconcurrency
   @discardableResult
   public func validate(_ validation: @escaping Validation) -> Self {
     // Weak, since the core holds its validators; it lives as long as they are asked.
     add(
       .custom { [weak core] request, response, _ in
         validation(request, response, core?.state.withLock { $0.extras.fileURL })
-  @preconcurrency
       })
   }
 
   /// Checks that the status code is among `acceptableStatusCodes`.
+  @preconcurrency
   @discardableResult
   public func validate<Codes: Sequence & Sendable>(statusCode acceptableStatusCodes: Codes) -> Self
   where Codes.Element == Int {
@@ -162,11 +158,11 @@ public final class DownloadRequest: Request, @unchecked Sendable {
       ValidationRules.statusCode(response.statusCode, in: acceptableStatusCodes)
         .map { .failure(AFError.responseValidationFailed(reason: $0)) } ?? .success(())
     }
-  @preconcurrency
   }
 
   /// Checks that the content type of a file that is not empty is among `acceptableContentTypes`, which may
   /// hold wildcards.
+  @preconcurrency
   @discardableResult
   public func validate<Types: Sequence & Sendable>(
     contentType acceptableContentTypes: @escaping @Sendable @autoclosure () -> Types

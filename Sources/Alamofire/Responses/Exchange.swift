@@ -90,11 +90,11 @@ package final class Exchange: Sendable {
     var fields: [String: String] = [:]
     if let type = other.mimeType { fields["Content-Type"] = type }
     if other.expectedContentLength >= 0 { fields["Content-Length"] = "\(other.expectedContentLength)" }
-    // Foundation takes the name of the file from there alone.
+    // The name of the file comes from there, unless it is that of the URL.
     if let name = other.suggestedFilename, !name.utf8.contains(where: { $0 < 0x20 || $0 == 0x22 }) {
       fields["Content-Disposition"] = "attachment; filename=\"\(name)\""
     }
-    return HTTPURLResponse(url: url, statusCode: 200, httpVersion: nil, headerFields: fields)
+    return ReceivedHTTPURLResponse(url: url, statusCode: 200, httpVersion: nil, headerFields: fields)
   }
 
   /// The response, made of the head on first use; `nil` without URL or head.

@@ -24,7 +24,7 @@ final class LazyResponse: Sendable {
     made.withLock { made in
       if let response = made { return response }
       guard let url, let head else { return nil }
-      made = HTTPURLResponse(
+      made = ReceivedHTTPURLResponse(
         url: url, statusCode: head.status, httpVersion: head.version.text,
         headerFields: Self.dictionary(of: head.block.fields))
       return made

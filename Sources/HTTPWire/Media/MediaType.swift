@@ -43,7 +43,7 @@ package struct MediaType: Equatable, Sendable {
   }
 
   /// Parameters behind the type, each with its semicolon (RFC 9110 §5.6.6).
-  private static func parameters(_ text: Substring) -> [(name: String, value: String)] {
+  static func parameters(_ text: Substring) -> [(name: String, value: String)] {
     var parameters: [(name: String, value: String)] = []
     for piece in pieces(text.utf8) {
       guard let equals = piece.firstIndex(of: UInt8(ascii: "=")) else { continue }

@@ -86,7 +86,7 @@ import Testing
       ("http://a.test/files/report.pdf?x=1", nil, "report.pdf"),
       ("http://a.test/a%2Fb%20c.txt", nil, "b c.txt"),
       ("http://a.test/x", "attachment; filename=\"named.txt\"", "named.txt"),
-      ("http://a.test/", nil, "Unknown"),
+      ("http://a.test/", nil, "a.test"),
     ] as [(String, String?, String)])
   func withoutANameTheURLNamesTheFile(url: String, disposition: String?, name: String) throws {
     let destination = DownloadRequest.suggestedDownloadDestination(for: .cachesDirectory)

@@ -1,0 +1,90 @@
+/// The file name that a response suggests (RFC 6266): a single path component, whatever the server sends.
+package enum SuggestedFilename {
+  /// The name of a response that suggests none.
+  package static let unknown = "Unknown"
+  /// The longest name that file systems take, in bytes.
+  private static let longest = 255
+
+  /// Returns the name from `Content-Disposition`, else the last part of the path, else the host.
+  ///
+  /// - Parameters:
+  ///   - contentDisposition: The field's value. `filename*` comes before `filename` (RFC 6266 §4.3).
+  ///   - path: The path of the URL, percent-encoded.
+  ///   - host: The host of the URL.
+  package static func name(contentDisposition: String?, path: String, host: String?) -> String {
+    if let contentDisposition, let name = name(inDisposition: contentDisposition) { return name }
+    let last = path.utf8.split(separator: UInt8(ascii: "/")).last
+    return last.flatMap { decoded(Substring($0)) }.flatMap(component) ?? host.flatMap(component) ?? unknown
+  }
+
+  private static func name(inDisposition value: String) -> String? {
+    let parameters = MediaType.parameters(value[...])
+    let extended = parameters.lazy.filter { $0.name == "filename*" }.compactMap { extendedValue($0.value) }
+    let plain = parameters.lazy.filter { $0.name == "filename" }.map(\.value)
+    return extended.compactMap(component).first ?? plain.compactMap(component).first
+  }
+
+  /// The text of a value with a character set and a language (RFC 8187 §3.2); `nil` for another character set.
+  private static func extendedValue(_ value: String) -> String? {
+    let parts = value.split(separator: "'", maxSplits: 2, omittingEmptySubsequences: false)
+    guard parts.count == 3 else { return nil }
+    switch parts[0].lowercased() {
+    case "utf-8": return decoded(parts[2])
+    case "iso-8859-1":
+      guard let bytes = bytes(of: parts[2]) else { return nil }
+      var text = ""
+      text.unicodeScalars.append(contentsOf: bytes.lazy.map { Unicode.Scalar($0) })
+      return text
+    default: return nil
+    }
+  }
+
+  /// The last component of what a server calls a name, which is a path on some systems.
+  private static func component(_ text: String) -> String? {
+    let isSeparator = { (scalar: Unicode.Scalar) in scalar == "/" || scalar == "\\" }
+    let isControl = { (scalar: Unicode.Scalar) in scalar.value < 0x20 || (0x7F...0x9F).contains(scalar.value)
+    }
+    let scalars = text.unicodeScalars
+    let start = scalars.lastIndex(where: isSeparator).map { scalars.index(after: $0) } ?? scalars.startIndex
+    var name = Substring(scalars[start...].filter { !isControl($0) })
+    while name.first == " " { name.removeFirst() }
+    while name.last == " " { name.removeLast() }
+    guard !name.isEmpty, name != ".", name != ".." else { return nil }
+    return shortened(name)
+  }
+
+  /// The name without the end of its stem, when it is longer than a file system takes.
+  private static func shortened(_ name: Substring) -> String {
+    guard name.utf8.count > longest else { return String(name) }
+    let dot = name.lastIndex(of: ".") ?? name.endIndex
+    let suffix = name[dot...].utf8.count <= longest / 4 ? name[dot...] : ""
+    var stem = name[..<(suffix.isEmpty ? name.endIndex : dot)]
+    while stem.utf8.count + suffix.utf8.count > longest { stem.removeLast() }
+    return String(stem + suffix)
+  }
+
+  private static func decoded(_ text: Substring) -> String? {
+    bytes(of: text).flatMap { String(validating: $0, as: UTF8.self) }
+  }
+
+  /// The bytes of a percent-encoded text; `nil` when a `%` has no two hexadecimal digits.
+  private static func bytes(of text: Substring) -> [UInt8]? {
+    var bytes: [UInt8] = []
+    var rest = text.utf8
+    while let byte = rest.popFirst() {
+      guard byte == UInt8(ascii: "%") else {
+        bytes.append(byte)
+        continue
+      }
+      guard let high = rest.popFirst().flatMap(digit), let low = rest.popFirst().flatMap(digit) else {
+        return nil
+      }
+      bytes.append(high << 4 | low)
+    }
+    return bytes
+  }
+
+  private static func digit(_ byte: UInt8) -> UInt8? {
+    Character(Unicode.Scalar(byte)).hexDigitValue.map { UInt8($0) }
+  }
+}

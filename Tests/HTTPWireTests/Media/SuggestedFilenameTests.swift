@@ -1,0 +1,80 @@
+import HTTPWire
+import Testing
+
+@Suite("Suggested file names") struct SuggestedFilenameTests {
+  private func name(_ disposition: String?, _ path: String = "/path", host: String? = "host.test") -> String {
+    SuggestedFilename.name(contentDisposition: disposition, path: path, host: host)
+  }
+
+  @Test(
+    "The name is that of Content-Disposition (RFC 6266)",
+    arguments: [
+      ("attachment; filename=a.txt", "a.txt"),
+      ("attachment; filename=\"a b.txt\"", "a b.txt"),
+      ("inline;FILENAME = \"a;b.txt\" ; x=y", "a;b.txt"),
+      ("attachment; filename=\"a \\\"quoted\\\".txt\"", "a \"quoted\".txt"),
+      ("attachment; filename=\"%41.txt\"", "%41.txt"),
+      ("attachment; filename*=UTF-8''%e2%82%ac%20rates.txt", "€ rates.txt"),
+      ("attachment; filename*=utf-8'en'a.txt; filename=b.txt", "a.txt"),
+      ("attachment; filename=b.txt; filename*=UTF-8''a.txt", "a.txt"),
+      ("attachment; filename*=iso-8859-1'en'%A3.txt", "£.txt"),
+      ("attachment; filename=\" a.txt \"", "a.txt"),
+    ])
+  func disposition(value: String, expected: String) {
+    #expect(name(value) == expected)
+  }
+
+  @Test(
+    "A filename* that cannot be read gives way to filename",
+    arguments: ["UTF-8''%FF", "UTF-8''%4", "UTF-8''%zz", "UTF-8", "koi8-r''a.txt", "UTF-8''..", "UTF-8''%2F"])
+  func unreadable(value: String) {
+    #expect(name("attachment; filename*=\(value); filename=b.txt") == "b.txt")
+    #expect(name("attachment; filename*=\(value)") == "path")
+  }
+
+  @Test(
+    "A name is one path component without control characters",
+    arguments: [
+      ("../../etc/passwd", "passwd"), ("/etc/passwd", "passwd"), ("C:\\\\dir\\\\a.txt", "a.txt"),
+      ("..\\\\..\\\\a.txt", "a.txt"), ("a\u{0}b\n.txt", "ab.txt"), ("dir/.\u{0}.", "path"), ("..", "path"),
+      (".", "path"), ("", "path"), ("dir/", "path"), ("\u{1}", "path"), (" .. ", "path"),
+      (".hidden", ".hidden"),
+    ])
+  func components(value: String, expected: String) {
+    #expect(name("attachment; filename=\"\(value)\"") == expected)
+  }
+
+  @Test("Encoded separators of filename* separate")
+  func encodedSeparators() {
+    #expect(name("attachment; filename*=UTF-8''..%2F..%2Fa.txt") == "a.txt")
+    #expect(name("attachment; filename*=UTF-8''..%5Ca%00.txt") == "a.txt")
+  }
+
+  @Test(
+    "Without Content-Disposition the name is the last part of the path",
+    arguments: [
+      ("/files/report.pdf", "report.pdf"), ("/a%20b.txt", "a b.txt"), ("/dir/", "dir"),
+      ("/x/..%2F..%2Fb", "b"),
+      ("/a%2Fb%20c.txt", "b c.txt"), ("/%2e%2e", "host.test"), ("/%FF", "host.test"), ("/", "host.test"),
+      ("", "host.test"), ("/%00", "host.test"), ("//", "host.test"), ("/100%", "host.test"),
+    ])
+  func path(path: String, expected: String) {
+    for disposition in [nil, "", "inline", "attachment; name=x", "attachment; filename"] {
+      #expect(name(disposition, path) == expected)
+    }
+  }
+
+  @Test("Without a path and a host the name is Unknown")
+  func unknown() {
+    #expect(name(nil, "", host: nil) == "Unknown")
+    #expect(name(nil, "/", host: "..") == "Unknown")
+  }
+
+  @Test("A long name keeps its extension and fits into a file system")
+  func longNames() {
+    let long = String(repeating: "ä", count: 300)
+    #expect(name("attachment; filename=\(long).txt") == String(repeating: "ä", count: 125) + ".txt")
+    #expect(name("attachment; filename=a.\(long)").utf8.count <= 255)
+    #expect(name(nil, "/" + String(repeating: "x", count: 255)).utf8.count == 255)
+  }
+}
