@@ -1,7 +1,7 @@
-import Alamofire
-public import Foundation
+public import Alamofire
+import Foundation
 
-extension AFError: LocalizedError {
+extension AFError: NSErrorConvertible {
   /// One sentence that says what failed, followed by the message of the wrapped error, if there is one.
   public var errorDescription: String? {
     switch self {

@@ -154,3 +154,9 @@ private func conversions(_ error: Error) {
   print(converted as Any, certain)
   if case .responseValidationFailed(.unacceptableStatusCode(let code))? = error.asAFError { print(code) }
 }
+
+private func foundationErrors(_ response: AFDataResponse<Data>) {
+  if let error = response.error?.underlyingError as? URLError { print(error.code) }
+  if let error = response.error?.underlyingError as NSError? { print(error.domain, error.code) }
+  if let error = response.error as NSError? { print(error.code, error.localizedDescription) }
+}
