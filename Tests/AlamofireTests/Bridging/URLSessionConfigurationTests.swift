@@ -20,6 +20,27 @@ struct URLSessionConfigurationTests {
     #expect(URLSessionConfiguration.default.headers.isEmpty)
   }
 
+  @Test("Properties that Foundation lacks stay with their configuration and its sessions")
+  func additions() {
+    let configuration = URLSessionConfiguration.af.default
+    #expect(!configuration.sessionSendsLaunchEvents)
+    #expect(configuration.sharedContainerIdentifier == nil)
+    configuration.sessionSendsLaunchEvents = true
+    configuration.sharedContainerIdentifier = "group.test"
+    let session = Session(configuration: configuration)
+    configuration.sharedContainerIdentifier = nil
+    #expect(configuration.sessionSendsLaunchEvents)
+    #expect(configuration.sharedContainerIdentifier == nil)
+    #expect(session.sessionConfiguration.sessionSendsLaunchEvents)
+    #expect(session.sessionConfiguration.sharedContainerIdentifier == "group.test")
+    #expect(!session.sessionConfiguration.waitsForConnectivity)
+    #expect(!URLSessionConfiguration.af.default.sessionSendsLaunchEvents)
+    let background = URLSessionConfiguration.background(withIdentifier: "a")
+    #expect(background.sessionSendsLaunchEvents)
+    background.sessionSendsLaunchEvents = false
+    #expect(!background.sessionSendsLaunchEvents)
+  }
+
   @Test("header fields that are not text are not given")
   func headersThatAreNotText() {
     let configuration = URLSessionConfiguration.ephemeral

@@ -162,3 +162,19 @@ private func backgroundConfigurations() {
   let session = Session(configuration: .background(withIdentifier: "com.example.sync"))
   _ = session
 }
+
+enum UploadError: NSErrorConvertible {
+  case quotaExceeded
+
+  var errorDescription: String? { "The quota is exceeded. Remove files, or ask for more space." }
+}
+
+private func launchEvents() {
+  let configuration = URLSessionConfiguration.background(withIdentifier: "com.example.sync")
+  configuration.sessionSendsLaunchEvents = false
+}
+
+private func sharedContainer() {
+  let configuration = URLSessionConfiguration.background(withIdentifier: "com.example.sync")
+  configuration.sharedContainerIdentifier = "group.com.example.app"
+}

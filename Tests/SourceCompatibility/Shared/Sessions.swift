@@ -126,3 +126,12 @@ private func requests(of session: Session, modifier: Session.RequestModifier?) {
   session.request(urlRequest).response { _ in }
   session.request(urlRequest, interceptor: nil, shouldAutomaticallyResume: false).response { _ in }
 }
+
+private func backgroundConfiguration() -> URLSessionConfiguration {
+  let configuration = URLSessionConfiguration.background(withIdentifier: "com.example.sync")
+  configuration.sessionSendsLaunchEvents = true
+  configuration.isDiscretionary = true
+  configuration.sharedContainerIdentifier = "group.com.example.app"
+  print(configuration.sessionSendsLaunchEvents, configuration.sharedContainerIdentifier as Any)
+  return configuration
+}

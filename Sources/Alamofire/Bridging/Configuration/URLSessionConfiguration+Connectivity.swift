@@ -1,5 +1,4 @@
 public import FoundationNetworking
-import Synchronization
 
 extension URLSessionConfiguration {
   /// Whether requests wait for a network when the machine has none, rather than fail. Default: `false`.
@@ -19,37 +18,7 @@ extension URLSessionConfiguration {
   /// let session = Session(configuration: configuration)
   /// ```
   public var waitsForConnectivity: Bool {
-    get { WaitingConfigurations.shared.contains(self) }
-    set { WaitingConfigurations.shared.set(self, newValue) }
-  }
-
-  /// A copy that waits if this one does.
-  func duplicated() -> URLSessionConfiguration {
-    guard let copy = copy() as? URLSessionConfiguration else { return self }
-    if waitsForConnectivity { copy.waitsForConnectivity = true }
-    return copy
-  }
-}
-
-/// The configurations that want to wait; they have no room of their own to say so.
-private final class WaitingConfigurations: Sendable {
-  static let shared = WaitingConfigurations()
-
-  private struct Entry {
-    weak var configuration: URLSessionConfiguration?
-  }
-
-  private let entries = Mutex<[ObjectIdentifier: Entry]>([:])
-
-  func contains(_ configuration: URLSessionConfiguration) -> Bool {
-    entries.withLock { $0[ObjectIdentifier(configuration)]?.configuration === configuration }
-  }
-
-  func set(_ configuration: URLSessionConfiguration, _ waits: Bool) {
-    entries.withLock { entries in
-      // Those that are gone make room.
-      entries = entries.filter { $0.value.configuration != nil }
-      entries[ObjectIdentifier(configuration)] = waits ? Entry(configuration: configuration) : nil
-    }
+    get { ConfigurationAdditions.shared[self].waitsForConnectivity }
+    set { ConfigurationAdditions.shared.update(self) { $0.waitsForConnectivity = newValue } }
   }
 }
