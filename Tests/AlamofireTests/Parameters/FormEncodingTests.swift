@@ -159,6 +159,13 @@ struct FormEncodingTests {
     #expect(try form(Twice()) == "a=last&b=1")
   }
 
+  @Test(
+    "A container that replaces another kind of value under its key starts anew",
+    arguments: Reopened.Kind.allCases)
+  func reopened(kind: Reopened.Kind) throws {
+    #expect(try form(Reopened(kind: kind)) == kind.text)
+  }
+
   @Test("two values in one place are refused, with the place", arguments: Conflict.Kind.allCases)
   func conflicts(kind: Conflict.Kind) throws {
     let error = try #require(throws: EncodingError.self) { try form(["outer": Conflict(kind: kind)]) }
@@ -302,6 +309,54 @@ struct Conflict: Encodable {
       var keyed = encoder.container(keyedBy: Key.self)
       var nested = keyed.nestedContainer(keyedBy: Key.self, forKey: .a)
       try nested.encode(1, forKey: .a)
+    }
+  }
+}
+
+/// Opens one key twice.
+struct Reopened: Encodable {
+  enum Kind: String, CaseIterable, Sendable {
+    case items, shorterItems, properties, propertiesAfterItems, itemsAfterProperties, propertiesAfterText,
+      itemsAfterNil, superAfterItems, superAfterText, textAfterSuper
+
+    var text: String {
+      switch self {
+      case .items: "k[]=3&k[]=4"
+      case .shorterItems, .superAfterItems, .itemsAfterProperties, .itemsAfterNil: "k[]=3"
+      case .properties: "k[a]=1&k[b]=2"
+      case .propertiesAfterItems, .propertiesAfterText: "k[b]=2"
+      case .superAfterText, .textAfterSuper: "k=3"
+      }
+    }
+  }
+  enum Key: CodingKey { case k, a, b }
+
+  let kind: Kind
+
+  func encode(to encoder: any Encoder) throws {
+    var container = encoder.container(keyedBy: Key.self)
+    switch kind {
+    case .items, .shorterItems, .propertiesAfterItems, .superAfterItems:
+      var items = container.nestedUnkeyedContainer(forKey: .k)
+      try items.encode(1)
+      try items.encode(2)
+    case .properties, .itemsAfterProperties:
+      var properties = container.nestedContainer(keyedBy: Key.self, forKey: .k)
+      try properties.encode(1, forKey: .a)
+    case .propertiesAfterText, .superAfterText: try container.encode("text", forKey: .k)
+    case .itemsAfterNil: try container.encodeNil(forKey: .k)
+    case .textAfterSuper: try "text".encode(to: container.superEncoder(forKey: .k))
+    }
+    switch kind {
+    case .items, .shorterItems, .itemsAfterProperties, .itemsAfterNil:
+      var items = container.nestedUnkeyedContainer(forKey: .k)
+      try items.encode(3)
+      if kind == .items { try items.encode(4) }
+    case .properties, .propertiesAfterItems, .propertiesAfterText:
+      var properties = container.nestedContainer(keyedBy: Key.self, forKey: .k)
+      try properties.encode(2, forKey: .b)
+    case .superAfterItems: try [3].encode(to: container.superEncoder(forKey: .k))
+    case .superAfterText, .textAfterSuper: try 3.encode(to: container.superEncoder(forKey: .k))
     }
   }
 }

@@ -8,10 +8,12 @@ struct FormKeyedContainer<Key: CodingKey>: KeyedEncodingContainerProtocol {
     encoder.nested(encoder.node.replaceProperty(key.stringValue), key)
   }
 
-  /// A property that may have been opened already; a second container adds to it.
+  /// A property to which a second keyed container adds; anything else that the key had is replaced.
   private func openProperty(_ key: Key) -> FormEncoder {
-    let known = encoder.node.property(key.stringValue)
-    return encoder.nested(known ?? encoder.node.replaceProperty(key.stringValue), key)
+    if let known = encoder.node.property(key.stringValue), known.takesProperties {
+      return encoder.nested(known, key)
+    }
+    return property(key)
   }
 
   mutating func encodeNil(forKey key: Key) throws {
@@ -29,7 +31,7 @@ struct FormKeyedContainer<Key: CodingKey>: KeyedEncodingContainerProtocol {
   }
 
   mutating func nestedUnkeyedContainer(forKey key: Key) -> any UnkeyedEncodingContainer {
-    openProperty(key).unkeyedContainer()
+    property(key).unkeyedContainer()
   }
 
   /// An encoder for a superclass, which adds its properties to the same ones, without a name of its own.

@@ -27,6 +27,14 @@ final class FormNode {
     }
   }
 
+  /// Whether properties can be added.
+  var takesProperties: Bool {
+    switch content {
+    case .empty, .properties: true
+    case .dropped, .text, .items: false
+    }
+  }
+
   /// Where a keyed container is to write: here, or into a new item when this is a list of items, which
   /// happens when a superclass of something unkeyed has keys.
   func openProperties() -> FormNode {
