@@ -82,7 +82,8 @@ extension MultipartFile {
     guard url.isFileURL else { throw .multipartEncodingFailed(reason: .bodyPartURLInvalid(url: url)) }
     var isDirectory: ObjCBool = false
     guard fileManager.fileExists(atPath: url.path, isDirectory: &isDirectory) else {
-      throw .multipartEncodingFailed(reason: .bodyPartFileNotReachable(at: url))
+      throw .multipartEncodingFailed(
+        reason: .bodyPartFileNotReachableWithError(atURL: url, error: reasonForMissing(url, fileManager)))
     }
     guard !isDirectory.boolValue else {
       throw .multipartEncodingFailed(reason: .bodyPartFileIsDirectory(at: url))
@@ -102,6 +103,17 @@ extension MultipartFile {
       throw .multipartEncodingFailed(reason: .bodyPartInputStreamCreationFailed(for: url))
     }
     return size
+  }
+
+  /// The error of a file that is not there, or that a folder above it hides.
+  private static func reasonForMissing(_ url: URL, _ fileManager: FileManager) -> any Error {
+    do {
+      _ = try fileManager.attributesOfItem(atPath: url.path)
+    } catch {
+      return error
+    }
+    // A link that leads nowhere has attributes of its own.
+    return CocoaError(.fileReadNoSuchFile, userInfo: [NSFilePathErrorKey: url.path, NSURLErrorKey: url])
   }
 
   private static func size(_ value: Any?) -> UInt64? {

@@ -113,7 +113,7 @@ open class MultipartFormData {
   ///
   /// - Parameters:
   ///   - fileURL: A regular file, or a link to one. It is looked for at once, and read when the form is encoded.
-  ///     Encoding throws `.bodyPartURLInvalid` for another URL, `.bodyPartFileNotReachable` when there is no
+  ///     Encoding throws `.bodyPartURLInvalid` for another URL, `.bodyPartFileNotReachableWithError` when there is no
   ///     such file, `.bodyPartFileIsDirectory`, `.bodyPartInputStreamCreationFailed` when it may not be read,
   ///     and `.bodyPartFileSizeNotAvailable` for what has no size, such as a pipe.
   ///   - name: The name of the field.

@@ -17,9 +17,24 @@ import Testing
 
   @Test func aMissingFileIsMissingAndNoFolder() {
     let url = folder["missing.txt"]
-    guard case .bodyPartFileNotReachable(url) = failure(of: url) else {
+    guard case .bodyPartFileNotReachableWithError(url, let error) = failure(of: url) else {
       Issue.record("another failure")
       return
+    }
+    #expect((error as? CocoaError)?.code == .fileReadNoSuchFile)
+  }
+
+  @Test("A link that leads nowhere and a folder that is a file are missing files, with the reason")
+  func otherMissingFiles() throws {
+    let link = folder["link.txt"]
+    try FileManager.default.createSymbolicLink(atPath: link.path, withDestinationPath: "nowhere")
+    let below = try folder.file("plain.txt").appendingPathComponent("file.txt")
+    for url in [link, below] {
+      guard case .bodyPartFileNotReachableWithError(url, let error) = failure(of: url) else {
+        Issue.record("another failure for \(url.path)")
+        return
+      }
+      #expect(error is CocoaError)
     }
   }
 
@@ -95,7 +110,7 @@ import Testing
       #expect(multipartFailure { try form.writeEncodedData(to: folder["body"]) }?.lengths == [5, count])
     }
     try FileManager.default.removeItem(at: url)
-    guard case .bodyPartFileNotReachable(url) = multipartFailure({ _ = try form.encode() }) else {
+    guard case .bodyPartFileNotReachableWithError(url, _) = multipartFailure({ _ = try form.encode() }) else {
       Issue.record("another failure")
       return
     }

@@ -59,7 +59,8 @@ import Testing
     let missing = URL(fileURLWithPath: "/nowhere/first.txt")
     form.append(missing, withName: "a")
     form.append(Data(), withName: "b", mimeType: "\n")
-    guard case .bodyPartFileNotReachable(missing) = multipartFailure({ _ = try form.encode() }) else {
+    let failure = multipartFailure { _ = try form.encode() }
+    guard case .bodyPartFileNotReachableWithError(missing, _) = failure else {
       Issue.record("another failure")
       return
     }

@@ -55,7 +55,7 @@ import Testing
     #expect(encoding?.isMultipartEncodingError == true && encoding?.url == nowhere)
     let target = FileManager.default.temporaryDirectory.appendingPathComponent("\(UUID()).form")
     let writing = #expect(throws: AFError.self) { try form.writeEncodedData(to: target) }
-    guard case .multipartEncodingFailed(.bodyPartFileNotReachable(at: nowhere)) = writing else {
+    guard case .multipartEncodingFailed(.bodyPartFileNotReachableWithError(nowhere, _)) = writing else {
       Issue.record("\(String(describing: writing))")
       return
     }
