@@ -65,7 +65,8 @@ open class NetworkReachabilityManager: @unchecked Sendable {
   ///
   /// A name is looked up away from the caller, first when ``status`` is asked for or listening starts, and again
   /// with every change of the network while listening. Until then the status is unknown. A name without addresses
-  /// is not reachable.
+  /// is not reachable. Addresses, and `localhost` with the names below it (RFC 6761 §6.3), need no look-up: their status
+  /// is known at once.
   ///
   /// - Parameter host: A name or an address, without scheme, port and brackets. `nil` is returned for an empty
   ///   one, and where the system tells nothing of its network.

@@ -40,7 +40,7 @@ final class ReachabilityCore: Sendable {
   private let target: ReachabilityTarget
   private let source: any NetworkSource
   private let queue: DispatchQueue
-  /// A literal address needs no look-up.
+  /// A literal address and `localhost` need no look-up.
   private let isLiteral: Bool
   private let state: Mutex<State>
 
@@ -52,7 +52,7 @@ final class ReachabilityCore: Sendable {
     switch target {
     case .anywhere: isLiteral = true
     case .host(let host):
-      let addresses = source.addresses(of: host, literalsOnly: true)
+      let addresses = IPAddress.loopback(of: host) ?? source.addresses(of: host, literalsOnly: true)
       isLiteral = !addresses.isEmpty
       if isLiteral { state.addresses = addresses }
     }

@@ -1,3 +1,17 @@
+extension IPAddress {
+  /// The addresses of `localhost` and of the names below it, in any case and with or without a dot at the end
+  /// (RFC 6761 §6.3); `nil` for other hosts.
+  package static func loopback(of host: String) -> [IPAddress]? {
+    let name = host.lowercased()
+    let relative = name.hasSuffix(".") ? name.dropLast() : name[...]
+    let labels = relative.split(separator: ".", omittingEmptySubsequences: false)
+    guard labels.last == "localhost", !labels.contains("") else { return nil }
+    return [
+      IPAddress(.v4, bytes: [127, 0, 0, 1]), IPAddress(.v6, bytes: [UInt8](repeating: 0, count: 15) + [1]),
+    ].compactMap { $0 }
+  }
+}
+
 /// An address of the Internet Protocol, in network order.
 package struct IPAddress: Sendable, Hashable {
   package enum Family: UInt8, Sendable, CaseIterable {

@@ -171,6 +171,23 @@ private typealias Status = NetworkReachabilityManager.NetworkReachabilityStatus
     #expect(network.lookups.count == 0)
   }
 
+  @Test(
+    "localhost is reachable at once, without a look-up",
+    arguments: ["localhost", "LocalHost", "localhost.", "app.localhost", "App.LOCALHOST."])
+  func localhost(host: String) throws {
+    #expect(try manager(.host(host)).status == .reachable(.ethernetOrWiFi))
+    network.become(nil)
+    #expect(try manager(.host(host)).status == .unknown)
+    #expect(network.lookups.count == 0)
+  }
+
+  @Test(
+    "Names that resemble localhost are looked up",
+    arguments: ["notlocalhost", "localhost.test", ".localhost"])
+  func otherNames(host: String) throws {
+    #expect(try manager(.host(host)).status == .unknown)
+  }
+
   private static let meanings: [(NetworkReachabilityFlags, Bool)] = [
     ([.reachable], true), ([], false), ([.reachable, .connectionRequired], false),
     ([.reachable, .connectionRequired, .connectionOnDemand], true),
@@ -194,6 +211,7 @@ private typealias Status = NetworkReachabilityManager.NetworkReachabilityStatus
     manager.stopListening()
     let local = try #require(NetworkReachabilityManager(host: "127.0.0.1"))
     #expect(local.status != .unknown)
+    #expect(NetworkReachabilityManager(host: "localhost")?.status == local.status)
     #expect(NetworkReachabilityManager.default != nil)
     // Other tests open and close theirs meanwhile: of netlink sockets there are few.
     #expect(await eventually { openDescriptors() <= before })
