@@ -29,6 +29,9 @@ import Synchronization
 /// credential, until the next request is adapted or ``credential`` is set. If ``credential`` was set while the
 /// refresh ran, that one counts and the outcome of the refresh does not.
 ///
+/// **A refreshed credential that needs a refresh** is refreshed again before a request is sent with it, until the
+/// ``refreshWindow`` refuses with ``AuthenticationError/excessiveRefresh``. Without a window it is applied as it is.
+///
 /// The interceptor may be used from any thread and by several sessions. It keeps the authenticator. Of the
 /// authenticator, ``Authenticator/refresh(_:for:completion:)`` and what goes on after it run on one queue of
 /// the interceptor, everything else where adapters and retriers run.
@@ -58,6 +61,8 @@ public final class AuthenticationInterceptor<AuthenticatorType: Authenticator>: 
 
   private struct Adaptation: Sendable {
     let urlRequest: URLRequest
+    /// Gone when the request is over, too.
+    weak let session: Session?
     let completion: @Sendable (Result<URLRequest, any Error>) -> Void
   }
 
@@ -100,12 +105,15 @@ public final class AuthenticationInterceptor<AuthenticatorType: Authenticator>: 
   }
 
   /// Applies the credential, after a refresh if it requires one.
+  @preconcurrency
   public func adapt(
     _ urlRequest: URLRequest, for session: Session,
     completion: @escaping @Sendable (_ result: Result<URLRequest, any Error>) -> Void
   ) {
-    let adaptation = Adaptation(urlRequest: urlRequest, completion: completion)
-  @preconcurrency
+    adapt(Adaptation(urlRequest: urlRequest, session: session, completion: completion), for: session)
+  }
+
+  private func adapt(_ adaptation: Adaptation, for session: Session) {
     var finding: Flow.Finding?
     while true {
       let time = Self.uptime
@@ -117,7 +125,7 @@ public final class AuthenticationInterceptor<AuthenticatorType: Authenticator>: 
       case .hold: break
       case .refresh(let refresh): begin(refresh, for: session)
       case .apply(let credential): apply(credential, to: adaptation)
-      case .fail(let error): completion(.failure(error))
+      case .fail(let error): adaptation.completion(.failure(error))
       case .release(let release): queue.async { self.end(release) }
       }
       return
@@ -125,6 +133,7 @@ public final class AuthenticationInterceptor<AuthenticatorType: Authenticator>: 
   }
 
   /// Has a request that was refused because of its credential sent again with another one.
+  @preconcurrency
   public func retry(
     _ request: Request, for session: Session, dueTo error: any Error,
     completion: @escaping @Sendable (RetryResult) -> Void
@@ -133,7 +142,6 @@ public final class AuthenticationInterceptor<AuthenticatorType: Authenticator>: 
       authenticator.didRequest(urlRequest, with: response, failDueToAuthenticationError: error)
     else { return completion(.doNotRetry) }
     let (current, version) = flow.withLock { ($0.credential, $0.version) }
-  @preconcurrency
     guard let current else {
       return completion(.doNotRetryWithError(AuthenticationError.missingCredential))
     }
@@ -171,7 +179,14 @@ public final class AuthenticationInterceptor<AuthenticatorType: Authenticator>: 
   private func end(_ release: Flow.Release) {
     switch release.outcome {
     case .success(let credential):
-      for adaptation in release.adaptations { apply(credential, to: adaptation) }
+      for adaptation in release.adaptations {
+        // Without a window nothing would end a credential that always needs a refresh.
+        if refreshWindow != nil, let session = adaptation.session {
+          adapt(adaptation, for: session)
+        } else {
+          apply(credential, to: adaptation)
+        }
+      }
       for retry in release.retries { retry(.retry) }
     case .failure(let error):
       for adaptation in release.adaptations { adaptation.completion(.failure(error)) }

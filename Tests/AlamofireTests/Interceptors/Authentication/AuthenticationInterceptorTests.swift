@@ -161,6 +161,50 @@ struct AuthenticationInterceptorTests {
     #expect(response.error?.underlyingError?.localizedDescription.contains("completion of refresh") == true)
   }
 
+  /// Refreshes make tokens that need a refresh, until they have this many signs.
+  private static func stale(until length: Int) -> TokenAuthenticator {
+    TokenAuthenticator { token, completion in
+      let text = token.text + "+"
+      completion(.success(Token(text: text, requiresRefresh: text.count < length)))
+    }
+  }
+
+  @Test("A refreshed credential that needs a refresh is refreshed until the window refuses it")
+  func staleCredential() async {
+    let fake = FakeTransport()
+    let authenticator = Self.stale(until: .max)
+    let interceptor = Interceptor(
+      authenticator: authenticator, credential: Self.expired,
+      refreshWindow: .init(interval: 3600, maximumAttempts: 3))
+    let session = Session.kept(fake: fake, interceptor: interceptor)
+    let response = await session.request("http://a.test/").end()
+    #expect(response.error?.isRequestAdaptationError == true)
+    #expect(response.error?.underlyingError as? AuthenticationError == .excessiveRefresh)
+    #expect(authenticator.refreshed.values == ["a", "a+", "a++"])
+    #expect(authenticator.applied.values.isEmpty)
+    #expect(fake.requests.isEmpty)
+  }
+
+  @Test("A request is sent with the first credential that needs no refresh")
+  func staleCredentialOnce() async {
+    let authenticator = Self.stale(until: 3)
+    let interceptor = Interceptor(authenticator: authenticator, credential: Self.expired)
+    let session = Session.kept(fake: .accepting("a++"), interceptor: interceptor)
+    #expect(await session.request("http://a.test/").validate().end().error == nil)
+    #expect(authenticator.refreshed.values == ["a", "a+"])
+    #expect(authenticator.applied.values == ["a++"])
+  }
+
+  @Test("Without a window a refreshed credential is applied as it is")
+  func staleCredentialWithoutWindow() async {
+    let authenticator = Self.stale(until: .max)
+    let interceptor = Interceptor(
+      authenticator: authenticator, credential: Self.expired, refreshWindow: nil)
+    let session = Session.kept(fake: .accepting("a+"), interceptor: interceptor)
+    #expect(await session.request("http://a.test/").validate().end().error == nil)
+    #expect(authenticator.refreshed.values == ["a"])
+  }
+
   @Test func aWindowOfNoAttemptsRefusesEveryRefresh() async {
     let authenticator = TokenAuthenticator()
     let interceptor = Interceptor(
