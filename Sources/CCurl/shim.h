@@ -199,6 +199,12 @@ static inline void ccurl_read_proxy(CURL *easy, long *status, long *reply) {
   curl_easy_getinfo(easy, CURLINFO_HTTP_CONNECTCODE, status);
   curl_easy_getinfo(easy, CURLINFO_PROXY_ERROR, reply);
 }
+// The `errno` of the last attempt to connect, or 0.
+static inline long ccurl_system_error(CURL *easy) {
+  long error = 0;
+  curl_easy_getinfo(easy, CURLINFO_OS_ERRNO, &error);
+  return error;
+}
 // The `SSL *` of the connection in use, or NULL.
 static inline void *ccurl_tls_session(CURL *easy) {
   struct curl_tlssessioninfo *session = NULL;

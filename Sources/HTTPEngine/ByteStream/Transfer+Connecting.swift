@@ -46,7 +46,10 @@ extension Transfer {
     let own = socket == ccurl_bad_socket ? -1 : fcntl(socket, F_DUPFD_CLOEXEC, 0)
     guard own >= 0 else {
       return .failure(
-        TransportFailure(.resourceUnavailable, "There is no descriptor left for the connection."))
+        TransportFailure(
+          .resourceUnavailable,
+          "The process has no file descriptors left for the connection. "
+            + "Close files and connections, or raise the limit (ulimit -n)."))
     }
     return .success(StreamSocket(own, host: host))
   }

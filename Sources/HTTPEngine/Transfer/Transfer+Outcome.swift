@@ -25,7 +25,10 @@ extension Transfer {
     if code == CURLE_COULDNT_CONNECT, hasRefusedAddress {
       return .failure(refusedAddress.with(metrics: metrics))
     }
-    if code != CURLE_OK, let failure = proxyFailure(code, facts, metrics) { return .failure(failure) }
+    if code != CURLE_OK, let failure = descriptorFailure(code, metrics) ?? proxyFailure(code, facts, metrics)
+    {
+      return .failure(failure)
+    }
     guard code == CURLE_OK else {
       let failure =
         oversizedHead(code, facts)?.with(metrics: metrics)
@@ -59,6 +62,12 @@ extension Transfer {
       .badURL,
       "\(part) of the request is too large: URL and header fields together have \(size) bytes, and at most 1,000,000 can be sent. Send large values in the body.",
       curlCode: Int32(code.rawValue))
+  }
+
+  private func descriptorFailure(_ code: CURLcode, _ metrics: TransferMetrics) -> TransportFailure? {
+    CurlFailure.lackOfDescriptors(
+      Int32(code.rawValue), host: request?.origin.host ?? "the host",
+      systemError: Int32(ccurl_system_error(easy.raw)), metrics: metrics)
   }
 
   private func proxyFailure(_ code: CURLcode, _ facts: ccurl_facts, _ metrics: TransferMetrics)

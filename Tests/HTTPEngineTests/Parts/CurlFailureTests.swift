@@ -1,3 +1,4 @@
+import Glibc
 import HTTPEngine
 import HTTPWire
 import Testing
@@ -42,6 +43,24 @@ import Testing
     (98, .clientCertificateRequired),
     (100, .dataLengthExceedsMaximum),
   ]
+
+  @Test(
+    "A transfer without a descriptor is told apart from a host that refuses",
+    arguments: [
+      (7, EMFILE, nil, "the process"), (7, ENFILE, nil, "the machine"), (7, 0, EMFILE, "the process"),
+      (6, 0, EMFILE, "the process"), (5, 0, ENFILE, "the machine"), (7, 0, nil, nil),
+      (7, ECONNREFUSED, EMFILE, nil),
+      (7, 0, EACCES, nil), (28, 0, EMFILE, nil), (6, 0, nil, nil),
+    ] as [(Int32, Int32, Int32?, String?)])
+  func descriptors(code: Int32, systemError: Int32, probed: Int32?, owner: String?) {
+    let failure = CurlFailure.lackOfDescriptors(
+      code, host: "a.test", systemError: systemError, metrics: nil, probe: { _ in probed })
+    #expect((failure == nil) == (owner == nil))
+    guard let failure, let owner else { return }
+    #expect(failure.kind == .resourceUnavailable && failure.curlCode == code)
+    #expect(failure.message.contains("a.test") && failure.message.contains("ulimit -n"))
+    #expect(failure.message.contains("because \(owner) has no file descriptors left"))
+  }
 
   @Test(arguments: kinds)
   func aCodeHasAKindThatAProgramCanActOn(code: Int32, kind: TransportFailure.Kind) {
