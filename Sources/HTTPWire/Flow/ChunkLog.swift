@@ -27,6 +27,10 @@ package struct ChunkLog: Sendable {
     package var isLast: Bool
     /// Whether the writer waits for what the reader has done with what it took before.
     package var wakesWriter: Bool
+    /// Readers that waited for this one, and are to be woken.
+    package var followers: [Int] = []
+    /// Whether ``ChunkLog/handedOut(_:)`` has to be called before it reads again.
+    package var isOrdered = false
   }
 
   /// How a reader comes by its entries.
@@ -54,6 +58,18 @@ package struct ChunkLog: Sendable {
     var isFinished = false
     /// Whether it wants nothing more but to know that it is over.
     var isMuted = false
+    /// The reader that has each entry before this one.
+    var predecessor: Int?
+    /// The reader that has each entry after this one, which waits for that one before it takes the next.
+    var successor: Int?
+    /// The number of the first entry that it has not handed out.
+    var handedOut: Int
+    /// Whether it has something to read, and waits for the others of its order.
+    var isBlocked = false
+    /// Whether it has read the last entry, and has to hand it out.
+    var isOver = false
+
+    var isOrdered: Bool { predecessor != nil || successor != nil }
   }
 
   /// The size of the pieces into which libcurl cuts what it has read.
@@ -168,12 +184,16 @@ package struct ChunkLog: Sendable {
   /// - Parameters:
   ///   - kind: How it comes by its entries. One that is pulling does not delay the end, until it has begun.
   ///   - holdsBack: Whether the writer waits for it when it is slow.
-  package mutating func addReader(_ kind: Kind, holdsBack: Bool) -> Int {
+  ///   - predecessor: A reader that hands out each entry, and its end, before this one.
+  package mutating func addReader(_ kind: Kind, holdsBack: Bool, after predecessor: Int? = nil) -> Int {
     defer { nextID += 1 }
     close()
+    let next = first + entries.count
+    let predecessor = predecessor.flatMap { readers[$0] == nil ? nil : $0 }
+    if let predecessor { readers[predecessor]?.successor = nextID }
     readers[nextID] = Reader(
-      kind: kind, next: first + entries.count, taken: written, done: written, holdsBack: holdsBack,
-      delaysEnd: kind == .called)
+      kind: kind, next: next, taken: written, done: written, holdsBack: holdsBack, delaysEnd: kind == .called,
+      predecessor: predecessor, handedOut: next)
     return nextID
   }
 
@@ -197,40 +217,105 @@ package struct ChunkLog: Sendable {
     return reader.waits
   }
 
-  /// It wants nothing more but to know that it is over. Returns whether the writer waits for this.
-  package mutating func mute(_ id: Int) -> Bool {
-    guard readers[id]?.isMuted == false else { return false }
+  /// It wants nothing more but to know that it is over. Returns whether the writer waits for this, and who else.
+  package mutating func mute(_ id: Int) -> (wakesWriter: Bool, followers: [Int]) {
+    guard readers[id]?.isMuted == false else { return (false, []) }
     readers[id]?.isMuted = true
+    if let reader = readers[id], reader.isBlocked, !reader.isFinished {
+      readers[id]?.isBlocked = false
+      readers[id]?.waits = true
+    }
     skip(id)
-    return takeWriter()
+    return (takeWriter(), unblocked())
   }
 
   package func isMuted(_ id: Int) -> Bool { readers[id]?.isMuted ?? true }
 
-  /// It is gone. Returns whether the writer waits for this.
-  package mutating func removeReader(_ id: Int) -> Bool {
-    guard readers.removeValue(forKey: id) != nil else { return false }
+  /// It is gone. Returns whether the writer waits for this, and who else.
+  package mutating func removeReader(_ id: Int) -> (wakesWriter: Bool, followers: [Int]) {
+    guard remove(id) else { return (false, []) }
     close()
     trim()
-    return takeWriter()
+    return (takeWriter(), unblocked())
+  }
+
+  /// The reader has handed out all that it took. Returns the readers that are to be woken.
+  package mutating func handedOut(_ id: Int) -> [Int] {
+    guard let reader = readers[id] else { return [] }
+    readers[id]?.handedOut = reader.next
+    if reader.isOver { _ = remove(id) }
+    return unblocked()
   }
 
   /// The next entries for a reader, which has done with those that it took before. Without any it waits, and is
   /// woken by the next one.
   package mutating func read(_ id: Int, atMost limit: Int = 64) -> Reading {
-    guard var reader = readers[id] else { return Reading(entries: [], isLast: false, wakesWriter: false) }
+    guard var reader = readers[id], !reader.isOver else {
+      return Reading(entries: [], isLast: false, wakesWriter: false)
+    }
     close()
     let from = reader.next - first
-    let to = min(entries.count, from + max(1, limit))
+    // One at a time, so that those of other readers come in between.
+    let wanted = reader.isOrdered ? from + 1 : from + max(1, limit)
+    let to = max(from, min(entries.count, wanted, bound(of: reader) - first))
     let taken = Array(entries[from..<to])
     reader.done = reader.taken
+    reader.handedOut = reader.next
     reader.taken += taken.reduce(0) { $0 + weight(of: $1) }
     reader.next += taken.count
-    let isLast = reader.isFinished && to == entries.count
-    reader.waits = taken.isEmpty && !isLast
-    readers[id] = isLast ? nil : reader
+    let isAtEnd = to == entries.count
+    let isLast = reader.isFinished && isAtEnd && reader.predecessor == nil
+    reader.isBlocked = taken.isEmpty && !isLast && (!isAtEnd || reader.isFinished)
+    reader.waits = taken.isEmpty && !isLast && !reader.isBlocked
+    reader.isOver = isLast
+    readers[id] = reader
+    if isLast, !reader.isOrdered { _ = remove(id) }
     trim()
-    return Reading(entries: taken, isLast: isLast, wakesWriter: takeWriter())
+    return Reading(
+      entries: taken, isLast: isLast, wakesWriter: takeWriter(), followers: unblocked(),
+      isOrdered: reader.isOrdered)
+  }
+
+  // MARK: Order
+
+  /// The number of the first entry that a reader must not have yet: its predecessor has not handed it out, or a
+  /// successor not the one before.
+  private func bound(of reader: Reader) -> Int {
+    var bound = Int.max
+    var predecessor = reader.predecessor.flatMap { readers[$0] }
+    while let other = predecessor, other.isMuted { predecessor = other.predecessor.flatMap { readers[$0] } }
+    if let predecessor { bound = predecessor.handedOut }
+    var successor = reader.successor.flatMap { readers[$0] }
+    while let other = successor {
+      if !other.isMuted { bound = min(bound, other.handedOut + 1) }
+      successor = other.successor.flatMap { readers[$0] }
+    }
+    return bound
+  }
+
+  /// Takes a reader out of the order. Returns false if it was not there.
+  private mutating func remove(_ id: Int) -> Bool {
+    guard let reader = readers.removeValue(forKey: id) else { return false }
+    if let predecessor = reader.predecessor { readers[predecessor]?.successor = reader.successor }
+    if let successor = reader.successor { readers[successor]?.predecessor = reader.predecessor }
+    return true
+  }
+
+  /// Whether a reader is there, or on its way out.
+  package func hasReader(_ id: Int) -> Bool { readers[id] != nil }
+
+  /// Takes the readers that waited for others of their order, and need not any more.
+  private mutating func unblocked() -> [Int] {
+    var woken: [Int] = []
+    for (id, reader) in readers where reader.isBlocked {
+      let hasEntries = reader.next < min(first + entries.count, bound(of: reader))
+      let mayEnd =
+        reader.isFinished && reader.predecessor == nil && reader.next == first + entries.count
+      guard hasEntries || mayEnd else { continue }
+      readers[id]?.isBlocked = false
+      woken.append(id)
+    }
+    return woken
   }
 
   private mutating func skip(_ id: Int) {

@@ -133,7 +133,7 @@ import Testing
       _ = log.write(chunk(10))
       let answer7 = log.write(chunk(10)).isTaken
       #expect(!answer7)
-      let wakes = isMuted ? log.mute(reader) : log.removeReader(reader)
+      let wakes = (isMuted ? log.mute(reader) : log.removeReader(reader)).wakesWriter
       #expect(wakes)
       #expect(log.isMuted(reader))
       #expect(log.heldBytes == 0)

@@ -29,7 +29,7 @@ package final class BodyPieces: Sendable {
     on queue: DispatchQueue, onRestart: (@Sendable () -> Void)?, _ handler: @escaping @Sendable (Data) -> Void
   ) -> PieceReader {
     if onRestart == nil { state.withLock { $0.maySeeAnother = false } }
-    return flow.add(.called, holdsBack: true) { id in
+    return flow.add(.called, holdsBack: true, on: queue) { id in
       PieceReader(self, id: id, queue: queue, onRestart: onRestart, handler: handler)
     }
   }
@@ -104,7 +104,7 @@ final class PieceReader: StreamReader, ResponseSink {
 
   private func work() {
     guard let flow = pieces?.flow else { return }
-    let entries = flow.read(id).entries
+    let (entries, _, isOrdered) = flow.read(id)
     guard !entries.isEmpty else { return }
     for entry in entries {
       switch entry {
@@ -113,6 +113,7 @@ final class PieceReader: StreamReader, ResponseSink {
       case .end: break
       }
     }
+    if isOrdered { flow.handedOut(id) }
     wake()
   }
 

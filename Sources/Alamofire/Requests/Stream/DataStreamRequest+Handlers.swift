@@ -73,7 +73,7 @@ extension DataStreamRequest {
     _ handler: @escaping Handler<Success, Failure>
   ) -> Self {
     let workshop = isCheap ? nil : core.session.userSerializationQueue ?? .global()
-    let mailbox = flow.add(.called, holdsBack: true) { id in
+    let mailbox = flow.add(.called, holdsBack: true, on: queue) { id in
       StreamMailbox(
         self, id: id, decoding: decoding, workshop: workshop, queue: queue, handler: handler)
     }

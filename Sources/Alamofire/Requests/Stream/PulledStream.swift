@@ -63,7 +63,7 @@ final class PulledStream<Success: Sendable, Failure: Error>: StreamSource {
   /// another task is at work on one: two loops over one stream share its pieces.
   private func readMore() -> Bool {
     guard var decoding = takeDecoding() else { return false }
-    let (entries, isLast) = request.flow.read(reader.id, atMost: 1)
+    let (entries, isLast, _) = request.flow.read(reader.id, atMost: 1)
     // Code of users must not run under a lock.
     let values = decoding.values(of: entries)
     let token = DataStreamRequest.CancellationToken(request: request, reader: reader.id)

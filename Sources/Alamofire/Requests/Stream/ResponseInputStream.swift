@@ -81,7 +81,7 @@ final class ResponseInputStream: InputStream {
   }
 
   private func readMore() {
-    let (entries, isLast) = request.flow.read(reader.id, atMost: 1)
+    let (entries, isLast, _) = request.flow.read(reader.id, atMost: 1)
     switch entries.first {
     case .chunk(let data): reading.withLock { $0.chunk = data }
     case .begin where reading.withLock({ $0.hasGiven }):

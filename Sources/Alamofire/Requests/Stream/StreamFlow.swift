@@ -11,6 +11,8 @@ package final class StreamFlow: BodySink {
   private struct State {
     var log = ChunkLog(overhead: 64)
     var readers: [Int: any StreamReader] = [:]
+    /// The queues of the readers that hand out, in their order.
+    var queues: [(queue: DispatchQueue, reader: Int)] = []
     /// Makes the transport go on; `nil` between transfers.
     var wake: (@Sendable () -> Void)?
     /// Who is shown the bytes as they come, whoever reads them.
@@ -23,21 +25,26 @@ package final class StreamFlow: BodySink {
     }
 
     /// Who waits for what has just been read or given up, if anybody.
-    mutating func awaited(wakesWriter: Bool) -> Awaited {
-      let writer = wakesWriter ? wake : nil
-      guard waiter != nil, !log.isBusy else { return Awaited(writer: writer) }
+    mutating func awaited(wakesWriter: Bool, _ followers: [Int] = []) -> Awaited {
+      var awaited = Awaited(writer: wakesWriter ? wake : nil)
+      if !followers.isEmpty { awaited.followers = followers.compactMap { readers[$0] } }
+      guard waiter != nil, !log.isBusy else { return awaited }
       defer { waiter = nil }
-      return Awaited(writer: writer, pipeline: waiter)
+      awaited.pipeline = waiter
+      return awaited
     }
   }
 
   private struct Awaited {
     var writer: (@Sendable () -> Void)?
     var pipeline: CheckedContinuation<Void, Never>?
+    /// Readers that may go on.
+    var followers: [any StreamReader] = []
 
     func proceed() {
       writer?()
       pipeline?.resume()
+      for follower in followers { follower.wake() }
     }
   }
 
@@ -118,27 +125,44 @@ package final class StreamFlow: BodySink {
 
   /// Adds the reader that `make` makes of its number.
   ///
-  /// - Parameter highMark: How far behind it may be at least.
+  /// - Parameters:
+  ///   - queue: The queue on which the reader hands out; readers of one serial queue keep their order.
+  ///   - highMark: How far behind it may be at least.
   func add<Reader: StreamReader>(
-    _ kind: ChunkLog.Kind, holdsBack: Bool, highMark: Int = 0, _ make: (Int) -> Reader
+    _ kind: ChunkLog.Kind, holdsBack: Bool, on queue: DispatchQueue? = nil, highMark: Int = 0,
+    _ make: (Int) -> Reader
   ) -> Reader {
     state.withLock { state in
       state.log.highMark = max(state.log.highMark, highMark)
-      let id = state.log.addReader(kind, holdsBack: holdsBack)
+      let predecessor = queue.flatMap { queue in
+        state.queues.last { $0.queue.hasOrder(of: queue) && state.log.hasReader($0.reader) }?.reader
+      }
+      let id = state.log.addReader(kind, holdsBack: holdsBack, after: predecessor)
+      if let queue { state.queues.append((queue, id)) }
       let reader = make(id)
       state.readers[id] = reader
       return reader
     }
   }
 
-  func read(_ id: Int, atMost limit: Int = 64) -> (entries: [ChunkLog.Entry], isLast: Bool) {
+  func read(
+    _ id: Int, atMost limit: Int = 64
+  ) -> (entries: [ChunkLog.Entry], isLast: Bool, isOrdered: Bool) {
     let (reading, awaited) = state.withLock { state in
       let reading = state.log.read(id, atMost: limit)
       if reading.isLast { state.readers[id] = nil }
-      return (reading, state.awaited(wakesWriter: reading.wakesWriter))
+      return (reading, state.awaited(wakesWriter: reading.wakesWriter, reading.followers))
     }
     awaited.proceed()
-    return (reading.entries, reading.isLast)
+    return (reading.entries, reading.isLast, reading.isOrdered)
+  }
+
+  /// An ordered reader has handed out all that it read: the next one of its queue may.
+  func handedOut(_ id: Int) {
+    state.withLock { state in
+      let followers = state.log.handedOut(id)
+      return state.awaited(wakesWriter: false, followers)
+    }.proceed()
   }
 
   /// Somebody has begun to pull: the server and the end of the request wait for that reader from now on.
@@ -149,8 +173,8 @@ package final class StreamFlow: BodySink {
   /// The reader wants nothing more but to know that it is over.
   func mute(_ id: Int) {
     state.withLock { state in
-      let wakesWriter = state.log.mute(id)
-      return state.awaited(wakesWriter: wakesWriter)
+      let (wakesWriter, followers) = state.log.mute(id)
+      return state.awaited(wakesWriter: wakesWriter, followers)
     }.proceed()
   }
 
@@ -165,8 +189,8 @@ package final class StreamFlow: BodySink {
   func remove(_ id: Int) {
     let (reader, awaited) = state.withLock { state in
       let reader = state.readers.removeValue(forKey: id)
-      let wakesWriter = state.log.removeReader(id)
-      return (reader, state.awaited(wakesWriter: wakesWriter))
+      let (wakesWriter, followers) = state.log.removeReader(id)
+      return (reader, state.awaited(wakesWriter: wakesWriter, followers))
     }
     awaited.proceed()
     // Released outside the lock: this may be the last reference.
@@ -200,4 +224,16 @@ package final class StreamFlow: BodySink {
 protocol StreamReader: AnyObject, Sendable {
   /// There is something to read. Called on any thread, also the engine's: it must return at once.
   func wake()
+}
+
+extension DispatchQueue {
+  /// Whether what is handed out on both queues may have an order: they are the same one, and not a concurrent one of
+  /// the system.
+  fileprivate func hasOrder(of other: DispatchQueue) -> Bool {
+    // Foundation makes a new object for the main queue and the global ones at each access.
+    if label.hasPrefix("com.apple.root.") { return false }
+    return self === other || (label == Self.mainLabel && other.label == Self.mainLabel)
+  }
+
+  private static let mainLabel = DispatchQueue.main.label
 }

@@ -44,11 +44,17 @@ final class StreamMailbox<Success: Sendable, Failure: Error>: StreamReader, Resp
   }
 
   private func work() {
-    let (entries, isLast) = flow.read(id)
+    let (entries, isLast, isOrdered) = flow.read(id)
     guard !entries.isEmpty || isLast else { return }
     let values = values(of: entries)
-    guard workshop != nil else { return handOut(values, isLast) }
-    queue.async { [self] in handOut(values, isLast) }
+    let handOut: @Sendable () -> Void = { [self] in
+      self.handOut(values, isLast)
+      // Before it comes for more: the next handler on this queue goes first.
+      if isOrdered { flow.handedOut(id) }
+      if !isLast { wake() }
+    }
+    guard workshop != nil else { return handOut() }
+    queue.async(execute: handOut)
   }
 
   /// The decoder is taken out meanwhile: code of users must not run under a lock.
@@ -75,7 +81,7 @@ final class StreamMailbox<Success: Sendable, Failure: Error>: StreamReader, Resp
         stop(request, because: error)
       }
     }
-    guard isLast else { return wake() }
+    guard isLast else { return }
     // Nothing is left that an error could end.
     try? handler(.init(event: .complete(request.completion), token: token))
   }

@@ -1,0 +1,94 @@
+import Alamofire
+import Foundation
+import HTTPTestServer
+import Testing
+
+/// Several handlers of one stream on one queue.
+@Suite("The order of handlers of a stream", .timeLimit(.minutes(5)))
+struct StreamOrderTests {
+  private let queue = DispatchQueue(label: "test.order")
+  private let events = Recorder<String>()
+
+  private func request(_ chunks: [String]) -> DataStreamRequest {
+    Session.kept(fake: FakeTransport(.chunks(chunks))).streamRequest("http://a.test/")
+  }
+
+  private func note<Success, Failure>(
+    _ name: String, _ stream: DataStreamRequest.Stream<Success, Failure>
+  ) {
+    switch stream.event {
+    case .stream(.success(let value)):
+      let text = (value as? Data).map { String(decoding: $0, as: UTF8.self) } ?? "\(value)"
+      events.add("\(name)\(text)")
+    case .stream(.failure): events.add("\(name)!")
+    case .complete: events.add("\(name).")
+    }
+  }
+
+  private func expected(
+    _ names: [String], _ count: Int, _ text: (Int) -> String = { "\($0)" }
+  ) -> [String] {
+    (0..<count).flatMap { index in names.map { $0 + text(index) } } + names.map { "\($0)." }
+  }
+
+  @Test("Each chunk goes to the handlers in the order in which they were added", arguments: 0..<5)
+  func data(run: Int) async {
+    let names = ["a", "b", "c"]
+    let request = request((0..<200).map { "\($0)" })
+    request.suspend()
+    for name in names { request.responseStream(on: queue) { note(name, $0) } }
+    request.resume()
+    #expect(await events.wait(for: 603) == expected(names, 200))
+  }
+
+  @Test("Values and bytes keep their order, too", arguments: 0..<5)
+  func values(run: Int) async {
+    let request = request((0..<100).map { "[\($0)]" })
+    request.suspend()
+    request.responseStreamDecodable(of: [Int].self, on: queue) { note("a", $0) }
+    request.responseStreamString(on: queue) { note("b", $0) }
+    request.responseStreamDecodable(of: [Int].self, on: queue) { note("c", $0) }
+    request.responseStream(on: queue) { note("d", $0) }
+    request.resume()
+    #expect(await events.wait(for: 404) == expected(["a", "b", "c", "d"], 100) { "[\($0)]" })
+  }
+
+  @Test("On the main queue as well")
+  func main() async {
+    let request = request((0..<50).map { "\($0)" })
+    request.suspend()
+    request.responseStream { note("a", $0) }.responseStream { note("b", $0) }
+    request.resume()
+    #expect(await events.wait(for: 102) == expected(["a", "b"], 50))
+  }
+
+  @Test("A handler that cancels leaves the others their completion")
+  func muted() async {
+    let request = request((0..<50).map { "\($0)" })
+    request.suspend()
+    request.responseStream(on: queue) { stream in
+      note("a", stream)
+      if case .stream = stream.event { stream.cancel() }
+    }
+    request.responseStream(on: queue) { note("b", $0) }
+    request.resume()
+    #expect(await eventually { events.values.contains("b.") && events.values.contains("a.") })
+    #expect(events.values.first == "a0")
+    #expect(events.values.filter { $0.hasPrefix("a") } == ["a0", "a."])
+  }
+
+  @Test("A slow handler on another queue holds up nobody's order")
+  func otherQueue() async {
+    let request = request((0..<20).map { "\($0)" })
+    let slow = Recorder<Int>()
+    request.suspend()
+    request.responseStream(on: queue) { note("a", $0) }
+    request.responseStream(on: DispatchQueue(label: "slow")) { stream in
+      if case .complete = stream.event { slow.add(1) }
+    }
+    request.responseStream(on: queue) { note("b", $0) }
+    request.resume()
+    #expect(await events.wait(for: 42) == expected(["a", "b"], 20))
+    await slow.wait(for: 1)
+  }
+}
