@@ -32,18 +32,26 @@ extension StoredResponse {
   /// As Foundation shows it.
   func cached(url: URL) -> CachedURLResponse? {
     guard let response = Exchange(url: url, head: head).httpResponse else { return nil }
-    let info = try? PropertyListSerialization.propertyList(from: attachment, format: nil)
     return CachedURLResponse(
-      response: response, data: body, userInfo: attachment.isEmpty ? nil : info as? [AnyHashable: Any],
+      response: response, data: body, userInfo: userInfo,
       storagePolicy: staysInMemory ? .allowedInMemoryOnly : .allowed)
   }
 
-  /// What a program attached, if it can be written down.
+  /// What a program attached; `nil` without anything.
+  var userInfo: [AnyHashable: Any]? {
+    guard !attachment.isEmpty else { return nil }
+    return try? PropertyListSerialization.propertyList(from: attachment, format: nil) as? [String: Any]
+  }
+
+  /// The part of what a program attached that can be written down: property list values with names.
   private static func attachment(of info: [AnyHashable: Any]?) -> Data {
-    guard let info = info as? [String: Any], !info.isEmpty,
-      PropertyListSerialization.propertyList(info, isValidFor: .binary)
-    else { return Data() }
-    return (try? PropertyListSerialization.data(fromPropertyList: info, format: .binary, options: 0))
+    var kept: [String: Any] = [:]
+    for case (let name as String, let value) in info ?? [:]
+    where PropertyListSerialization.propertyList([name: value], isValidFor: .binary) {
+      kept[name] = value
+    }
+    guard !kept.isEmpty else { return Data() }
+    return (try? PropertyListSerialization.data(fromPropertyList: kept, format: .binary, options: 0))
       ?? Data()
   }
 }

@@ -108,8 +108,8 @@ public final class HTTPCache: URLCache, @unchecked Sendable {
 
   /// Stores a response for the URL of a request and those of its fields that the response's `Vary` names, in place of
   /// another one for the same. Whether it answers a request is decided by the rules of HTTP all the same. Nothing is
-  /// stored for other methods than GET, and of what is no `HTTPURLResponse`. A `userInfo` of property list values is
-  /// kept, in files too.
+  /// stored for other methods than GET, and of what is no `HTTPURLResponse`. Of a `userInfo`,
+  /// the property list values with names are kept, in files too.
   public override func storeCachedResponse(_ cachedResponse: CachedURLResponse, for request: URLRequest) {
     guard request.httpMethod ?? "GET" == "GET",
       let stored = StoredResponse(cachedResponse, for: request, now: shelf.clock())

@@ -54,9 +54,11 @@ package final class PlainStore: ResponseStore {
     guard stored.head.status != 206, let request = Self.request(for: stored.key), let url = request.url,
       let response = Exchange(url: Self.url(of: stored.key) ?? url, head: stored.head).httpResponse
     else { return }
+    var info = stored.userInfo ?? [:]
+    info[Self.note] = stored.encodedHead
     cache.storeCachedResponse(
       CachedURLResponse(
-        response: response, data: stored.body, userInfo: [Self.note: stored.encodedHead],
+        response: response, data: stored.body, userInfo: info,
         storagePolicy: stored.staysInMemory ? .allowedInMemoryOnly : .allowed),
       for: request)
   }
