@@ -49,7 +49,8 @@ extension Request {
   ) -> StreamOf<URLSessionTask> {
     StreamOf(bufferingPolicy: bufferingPolicy) { continuation in
       watch { _ in }
-      core.listen(continuation, \.tasks, of: self, to: { _ in }, current: { task })
+      core.listen(
+        continuation, \.tasks, of: self, to: { $0.attempts.count > 0 }, current: { $0 ? task : nil })
     }
   }
 

@@ -4,11 +4,13 @@ import HTTPWire
 
 extension AFError {
   /// How a failure of the transport reaches the user: the one place where it is converted.
-  init(_ failure: TransportFailure, url: String) {
+  ///
+  /// - Parameter resumeData: What the download that failed can go on from.
+  init(_ failure: TransportFailure, url: String, resumeData: Data? = nil) {
     switch failure.kind {
     case .cancelled: self = .explicitlyCancelled
     case .shutDown: self = .sessionDeinitialized
-    default: self = .sessionTaskFailed(error: URLError(failure, url: url))
+    default: self = .sessionTaskFailed(error: URLError(failure, url: url, resumeData: resumeData))
     }
   }
 }
@@ -18,8 +20,9 @@ extension URLError {
   /// that failed.
   public static let curlCodeKey = "org.alamofire.curlCode"
 
-  init(_ failure: TransportFailure, url: String) {
+  init(_ failure: TransportFailure, url: String, resumeData: Data? = nil) {
     var details: [String: Any] = [:]
+    if let resumeData { details[NSURLSessionDownloadTaskResumeData] = resumeData }
     if let code = failure.curlCode { details[Self.curlCodeKey] = Int(code) }
     self = URLError.made(Self.code(of: failure.kind), failure.message, url: url, details: details)
   }

@@ -121,7 +121,8 @@ public protocol EventMonitor: Sendable {
   /// The request begins anew.
   func requestIsRetrying(_ request: Request)
 
-  /// The request is over; its response handlers are about to be served.
+  /// The request is over, and its state says so. Its parsed responses are told next, then its handlers are called. An
+  /// attempt that is retried because a serializer failed does not end the request.
   func requestDidFinish(_ request: Request)
 
   /// The request was resumed.

@@ -7,13 +7,16 @@ import Synchronization
 extension Pipeline {
   /// Sends the request, its task seen by the delegate and the monitors.
   nonisolated(nonsending) func watchedExchange(_ urlRequest: URLRequest) async throws(AFError) -> Exchange {
-    core.tellTask(of: request)
+    await core.tellTask(of: request)
     do throws(AFError) {
+      await core.untilResumed()
+      try checkAlive()
       if core.body != nil { try await askForBodyStream() }
       let exchange = try await exchanged(Journey(urlRequest, for: core, isWatched: true))
       await tellEnd(exchange, nil)
       return exchange
     } catch {
+      core.endedUnsent()
       await tellEnd(core.state.withLock { $0.exchange }, error)
       throw error
     }
@@ -148,9 +151,8 @@ extension Pipeline {
     core.tell { $0.request(request, didAdaptInitialRequest: initial, to: adapted) }
   }
 
-  func tellAdaptationFailure(_ initial: URLRequest, _ error: any Error) {
+  func tellAdaptationFailure(_ initial: URLRequest, _ failure: AFError) {
     let request = request
-    let failure = AFError.requestAdaptationFailed(error: error)
     core.tell { $0.request(request, didFailToAdaptURLRequest: initial, withError: failure) }
   }
 
@@ -217,9 +219,10 @@ extension Pipeline {
     core.tell { $0.requestIsRetrying(request) }
   }
 
-  nonisolated(nonsending) func tellFinished() async {
-    await core.changesAreTold()
+  /// The request has ended, and its state says so: monitors hear of that, then of what the handlers will get.
+  func tellFinished(_ served: ShortList<any ResponseSink>) {
     let request = request
     core.tell { $0.requestDidFinish(request) }
+    for sink in served { sink.announce(to: request) }
   }
 }

@@ -24,19 +24,23 @@ extension RequestCore {
   func tell(_ event: @escaping @Sendable (any EventMonitor) -> Void) {
     session.eventMonitor.perform(event)
     guard isWatchedItself.load(ordering: .relaxed) else { return }
-    for monitor in state.withLock({ $0.extras.monitors }) {
+    for monitor in state.withLock({ $0.extras.monitors + $0.extras.transferMonitors }) {
       monitor.queue.async { event(monitor) }
     }
   }
 
-  /// The task of the attempt at hand, while it is being sent.
-  private func liveTask(of request: Request) -> URLSessionTask? {
-    guard state.withLock({ $0.attempts.hasBegun }) else { return nil }
-    return tasks(of: request).last
+  /// Tells the monitors that hear of the URL session: those of the session, and few of the request.
+  func tellTransfer(_ event: @escaping @Sendable (any EventMonitor) -> Void) {
+    session.eventMonitor.perform(event)
+    guard isWatchedItself.load(ordering: .relaxed) else { return }
+    for monitor in state.withLock({ $0.extras.transferMonitors }) {
+      monitor.queue.async { event(monitor) }
+    }
   }
 
-  func tellChange(of request: Request, to wish: Request.State) {
-    let task = liveTask(of: request)
+  /// - Parameter concernsTask: Whether monitors knew the task of the attempt at hand when the state changed.
+  func tellChange(of request: Request, to wish: Request.State, concernsTask: Bool) {
+    let task = concernsTask ? tasks(of: request).last : nil
     switch wish {
     case .resumed:
       tell { $0.requestDidResume(request) }
@@ -69,22 +73,39 @@ extension RequestCore {
     }
   }
 
-  /// The attempt at hand is about to be sent.
-  func tellTask(of request: Request) {
-    let (handler, listeners, lifecycle) = state.withLock { state in
+  /// Makes the task of the attempt at hand, which is sent when the request is resumed, and tells of it.
+  nonisolated(nonsending) func tellTask(of request: Request) async {
+    let (handler, listeners) = state.withLock { state in
       state.attempts.owner = request
       state.attempts.begin()
-      return (state.extras.taskHandler, state.extras.listeners?.tasks, state.lifecycle.state)
+      defer { state.attempts.isShown = true }
+      // Those that were added while the request waited have looked at the task by themselves.
+      return state.attempts.isShown ? (nil, nil) : (state.extras.taskHandler, state.extras.listeners?.tasks)
     }
     guard let task = tasks(of: request).last else { return }
     if let handler { handler.queue.async { handler.closure(task) } }
     for continuation in listeners ?? [] { continuation.yield(task) }
     stream?.watch { [weak self] data in self?.tellData(data) }
     tell { $0.request(request, didCreateTask: task) }
-    switch lifecycle {
+    switch await stateOfToldTask() {
     case .suspended: tell { $0.request(request, didSuspendTask: task) }
     case .resumed: tell { $0.request(request, didResumeTask: task) }
-    case .initialized, .cancelled, .finished: break
+    case .cancelled: tell { $0.request(request, didCancelTask: task) }
+    case .initialized, .finished: break
+    }
+  }
+
+  /// The state of the request at the moment from which on changes concern the task: it was told of, as were all changes
+  /// so far.
+  nonisolated(nonsending) private func stateOfToldTask() async -> Request.State {
+    while true {
+      let lifecycle = state.withLock { state -> Request.State? in
+        guard state.untoldChanges == 0 else { return nil }
+        state.attempts.isTold = true
+        return state.lifecycle.state
+      }
+      if let lifecycle { return lifecycle }
+      await changesAreTold()
     }
   }
 

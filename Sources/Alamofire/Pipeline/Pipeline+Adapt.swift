@@ -6,10 +6,10 @@ extension Pipeline {
   /// Stage 1: the user's description becomes a request, validated, adapted, validated again.
   nonisolated(nonsending) func adapted() async throws(AFError) -> URLRequest {
     let initial = core.convertsByUserCode ? try await convertedOffLoop() : try converted()
+    let isAdapted = core.isIntercepted
+    if !isAdapted { core.created(initial, of: request) }
     if core.isMonitored { tellInitial(initial) }
-    if core.isIntercepted { return try await adaptedOffLoop(initial) }
-    core.created(initial, of: request)
-    return initial
+    return isAdapted ? try await adaptedOffLoop(initial) : initial
   }
 
   nonisolated(nonsending) private func adaptedOffLoop(_ initial: URLRequest) async throws(AFError)
@@ -31,14 +31,16 @@ extension Pipeline {
     do {
       let adapted = try result.get()
       try check(adapted)
-      if core.isMonitored { tellAdapted(initial, adapted) }
       core.created(adapted, of: request)
+      if core.isMonitored { tellAdapted(initial, adapted) }
       return adapted
     } catch {
       if let ended = error as? AFError, ended.isSessionDeinitializedError { throw ended }
+      let failure = AFError.requestAdaptationFailed(error: error)
+      core.fail(failure)
       core.adaptationFailed(initial, of: request)
-      if core.isMonitored { tellAdaptationFailure(initial, error) }
-      throw .requestAdaptationFailed(error: error)
+      if core.isMonitored { tellAdaptationFailure(initial, failure) }
+      throw failure
     }
   }
 
@@ -56,8 +58,9 @@ extension Pipeline {
       try check(request)
       return request
     } catch {
-      core.creationFailed(of: request)
       let failure = error as? AFError ?? .createURLRequestFailed(error: error)
+      core.fail(failure)
+      core.creationFailed(of: request)
       if core.isMonitored { tellCreationFailure(failure) }
       throw failure
     }

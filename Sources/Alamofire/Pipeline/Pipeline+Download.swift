@@ -11,18 +11,25 @@ extension Pipeline {
     if core.isWatched { await tellDownloaded(to: source) }
     guard let destination, let response = exchange.responseForDestination else {
       core.state.withLock { $0.extras.fileURL = source }
-      if core.isMonitored { tellStored(.success(source)) }
+      if core.isMonitored {
+        tellDestination(source)
+        tellStored(.success(source))
+      }
       return
     }
     let pipeline = self
     let result = await offLoop { () -> Result<URL, AFError> in
-      let (target, options) = destination(source, response)
+      let (target, options) = pipeline.core.isCancelled ? (source, []) : destination(source, response)
+      guard !pipeline.core.isCancelled else {
+        try? FileManager.default.removeItem(at: source)
+        return .failure(.explicitlyCancelled)
+      }
       if pipeline.core.isMonitored { pipeline.tellDestination(target) }
       return Self.move(source, to: target, options)
     }
+    if case .success(let url) = result { core.state.withLock { $0.extras.fileURL = url } }
     if core.isMonitored { tellStored(result) }
-    let url = try result.get()
-    core.state.withLock { $0.extras.fileURL = url }
+    _ = try result.get()
   }
 
   private static func move(
@@ -69,10 +76,10 @@ extension Pipeline {
   /// go on, or removed.
   func settleDownload() {
     guard let plan = core.download else { return }
+    forgetFileOfCancelled(plan)
     let (request, isCancelled, wanted) = core.state.withLock { state in
       (state.request, state.lifecycle.state == .cancelled, state.extras.wantsResumeData)
     }
-    if isCancelled, plan.destination == nil { removeUnclaimedFile() }
     let data = plan.takeResumeData(of: request)
     guard let data else { return }
     if isCancelled, !wanted {
@@ -82,13 +89,17 @@ extension Pipeline {
     }
   }
 
-  /// Removes the complete file of a download that was cancelled afterwards: no response names it.
-  private func removeUnclaimedFile() {
-    let file = core.state.withLock { state in
-      defer { if state.hasExtras { state.extras.fileURL = nil } }
-      return state.extras.fileURL
+  /// Forgets the complete file of a cancelled download, because no response names it. A temporary file is removed; a
+  /// file at a destination stays.
+  private func forgetFileOfCancelled(_ plan: DownloadPlan) {
+    let file = core.state.withLock { state -> URL? in
+      guard state.lifecycle.state == .cancelled, state.hasExtras, let file = state.extras.fileURL else {
+        return nil
+      }
+      state.extras.fileURL = nil
+      return file
     }
-    if let file { try? FileManager.default.removeItem(at: file) }
+    if let file, plan.destination == nil { try? FileManager.default.removeItem(at: file) }
   }
 
   /// Whoever cancelled for the sake of resume data is told, once.

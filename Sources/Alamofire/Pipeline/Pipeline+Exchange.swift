@@ -159,6 +159,8 @@ final class Journey {
   /// How much had been removed from the cache when the hop at hand was sent.
   @exclusivity(unchecked) var removalCount: UInt64 = 0
   @exclusivity(unchecked) private var hops: ShortList<Exchange.Hop> = []
+  /// The start of the first hop that is not served by the engine, which measures its own.
+  @exclusivity(unchecked) private var begun: Date?
 
   // Not inlined: its temporaries would make the frame of the task larger, which is allocated anew each time.
   @inline(never)
@@ -181,6 +183,7 @@ final class Journey {
   /// The hop is about to be sent.
   func begins() {
     notesRemovals()
+    if !carrier.isEngine, begun == nil { begun = Date() }
     core.state.withLock { state in
       state.hop = (sent, home, authentication)
       state.attempts.begin()
@@ -200,23 +203,34 @@ final class Journey {
     if !Invalidation.isSafe(request.method) { core.session.sharedTransfers.beginEra() }
   }
 
-  /// The transfer failed; what was measured until then is kept.
+  /// Keeps the metrics and the part of the response that arrived before the transfer failed. Returns the error for
+  /// the user.
   @inline(never)
   func broke(_ failure: TransportFailure) -> AFError {
-    if let metrics = failure.metrics ?? timesOfLostHop {
-      passed(metrics, nil)
-      core.broken(Exchange(url: URL(string: request.url), head: nil, hops: hops))
-    }
+    passed(
+      failure.metrics ?? Self.timesOfLostHop, failure.partial?.head,
+      from: failure.metrics == nil ? .unknown : .networkLoad)
+    // The user never sees a redirect that would have been followed, or a challenge that would have been answered.
+    let partial = failure.partial.flatMap { core.isShown($0.head) ? $0 : nil }
+    let body = partial.flatMap { core.shown($0.body, of: request, isKept: true) }
+    // A body over the limit is not kept, not even in part.
+    let keepsBody = core.pieces == nil && failure.kind != .dataLengthExceedsMaximum
+    core.broken(exchange(partial?.head), body: keepsBody ? body : nil)
     if let error = carrier.given?.error { return .sessionTaskFailed(error: error) }
     if let cause = failure.cause { return AFError(refusal: cause) }
     return AFError(
       carrier.isEngine ? failure.explained(host: request.origin.host, by: core.session.network) : failure,
-      url: request.url)
+      url: request.url, resumeData: resumeData(after: failure))
   }
 
-  /// Of a hop that failed before anything was measured, after others whose times must not be lost with it.
-  private var timesOfLostHop: TransferMetrics? {
-    guard !hops.isEmpty else { return nil }
+  /// The resume data for the error of a download. A cancelled download hands its resume data out later, if at all.
+  private func resumeData(after failure: TransportFailure) -> Data? {
+    guard failure.kind != .cancelled, let plan = core.download else { return nil }
+    return plan.resumeData(of: core.state.withLock { $0.request })
+  }
+
+  /// The metrics of a hop that failed before anything was measured.
+  private static var timesOfLostHop: TransferMetrics {
     var values = TransferMetrics.Values()
     values.start = Date().timeIntervalSince1970
     return TransferMetrics(values: values)
@@ -251,18 +265,24 @@ final class Journey {
   @discardableResult
   @inline(never)
   func arrived(_ response: WireResponse, keepsBody: Bool = true) -> Exchange {
-    // The URL of the user's own request is there already; only another one has to be parsed.
-    let url = redirects == 0 ? urlRequest.url : URL(string: request.url)
-    let exchange: Exchange
-    if response.head.role == .other {
-      exchange = Exchange(url: url, other: carrier.given?.response ?? URLResponse(url, response.head), hops)
-    } else {
-      let given = carrier.given?.response as? HTTPURLResponse
-      exchange = Exchange(url: url, head: response.head, hops: hops, response: given)
-    }
+    let exchange = exchange(response.head)
     let isTaken = core.isWatched || request.sink != nil
     let body = isTaken ? core.shown(response.body, of: request, isKept: keepsBody) : response.body
     core.received(exchange, body: keepsBody ? body : nil)
     return exchange
+  }
+
+  /// The attempt so far, with `head` as the head of its last response.
+  private func exchange(_ head: ResponseHead?) -> Exchange {
+    // The URL of the user's own request is there already; only another one has to be parsed.
+    let url = redirects == 0 ? urlRequest.url : URL(string: request.url)
+    // Without hops there are no times of the transport: nothing went over the network.
+    let metrics = hops.isEmpty ? TaskMetrics(from: begun ?? Date()) : nil
+    if let head, head.role == .other {
+      return Exchange(
+        url: url, other: carrier.given?.response ?? URLResponse(url, head), hops, metrics: metrics)
+    }
+    let given = head == nil ? nil : carrier.given?.response as? HTTPURLResponse
+    return Exchange(url: url, head: head, hops: hops, response: given, metrics: metrics)
   }
 }

@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 
 extension Pipeline {
   enum Ending: Equatable { case done, attemptAgain }
@@ -17,13 +18,13 @@ extension Pipeline {
     while let sink = next {
       if core.hasBodySink, let reader = sink as? PieceReader { await reader.handOutRest(of: core) }
       if let failure = await serialized(sink) {
-        switch await retryDecision(after: failure) {
+        switch await retryDecision(after: failure, of: sink) {
         case .again: return .attemptAgain
         case .stop: break
         case .replace(let error): sink.replaceFailure(with: error)
         }
       }
-      if core.isMonitored { sink.announce(to: request) }
+      if core.isMonitored { await core.changesAreTold() }
       next = nextDemandingSink()
     }
     return .done
@@ -36,13 +37,16 @@ extension Pipeline {
     // Before the end: from then on the request may be sent anew, with a file of its own.
     removeUploadedFile()
     // Who has to know of failures, or of the queue that serializers run on, cannot wait for an awaiter.
-    let retries = core.isIntercepted || core.isMonitored
+    let isMonitored = core.isMonitored
+    let retries = core.isIntercepted || isMonitored
     let hasQueue = core.session.userSerializationQueue != nil
     while true {
       let (next, served) = core.nextSink()
       guard let sink = next else {
         answerResumeDataHandlers()
         if place != Self.nowhere { core.session.unregister(at: place) }
+        if core.isProgressWanted.load(ordering: .relaxed) { core.completeProgress() }
+        if isMonitored { tellFinished(served) }
         for sink in served { sink.deliver() }
         return nil
       }

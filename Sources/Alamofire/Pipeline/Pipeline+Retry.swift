@@ -13,7 +13,11 @@ extension Pipeline {
   }
 
   /// Stage 5: asks the retriers what to do about a failure.
-  nonisolated(nonsending) func retryDecision(after error: AFError) async -> RetryDecision {
+  ///
+  /// - Parameter sink: The handler whose serializer has failed; its response counts as parsed when it is retried.
+  nonisolated(nonsending) func retryDecision(
+    after error: AFError, of sink: (any ResponseSink)? = nil
+  ) async -> RetryDecision {
     // A part of one body, and then another one: nobody could tell them apart.
     guard core.pieces?.mayBeginAgain ?? true else { return .stop }
     let answer = await retriersAnswer(to: error, isOpen: true)
@@ -34,7 +38,10 @@ extension Pipeline {
     guard core.resetForRetry() else { return .stop }
     // What lies at a destination is the user's; a temporary file that nobody will hear of is ours to remove.
     if let file, core.download?.destination == nil { try? FileManager.default.removeItem(at: file) }
-    if core.isMonitored { tellRetry() }
+    if core.isMonitored {
+      sink?.announce(to: request)
+      tellRetry()
+    }
     return .again
   }
 

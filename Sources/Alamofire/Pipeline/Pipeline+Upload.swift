@@ -8,12 +8,16 @@ extension Pipeline {
     guard let body = core.body else { return }
     removeUploadedFile()
     let result = body.runsUserCode ? await offLoop { Self.made(body) } : Self.made(body)
-    if core.isMonitored { tellUploadable(result) }
-    let uploadable = try result.get()
-    core.state.withLock { state in
-      state.extras.uploadable = uploadable
-      if case .file(let url, true) = uploadable { state.extras.uploadedFile = url }
+    switch result {
+    case .success(let uploadable):
+      core.state.withLock { state in
+        state.extras.uploadable = uploadable
+        if case .file(let url, true) = uploadable { state.extras.uploadedFile = url }
+      }
+    case .failure(let error): core.fail(error)
     }
+    if core.isMonitored { tellUploadable(result) }
+    _ = try result.get()
   }
 
   private static func made(_ body: UploadBody) -> Result<UploadRequest.Uploadable, AFError> {

@@ -27,6 +27,7 @@ extension Pipeline {
     let failure = await offLoop { () -> AFError? in
       for validator in validators {
         let failure = validator.failure(request, exchange, body)
+        if let failure { pipeline.core.fail(failure) }
         if pipeline.core.isMonitored { pipeline.tellValidated(request, exchange, body.data, failure) }
         if let failure { return failure }
       }

@@ -45,7 +45,7 @@ struct Pipeline: Sendable {
   nonisolated(nonsending) private func settle() async {
     // What handlers of a stream throw belongs to the outcome.
     if let stream = core.stream { await stream.settled() }
-    if core.isMonitored { await tellFinished() }
+    if core.isMonitored { await core.changesAreTold() }
   }
 
   // Not inlined, as the one above: the frame is allocated only for requests that fail.
@@ -55,6 +55,7 @@ struct Pipeline: Sendable {
     // What failed within the call of the factory is dealt with elsewhere, once the request is resumed.
     if core.session.makesRequestsAtOnce { await core.untilResumed() }
     core.fail(failure)
+    core.endedUnsent()
     if core.isWatched { tellCompleted(core.error) }
     switch await retryDecision(after: core.error ?? failure) {
     case .again:
@@ -84,15 +85,18 @@ struct Pipeline: Sendable {
     let urlRequest = try await adapted()
     if core.body != nil { try await prepareUpload() }
     if core.isMonitored { tellCreated(urlRequest) }
-    await core.untilResumed()
+    var isWatched = core.isWatched
+    // Observers may have been added while the request waited.
+    if !isWatched { isWatched = await !core.untilResumedUnobserved() || core.isWatched }
     try checkAlive()
-    guard !core.isWatched else { return try await watchedExchange(urlRequest) }
+    guard !isWatched else { return try await watchedExchange(urlRequest) }
     return try await exchanged(Journey(urlRequest, for: core))
   }
 
   /// Serves handlers that came when there was nothing left to send.
   nonisolated(nonsending) func finishOnly() async {
-    if core.isMonitored { await tellFinished() }
+    if core.error != nil { core.endedUnsent() }
+    if core.isMonitored { await core.changesAreTold() }
     // A run ends with its own finish; another one here would end the request a second time.
     if await finish() == .attemptAgain { await run() }
   }

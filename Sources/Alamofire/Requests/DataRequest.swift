@@ -19,8 +19,8 @@ public class DataRequest: Request, @unchecked Sendable {
   /// What the request was made from; asked again for each attempt.
   public var convertible: any URLRequestConvertible { core.convertible }
 
-  /// The body of the last response, when it is complete; `nil` when there was none, and when it is handed out as it
-  /// comes.
+  /// The body of the last response, once the attempt has ended; after a failure, the bytes that arrived before it. `nil`
+  /// when there were none, and when the body is handed out as it comes.
   public var data: Data? { core.state.withLock { $0.collected } }
 
   // MARK: Validation

@@ -64,7 +64,8 @@ public final class DownloadRequest: Request, @unchecked Sendable {
   /// with that, where a download has to survive it.
   public var resumeData: Data? { core.state.withLock { $0.extras.resumeData } }
 
-  /// Where the file lies; `nil` until all of it has come.
+  /// Where the file lies; `nil` until all of it has come, and when the download was cancelled before its validators had
+  /// run.
   public var fileURL: URL? { core.state.withLock { $0.extras.fileURL } }
 
   /// A destination in a system folder, under the name that the response suggests.

@@ -58,8 +58,10 @@ struct ProgressReport: Sendable {
 
   private var upload: Progress?
   private var download: Progress?
-  var uploadHandler: Handler?
-  var downloadHandler: Handler?
+  var uploadHandler: Handler? { didSet { told.sent = 0 } }
+  var downloadHandler: Handler? { didSet { told.received = 0 } }
+  /// The counts of which the handlers were told last.
+  private var told = (sent: Int64(0), received: Int64(0))
   private var last = ByteCount()
   /// How far the attempt has come, as far as anybody counted.
   var count: ByteCount { last }
@@ -84,7 +86,7 @@ struct ProgressReport: Sendable {
 
   /// For who asks when nobody has counted: what the response itself tells.
   mutating func ended(_ exchange: Exchange, received: Int64, after offset: Int64) {
-    guard upload == nil, download == nil, last == ByteCount() else { return }
+    guard last == ByteCount() else { return }
     last.sent = exchange.hops.last?.metrics.values.requestBodyBytes ?? 0
     last.expectedToSend = last.sent
     last.received = offset + received
@@ -94,12 +96,34 @@ struct ProgressReport: Sendable {
     last.expectedToReceive = sum.flatMap { $0.overflow ? nil : $0.partialValue } ?? -1
   }
 
+  /// All bytes have moved: returns the calls of handlers that were not told of the last ones, because they were added
+  /// later.
+  mutating func completed() -> [Notice] {
+    var notices: [Notice] = []
+    if last.sent > 0 {
+      uploadProgress().set(completed: last.sent, total: last.expectedToSend)
+      if let uploadHandler, told.sent != last.sent {
+        told.sent = last.sent
+        notices.append(Notice(handler: uploadHandler, streams: [], progress: uploadProgress()))
+      }
+    }
+    if last.received > 0, !isIntermediate {
+      downloadProgress().set(completed: last.received, total: last.expectedToReceive)
+      if let downloadHandler, told.received != last.received {
+        told.received = last.received
+        notices.append(Notice(handler: downloadHandler, streams: [], progress: downloadProgress()))
+      }
+    }
+    return notices
+  }
+
   mutating func moved(_ count: ByteCount, _ listeners: RequestListeners?) -> [Notice] {
     var notices: [Notice] = []
     if count.sent != last.sent || count.expectedToSend != last.expectedToSend {
       let progress = uploadProgress()
       progress.set(completed: count.sent, total: count.expectedToSend)
       if count.sent > 0, uploadHandler != nil || listeners != nil {
+        told.sent = uploadHandler == nil ? 0 : count.sent
         notices.append(Notice(handler: uploadHandler, streams: listeners?.uploads ?? [], progress: progress))
       }
     }
@@ -107,6 +131,7 @@ struct ProgressReport: Sendable {
       let progress = downloadProgress()
       progress.set(completed: count.received, total: count.expectedToReceive)
       if downloadHandler != nil || listeners != nil {
+        told.received = downloadHandler == nil ? 0 : count.received
         notices.append(
           Notice(handler: downloadHandler, streams: listeners?.downloads ?? [], progress: progress))
       }
@@ -121,6 +146,7 @@ struct ProgressReport: Sendable {
     upload = nil
     download = nil
     last = ByteCount()
+    told = (0, 0)
     isIntermediate = false
   }
 }
@@ -143,6 +169,17 @@ extension RequestCore {
   /// The object for one direction. From now on it is kept up to date.
   func progress(_ direction: (inout ProgressReport) -> Progress) -> Progress {
     isProgressWanted.store(true, ordering: .relaxed)
+    return countedProgress(direction)
+  }
+
+  /// Calls the handlers that have not heard of the last bytes of a request that has ended well.
+  func completeProgress() {
+    guard error == nil else { return }
+    for notice in countedProgress({ $0.completed() }) { notice.deliver() }
+  }
+
+  /// What `body` makes of the report, once it knows what the response tells.
+  private func countedProgress<Value: Sendable>(_ body: (inout ProgressReport) -> Value) -> Value {
     let passed = pieces?.passedCount ?? 0
     let offset = download?.offset ?? 0
     let isKept = download == nil && stream == nil
@@ -152,7 +189,7 @@ extension RequestCore {
         let received = isKept ? passed + Int64(state.data?.count ?? 0) : metrics?.decodedBodyBytes ?? 0
         state.extras.progress.ended(exchange, received: received, after: offset)
       }
-      return direction(&state.extras.progress)
+      return body(&state.extras.progress)
     }
   }
 

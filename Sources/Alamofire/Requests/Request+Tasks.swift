@@ -24,8 +24,13 @@ extension Request {
   public func onURLSessionTaskCreation(
     on queue: DispatchQueue = .main, perform handler: @escaping @Sendable (URLSessionTask) -> Void
   ) -> Self {
-    watch { $0.extras.taskHandler = (queue, handler) }
-    if let current = task { queue.async { handler(current) } }
+    let hasTask = core.state.withLock { state in
+      state.attempts.owner = self
+      state.extras.taskHandler = (queue, handler)
+      return state.attempts.count > 0
+    }
+    core.isWatchedItself.store(true, ordering: .relaxed)
+    if hasTask, let current = task { queue.async { handler(current) } }
     return self
   }
 

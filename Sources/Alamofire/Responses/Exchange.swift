@@ -63,21 +63,27 @@ package final class Exchange: Sendable {
   ///   - head:     The head of the last response.
   ///   - hops:     What went over the wire; empty for `file:` and `data:` URLs.
   ///   - response: The response as an object, where one had to be made already.
-  package init(url: URL?, head: ResponseHead?, hops: ShortList<Hop> = [], response: HTTPURLResponse? = nil) {
+  ///   - metrics:  The metrics of an attempt without hops.
+  package init(
+    url: URL?, head: ResponseHead?, hops: ShortList<Hop> = [], response: HTTPURLResponse? = nil,
+    metrics: TaskMetrics? = nil
+  ) {
     self.url = url
     self.head = head
     self.hops = hops
     other = nil
-    made = Mutex(Made(response: response.map { LazyResponse($0) }))
+    made = Mutex(Made(response: response.map { LazyResponse($0) }, metrics: metrics))
   }
 
   /// What came back without HTTP.
-  package init(url: URL?, other: URLResponse?, _ hops: ShortList<Hop> = []) {
+  package init(
+    url: URL?, other: URLResponse?, _ hops: ShortList<Hop> = [], metrics: TaskMetrics? = nil
+  ) {
     self.url = url
     head = nil
     self.hops = hops
     self.other = other
-    made = Mutex(Made())
+    made = Mutex(Made(metrics: metrics))
   }
 
   /// The character set that the response names.
@@ -102,12 +108,12 @@ package final class Exchange: Sendable {
     response.value
   }
 
-  /// The metrics of all hops, made on first use; `nil` when nothing went over the wire.
+  /// The metrics of all hops, made on first use; without hops, the ones that it was made with.
   package var metrics: TaskMetrics? {
-    guard !hops.isEmpty else { return nil }
     let response = response
     return made.withLock { made in
       if let metrics = made.metrics { return metrics }
+      guard !hops.isEmpty else { return nil }
       let metrics = TaskMetrics(hops: hops, finalResponse: response)
       made.metrics = metrics
       return metrics

@@ -23,7 +23,7 @@ open class Session: @unchecked Sendable {
   public enum RequestSetup: Sendable {
     /// When it is resumed; until then it does nothing at all.
     case lazy
-    /// When it is created: it is converted and adapted, and waits to be resumed before it is sent.
+    /// When it is created: it is converted and adapted, its task is made, and it waits to be resumed before it is sent.
     case eager
   }
 

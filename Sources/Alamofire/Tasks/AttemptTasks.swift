@@ -14,6 +14,10 @@ struct AttemptTasks: Sendable {
   private(set) var count = 0
   /// Whether the attempt at hand has.
   private(set) var hasBegun = false
+  /// Whether handlers and sequences have been shown the task of the attempt at hand.
+  var isShown = false
+  /// Whether monitors know the task of the attempt at hand.
+  var isTold = false
   private(set) var tasks: [URLSessionTask] = []
 
   /// The attempt at hand is about to be sent; more often than once does not matter.
@@ -31,9 +35,15 @@ struct AttemptTasks: Sendable {
 
   /// The attempt at hand is over; its task shows `view` from now on.
   mutating func end(_ view: TaskRecord.View?) {
-    hasBegun = false
+    forgetCurrent()
     guard let view, let task = tasks.last as? any RecordedTask else { return }
     task.record.end(view)
+  }
+
+  private mutating func forgetCurrent() {
+    hasBegun = false
+    isShown = false
+    isTold = false
   }
 
   /// The attempt at hand is over, and another one follows, after which nobody could tell what it was.
@@ -41,7 +51,7 @@ struct AttemptTasks: Sendable {
     guard hasBegun else { return }
     guard isSeen else {
       unseen[count - 1] = view
-      hasBegun = false
+      forgetCurrent()
       return
     }
     end(view)

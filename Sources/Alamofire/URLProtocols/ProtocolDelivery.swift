@@ -82,6 +82,11 @@ struct ProtocolDelivery {
     return .success(WireResponse(head: head, body: body.isEmpty ? nil : body, metrics: TransferMetrics()))
   }
 
+  /// The response so far; `nil` before its head.
+  var partial: TransportFailure.PartialResponse? {
+    head.map { TransportFailure.PartialResponse(head: $0, body: body.isEmpty ? nil : body) }
+  }
+
   @discardableResult
   mutating func close() -> TransportFailure? {
     pending = []

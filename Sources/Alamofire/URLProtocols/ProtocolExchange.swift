@@ -159,6 +159,10 @@ final class ProtocolExchange: NSObject, @unchecked Sendable {
     self.completion = nil
     timer?.cancel()
     timer = nil
+    var result = result
+    if case .failure(let failure) = result, let partial = delivery.partial {
+      result = .failure(failure.with(partial: partial))
+    }
     delivery.close()
     if case .failure(let failure) = result, failure.kind != .unknown { given.error = nil }
     observer.transferEnded()

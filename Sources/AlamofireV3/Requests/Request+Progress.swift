@@ -12,7 +12,7 @@ extension Request {
   @discardableResult
   public func progress(_ closure: ((Int64, Int64, Int64) -> Void)? = nil) -> Self {
     guard let closure, let core else { return self }
-    core.eventMonitor(
+    core.transferMonitor(
       ByteWatch(queue: core.underlyingQueue, isUpload: core is UploadRequest, moved: Boxed(closure)))
     return self
   }

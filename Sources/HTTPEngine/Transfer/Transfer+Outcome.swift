@@ -70,6 +70,13 @@ extension Transfer {
       systemError: Int32(ccurl_system_error(easy.raw)), metrics: metrics)
   }
 
+  /// Returns `failure` with the head and the collected bytes that arrived before it, if a head was delivered.
+  func withPartialResponse(_ failure: TransportFailure) -> TransportFailure {
+    // A held head belongs to a challenge that libcurl was about to answer.
+    guard let head = assembly.head, heldHead == nil else { return failure }
+    return failure.with(partial: TransportFailure.PartialResponse(head: head, body: body.take()))
+  }
+
   private func proxyFailure(_ code: CURLcode, _ facts: ccurl_facts, _ metrics: TransferMetrics)
     -> TransportFailure?
   {

@@ -150,12 +150,13 @@ final class Transfer {
     observer?.transferEnded()
     observer = nil
     request = nil
-    body.clear()
-    isClosed = false
-    isPaused = false
     if let failure, case .success(let response) = outcome {
       outcome = .failure(TransportFailure(failure.kind, failure.message, metrics: response.metrics))
     }
+    if case .failure(let failure) = outcome { outcome = .failure(withPartialResponse(failure)) }
+    body.clear()
+    isClosed = false
+    isPaused = false
     return waiter
   }
 }

@@ -1,3 +1,5 @@
+package import FoundationEssentials
+
 /// Why a transfer ended without a response that can be used.
 package struct TransportFailure: Error, Sendable {
   /// What went wrong, in terms that a program can act on.
@@ -64,16 +66,30 @@ package struct TransportFailure: Error, Sendable {
     let metrics: TransferMetrics?
     let cause: (any Error)?
     let chain: PresentedChain?
+    let partial: PartialResponse?
 
     init(
       message: String, curlCode: Int32?, metrics: TransferMetrics?, cause: (any Error)?,
-      chain: PresentedChain?
+      chain: PresentedChain?, partial: PartialResponse?
     ) {
       self.message = message
       self.curlCode = curlCode
       self.metrics = metrics
       self.cause = cause
       self.chain = chain
+      self.partial = partial
+    }
+  }
+
+  /// The part of a response that arrived before the failure.
+  package struct PartialResponse: Sendable {
+    package let head: ResponseHead
+    /// The decoded bytes that were collected; `nil` if there were none, or if a ``BodySink`` took them.
+    package let body: Data?
+
+    package init(head: ResponseHead, body: Data?) {
+      self.head = head
+      self.body = body
     }
   }
 
@@ -87,13 +103,16 @@ package struct TransportFailure: Error, Sendable {
   package var cause: (any Error)? { details.cause }
   /// What the server has shown, when that has to be judged.
   package var chain: PresentedChain? { details.chain }
+  /// The head and the bytes that arrived before the failure; `nil` if no complete head had arrived.
+  package var partial: PartialResponse? { details.partial }
 
   package init(
     _ kind: Kind, _ message: String, curlCode: Int32? = nil, metrics: TransferMetrics? = nil,
-    cause: (any Error)? = nil, chain: PresentedChain? = nil
+    cause: (any Error)? = nil, chain: PresentedChain? = nil, partial: PartialResponse? = nil
   ) {
     self.kind = kind
-    details = Details(message: message, curlCode: curlCode, metrics: metrics, cause: cause, chain: chain)
+    details = Details(
+      message: message, curlCode: curlCode, metrics: metrics, cause: cause, chain: chain, partial: partial)
   }
 
   /// The failure with more text behind its message.
@@ -105,6 +124,13 @@ package struct TransportFailure: Error, Sendable {
 
   /// The same failure of a transfer that was measured.
   package func with(metrics: TransferMetrics?) -> TransportFailure {
-    TransportFailure(kind, message, curlCode: curlCode, metrics: metrics, cause: cause, chain: chain)
+    TransportFailure(
+      kind, message, curlCode: curlCode, metrics: metrics, cause: cause, chain: chain, partial: partial)
+  }
+
+  /// Returns this failure with the part of the response that arrived before it.
+  package func with(partial: PartialResponse) -> TransportFailure {
+    TransportFailure(
+      kind, message, curlCode: curlCode, metrics: metrics, cause: cause, chain: chain, partial: partial)
   }
 }

@@ -88,7 +88,7 @@ private func downloadResponses(file: URL) {
 
 private func metrics() async {
   let response = await AF.request(url).serializingData().response
-  print(response.metrics?.description ?? "nothing was sent")
+  print(response.metrics?.taskInterval.duration ?? 0)
 }
 
 private func errors(response: AFDataResponse<Data>) {

@@ -23,7 +23,7 @@ import Testing
     let response = await session().request(file).validate().serializingDecodable(Person.self).response
     #expect(response.value?.name == "Ada")
     #expect(response.response == nil)
-    #expect(response.metrics == nil)
+    #expect(response.metrics?.transactionMetrics.isEmpty == true)
     #expect(fake.requests.isEmpty)
   }
 

@@ -22,7 +22,7 @@ struct BodyPiecesTests {
     let server = try HTTPTestServer(routes: .none)
     server.enqueue(.parts("one", .gate(gates[0]), "two", .gate(gates[1]), "three"))
     let pieces = Recorder<String>()
-    let request = Session.real().request(server.url("/")).eventMonitor(watcher(pieces))
+    let request = Session.real().request(server.url("/")).transferMonitor(watcher(pieces))
     async let response = request.end()
     #expect(await pieces.wait(for: 1) == ["one"])
     gates[0].open()
@@ -58,7 +58,7 @@ struct BodyPiecesTests {
     let watching = SessionWatching(eventMonitors: [AlamofireNotifications()])
     let session = Session.kept(fake: fake, watching: watching)
     _ = await session.request("http://a.test/").end()
-    _ = await session.request("http://a.test/").eventMonitor(EventSpy()).end()
+    _ = await session.request("http://a.test/").transferMonitor(EventSpy()).end()
     #expect(fake.requests.map { $0.sink == nil } == [true, false])
   }
 
@@ -70,7 +70,7 @@ struct BodyPiecesTests {
     let request = Session.kept(fake: fake).request("http://a.test/")
     async let response = request.end()
     await reached.wait()
-    request.eventMonitor(watcher(pieces))
+    request.transferMonitor(watcher(pieces))
     gate.open()
     #expect(await response.data == Data("onetwothree".utf8))
     #expect(await pieces.wait(for: 1).first == "onetwothree")
@@ -80,7 +80,7 @@ struct BodyPiecesTests {
     let moved = FakeReply.status(302, "moved", headers: [("Location", "/next")])
     let pieces = Recorder<String>()
     let session = Session.kept(fake: FakeTransport(moved, Self.pieces))
-    let response = await session.request("http://a.test/").eventMonitor(watcher(pieces)).end()
+    let response = await session.request("http://a.test/").transferMonitor(watcher(pieces)).end()
     #expect(response.data == Data("onetwothree".utf8))
     #expect(await pieces.wait(for: 4) == ["one", "two", "three", "end"])
   }
@@ -89,7 +89,7 @@ struct BodyPiecesTests {
     let moved = FakeReply.status(302, "moved", headers: [("Location", "ftp://b.test/")])
     let pieces = Recorder<String>()
     let watched = await Session.kept(fake: FakeTransport(moved)).request("http://a.test/")
-      .eventMonitor(watcher(pieces)).end()
+      .transferMonitor(watcher(pieces)).end()
     let unwatched = await Session.kept(fake: FakeTransport(moved)).request("http://a.test/").end()
     #expect(watched.error != nil)
     #expect(watched.data == Data("moved".utf8))
@@ -102,7 +102,7 @@ struct BodyPiecesTests {
     let pieces = Recorder<String>()
     let session = Session.kept(
       fake: FakeTransport(broken, Self.pieces), interceptor: SpyInterceptor(retries: 1))
-    let response = await session.request("http://a.test/").eventMonitor(watcher(pieces)).end()
+    let response = await session.request("http://a.test/").transferMonitor(watcher(pieces)).end()
     #expect(response.data == Data("onetwothree".utf8))
     #expect(await pieces.wait(for: 6) == ["half", "end", "one", "two", "three", "end"])
   }
@@ -110,7 +110,7 @@ struct BodyPiecesTests {
   @Test func anEmptyBodyIsNoPieceAndNoData() async {
     let pieces = Recorder<String>()
     let response = await Session.kept(fake: FakeTransport(.status(204))).request("http://a.test/")
-      .eventMonitor(watcher(pieces)).end()
+      .transferMonitor(watcher(pieces)).end()
     #expect(response.data == nil)
     #expect(await pieces.wait(for: 1) == ["end"])
   }
@@ -120,7 +120,7 @@ struct BodyPiecesTests {
     server.enqueue(.bytes(100_000))
     var options = TransportOptions()
     options.bodySizeLimit = 1000
-    let response = await Session.real(options: options).request(server.url("/")).eventMonitor(EventSpy())
+    let response = await Session.real(options: options).request(server.url("/")).transferMonitor(EventSpy())
       .end()
     #expect((response.error?.underlyingError as? URLError)?.code == .dataLengthExceedsMaximum)
     #expect(response.data == nil)

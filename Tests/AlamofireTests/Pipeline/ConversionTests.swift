@@ -22,7 +22,7 @@ struct ConversionTests {
     }
     #expect(url as? String == "")
     #expect(response.request == nil)
-    #expect(response.metrics == nil)
+    #expect(response.metrics?.transactionMetrics.isEmpty == true)
     #expect(fake.requests.isEmpty)
   }
 

@@ -133,7 +133,7 @@ struct ConnectivityTests {
     let waits = Recorder<Int>()
     let monitor = ClosureEventMonitor(queue: DispatchQueue(label: "watcher"))
     monitor.taskIsWaitingForConnectivity = { _, _ in waits.add(1) }
-    async let response = session.upload(stream, to: server.url("/")).eventMonitor(monitor).end()
+    async let response = session.upload(stream, to: server.url("/")).transferMonitor(monitor).end()
     await waits.wait(for: 1)
     network.become(ScriptedNetwork.online())
     #expect(await response.error == nil)

@@ -252,7 +252,7 @@ struct SessionDelegateTests {
     let fake = FakeTransport { _, _ in .challenge() }
     let request = session(fake, SessionDelegate()).request("http://a.test/")
     let spy = EventSpy()
-    request.eventMonitor(spy).authenticate(username: "u", password: "p")
+    request.transferMonitor(spy).authenticate(username: "u", password: "p")
     #expect(await request.end().response?.statusCode == 401)
     #expect(fake.requests.count == 2)
     #expect(spy.told.filter { $0 == "didReceive challenge" }.count == 2)

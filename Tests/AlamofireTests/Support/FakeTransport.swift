@@ -88,9 +88,21 @@ final class FakeTransport: Transport {
     if disposition == .hold { valve.close(unlessOpenedSince: openings) }
     count.expectedToReceive = reply.head.block.value(of: "Content-Length").flatMap { Int64($0) } ?? -1
     let sink = disposition == .discard ? nil : request.sink
+    var body = Data()
+    do throws(TransportFailure) {
+      try await move(reply, of: request, observer, valve, sink, &body, &count)
+    } catch {
+      throw error.with(partial: .init(head: reply.head, body: body.isEmpty ? nil : body))
+    }
+    return WireResponse(head: reply.head, body: body.isEmpty ? nil : body, metrics: TransferMetrics())
+  }
+
+  private func move(
+    _ reply: FakeReply, of request: WireRequest, _ observer: any TransferObserver, _ valve: FakeValve,
+    _ sink: (any BodySink)?, _ body: inout Data, _ count: inout ByteCount
+  ) async throws(TransportFailure) {
     let room = FakeValve()
     if let failure = sink?.begin(reply.head, wake: { room.open() }) { throw failure }
-    var body = Data()
     for chunk in reply.chunks {
       try await pass(valve)
       if let sink {
@@ -103,7 +115,6 @@ final class FakeTransport: Transport {
     }
     if let failure = sink?.finish() { throw failure }
     if let failure = reply.failure { throw failure }
-    return WireResponse(head: reply.head, body: body.isEmpty ? nil : body, metrics: TransferMetrics())
   }
 
   /// Offers a chunk again and again, as often as the sink makes room.

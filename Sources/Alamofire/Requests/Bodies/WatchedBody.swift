@@ -96,7 +96,7 @@ extension RequestCore {
   }
 
   private var hasOwnMonitors: Bool {
-    isWatchedItself.load(ordering: .relaxed) && state.withLock { !$0.extras.monitors.isEmpty }
+    isWatchedItself.load(ordering: .relaxed) && state.withLock { !$0.extras.transferMonitors.isEmpty }
   }
 
   /// The body of the response for the user, as far as it was kept, told to whoever watches and has not seen it yet.

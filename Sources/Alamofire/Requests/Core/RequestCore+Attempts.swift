@@ -28,7 +28,7 @@ extension RequestCore {
     await withCheckedContinuation { continuation in
       // Resumed or cancelled since: there is nothing to wait for.
       let isReady = state.withLock { state in
-        if state.lifecycle.run == .gated, state.lifecycle.state != .cancelled, state.error == nil {
+        if state.lifecycle.run == .gated, state.lifecycle.mayAttemptAgain {
           state.gate = continuation
           return false
         }
@@ -36,6 +36,22 @@ extension RequestCore {
       }
       if isReady { continuation.resume() }
     }
+  }
+
+  /// Waits until a request without observers has been resumed; meanwhile its task can be seen. Returns false, and does
+  /// not wait, if it has observers of its own, which have to be told of the task before.
+  nonisolated(nonsending) func untilResumedUnobserved() async -> Bool {
+    let mayWait = state.withLock { state -> Bool? in
+      guard state.lifecycle.state == .initialized || state.lifecycle.state == .suspended else { return nil }
+      guard !state.hasTaskObservers else { return false }
+      state.attempts.begin()
+      // Whoever is added from now on looks at the task by itself.
+      state.attempts.isShown = true
+      return true
+    }
+    guard let mayWait else { return true }
+    if mayWait { await untilResumed() }
+    return mayWait
   }
 
   /// One attempt has come to a response.
@@ -46,10 +62,19 @@ extension RequestCore {
     }
   }
 
-  /// One attempt has failed below HTTP; what was measured until then is kept.
-  func broken(_ exchange: Exchange) {
+  /// Keeps what an attempt that failed below HTTP came to: its metrics, and the part of the response that arrived.
+  func broken(_ exchange: Exchange, body: Data?) {
     state.withLock { state in
       state.exchange = exchange
+      state.data = body
+    }
+  }
+
+  /// Makes the metrics of an attempt that ended before anything was handed to the transport.
+  func endedUnsent() {
+    state.withLock { state in
+      guard state.exchange == nil else { return }
+      state.exchange = Exchange(url: state.request?.url, head: nil, metrics: TaskMetrics(from: Date()))
     }
   }
 
@@ -110,6 +135,13 @@ extension RequestCore {
 }
 
 extension RequestCore.State {
+  /// Whether the request has handlers, sequences or monitors of its own that hear of its tasks.
+  var hasTaskObservers: Bool {
+    guard hasExtras else { return false }
+    let hasMonitors = !extras.monitors.isEmpty || !extras.transferMonitors.isEmpty
+    return hasMonitors || extras.taskHandler != nil || extras.listeners?.tasks.isEmpty == false
+  }
+
   /// What a request was before its first attempt, but for its handlers and what it counts.
   mutating func resetForRetry() {
     retryCount += 1

@@ -140,14 +140,14 @@ package final class RequestCore: Sendable {
     _ request: Request, to wish: Request.State, _ body: (inout sending State) -> RequestLifecycle.Action
   ) {
     let isMonitored = isMonitored
-    let (action, isTold, isDormant) = state.withLock { state in
+    let (action, isTold, isDormant, concernsTask) = state.withLock { state in
       let before = state.lifecycle.state
       let action = body(&state)
       let isTold = isMonitored && before != state.lifecycle.state
       if isTold { state.untoldChanges += 1 }
-      return (action, isTold, state.lifecycle.run == .notStarted)
+      return (action, isTold, state.lifecycle.run == .notStarted, state.attempts.isTold)
     }
-    if isTold { tellChange(of: request, to: wish) }
+    if isTold { tellChange(of: request, to: wish, concernsTask: concernsTask) }
     perform(action, for: request)
     if isDormant { awaitStart(of: request) }
   }
@@ -163,15 +163,15 @@ package final class RequestCore: Sendable {
   func add(_ sink: any ResponseSink, for request: Request) {
     let resumes = resumesAutomatically
     let isMonitored = isMonitored
-    let (action, isTold, isDormant) = state.withLock { state in
+    let (action, isTold, isDormant, concernsTask) = state.withLock { state in
       let before = state.lifecycle.state
       state.sinks.append(sink)
       let action = state.lifecycle.handlerAdded(resumesAutomatically: resumes)
       let isTold = isMonitored && before == .initialized && state.lifecycle.state == .resumed
       if isTold { state.untoldChanges += 1 }
-      return (action, isTold, state.lifecycle.run == .notStarted)
+      return (action, isTold, state.lifecycle.run == .notStarted, state.attempts.isTold)
     }
-    if isTold { tellChange(of: request, to: .resumed) }
+    if isTold { tellChange(of: request, to: .resumed, concernsTask: concernsTask) }
     perform(action, for: request)
     if isDormant { awaitStart(of: request) }
   }
@@ -257,7 +257,7 @@ package final class RequestCore: Sendable {
   private func start(_ request: Request, sends: Bool, isImmediate: Bool = false) {
     let place = session.register(request)
     // Handlers that are added after the end get the outcome as it is, whether or not the session still exists.
-    if place == nil, sends { fail(session.reasonOfEnd) }
+    if place == nil, sends { refuse(because: session.reasonOfEnd) }
     if session.hasOwnDelegate || isWatched { state.withLock { $0.attempts.owner = request } }
     let pipeline = Pipeline(core: self, request: request, place: place ?? Pipeline.nowhere)
     if sends, !isImmediate, place != nil, isPlain, let direct = session.directTransport {
@@ -269,6 +269,14 @@ package final class RequestCore: Sendable {
       if isImmediate { return Task.immediate { await pipeline.run() } }
       let executor = startsWithUserCode ? nil : session.executor
       return Task(executorPreference: executor) { await sends ? pipeline.run() : pipeline.finishOnly() }
+    }
+  }
+
+  /// The session is gone: nothing is sent, and nothing waited for.
+  private func refuse(because error: AFError) {
+    state.withLock { state in
+      if state.error == nil { state.error = error }
+      _ = state.lifecycle.abandoned()
     }
   }
 

@@ -15,6 +15,8 @@ struct RequestExtras: Sendable {
   var interceptors: [any RequestInterceptor] = []
   /// The request's own, beside those of its session.
   var monitors: [any EventMonitor] = []
+  /// Those that hear of the URL session's events for this request, too.
+  var transferMonitors: [any EventMonitor] = []
   var taskHandler: RequestWatchers.Handler<URLSessionTask>?
   var redirectHandler: (any RedirectHandler)?
   var cachedResponseHandler: (any CachedResponseHandler)?

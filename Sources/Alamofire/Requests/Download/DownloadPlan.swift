@@ -13,16 +13,28 @@ package final class DownloadPlan: Sendable {
     var part: ResumeData?
     var head: ResponseHead?
 
+    /// Whether the file has the name that lasts.
+    private var isKept = false
+
+    init(sink: any FileBodySink, lastingPath: String, part: ResumeData?) {
+      self.sink = sink
+      self.lastingPath = lastingPath
+      self.part = part
+    }
+
+    /// The path of the file.
+    private var path: String { isKept ? lastingPath : sink.path }
+
     /// Gives the file the name that lasts. Returns its path.
-    func keep() -> String {
-      guard !extendsPart, rename(sink.path, lastingPath) == 0 else { return sink.path }
-      return lastingPath
+    mutating func keep() -> String {
+      if !isKept, !extendsPart { isKept = rename(sink.path, lastingPath) == 0 }
+      return path
     }
 
     /// Whether the bytes go behind those of the earlier download.
     var extendsPart: Bool { part?.path == sink.path }
     /// What the download can go on from. If there is something, its file lasts.
-    func resumeData(of request: URLRequest?) -> Data? {
+    mutating func resumeData(of request: URLRequest?) -> Data? {
       guard let request, let head,
         var data = ResumeData(request: request, head: head, file: sink.path, received: sink.size)
       else { return nil }
@@ -31,7 +43,7 @@ package final class DownloadPlan: Sendable {
     }
     /// Removes the file, unless the user may still go on from what is in it.
     func remove() {
-      if !extendsPart { try? FileManager.default.removeItem(atPath: sink.path) }
+      if !extendsPart { try? FileManager.default.removeItem(atPath: path) }
     }
     /// The earlier download is of no use any more: there is something better.
     func removePart() {
@@ -111,7 +123,7 @@ package final class DownloadPlan: Sendable {
 
   /// Takes the file of a complete response, to be moved.
   func takeFile() -> URL? {
-    guard let left = take() else { return nil }
+    guard var left = take() else { return nil }
     if left.head?.status == 200 { left.removePart() }
     // The page of a redirect that is not followed was not written, and there was nothing else.
     if left.head == nil {
@@ -121,10 +133,20 @@ package final class DownloadPlan: Sendable {
     return URL(fileURLWithPath: left.keep())
   }
 
+  /// The resume data of the current attempt, whose transfer has failed; otherwise the data that it continued from. Its
+  /// file stays, and gets the name that lasts, because the data name it.
+  func resumeData(of request: URLRequest?) -> Data? {
+    if let sink = state.withLock({ $0.attempt?.sink }) {
+      _ = sink.finish()
+      if let data = state.withLock({ $0.attempt?.resumeData(of: request) }) { return data }
+    }
+    return earlierData
+  }
+
   /// Takes what a broken attempt can be gone on from; without anything of that kind its file is removed. What
   /// the user went on from stays good until there is something better.
   func takeResumeData(of request: URLRequest?) -> Data? {
-    if let left = take() {
+    if var left = take() {
       _ = left.sink.finish()
       if let data = left.resumeData(of: request) {
         left.removePart()
@@ -132,6 +154,11 @@ package final class DownloadPlan: Sendable {
       }
       left.remove()
     }
+    return earlierData
+  }
+
+  /// The resume data that the download was made from, if its file is still there.
+  private var earlierData: Data? {
     guard case .resumeData(let data) = downloadable, (try? ResumeData(data))?.isUsable == true else {
       return nil
     }

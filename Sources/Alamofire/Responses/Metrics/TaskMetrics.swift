@@ -20,12 +20,15 @@ public typealias URLSessionTaskTransactionMetrics = TransactionMetrics
 /// What a request took: one entry for each request that went over the wire, redirects and challenges
 /// among them.
 ///
+/// Every request that ended has metrics. Without a transaction, nothing was handed to the network: the request
+/// could not be made, was cancelled before, or was served by a file, a `data:` URL or a `URLProtocol` class.
+///
 /// Has the members of Foundation's class of the other name. Values come from the transport; nothing is
 /// measured when they are read, and they can be read from any thread.
 ///
 /// ```swift
 /// let response = await AF.request(url).serializingData().response
-/// print(response.metrics?.description ?? "nothing was sent")
+/// print(response.metrics?.taskInterval.duration ?? 0)
 /// ```
 public final class TaskMetrics: Sendable {
   /// Where a response came from.
@@ -54,12 +57,19 @@ public final class TaskMetrics: Sendable {
     case https = 4
   }
 
-  /// The requests in the order in which they were sent; never empty.
+  /// The requests in the order in which they were sent; empty if nothing was handed to the network.
   public let transactionMetrics: [TransactionMetrics]
   /// From the start of the first request to the end of the last.
   public let taskInterval: DateInterval
   /// How many redirects were followed.
   public let redirectCount: Int
+
+  /// Metrics of an attempt that handed nothing to the network, from `start` to now.
+  init(from start: Date) {
+    transactionMetrics = []
+    taskInterval = DateInterval(start: start, end: max(start, Date()))
+    redirectCount = 0
+  }
 
   /// `finalResponse` is the response of the last hop, so that users see one object everywhere.
   init(hops: ShortList<Exchange.Hop>, finalResponse: LazyResponse) {

@@ -58,8 +58,9 @@ open class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendabl
     (task as? any RecordedTask)?.record.request
   }
 
+  /// Tells the monitors of the session. Those of one request hear of that request, and not of its URL session.
   private func tell(_ task: URLSessionTask, _ event: @escaping @Sendable (any EventMonitor) -> Void) {
-    request(of: task)?.core.tell(event)
+    request(of: task)?.core.tellTransfer(event)
   }
 
   // MARK: The session
@@ -109,7 +110,7 @@ open class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendabl
     guard let upload = request(of: task) as? UploadRequest, let uploadable = upload.uploadable,
       case .stream(let stream) = uploadable
     else { return completionHandler(nil) }
-    tell(task) { monitor in
+    upload.core.tell { monitor in
       guard case .stream(let stream) = uploadable else { return }
       monitor.request(upload, didProvideInputStream: stream)
     }

@@ -1,0 +1,197 @@
+import Alamofire
+import Foundation
+import FoundationNetworking
+import HTTPTestServer
+import Synchronization
+import Testing
+
+/// A monitor that notes what a request shows at the moment at which an event is sent off, not when it arrives.
+private final class StateSpy: EventMonitor {
+  private struct State {
+    weak var request: Request?
+    var snapshot = ""
+  }
+
+  private let state = Mutex(State())
+  private let own = DispatchQueue(label: "state spy")
+  private let seen = Recorder<String>()
+
+  /// Asked for once for each event, where it is sent off.
+  var queue: DispatchQueue {
+    let request = state.withLock { $0.request }
+    let snapshot = request.map { "\($0.state) \($0.error == nil ? "fine" : "failed")" } ?? "none"
+    own.async { [self] in state.withLock { $0.snapshot = snapshot } }
+    return own
+  }
+
+  /// What was told, after everything that was on its way.
+  var told: [String] {
+    own.sync {}
+    return seen.values
+  }
+
+  func watch(_ request: Request) { state.withLock { $0.request = request } }
+
+  private func note(_ event: String) { seen.add("\(event): \(state.withLock { $0.snapshot })") }
+
+  func requestDidFinish(_ request: Request) { note("finish") }
+  func request(_ request: Request, didFailToCreateURLRequestWithError error: AFError) { note("creation") }
+  func request(
+    _ request: Request, didFailToAdaptURLRequest initialRequest: URLRequest, withError error: AFError
+  ) { note("adaptation") }
+  func request(_ request: UploadRequest, didFailToCreateUploadableWithError error: AFError) {
+    note("uploadable")
+  }
+  func request(
+    _ request: DataRequest, didValidateRequest urlRequest: URLRequest?, response: HTTPURLResponse,
+    data: Data?, withResult result: Request.ValidationResult
+  ) { note("validation") }
+  func request(_ request: Request, didCompleteTask task: URLSessionTask, with error: AFError?) {
+    note("completion")
+  }
+  func request<Value: Sendable>(
+    _ request: DataRequest, didParseResponse response: DataResponse<Value, AFError>
+  ) { note("parse") }
+  func request(_ request: DataRequest, didParseResponse response: DataResponse<Data?, AFError>) {
+    note("parse")
+  }
+}
+
+/// What a request shows at the moment at which a monitor hears of an event.
+@Suite("The state of a request that events tell of", .timeLimit(.minutes(5)))
+struct EventStateTests {
+  private let spy = StateSpy()
+  private let monitor = ClosureEventMonitor(queue: DispatchQueue(label: "state"))
+  private let seen = Recorder<String>()
+
+  private func session(_ fake: FakeTransport, interceptor: (any RequestInterceptor)? = nil) -> Session {
+    Session.kept(
+      fake: fake, startRequestsImmediately: false, interceptor: interceptor,
+      watching: SessionWatching(eventMonitors: [spy, monitor]))
+  }
+
+  private var told: [String] {
+    monitor.queue.sync {}
+    return seen.values
+  }
+
+  private func end(_ request: DataRequest) async {
+    spy.watch(request)
+    await withCheckedContinuation { continuation in
+      request.response(queue: .global()) { _ in continuation.resume() }
+      request.resume()
+    }
+  }
+
+  @Test("A request is finished when its end is told")
+  func finished() async {
+    let request = session(FakeTransport(.json("[1]"))).request("http://a.test/")
+    await end(request)
+    #expect(spy.told == ["completion: resumed fine", "finish: finished fine", "parse: finished fine"])
+    _ = await request.serializingDecodable([Int].self).response
+    #expect(spy.told.suffix(2) == ["finish: finished fine", "parse: finished fine"])
+  }
+
+  @Test("A serializer that is retried tells of no end")
+  func failedSerializer() async {
+    monitor.requestIsRetrying = { [seen] _ in seen.add("retrying") }
+    let session = session(FakeTransport(.json("["), .json("[")), interceptor: SpyInterceptor(retries: 1))
+    let request = session.request("http://a.test/")
+    spy.watch(request)
+    let task = request.serializingDecodable([Int].self)
+    request.resume()
+    _ = await task.response
+    #expect(told == ["retrying"])
+    #expect(spy.told.filter { $0.hasPrefix("finish") } == ["finish: finished fine"])
+    #expect(spy.told.filter { $0.hasPrefix("parse") }.count == 2)
+  }
+
+  @Test("A cancelled request stays cancelled, and has its error")
+  func cancelled() async {
+    let request = session(FakeTransport()).request("http://a.test/")
+    spy.watch(request)
+    request.cancel()
+    _ = await request.end()
+    #expect(Set(spy.told) == ["finish: cancelled failed", "parse: cancelled failed"])
+  }
+
+  @Test("The error is there when a request could not be made")
+  func creationFailure() async {
+    await end(session(FakeTransport()).request(""))
+    #expect(spy.told == ["creation: resumed failed", "finish: finished failed", "parse: finished failed"])
+  }
+
+  @Test("Also in the call of the factory")
+  func immediateCreationFailure() async {
+    monitor.requestDidFailToCreateURLRequestWithError = { [seen] request, error in
+      seen.add("\(request.error?.isInvalidURLError == true) \(error.isInvalidURLError)")
+    }
+    var options = TransportOptions()
+    options.makesRequestsAtOnce = true
+    let session = Session.kept(
+      fake: FakeTransport(), startRequestsImmediately: false, options: options,
+      watching: SessionWatching(eventMonitors: [monitor]))
+    let request = session.request("")
+    #expect(request.error?.isInvalidURLError == true)
+    #expect(request.isInitialized)
+    await end(request)
+    #expect(told == ["true true"])
+  }
+
+  @Test("The error is there when a request could not be adapted")
+  func adaptationFailure() async {
+    let bad = Adapter { _, _, completion in completion(.failure(URLError(.badURL))) }
+    await end(
+      session(FakeTransport(), interceptor: Interceptor(adapters: [bad])).request("http://a.test/"))
+    #expect(spy.told.first == "adaptation: resumed failed")
+  }
+
+  @Test("The error is there when a body could not be made")
+  func uploadables() async {
+    struct NoBody: UploadableConvertible {
+      func createUploadable() throws -> UploadRequest.Uploadable { throw CocoaError(.fileNoSuchFile) }
+    }
+    let request = session(FakeTransport()).upload(
+      NoBody(), to: "http://a.test/", .post, nil, nil, nil, .default, nil)
+    await end(request)
+    #expect(spy.told.first == "uploadable: resumed failed")
+  }
+
+  @Test("The error is there when a response was refused")
+  func validation() async {
+    await end(session(FakeTransport(.status(404))).request("http://a.test/").validate())
+    #expect(
+      spy.told == [
+        "validation: resumed failed", "completion: resumed failed", "finish: finished failed",
+        "parse: finished failed",
+      ])
+  }
+
+  @Test("The request is there when it was made")
+  func created() async {
+    monitor.requestDidCreateInitialURLRequest = { [seen] request, urlRequest in
+      seen.add("\(request.request == urlRequest)")
+    }
+    await end(session(FakeTransport()).request("http://a.test/"))
+    #expect(told == ["true"])
+  }
+
+  @Test("Default destinations are told, and the file is there", arguments: [false, true])
+  func destinations(hasDestination: Bool) async throws {
+    let server = try HTTPTestServer()
+    let folder = try TemporaryFolder()
+    let target = folder["file"]
+    let urls = Recorder<URL>()
+    monitor.requestDidCreateDestinationURL = { _, url in urls.add(url) }
+    monitor.requestDidFinishDownloadingUsingTaskWithResult = { [seen] request, _, result in
+      seen.add("\(request.fileURL != nil && request.fileURL == result.success)")
+    }
+    let session = Session.real(eventMonitors: [monitor])
+    let destination: DownloadRequest.Destination = { _, _ in (target, []) }
+    let response = await session.download(server.url("/bytes/10"), to: hasDestination ? destination : nil)
+      .serializingDownloadedFileURL().response
+    defer { response.removeFile() }
+    #expect(told == ["true"])
+    #expect(urls.values == [try response.result.get()])
+  }
+}

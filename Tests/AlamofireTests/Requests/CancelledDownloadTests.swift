@@ -1,0 +1,85 @@
+import Alamofire
+import Foundation
+import HTTPTestServer
+import Testing
+
+/// Downloads that are cancelled when their file is complete, or nearly so.
+@Suite("Cancelled downloads", .timeLimit(.minutes(5)))
+struct CancelledDownloadTests {
+  private let server: HTTPTestServer
+  private let folder: TemporaryFolder
+  private let session = Session.real()
+
+  init() throws {
+    server = try HTTPTestServer()
+    folder = try TemporaryFolder()
+  }
+
+  private func end(_ request: DownloadRequest) async -> AFDownloadResponse<URL?> {
+    await withCheckedContinuation { continuation in
+      request.response(queue: .global()) { continuation.resume(returning: $0) }
+    }
+  }
+
+  private func check(_ request: DownloadRequest, _ response: AFDownloadResponse<URL?>) {
+    #expect(response.error?.isExplicitlyCancelledError == true)
+    #expect(response.fileURL == nil)
+    #expect(request.fileURL == nil)
+    #expect(request.isCancelled)
+  }
+
+  @Test("Cancelled by its destination, a download moves nothing")
+  func byDestination() async throws {
+    let target = folder["file"]
+    let (made, sources) = (Recorder<DownloadRequest>(), Recorder<URL>())
+    let destination: DownloadRequest.Destination = { source, _ in
+      sources.add(source)
+      made.values.first?.cancel()
+      return (target, [])
+    }
+    let request = session.download(server.url("/bytes/20"), to: destination)
+    made.add(request)
+    check(request, await end(request))
+    #expect(try folder.names.isEmpty)
+    #expect(sources.values.allSatisfy { !FileManager.default.fileExists(atPath: $0.path) })
+    #expect(sources.count == 1)
+  }
+
+  @Test("Cancelled by its validator, a download has no file URL", arguments: [false, true])
+  func byValidator(hasDestination: Bool) async throws {
+    let target = folder["file"]
+    let files = Recorder<URL>()
+    let destination: DownloadRequest.Destination = { _, _ in (target, []) }
+    let request = session.download(server.url("/bytes/20"), to: hasDestination ? destination : nil)
+    request.validate { [weak request] _, _, fileURL in
+      if let fileURL { files.add(fileURL) }
+      request?.cancel()
+      return .success(())
+    }
+    check(request, await end(request))
+    #expect(files.count == 1)
+    if !hasDestination {
+      #expect(files.values.allSatisfy { !FileManager.default.fileExists(atPath: $0.path) })
+    }
+  }
+
+  @Test("Cancelled at its last byte, a download asks for no destination")
+  func atLastByte() async throws {
+    let asked = Recorder<Int>()
+    let target = folder["file"]
+    let gate = Latch()
+    let reached = Latch()
+    let fake = FakeTransport(.text("body").held(by: gate, reached: reached))
+    let destination: DownloadRequest.Destination = { _, _ in
+      asked.add(1)
+      return (target, [])
+    }
+    let request = Session.kept(fake: fake).download("http://a.test/", to: destination)
+    async let response = end(request)
+    await reached.wait()
+    request.cancel()
+    gate.open()
+    check(request, await response)
+    #expect(asked.count == 0)
+  }
+}

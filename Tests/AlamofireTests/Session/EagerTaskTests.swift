@@ -1,0 +1,122 @@
+import Alamofire
+import Foundation
+import FoundationNetworking
+import HTTPTestServer
+import Testing
+
+/// Requests that are set up when they are created, and their tasks.
+@Suite("Tasks of eager requests", .timeLimit(.minutes(5)))
+struct EagerTaskTests {
+  private let spy = EventSpy()
+
+  private func session(monitors: Bool = true, atOnce: Bool = false) -> Session {
+    var options = TransportOptions()
+    options.makesRequestsAtOnce = atOnce
+    return Session.kept(
+      fake: FakeTransport(), startRequestsImmediately: false, requestSetup: .eager, options: options,
+      watching: SessionWatching(eventMonitors: monitors ? [spy] : []))
+  }
+
+  private func waitForTask(_ request: Request) async {
+    #expect(await eventually { spy.told.contains("didCreateTask") })
+    #expect(request.task != nil)
+  }
+
+  /// Adds a handler, does something, and waits for the handler.
+  private func end(_ request: DataRequest, after action: (DataRequest) -> Void) async -> AFError? {
+    await withCheckedContinuation { continuation in
+      request.response(queue: .global()) { continuation.resume(returning: $0.error) }
+      action(request)
+    }
+  }
+
+  @Test("The task is there before the request is resumed", arguments: [false, true])
+  func task(isMonitored: Bool) async throws {
+    let request = session(monitors: isMonitored).request("http://a.test/")
+    let tasks = Recorder<URLSessionTask>()
+    request.onURLSessionTaskCreation(on: .global()) { tasks.add($0) }
+    await tasks.wait(for: 1)
+    let task = try #require(request.task)
+    #expect(request.isInitialized)
+    #expect(task.state == .suspended)
+    #expect(task.originalRequest?.url?.absoluteString == "http://a.test/")
+    request.resume()
+    #expect(await request.end().error == nil)
+    #expect(request.tasks == [task])
+    #expect(tasks.values == [task])
+  }
+
+  @Test("The sequence of tasks has each once")
+  func sequence() async {
+    let request = session(monitors: false).request("http://a.test/")
+    #expect(await eventually { request.task != nil })
+    let tasks = request.urlSessionTasks()
+    request.resume()
+    _ = await request.end()
+    var seen: [URLSessionTask] = []
+    for await task in tasks { seen.append(task) }
+    #expect(seen == request.tasks)
+  }
+
+  @Test("Its events come before the resume", arguments: [false, true])
+  func events(isAtOnce: Bool) async {
+    let request = session(atOnce: isAtOnce).request("http://a.test/")
+    await waitForTask(request)
+    let beginning = ["didCreateInitialURLRequest", "didCreateURLRequest", "didCreateTask"]
+    #expect(spy.told == beginning)
+    request.suspend()
+    #expect(spy.told.dropFirst(3) == ["requestDidSuspend", "didSuspendTask"])
+    #expect(await end(request) { $0.resume() } == nil)
+    let rest = EventOrderTests.journey.drop { $0 != "didReceive response 200" }
+    #expect(
+      spy.told.dropFirst(5) == [
+        "requestDidResume", "didResumeTask",
+      ] + rest + ["didCompleteTask nil", "requestDidFinish", "didParseResponse Data?"])
+  }
+
+  @Test("Cancelled before its resume, the task ends")
+  func cancellation() async throws {
+    let request = session().request("http://a.test/")
+    await waitForTask(request)
+    #expect(await end(request) { $0.cancel() }?.isExplicitlyCancelledError == true)
+    #expect(
+      spy.told.dropFirst(3) == [
+        "requestDidCancel", "didCancelTask", "didFinishCollecting", "didGatherMetrics",
+        "didCompleteWithError URLError", "didCompleteTask error", "requestDidFinish",
+        "didParseResponse Data?",
+      ])
+    let task = try #require(request.task)
+    #expect(task.state == .completed)
+    #expect((task.error as? URLError)?.code == .cancelled)
+  }
+
+  @Test("Resumed while it is set up, a request tells each event once and in order")
+  func race() async {
+    let session = session()
+    for _ in 0..<200 {
+      let request = session.request("http://a.test/")
+      let spy = EventSpy()
+      request.eventMonitor(spy)
+      request.resume()
+      _ = await request.end()
+      let told = spy.told.filter { $0.hasSuffix("Task") || $0 == "requestDidResume" }
+      let places = ["requestDidResume", "didCreateTask", "didResumeTask"].map { told.firstIndex(of: $0) }
+      #expect(Set(told).count == told.count, "\(told)")
+      guard let resumed = places[2] else { continue }
+      #expect(resumed == told.count - 1 && places[1] ?? -1 < resumed, "\(told)")
+    }
+  }
+
+  @Test("Uploads and downloads have tasks too")
+  func kinds() async {
+    let session = session()
+    let requests: [Request] = [
+      session.upload(Data("x".utf8), to: "http://a.test/"), session.download("http://a.test/"),
+      session.streamRequest("http://a.test/"),
+    ]
+    for request in requests {
+      #expect(await eventually { request.task != nil })
+      request.cancel()
+    }
+  }
+}
