@@ -42,6 +42,12 @@ let package = Package(
     .systemLibrary(
       name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"]), .yum(["zlib-devel"])]),
     .systemLibrary(
+      name: "CBrotli", pkgConfig: "libbrotlidec",
+      providers: [.apt(["libbrotli-dev"]), .yum(["brotli-devel"])]),
+    .systemLibrary(
+      name: "CZstd", pkgConfig: "libzstd",
+      providers: [.apt(["libzstd-dev"]), .yum(["libzstd-devel"])]),
+    .systemLibrary(
       name: "CPSL", pkgConfig: "libpsl", providers: [.apt(["libpsl-dev"]), .yum(["libpsl-devel"])]),
     .systemLibrary(name: "CNetlink"),
     // With a line of its own that runs before `main`.
@@ -50,7 +56,7 @@ let package = Package(
     .target(name: "HTTPWire", swiftSettings: settings),
     .target(
       name: "HTTPEngine",
-      dependencies: ["HTTPWire", "CCurl", "COpenSSL", "CZlib", "CPSL", "CNetlink"],
+      dependencies: ["HTTPWire", "CCurl", "COpenSSL", "CZlib", "CBrotli", "CZstd", "CPSL", "CNetlink"],
       swiftSettings: settings),
     .target(
       name: "Alamofire", dependencies: ["HTTPWire", "HTTPEngine"], swiftSettings: settings),

@@ -17,12 +17,14 @@ let package = Package(
     .systemLibrary(name: "CCurl"),
     .target(name: "COpenSSL"),
     .systemLibrary(name: "CZlib"),
+    .systemLibrary(name: "CBrotli"),
+    .systemLibrary(name: "CZstd"),
     .systemLibrary(name: "CPSL"),
     .systemLibrary(name: "CNetlink"),
     .target(name: "HTTPWire", swiftSettings: settings),
     .target(
       name: "HTTPEngine",
-      dependencies: ["HTTPWire", "CCurl", "COpenSSL", "CZlib", "CPSL", "CNetlink"],
+      dependencies: ["HTTPWire", "CCurl", "COpenSSL", "CZlib", "CBrotli", "CZstd", "CPSL", "CNetlink"],
       swiftSettings: settings),
     .target(name: "CFuzzer"),
     .executableTarget(

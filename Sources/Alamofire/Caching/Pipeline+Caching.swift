@@ -173,6 +173,8 @@ extension Journey {
     guard core.session.caching.isThere, carrier.isEngine, !request.body.isPresent, request.login == nil else {
       return false
     }
+    // Stored bodies are decoded ones.
+    guard request.profile.options.decodesContent else { return false }
     if core.hasBodySink { return request.method == "GET" && !request.fields.contains("Range") }
     return request.method == "GET" || request.method == "HEAD"
   }

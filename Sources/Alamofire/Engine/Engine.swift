@@ -32,8 +32,8 @@ package struct Engine: Sendable {
       crossingCount: { loop.crossingCount })
   }
 
-  /// The content codings that the engine over libcurl decodes.
-  package static var contentCodings: [String] { CurlLibrary.shared.contentCodings }
+  /// The content codings that the engine decodes, the best one first.
+  package static var contentCodings: [String] { ContentCoding.allCases.map(\.rawValue) }
 
   /// Resumes a task that waits for a response: with all that the engine's turn has served, when called on the
   /// engine's thread, at once elsewhere.

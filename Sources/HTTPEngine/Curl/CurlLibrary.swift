@@ -16,8 +16,6 @@ package struct CurlLibrary: Sendable {
   package let speaksHTTP3: Bool
   /// Whether TLS is OpenSSL's, which trust evaluation and TLS metrics need.
   package let usesOpenSSL: Bool
-  /// The content codings that are decoded, best first: of `br`, `gzip`, `deflate`, `zstd`.
-  package let contentCodings: [String]
   /// The schemes by which it authenticates connections.
   package let connectionSchemes: Set<AuthenticationScheme>
   package let isUsable: Bool
@@ -31,7 +29,6 @@ package struct CurlLibrary: Sendable {
       speaksHTTP2 = false
       speaksHTTP3 = false
       usesOpenSSL = false
-      contentCodings = []
       connectionSchemes = []
       return
     }
@@ -46,9 +43,6 @@ package struct CurlLibrary: Sendable {
     if has(CURL_VERSION_NTLM) { schemes.insert(.ntlm) }
     if has(CURL_VERSION_SPNEGO) { schemes.insert(.negotiate) }
     connectionSchemes = schemes
-    contentCodings =
-      (has(CURL_VERSION_BROTLI) ? ["br"] : []) + (has(CURL_VERSION_LIBZ) ? ["gzip", "deflate"] : [])
-      + (has(CURL_VERSION_ZSTD) ? ["zstd"] : [])
   }
 
   /// Whether percent signs in the name and the password of a proxy are decoded.

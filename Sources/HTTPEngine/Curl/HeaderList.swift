@@ -34,7 +34,6 @@ struct HeaderList: ~Copyable {
     }
     append(line)
     if !given.accept { append("Accept:") }
-    if !given.acceptEncoding { append("Accept-Encoding:") }
     if hasBody && !given.contentType { append("Content-Type:") }
     // Over HTTP/2, which frames by itself, libcurl leaves it out.
     if isChunked { append("Transfer-Encoding: chunked") }
@@ -44,7 +43,6 @@ struct HeaderList: ~Copyable {
   /// Which fields there are of those that libcurl would add.
   private struct Given {
     var accept = false
-    var acceptEncoding = false
     var contentType = false
     var expect = false
 
@@ -54,7 +52,6 @@ struct HeaderList: ~Copyable {
         accept = accept || FieldName.equal(field.name, "Accept")
         expect = expect || FieldName.equal(field.name, "Expect")
       case 12: contentType = contentType || FieldName.equal(field.name, "Content-Type")
-      case 15: acceptEncoding = acceptEncoding || FieldName.equal(field.name, "Accept-Encoding")
       default: break
       }
     }

@@ -111,6 +111,7 @@ extension CurlTransport {
     options.strictTransportSecurity = nil
     options.bodySizeLimit = largestAnswer
     options.decodingRatioLimit = nil
+    options.decodesContent = true
     return ConnectionProfile(
       options: options, connectionsPerHost: profile.connectionsPerHost, judge: profile.judge,
       systemProxies: profile.systemProxies)

@@ -151,7 +151,10 @@ extension Transfer {
       count.sent = count.expectedToSend
       observer?.bytesMoved(count)
     }
-    let length = assembly.isEncoded ? -1 : ccurl_expected_length(easy.raw)
+    guard chooseCoding(of: head) else { return false }
+    let announced = ccurl_expected_length(easy.raw)
+    if announced < 0 { observeBodyEnd(of: head) }
+    let length = coding.isUndone || assembly.isTransferCoded ? -1 : announced
     count.expectedToReceive = Int64(length)
     // The length of a HEAD's answer is that of a body which does not come.
     if length > 0, applied.method != "HEAD", request?.sink == nil { reserve(Int64(length)) }
@@ -162,6 +165,7 @@ extension Transfer {
       return openSink(head)
     case .discard:
       isDiscarding = request?.sink != nil
+      if isDiscarding { discardBody() }
       return true
     }
   }

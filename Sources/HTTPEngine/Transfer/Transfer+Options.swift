@@ -54,7 +54,6 @@ extension Transfer {
     easy.set(CURLOPT_TCP_KEEPALIVE, true)
     easy.set(CURLOPT_PATH_AS_IS, true)
     ccurl_allow_http_and_https(easy.raw)
-    easy.set(CURLOPT_ACCEPT_ENCODING, "")
     setNoProxy()
     ccurl_set_pointer(easy.raw, CURLOPT_ERRORBUFFER, errorText)
     // The name is judged with everything else of the certificate.

@@ -46,7 +46,9 @@ extension Transfer {
           "\(request?.origin.host ?? "The host") closed the connection before the head of its response was complete.",
           metrics: metrics))
     }
-    if let failure = incompleteChunks { return .failure(failure.with(metrics: metrics)) }
+    if let failure = incompleteChunks ?? cutOffBody ?? incompleteBody(of: head) {
+      return .failure(failure.with(metrics: metrics))
+    }
     return .success(WireResponse(head: head, body: body.take(), metrics: metrics))
   }
 

@@ -47,6 +47,10 @@ final class Transfer {
   @exclusivity(unchecked) var sink: (any BodySink)?
   /// Whether the body of the response at hand is read for nothing.
   @exclusivity(unchecked) var isDiscarding = false
+  /// The content codings of the response at hand.
+  @exclusivity(unchecked) var coding = BodyCoding()
+  /// The end of the connection, if that is to be the end of the body.
+  @exclusivity(unchecked) var closure: ConnectionClosure?
   @exclusivity(unchecked) var count = ByteCount()
   /// The head of a 401 that libcurl may answer by itself, on a connection that it authenticates.
   @exclusivity(unchecked) var heldHead: ResponseHead?
@@ -132,6 +136,8 @@ final class Transfer {
     guard let options = request?.profile.options else { return }
     assembly.restart(headSizeLimit: options.headerSizeLimit, bodySizeLimit: options.bodySizeLimit)
     if chunks.hasBegun { chunks = Chunks() }
+    coding = BodyCoding()
+    closure = nil
   }
 
   /// When silence or the deadline ends the transfer; one that waits for us (suspended,

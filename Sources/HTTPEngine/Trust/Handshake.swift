@@ -47,7 +47,11 @@ final class Handshake {
       transfer.failure = fault
       return false
     }
-    if handshake.proxy != nil, request.connectsOnly { SSL_CTX_set_info_callback(context, noteSession) }
+    if handshake.proxy != nil, request.connectsOnly {
+      SSL_CTX_set_info_callback(context, noteSession)
+    } else if !ConnectionClosure.observe(context) {
+      return false
+    }
     SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nil)
     SSL_CTX_set_cert_verify_callback(context, verify, reference.toOpaque())
     if handshake.proxy == nil, handshake.profile.options.clientIdentity == nil,

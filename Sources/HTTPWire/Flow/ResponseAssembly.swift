@@ -44,9 +44,12 @@ package struct ResponseAssembly: Sendable {
   private var marks: FieldMarks = []
   package private(set) var head: ResponseHead?
 
-  /// Whether the body comes with a coding of the content or of the transfer, so that its length does not tell how much comes:
-  /// libcurl undoes the latter, too, whether or not they were asked for.
-  package var isEncoded: Bool { !marks.isDisjoint(with: [.contentEncoding, .transferEncoding]) }
+  /// Whether the head has a `Content-Encoding` field.
+  package var isContentCoded: Bool { marks.contains(.contentEncoding) }
+
+  /// Whether the body comes with a transfer coding beside chunks, so that its length is unknown: libcurl undoes such a
+  /// coding although none was requested.
+  package var isTransferCoded: Bool { marks.contains(.transferEncoding) }
 
   /// How many bytes of trailers may follow.
   package var headSizeLeft: Int { max(0, headSizeLimit - headSize) }

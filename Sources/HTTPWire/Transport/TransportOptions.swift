@@ -149,6 +149,16 @@ public struct TransportOptions: Sendable, Equatable {
   /// Counts from 64 KiB of decoded bytes on. gzip makes at most 1,032 times as much of bytes that are all alike, and 3
   /// to 10 times as much of text.
   public var decodingRatioLimit: Int?
+  /// Whether content codings of bodies are undone: `gzip`, `deflate`, `br`, `zstd` and lists of them (RFC 9110 §8.4).
+  /// Default: `true`. The `Content-Encoding` field stays in the response in either case.
+  ///
+  /// With `false`, bodies come as the server sent them, progress counts and knows the length of these bytes, and
+  /// ``decodingRatioLimit`` has no meaning. The cache is neither asked nor filled, because it holds decoded bodies. The
+  /// default `Accept-Encoding` field is still sent; set it to `identity` for a body without coding.
+  ///
+  /// A coding that is not known is never undone: the body comes as the server sent it. If a list names such a coding,
+  /// none of the list is undone. More than five codings end the request with `URLError.cannotDecodeContentData`.
+  public var decodesContent: Bool = true
   /// Whether requests are made before the factory that creates them returns, and on its thread, so that their
   /// `URLRequest`, their task and their cURL text are there at once. Default: `false`. A matter of the session; at a
   /// request it comes too late.

@@ -26,54 +26,65 @@ extension Transfer {
       return ccurl_write_pause
     }
     guard let bytes, length > 0 else { return length }
-    guard let sink else { return collect(bytes, length) }
-    switch sink.receive(UnsafeRawBufferPointer(start: bytes, count: length)) {
-    case .taken: return moved(length)
-    case .full:
-      isPaused = true
-      return ccurl_write_pause
+    let received = UnsafeRawBufferPointer(start: bytes, count: length)
+    if coding.isUndone { return decode(received) }
+    switch deliver(received) {
+    case .taken: return length
+    case .full: return pauseReceiving()
     case .failure(let failure):
       self.failure = failure
       return 0
     }
   }
 
-  private func collect(_ bytes: UnsafeMutablePointer<CChar>, _ length: Int) -> Int {
-    guard isDiscarding || body.append(bytes, count: length) else {
-      failure = TransportFailure(
-        .resourceUnavailable, "There is not enough memory for the body of the response.")
-      return 0
+  /// Makes libcurl hand the same bytes over again once the transfer goes on.
+  func pauseReceiving() -> Int {
+    isPaused = true
+    return ccurl_write_pause
+  }
+
+  /// Hands decoded bytes to the sink or the buffer, all or none of them.
+  func deliver(_ bytes: UnsafeRawBufferPointer) -> BodyReception {
+    guard let base = bytes.baseAddress else { return .taken }
+    if let sink {
+      let reception = sink.receive(bytes)
+      guard case .taken = reception else { return reception }
+    } else if !isDiscarding, !body.append(base, count: bytes.count) {
+      return .failure(
+        TransportFailure(.resourceUnavailable, "There is not enough memory for the body of the response."))
     }
-    return moved(length)
+    return moved(bytes.count)
   }
 
   /// Whether decoding makes so much of so little that it is meant to fill the memory.
   private var isBloated: Bool {
-    guard let limit = request?.profile.options.decodingRatioLimit, assembly.isEncoded,
+    guard let limit = request?.profile.options.decodingRatioLimit,
+      coding.isUndone || assembly.isTransferCoded,
       assembly.bodyCount > 65_536
     else { return false }
-    let came = max(1, ccurl_downloaded(easy.raw))
-    return assembly.bodyCount / Int64(came) >= Int64(max(1, limit))
+    // Of what libcurl has read, a part may not be decoded yet; of what is decoded, a part may be libcurl's doing.
+    let came = min(Int64(ccurl_downloaded(easy.raw)), coding.consumed ?? .max)
+    return assembly.bodyCount / max(1, came) >= Int64(max(1, limit))
   }
 
   /// Bytes have found their place; refuses them afterwards if they are too many.
-  private func moved(_ length: Int) -> Int {
+  private func moved(_ length: Int) -> BodyReception {
     switch assembly.bodyReceived(length) {
     case .store where isBloated:
-      failure = TransportFailure(
-        .dataLengthExceedsMaximum,
-        "The body of the response grows too much by decoding; raise decodingRatioLimit if that is right.")
-      return 0
+      return .failure(
+        TransportFailure(
+          .dataLengthExceedsMaximum,
+          "The body of the response grows too much by decoding; raise decodingRatioLimit if that is right."))
     case .store:
       count.received = assembly.bodyCount
       observer?.bytesMoved(count)
-      return length
+      return .taken
     case .refuseBody:
-      failure = TransportFailure(
-        .dataLengthExceedsMaximum,
-        "The body of the response is larger than \(request?.profile.options.bodySizeLimit ?? 0) bytes; raise bodySizeLimit if that is right."
-      )
-      return 0
+      return .failure(
+        TransportFailure(
+          .dataLengthExceedsMaximum,
+          "The body of the response is larger than \(request?.profile.options.bodySizeLimit ?? 0) bytes; raise bodySizeLimit if that is right."
+        ))
     }
   }
 
@@ -153,7 +164,7 @@ extension Transfer {
   }
 
   /// Called by a source that has more, or a sink that has room again; from any thread.
-  private var wakeUp: @Sendable () -> Void {
+  var wakeUp: @Sendable () -> Void {
     guard let owner = loop.owner else { return {} }
     let ticket = ticket
     return { [weak owner] in owner?.post(.proceed(ticket: ticket)) }
@@ -165,6 +176,8 @@ extension Transfer {
   func closeBodies() -> TransportFailure? {
     if case .source(let source)? = request?.body { source.stop() }
     isDiscarding = false
+    coding = BodyCoding()
+    closure = nil
     guard let sink else { return nil }
     self.sink = nil
     return sink.finish()

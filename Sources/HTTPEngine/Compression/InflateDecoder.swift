@@ -1,0 +1,122 @@
+import CZlib
+
+/// A decoder of gzip (RFC 1952) with any number of members, and of `deflate` with its wrapping (RFC 1950) or without
+/// (RFC 1951), as browsers accept it.
+final class InflateDecoder: ContentDecoder {
+  enum Format {
+    case gzip
+    case deflate
+  }
+
+  private enum State {
+    /// Before the first bytes. Those of `deflate` tell whether it is wrapped, for which two are needed.
+    case unopened(first: UInt8?)
+    case inflating
+    case ended
+  }
+
+  private let format: Format
+  /// At an address that does not change, because zlib refers to it.
+  private let stream: UnsafeMutablePointer<z_stream>
+  private var isOpen = false
+  private var state = State.unopened(first: nil)
+
+  init(_ format: Format) {
+    self.format = format
+    stream = .allocate(capacity: 1)
+    stream.initialize(to: z_stream())
+  }
+
+  deinit {
+    if isOpen { inflateEnd(stream) }
+    stream.deinitialize(count: 1)
+    stream.deallocate()
+  }
+
+  var isAtEnd: Bool {
+    if case .ended = state { true } else { false }
+  }
+
+  func decode(_ input: UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer) -> DecodingStep {
+    switch state {
+    case .inflating: inflate(input, output)
+    case .ended: continueBehindEnd(input, output)
+    case .unopened(let first):
+      switch format {
+      case .gzip: open(windowBits: MAX_WBITS + 16) ?? inflate(input, output)
+      case .deflate: begin(input, output, after: first)
+      }
+    }
+  }
+
+  // MARK: The beginning
+
+  private func begin(
+    _ input: UnsafeRawBufferPointer, _ output: UnsafeMutableRawBufferPointer, after first: UInt8?
+  ) -> DecodingStep {
+    guard let next = input.first else { return DecodingStep() }
+    guard let first else {
+      guard input.count == 1 else {
+        return open(windowBits: Self.windowBits(next, input[1])) ?? inflate(input, output)
+      }
+      state = .unopened(first: next)
+      return DecodingStep(consumed: 1)
+    }
+    if let failure = open(windowBits: Self.windowBits(first, next)) { return failure }
+    // One byte of either form is too short to produce anything.
+    let opening = withUnsafeBytes(of: first) { inflate($0, output) }
+    return opening.fault == nil ? inflate(input, output) : opening
+  }
+
+  /// The window bits by the first two bytes: with the header of zlib (RFC 1950 §2.2), or negative without.
+  private static func windowBits(_ first: UInt8, _ second: UInt8) -> Int32 {
+    let isWrapped = first & 0x0F == 8 && first >> 4 <= 7 && (Int(first) << 8 | Int(second)) % 31 == 0
+    return isWrapped ? MAX_WBITS : -MAX_WBITS
+  }
+
+  /// Returns a failed step if there is no memory.
+  private func open(windowBits: Int32) -> DecodingStep? {
+    let status = inflateInit2_(stream, windowBits, ZLIB_VERSION, Int32(MemoryLayout<z_stream>.size))
+    guard status == Z_OK else { return DecodingStep(fault: .outOfMemory) }
+    isOpen = true
+    state = .inflating
+    return nil
+  }
+
+  // MARK: The middle and the end
+
+  private func inflate(
+    _ input: UnsafeRawBufferPointer, _ output: UnsafeMutableRawBufferPointer
+  ) -> DecodingStep {
+    // zlib only reads the input, but its type does not say so.
+    stream.pointee.next_in = UnsafeMutablePointer(mutating: input.bindMemory(to: UInt8.self).baseAddress)
+    stream.pointee.avail_in = UInt32(input.count)
+    stream.pointee.next_out = output.bindMemory(to: UInt8.self).baseAddress
+    stream.pointee.avail_out = UInt32(output.count)
+    let status = CZlib.inflate(stream, Z_NO_FLUSH)
+    var step = DecodingStep(
+      consumed: input.count - Int(stream.pointee.avail_in),
+      produced: output.count - Int(stream.pointee.avail_out))
+    switch status {
+    case Z_OK, Z_BUF_ERROR: break
+    case Z_STREAM_END: state = .ended
+    case Z_MEM_ERROR: step.fault = .outOfMemory
+    case Z_NEED_DICT: step.fault = .malformed("a preset dictionary is needed")
+    default: step.fault = .malformed(stream.pointee.msg.map { String(cString: $0) } ?? "invalid data")
+    }
+    return step
+  }
+
+  /// Begins the next member of gzip. Zeros between members and behind the last one are padding, as gzip(1) takes them.
+  private func continueBehindEnd(
+    _ input: UnsafeRawBufferPointer, _ output: UnsafeMutableRawBufferPointer
+  ) -> DecodingStep {
+    guard !input.isEmpty else { return DecodingStep() }
+    guard format == .gzip else { return DecodingStep(fault: .malformed("bytes follow its end")) }
+    let padding = input.prefix { $0 == 0 }.count
+    if padding > 0 { return DecodingStep(consumed: padding) }
+    guard inflateReset(stream) == Z_OK else { return DecodingStep(fault: .malformed("bytes follow its end")) }
+    state = .inflating
+    return inflate(input, output)
+  }
+}

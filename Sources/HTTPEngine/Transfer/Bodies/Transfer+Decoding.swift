@@ -1,0 +1,111 @@
+import CCurl
+import HTTPWire
+
+/// The content codings of one response, and the state of undoing them. Costs a body without coding one comparison.
+struct BodyCoding {
+  /// In the order in which they are undone; empty if the body is handed over as it comes.
+  var codings: [ContentCoding] = []
+  /// Made for the first bytes, so that a response without a body needs none.
+  var decoder: BodyDecoder?
+  /// The bytes at the beginning of the next call that were decoded before a pause.
+  var decodedAhead = 0
+
+  var isUndone: Bool { !codings.isEmpty }
+  /// The bytes that were decoded, as they came; `nil` without a decoder.
+  var consumed: Int64? { decoder?.consumed }
+}
+
+extension Transfer {
+  /// The most decoded bytes of one call of libcurl. Whatever a few kilobytes unfold to, the other transfers, commands and
+  /// deadlines of the loop come first after that.
+  private static let decodingQuantum = 4 << 20
+
+  /// Decides about the codings of a response. Returns false if it is refused.
+  func chooseCoding(of head: ResponseHead) -> Bool {
+    guard assembly.isContentCoded, request?.profile.options.decodesContent != false else { return true }
+    switch ContentDecodingPlan(fieldValue: head.block.value(of: "Content-Encoding")) {
+    case .asReceived: return true
+    case .decoded(let codings):
+      coding.codings = codings
+      return true
+    case .tooMany:
+      failure = TransportFailure(
+        .cannotDecodeContent,
+        "The body from \(hostName) has more than \(ContentDecodingPlan.limit) content codings and is not decoded."
+      )
+      return false
+    }
+  }
+
+  /// Neither the coding nor the end of a body that is of no use matters.
+  func discardBody() {
+    coding = BodyCoding()
+    closure = nil
+  }
+
+  /// Decodes bytes and hands them on piece by piece. If the sink is full, libcurl keeps the bytes and hands them over
+  /// again, so that it knows that the body has not ended; those that were decoded are skipped then.
+  func decode(_ bytes: UnsafeRawBufferPointer) -> Int {
+    if coding.decoder == nil { coding.decoder = BodyDecoder(coding.codings) }
+    guard let decoder = coding.decoder else { return refuse(.noMemoryToDecode) }
+    let known = min(coding.decodedAhead, bytes.count)
+    coding.decodedAhead -= known
+    var input = UnsafeRawBufferPointer(rebasing: bytes[known...])
+    var delivered = 0
+    while true {
+      switch decoder.nextPiece(from: &input) {
+      case .needsInput: return bytes.count
+      case .malformed(let detail): return refuse(undecodable(detail))
+      case .outOfMemory: return refuse(.noMemoryToDecode)
+      case .piece(let piece):
+        switch deliver(piece) {
+        case .failure(let failure): return refuse(failure)
+        case .full:
+          coding.decodedAhead += bytes.count - input.count
+          return pauseReceiving()
+        case .taken:
+          decoder.dropPiece()
+          delivered += piece.count
+        }
+      }
+      if delivered >= Self.decodingQuantum {
+        coding.decodedAhead += bytes.count - input.count
+        wakeUp()
+        return pauseReceiving()
+      }
+    }
+  }
+
+  /// The failure of a response that libcurl takes for complete although its body is not.
+  func incompleteBody(of head: ResponseHead) -> TransportFailure? {
+    // A part of a coded representation may end anywhere (RFC 9110 §14.2).
+    guard let decoder = coding.decoder, !decoder.isComplete, head.status != 206 else { return nil }
+    return TransportFailure(
+      .cannotDecodeContent,
+      "The body from \(hostName) ended before its content coding (\(codingNames)) was complete: a part of it is missing."
+    )
+  }
+
+  private func undecodable(_ detail: String) -> TransportFailure {
+    TransportFailure(
+      .cannotDecodeContent,
+      "The body from \(hostName) could not be decoded as \(codingNames), which its Content-Encoding field names: \(detail)."
+    )
+  }
+
+  /// Ends the transfer from within libcurl's callback.
+  private func refuse(_ failure: TransportFailure) -> Int {
+    self.failure = failure
+    return 0
+  }
+
+  private var codingNames: String { coding.codings.reversed().map(\.rawValue).joined(separator: ", ") }
+
+  private var hostName: String { request?.origin.host ?? "the host" }
+}
+
+extension TransportFailure {
+  fileprivate static var noMemoryToDecode: TransportFailure {
+    TransportFailure(.resourceUnavailable, "There is not enough memory to decode the body of the response.")
+  }
+}

@@ -1,0 +1,156 @@
+import FoundationEssentials
+import HTTPEngine
+import HTTPWire
+import Testing
+
+@Suite struct BodyDecoderTests {
+  /// A text, and its coded forms.
+  struct Sample: Sendable, CustomTestStringConvertible {
+    let testDescription: String
+    let codings: [ContentCoding]
+    let coded: [UInt8]
+    var text = "hello hello hello hello\n"
+
+    init(_ name: String, _ codings: ContentCoding..., base64: String) {
+      testDescription = name
+      self.codings = codings
+      coded = Data(base64Encoded: base64).map { Array($0) } ?? []
+    }
+  }
+
+  static let samples: [Sample] = [
+    Sample("br", .brotli, base64: "cAEQaGVsbG8gaGVsbG8gaGVsbG8gaGVsbG8KAw=="),
+    Sample("zstd", .zstd, base64: "KLUv/QRYbQAAOGhlbGxvIAoBAJlLEah8Lqg="),
+    Sample("raw deflate", .deflate, base64: "y0jNyclXyEAnuQA="),
+    Sample("wrapped deflate", .deflate, base64: "eJzLSM3JyVfIQCe5AHC+CLs="),
+    Sample("gzip", .gzip, base64: "H4sIAAAAAAACA8tIzcnJV8hAJ7kAAIhZCxgAAAA="),
+    Sample("gzip in zstd", .zstd, .gzip, base64: "KLUv/QRY6QAAH4sIAAAAAAACA8tIzcnJV8hAJ7kAAIhZCxgAAACr4DgR"),
+  ]
+
+  struct Outcome {
+    var bytes: [UInt8] = []
+    var isComplete = false
+    var detail: String?
+  }
+
+  /// Decodes input that comes in parts of a size.
+  static func decode(
+    _ coded: [UInt8], _ codings: [ContentCoding], partSize: Int = .max, limit: Int = .max
+  ) throws -> Outcome {
+    let decoder = try #require(BodyDecoder(codings))
+    var outcome = Outcome()
+    try coded.withUnsafeBytes { all in
+      var start = 0
+      while start < all.count {
+        let end = partSize < all.count - start ? start + partSize : all.count
+        var input = UnsafeRawBufferPointer(rebasing: all[start..<end])
+        start = end
+        loop: while true {
+          switch decoder.nextPiece(from: &input) {
+          case .needsInput: break loop
+          case .outOfMemory: Issue.record("no memory")
+          case .malformed(let detail):
+            outcome.detail = detail
+            return
+          case .piece(let piece):
+            try #require(!piece.isEmpty && piece.count <= 32_768)
+            outcome.bytes += Array(piece)
+            decoder.dropPiece()
+            if outcome.bytes.count > limit { return }
+          }
+        }
+        #expect(input.isEmpty)
+      }
+      #expect(decoder.consumed == Int64(coded.count))
+    }
+    outcome.isComplete = decoder.isComplete
+    return outcome
+  }
+
+  @Test(arguments: samples, [1, 2, 3, 7, .max])
+  func aCodedTextIsDecodedWhereverItIsDivided(sample: Sample, partSize: Int) throws {
+    let outcome = try Self.decode(sample.coded, sample.codings, partSize: partSize)
+    #expect(String(decoding: outcome.bytes, as: UTF8.self) == sample.text)
+    #expect(outcome.isComplete && outcome.detail == nil)
+  }
+
+  @Test(arguments: samples)
+  func everyCutIsIncomplete(sample: Sample) throws {
+    for length in 1..<sample.coded.count {
+      let outcome = try Self.decode(Array(sample.coded.prefix(length)), sample.codings)
+      #expect(!outcome.isComplete, "cut at \(length)")
+      #expect(sample.text.utf8.starts(with: outcome.bytes))
+    }
+  }
+
+  /// The formats with a checksum notice each bit that changes the text; a few bits are padding.
+  @Test(arguments: samples.filter { $0.testDescription == "gzip" || $0.testDescription == "wrapped deflate" })
+  func aChangedBitOfTheContentIsNoticed(sample: Sample) throws {
+    for index in (sample.testDescription == "gzip" ? 10 : 2)..<sample.coded.count {
+      for bit in 0..<8 {
+        var coded = sample.coded
+        coded[index] ^= 1 << UInt8(bit)
+        let outcome = try Self.decode(coded, sample.codings)
+        let isNoticed = outcome.detail != nil || !outcome.isComplete
+        #expect(isNoticed || sample.text.utf8.elementsEqual(outcome.bytes), "byte \(index), bit \(bit)")
+      }
+    }
+  }
+
+  @Test(arguments: [1, 5, .max])
+  func membersAndFramesInARowAreOneBody(partSize: Int) throws {
+    for name in ["gzip", "zstd"] {
+      let sample = try #require(Self.samples.first { $0.testDescription == name })
+      let coded = sample.coded + sample.coded + sample.coded
+      let outcome = try Self.decode(coded, sample.codings, partSize: partSize)
+      #expect(String(decoding: outcome.bytes, as: UTF8.self) == sample.text + sample.text + sample.text)
+      #expect(outcome.isComplete)
+      #expect(try !Self.decode(coded.dropLast(), sample.codings, partSize: partSize).isComplete)
+    }
+  }
+
+  @Test(arguments: [1, .max])
+  func zerosBehindGzipArePaddingAndOtherBytesAreNot(partSize: Int) throws {
+    for sample in Self.samples {
+      let padded = try Self.decode(sample.coded + [0, 0, 0], sample.codings, partSize: partSize)
+      #expect((padded.detail == nil && padded.isComplete) == (sample.testDescription == "gzip"))
+      let followed = try Self.decode(sample.coded + Array("more".utf8), sample.codings, partSize: partSize)
+      #expect(followed.detail != nil || !followed.isComplete, "\(sample.testDescription)")
+      #expect(sample.text.utf8.elementsEqual(followed.bytes))
+    }
+  }
+
+  @Test func aFewBytesThatUnfoldToManyComeInSmallPieces() throws {
+    // 64 MiB of zeros.
+    let brotli =
+      "y///P/gnAOKxQCD3/o///3/wTwDEYRGA7v0f////4J8AiMMCAN37P/7//8E/ARCHBQC693/8//+DfwIgDgsAdO//+P//B/8E"
+      + "QBwWAOje//H//w/+CYA4LADQvf/L//8//BMAcVgAoHv/Bw=="
+    let coded = Array(try #require(Data(base64Encoded: brotli)))
+    let outcome = try Self.decode(coded, [.brotli])
+    #expect(outcome.bytes.count == 64 << 20)
+    #expect(outcome.isComplete)
+  }
+
+  @Test func aZstdWindowAboveEightMebibytesIsRefused() throws {
+    // A thousand zeros whose head asks for a window of 128 MiB.
+    let coded = Array(try #require(Data(base64Encoded: "KLUv/QCITAAAEAAAAQDjK4AFAQAA")))
+    let outcome = try Self.decode(coded, [.zstd])
+    #expect(outcome.detail != nil && outcome.bytes.isEmpty)
+  }
+
+  @Test func aDecoderOfNothingIsNone() {
+    #expect(BodyDecoder([]) == nil)
+  }
+
+  @Test(arguments: ContentCoding.allCases)
+  func randomBytesNeverHang(coding: ContentCoding) throws {
+    var state: UInt64 = 42
+    for _ in 0..<500 {
+      let bytes = (0..<64).map { _ -> UInt8 in
+        state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+        return UInt8(truncatingIfNeeded: state >> 56)
+      }
+      _ = try Self.decode(bytes, [coding], partSize: 5, limit: 1 << 22)
+    }
+  }
+}

@@ -1,0 +1,86 @@
+import FoundationEssentials
+import HTTPEngine
+import HTTPTestServer
+import HTTPWire
+import Testing
+
+/// Bodies that end with their connection (RFC 9112 §9.8).
+@Suite(.timeLimit(.minutes(5))) struct CutOffTests {
+  @Test(arguments: TLSOptions.Version.allCases, [0, 500, 100_000])
+  func aBodyWithoutLengthNeedsTheClosingAlert(version: TLSOptions.Version, count: Int) async throws {
+    let options = TLSOptions(maximumVersion: version)
+    let server = try HTTPTestServer(.tls(.localhost, options), routes: .none)
+    server.enqueue(
+      .cutAfterBody(bytes: count).framed(.untilClose), .bytes(count).framed(.untilClose),
+      .cutAfterBody(bytes: count).framed(.untilClose))
+    let client = Client()
+    let failure = try await client.failure(of: server.url("/"))
+    #expect(failure.kind == .connectionLost)
+    #expect(failure.helps(host: "localhost"), "\(failure.message)")
+    #expect(failure.metrics != nil)
+    #expect(try await client.get(server.url("/")).bytes == Reply.patternBytes(count))
+    let sink = ScriptedSink()
+    let url = server.url("/")
+    let streamed = WireRequest(
+      url: url, origin: try #require(Origin(url: url)), sink: sink, profile: client.profile)
+    #expect(try await client.failure(of: streamed).kind == .connectionLost)
+    #expect(sink.bytes == Reply.patternBytes(count))
+    #expect(sink.finishes == 1)
+  }
+
+  @Test(arguments: [
+    "HTTP/1.0 200 OK\r\n\r\nall", "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nall",
+    "HTTP/1.1 404 Not Found\r\n\r\nall",
+  ])
+  func whateverTheHeadSays(head: String) async throws {
+    let isCut = Gate()
+    let server = try StreamTestServer(.tls(.localhost)) { connection in
+      while try !connection.line().isEmpty {}
+      try connection.write(head)
+      guard !isCut.isOpen else { return }
+      isCut.open()
+      connection.cutOff()
+      _ = try? connection.readToEnd()
+      throw H2Script.Cut()
+    }
+    let client = Client()
+    let url = "https://localhost:\(server.port)/"
+    #expect(try await client.failure(of: url).kind == .connectionLost)
+    #expect(try await client.get(url).text == "all")
+  }
+
+  /// Where the end of the body is known, the end of the connection means nothing.
+  @Test(arguments: [
+    "Content-Length: 3\r\n\r\nall", "Transfer-Encoding: chunked\r\n\r\n3\r\nall\r\n0\r\n\r\n",
+  ])
+  func aBodyWhoseEndIsKnownNeedsNoAlert(rest: String) async throws {
+    let server = try StreamTestServer(.tls(.localhost)) { connection in
+      while try !connection.line().isEmpty {}
+      try connection.write("HTTP/1.1 200 OK\r\nConnection: close\r\n\(rest)")
+      connection.cutOff()
+      _ = try? connection.readToEnd()
+      throw H2Script.Cut()
+    }
+    #expect(try await Client().get("https://localhost:\(server.port)/").text == "all")
+  }
+
+  @Test(arguments: [("HEAD", 200), ("GET", 204), ("GET", 304)])
+  func aResponseWithoutABodyNeedsNoAlert(method: String, status: Int) async throws {
+    let server = try StreamTestServer(.tls(.localhost)) { connection in
+      while try !connection.line().isEmpty {}
+      try connection.write("HTTP/1.1 \(status) Status\r\nConnection: close\r\n\r\n")
+      connection.cutOff()
+      _ = try? connection.readToEnd()
+      throw H2Script.Cut()
+    }
+    let client = Client()
+    let response = try await client.send(client.request("https://localhost:\(server.port)/", method))
+    #expect(response.status == status)
+  }
+
+  @Test func withoutTLSNothingTellsTheEndsApart() async throws {
+    let server = try HTTPTestServer(routes: .none)
+    server.enqueue(.bytes(5000).framed(.untilClose))
+    #expect(try await Client().get(server.url("/")).bytes.count == 5000)
+  }
+}

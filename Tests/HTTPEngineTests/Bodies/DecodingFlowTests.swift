@@ -1,0 +1,169 @@
+import FoundationEssentials
+import HTTPEngine
+import HTTPTestServer
+import HTTPWire
+import Testing
+
+/// Coded bodies on their way to a sink that takes its time, and under limits.
+@Suite(.timeLimit(.minutes(5))) struct DecodingFlowTests {
+  private let server: HTTPTestServer
+
+  init() throws { server = try HTTPTestServer(routes: .none) }
+
+  private func coded(_ bytes: Data, _ coding: String = "gzip") throws -> Reply {
+    let coded = try #require(Deflater.compress(bytes, coding == "gzip" ? .gzip : .zlib))
+    return .data(Array(coded)).with(header: "Content-Encoding", value: coding)
+  }
+
+  private func request(
+    _ client: Client, _ sink: (any BodySink)? = nil, idleTimeout: Duration? = nil
+  ) throws -> WireRequest {
+    let url = server.url("/")
+    return WireRequest(
+      url: url, origin: try #require(Origin(url: url)), sink: sink, idleTimeout: idleTimeout,
+      profile: client.profile)
+  }
+
+  /// libcurl up to 8.12 decodes all that it has read while it is paused, and gives up at 64 MiB.
+  @Test func aFullSinkHoldsUpDecodingToo() async throws {
+    let size = 128 << 20
+    server.enqueue(try coded(Data(count: size)))
+    let client = Client()
+    let sink = CountingSink(room: 100_000)
+    async let response = client.send(request(client, sink))
+    for _ in 0..<20 {
+      await sink.isFull.wait()
+      try await client.roundTrip()
+      #expect(sink.count <= sink.granted + 32_768)
+      sink.grant(100_000)
+    }
+    sink.grant(.max / 2)
+    #expect(try await response.status == 200)
+    #expect(sink.count == size)
+    #expect(sink.largestPiece <= 32_768)
+  }
+
+  @Test(arguments: ["gzip", "deflate"])
+  func noByteIsLostOrRepeatedWhenTheSinkIsFullAgainAndAgain(coding: String) async throws {
+    let bytes = Content.bytes(3_000_000)
+    server.enqueue(try coded(Data(bytes), coding))
+    let client = Client()
+    let sink = ScriptedSink(room: 1)
+    async let response = client.send(request(client, sink))
+    let opener = Task {
+      while !Task.isCancelled {
+        sink.makeRoom(1)
+        await Task.yield()
+      }
+    }
+    #expect(try await response.status == 200)
+    opener.cancel()
+    #expect(sink.bytes == bytes)
+  }
+
+  @Test func theRatioIsLimitedWhereverTheBodyGoes() async throws {
+    let reply = try coded(Data(count: 64 << 20))
+    server.enqueue(reply, reply)
+    let client = Client { $0.decodingRatioLimit = 200 }
+    let sink = CountingSink(room: 10_000)
+    async let failure = client.failure(of: request(client, sink))
+    await sink.isFull.wait()
+    sink.grant(.max / 2)
+    #expect(try await failure.kind == .dataLengthExceedsMaximum)
+    #expect(sink.count < 1 << 20)
+    let collected = try await client.failure(of: request(client))
+    #expect(collected.kind == .dataLengthExceedsMaximum)
+    #expect(collected.metrics.map { $0.values.decodedBodyBytes < 1 << 20 } == true)
+  }
+
+  @Test func theSizeIsLimitedToThePieceWhereverTheBodyGoes() async throws {
+    let reply = try coded(Data(count: 64 << 20))
+    server.enqueue(reply, reply)
+    let client = Client { $0.bodySizeLimit = 300_000 }
+    let sink = CountingSink(room: .max / 2)
+    #expect(try await client.failure(of: request(client, sink)).kind == .dataLengthExceedsMaximum)
+    #expect(sink.count <= 300_000 + 32_768)
+    #expect(try await client.failure(of: request(client)).kind == .dataLengthExceedsMaximum)
+  }
+
+  @Test func aSuspendedTransferIsNotDecodedAnyFurther() async throws {
+    let size = 64 << 20
+    server.enqueue(try coded(Data(count: size)))
+    let client = Client()
+    let hasClosed = Moment()
+    let watcher = Watcher(onBytes: { watcher, _ in
+      guard !hasClosed.hasCome else { return }
+      watcher.close()
+      hasClosed.come()
+    })
+    async let response = client.send(request(client), watcher: watcher)
+    await hasClosed.wait()
+    try await client.roundTrip()
+    let before = try #require(watcher.last?.received)
+    #expect(before <= 8 << 20)
+    try await client.roundTrip()
+    #expect(watcher.last?.received == before)
+    watcher.open()
+    #expect(try await response.body?.count == size)
+  }
+
+  /// A few bytes that unfold to many must not keep the loop from its commands.
+  @Test func aBodyThatUnfoldsCanBeCancelled() async throws {
+    // 64 MiB of zeros.
+    let brotli =
+      "y///P/gnAOKxQCD3/o///3/wTwDEYRGA7v0f////4J8AiMMCAN37P/7//8E/ARCHBQC693/8//+DfwIgDgsAdO//+P//B/8E"
+      + "QBwWAOje//H//w/+CYA4LADQvf/L//8//BMAcVgAoHv/Bw=="
+    let bytes = Array(try #require(Data(base64Encoded: brotli)))
+    let reply = Reply.data(bytes).with(header: "Content-Encoding", value: "br")
+    server.enqueue(reply, reply)
+    let client = Client()
+    let watcher = Watcher(onBytes: { watcher, _ in watcher.cancel() })
+    let failure = try await client.failure(of: request(client), watcher: watcher)
+    #expect(failure.kind == .cancelled)
+    #expect(watcher.last.map { $0.received <= 8 << 20 } == true)
+    #expect(try await client.get(server.url("/")).body?.count == 64 << 20)
+  }
+
+  /// The silence of a transfer that waits for its reader is not the server's.
+  @Test(arguments: [false, true])
+  func aFullSinkIsNotTimedOut(isCoded: Bool) async throws {
+    let bytes = Data(Content.bytes(2_000_000))
+    server.enqueue(isCoded ? try coded(bytes) : .data(Array(bytes)))
+    let client = Client()
+    let sink = ScriptedSink(room: 1)
+    async let response = client.send(request(client, sink, idleTimeout: .milliseconds(400)))
+    await sink.isFull.wait()
+    try await client.passTime(.milliseconds(900))
+    #expect(sink.finishes == 0)
+    sink.makeRoom(.max)
+    #expect(try await response.status == 200)
+    #expect(sink.bytes == Array(bytes))
+  }
+
+  /// After a pause for the sink, the server's silence counts again.
+  @Test func aServerThatIsSilentBehindAFullSinkIsTimedOut() async throws {
+    let gate = Gate()
+    server.enqueue(Reply(body: .parts([.bytes(Content.bytes(50_000)), .gate(gate), "rest"])))
+    let client = Client()
+    let sink = ScriptedSink(room: 1)
+    async let failure = client.failure(of: request(client, sink, idleTimeout: .milliseconds(400)))
+    await sink.isFull.wait()
+    sink.makeRoom(.max)
+    #expect(try await failure.kind == .timedOut)
+    gate.open()
+  }
+
+  @Test func aTransferCanBeCancelledWhileItsSinkIsFull() async throws {
+    server.enqueue(try coded(Data(count: 8 << 20)), .text("next"))
+    let client = Client()
+    let sink = CountingSink(room: 1)
+    let watcher = Watcher()
+    async let failure = client.failure(of: request(client, sink), watcher: watcher)
+    await sink.isFull.wait()
+    watcher.cancel()
+    #expect(try await failure.kind == .cancelled)
+    sink.grant(.max / 2)
+    #expect(try await client.get(server.url("/")).text == "next")
+    #expect(sink.count <= 32_768)
+  }
+}

@@ -1,0 +1,52 @@
+import HTTPEngine
+import HTTPWire
+import Synchronization
+
+/// A sink that counts bytes, keeps none, and takes them only as far as it was granted room.
+final class CountingSink: BodySink {
+  private struct State {
+    var granted: Int
+    var count = 0
+    var largestPiece = 0
+    var wake: (@Sendable () -> Void)?
+    var isFull = Moment()
+  }
+
+  private let state: Mutex<State>
+
+  init(room: Int) { state = Mutex(State(granted: room)) }
+
+  var count: Int { state.withLock { $0.count } }
+  /// All room that was ever granted.
+  var granted: Int { state.withLock { $0.granted } }
+  var largestPiece: Int { state.withLock { $0.largestPiece } }
+  /// Comes when the sink is full the next time.
+  var isFull: Moment { state.withLock { $0.isFull } }
+
+  func grant(_ room: Int) {
+    let wake = state.withLock { state in
+      state.granted += room
+      state.isFull = Moment()
+      return state.wake
+    }
+    wake?()
+  }
+
+  func begin(_ head: ResponseHead, wake: @escaping @Sendable () -> Void) -> TransportFailure? {
+    state.withLock { $0.wake = wake }
+    return nil
+  }
+
+  func receive(_ bytes: UnsafeRawBufferPointer) -> BodyReception {
+    let full = state.withLock { state -> Moment? in
+      state.largestPiece = max(state.largestPiece, bytes.count)
+      guard state.count < state.granted else { return state.isFull }
+      state.count += bytes.count
+      return nil
+    }
+    full?.come()
+    return full == nil ? .taken : .full
+  }
+
+  func finish() -> TransportFailure? { nil }
+}
