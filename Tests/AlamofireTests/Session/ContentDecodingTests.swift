@@ -1,0 +1,124 @@
+import Alamofire
+import Foundation
+import FoundationNetworking
+import HTTPTestServer
+import HTTPWire
+import Testing
+
+@Suite("Content codings", .timeLimit(.minutes(5)))
+struct ContentDecodingTests {
+  /// "hello hello hello hello\n".
+  private static let gzip = Array(
+    Data(base64Encoded: "H4sIAAAAAAACA8tIzcnJV8hAJ7kAAIhZCxgAAAA=") ?? Data())
+  private static let text = "hello hello hello hello\n"
+
+  private let server: HTTPTestServer
+
+  init() throws { server = try HTTPTestServer(routes: .none) }
+
+  private func reply(_ bytes: [UInt8] = gzip, coding: String = "gzip") -> Reply {
+    .data(bytes).with(header: "Content-Encoding", value: coding)
+  }
+
+  @Test func decodingIsTurnedOffForOneRequest() async throws {
+    server.enqueue(reply(), reply())
+    let session = Session.real()
+    let packed = await session.request(server.url("/")).transportOptions { $0.decodesContent = false }.end()
+    #expect(packed.data == Data(Self.gzip))
+    #expect(packed.response?.value(forHTTPHeaderField: "Content-Encoding") == "gzip")
+    let unpacked = await session.request(server.url("/")).end()
+    #expect(unpacked.data == Data(Self.text.utf8))
+    let request = try await server.takeRequest()
+    #expect(request.header("Accept-Encoding") == HTTPHeader.defaultAcceptEncoding.value)
+  }
+
+  @Test func decodingIsTurnedOffForASession() async {
+    server.enqueue(reply())
+    var options = TransportOptions()
+    options.decodesContent = false
+    #expect(await Session.real(options: options).request(server.url("/")).end().data == Data(Self.gzip))
+  }
+
+  /// What is stored is decoded, and of no use to a request that wants the bytes as they come.
+  @Test func aRequestWithoutDecodingLeavesTheCacheAlone() async {
+    let stored = reply().with(header: "Cache-Control", value: "max-age=600")
+    server.enqueue(stored, stored, stored)
+    let cache = HTTPCache()
+    let session = Session.real(configuration: .cached(by: cache))
+    func get(decodes: Bool) async -> Data? {
+      await session.request(server.url("/")).transportOptions { $0.decodesContent = decodes }.end().data
+    }
+    #expect(await get(decodes: false) == Data(Self.gzip))
+    #expect(await get(decodes: true) == Data(Self.text.utf8))
+    #expect(await get(decodes: false) == Data(Self.gzip))
+    #expect(await get(decodes: true) == Data(Self.text.utf8))
+    #expect(server.requestCount == 3)
+  }
+
+  @Test func anUnknownCodingIsHandedOverAndStoredAsItIs() async {
+    server.enqueue(
+      reply(Array("as it is".utf8), coding: "aws-chunked").with(
+        header: "Cache-Control", value: "max-age=600"))
+    let session = Session.real(configuration: .cached(by: HTTPCache()))
+    for _ in 0..<2 {
+      let response = await session.request(server.url("/")).end()
+      #expect(response.data == Data("as it is".utf8))
+      #expect(response.response?.value(forHTTPHeaderField: "Content-Encoding") == "aws-chunked")
+    }
+    #expect(server.requestCount == 1)
+  }
+
+  @Test func aCutOffBodyIsAnErrorAndIsNotStored() async throws {
+    let fresh = [("Cache-Control", "max-age=600")]
+    func cacheable(_ reply: Reply) -> Reply {
+      fresh.reduce(reply) { $0.with(header: $1.0, value: $1.1) }
+    }
+    server.enqueue(
+      cacheable(reply(Self.gzip.dropLast(3))), cacheable(reply(Self.gzip.dropLast(3)).framed(.chunked)),
+      cacheable(reply()))
+    let session = Session.real(configuration: .cached(by: HTTPCache()))
+    for _ in 0..<2 {
+      let response = await session.request(server.url("/")).end()
+      #expect((response.error?.underlyingError as? URLError)?.code == .cannotDecodeContentData)
+    }
+    for _ in 0..<2 { #expect(await session.request(server.url("/")).end().data == Data(Self.text.utf8)) }
+    #expect(server.requestCount == 3)
+  }
+
+  @Test func aBodyThatIsCutOffOverTLSIsAnErrorAndIsNotStored() async throws {
+    let server = try HTTPTestServer(.tls(.localhost), routes: .none)
+    func reply(_ reply: Reply) -> Reply {
+      reply.framed(.untilClose).with(header: "Cache-Control", value: "max-age=600")
+    }
+    server.enqueue(reply(.cutAfterBody(bytes: 500)), reply(.bytes(1500)))
+    var options = TransportOptions()
+    options.trustStore = .pem(Data(TestIdentity.localhostAuthority.caPEM.utf8))
+    let session = Session.real(configuration: .cached(by: HTTPCache()), options: options)
+    let response = await session.request(server.url("/")).end()
+    #expect((response.error?.underlyingError as? URLError)?.code == .networkConnectionLost)
+    for _ in 0..<2 { #expect(await session.request(server.url("/")).end().data?.count == 1500) }
+    #expect(server.requestCount == 2)
+  }
+
+  @Test func aStreamOfAWellCompressedLogIsReadAtTheReadersPace() async throws {
+    // 64 MiB of zeros.
+    let brotli =
+      "y///P/gnAOKxQCD3/o///3/wTwDEYRGA7v0f////4J8AiMMCAN37P/7//8E/ARCHBQC693/8//+DfwIgDgsAdO//+P//B/8E"
+      + "QBwWAOje//H//w/+CYA4LADQvf/L//8//BMAcVgAoHv/Bw=="
+    server.enqueue(reply(Array(try #require(Data(base64Encoded: brotli))), coding: "br"))
+    let request = Session.real().streamRequest(server.url("/"), shouldAutomaticallyResume: false)
+    var count = 0
+    var iterator = request.streamTask().streamingData().makeAsyncIterator()
+    request.resume()
+    count += await iterator.next()?.value?.count ?? 0
+    #expect(await eventually { request.flow.isFull })
+    #expect(request.flow.heldBytes <= 1 << 20 + 1 << 17)
+    var completion: DataStreamRequest.Completion?
+    while let stream = await iterator.next() {
+      count += stream.value?.count ?? 0
+      completion = stream.completion
+    }
+    #expect(completion?.error == nil)
+    #expect(count == 64 << 20)
+  }
+}

@@ -1,0 +1,96 @@
+import Alamofire
+import Foundation
+import FoundationNetworking
+import HTTPTestServer
+import HTTPWire
+import Testing
+
+/// Bodies that a monitor observes while a slow reader holds the server back.
+@Suite("Observed bodies under back-pressure", .timeLimit(.minutes(5)))
+struct WatchedStreamTests {
+  private static let size = 20_000_000
+
+  private let server: HTTPTestServer
+  private let seen = PatternCheck()
+  private let monitor = ClosureEventMonitor(queue: DispatchQueue(label: "test.monitor"))
+  private let hasEnded = Latch()
+
+  init() throws {
+    server = try HTTPTestServer(routes: .none)
+    monitor.dataTaskDidReceiveData = { [seen] _, _, data in _ = seen.add(data) }
+    monitor.taskDidComplete = { [hasEnded] _, _, _ in hasEnded.open() }
+  }
+
+  @Test func aStreamThatWasFullIsObservedOnce() async {
+    server.enqueue(.bytes(Self.size))
+    let gate = DispatchSemaphore(value: 0)
+    let check = PatternCheck()
+    let journal = DataJournal { stream in
+      if let data = stream.value, check.add(data) { gate.wait() }
+    }
+    let request = Session.real().streamRequest(server.url("/"), shouldAutomaticallyResume: false)
+    request.eventMonitor(monitor)
+    request.responseStream(on: DispatchQueue(label: "test.slow"), stream: journal.note).resume()
+    await journal.results.wait(for: 1)
+    #expect(await eventually { request.flow.isFull })
+    gate.signal()
+    #expect(await journal.end().error == nil)
+    await hasEnded.wait()
+    #expect(check.isRight(Self.size) && seen.isRight(Self.size))
+  }
+
+  @Test func aRequestWhosePiecesAreHandedOutIsObservedOnce() async {
+    server.enqueue(.bytes(Self.size))
+    let gate = DispatchSemaphore(value: 0)
+    let check = PatternCheck()
+    let hasBegun = Latch()
+    let request = Session.real().request(server.url("/")).eventMonitor(monitor)
+      .responsePieces(on: DispatchQueue(label: "test.slow")) { data in
+        guard check.add(data) else { return }
+        hasBegun.open()
+        gate.wait()
+      }
+    async let response = request.end()
+    await hasBegun.wait()
+    #expect(await eventually { request.core.pieces?.flow.isFull == true })
+    gate.signal()
+    #expect(await response.error == nil)
+    await hasEnded.wait()
+    #expect(check.isRight(Self.size) && seen.isRight(Self.size))
+  }
+
+  @Test func aFullStreamThatIsPulledCanBeCancelled() async {
+    server.enqueue(.bytes(Self.size))
+    let request = Session.real().streamRequest(server.url("/"), shouldAutomaticallyResume: false)
+    let check = PatternCheck()
+    var iterator = request.streamTask().streamingData().makeAsyncIterator()
+    request.resume()
+    if let data = await iterator.next()?.value { _ = check.add(data) }
+    #expect(await eventually { request.flow.isFull })
+    request.cancel()
+    var completions: [DataStreamRequest.Completion] = []
+    while let stream = await iterator.next() {
+      if let data = stream.value { _ = check.add(data) }
+      if let completion = stream.completion { completions.append(completion) }
+    }
+    #expect(completions.count == 1)
+    #expect(completions.first?.error?.isExplicitlyCancelledError == true)
+    #expect(check.isRight(check.count) && check.count < Self.size)
+  }
+
+  /// The loop waits for the next piece at the moment of the cancellation.
+  @Test func aStreamThatIsBeingPulledCanBeCancelled() async {
+    let gate = Gate()
+    server.enqueue(.parts("first", .gate(gate), "second"))
+    let request = Session.real().streamRequest(server.url("/"))
+    var iterator = request.streamTask().streamingData().makeAsyncIterator()
+    #expect(await iterator.next()?.value == Data("first".utf8))
+    await gate.waitUntilReached()
+    let canceller = Task { request.cancel() }
+    let next = await iterator.next()
+    #expect(next?.completion?.error?.isExplicitlyCancelledError == true)
+    let last = await iterator.next()
+    #expect(last == nil)
+    await canceller.value
+  }
+}
