@@ -54,6 +54,8 @@ extension Transfer {
     easy.set(CURLOPT_TCP_KEEPALIVE, true)
     easy.set(CURLOPT_PATH_AS_IS, true)
     ccurl_allow_http_and_https(easy.raw)
+    // Chunks are read by ``bytesReceived(_:_:)``.
+    easy.set(CURLOPT_HTTP_TRANSFER_DECODING, false)
     setNoProxy()
     ccurl_set_pointer(easy.raw, CURLOPT_ERRORBUFFER, errorText)
     // The name is judged with everything else of the certificate.

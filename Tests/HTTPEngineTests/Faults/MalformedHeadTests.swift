@@ -83,6 +83,15 @@ import Testing
     #expect(try await Client().get(server.url("/")).text == "12345")
   }
 
+  @Test("Folded Content-Encoding is unfolded before the body is decoded")
+  func foldedContentEncoding() async throws {
+    let server = try HTTPTestServer(routes: .none)
+    let packed: [UInt8] = [0x4B, 0x4C, 0x4A, 0x06, 0x00]
+    let head = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Encoding:\r\n deflate\r\n\r\n"
+    server.enqueue(.raw(Array(head.utf8) + packed))
+    #expect(try await Client().get(server.url("/")).text == "abc")
+  }
+
   @Test("Head that frames its body twice closes the connection")
   func ambiguousFraming() async throws {
     let body = "Transfer-Encoding: chunked\r\n\r\n5\r\n12345\r\n0\r\n\r\n"

@@ -12,11 +12,9 @@ extension Transfer {
     var hasBegun = false
   }
 
-  static var readsChunks: Bool { false }
-
   /// Bytes of the body as they came over the connection.
   func bytesReceived(_ bytes: UnsafeMutablePointer<CChar>?, _ length: Int) -> Int {
-    guard Self.readsChunks, assembly.framing.isChunked, let bytes else { return bodyReceived(bytes, length) }
+    guard assembly.framing.isChunked, let bytes else { return bodyReceived(bytes, length) }
     if !chunks.hasBegun {
       chunks.hasBegun = true
       chunks.reader = ChunkedReader(trailerSizeLimit: assembly.headSizeLeft)
