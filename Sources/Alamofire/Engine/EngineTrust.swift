@@ -23,6 +23,7 @@ struct ParsedCertificate: Sendable, Hashable {
   /// SubjectPublicKeyInfo.
   var publicKey: Data? { x509.publicKey }
   var subject: String { x509.subject }
+  var subjectSummary: String? { x509.subjectSummary }
   var issuer: String { x509.issuer }
   var serialNumber: String { x509.serialNumber }
   var hostNames: [String] { x509.hostNames }
@@ -44,6 +45,8 @@ struct ParsedCertificate: Sendable, Hashable {
 enum PublicKeyBytes {
   /// The keys of DER bytes or a PEM text, each as SubjectPublicKeyInfo; `nil` when one is broken.
   static func all(in data: Data) -> [Data]? { X509PublicKey.all(in: data) }
+  /// PKCS#1, or the point of an elliptic curve; `nil` when `key` is no key.
+  static func content(of key: Data) -> Data? { X509PublicKey.content(of: key) }
   /// SHA-256.
   static func digest(of key: Data) -> Data { X509PublicKey.digest(of: key) }
   /// Such as `RSA 2048`.
@@ -75,9 +78,19 @@ struct ChainInspection: Sendable {
     ServerChain.of(certificates.map(\.x509), anchors: try? trusted().get()).map { ParsedCertificate($0) }
   }
 
-  /// What is wrong with the server's certificate for this host.
-  func fault(for host: String) -> ChainFault? {
-    certificates.first.flatMap { HostCheck.fault(of: $0.x509, for: host) }
+  /// What is wrong with a verified path for this host.
+  func fault(of path: [ParsedCertificate], for host: String) -> ChainFault? {
+    HostCheck.fault(of: path.map(\.x509), for: host)
+  }
+
+  /// What the lists of the program say against the server's own chain, trusted or not.
+  func listFault() -> ChainFault? {
+    guard !options.certificateRevocationLists.isEmpty else { return nil }
+    switch RevocationLists.of(options.certificateRevocationLists) {
+    case .success(let lists):
+      return lists.fault(ofLinked: serverChain().map(\.x509), presented: certificates.map(\.x509))
+    case .failure(let fault): return fault
+    }
   }
 
   /// What is wrong with a verified path according to those who may revoke its certificates.

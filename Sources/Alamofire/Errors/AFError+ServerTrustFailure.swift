@@ -50,7 +50,7 @@ extension AFError {
       host: String, trust: SecTrust, pinnedCertificates: [SecCertificate],
       serverCertificates: [SecCertificate])
     /// No public key of the server is one of the pinned ones. Those that are pinned by their digests are not among
-    /// `pinnedKeys`.
+    /// `pinnedKeys`; the description of the error names them.
     case publicKeyPinningFailed(host: String, trust: SecTrust, pinnedKeys: [SecKey], serverKeys: [SecKey])
     /// An evaluator of the user's own refused.
     case customEvaluationFailed(error: any Error)
@@ -92,11 +92,17 @@ extension AFError.ServerTrustFailureReason {
     case .certificatePinningFailed(let host, _, let pinned, let shown):
       "none of the \(pinned.count) pinned certificates is one of \(host), which has shown: "
         + shown.map(\.subject).joined(separator: "; ") + "."
-    case .publicKeyPinningFailed(let host, _, _, let shown):
-      "none of the pinned public keys is one of \(host), whose keys are: "
-        + shown.map(\.pin.description).joined(separator: ", ") + "."
+    case .publicKeyPinningFailed(let host, let trust, let pinned, let shown):
+      // An evaluator of the user's own names its keys alone.
+      "none of the pinned public keys is one of \(host). Pinned: "
+        + Self.list(trust.requiredPins.isEmpty ? pinned.map(\.pin) : trust.requiredPins)
+        + ". Keys of the server: " + Self.list(shown.map(\.pin)) + "."
     case .customEvaluationFailed(let error): "an evaluator refused it: \(error.localizedDescription)"
     }
+  }
+
+  private static func list(_ pins: [PublicKeyPin]) -> String {
+    pins.isEmpty ? "none" : pins.map(\.description).joined(separator: ", ")
   }
 }
 

@@ -39,6 +39,17 @@ extension AlamofireExtension where ExtendedType == SecTrust {
     }
   }
 
+  /// Evaluates the lists of the program alone, where neither chain nor host are verified: these lists always count.
+  ///
+  /// - Throws: `AFError.serverTrustEvaluationFailed` with `trustEvaluationFailed`.
+  func evaluateLists() throws {
+    do {
+      try type.evaluateLists()
+    } catch {
+      throw AFError.serverTrustEvaluationFailed(reason: .trustEvaluationFailed(error: error))
+    }
+  }
+
   /// Makes these certificates the only ones that chains may end at. Throws nothing here.
   public func setAnchorCertificates(_ certificates: [SecCertificate]) throws {
     type.anchors = certificates

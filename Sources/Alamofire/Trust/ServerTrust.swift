@@ -31,6 +31,7 @@ public final class ServerTrust: Sendable, CustomStringConvertible {
     var path: Result<[Certificate], Failure>?
     var serverCertificates: [Certificate]?
     var anchorChanges = 0
+    var requiredPins: [PublicKeyPin] = []
   }
 
   private let state: Mutex<State>
@@ -112,6 +113,12 @@ public final class ServerTrust: Sendable, CustomStringConvertible {
     return found
   }
 
+  /// The pins that an evaluator has looked for, for the words of its error, whose payload has no place for them.
+  var requiredPins: [PublicKeyPin] {
+    get { state.withLock { $0.requiredPins } }
+    set { state.withLock { $0.requiredPins = newValue } }
+  }
+
   /// Verifies that a path leads from the server's certificate to a trusted one (RFC 5280 §6) and that every policy
   /// is fulfilled. Asks the network only for the policy ``TrustPolicy/revocation(options:)``, and blocks its thread
   /// meanwhile.
@@ -123,21 +130,28 @@ public final class ServerTrust: Sendable, CustomStringConvertible {
     let (policies, anchors) = state.withLock { ($0.policies, $0.anchors) }
     let path = try verifiedPath().get()
     let inspection = inspection(anchors)
+    let parsed = path.map(\.parsed)
     for policy in policies {
       switch policy.requirement {
       case .server(let name):
         guard let name else { continue }
-        if let fault = inspection.fault(for: HostPattern.ascii(name)) {
+        if let fault = inspection.fault(of: parsed, for: HostPattern.ascii(name)) {
           throw Failure(fault, host: name)
         }
       case .revocation(let rules):
-        let parsed = path.map(\.parsed)
         if let fault = inspection.revocationFault(of: parsed, rules, stapled: stapledResponse) {
           throw Failure(fault, host: host)
         }
       }
     }
     return path
+  }
+
+  /// Verifies that no list of the program (``TransportOptions/certificateRevocationLists``) revokes one of
+  /// ``serverCertificates``, for evaluators that do not verify the chain.
+  func evaluateLists() throws(Failure) {
+    guard let fault = inspection(state.withLock { $0.anchors }).listFault() else { return }
+    throw Failure(fault, host: host)
   }
 
   private func verifiedPath() -> Result<[Certificate], Failure> {

@@ -98,6 +98,19 @@ static inline const unsigned char *openssl_name_bytes(
   *count = ASN1_STRING_length(value);
   return ASN1_STRING_get0_data(value);
 }
+static inline int openssl_subtree_count(const STACK_OF(GENERAL_SUBTREE) * trees) {
+  return sk_GENERAL_SUBTREE_num(trees);
+}
+// The DNS name of a subtree of name constraints, or NULL.
+static inline const unsigned char *openssl_subtree_name(
+    const STACK_OF(GENERAL_SUBTREE) * trees, int index, int *count) {
+  const GENERAL_SUBTREE *tree = sk_GENERAL_SUBTREE_value(trees, index);
+  int found = 0;
+  ASN1_STRING *value = tree ? GENERAL_NAME_get0_value(tree->base, &found) : NULL;
+  if (!value || found != GEN_DNS) return NULL;
+  *count = ASN1_STRING_length(value);
+  return ASN1_STRING_get0_data(value);
+}
 static inline int openssl_point_count(const CRL_DIST_POINTS *points) { return sk_DIST_POINT_num(points); }
 // The full names of a distribution point whose list is the issuer's own and names all reasons, or NULL.
 static inline const GENERAL_NAMES *openssl_point_names(const CRL_DIST_POINTS *points, int index) {

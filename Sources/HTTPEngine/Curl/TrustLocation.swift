@@ -2,11 +2,26 @@ import Glibc
 
 /// Where this system keeps the certificates that it trusts. libcurl is built with one place; a program
 /// may run on a distribution that has another, and OpenSSL's environment variables win over both.
-struct TrustLocation: Sendable {
+package struct TrustLocation: Sendable, Hashable {
   let file: String?
   let folder: String?
 
+  package init(file: String?, folder: String?) {
+    self.file = file
+    self.folder = folder
+  }
+
   static let system = TrustLocation.find()
+
+  /// Whether there is anything to read: a file with bytes, or a folder with files.
+  var hasCertificates: Bool {
+    var facts = stat()
+    if let file, stat(file, &facts) == 0, facts.st_size > 0 { return true }
+    guard let folder, let stream = opendir(folder) else { return false }
+    defer { closedir(stream) }
+    // Each folder has `.` and `..`.
+    return readdir(stream) != nil && readdir(stream) != nil && readdir(stream) != nil
+  }
 
   private static func find() -> TrustLocation {
     let file = getenv("SSL_CERT_FILE").map { String(cString: $0) }

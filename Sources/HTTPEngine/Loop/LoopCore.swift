@@ -27,6 +27,7 @@ final class LoopCore {
   let lanes = Lanes()
   let streams = LoopStreams()
   @exclusivity(unchecked) var sockets = KeptSockets()
+  @exclusivity(unchecked) var presentedChains = PresentedChains()
   /// The time of this turn of the loop.
   @exclusivity(unchecked) var now: UInt64 = Clock.now()
   /// When the expiries of the transfers have to be looked at again.

@@ -145,7 +145,7 @@ extension Transfer {
   func headReceived(_ head: ResponseHead) -> Bool {
     if let session = ccurl_tls_session(easy.raw).map({ OpaquePointer($0) }) {
       tlsVersion = SSL_get_version(session)
-      tlsCipher = SSL_CIPHER_get_name(SSL_get_current_cipher(session))
+      tlsCipher = SSL_get_current_cipher(session).map { SSL_CIPHER_get_protocol_id($0) }
     }
     if count.expectedToSend > 0, applied.content == .copied, count.sent < count.expectedToSend {
       count.sent = count.expectedToSend

@@ -131,6 +131,6 @@ extension Transfer {
       values: values, version: assembly.head?.version ?? .http1_1,
       localAddress: facts.local_address.map { String(cString: $0) } ?? "",
       remoteAddress: facts.remote_address.map { String(cString: $0) } ?? "",
-      tlsVersion: tlsVersion.map { String(cString: $0) }, tlsCipher: tlsCipher.map { String(cString: $0) })
+      tlsVersion: tlsVersion.map { String(cString: $0) }, tlsCipher: tlsCipher)
   }
 }

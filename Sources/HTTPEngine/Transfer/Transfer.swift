@@ -85,7 +85,7 @@ final class Transfer {
   @exclusivity(unchecked) private(set) var idleLimit: UInt64 = .max
   @exclusivity(unchecked) private(set) var deadline: UInt64 = .max
   @exclusivity(unchecked) var tlsVersion: UnsafePointer<CChar>?
-  @exclusivity(unchecked) var tlsCipher: UnsafePointer<CChar>?
+  @exclusivity(unchecked) var tlsCipher: UInt16?
 
   init?(loop: LoopCore) {
     guard let easy = EasyHandle() else { return nil }

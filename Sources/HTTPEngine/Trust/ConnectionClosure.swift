@@ -6,14 +6,13 @@ final class ConnectionClosure {
   /// Whether the alert `close_notify` has come (RFC 8446 §6.1), which only the peer can send.
   private(set) var isAnnounced = false
 
-  /// Observes the connection that will be made with `context`. Returns false if there is no memory.
-  static func observe(_ context: OpaquePointer) -> Bool {
+  /// Prepares for the connection that will be made with `context`. Returns false if there is no memory.
+  static func attach(to context: OpaquePointer) -> Bool {
     let reference = Unmanaged.passRetained(ConnectionClosure())
     guard SSL_CTX_set_ex_data(context, place, reference.toOpaque()) == 1 else {
       reference.release()
       return false
     }
-    SSL_CTX_set_info_callback(context, noteAlert)
     return true
   }
 
@@ -32,10 +31,9 @@ final class ConnectionClosure {
       if let reference { Unmanaged<ConnectionClosure>.fromOpaque(reference).release() }
     })
 
-  /// The callback is used because the state of the session can mislead: with `SSL_OP_IGNORE_UNEXPECTED_EOF`, OpenSSL
-  /// notes an end without alert as one with it.
-  private static let noteAlert: @convention(c) (OpaquePointer?, Int32, Int32) -> Void = {
-    session, event, value in
+  /// Takes an event of OpenSSL's information callback. The state of the session can mislead: with
+  /// `SSL_OP_IGNORE_UNEXPECTED_EOF`, OpenSSL notes an end without alert as one with it.
+  static func note(_ event: Int32, _ value: Int32, of session: OpaquePointer?) {
     // The low byte of the value is the description of the alert.
     guard event & SSL_CB_READ_ALERT == SSL_CB_READ_ALERT, value & 0xFF == SSL_AD_CLOSE_NOTIFY else { return }
     of(session)?.isAnnounced = true

@@ -15,13 +15,15 @@ import HTTPWire
 final class Handshake {
   /// Where the transfer is that connects, as long as it is under way. The connection outlives it, and so does this: a
   /// server may negotiate anew (TLS 1.2), whoever uses the connection then.
-  private unowned(unsafe) let loop: LoopCore
+  unowned(unsafe) let loop: LoopCore
   private let ticket: UInt64
   private let origin: Origin
   private let profile: ConnectionProfile
   /// The proxy with which the handshake is, if it is: it has a name of its own, and nothing of what was said about
   /// servers holds for it.
   private let proxy: ProxyServer?
+  /// Whether a stream through the proxy needs its TLS to close one side.
+  private let keepsSession: Bool
 
   private init(_ transfer: Transfer, _ request: WireRequest) {
     loop = transfer.loop
@@ -29,6 +31,7 @@ final class Handshake {
     profile = request.profile
     ticket = transfer.ticket
     proxy = transfer.securesProxy ? transfer.applied.proxy : nil
+    keepsSession = transfer.securesProxy && request.connectsOnly
   }
 
   /// Prepares the context of a connection that `transfer` is about to secure. Returns false when it cannot.
@@ -47,11 +50,8 @@ final class Handshake {
       transfer.failure = fault
       return false
     }
-    if handshake.proxy != nil, request.connectsOnly {
-      SSL_CTX_set_info_callback(context, noteSession)
-    } else if !ConnectionClosure.observe(context) {
-      return false
-    }
+    guard ConnectionClosure.attach(to: context) else { return false }
+    SSL_CTX_set_info_callback(context, noteEvent)
     SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nil)
     SSL_CTX_set_cert_verify_callback(context, verify, reference.toOpaque())
     if handshake.proxy == nil, handshake.profile.options.clientIdentity == nil,
@@ -94,8 +94,6 @@ final class Handshake {
   private static let verifyAtStatus: @convention(c) (OpaquePointer?, UnsafeMutableRawPointer?) -> Int32 = {
     session, reference in
     guard let session, let reference else { return 0 }
-    // A resumed session was accepted when it was made.
-    if SSL_session_reused(session) == 1 { return 1 }
     return Unmanaged<Handshake>.fromOpaque(reference)._withUnsafeGuaranteedRef { handshake in
       var bytes: UnsafePointer<UInt8>?
       let count = openssl_stapled_response(session, &bytes)
@@ -120,14 +118,19 @@ final class Handshake {
       return 0
     }
 
-  /// Remembers what a stream through the proxy needs to close one side.
-  private static let noteSession: @convention(c) (OpaquePointer?, Int32, Int32) -> Void = {
-    session, event, _ in
-    guard event & SSL_CB_HANDSHAKE_DONE != 0, let session, let context = SSL_get_SSL_CTX(session),
-      let reference = SSL_CTX_get_ex_data(context, place)
+  /// Judges a session before it is offered, and keeps what a stream through a proxy needs to close one side.
+  private static let noteEvent: @convention(c) (OpaquePointer?, Int32, Int32) -> Void = {
+    session, event, value in
+    ConnectionClosure.note(event, value, of: session)
+    guard event & (SSL_CB_HANDSHAKE_START | SSL_CB_HANDSHAKE_DONE) != 0, let session,
+      let context = SSL_get_SSL_CTX(session), let reference = SSL_CTX_get_ex_data(context, place)
     else { return }
-    Unmanaged<Handshake>.fromOpaque(reference)._withUnsafeGuaranteedRef {
-      $0.transfer?.proxySession = session
+    Unmanaged<Handshake>.fromOpaque(reference)._withUnsafeGuaranteedRef { handshake in
+      if event & SSL_CB_HANDSHAKE_START != 0 {
+        handshake.checkResumption(of: session)
+      } else if handshake.keepsSession {
+        handshake.transfer?.proxySession = session
+      }
     }
   }
 
@@ -144,33 +147,37 @@ final class Handshake {
     TLSKeyLog.append(line, to: file)
   }
 
-  private var waitsForStatus: Bool {
+  var waitsForStatus: Bool {
     guard proxy == nil else { return false }
     return profile.judge?.wantsStapledResponse(ofHost: origin.host) ?? false
   }
 
   private func isAccepted(_ shown: OpaquePointer?, stapled: Data?) -> Bool {
     let certificates = ServerJudgement.certificates(shown)
-    if let proxy { return isTrusted(certificates, of: proxy) }
-    let judgement = ServerJudgement(profile: profile, host: origin.host, port: origin.port)
-    guard let failure = judgement.failure(of: certificates, stapled: stapled) else { return true }
-    fail(failure)
+    guard let failure = failure(of: certificates, stapled: stapled) else {
+      loop.presentedChains.remember(certificates)
+      return true
+    }
+    transfer?.failure = failure
     return false
+  }
+
+  /// Returns why the server or proxy is not accepted; `nil` if it is.
+  func failure(of certificates: [X509Certificate], stapled: Data?) -> TransportFailure? {
+    if let proxy { return failure(of: certificates, of: proxy) }
+    let judgement = ServerJudgement(profile: profile, host: origin.host, port: origin.port)
+    return judgement.failure(of: certificates, stapled: stapled)
   }
 
   /// A proxy over TLS, by its own name and the certificates that are trusted for it.
-  private func isTrusted(_ certificates: [X509Certificate], of proxy: ProxyServer) -> Bool {
+  private func failure(of certificates: [X509Certificate], of proxy: ProxyServer) -> TransportFailure? {
     let verdict = TrustAnchors.of(proxy.trustStore).flatMap { anchors in
       ChainVerifier(anchors: anchors, host: proxy.host).verify(certificates)
     }
-    guard case .failure(let fault) = verdict else { return true }
-    fail(
-      TransportFailure(
-        fault.kind, fault.message(for: "the proxy \(proxy.host)"), curlCode: ServerJudgement.code))
-    return false
+    guard case .failure(let fault) = verdict else { return nil }
+    return TransportFailure(
+      fault.kind, fault.message(for: "the proxy \(proxy.host)"), curlCode: ServerJudgement.code)
   }
-
-  private func fail(_ failure: TransportFailure) { transfer?.failure = failure }
 
   private var transfer: Transfer? { loop.transfers[ticket] }
 }

@@ -63,9 +63,9 @@ struct CertificateBuilder {
 
   private var extensions: [(id: Int32, value: String)] {
     var extensions: [(id: Int32, value: String)] = [
-      (NID_basic_constraints, constraints), (NID_key_usage, "critical," + keyUsage),
-      (NID_subject_key_identifier, "hash"),
+      (NID_key_usage, "critical," + keyUsage), (NID_subject_key_identifier, "hash"),
     ]
+    if specification.hasBasicConstraints { extensions.insert((NID_basic_constraints, constraints), at: 0) }
     if specification.issuer != nil { extensions.append((NID_authority_key_identifier, "keyid:always")) }
     let usages = specification.usages ?? (specification.isCA ? [] : [.server, .client])
     let names = specification.dnsNames.map { "DNS:\($0)" } + specification.ipAddresses.map { "IP:\($0)" }
@@ -90,7 +90,10 @@ struct CertificateBuilder {
   }
 
   private var keyUsage: String {
-    if specification.isCA { return "keyCertSign,cRLSign,digitalSignature" }
+    if specification.isCA {
+      return specification.signsLists
+        ? "keyCertSign,cRLSign,digitalSignature" : "keyCertSign,digitalSignature"
+    }
     // Only RSA keys encipher other keys (RFC 5280 §4.2.1.3).
     return specification.key == .ec ? "digitalSignature" : "digitalSignature,keyEncipherment"
   }

@@ -1,5 +1,37 @@
 import COpenSSL
 
+/// An extension with which a list of revoked certificates does not stand for all of them.
+public enum RevocationListRule: Sendable, Equatable {
+  /// A critical extension that no client understands (RFC 5280 §5.2).
+  case unknown
+  /// The list holds what has changed since list number 1 (RFC 5280 §5.2.4).
+  case delta
+
+  func add(to list: OpaquePointer) throws(ServerError) {
+    switch self {
+    case .unknown:
+      guard let kind = OBJ_txt2obj("1.2.3.4.5", 1), let value = ASN1_OCTET_STRING_new() else {
+        throw .openSSL("an extension of a list")
+      }
+      defer {
+        ASN1_OBJECT_free(kind)
+        ASN1_OCTET_STRING_free(value)
+      }
+      guard ASN1_OCTET_STRING_set(value, [5, 0], 2) == 1,
+        let made = X509_EXTENSION_create_by_OBJ(nil, kind, 1, value)
+      else { throw .openSSL("an extension of a list") }
+      defer { X509_EXTENSION_free(made) }
+      guard X509_CRL_add_ext(list, made, -1) == 1 else { throw .openSSL("an extension of a list") }
+    case .delta:
+      guard let number = ASN1_INTEGER_new() else { throw .openSSL("an extension of a list") }
+      defer { ASN1_INTEGER_free(number) }
+      guard ASN1_INTEGER_set(number, 1) == 1,
+        X509_CRL_add1_ext_i2d(list, NID_delta_crl, number, 1, UInt(X509V3_ADD_DEFAULT)) == 1
+      else { throw .openSSL("an extension of a list") }
+    }
+  }
+}
+
 extension TestIdentity {
   /// Makes a list of revoked certificates (CRL, RFC 5280 §5), signed by this authority, as DER.
   ///
@@ -8,10 +40,11 @@ extension TestIdentity {
   ///   - issued:   When the list was made, counted from now. Default: an hour ago.
   ///   - next:     When there will be another one, counted from now; `nil` does not say. Default: in a day.
   ///   - digest:   The digest that it is signed with. Default: SHA-256.
+  ///   - rule:     An extension with which clients must not use it as a list of all that were revoked. Default: none.
   /// - Throws: ``ServerError/tls(_:)``.
   public func revocationList(
     of revoked: [TestIdentity], issued: Duration = .seconds(-3600), next: Duration? = .seconds(86_400),
-    digest: Specification.Digest = .sha256
+    digest: Specification.Digest = .sha256, rule: RevocationListRule? = nil
   ) throws(ServerError) -> [UInt8] {
     ERR_clear_error()
     guard let list = X509_CRL_new() else { throw .openSSL("making a list") }
@@ -29,6 +62,7 @@ extension TestIdentity {
       guard X509_CRL_set1_nextUpdate(list, end) == 1 else { throw .openSSL("making a list") }
     }
     for identity in revoked { try add(identity, to: list, start) }
+    if let rule { try rule.add(to: list) }
     let key = try PEM.key(privateKeyPEM)
     guard X509_CRL_sort(list) == 1, X509_CRL_sign(list, key.pointer, digest.algorithm) > 0 else {
       throw .openSSL("signing a list")

@@ -68,6 +68,10 @@ extension TestIdentity {
     public var permittedDomains: [String] = []
     /// The domains that an authority must not issue for; none by default.
     public var excludedDomains: [String] = []
+    /// Whether an authority may sign lists (`cRLSign`); `true` by default.
+    public var signsLists = true
+    /// Whether it says whether it is an authority (`basicConstraints`); `true` by default.
+    public var hasBasicConstraints = true
     /// Where its issuer answers whether it was revoked (OCSP); `nil` by default.
     public var statusURL: String?
     /// Where the list of its issuer lies (CRL); `nil` by default.

@@ -32,12 +32,12 @@ package final class TransferMetrics: Sendable {
   package let remoteAddress: String
   /// As OpenSSL names it (`TLSv1.3`), or `nil` without TLS.
   package let tlsVersion: String?
-  /// As OpenSSL names it (`TLS_AES_256_GCM_SHA384`), or `nil` without TLS.
-  package let tlsCipher: String?
+  /// The number of the cipher suite in a handshake (0x1302), or `nil` without TLS.
+  package let tlsCipher: UInt16?
 
   package init(
     values: Values = Values(), version: HTTPVersion = .http1_1, localAddress: String = "",
-    remoteAddress: String = "", tlsVersion: String? = nil, tlsCipher: String? = nil
+    remoteAddress: String = "", tlsVersion: String? = nil, tlsCipher: UInt16? = nil
   ) {
     self.values = values
     self.version = version

@@ -82,9 +82,11 @@ public struct TransportOptions: Sendable, Equatable {
   /// Whose certificates are trusted. Default: ``TrustStore/system``.
   public var trustStore: TrustStore = .system
   /// Lists of revoked certificates (CRL, RFC 5280 §5), each as DER, or as PEM that may hold several. A certificate
-  /// that one of them names is refused, wherever a chain is verified. A list has to be signed by the issuer of the
-  /// certificate itself and to be complete; others say nothing. One that is out of date still revokes whom it names.
-  /// Lists that cannot be read refuse every server. Default: none.
+  /// that one of them names is refused, wherever a chain is verified, and by pins without validation. A list has to be
+  /// signed by the issuer of the certificate itself, if the server has sent the issuer or the trust store has it. One that
+  /// is out of date still revokes whom it names. So does one that cannot be used: a list of changes (delta), one with a
+  /// critical extension that is not understood, or one whose issuer may not sign lists. Lists that cannot be read refuse
+  /// every server. Default: none.
   ///
   /// To ask the issuers themselves, see `RevocationTrustEvaluator`.
   public var certificateRevocationLists: [Data] = []

@@ -130,3 +130,10 @@ private func article() throws {
   ])
   show(manager)
 }
+
+func isPinned(_ trust: SecTrust, certificate: Data) -> Bool {
+  var error: CFError?
+  guard SecTrustEvaluateWithError(trust, &error) else { return false }
+  let chain = SecTrustCopyCertificateChain(trust) as? [SecCertificate] ?? []
+  return chain.contains { SecCertificateCopyData($0) as Data == certificate }
+}

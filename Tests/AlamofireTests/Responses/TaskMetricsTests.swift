@@ -42,7 +42,7 @@ import Testing
   static func hop(_ values: TransferMetrics.Values, status: Int?, path: String = "/a") -> Exchange.Hop {
     let transfer = TransferMetrics(
       values: values, version: .http2, localAddress: "10.0.0.2", remoteAddress: "10.0.0.1",
-      tlsVersion: "TLSv1.3", tlsCipher: "TLS_AES_256_GCM_SHA384")
+      tlsVersion: "TLSv1.3", tlsCipher: 0x1302)
     return Exchange.Hop(
       url: "https://h.example\(path)", method: "POST", fields: [HTTPHeader(name: "X-A", value: "b")],
       metrics: transfer, head: status.map { ResponseHead(status: $0, fields: []) })
@@ -109,7 +109,7 @@ import Testing
     #expect(transaction.remoteAddress == "10.0.0.1")
     #expect(transaction.remotePort == 443)
     #expect(transaction.negotiatedTLSProtocolVersion == .TLSv13)
-    #expect(transaction.negotiatedTLSCipherSuite == "TLS_AES_256_GCM_SHA384")
+    #expect(transaction.negotiatedTLSCipherSuite == .AES_256_GCM_SHA384)
     #expect(transaction.domainResolutionProtocol == .unknown)
     #expect(!transaction.isCellular && !transaction.isExpensive && !transaction.isConstrained)
     #expect(!transaction.isMultipath)
@@ -176,6 +176,27 @@ import Testing
     #expect(versions == [.TLSv10, .TLSv11, .TLSv12, .TLSv13, nil])
     #expect("\(TLSProtocolVersion.TLSv12)" == "TLS 1.2")
     #expect("\(TLSProtocolVersion(rawValue: 0x0305))" == "TLS 0x305")
+  }
+
+  @Test("Versions and cipher suites have the names and numbers of Apple's systems")
+  func namesOfTLS() {
+    let versions: [tls_protocol_version_t] = [.DTLSv10, .DTLSv12]
+    #expect(versions.map(\.rawValue) == [0xFEFF, 0xFEFD])
+    #expect(versions.map(\.description) == ["DTLS 1.0", "DTLS 1.2"])
+    let suites: [tls_ciphersuite_t] = [
+      .CHACHA20_POLY1305_SHA256, .ECDHE_RSA_WITH_AES_128_GCM_SHA256, .RSA_WITH_3DES_EDE_CBC_SHA,
+    ]
+    #expect(suites.map(\.rawValue) == [0x1303, 0xC02F, 0x000A])
+    #expect(suites[1].description == "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256")
+    #expect(tls_ciphersuite_t(rawValue: 0x009F).description == "TLS cipher suite 0x9f")
+  }
+
+  @Test("The description shows no password of a URL")
+  func passwordIsNotShown() throws {
+    let hop = Exchange.Hop(url: "http://ann:s3cret@h.example/", metrics: TransferMetrics())
+    let metrics = try Self.metrics([hop])
+    #expect(!metrics.description.contains("s3cret"))
+    #expect(metrics.description.contains("ann:redacted@h.example"))
   }
 
   @Test func theNamesOfApplesSystemsMeanOurTypes() {

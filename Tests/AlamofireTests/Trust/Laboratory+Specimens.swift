@@ -4,7 +4,8 @@ import HTTPTestServer
 extension Laboratory {
   /// The rows of the table, by their names.
   func specimens() throws -> [String: Specimen] {
-    try dates().merging(names()) { $1 }.merging(chains()) { $1 }.merging(strengths()) { $1 }
+    try dates().merging(names()) { $1 }.merging(chains()) { $1 }.merging(constraints()) { $1 }
+      .merging(strengths()) { $1 }
       .merging(pins()) { $1 }.merging(lists()) { $1 }.merging(staples()) { $1 }
   }
 
@@ -86,6 +87,38 @@ extension Laboratory {
     ]
   }
 
+  /// What authorities may issue, and which path leads to one that may.
+  private func constraints() throws -> [String: Specimen] {
+    let excludingOne = try Self.authority("Excluding one", by: middle) {
+      $0.excludedDomains = ["api.lab.localhost"]
+    }
+    let bare = try Self.authority("Bare", by: middle) { $0.hasBasicConstraints = false }
+    // The authority, as two trusted ones certified it, one of them for other names.
+    let narrow = try Self.authority("Middle", by: otherRoot) {
+      $0.keyOwner = middle
+      $0.permittedDomains = ["elsewhere.localhost"]
+    }
+    var narrowed = specimen(try server { $0.issuer = narrow })
+    narrowed.tls.appendedCertificates = [middle.certificatePEM]
+    let fitting = try Self.authority("Fitting", by: middle) { $0.permittedDomains = ["lab.localhost"] }
+    let wild = try server {
+      $0.issuer = excludingOne
+      $0.dnsNames = ["*.lab.localhost"]
+    }
+    let renamed = try server {
+      $0.issuer = fitting
+      $0.commonName = "www.elsewhere.example"
+      $0.dnsNames = []
+      $0.ipAddresses = ["127.0.0.1"]
+    }
+    return [
+      "wildcard-excluded": specimen(wild),
+      "wildcard-not-excluded": specimen(wild) { $0.host = "www.lab.localhost" },
+      "common-name-not-permitted": specimen(renamed) { $0.host = "127.0.0.1" },
+      "authority-not-stated": specimen(try server { $0.issuer = bare }), "cross-signed-narrow": narrowed,
+    ]
+  }
+
   private func strengths() throws -> [String: Specimen] {
     let weak = try Self.authority("Weak", by: middle) { $0.key = .rsa(bits: 1024) }
     // There are no signatures of elliptic curves with MD5.
@@ -127,6 +160,8 @@ extension Laboratory {
     let good = try server()
     let none = try root.revocationList(of: [])
     let sub = try Self.authority("Sub", by: middle)
+    let silent = try Self.authority("Silent", by: middle) { $0.signsLists = false }
+    let ofSilent = try server { $0.issuer = silent }
     return [
       "list-revokes": listed(revoked, [try middle.revocationList(of: [good, revoked])]),
       "list-revokes-issuer": listed(
@@ -141,6 +176,15 @@ extension Laboratory {
       "forged-list": listed(revoked, [try impostor.revocationList(of: [revoked]), none]),
       "weak-list": listed(good, [try middle.revocationList(of: [], digest: .sha1), none]),
       "weak-list-revokes": listed(revoked, [try middle.revocationList(of: [revoked], digest: .sha1)]),
+      "delta-list-revokes": listed(revoked, [try middle.revocationList(of: [revoked], rule: .delta)]),
+      "unknown-list-revokes": listed(revoked, [try middle.revocationList(of: [revoked], rule: .unknown)]),
+      "list-without-right-revokes": listed(ofSilent, [try silent.revocationList(of: [ofSilent])]),
+      "unusable-lists": listed(
+        good,
+        [
+          try middle.revocationList(of: [revoked], rule: .delta),
+          try middle.revocationList(of: [revoked], rule: .unknown),
+        ]),
       "unreadable-list": listed(good, [Array("no list".utf8)]),
     ]
   }

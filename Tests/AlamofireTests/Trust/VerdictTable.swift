@@ -55,6 +55,11 @@ enum VerdictTable {
     path-in-length              ok      ok      ok      unknown  ok      ok         ok      ok      ok       ok      ok
     name-not-permitted          bad     bad     bad     bad      bad     pin        ok      bad     key      bad     ok
     name-excluded               bad     bad     bad     bad      bad     pin        ok      bad     key      bad     ok
+    wildcard-excluded           bad     ok      bad     bad      bad     ok         ok      bad     ok       bad     ok
+    wildcard-not-excluded       ok      ok      ok      unknown  ok      ok         ok      ok      ok       ok      ok
+    common-name-not-permitted   ok      ok      ok      unknown  ok      ok         ok      ok      ok       ok      ok
+    cross-signed-narrow         ok      ok      ok      unknown  ok      ok         ok      ok      ok       ok      ok
+    authority-not-stated        bad     bad     bad     bad      bad     pin        ok      bad     key      bad     ok
     name-permitted              ok      ok      ok      unknown  ok      ok         ok      ok      ok       ok      ok
     self-signed                 root    root    root    root     root    pin        ok      root    key      root    ok
     rsa-2048                    ok      ok      ok      unknown  ok      ok         ok      ok      ok       ok      ok
@@ -69,17 +74,21 @@ enum VerdictTable {
     appended-pin-self-signed    root    root    root    root     root    pin        ok      root    key      root    ok
     appended-pin-impostor       root    root    root    root     root    pin        ok      root    key      root    ok
     pin-under-server            bad     bad     bad     bad      bad     pin        ok      bad     key      bad     ok
-    list-revokes                revoked revoked revoked revoked  revoked ok         ok      revoked ok       revoked ok
-    list-revokes-issuer         revoked revoked revoked revoked  revoked ok         ok      revoked ok       revoked ok
+    list-revokes                revoked revoked revoked revoked  revoked revoked    revoked revoked revoked  revoked ok
+    list-revokes-issuer         revoked revoked revoked revoked  revoked revoked    ok      revoked revoked  revoked ok
     lists-are-clean             ok      ok      ok      ok       ok      ok         ok      ok      ok       ok      ok
     list-of-leaf-alone          ok      ok      ok      unknown  ok      ok         ok      ok      ok       ok      ok
     old-list                    ok      ok      ok      unknown  ok      ok         ok      ok      ok       ok      ok
-    old-list-revokes            revoked revoked revoked revoked  revoked ok         ok      revoked ok       revoked ok
+    old-list-revokes            revoked revoked revoked revoked  revoked revoked    revoked revoked revoked  revoked ok
     early-list                  ok      ok      ok      unknown  ok      ok         ok      ok      ok       ok      ok
     forged-list                 ok      ok      ok      unknown  ok      ok         ok      ok      ok       ok      ok
     weak-list                   ok      ok      ok      unknown  ok      ok         ok      ok      ok       ok      ok
-    weak-list-revokes           revoked revoked revoked revoked  revoked ok         ok      revoked ok       revoked ok
-    unreadable-list             bad     bad     bad     bad      bad     ok         bad     bad     ok       bad     ok
+    weak-list-revokes           revoked revoked revoked revoked  revoked revoked    revoked revoked revoked  revoked ok
+    delta-list-revokes          revoked revoked revoked revoked  revoked revoked    revoked revoked revoked  revoked ok
+    unknown-list-revokes        revoked revoked revoked revoked  revoked revoked    revoked revoked revoked  revoked ok
+    list-without-right-revokes  revoked revoked revoked revoked  revoked revoked    revoked revoked revoked  revoked ok
+    unusable-lists              ok      ok      ok      unknown  ok      ok         ok      ok      ok       ok      ok
+    unreadable-list             bad     bad     bad     bad      bad     bad        bad     bad     bad      bad     ok
     staple-revokes              ok      ok      revoked revoked  ok      ok         ok      ok      ok       ok      ok
     staple-good                 ok      ok      ok      ok       ok      ok         ok      ok      ok       ok      ok
     staple-unknown              ok      ok      ok      unknown  ok      ok         ok      ok      ok       ok      ok

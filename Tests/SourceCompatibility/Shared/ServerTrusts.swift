@@ -90,3 +90,39 @@ private func failures(_ error: AFError) -> String {
   case .customEvaluationFailed(let error): return "\(error)"
   }
 }
+
+/// A session delegate's pinning, written for Apple's Security framework.
+private func pinsCertificate(_ trust: SecTrust, host: String, pinned: Data) -> Bool {
+  SecTrustSetPolicies(trust, SecPolicyCreateSSL(true, host as CFString))
+  var error: CFError?
+  guard SecTrustEvaluateWithError(trust, &error),
+    let chain = SecTrustCopyCertificateChain(trust) as? [SecCertificate], let leaf = chain.first,
+    let wanted = SecCertificateCreateWithData(nil, pinned as CFData)
+  else {
+    print(error?.localizedDescription ?? "not trusted")
+    return false
+  }
+  return SecCertificateCopyData(leaf) as Data == SecCertificateCopyData(wanted) as Data
+}
+
+/// The same for keys, as older code has it.
+private func pinsKey(_ trust: SecTrust, pinned: Set<Data>) -> Bool {
+  for index in 0..<SecTrustGetCertificateCount(trust) {
+    guard let certificate = SecTrustGetCertificateAtIndex(trust, index),
+      let key = SecCertificateCopyKey(certificate), let data = SecKeyCopyExternalRepresentation(key, nil)
+    else { continue }
+    print(SecCertificateCopySubjectSummary(certificate) as String? ?? "")
+    if pinned.contains(data as Data) { return true }
+  }
+  return SecTrustCopyKey(trust) == nil
+}
+
+private func agreed(_ metrics: URLSessionTaskTransactionMetrics) -> Bool {
+  let oldest: tls_protocol_version_t = .TLSv12
+  let suites: [tls_ciphersuite_t] = [.AES_128_GCM_SHA256, .ECDHE_RSA_WITH_AES_128_GCM_SHA256]
+  guard let version = metrics.negotiatedTLSProtocolVersion, let suite = metrics.negotiatedTLSCipherSuite
+  else {
+    return false
+  }
+  return version.rawValue >= oldest.rawValue && suites.contains(suite)
+}

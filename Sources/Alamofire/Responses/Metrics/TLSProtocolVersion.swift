@@ -12,6 +12,11 @@ public struct TLSProtocolVersion: RawRepresentable, Hashable, Sendable, CustomSt
   /// TLS 1.3 (RFC 8446).
   public static let TLSv13 = TLSProtocolVersion(rawValue: 0x0304)
 
+  /// DTLS 1.0 (RFC 4347). Never negotiated here: TLS runs over TCP.
+  public static let DTLSv10 = TLSProtocolVersion(rawValue: 0xFEFF)
+  /// DTLS 1.2 (RFC 6347). Never negotiated here: TLS runs over TCP.
+  public static let DTLSv12 = TLSProtocolVersion(rawValue: 0xFEFD)
+
   /// The number of the version in a handshake: 0x0304 is TLS 1.3.
   public let rawValue: UInt16
 
@@ -37,7 +42,12 @@ public struct TLSProtocolVersion: RawRepresentable, Hashable, Sendable, CustomSt
     case .TLSv11: "TLS 1.1"
     case .TLSv12: "TLS 1.2"
     case .TLSv13: "TLS 1.3"
+    case .DTLSv10: "DTLS 1.0"
+    case .DTLSv12: "DTLS 1.2"
     default: "TLS 0x\(String(rawValue, radix: 16))"
     }
   }
 }
+
+/// Apple's name for ``TLSProtocolVersion``.
+public typealias tls_protocol_version_t = TLSProtocolVersion

@@ -9,7 +9,7 @@ extension TransactionMetrics: CustomStringConvertible {
 
   private var title: String {
     let status = (response as? HTTPURLResponse).map { "\($0.statusCode)" } ?? "no response"
-    var parts = ["\(request.httpMethod ?? "GET") \(request.url?.absoluteString ?? ""): \(status)"]
+    var parts = ["\(request.httpMethod ?? "GET") \(request.url?.shownText ?? ""): \(status)"]
     switch resourceFetchType {
     case .localCache: parts.append("from a cache")
     case .unknown, .networkLoad, .serverPush:

@@ -109,8 +109,10 @@ extension TransactionMetrics {
   public var negotiatedTLSProtocolVersion: TLSProtocolVersion? {
     transfer.tlsVersion.flatMap { TLSProtocolVersion(openSSLName: $0) }
   }
-  /// The cipher suite as OpenSSL names it, `TLS_AES_256_GCM_SHA384` for instance; `nil` without TLS.
-  public var negotiatedTLSCipherSuite: String? { transfer.tlsCipher }
+  /// The cipher suite; `nil` without TLS. Its description is a name, such as `TLS_AES_256_GCM_SHA384`.
+  public var negotiatedTLSCipherSuite: TLSCipherSuite? {
+    transfer.tlsCipher.map { TLSCipherSuite(rawValue: $0) }
+  }
   /// How the name was looked up; always `.unknown`, the system's resolver does not say.
   public var domainResolutionProtocol: TaskMetrics.DomainResolutionProtocol { .unknown }
   /// Always `false`: Linux does not say which network is a cellular one.

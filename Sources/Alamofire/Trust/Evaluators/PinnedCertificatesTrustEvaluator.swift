@@ -43,6 +43,7 @@ public final class PinnedCertificatesTrustEvaluator: ServerTrustEvaluating {
     if acceptSelfSignedCertificates { try trust.af.setAnchorCertificates(certificates) }
     if performDefaultValidation { try trust.af.performDefaultValidation(forHost: host) }
     if validateHost { try trust.af.performValidation(forHost: host) }
+    if !performDefaultValidation, !validateHost { try trust.af.evaluateLists() }
     let shown = trust.af.certificates
     guard Set(shown).isDisjoint(with: certificates) else { return }
     throw AFError.serverTrustEvaluationFailed(

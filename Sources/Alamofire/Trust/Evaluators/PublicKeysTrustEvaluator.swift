@@ -59,8 +59,10 @@ public final class PublicKeysTrustEvaluator: ServerTrustEvaluating {
     guard !pins.isEmpty else { throw AFError.serverTrustEvaluationFailed(reason: .noPublicKeysFound) }
     if performDefaultValidation { try trust.af.performDefaultValidation(forHost: host) }
     if validateHost { try trust.af.performValidation(forHost: host) }
+    if !performDefaultValidation, !validateHost { try trust.af.evaluateLists() }
     let shown = trust.af.publicKeys
     guard pins.isDisjoint(with: shown.map(\.pin)) else { return }
+    trust.requiredPins = pins.sorted { $0.description < $1.description }
     throw AFError.serverTrustEvaluationFailed(
       reason: .publicKeyPinningFailed(host: host, trust: trust, pinnedKeys: keys, serverKeys: shown))
   }

@@ -70,6 +70,8 @@ struct OCSPQuestion: Sendable {
       case .revoked: return .revoked
       case .good(let end): best = .good(until: end)
       case .unknown(let reason): if case .unknown = best { best = .unknown(reason) }
+      // Lists alone say so.
+      case .listed: continue
       }
     }
     return best

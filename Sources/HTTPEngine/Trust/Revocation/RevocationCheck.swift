@@ -44,6 +44,7 @@ package struct RevocationCheck: Sendable {
       switch status(of: certificate, issuer: issuer, isLeaf: depth == 0, at: now) {
       case .good: continue
       case .revoked: return .revoked(depth: depth)
+      case .listed(let reason): return .listed(reason, depth: depth)
       case .unknown(let reason): if requiresAnswer { return .revocationUnknown(reason, depth: depth) }
       }
     }
@@ -70,6 +71,7 @@ package struct RevocationCheck: Sendable {
       switch source() {
       case .good(let end): return .good(until: end)
       case .revoked: return .revoked
+      case .listed(let reason): return .listed(reason)
       case .unknown(let reason): reasons.append(reason)
       case nil: break
       }
@@ -140,7 +142,7 @@ extension RevocationStatus {
     switch self {
     case .good(let until): until
     case .revoked: end
-    case .unknown: nil
+    case .listed, .unknown: nil
     }
   }
 }

@@ -61,10 +61,10 @@ final class RevocationList: @unchecked Sendable {
     guard let start = OpenSSLTime.seconds(X509_CRL_get0_lastUpdate(pointer)),
       start <= now + RevocationStatus.skew
     else { return .unknown("the list of its issuer is not valid yet") }
-    var entry: OpaquePointer?
+    let obstacle = obstacle(in: scope, issuer)
     // Whoever was revoked stays so, also when the list is old.
-    if X509_CRL_get0_by_cert(pointer, &entry, certificate.pointer) == 1 { return .revoked }
-    guard scope == .whole else { return nil }
+    if names(certificate) { return obstacle.map { .listed($0) } ?? .revoked }
+    guard scope == .whole, obstacle == nil else { return nil }
     guard openssl_is_weak_signature(X509_CRL_get_signature_nid(pointer)) == 0 else {
       return .unknown("the signature of the list of its issuer is too weak")
     }
@@ -73,46 +73,71 @@ final class RevocationList: @unchecked Sendable {
     return .good(until: end)
   }
 
+  /// Whether it has an entry for this certificate of this issuer, by name and number. Signatures are not looked at. An
+  /// entry that takes a revocation back (`removeFromCRL`) does not count.
+  func names(_ certificate: X509Certificate) -> Bool {
+    var entry: OpaquePointer?
+    return X509_CRL_get0_by_cert(pointer, &entry, certificate.pointer) == 1
+  }
+
   private func isSigned(by issuer: X509Certificate) -> Bool {
     guard X509_NAME_cmp(X509_CRL_get_issuer(pointer), X509_get_subject_name(issuer.pointer)) == 0,
-      X509_get_key_usage(issuer.pointer) & UInt32(KU_CRL_SIGN) != 0,
       let key = X509_get0_pubkey(issuer.pointer)
     else { return false }
     return X509_CRL_verify(pointer, key) == 1
   }
 
-  private enum Scope {
+  private enum Scope: Equatable {
     /// Every certificate that it does not name is good.
     case whole
     /// It names some of those that were revoked.
     case part
+    /// It must not be used, for a reason.
+    case unusable(String)
+  }
+
+  /// Why the list must not be used, if so.
+  private func obstacle(in scope: Scope, _ issuer: X509Certificate) -> String? {
+    if case .unusable(let reason) = scope { return reason }
+    guard X509_get_key_usage(issuer.pointer) & UInt32(KU_CRL_SIGN) == 0 else { return nil }
+    return "its issuer may not sign lists (cRLSign)"
   }
 
   /// What it says about certificates like this one; `nil` is nothing.
   private func scope(for certificate: X509Certificate) -> Scope? {
     // Rules that are not understood must not be passed over (RFC 5280 §5.2). Lists of changes are of no use alone.
     let understood = [NID_issuing_distribution_point, NID_authority_key_identifier, NID_crl_number]
+    if X509_CRL_get_ext_by_NID(pointer, NID_delta_crl, -1) >= 0 {
+      return .unusable("it holds only what has changed since another list (delta)")
+    }
     for index in 0..<X509_CRL_get_ext_count(pointer) {
       guard let rule = X509_CRL_get_ext(pointer, index), X509_EXTENSION_get_critical(rule) == 1 else {
         continue
       }
-      guard understood.contains(OBJ_obj2nid(X509_EXTENSION_get_object(rule))) else { return nil }
+      guard understood.contains(OBJ_obj2nid(X509_EXTENSION_get_object(rule))) else {
+        return .unusable("it has a critical extension that is not understood")
+      }
     }
-    guard X509_CRL_get_ext_by_NID(pointer, NID_delta_crl, -1) < 0 else { return nil }
     guard X509_CRL_get_ext_by_NID(pointer, NID_issuing_distribution_point, -1) >= 0 else { return .whole }
     guard let raw = X509_CRL_get_ext_d2i(pointer, NID_issuing_distribution_point, nil, nil) else {
-      return nil
+      return .unusable("its distribution point cannot be read")
     }
     let point = raw.assumingMemoryBound(to: ISSUING_DIST_POINT.self)
     defer { ISSUING_DIST_POINT_free(point) }
+    return scope(of: point.pointee, openssl_list_names(point), for: certificate)
+  }
+
+  private func scope(
+    of point: ISSUING_DIST_POINT, _ names: OpaquePointer?, for certificate: X509Certificate
+  ) -> Scope? {
     // An indirect list is signed by others than the issuer.
-    guard point.pointee.indirectCRL <= 0, point.pointee.onlyattr <= 0 else { return nil }
-    if point.pointee.onlyuser > 0, certificate.isAuthority { return nil }
-    if point.pointee.onlyCA > 0, !certificate.isAuthority { return nil }
-    if point.pointee.onlysomereasons != nil { return .part }
-    guard point.pointee.distpoint != nil else { return .whole }
+    guard point.indirectCRL <= 0, point.onlyattr <= 0 else { return nil }
+    if point.onlyuser > 0, certificate.isAuthority { return nil }
+    if point.onlyCA > 0, !certificate.isAuthority { return nil }
+    if point.onlysomereasons != nil { return .part }
+    guard point.distpoint != nil else { return .whole }
     // Issuers with many certificates split their list; the certificate says in which part it would stand.
-    let places = openssl_list_names(point).map { OpenSSLNames.texts(of: $0, kind: GEN_URI) } ?? []
+    let places = names.map { OpenSSLNames.texts(of: $0, kind: GEN_URI) } ?? []
     return places.contains(where: Set(certificate.listURLs).contains) ? .whole : .part
   }
 }

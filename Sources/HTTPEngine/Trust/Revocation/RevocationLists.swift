@@ -35,7 +35,8 @@ package struct RevocationLists: Sendable {
     for list in lists {
       switch list.status(of: certificate, issuer: issuer, at: now) {
       case .revoked: return .revoked
-      case .good(let end): best = .good(until: end)
+      case .listed(let reason): best = .listed(reason)
+      case .good(let end): if !Self.isListed(best) { best = .good(until: end) }
       case .unknown(let reason): best = best ?? .unknown(reason)
       case nil: break
       }
@@ -43,12 +44,51 @@ package struct RevocationLists: Sendable {
     return best ?? .unknown("no list (CRL) of its issuer is there")
   }
 
-  /// The first certificate of a verified path that is revoked, if one is.
-  func fault(of path: [X509Certificate], at now: Int) -> ChainFault? {
+  private static func isListed(_ status: RevocationStatus?) -> Bool {
+    if case .listed = status { true } else { false }
+  }
+
+  /// Returns the fault of the first certificate of a verified path that is revoked, if one is.
+  ///
+  /// - Parameter presented: All that the server sent. The issuer of a certificate that is trusted itself is found there,
+  ///   if it is there.
+  func fault(of path: [X509Certificate], presented: [X509Certificate], at now: Int) -> ChainFault? {
     guard !lists.isEmpty else { return nil }
-    for (depth, (certificate, issuer)) in zip(path, path.dropFirst()).enumerated()
-    where status(of: certificate, issuer: issuer, at: now) == .revoked {
-      return .revoked(depth: depth)
+    for (depth, certificate) in path.enumerated() {
+      let issuers =
+        depth + 1 < path.count
+        ? [path[depth + 1]] : presented.filter { $0.der != certificate.der && certificate.isSigned(by: $0) }
+      if let fault = fault(of: certificate, issuers, depth, now) { return fault }
+    }
+    return nil
+  }
+
+  /// Returns the fault of the first certificate of a chain that is revoked, if one is. The chain need not lead to a
+  /// trusted certificate.
+  package func fault(
+    ofLinked chain: [X509Certificate], presented: [X509Certificate]
+  ) -> ChainFault? {
+    guard !lists.isEmpty else { return nil }
+    let now = OpenSSLTime.now
+    for (depth, certificate) in chain.enumerated() {
+      let issuers = (chain + presented).filter { $0.der != certificate.der && certificate.isSigned(by: $0) }
+      if let fault = fault(of: certificate, issuers, depth, now) { return fault }
+    }
+    return nil
+  }
+
+  /// Without its issuer, whose key the server may withhold, a certificate is revoked if a list of that name names it:
+  /// the lists are the program's.
+  private func fault(
+    of certificate: X509Certificate, _ issuers: [X509Certificate], _ depth: Int, _ now: Int
+  ) -> ChainFault? {
+    if issuers.isEmpty { return lists.contains { $0.names(certificate) } ? .revoked(depth: depth) : nil }
+    for issuer in issuers {
+      switch status(of: certificate, issuer: issuer, at: now) {
+      case .revoked: return .revoked(depth: depth)
+      case .listed(let reason): return .listed(reason, depth: depth)
+      case .good, .unknown: continue
+      }
     }
     return nil
   }

@@ -4,6 +4,8 @@ package enum RevocationStatus: Sendable, Equatable {
   /// when the issuer does not say.
   case good(until: Int?)
   case revoked
+  /// A list names it, and cannot be used; the sentence tells why.
+  case listed(String)
   /// Nobody who may say it has said anything. The sentence tells why, for the message of an error.
   case unknown(String)
 

@@ -1,6 +1,7 @@
 import COpenSSL
 import FoundationEssentials
 import Glibc
+import HTTPWire
 
 extension X509Certificate {
   /// From when to when it is valid, in seconds since 1970; both included.
@@ -36,6 +37,42 @@ extension X509Certificate {
 
   /// Whether it may issue others.
   var isAuthority: Bool { X509_check_ca(pointer) > 0 }
+
+  /// Whether its basic constraints say that it may issue others.
+  var isStatedAuthority: Bool { X509_check_ca(pointer) == 1 }
+
+  /// The DNS names that it may issue for; `nil` when it does not say.
+  var nameConstraints: NameConstraints? {
+    defer { ERR_clear_error() }
+    guard let raw = X509_get_ext_d2i(pointer, NID_name_constraints, nil, nil) else { return nil }
+    let constraints = raw.assumingMemoryBound(to: NAME_CONSTRAINTS.self)
+    defer { NAME_CONSTRAINTS_free(constraints) }
+    func names(_ trees: OpaquePointer?) -> [String] {
+      (0..<max(0, openssl_subtree_count(trees))).compactMap { index in
+        var count: Int32 = 0
+        guard let bytes = openssl_subtree_name(trees, index, &count), count >= 0 else { return nil }
+        return String(decoding: UnsafeBufferPointer(start: bytes, count: Int(count)), as: UTF8.self)
+      }
+    }
+    return NameConstraints(
+      permitted: names(constraints.pointee.permittedSubtrees),
+      excluded: names(constraints.pointee.excludedSubtrees))
+  }
+
+  /// The common name of the subject, or else its last part; `nil` when it has none.
+  package var subjectSummary: String? {
+    defer { ERR_clear_error() }
+    guard let name = X509_get_subject_name(pointer) else { return nil }
+    let place = X509_NAME_get_index_by_NID(name, NID_commonName, -1)
+    guard let entry = X509_NAME_get_entry(name, place >= 0 ? place : X509_NAME_entry_count(name) - 1),
+      let data = X509_NAME_ENTRY_get_data(entry)
+    else { return nil }
+    var bytes: UnsafeMutablePointer<UInt8>?
+    let count = ASN1_STRING_to_UTF8(&bytes, data)
+    guard count >= 0, let bytes else { return nil }
+    defer { openssl_free(bytes) }
+    return String(decoding: UnsafeBufferPointer(start: bytes, count: Int(count)), as: UTF8.self)
+  }
 
   /// Where its issuer answers whether it was revoked (RFC 5280 §4.2.2.1).
   var statusURLs: [String] {

@@ -37,7 +37,7 @@ package final class TrustAnchors: @unchecked Sendable {
   /// What `store` stands for, or why it cannot be read. Files are read again when they have changed.
   package static func of(_ store: TransportOptions.TrustStore) -> Result<TrustAnchors, ChainFault> {
     switch store {
-    case .system: return kept(.system, file: TrustLocation.system.file, folder: TrustLocation.system.folder)
+    case .system: return system(at: .system)
     case .file(let path): return kept(.file(path), file: path, folder: nil)
     case .pem(let data):
       if let anchors = keptTexts.withLock({ $0[data] }) { return .success(anchors) }
@@ -52,8 +52,15 @@ package final class TrustAnchors: @unchecked Sendable {
     }
   }
 
+  /// The certificates that the machine trusts. Without any, the failure says which package has them.
+  package static func system(at location: TrustLocation) -> Result<TrustAnchors, ChainFault> {
+    let place = [location.file, location.folder].compactMap(\.self).joined(separator: " and ")
+    guard location.hasCertificates else { return .failure(.noAuthorities(in: place.isEmpty ? nil : place)) }
+    return kept(.system(location), file: location.file, folder: location.folder)
+  }
+
   private enum Place: Hashable {
-    case system
+    case system(TrustLocation)
     case file(String)
   }
 
@@ -92,7 +99,9 @@ package final class TrustAnchors: @unchecked Sendable {
     let mark = file.flatMap { FileMark($0) }
     if let kept = keptFiles.withLock({ $0[place] }), kept.mark == mark { return .success(kept.anchors) }
     guard let anchors = TrustAnchors(file: file, folder: folder) else {
-      return .failure(.unreadable("the trust store \(file ?? folder ?? "of the system")"))
+      let reason = file.flatMap { access($0, R_OK) == 0 ? nil : String(cString: strerror(errno)) }
+      let advice = reason.map { "check the path (\($0))" } ?? "check that the PEM is complete"
+      return .failure(.unreadable("the trust store \(file ?? folder ?? "of the system")", advice: advice))
     }
     keptFiles.withLock { files in
       if files.count >= 64 { files.removeAll() }

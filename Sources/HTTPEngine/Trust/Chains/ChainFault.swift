@@ -27,16 +27,36 @@ package struct ChainFault: Error, Sendable, Equatable {
   package var isRevocation: Bool { code == X509_V_ERR_CERT_REVOKED }
   package var isRevocationUnknown: Bool { code == X509_V_ERR_UNABLE_TO_GET_CRL }
 
-  static func unreadable(_ what: String) -> ChainFault {
+  /// - Parameter advice: What to check, as the rest of a sentence.
+  static func unreadable(_ what: String, advice: String = "check that the PEM is complete") -> ChainFault {
     ChainFault(
       kind: .certificateUntrusted,
-      message: "The trusted certificates could not be read from \(what); check that the PEM is complete.")
+      message: "The trusted certificates could not be read from \(what); \(advice).")
+  }
+
+  /// The failure of a machine without trusted certificates.
+  static func noAuthorities(in place: String?) -> ChainFault {
+    ChainFault(
+      kind: .certificateHasUnknownRoot,
+      message:
+        "The certificate of {host} cannot be verified: this machine has no trusted certificates"
+        + (place.map { " in \($0)" } ?? "")
+        + ". Install the package ca-certificates, or name a trust store (TransportOptions.trustStore).")
   }
 
   static let noMemory = ChainFault(
     kind: .resourceUnavailable, message: "There is not enough memory to verify the certificate.")
 
   static func revoked(depth: Int) -> ChainFault { verdict(X509_V_ERR_CERT_REVOKED, depth: depth) }
+
+  /// A list names a certificate, and cannot be used. The list may be right, so the certificate is refused.
+  static func listed(_ reason: String, depth: Int) -> ChainFault {
+    ChainFault(
+      kind: .certificateUntrusted, code: X509_V_ERR_CERT_REVOKED, depth: depth,
+      message:
+        "A list (CRL) revokes certificate \(depth) of {host}, but cannot be used: \(reason). Give a full list, or remove this one."
+    )
+  }
 
   /// Somebody insists on knowing, and it is not known.
   static func revocationUnknown(_ reason: String, depth: Int) -> ChainFault {
@@ -80,6 +100,11 @@ package struct ChainFault: Error, Sendable, Equatable {
       (
         .certificateUntrusted,
         "Whether the certificate of {host} was revoked is not known: there is no valid list (CRL)."
+      )
+    case X509_V_ERR_PERMITTED_VIOLATION, X509_V_ERR_EXCLUDED_VIOLATION:
+      (
+        .certificateUntrusted,
+        "An authority in the chain of {host} may not issue certificates for it (name constraints)."
       )
     case X509_V_ERR_EE_KEY_TOO_SMALL, X509_V_ERR_CA_KEY_TOO_SMALL, X509_V_ERR_CA_MD_TOO_WEAK:
       (.certificateUntrusted, "A key or signature of the certificate chain of {host} is too weak.")

@@ -4,9 +4,28 @@ import HTTPWire
 
 /// Whether a certificate is for a host (RFC 9525).
 package enum HostCheck {
+  /// Returns the fault of a verified path for `host`; `nil` if its first certificate is valid for it and its
+  /// authorities may issue for it.
+  ///
+  /// Constraints of names hold for the names in a certificate (RFC 5280 §6.1.4), and `*.example.com` is neither within
+  /// nor outside of `bar.example.com`. So the host itself is held against them, too.
+  package static func fault(of path: [X509Certificate], for host: String) -> ChainFault? {
+    guard let leaf = path.first else { return nil }
+    if let fault = fault(of: leaf, for: host) { return fault }
+    guard !isAddress(host.contains(":") ? String(host.prefix { $0 != "%" }) : host) else { return nil }
+    for authority in path.dropFirst() {
+      switch authority.nameConstraints?.violation(by: host) {
+      case .isNotPermitted: return .verdict(X509_V_ERR_PERMITTED_VIOLATION, depth: 0)
+      case .isExcluded: return .verdict(X509_V_ERR_EXCLUDED_VIOLATION, depth: 0)
+      case nil: continue
+      }
+    }
+    return nil
+  }
+
   /// What is wrong; `nil` when the certificate is valid for `host`, a name (IDNA A-labels) or an address without
   /// brackets.
-  package static func fault(of certificate: X509Certificate, for host: String) -> ChainFault? {
+  private static func fault(of certificate: X509Certificate, for host: String) -> ChainFault? {
     defer { ERR_clear_error() }
     // The zone of a link-local address (RFC 6874) means something on this machine alone.
     let address = host.contains(":") ? String(host.prefix { $0 != "%" }) : host

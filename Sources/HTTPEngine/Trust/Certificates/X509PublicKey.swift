@@ -49,6 +49,24 @@ package enum X509PublicKey {
     return "\(name) \(EVP_PKEY_get_bits(key))"
   }
 
+  /// The key without its algorithm: PKCS#1 for RSA, an uncompressed point (X9.63) for elliptic curves as they are
+  /// written today; `nil` when `key` is none.
+  package static func content(of key: Data) -> Data? {
+    defer { ERR_clear_error() }
+    let parsed = key.withUnsafeBytes { bytes -> OpaquePointer? in
+      var position = bytes.bindMemory(to: UInt8.self).baseAddress
+      return position == nil ? nil : d2i_X509_PUBKEY(nil, &position, bytes.count)
+    }
+    guard let parsed else { return nil }
+    defer { X509_PUBKEY_free(parsed) }
+    var content: UnsafePointer<UInt8>?
+    var count: Int32 = 0
+    guard X509_PUBKEY_get0_param(nil, &content, &count, nil, parsed) == 1, let content, count > 0 else {
+      return nil
+    }
+    return Data(bytes: content, count: Int(count))
+  }
+
   private static func isKey(_ data: Data) -> Bool {
     guard let key = read(data) else { return false }
     EVP_PKEY_free(key)

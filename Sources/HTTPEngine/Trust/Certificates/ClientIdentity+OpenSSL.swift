@@ -83,7 +83,9 @@ extension ClientIdentity {
     guard let key, let bytes = privateKeyBytes(key) else { return .failure(.noPrivateKey) }
     guard X509_check_private_key(own.pointer, key) == 1 else { return .failure(.keyDoesNotMatch) }
     if X509_cmp_current_time(X509_get0_notBefore(own.pointer)) > 0 { return .failure(.notYetValid) }
-    if X509_cmp_current_time(X509_get0_notAfter(own.pointer)) < 0 { return .failure(.expired) }
+    // Valid through its last second (RFC 5280 §4.1.2.5), in which OpenSSL's comparison takes it for expired.
+    let isOver = OpenSSLTime.seconds(X509_get0_notAfter(own.pointer)).map { $0 < OpenSSLTime.now }
+    if isOver ?? true { return .failure(.expired) }
     return .success(
       ClientIdentity(
         certificates: [own.der] + issuers.map(\.der), subject: own.subject, privateKey: bytes))

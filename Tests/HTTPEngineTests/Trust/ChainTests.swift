@@ -1,0 +1,190 @@
+import FoundationEssentials
+import HTTPEngine
+import HTTPTestServer
+import HTTPWire
+import Testing
+
+@Suite("Chains of certificates") struct ChainTests {
+  private static func certificate(_ identity: TestIdentity) throws -> X509Certificate {
+    try #require(X509Certificate.all(in: Data(identity.certificatePEM.utf8))?.first)
+  }
+
+  private static func authority(
+    _ name: String, by issuer: TestIdentity? = nil,
+    _ change: (inout TestIdentity.Specification) -> Void = { _ in }
+  ) throws -> TestIdentity {
+    var specification = TestIdentity.Specification(commonName: name, isCA: true, issuer: issuer)
+    change(&specification)
+    return try TestIdentity(specification)
+  }
+
+  private static func server(by issuer: TestIdentity) throws -> TestIdentity {
+    try TestIdentity(.init(commonName: "Server", dnsNames: ["a.example"], issuer: issuer))
+  }
+
+  private static func verify(
+    _ presented: [TestIdentity], trusted: [TestIdentity], at time: Int? = nil, host: String? = "a.example"
+  ) throws -> Result<[X509Certificate], ChainFault> {
+    let anchors = try #require(TrustAnchors(try trusted.map(certificate)))
+    var verifier = ChainVerifier(anchors: anchors, host: host)
+    verifier.time = time
+    return verifier.verify(try presented.map(certificate))
+  }
+
+  private static func kind(_ result: Result<[X509Certificate], ChainFault>) -> TransportFailure.Kind? {
+    if case .failure(let fault) = result { fault.kind } else { nil }
+  }
+
+  @Test(
+    "A certificate is valid from its first to its last second", arguments: ["server", "authority", "root"])
+  func lastSecond(shortest: String) throws {
+    func short(_ specification: inout TestIdentity.Specification, _ name: String) {
+      guard name == shortest else { return }
+      specification.notBefore = .seconds(-100)
+      specification.notAfter = .seconds(100)
+    }
+    let root = try Self.authority("Root") { short(&$0, "root") }
+    let middle = try Self.authority("Middle", by: root) { short(&$0, "authority") }
+    var specification = TestIdentity.Specification(commonName: "S", dnsNames: ["a.example"], issuer: middle)
+    short(&specification, "server")
+    let server = try TestIdentity(specification)
+    let shown = shortest == "root" ? root : shortest == "authority" ? middle : server
+    let validity = try #require(try Self.certificate(shown).validity)
+    func kind(at time: Int) throws -> TransportFailure.Kind? {
+      try Self.kind(Self.verify([server, middle], trusted: [root], at: time))
+    }
+    #expect(try kind(at: validity.lowerBound - 1) == .certificateNotYetValid)
+    #expect(try kind(at: validity.lowerBound) == nil)
+    #expect(try kind(at: validity.upperBound - 1) == nil)
+    #expect(try kind(at: validity.upperBound) == nil)
+    #expect(try kind(at: validity.upperBound + 1) == .certificateHasBadDate)
+  }
+
+  @Test("After a failure other paths are tried, whatever failed", arguments: [false, true])
+  func otherPaths(isStored: Bool) throws {
+    let root = try Self.authority("Root")
+    let otherRoot = try Self.authority("Other root")
+    let middle = try Self.authority("Middle", by: root)
+    let server = try Self.server(by: middle)
+    // The same authority, as others certified it: with too short a path, for other names, with a weak digest.
+    let faulty = [
+      try Self.authority("Middle", by: otherRoot) {
+        $0.keyOwner = middle
+        $0.permittedDomains = ["elsewhere.example"]
+      },
+      try Self.authority("Middle", by: otherRoot) {
+        $0.keyOwner = middle
+        $0.digest = .sha1
+      },
+      try Self.authority("Middle", by: otherRoot) {
+        $0.keyOwner = middle
+        $0.notBefore = .seconds(-7200)
+        $0.notAfter = .seconds(-3600)
+      },
+    ]
+    // Those in the trust store come first, and are trusted as they are: one of them ends the path.
+    let result = try Self.verify(
+      [server] + (isStored ? [] : faulty) + [middle],
+      trusted: [root, otherRoot] + (isStored ? faulty : []))
+    let path = try result.get().map(\.subject)
+    #expect(path == (isStored ? ["CN=Server", "CN=Middle"] : ["CN=Server", "CN=Middle", "CN=Root"]))
+  }
+
+  @Test("A path may turn back after several certificates")
+  func deepPaths() throws {
+    let root = try Self.authority("Root")
+    let narrowRoot = try Self.authority("Narrow root") { $0.permittedDomains = ["elsewhere.example"] }
+    let upper = try Self.authority("Upper", by: root)
+    let crossUpper = try Self.authority("Upper", by: narrowRoot) { $0.keyOwner = upper }
+    let lower = try Self.authority("Lower", by: upper)
+    let server = try Self.server(by: lower)
+    let result = try Self.verify([server, lower, crossUpper, upper], trusted: [narrowRoot, root])
+    #expect(try result.get().map(\.subject) == ["CN=Server", "CN=Lower", "CN=Upper", "CN=Root"])
+    #expect(throws: ChainFault.self) {
+      try Self.verify([server, lower, crossUpper], trusted: [narrowRoot, root]).get()
+    }
+  }
+
+  @Test("The number of paths that are tried is bounded")
+  func boundedPaths() throws {
+    let root = try Self.authority("Root")
+    let otherRoot = try Self.authority("Other root")
+    let middle = try Self.authority("Middle", by: root)
+    let server = try Self.server(by: middle)
+    let faulty = try (0..<20).map { _ in
+      try Self.authority("Middle", by: otherRoot) {
+        $0.keyOwner = middle
+        $0.permittedDomains = ["elsewhere.example"]
+      }
+    }
+    let trusted = [root, otherRoot]
+    #expect(try Self.kind(Self.verify([server] + faulty.prefix(10) + [middle], trusted: trusted)) == nil)
+    let many = try Self.verify([server] + faulty + [middle], trusted: trusted)
+    #expect(Self.kind(many) == .certificateUntrusted)
+  }
+
+  @Test("The failure is that of the first path")
+  func failureOfFirst() throws {
+    let root = try Self.authority("Root")
+    let server = try Self.server(by: root)
+    #expect(try Self.kind(Self.verify([server], trusted: [])) == .certificateHasUnknownRoot)
+    #expect(
+      try Self.kind(Self.verify([server], trusted: [root], host: "b.example")) == .certificateUntrusted)
+  }
+
+  @Test("The chain of a session's certificate is the last one presented with it")
+  func presentedChains() throws {
+    let root = try Self.authority("Root")
+    let middle = try Self.certificate(Self.authority("Middle", by: root))
+    let leaf = try Self.certificate(Self.server(by: root))
+    let other = try Self.certificate(root)
+    var chains = PresentedChains()
+    func subjects() -> [String] { chains.chain(from: leaf).map(\.subject) }
+    #expect(subjects() == ["CN=Server"])
+    chains.remember([leaf, other])
+    chains.remember([leaf, middle])
+    #expect(subjects() == ["CN=Server", "CN=Middle"])
+    for _ in 0..<PresentedChains.capacity {
+      chains.remember([try Self.certificate(Self.server(by: root)), other])
+    }
+    #expect(subjects() == ["CN=Server"])
+  }
+
+  @Test("A machine without certificates is told which package has them")
+  func noCertificates() throws {
+    let folder = FileManager.default.temporaryDirectory.appending(path: "empty-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let empty = folder.appending(path: "authorities.pem")
+    let locations = [
+      TrustLocation(file: nil, folder: nil), TrustLocation(file: "/nonexistent/a.pem", folder: nil),
+      TrustLocation(file: nil, folder: folder.path), TrustLocation(file: nil, folder: "/nonexistent"),
+    ]
+    func message(_ location: TrustLocation) -> String? {
+      guard case .failure(let fault) = TrustAnchors.system(at: location) else { return nil }
+      #expect(fault.kind == .certificateHasUnknownRoot)
+      return fault.message(for: "a.example")
+    }
+    for location in locations {
+      let text = try #require(message(location))
+      #expect(text.contains("ca-certificates") && text.contains("a.example"), "\(text)")
+    }
+    try Data().write(to: empty)
+    #expect(message(TrustLocation(file: empty.path, folder: nil))?.contains(empty.path) == true)
+    try Data(Self.authority("Root").caPEM.utf8).write(to: empty)
+    #expect(message(TrustLocation(file: empty.path, folder: nil)) == nil)
+  }
+
+  @Test("A trust store that is not there is told from one that is broken")
+  func brokenStore() throws {
+    func message(_ path: String) throws -> String {
+      guard case .failure(let fault) = TrustAnchors.of(.file(path)) else { return "" }
+      return fault.message(for: "a.example")
+    }
+    #expect(try message("/nonexistent/a.pem").contains("No such file"))
+    let file = FileManager.default.temporaryDirectory.appending(path: "broken-\(UUID().uuidString).pem")
+    try Data("-----BEGIN CERTIFICATE-----\nAAAA".utf8).write(to: file)
+    defer { try? FileManager.default.removeItem(at: file) }
+    #expect(try message(file.path).contains("PEM is complete"))
+  }
+}

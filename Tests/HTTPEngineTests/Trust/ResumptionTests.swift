@@ -1,0 +1,159 @@
+import FoundationEssentials
+import HTTPEngine
+import HTTPTestServer
+import HTTPWire
+import Synchronization
+import Testing
+
+/// Answers with one verdict after the other, then with the last one, and counts its calls.
+private final class ScriptedJudge: TrustJudge {
+  struct Refusal: Error, Equatable {}
+
+  private let wantsStapled: Bool
+  private let state: Mutex<(verdicts: [TrustVerdict], chains: [PresentedChain])>
+
+  init(_ verdicts: [TrustVerdict], wantsStapledResponse: Bool = false) {
+    wantsStapled = wantsStapledResponse
+    state = Mutex((verdicts, []))
+  }
+
+  var chains: [PresentedChain] { state.withLock { $0.chains } }
+
+  func judge(_ chain: PresentedChain, for profile: ConnectionProfile) -> TrustVerdict {
+    state.withLock { state in
+      state.chains.append(chain)
+      return state.verdicts.count > 1 ? state.verdicts.removeFirst() : state.verdicts[0]
+    }
+  }
+
+  func wantsStapledResponse(ofHost host: String) -> Bool { wantsStapled }
+}
+
+@Suite("Resumed TLS sessions", .timeLimit(.minutes(5))) struct ResumptionTests {
+  /// Without keep-alive each request connects anew, and resumes if it may.
+  private static let close = [HTTPHeader(name: "Connection", value: "close")]
+
+  private struct Chain {
+    let root: TestIdentity
+    let server: TestIdentity
+
+    init() throws {
+      root = try TestIdentity(.init(commonName: "Root", isCA: true))
+      let middle = try TestIdentity(.init(commonName: "Middle", isCA: true, issuer: root))
+      server = try TestIdentity(.init(commonName: "localhost", dnsNames: ["localhost"], issuer: middle))
+    }
+  }
+
+  private func isResumed(_ server: HTTPTestServer) async throws -> Bool {
+    try #require(await server.takeRequest().tls).isResumed
+  }
+
+  @Test("Sessions of a server that is still trusted are resumed", arguments: TLSOptions.Version.allCases)
+  func resumesTrusted(version: TLSOptions.Version) async throws {
+    let chain = try Chain()
+    let server = try HTTPTestServer(.tls(chain.server, TLSOptions(maximumVersion: version)))
+    let client = Client { $0.trustStore = .pem(Data(chain.root.caPEM.utf8)) }
+    for index in 0..<3 {
+      #expect(try await client.send(client.request(server.url("/get"), fields: Self.close)).status == 200)
+      #expect(try await isResumed(server) == (index > 0))
+    }
+  }
+
+  @Test("A trust store that changed refuses the server of a session", arguments: TLSOptions.Version.allCases)
+  func refusesAfterChangeOfAuthorities(version: TLSOptions.Version) async throws {
+    let chain = try Chain()
+    let other = try TestIdentity(.init(commonName: "Other root", isCA: true))
+    let file = FileManager.default.temporaryDirectory.appending(path: "authority-\(UUID().uuidString).pem")
+    try Data(chain.root.caPEM.utf8).write(to: file)
+    defer { try? FileManager.default.removeItem(at: file) }
+    let server = try HTTPTestServer(.tls(chain.server, TLSOptions(maximumVersion: version)))
+    let client = Client { $0.trustStore = .file(file.path) }
+    let request = try client.request(server.url("/get"), fields: Self.close)
+    #expect(try await client.send(request).status == 200)
+    try Data((other.caPEM + other.caPEM).utf8).write(to: file)
+    #expect(try await client.failure(of: request).kind == .certificateHasUnknownRoot)
+    #expect(server.requestCount == 1)
+  }
+
+  @Test(
+    "A judge that refuses the server of a session ends the request", arguments: TLSOptions.Version.allCases)
+  func refusesAfterVerdict(version: TLSOptions.Version) async throws {
+    let server = try HTTPTestServer(.tls(.localhost, TLSOptions(maximumVersion: version)))
+    let judge = ScriptedJudge([.accept, .refuse(ScriptedJudge.Refusal())])
+    let profile = ConnectionProfile(options: TransportOptions(), judge: judge)
+    let client = Client()
+    let request = try client.request(server.url("/get"), fields: Self.close, profile: profile)
+    #expect(try await client.send(request).status == 200)
+    let failure = try await client.failure(of: request)
+    #expect(failure.kind == .trustRefused)
+    #expect(failure.cause as? ScriptedJudge.Refusal == ScriptedJudge.Refusal())
+    #expect(server.requestCount == 1)
+  }
+
+  @Test("A judge that must be asked elsewhere gets the chain of the full handshake")
+  func asksAgain() async throws {
+    let server = try HTTPTestServer(.tls(.localhost))
+    let judge = ScriptedJudge([.accept, .ask])
+    let profile = ConnectionProfile(options: TransportOptions(), judge: judge)
+    let client = Client()
+    let request = try client.request(server.url("/get"), fields: Self.close, profile: profile)
+    #expect(try await client.send(request).status == 200)
+    let failure = try await client.failure(of: request)
+    #expect(failure.kind == .trustUndecided)
+    #expect(failure.chain == judge.chains.first)
+    #expect(server.requestCount == 1)
+  }
+
+  @Test(
+    "A refused session gives way to a full handshake, which counts", arguments: TLSOptions.Version.allCases)
+  func fallsBackToFullHandshake(version: TLSOptions.Version) async throws {
+    let chain = try Chain()
+    let server = try HTTPTestServer(.tls(chain.server, TLSOptions(maximumVersion: version)))
+    let judge = ScriptedJudge([.accept, .refuse(ScriptedJudge.Refusal()), .accept])
+    let profile = ConnectionProfile(options: TransportOptions(), judge: judge)
+    let client = Client()
+    var resumed: [Bool] = []
+    for _ in 0..<3 {
+      let request = try client.request(server.url("/get"), fields: Self.close, profile: profile)
+      #expect(try await client.send(request).status == 200)
+      resumed.append(try await isResumed(server))
+    }
+    // First a full handshake, then the refused session and a full one, then a session of that.
+    #expect(resumed == [false, false, true])
+    #expect(judge.chains.count == 4)
+    #expect(Set(judge.chains).count == 1, "the chain of a session is the one that was presented")
+  }
+
+  @Test("A judge of stapled responses gets one in each handshake", arguments: TLSOptions.Version.allCases)
+  func doesNotResumeWhereStaplesCount(version: TLSOptions.Version) async throws {
+    var options = TLSOptions(maximumVersion: version)
+    options.stapledResponse = [1, 2, 3]
+    let server = try HTTPTestServer(.tls(.localhost, options))
+    let judge = ScriptedJudge([.accept], wantsStapledResponse: true)
+    let profile = ConnectionProfile(options: TransportOptions(), judge: judge)
+    let client = Client()
+    for _ in 0..<3 {
+      let request = try client.request(server.url("/get"), fields: Self.close, profile: profile)
+      #expect(try await client.send(request).status == 200)
+      #expect(try await isResumed(server) == false)
+    }
+    #expect(judge.chains.map(\.stapledResponse) == Array(repeating: Data([1, 2, 3]), count: 3))
+  }
+
+  @Test("A proxy that is not trusted any more gets no CONNECT", arguments: TLSOptions.Version.allCases)
+  func refusesProxyAfterChange(version: TLSOptions.Version) async throws {
+    let other = try TestIdentity(.init(commonName: "Other root", isCA: true))
+    let file = FileManager.default.temporaryDirectory.appending(path: "authority-\(UUID().uuidString).pem")
+    try Data(TestIdentity.localhostAuthority.caPEM.utf8).write(to: file)
+    defer { try? FileManager.default.removeItem(at: file) }
+    let proxy = try HTTPTestServer(.tls(.localhost, TLSOptions(maximumVersion: version)))
+    proxy.enqueue(.text("one").with(header: "Connection", value: "close"), .text("two"))
+    var way = ProxyServer(.https, host: "localhost", port: proxy.port)
+    way.trustStore = .file(file.path)
+    let client = Client { [way] in $0.proxy = .server(way) }
+    #expect(try await client.get("http://nowhere.test/").text == "one")
+    try Data((other.caPEM + other.caPEM).utf8).write(to: file)
+    #expect(try await client.failure(of: "http://nowhere.test/").kind == .certificateHasUnknownRoot)
+    #expect(proxy.requestCount == 1)
+  }
+}
