@@ -58,7 +58,7 @@ extension WireRequest {
     guard url.isFileURL else {
       throw .sessionTaskFailed(
         error: URLError.made(
-          .badURL, "\(url.absoluteString) is no file: URL; only files can be uploaded by URL.",
+          .badURL, "\(url.shownText) is no file: URL; only files can be uploaded by URL.",
           url: url.absoluteString))
     }
     do throws(TransportFailure) {

@@ -15,7 +15,7 @@ extension AFError: LocalizedError {
     case .explicitlyCancelled:
       "The request was cancelled."
     case .invalidURL(let url):
-      "This is not a valid URL: \(URL.shown("\(url)")). Characters that have no place in a URL must be percent-encoded."
+      "This is not a valid URL: \(URL.shown(invalid: "\(url)")). Characters that have no place in a URL must be percent-encoded."
     case .multipartEncodingFailed(let reason): reason.message
     case .parameterEncodingFailed(let reason): reason.message
     case .parameterEncoderFailed(let reason): reason.message
@@ -47,9 +47,9 @@ extension AFError.MultipartEncodingFailureReason {
   var message: String {
     switch self {
     case .bodyPartURLInvalid(let url):
-      "A part of the form can be made of a file URL only, not of \(url)."
+      "A part of the form can be made of a file URL only, not of \(url.shownText)."
     case .bodyPartFilenameInvalid(let url):
-      "A part of the form needs a file name, and \(url) does not end in one. Give the name and the MIME type."
+      "A part of the form needs a file name, and \(url.shownText) does not end in one. Give the name and the MIME type."
     case .bodyPartFileNotReachable(let url):
       "The file for a part of the form cannot be reached: \(url.path). Does it exist, and may it be read?"
     case .bodyPartFileNotReachableWithError(let url, let error):
@@ -67,7 +67,7 @@ extension AFError.MultipartEncodingFailureReason {
     case .outputStreamFileAlreadyExists(let url):
       "The form cannot be written to \(url.path): there is a file already. Remove it, or choose another name."
     case .outputStreamURLInvalid(let url):
-      "The form can be written to a file URL only, not to \(url)."
+      "The form can be written to a file URL only, not to \(url.shownText)."
     case .outputStreamWriteFailed(let error):
       "The encoded form could not be written: \(error.localizedDescription)"
     case .inputStreamReadFailed(let error):

@@ -2,12 +2,12 @@ import Alamofire
 import Foundation
 
 extension Request: CustomStringConvertible, CustomDebugStringConvertible {
-  /// `METHOD URL (status)`, as far as they are known; `HOST:PORT` for a stream.
+  /// `METHOD URL (status)`, as far as they are known; `HOST:PORT` for a stream. The URL is shown without its password.
   public var description: String {
     if let stream { return "\(stream.host):\(stream.port)" }
     guard let request else { return "" }
     var parts = [request.httpMethod ?? "GET"]
-    if let url = request.url { parts.append(url.absoluteString) }
+    if let url = request.url { parts.append(url.textWithoutPassword) }
     if let response { parts.append("(\(response.statusCode))") }
     return parts.joined(separator: " ")
   }
@@ -22,5 +22,16 @@ extension Request: CustomStringConvertible, CustomDebugStringConvertible {
     guard text.hasPrefix(current) else { return text }
     let rest = text.dropFirst(current.count)
     return "$ curl -i" + separator + (rest.hasPrefix(get) ? rest.dropFirst(get.count) : rest)
+  }
+}
+
+extension URL {
+  /// The text for descriptions, which logs keep.
+  var textWithoutPassword: String {
+    guard password != nil, var parts = URLComponents(url: self, resolvingAgainstBaseURL: true) else {
+      return absoluteString
+    }
+    parts.password = "redacted"
+    return parts.string ?? ""
   }
 }

@@ -15,6 +15,19 @@ extension AFError: NSErrorConvertible {
   }
 }
 
+extension AFError: CustomStringConvertible, CustomDebugStringConvertible {
+  /// The case with its values, as Swift prints it, without the password of a URL that could not be made.
+  public var description: String {
+    // The core leaves out passwords.
+    if case .invalidURL(let url) = self { return Alamofire::AFError.invalidURL(url: "\(url)").description }
+    guard let value = Mirror(reflecting: self).children.first else { return "AFError" }
+    return "\(value.label ?? "AFError")\(value.value)"
+  }
+
+  /// ``description`` with the name of the type in front.
+  public var debugDescription: String { "AlamofireV4.AFError.\(description)" }
+}
+
 extension AFError.ParameterEncodingFailureReason {
   fileprivate var message: String {
     switch self {

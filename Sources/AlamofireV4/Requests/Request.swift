@@ -135,10 +135,10 @@ open class Request: @unchecked Sendable {
 
   // MARK: Descriptions
 
-  /// `METHOD URL (status)`, as far as they are known.
+  /// `METHOD URL (status)`, as far as they are known. The URL is shown without its password.
   open var description: String {
     let status = response.map { "(\($0.statusCode))" }
-    return [request?.httpMethod, request?.url?.absoluteString, status].compactMap { $0 }.joined(
+    return [request?.httpMethod, request?.url?.textWithoutPassword, status].compactMap { $0 }.joined(
       separator: " ")
   }
 
@@ -153,3 +153,14 @@ open class Request: @unchecked Sendable {
 }
 
 extension Request: CustomStringConvertible, CustomDebugStringConvertible {}
+
+extension URL {
+  /// The text for descriptions, which logs keep.
+  var textWithoutPassword: String {
+    guard password != nil, var parts = URLComponents(url: self, resolvingAgainstBaseURL: true) else {
+      return absoluteString
+    }
+    parts.password = "redacted"
+    return parts.string ?? ""
+  }
+}

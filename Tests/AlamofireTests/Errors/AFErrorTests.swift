@@ -193,4 +193,55 @@ struct AFErrorTests {
     let error = AFError.UnexpectedInputStreamLength(bytesExpected: 10, bytesRead: 7)
     #expect(error.localizedDescription == "The stream was announced with 10 bytes but held 7.")
   }
+
+  /// Texts that are no URLs, and what of them may be shown.
+  @Test(
+    "Neither message nor description of an invalid URL shows a password",
+    arguments: [
+      ("https://ann:s3cret@[h]/", "https://ann:redacted@[h]/"),
+      ("https://ann:s3/cr#et?@h.example/", "https://ann:redacted@h.example/"),
+      ("https://ann:s3 cret@h.example/", "https://ann:redacted@h.example/"),
+      ("https://ann:s3@cret@h.example/", "https://ann:redacted@h.example/"),
+      ("ann:s3cret@h.example:x", "ann:redacted@h.example:x"),
+      ("https://h.example:x/", "https://h.example:x/"),
+      ("::", "::"),
+    ])
+  func invalidURLShowsNoPassword(text: String, shown: String) {
+    let error = AFError.invalidURL(url: text)
+    #expect(error.urlConvertible as? String == text)
+    #expect("\(error)" == "invalidURL(url: \(shown.debugDescription))")
+    #expect(String(reflecting: error) == "Alamofire.AFError.invalidURL(url: \(shown.debugDescription))")
+    #expect(error.localizedDescription.contains(": \(shown). "))
+    let result = Result<Int, AFError>.failure(error)
+    let inside = AFError.createURLRequestFailed(error: AFError.requestAdaptationFailed(error: error))
+    for text in [
+      "\(result)", "\([error])", "\(inside)", "\(inside as any Error)", inside.localizedDescription,
+    ] {
+      #expect(!text.contains("s3"), "\(text)")
+    }
+  }
+
+  @Test("URLs in values of other errors are shown without their passwords")
+  func otherErrorsShowNoPassword() throws {
+    let url = try #require(URL(string: "https://ann:s3cret@h.example/a"))
+    let reason = AFError.MultipartEncodingFailureReason.bodyPartURLInvalid(url: url)
+    let error = AFError.multipartEncodingFailed(reason: reason)
+    for text in ["\(reason)", String(reflecting: reason), "\(error)", error.localizedDescription] {
+      #expect(text.contains("ann:redacted@h.example/a") && !text.contains("s3cret"), "\(text)")
+    }
+    let failed = AFError.sessionTaskFailed(error: Failing(url: url))
+    #expect("\(failed)".contains("sessionTaskFailed(error: ") && !"\(failed)".contains("s3cret"))
+  }
+
+  private struct Failing: Error { let url: URL }
+
+  @Test("A description is the case with its values")
+  func descriptionIsTheCase() {
+    #expect("\(AFError.explicitlyCancelled)" == "explicitlyCancelled")
+    #expect("\(AFError.sessionDeinitialized)" == "sessionDeinitialized")
+    #expect("\(AFError.sessionInvalidated(error: nil))" == "sessionInvalidated(error: nil)")
+    let validation = AFError.responseValidationFailed(reason: .unacceptableStatusCode(code: 404))
+    #expect("\(validation)".hasSuffix("unacceptableStatusCode(code: 404))"), "\(validation)")
+    #expect("\(validation)".hasPrefix("responseValidationFailed(reason: "), "\(validation)")
+  }
 }
