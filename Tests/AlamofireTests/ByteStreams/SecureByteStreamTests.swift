@@ -48,6 +48,40 @@ import Testing
     #expect(await stream.ended() == nil)
   }
 
+  @Test(
+    "Version and cipher of a stream are those of the options",
+    arguments: [
+      (.tls12, "ECDHE-ECDSA-AES128-GCM-SHA256", "TLSv1.2"),
+      (.tls12, "ECDHE-ECDSA-CHACHA20-POLY1305", "TLSv1.2"),
+      (.tls13, "TLS_AES_128_GCM_SHA256", "TLSv1.3"), (.tls13, "TLS_CHACHA20_POLY1305_SHA256", "TLSv1.3"),
+    ] as [(TransportOptions.TLSVersion, String, String)])
+  func parametersOfTLS(newest: TransportOptions.TLSVersion, cipher: String, version: String) async throws {
+    let server = try HTTPTestServer(.tls(.localhost))
+    let session = Session.forStreams {
+      $0.maximumTLSVersion = newest
+      if newest == .tls12 { $0.tls12Ciphers = cipher } else { $0.tls13CipherSuites = cipher }
+    }
+    let stream = session.byteStream(host: "localhost", port: server.port, secure: true)
+    try await stream.write(Data("GET /get HTTP/1.1\r\nHost: localhost\r\n\r\n".utf8))
+    let tls = try #require(await server.takeRequest().tls)
+    #expect(tls.version == version && tls.cipher == cipher)
+    #expect(!tls.isResumed)
+    stream.cancel()
+  }
+
+  @Test("A stream to a server that is older than the minimum, or newer than the maximum, is refused")
+  func refusedVersions() async throws {
+    let old = try StreamTestServer(.tls(.localhost, TLSOptions(maximumVersion: .tls1_2)))
+    let new = try StreamTestServer(.tls(.localhost, TLSOptions(minimumVersion: .tls1_3)))
+    let strict = Session.forStreams { $0.minimumTLSVersion = .tls13 }
+    let modest = Session.forStreams { $0.maximumTLSVersion = .tls12 }
+    for (session, port) in [(strict, old.port), (modest, new.port)] {
+      let stream = session.byteStream(host: "localhost", port: port, secure: true)
+      let error = await failure { try await stream.write(Data("secret".utf8)) }
+      #expect(error?.transferCode == .secureConnectionFailed)
+    }
+  }
+
   @Test func tlsInTheMiddle() async throws {
     let server = try StreamTestServer(script: Self.startsTLS)
     let session = Session.forStreams()
