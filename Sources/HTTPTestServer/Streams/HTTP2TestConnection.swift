@@ -32,16 +32,41 @@ public final class HTTP2TestConnection {
 
   /// The types of frames (RFC 9113 §6).
   public enum Kind: UInt8, Sendable {
-    case data, headers, priority, reset, settings, pushPromise, ping, goAway, windowUpdate, continuation
+    /// DATA.
+    case data
+    /// HEADERS.
+    case headers
+    /// PRIORITY.
+    case priority
+    /// RST_STREAM.
+    case reset
+    /// SETTINGS.
+    case settings
+    /// PUSH_PROMISE.
+    case pushPromise
+    /// PING.
+    case ping
+    /// GOAWAY.
+    case goAway
+    /// WINDOW_UPDATE.
+    case windowUpdate
+    /// CONTINUATION.
+    case continuation
   }
 
   /// Error codes (RFC 9113 §7).
   public enum ErrorCode: UInt32, Sendable {
+    /// NO_ERROR.
     case noError = 0
+    /// PROTOCOL_ERROR.
     case protocolError = 1
+    /// INTERNAL_ERROR.
     case internalError = 2
+    /// REFUSED_STREAM: the request was not processed.
     case refusedStream = 7
+    /// CANCEL.
     case cancel = 8
+    /// HTTP_1_1_REQUIRED.
     case http11Required = 13
   }
 

@@ -1,15 +1,5 @@
 /// Strict reader of the chunked transfer coding (RFC 9112 §7.1). Pure: it is shown the bytes as they come, in pieces of
 /// any size, and says which of them are content.
-///
-/// ```swift
-/// var at = 0
-/// while at < bytes.count {
-///   switch reader.read(bytes, from: &at) {
-///   case .content(let range): // use it, then
-///     reader.contentTaken(range.count)
-///     at = range.upperBound
-///   …
-/// ```
 package struct ChunkedReader: Sendable {
   package enum Step: Sendable, Equatable {
     /// These bytes are content. They count as read once ``ChunkedReader/contentTaken(_:)`` was called.

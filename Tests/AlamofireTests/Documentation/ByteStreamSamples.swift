@@ -29,3 +29,16 @@ private func script() throws {
   }
   print(server.port)
 }
+
+private func brokenStream() throws {
+  var options = TLSOptions()
+  options.applicationProtocols = ["h2"]
+  let server = try StreamTestServer(.tls(.localhost, options)) { connection in
+    let http2 = try HTTP2TestConnection(connection)
+    let stream = try http2.request()
+    try http2.respond(200, on: stream, endsStream: false)
+    try http2.send(Array("half".utf8), on: stream, endsStream: false)
+    try http2.reset(stream, .noError)
+  }
+  print(server.port)
+}

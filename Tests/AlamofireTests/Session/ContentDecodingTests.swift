@@ -43,10 +43,11 @@ struct ContentDecodingTests {
   @Test func aRequestWithoutDecodingLeavesTheCacheAlone() async {
     let stored = reply().with(header: "Cache-Control", value: "max-age=600")
     server.enqueue(stored, stored, stored)
-    let cache = HTTPCache()
+    let cache = HTTPCache(memoryCapacity: 1 << 20, diskCapacity: 0, directory: nil)
     let session = Session.real(configuration: .cached(by: cache))
     func get(decodes: Bool) async -> Data? {
-      await session.request(server.url("/")).transportOptions { $0.decodesContent = decodes }.end().data
+      let request = session.request(server.url("/")).transportOptions { $0.decodesContent = decodes }
+      return await request.end().data
     }
     #expect(await get(decodes: false) == Data(Self.gzip))
     #expect(await get(decodes: true) == Data(Self.text.utf8))
@@ -59,7 +60,7 @@ struct ContentDecodingTests {
     server.enqueue(
       reply(Array("as it is".utf8), coding: "aws-chunked").with(
         header: "Cache-Control", value: "max-age=600"))
-    let session = Session.real(configuration: .cached(by: HTTPCache()))
+    let session = Session.real(configuration: .cached(by: HTTPCache(memoryCapacity: 1 << 20, diskCapacity: 0, directory: nil)))
     for _ in 0..<2 {
       let response = await session.request(server.url("/")).end()
       #expect(response.data == Data("as it is".utf8))
@@ -76,7 +77,7 @@ struct ContentDecodingTests {
     server.enqueue(
       cacheable(reply(Self.gzip.dropLast(3))), cacheable(reply(Self.gzip.dropLast(3)).framed(.chunked)),
       cacheable(reply()))
-    let session = Session.real(configuration: .cached(by: HTTPCache()))
+    let session = Session.real(configuration: .cached(by: HTTPCache(memoryCapacity: 1 << 20, diskCapacity: 0, directory: nil)))
     for _ in 0..<2 {
       let response = await session.request(server.url("/")).end()
       #expect((response.error?.underlyingError as? URLError)?.code == .cannotDecodeContentData)
@@ -93,7 +94,7 @@ struct ContentDecodingTests {
     server.enqueue(reply(.cutAfterBody(bytes: 500)), reply(.bytes(1500)))
     var options = TransportOptions()
     options.trustStore = .pem(Data(TestIdentity.localhostAuthority.caPEM.utf8))
-    let session = Session.real(configuration: .cached(by: HTTPCache()), options: options)
+    let session = Session.real(configuration: .cached(by: HTTPCache(memoryCapacity: 1 << 20, diskCapacity: 0, directory: nil)), options: options)
     let response = await session.request(server.url("/")).end()
     #expect((response.error?.underlyingError as? URLError)?.code == .networkConnectionLost)
     for _ in 0..<2 { #expect(await session.request(server.url("/")).end().data?.count == 1500) }

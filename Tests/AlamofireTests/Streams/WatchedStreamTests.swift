@@ -86,7 +86,7 @@ struct WatchedStreamTests {
     var iterator = request.streamTask().streamingData().makeAsyncIterator()
     #expect(await iterator.next()?.value == Data("first".utf8))
     await gate.waitUntilReached()
-    let canceller = Task { request.cancel() }
+    let canceller = Task { _ = request.cancel() }
     let next = await iterator.next()
     #expect(next?.completion?.error?.isExplicitlyCancelledError == true)
     let last = await iterator.next()
