@@ -60,7 +60,8 @@ struct ContentDecodingTests {
     server.enqueue(
       reply(Array("as it is".utf8), coding: "aws-chunked").with(
         header: "Cache-Control", value: "max-age=600"))
-    let session = Session.real(configuration: .cached(by: HTTPCache(memoryCapacity: 1 << 20, diskCapacity: 0, directory: nil)))
+    let session = Session.real(
+      configuration: .cached(by: HTTPCache(memoryCapacity: 1 << 20, diskCapacity: 0, directory: nil)))
     for _ in 0..<2 {
       let response = await session.request(server.url("/")).end()
       #expect(response.data == Data("as it is".utf8))
@@ -77,7 +78,8 @@ struct ContentDecodingTests {
     server.enqueue(
       cacheable(reply(Self.gzip.dropLast(3))), cacheable(reply(Self.gzip.dropLast(3)).framed(.chunked)),
       cacheable(reply()))
-    let session = Session.real(configuration: .cached(by: HTTPCache(memoryCapacity: 1 << 20, diskCapacity: 0, directory: nil)))
+    let session = Session.real(
+      configuration: .cached(by: HTTPCache(memoryCapacity: 1 << 20, diskCapacity: 0, directory: nil)))
     for _ in 0..<2 {
       let response = await session.request(server.url("/")).end()
       #expect((response.error?.underlyingError as? URLError)?.code == .cannotDecodeContentData)
@@ -94,7 +96,9 @@ struct ContentDecodingTests {
     server.enqueue(reply(.cutAfterBody(bytes: 500)), reply(.bytes(1500)))
     var options = TransportOptions()
     options.trustStore = .pem(Data(TestIdentity.localhostAuthority.caPEM.utf8))
-    let session = Session.real(configuration: .cached(by: HTTPCache(memoryCapacity: 1 << 20, diskCapacity: 0, directory: nil)), options: options)
+    let session = Session.real(
+      configuration: .cached(by: HTTPCache(memoryCapacity: 1 << 20, diskCapacity: 0, directory: nil)),
+      options: options)
     let response = await session.request(server.url("/")).end()
     #expect((response.error?.underlyingError as? URLError)?.code == .networkConnectionLost)
     for _ in 0..<2 { #expect(await session.request(server.url("/")).end().data?.count == 1500) }

@@ -117,12 +117,15 @@ private func pinsKey(_ trust: SecTrust, pinned: Set<Data>) -> Bool {
   return SecTrustCopyKey(trust) == nil
 }
 
-private func agreed(_ metrics: URLSessionTaskTransactionMetrics) -> Bool {
-  let oldest: tls_protocol_version_t = .TLSv12
-  let suites: [tls_ciphersuite_t] = [.AES_128_GCM_SHA256, .ECDHE_RSA_WITH_AES_128_GCM_SHA256]
-  guard let version = metrics.negotiatedTLSProtocolVersion, let suite = metrics.negotiatedTLSCipherSuite
-  else {
-    return false
+#if !IMPORTS_FOUNDATION_NETWORKING
+  // A file that imports FoundationNetworking sees its types of these names as well, and names the module.
+  private func agreed(_ metrics: URLSessionTaskTransactionMetrics) -> Bool {
+    let oldest: tls_protocol_version_t = .TLSv12
+    let suites: [tls_ciphersuite_t] = [.AES_128_GCM_SHA256, .ECDHE_RSA_WITH_AES_128_GCM_SHA256]
+    guard let version = metrics.negotiatedTLSProtocolVersion, let suite = metrics.negotiatedTLSCipherSuite
+    else {
+      return false
+    }
+    return version.rawValue >= oldest.rawValue && suites.contains(suite)
   }
-  return version.rawValue >= oldest.rawValue && suites.contains(suite)
-}
+#endif
