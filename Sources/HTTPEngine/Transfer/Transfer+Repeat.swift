@@ -127,7 +127,10 @@ extension Transfer {
       return false
     }
     let usedConnection = lane?.multiplexes == true || ccurl_new_connections(easy.raw) == 0
-    return attempts.decision.mayRepeat(after: evidence, usedConnection: usedConnection)
+    // After GOAWAY libcurl 7.88 reports nothing but a failure of the framing for the streams that are dropped. Another cause
+    // is rare, and an idempotent request can be sent more than once.
+    let isDropped = code == CURLE_HTTP2 && attempts.decision.isIdempotent
+    return attempts.decision.mayRepeat(after: isDropped ? .refused : evidence, usedConnection: usedConnection)
   }
 
   /// Makes everything as it was before the request was sent. It gets a connection of its own, except on

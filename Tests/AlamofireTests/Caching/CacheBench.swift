@@ -17,9 +17,12 @@ struct CacheBench {
   let fake: FakeTransport
   let session: Session
 
+  /// Without monitors by default: those of the notifications observe as soon as another test has used one of their names,
+  /// and parts of observed requests are not stored.
   init(
     _ fake: FakeTransport, policy: URLRequest.CachePolicy = .useProtocolCachePolicy,
-    watching: SessionWatching = SessionWatching(), options: TransportOptions = TransportOptions(),
+    watching: SessionWatching = SessionWatching(eventMonitors: []),
+    options: TransportOptions = TransportOptions(),
     sharing other: CacheBench? = nil
   ) {
     let clock = other?.clock ?? clock

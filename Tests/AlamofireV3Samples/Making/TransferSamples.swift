@@ -120,7 +120,7 @@ extension Samples {
 
     // Downloading a File
     @Test func sample20_downloadingAFile() async throws {
-      let (error, lines) = try await inDocuments(Site.nameOfTheResponse) {
+      let (error, lines) = try await inDocuments {
         let download = Alamofire.download(.GET, "https://httpbin.org/stream/100") { temporaryURL, response in
           let fileManager = FileManager.default
           let directoryURL = fileManager.urls(for: .documentDirectory, in: .userDomainMask)[0]

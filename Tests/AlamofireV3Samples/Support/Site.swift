@@ -51,10 +51,6 @@ final class Site: Sendable {
   /// has. httpbin suggests none, and the end of the path is taken.
   static var fileName: String { Stage.current.isReal ? "100" : suggestion }
 
-  /// What the response itself has for it. Of one that suggests no name the document would expect `100` as well; a
-  /// response of Foundation on Linux then says this.
-  static var nameOfTheResponse: String { Stage.current.isReal ? "Unknown" : suggestion }
-
   private static let suggestion = "alamofire-sample-\(ProcessInfo.processInfo.processIdentifier).txt"
 
   private static let routes = Routes.standard
