@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 
 // Options and codes that are younger than 7.81, as numbers: a libcurl that lacks an option answers
 // CURLE_UNKNOWN_OPTION. The version that runs may be newer or older than the headers.
@@ -223,6 +224,8 @@ static inline curl_socket_t ccurl_active_socket(CURL *easy) {
 // A name for the thread that drives libcurl; glibc hides its own function for it from Swift.
 static inline void ccurl_name_thread(const char *name) { prctl(PR_SET_NAME, name, 0, 0, 0); }
 
+// A flag of recv(2) that the Glibc module does not always show.
+static const int ccurl_do_not_wait = MSG_DONTWAIT;
 // Macros of libcurl with casts that Swift does not import.
 static const size_t ccurl_write_pause = CURL_WRITEFUNC_PAUSE;
 static const size_t ccurl_read_pause = CURL_READFUNC_PAUSE;

@@ -1,3 +1,4 @@
+import CCurl
 import CNetlink
 import Glibc
 
@@ -53,7 +54,7 @@ package final class NetlinkSocket: Sendable {
     var buffer = [UInt8](repeating: 0, count: 16_384)
     while true {
       let count = buffer.withUnsafeMutableBytes {
-        recv(descriptor, $0.baseAddress, $0.count, Int32(MSG_DONTWAIT))
+        recv(descriptor, $0.baseAddress, $0.count, ccurl_do_not_wait)
       }
       // ENOBUFS: some were lost, and others may have come since.
       guard count > 0 || (count < 0 && (errno == EINTR || errno == ENOBUFS)) else { return }

@@ -1,3 +1,4 @@
+import CCurl
 import Glibc
 
 /// The sockets of the connections that libcurl may use again, which it does not tell by itself: by the two
@@ -25,7 +26,7 @@ struct KeptSockets {
   func isSilent(_ ports: Ports) -> Bool {
     guard let socket = sockets[ports] else { return true }
     var byte: UInt8 = 0
-    return recv(socket, &byte, 1, Int32(MSG_PEEK | MSG_DONTWAIT)) < 0
+    return recv(socket, &byte, 1, Int32(MSG_PEEK) | ccurl_do_not_wait) < 0
   }
 
   /// Zero when it is no socket any more.

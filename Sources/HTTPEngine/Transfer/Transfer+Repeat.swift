@@ -16,6 +16,8 @@ struct SendAttempts {
   var decision: RepeatDecision
   /// Whether an attempt was let go since the handle was given to libcurl.
   var isUnderWay = false
+  /// Whether the connection of the attempt speaks HTTP/2.
+  var isHTTP2 = false
   /// The bytes of requests that were sent before the attempt.
   var bytesBefore = 0
   /// Whether libcurl said that the server did not process the request.
@@ -52,6 +54,7 @@ extension Transfer {
     guard attempts.unusableConnection == nil, rewindBody() else { return false }
     easy.history.formUnion(isHTTP2 ? .http2 : .http1)
     attempts.isUnderWay = true
+    attempts.isHTTP2 = isHTTP2
     attempts.isRefused = false
     attempts.bytesBefore = ccurl_request_bytes(easy.raw)
     // Whether a stream was refused is known from libcurl's messages alone; reading them costs.
@@ -120,16 +123,18 @@ extension Transfer {
     case CURLE_ABORTED_BY_CALLBACK: return failure == nil && attempts.unusableConnection != nil
     case CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_GOT_NOTHING, CURLE_HTTP2: break
     // A connection of HTTP/2 that ends before the head.
-    case CURLE_PARTIAL_FILE where lane?.multiplexes == true: break
+    case CURLE_PARTIAL_FILE where attempts.isHTTP2: break
+    case CURLE_OK where assembly.head == nil && heldHead == nil && !applied.isConnecting: break
     default: return false
     }
     guard failure == nil, !isClosed, attempts.isUnderWay, hasNoResponse, hasRepeatableBody else {
       return false
     }
-    let usedConnection = lane?.multiplexes == true || ccurl_new_connections(easy.raw) == 0
-    // After GOAWAY libcurl 7.88 reports nothing but a failure of the framing for the streams that are dropped. Another cause
-    // is rare, and an idempotent request can be sent more than once.
-    let isDropped = code == CURLE_HTTP2 && attempts.decision.isIdempotent
+    let usedConnection = attempts.isHTTP2 || ccurl_new_connections(easy.raw) == 0
+    // After GOAWAY libcurl 7.88 reports a failure of the framing, or success without a response, for the streams that are
+    // dropped. Another cause is rare, and an idempotent request can be sent more than once.
+    let isDropped =
+      attempts.isHTTP2 && (code == CURLE_HTTP2 || code == CURLE_OK) && attempts.decision.isIdempotent
     return attempts.decision.mayRepeat(after: isDropped ? .refused : evidence, usedConnection: usedConnection)
   }
 
@@ -139,7 +144,7 @@ extension Transfer {
     switch attempts.unusableConnection {
     case .needsOtherHandle: easy.history.insert(.http1)
     case .needsHTTP1: setFresh(true)
-    case .unreadInput, nil: setFresh(lane?.multiplexes != true)
+    case .unreadInput, nil: setFresh(!attempts.isHTTP2 && lane?.multiplexes != true)
     }
     attempts.restart()
     restartAssembly()

@@ -14,8 +14,9 @@ package struct RepeatDecision: Sendable, Equatable {
     case unknown
   }
 
-  /// The most attempts after one that the server did not process: a server that refuses without end ends the request.
-  private static let mostCertainRepeats = 3
+  /// The most attempts after one that the server did not process. A server that closes each connection after a few
+  /// requests drops most streams of a burst several times; one that refuses without end ends the request.
+  private static let mostCertainRepeats = 8
 
   private var certainRepeats = 0
   private var hasRepeatedUncertainly = false

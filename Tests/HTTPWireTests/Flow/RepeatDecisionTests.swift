@@ -21,14 +21,14 @@ import Testing
   }
 
   @Test(arguments: ["GET", "POST"])
-  func aRefusedRequestIsRepeatedThreeTimes(method: String) {
+  func aRefusedRequestIsRepeatedEightTimes(method: String) {
     var decision = RepeatDecision(method: method)
-    for _ in 0..<3 {
+    for _ in 0..<8 {
       let verdict = decision.mayRepeat(after: .refused, usedConnection: false)
       #expect(verdict)
     }
-    let fourth = decision.mayRepeat(after: .refused, usedConnection: true)
-    #expect(!fourth)
+    let ninth = decision.mayRepeat(after: .refused, usedConnection: true)
+    #expect(!ninth)
   }
 
   @Test func aRequestThatWasNotSentIsRepeatedWhenTheConnectionWasUsedBefore() {
