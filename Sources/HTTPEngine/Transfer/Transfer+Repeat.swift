@@ -131,10 +131,10 @@ extension Transfer {
       return false
     }
     let usedConnection = attempts.isHTTP2 || ccurl_new_connections(easy.raw) == 0
-    // After GOAWAY libcurl 7.88 reports a failure of the framing, or success without a response, for the streams that are
-    // dropped. Another cause is rare, and an idempotent request can be sent more than once.
-    let isDropped =
-      attempts.isHTTP2 && (code == CURLE_HTTP2 || code == CURLE_OK) && attempts.decision.isIdempotent
+    // After GOAWAY libcurl 7.88 reports a failure of the framing, an empty response, or success without one, for the streams
+    // that are dropped. Another cause is rare, and an idempotent request can be sent more than once.
+    let endsWithoutResponse = code == CURLE_HTTP2 || code == CURLE_GOT_NOTHING || code == CURLE_OK
+    let isDropped = attempts.isHTTP2 && endsWithoutResponse && attempts.decision.isIdempotent
     return attempts.decision.mayRepeat(after: isDropped ? .refused : evidence, usedConnection: usedConnection)
   }
 

@@ -28,8 +28,8 @@ struct WatchedStreamTests {
     let journal = DataJournal { stream in
       if let data = stream.value, check.add(data) { gate.wait() }
     }
-    let request = Session.real().streamRequest(server.url("/"), shouldAutomaticallyResume: false)
-    request.eventMonitor(monitor)
+    let session = Session.real(eventMonitors: [monitor])
+    let request = session.streamRequest(server.url("/"), shouldAutomaticallyResume: false)
     request.responseStream(on: DispatchQueue(label: "test.slow"), stream: journal.note).resume()
     await journal.results.wait(for: 1)
     #expect(await eventually { request.flow.isFull })
@@ -44,7 +44,7 @@ struct WatchedStreamTests {
     let gate = DispatchSemaphore(value: 0)
     let check = PatternCheck()
     let hasBegun = Latch()
-    let request = Session.real().request(server.url("/")).eventMonitor(monitor)
+    let request = Session.real(eventMonitors: [monitor]).request(server.url("/"))
       .responsePieces(on: DispatchQueue(label: "test.slow")) { data in
         guard check.add(data) else { return }
         hasBegun.open()

@@ -21,14 +21,14 @@ import Testing
   }
 
   @Test(arguments: ["GET", "POST"])
-  func aRefusedRequestIsRepeatedEightTimes(method: String) {
+  func aRefusedRequestIsRepeatedTwelveTimes(method: String) {
     var decision = RepeatDecision(method: method)
-    for _ in 0..<8 {
+    for _ in 0..<12 {
       let verdict = decision.mayRepeat(after: .refused, usedConnection: false)
       #expect(verdict)
     }
-    let ninth = decision.mayRepeat(after: .refused, usedConnection: true)
-    #expect(!ninth)
+    let last = decision.mayRepeat(after: .refused, usedConnection: true)
+    #expect(!last)
   }
 
   @Test func aRequestThatWasNotSentIsRepeatedWhenTheConnectionWasUsedBefore() {
