@@ -16,7 +16,7 @@ package struct RepeatDecision: Sendable, Equatable {
 
   /// The most attempts after one that the server did not process. A server that closes each connection after a few
   /// requests drops most streams of a burst several times; one that refuses without end ends the request.
-  private static let mostCertainRepeats = 12
+  private static let mostCertainRepeats = 32
 
   private var certainRepeats = 0
   private var hasRepeatedUncertainly = false

@@ -175,7 +175,7 @@ import Testing
       "https://localhost:\(server.port)/", "POST", body: .bytes(Data("b".utf8)))
     let failure = try await client.failure(of: request)
     #expect(failure.kind == .connectionLost, "\(failure.message)")
-    #expect(log.all.count <= 14)
+    #expect(log.all.count <= 34)
   }
 
   @Test(arguments: [Step.resetAfterHead, .failInternally])

@@ -21,9 +21,9 @@ import Testing
   }
 
   @Test(arguments: ["GET", "POST"])
-  func aRefusedRequestIsRepeatedTwelveTimes(method: String) {
+  func aRefusedRequestIsRepeatedThirtyTwoTimes(method: String) {
     var decision = RepeatDecision(method: method)
-    for _ in 0..<12 {
+    for _ in 0..<32 {
       let verdict = decision.mayRepeat(after: .refused, usedConnection: false)
       #expect(verdict)
     }
