@@ -37,7 +37,7 @@ extension StoredResponse {
       storagePolicy: staysInMemory ? .allowedInMemoryOnly : .allowed)
   }
 
-  /// What a program attached; `nil` without anything.
+  /// The values that a program attached; `nil` without any.
   var userInfo: [AnyHashable: Any]? {
     guard !attachment.isEmpty else { return nil }
     return try? PropertyListSerialization.propertyList(from: attachment, format: nil) as? [String: Any]

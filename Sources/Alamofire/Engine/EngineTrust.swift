@@ -78,7 +78,7 @@ struct ChainInspection: Sendable {
     ServerChain.of(certificates.map(\.x509), anchors: try? trusted().get()).map { ParsedCertificate($0) }
   }
 
-  /// What is wrong with a verified path for this host.
+  /// The fault of a verified path for this host.
   func fault(of path: [ParsedCertificate], for host: String) -> ChainFault? {
     HostCheck.fault(of: path.map(\.x509), for: host)
   }

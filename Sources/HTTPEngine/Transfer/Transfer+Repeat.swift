@@ -101,7 +101,7 @@ extension Transfer {
 
   private var hasRepeatableBody: Bool { count.sent == 0 || request?.body.isRepeatable != false }
 
-  /// What is known of the last attempt.
+  /// The evidence about the last attempt.
   private var evidence: RepeatDecision.Evidence {
     if attempts.isRefused { return .refused }
     return attempts.isUnderWay && ccurl_request_bytes(easy.raw) != attempts.bytesBefore ? .unknown : .notSent
@@ -153,7 +153,7 @@ extension Transfer {
     errorText[0] = 0
   }
 
-  /// What is known of a request that got no response and is not sent again.
+  /// The message for a request that got no response and is not sent again.
   func unansweredMessage(_ evidence: RepeatDecision.Evidence) -> String {
     let host = request?.origin.host ?? "The host"
     let method = applied.method

@@ -9,7 +9,7 @@ package struct CookieFieldMemo: Sendable {
     let cause: CookieSelection.Cause?
   }
 
-  /// What is known of a target.
+  /// The facts that are known of a target.
   package enum Entry: Sendable, Equatable {
     /// The value of the field, `nil` without cookies; from when, and when the first of its cookies expires.
     case field(String?, from: HTTPDate, until: HTTPDate?)
@@ -26,7 +26,7 @@ package struct CookieFieldMemo: Sendable {
 
   package var count: Int { entries.count }
 
-  /// What is known of a target; `nil` when that is nothing, or does not hold any more.
+  /// The facts that are known of a target; `nil` when there are none, or when they have expired.
   package func entry(
     for target: CookieTarget, cause: CookieSelection.Cause? = nil, now: HTTPDate
   ) -> Entry? {

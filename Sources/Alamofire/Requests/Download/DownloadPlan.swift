@@ -33,7 +33,7 @@ package final class DownloadPlan: Sendable {
 
     /// Whether the bytes go behind those of the earlier download.
     var extendsPart: Bool { part?.path == sink.path }
-    /// What the download can go on from. If there is something, its file lasts.
+    /// The resume data of the download. If there are any, its file lasts.
     mutating func resumeData(of request: URLRequest?) -> Data? {
       guard let request, let head,
         var data = ResumeData(request: request, head: head, file: sink.path, received: sink.size)

@@ -6,7 +6,7 @@ import HTTPWire
 /// strength of keys and signatures, the name (RFC 9525), and that no list which the user gave revokes it. Asks no
 /// network.
 package struct ChainVerifier: Sendable {
-  /// What a path has to fulfil.
+  /// The requirements that a path has to fulfil.
   package enum Rules: Sendable {
     /// All that trust in a server takes.
     case trust

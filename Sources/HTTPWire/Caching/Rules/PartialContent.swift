@@ -26,7 +26,7 @@ package enum PartialContent {
     return own.bounds.lowerBound <= wanted.lowerBound && wanted.upperBound <= own.bounds.upperBound
   }
 
-  /// What is stored when a part has come; `nil` when that is nothing.
+  /// The response to store when a part has come; `nil` when there is none.
   ///
   /// A part is combined with what has its strong entity tag: a complete response takes its fields, an adjacent or
   /// overlapping part its bytes too. A complete response of another version stays until it is validated.

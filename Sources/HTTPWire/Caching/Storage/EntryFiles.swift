@@ -19,7 +19,7 @@ package protocol EntryFiles: Sendable {
   func touch(_ name: String)
 }
 
-/// What reading a file came to.
+/// The result of reading a file.
 package enum EntryReading: Sendable {
   case bytes(Data)
   /// There is no such file, or something else in its place.
