@@ -1,6 +1,5 @@
 import Alamofire
 import Foundation
-import Synchronization
 
 /// Draws the progress of a download on a terminal once it has taken half a second, and takes it away at
 /// the end.

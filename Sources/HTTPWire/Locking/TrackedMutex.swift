@@ -1,4 +1,4 @@
-package import Synchronization
+public import Synchronization
 
 /// A `Synchronization.Mutex` whose order the thread sanitizer sees.
 ///
@@ -7,17 +7,19 @@ package import Synchronization
 /// critical section begins with an acquiring load and ends with a releasing store of one byte. Both are compiled into
 /// the module itself, and are plain moves on x86.
 ///
-/// Each module names it `Mutex` for itself; see `Mutex.swift` there.
-package struct TrackedMutex<Value: ~Copyable>: ~Copyable {
-  @usableFromInline package let order = Atomic<Bool>(false)
-  @usableFromInline package let base: Synchronization.Mutex<Value>
+/// Each module names it `Mutex` for itself; see `Mutex.swift` there. It is public because the compiler specializes
+/// inlinable code of other modules only when that is public; a lock that is not specialized costs some 900 instructions.
+public struct TrackedMutex<Value: ~Copyable>: ~Copyable {
+  @usableFromInline let order = Atomic<Bool>(false)
+  @usableFromInline let base: Synchronization.Mutex<Value>
 
-  @inlinable package init(_ initial: consuming sending Value) {
+  /// Protects `initial`.
+  @inlinable public init(_ initial: consuming sending Value) {
     base = Synchronization.Mutex(initial)
   }
 
   /// Calls `body` with the value, while no other thread has it.
-  @inlinable package borrowing func withLock<Result: ~Copyable, Failure: Error>(
+  @inlinable public borrowing func withLock<Result: ~Copyable, Failure: Error>(
     _ body: (inout sending Value) throws(Failure) -> sending Result
   ) throws(Failure) -> sending Result {
     try base.withLock { (value: inout sending Value) throws(Failure) -> sending Result in

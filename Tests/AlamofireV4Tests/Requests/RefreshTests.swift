@@ -1,7 +1,6 @@
 import AlamofireV4
 import Foundation
 import HTTPTestServer
-import Synchronization
 import Testing
 
 // As the documentation of the generation writes it, but for `request.task?`, since `task` is optional, and

@@ -1,6 +1,5 @@
 import AlamofireV4
 import HTTPTestServer
-import Synchronization
 import Testing
 
 @Suite("Streams", .timeLimit(.minutes(5))) struct StreamRequestTests {

@@ -1,6 +1,5 @@
 import AlamofireV4
 import Foundation
-import Synchronization
 import Testing
 
 extension URLSessionConfiguration {

@@ -1,5 +1,4 @@
 import AlamofireV4
-import Synchronization
 import Testing
 
 @Suite("Reachability", .timeLimit(.minutes(5))) struct ReachabilityTests {

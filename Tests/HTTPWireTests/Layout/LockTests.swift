@@ -1,0 +1,20 @@
+import Foundation
+import Testing
+
+@Suite("Locks of the modules") struct LockTests {
+  @Test("Each target that locks has a Mutex that the thread sanitizer sees", arguments: ["Sources", "Tests"])
+  func trackedMutex(folder: String) throws {
+    var locking: Set<String> = []
+    var tracked: Set<String> = []
+    let root = ScriptRun.packageRoot.appendingPathComponent(folder)
+    for case let path as String in try #require(FileManager.default.enumerator(atPath: root.path))
+    where path.hasSuffix(".swift") {
+      let target = try #require(path.split(separator: "/").first.map(String.init))
+      if path.hasSuffix("/Mutex.swift") { tracked.insert(target) }
+      let text = try String(contentsOf: root.appendingPathComponent(path), encoding: .utf8)
+      if text.contains(/\bMutex[<(]/) { locking.insert(target) }
+    }
+    #expect(locking.count > 4)
+    #expect(locking.subtracting(tracked) == [])
+  }
+}
