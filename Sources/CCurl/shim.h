@@ -183,11 +183,6 @@ static inline curl_off_t ccurl_expected_length(CURL *easy) {
   curl_easy_getinfo(easy, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length);
   return length;
 }
-static inline curl_off_t ccurl_downloaded(CURL *easy) {
-  curl_off_t count = 0;
-  curl_easy_getinfo(easy, CURLINFO_SIZE_DOWNLOAD_T, &count);
-  return count;
-}
 static inline long ccurl_new_connections(CURL *easy) {
   long count = 0;
   curl_easy_getinfo(easy, CURLINFO_NUM_CONNECTS, &count);

@@ -68,4 +68,12 @@ package struct CurlLibrary: Sendable {
   /// Whether transfers that wait for a new connection (`CURLOPT_PIPEWAIT`) stay waiting until another transfer ends
   /// when the connection turns out to be one of HTTP/1.1: seen with 8.14, and not with 7.88.
   package var forgetsWaitingTransfers: Bool { versionNumber >= 0x080000 }
+
+  /// Whether a header field of a request is left out, without an error, when its name or its value has more than 300 KiB:
+  /// seen with 8.14, and not with 7.88.
+  package var omitsLargeFields: Bool { versionNumber >= 0x080000 }
+
+  /// Whether several spaces between the version and the code of a status line are an error: seen with 8.14, and not with
+  /// 7.88.
+  package var refusesSpacesBeforeStatus: Bool { versionNumber >= 0x080000 }
 }

@@ -14,11 +14,17 @@ final class Lanes {
     @exclusivity(unchecked) var admission: HostAdmission
     @exclusivity(unchecked) var multiplexes: Bool?
     @exclusivity(unchecked) var waitingTickets: Set<UInt64> = []
+    /// The connections whose server takes few streams at a time.
+    @exclusivity(unchecked) var limited: [LimitedConnection] = []
 
     init(_ key: Key) {
       self.key = key
       admission = HostAdmission(connections: key.connections)
     }
+  }
+
+  struct LimitedConnection {
+    weak var record: ConnectionRecord?
   }
 
   @exclusivity(unchecked) private var lanes: [Key: Lane] = [:]
@@ -55,6 +61,17 @@ final class Lanes {
       lanes[lane.key] = nil
       if last === lane { last = nil }
     }
+    return admitted
+  }
+
+  /// A server has said how many streams a connection takes at a time. Returns the transfers that may start now.
+  func limited(_ key: Key, by connection: ConnectionRecord) -> [UInt64] {
+    guard let lane = lanes[key] else { return [] }
+    lane.limited.removeAll { $0.record == nil || $0.record === connection }
+    guard let limit = connection.streamLimit, limit < HostAdmission.streamsPerConnection else { return [] }
+    lane.limited.append(LimitedConnection(record: connection))
+    let admitted = lane.admission.learned(streams: max(1, limit), connections: lane.limited.count)
+    for ticket in admitted { lane.waitingTickets.remove(ticket) }
     return admitted
   }
 

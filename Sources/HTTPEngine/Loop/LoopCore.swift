@@ -32,11 +32,15 @@ final class LoopCore {
   @exclusivity(unchecked) var now: UInt64 = Clock.now()
   /// When the expiries of the transfers have to be looked at again.
   @exclusivity(unchecked) var nextSweep: UInt64 = .max
-  @exclusivity(unchecked) private var hasStarted = false
+  @exclusivity(unchecked) var hasStarted = false
   /// Whether a callback has seen bytes in this turn.
   @exclusivity(unchecked) var hasMoved = false
   /// Whether a connection was made in this turn for which other transfers may wait.
   @exclusivity(unchecked) var hasNewConnection = false
+  /// Whether streams of HTTP/2 may be over that libcurl has not ended.
+  @exclusivity(unchecked) var hasBrokenStreams = false
+  /// Connections of HTTP/2 whose servers said in this turn how many streams they take.
+  @exclusivity(unchecked) var limitedConnections: [(Lanes.Key, ConnectionRecord)] = []
   /// Whether a transfer has ended since the loop last yielded.
   @exclusivity(unchecked) private var hasAnswered = false
   @exclusivity(unchecked) private var isShutDown = false
@@ -141,7 +145,9 @@ final class LoopCore {
         TransportFailure(.unknown, "libcurl could not work: \(String(cString: curl_multi_strerror(code)))"))
     }
     if hasNewConnection { wakeWaiting() }
+    if !limitedConnections.isEmpty { startWithinLimits() }
     let ended = finishEnded()
+    if hasBrokenStreams { endBroken() }
     if ended { hasAnswered = true }
     if now >= nextSweep { sweep() }
     let progressed = ended || hasStarted || hasMoved
@@ -270,7 +276,7 @@ final class LoopCore {
     return any
   }
 
-  private func sendAgain(_ transfer: Transfer) {
+  func sendAgain(_ transfer: Transfer) {
     takeBack(transfer)
     transfer.prepareRepeat()
     start(transfer)
@@ -317,7 +323,7 @@ final class LoopCore {
 
   /// A transfer that cannot even start admits the next one; a long queue of them must not become a
   /// deep recursion.
-  private func startAdmitted(_ tickets: [UInt64]) {
+  func startAdmitted(_ tickets: [UInt64]) {
     admitted += tickets
     guard !isStartingAdmitted else { return }
     isStartingAdmitted = true

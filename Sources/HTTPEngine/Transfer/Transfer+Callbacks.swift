@@ -154,7 +154,7 @@ extension Transfer {
     guard chooseCoding(of: head) else { return false }
     let announced = ccurl_expected_length(easy.raw)
     if announced < 0 { observeBodyEnd(of: head) }
-    let length = coding.isUndone || assembly.isTransferCoded ? -1 : announced
+    let length = coding.isUndone ? -1 : announced
     count.expectedToReceive = Int64(length)
     // The length of a HEAD's answer is that of a body which does not come.
     if length > 0, applied.method != "HEAD", request?.sink == nil { reserve(Int64(length)) }

@@ -27,6 +27,8 @@ extension Transfer {
     guard var other = EasyHandle(options: easy) else { return false }
     swap(&easy, &other)
     loop.sessions.join(easy)
+    // A copied URL is dropped by libcurl, which then puts it together from its parts again.
+    if let url = applied.url { easy.set(CURLOPT_URL, url) }
     if applied.addresses != nil { ccurl_set_list(easy.raw, CURLOPT_RESOLVE, addresses.head) }
     if other.history.contains(.http2) { loop.retiredHandles.retire(other) }
     return true

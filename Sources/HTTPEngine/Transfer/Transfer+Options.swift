@@ -225,6 +225,7 @@ extension Transfer {
     if applied.fields == request.fields, applied.hadBody == hasBody, applied.isChunked == isChunked {
       return nil
     }
+    if let failure = omittedField(of: request) { return failure }
     headers = HeaderList(fields: request.fields, hasBody: hasBody, isChunked: isChunked)
     ccurl_set_list(easy.raw, CURLOPT_HTTPHEADER, headers.head)
     guard headers.isComplete else {
@@ -235,6 +236,22 @@ extension Transfer {
     applied.hadBody = hasBody
     applied.isChunked = isChunked
     return nil
+  }
+
+  /// The failure of a request with a field that libcurl would leave out.
+  private func omittedField(of request: WireRequest) -> TransportFailure? {
+    guard CurlLibrary.shared.omitsLargeFields else { return nil }
+    // libcurl counts the space behind the colon.
+    let limit = 300 * 1024 - 1
+    guard let field = request.fields.first(where: { max($0.name.utf8.count, $0.value.utf8.count) > limit })
+    else { return nil }
+    return TransportFailure(
+      .badURL,
+      """
+      The header of the request is too large: its field \(field.name.prefix(60)) has \
+      \(field.name.utf8.count + field.value.utf8.count) bytes, and libcurl \(CurlLibrary.shared.version) sends none of more \
+      than \(limit). Send large values in the body.
+      """)
   }
 
   /// Methods that have a meaning for content announce an empty one too (RFC 9110 §8.6).

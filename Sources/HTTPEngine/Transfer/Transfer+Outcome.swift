@@ -29,6 +29,7 @@ extension Transfer {
     {
       return .failure(failure)
     }
+    if lacksUselessBytesAlone(code) { code = CURLE_OK }
     guard code == CURLE_OK else {
       let failure =
         oversizedHead(code, facts)?.with(metrics: metrics)
@@ -38,6 +39,17 @@ extension Transfer {
           hasResponse: facts.first_byte > 0, metrics: metrics)
       return .failure(failure.with(addition: doubt(about: failure.kind)))
     }
+    return completed(metrics)
+  }
+
+  /// Whether no more than the rest of a body is missing that is discarded anyway, such as that of a redirect.
+  private func lacksUselessBytesAlone(_ code: CURLcode) -> Bool {
+    guard isDiscarding, assembly.head != nil, heldHead == nil else { return false }
+    return [CURLE_PARTIAL_FILE, CURLE_RECV_ERROR, CURLE_HTTP2, CURLE_HTTP2_STREAM].contains(code)
+  }
+
+  /// The outcome of a transfer that libcurl takes for complete.
+  private func completed(_ metrics: TransferMetrics) -> Outcome {
     if applied.isConnecting { return handOver(metrics) }
     guard let head = assembly.head else {
       return .failure(
@@ -46,7 +58,7 @@ extension Transfer {
           "\(request?.origin.host ?? "The host") closed the connection before the head of its response was complete.",
           metrics: metrics))
     }
-    if let failure = incompleteChunks ?? cutOffBody ?? incompleteBody(of: head) {
+    if !isDiscarding, let failure = incompleteChunks ?? cutOffBody ?? incompleteBody(of: head) {
       return .failure(failure.with(metrics: metrics))
     }
     return .success(WireResponse(head: head, body: body.take(), metrics: metrics))

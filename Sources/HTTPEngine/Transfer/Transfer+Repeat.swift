@@ -30,10 +30,32 @@ struct SendAttempts {
   /// Whether the server reset the stream with HTTP_1_1_REQUIRED.
   var requiresHTTP1 = false
 
+  /// The frames of the connection of the attempt, if they are observed.
+  private(set) var connection: ConnectionRecord?
+  private(set) var stream: StreamRecord?
+  /// The turns of the loop in which nothing came of a stream that is over.
+  var idleTurns = 0
+
   init(method: String) { decision = RepeatDecision(method: method) }
+
+  /// Observes the stream that libcurl is about to open on a connection.
+  mutating func observe(_ connection: ConnectionRecord?) {
+    leaveStream()
+    idleTurns = 0
+    self.connection = connection
+    stream = connection?.add()
+  }
+
+  /// Removes the stream of the attempt from its connection.
+  mutating func leaveStream() {
+    if let connection, let stream { connection.remove(stream) }
+    connection = nil
+    stream = nil
+  }
 
   /// Makes it ready for a handle that has sent nothing.
   mutating func restart() {
+    leaveStream()
     isUnderWay = false
     isRefused = false
     awaitsNextLeg = false
@@ -57,9 +79,17 @@ extension Transfer {
     attempts.isHTTP2 = isHTTP2
     attempts.isRefused = false
     attempts.bytesBefore = ccurl_request_bytes(easy.raw)
-    // Whether a stream was refused is known from libcurl's messages alone; reading them costs.
-    if isHTTP2, !attempts.decision.isIdempotent || attempts.decision.hasRepeated { setVerbose(true) }
+    attempts.observe(isHTTP2 ? frames : nil)
+    // Where frames are not observed, libcurl's messages alone tell whether a stream was refused; reading them costs.
+    if isHTTP2, attempts.stream == nil, !attempts.decision.isIdempotent || attempts.decision.hasRepeated {
+      setVerbose(true)
+    }
     return true
+  }
+
+  /// The record of the frames of the connection, if they are observed.
+  private var frames: ConnectionRecord? {
+    ccurl_tls_session(easy.raw).flatMap { Handshake.frames(of: OpaquePointer($0)) }
   }
 
   private func unusability(_ isHTTP2: Bool, _ ports: KeptSockets.Ports) -> SendAttempts.UnusableConnection? {
@@ -74,6 +104,7 @@ extension Transfer {
       attempts.awaitsNextLeg = false
       return true
     }
+    noteRequiredVersion()
     let evidence = evidence
     if failure == nil, hasNoResponse, hasRepeatableBody,
       attempts.decision.mayRepeat(after: evidence, usedConnection: true)
@@ -92,8 +123,9 @@ extension Transfer {
     return bodyRewound(to: 0) == Int(CURL_SEEKFUNC_OK)
   }
 
-  /// Whether no line of a head and no byte of a body has come.
+  /// Whether no line of a head and no byte of a body has come. libcurl 7.88 drops what comes in one read with RST_STREAM.
   private var hasNoResponse: Bool {
+    if attempts.stream?.hasResponse == true { return false }
     var facts = ccurl_facts()
     ccurl_read_facts(easy.raw, &facts)
     return assembly.head == nil && facts.header_bytes == 0 && facts.downloaded == 0
@@ -104,7 +136,16 @@ extension Transfer {
   /// The evidence about the last attempt.
   private var evidence: RepeatDecision.Evidence {
     if attempts.isRefused { return .refused }
+    if let connection = attempts.connection, let stream = attempts.stream {
+      if connection.isRefused(stream) { return .refused }
+      if connection.isUnsent(stream) { return .notSent }
+    }
     return attempts.isUnderWay && ccurl_request_bytes(easy.raw) != attempts.bytesBefore ? .unknown : .notSent
+  }
+
+  private func noteRequiredVersion() {
+    attempts.connection?.confirm()
+    if attempts.stream?.resetCode == ConnectionRecord.Code.http11Required { attempts.requiresHTTP1 = true }
   }
 
   /// Takes a message of libcurl's.
@@ -124,18 +165,16 @@ extension Transfer {
     case CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_GOT_NOTHING, CURLE_HTTP2: break
     // A connection of HTTP/2 that ends before the head.
     case CURLE_PARTIAL_FILE where attempts.isHTTP2: break
+    case CURLE_HTTP2_STREAM where evidence == .refused: break
     case CURLE_OK where assembly.head == nil && heldHead == nil && !applied.isConnecting: break
     default: return false
     }
     guard failure == nil, !isClosed, attempts.isUnderWay, hasNoResponse, hasRepeatableBody else {
       return false
     }
+    noteRequiredVersion()
     let usedConnection = attempts.isHTTP2 || ccurl_new_connections(easy.raw) == 0
-    // After GOAWAY libcurl 7.88 reports a failure of the framing, an empty response, or success without one, for the streams
-    // that are dropped. Another cause is rare, and an idempotent request can be sent more than once.
-    let endsWithoutResponse = code == CURLE_HTTP2 || code == CURLE_GOT_NOTHING || code == CURLE_OK
-    let isDropped = attempts.isHTTP2 && endsWithoutResponse && attempts.decision.isIdempotent
-    return attempts.decision.mayRepeat(after: isDropped ? .refused : evidence, usedConnection: usedConnection)
+    return attempts.decision.mayRepeat(after: evidence, usedConnection: usedConnection)
   }
 
   /// Makes everything as it was before the request was sent. It gets a connection of its own, except on

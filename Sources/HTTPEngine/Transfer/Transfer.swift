@@ -51,6 +51,8 @@ final class Transfer {
   @exclusivity(unchecked) var coding = BodyCoding()
   /// The end of the connection, if that is to be the end of the body.
   @exclusivity(unchecked) var closure: ConnectionClosure?
+  /// Whether the end of the stream is to be the end of the body.
+  @exclusivity(unchecked) var endsWithStream = false
   @exclusivity(unchecked) var count = ByteCount()
   /// The head of a 401 that libcurl may answer by itself, on a connection that it authenticates.
   @exclusivity(unchecked) var heldHead: ResponseHead?
@@ -138,6 +140,7 @@ final class Transfer {
     if chunks.hasBegun { chunks = Chunks() }
     coding = BodyCoding()
     closure = nil
+    endsWithStream = false
   }
 
   /// When silence or the deadline ends the transfer; one that waits for us (suspended,
@@ -152,6 +155,7 @@ final class Transfer {
   func finish(_ outcome: inout Outcome) -> Waiter {
     guard let waiter else { preconditionFailure("a transfer ended twice") }
     self.waiter = nil
+    attempts.leaveStream()
     let failure = closeBodies()
     observer?.transferEnded()
     observer = nil

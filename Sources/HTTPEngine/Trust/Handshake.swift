@@ -24,6 +24,13 @@ final class Handshake {
   private let proxy: ProxyServer?
   /// Whether a stream through the proxy needs its TLS to close one side.
   private let keepsSession: Bool
+  /// Whether the connection may come to speak HTTP/2 with a server.
+  private var mayUseHTTP2: Bool
+  private var secrets = TrafficSecrets()
+  /// The frames of the connection, if it speaks HTTP/2.
+  private var frames: FrameObserver?
+  /// libcurl's callback for key logs.
+  private var logSecret: SSL_CTX_keylog_cb_func?
 
   private init(_ transfer: Transfer, _ request: WireRequest) {
     loop = transfer.loop
@@ -32,6 +39,7 @@ final class Handshake {
     ticket = transfer.ticket
     proxy = transfer.securesProxy ? transfer.applied.proxy : nil
     keepsSession = transfer.securesProxy && request.connectsOnly
+    mayUseHTTP2 = !transfer.securesProxy && transfer.applied.httpVersion == ccurl_http_2_tls
   }
 
   /// Prepares the context of a connection that `transfer` is about to secure. Returns false when it cannot.
@@ -60,7 +68,10 @@ final class Handshake {
     {
       SSL_CTX_set_client_cert_cb(context, noteQuestion)
     }
-    if handshake.profile.options.tlsKeyLogFile != nil { SSL_CTX_set_keylog_callback(context, keepSecret) }
+    if handshake.mayUseHTTP2 || handshake.profile.options.tlsKeyLogFile != nil {
+      handshake.logSecret = SSL_CTX_get_keylog_callback(context)
+      SSL_CTX_set_keylog_callback(context, keepSecret)
+    }
     if handshake.waitsForStatus {
       return openssl_request_status(context) == 1
         && openssl_set_status_callback(context, verifyAtStatus, reference.toOpaque()) == 1
@@ -130,21 +141,44 @@ final class Handshake {
         handshake.checkResumption(of: session)
       } else if handshake.keepsSession {
         handshake.transfer?.proxySession = session
+      } else {
+        handshake.observeFrames(of: session)
       }
     }
   }
 
-  /// Appends one line to the file that the user named for it.
+  /// Observes the frames of a connection that speaks HTTP/2, from its first one on.
+  private func observeFrames(of session: OpaquePointer) {
+    guard mayUseHTTP2 else { return }
+    mayUseHTTP2 = false
+    if Transfer.speaksHTTP2(session) {
+      let key = Lanes.Key(origin: origin, connections: profile.connectionsPerHost)
+      frames = FrameObserver(of: session, secrets, key, loop: loop)
+    }
+    secrets.clear()
+  }
+
+  /// The record of the frames of a connection, if they are observed.
+  static func frames(of session: OpaquePointer) -> ConnectionRecord? {
+    guard let context = SSL_get_SSL_CTX(session), let reference = SSL_CTX_get_ex_data(context, place)
+    else { return nil }
+    return Unmanaged<Handshake>.fromOpaque(reference)._withUnsafeGuaranteedRef { $0.frames?.record }
+  }
+
+  /// Keeps a secret for as long as the handshake lasts, and appends its line to the file that the user named for it.
   private static let keepSecret: @convention(c) (OpaquePointer?, UnsafePointer<CChar>?) -> Void = {
     session, line in
     guard let session, let line, let context = SSL_get_SSL_CTX(session),
       let reference = SSL_CTX_get_ex_data(context, place)
     else { return }
-    let file = Unmanaged<Handshake>.fromOpaque(reference)._withUnsafeGuaranteedRef {
-      $0.profile.options.tlsKeyLogFile
+    Unmanaged<Handshake>.fromOpaque(reference)._withUnsafeGuaranteedRef { handshake in
+      if handshake.mayUseHTTP2 { handshake.secrets.take(line) }
+      if let file = handshake.profile.options.tlsKeyLogFile {
+        TLSKeyLog.append(line, to: file)
+      } else {
+        handshake.logSecret?(session, line)
+      }
     }
-    guard let file else { return }
-    TLSKeyLog.append(line, to: file)
   }
 
   var waitsForStatus: Bool {

@@ -62,6 +62,8 @@ public final class HTTP2TestConnection {
     case protocolError = 1
     /// INTERNAL_ERROR.
     case internalError = 2
+    /// STREAM_CLOSED.
+    case streamClosed = 5
     /// REFUSED_STREAM: the request was not processed.
     case refusedStream = 7
     /// CANCEL.
@@ -142,6 +144,11 @@ public final class HTTP2TestConnection {
       rest = rest.dropFirst(part.count)
       try write(.data, flags: endsStream && rest.isEmpty ? 0x1 : 0, stream: stream, payload: Array(part))
     } while !rest.isEmpty
+  }
+
+  /// Sends trailers, which end the stream.
+  public func sendTrailers(_ fields: [(String, String)], on stream: UInt32) throws {
+    try write(.headers, flags: 0x5, stream: stream, payload: fields.flatMap { Self.literal($0.0, $0.1) })
   }
 
   /// Ends a stream by RST_STREAM.

@@ -68,6 +68,15 @@ public final class StreamTestConnection {
   /// Ends the sending side of TCP without the closing alert of TLS, as somebody in between could.
   public func cutOff() { shutdown(channel.descriptor, Int32(SHUT_WR)) }
 
+  /// Changes the keys of both directions (RFC 8446 §4.6.3), before the next bytes are written. Only for TLS 1.3.
+  public func updateKeys() throws { try channel.tls?.updateKeys() }
+
+  /// Changes bytes of the next TLS record that is written, as someone on the network path could. Nothing happens without
+  /// TLS.
+  ///
+  /// - Parameter changes: Masks for an exclusive or, by their offsets in the record, whose header has five bytes.
+  public func changeNextRecord(_ changes: [Int: UInt8]) { channel.tls?.changeNextRecord(changes) }
+
   /// Resets the connection when the script ends.
   public func reset() { isReset = true }
 

@@ -80,6 +80,7 @@ final class TLSContext: Sendable {
     guard openssl_set_min_version(pointer, options.minimumVersion.number) == 1,
       openssl_set_max_version(pointer, options.maximumVersion.number) == 1
     else { throw .openSSL("limiting the versions") }
+    if options.recordPadding > 0 { SSL_CTX_set_block_padding(pointer, options.recordPadding) }
     guard let authority = options.clientAuthority else { return }
     let context: [UInt8] = Array("HTTPTestServer".utf8)
     SSL_CTX_set_session_id_context(pointer, context, UInt32(context.count))

@@ -32,6 +32,8 @@ public struct TLSOptions: Sendable, Equatable {
   /// The application protocols that are agreed to (RFC 7301 §3.2), best first; `http/1.1` alone by default. With a client
   /// that offers none of them, the handshake goes on without one.
   public var applicationProtocols = ["http/1.1"]
+  /// The size to whose multiples the records of TLS 1.3 are padded (RFC 8446 §5.4); 0, the default, pads none.
+  public var recordPadding = 0
 
   /// Makes options; all have the defaults that their documentation names.
   public init(

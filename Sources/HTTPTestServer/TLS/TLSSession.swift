@@ -6,6 +6,8 @@ final class TLSSession {
   private let pointer: OpaquePointer
   /// After an error of the record layer nothing may be called any more, not even the shutdown.
   private var isBroken = false
+  /// Masks for bytes of the next record, by their offsets.
+  private var changes: [Int: UInt8] = [:]
 
   init(owning pointer: OpaquePointer) {
     self.pointer = pointer
@@ -38,6 +40,32 @@ final class TLSSession {
       }
       guard status == 1 else { throw .clientGone }
       rest = rest.dropFirst(count)
+    }
+  }
+
+  /// Has KeyUpdate of TLS 1.3 sent before the next bytes, and asks the client for its own (RFC 8446 §4.6.3).
+  func updateKeys() throws(Channel.Failure) {
+    guard SSL_key_update(pointer, SSL_KEY_UPDATE_REQUESTED) == 1 else { throw .clientGone }
+  }
+
+  /// Has bytes of the next record changed on their way, by exclusive or.
+  func changeNextRecord(_ changes: [Int: UInt8]) {
+    guard let stream = SSL_get_wbio(pointer) else { return }
+    self.changes = changes
+    let context = Unmanaged.passUnretained(self).toOpaque()
+    BIO_set_callback_arg(stream, context.assumingMemoryBound(to: CChar.self))
+    BIO_set_callback_ex(stream) { stream, step, bytes, count, _, _, result, _ in
+      guard step == BIO_CB_WRITE, let bytes, let context = BIO_get_callback_arg(stream) else {
+        return Int(result)
+      }
+      let session = Unmanaged<TLSSession>.fromOpaque(context).takeUnretainedValue()
+      // The bytes are in OpenSSL's own buffer for writing.
+      let record = UnsafeMutablePointer(mutating: bytes)
+      for (offset, mask) in session.changes where offset < count {
+        record[offset] = CChar(bitPattern: UInt8(bitPattern: record[offset]) ^ mask)
+      }
+      session.changes = [:]
+      return Int(result)
     }
   }
 

@@ -107,9 +107,17 @@ enum FieldLineRules {
 
   /// NUL, CR or LF. Other control characters stay, as RFC 9110 §5.5 allows and browsers do.
   private static func forbiddenByte(in value: UnsafeRawBufferPointer) -> UInt8? {
-    var isForbidden = false
-    // Without an early exit, so that the compiler can use vectors.
-    for byte in value { isForbidden = isForbidden || byte == 0x00 || byte == 0x0D || byte == 0x0A }
-    return isForbidden ? value.first { $0 == 0x00 || $0 == 0x0D || $0 == 0x0A } : nil
+    var index = 0
+    while value.count - index >= 8 {
+      let word = value.loadUnaligned(fromByteOffset: index, as: UInt64.self)
+      if mayHoldForbiddenByte(word) { break }
+      index += 8
+    }
+    return value[index...].first { $0 == 0x00 || $0 == 0x0D || $0 == 0x0A }
+  }
+
+  /// Whether one of eight bytes is less than 0x0E; true for some words of which none is.
+  private static func mayHoldForbiddenByte(_ word: UInt64) -> Bool {
+    (word &- 0x0E0E_0E0E_0E0E_0E0E) & ~word & 0x8080_8080_8080_8080 != 0
   }
 }

@@ -13,6 +13,9 @@ package struct HostAdmission: Sendable {
   }
 
   private let connections: Int
+  /// The streams that a connection takes, and how many connections are known to be there, where that is less than usual.
+  private var limit: (streams: Int, connections: Int)?
+  private var multiplexes: Bool?
   private var capacity: Int
   private var running = 0
   /// By falling priority, first come first within one; entries before `head` have left.
@@ -58,7 +61,29 @@ package struct HostAdmission: Sendable {
   /// A response has told whether the host's connections carry many requests at a time. Returns the
   /// requests that may run now.
   package mutating func learned(multiplexes: Bool) -> [Ticket] {
-    capacity = multiplexes ? connections * Self.streamsPerConnection : connections
+    self.multiplexes = multiplexes
+    return admitted()
+  }
+
+  /// A host takes fewer streams on a connection than is usual. Of a new connection libcurl does not know that, and would
+  /// open streams that the server refuses; so there are never more requests than the known connections and one new one take.
+  ///
+  /// - Parameters:
+  ///   - streams: How many streams a connection takes at a time.
+  ///   - count: How many connections there are.
+  /// - Returns: The requests that may run now.
+  package mutating func learned(streams: Int, connections count: Int) -> [Ticket] {
+    limit = (streams, count)
+    return admitted()
+  }
+
+  private mutating func admitted() -> [Ticket] {
+    capacity = connections
+    if multiplexes == true {
+      capacity =
+        limit.map { min($0.connections + 1, connections) * $0.streams } ?? connections
+        * Self.streamsPerConnection
+    }
     var admitted: [Ticket] = []
     while let ticket = next() { admitted.append(ticket) }
     return admitted

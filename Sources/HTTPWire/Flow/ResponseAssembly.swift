@@ -47,10 +47,6 @@ package struct ResponseAssembly: Sendable {
   /// Whether the head has a `Content-Encoding` field.
   package var isContentCoded: Bool { marks.contains(.contentEncoding) }
 
-  /// Whether the body comes with a transfer coding beside chunks, so that its length is unknown: libcurl undoes such a
-  /// coding although none was requested.
-  package var isTransferCoded: Bool { marks.contains(.transferEncoding) }
-
   /// How many bytes of trailers may follow.
   package var headSizeLeft: Int { max(0, headSizeLimit - headSize) }
 
@@ -95,7 +91,10 @@ package struct ResponseAssembly: Sendable {
     marks = []
     framing = MessageFraming()
     endsWithFraming = false
-    if status < 200 { headSize += line.count }
+    if status < 200 {
+      headSize += line.count
+      guard headSize <= headSizeLimit else { return .refuseHead }
+    }
     return version == .http2 || version == .http3 ? .verify(version) : .keep
   }
 

@@ -11,9 +11,6 @@ package struct FieldMarks: OptionSet, Sendable {
   /// validated: `Cache-Control`, `Expires`, `ETag`, `Last-Modified`.
   package static let reusable = FieldMarks(rawValue: 4)
 
-  /// A coding of the transfer beside chunks, which say nothing of how much comes.
-  package static let transferEncoding = FieldMarks(rawValue: 8)
-
   /// What one line says, with its line break or without.
   init(ofLine line: UnsafeRawBufferPointer) {
     switch line.first.map(FieldName.lowercased) {
@@ -27,9 +24,6 @@ package struct FieldMarks: OptionSet, Sendable {
       self = Self.begins(line, with: "etag:") || Self.begins(line, with: "expires:") ? .reusable : []
     case UInt8(ascii: "l")?: self = Self.begins(line, with: "last-modified:") ? .reusable : []
     case UInt8(ascii: "s")?: self = Self.begins(line, with: "set-cookie:") ? .setCookie : []
-    case UInt8(ascii: "t")?:
-      let isCoded = Self.begins(line, with: "transfer-encoding:") && !Self.isChunkedAlone(line.dropFirst(18))
-      self = isCoded ? .transferEncoding : []
     default: self = []
     }
   }
@@ -55,10 +49,5 @@ package struct FieldMarks: OptionSet, Sendable {
       return false
     }
     return true
-  }
-
-  private static func isChunkedAlone(_ value: Slice<UnsafeRawBufferPointer>) -> Bool {
-    let word = value.lazy.filter { $0 > 0x20 && $0 != UInt8(ascii: ",") }.map(FieldName.lowercased)
-    return word.elementsEqual("chunked".utf8)
   }
 }

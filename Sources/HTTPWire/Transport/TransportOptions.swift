@@ -158,6 +158,14 @@ public struct TransportOptions: Sendable, Equatable {
   /// ``decodingRatioLimit`` has no meaning. The cache is neither asked nor filled, because it holds decoded bodies. The
   /// default `Accept-Encoding` field is still sent; set it to `identity` for a body without coding.
   ///
+  /// ```swift
+  /// var options = TransportOptions()
+  /// options.decodesContent = false
+  /// let session = Session(transportOptions: options)
+  /// let response = await session.request(url).serializingData().response
+  /// let codings = response.response?.headers.value(for: "Content-Encoding")
+  /// ```
+  ///
   /// A coding that is not known is never undone: the body comes as the server sent it. If a list names such a coding,
   /// none of the list is undone. More than five codings end the request with `URLError.cannotDecodeContentData`.
   public var decodesContent: Bool = true

@@ -39,9 +39,7 @@ import Testing
       try connection.write(head)
       guard !isCut.isOpen else { return }
       isCut.open()
-      connection.cutOff()
-      _ = try? connection.readToEnd()
-      throw H2Script.Cut()
+      try connection.cut()
     }
     let client = Client()
     let url = "https://localhost:\(server.port)/"
@@ -57,9 +55,7 @@ import Testing
     let server = try StreamTestServer(.tls(.localhost)) { connection in
       while try !connection.line().isEmpty {}
       try connection.write("HTTP/1.1 200 OK\r\nConnection: close\r\n\(rest)")
-      connection.cutOff()
-      _ = try? connection.readToEnd()
-      throw H2Script.Cut()
+      try connection.cut()
     }
     #expect(try await Client().get("https://localhost:\(server.port)/").text == "all")
   }
@@ -69,9 +65,7 @@ import Testing
     let server = try StreamTestServer(.tls(.localhost)) { connection in
       while try !connection.line().isEmpty {}
       try connection.write("HTTP/1.1 \(status) Status\r\nConnection: close\r\n\r\n")
-      connection.cutOff()
-      _ = try? connection.readToEnd()
-      throw H2Script.Cut()
+      try connection.cut()
     }
     let client = Client()
     let response = try await client.send(client.request("https://localhost:\(server.port)/", method))

@@ -6,23 +6,17 @@ import Testing
 
 /// Bodies of HTTP/2 whose stream does not come to its end (RFC 9113 §8.1).
 @Suite(.timeLimit(.minutes(5))) struct H2CutOffTests {
-  static func server(_ script: @escaping @Sendable (H2Script) throws -> Void) throws -> StreamTestServer {
-    var options = TLSOptions()
-    options.applicationProtocols = ["h2"]
-    return try StreamTestServer(.tls(.localhost, options)) { try script(H2Script($0)) }
-  }
-
   private func url(_ server: StreamTestServer) -> String { "https://localhost:\(server.port)/" }
 
   @Test func aStreamThatEndsIsAResponse() async throws {
     let bytes = Content.bytes(100_000)
-    let server = try Self.server { script in
+    let server = try HTTP2Server.start { http2, connection in
       for _ in 0..<2 {
-        let stream = try script.nextRequest()
-        try script.sendHead(on: stream)
-        try script.sendBody(bytes, on: stream, ends: true)
+        let stream = try http2.request()
+        try http2.respond(200, on: stream, endsStream: false)
+        try http2.send(bytes, on: stream, endsStream: true)
       }
-      script.waitForEnd()
+      connection.waitForEnd()
     }
     let client = Client()
     for _ in 0..<2 {
@@ -37,14 +31,14 @@ import Testing
   @Test(arguments: [false, true])
   func aConnectionThatIsClosedBehindTheStreamIsNoFailure(isCut: Bool) async throws {
     let bytes = Content.bytes(50_000)
-    let server = try Self.server { script in
-      let stream = try script.nextRequest()
-      try script.sendHead(on: stream)
-      try script.sendBody(bytes, on: stream, ends: true)
-      try script.goAway(last: stream)
-      if isCut { try script.cut() }
-      script.connection.closeWriting()
-      script.waitForEnd()
+    let server = try HTTP2Server.start { http2, connection in
+      let stream = try http2.request()
+      try http2.respond(200, on: stream, endsStream: false)
+      try http2.send(bytes, on: stream, endsStream: true)
+      try http2.goAway(last: stream)
+      if isCut { try connection.cut() }
+      connection.closeWriting()
+      connection.waitForEnd()
     }
     let client = Client()
     for _ in 0..<20 { #expect(try await client.get(url(server)).bytes == bytes) }
@@ -62,21 +56,21 @@ import Testing
   func aStreamThatBreaksOffIsAFailure(end: End, count: Int) async throws {
     let bytes = Content.bytes(count)
     let hasHead = Gate()
-    let server = try Self.server { script in
-      let stream = try script.nextRequest()
-      try script.sendHead(on: stream)
-      if count > 0 { try script.sendBody(bytes, on: stream) }
-      try script.connection.pass(hasHead)
+    let server = try HTTP2Server.start { http2, connection in
+      let stream = try http2.request()
+      try http2.respond(200, on: stream, endsStream: false)
+      if count > 0 { try http2.send(bytes, on: stream, endsStream: false) }
+      try connection.pass(hasHead)
       switch end {
-      case .reset: script.connection.reset()
-      case .cut: try script.cut()
-      case .internalError: try script.reset(stream, code: 2)
-      case .alert: script.connection.closeWriting()
+      case .reset: connection.reset()
+      case .cut: try connection.cut()
+      case .internalError: try http2.reset(stream, .internalError)
+      case .alert: connection.closeWriting()
       case .goAwayAndAlert:
-        try script.goAway(last: stream)
-        script.connection.closeWriting()
+        try http2.goAway(last: stream)
+        connection.closeWriting()
       }
-      if end != .reset { script.waitForEnd() }
+      if end != .reset { connection.waitForEnd() }
     }
     let client = Client()
     let watcher = Watcher(onHead: { _ in hasHead.open() })
@@ -89,25 +83,25 @@ import Testing
   @Test(arguments: Loss.allCases, [2, 5])
   func aConnectionThatIsLostEndsAllOfItsStreams(loss: Loss, count: Int) async throws {
     let areShown = (0..<count).map { _ in Gate() }
-    let server = try Self.server { script in
+    let server = try HTTP2Server.start { http2, connection in
       // The first request alone shows that the connection can be shared.
-      let first = try script.nextRequest()
-      try script.sendHead(on: first, ends: true)
-      let streams = try (0..<count).map { _ in try script.nextRequest() }
+      let first = try http2.request()
+      try http2.respond(200, on: first)
+      let streams = try (0..<count).map { _ in try http2.request() }
       for stream in streams {
-        try script.sendHead(on: stream)
-        try script.sendBody(Content.bytes(20_000), on: stream)
+        try http2.respond(200, on: stream, endsStream: false)
+        try http2.send(Content.bytes(20_000), on: stream, endsStream: false)
       }
-      for gate in areShown { try script.connection.pass(gate) }
+      for gate in areShown { try connection.pass(gate) }
       switch loss {
-      case .cut: try script.cut()
-      case .alert: script.connection.closeWriting()
+      case .cut: try connection.cut()
+      case .alert: connection.closeWriting()
       case .goAwayAndCut:
-        try script.goAway(last: streams.last ?? 0)
-        try script.cut()
-      case .goAwayBelow: try script.goAway(last: first)
+        try http2.goAway(last: streams.last ?? 0)
+        try connection.cut()
+      case .goAwayBelow: try http2.goAway(last: first)
       }
-      script.waitForEnd()
+      connection.waitForEnd()
     }
     let client = Client()
     #expect(try await client.get(url(server)).status == 200)
@@ -132,33 +126,36 @@ import Testing
     case goAwayBelow
   }
 
-  @Test func aCodedBodyIsKnownToBeCompleteOrNot() async throws {
+  @Test(arguments: [0, 1, 9])
+  func aCodedBodyNeedsTheEndOfItsCodingAndOfItsStream(missing: Int) async throws {
     let bytes = Content.bytes(50_000)
-    let coded = Array(try #require(Deflater.compress(Data(bytes), .gzip)))
-    let server = try Self.server { script in
-      for missing in [0, 1, 9] {
-        let stream = try script.nextRequest()
-        try script.sendHead(on: stream, [HTTPHeader(name: "content-encoding", value: "gzip")])
-        try script.sendBody(coded.dropLast(missing), on: stream)
-        try script.reset(stream, code: 0)
+    let coded = Array(try #require(Deflater.compress(Data(bytes), .gzip))).dropLast(missing)
+    let server = try HTTP2Server.start { http2, connection in
+      for isReset in [false, true] {
+        let stream = try http2.request()
+        try http2.respond(200, [("content-encoding", "gzip")], on: stream, endsStream: false)
+        try http2.send(Array(coded), on: stream, endsStream: !isReset)
+        if isReset { try http2.reset(stream, .noError) }
       }
-      script.waitForEnd()
+      connection.waitForEnd()
     }
     let client = Client()
-    #expect(try await client.get(url(server)).bytes == bytes)
-    for _ in 0..<2 {
-      let failure = try await client.failure(of: url(server))
-      #expect([.cannotDecodeContent, .connectionLost].contains(failure.kind))
+    if missing == 0 {
+      #expect(try await client.get(url(server)).bytes == bytes)
+    } else {
+      #expect(try await client.failure(of: url(server)).kind == .cannotDecodeContent)
     }
+    let failure = try await client.failure(of: url(server))
+    #expect([.cannotDecodeContent, .connectionLost].contains(failure.kind))
   }
 
   @Test func aLengthIsHeldAgainstWhatCame() async throws {
-    let server = try Self.server { script in
-      let stream = try script.nextRequest()
-      try script.sendHead(on: stream, [HTTPHeader(name: "content-length", value: "1000")])
-      try script.sendBody(Content.bytes(500), on: stream)
-      try script.reset(stream, code: 0)
-      script.waitForEnd()
+    let server = try HTTP2Server.start { http2, connection in
+      let stream = try http2.request()
+      try http2.respond(200, [("content-length", "1000")], on: stream, endsStream: false)
+      try http2.send(Content.bytes(500), on: stream, endsStream: false)
+      try http2.reset(stream, .noError)
+      connection.waitForEnd()
     }
     #expect(try await Client().failure(of: url(server)).kind == .connectionLost)
   }
@@ -168,13 +165,13 @@ import Testing
   func aPausedStreamThatEndsLosesNothing(count: Int, closes: Bool) async throws {
     let bytes = Content.bytes(count)
     let isSent = Gate()
-    let server = try Self.server { script in
-      let stream = try script.nextRequest()
-      try script.sendHead(on: stream)
-      try script.sendBody(bytes, on: stream, ends: true)
+    let server = try HTTP2Server.start { http2, connection in
+      let stream = try http2.request()
+      try http2.respond(200, on: stream, endsStream: false)
+      try http2.send(bytes, on: stream, endsStream: true)
       isSent.open()
-      if closes { script.connection.closeWriting() }
-      script.waitForEnd()
+      if closes { connection.closeWriting() }
+      connection.waitForEnd()
     }
     let client = Client()
     let sink = ScriptedSink(room: 0)
@@ -193,11 +190,11 @@ import Testing
   @Test(arguments: [1, 50_000, 400_000])
   func aPausedStreamThatBreaksOffIsAFailure(count: Int) async throws {
     let bytes = Content.bytes(count)
-    let server = try Self.server { script in
-      let stream = try script.nextRequest()
-      try script.sendHead(on: stream)
-      try script.sendBody(bytes, on: stream)
-      try script.cut()
+    let server = try HTTP2Server.start { http2, connection in
+      let stream = try http2.request()
+      try http2.respond(200, on: stream, endsStream: false)
+      try http2.send(bytes, on: stream, endsStream: false)
+      try connection.cut()
     }
     let client = Client()
     let sink = ScriptedSink(room: 0)

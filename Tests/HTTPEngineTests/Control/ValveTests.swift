@@ -121,6 +121,9 @@ import Testing
     async let suspended = client.get(url, watcher: watcher)
     await watcher.began.wait()
     watcher.close()
+    // The loop has closed the transfer when a later request to another server has ended.
+    let elsewhere = try HTTPTestServer()
+    #expect(try await client.get(elsewhere.url("/get")).status == 200)
     async let other = client.get(url)
     gate.open()
     #expect(try await first.text == "first")

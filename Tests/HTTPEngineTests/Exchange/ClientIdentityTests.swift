@@ -59,6 +59,26 @@ import Testing
     #expect(server.connectionCount == 3)
   }
 
+  private struct ChoosingJudge: TrustJudge {
+    func judge(_ chain: PresentedChain, for profile: ConnectionProfile) -> TrustVerdict { .accept }
+    func wantsToChooseIdentity(forHost host: String, port: Int) -> Bool { true }
+  }
+
+  /// A resumed session would go on without an identity, and without the question for one.
+  @Test(arguments: [TLSOptions.Version.tls1_2, .tls1_3])
+  func aSessionThatEndedAtTheQuestionIsNotResumed(version: TLSOptions.Version) async throws {
+    let options = TLSOptions(
+      maximumVersion: version, clientAuthority: Self.authority.caPEM, requiresClientCertificate: false)
+    let server = try HTTPTestServer(.tls(.localhost, options))
+    let client = Client()
+    let profile = ConnectionProfile(options: client.profile.options, judge: ChoosingJudge())
+    for _ in 0..<3 {
+      let failure = try await client.failure(of: client.request(server.url("/get"), profile: profile))
+      #expect(failure.kind == .identityUndecided, "\(failure.message)")
+    }
+    #expect(server.requestCount == 0)
+  }
+
   @Test func whatCannotBeUsedIsAClearFault() throws {
     let ada = try client("Ada")
     let other = try client("Other")

@@ -47,6 +47,26 @@ import Testing
     #expect(watcher.last?.expectedToReceive == 8)
   }
 
+  /// The body of a redirect that is followed is read for nothing.
+  @Test func neitherCodingNorEndOfADiscardedBodyMatters() async throws {
+    let server = try HTTPTestServer(.tls(.localhost), routes: .none)
+    let coded = Array(try #require(Deflater.compress(Data(Content.bytes(5000)), .gzip)))
+    func reply(_ bytes: [UInt8]) -> Reply { .data(bytes).with(header: "Content-Encoding", value: "gzip") }
+    server.enqueue(
+      reply(Array(coded.prefix(coded.count / 2))), reply(Array("no gzip at all".utf8)),
+      .cutAfterBody(bytes: 300).framed(.untilClose), .cutAfterBody(bytes: 300).framed(.contentLength),
+      .cutAfterBody(bytes: 300).framed(.chunked))
+    let client = Client()
+    for _ in 0..<5 {
+      let url = server.url("/")
+      let sink = ScriptedSink()
+      let request = WireRequest(
+        url: url, origin: try #require(Origin(url: url)), sink: sink, profile: client.profile)
+      #expect(try await client.send(request, watcher: Watcher(disposition: .discard)).status == 200)
+      #expect(sink.heads.isEmpty && sink.bytes.isEmpty)
+    }
+  }
+
   @Test func moreThanFiveCodingsAreRefused() async throws {
     let server = try HTTPTestServer(routes: .none)
     let list = Array(repeating: "gzip", count: 6).joined(separator: ", ")

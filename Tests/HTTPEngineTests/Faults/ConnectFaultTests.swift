@@ -11,6 +11,7 @@ import Testing
       #expect(failure.kind == .cannotConnectToHost)
       #expect(failure.helps(host: "127.0.0.1"))
       #expect(failure.message.contains("\(port)"))
+      #expect(failure.metrics?.values.isReusedConnection == false)
     }
   }
 

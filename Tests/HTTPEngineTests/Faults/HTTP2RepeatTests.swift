@@ -14,7 +14,13 @@ import Testing
   }()
 
   /// What a server does with the requests of a connection, in their order; later ones are answered by 200.
-  enum Step: Sendable { case answer, refuse, close, goAway, http11Required, resetAfterHead, failInternally }
+  enum Step: Sendable {
+    case answer, refuse, close, goAway, goAwayBehind, goAwayAndClose, http11Required, resetAfterHead,
+      failInternally
+    case cutInHead
+    /// WINDOW_UPDATE, which becomes RST_STREAM with REFUSED_STREAM, or GOAWAY, on its way.
+    case forgedRefusal, forgedGoAway
+  }
 
   /// Counts the requests that reached the server, and the complete bodies.
   final class Log: Sendable {
@@ -59,7 +65,25 @@ import Testing
         case .answer, .refuse, .http11Required: try session.respond(200, on: stream)
         case .close: return
         case .goAway:
-          try session.goAway(last: stream - 2)
+          try session.goAway(last: stream == 1 ? 0 : stream - 2)
+          return try connection.stall()
+        case .goAwayBehind, .goAwayAndClose:
+          // The request counts as processed.
+          try session.goAway(last: stream)
+          if step == .goAwayAndClose { return }
+          try session.reset(stream, .noError)
+          return try connection.stall()
+        case .cutInHead:
+          try session.write(.headers, stream: stream, payload: [0x88])
+          return
+        case .forgedRefusal:
+          connection.changeNextRecord([8: 0x08 ^ 0x03, 17: 0x01 ^ 0x07])
+          try session.write(.windowUpdate, stream: stream, payload: [0, 0, 0, 1])
+          return try connection.stall()
+        case .forgedGoAway:
+          // PING becomes GOAWAY without a stream that is served.
+          connection.changeNextRecord([8: 0x06 ^ 0x07])
+          try session.write(.ping, flags: 0x1, payload: [UInt8](repeating: 0, count: 8))
           return try connection.stall()
         case .resetAfterHead:
           try session.respond(200, on: stream, endsStream: false)
@@ -82,6 +106,21 @@ import Testing
     #expect(log.all == ["request", "request"])
   }
 
+  @Test(
+    "A refusal that is not authentic has no request sent again",
+    arguments: [Step.forgedRefusal, .forgedGoAway])
+  func forgedRefusals(step: Step) async throws {
+    let log = Log()
+    let server = try Self.server([[.answer, step]], log)
+    let client = Client()
+    let url = "https://localhost:\(server.port)/"
+    #expect(try await client.get(url).status == 200)
+    let failure = try await client.failure(of: client.request(url, "POST", body: .bytes(Data("body".utf8))))
+    #expect(
+      failure.message.contains("may have processed") || failure.kind == .secureConnectionFailed, "\(failure)")
+    #expect(log.all == ["request", "request"])
+  }
+
   @Test(arguments: [true, false], ["GET", "POST"])
   func aRefusedStreamIsSentAgain(isKept: Bool, method: String) async throws {
     let log = Log()
@@ -95,30 +134,94 @@ import Testing
     #expect(log.all.filter { $0 == "request" }.count == (isKept ? 2 : 1))
   }
 
-  @Test func aGETAboveTheLastStreamOfGOAWAYIsSentAgain() async throws {
+  @Test(arguments: ["GET", "POST"])
+  func aStreamThatIsRefusedSeveralTimesIsSentAgain(method: String) async throws {
     let log = Log()
-    let server = try Self.server([[.answer, .goAway]], log)
+    let server = try Self.server([[.refuse, .refuse, .refuse], [.refuse, .refuse], [.refuse]], log)
     let client = Client()
-    let url = "https://localhost:\(server.port)/"
-    #expect(try await client.get(url).status == 200)
-    #expect(try await client.get(url).status == 200)
-    #expect(log.all.count == 3)
+    let response = try await client.send(client.request("https://localhost:\(server.port)/", method))
+    #expect(response.status == 200)
+    #expect(log.all == ["refused", "refused", "refused", "request"])
   }
 
-  /// Older versions of libcurl do not tell the end by GOAWAY from any other; then the request is not sent again.
-  @Test func aPOSTAboveTheLastStreamOfGOAWAYIsSentAgainWhereThatIsKnown() async throws {
+  @Test func anUploadFromMemoryThatIsRefusedHalfwayIsSentAgainFromItsStart() async throws {
+    let refusals = Mutex(0)
+    let sizes = Mutex<[Int]>([])
+    let server = try StreamTestServer(Self.http2) { connection in
+      let session = try HTTP2TestConnection(connection)
+      var counts: [UInt32: Int] = [:]
+      var refused: Set<UInt32> = []
+      while true {
+        let frame = try session.next()
+        guard !refused.contains(frame.stream) else { continue }
+        if frame.kind == .data, refusals.withLock({ $0 == 0 }) {
+          refusals.withLock { $0 += 1 }
+          refused.insert(frame.stream)
+          try session.reset(frame.stream, .refusedStream)
+          continue
+        }
+        if frame.kind == .data { counts[frame.stream, default: 0] += frame.payload.count }
+        guard frame.endsStream else { continue }
+        sizes.withLock { $0.append(counts[frame.stream] ?? 0) }
+        try session.respond(200, on: frame.stream)
+      }
+    }
+    let client = Client()
+    let body = RequestBody.bytes(Data(repeating: 0x61, count: 40_000))
+    let request = try client.request("https://localhost:\(server.port)/", "POST", body: body)
+    #expect(try await client.send(request).status == 200)
+    #expect(refusals.withLock { $0 } == 1 && sizes.withLock { $0 } == [40_000])
+  }
+
+  /// An earlier refusal says nothing about a later attempt.
+  @Test func aPOSTThatIsReadAfterARefusalIsNotSentAgain() async throws {
     let log = Log()
-    let server = try Self.server([[.answer, .goAway]], log)
+    let server = try Self.server([[.refuse, .close], [.close]], log)
+    let client = Client()
+    let url = "https://localhost:\(server.port)/"
+    let failure = try await client.failure(of: client.request(url, "POST", body: .bytes(Data("body".utf8))))
+    #expect(failure.kind == .connectionLost)
+    #expect(failure.message.contains("may have processed"), "\(failure.message)")
+    #expect(log.all == ["refused", "request"])
+  }
+
+  @Test(arguments: ["GET", "PUT"])
+  func anIdempotentRequestWhoseConnectionEndsIsSentAgain(method: String) async throws {
+    let log = Log()
+    let server = try Self.server([[.answer, .close]], log)
     let client = Client()
     let url = "https://localhost:\(server.port)/"
     #expect(try await client.get(url).status == 200)
-    do {
-      let response = try await client.send(client.request(url, "POST", body: .bytes(Data("body".utf8))))
-      #expect(response.status == 200 && log.all.count == 3)
-    } catch let failure as TransportFailure {
-      #expect(failure.kind == .connectionLost && log.all.count == 2, "\(failure.message)")
-      #expect(failure.message.contains("may have processed"))
-    }
+    #expect(try await client.send(client.request(url, method)).status == 200)
+    #expect(log.all == ["request", "request", "request"])
+  }
+
+  @Test(arguments: ["GET", "POST"], [1, 5])
+  func aRequestAboveTheLastStreamOfGOAWAYIsSentAgain(method: String, times: Int) async throws {
+    let log = Log()
+    let steps = [[.answer, .goAway]] + Array(repeating: [Step.goAway], count: times - 1)
+    let server = try Self.server(steps, log)
+    let client = Client()
+    let url = "https://localhost:\(server.port)/"
+    #expect(try await client.get(url).status == 200)
+    let body = method == "POST" ? RequestBody.source(PatternSource(length: 30_000)) : .none
+    #expect(try await client.send(client.request(url, method, body: body)).status == 200)
+    #expect(log.all.count == 2 + times)
+  }
+
+  @Test(
+    "A request that the server may have processed is sent again once, if it is idempotent",
+    arguments: [Step.goAwayBehind, .goAwayAndClose, .close, .cutInHead], ["GET", "PUT", "POST"])
+  func unknownFate(step: Step, method: String) async throws {
+    let log = Log()
+    let server = try Self.server([[.answer, step], [step], [step], [step]], log)
+    let client = Client()
+    let url = "https://localhost:\(server.port)/"
+    #expect(try await client.get(url).status == 200)
+    let body = method == "GET" ? RequestBody.none : .bytes(Data("body".utf8))
+    let failure = try await client.failure(of: client.request(url, method, body: body))
+    #expect(failure.kind == .connectionLost, "\(failure.message)")
+    #expect(log.all.count <= (method == "POST" ? 2 : 3))
   }
 
   @Test(arguments: [true, false])
@@ -138,6 +241,8 @@ import Testing
   @Test(arguments: ["GET", "POST"])
   func aHostThatSpeaksHTTP1FromNowOnIsServed(method: String) async throws {
     let connections = Mutex(0)
+    // A POST that is sent before the end of the connection is known would not be sent again.
+    let isClosed = Moment()
     let server = try StreamTestServer { connection in
       let isFirst = connections.withLock { count in
         count += 1
@@ -149,6 +254,8 @@ import Testing
       guard !isFirst else {
         let session = try HTTP2TestConnection(connection)
         try session.respond(200, on: session.request())
+        connection.cutOff()
+        isClosed.come()
         return
       }
       while true {
@@ -159,6 +266,7 @@ import Testing
     let client = Client()
     let url = "https://localhost:\(server.port)/"
     #expect(try await client.get(url).head.version == .http2)
+    await isClosed.wait()
     let body = method == "POST" ? RequestBody.source(PatternSource(length: 30_000)) : .none
     for _ in 0..<3 {
       let response = try await client.send(client.request(url, method, body: body))

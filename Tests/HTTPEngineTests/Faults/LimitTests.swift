@@ -1,3 +1,4 @@
+import HTTPEngine
 import HTTPTestServer
 import HTTPWire
 import Testing
@@ -63,6 +64,29 @@ import Testing
     #expect(failure.kind == .badURL, "\(failure.message)")
     #expect(failure.message.hasPrefix(isURL ? "The URL of" : "The header of"))
     #expect(failure.message.contains("too large") && failure.message.count < 500)
+  }
+
+  @Test("Field of 250 kB is sent")
+  func largeField() async throws {
+    let server = try HTTPTestServer(routes: .none)
+    server.enqueue(.ok)
+    let value = String(repeating: "a", count: 250_000)
+    let client = Client()
+    _ = try await client.send(client.request(server.url("/"), fields: [HTTPHeader(name: "X", value: value)]))
+    #expect(try await server.takeRequest().header("X") == value)
+  }
+
+  @Test(
+    "Field that libcurl would leave out is an error", .enabled(if: CurlLibrary.shared.omitsLargeFields),
+    arguments: [("X", 307_200), (String(repeating: "X", count: 307_201), 1)])
+  func omittedField(name: String, bytes: Int) async throws {
+    let server = try HTTPTestServer(routes: .none)
+    let field = HTTPHeader(name: name, value: String(repeating: "a", count: bytes))
+    let client = Client()
+    let failure = try await client.failure(of: client.request(server.url("/"), fields: [field]))
+    #expect(failure.kind == .badURL, "\(failure.message)")
+    #expect(failure.message.contains("\(name.count + bytes) bytes") && failure.message.count < 500)
+    #expect(server.connectionCount == 0)
   }
 
   @Test("Many fields are sent in their order")

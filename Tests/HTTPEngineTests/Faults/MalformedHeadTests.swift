@@ -66,7 +66,7 @@ import Testing
     "HTTP/1.1 200 OK\nContent-Length: 5\n\n",
     "HTTP/1.1 200\r\nContent-Length: 5\r\n\r\n",
     "HTTP/1.1 200 \r\nContent-Length: 5\r\n\r\n",
-    "HTTP/1.1  200  OK\r\nContent-Length: 5\r\n\r\n",
+    "HTTP/1.1 200  OK\r\nContent-Length: 5\r\n\r\n",
     "HTTP/1.1 200 OK\r\nContent-Length: 5, 5\r\nContent-Length:  005 \r\n\r\n",
     "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nX-Empty:\r\nX-Tab:\tb\r\nX-Latin: \u{e9}\u{1}\r\n\r\n",
     "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nX-Folded: a\r\n b\r\n\tc\r\n\r\n",
@@ -81,6 +81,19 @@ import Testing
     let server = try HTTPTestServer(routes: .none)
     server.enqueue(.raw(head + "12345"))
     #expect(try await Client().get(server.url("/")).text == "12345")
+  }
+
+  @Test("Several spaces before the status code are accepted where libcurl accepts them")
+  func spacesBeforeStatus() async throws {
+    let server = try HTTPTestServer(routes: .none)
+    server.enqueue(.raw("HTTP/1.1  200  OK\r\nContent-Length: 5\r\n\r\n12345"))
+    if CurlLibrary.shared.refusesSpacesBeforeStatus {
+      let failure = try await Client().failure(of: server.url("/"))
+      #expect(failure.kind == .badServerResponse, "\(failure.message)")
+      #expect(failure.message.contains("HTTP"), "\(failure.message)")
+    } else {
+      #expect(try await Client().get(server.url("/")).text == "12345")
+    }
   }
 
   @Test("Folded Content-Encoding is unfolded before the body is decoded")

@@ -105,6 +105,29 @@ import Testing
     }
   }
 
+  @Test("Name constraints of a trusted authority hold for the host of a wildcard, too")
+  func constraintsOfRoot() throws {
+    let root = try Self.authority("Root") { $0.excludedDomains = ["api.lab.example"] }
+    let server = try TestIdentity(.init(commonName: "Server", dnsNames: ["*.lab.example"], issuer: root))
+    func kind(_ host: String) throws -> TransportFailure.Kind? {
+      try Self.kind(Self.verify([server], trusted: [root], host: host))
+    }
+    #expect(try kind("www.lab.example") == nil)
+    #expect(try kind("api.lab.example") == .certificateUntrusted)
+  }
+
+  @Test("The zone of an IPv6 address is not compared")
+  func zoneOfAddress() throws {
+    let root = try Self.authority("Root")
+    let server = try TestIdentity(
+      .init(commonName: "Server", dnsNames: [], ipAddresses: ["fe80::1"], issuer: root))
+    func kind(_ host: String) throws -> TransportFailure.Kind? {
+      try Self.kind(Self.verify([server], trusted: [root], host: host))
+    }
+    for host in ["fe80::1", "fe80::1%eth0", "FE80:0::1%25"] { #expect(try kind(host) == nil) }
+    for host in ["fe80::2%eth0", "eth0", "%eth0"] { #expect(try kind(host) == .certificateUntrusted) }
+  }
+
   @Test("The number of paths that are tried is bounded")
   func boundedPaths() throws {
     let root = try Self.authority("Root")

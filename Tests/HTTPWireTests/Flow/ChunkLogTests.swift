@@ -126,6 +126,15 @@ import Testing
     #expect(!log.isBusy)
   }
 
+  @Test func aReaderThatBeginsAfterTheCancellationDoesNotDelayTheEnd() {
+    var log = ChunkLog(highMark: 10)
+    let reader = log.addReader(.pulling, holdsBack: false)
+    log.endWithoutPulling()
+    log.begin(reader)
+    _ = log.write(chunk(5))
+    #expect(!log.isBusy)
+  }
+
   @Test func goneAndMutedReadersHoldNobodyBack() {
     for isMuted in [false, true] {
       var log = ChunkLog(highMark: 10)

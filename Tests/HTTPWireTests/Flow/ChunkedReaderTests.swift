@@ -68,6 +68,7 @@ import Testing
     ("5;a=\"b\r\nhello", .chunkExtension), ("5;a=\"b\u{0}\"\r\n", .chunkExtension),
     ("5;a;;b\r\n", .chunkExtension),
     ("5;a=\"b\"c\r\n", .chunkExtension), ("5;a\rb\r\n", .chunkExtension),
+    ("5;a=\"b\rc\"\r\nhello\r\n", .chunkExtension), ("5;a=\"\\\r\"\r\nhello\r\n", .chunkExtension),
     ("5\r\nhello0\r\n\r\n", .chunkEnd), ("5\r\nhello\r0\r\n", .chunkEnd), ("5\r\nhello\r\r\n", .chunkEnd),
     ("5\r\nhello \r\n", .chunkEnd),
     ("0\r\nno colon\r\n\r\n", .missingColon), ("0\r\n folded\r\n\r\n", .missingColon),
@@ -110,6 +111,14 @@ import Testing
       Self.read("0;" + String(repeating: "a", count: longest - 3) + "\r\n\r\n").last
         == .refuse(.chunkExtension))
     #expect(Self.read(String(repeating: "0", count: longest + 1)).last == .refuse(.chunkExtension))
+  }
+
+  @Test("Length of a size line is counted anew for each chunk")
+  func lengthOfEachSizeLine() {
+    let padding = String(repeating: "a", count: ChunkedReader.longestSizeLine - 4)
+    let reading = Self.read(
+      "1;\(padding)\r\na\r\n1;\(padding)\r\nb\r\n0;\(padding)\r\n\r\n", pieceSize: 5000)
+    #expect(reading == Reading(content: "ab", last: .end))
   }
 
   @Test("Violation stays a violation")

@@ -16,14 +16,6 @@ import Testing
     #expect(Self.marks("Content-Encoding: br\r\nSET-COOKIE:a=1\r\n") == [.setCookie, .contentEncoding])
   }
 
-  @Test func codingsOfTheTransferCountBesideChunks() {
-    #expect(Self.marks("transfer-encoding: gzip, chunked\r\n") == .transferEncoding)
-    #expect(Self.marks("Transfer-Encoding: gzip") == .transferEncoding)
-    for line in ["Transfer-Encoding: chunked\r\n", "transfer-encoding:Chunked ,\r\n", "Transfer: gzip\r\n"] {
-      #expect(Self.marks(line) == [])
-    }
-  }
-
   @Test(arguments: [
     "", "\r\n", "X-ETag: 1", "ETagged: 1", "Content-Type: cache-control: x", "E: etag:", "Set-Cookie2: a",
     "Set-Cookie",

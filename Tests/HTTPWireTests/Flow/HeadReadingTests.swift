@@ -146,6 +146,22 @@ import Testing
     #expect(Self.violation("HTTP/1.1 201 Created", "Location: /a", "Location: /b", "") == nil)
   }
 
+  @Test("NUL, CR and LF are found at each place of a value of any length")
+  func placesOfForbiddenBytes() {
+    for length in 1...20 {
+      for place in 0..<length {
+        for byte in UInt8(0)...0x1F {
+          var value = [UInt8](repeating: 0x7E, count: length)
+          value[place] = byte
+          let isForbidden = byte == 0x00 || byte == 0x0A || byte == 0x0D
+          #expect(
+            Self.violation("HTTP/1.1 200 OK", "A:" + String(decoding: value, as: UTF8.self))
+              == (isForbidden ? .fieldValue(field: "A", character: byte) : nil))
+        }
+      }
+    }
+  }
+
   @Test("Trailers count against the limit together with the heads")
   func trailerLimit() {
     // "A: 123456\r\n" has eleven bytes.
@@ -156,6 +172,26 @@ import Testing
       let last = ResponseAssemblyTests.feed(&assembly, "A: 123456")
       #expect(ResponseAssemblyTests.isRefused(last) == isRefused)
     }
+  }
+
+  @Test("Status lines of informational responses count against the limit")
+  func informationalStatusLines() {
+    // Two status lines of twenty bytes, and a field of eleven.
+    for (limit, isRefused) in [(51, false), (50, true)] {
+      var assembly = ResponseAssembly(headSizeLimit: limit)
+      ResponseAssemblyTests.feed(
+        &assembly, "HTTP/1.1 103 Early", "", "HTTP/1.1 103 Early", "", "HTTP/1.1 200 OK")
+      #expect(assembly.headSizeLeft == limit - 40)
+      let last = ResponseAssemblyTests.feed(&assembly, "A: 123456")
+      #expect(ResponseAssemblyTests.isRefused(last) == isRefused)
+    }
+  }
+
+  @Test("Informational responses without fields are limited")
+  func informationalResponsesWithoutFields() {
+    var assembly = ResponseAssembly(headSizeLimit: 45)
+    ResponseAssemblyTests.feed(&assembly, "HTTP/1.1 103 Early", "", "HTTP/1.1 103 Early", "")
+    #expect(ResponseAssemblyTests.isRefused(ResponseAssemblyTests.feed(&assembly, "HTTP/1.1 103 Early")))
   }
 
   @Test("Messages name the field and never its value")

@@ -68,6 +68,20 @@ import Testing
     #expect(admission.ended() == 100)
   }
 
+  @Test("Of connections with few streams, as many requests run as the known ones and one new one take")
+  func fewStreams() {
+    var admission = HostAdmission(connections: 3)
+    #expect(admission.learned(streams: 4, connections: 1) == [])
+    for ticket in UInt64(0)..<20 { _ = admission.submitted(ticket, priority: 0.5) }
+    #expect(admission.runningCount == 3)
+    #expect(admission.learned(multiplexes: true).count == 5)
+    #expect(admission.learned(streams: 4, connections: 2).count == 4)
+    #expect(admission.learned(streams: 4, connections: 3) == [])
+    #expect(admission.ended() == 12)
+    #expect(admission.learned(streams: 4, connections: 1) == [])
+    #expect(admission.ended() == nil)
+  }
+
   @Test func drainingGivesAllThatWaitInTheirOrder() {
     var admission = HostAdmission(connections: 1)
     for ticket in UInt64(0)..<5 { _ = admission.submitted(ticket, priority: ticket == 3 ? 1 : 0.5) }

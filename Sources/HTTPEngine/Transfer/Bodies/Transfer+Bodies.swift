@@ -58,13 +58,11 @@ extension Transfer {
 
   /// Whether decoding makes so much of so little that it is meant to fill the memory.
   private var isBloated: Bool {
-    guard let limit = request?.profile.options.decodingRatioLimit,
-      coding.isUndone || assembly.isTransferCoded,
-      assembly.bodyCount > 65_536
+    // The decoder counts, because libcurl 8 counts the bytes of a call only after it. Transfer codings are refused.
+    guard let limit = request?.profile.options.decodingRatioLimit, assembly.bodyCount > 65_536,
+      let consumed = coding.consumed
     else { return false }
-    // Of what libcurl has read, a part may not be decoded yet; of what is decoded, a part may be libcurl's doing.
-    let came = min(Int64(ccurl_downloaded(easy.raw)), coding.consumed ?? .max)
-    return assembly.bodyCount / max(1, came) >= Int64(max(1, limit))
+    return assembly.bodyCount / max(1, consumed) >= Int64(max(1, limit))
   }
 
   /// Bytes have found their place; refuses them afterwards if they are too many.

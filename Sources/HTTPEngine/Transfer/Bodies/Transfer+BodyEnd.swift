@@ -7,19 +7,41 @@ import HTTPWire
 extension Transfer {
   /// Prepares for the end of a body whose length is not announced.
   func observeBodyEnd(of head: ResponseHead) {
-    guard head.version == .http1_1 || head.version == .http1_0, !assembly.framing.isChunked,
-      applied.method != "HEAD", head.status >= 200, head.status != 204, head.status != 304
-    else { return }
+    guard applied.method != "HEAD", head.status >= 200, head.status != 204, head.status != 304 else { return }
+    guard head.version == .http1_1 || head.version == .http1_0 else {
+      endsWithStream = head.version == .http2
+      return
+    }
+    guard !assembly.framing.isChunked else { return }
     closure = ConnectionClosure.of(ccurl_tls_session(easy.raw).map { OpaquePointer($0) })
   }
 
   /// The failure of a body that libcurl takes for complete, but which may have been cut off.
   var cutOffBody: TransportFailure? {
+    if endsWithStream { return cutOffStream }
     guard let closure, !closure.isAnnounced else { return nil }
     let host = request?.origin.host ?? "The host"
     return TransportFailure(
       .connectionLost,
       "\(host) closed the connection without the alert of TLS that ends a body without length: a part of it may be missing."
     )
+  }
+
+  /// libcurl takes a stream for complete that was reset with NO_ERROR, or whose connection failed for another stream.
+  private var cutOffStream: TransportFailure? {
+    guard let connection = attempts.connection, let stream = attempts.stream,
+      connection.isCutOff(stream) == true
+    else { return nil }
+    return brokenStream(connection.hasFailed, resetCode: stream.resetCode)
+  }
+
+  /// The failure of a stream of HTTP/2 that ended otherwise than by END_STREAM (RFC 9113 §8.1).
+  func brokenStream(_ hasFailed: Bool, resetCode: UInt32?) -> TransportFailure {
+    let host = request?.origin.host ?? "The host"
+    let cause =
+      hasFailed
+      ? "sent something that is not HTTP/2"
+      : resetCode.map { "reset the stream (code \($0))" } ?? "ended the stream"
+    return TransportFailure(.connectionLost, "\(host) \(cause) before the response was complete.")
   }
 }

@@ -1,0 +1,43 @@
+import FoundationEssentials
+import Glibc
+import HTTPEngine
+import Testing
+
+@Suite("Folder of stored responses") struct EntryFolderTests {
+  private let temporary: TemporaryFolder
+  private let folder: EntryFolder
+
+  init() throws {
+    temporary = try TemporaryFolder()
+    #expect(chmod(temporary.path, 0o700) == 0)
+    folder = try #require(EntryFolder(path: temporary.path))
+  }
+
+  private func age(_ name: String, seconds: Int) throws {
+    try FileManager.default.setAttributes(
+      [.modificationDate: Date(timeIntervalSinceNow: -Double(seconds))],
+      ofItemAtPath: "\(temporary.path)/\(name)")
+  }
+
+  @Test("Files that a process is writing stay for ten minutes")
+  func filesBesideTheirPlace() throws {
+    for name in [".new-1-1-1", ".new-2-2-2"] { _ = try temporary.write([1], name) }
+    try age(".new-1-1-1", seconds: 540)
+    try age(".new-2-2-2", seconds: 660)
+    #expect(folder.list()?.isEmpty == true)
+    #expect(try temporary.read(".new-1-1-1") == [1])
+    #expect(access("\(temporary.path)/.new-2-2-2", F_OK) != 0)
+  }
+
+  @Test("Hidden files, links and folders are not listed")
+  func otherFiles() throws {
+    _ = try temporary.write([1, 2], "stored")
+    _ = try temporary.write([1], ".hidden")
+    #expect(symlink("stored", "\(temporary.path)/link") == 0)
+    #expect(mkdir("\(temporary.path)/inner", 0o700) == 0)
+    let found = try #require(folder.list())
+    #expect(found.map(\.name) == ["stored"] && found.first?.size == 2)
+    #expect(folder.read("link").data == nil)
+    #expect(folder.read("stored").data == Data([1, 2]))
+  }
+}

@@ -1,0 +1,33 @@
+import FoundationEssentials
+import HTTPWire
+import Testing
+
+@Suite("Partitions of connections") struct TrustPartitionTests {
+  private static func partition(_ change: (inout TransportOptions) -> Void = { _ in }) -> Int {
+    var options = TransportOptions()
+    change(&options)
+    return ConnectionProfile(options: options).partition
+  }
+
+  @Test("Options that trust or present something else have a partition of their own")
+  func distinct() {
+    let (one, two) = (Data([1]), Data([2]))
+    func identity(_ key: Data) -> ClientIdentity {
+      ClientIdentity(certificates: [one], subject: "CN=Ada", privateKey: key)
+    }
+    let changes: [(inout TransportOptions) -> Void] = [
+      { _ in }, { $0.trustStore = .pem(one) }, { $0.trustStore = .file("/a.pem") },
+      { $0.certificateRevocationLists = [one] }, { $0.certificateRevocationLists = [one, two] },
+      { $0.clientIdentity = identity(one) }, { $0.clientIdentity = identity(two) },
+    ]
+    let partitions = changes.map { Self.partition($0) }
+    #expect(Set(partitions).count == changes.count)
+    #expect(changes.map { Self.partition($0) } == partitions)
+  }
+
+  @Test("Other options share a partition")
+  func shared() {
+    #expect(Self.partition { $0.bodySizeLimit = 5 } == Self.partition())
+    #expect(Self.partition { $0.minimumTLSVersion = .tls13 } == Self.partition())
+  }
+}
