@@ -37,7 +37,10 @@ struct DurableDownload {
       isCautious.toggle()
       let response = await attempt(session, data, isCautious: isCautious)
       fuse.burn()
-      guard let error = response.error else { return }
+      // A download that was cancelled when its file had been moved already leaves the file there.
+      guard let error = response.error, !FileManager.default.fileExists(atPath: destination.path) else {
+        return
+      }
       guard error.isExplicitlyCancelledError || error.isSessionTaskError || error.responseCode == 503 else {
         throw error
       }

@@ -158,6 +158,7 @@ final class Course: Alamofire::RequestInterceptor {
     }
     if isLate { return completion(.retry) }
     note(request)
+    let attempt = request
     // The core asks when the request has been started, so that there is one.
     let (manager, request, failure) = state.withLock { ($0.manager, $0.running ?? $0.request, $0.failure) }
     guard let manager, let request, let retrier = manager.retrier else { return completion(.doNotRetry) }
@@ -165,7 +166,12 @@ final class Course: Alamofire::RequestInterceptor {
       guard again else { return completion(.doNotRetry) }
       guard let self else { return completion(.doNotRetry) }
       state.withLock { $0.retry = .retrier }
-      guard delay > 0 else { return retryLine.enter(self) { completion(.retry) } }
+      guard delay > 0 else {
+        retryLine.enter(self) { completion(.retry) }
+        // The end of a request takes it out of the line; after that, nothing else would.
+        if attempt.isCancelled { retryLine.leave(self) }
+        return
+      }
       completion(.retryWithDelay(delay))
     }
   }

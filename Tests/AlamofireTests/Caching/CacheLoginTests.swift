@@ -51,6 +51,19 @@ import Testing
     #expect(await Self.get(other, as: nil).description == "401 who? c")
   }
 
+  /// Nothing in its fields would tell it from a response for another user.
+  @Test(
+    "A response on a connection that is authenticated is not stored",
+    .enabled(if: AuthenticationFeatures.connectionSchemes.contains(.ntlm)))
+  func connectionLogin() async {
+    let bench = CacheBench(
+      FakeTransport(.challenge("NTLM"), .cacheable("ada's", "max-age=60"), .cacheable("open", "max-age=60")))
+    #expect(await Self.get(bench, as: "ada").description == "200 ada's nn")
+    #expect(bench.fake.requests[1].login?.credential.user == "ada")
+    #expect(await Self.get(bench, as: nil).description == "200 open n")
+    #expect(await Self.get(bench, as: nil).description == "200 open c")
+  }
+
   @Test func whatIsPublicIsForEverybody() async {
     let bench = CacheBench(Self.server("public, max-age=60"))
     #expect(await Self.get(bench, as: "ada").body == Self.field("ada"))

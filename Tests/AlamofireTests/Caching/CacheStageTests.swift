@@ -48,6 +48,20 @@ import Testing
     #expect(bench.fake.requests[2].value("If-None-Match") == nil)
   }
 
+  @Test("Bodies that are not decoded are neither stored nor answered from the cache")
+  func bodiesAsTheyCame() async {
+    var options = TransportOptions()
+    options.decodesContent = false
+    let decoding = CacheBench(FakeTransport(.cacheable("decoded", "max-age=60")))
+    _ = await decoding.get()
+    let raw = CacheBench(
+      FakeTransport(.cacheable("one", "max-age=60"), .cacheable("two", "max-age=60")), options: options,
+      sharing: decoding)
+    #expect(await raw.get().description == "200 one n")
+    #expect(await raw.get().description == "200 two n")
+    #expect(await decoding.get().description == "200 decoded c")
+  }
+
   @Test func a304ReachesOnlyWhoAskedForIt() async {
     let bench = CacheBench(
       FakeTransport(
@@ -160,6 +174,14 @@ import Testing
     #expect(await bench.get(method: .head).description == "200  c")
     _ = await bench.get(headers: ["Cache-Control": "no-cache"], method: .head)
     #expect(bench.cache.currentMemoryUsage == 0)
+  }
+
+  @Test func aHeadThatFailsTeachesNothing() async {
+    let bench = CacheBench(
+      FakeTransport(.cacheable("one", "max-age=60", tag: "1")) { _, _ in .status(503) })
+    _ = await bench.get()
+    #expect(await bench.get(headers: ["Cache-Control": "no-cache"], method: .head).status == 503)
+    #expect(await bench.get().description == "200 one c")
   }
 
   @Test func aPartIsCutOutOfTheWhole() async {

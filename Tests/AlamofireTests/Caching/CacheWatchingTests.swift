@@ -53,6 +53,23 @@ import Testing
     #expect(await bench.get().description == "200 there cc")
   }
 
+  @Test("A response of an attempt that failed is not offered after the retry")
+  func offersOfFailedAttempts() async {
+    let offered = Recorder<String>()
+    let redirect = FakeReply.status(301, headers: [("Location", "/y"), ("Cache-Control", "max-age=60")])
+    let bench = CacheBench(
+      FakeTransport(redirect, .failure(.connectionLost), redirect, .cacheable("there", "max-age=60")),
+      watching: SessionWatching(
+        cachedResponseHandler: .modify { _, proposed in
+          offered.add(proposed.response.url?.path ?? "")
+          return proposed
+        }))
+    let response = await bench.session.request("http://a.test/x", interceptor: SpyInterceptor(retries: 1))
+      .end()
+    #expect(response.data == Data("there".utf8))
+    #expect(offered.values == ["/x", "/y"])
+  }
+
   @Test func monitorsHearTheSameButForStoring() async {
     let spy = EventSpy()
     let bench = CacheBench(
@@ -80,6 +97,23 @@ import Testing
     #expect(!spy.told.contains("didReceive response 304"))
     #expect(request.metrics?.transactionMetrics.map(\.resourceFetchType) == [.networkLoad, .localCache])
     #expect((request.metrics?.transactionMetrics.first?.response as? HTTPURLResponse)?.statusCode == 304)
+  }
+
+  @Test("The head of a 304 that answers no condition is shown")
+  func headOfAnUnconditionalNotModified() async {
+    let heads = Recorder<Int>()
+    let bench = CacheBench(
+      FakeTransport(.cacheable("one", "max-age=60, stale-if-error=600"), .status(304)))
+    _ = await bench.get()
+    bench.clock.advance(70)
+    let queue = DispatchQueue(label: "heads")
+    let request = bench.session.request("http://a.test/x").onHTTPResponse(on: queue) { response in
+      heads.add(response.statusCode)
+    }
+    #expect(await request.end().response?.statusCode == 304)
+    queue.sync {}
+    #expect(heads.values == [304])
+    #expect(bench.fake.requests[1].value("If-None-Match") == nil)
   }
 
   @Test func progressAndValidationAreTheSame() async {

@@ -38,6 +38,15 @@ private func transportOptions(companyCA: URL) throws {
   show(session)
 }
 
+private func packedBodies() async {
+  var options = TransportOptions()
+  options.decodesContent = false
+  let session = Session(transportOptions: options)
+  let response = await session.request(url).serializingData().response
+  let codings = response.response?.headers.value(for: "Content-Encoding")
+  print(codings ?? "not coded")
+}
+
 private func dataRequests() async throws {
   AF.request("https://example.com/user")
     .validate()

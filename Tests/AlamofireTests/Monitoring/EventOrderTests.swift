@@ -157,6 +157,17 @@ struct EventOrderTests {
       ])
   }
 
+  @Test("The page of a redirect is not told as written", arguments: [false, true])
+  func redirectedDownload(wantsProgress: Bool) async {
+    let fake = FakeTransport(
+      .status(302, "elsewhere", headers: [("Location", "/file")]), .text("content"))
+    let request = session(fake).download("http://a.test/")
+    if wantsProgress { request.downloadProgress(queue: .global()) { _ in } }
+    let file = await request.serializingDownloadedFileURL().response.fileURL
+    defer { if let file { try? FileManager.default.removeItem(at: file) } }
+    #expect(spy.told.filter { $0.hasPrefix("didWriteData") } == ["didWriteData 7 7 7"])
+  }
+
   @Test("A handler that is added after the end") func lateHandler() async {
     let request = session(FakeTransport()).request("http://a.test/")
     _ = await request.end()

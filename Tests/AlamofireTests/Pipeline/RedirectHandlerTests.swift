@@ -49,6 +49,28 @@ struct RedirectHandlerTests {
     #expect(sent.value("User-Agent") != nil)
   }
 
+  @Test("A modified redirect sends the body of an upload again", arguments: [307, 308])
+  func modifiedUpload(status: Int) async throws {
+    let file = FileManager.default.temporaryDirectory.appendingPathComponent("body-\(UUID().uuidString)")
+    try Data("body".utf8).write(to: file)
+    defer { try? FileManager.default.removeItem(at: file) }
+    let handler = Redirector(
+      behavior: .modify { _, request, _ in
+        var request = request
+        request.setValue("1", forHTTPHeaderField: "X-Changed")
+        return request
+      })
+    let fake = FakeTransport(.redirect(status, to: "/next"), .ok, .redirect(status, to: "/next"))
+    let session = session(fake)
+    let uploads = [
+      session.upload(file, to: "http://a.test/"), session.upload(Data("data".utf8), to: "http://a.test/"),
+    ]
+    for upload in uploads { #expect(await upload.redirect(using: handler).end().error == nil) }
+    #expect(fake.requests.map(\.method) == Array(repeating: "POST", count: 4))
+    #expect(fake.requests.map(\.body.count) == Array(repeating: 4, count: 4))
+    #expect(fake.requests.map { $0.value("X-Changed") } == [nil, "1", nil, "1"])
+  }
+
   @Test("What is proposed carries no credentials to another origin")
   func credentials() async throws {
     let fake = FakeTransport(.redirect(302, to: "http://b.test/"))

@@ -65,10 +65,19 @@ import Testing
     let file = VersionedFile(size: 50_000, validator: validator)
     let server = try HTTPTestServer(routes: file.routes)
     let data = try await broken(file, server, after: 20_000)
+    let part = try part(namedBy: data)
+    #expect(try Data(contentsOf: part) == file.bytes.prefix(20_000))
     file.change()
     let response = await end(session.download(resumingWith: data))
     #expect(response.response?.statusCode == 200)
     #expect(try contents(response) == file.bytes)
+    #expect(!FileManager.default.fileExists(atPath: part.path), "the part is of no use any more")
+  }
+
+  private func part(namedBy data: Data) throws -> URL {
+    let values = try PropertyListSerialization.propertyList(from: data, format: nil) as? [String: Any]
+    let name = try #require(values?["file"] as? String)
+    return FileManager.default.temporaryDirectory.appendingPathComponent(name)
   }
 
   @Test func aWrongRangeBeginsAgain() async throws {

@@ -136,6 +136,32 @@ struct SpentStreamTests {
     #expect(code(response) == .requestBodyStreamExhausted)
   }
 
+  @Test func theStreamOfACancelledUploadIsClosed() async throws {
+    final class Endless: InputStream {
+      var onClose: (() -> Void)?
+      override var streamStatus: Stream.Status { .open }
+      override func open() {}
+      override func close() { onClose?() }
+      override func read(_ buffer: UnsafeMutablePointer<UInt8>, maxLength length: Int) -> Int {
+        memset(buffer, 7, length)
+        return length
+      }
+      override var hasBytesAvailable: Bool { true }
+    }
+    let idle = try StreamTestServer { connection in try connection.stall() }
+    let isClosed = Latch()
+    let stream = Endless(data: Data())
+    stream.onClose = { isClosed.open() }
+    let moved = Recorder<Int64>()
+    let request = Session.real().upload(stream, to: "http://localhost:\(idle.port)/")
+      .uploadProgress(queue: .global()) { moved.add($0.completedUnitCount) }
+    async let response = request.end()
+    await moved.wait(for: 1)
+    request.cancel()
+    #expect(await response.error?.isExplicitlyCancelledError == true)
+    await isClosed.wait()
+  }
+
   @Test func aRetryOfAStreamThatNobodyReadSendsAllOfIt() async throws {
     let closed = try HTTPTestServer(routes: .none)
     let url = closed.url("/")

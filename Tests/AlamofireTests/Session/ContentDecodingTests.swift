@@ -105,6 +105,31 @@ struct ContentDecodingTests {
     #expect(server.requestCount == 2)
   }
 
+  @Test func aBodyWhoseStreamOfHTTP2IsResetIsAnErrorAndIsNotStored() async throws {
+    var tls = TLSOptions()
+    tls.applicationProtocols = ["h2"]
+    let server = try StreamTestServer(.tls(.localhost, tls)) { connection in
+      let http2 = try HTTP2TestConnection(connection)
+      for isReset in [true, false] {
+        let stream = try http2.request()
+        try http2.respond(200, [("cache-control", "max-age=600")], on: stream, endsStream: false)
+        try http2.send(Array(repeating: 0x61, count: 500), on: stream, endsStream: !isReset)
+        if isReset { try http2.reset(stream, .noError) }
+      }
+      try connection.stall()
+    }
+    var options = TransportOptions()
+    options.trustStore = .pem(Data(TestIdentity.localhostAuthority.caPEM.utf8))
+    let session = Session.real(
+      configuration: .cached(by: HTTPCache(memoryCapacity: 1 << 20, diskCapacity: 0, directory: nil)),
+      options: options)
+    let url = "https://localhost:\(server.port)/"
+    let response = await session.request(url).end()
+    #expect((response.error?.underlyingError as? URLError)?.code == .networkConnectionLost)
+    for _ in 0..<2 { #expect(await session.request(url).end().data?.count == 500) }
+    #expect(server.connectionCount == 1)
+  }
+
   @Test func aStreamOfAWellCompressedLogIsReadAtTheReadersPace() async throws {
     // 64 MiB of zeros.
     let brotli =

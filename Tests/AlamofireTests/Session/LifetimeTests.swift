@@ -166,7 +166,7 @@ struct LifetimeTests {
 }
 
 /// Asks until the answer is yes, for ten seconds: the end of an object has no event.
-private func isSoon(_ condition: () -> Bool) async -> Bool {
+func isSoon(_ condition: () -> Bool) async -> Bool {
   let deadline = ContinuousClock.now + .seconds(10)
   while ContinuousClock.now < deadline {
     if condition() { return true }

@@ -149,6 +149,24 @@ struct StreamEndTests {
     #expect(request == nil)
   }
 
+  @Test func handlersOfAStreamThatHasEndedAreReleased() async {
+    final class Token: Sendable {}
+    nonisolated(unsafe) weak var token: Token?
+    let request = Session.kept(fake: FakeTransport(.chunks(["a"]))).streamRequest("http://a.test/")
+    let journal = DataJournal()
+    do {
+      let held = Token()
+      token = held
+      request.responseStream(on: queue) { stream in
+        try journal.note(stream)
+        withExtendedLifetime(held) {}
+      }
+    }
+    _ = await journal.end()
+    #expect(await eventually { token == nil })
+    #expect(request.isFinished)
+  }
+
   @Test func handlersAreNeverCalledOnTheEnginesThread() async throws {
     let server = try HTTPTestServer()
     struct Place: DataStreamSerializer {

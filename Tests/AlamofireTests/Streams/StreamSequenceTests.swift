@@ -122,6 +122,21 @@ struct StreamSequenceTests {
     }
   }
 
+  @Test func aCancelledRequestDoesNotWaitForALoop() async {
+    let request = request(.chunks(["a", "b", "c"]))
+    let other = DataJournal()
+    request.suspend()
+    request.responseStream(on: .global(), stream: other.note)
+    var iterator = request.streamTask().streamingData().makeAsyncIterator()
+    request.resume()
+    _ = await iterator.next()
+    await other.results.wait(for: 3)
+    #expect(other.completions.count == 0)
+    request.cancel()
+    #expect(await other.end().error?.isExplicitlyCancelledError == true)
+    _ = await iterator.next()
+  }
+
   @Test func leavingTheLoopMayLeaveTheRequestAlone() async throws {
     let server = try HTTPTestServer()
     let gate = Gate()
@@ -209,6 +224,16 @@ struct StreamSequenceTests {
     }
     #expect(kinds == "vec")
     #expect(error?.isExplicitlyCancelledError == true)
+  }
+
+  @Test func valuesBehindTheFailureThatCancelsAreNotHandedOut() async {
+    let request = request(.chunks([#"{"x":1}{"y":2}{"x":3}"#]), cancelsOnError: true)
+    var kinds: [String] = []
+    for await stream in request.streamTask().streamingDecodables(Point.self) {
+      kinds.append(
+        stream.value.map { "\($0.x)" } ?? (stream.completion == nil ? "failure" : "completion"))
+    }
+    #expect(kinds == ["1", "failure", "completion"])
   }
 
   @Test func aLoopAfterTheEndGetsTheCompletion() async {

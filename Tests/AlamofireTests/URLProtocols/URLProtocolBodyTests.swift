@@ -151,6 +151,32 @@ import Testing
     await script.stopped.wait(for: 1)
   }
 
+  /// The time in which the request is held back is not the silence of the protocol.
+  @Test func aRequestWhoseHeadIsNotDecidedAboutDoesNotTimeOut() async {
+    let loaders = Recorder<@Sendable () -> Void>()
+    let script = ProtocolScript { loader, client in
+      nonisolated(unsafe) let loader = loader
+      loader.respond(client)
+      loaders.add {
+        loader.load(client, "body")
+        loader.finish(client)
+      }
+    }
+    let decisions = Recorder<@Sendable (Request.ResponseDisposition) -> Void>()
+    let session = Session.scripted(timeout: 2)
+    let request = session.request(script.url).onHTTPResponse(on: .global()) {
+      (_: HTTPURLResponse, completion: @escaping @Sendable (Request.ResponseDisposition) -> Void) in
+      decisions.add(completion)
+    }
+    async let response = request.end()
+    await decisions.wait(for: 1)
+    let silent = ProtocolScript { _, _ in }
+    #expect(await session.request(silent.url).end().error != nil, "so much time has passed")
+    for finish in loaders.values { finish() }
+    for decide in decisions.values { decide(.allow) }
+    #expect(await response.data == Data("body".utf8))
+  }
+
   @Test func aBodyThatIsTooLargeIsRefused() async {
     var options = TransportOptions()
     options.bodySizeLimit = 5

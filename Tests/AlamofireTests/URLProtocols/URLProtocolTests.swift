@@ -143,6 +143,33 @@ import Testing
     #expect(second.asked.count == 1)
   }
 
+  @Test(arguments: ["POST", "GET"]) func aRedirectKeepsTheMethodThatTheProtocolKeeps(method: String) async {
+    let fake = FakeTransport()
+    let script = ProtocolScript { loader, client in
+      guard let from = loader.request.url, let url = URL(string: "https://elsewhere.test/"),
+        let response = HTTPURLResponse(url: from, statusCode: 302, httpVersion: nil, headerFields: nil)
+      else { return }
+      var next = URLRequest(url: url)
+      next.httpMethod = method
+      client.urlProtocol(loader, wasRedirectedTo: next, redirectResponse: response)
+    }
+    let request = Session.scripted(fake: fake).request(script.url, method: .post, parameters: ["a": 1])
+    #expect(await request.end().error == nil)
+    #expect(fake.requests.map(\.method) == [method])
+    #expect(fake.requests.first?.body.bytes == (method == "POST" ? Data("a=1".utf8) : nil))
+  }
+
+  @Test func aLineBreakInAFieldMakesNoOtherField() async {
+    let script = ProtocolScript { loader, client in
+      loader.respond(client, 200, ["X-Note": "a\r\nContent-Type: application/json"])
+      loader.load(client, "{}")
+      loader.finish(client)
+    }
+    let response = await Session.scripted().request(script.url).validate(contentType: ["application/json"])
+      .end()
+    #expect(response.error?.isResponseValidationError == true)
+  }
+
   @Test func aRedirectLeadsToNoFile() async {
     let script = ProtocolScript { loader, client in
       guard let from = loader.request.url,
@@ -170,7 +197,8 @@ import Testing
     #expect(response.response?.statusCode == 203)
   }
 
-  @Test(arguments: [true, false]) func aChallengeIsAnsweredByItsSender(hasCredential: Bool) async {
+  @Test(arguments: [(true, 0, "ada"), (true, 1, "nobody"), (false, 0, "nobody")])
+  func aChallengeIsAnsweredByItsSender(hasCredential: Bool, failureCount: Int, answer: String) async {
     let sender = ChallengeSender()
     let script = ProtocolScript { loader, client in
       nonisolated(unsafe) let loader = loader
@@ -185,14 +213,14 @@ import Testing
       client.urlProtocol(
         loader,
         didReceive: URLAuthenticationChallenge(
-          protectionSpace: space, proposedCredential: nil, previousFailureCount: 0, failureResponse: nil,
-          error: nil, sender: sender))
+          protectionSpace: space, proposedCredential: nil, previousFailureCount: failureCount,
+          failureResponse: nil, error: nil, sender: sender))
     }
     let request = Session.scripted().request(script.url)
     if hasCredential { request.authenticate(username: "ada", password: "x") }
     let response = await request.serializingString().response
-    #expect(response.value == (hasCredential ? "ada" : "nobody"))
-    #expect(response.response?.statusCode == (hasCredential ? 200 : 401))
+    #expect(response.value == answer)
+    #expect(response.response?.statusCode == (answer == "ada" ? 200 : 401))
   }
 }
 

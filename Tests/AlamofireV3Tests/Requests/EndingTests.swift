@@ -98,6 +98,18 @@ import Testing
     #expect(await request.end().status == 200)
   }
 
+  @Test func suspendedRequestThatIsCancelledCallsItsHandlers() async throws {
+    let server = try HTTPTestServer()
+    let gate = Gate()
+    server.enqueue(.ok.held(by: gate))
+    let request = Manager.lone().request(.GET, server.url("/get"))
+    await gate.waitUntilReached()
+    request.suspend()
+    request.cancel()
+    #expect(await request.end().fault == "NSURLErrorDomain \(NSURLErrorCancelled)")
+    gate.open()
+  }
+
   @Test func serializerThatFailsSendsNothingAgain() async throws {
     let server = try HTTPTestServer()
     let serializer = ResponseSerializer<Int, NSError> { _, _, _, _ in

@@ -63,6 +63,18 @@ import Testing
     }
   }
 
+  /// `Content-Length` counts the bytes before they are decoded.
+  @Test func progressOfACodedBodyExpectsNoLength() async throws {
+    let server = try HTTPTestServer()
+    let notes = Notes()
+    let request = Manager.lone(starting: false).request(.GET, server.url("/gzip"))
+      .progress { _, _, expected in notes.add("\(expected)") }
+    request.resume()
+    let end = await request.end()
+    #expect(end.response?.value(forHTTPHeaderField: "Content-Length") != nil)
+    #expect(Set(notes.lines) == ["-1"])
+  }
+
   @Test func streamGetsTheBodyAndHandlersNone() async throws {
     let server = try HTTPTestServer()
     let notes = Notes()

@@ -122,7 +122,10 @@ import Testing
     ]
     defer { for observer in observers { center.removeObserver(observer) } }
     // Nobody listens there, which is known as soon as it is asked.
-    for _ in 0..<200 { _ = await manager.request("http://127.0.0.1:1/").ended() }
+    let manager = manager
+    await withTaskGroup(of: Void.self) { group in
+      for _ in 0..<200 { group.addTask { _ = await manager.request("http://127.0.0.1:1/").ended() } }
+    }
     #expect(notes.all == Array(repeating: true, count: 200) && began.count == 200)
   }
 

@@ -42,6 +42,15 @@ import Testing
     #expect(await download(.removePreviousFile).error == nil)
   }
 
+  @Test func aDownloadThatCannotBeMovedHasNoTemporaryFile() async throws {
+    let folder = try Folder()
+    let taken = folder.file("taken")
+    try Data("here".utf8).write(to: taken)
+    let response = await manager.download(server.url("/bytes/10")) { _, _ in (taken, []) }.ended()
+    #expect(response.error != nil && response.temporaryURL == nil)
+    #expect(try String(contentsOf: taken, encoding: .utf8) == "here")
+  }
+
   @Test func cancellingADownloadMakesResumeData() async throws {
     let body = Reply.patternBytes(100_000)
     server.enqueue(

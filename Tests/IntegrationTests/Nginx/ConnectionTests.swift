@@ -61,15 +61,6 @@ import Testing
     try await expectBurst(of: 50, on: server, entrance, limit: 2)
   }
 
-  /// A connection whose streams were refused is closed, and another one takes its place. Requests are logged when they end,
-  /// so a connection is in use at least from its first line to its last.
-  private static func mostConnectionsAtATime(_ visits: [NginxServer.Visit]) -> Int {
-    let connections = visits.map(\.connection)
-    return connections.indices.map { index in
-      Set(connections[...index]).intersection(connections[index...]).count
-    }.max() ?? 0
-  }
-
   private func expectBurst(
     of count: Int, on server: NginxServer, _ entrance: NginxServer.Entrance, limit: Int? = nil
   ) async throws {
@@ -83,7 +74,7 @@ import Testing
     let visits = try await server.visits(to: path, count: count)
     #expect(visits.count == count)
     #expect(Set(visits.map(\.version)) == [entrance == .h2 ? "HTTP/2.0" : "HTTP/1.1"])
-    #expect(Self.mostConnectionsAtATime(visits) <= configuration.httpMaximumConnectionsPerHost)
+    #expect(Set(visits.map(\.connection)).count <= configuration.httpMaximumConnectionsPerHost)
   }
 
   @Test func withoutHTTP2OnOfferTheConnectionsAreOfHTTP1() async throws {

@@ -36,7 +36,7 @@ extension RequestCore {
       ($0.extras.headHandler, $0.hop, $0.extras.listeners?.responses)
     }
     let isIntermediate = isIntermediate(head, hop)
-    if isProgressWanted.load(ordering: .relaxed) {
+    if isProgressWanted.load(ordering: .relaxed) || isWatched {
       state.withLock { $0.extras.progress.isIntermediate = isIntermediate }
     }
     // A page that says "look elsewhere" is not what is downloaded or streamed.

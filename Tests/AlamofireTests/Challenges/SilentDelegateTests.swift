@@ -1,0 +1,30 @@
+import Alamofire
+import Foundation
+import FoundationNetworking
+import HTTPWire
+import Testing
+
+@Suite("Delegates that do not answer a challenge", .timeLimit(.minutes(1))) struct SilentDelegateTests {
+  /// Keeps completion handlers without a call.
+  private final class Silent: SessionDelegate, @unchecked Sendable {
+    // Unchecked: used on the queue of the session alone.
+    private var kept: [(URLSession.AuthChallengeDisposition, URLCredential?) -> Void] = []
+
+    override func urlSession(
+      _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
+      completionHandler: @escaping (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+    ) { kept.append(completionHandler) }
+  }
+
+  @Test("The request ends when the time for the resource is over")
+  func timeLimit() async {
+    let configuration = URLSessionConfiguration.uncached
+    configuration.timeoutIntervalForResource = 0.2
+    let session = Session.kept(
+      fake: FakeTransport(.challenge()), configuration: configuration,
+      watching: SessionWatching(delegate: Silent()))
+    let error = await session.request("http://a.test/").end().error
+    #expect((error?.underlyingError as? URLError)?.code == .timedOut)
+    #expect(error?.localizedDescription.contains("timeoutIntervalForResource") == true)
+  }
+}

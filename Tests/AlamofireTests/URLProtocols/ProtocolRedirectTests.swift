@@ -1,0 +1,80 @@
+import Alamofire
+import Foundation
+import FoundationNetworking
+import Testing
+
+/// Redirects by `URLProtocol` classes, and the fields of their responses.
+@Suite(.timeLimit(.minutes(5))) struct ProtocolRedirectTests {
+  /// Answers with the method and the body of its request.
+  private static let echo: ProtocolScript.Step = { loader, client in
+    var body = loader.request.httpBody ?? Data()
+    if let stream = loader.request.httpBodyStream {
+      stream.open()
+      var buffer = [UInt8](repeating: 0, count: 100)
+      while case let count = stream.read(&buffer, maxLength: buffer.count), count > 0 {
+        body.append(contentsOf: buffer[..<count])
+      }
+      stream.close()
+    }
+    loader.respond(client)
+    loader.load(client, "\(loader.request.httpMethod ?? "-") \(String(decoding: body, as: UTF8.self))")
+    loader.finish(client)
+  }
+
+  /// Redirects to `target`.
+  private static func redirecting(
+    to target: String, status: Int, method: String, fields: [String: String] = [:]
+  ) -> ProtocolScript {
+    ProtocolScript { loader, client in
+      guard let from = loader.request.url, let url = URL(string: target),
+        let response = HTTPURLResponse(
+          url: from, statusCode: status, httpVersion: "HTTP/1.1", headerFields: fields)
+      else { return }
+      var request = URLRequest(url: url)
+      request.httpMethod = method
+      client.urlProtocol(loader, wasRedirectedTo: request, redirectResponse: response)
+    }
+  }
+
+  @Test(
+    "A redirected request has the method that the class chose, and its body if the method is kept",
+    arguments: [
+      ("POST", 301, "GET", "GET "), ("POST", 302, "GET", "GET "), ("POST", 303, "GET", "GET "),
+      ("POST", 307, "GET", "GET "), ("POST", 308, "GET", "GET "), ("POST", 200, "GET", "GET "),
+      ("POST", 301, "POST", "POST abc"), ("POST", 302, "POST", "POST abc"), ("POST", 303, "POST", "POST abc"),
+      ("POST", 307, "POST", "POST abc"), ("POST", 308, "POST", "POST abc"), ("POST", 200, "POST", "POST abc"),
+      ("PUT", 302, "PUT", "PUT abc"), ("DELETE", 303, "DELETE", "DELETE abc"), ("PUT", 308, "GET", "GET "),
+    ])
+  func methodAndBody(method: String, status: Int, chosen: String, expected: String) async {
+    let target = ProtocolScript(Self.echo)
+    let first = Self.redirecting(to: target.url, status: status, method: chosen)
+    let response = await Session.scripted()
+      .upload(Data("abc".utf8), to: first.url, method: HTTPMethod(rawValue: method))
+      .serializingString().response
+    #expect(response.value == expected)
+    #expect(target.started.values.map(\.httpMethod) == [chosen])
+    #expect(first.started.count == 1)
+  }
+
+  @Test("Line breaks in the value of a field make no other field")
+  func lineBreaks() async {
+    let end = ProtocolScript(Self.echo)
+    let script = Self.redirecting(
+      to: end.url, status: 302, method: "GET",
+      fields: ["A": "b\r\nLocation: https://elsewhere.test/\r\nC: d"])
+    let heads = Recorder<HTTPHeaders>()
+    let redirector = Redirector(
+      behavior: .modify { _, request, response in
+        heads.add(response.headers)
+        return request
+      })
+    let response = await Session.scripted().request(script.url).redirect(using: redirector)
+      .serializingString().response
+    #expect(response.value == "GET ")
+    #expect(end.started.count == 1)
+    #expect(heads.values.count == 1)
+    #expect(heads.values.first?.value(for: "Location") == end.url)
+    #expect(heads.values.first?.value(for: "C") == nil)
+    #expect(heads.values.first?.value(for: "A") == "b  Location: https://elsewhere.test/  C: d")
+  }
+}

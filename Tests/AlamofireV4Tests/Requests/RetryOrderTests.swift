@@ -1,0 +1,86 @@
+import AlamofireV4
+import Dispatch
+import Foundation
+import HTTPTestServer
+import Testing
+
+/// Retries without a delay are made one after the other.
+@Suite("Order of retries", .timeLimit(.minutes(2))) struct RetryOrderTests {
+  /// Holds the second attempt of the request to `/status/500?first`.
+  private final class HoldingAdapter: RequestAdapter {
+    let attempts = Notes<String>()
+    let released = DispatchSemaphore(value: 0)
+
+    var isHolding: Bool { attempts.all.filter { $0 == "first" }.count == 2 }
+
+    func adapt(_ urlRequest: URLRequest) throws -> URLRequest {
+      let name = urlRequest.url?.query ?? ""
+      attempts.add(name)
+      if name == "first", isHolding { released.wait() }
+      return urlRequest
+    }
+  }
+
+  /// Retries each request once; keeps the answer to `late` until it is asked for.
+  private final class Retrier: RequestRetrier {
+    let answered = Notes<String>()
+    private let late = Mutex<Carried<RequestRetryCompletion>?>(nil)
+
+    func should(
+      _ manager: SessionManager, retry request: Request, with error: any Error,
+      completion: @escaping RequestRetryCompletion
+    ) {
+      let name = request.request?.url?.query ?? ""
+      if name == "late" {
+        let carried = Carried(value: completion)
+        late.withLock { $0 = carried }
+      } else {
+        completion(request.retryCount == 0, 0)
+      }
+      answered.add(name)
+    }
+
+    func answerLate() { late.withLock { $0 }?.value(true, 0) }
+  }
+
+  private let server: HTTPTestServer
+  private let manager = SessionManager.solitary()
+  private let retrier = Retrier()
+
+  init() throws {
+    server = try HTTPTestServer()
+    manager.retrier = retrier
+  }
+
+  private func request(_ name: String) -> DataRequest {
+    manager.request(server.url("/status/500?\(name)")).validate()
+  }
+
+  @Test("A cancelled request that waits for its retry does not hold up others")
+  func cancelledInTheQueue() async {
+    let adapter = HoldingAdapter()
+    manager.adapter = adapter
+    let first = request("first")
+    #expect(await eventually { adapter.isHolding })
+    let second = request("second")
+    #expect(await eventually { retrier.answered.all.contains("second") })
+    second.cancel()
+    #expect((await second.ended().error as? AFError)?.responseCode == 500)
+    adapter.released.signal()
+    #expect((await first.ended().error as? AFError)?.responseCode == 500)
+    #expect((await request("third").ended().error as? AFError)?.responseCode == 500)
+    #expect(adapter.attempts.all == ["first", "first", "second", "third", "third"])
+  }
+
+  @Test("A retrier that answers for a cancelled request does not hold up others")
+  func answeredAfterTheEnd() async {
+    let late = request("late")
+    #expect(await eventually { retrier.answered.all == ["late"] })
+    late.cancel()
+    #expect((await late.ended().error as? AFError)?.responseCode == 500)
+    retrier.answerLate()
+    let other = request("other")
+    #expect((await other.ended().error as? AFError)?.responseCode == 500)
+    #expect(other.retryCount == 1 && late.retryCount == 0)
+  }
+}
