@@ -85,7 +85,8 @@ let package = Package(
       name: "AlamofireTests", dependencies: ["Alamofire", "HTTPWire", "HTTPTestServer", "ChildProcesses"],
       swiftSettings: settings),
     .testTarget(
-      name: "IntegrationTests", dependencies: ["Alamofire", "ChildProcesses"], swiftSettings: settings),
+      name: "IntegrationTests", dependencies: ["Alamofire", "ChildProcesses", "HTTPTestServer"],
+      swiftSettings: settings),
     // What IntegrationTests and Scripts/soak measure: a process of its own, which nothing else disturbs.
     .executableTarget(
       name: "SoakClient", dependencies: ["Alamofire"], path: "Tests/SoakClient", swiftSettings: settings),

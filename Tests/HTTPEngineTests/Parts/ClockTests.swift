@@ -13,6 +13,13 @@ import Testing
     #expect(Clock.nanoseconds(duration) == nanoseconds)
   }
 
+  @Test func aTimeBeyondTheEndOfTheClockIsItsEnd() {
+    let before = Clock.now()
+    #expect(Clock.now(plus: .seconds(60)) - before >= 60_000_000_000)
+    #expect(Clock.now(plus: .seconds(-60)) >= before)
+    #expect(Clock.now(plus: .seconds(Int64.max)) == .max)
+  }
+
   @Test func theClockOfTimeoutsGoesForward() {
     let times = (0..<1000).map { _ in Clock.now() }
     #expect(zip(times, times.dropFirst()).allSatisfy { $0 <= $1 })

@@ -1,4 +1,5 @@
 import Alamofire
+import HTTPTestServer
 import Testing
 
 /// HTTP/2 without TLS, which the server has to know before it is asked.
@@ -28,18 +29,23 @@ struct PriorKnowledgeTests {
   }
 
   @Test func manyAtATimeKeepToTheLimitOfConnections() async throws {
+    let gate = Gate()
+    let backend = try HTTPTestServer(
+      routes: Routes.none.adding("/held") { _, _ in Reply.text("held").held(by: gate) })
     let server = try await NginxServer(
-      NginxConfiguration(locations: "location /active { return 200 $connections_active; }"))
+      NginxConfiguration(locations: "location /held { proxy_pass \(backend.baseURL); }"))
     let session = session(of: server)
     let observer = server.makeSession()
     defer { withExtendedLifetime((session, observer)) {} }
-    let responses = await Batch.run(200) { _ in session.request(server.url(.h2c, "/active")) }
+    async let batch = Batch.run(200) { _ in session.request(server.url(.h2c, "/held")) }
+    await gate.waitUntilReached(count: 6)
+    // All that were let go have connected by now, and none has ended.
+    #expect(try await server.connectionCount(observer: observer) == 6)
+    gate.open()
+    let responses = await batch
     #expect(responses.failures.isEmpty)
     #expect(responses.allSatisfy { $0.transaction?.networkProtocolName == "h2" })
-    let counts = responses.compactMap { $0.value.flatMap { Int(String(decoding: $0, as: UTF8.self)) } }
-    #expect(counts.count == 200)
-    // Six, and those whose end nginx has not seen yet.
-    #expect((counts.max() ?? 0) <= 12)
+    #expect(responses.count { $0.value == Data("held".utf8) } == 200)
     let isClosed = try await eventually { try await server.connectionCount(observer: observer) == 0 }
     #expect(isClosed, "they are closed behind their request")
   }
