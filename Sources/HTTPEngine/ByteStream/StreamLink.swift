@@ -280,9 +280,7 @@ final class StreamLink: @unchecked Sendable {
   // MARK: Time
 
   private func later(_ timeout: Duration?) -> UInt64 {
-    guard let timeout else { return .max }
-    let sum = Clock.now().addingReportingOverflow(Clock.nanoseconds(timeout))
-    return sum.overflow ? .max : sum.partialValue
+    timeout.map { Clock.now(plus: $0) } ?? .max
   }
 
   private func startClock(of number: ByteStreamFlow.Number) {

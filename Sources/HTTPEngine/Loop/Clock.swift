@@ -10,6 +10,12 @@ package enum Clock {
     return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
   }
 
+  /// The time after a duration; the end of the clock if that is beyond it.
+  package static func now(plus duration: Duration) -> UInt64 {
+    let sum = now().addingReportingOverflow(nanoseconds(duration))
+    return sum.overflow ? .max : sum.partialValue
+  }
+
   /// Seconds since 1970.
   @inline(__always)
   package static func wall() -> Double {

@@ -80,9 +80,10 @@ final class LoopCore {
     var nextHandOver = Clock.now() + Self.handOverInterval
     var idleSince = Clock.now()
     while true {
+      owner.takeInbox(jobs: &jobs, commands: &commands)
+      // Behind the inbox: the time of no request begins before the request was made.
       now = Clock.now()
       turn &+= 1
-      owner.takeInbox(jobs: &jobs, commands: &commands)
       let hadWork = !jobs.isEmpty || !commands.isEmpty || !transfers.isEmpty || !streams.isEmpty
       if hadWork { idleSince = now }
       runCommands()

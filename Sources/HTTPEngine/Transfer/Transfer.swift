@@ -129,8 +129,7 @@ final class Transfer {
     lastActivity = loop.now
     startTime = Clock.wall()
     idleLimit = request.idleTimeout.map(Clock.nanoseconds) ?? .max
-    deadline =
-      request.deadline.map { loop.now &+ Clock.nanoseconds(ContinuousClock.now.duration(to: $0)) } ?? .max
+    deadline = request.deadline.map { Clock.now(plus: ContinuousClock.now.duration(to: $0)) } ?? .max
     isClosed = false
   }
 
