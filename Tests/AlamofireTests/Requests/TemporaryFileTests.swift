@@ -41,7 +41,7 @@ struct TemporaryFileTests {
   }
 
   @Test("Files of this process, of links and of other names are not orphans")
-  func filesInUse() throws {
+  func filesInUse() async throws {
     defer { try? FileManager.default.removeItem(at: folder) }
     let own = BodyFiles.temporaryPath(in: folder, suffix: ".part")
     try Data("own".utf8).write(to: URL(fileURLWithPath: own))
@@ -52,12 +52,17 @@ struct TemporaryFileTests {
     let ended = String(owner.dropLast(4)) + "0000"
     let target = folder.appendingPathComponent("target")
     try Data("target".utf8).write(to: target)
-    for name in ["\(ended).lock", "\(ended)_a.part", "\(ended)", "Alamofire_b.tmp", "Alamofire_c.lock"] {
-      try Data(name.utf8).write(to: folder.appendingPathComponent(name))
-    }
     try FileManager.default.createSymbolicLink(
       at: folder.appendingPathComponent("\(ended)_l.part"), withDestinationURL: target)
+    // The lock last, because the first file of this process has started a removal of orphans, too.
+    let names = ["\(ended)_a.part", "\(ended)", "Alamofire_b.tmp", "Alamofire_c.lock", "\(ended).lock"]
+    for name in names { try Data(name.utf8).write(to: folder.appendingPathComponent(name)) }
     BodyFiles.removeOrphans(in: folder)
+    // Each removal unlinks the lock last.
+    let isRemoved = await eventually {
+      !FileManager.default.fileExists(atPath: folder.appendingPathComponent("\(ended).lock").path)
+    }
+    #expect(isRemoved)
     let left = try FileManager.default.contentsOfDirectory(atPath: folder.path)
     #expect(
       Set(left) == [
