@@ -12,8 +12,10 @@ extension LoopCore {
   func endBroken() {
     hasBrokenStreams = false
     for transfer in Array(transfers.values) where transfers[transfer.ticket] === transfer {
-      guard transfer.isInMulti, let connection = transfer.attempts.connection,
-        let stream = transfer.attempts.stream, connection.hasFailed || connection.isBroken(stream)
+      // While libcurl connects for the next attempt, the stream is that of the attempt before.
+      guard transfer.isInMulti, !transfer.attempts.isConnecting,
+        let connection = transfer.attempts.connection, let stream = transfer.attempts.stream,
+        connection.hasFailed || connection.isBroken(stream)
       else { continue }
       guard connection.hasFailed || transfer.hasForgottenStream(after: Self.mostIdleTurns) else {
         hasBrokenStreams = true

@@ -83,6 +83,7 @@ extension Transfer {
   private func socketMade(_ socket: Int32) {
     newSockets.append(socket)
     handshakes = 0
+    attempts.isConnecting = true
   }
 
   @inline(__always)

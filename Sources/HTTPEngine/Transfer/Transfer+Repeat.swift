@@ -35,6 +35,8 @@ struct SendAttempts {
   private(set) var stream: StreamRecord?
   /// The turns of the loop in which nothing came of a stream that is over.
   var idleTurns = 0
+  /// Whether libcurl is opening a connection for the next attempt.
+  var isConnecting = false
 
   init(method: String) { decision = RepeatDecision(method: method) }
 
@@ -42,6 +44,7 @@ struct SendAttempts {
   mutating func observe(_ connection: ConnectionRecord?) {
     leaveStream()
     idleTurns = 0
+    isConnecting = false
     self.connection = connection
     stream = connection?.add()
   }
@@ -56,6 +59,7 @@ struct SendAttempts {
   /// Makes it ready for a handle that has sent nothing.
   mutating func restart() {
     leaveStream()
+    isConnecting = false
     isUnderWay = false
     isRefused = false
     awaitsNextLeg = false

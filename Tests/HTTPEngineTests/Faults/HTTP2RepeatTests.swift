@@ -132,6 +132,7 @@ import Testing
     #expect(try await client.send(client.request(url, method, body: body)).status == 200)
     #expect(log.all.filter { $0 == "refused" }.count == 1)
     #expect(log.all.filter { $0 == "request" }.count == (isKept ? 2 : 1))
+    #expect(server.connectionCount <= 2, "the connection of the second attempt is not given up")
   }
 
   @Test(arguments: ["GET", "POST"])
