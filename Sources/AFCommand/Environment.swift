@@ -19,11 +19,14 @@ package struct Environment: Sendable {
   package var isErrorTerminal: Bool
   /// How many columns the terminal has.
   package var width: Int
+  /// Returns the time that paces the line of progress.
+  package var now: @Sendable () -> ContinuousClock.Instant
 
   package init(
     arguments: [String], variables: [String: String] = [:], readInput: @escaping @Sendable () throws -> Data,
     writeOutput: @escaping @Sendable (Data) -> Void, writeError: @escaping @Sendable (String) -> Void,
-    isOutputTerminal: Bool, isErrorTerminal: Bool, width: Int
+    isOutputTerminal: Bool, isErrorTerminal: Bool, width: Int,
+    now: @escaping @Sendable () -> ContinuousClock.Instant = { .now }
   ) {
     self.arguments = arguments
     self.variables = variables
@@ -33,6 +36,7 @@ package struct Environment: Sendable {
     self.isOutputTerminal = isOutputTerminal
     self.isErrorTerminal = isErrorTerminal
     self.width = width
+    self.now = now
   }
 
   /// How colours are written to the standard output.

@@ -139,15 +139,25 @@ import Testing
     #expect(run.error.split(separator: "\n").allSatisfy { $0.count < 80 })
   }
 
-  @Test("a slow body draws its progress on a terminal, and takes it away; a quick one draws nothing")
+  @Test("a slow body draws its progress on a terminal, and takes it away")
   func progress() async {
-    server.enqueue(.slowDrip(bytesPerStep: 1000, interval: .milliseconds(90)), .bytes(1000))
-    let terminal = Terminal(isErrorTerminal: true)
+    let gate = Gate()
+    server.enqueue(
+      Reply(body: .parts([.pattern(1000), .gate(gate), .pattern(9000)])).framed(.contentLength))
+    // The rest of the body follows the line that shows its beginning.
+    let terminal = Terminal(isErrorTerminal: true, tick: .seconds(1)) { gate.open() }
     let slow = await terminal.run("-b", server.url("/"))
     #expect(slow.status == .success)
-    #expect(slow.error.contains("of 10 kB"))
+    #expect(slow.error.contains(" 10%  "))
+    #expect(slow.error.contains("1.0 kB of 10 kB  1.0 kB/s  9 s left"))
     #expect(slow.error.hasPrefix("\r") && slow.error.hasSuffix("\r\u{1B}[K"))
     #expect(slow.error.components(separatedBy: "\r").allSatisfy { $0.count < 80 + "\u{1B}[K".count })
+  }
+
+  @Test("a body that comes within half a second draws no progress")
+  func quickBody() async {
+    server.enqueue(.bytes(1000))
+    let terminal = Terminal(isErrorTerminal: true, tick: .milliseconds(1))
     #expect(await terminal.run("-b", server.url("/")).error.isEmpty)
   }
 

@@ -18,18 +18,32 @@ struct Terminal: Sendable {
   var hasColours = false
   var width = 80
   var input = ""
+  /// The time that passes between two readings of the clock.
+  var tick = Duration.zero
+  /// Called after each write to the standard error.
+  var onError: @Sendable () -> Void = {}
 
   /// A program reads the output.
   static let pipe = Terminal(isOutputTerminal: false)
 
   func run(_ arguments: String...) async -> Run {
     let record = Record()
-    let input = input
+    let (input, tick, onError) = (input, tick, onError)
+    let clock = Mutex(ContinuousClock.now)
     let environment = Environment(
       arguments: arguments, variables: hasColours ? [:] : ["NO_COLOR": "1"], readInput: { Data(input.utf8) },
       writeOutput: { data in record.output.withLock { $0 += data } },
-      writeError: { text in record.error.withLock { $0 += text } },
-      isOutputTerminal: isOutputTerminal, isErrorTerminal: isErrorTerminal, width: width)
+      writeError: { text in
+        record.error.withLock { $0 += text }
+        onError()
+      },
+      isOutputTerminal: isOutputTerminal, isErrorTerminal: isErrorTerminal, width: width,
+      now: {
+        clock.withLock { time in
+          defer { time += tick }
+          return time
+        }
+      })
     let status = await Command.run(in: environment)
     return Run(status: status, bytes: record.output.withLock { $0 }, error: record.error.withLock { $0 })
   }

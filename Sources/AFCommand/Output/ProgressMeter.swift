@@ -13,16 +13,17 @@ final class ProgressMeter: Sendable {
   private static let interval = Duration.milliseconds(100)
 
   private let environment: Environment
-  private let start = ContinuousClock.now
+  private let start: ContinuousClock.Instant
   private let state = Mutex(State())
 
   init(_ environment: Environment) {
     self.environment = environment
+    start = environment.now()
   }
 
   /// The body has come so far.
   func moved(_ progress: Progress) {
-    let now = ContinuousClock.now
+    let now = environment.now()
     let line = ProgressLine(
       completed: progress.completedUnitCount, total: progress.totalUnitCount,
       elapsed: (now - start) / .seconds(1))
