@@ -79,14 +79,18 @@ final class KeptHostsTests {
     #expect(StrictTransportSecurity(file: file).storageError == .unreadable)
   }
 
-  @Test func foldersOfOthersAreNotUsed() throws {
-    try FileManager.default.setAttributes([.posixPermissions: 0o777], ofItemAtPath: folder.path)
+  @Test(arguments: [0o777, 0o1777]) func foldersOfOthersAreNotUsed(permissions: Int) throws {
+    try FileManager.default.setAttributes([.posixPermissions: permissions], ofItemAtPath: folder.path)
     let hosts = StrictTransportSecurity(file: folder.appendingPathComponent("hosts.txt"))
     #expect(hosts.storageError == .folderNotOurs)
     note(hosts, "a.test")
     #expect(hosts.protects("a.test"))
     #expect(throws: HostStorageError.folderNotOurs) { try hosts.save() }
-    for url in [URL(string: "https://a.test/hosts.txt"), folder].compactMap({ $0 }) {
+  }
+
+  @Test func onlyFilesKeepHosts() throws {
+    let directory = URL(fileURLWithPath: folder.path, isDirectory: true)
+    for url in [URL(string: "https://a.test/hosts.txt"), directory].compactMap({ $0 }) {
       #expect(AlternativeServices(file: url).storageError == .folderNotOurs)
     }
   }

@@ -33,9 +33,8 @@ final class KerberosRealm: Sendable {
     try Self.writeApache(to: place, port: ports[1], paths)
     server = try ServerProcess(
       [
-        "/usr/bin/env", "KRB5_CONFIG=\(paths.client)", ApacheServer.program, "-f",
-        place.path + "/apache.conf",
-        "-DFOREGROUND",
+        "/usr/bin/env", "KRB5_CONFIG=\(paths.client)", "KRB5RCACHEDIR=\(paths.replays)",
+        ApacheServer.program, "-f", place.path + "/apache.conf", "-DFOREGROUND",
       ], in: place)
     try await server.untilAnswering([ports[1]])
   }
@@ -51,6 +50,8 @@ final class KerberosRealm: Sendable {
     var center: String { folder + "/kdc.conf" }
     var userKeys: String { folder + "/anna.keytab" }
     var serverKeys: String { folder + "/server.keytab" }
+    /// Where the server notes the tickets that it has seen.
+    var replays: String { folder + "/replays" }
     var environment: [String: String] {
       ["KRB5_CONFIG": client, "KRB5_KDC_PROFILE": center, "KRB5CCNAME": "FILE:\(folder)/tickets"]
     }
@@ -98,6 +99,8 @@ final class KerberosRealm: Sendable {
     // Apache gives up its rights.
     try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: paths.folder)
     try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: paths.serverKeys)
+    try FileManager.default.createDirectory(atPath: paths.replays, withIntermediateDirectories: false)
+    try FileManager.default.setAttributes([.posixPermissions: 0o1777], ofItemAtPath: paths.replays)
   }
 
   private static func run(_ words: [String], _ paths: Paths) async throws {
