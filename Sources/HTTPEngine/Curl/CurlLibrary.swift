@@ -52,6 +52,13 @@ package struct CurlLibrary: Sendable {
   /// first field line begins with white space has libcurl write there.
   package var keepsFreedFields: Bool { versionNumber >= 0x075300 && versionNumber < 0x080100 }
 
+  /// Whether a handle that keeps such an address is safe because the write callback gets each line of a head before libcurl
+  /// stores it (`CURLOPT_HEADER`). Known of 7.88.1 alone, by its source.
+  package var showsLinesFirst: Bool { versionNumber == 0x075801 }
+
+  /// Whether a handle must not be used for a second transfer.
+  var needsNewHandles: Bool { keepsFreedFields && !showsLinesFirst }
+
   /// Whether the limit of connections per host can free the connections of a host while they are in use (8.10).
   package var losesHostConnections: Bool { versionNumber >= 0x080A00 && versionNumber < 0x080B00 }
 

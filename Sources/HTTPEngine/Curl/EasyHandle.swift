@@ -2,10 +2,12 @@ import CCurl
 
 /// Owns one easy handle of libcurl, which is cleaned up exactly once. Belongs to one loop thread.
 struct EasyHandle: ~Copyable {
-  /// The protocols whose responses a handle has read, and what else it may remember.
+  /// The traces that earlier transfers may have left in a handle.
   struct History: OptionSet {
     let rawValue: UInt8
-    static let http1 = History(rawValue: 1)
+    /// The handle was used for a transfer.
+    static let transfer = History(rawValue: 1)
+    /// The handle has read a response of HTTP/2.
     static let http2 = History(rawValue: 2)
     /// The handle has given credentials to a proxy that is not its proxy now.
     static let otherProxy = History(rawValue: 4)

@@ -14,9 +14,7 @@ extension Transfer {
     ccurl_set_pointer(easy.raw, CURLOPT_HEADERDATA, context)
     ccurl_set_pointer(easy.raw, CURLOPT_READDATA, context)
     ccurl_set_pointer(easy.raw, CURLOPT_SEEKDATA, context)
-    ccurl_set_callback(easy.raw, CURLOPT_WRITEFUNCTION) { bytes, size, count, context in
-      Transfer.of(context)._withUnsafeGuaranteedRef { $0.bytesReceived(bytes, size * count) }
-    }
+    setWriteCallback()
     ccurl_set_callback(easy.raw, CURLOPT_HEADERFUNCTION) { bytes, size, count, context in
       Transfer.of(context)._withUnsafeGuaranteedRef { $0.lineReceived(bytes, size * count) }
     }
@@ -63,6 +61,19 @@ extension Transfer {
         Transfer.of(context)._withUnsafeGuaranteedRef { $0.messageReceived(message) }
         return 0
       }, context)
+  }
+
+  private func setWriteCallback() {
+    guard CurlLibrary.shared.showsLinesFirst else {
+      ccurl_set_callback(easy.raw, CURLOPT_WRITEFUNCTION) { bytes, size, count, context in
+        Transfer.of(context)._withUnsafeGuaranteedRef { $0.bytesReceived(bytes, size * count) }
+      }
+      return
+    }
+    easy.set(CURLOPT_HEADER, true)
+    ccurl_set_callback(easy.raw, CURLOPT_WRITEFUNCTION) { bytes, size, count, context in
+      Transfer.of(context)._withUnsafeGuaranteedRef { $0.outputReceived(bytes, size * count) }
+    }
   }
 
   /// The transfer that a callback or `CURLOPT_PRIVATE` names. It is kept alive by the loop as long as

@@ -2,24 +2,18 @@ import CCurl
 import HTTPWire
 
 // libcurl 7.83 to 8.0 keeps, with a handle, the address of the last field of its previous transfer. A response whose first
-// field line begins with white space has libcurl read and free that memory again. So a handle reads one response of
-// HTTP/1.1 and is replaced. Responses of HTTP/2 have no such lines, so a handle that read nothing else is used again.
+// field line begins with white space has libcurl read and free that memory again. 7.88.1 hands each line of a head to the
+// write callback before it stores the line (CURLOPT_HEADER), so such a line is refused in time. With the other versions,
+// each transfer gets a new handle. See Documentation/Libcurl.md.
 // In every version a handle can keep credentials of a proxy that it does not use any more (CVE-2026-9079, -7168).
 extension Transfer {
-  /// Replaces the handle where its next response could reach memory of an earlier one. Returns false without memory.
+  /// Replaces the handle if its next transfer could use what the handle kept of earlier ones. Returns false without memory.
   func prepareHandle() -> Bool {
-    if easy.history.contains(.otherProxy), !replaceHandle() { return false }
-    guard CurlLibrary.shared.keepsFreedFields else { return true }
-    // A proxy answers CONNECT with fields before it is known what the origin speaks.
-    let meetsHTTP1 = applied.proxy?.kind == .http || applied.proxy?.kind == .https
-    if !easy.history.isEmpty {
-      if easy.history == .http2, lane?.multiplexes == true, !meetsHTTP1 {
-        attempts.requiresHTTP2 = true
-      } else if !replaceHandle() {
-        return false
-      }
+    let history = easy.history
+    if history.contains(.otherProxy) || (history.contains(.transfer) && CurlLibrary.shared.needsNewHandles) {
+      guard replaceHandle() else { return false }
     }
-    if meetsHTTP1 { easy.history.insert(.http1) }
+    easy.history.insert(.transfer)
     return true
   }
 
@@ -42,4 +36,21 @@ extension Transfer {
     swap(&easy, &other)
     loop.retiredHandles.retire(other)
   }
+}
+
+extension Transfer {
+  /// Takes the lines of a head, before libcurl stores them and calls ``lineReceived(_:_:)``, and the bytes of the body.
+  func outputReceived(_ bytes: UnsafeMutablePointer<CChar>?, _ length: Int) -> Int {
+    guard readsHead else { return bytesReceived(bytes, length) }
+    let first = bytes.map { UInt8(bitPattern: $0.pointee) }
+    guard first == UInt8(ascii: " ") || first == UInt8(ascii: "\t"), !assembly.hasFields else {
+      return length
+    }
+    refuse(.foldBeforeFirstField)
+    return 0
+  }
+
+  /// Whether the next output is a line of a head. Behind a head that is held, that is so once libcurl has sent the next
+  /// request of a login.
+  private var readsHead: Bool { assembly.head == nil || (heldHead != nil && !attempts.awaitsNextLeg) }
 }

@@ -7,8 +7,6 @@ struct SendAttempts {
   enum UnusableConnection {
     /// There are unread bytes, or its end.
     case unreadInput
-    /// It speaks HTTP/1.1, and the handle may read HTTP/2 alone.
-    case needsOtherHandle
     /// It speaks HTTP/2, and the server requires HTTP/1.1.
     case needsHTTP1
   }
@@ -25,8 +23,6 @@ struct SendAttempts {
   /// Whether libcurl may send the next request of a login, or the request without `Expect`.
   var awaitsNextLeg = false
   var unusableConnection: UnusableConnection?
-  /// Whether the handle may read responses of HTTP/2 alone.
-  var requiresHTTP2 = false
   /// Whether the server reset the stream with HTTP_1_1_REQUIRED.
   var requiresHTTP1 = false
 
@@ -64,7 +60,6 @@ struct SendAttempts {
     isRefused = false
     awaitsNextLeg = false
     unusableConnection = nil
-    requiresHTTP2 = false
   }
 }
 
@@ -78,7 +73,7 @@ extension Transfer {
     let isHTTP2 = speaksHTTP2
     attempts.unusableConnection = unusability(isHTTP2, ports)
     guard attempts.unusableConnection == nil, rewindBody() else { return false }
-    easy.history.formUnion(isHTTP2 ? .http2 : .http1)
+    if isHTTP2 { easy.history.insert(.http2) }
     attempts.isUnderWay = true
     attempts.isHTTP2 = isHTTP2
     attempts.isRefused = false
@@ -98,7 +93,6 @@ extension Transfer {
 
   private func unusability(_ isHTTP2: Bool, _ ports: KeptSockets.Ports) -> SendAttempts.UnusableConnection? {
     guard !isHTTP2 else { return attempts.requiresHTTP1 ? .needsHTTP1 : nil }
-    if attempts.requiresHTTP2 { return .needsOtherHandle }
     return applied.isConnecting || isSilent(ports) ? nil : .unreadInput
   }
 
@@ -185,7 +179,6 @@ extension Transfer {
   /// HTTP/2: there libcurl would have the others wait for it, and at times for ever.
   func prepareRepeat() {
     switch attempts.unusableConnection {
-    case .needsOtherHandle: easy.history.insert(.http1)
     case .needsHTTP1: setFresh(true)
     case .unreadInput, nil: setFresh(!attempts.isHTTP2 && lane?.multiplexes != true)
     }

@@ -69,6 +69,9 @@ package struct ResponseAssembly: Sendable {
     head = nil
   }
 
+  /// Whether a field of the head at hand has come.
+  package var hasFields: Bool { !lines.isEmpty }
+
   /// One line of a head or a trailer, with its line break.
   package mutating func lineReceived(_ line: UnsafeRawBufferPointer) -> LineAction {
     do throws(HeadViolation) {

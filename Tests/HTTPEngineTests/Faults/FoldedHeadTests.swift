@@ -53,4 +53,66 @@ import Testing
       _ = try? await client.get(server.url("/next"))
     }
   }
+
+  @Test(
+    "A line that continues no field is refused before libcurl stores it",
+    .enabled(if: CurlLibrary.shared.showsLinesFirst),
+    arguments: [
+      folded, "HTTP/1.1 200 OK\r\n\tfolded: value\r\nContent-Length: 0\r\n\r\n",
+      "HTTP/1.1 103 Early Hints\r\n folded: value\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
+    ])
+  func refusedInTime(response: String) async throws {
+    let server = try HTTPTestServer(routes: .none)
+    let client = Client()
+    for _ in 0..<3 {
+      server.enqueue(.text("before"), .raw(response))
+      #expect(try await client.get(server.url("/")).text == "before")
+      let failure = try await client.failure(of: server.url("/"))
+      #expect(failure.kind == .badServerResponse)
+      #expect(failure.message.contains("white space comes before its first field"), "\(failure.message)")
+    }
+  }
+
+  /// The second message of NTLM: the challenge of the server (MS-NLMP 2.2.1.2).
+  private static let challenge: String = {
+    let empty: [UInt8] = [0, 0, 0, 0, 48, 0, 0, 0]
+    let flags: [UInt8] = [0x01, 0x82, 0x08, 0x00]
+    let nonce: [UInt8] = [1, 2, 3, 4, 5, 6, 7, 8] + [UInt8](repeating: 0, count: 8)
+    return Data(Array("NTLMSSP\0".utf8) + [2, 0, 0, 0] + empty + flags + nonce + empty).base64EncodedString()
+  }()
+
+  @Test(
+    "The head of the next step of a login is read as a head",
+    .enabled(if: CurlLibrary.shared.connectionSchemes.contains(.ntlm)), arguments: [true, false])
+  func headOfTheNextStep(isFolded: Bool) async throws {
+    let server = try HTTPTestServer(routes: .none)
+    let client = Client()
+    let login = ConnectionLogin(
+      scheme: .ntlm, credential: PasswordCredential(user: "anna", password: "secret"))
+    for _ in 0..<3 {
+      server.enqueue(
+        Reply.status(401).with(header: "WWW-Authenticate", value: "NTLM \(Self.challenge)"),
+        isFolded ? .raw(Self.folded) : .text("in"), .text("after"))
+      let url = server.url("/")
+      let request = WireRequest(
+        url: url, origin: try #require(Origin(url: url)), profile: client.profile, login: login)
+      if isFolded {
+        #expect(try await client.failure(of: request).kind == .badServerResponse)
+      } else {
+        #expect(try await client.send(request).text == "in")
+      }
+      #expect(try await client.get(url).text == "after")
+    }
+  }
+
+  @Test(
+    "A body that begins with white space is no head", arguments: [" indented", "\tindented: a\r\n\r\n", " "])
+  func indentedBody(body: String) async throws {
+    let server = try HTTPTestServer(routes: .none)
+    let client = Client()
+    for _ in 0..<3 {
+      server.enqueue(.raw("HTTP/1.1 200 OK\r\n\r\n" + body))
+      #expect(try await client.get(server.url("/")).text == body)
+    }
+  }
 }
