@@ -26,9 +26,8 @@ package enum Clock {
 
   /// A duration as nanoseconds; negative ones are nothing, ones beyond 500 years are for ever.
   package static func nanoseconds(_ duration: Duration) -> UInt64 {
-    let (seconds, attoseconds) = duration.components
-    guard seconds >= 0, attoseconds >= 0 else { return 0 }
-    guard seconds < 16_000_000_000 else { return .max }
-    return UInt64(seconds) * 1_000_000_000 + UInt64(attoseconds / 1_000_000_000)
+    let nanoseconds = duration.attoseconds / 1_000_000_000
+    guard nanoseconds > 0 else { return 0 }
+    return nanoseconds < 16_000_000_000_000_000_000 ? UInt64(nanoseconds) : .max
   }
 }

@@ -22,7 +22,7 @@ package final class Herald: @unchecked Sendable {
 
   private let state = Mutex(State())
   /// Touched by the thread of the loop alone.
-  private var turn: [Waiter] = []
+  @exclusivity(unchecked) private var turn: [Waiter] = []
 
   private static let key: pthread_key_t = {
     var key = pthread_key_t()

@@ -126,13 +126,14 @@ final class LoopCore {
   private func runJobs() {
     while !jobs.isEmpty {
       swap(&jobs, &runningJobs)
-      for job in runningJobs {
-        switch job {
+      // To take the last one copies nothing.
+      runningJobs.reverse()
+      while let job = runningJobs.popLast() {
+        switch consume job {
         case .task(let step): step.runSynchronously(on: owner.asUnownedTaskExecutor())
         case .visitor(let visitor): visitor.visit()
         }
       }
-      runningJobs.removeAll(keepingCapacity: true)
     }
   }
 

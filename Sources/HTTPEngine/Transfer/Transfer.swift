@@ -134,8 +134,10 @@ final class Transfer {
   }
 
   func restartAssembly() {
-    guard let options = request?.profile.options else { return }
-    assembly.restart(headSizeLimit: options.headerSizeLimit, bodySizeLimit: options.bodySizeLimit)
+    // The options are large, and a copy of them counts many references.
+    guard let profile = request?.profile else { return }
+    assembly.restart(
+      headSizeLimit: profile.options.headerSizeLimit, bodySizeLimit: profile.options.bodySizeLimit)
     if chunks.hasBegun { chunks = Chunks() }
     coding = BodyCoding()
     closure = nil

@@ -8,6 +8,13 @@ package enum FieldName {
     return zip(left, right).allSatisfy { lowercased($0) == lowercased($1) }
   }
 
+  /// Whether a name is `other`, which has no capitals, without regard to ASCII case.
+  static func equal(_ name: UnsafeRawBufferPointer, lowercase other: StaticString) -> Bool {
+    guard other.utf8CodeUnitCount == name.count else { return false }
+    for index in 0..<name.count where lowercased(name[index]) != other.utf8Start[index] { return false }
+    return true
+  }
+
   /// A byte with ASCII capitals made small.
   @inline(__always)
   package static func lowercased(_ byte: UInt8) -> UInt8 {

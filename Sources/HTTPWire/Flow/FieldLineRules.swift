@@ -6,13 +6,7 @@ enum FieldLineRules {
     let name: UnsafeRawBufferPointer
     let value: UnsafeRawBufferPointer
 
-    func isNamed(_ other: StaticString) -> Bool {
-      guard other.utf8CodeUnitCount == name.count else { return false }
-      for index in 0..<name.count where FieldName.lowercased(name[index]) != other.utf8Start[index] {
-        return false
-      }
-      return true
-    }
+    func isNamed(_ other: StaticString) -> Bool { FieldName.equal(name, lowercase: other) }
   }
 
   /// Reads a field line.

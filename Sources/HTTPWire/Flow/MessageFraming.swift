@@ -31,12 +31,18 @@ package struct MessageFraming: Sendable, Equatable {
 
   /// A number, or a list of the same number (RFC 9110 §8.6).
   private mutating func noteLength(_ value: UnsafeRawBufferPointer) throws(HeadViolation) {
+    // Splitting a value into parts allocates memory.
+    if let length = Self.number(value) { return try note(length) }
     for part in value.split(separator: UInt8(ascii: ","), omittingEmptySubsequences: false) {
       let digits = FieldLineRules.trimmed(UnsafeRawBufferPointer(rebasing: part))
       guard let length = Self.number(digits) else { throw .contentLength }
-      guard contentLength == nil || contentLength == length else { throw .contradictingContentLengths }
-      contentLength = length
+      try note(length)
     }
+  }
+
+  private mutating func note(_ length: Int64) throws(HeadViolation) {
+    guard contentLength == nil || contentLength == length else { throw .contradictingContentLengths }
+    contentLength = length
   }
 
   private static func number(_ digits: UnsafeRawBufferPointer) -> Int64? {

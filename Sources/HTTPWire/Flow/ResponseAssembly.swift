@@ -44,9 +44,6 @@ package struct ResponseAssembly: Sendable {
   private var marks: FieldMarks = []
   package private(set) var head: ResponseHead?
 
-  /// Whether the head has a `Content-Encoding` field.
-  package var isContentCoded: Bool { marks.contains(.contentEncoding) }
-
   /// How many bytes of trailers may follow.
   package var headSizeLeft: Int { max(0, headSizeLimit - headSize) }
 
@@ -113,8 +110,9 @@ package struct ResponseAssembly: Sendable {
       try FieldLineRules.checkContinuation(line, of: lastFieldName)
       unfold()
     } else {
-      endsWithFraming = try framing.note(FieldLineRules.field(line), version)
-      marks.formUnion(FieldMarks(ofLine: line))
+      let field = try FieldLineRules.field(line)
+      endsWithFraming = try framing.note(field, version)
+      marks.formUnion(FieldMarks(ofField: field.name))
     }
     lines.append(contentsOf: line)
     return .keep

@@ -66,13 +66,11 @@ package enum HeaderFieldRules {
 
   /// Whether a byte may stand in a token (RFC 9110 §5.6.2).
   static func isTokenByte(_ byte: UInt8) -> Bool {
-    switch byte {
-    case 0x61...0x7A, 0x41...0x5A, 0x30...0x39: true
-    case UInt8(ascii: "!"), UInt8(ascii: "#"), UInt8(ascii: "$"), UInt8(ascii: "%"), UInt8(ascii: "&"),
-      UInt8(ascii: "'"), UInt8(ascii: "*"), UInt8(ascii: "+"), UInt8(ascii: "-"), UInt8(ascii: "."),
-      UInt8(ascii: "^"), UInt8(ascii: "_"), UInt8(ascii: "`"), UInt8(ascii: "|"), UInt8(ascii: "~"):
-      true
-    default: false
-    }
+    byte < 0x80 && (byte < 0x40 ? lowTokenBytes : highTokenBytes) >> UInt64(byte & 0x3F) & 1 == 1
   }
+
+  /// The digits and `!#$%&'*+-.`, a bit for each byte below 0x40.
+  private static let lowTokenBytes: UInt64 = 0x03FF_6CFA_0000_0000
+  /// The letters and `^_`, the backquote and `|~`, a bit for each byte from 0x40 to 0x7F.
+  private static let highTokenBytes: UInt64 = 0x57FF_FFFF_C7FF_FFFE
 }

@@ -11,43 +11,33 @@ package struct FieldMarks: OptionSet, Sendable {
   /// validated: `Cache-Control`, `Expires`, `ETag`, `Last-Modified`.
   package static let reusable = FieldMarks(rawValue: 4)
 
-  /// What one line says, with its line break or without.
-  init(ofLine line: UnsafeRawBufferPointer) {
-    switch line.first.map(FieldName.lowercased) {
-    case UInt8(ascii: "c")?:
-      if Self.begins(line, with: "cache-control:") {
-        self = .reusable
-      } else {
-        self = Self.begins(line, with: "content-encoding:") ? .contentEncoding : []
-      }
-    case UInt8(ascii: "e")?:
-      self = Self.begins(line, with: "etag:") || Self.begins(line, with: "expires:") ? .reusable : []
-    case UInt8(ascii: "l")?: self = Self.begins(line, with: "last-modified:") ? .reusable : []
-    case UInt8(ascii: "s")?: self = Self.begins(line, with: "set-cookie:") ? .setCookie : []
+  /// The mark of the field `name`, if it has one.
+  init(ofField name: UnsafeRawBufferPointer) {
+    switch name.count {
+    case 4 where FieldName.equal(name, lowercase: "etag"),
+      7 where FieldName.equal(name, lowercase: "expires"),
+      13 where FieldName.equal(name, lowercase: "cache-control"),
+      13 where FieldName.equal(name, lowercase: "last-modified"):
+      self = .reusable
+    case 10 where FieldName.equal(name, lowercase: "set-cookie"): self = .setCookie
+    case 16 where FieldName.equal(name, lowercase: "content-encoding"): self = .contentEncoding
     default: self = []
     }
   }
 
-  /// What many lines say, each ended by a line feed.
+  /// The marks of field lines, each ended by a line feed.
   init(ofLines bytes: [UInt8]) {
     var marks: FieldMarks = []
     bytes.withUnsafeBytes { bytes in
       var start = 0
       while start < bytes.count {
         let end = bytes[start...].firstIndex(of: 0x0A) ?? bytes.count
-        marks.formUnion(FieldMarks(ofLine: UnsafeRawBufferPointer(rebasing: bytes[start..<end])))
+        if let colon = bytes[start..<end].firstIndex(of: UInt8(ascii: ":")) {
+          marks.formUnion(FieldMarks(ofField: UnsafeRawBufferPointer(rebasing: bytes[start..<colon])))
+        }
         start = end + 1
       }
     }
     self = marks
-  }
-
-  private static func begins(_ line: UnsafeRawBufferPointer, with name: StaticString) -> Bool {
-    guard line.count >= name.utf8CodeUnitCount else { return false }
-    for index in 0..<name.utf8CodeUnitCount
-    where FieldName.lowercased(line[index]) != name.utf8Start[index] {
-      return false
-    }
-    return true
   }
 }

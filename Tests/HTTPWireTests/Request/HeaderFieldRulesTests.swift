@@ -14,6 +14,16 @@ import Testing
     #expect(!HeaderFieldRules.isToken(text))
   }
 
+  @Test("Letters, digits and fifteen signs are the bytes of tokens")
+  func bytesOfTokens() {
+    let allowed = Set(
+      "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ".unicodeScalars)
+    for byte in UInt8.min...UInt8.max {
+      let scalar = Unicode.Scalar(byte)
+      #expect(HeaderFieldRules.isToken("a\(scalar)") == allowed.contains(scalar), "\(byte)")
+    }
+  }
+
   @Test func everyControlCharacterButTheTabIsForbiddenInAValue() {
     for byte in UInt8.min...0x7F {
       let value = "a" + String(Unicode.Scalar(byte)) + "b"

@@ -22,7 +22,9 @@ extension Transfer {
 
   /// Decides about the codings of a response. Returns false if it is refused.
   func chooseCoding(of head: ResponseHead) -> Bool {
-    guard assembly.isContentCoded, request?.profile.options.decodesContent != false else { return true }
+    guard head.block.marks.contains(.contentEncoding), request?.profile.options.decodesContent != false else {
+      return true
+    }
     switch ContentDecodingPlan(fieldValue: head.block.value(of: "Content-Encoding")) {
     case .asReceived: return true
     case .decoded(let codings):
