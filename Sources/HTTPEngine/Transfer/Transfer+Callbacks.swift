@@ -105,6 +105,7 @@ extension Transfer {
 
   private func lineReceived(_ bytes: UnsafeMutablePointer<CChar>?, _ length: Int) -> Int {
     bytesMoved()
+    endsInsideLine = false
     let line = UnsafeRawBufferPointer(start: bytes, count: length)
     if heldHead != nil { beginAnew(at: line) }
     switch assembly.lineReceived(line) {

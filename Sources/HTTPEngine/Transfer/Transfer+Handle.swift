@@ -42,8 +42,12 @@ extension Transfer {
   /// Takes the lines of a head, before libcurl stores them and calls ``lineReceived(_:_:)``, and the bytes of the body.
   func outputReceived(_ bytes: UnsafeMutablePointer<CChar>?, _ length: Int) -> Int {
     guard readsHead else { return bytesReceived(bytes, length) }
-    let first = bytes.map { UInt8(bitPattern: $0.pointee) }
-    guard first == UInt8(ascii: " ") || first == UInt8(ascii: "\t"), !assembly.hasFields else {
+    guard let bytes, length > 0 else { return length }
+    // A line of more than 16 KiB comes in parts. Each line ends with its line feed.
+    let isRest = endsInsideLine
+    endsInsideLine = UInt8(bitPattern: bytes[length - 1]) != UInt8(ascii: "\n")
+    let first = UInt8(bitPattern: bytes[0])
+    guard !isRest, !assembly.hasFields, first == UInt8(ascii: " ") || first == UInt8(ascii: "\t") else {
       return length
     }
     refuse(.foldBeforeFirstField)

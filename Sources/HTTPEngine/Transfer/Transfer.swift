@@ -41,6 +41,8 @@ final class Transfer {
   @exclusivity(unchecked) private var waiter: Waiter?
 
   @exclusivity(unchecked) var assembly = ResponseAssembly()
+  /// Whether the last output was a part of a head's line, and not its end.
+  @exclusivity(unchecked) var endsInsideLine = false
   @exclusivity(unchecked) var chunks = Chunks()
   @exclusivity(unchecked) var body = BodyBuffer()
   /// Takes the body of the response at hand, if it is not collected.
@@ -138,6 +140,7 @@ final class Transfer {
     guard let profile = request?.profile else { return }
     assembly.restart(
       headSizeLimit: profile.options.headerSizeLimit, bodySizeLimit: profile.options.bodySizeLimit)
+    endsInsideLine = false
     if chunks.hasBegun { chunks = Chunks() }
     coding = BodyCoding()
     closure = nil

@@ -115,4 +115,18 @@ import Testing
       #expect(try await client.get(server.url("/")).text == body)
     }
   }
+
+  /// libcurl hands lines of more than 16 KiB over in parts.
+  @Test("The rest of a long field line is no line of its own", arguments: ["X-Long:", "X-Long: "])
+  func longFirstField(name: String) async throws {
+    let server = try HTTPTestServer(routes: .none)
+    let client = Client()
+    let value = String(repeating: "a ", count: 20_000) + "end"
+    for _ in 0..<2 {
+      server.enqueue(.raw("HTTP/1.1 200 OK\r\n\(name)\(value)\r\nContent-Length: 2\r\n\r\nok"))
+      let response = try await client.get(server.url("/"))
+      #expect(response.text == "ok")
+      #expect(response.head.block.value(of: "X-Long") == value)
+    }
+  }
 }
