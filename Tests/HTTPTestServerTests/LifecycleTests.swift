@@ -65,6 +65,26 @@ struct LifecycleTests {
     #expect(core == nil)
   }
 
+  @Test func theThreadOfAClosedConnectionIsJoinedWhileTheServerRuns() throws {
+    let server = try HTTPTestServer()
+    let clients = try (0..<3).map { _ in try RawClient(server) }
+    for client in clients { _ = try client.get("/ip") }
+    while server.core.threads.count < 3 { sched_yield() }
+    for client in clients { client.closeNow() }
+    while server.core.threads.count > 0 { sched_yield() }
+    #expect(server.connectionCount == 3)
+
+    let streams = try StreamTestServer()
+    let others = try (0..<3).map { _ in try RawClient(port: streams.port) }
+    while streams.core.threads.count < 3 { sched_yield() }
+    for other in others { other.closeNow() }
+    while streams.core.threads.count > 0 { sched_yield() }
+    #expect(streams.connectionCount == 3)
+    let last = try RawClient(port: streams.port)
+    try last.write("x")
+    while streams.receivedByteCount == 0 { sched_yield() }
+  }
+
   @Test func aServerCanBeStoppedByItsOwnRoute() throws {
     let own = Mutex<HTTPTestServer?>(nil)
     let server = try HTTPTestServer(

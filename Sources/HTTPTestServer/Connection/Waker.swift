@@ -1,6 +1,6 @@
 import Glibc
 
-/// A descriptor that becomes readable when somebody calls ``wake()``, and stays so.
+/// A descriptor that becomes readable with ``wake()``, and stays so until ``reset()``.
 ///
 /// It is a pipe; the C library's module does not export `eventfd`.
 final class Waker: Sendable {
@@ -29,6 +29,12 @@ final class Waker: Sendable {
     var byte: UInt8 = 1
     // It can only fail when the pipe is full, and then it is readable already.
     _ = write(writingEnd, &byte, 1)
+  }
+
+  /// Makes the descriptor unreadable again.
+  func reset() {
+    var bytes: (UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0)
+    while read(descriptor, &bytes, MemoryLayout.size(ofValue: bytes)) > 0 {}
   }
 }
 

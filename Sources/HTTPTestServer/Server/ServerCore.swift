@@ -9,6 +9,7 @@ import Synchronization
 final class ServerCore: Sendable {
   let state = Mutex(ServerState())
   let stopSignal: Waker
+  let threads: ConnectionThreads
   let routes: Routes
   let tls: TLSContext?
   let port: Int
@@ -25,6 +26,7 @@ final class ServerCore: Sendable {
     }
     self.routes = routes
     stopSignal = try Waker()
+    threads = try ConnectionThreads()
     let listener = try Listener(backlog: 1024, port: port)
     self.port = listener.port
     let thread = try ServerThread.start { self.acceptConnections(from: listener) }
@@ -56,14 +58,13 @@ final class ServerCore: Sendable {
   // MARK: The accepting thread
 
   private func acceptConnections(from listener: Listener) {
-    var threads: [Int: pthread_t] = [:]
     while waitForClient(of: listener) {
-      join(state.withLock { $0.takeEnded() }, of: &threads)
+      threads.joinEnded()
       switch listener.accept() {
       case .connection(let descriptor):
         let (id, effect) = state.withLock { $0.accepted(descriptor) }
         do throws(ServerError) {
-          threads[id] = try ServerThread.start { self.serve(id, descriptor, effect) }
+          try threads.start { self.serve(id, descriptor, effect) }
         } catch {
           state.withLock { $0.closing(id) }
           close(descriptor)
@@ -72,22 +73,17 @@ final class ServerCore: Sendable {
       case .exhausted: waitABit()
       }
     }
-    join(Array(threads.keys), of: &threads)
+    threads.joinAll()
   }
 
-  private func join(_ ids: [Int], of threads: inout [Int: pthread_t]) {
-    for id in ids {
-      if let thread = threads.removeValue(forKey: id) { pthread_join(thread, nil) }
-    }
-  }
-
-  /// Returns `false` when the server is to stop.
+  /// Waits for a client, or for a thread that can be joined. Returns `false` when the server is to stop.
   private func waitForClient(of listener: Listener) -> Bool {
     var entries = [
       pollfd(fd: stopSignal.descriptor, events: Int16(POLLIN), revents: 0),
       pollfd(fd: listener.descriptor, events: Int16(POLLIN), revents: 0),
+      pollfd(fd: threads.descriptor, events: Int16(POLLIN), revents: 0),
     ]
-    while poll(&entries, 2, -1) < 0, errno == EINTR {}
+    while poll(&entries, 3, -1) < 0, errno == EINTR {}
     return entries[0].revents == 0
   }
 
@@ -104,6 +100,5 @@ final class ServerCore: Sendable {
     Conversation(id: id, channel: channel, core: self).run(effect)
     state.withLock { $0.closing(id) }
     close(descriptor)
-    state.withLock { $0.threadEnds(id) }
   }
 }

@@ -26,8 +26,6 @@ struct ServerState {
   /// The thread that accepts, until somebody has taken on to join it.
   var acceptor: pthread_t?
   var connections: [Int: Connection] = [:]
-  /// Connections whose threads are about to end and can be joined.
-  private var ended: [Int] = []
 
   // MARK: Requests
 
@@ -80,15 +78,6 @@ struct ServerState {
   /// Takes a connection off the list, so that nobody touches its descriptor any more.
   mutating func closing(_ id: Int) {
     connections[id] = nil
-  }
-
-  mutating func threadEnds(_ id: Int) {
-    ended.append(id)
-  }
-
-  mutating func takeEnded() -> [Int] {
-    defer { ended.removeAll() }
-    return ended
   }
 
   /// Returns those who wait for a request that will not come; `nil` when it was stopped already.

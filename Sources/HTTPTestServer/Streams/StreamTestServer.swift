@@ -20,7 +20,7 @@ public final class StreamTestServer: Sendable {
   /// What happens on a connection. Whatever it throws ends the connection.
   public typealias Script = @Sendable (StreamTestConnection) throws -> Void
 
-  private let core: Core
+  let core: Core
 
   /// Starts a server; it listens when this returns. Throws as ``HTTPTestServer/init(_:port:routes:)``.
   ///
@@ -65,11 +65,13 @@ public final class StreamTestServer: Sendable {
     private let tls: TLSContext?
     private let script: Script
     private let stopSignal: Waker
+    let threads: ConnectionThreads
 
     init(tls: TLSContext?, script: @escaping Script) throws(ServerError) {
       self.tls = tls
       self.script = script
       stopSignal = try Waker()
+      threads = try ConnectionThreads()
       let listener = try Listener(backlog: 1024)
       port = listener.port
       let thread = try ServerThread.start { self.accept(from: listener) }
@@ -83,25 +85,27 @@ public final class StreamTestServer: Sendable {
     }
 
     private func accept(from listener: Listener) {
-      var threads: [pthread_t] = []
       var entries = [
         pollfd(fd: stopSignal.descriptor, events: Int16(POLLIN), revents: 0),
         pollfd(fd: listener.descriptor, events: Int16(POLLIN), revents: 0),
+        pollfd(fd: threads.descriptor, events: Int16(POLLIN), revents: 0),
       ]
       while entries[0].revents == 0 {
-        if poll(&entries, 2, -1) < 0 { continue }
+        if poll(&entries, 3, -1) < 0 { continue }
+        threads.joinEnded()
         guard entries[1].revents != 0, case .connection(let descriptor) = listener.accept() else { continue }
         state.withLock { state in
           state.accepted += 1
           state.open += 1
         }
         do throws(ServerError) {
-          threads.append(try ServerThread.start { self.serve(descriptor) })
+          try threads.start { self.serve(descriptor) }
         } catch {
           close(descriptor)
+          state.withLock { $0.open -= 1 }
         }
       }
-      for thread in threads { pthread_join(thread, nil) }
+      threads.joinAll()
     }
 
     private func serve(_ descriptor: Int32) {
