@@ -34,6 +34,17 @@ public let errSecUnimplemented: OSStatus = -4
 /// Verifies a server as ``ServerTrust/evaluate()`` does, with its policies and anchors. Blocks its thread if a policy
 /// asks about revocation over the network.
 ///
+/// Delegates that were written for Apple's Security framework compile:
+///
+/// ```swift
+/// func isPinned(_ trust: SecTrust, certificate: Data) -> Bool {
+///   var error: CFError?
+///   guard SecTrustEvaluateWithError(trust, &error) else { return false }
+///   let chain = SecTrustCopyCertificateChain(trust) as? [SecCertificate] ?? []
+///   return chain.contains { SecCertificateCopyData($0) as Data == certificate }
+/// }
+/// ```
+///
 /// - Parameters:
 ///   - trust: The server.
 ///   - error: Where the reason is stored if it is not trusted: an error of `NSOSStatusErrorDomain` with the code

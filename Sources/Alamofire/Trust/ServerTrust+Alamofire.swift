@@ -3,13 +3,13 @@ public import Foundation
 extension ServerTrust: AlamofireExtended {}
 
 extension AlamofireExtension where ExtendedType == SecTrust {
-  /// The public keys of ``certificates``.
+  /// The public keys of `certificates`.
   public var publicKeys: [SecKey] { type.serverCertificates.compactMap(\.publicKey) }
 
   /// The certificates that really are the server's; see ``ServerTrust/serverCertificates``.
   public var certificates: [SecCertificate] { type.serverCertificates }
 
-  /// ``certificates`` as DER.
+  /// The DER encoding of each of `certificates`.
   public var certificateData: [Data] { type.serverCertificates.map(\.data) }
 
   /// Puts `policy` in the place of the policies so far, and evaluates.

@@ -57,13 +57,6 @@ struct CompanyEvaluator: ServerTrustEvaluating {
 
 private func managers(folder: URL) throws {
   do {
-    let manager = ServerTrustManager(evaluators: [
-      "api.example.com": .publicKeys,
-      "*.example.com": .revocationChecking(options: .ocsp),
-    ])
-    show(manager)
-  }
-  do {
     let manager = ServerTrustManager(evaluators: ["example.com": .default])
     show(manager)
   }
@@ -104,7 +97,7 @@ private func responders(authority: TestIdentity, stolen: TestIdentity) throws {
   show((server, options))
 }
 
-private func article() throws {
+private func managersAndAuthorities() throws {
   do {
     let manager = ServerTrustManager(
       allHostsMustBeEvaluated: false,

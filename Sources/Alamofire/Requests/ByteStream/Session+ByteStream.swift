@@ -21,7 +21,7 @@ extension Session {
   ///   - port: From 1 to 65,535.
   ///   - secure: Whether TLS comes before everything else. Default: `false`; ``ByteStreamRequest/startTLS()`` begins it
   ///     later.
-  ///   - transportOptions: Changes the options of the session for this stream. Default: nothing.
+  ///   - change: Changes the options of the session for this stream. Default: no change.
   public func byteStream(
     host: String, port: Int, secure: Bool = false,
     transportOptions change: ((inout TransportOptions) -> Void)? = nil

@@ -4,7 +4,7 @@ import Synchronization
 
 /// Is called when something happens to the tasks of a session, and decides where there is something to decide.
 ///
-/// Subclass it, override what matters and hand it to ``Session/init(configuration:delegate:rootQueue:startRequestsImmediately:requestSetup:requestQueue:serializationQueue:interceptor:redirectHandler:cachedResponseHandler:eventMonitors:transportOptions:)``.
+/// Subclass it, override what matters and hand it to ``Session/init(configuration:delegate:rootQueue:startRequestsImmediately:requestSetup:requestQueue:serializationQueue:interceptor:serverTrustManager:redirectHandler:cachedResponseHandler:eventMonitors:transportOptions:)``.
 /// What the base class does is documented with each method; call `super` to have it done. The methods of a
 /// subclass are called on the session's ``Session/rootQueue``, one at a time, in the order of events. A
 /// completion handler that is released without a call stands for what the base class would have said.

@@ -12,7 +12,7 @@ extension AlamofireExtension where ExtendedType: Bundle {
     }
   }
 
-  /// The public keys of ``certificates``.
+  /// The public keys of `certificates`.
   public var publicKeys: [SecKey] { certificates.compactMap(\.publicKey) }
 
   /// The paths of all resources with one of these endings, sorted, each once.

@@ -11,6 +11,28 @@ public import Foundation
 ///   "example.com": .pinnedCertificates(certificates: try Certificate.all(inFolder: folder))
 /// ])
 /// ```
+///
+/// A server without an authority is trusted if its own certificate is pinned and may take the place of an authority. Its
+/// host and dates still count:
+///
+/// ```swift
+/// let pins = try Certificate.all(contentsOf: URL(fileURLWithPath: "/etc/company/server.pem"))
+/// let manager = ServerTrustManager(evaluators: [
+///   "localhost": .pinnedCertificates(certificates: pins, acceptSelfSignedCertificates: true)
+/// ])
+/// ```
+///
+/// ## Verification besides the pin
+///
+/// A pin holds if a path of valid signatures leads from the server's own certificate to the pinned one, through
+/// authorities that may issue what they issued. Two parameters decide what else is verified:
+///
+/// - With `validateHost: true`, the default, the whole chain is verified: the path to the trust store, the dates and the
+///   host. This holds with `performDefaultValidation: false` too, because a name in a certificate without a trusted
+///   issuer proves nothing.
+/// - With `performDefaultValidation: true` and `validateHost: false`, all of that is verified except the host.
+/// - With both `false`, host, dates and the trust store do not count. The pin decides, with the revocation lists of the
+///   program (``TransportOptions/certificateRevocationLists``).
 public final class PinnedCertificatesTrustEvaluator: ServerTrustEvaluating {
   private let certificates: [SecCertificate]
   private let acceptSelfSignedCertificates: Bool

@@ -12,6 +12,8 @@ public import Foundation
 ///   "sha256/n4bQgYhMfWWaL+qgxVrQFaO/TxsrC4Is0V1sFbDwCgg=",
 /// ])
 /// ```
+///
+/// ``PinnedCertificatesTrustEvaluator`` describes what is verified besides the pin.
 public final class PublicKeysTrustEvaluator: ServerTrustEvaluating {
   private let keys: [SecKey]
   private let pins: Set<PublicKeyPin>

@@ -1,14 +1,49 @@
-/// Says which ``ServerTrustEvaluating`` judges which host. A session takes one; it is asked in every TLS handshake,
-/// before a byte of a request is sent.
+/// The evaluators of a session, by host. They are called in every TLS handshake, before a byte of a request is sent.
 ///
 /// ```swift
-/// let manager = ServerTrustManager(evaluators: [
-///   "api.example.com": .publicKeys,
-///   "*.example.com": .revocationChecking(options: .ocsp),
-/// ])
+/// let manager = ServerTrustManager(
+///   allHostsMustBeEvaluated: false,
+///   evaluators: [
+///     "api.example.com": try .publicKeys(pins: [
+///       "sha256/47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=",
+///       "sha256/n4bQgYhMfWWaL+qgxVrQFaO/TxsrC4Is0V1sFbDwCgg=",
+///     ]),
+///     "*.example.com": .revocationChecking(options: [.ocsp, .requirePositiveResponse]),
+///   ])
+/// let session = Session(serverTrustManager: manager)
 /// ```
 ///
-/// Upper and lower case, and a dot at the end of a host, do not matter.
+/// Without a manager, a session verifies the path of certificates to the trust store, their dates, purpose, and strength
+/// of keys and signatures, and the name of the host. Upper and lower case, and a dot at the end of a host, are ignored.
+///
+/// ## Evaluators
+///
+/// - ``DefaultTrustEvaluator``: the verification of a session without a manager.
+/// - ``PublicKeysTrustEvaluator``: pinned keys, which survive a new certificate.
+/// - ``PinnedCertificatesTrustEvaluator``: pinned certificates, of your own authority or server.
+/// - ``RevocationTrustEvaluator``: the default, and certificates that were not revoked.
+/// - ``CompositeTrustEvaluator``: several of these, such as pins and revocation.
+/// - ``DisabledTrustEvaluator``: every server, for tests.
+///
+/// An authority of your own needs no evaluator. ``TransportOptions/trustStore`` replaces the authorities of the system:
+///
+/// ```swift
+/// var options = TransportOptions()
+/// options.trustStore = .file("/etc/company/authorities.pem")
+/// let session = Session(transportOptions: options)
+/// ```
+///
+/// ## Resumed TLS sessions
+///
+/// A connection that resumes a TLS session shows no certificates. Before the TLS session is offered, its server is
+/// evaluated with the certificates that it showed before. If it is not accepted any more, the connection makes a full
+/// handshake, and the certificates of that handshake are evaluated.
+///
+/// ## Failures
+///
+/// The request ends with `AFError.serverTrustEvaluationFailed`. Its reason holds the pinned and the shown certificates or
+/// keys, or a ``ServerTrust/Failure`` that names the fault of the chain. Errors of your own evaluators are its
+/// `underlyingError`.
 open class ServerTrustManager: @unchecked Sendable {
   // Unchecked, since the compiler checks no class that can be subclassed: its own properties are constants.
   /// Whether a host without an evaluator is refused. If not, it is judged as without a manager: by the trust store,
