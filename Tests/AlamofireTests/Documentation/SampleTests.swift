@@ -111,4 +111,17 @@ private struct Sample: Sendable, CustomTestStringConvertible {
       }
     }
   }
+
+  @Test("The paths in CONTRIBUTING.md exist, relative to the package or to Sources")
+  func pathsOfContributing() throws {
+    let text = try PackageFiles.text(of: "CONTRIBUTING.md")
+    let paths = text.matches(of: /`((?:\.\.?\/)?[\w.+]+(?:\/[\w.+]+)+)\/?`/).map { String($0.1) }
+    #expect(paths.count > 40)
+    for path in paths {
+      let exists = [PackageFiles.root, PackageFiles.root.appendingPathComponent("Sources")].contains {
+        FileManager.default.fileExists(atPath: $0.appendingPathComponent(path).standardizedFileURL.path)
+      }
+      #expect(exists, "CONTRIBUTING.md names \(path)")
+    }
+  }
 }

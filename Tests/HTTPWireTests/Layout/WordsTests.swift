@@ -1,0 +1,134 @@
+import Foundation
+import Testing
+
+@Suite("Scripts/words") struct WordsTests {
+  private static func repeated(_ word: String, _ count: Int) -> String {
+    Array(repeating: word, count: count).joined(separator: " ")
+  }
+
+  private func run(_ files: [String: String], _ arguments: [String] = []) async throws -> ScriptRun {
+    let tree = try SourceTree(files)
+    defer { withExtendedLifetime(tree) {} }
+    return try await ScriptRun("words", on: tree.root, arguments)
+  }
+
+  @Test("No file of the package has more complaints than are exempt")
+  func package() async throws {
+    let run = try await ScriptRun("words")
+    #expect(run.output == "")
+    #expect(run.status == 0)
+  }
+
+  @Test(
+    "A document with a fault is reported with its line",
+    arguments: [
+      ("a " + String(repeating: "b", count: 99), "a line of 101 columns"),
+      ("| a | " + String(repeating: "b", count: 61) + " |", "a table cell of 61 characters"),
+      ("\(Self.repeated("a", 13))\n\(Self.repeated("a", 12)) b.", "a sentence of 26 words: a a a ..."),
+      ("The text is for nobody.", "\"nobody\": name the thing instead"),
+      ("Whoever reads it", "\"whoever\": name the thing instead"),
+    ])
+  func documentFault(text: String, complaint: String) async throws {
+    let run = try await run(["Documentation/A.md": "# Title\n\n\(text)\n"])
+    #expect(run.output == "Documentation/A.md:3: \(complaint)\n")
+    #expect(run.status == 1)
+  }
+
+  @Test("Code, links, long words, table rows with links and short sentences are accepted")
+  func acceptedDocument() async throws {
+    let long = String(repeating: "x", count: 120)
+    let text = """
+      # Title
+
+      [link](\(long))
+      | \(String(repeating: "é", count: 60)) | [b](\(long)) |
+
+      ```
+      nobody \(long)
+      ```
+      \(Self.repeated("word", 13))
+      \(Self.repeated("word", 12)).
+      A second sentence with `the code of nobody`.
+      - \(Self.repeated("word", 15))
+      - \(Self.repeated("word", 15))
+      """
+    let run = try await run(["README.md": text])
+    #expect(run.output == "")
+    #expect(run.status == 0)
+  }
+
+  @Test(
+    "A comment with a fault is reported with its line",
+    arguments: [
+      ("/// What it is.", "the comment begins with \"What\""),
+      ("  /// Who is told.", "the comment begins with \"Who\""),
+      ("/// How it ends.", "the comment begins with \"How\""),
+      ("/// The same, twice.", "the comment begins with \"The same\""),
+      ("/// As above.", "the comment begins with \"As above\""),
+      ("// For nobody.", "\"nobody\": name the thing instead"),
+      ("let a = \"b\"  // To whom", "\"whom\": name the thing instead"),
+    ])
+  func commentFault(line: String, complaint: String) async throws {
+    let run = try await run(["Sources/X/A.swift": "import X\n\(line)\nlet x = 1\n"])
+    #expect(run.output == "Sources/X/A.swift:2: \(complaint)\n")
+    #expect(run.status == 1)
+  }
+
+  @Test("Code, literals, later lines of a comment and longer words are accepted")
+  func acceptedSource() async throws {
+    let text = """
+      /// However, a noun.
+      /// What a later line begins with.
+      let nobody = "https://nobody"
+      let text = \"""
+        // nobody
+        /// What a literal says.
+        \"""
+      // Whatever is in `nobody`.
+      """
+    let run = try await run(["Sources/X/A.swift": text])
+    #expect(run.output == "")
+    #expect(run.status == 0)
+  }
+
+  @Test("A file fails above its number of exemptions, and below it")
+  func exemptions() async throws {
+    let files = ["Sources/X/A.swift": "// nobody\n// nobody\n"]
+    func output(_ list: String) async throws -> (Int32, String) {
+      let run = try await run(files.merging(["Scripts/lib/words.txt": list]) { $1 })
+      return (run.status, run.output)
+    }
+    let fault = "\"nobody\": name the thing instead\n"
+    #expect(try await output("2 Sources/X/A.swift\n") == (0, ""))
+    #expect(
+      try await output("1 Sources/X/A.swift\n") == (
+        1,
+        "Sources/X/A.swift:1: \(fault)Sources/X/A.swift:2: \(fault)"
+          + "Sources/X/A.swift: 2 complaints, 1 exempt in Scripts/lib/words.txt\n"
+      ))
+    #expect(
+      try await output("3 Sources/X/A.swift\n") == (
+        1, "Sources/X/A.swift: 2 complaints, 3 exempt; write the lower number by: Scripts/words . update\n"
+      ))
+    #expect(
+      try await output("2 Sources/X/A.swift\n1 Sources/X/Gone.swift\n") == (
+        1, "Sources/X/Gone.swift: 0 complaints, 1 exempt; write the lower number by: Scripts/words . update\n"
+      ))
+  }
+
+  @Test("An update writes lower counts and moves those of moved files, but never raises their sum")
+  func update() async throws {
+    func updated(_ files: [String: String], _ list: String) async throws -> (Int32, String) {
+      let tree = try SourceTree(files.merging(["Scripts/lib/words.txt": list]) { $1 })
+      defer { withExtendedLifetime(tree) {} }
+      let run = try await ScriptRun("words", on: tree.root, ["update"])
+      let written = try String(
+        contentsOf: tree.root.appendingPathComponent("Scripts/lib/words.txt"), encoding: .utf8)
+      return (run.status, written)
+    }
+    let moved = ["Sources/X/B.swift": "// nobody\n"]
+    #expect(try await updated(moved, "2 Sources/X/A.swift\n") == (0, "1 Sources/X/B.swift\n"))
+    #expect(try await updated(["Sources/X/A.swift": ""], "2 Sources/X/A.swift\n") == (0, ""))
+    #expect(try await updated(["README.md": "To whom?\n"], "") == (1, ""))
+  }
+}
