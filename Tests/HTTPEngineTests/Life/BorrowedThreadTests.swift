@@ -70,23 +70,3 @@ struct BorrowedThreadTests {
     #expect(await status.value == 200)
   }
 }
-
-/// A thread of the test; Foundation's is not in FoundationEssentials.
-private final class Thread {
-  private let body: @Sendable () -> Void
-
-  init(_ body: @escaping @Sendable () -> Void) { self.body = body }
-
-  func start() {
-    var thread = pthread_t()
-    let code = pthread_create(
-      &thread, nil,
-      { context in
-        guard let context else { return nil }
-        Unmanaged<Thread>.fromOpaque(context).takeRetainedValue().body()
-        return nil
-      }, Unmanaged.passRetained(self).toOpaque())
-    #expect(code == 0)
-    if code == 0 { pthread_detach(thread) }
-  }
-}

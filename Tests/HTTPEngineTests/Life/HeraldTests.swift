@@ -1,4 +1,4 @@
-import Dispatch
+import Glibc
 import HTTPEngine
 import Synchronization
 import Testing
@@ -8,10 +8,10 @@ import Testing
   private final class Party: Sendable {
     private let waiters = Mutex<[Herald.Waiter]>([])
     private let count: Int
-    private let thread: DispatchQueue
+    private let thread: SerialThread
     private let body: @Sendable ([Herald.Waiter]) -> Void
 
-    init(_ count: Int, on thread: DispatchQueue, _ body: @escaping @Sendable ([Herald.Waiter]) -> Void) {
+    init(_ count: Int, on thread: SerialThread, _ body: @escaping @Sendable ([Herald.Waiter]) -> Void) {
       self.count = count
       self.thread = thread
       self.body = body
@@ -29,8 +29,8 @@ import Testing
   }
 
   /// Stands for the thread of a loop: what runs there begins after what ran there before has ended, and not only after those
-  /// whom it has served have gone on.
-  private let thread = DispatchQueue(label: "turn")
+  /// whom it has served have gone on. It is one thread, because a herald stays that of its thread until it retires.
+  private let thread = SerialThread()
 
   /// Lets `count` tasks wait, hands them to `body` on another thread, and returns when all have gone on.
   private func serve(_ count: Int, _ body: @escaping @Sendable ([Herald.Waiter]) -> Void) async {
@@ -67,8 +67,14 @@ import Testing
 
   @Test func turnAfterTurnAndThreadAfterThreadNobodyIsForgotten() async {
     let herald = Herald()
+    let first = Mutex<pthread_t?>(nil)
     for round in 0..<200 {
       await serve(3) { waiters in
+        let isFirst = first.withLock { thread in
+          if thread == nil { thread = pthread_self() }
+          return thread == pthread_self()
+        }
+        #expect(isFirst, "the herald was left behind on another thread")
         herald.serve()
         for waiter in waiters { Herald.resume(waiter) }
         herald.announce()
