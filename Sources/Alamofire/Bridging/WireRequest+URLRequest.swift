@@ -25,10 +25,14 @@ extension WireRequest {
     }
     let body = try Self.body(of: request, own: own, for: core)
     let sink: (any BodySink)? = try core.download?.sink() ?? core.stream ?? core.watchedBody
-    self.init(
-      url: target?.url ?? text, origin: origin, method: method, fields: fields, body: body, sink: sink,
-      idleTimeout: session.settings.idleTimeout(of: request), deadline: session.settings.deadline(),
-      profile: core.profile)
+    self.init(url: target?.url ?? text, origin: origin, profile: core.profile) { parts in
+      parts.method = method
+      parts.fields = fields
+      parts.body = body
+      parts.sink = sink
+      parts.idleTimeout = session.settings.idleTimeout(of: request)
+      parts.deadline = session.settings.deadline()
+    }
   }
 
   /// The origin of a URL that is not for the engine, if anybody may serve it.
@@ -76,11 +80,23 @@ extension WireRequest {
     return length
   }
 
-  /// The same request, led elsewhere by a redirect.
+  /// Returns the request that follows a redirect.
   func following(_ plan: RedirectPlan) -> WireRequest {
-    with(
-      // User and password in a location are nobody's credentials.
-      url: WireTarget(plan.url)?.url ?? plan.url, origin: plan.origin, method: plan.method,
-      fields: plan.fields(from: fields), body: plan.keepsBody ? body : RequestBody.none)
+    redirected { parts in
+      // User and password in `Location` are dropped.
+      parts.url = WireTarget(plan.url)?.url ?? plan.url
+      parts.origin = plan.origin
+      parts.method = plan.method
+      parts.fields = plan.fields(from: fields)
+      if !plan.keepsBody { parts.body = .none }
+    }
+  }
+
+  /// Returns the request with further fields, whose response body is collected in memory.
+  func collecting(adding conditions: [HTTPHeader]) -> WireRequest {
+    changing { parts in
+      parts.fields += conditions
+      parts.sink = nil
+    }
   }
 }

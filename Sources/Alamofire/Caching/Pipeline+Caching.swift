@@ -84,7 +84,7 @@ extension Pipeline {
     let fields = journey.sent.fields
     let before = store.now
     // Whoever watches is shown the body at the end: only then is it known to be the user's.
-    let request = journey.sent.collecting(fields: fields + conditions)
+    let request = journey.sent.collecting(adding: conditions)
     // A server that is not asked under a condition has no reason for a 304, which is shown as it is.
     let isConditional = !conditions.isEmpty
     let observer = ValidationObserver(core) { head in
@@ -121,7 +121,7 @@ extension Pipeline {
     _ variants: [StoredResponse], _ conditions: [HTTPHeader], _ journey: Journey
   ) async throws(TransportFailure) -> WireResponse? {
     guard let store = core.session.caching.store else { return nil }
-    let request = journey.sent.collecting(fields: journey.sent.fields + conditions)
+    let request = journey.sent.collecting(adding: conditions)
     let observer = ValidationObserver(core) { $0.status == 304 }
     journey.notesRemovals()
     let response = try await journey.transport.send(request, observer: observer)
@@ -236,8 +236,8 @@ extension Journey {
   /// Adds directives for caches, unless the user has some.
   private func add(_ directives: [HTTPHeader]) {
     guard !request.fields.contains("Cache-Control") else { return }
-    request = request.with(fields: request.fields + directives)
-    if let outgoing { self.outgoing = outgoing.with(fields: outgoing.fields + directives) }
+    request = request.changing { $0.fields += directives }
+    outgoing = outgoing?.changing { $0.fields += directives }
   }
 
   /// Who sends the hop.

@@ -201,7 +201,7 @@ extension SessionCore {
     let run: @Sendable () async -> Void = { [self] in
       defer { caching.endRefreshing(stored.key) }
       // Into memory: the sink of the request takes the answer.
-      let again = request.collecting(fields: request.fields + conditions)
+      let again = request.collecting(adding: conditions)
       guard let response = try? await transport.send(again, observer: SilentObserver(takeCookies)) else {
         return
       }

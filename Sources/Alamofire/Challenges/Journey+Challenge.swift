@@ -46,6 +46,6 @@ extension Journey {
     trail.moved()
     self.authentication = Authentication(trail: trail, netrc: authentication.netrc)
     guard let field = proof.field, request.authorization == field else { return }
-    request = request.with(fields: request.fields.filter { !FieldName.equal($0.name, "Authorization") })
+    request = request.changing { $0.fields.removeAll { FieldName.equal($0.name, "Authorization") } }
   }
 }

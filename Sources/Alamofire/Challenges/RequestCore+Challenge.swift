@@ -70,12 +70,16 @@ extension WireRequest {
     fields.first { FieldName.equal($0.name, "Authorization") }?.value
   }
 
-  /// The same request with other credentials than it had.
+  /// Returns the request with `proof` in place of the credentials that it has.
   func bringing(_ proof: AuthenticationProof) -> WireRequest {
-    let others = fields.filter { !FieldName.equal($0.name, "Authorization") }
-    guard proof.scheme.isOfConnection else {
-      return with(fields: others + (proof.field.map { [.authorization($0)] } ?? []), login: nil)
+    changing { parts in
+      parts.fields.removeAll { FieldName.equal($0.name, "Authorization") }
+      guard proof.scheme.isOfConnection else {
+        parts.login = nil
+        if let field = proof.field { parts.fields.append(.authorization(field)) }
+        return
+      }
+      parts.login = ConnectionLogin(scheme: proof.scheme, credential: proof.credential)
     }
-    return with(fields: others, login: ConnectionLogin(scheme: proof.scheme, credential: proof.credential))
   }
 }

@@ -53,7 +53,7 @@ extension Journey {
         suffixes: Engine.publicSuffixes)
     }
     guard let field else { return }
-    outgoing = request.with(fields: request.fields + [HTTPHeader(name: "Cookie", value: field)])
+    outgoing = request.changing { $0.fields.append(HTTPHeader(name: "Cookie", value: field)) }
   }
 }
 

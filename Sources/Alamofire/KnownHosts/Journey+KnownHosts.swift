@@ -9,7 +9,10 @@ extension WireRequest {
     guard profile.remembersHosts, let hosts = profile.options.strictTransportSecurity,
       let target = hosts.upgrade(url, origin)
     else { return self }
-    return with(url: target.url, origin: target.origin)
+    return redirected {
+      $0.url = target.url
+      $0.origin = target.origin
+    }
   }
 
   /// The user's own request, led where this one goes.

@@ -29,7 +29,7 @@ struct RememberingTransport: Transport {
   ) async throws(TransportFailure) -> WireResponse? {
     let observer = NotingObserver(observer, request, isAtAlternative: true)
     do {
-      let response = try await transport.send(request.led(to: service), observer: observer)
+      let response = try await transport.send(request.using(service), observer: observer)
       guard response.head.status == NotingObserver.misdirected else { return response }
     } catch {
       guard error.isBeforeRequest else { throw error }

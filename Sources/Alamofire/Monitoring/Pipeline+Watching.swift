@@ -61,7 +61,9 @@ extension Pipeline {
     guard case .stream(let next)? = core.state.withLock({ $0.extras.uploadable }), next !== spent else {
       return
     }
-    journey.request = journey.request.with(body: .source(core.source(of: next, length: source.length)))
+    journey.request = journey.request.changing {
+      $0.body = .source(core.source(of: next, length: source.length))
+    }
   }
 
   nonisolated(nonsending) private func tellEnd(_ exchange: Exchange?, _ error: AFError?) async {

@@ -40,7 +40,7 @@ extension Journey {
     redirects += 1
     let profile = profile(to: plan.origin, from: request)
     request = request.following(plan)
-    if profile !== request.profile { request = request.with(profile: profile) }
+    if profile !== request.profile { request = request.changing { $0.profile = profile } }
   }
 
   /// An identity that was meant for one origin is not shown to another.
@@ -78,9 +78,14 @@ extension Journey {
       case (let left, _): return left != nil
       }
     }
-    let next = request.with(
-      url: target.url, origin: target.origin, method: changed.httpMethod ?? "GET", fields: sorted,
-      body: body(of: changed), profile: profile(to: target.origin, from: redirected))
+    let next = request.redirected { parts in
+      parts.url = target.url
+      parts.origin = target.origin
+      parts.method = changed.httpMethod ?? "GET"
+      parts.fields = sorted
+      parts.body = body(of: changed)
+      parts.profile = profile(to: target.origin, from: redirected)
+    }
     request = next.upgraded
   }
 

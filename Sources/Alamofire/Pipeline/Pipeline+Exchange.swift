@@ -252,7 +252,7 @@ final class Journey {
     }
     guard request.fields.contains(where: asksForPart) else { return false }
     if let metrics = failure.metrics { passed(metrics, nil) }
-    request = request.with(fields: request.fields.filter { !asksForPart($0) })
+    request = request.changing { $0.fields.removeAll(where: asksForPart) }
     return true
   }
 

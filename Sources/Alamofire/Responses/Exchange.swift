@@ -30,8 +30,10 @@ package final class Exchange: Sendable {
       head: ResponseHead? = nil, fetchType: TaskMetrics.ResourceFetchType = .networkLoad
     ) {
       let origin = Origin(url: url) ?? Origin(scheme: "", host: "", port: nil)
-      let request = WireRequest(
-        url: url, origin: origin, method: method, fields: fields, profile: ConnectionProfile())
+      let request = WireRequest(url: url, origin: origin, profile: ConnectionProfile()) { parts in
+        parts.method = method
+        parts.fields = fields
+      }
       self.init(request, metrics: metrics, head: head, fetchType: fetchType)
     }
 

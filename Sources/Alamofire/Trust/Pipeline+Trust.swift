@@ -47,7 +47,7 @@ extension Pipeline {
     switch answer {
     case .identity(let identity):
       let profile = core.profile(presenting: identity, inPlaceOf: journey.request.profile)
-      journey.request = journey.request.with(profile: profile)
+      journey.request = journey.request.changing { $0.profile = profile }
     case .cancel: throw .sessionTaskFailed(error: URLError(.cancelled))
     case .accept, .usual, .refuse: judge.remainAnonymous(toHost: origin.host, port: origin.port)
     }

@@ -42,8 +42,8 @@ extension CurlTransport {
       case .failure(let failure): return .failure(failure)
       }
     }
-    return .success(
-      request.with(KnownAddresses(host: place.host, port: place.port, addresses: found ?? [])))
+    let addresses = KnownAddresses(host: place.host, port: place.port, addresses: found ?? [])
+    return .success(request.changing { $0.addresses = addresses })
   }
 
   /// The host that is connected to, when it has a name that has to be looked up here.
@@ -126,11 +126,14 @@ extension CurlTransport {
         TransportFailure(.cannotFindHost, "\(key.name) is no name that a name service could find."))
     }
     let type = "application/dns-message"
-    let query = WireRequest(
-      url: key.service, origin: service, method: "POST",
-      fields: [HTTPHeader(name: "Accept", value: type), HTTPHeader(name: "Content-Type", value: type)],
-      body: .bytes(Data(question)), idleTimeout: request.idleTimeout, deadline: request.deadline,
-      priority: request.priority, profile: profile)
+    let query = WireRequest(url: key.service, origin: service, profile: profile) { parts in
+      parts.method = "POST"
+      parts.fields = [HTTPHeader(name: "Accept", value: type), HTTPHeader(name: "Content-Type", value: type)]
+      parts.body = .bytes(Data(question))
+      parts.idleTimeout = request.idleTimeout
+      parts.deadline = request.deadline
+      parts.priority = request.priority
+    }
     do {
       let response = try await send(query, observer: QuietObserver())
       guard response.head.status == 200, let body = response.body,

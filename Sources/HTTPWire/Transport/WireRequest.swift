@@ -1,112 +1,102 @@
 package import FoundationEssentials
 
-/// A request as it goes over the wire, complete: nothing is added to its fields but what the framing
-/// needs (`Host`, `Content-Length`, `Transfer-Encoding`, `Connection`). A class, since it is handed
-/// through many hands and never changed: another hop is another request.
+/// A request as the transport sends it. The transport adds the framing fields alone: `Host`, `Content-Length`,
+/// `Transfer-Encoding` and `Connection`.
+///
+/// A class, because every stage and the transport hold the same request. It never changes: the next hop is another
+/// request, made by ``changing(_:)`` or ``redirected(_:)``.
 package final class WireRequest: Sendable {
-  /// The absolute URL, ASCII only, without user and password. Its fragment is not sent; redirects inherit
-  /// it (RFC 9110 §10.2.2).
-  package let url: String
-  package let origin: Origin
-  package let method: String
-  /// The header fields in the order in which they are sent.
-  package let fields: [HTTPHeader]
-  package let body: RequestBody
-  /// Takes the body of the response; `nil` collects it in memory.
-  package let sink: (any BodySink)?
-  /// The longest silence, in either direction, that is endured; `nil` is without end.
-  package let idleTimeout: Duration?
-  /// When the request must be over, whatever moves; `nil` is never.
-  package let deadline: ContinuousClock.Instant?
-  /// From 0 (last) to 1 (first); orders requests that wait for the same host.
-  package let priority: Float
-  /// What decides which connection may carry the request.
-  package let profile: ConnectionProfile
-  /// What its connection is authenticated with; mostly nothing.
-  package let login: ConnectionLogin?
-  /// Where to connect to in place of the origin; mostly nowhere else.
-  package let alternative: AlternativeService?
-  /// The addresses of the host, when they were found out before.
-  package let addresses: KnownAddresses?
-  /// Whether nothing is sent: whoever asks wants the connection, through a tunnel where a proxy stands in between.
-  package let connectsOnly: Bool
+  /// The parts of a request.
+  package struct Parts: Sendable {
+    /// The absolute URL, ASCII only, without user and password. Its fragment is not sent; redirects inherit it
+    /// (RFC 9110 §10.2.2).
+    package var url: String
+    package var origin: Origin
+    package var method = "GET"
+    /// The header fields in the order in which they are sent.
+    package var fields: [HTTPHeader] = []
+    package var body = RequestBody.none
+    /// The destination of the response body; `nil` collects it in memory.
+    package var sink: (any BodySink)?
+    /// The longest silence in either direction; `nil` is no limit.
+    package var idleTimeout: Duration? = .seconds(60)
+    /// The time at which the request ends, even if it makes progress; `nil` is no limit.
+    package var deadline: ContinuousClock.Instant?
+    /// The order of requests that wait for the same host, from 0 (last) to 1 (first).
+    package var priority: Float = 0.5
+    /// The options that decide which connection may carry the request.
+    package var profile: ConnectionProfile
+    /// The credential of the connection (NTLM, Negotiate).
+    package var login: ConnectionLogin?
+    /// The service to connect to in place of the origin (RFC 7838).
+    package var alternative: AlternativeService?
+    /// The addresses of the host, if they were looked up before.
+    package var addresses: KnownAddresses?
+    /// Whether nothing is sent because the caller wants the connection, through a tunnel if there is a proxy.
+    package var connectsOnly = false
 
-  package init(
-    url: String, origin: Origin, method: String = "GET", fields: [HTTPHeader] = [],
-    body: RequestBody = .none, sink: (any BodySink)? = nil, idleTimeout: Duration? = .seconds(60),
-    deadline: ContinuousClock.Instant? = nil, priority: Float = 0.5,
-    profile: ConnectionProfile, login: ConnectionLogin? = nil, alternative: AlternativeService? = nil,
-    addresses: KnownAddresses? = nil, connectsOnly: Bool = false
-  ) {
-    self.connectsOnly = connectsOnly
-    self.addresses = addresses
-    self.login = login
-    self.alternative = alternative
-    self.url = url
-    self.origin = origin
-    self.method = method
-    self.fields = fields
-    self.body = body
-    self.sink = sink
-    self.idleTimeout = idleTimeout
-    self.deadline = deadline
-    self.priority = priority
-    self.profile = profile
+    package init(url: String, origin: Origin, profile: ConnectionProfile) {
+      self.url = url
+      self.origin = origin
+      self.profile = profile
+    }
   }
+
+  @usableFromInline package let parts: Parts
+
+  package init(_ parts: Parts) { self.parts = parts }
+
+  /// Makes a request whose other parts have the values that ``Parts`` gives them.
+  package convenience init(
+    url: String, origin: Origin, profile: ConnectionProfile, _ change: (inout Parts) -> Void = { _ in }
+  ) {
+    var parts = Parts(url: url, origin: origin, profile: profile)
+    change(&parts)
+    self.init(parts)
+  }
+
+  @inlinable package var url: String { parts.url }
+  @inlinable package var origin: Origin { parts.origin }
+  @inlinable package var method: String { parts.method }
+  @inlinable package var fields: [HTTPHeader] { parts.fields }
+  @inlinable package var body: RequestBody { parts.body }
+  @inlinable package var sink: (any BodySink)? { parts.sink }
+  @inlinable package var idleTimeout: Duration? { parts.idleTimeout }
+  @inlinable package var deadline: ContinuousClock.Instant? { parts.deadline }
+  @inlinable package var priority: Float { parts.priority }
+  @inlinable package var profile: ConnectionProfile { parts.profile }
+  @inlinable package var login: ConnectionLogin? { parts.login }
+  @inlinable package var alternative: AlternativeService? { parts.alternative }
+  @inlinable package var addresses: KnownAddresses? { parts.addresses }
+  @inlinable package var connectsOnly: Bool { parts.connectsOnly }
 
   /// Whether the request offers to switch to another protocol (RFC 9110 §7.8).
   package var asksForUpgrade: Bool { fields.contains { FieldName.equal($0.name, "Upgrade") } }
 
-  /// The same request with other parts, for another hop. Another target is reached without the login.
-  package func with(
-    url: String? = nil, origin: Origin? = nil, method: String? = nil, fields: [HTTPHeader]? = nil,
-    body: RequestBody? = nil, profile: ConnectionProfile? = nil
-  ) -> WireRequest {
-    WireRequest(
-      url: url ?? self.url, origin: origin ?? self.origin, method: method ?? self.method,
-      fields: fields ?? self.fields, body: body ?? self.body, sink: sink, idleTimeout: idleTimeout,
-      deadline: deadline, priority: priority, profile: profile ?? self.profile,
-      login: url == nil ? login : nil)
+  /// Returns a copy in which `change` has changed some parts.
+  package func changing(_ change: (inout Parts) -> Void) -> WireRequest {
+    var parts = parts
+    change(&parts)
+    return WireRequest(parts)
   }
 
-  /// The same request by way of another place, which is told that it is one (RFC 7838 §5).
-  package func led(to service: AlternativeService) -> WireRequest {
-    WireRequest(
-      url: url, origin: origin, method: method,
-      fields: fields + [HTTPHeader(name: "Alt-Used", value: service.text)], body: body, sink: sink,
-      idleTimeout: idleTimeout, deadline: deadline, priority: priority, profile: profile, login: login,
-      alternative: service)
+  /// Returns the request for an alternative service, which is told that it is one (RFC 7838 §5).
+  package func using(_ service: AlternativeService) -> WireRequest {
+    changing { parts in
+      parts.alternative = service
+      parts.fields.append(HTTPHeader(name: "Alt-Used", value: service.text))
+    }
   }
 
-  /// The same request, whose host is at these addresses.
-  package func with(_ addresses: KnownAddresses) -> WireRequest {
-    WireRequest(
-      url: url, origin: origin, method: method, fields: fields, body: body, sink: sink,
-      idleTimeout: idleTimeout,
-      deadline: deadline, priority: priority, profile: profile, login: login, alternative: alternative,
-      addresses: addresses, connectsOnly: connectsOnly)
-  }
-
-  /// The same request, which must be over by then.
-  package func ending(by deadline: ContinuousClock.Instant?) -> WireRequest {
-    WireRequest(
-      url: url, origin: origin, method: method, fields: fields, body: body, sink: sink,
-      idleTimeout: idleTimeout, deadline: deadline, priority: priority, profile: profile, login: login,
-      alternative: alternative, addresses: addresses, connectsOnly: connectsOnly)
-  }
-
-  /// The same request with other fields, whose response is collected in memory.
-  package func collecting(fields: [HTTPHeader]) -> WireRequest {
-    WireRequest(
-      url: url, origin: origin, method: method, fields: fields, body: body, idleTimeout: idleTimeout,
-      deadline: deadline, priority: priority, profile: profile, login: login)
-  }
-
-  /// The same request with other fields, and with or without a login.
-  package func with(fields: [HTTPHeader], login: ConnectionLogin?) -> WireRequest {
-    WireRequest(
-      url: url, origin: origin, method: method, fields: fields, body: body, sink: sink,
-      idleTimeout: idleTimeout, deadline: deadline, priority: priority, profile: profile, login: login)
+  /// Returns a copy for another target. The login, the alternative service and the addresses belong to the connection of
+  /// this one, and are dropped.
+  package func redirected(_ change: (inout Parts) -> Void) -> WireRequest {
+    changing { parts in
+      parts.login = nil
+      parts.alternative = nil
+      parts.addresses = nil
+      change(&parts)
+    }
   }
 }
 

@@ -21,8 +21,7 @@ import Testing
     #expect(try await client.get(server.url("/")).bytes == Reply.patternBytes(count))
     let sink = ScriptedSink()
     let url = server.url("/")
-    let streamed = WireRequest(
-      url: url, origin: try #require(Origin(url: url)), sink: sink, profile: client.profile)
+    let streamed = try client.request(url, sink: sink)
     #expect(try await client.failure(of: streamed).kind == .connectionLost)
     #expect(sink.bytes == Reply.patternBytes(count))
     #expect(sink.finishes == 1)

@@ -19,9 +19,7 @@ import Testing
     _ client: Client, _ sink: (any BodySink)? = nil, idleTimeout: Duration? = nil
   ) throws -> WireRequest {
     let url = server.url("/")
-    return WireRequest(
-      url: url, origin: try #require(Origin(url: url)), sink: sink, idleTimeout: idleTimeout,
-      profile: client.profile)
+    return try client.request(url, sink: sink, idleTimeout: idleTimeout)
   }
 
   /// libcurl up to 8.12 decodes all that it has read while it is paused, and gives up at 64 MiB.

@@ -176,8 +176,7 @@ import Testing
     let client = Client()
     let sink = ScriptedSink(room: 0)
     let url = url(server)
-    let request = WireRequest(
-      url: url, origin: try #require(Origin(url: url)), sink: sink, profile: client.profile)
+    let request = try client.request(url, sink: sink)
     async let response = client.send(request)
     await sink.isFull.wait()
     try await client.passTime(.milliseconds(200))
@@ -199,8 +198,7 @@ import Testing
     let client = Client()
     let sink = ScriptedSink(room: 0)
     let url = url(server)
-    let request = WireRequest(
-      url: url, origin: try #require(Origin(url: url)), sink: sink, profile: client.profile)
+    let request = try client.request(url, sink: sink)
     async let failure = client.failure(of: request)
     await sink.isFull.wait()
     try await client.passTime(.milliseconds(200))

@@ -11,7 +11,7 @@ import Testing
   private func failure(
     of client: Client, by service: AlternativeService, profile: ConnectionProfile? = nil
   ) async throws -> TransportFailure {
-    try await client.failure(of: client.request(origin, profile: profile).led(to: service))
+    try await client.failure(of: client.request(origin, profile: profile).using(service))
   }
 
   private static func server() throws -> HTTPTestServer {

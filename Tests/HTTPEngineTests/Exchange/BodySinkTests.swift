@@ -12,9 +12,7 @@ import Testing
 
   private func get(_ sink: any BodySink) throws -> WireRequest {
     let url = server.url("/")
-    return WireRequest(
-      url: url, origin: try #require(Origin(url: url)), sink: sink, idleTimeout: .seconds(5),
-      profile: client.profile)
+    return try client.request(url, sink: sink, idleTimeout: .seconds(5))
   }
 
   @Test func aSinkGetsEveryByteAndMemoryNone() async throws {

@@ -60,8 +60,7 @@ import Testing
     for _ in 0..<5 {
       let url = server.url("/")
       let sink = ScriptedSink()
-      let request = WireRequest(
-        url: url, origin: try #require(Origin(url: url)), sink: sink, profile: client.profile)
+      let request = try client.request(url, sink: sink)
       #expect(try await client.send(request, watcher: Watcher(disposition: .discard)).status == 200)
       #expect(sink.heads.isEmpty && sink.bytes.isEmpty)
     }

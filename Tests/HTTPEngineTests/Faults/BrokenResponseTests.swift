@@ -156,8 +156,7 @@ import Testing
 extension Client {
   func plainRequest(_ url: String) -> WireRequest {
     WireRequest(
-      url: url, origin: Origin(url: url) ?? Origin(scheme: "http", host: "", port: 0),
-      idleTimeout: .seconds(10),
-      profile: profile)
+      url: url, origin: Origin(url: url) ?? Origin(scheme: "http", host: "", port: 0), profile: profile
+    ) { $0.idleTimeout = .seconds(10) }
   }
 }

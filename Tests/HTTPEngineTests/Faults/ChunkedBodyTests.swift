@@ -107,8 +107,7 @@ import Testing
     let sink = HesitantSink()
     let client = Client()
     let url = server.url("/")
-    let request = WireRequest(
-      url: url, origin: try #require(Origin(url: url)), sink: sink, idleTimeout: nil, profile: client.profile)
+    let request = try client.request(url, sink: sink)
     #expect(try await client.send(request).status == 200)
     #expect(sink.refusals > 10)
     let isWhole = sink.bytes == bytes

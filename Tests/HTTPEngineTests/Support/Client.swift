@@ -31,13 +31,18 @@ struct Client: Sendable {
   /// busy machine, and what hangs is ended by the limit of its suite.
   func request(
     _ url: String, _ method: String = "GET", fields: [HTTPHeader] = [], body: RequestBody = .none,
-    idleTimeout: Duration? = nil, deadline: Duration? = nil, priority: Float = 0.5,
+    sink: (any BodySink)? = nil, idleTimeout: Duration? = nil, deadline: Duration? = nil, priority: Float = 0.5,
     profile: ConnectionProfile? = nil
   ) throws -> WireRequest {
-    WireRequest(
-      url: url, origin: try #require(Origin(url: url)), method: method, fields: fields, body: body,
-      idleTimeout: idleTimeout, deadline: deadline.map { .now.advanced(by: $0) }, priority: priority,
-      profile: profile ?? self.profile)
+    WireRequest(url: url, origin: try #require(Origin(url: url)), profile: profile ?? self.profile) { parts in
+      parts.method = method
+      parts.fields = fields
+      parts.body = body
+      parts.sink = sink
+      parts.idleTimeout = idleTimeout
+      parts.deadline = deadline.map { .now.advanced(by: $0) }
+      parts.priority = priority
+    }
   }
 
   func send(_ request: WireRequest, watcher: Watcher = Watcher()) async throws -> WireResponse {

@@ -69,9 +69,11 @@ final class ByteStreamCore: Sendable {
         systemProxies: usual.systemProxies)
     }
     // Like a request over TLS it goes through tunnels, and so through the proxies for those.
-    return WireRequest(
-      url: target.url, origin: Origin(scheme: "https", host: target.origin.host, port: port),
-      idleTimeout: session.settings.idleTimeout, profile: profile ?? usual, connectsOnly: true)
+    let origin = Origin(scheme: "https", host: target.origin.host, port: port)
+    return WireRequest(url: target.url, origin: origin, profile: profile ?? usual) { parts in
+      parts.idleTimeout = session.settings.idleTimeout
+      parts.connectsOnly = true
+    }
   }
 
   // MARK: What is asked for
@@ -83,7 +85,7 @@ final class ByteStreamCore: Sendable {
       guard state.phase != .closed, let request, let transport = session.byteStreams else {
         return (nil, false)
       }
-      let limited = request.ending(by: session.settings.deadline())
+      let limited = request.changing { $0.deadline = session.settings.deadline() }
       let stream = transport.stream(limited, isSecure: isSecure, watcher: self)
       state.stream = stream
       state.phase = .connecting

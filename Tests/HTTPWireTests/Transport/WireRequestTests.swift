@@ -1,0 +1,65 @@
+import FoundationEssentials
+import HTTPWire
+import Testing
+
+@Suite("Copies of a request") struct WireRequestTests {
+  private final class Sink: BodySink {
+    func begin(_ head: ResponseHead, wake: @escaping @Sendable () -> Void) -> TransportFailure? { nil }
+    func receive(_ bytes: UnsafeRawBufferPointer) -> BodyReception { .taken }
+    func finish() -> TransportFailure? { nil }
+  }
+
+  private let plain = WireRequest(
+    url: "https://a.example/", origin: Origin(scheme: "https", host: "a.example", port: 443),
+    profile: ConnectionProfile())
+
+  /// A request of which no part has its initial value.
+  private var full: WireRequest {
+    plain.changing { parts in
+      parts.method = "PUT"
+      parts.fields = [HTTPHeader(name: "Accept", value: "*/*")]
+      parts.body = .bytes(Data([1]))
+      parts.sink = Sink()
+      parts.idleTimeout = .seconds(5)
+      parts.deadline = .now
+      parts.priority = 1
+      parts.login = ConnectionLogin(
+        scheme: .ntlm, credential: PasswordCredential(user: "anna", password: "x"))
+      parts.alternative = AlternativeService(host: "b.example", port: 443)
+      parts.addresses = KnownAddresses(host: "a.example", port: 443, addresses: [])
+      parts.connectsOnly = true
+    }
+  }
+
+  private func parts(of request: WireRequest) -> [String: String] {
+    let children = Mirror(reflecting: request.parts).children
+    return Dictionary(uniqueKeysWithValues: children.map { ($0.label ?? "", String(reflecting: $0.value)) })
+  }
+
+  private func differences(_ first: WireRequest, _ second: WireRequest) -> Set<String> {
+    let (first, second) = (parts(of: first), parts(of: second))
+    return Set(first.keys.filter { first[$0] != second[$0] })
+  }
+
+  @Test("A copy keeps every part that is not changed") func changing() {
+    let full = full
+    // A new part has to be set above, so that the copies of it are tested.
+    #expect(differences(plain, full) == Set(parts(of: full).keys).subtracting(["url", "origin", "profile"]))
+    #expect(differences(full, full.changing { $0.method = "GET" }) == ["method"])
+    #expect(differences(full, full.changing { _ in }) == [])
+  }
+
+  @Test("A redirect drops what belongs to the connection, and keeps the rest") func redirected() {
+    let full = full
+    let next = full.redirected { $0.url = "https://c.example/" }
+    #expect(differences(full, next) == ["url", "login", "alternative", "addresses"])
+    #expect(next.login == nil && next.alternative == nil && next.addresses == nil)
+  }
+
+  @Test("An alternative service is named in Alt-Used") func alternative() {
+    let service = AlternativeService(host: "b.example", port: 8443)
+    let request = plain.using(service)
+    #expect(request.alternative == service)
+    #expect(request.fields == [HTTPHeader(name: "Alt-Used", value: "b.example:8443")])
+  }
+}
