@@ -14,15 +14,23 @@ package struct CurlTransport: Transport {
   nonisolated(nonsending) package func send(
     _ request: WireRequest, observer: any TransferObserver
   ) async throws(TransportFailure) -> WireResponse {
-    guard !request.profile.asksForNames, loop.isCurrent, observer.cancelsByValve, !Task.isCancelled else {
+    guard !request.profile.asksForNames, loop.isCurrent, observer.cancelsByControl, !Task.isCancelled else {
       return try await sendElsewise(request, observer)
     }
     let ticket = loop.nextTicket()
     // Unchecked: `Transfer.finish` traps on a second outcome, and the loop ends every transfer.
-    let outcome = await withUnsafeContinuation { waiter in
-      loop.submit(request, ticket: ticket, observer: observer, waiter: .task(waiter))
+    let outcome = await withUnsafeContinuation { continuation in
+      loop.submit(request, ticket: ticket, observer: observer, completion: .continuation(continuation))
     }
     return try outcome.get()
+  }
+
+  package func send(
+    _ request: WireRequest, observer: any TransferObserver, completion: any TransferCompletion
+  ) -> Bool {
+    guard !request.profile.asksForNames, loop.isCurrent, observer.cancelsByControl else { return false }
+    loop.submit(request, ticket: loop.nextTicket(), observer: observer, completion: .callback(completion))
+    return true
   }
 
   @inline(never)
@@ -49,33 +57,19 @@ package struct CurlTransport: Transport {
       return .failure(TransportFailure(.cancelled, "The request was cancelled."))
     }
     let ticket = loop.nextTicket()
-    guard !observer.cancelsByValve else {
+    guard !observer.cancelsByControl else {
       // Unchecked: `Transfer.finish` traps on a second outcome, and the loop ends every transfer.
-      return await withUnsafeContinuation { waiter in
-        loop.submit(request, ticket: ticket, observer: observer, waiter: .task(waiter))
+      return await withUnsafeContinuation { continuation in
+        loop.submit(request, ticket: ticket, observer: observer, completion: .continuation(continuation))
       }
     }
     return await withTaskCancellationHandler {
-      await withUnsafeContinuation { waiter in
-        loop.submit(request, ticket: ticket, observer: observer, waiter: .task(waiter))
+      await withUnsafeContinuation { continuation in
+        loop.submit(request, ticket: ticket, observer: observer, completion: .continuation(continuation))
       }
     } onCancel: {
       // The loop's thread is here, so this is read after the submission above.
       loop.post(.cancel(ticket: ticket))
     }
-  }
-}
-
-extension CurlTransport: DirectTransport {
-  package func admit(_ visitor: any TransportVisitor) {
-    loop.take(.visitor(visitor))
-  }
-
-  package func send(
-    _ request: WireRequest, observer: any TransferObserver, answering receiver: any TransferReceiver
-  ) -> Bool {
-    guard !request.profile.asksForNames, loop.isCurrent, observer.cancelsByValve else { return false }
-    loop.submit(request, ticket: loop.nextTicket(), observer: observer, waiter: .receiver(receiver))
-    return true
   }
 }

@@ -116,7 +116,7 @@ final class ScriptedPeer {
 }
 
 private final class SilentObserver: TransferObserver {
-  func transferBegan(_ valve: any Valve) -> TransferStart { .go }
+  func transferBegan(_ control: any TransferControl) -> TransferStart { .go }
   func headReceived(_ head: ResponseHead) -> HeadDisposition { .proceed }
   func bytesMoved(_ count: ByteCount) {}
   func transferEnded() {}

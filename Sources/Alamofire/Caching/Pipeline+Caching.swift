@@ -249,10 +249,8 @@ extension Journey {
     return isShared ? SharedTransport(session: core.session, transport: transport) : transport
   }
 
-  /// Who sends the hop when that takes no task; `nil` when it does.
-  var directTransport: (any DirectTransport)? {
-    carrier.isEngine && !request.profile.remembersHosts && !isShared ? core.session.directTransport : nil
-  }
+  /// Whether the engine itself sends the hop, which needs no task.
+  var needsNoTask: Bool { carrier.isEngine && !request.profile.remembersHosts && !isShared }
 
   private var isShared: Bool {
     request.profile.options.sharesIdenticalRequests && carrier.isEngine && request.method == "GET"

@@ -44,7 +44,7 @@ package final class SharedTransfers: Sendable {
     var continuation: CheckedContinuation<Outcome, Never>?
     /// Whether it has been told of the head.
     var knowsHead: Bool
-    let room: LocalValve
+    let room: LocalTransferControl
   }
 
   struct Flight {
@@ -52,7 +52,7 @@ package final class SharedTransfers: Sendable {
     var members: [Member] = []
     var head: ResponseHead?
     var count = ByteCount()
-    var valve: (any Valve)?
+    var control: (any TransferControl)?
   }
 
   private struct State {
@@ -97,7 +97,8 @@ package final class SharedTransfers: Sendable {
     }
   }
 
-  func join(_ key: Key, _ id: UInt64, _ observer: any TransferObserver, _ room: LocalValve) -> Place {
+  func join(_ key: Key, _ id: UInt64, _ observer: any TransferObserver, _ room: LocalTransferControl) -> Place
+  {
     state.withLock { state in
       guard state.reserved.remove(id) != nil else { return .left }
       let head = state.flights[key]?.head
@@ -138,8 +139,8 @@ package final class SharedTransfers: Sendable {
 
   /// A request does not want the response any more. The last one ends the transfer.
   func leave(_ key: Key, _ id: UInt64) {
-    let (continuation, valve) = state.withLock {
-      state -> (CheckedContinuation<Outcome, Never>?, (any Valve)?) in
+    let (continuation, control) = state.withLock {
+      state -> (CheckedContinuation<Outcome, Never>?, (any TransferControl)?) in
       state.reserved.remove(id)
       guard let index = state.flights[key]?.members.firstIndex(where: { $0.id == id }) else {
         return (nil, nil)
@@ -147,18 +148,18 @@ package final class SharedTransfers: Sendable {
       let member = state.flights[key]?.members.remove(at: index)
       guard state.flights[key]?.members.isEmpty == true else { return (member?.continuation, nil) }
       let flight = state.flights.removeValue(forKey: key)
-      return (member?.continuation, flight?.valve)
+      return (member?.continuation, flight?.control)
     }
-    valve?.cancel()
+    control?.cancel()
     continuation?.resume(returning: .failure(.left))
   }
 
   // MARK: The transfer
 
-  func began(_ key: Key, _ flight: UInt64, _ valve: any Valve) -> TransferStart {
+  func began(_ key: Key, _ flight: UInt64, _ control: any TransferControl) -> TransferStart {
     state.withLock { state in
       guard state.flights[key]?.number == flight else { return .refuse }
-      state.flights[key]?.valve = valve
+      state.flights[key]?.control = control
       return .go
     }
   }
@@ -194,8 +195,8 @@ package final class SharedTransfers: Sendable {
 
 extension SharedTransfers.Member {
   func tell(_ head: ResponseHead) {
-    let openings = room.openings
-    if observer.headReceived(head) == .hold { room.close(unlessOpenedSince: openings) }
+    let openings = room.resumptions
+    if observer.headReceived(head) == .hold { room.suspend(unlessResumedSince: openings) }
   }
 }
 

@@ -11,12 +11,12 @@ struct SharedTransport: Transport {
     let shared = session.sharedTransfers
     let key = SharedTransfers.Key(
       request, in: shared.era, removalCount: session.caching.store?.removalCount ?? 0)
-    let room = LocalValve()
+    let room = LocalTransferControl()
     let id = shared.reserve()
     defer { observer.transferEnded() }
-    switch observer.transferBegan(SharedValve(shared: shared, key: key, id: id, room: room)) {
+    switch observer.transferBegan(SharedTransferControl(shared: shared, key: key, id: id, room: room)) {
     case .go: break
-    case .hold: room.close()
+    case .hold: room.suspend()
     case .refuse: room.cancel()
     }
     do throws(TransportFailure) { try await room.pass() } catch {
@@ -37,10 +37,10 @@ struct SharedTransport: Transport {
 
   private func tell(
     _ head: ResponseHead, _ key: SharedTransfers.Key, _ id: UInt64, _ observer: any TransferObserver,
-    _ room: LocalValve
+    _ room: LocalTransferControl
   ) {
-    let openings = room.openings
-    if observer.headReceived(head) == .hold { room.close(unlessOpenedSince: openings) }
+    let openings = room.resumptions
+    if observer.headReceived(head) == .hold { room.suspend(unlessResumedSince: openings) }
     if let count = session.sharedTransfers.knowsHead(key, id) { observer.bytesMoved(count) }
   }
 
@@ -72,9 +72,9 @@ private final class SharedObserver: TransferObserver {
     self.flight = flight
   }
 
-  var cancelsByValve: Bool { true }
+  var cancelsByControl: Bool { true }
 
-  func transferBegan(_ valve: any Valve) -> TransferStart { shared.began(key, flight, valve) }
+  func transferBegan(_ control: any TransferControl) -> TransferStart { shared.began(key, flight, control) }
 
   func headReceived(_ head: ResponseHead) -> HeadDisposition {
     shared.headCame(key, flight, head)
@@ -87,14 +87,14 @@ private final class SharedObserver: TransferObserver {
 }
 
 /// Holds up one request, and never the transfer; cancelled, the request leaves it.
-private struct SharedValve: Valve {
+private struct SharedTransferControl: TransferControl {
   let shared: SharedTransfers
   let key: SharedTransfers.Key
   let id: UInt64
-  let room: LocalValve
+  let room: LocalTransferControl
 
-  func close() { room.close() }
-  func open() { room.open() }
+  func suspend() { room.suspend() }
+  func resume() { room.resume() }
 
   func cancel() {
     room.cancel()

@@ -16,31 +16,31 @@ struct StoredTransport: Transport {
     var times = TransferMetrics.Values()
     times.start = Date().timeIntervalSince1970
     let begin = ContinuousClock.now
-    let valve = LocalValve()
+    let control = LocalTransferControl()
     defer { observer.transferEnded() }
-    switch observer.transferBegan(valve) {
+    switch observer.transferBegan(control) {
     case .go: break
-    case .hold: valve.close()
-    case .refuse: valve.cancel()
+    case .hold: control.suspend()
+    case .refuse: control.cancel()
     }
-    try await valve.pass()
+    try await control.pass()
     times.responseStart = Self.microseconds(since: begin)
-    let openings = valve.openings
+    let openings = control.resumptions
     let disposition = observer.headReceived(answer.head)
-    if disposition == .hold { valve.close(unlessOpenedSince: openings) }
-    try await valve.pass()
+    if disposition == .hold { control.suspend(unlessResumedSince: openings) }
+    try await control.pass()
     if let sink, disposition != .discard {
       let (body, head) = (answer.body, answer.head)
       // A disk may be slow, and readers of a stream too: not on the engine's thread.
       try await withTaskExecutorPreference(globalConcurrentExecutor) {
         await Self.outcome { () async throws(TransportFailure) in
-          try await Self.give(body, head, to: sink, observer, valve)
+          try await Self.give(body, head, to: sink, observer, control)
         }
       }.get()
     } else if !answer.body.isEmpty {
       observer.bytesMoved(Self.count(answer.body.count, of: answer.body))
       // Observers of the count may suspend or cancel.
-      try await valve.pass()
+      try await control.pass()
     }
     times.end = Self.microseconds(since: begin)
     return WireResponse(
@@ -61,18 +61,18 @@ struct StoredTransport: Transport {
   /// Hands the body over piece by piece, as fast as the sink takes it.
   private static func give(
     _ body: Data, _ head: ResponseHead, to sink: any BodySink, _ observer: any TransferObserver,
-    _ valve: LocalValve
+    _ control: LocalTransferControl
   ) async throws(TransportFailure) {
-    if let failure = sink.begin(head, wake: { valve.hasRoom() }) { throw failure }
+    if let failure = sink.begin(head, wake: { control.hasRoom() }) { throw failure }
     let given = await outcome { () async throws(TransportFailure) in
       var rest = body
       while !rest.isEmpty {
-        try await valve.pass()
-        try await valve.give(rest.prefix(chunk), to: sink)
+        try await control.pass()
+        try await control.give(rest.prefix(chunk), to: sink)
         rest = rest.dropFirst(chunk)
         observer.bytesMoved(count(body.count - rest.count, of: body))
       }
-      try await valve.pass()
+      try await control.pass()
     }
     let failure = sink.finish()
     try given.get()
@@ -98,9 +98,9 @@ final class StoredAnswerObserver: TransferObserver {
 
   init(_ core: RequestCore) { self.core = core }
 
-  var cancelsByValve: Bool { core.cancelsByValve }
+  var cancelsByControl: Bool { core.cancelsByControl }
 
-  func transferBegan(_ valve: any Valve) -> TransferStart { core.transferBegan(valve) }
+  func transferBegan(_ control: any TransferControl) -> TransferStart { core.transferBegan(control) }
   func headReceived(_ head: ResponseHead) -> HeadDisposition { core.headShown(head) }
   func bytesMoved(_ count: ByteCount) { core.bytesMoved(count) }
   func transferEnded() { core.transferEnded() }
@@ -118,11 +118,11 @@ final class ValidationObserver: TransferObserver {
     self.isForCache = isForCache
   }
 
-  var cancelsByValve: Bool { core.cancelsByValve }
+  var cancelsByControl: Bool { core.cancelsByControl }
   /// Whether a head was passed on, as that of the answer.
   var hasShownHead: Bool { hasShown.load(ordering: .acquiring) }
 
-  func transferBegan(_ valve: any Valve) -> TransferStart { core.transferBegan(valve) }
+  func transferBegan(_ control: any TransferControl) -> TransferStart { core.transferBegan(control) }
 
   func headReceived(_ head: ResponseHead) -> HeadDisposition {
     guard isForCache(head) else {
@@ -146,7 +146,7 @@ final class SilentObserver: TransferObserver {
 
   init(_ takeCookies: @escaping @Sendable (ResponseHead) -> Void) { self.takeCookies = takeCookies }
 
-  func transferBegan(_ valve: any Valve) -> TransferStart { .go }
+  func transferBegan(_ control: any TransferControl) -> TransferStart { .go }
 
   func headReceived(_ head: ResponseHead) -> HeadDisposition {
     takeCookies(head)

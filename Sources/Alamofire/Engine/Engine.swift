@@ -4,8 +4,8 @@ import HTTPWire
 /// What a session needs of the engine: where requests are sent, and where the pipeline's tasks run.
 package struct Engine: Sendable {
   package let transport: any Transport
-  /// The same transport, for requests that need no task; `nil` for transports that only tasks can use.
-  let direct: (any DirectTransport)?
+  /// Has work run on the thread of the transport, soon, once, from any thread; `nil` if only tasks can use the transport.
+  let enqueue: (@Sendable (any LoopWork) -> Void)?
   /// What opens streams of bytes; `nil` for transports that cannot.
   let byteStreams: (any ByteStreamTransport)?
   /// What the machine's network is asked of.
@@ -26,7 +26,7 @@ package struct Engine: Sendable {
     let loop = EventLoop()
     let transport = CurlTransport(loop: loop)
     return Engine(
-      transport: transport, direct: transport, byteStreams: transport, executor: loop,
+      transport: transport, enqueue: { loop.enqueue($0) }, byteStreams: transport, executor: loop,
       isOnLoop: { loop.isCurrent },
       turn: { loop.turn }, shutDown: { transport.shutDown() },
       crossingCount: { loop.crossingCount })
@@ -41,24 +41,24 @@ package struct Engine: Sendable {
 
   /// Any other transport, without a thread of its own, and any network.
   package init(
-    transport: any Transport, direct: (any DirectTransport)? = nil,
+    transport: any Transport, enqueue: (@Sendable (any LoopWork) -> Void)? = nil,
     network: any NetworkSource = SystemNetwork()
   ) {
     self.init(
-      transport: transport, direct: direct, network: network, executor: nil, isOnLoop: { false },
+      transport: transport, enqueue: enqueue, network: network, executor: nil, isOnLoop: { false },
       turn: { nil },
       shutDown: {}, crossingCount: { 0 })
   }
 
   private init(
-    transport: any Transport, direct: (any DirectTransport)? = nil,
+    transport: any Transport, enqueue: (@Sendable (any LoopWork) -> Void)? = nil,
     byteStreams: (any ByteStreamTransport)? = nil,
     network: any NetworkSource = SystemNetwork(), executor: (any TaskExecutor)?,
     isOnLoop: @escaping @Sendable () -> Bool, turn: @escaping @Sendable () -> UInt64?,
     shutDown: @escaping @Sendable () -> Void, crossingCount: @escaping @Sendable () -> UInt64
   ) {
     self.transport = transport
-    self.direct = direct
+    self.enqueue = enqueue
     self.byteStreams = byteStreams
     self.network = network
     self.executor = executor

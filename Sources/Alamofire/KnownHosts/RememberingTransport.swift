@@ -94,9 +94,9 @@ final class NotingObserver: TransferObserver {
     self.isAtAlternative = isAtAlternative
   }
 
-  var cancelsByValve: Bool { observer.cancelsByValve }
+  var cancelsByControl: Bool { observer.cancelsByControl }
 
-  func transferBegan(_ valve: any Valve) -> TransferStart { observer.transferBegan(valve) }
+  func transferBegan(_ control: any TransferControl) -> TransferStart { observer.transferBegan(control) }
 
   func headReceived(_ head: ResponseHead) -> HeadDisposition {
     if isAtAlternative, head.status == Self.misdirected {

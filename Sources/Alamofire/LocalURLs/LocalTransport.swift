@@ -17,39 +17,39 @@ struct LocalTransport: Transport {
   private static func outcome(_ request: WireRequest, _ observer: any TransferObserver) async
     -> Result<WireResponse, TransportFailure>
   {
-    let valve = LocalValve()
+    let control = LocalTransferControl()
     defer { observer.transferEnded() }
     return await withTaskCancellationHandler {
       do throws(TransportFailure) {
-        switch observer.transferBegan(valve) {
+        switch observer.transferBegan(control) {
         case .go: break
-        case .hold: valve.close()
-        case .refuse: valve.cancel()
+        case .hold: control.suspend()
+        case .refuse: control.cancel()
         }
-        return .success(try await serve(request, observer, valve))
+        return .success(try await serve(request, observer, control))
       } catch {
         return .failure(error)
       }
     } onCancel: {
-      valve.cancel()
+      control.cancel()
     }
   }
 
   private static func serve(
-    _ request: WireRequest, _ observer: any TransferObserver, _ valve: LocalValve
+    _ request: WireRequest, _ observer: any TransferObserver, _ control: LocalTransferControl
   ) async throws(TransportFailure) -> WireResponse {
-    try await valve.pass()
+    try await control.pass()
     guard !request.body.isPresent else {
       throw TransportFailure(
         .unsupportedURL, "Nothing can be sent to a \(request.origin.scheme): URL; it can only be read.")
     }
     let content = try LocalContent(request.url)
-    let openings = valve.openings
-    if observer.headReceived(content.head) == .hold { valve.close(unlessOpenedSince: openings) }
-    if let failure = request.sink?.begin(content.head, wake: { valve.hasRoom() }) { throw failure }
+    let openings = control.resumptions
+    if observer.headReceived(content.head) == .hold { control.suspend(unlessResumedSince: openings) }
+    if let failure = request.sink?.begin(content.head, wake: { control.hasRoom() }) { throw failure }
     let moved: Result<Data, TransportFailure>
     do throws(TransportFailure) {
-      moved = .success(try await move(content, of: request, observer, valve))
+      moved = .success(try await move(content, of: request, observer, control))
     } catch {
       moved = .failure(error)
     }
@@ -61,7 +61,8 @@ struct LocalTransport: Transport {
 
   /// Hands on all bytes. Returns them when there is no sink.
   private static func move(
-    _ content: LocalContent, of request: WireRequest, _ observer: any TransferObserver, _ valve: LocalValve
+    _ content: LocalContent, of request: WireRequest, _ observer: any TransferObserver,
+    _ control: LocalTransferControl
   ) async throws(TransportFailure) -> Data {
     var body = Data()
     var count = ByteCount()
@@ -69,11 +70,11 @@ struct LocalTransport: Transport {
     let limit = request.profile.options.bodySizeLimit
     var reader = try content.reader()
     while true {
-      try await valve.pass()
+      try await control.pass()
       let bytes = try reader.next(chunk)
       guard !bytes.isEmpty else { return body }
       if let sink = request.sink {
-        try await valve.give(bytes, to: sink)
+        try await control.give(bytes, to: sink)
       } else {
         body.append(bytes)
       }

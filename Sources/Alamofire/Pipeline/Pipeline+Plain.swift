@@ -5,8 +5,8 @@ import Synchronization
 /// A plain request waits for nothing but its transfer, and goes through its stages without a task: twice on the
 /// engine's thread, before the transfer and after it. The stages are those of ``Pipeline/run(from:)``, and as soon as
 /// there is anything to wait for, or to decide, a task takes over where the request stands.
-extension Pipeline: TransportVisitor {
-  func visit() {
+extension Pipeline: LoopWork {
+  func runOnLoop() {
     guard core.isPlain, core.maySend else { return goOn(from: .beginning) }
     do throws(AFError) {
       let urlRequest = try converted()
@@ -20,13 +20,13 @@ extension Pipeline: TransportVisitor {
 
   /// Stages 2 and 3. Returns false when there is something to wait for before the transfer; then nothing is sent.
   private func sends(_ journey: Journey) -> Bool {
-    guard !journey.mustChooseCarrier, !journey.mayKnowCredentials, let transport = journey.directTransport,
+    guard !journey.mustChooseCarrier, !journey.mayKnowCredentials, journey.needsNoTask,
       journey.cachePolicy() == nil
     else { return false }
     if let store = core.session.cookies, !journey.tookCookies(from: store) { return false }
     journey.begins()
     journey.traveller = self
-    if transport.send(journey.sent, observer: core, answering: journey) { return true }
+    if journey.transport.send(journey.sent, observer: core, completion: journey) { return true }
     journey.traveller = nil
     return false
   }
@@ -75,8 +75,8 @@ extension Pipeline: TransportVisitor {
   }
 }
 
-extension Journey: TransferReceiver {
-  func received(_ outcome: Result<WireResponse, TransportFailure>) {
+extension Journey: TransferCompletion {
+  func transferEnded(_ outcome: Result<WireResponse, TransportFailure>) {
     guard let traveller else { preconditionFailure("a journey without a traveller was answered") }
     self.traveller = nil
     traveller.received(outcome, self)

@@ -13,7 +13,7 @@ struct Pipeline: Sendable {
 
   static let nowhere = -1
 
-  /// Where a run begins: for most requests, nowhere but at the first; see ``Pipeline/visit()``.
+  /// Where a run begins: for most requests, nowhere but at the first; see ``Pipeline/runOnLoop()``.
   enum Stage {
     case beginning
     /// It has failed before there was anything to send.

@@ -81,7 +81,7 @@ package final class SessionCore: Sendable {
   }
 
   var transport: any Transport { engine.transport }
-  var directTransport: (any DirectTransport)? { engine.direct }
+  var enqueue: (@Sendable (any LoopWork) -> Void)? { engine.enqueue }
   var network: any NetworkSource { engine.network }
   var executor: (any TaskExecutor)? { engine.executor }
   package var crossingCount: UInt64 { engine.crossingCount() }

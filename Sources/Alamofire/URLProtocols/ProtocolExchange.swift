@@ -195,12 +195,12 @@ final class ProtocolExchange: NSObject, @unchecked Sendable {
   }
 }
 
-extension ProtocolExchange: Valve {
-  func close() {
+extension ProtocolExchange: TransferControl {
+  func suspend() {
     events.async { [self] in isHeld = true }
   }
 
-  func open() {
+  func resume() {
     events.async { [self] in
       guard completion != nil else { return }
       isHeld = false

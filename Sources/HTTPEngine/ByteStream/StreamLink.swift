@@ -405,7 +405,7 @@ private final class Connecting: SocketTaker {
   init(_ link: StreamLink) { self.link = link }
 
   func take(_ carrier: any StreamCarrier) { link.connected(carrier) }
-  func transferBegan(_ valve: any Valve) -> TransferStart { .go }
+  func transferBegan(_ control: any TransferControl) -> TransferStart { .go }
   func headReceived(_ head: ResponseHead) -> HeadDisposition { .proceed }
   func bytesMoved(_ count: ByteCount) {}
   func transferEnded() {}

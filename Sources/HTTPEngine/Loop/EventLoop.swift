@@ -1,6 +1,6 @@
 import CCurl
 import Glibc
-import HTTPWire
+package import HTTPWire
 import Synchronization
 
 /// One thread, one multi handle of libcurl, and the pipeline's jobs: the engine room of a session.
@@ -71,8 +71,10 @@ package final class EventLoop: TaskExecutor, Sendable {
     take(.task(UnownedJob(job)))
   }
 
-  /// Takes a job in, from any thread: all are run in the order in which they come.
-  func take(_ job: LoopJob) {
+  /// Has work run on the thread of the loop, soon, once, in the order in which it comes. From any thread.
+  package func enqueue(_ work: any LoopWork) { take(.work(work)) }
+
+  private func take(_ job: LoopJob) {
     if isCurrent {
       core.jobs.append(job)
     } else {
@@ -85,10 +87,11 @@ package final class EventLoop: TaskExecutor, Sendable {
   }
 
   /// Hands a request to libcurl. Only on the loop's thread.
-  func submit(_ request: WireRequest, ticket: UInt64, observer: any TransferObserver, waiter: Transfer.Waiter)
-  {
+  func submit(
+    _ request: WireRequest, ticket: UInt64, observer: any TransferObserver, completion: Transfer.Completion
+  ) {
     precondition(isCurrent, "a request is handed to the engine on its thread alone")
-    core.submit(request, ticket: ticket, observer: observer, waiter: waiter)
+    core.submit(request, ticket: ticket, observer: observer, completion: completion)
   }
 
   /// Leaves a command for the loop, from any thread.
@@ -189,8 +192,8 @@ package final class EventLoop: TaskExecutor, Sendable {
 enum LoopJob {
   /// A step of a task.
   case task(UnownedJob)
-  /// A request that goes without one.
-  case visitor(any TransportVisitor)
+  /// Work that needs no task.
+  case work(any LoopWork)
 }
 
 /// What another thread may ask of the loop.
@@ -206,11 +209,11 @@ enum LoopCommand: Sendable {
 }
 
 /// Stops and starts a transfer of a loop.
-struct LoopValve: Valve {
+struct LoopTransferControl: TransferControl {
   let loop: EventLoop
   let ticket: UInt64
 
-  func close() { loop.post(.setClosed(ticket: ticket, true)) }
-  func open() { loop.post(.setClosed(ticket: ticket, false)) }
+  func suspend() { loop.post(.setClosed(ticket: ticket, true)) }
+  func resume() { loop.post(.setClosed(ticket: ticket, false)) }
   func cancel() { loop.post(.cancel(ticket: ticket)) }
 }

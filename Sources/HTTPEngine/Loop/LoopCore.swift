@@ -131,7 +131,7 @@ final class LoopCore {
       while let job = runningJobs.popLast() {
         switch consume job {
         case .task(let step): step.runSynchronously(on: owner.asUnownedTaskExecutor())
-        case .visitor(let visitor): visitor.visit()
+        case .work(let work): work.runOnLoop()
         }
       }
     }
@@ -184,30 +184,31 @@ final class LoopCore {
 
   // MARK: Transfers
 
-  func submit(_ request: WireRequest, ticket: UInt64, observer: any TransferObserver, waiter: Transfer.Waiter)
-  {
+  func submit(
+    _ request: WireRequest, ticket: UInt64, observer: any TransferObserver, completion: Transfer.Completion
+  ) {
     guard !isShutDown else {
-      waiter.resume(returning: .failure(Self.shutDown))
+      completion.call(with: .failure(Self.shutDown))
       return
     }
     guard rawMulti != nil, let transfer = pool.popLast() ?? Transfer(loop: self) else {
-      waiter.resume(returning: .failure(Self.noMemory))
+      completion.call(with: .failure(Self.noMemory))
       return
     }
-    transfer.begin(request, ticket: ticket, observer: observer, waiter: waiter)
+    transfer.begin(request, ticket: ticket, observer: observer, completion: completion)
     transfers[ticket] = transfer
     nextSweep = min(nextSweep, transfer.expiry)
-    switch observer.transferBegan(LoopValve(loop: owner, ticket: ticket)) {
+    switch observer.transferBegan(LoopTransferControl(loop: owner, ticket: ticket)) {
     // One that sends nothing holds up nobody's request, and waits for none.
     case .go: if request.connectsOnly || lanes.submitted(transfer) { start(transfer) }
-    // It goes into its lane when its valve is opened, and takes nobody's turn until then.
+    // It goes into its lane when it is resumed, and takes nobody's turn until then.
     case .hold: transfer.isClosed = true
     case .refuse: end(transfer, .failure(TransportFailure(.cancelled, "The request was cancelled.")))
     }
   }
 
   /// Hands a transfer that its lane has admitted to libcurl. One that was suspended while it waited
-  /// gives its turn away, and asks for another when its valve is opened.
+  /// gives its turn away, and asks for another when it is resumed.
   private func start(_ transfer: Transfer) {
     guard let request = transfer.request, !isShutDown else { return }
     guard !transfer.isClosed else {
@@ -295,16 +296,16 @@ final class LoopCore {
     }
   }
 
-  /// Takes a transfer from libcurl and its lane, starts what waited for it, and tells its outcome: last, since whoever is
-  /// told may do anything.
+  /// Takes a transfer from libcurl and its lane, starts what waited for it, and calls its completion: last, because that
+  /// can start another transfer.
   func end(_ transfer: Transfer, _ outcome: consuming Transfer.Outcome) {
     if !transfer.isLent { takeBack(transfer) }
     transfers[transfer.ticket] = nil
     let successors = lanes.ended(transfer, multiplexes: transfer.multiplexes)
-    let waiter = transfer.finish(&outcome)
+    let completion = transfer.finish(&outcome)
     if !transfer.isLent { keep(transfer) }
     if !successors.isEmpty { startAdmitted(successors) }
-    waiter.resume(returning: outcome)
+    completion.call(with: outcome)
   }
 
   /// The handle and the connection of an ended transfer are needed no more.

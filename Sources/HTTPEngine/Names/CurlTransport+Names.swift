@@ -180,7 +180,7 @@ extension TransportFailure {
 
 /// Nobody is interested in how a name is looked up.
 private final class QuietObserver: TransferObserver {
-  func transferBegan(_ valve: any Valve) -> TransferStart { .go }
+  func transferBegan(_ control: any TransferControl) -> TransferStart { .go }
   func headReceived(_ head: ResponseHead) -> HeadDisposition { .proceed }
   func bytesMoved(_ count: ByteCount) {}
   func transferEnded() {}

@@ -9,16 +9,16 @@ import HTTPWire
 final class Transfer {
   typealias Outcome = Result<WireResponse, TransportFailure>
 
-  /// Who is told the outcome, once.
-  enum Waiter {
-    case task(UnsafeContinuation<Outcome, Never>)
-    /// Told on the loop's thread, while the transfer ends.
-    case receiver(any TransferReceiver)
+  /// The completion of a transfer; called exactly once.
+  enum Completion {
+    case continuation(UnsafeContinuation<Outcome, Never>)
+    /// Called on the thread of the loop, while the transfer ends.
+    case callback(any TransferCompletion)
 
-    func resume(returning outcome: consuming Outcome) {
+    func call(with outcome: consuming Outcome) {
       switch self {
-      case .task(let continuation): continuation.resume(returning: outcome)
-      case .receiver(let receiver): receiver.received(outcome)
+      case .continuation(let continuation): continuation.resume(returning: outcome)
+      case .callback(let completion): completion.transferEnded(outcome)
       }
     }
   }
@@ -38,7 +38,7 @@ final class Transfer {
   @exclusivity(unchecked) private(set) var ticket: UInt64 = 0
   @exclusivity(unchecked) private(set) var request: WireRequest?
   @exclusivity(unchecked) private(set) var observer: (any TransferObserver)?
-  @exclusivity(unchecked) private var waiter: Waiter?
+  @exclusivity(unchecked) private var completion: Completion?
 
   @exclusivity(unchecked) var assembly = ResponseAssembly()
   /// Whether the last output was a part of a head's line, and not its end.
@@ -106,10 +106,10 @@ final class Transfer {
   }
 
   /// Takes a request in. Nothing is sent yet.
-  func begin(_ request: WireRequest, ticket: UInt64, observer: any TransferObserver, waiter: Waiter) {
+  func begin(_ request: WireRequest, ticket: UInt64, observer: any TransferObserver, completion: Completion) {
     self.ticket = ticket
     self.observer = observer
-    self.waiter = waiter
+    self.completion = completion
     self.request = request
     attempts = SendAttempts(method: request.method)
     setVerbose(false)
@@ -155,10 +155,10 @@ final class Transfer {
     return min(deadline, idle.overflow ? .max : idle.partialValue)
   }
 
-  /// Lets go of everything of the request, once. Returns who is to be told the outcome, which may be another one by now.
-  func finish(_ outcome: inout Outcome) -> Waiter {
-    guard let waiter else { preconditionFailure("a transfer ended twice") }
-    self.waiter = nil
+  /// Releases everything of the request, once. Returns the completion of the outcome, which may be another one by now.
+  func finish(_ outcome: inout Outcome) -> Completion {
+    guard let completion else { preconditionFailure("a transfer ended twice") }
+    self.completion = nil
     attempts.leaveStream()
     let failure = closeBodies()
     observer?.transferEnded()
@@ -171,7 +171,7 @@ final class Transfer {
     body.clear()
     isClosed = false
     isPaused = false
-    return waiter
+    return completion
   }
 }
 

@@ -1,71 +1,95 @@
-// The seam between the pipeline and whatever moves bytes. The story of one exchange:
+// The boundary between the pipeline and the engine. One exchange:
 //
-//  1. The pipeline has a request that is ready to be sent: adapted, validated, with its credentials
-//     and cookies. It hands it over as a ``WireRequest`` and waits.
-//  2. The transport queues it until its host may take one more, connects or reuses a connection,
-//     and sends it once. It follows no redirect, answers no challenge, retries nothing.
-//  3. While bytes move it tells the ``TransferObserver`` how many, and shows it the head of the
-//     response before the first byte of the body. The observer may hold the body back there.
-//     The bytes of the body are collected, or handed to the request's ``BodySink``; those that are sent
-//     lie in memory, or come from a ``BodySource``. Either may ask the transport to wait.
-//  4. Whoever owns the request may close the ``Valve`` (suspend) and open it again (resume).
-//  5. It ends exactly once: with a ``WireResponse``, whatever its status, or by throwing a
-//     ``TransportFailure``. If the surrounding task is cancelled, or its valve, it ends with
-//     `.cancelled`.
+//  1. The pipeline has a request that is ready to be sent: adapted, validated, with its credentials and cookies. It
+//     gives it to the transport as a ``WireRequest``.
+//  2. The transport queues it until its host may take one more request, connects or reuses a connection, and sends it
+//     once. It follows no redirect, answers no challenge, retries nothing.
+//  3. While bytes move, the transport tells the ``TransferObserver`` how many, and shows it the head of the response
+//     before the first byte of the body. The observer may hold the body back there. The bytes of the body are
+//     collected, or given to the ``BodySink`` of the request; those that are sent are in memory, or come from a
+//     ``BodySource``. Either may ask the transport to wait.
+//  4. The owner of the request may suspend and resume the transfer by its ``TransferControl``.
+//  5. It ends exactly once: with a ``WireResponse``, whatever its status, or with a ``TransportFailure``. If the
+//     surrounding task is cancelled, or the transfer by its control, the failure is `.cancelled`.
 //
-// libcurl stands behind this seam, and so do the fake of the tests and the `URLProtocol` classes of
-// a user.
+// libcurl is behind this boundary, and so are the fake of the tests and the `URLProtocol` classes of a user.
 
 /// Sends one request once: follows nothing, retries nothing, validates nothing.
 package protocol Transport: Sendable {
   nonisolated(nonsending) func send(
     _ request: WireRequest, observer: any TransferObserver
   ) async throws(TransportFailure) -> WireResponse
+
+  /// Sends a request without a task, because a task costs a tenth of a small request. Called on the thread of the
+  /// transport, which calls `completion` there, before this returns at the earliest.
+  ///
+  /// - Returns: False, and nothing is sent, if something has to be waited for before the transfer.
+  func send(
+    _ request: WireRequest, observer: any TransferObserver, completion: any TransferCompletion
+  ) -> Bool
 }
 
-/// Watches one transfer. Its methods are called by the transport, on any thread, one at a time, and
-/// must return at once: they run between two reads of a socket that others share.
+extension Transport {
+  package func send(
+    _ request: WireRequest, observer: any TransferObserver, completion: any TransferCompletion
+  ) -> Bool { false }
+}
+
+/// The completion of a transfer that needs no task.
+package protocol TransferCompletion: AnyObject {
+  /// Takes the outcome. Called exactly once, on the thread of the transport; must return at once.
+  func transferEnded(_ outcome: Result<WireResponse, TransportFailure>)
+}
+
+/// Work for the thread of an engine.
+package protocol LoopWork: Sendable {
+  /// Runs the work. Must return at once, because every transfer waits meanwhile.
+  func runOnLoop()
+}
+
+/// Observes one transfer. The transport calls its methods on any thread, one at a time. They must return at once, because
+/// they run between two reads of a socket that other transfers share.
 package protocol TransferObserver: AnyObject, Sendable {
-  /// Whether ``Valve/cancel()`` is called for every transfer that is not wanted any more. Then the
-  /// transport need not watch the surrounding task, which costs.
-  var cancelsByValve: Bool { get }
-  /// The transfer is in the transport's hands. `valve` works until the transfer ends and does nothing
-  /// afterwards.
-  func transferBegan(_ valve: any Valve) -> TransferStart
+  /// Whether ``TransferControl/cancel()`` is called for every transfer whose task is cancelled. Then the transport need
+  /// not observe the task, which costs.
+  var cancelsByControl: Bool { get }
+  /// The transport has taken the request. `control` works until the transfer ends, and does nothing afterwards.
+  func transferBegan(_ control: any TransferControl) -> TransferStart
   /// The head of the final response has come; informational ones (1xx) are not reported.
   func headReceived(_ head: ResponseHead) -> HeadDisposition
   /// Bytes have moved, counted over the whole transfer.
   func bytesMoved(_ count: ByteCount)
-  /// The transfer is over; its valve does nothing any more.
+  /// The transfer has ended.
   func transferEnded()
 }
 
 extension TransferObserver {
-  package var cancelsByValve: Bool { false }
+  package var cancelsByControl: Bool { false }
 }
 
-/// Whether a transfer that has come into the transport's hands starts.
+/// The answer of an observer to the beginning of a transfer.
 package enum TransferStart: Sendable, Equatable {
   case go
-  /// It waits for ``Valve/open()``.
+  /// The transfer waits for ``TransferControl/resume()``.
   case hold
-  /// It is not wanted any more, and ends as cancelled.
+  /// The transfer ends as cancelled.
   case refuse
 }
 
-/// What happens to the body of a response whose head has just come.
+/// The answer of an observer to the head of a response.
 package enum HeadDisposition: Sendable, Equatable {
   case proceed
-  /// Nothing of the body is read until the valve is opened.
+  /// Nothing of the body is read before ``TransferControl/resume()``.
   case hold
-  /// The body is of no use: it is read, and reaches no sink.
+  /// The body is read, so that the connection can be used again, and dropped.
   case discard
 }
 
-/// Stops and starts the bytes of one transfer, from any thread.
-package protocol Valve: Sendable {
-  func close()
-  func open()
+/// Controls one transfer, from any thread.
+package protocol TransferControl: Sendable {
+  /// Stops reading and writing.
+  func suspend()
+  func resume()
   /// Ends the transfer as cancelled.
   func cancel()
 }

@@ -65,7 +65,7 @@ import Testing
     #expect(await all[index].1.wait(for: 1)[0].error?.isExplicitlyCancelledError == true)
     gate.open()
     #expect(await all[1 - index].1.wait(for: 1)[0].data == Data("shared".utf8))
-    #expect(fake.requests.count == 1 && fake.valves.allSatisfy { !$0.isCancelled })
+    #expect(fake.requests.count == 1 && fake.controls.allSatisfy { !$0.isCancelled })
   }
 
   @Test func theLastThatLeavesEndsTheTransfer() async {
@@ -76,7 +76,7 @@ import Testing
       request.cancel()
       _ = await ends.wait(for: 1)
     }
-    #expect(fake.valves.count == 1 && fake.valves[0].isCancelled)
+    #expect(fake.controls.count == 1 && fake.controls[0].isCancelled)
     gate.open()
   }
 

@@ -57,7 +57,7 @@ struct HeadHandlerTests {
     #expect(counts.count == 0)
     request.suspend()
     decide(.allow)
-    #expect(fake.valves[0].isClosed, "it is still suspended")
+    #expect(fake.controls[0].isClosed, "it is still suspended")
     #expect(counts.count == 0)
     request.resume()
     #expect(await response.value == Data("body".utf8))
@@ -72,7 +72,7 @@ struct HeadHandlerTests {
     let decide = await decisions.wait(for: 1)[0]
     request.suspend()
     request.resume()
-    #expect(fake.valves[0].isClosed)
+    #expect(fake.controls[0].isClosed)
     decide(.allow)
     #expect(await response.error == nil)
   }
@@ -100,7 +100,7 @@ struct HeadHandlerTests {
     let decides = await decisions.wait(for: 2)
     decides[0](.allow)
     request.suspend().resume()
-    #expect(fake.valves[1].isClosed)
+    #expect(fake.controls[1].isClosed)
     decides[1](.allow)
     #expect(await response.value == Data("body".utf8))
   }

@@ -12,7 +12,7 @@ final class FakeTransport: Transport {
   private struct State {
     var replies: [FakeReply]
     var requests: [WireRequest] = []
-    var valves: [FakeValve] = []
+    var controls: [FakeTransferControl] = []
   }
 
   private let state: Mutex<State>
@@ -35,13 +35,13 @@ final class FakeTransport: Transport {
 
   var requests: [WireRequest] { state.withLock { $0.requests } }
   var urls: [String] { requests.map(\.url) }
-  var valves: [FakeValve] { state.withLock { $0.valves } }
+  var controls: [FakeTransferControl] { state.withLock { $0.controls } }
 
   func send(
     _ request: WireRequest, observer: any TransferObserver
   ) async throws(TransportFailure) -> WireResponse {
     guard !Task.isCancelled else { throw TransportFailure(.cancelled, "cancelled") }
-    guard let exchange = begin(request, observer, FakeValve()) else {
+    guard let exchange = begin(request, observer, FakeTransferControl()) else {
       throw TransportFailure(.cancelled, "refused")
     }
     return try await exchange()
@@ -51,46 +51,47 @@ final class FakeTransport: Transport {
 
   /// What is done at once; `nil` when the transfer is not wanted any more.
   private func begin(
-    _ request: WireRequest, _ observer: any TransferObserver, _ valve: FakeValve
+    _ request: WireRequest, _ observer: any TransferObserver, _ control: FakeTransferControl
   ) -> Exchange? {
     let (scripted, index) = state.withLock { state in
       state.requests.append(request)
-      state.valves.append(valve)
+      state.controls.append(control)
       return (state.replies.isEmpty ? nil : state.replies.removeFirst(), state.requests.count - 1)
     }
-    switch observer.transferBegan(valve) {
+    switch observer.transferBegan(control) {
     case .go: break
-    case .hold: valve.close()
+    case .hold: control.suspend()
     case .refuse:
       observer.transferEnded()
       return nil
     }
     return { () async throws(TransportFailure) in
       defer { observer.transferEnded() }
-      return try await self.play(scripted ?? self.responder(request, index), request, observer, valve)
+      return try await self.play(scripted ?? self.responder(request, index), request, observer, control)
     }
   }
 
   private func play(
-    _ reply: FakeReply, _ request: WireRequest, _ observer: any TransferObserver, _ valve: FakeValve
+    _ reply: FakeReply, _ request: WireRequest, _ observer: any TransferObserver,
+    _ control: FakeTransferControl
   ) async throws(TransportFailure) -> WireResponse {
     var count = ByteCount()
-    try await pass(valve)
+    try await pass(control)
     count.expectedToSend = request.body.byteCount
     count.sent = request.body.byteCount
     if count.sent > 0 { observer.bytesMoved(count) }
     reply.reached?.open()
     if let gate = reply.gate { await gate.wait() }
-    try await pass(valve)
+    try await pass(control)
     if !reply.hasHead, let failure = reply.failure { throw failure }
-    let openings = valve.openings
+    let openings = control.resumptions
     let disposition = observer.headReceived(reply.head)
-    if disposition == .hold { valve.close(unlessOpenedSince: openings) }
+    if disposition == .hold { control.suspend(unlessResumedSince: openings) }
     count.expectedToReceive = reply.head.block.value(of: "Content-Length").flatMap { Int64($0) } ?? -1
     let sink = disposition == .discard ? nil : request.sink
     var body = Data()
     do throws(TransportFailure) {
-      try await move(reply, of: request, observer, valve, sink, &body, &count)
+      try await move(reply, of: request, observer, control, sink, &body, &count)
     } catch {
       throw error.with(partial: .init(head: reply.head, body: body.isEmpty ? nil : body))
     }
@@ -98,13 +99,14 @@ final class FakeTransport: Transport {
   }
 
   private func move(
-    _ reply: FakeReply, of request: WireRequest, _ observer: any TransferObserver, _ valve: FakeValve,
+    _ reply: FakeReply, of request: WireRequest, _ observer: any TransferObserver,
+    _ control: FakeTransferControl,
     _ sink: (any BodySink)?, _ body: inout Data, _ count: inout ByteCount
   ) async throws(TransportFailure) {
-    let room = FakeValve()
-    if let failure = sink?.begin(reply.head, wake: { room.open() }) { throw failure }
+    let room = FakeTransferControl()
+    if let failure = sink?.begin(reply.head, wake: { room.resume() }) { throw failure }
     for chunk in reply.chunks {
-      try await pass(valve)
+      try await pass(control)
       if let sink {
         try await put(chunk, into: sink, room)
       } else if request.sink == nil {
@@ -119,10 +121,10 @@ final class FakeTransport: Transport {
 
   /// Offers a chunk again and again, as often as the sink makes room.
   private func put(
-    _ chunk: Data, into sink: any BodySink, _ room: FakeValve
+    _ chunk: Data, into sink: any BodySink, _ room: FakeTransferControl
   ) async throws(TransportFailure) {
     while true {
-      room.close()
+      room.suspend()
       switch chunk.withUnsafeBytes({ sink.receive($0) }) {
       case .taken: return
       case .full: try await pass(room)
@@ -131,27 +133,25 @@ final class FakeTransport: Transport {
     }
   }
 
-  private func pass(_ valve: FakeValve) async throws(TransportFailure) {
-    await valve.pass()
+  private func pass(_ control: FakeTransferControl) async throws(TransportFailure) {
+    await control.pass()
     if Task.isCancelled { throw TransportFailure(.cancelled, "cancelled", metrics: TransferMetrics()) }
   }
 }
 
-extension FakeTransport: DirectTransport {
-  func admit(_ visitor: any TransportVisitor) { Task { visitor.visit() } }
-
+extension FakeTransport {
   func send(
-    _ request: WireRequest, observer: any TransferObserver, answering receiver: any TransferReceiver
+    _ request: WireRequest, observer: any TransferObserver, completion: any TransferCompletion
   ) -> Bool {
     if isMoody, Int.random(in: 0..<8) == 0 { return false }
-    let valve = FakeValve()
-    guard let exchange = begin(request, observer, valve) else {
-      receiver.received(.failure(TransportFailure(.cancelled, "refused")))
+    let control = FakeTransferControl()
+    guard let exchange = begin(request, observer, control) else {
+      completion.transferEnded(.failure(TransportFailure(.cancelled, "refused")))
       return true
     }
-    // Nobody else looks at it until it has its answer.
-    nonisolated(unsafe) let receiver = receiver
-    valve.carry(
+    // Nothing else uses it before it is called.
+    nonisolated(unsafe) let completion = completion
+    control.carry(
       by: Task {
         let outcome: Result<WireResponse, TransportFailure>
         do throws(TransportFailure) {
@@ -159,7 +159,7 @@ extension FakeTransport: DirectTransport {
         } catch {
           outcome = .failure(error)
         }
-        receiver.received(outcome)
+        completion.transferEnded(outcome)
       })
     return true
   }
@@ -207,9 +207,10 @@ extension Session {
     serializationQueue: DispatchQueue? = nil, interceptor: (any RequestInterceptor)? = nil,
     options: TransportOptions = TransportOptions(), watching: SessionWatching = SessionWatching()
   ) {
+    let enqueue: @Sendable (any LoopWork) -> Void = { work in Task { work.runOnLoop() } }
     self.init(
-      configuration: configuration, engine: Engine(transport: fake, direct: fake.isDirect ? fake : nil),
-      watching: watching,
+      configuration: configuration,
+      engine: Engine(transport: fake, enqueue: fake.isDirect ? enqueue : nil), watching: watching,
       startRequestsImmediately: startRequestsImmediately,
       requestSetup: requestSetup, serializationQueue: serializationQueue, interceptor: interceptor,
       transportOptions: options)

@@ -91,7 +91,7 @@ import Testing
     let hasClosed = Moment()
     let watcher = Watcher(onBytes: { watcher, _ in
       guard !hasClosed.hasCome else { return }
-      watcher.close()
+      watcher.suspend()
       hasClosed.come()
     })
     async let response = client.send(request(client), watcher: watcher)
@@ -101,7 +101,7 @@ import Testing
     #expect(before <= 8 << 20)
     try await client.roundTrip()
     #expect(watcher.last?.received == before)
-    watcher.open()
+    watcher.resume()
     #expect(try await response.body?.count == size)
   }
 

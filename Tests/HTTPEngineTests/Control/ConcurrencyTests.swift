@@ -112,7 +112,7 @@ private final class BeginningObserver: TransferObserver {
   private let began: @Sendable () -> Void
   init(_ began: @escaping @Sendable () -> Void) { self.began = began }
 
-  func transferBegan(_ valve: any Valve) -> TransferStart {
+  func transferBegan(_ control: any TransferControl) -> TransferStart {
     began()
     return .go
   }

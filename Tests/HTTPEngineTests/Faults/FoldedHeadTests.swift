@@ -94,8 +94,7 @@ import Testing
         Reply.status(401).with(header: "WWW-Authenticate", value: "NTLM \(Self.challenge)"),
         isFolded ? .raw(Self.folded) : .text("in"), .text("after"))
       let url = server.url("/")
-      let request = WireRequest(
-        url: url, origin: try #require(Origin(url: url)), profile: client.profile, login: login)
+      let request = try client.request(url).changing { $0.login = login }
       if isFolded {
         #expect(try await client.failure(of: request).kind == .badServerResponse)
       } else {

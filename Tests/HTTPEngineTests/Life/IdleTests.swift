@@ -60,7 +60,7 @@ import Testing
       }
       try await Self.expectIdle()
       gate.open()
-      watcher.open()
+      watcher.resume()
       #expect(try await [held.value, paused.value, upload.value] == [200, 200, 200])
       client.transport.shutDown()
     }
@@ -87,7 +87,7 @@ import Testing
 
 /// Cancels the task that sends, when its transfer begins: the command waits while the transfer starts.
 private final class CancellingObserver: TransferObserver {
-  func transferBegan(_ valve: any Valve) -> TransferStart {
+  func transferBegan(_ control: any TransferControl) -> TransferStart {
     withUnsafeCurrentTask { $0?.cancel() }
     return .go
   }

@@ -31,7 +31,8 @@ struct Client: Sendable {
   /// busy machine, and what hangs is ended by the limit of its suite.
   func request(
     _ url: String, _ method: String = "GET", fields: [HTTPHeader] = [], body: RequestBody = .none,
-    sink: (any BodySink)? = nil, idleTimeout: Duration? = nil, deadline: Duration? = nil, priority: Float = 0.5,
+    sink: (any BodySink)? = nil, idleTimeout: Duration? = nil, deadline: Duration? = nil,
+    priority: Float = 0.5,
     profile: ConnectionProfile? = nil
   ) throws -> WireRequest {
     WireRequest(url: url, origin: try #require(Origin(url: url)), profile: profile ?? self.profile) { parts in

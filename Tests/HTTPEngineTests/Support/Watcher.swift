@@ -5,7 +5,7 @@ import Synchronization
 /// Writes down what a transport tells about one transfer.
 final class Watcher: TransferObserver {
   struct Seen {
-    var valve: (any Valve)?
+    var control: (any TransferControl)?
     var heads: [ResponseHead] = []
     var counts: [ByteCount] = []
     var beganCount = 0
@@ -21,13 +21,13 @@ final class Watcher: TransferObserver {
   let headCame = Moment()
 
   init(
-    startsClosed: Bool = false, isRefusing: Bool = false, cancelsByValve: Bool = false,
+    startsClosed: Bool = false, isRefusing: Bool = false, cancelsByControl: Bool = false,
     holdsHead: Bool = false, disposition: HeadDisposition? = nil,
     onHead: (@Sendable (Watcher) -> Void)? = nil,
     onBytes: (@Sendable (Watcher, ByteCount) -> Void)? = nil
   ) {
     start = isRefusing ? .refuse : startsClosed ? .hold : .go
-    self.cancelsByValve = cancelsByValve
+    self.cancelsByControl = cancelsByControl
     self.disposition = disposition ?? (holdsHead ? .hold : .proceed)
     self.onHead = onHead
     self.onBytes = onBytes
@@ -42,15 +42,15 @@ final class Watcher: TransferObserver {
 
   /// What it answers when a transfer begins.
   private let start: TransferStart
-  let cancelsByValve: Bool
+  let cancelsByControl: Bool
 
-  func open() { seen.withLock { $0.valve }?.open() }
-  func cancel() { seen.withLock { $0.valve }?.cancel() }
-  func close() { seen.withLock { $0.valve }?.close() }
+  func resume() { seen.withLock { $0.control }?.resume() }
+  func cancel() { seen.withLock { $0.control }?.cancel() }
+  func suspend() { seen.withLock { $0.control }?.suspend() }
 
-  func transferBegan(_ valve: any Valve) -> TransferStart {
+  func transferBegan(_ control: any TransferControl) -> TransferStart {
     seen.withLock { seen in
-      seen.valve = valve
+      seen.control = control
       seen.beganCount += 1
     }
     began.come()

@@ -160,11 +160,11 @@ extension RequestCore.State {
 }
 
 extension RequestCore: TransferObserver {
-  package var cancelsByValve: Bool { true }
+  package var cancelsByControl: Bool { true }
 
-  package func transferBegan(_ valve: any Valve) -> TransferStart {
+  package func transferBegan(_ control: any TransferControl) -> TransferStart {
     state.withLock { state in
-      state.valve = valve
+      state.control = control
       // Cancelled, or left by its session, since the pipeline last looked.
       if state.lifecycle.state == .cancelled || state.error != nil { return .refuse }
       return state.lifecycle.state == .suspended ? .hold : .go
@@ -172,7 +172,7 @@ extension RequestCore: TransferObserver {
   }
 
   package func transferEnded() {
-    state.withLock { $0.valve = nil }
+    state.withLock { $0.control = nil }
   }
 
   package func bytesMoved(_ count: ByteCount) {

@@ -89,7 +89,7 @@ extension RequestCore {
       return state.headDecision
     }
     if case .awaited(let continuation) = decision { continuation.resume() }
-    if disposition == .allow { alignValve() }
+    if disposition == .allow { alignControl() }
   }
 
   /// Whether a decision about the head may be open.

@@ -26,7 +26,7 @@ package final class RequestCore: Sendable {
     var task: Task<Void, Never>?
     /// How many runs have ended; each has a task of its own.
     var endings = 0
-    var valve: (any Valve)?
+    var control: (any TransferControl)?
     var gate: CheckedContinuation<Void, Never>?
     /// Changes of the lifecycle that monitors have yet to be told of.
     var untoldChanges = 0
@@ -205,38 +205,37 @@ package final class RequestCore: Sendable {
         return state.gate
       }
       gate?.resume()
-      alignValve()
-    case .hold: alignValve()
+      alignControl()
+    case .hold: alignControl()
     case .cancel: cancelTask()
     }
   }
 
-  /// Closes or opens the valve of the running transfer, as the request wants it by now. Looks again
-  /// afterwards: of two threads that suspend and resume, the one that acts last need not be the one
-  /// that decided last.
-  func alignValve() {
-    func wanted() -> (valve: any Valve, isClosed: Bool)? {
-      state.withLock { state in state.valve.map { ($0, state.isHeld) } }
+  /// Suspends or resumes the running transfer, as the state of the request says. Compares again afterwards, because of two
+  /// threads that suspend and resume, the one that acts last need not be the one that decided last.
+  func alignControl() {
+    func wanted() -> (control: any TransferControl, isHeld: Bool)? {
+      state.withLock { state in state.control.map { ($0, state.isHeld) } }
     }
     var target = wanted()
-    while let (valve, isClosed) = target {
-      if isClosed { valve.close() } else { valve.open() }
+    while let (control, isHeld) = target {
+      if isHeld { control.suspend() } else { control.resume() }
       target = wanted()
-      if target?.isClosed == isClosed { return }
+      if target?.isHeld == isHeld { return }
     }
   }
 
   /// Cancels the pipeline, and opens whatever it waits at.
   private func cancelTask() {
-    let (gate, decision, task, valve) = state.withLock { state in
+    let (gate, decision, task, control) = state.withLock { state in
       defer {
         state.gate = nil
         state.headDecision = .none
       }
-      return (state.gate, state.headDecision, state.task, state.valve)
+      return (state.gate, state.headDecision, state.task, state.control)
     }
     task?.cancel()
-    valve?.cancel()
+    control?.cancel()
     gate?.resume()
     if case .awaited(let continuation) = decision { continuation.resume() }
   }
@@ -251,8 +250,8 @@ package final class RequestCore: Sendable {
     if action == .cancel { cancelTask() }
   }
 
-  /// Starts a run. A plain one needs no task; see ``Pipeline/visit()``. The task of another one starts on the pool when
-  /// code of a user is ahead, and visits the engine's thread for the transfer alone; otherwise it stays there from the
+  /// Starts a run. A plain one needs no task; see ``Pipeline/runOnLoop()``. The task of another one starts on the pool when
+  /// code of a user is ahead, and changes to the thread of the engine for the transfer alone; otherwise it stays there from the
   /// beginning. An immediate run goes on this thread until it has to wait for something.
   private func start(_ request: Request, sends: Bool, isImmediate: Bool = false) {
     let place = session.register(request)
@@ -260,9 +259,9 @@ package final class RequestCore: Sendable {
     if place == nil, sends { refuse(because: session.reasonOfEnd) }
     if session.hasOwnDelegate || isWatched { state.withLock { $0.attempts.owner = request } }
     let pipeline = Pipeline(core: self, request: request, place: place ?? Pipeline.nowhere)
-    if sends, !isImmediate, place != nil, isPlain, let direct = session.directTransport {
+    if sends, !isImmediate, place != nil, isPlain, let enqueue = session.enqueue {
       priority.store(Task.currentPriority.rawValue, ordering: .relaxed)
-      direct.admit(pipeline)
+      enqueue(pipeline)
       return
     }
     run {

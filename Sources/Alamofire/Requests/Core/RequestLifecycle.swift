@@ -17,9 +17,9 @@ package struct RequestLifecycle: Sendable {
     case nothing
     /// Start the pipeline.
     case start
-    /// Let a gated pipeline go on, or open the valve of the running transfer.
+    /// Let a gated pipeline go on, or open the control of the running transfer.
     case proceed
-    /// Close the valve of the running transfer.
+    /// Close the control of the running transfer.
     case hold
     /// Cancel the running pipeline.
     case cancel

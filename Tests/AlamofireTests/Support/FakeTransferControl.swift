@@ -1,22 +1,22 @@
 import HTTPWire
 import Synchronization
 
-/// The valve of a fake transfer.
-final class FakeValve: Valve {
+/// The control of a fake transfer.
+final class FakeTransferControl: TransferControl {
   private struct State {
     var isClosed = false
     var isCancelled = false
-    var openings = 0
+    var resumptions = 0
     var latch = Latch()
     var task: Task<Void, Never>?
   }
 
   private let state = Mutex(State())
 
-  var openings: Int { state.withLock { $0.openings } }
+  var resumptions: Int { state.withLock { $0.resumptions } }
   var isClosed: Bool { state.withLock { $0.isClosed } }
 
-  func close() {
+  func suspend() {
     state.withLock { state in
       guard !state.isClosed else { return }
       state.isClosed = true
@@ -25,9 +25,9 @@ final class FakeValve: Valve {
   }
 
   /// For a head that is held: the decision may have been made before the observer returned.
-  func close(unlessOpenedSince openings: Int) {
+  func suspend(unlessResumedSince resumptions: Int) {
     state.withLock { state in
-      guard !state.isClosed, state.openings == openings else { return }
+      guard !state.isClosed, state.resumptions == resumptions else { return }
       state.isClosed = true
       state.latch = Latch()
     }
@@ -52,10 +52,10 @@ final class FakeValve: Valve {
 
   var isCancelled: Bool { state.withLock { $0.isCancelled } }
 
-  func open() {
+  func resume() {
     state.withLock { state in
       state.isClosed = false
-      state.openings += 1
+      state.resumptions += 1
       return state.latch
     }.open()
   }

@@ -4,13 +4,13 @@ import HTTPTestServer
 import HTTPWire
 import Testing
 
-@Suite(.timeLimit(.minutes(5))) struct ValveCancellationTests {
-  @Test func aValveCancelsATransferThatWaitsForItsResponse() async throws {
+@Suite(.timeLimit(.minutes(5))) struct TransferControlCancellationTests {
+  @Test func aTransferControlCancelsATransferThatWaitsForItsResponse() async throws {
     let server = try HTTPTestServer()
     let client = Client()
     let gate = Gate()
     server.enqueue(Reply.ok.held(by: gate))
-    let watcher = Watcher(cancelsByValve: true)
+    let watcher = Watcher(cancelsByControl: true)
     let task = CancellationTests.start(client, try client.request(server.url("/")), watcher)
     await gate.waitUntilReached()
     watcher.cancel()
@@ -20,12 +20,12 @@ import Testing
     server.stop()
   }
 
-  @Test func anObserverThatCancelsByValveIsNotEndedByItsTask() async throws {
+  @Test func anObserverThatCancelsByControlIsNotEndedByItsTask() async throws {
     let server = try HTTPTestServer()
     let client = Client()
     let gate = Gate()
     server.enqueue(Reply.ok.held(by: gate))
-    let watcher = Watcher(cancelsByValve: true)
+    let watcher = Watcher(cancelsByControl: true)
     let task = CancellationTests.start(client, try client.request(server.url("/")), watcher)
     await gate.waitUntilReached()
     task.cancel()
@@ -37,7 +37,7 @@ import Testing
   @Test func aRefusedTransferNeverReachesTheServer() async throws {
     let server = try HTTPTestServer()
     let client = Client()
-    let watcher = Watcher(isRefusing: true, cancelsByValve: true)
+    let watcher = Watcher(isRefusing: true, cancelsByControl: true)
     let refused = await CancellationTests.kind(client, try client.request(server.url("/")), watcher)
     #expect(refused == .cancelled)
     #expect(watcher.endedCount == 1)

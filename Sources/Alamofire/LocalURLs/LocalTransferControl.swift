@@ -2,13 +2,13 @@ import Foundation
 package import HTTPWire
 import Synchronization
 
-/// The valve of a ``LocalTransport``: its one reader waits here while it is closed, or while there is no room.
-package final class LocalValve: Valve {
+/// The control of a ``LocalTransport``: its one reader waits here while it is closed, or while there is no room.
+package final class LocalTransferControl: TransferControl {
   private struct State {
     var isClosed = false
     var isFull = false
     var isCancelled = false
-    var openings = 0
+    var resumptions = 0
     var reader: CheckedContinuation<Void, Never>?
 
     var mayPass: Bool { isCancelled || !(isClosed || isFull) }
@@ -19,21 +19,21 @@ package final class LocalValve: Valve {
   package init() {}
 
   /// How often it has been opened.
-  package var openings: Int { state.withLock { $0.openings } }
+  package var resumptions: Int { state.withLock { $0.resumptions } }
 
-  package func close() { change { $0.isClosed = true } }
+  package func suspend() { change { $0.isClosed = true } }
 
   /// For a head that is held: the decision may have been made before the observer returned.
-  package func close(unlessOpenedSince openings: Int) {
+  package func suspend(unlessResumedSince resumptions: Int) {
     change { state in
-      if state.openings == openings { state.isClosed = true }
+      if state.resumptions == resumptions { state.isClosed = true }
     }
   }
 
-  package func open() {
+  package func resume() {
     change { state in
       state.isClosed = false
-      state.openings += 1
+      state.resumptions += 1
     }
   }
 

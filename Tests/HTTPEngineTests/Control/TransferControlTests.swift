@@ -3,7 +3,7 @@ import HTTPTestServer
 import HTTPWire
 import Testing
 
-@Suite(.timeLimit(.minutes(5))) struct ValveTests {
+@Suite(.timeLimit(.minutes(5))) struct TransferControlTests {
   static let size = 8_000_000
 
   @Test(arguments: [false, true])
@@ -15,7 +15,7 @@ import Testing
     let hasClosed = Moment()
     let watcher = Watcher(onBytes: { watcher, count in
       guard count.received > 1_000_000, !hasClosed.hasCome else { return }
-      watcher.close()
+      watcher.suspend()
       hasClosed.come()
     })
     let request = try client.request(server.url("/"), idleTimeout: .seconds(1))
@@ -29,7 +29,7 @@ import Testing
     try await client.passTime(.milliseconds(1300))
     #expect(watcher.last?.received == before)
     #expect(watcher.endedCount == 0)
-    watcher.open()
+    watcher.resume()
     #expect(try await response.body == Data(bytes))
     #expect(watcher.last?.received == Int64(Self.size))
   }
@@ -47,7 +47,7 @@ import Testing
     try await client.passTime(.milliseconds(1300))
     #expect(watcher.counts.isEmpty)
     #expect(watcher.endedCount == 0)
-    watcher.open()
+    watcher.resume()
     #expect(try await response.body == Data(bytes))
   }
 
@@ -65,7 +65,7 @@ import Testing
     let watcher = Watcher(holdsHead: true)
     async let response = client.get(server.url("/gzip"), watcher: watcher)
     await watcher.headCame.wait()
-    watcher.open()
+    watcher.resume()
     #expect(try await response.text.contains("\"gzipped\""))
   }
 
@@ -77,7 +77,7 @@ import Testing
     let request = try client.request(server.url("/"))
     async let failure = client.failure(of: request, watcher: watcher)
     await watcher.headCame.wait()
-    watcher.open()
+    watcher.resume()
     #expect(try await failure.kind == .dataLengthExceedsMaximum)
   }
 
@@ -90,7 +90,7 @@ import Testing
     await watcher.began.wait()
     try await client.passTime(.milliseconds(1300))
     #expect(server.connectionCount == 0)
-    watcher.open()
+    watcher.resume()
     #expect(try await response.status == 200)
   }
 
@@ -103,7 +103,7 @@ import Testing
       for watcher in closed { group.addTask { try await client.get(url, watcher: watcher).status } }
       for watcher in closed { await watcher.began.wait() }
       #expect(try await client.get(url).status == 200)
-      for watcher in closed { watcher.open() }
+      for watcher in closed { watcher.resume() }
       for try await status in group { #expect(status == 200) }
     }
     #expect(server.requestCount == 3)
@@ -120,7 +120,7 @@ import Testing
     let watcher = Watcher()
     async let suspended = client.get(url, watcher: watcher)
     await watcher.began.wait()
-    watcher.close()
+    watcher.suspend()
     // The loop has closed the transfer when a later request to another server has ended.
     let elsewhere = try HTTPTestServer()
     #expect(try await client.get(elsewhere.url("/get")).status == 200)
@@ -128,7 +128,7 @@ import Testing
     gate.open()
     #expect(try await first.text == "first")
     #expect(try await other.text == "second")
-    watcher.open()
+    watcher.resume()
     #expect(try await suspended.text == "third")
   }
 
@@ -140,13 +140,13 @@ import Testing
     let hasClosed = Moment()
     let watcher = Watcher(onBytes: { watcher, count in
       guard count.sent > 500_000, !hasClosed.hasCome else { return }
-      watcher.close()
+      watcher.suspend()
       hasClosed.come()
     })
     let request = try client.request(server.url("/"), "POST", body: .bytes(Data(bytes)))
     async let response = client.send(request, watcher: watcher)
     await hasClosed.wait()
-    watcher.open()
+    watcher.resume()
     #expect(try await response.text == "done")
     let seen = try await server.takeRequest()
     #expect(Data(seen.body) == Data(bytes))
@@ -158,16 +158,16 @@ import Testing
     server.enqueue(.data(bytes).framed(.chunked))
     let client = Client()
     let watcher = Watcher(onBytes: { watcher, count in
-      watcher.close()
-      watcher.open()
-      if count.received % 3 == 0 { watcher.close() }
-      watcher.open()
-      watcher.open()
+      watcher.suspend()
+      watcher.resume()
+      if count.received % 3 == 0 { watcher.suspend() }
+      watcher.resume()
+      watcher.resume()
     })
     #expect(try await client.get(server.url("/"), watcher: watcher).body == Data(bytes))
-    // A valve of a transfer that is over does nothing.
-    watcher.close()
-    watcher.open()
+    // A control of a transfer that is over does nothing.
+    watcher.suspend()
+    watcher.resume()
     #expect(watcher.endedCount == 1)
   }
 }
