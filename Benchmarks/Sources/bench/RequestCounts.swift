@@ -12,7 +12,7 @@ struct RequestCounts: Codable {
   var dispatches: Double
   /// Jobs handed to Swift's pool or main thread, and wake-ups of the event loop.
   var crossings: Double
-  /// Calls into the kernel, futexes of libdispatch among them.
+  /// Calls into the kernel, futexes of libdispatch among them; in a limit, those beyond the floor's.
   var systemCalls: Double
 
   private enum CodingKeys: String, CodingKey {
@@ -22,7 +22,7 @@ struct RequestCounts: Codable {
     case allocations
     case dispatches
     case crossings
-    case systemCalls = "system_calls"
+    case systemCalls = "system_calls_beyond_floor"
   }
 
   /// The four counts with their names.
@@ -53,9 +53,16 @@ struct RequestCounts: Codable {
     row == other.row && client == other.client && concurrency == other.concurrency
   }
 
-  /// These counts with the room that a limit leaves for the scheduler's moods. How often a loop asks the
-  /// kernel depends on them most, what it asks of libdispatch not at all.
-  var asLimit: RequestCounts {
+  /// Returns the limit for runs in which the floor makes so many system calls.
+  func withSystemCalls(above floor: Double) -> RequestCounts {
+    var limit = self
+    limit.systemCalls = (systemCalls + floor).rounded(toDigits: 2)
+    return limit
+  }
+
+  /// Returns the limit that these counts suggest, with some room for the scheduler. It has most influence on the number of
+  /// system calls, and none on what is asked of libdispatch.
+  func limit(above floor: Double) -> RequestCounts {
     func limit(_ value: Double, _ share: Double, _ more: Double) -> Double {
       (value * (1 + share) + more).rounded(toDigits: 1)
     }
@@ -63,7 +70,7 @@ struct RequestCounts: Codable {
     limits.allocations = limit(allocations, 0.05, 1)
     limits.dispatches = limit(dispatches, 0, 0.1)
     limits.crossings = limit(crossings, 0.05, 0.1)
-    limits.systemCalls = limit(systemCalls, 0.1, 1)
+    limits.systemCalls = limit(systemCalls - floor, 0, 0.8)
     return limits
   }
 }
