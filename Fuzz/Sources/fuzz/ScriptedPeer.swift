@@ -56,9 +56,9 @@ final class ScriptedPeer {
   private func ask(_ index: Int) {
     let url = "http://127.0.0.1:\(port)/"
     guard let origin = Origin(url: url) else { return }
-    let request = WireRequest(
-      url: url, origin: origin, method: index == 2 ? "HEAD" : "GET", idleTimeout: .seconds(60),
-      profile: profile)
+    let request = WireRequest(url: url, origin: origin, profile: profile) { parts in
+      if index == 2 { parts.method = "HEAD" }
+    }
     let transport = transport
     let writer = ended.writer
     Task.detached {

@@ -107,7 +107,7 @@ extension RequestCore {
   /// Whether somebody is there to decide about storing.
   var decidesAboutStoring: Bool {
     session.watching.decidesAboutStoring
-      || (isWatchedItself.load(ordering: .relaxed)
+      || (has(.events)
         && state.withLock { $0.extras.cachedResponseHandler != nil })
   }
 }

@@ -13,7 +13,7 @@ extension Request {
     bufferingPolicy: StreamOf<Progress>.BufferingPolicy = .unbounded
   ) -> StreamOf<Progress> {
     StreamOf(bufferingPolicy: bufferingPolicy) { continuation in
-      core.isProgressWanted.store(true, ordering: .relaxed)
+      core.add(.progress)
       core.listen(continuation, \.uploads, of: self, to: { _ in }, current: { nil })
     }
   }
@@ -25,7 +25,7 @@ extension Request {
     bufferingPolicy: StreamOf<Progress>.BufferingPolicy = .unbounded
   ) -> StreamOf<Progress> {
     StreamOf(bufferingPolicy: bufferingPolicy) { continuation in
-      core.isProgressWanted.store(true, ordering: .relaxed)
+      core.add(.progress)
       core.listen(continuation, \.downloads, of: self, to: { _ in }, current: { nil })
     }
   }
@@ -70,7 +70,7 @@ extension Request {
   /// The heads of responses as they come, one an attempt.
   func heads(_ bufferingPolicy: StreamOf<HTTPURLResponse>.BufferingPolicy) -> StreamOf<HTTPURLResponse> {
     StreamOf(bufferingPolicy: bufferingPolicy) { continuation in
-      core.isHeadWanted.store(true, ordering: .relaxed)
+      core.add(.head)
       core.listen(continuation, \.responses, of: self, to: { _ in }, current: { nil })
     }
   }

@@ -216,11 +216,6 @@ extension Pipeline {
     core.tell { $0.request(request, didCompleteTask: task, with: error) }
   }
 
-  func tellRetry() {
-    let request = request
-    core.tell { $0.requestIsRetrying(request) }
-  }
-
   /// The request has ended, and its state says so: monitors hear of that, then of what the handlers will get.
   func tellFinished(_ served: ShortList<any ResponseSink>) {
     let request = request

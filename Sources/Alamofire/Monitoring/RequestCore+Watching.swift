@@ -7,7 +7,7 @@ import Synchronization
 // calls these has asked `isMonitored` or `isWatched` before.
 extension RequestCore {
   /// Whether somebody hears of a request's life.
-  var isMonitored: Bool { session.eventMonitor.isActive || isWatchedItself.load(ordering: .relaxed) }
+  var isMonitored: Bool { session.eventMonitor.isActive || has(.events) }
 
   /// Whether somebody hears of its tasks, or decides about storing their responses.
   var isWatched: Bool {
@@ -23,7 +23,7 @@ extension RequestCore {
   /// Tells every monitor, each on its queue.
   func tell(_ event: @escaping @Sendable (any EventMonitor) -> Void) {
     session.eventMonitor.perform(event)
-    guard isWatchedItself.load(ordering: .relaxed) else { return }
+    guard has(.events) else { return }
     for monitor in state.withLock({ $0.extras.monitors + $0.extras.transferMonitors }) {
       monitor.queue.async { event(monitor) }
     }
@@ -32,7 +32,7 @@ extension RequestCore {
   /// Tells the monitors that hear of the URL session: those of the session, and few of the request.
   func tellTransfer(_ event: @escaping @Sendable (any EventMonitor) -> Void) {
     session.eventMonitor.perform(event)
-    guard isWatchedItself.load(ordering: .relaxed) else { return }
+    guard has(.events) else { return }
     for monitor in state.withLock({ $0.extras.transferMonitors }) {
       monitor.queue.async { event(monitor) }
     }

@@ -45,7 +45,7 @@ extension Pipeline {
       guard let sink = next else {
         answerResumeDataHandlers()
         if place != Self.nowhere { core.session.unregister(at: place) }
-        if core.isProgressWanted.load(ordering: .relaxed) { core.completeProgress() }
+        if core.has(.progress) { core.completeProgress() }
         if isMonitored { tellFinished(served) }
         for sink in served { sink.deliver() }
         return nil

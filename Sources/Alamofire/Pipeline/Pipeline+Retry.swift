@@ -34,15 +34,7 @@ extension Pipeline {
       }
     case .retry: break
     }
-    let file = core.download == nil ? nil : core.state.withLock { $0.extras.fileURL }
-    guard core.resetForRetry() else { return .stop }
-    // What lies at a destination is the user's; a temporary file that nobody will hear of is ours to remove.
-    if let file, core.download?.destination == nil { try? FileManager.default.removeItem(at: file) }
-    if core.isMonitored {
-      sink?.announce(to: request)
-      tellRetry()
-    }
-    return .again
+    return core.prepareRetry(of: request, because: .retrier, failedSink: sink) ? .again : .stop
   }
 
   /// The session is held while a retrier is called, and neither while its answer is awaited nor during a delay: else a

@@ -58,9 +58,7 @@ struct Pipeline: Sendable {
     core.endedUnsent()
     if core.isWatched { tellCompleted(core.error) }
     switch await retryDecision(after: core.error ?? failure) {
-    case .again:
-      core.download?.forget()
-      return true
+    case .again: return true
     case .stop: break
     case .replace(let error): core.replaceError(error)
     }

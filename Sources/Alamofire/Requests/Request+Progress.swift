@@ -168,7 +168,7 @@ extension Progress {
 extension RequestCore {
   /// The object for one direction. From now on it is kept up to date.
   func progress(_ direction: (inout ProgressReport) -> Progress) -> Progress {
-    isProgressWanted.store(true, ordering: .relaxed)
+    add(.progress)
     return countedProgress(direction)
   }
 
@@ -195,6 +195,6 @@ extension RequestCore {
 
   func watchProgress(_ change: (inout ProgressReport) -> Void) {
     state.withLock { change(&$0.extras.progress) }
-    isProgressWanted.store(true, ordering: .relaxed)
+    add(.progress)
   }
 }

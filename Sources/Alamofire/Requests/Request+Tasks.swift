@@ -29,7 +29,7 @@ extension Request {
       state.extras.taskHandler = (queue, handler)
       return state.attempts.count > 0
     }
-    core.isWatchedItself.store(true, ordering: .relaxed)
+    core.add(.events)
     if hasTask, let current = task { queue.async { handler(current) } }
     return self
   }
@@ -40,6 +40,6 @@ extension Request {
       state.attempts.owner = self
       change(&state)
     }
-    core.isWatchedItself.store(true, ordering: .relaxed)
+    core.add(.events)
   }
 }

@@ -164,7 +164,7 @@ extension RequestCore {
       return pieces
     }
     let reader = pieces.add(on: queue, onRestart: onRestart, handler)
-    isBodyHandedOut.store(true, ordering: .releasing)
+    add(.body)
     add(reader, for: request)
   }
 
@@ -178,7 +178,7 @@ extension RequestCore {
 
   /// Those who get the body as it comes, if there are any.
   package var pieces: BodyPieces? {
-    isBodyHandedOut.load(ordering: .acquiring) ? state.withLock { $0.extras.pieces } : nil
+    has(.body) ? state.withLock { $0.extras.pieces } : nil
   }
 }
 

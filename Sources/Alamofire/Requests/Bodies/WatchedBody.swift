@@ -91,12 +91,12 @@ extension RequestCore {
     // Of requests that are made at once, what takes the body may be chained when they run already.
     let isWanted =
       session.watching.wants(.transfers) || session.eventMonitor.hearsBodies || hasOwnMonitors
-      || isBodyHandedOut.load(ordering: .relaxed) || session.makesRequestsAtOnce
+      || has(.body) || session.makesRequestsAtOnce
     return isWanted ? WatchedBody(of: self) : nil
   }
 
   private var hasOwnMonitors: Bool {
-    isWatchedItself.load(ordering: .relaxed) && state.withLock { !$0.extras.transferMonitors.isEmpty }
+    has(.events) && state.withLock { !$0.extras.transferMonitors.isEmpty }
   }
 
   /// The body of the response for the user, as far as it was kept, told to whoever watches and has not seen it yet.

@@ -78,16 +78,6 @@ extension RequestCore {
     }
   }
 
-  /// Makes the request as it was before its first attempt, but for its handlers. Returns false, and
-  /// changes nothing, when it was cancelled or its session is gone.
-  func resetForRetry() -> Bool {
-    state.withLock { state in
-      guard state.lifecycle.mayAttemptAgain else { return false }
-      state.resetForRetry()
-      return true
-    }
-  }
-
   var outcome: RequestOutcome {
     state.withLock { state in
       var outcome = RequestOutcome(
@@ -141,22 +131,6 @@ extension RequestCore.State {
     let hasMonitors = !extras.monitors.isEmpty || !extras.transferMonitors.isEmpty
     return hasMonitors || extras.taskHandler != nil || extras.listeners?.tasks.isEmpty == false
   }
-
-  /// What a request was before its first attempt, but for its handlers and what it counts.
-  mutating func resetForRetry() {
-    retryCount += 1
-    endAttemptForRetry()
-    error = nil
-    data = nil
-    keepEarlier()
-    serializedSinks = 0
-    headDecision = .none
-    guard hasExtras else { return }
-    extras.fileURL = nil
-    extras.resumeData = nil
-    extras.storageOffers = []
-    extras.progress.reset()
-  }
 }
 
 extension RequestCore: TransferObserver {
@@ -176,7 +150,7 @@ extension RequestCore: TransferObserver {
   }
 
   package func bytesMoved(_ count: ByteCount) {
-    guard isProgressWanted.load(ordering: .relaxed) || isWatched else { return }
+    guard has(.progress) || isWatched else { return }
     var count = count
     if let offset = download?.offset, offset > 0 {
       count.received += offset
@@ -198,10 +172,7 @@ extension RequestCore: TransferObserver {
 
   /// The same for a head that has not just come from a server: its cookies are those of another time.
   func headShown(_ head: ResponseHead) -> HeadDisposition {
-    guard
-      isHeadWanted.load(ordering: .relaxed) || isProgressWanted.load(ordering: .relaxed) || hasBodySink
-        || isWatched
-    else { return .proceed }
+    guard has([.head, .progress]) || hasBodySink || isWatched else { return .proceed }
     return headArrived(head)
   }
 }

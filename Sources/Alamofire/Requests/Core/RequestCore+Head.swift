@@ -26,7 +26,7 @@ enum HeadDecision: Sendable {
 extension RequestCore {
   func setHeadHandler(_ handler: HeadHandler) {
     state.withLock { $0.extras.headHandler = handler }
-    isHeadWanted.store(true, ordering: .relaxed)
+    add(.head)
   }
 
   /// The head of a response has come. Redirects that will be followed and challenges that will be
@@ -36,7 +36,7 @@ extension RequestCore {
       ($0.extras.headHandler, $0.hop, $0.extras.listeners?.responses)
     }
     let isIntermediate = isIntermediate(head, hop)
-    if isProgressWanted.load(ordering: .relaxed) || isWatched {
+    if has(.progress) || isWatched {
       state.withLock { $0.extras.progress.isIntermediate = isIntermediate }
     }
     // A page that says "look elsewhere" is not what is downloaded or streamed.
@@ -93,7 +93,7 @@ extension RequestCore {
   }
 
   /// Whether a decision about the head may be open.
-  var isDispositionWanted: Bool { isHeadWanted.load(ordering: .relaxed) }
+  var isDispositionWanted: Bool { has(.head) }
 
   /// Waits until an open decision about the head has been made.
   nonisolated(nonsending) func dispositionMade() async {

@@ -76,18 +76,12 @@ package final class RequestCore: Sendable {
   let beginsIntercepted: Bool
   let shouldAutomaticallyResume: Bool?
   let state = Mutex(State())
-  /// Whether anybody wants to know how many bytes have moved; read for each chunk.
-  let isProgressWanted = Atomic<Bool>(false)
-  /// Whether a handler wants to see the head of the response before the body is read.
-  let isHeadWanted = Atomic<Bool>(false)
+  /// See ``RequestInterests``. Read for each chunk of a body.
+  let interests = Atomic<UInt8>(0)
   /// Whether cookies of the last response are being stored.
   let hasCookiesToKeep = Atomic<Bool>(false)
-  /// Whether the body is handed out as it comes, and kept nowhere.
-  let isBodyHandedOut = Atomic<Bool>(false)
   /// The priority of whoever started a run without a task, for the task that may take over.
   let priority = Atomic<UInt8>(0)
-  /// Whether somebody watches this request of all: a monitor, or a handler for tasks.
-  let isWatchedItself = Atomic<Bool>(false)
 
   init(
     session: SessionCore, convertible: any URLRequestConvertible, convertsByUserCode: Bool,
@@ -112,7 +106,7 @@ package final class RequestCore: Sendable {
 
   /// Whether bodies go somewhere as they come, and only those that the user asked for may.
   var hasBodySink: Bool {
-    download != nil || stream != nil || isBodyHandedOut.load(ordering: .relaxed)
+    download != nil || stream != nil || has(.body)
   }
 
   var resumesAutomatically: Bool { shouldAutomaticallyResume ?? session.startsRequestsImmediately }

@@ -104,19 +104,7 @@ extension RequestCore {
   fileprivate func sendAgain(_ request: Request) {
     if let answer = state.withLock({ $0.extras.retryAnswer }) { return answer() }
     guard session.owner != nil else { return }
-    let action = state.withLock { state in
-      let action = state.lifecycle.sentAgain()
-      if action == .start {
-        state.resetForRetry()
-        if state.hasExtras { state.extras.pieces = nil }
-      }
-      return action
-    }
-    guard action == .start else { return }
-    // Those who had the body in pieces have been served.
-    isBodyHandedOut.store(false, ordering: .relaxed)
-    download?.forget()
-    if isMonitored { tell { $0.requestIsRetrying(request) } }
-    perform(action, for: request)
+    guard prepareRetry(of: request, because: .demand) else { return }
+    perform(.start, for: request)
   }
 }

@@ -1,0 +1,67 @@
+import Foundation
+
+extension RequestCore {
+  /// The cause of a further attempt.
+  enum RetryCause {
+    /// A retrier answered a failure.
+    case retrier
+    /// ``RequestDelegate/retryRequest(_:withDelay:)`` was called for a request that is finished.
+    case demand
+  }
+
+  /// Makes the request as it was before its first attempt, but for its handlers and its counters. Every further attempt
+  /// begins here.
+  ///
+  /// - Parameter sink: The handler whose serializer failed. Monitors receive its response as parsed.
+  /// - Returns: False, and nothing has changed, if no further attempt may be made.
+  func prepareRetry(
+    of request: Request, because cause: RetryCause, failedSink sink: (any ResponseSink)? = nil
+  ) -> Bool {
+    let (isReady, file) = state.withLock { state -> (Bool, URL?) in
+      guard state.beginRetry(because: cause) else { return (false, nil) }
+      let file = state.hasExtras ? state.extras.fileURL : nil
+      state.resetForRetry()
+      // The readers of the body have received all of it.
+      if cause == .demand, state.hasExtras { state.extras.pieces = nil }
+      return (true, file)
+    }
+    guard isReady else { return false }
+    switch cause {
+    case .retrier:
+      // A file at a destination belongs to the user. No response will name a temporary file.
+      if let file, let download, download.destination == nil { try? FileManager.default.removeItem(at: file) }
+    case .demand: remove(.body)
+    }
+    download?.forget()
+    if isMonitored {
+      sink?.announce(to: request)
+      tell { $0.requestIsRetrying(request) }
+    }
+    return true
+  }
+}
+
+extension RequestCore.State {
+  fileprivate mutating func beginRetry(because cause: RequestCore.RetryCause) -> Bool {
+    switch cause {
+    case .retrier: lifecycle.mayAttemptAgain
+    case .demand: lifecycle.sentAgain() == .start
+    }
+  }
+
+  /// Resets all but the handlers and the counters.
+  fileprivate mutating func resetForRetry() {
+    retryCount += 1
+    endAttemptForRetry()
+    error = nil
+    data = nil
+    keepEarlier()
+    serializedSinks = 0
+    headDecision = .none
+    guard hasExtras else { return }
+    extras.fileURL = nil
+    extras.resumeData = nil
+    extras.storageOffers = []
+    extras.progress.reset()
+  }
+}
