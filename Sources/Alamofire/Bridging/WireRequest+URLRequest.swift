@@ -24,7 +24,7 @@ extension WireRequest {
       throw .sessionTaskFailed(error: URLError.made(.badURL, violation.message, url: text))
     }
     let body = try Self.body(of: request, own: own, for: core)
-    let sink: (any BodySink)? = try core.download?.sink() ?? core.stream ?? core.watchedBody
+    let sink: (any BodySink)? = try core.download?.sink() ?? core.stream ?? core.observedBody
     self.init(url: target?.url ?? text, origin: origin, profile: core.profile) { parts in
       parts.method = method
       parts.fields = fields
@@ -39,7 +39,7 @@ extension WireRequest {
   @inline(never)
   private static func otherOrigin(_ url: URL, for session: SessionCore) -> Origin? {
     guard let scheme = url.scheme?.lowercased(), scheme != "http", scheme != "https",
-      Carrier(scheme: scheme) != nil || !session.settings.protocolClasses.isEmpty
+      HopHandler(scheme: scheme) != nil || !session.settings.protocolClasses.isEmpty
     else { return nil }
     return Origin(scheme: scheme, host: url.host ?? "", port: url.port)
   }

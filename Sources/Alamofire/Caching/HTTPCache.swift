@@ -39,7 +39,7 @@ public final class HTTPCache: URLCache, @unchecked Sendable {
     memoryCapacity: URLCache.shared.memoryCapacity, diskCapacity: URLCache.shared.diskCapacity,
     directory: defaultFolder)
 
-  let shelf: CacheShelf
+  let shelf: CacheStorage
 
   private static var defaultFolder: URL? {
     let name = ProcessInfo.processInfo.processName.map { $0 == "/" || $0 == "." ? "_" : $0 }
@@ -60,7 +60,7 @@ public final class HTTPCache: URLCache, @unchecked Sendable {
 
   /// The same with a path; a relative one starts at the user's caches.
   public override init(memoryCapacity: Int, diskCapacity: Int, diskPath path: String?) {
-    shelf = CacheShelf(
+    shelf = CacheStorage(
       memoryCapacity: memoryCapacity, diskCapacity: diskCapacity, files: path.map { Self.opener($0) },
       clock: Self.systemClock)
     // Foundation makes a folder wherever it can; there it cannot.
@@ -72,7 +72,7 @@ public final class HTTPCache: URLCache, @unchecked Sendable {
     memoryCapacity: Int = 1 << 24, diskCapacity: Int = 0, files: (@Sendable () -> (any EntryFiles)?)? = nil,
     clock: (@Sendable () -> Int64)?
   ) {
-    shelf = CacheShelf(
+    shelf = CacheStorage(
       memoryCapacity: memoryCapacity, diskCapacity: diskCapacity, files: files,
       clock: clock ?? Self.systemClock)
     super.init(memoryCapacity: 0, diskCapacity: 0, diskPath: "/dev/null")

@@ -170,7 +170,8 @@ extension Journey {
   /// whole: what was begun by an earlier download is gone on with by the server.
   var isAnsweredFromCache: Bool {
     // What a connection is authenticated with stands in no field that would tell answers apart.
-    guard core.session.caching.isThere, carrier.isEngine, !request.body.isPresent, request.login == nil else {
+    guard core.session.caching.isThere, hopHandler.isEngine, !request.body.isPresent, request.login == nil
+    else {
       return false
     }
     // Stored bodies are decoded ones.
@@ -191,7 +192,7 @@ extension Journey {
   /// allocates nothing for a request without `Cache-Control`.
   @inline(never)
   func cachePolicy() -> CacheDecision.Policy? {
-    guard carrier.isEngine else { return nil }
+    guard hopHandler.isEngine else { return nil }
     switch core.session.caching.policy(of: urlRequest) {
     case .useProtocolCachePolicy:
       return isAnsweredFromCache && (mayBeAnswered || asksForStoredOnly) ? .rules : nil
@@ -242,18 +243,18 @@ extension Journey {
 
   /// Who sends the hop.
   var transport: any Transport {
-    var transport = carrier.transport(of: core.session)
-    if request.profile.remembersHosts, carrier.isEngine {
-      transport = RememberingTransport(session: core.session, transport: transport)
+    var transport = hopHandler.transport(of: core.session)
+    if request.profile.hasHostPolicies, hopHandler.isEngine {
+      transport = HostPolicyTransport(session: core.session, transport: transport)
     }
     return isShared ? SharedTransport(session: core.session, transport: transport) : transport
   }
 
   /// Whether the engine itself sends the hop, which needs no task.
-  var needsNoTask: Bool { carrier.isEngine && !request.profile.remembersHosts && !isShared }
+  var needsNoTask: Bool { hopHandler.isEngine && !request.profile.hasHostPolicies && !isShared }
 
   private var isShared: Bool {
-    request.profile.options.sharesIdenticalRequests && carrier.isEngine && request.method == "GET"
+    request.profile.options.sharesIdenticalRequests && hopHandler.isEngine && request.method == "GET"
       && request.sink == nil && !request.body.isPresent && request.login == nil
   }
 }

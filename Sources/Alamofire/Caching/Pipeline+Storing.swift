@@ -4,7 +4,7 @@ import HTTPWire
 import Synchronization
 
 /// A response that may be stored, if whoever watches the request lets it.
-struct StorageOffer: Sendable {
+struct CacheCandidate: Sendable {
   /// Under what it is stored.
   let key: CacheKey
   let request: WireRequest
@@ -23,9 +23,9 @@ extension Pipeline {
     guard let store = core.session.caching.store else { return }
     let now = store.now
     let key = core.session.caching.key(of: journey.sent)
-    let offer = StorageOffer(
+    let offer = CacheCandidate(
       key: key, request: journey.sent, head: response.head,
-      body: response.body ?? (journey.sent.sink as? WatchedBody)?.data ?? Data(),
+      body: response.body ?? (journey.sent.sink as? ObservedBody)?.data ?? Data(),
       requestTime: response.requestTime(now), responseTime: now, removalCount: journey.removalCount)
     // Who has come since, and decides, could not be asked any more: then nothing is stored.
     let asks = journey.isWatched || core.decidesAboutStoring
@@ -37,19 +37,19 @@ extension Pipeline {
     } else {
       isKept = session.take(offer, asks: asks)
     }
-    if isKept, journey.isWatched { core.state.withLock { $0.extras.storageOffers.append(offer) } }
+    if isKept, journey.isWatched { core.state.withLock { $0.extras.cacheCandidates.append(offer) } }
   }
 
   /// Stores what came on the way to an exchange, as far as the delegate and the handlers let it.
   nonisolated(nonsending) func storeWhatIsOffered(_ exchange: Exchange) async {
     let offers = core.state.withLock { state in
-      defer { if state.hasExtras { state.extras.storageOffers = [] } }
-      return state.extras.storageOffers
+      defer { if state.hasExtras { state.extras.cacheCandidates = [] } }
+      return state.extras.cacheCandidates
     }
     for offer in offers { await store(offer, exchange) }
   }
 
-  nonisolated(nonsending) private func store(_ offer: StorageOffer, _ exchange: Exchange) async {
+  nonisolated(nonsending) private func store(_ offer: CacheCandidate, _ exchange: Exchange) async {
     guard let task = core.tasks(of: request).last as? URLSessionDataTask,
       let response = exchange.hops.last?.request === offer.request
         ? exchange.httpResponse : Exchange(url: URL(string: offer.request.url), head: offer.head).httpResponse
@@ -57,7 +57,7 @@ extension Pipeline {
     let proposed = CachedURLResponse(response: response, data: offer.body)
     let session = core.session
     await offLoop {
-      let answer = await CompletionOnce.answer(whenForgotten: proposed, whenCancelled: nil) { completion in
+      let answer = await SingleCompletion.answer(whenForgotten: proposed, whenCancelled: nil) { completion in
         let delegate = session.delegate
         let facade = session.facade
         session.rootQueue.async {
@@ -76,7 +76,7 @@ extension Journey {
   @inline(never)
   func concernsCache(_ response: WireResponse) -> Bool {
     let caching = core.session.caching
-    guard caching.isThere, carrier.isEngine, response.head.role == .hop else { return false }
+    guard caching.isThere, hopHandler.isEngine, response.head.role == .hop else { return false }
     // Also where nothing is stored: the answer to an earlier request may be on its way.
     guard Invalidation.isSafe(request.method) else { return (200..<400).contains(response.head.status) }
     guard isStoredInCache else { return false }
@@ -114,7 +114,7 @@ extension RequestCore {
 
 extension SessionCore {
   /// Does with a response what HTTP says. Returns whether it is to be stored once somebody has been asked.
-  func take(_ offer: StorageOffer, asks: Bool) -> Bool {
+  func take(_ offer: CacheCandidate, asks: Bool) -> Bool {
     guard let store = caching.store else { return false }
     let (request, key) = (offer.request, offer.key)
     guard Invalidation.isSafe(request.method) else {
@@ -140,7 +140,7 @@ extension SessionCore {
   }
 
   /// A HEAD, or the answer to a condition that the user himself made (RFC 9111 §4.3.4, §4.3.5).
-  private func update(_ key: CacheKey, by offer: StorageOffer) {
+  private func update(_ key: CacheKey, by offer: CacheCandidate) {
     guard let store = caching.store,
       let stored = CacheDecision.choice(of: store.read(key), for: offer.request.fields)
     else { return }
@@ -161,12 +161,12 @@ extension SessionCore {
     }
   }
 
-  private func keep(_ offer: StorageOffer) {
+  private func keep(_ offer: CacheCandidate) {
     caching.store?.put(offer.stored, askedAfter: offer.removalCount)
   }
 
   /// Stores a part, with what is stored of the same version (RFC 9111 §3.4). Returns false.
-  private func keepPart(_ offer: StorageOffer) -> Bool {
+  private func keepPart(_ offer: CacheCandidate) -> Bool {
     guard let store = caching.store,
       let stored = PartialContent.combined(offer.stored, with: store.read(offer.key))
     else { return false }
@@ -175,7 +175,7 @@ extension SessionCore {
   }
 
   /// Stores what somebody made of an offer; `nil` is nothing, and then nothing older stays either.
-  func keep(_ answer: CachedURLResponse?, as offer: StorageOffer, head: ResponseHead?) {
+  func keep(_ answer: CachedURLResponse?, as offer: CacheCandidate, head: ResponseHead?) {
     let key = offer.key
     let stored = answer.flatMap { answer in
       StoredResponse(
@@ -209,7 +209,7 @@ extension SessionCore {
       // What it may stand in for does not take its place either (RFC 5861 §4).
       guard !CacheDecision.mayServeInstead(stored, of: response.head.status, fields: request.fields, now: now)
       else { return }
-      let offer = StorageOffer(
+      let offer = CacheCandidate(
         key: stored.key, request: request, head: response.head, body: response.body ?? Data(),
         requestTime: response.requestTime(now), responseTime: now, removalCount: removalCount)
       await withTaskExecutorPreference(globalConcurrentExecutor) {
@@ -219,7 +219,7 @@ extension SessionCore {
     Task(executorPreference: executor, operation: run)
   }
 
-  private func take(_ offer: StorageOffer, refreshing stored: StoredResponse, isConditional: Bool) {
+  private func take(_ offer: CacheCandidate, refreshing stored: StoredResponse, isConditional: Bool) {
     guard offer.head.status == 304, isConditional else {
       _ = take(offer, asks: false)
       return
@@ -235,7 +235,7 @@ extension SessionCore {
   }
 }
 
-extension StorageOffer {
+extension CacheCandidate {
   /// The response as it is stored.
   fileprivate var stored: StoredResponse {
     StoredResponse(

@@ -25,7 +25,7 @@ package final class SessionCaching: Sendable {
 
   private static func store(of cache: URLCache?) -> (any ResponseStore)? {
     guard let cache = inPlace(of: cache) ?? cache else { return nil }
-    return cache as? HTTPCache ?? PlainStore(cache: cache)
+    return cache as? HTTPCache ?? URLCacheStorage(cache: cache)
   }
 
   /// Foundation's shared cache stands for ours; a subclass that somebody has put in its place is that one.

@@ -81,7 +81,7 @@ extension Pipeline {
   ) async -> Answer {
     let session = core.session
     return await offLoop { () -> Answer in
-      await CompletionOnce.answer(
+      await SingleCompletion.answer(
         whenForgotten: whenForgotten, whenCancelled: whenCancelled, deadline: deadline
       ) { completion in
         let delegate = session.delegate

@@ -6,7 +6,9 @@ import HTTPWire
 extension Pipeline {
   /// Before a hop: what is known to be good where it goes is sent unasked (RFC 7617 §2.2, RFC 7616 §3.6).
   nonisolated(nonsending) func bringCredentials(_ journey: Journey) async throws(AFError) {
-    guard journey.carrier.isEngine, !journey.hasLeftHome, journey.request.authorization == nil else { return }
+    guard journey.hopHandler.isEngine, !journey.hasLeftHome, journey.request.authorization == nil else {
+      return
+    }
     if journey.authentication?.netrc == nil, let path = journey.request.profile.options.netrcFile {
       let url = journey.request.url
       let netrc = try await offLoop { NetrcFile.read(path, for: url) }.get()

@@ -96,7 +96,7 @@ final class CookieStore: Sendable {
     }
     var rules = CookieRules(target: source.target, suffixes: suffixes, now: .now)
     rules.isThirdParty = source.document.map { !suffixes.isSameSite($0, source.origin) } ?? false
-    var shelf = CookieShelf(current(), in: storage)
+    var shelf = CookieStorageBridge(current(), in: storage)
     // One domain cannot have more, and each may write a file: a server must not keep everybody waiting with thousands.
     for field in fields.prefix(CookieRules.domainLimit) {
       guard let wish = try? SetCookie(field) else { continue }

@@ -9,7 +9,7 @@ extension Journey {
   @inline(never)
   func tookCookies(from store: CookieStore) -> Bool {
     outgoing = nil
-    guard carrier.isEngine, core.session.settings.sendsCookies else { return true }
+    guard hopHandler.isEngine, core.session.settings.sendsCookies else { return true }
     guard !core.hasCookies else { return !wantsCookies }
     switch core.session.glance(into: store) {
     case .none: return true

@@ -37,7 +37,7 @@ package struct Engine: Sendable {
 
   /// Resumes a task that waits for a response: with all that the engine's turn has served, when called on the
   /// engine's thread, at once elsewhere.
-  static func resume(_ waiter: UnsafeContinuation<Void, Never>) { Herald.resume(waiter) }
+  static func resume(_ waiter: UnsafeContinuation<Void, Never>) { ContinuationBatch.resume(waiter) }
 
   /// Any other transport, without a thread of its own, and any network.
   package init(

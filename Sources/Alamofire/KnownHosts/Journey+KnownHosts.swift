@@ -6,7 +6,7 @@ import HTTPWire
 extension WireRequest {
   /// The same request, or the one that goes to `https` in its place.
   var upgraded: WireRequest {
-    guard profile.remembersHosts, let hosts = profile.options.strictTransportSecurity,
+    guard profile.hasHostPolicies, let hosts = profile.options.strictTransportSecurity,
       let target = hosts.upgrade(url, origin)
     else { return self }
     return redirected {
@@ -26,7 +26,7 @@ extension WireRequest {
   /// A redirect of this request, or the one that goes to `https` in its place. What had to stay behind on the way to
   /// the first one stays behind.
   func upgraded(_ plan: RedirectPlan) -> RedirectPlan {
-    guard profile.remembersHosts, let hosts = profile.options.strictTransportSecurity,
+    guard profile.hasHostPolicies, let hosts = profile.options.strictTransportSecurity,
       let target = hosts.upgrade(plan.url, plan.origin)
     else { return plan }
     return plan.led(to: target.url, target.origin)

@@ -20,7 +20,7 @@ extension StrictTransportSecurity {
   ///                nobody else may write to it.
   ///   - hostLimit: As without a file.
   public convenience init(file: URL, hostLimit: Int = 10_000) {
-    self.init(notebook: HostNotebook(StrictTransportTable(limit: hostLimit), keptIn: file))
+    self.init(notebook: HostPolicyStore(StrictTransportTable(limit: hostLimit), keptIn: file))
   }
 }
 
@@ -32,6 +32,6 @@ extension AlternativeServices {
   ///   - file:        The URL of the file, in a folder of one's own.
   ///   - originLimit: As without a file.
   public convenience init(file: URL, originLimit: Int = 1_000) {
-    self.init(notebook: HostNotebook(AlternativeTable(limit: originLimit), keptIn: file))
+    self.init(notebook: HostPolicyStore(AlternativeTable(limit: originLimit), keptIn: file))
   }
 }

@@ -29,7 +29,7 @@ extension Pipeline {
     else { return }
     let session = core.session
     let answer = await offLoop { () -> UploadRequest.Uploadable? in
-      await CompletionOnce.answer(whenForgotten: ours, whenCancelled: nil) { completion in
+      await SingleCompletion.answer(whenForgotten: ours, whenCancelled: nil) { completion in
         let delegate = session.delegate
         let facade = session.facade
         session.rootQueue.async {
@@ -110,7 +110,7 @@ extension Pipeline {
     }
     let session = core.session
     let answer = await offLoop { () -> URLRequest? in
-      await CompletionOnce.answer(whenForgotten: proposed, whenCancelled: nil) { completion in
+      await SingleCompletion.answer(whenForgotten: proposed, whenCancelled: nil) { completion in
         let delegate = session.delegate
         let facade = session.facade
         session.rootQueue.async {

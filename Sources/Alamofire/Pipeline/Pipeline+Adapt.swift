@@ -73,7 +73,7 @@ extension Pipeline {
   nonisolated(nonsending) private static func answer(
     of adapter: any RequestInterceptor, for request: URLRequest, _ core: RequestCore
   ) async -> Result<URLRequest, any Error> {
-    await CompletionOnce.answer(
+    await SingleCompletion.answer(
       whenForgotten: Result<URLRequest, any Error>.failure(ForgottenCompletion()),
       whenCancelled: .failure(CancellationError())
     ) { completion in

@@ -8,7 +8,7 @@ extension Pipeline {
   /// there is a response for the user. Every hop goes through the transport by itself, so that it can be
   /// seen and measured.
   nonisolated(nonsending) func exchanged(_ journey: Journey) async throws(AFError) -> Exchange {
-    if journey.outcome == nil, journey.mustChooseCarrier || journey.mayKnowCredentials || bodyMayBeRenewed {
+    if journey.outcome == nil, journey.mustChooseHandler || journey.mayKnowCredentials || bodyMayBeRenewed {
       try await prepare(journey)
     }
     while true {
@@ -24,7 +24,7 @@ extension Pipeline {
   /// Who serves the first hop, and what it is given unasked.
   @inline(never)
   nonisolated(nonsending) private func prepare(_ journey: Journey) async throws(AFError) {
-    if journey.mustChooseCarrier { try await chooseCarrier(for: journey) }
+    if journey.mustChooseHandler { try await chooseHandler(for: journey) }
     if journey.mayKnowCredentials { try await bringCredentials(journey) }
     if bodyMayBeRenewed { try await renewBodyStream(of: journey) }
   }
@@ -50,7 +50,7 @@ extension Pipeline {
     case .undecided(let plan):
       guard try await decided(journey, response, plan) else { return journey.declined(response) }
     }
-    if journey.mustChooseCarrier { try await chooseCarrier(for: journey) }
+    if journey.mustChooseHandler { try await chooseHandler(for: journey) }
     journey.leavesCredentials()
     if journey.mayKnowCredentials { try await bringCredentials(journey) }
     return nil
@@ -133,7 +133,7 @@ final class Journey {
   /// The user's own request.
   let urlRequest: URLRequest
   /// Who serves the next hop.
-  @exclusivity(unchecked) var carrier: Carrier
+  @exclusivity(unchecked) var hopHandler: HopHandler
   /// The origin of the user's own request; credentials go nowhere else.
   let home: Origin
   /// What is sent next, or was sent last, but for the cookies of the session's storage.
@@ -172,7 +172,7 @@ final class Journey {
     self.urlRequest = request.leading(urlRequest, from: plain)
     home = request.origin
     // Another scheme has got this far for the sake of the user's own classes, which are asked next.
-    carrier = Carrier(scheme: home.scheme) ?? .local
+    hopHandler = HopHandler(scheme: home.scheme) ?? .local
   }
 
   /// Whether a response may not be the last: it leads elsewhere, or asks for something, or answers what was brought.
@@ -183,7 +183,7 @@ final class Journey {
   /// The hop is about to be sent.
   func begins() {
     notesRemovals()
-    if !carrier.isEngine, begun == nil { begun = Date() }
+    if !hopHandler.isEngine, begun == nil { begun = Date() }
     core.state.withLock { state in
       state.hop = (sent, home, authentication)
       state.attempts.begin()
@@ -198,7 +198,7 @@ final class Journey {
     _ metrics: TransferMetrics, _ head: ResponseHead?, as sent: WireRequest? = nil,
     from place: TaskMetrics.ResourceFetchType = .networkLoad
   ) {
-    guard carrier.isEngine else { return }
+    guard hopHandler.isEngine else { return }
     hops.append(Exchange.Hop(sent ?? self.sent, metrics: metrics, head: head, fetchType: place))
     if !Invalidation.isSafe(request.method) { core.session.sharedTransfers.beginEra() }
   }
@@ -216,10 +216,10 @@ final class Journey {
     // A body over the limit is not kept, not even in part.
     let keepsBody = core.pieces == nil && failure.kind != .dataLengthExceedsMaximum
     core.broken(exchange(partial?.head), body: keepsBody ? body : nil)
-    if let error = carrier.given?.error { return .sessionTaskFailed(error: error) }
+    if let error = hopHandler.given?.error { return .sessionTaskFailed(error: error) }
     if let cause = failure.cause { return AFError(refusal: cause) }
     return AFError(
-      carrier.isEngine ? failure.explained(host: request.origin.host, by: core.session.network) : failure,
+      hopHandler.isEngine ? failure.explained(host: request.origin.host, by: core.session.network) : failure,
       url: request.url, resumeData: resumeData(after: failure))
   }
 
@@ -280,9 +280,9 @@ final class Journey {
     let metrics = hops.isEmpty ? TaskMetrics(from: begun ?? Date()) : nil
     if let head, head.role == .other {
       return Exchange(
-        url: url, other: carrier.given?.response ?? URLResponse(url, head), hops, metrics: metrics)
+        url: url, other: hopHandler.given?.response ?? URLResponse(url, head), hops, metrics: metrics)
     }
-    let given = head == nil ? nil : carrier.given?.response as? HTTPURLResponse
+    let given = head == nil ? nil : hopHandler.given?.response as? HTTPURLResponse
     return Exchange(url: url, head: head, hops: hops, response: given, metrics: metrics)
   }
 }

@@ -16,7 +16,7 @@ extension Pipeline {
   nonisolated(nonsending) func finish(from first: any ResponseSink) async -> Ending {
     var next: (any ResponseSink)? = first
     while let sink = next {
-      if core.hasBodySink, let reader = sink as? PieceReader { await reader.handOutRest(of: core) }
+      if core.hasBodySink, let reader = sink as? ResponseChunkReader { await reader.handOutRest(of: core) }
       if let failure = await serialized(sink) {
         switch await retryDecision(after: failure, of: sink) {
         case .again: return .attemptAgain

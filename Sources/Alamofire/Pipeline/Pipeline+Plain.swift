@@ -20,7 +20,7 @@ extension Pipeline: LoopWork {
 
   /// Stages 2 and 3. Returns false when there is something to wait for before the transfer; then nothing is sent.
   private func sends(_ journey: Journey) -> Bool {
-    guard !journey.mustChooseCarrier, !journey.mayKnowCredentials, journey.needsNoTask,
+    guard !journey.mustChooseHandler, !journey.mayKnowCredentials, journey.needsNoTask,
       journey.cachePolicy() == nil
     else { return false }
     if let store = core.session.cookies, !journey.tookCookies(from: store) { return false }

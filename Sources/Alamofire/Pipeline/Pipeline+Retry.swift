@@ -48,7 +48,7 @@ extension Pipeline {
     return await offLoop {
       defer { if isOpen { core.state.withLock { $0.extras.retryAnswer = nil } } }
       for retrier in retriers {
-        let answer = await CompletionOnce.answer(
+        let answer = await SingleCompletion.answer(
           whenForgotten: RetryResult.doNotRetry, whenCancelled: .doNotRetry
         ) { completion in
           if isOpen {

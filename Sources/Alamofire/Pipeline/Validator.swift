@@ -20,7 +20,7 @@ enum Validator: Sendable {
   }
 
   /// Why the response does not pass; `nil` when it does.
-  func failure(_ request: URLRequest?, _ exchange: Exchange, _ body: JudgedBody) -> AFError? {
+  func failure(_ request: URLRequest?, _ exchange: Exchange, _ body: ValidationBody) -> AFError? {
     do throws(AFError) {
       try check(request, exchange, body)
       return nil
@@ -29,7 +29,7 @@ enum Validator: Sendable {
     }
   }
 
-  func check(_ request: URLRequest?, _ exchange: Exchange, _ body: JudgedBody) throws(AFError) {
+  func check(_ request: URLRequest?, _ exchange: Exchange, _ body: ValidationBody) throws(AFError) {
     guard let head = exchange.head else { return }
     switch self {
     case .automatic:

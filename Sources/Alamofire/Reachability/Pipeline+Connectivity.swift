@@ -12,7 +12,7 @@ extension Pipeline {
   ) async throws(AFError) -> Bool {
     let host = journey.request.origin.host
     let network = core.session.network
-    guard journey.carrier.isEngine, failure.explained(host: host, by: network).kind == .notConnected else {
+    guard journey.hopHandler.isEngine, failure.explained(host: host, by: network).kind == .notConnected else {
       return false
     }
     if let metrics = failure.metrics { journey.passed(metrics, nil) }
@@ -27,7 +27,7 @@ extension Pipeline {
     let monitor = NetworkPathMonitor(
       until: { $0.isConnected(to: host, by: network) }, source: network,
       maximumWait: DispatchTimeInterval(wait))
-    let result = await CompletionOnce.answer(whenForgotten: PathResult.timeout, whenCancelled: .timeout) {
+    let result = await SingleCompletion.answer(whenForgotten: PathResult.timeout, whenCancelled: .timeout) {
       completion in monitor.start { completion($0) }
     }
     monitor.stop()

@@ -15,7 +15,7 @@ package final class SessionCore: Sendable {
     /// Requests that wait for their start; their users keep them.
     var dormant = DormantRequests()
     /// Streams of bytes that are not over. Their users keep them.
-    var streams: [ObjectIdentifier: UnkeptStream] = [:]
+    var streams: [ObjectIdentifier: WeakStream] = [:]
     /// Why nothing starts any more; `nil` as long as the session is of use.
     var reasonOfEnd: AFError?
     /// What users see of the session, made when somebody looks.
@@ -148,7 +148,7 @@ package final class SessionCore: Sendable {
   func register(_ stream: ByteStreamCore) -> AFError? {
     registry.withLock { registry in
       guard registry.reasonOfEnd == nil else { return registry.reasonOfEnd }
-      registry.streams[ObjectIdentifier(stream)] = UnkeptStream(core: stream)
+      registry.streams[ObjectIdentifier(stream)] = WeakStream(core: stream)
       return nil
     }
   }

@@ -67,7 +67,7 @@ final class SessionTrust: TrustJudge {
     _ trust: ServerTrust, forHost host: String, _ deadline: ContinuousClock.Instant?
   ) async -> Result<TrustMemory.Verdict, any Error> {
     let cancelled = Result<TrustMemory.Verdict, any Error>.failure(CancellationError())
-    return await CompletionOnce.answer(
+    return await SingleCompletion.answer(
       whenForgotten: cancelled, whenCancelled: cancelled, deadline: deadline
     ) { completion in
       DispatchQueue(label: "org.alamofire.serverTrust").async { [self] in

@@ -18,7 +18,7 @@ public final class Request: Sendable {
   /// What was made of the caller's arguments, or why nothing could be made.
   let prepared: PreparedRequest
   /// What is done when it is over.
-  let afterwards = Afterwards()
+  let afterwards = CompletionQueue()
   /// What has come of it.
   let record = Mutex(RequestRecord())
 

@@ -11,7 +11,7 @@ extension DataRequest {
     queue: DispatchQueue? = nil, completionHandler: @escaping (DefaultDataResponse) -> Void
   ) -> Self {
     let handler = Boxed(completionHandler)
-    course.handle { ending in
+    bridge.handle { ending in
       let response = DefaultDataResponse(
         request: ending.request, response: ending.response, data: ending.data, error: ending.error,
         timeline: ending.timeline, metrics: ending.metrics)
@@ -27,7 +27,7 @@ extension DataRequest {
     completionHandler: @escaping (DataResponse<Serializer.SerializedObject>) -> Void
   ) -> Self {
     let handler = Boxed(completionHandler)
-    course.handle { ending in
+    bridge.handle { ending in
       let result = responseSerializer.serializeResponse(
         ending.request, ending.response, ending.data, ending.error)
       var response = DataResponse(

@@ -11,7 +11,7 @@ extension DownloadRequest {
     queue: DispatchQueue? = nil, completionHandler: @escaping (DefaultDownloadResponse) -> Void
   ) -> Self {
     let handler = Boxed(completionHandler)
-    course.handle { ending in
+    bridge.handle { ending in
       let response = DefaultDownloadResponse(
         request: ending.request, response: ending.response, temporaryURL: ending.temporaryURL,
         destinationURL: ending.destinationURL, resumeData: ending.resumeData, error: ending.error,
@@ -29,7 +29,7 @@ extension DownloadRequest {
     completionHandler: @escaping (DownloadResponse<Serializer.SerializedObject>) -> Void
   ) -> Self {
     let handler = Boxed(completionHandler)
-    course.handle { ending in
+    bridge.handle { ending in
       let result = responseSerializer.serializeResponse(
         ending.request, ending.response, ending.fileURL, ending.error)
       var response = DownloadResponse(

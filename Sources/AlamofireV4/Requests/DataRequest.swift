@@ -17,20 +17,20 @@ open class DataRequest: Request, @unchecked Sendable {
 
   private let data: Alamofire::DataRequest
 
-  init(_ core: Alamofire::DataRequest, _ course: Course, of manager: SessionManager) {
+  init(_ core: Alamofire::DataRequest, _ bridge: RequestBridge, of manager: SessionManager) {
     data = core
-    super.init(core, course, of: manager)
+    super.init(core, bridge, of: manager)
   }
 
   override func addEnd() {
-    let course = course
-    data.response(queue: data.underlyingQueue, responseSerializer: CourseEnd(course: course)) {
-      course.ended(metrics: $0.metrics, resumeData: nil, error: $0.error)
+    let bridge = bridge
+    data.response(queue: data.underlyingQueue, responseSerializer: CourseEnd(bridge: bridge)) {
+      bridge.ended(metrics: $0.metrics, resumeData: nil, error: $0.error)
     }
   }
 
-  func check(_ check: @escaping Course.Check) -> Self {
-    if course.add(check) { addEnd() }
+  func check(_ check: @escaping RequestBridge.Check) -> Self {
+    if bridge.add(check) { addEnd() }
     return self
   }
 
@@ -49,12 +49,12 @@ open class DataRequest: Request, @unchecked Sendable {
   open func stream(closure: ((Data) -> Void)? = nil) -> Self {
     guard let closure else { return self }
     let boxed = Boxed(closure)
-    course.ending.update {
+    bridge.ending.update {
       $0.isStreamed = true
       $0.data = nil
     }
     data.responsePieces(on: core.underlyingQueue) { boxed.value($0) }
-    if course.streamed() { addEnd() }
+    if bridge.streamed() { addEnd() }
     return self
   }
 
@@ -66,7 +66,7 @@ open class DataRequest: Request, @unchecked Sendable {
   ) -> Self {
     let relay = ProgressRelay(.down, queue, closure)
     core.downloadProgress(queue: queue) { relay.report($0) }
-    course.add(relay, of: self)
+    bridge.add(relay, of: self)
     return self
   }
 }
@@ -76,19 +76,19 @@ open class DataRequest: Request, @unchecked Sendable {
 struct CourseEnd: Alamofire::DataResponseSerializerProtocol, Alamofire::DownloadResponseSerializerProtocol {
   struct Judged: Sendable {}
 
-  let course: Course
+  let bridge: RequestBridge
 
   func serialize(
     request: URLRequest?, response: HTTPURLResponse?, data: Data?, error: (any Error)?
   ) throws -> Judged {
-    try course.judge(Ending(request: request, response: response, data: data ?? Data(), error: error))
+    try bridge.judge(RequestResult(request: request, response: response, data: data ?? Data(), error: error))
     return Judged()
   }
 
   func serializeDownload(
     request: URLRequest?, response: HTTPURLResponse?, fileURL: URL?, error: (any Error)?
   ) throws -> Judged {
-    try course.judge(Ending(request: request, response: response, error: error, temporaryURL: fileURL))
+    try bridge.judge(RequestResult(request: request, response: response, error: error, temporaryURL: fileURL))
     return Judged()
   }
 }

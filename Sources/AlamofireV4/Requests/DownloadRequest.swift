@@ -32,20 +32,20 @@ open class DownloadRequest: Request, @unchecked Sendable {
 
   private let download: Alamofire::DownloadRequest
 
-  init(_ core: Alamofire::DownloadRequest, _ course: Course, of manager: SessionManager) {
+  init(_ core: Alamofire::DownloadRequest, _ bridge: RequestBridge, of manager: SessionManager) {
     download = core
-    super.init(core, course, of: manager)
+    super.init(core, bridge, of: manager)
   }
 
   override func addEnd() {
-    let course = course
-    download.response(queue: download.underlyingQueue, responseSerializer: CourseEnd(course: course)) {
-      course.ended(metrics: $0.metrics, resumeData: $0.resumeData, error: $0.error)
+    let bridge = bridge
+    download.response(queue: download.underlyingQueue, responseSerializer: CourseEnd(bridge: bridge)) {
+      bridge.ended(metrics: $0.metrics, resumeData: $0.resumeData, error: $0.error)
     }
   }
 
-  func check(_ check: @escaping Course.Check) -> Self {
-    if course.add(check) { addEnd() }
+  func check(_ check: @escaping RequestBridge.Check) -> Self {
+    if bridge.add(check) { addEnd() }
     return self
   }
 
@@ -75,7 +75,7 @@ open class DownloadRequest: Request, @unchecked Sendable {
   ) -> Self {
     let relay = ProgressRelay(.down, queue, closure)
     core.downloadProgress(queue: queue) { relay.report($0) }
-    course.add(relay, of: self)
+    bridge.add(relay, of: self)
     return self
   }
 
@@ -94,7 +94,7 @@ open class DownloadRequest: Request, @unchecked Sendable {
   }
 }
 
-extension Course {
+extension RequestBridge {
   /// The destination as the core calls it; what it says is noted for the responses.
   func notedDestination(
     _ destination: DownloadRequest.DownloadFileDestination?

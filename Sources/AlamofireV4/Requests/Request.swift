@@ -21,7 +21,7 @@ open class Request: @unchecked Sendable {
   }
 
   let core: Alamofire::Request
-  let course: Course
+  let bridge: RequestBridge
 
   /// The session that sends it.
   public let session: URLSession
@@ -29,24 +29,24 @@ open class Request: @unchecked Sendable {
   /// What has been collected, and the queue of the handlers.
   public let delegate: TaskDelegate
 
-  init(_ core: Alamofire::Request, _ course: Course, of manager: SessionManager) {
+  init(_ core: Alamofire::Request, _ bridge: RequestBridge, of manager: SessionManager) {
     self.core = core
-    self.course = course
+    self.bridge = bridge
     session = manager.session
-    delegate = TaskDelegate(course)
-    course.bind(self)
+    delegate = TaskDelegate(bridge)
+    bridge.bind(self)
     addEnd()
     if manager.startRequestsImmediately { start() }
   }
 
   deinit {
     // Never started, and nobody is left who could: its handlers will not be called.
-    guard core.isInitialized, course.ending.value.start == nil else { return }
-    course.queue.cancelAllOperations()
+    guard core.isInitialized, bridge.ending.value.start == nil else { return }
+    bridge.queue.cancelAllOperations()
     core.cancel()
   }
 
-  /// Makes the core tell the course how the request ended.
+  /// Makes the core tell the bridge how the request ended.
   func addEnd() {}
 
   // MARK: What it has come to
@@ -55,14 +55,14 @@ open class Request: @unchecked Sendable {
   open var task: URLSessionTask? { core.task }
 
   /// The `URLRequest` of the last attempt, as the adapter made it; `nil` when it could not be made.
-  open var request: URLRequest? { course.givenUp?.request ?? core.request ?? course.original.request }
+  open var request: URLRequest? { bridge.givenUp?.request ?? core.request ?? bridge.original.request }
 
   /// What the server has answered; `nil` until it has.
-  open var response: HTTPURLResponse? { core.response ?? course.givenUp?.response }
+  open var response: HTTPURLResponse? { core.response ?? bridge.givenUp?.response }
 
   /// How often the request has been sent again by a ``RequestRetrier``; a retry that the adapter has refused does not
   /// count.
-  open var retryCount: UInt { course.retryCount }
+  open var retryCount: UInt { bridge.retryCount }
 
   // MARK: State
 
@@ -70,7 +70,7 @@ open class Request: @unchecked Sendable {
   open func resume() { start() }
 
   private func start() {
-    course.started(self)
+    bridge.started(self)
     // Before there is anything that could end.
     post(Notification.Name.Task.DidResume)
     startCore()
@@ -117,7 +117,7 @@ open class Request: @unchecked Sendable {
   @discardableResult
   open func authenticate(usingCredential credential: URLCredential) -> Self {
     core.authenticate(with: credential)
-    if course.authenticated() { addEnd() }
+    if bridge.authenticated() { addEnd() }
     return self
   }
 

@@ -17,7 +17,7 @@ open class UploadRequest: DataRequest, @unchecked Sendable {
   ) -> Self {
     let relay = ProgressRelay(.up, queue, closure)
     core.uploadProgress(queue: queue) { relay.report($0) }
-    course.add(relay, of: self)
+    bridge.add(relay, of: self)
     return self
   }
 }

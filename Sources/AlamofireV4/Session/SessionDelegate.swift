@@ -23,7 +23,7 @@ open class SessionDelegate: Alamofire::SessionDelegate, @unchecked Sendable {
   }
 
   private struct Known {
-    weak var course: Course?
+    weak var bridge: RequestBridge?
   }
 
   private let state = Mutex(State())
@@ -56,26 +56,26 @@ open class SessionDelegate: Alamofire::SessionDelegate, @unchecked Sendable {
 
   /// The request of a task; `nil` when it is over, or not of this manager.
   open subscript(task: URLSessionTask) -> Request? {
-    let courses = state.withLock { $0.courses.values.compactMap(\.course) }
-    for course in courses {
-      guard let request = course.request else { continue }
+    let courses = state.withLock { $0.courses.values.compactMap(\.bridge) }
+    for bridge in courses {
+      guard let request = bridge.request else { continue }
       if request.task === task || request.core.tasks.contains(where: { $0 === task }) { return request }
     }
     return nil
   }
 
-  func remember(_ course: Course) {
-    state.withLock { $0.courses[ObjectIdentifier(course)] = Known(course: course) }
+  func remember(_ bridge: RequestBridge) {
+    state.withLock { $0.courses[ObjectIdentifier(bridge)] = Known(bridge: bridge) }
   }
 
-  func forget(_ course: Course) {
-    state.withLock { state -> Void in state.courses[ObjectIdentifier(course)] = nil }
+  func forget(_ bridge: RequestBridge) {
+    state.withLock { state -> Void in state.courses[ObjectIdentifier(bridge)] = nil }
   }
 
   /// A request is over and will not be retried.
   func completed(_ request: Request) {
     guard let task = request.task else { return }
-    overrides.taskDidComplete?(request.session, task, request.course.failure)
+    overrides.taskDidComplete?(request.session, task, request.bridge.failure)
     var info: [String: Any] = [Notification.Key.Task: task]
     info[Notification.Key.ResponseData] = request.delegate.data
     NotificationCenter.default.post(name: Notification.Name.Task.DidComplete, object: self, userInfo: info)
@@ -150,7 +150,7 @@ open class SessionDelegate: Alamofire::SessionDelegate, @unchecked Sendable {
       return closure(session, task, challenge, completionHandler)
     }
     guard let closure = overrides.taskDidReceiveChallenge else {
-      self[task]?.course.challenged()
+      self[task]?.bridge.challenged()
       return super.urlSession(
         session, task: task, didReceive: challenge, completionHandler: completionHandler)
     }

@@ -12,29 +12,29 @@ extension SessionManager {
   }
 
   func data(_ make: () throws -> URLRequest) -> DataRequest {
-    let course = Course(manager: self, make)
-    return DataRequest(core.request(course.original.convertible, interceptor: course), course, of: self)
+    let bridge = RequestBridge(manager: self, make)
+    return DataRequest(core.request(bridge.original.convertible, interceptor: bridge), bridge, of: self)
   }
 
   func download(
     to destination: DownloadRequest.DownloadFileDestination?, _ make: () throws -> URLRequest
   ) -> DownloadRequest {
-    let course = Course(manager: self, make)
+    let bridge = RequestBridge(manager: self, make)
     return DownloadRequest(
       core.download(
-        course.original.convertible, interceptor: course, to: course.notedDestination(destination)), course,
+        bridge.original.convertible, interceptor: bridge, to: bridge.notedDestination(destination)), bridge,
       of: self)
   }
 
   func upload(_ body: Body, _ make: () throws -> URLRequest) -> UploadRequest {
-    let course = Course(manager: self, make)
+    let bridge = RequestBridge(manager: self, make)
     let upload =
       switch body {
-      case .data(let data): core.upload(data, with: course.original.convertible, interceptor: course)
-      case .file(let file): core.upload(file, with: course.original.convertible, interceptor: course)
-      case .stream(let stream): core.upload(stream, with: course.original.convertible, interceptor: course)
+      case .data(let data): core.upload(data, with: bridge.original.convertible, interceptor: bridge)
+      case .file(let file): core.upload(file, with: bridge.original.convertible, interceptor: bridge)
+      case .stream(let stream): core.upload(stream, with: bridge.original.convertible, interceptor: bridge)
       }
-    return UploadRequest(upload, course, of: self)
+    return UploadRequest(upload, bridge, of: self)
   }
 
   /// Encodes on a background queue; the manager lives as long as that takes.

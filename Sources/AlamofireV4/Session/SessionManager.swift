@@ -32,7 +32,7 @@ open class SessionManager: @unchecked Sendable {
 
   private let settings = Mutex(Settings())
 
-  let retryLine = RetryLine()
+  let retryQueue = RetryQueue()
 
   /// The session that does the work.
   let core: Alamofire::Session
@@ -227,10 +227,10 @@ open class SessionManager: @unchecked Sendable {
   open func download(
     resumingWith resumeData: Data, to destination: DownloadRequest.DownloadFileDestination? = nil
   ) -> DownloadRequest {
-    let course = Course(manager: self)
+    let bridge = RequestBridge(manager: self)
     return DownloadRequest(
-      core.download(resumingWith: resumeData, interceptor: course, to: course.notedDestination(destination)),
-      course,
+      core.download(resumingWith: resumeData, interceptor: bridge, to: bridge.notedDestination(destination)),
+      bridge,
       of: self)
   }
 

@@ -10,7 +10,7 @@ extension SessionManager {
   ///   - port:     From 1 to 65,535.
   @discardableResult
   public func stream(withHostName hostName: String, port: Int) -> StreamRequest {
-    StreamRequest(core.byteStream(host: hostName, port: port), Course(manager: self), of: self)
+    StreamRequest(core.byteStream(host: hostName, port: port), RequestBridge(manager: self), of: self)
   }
 }
 

@@ -33,15 +33,15 @@ open class StreamRequest: Request, @unchecked Sendable {
   private let stream: Alamofire::ByteStreamRequest
   private let queueOfEnd: DispatchQueue
 
-  init(_ stream: Alamofire::ByteStreamRequest, _ course: Course, of manager: SessionManager) {
+  init(_ stream: Alamofire::ByteStreamRequest, _ bridge: RequestBridge, of manager: SessionManager) {
     self.stream = stream
     queueOfEnd = manager.core.rootQueue
-    super.init(Self.nowhere.request("http://localhost/"), course, of: manager)
+    super.init(Self.nowhere.request("http://localhost/"), bridge, of: manager)
   }
 
-  /// The end reaches the course, which the stream then keeps, whatever becomes of this.
+  /// The end reaches the bridge, which the stream then keeps, whatever becomes of this.
   override func addEnd() {
-    stream.onEnd(queue: queueOfEnd) { [course] in course.ended(metrics: nil, resumeData: nil, error: $0) }
+    stream.onEnd(queue: queueOfEnd) { [bridge] in bridge.ended(metrics: nil, resumeData: nil, error: $0) }
   }
 
   override func startCore() { stream.resume() }

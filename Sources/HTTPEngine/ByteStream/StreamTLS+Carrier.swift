@@ -14,7 +14,7 @@ extension StreamTLS {
     return true
   }
 
-  /// What OpenSSL calls. Unsafe, since it is a pointer: the table behind it is only read once it is made, by any loop.
+  /// The functions that OpenSSL calls. `nonisolated(unsafe)` because it is a pointer. The table behind it never changes.
   private nonisolated(unsafe) static let kind: OpaquePointer? = {
     let kind = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "carrier of a stream")
     guard let kind, BIO_meth_set_read(kind, read) == 1, BIO_meth_set_write(kind, write) == 1,

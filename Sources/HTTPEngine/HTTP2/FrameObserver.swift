@@ -22,14 +22,14 @@ final class FrameObserver {
   let record: ConnectionRecord
   private let session: Session
   private unowned(unsafe) let loop: LoopCore
-  private let key: Lanes.Key
+  private let key: HostQueues.Key
   @exclusivity(unchecked) private var incoming: RecordReader
   @exclusivity(unchecked) private var outgoing: RecordReader
 
   /// - Parameters:
   ///   - session: A connection whose handshake has just been completed.
   ///   - key: Which requests can share the connection.
-  init?(of session: OpaquePointer, _ secrets: TrafficSecrets, _ key: Lanes.Key, loop: LoopCore) {
+  init?(of session: OpaquePointer, _ secrets: TrafficSecrets, _ key: HostQueues.Key, loop: LoopCore) {
     guard let cipher = TrafficKeys.Cipher(of: session), SSL_has_pending(session) == 0 else { return nil }
     let isTLS13 = SSL_version(session) == TLS1_3_VERSION
     let pair = isTLS13 ? secrets.keys(cipher, session) : TrafficKeys.keys(ofTLS12: session, cipher)

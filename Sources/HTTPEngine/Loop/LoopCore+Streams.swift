@@ -29,7 +29,7 @@ extension LoopCore {
   func startWithinLimits() {
     let connections = limitedConnections
     limitedConnections.removeAll()
-    for (key, connection) in connections { startAdmitted(lanes.limited(key, by: connection)) }
+    for (key, connection) in connections { startAdmitted(hostQueues.limited(key, by: connection)) }
   }
 
   private func endBroken(_ transfer: Transfer, _ connection: ConnectionRecord, _ stream: StreamRecord) {

@@ -24,9 +24,9 @@ final class LoopCore {
   @exclusivity(unchecked) var retiredHandles = RetiredHandles()
   let sessions = SessionShare()
   @exclusivity(unchecked) var transfers: [UInt64: Transfer] = [:]
-  let lanes = Lanes()
+  let hostQueues = HostQueues()
   let streams = LoopStreams()
-  @exclusivity(unchecked) var sockets = KeptSockets()
+  @exclusivity(unchecked) var sockets = RetainedSockets()
   @exclusivity(unchecked) var presentedChains = PresentedChains()
   /// The time of this turn of the loop.
   @exclusivity(unchecked) var now: UInt64 = Clock.now()
@@ -40,7 +40,7 @@ final class LoopCore {
   /// Whether streams of HTTP/2 may be over that libcurl has not ended.
   @exclusivity(unchecked) var hasBrokenStreams = false
   /// Connections of HTTP/2 whose servers said in this turn how many streams they take.
-  @exclusivity(unchecked) var limitedConnections: [(Lanes.Key, ConnectionRecord)] = []
+  @exclusivity(unchecked) var limitedConnections: [(HostQueues.Key, ConnectionRecord)] = []
   /// Whether a transfer has ended since the loop last yielded.
   @exclusivity(unchecked) private var hasAnswered = false
   @exclusivity(unchecked) private var isShutDown = false
@@ -49,8 +49,8 @@ final class LoopCore {
   @exclusivity(unchecked) private var sharingCount = 0
   /// Whether there were several of them since there was none: the last one may still be the one forgotten.
   @exclusivity(unchecked) private var hasShared = false
-  @exclusivity(unchecked) private var secondLook = SecondLook()
-  private let herald = Herald()
+  @exclusivity(unchecked) private var stalledPoll = StalledTransferPoll()
+  private let continuationBatch = ContinuationBatch()
 
   init(lingering: UInt64) {
     // Far enough from the end of the clock that sums of both are times.
@@ -75,7 +75,7 @@ final class LoopCore {
 
   /// - Parameter isBorrowed: Whether the thread is that of a caller.
   func run(isBorrowed: Bool) {
-    herald.serve()
+    continuationBatch.serve()
     let lingering = isBorrowed ? 0 : lingering
     var nextHandOver = Clock.now() + Self.handOverInterval
     var idleSince = Clock.now()
@@ -92,19 +92,19 @@ final class LoopCore {
       if transfers.isEmpty { hasStarted = false } else { drive() }
       if !streams.isEmpty { streams.turn(now) }
       runJobs()
-      herald.announce()
+      continuationBatch.announce()
       // What has been started since libcurl was last driven is sent before the loop waits.
       if hasStarted || !jobs.isEmpty || streams.isBusy { continue }
       if transfers.isEmpty, streams.isEmpty, isShutDown || now - idleSince >= lingering {
-        herald.retire()
+        continuationBatch.retire()
         if owner.retire() { return }
-        herald.serve()
+        continuationBatch.serve()
         continue
       }
       if isBorrowed, now >= nextHandOver {
-        herald.retire()
+        continuationBatch.retire()
         if owner.handOver() { return }
-        herald.serve()
+        continuationBatch.serve()
         nextHandOver = now + Self.handOverInterval
       }
       yieldAfterAnswers()
@@ -139,7 +139,7 @@ final class LoopCore {
 
   private func drive() {
     var running: Int32 = 0
-    if hasStarted { secondLook.somethingHappened() }
+    if hasStarted { stalledPoll.somethingHappened() }
     hasStarted = false
     let code = curl_multi_perform(rawMulti, &running)
     if code != CURLM_OK {
@@ -153,7 +153,7 @@ final class LoopCore {
     if ended { hasAnswered = true }
     if now >= nextSweep { sweep() }
     let progressed = ended || hasStarted || hasMoved
-    if progressed { secondLook.somethingHappened() }
+    if progressed { stalledPoll.somethingHappened() }
     spin.turned(progressed: progressed, now: now)
     hasMoved = false
     if spin.isSpinning(now: now) { breakSpin() }
@@ -171,7 +171,7 @@ final class LoopCore {
     let rest = next > now ? next - now : 0
     var milliseconds = min(limit.map { $0 / 1_000_000 } ?? Self.longestPoll, rest / 1_000_000 + 1)
     // One alone may be what is left of many: the one that was forgotten.
-    if hasShared { milliseconds = min(milliseconds, secondLook.pause()) }
+    if hasShared { milliseconds = min(milliseconds, stalledPoll.pause()) }
     var readyCount: Int32 = 0
     owner.waitUnlessPosted(.poll) {
       streams.withSockets { sockets, count in
@@ -179,7 +179,7 @@ final class LoopCore {
       }
     }
     // What was read may have been another's.
-    if readyCount > 0 { secondLook.somethingHappened() }
+    if readyCount > 0 { stalledPoll.somethingHappened() }
   }
 
   // MARK: Transfers
@@ -200,19 +200,19 @@ final class LoopCore {
     nextSweep = min(nextSweep, transfer.expiry)
     switch observer.transferBegan(LoopTransferControl(loop: owner, ticket: ticket)) {
     // One that sends nothing holds up nobody's request, and waits for none.
-    case .go: if request.connectsOnly || lanes.submitted(transfer) { start(transfer) }
-    // It goes into its lane when it is resumed, and takes nobody's turn until then.
+    case .go: if request.connectsOnly || hostQueues.submitted(transfer) { start(transfer) }
+    // It enters its queue when it is resumed, and takes no other request's turn until then.
     case .hold: transfer.isClosed = true
     case .refuse: end(transfer, .failure(TransportFailure(.cancelled, "The request was cancelled.")))
     }
   }
 
-  /// Hands a transfer that its lane has admitted to libcurl. One that was suspended while it waited
+  /// Hands a transfer that its queue has admitted to libcurl. One that was suspended while it waited
   /// gives its turn away, and asks for another when it is resumed.
   private func start(_ transfer: Transfer) {
     guard let request = transfer.request, !isShutDown else { return }
     guard !transfer.isClosed else {
-      startAdmitted(lanes.ended(transfer, multiplexes: nil))
+      startAdmitted(hostQueues.ended(transfer, multiplexes: nil))
       return
     }
     if let failure = transfer.configure(request) {
@@ -235,7 +235,7 @@ final class LoopCore {
       sharingCount += 1
       hasShared = hasShared || sharingCount > 1
     }
-    // Its time in the lane was not the host's silence.
+    // Its time in the queue was not the host's silence.
     transfer.lastActivity = now
     nextSweep = min(nextSweep, transfer.expiry)
     hasStarted = true
@@ -243,7 +243,7 @@ final class LoopCore {
 
   @exclusivity(unchecked) private var connectionLimit = 0
 
-  /// The lanes keep to the limit; libcurl's own is the net beneath them, for hosts that take fewer
+  /// The queues keep to the limit; libcurl's own is the net beneath them, for hosts that take fewer
   /// streams a connection than is usual. It costs nothing as long as nobody waits for it.
   private func limitConnections(_ limit: Int) {
     guard limit != connectionLimit else { return }
@@ -296,12 +296,12 @@ final class LoopCore {
     }
   }
 
-  /// Takes a transfer from libcurl and its lane, starts what waited for it, and calls its completion: last, because that
+  /// Takes a transfer from libcurl and its queue, starts what waited for it, and calls its completion: last, because that
   /// can start another transfer.
   func end(_ transfer: Transfer, _ outcome: consuming Transfer.Outcome) {
     if !transfer.isLent { takeBack(transfer) }
     transfers[transfer.ticket] = nil
-    let successors = lanes.ended(transfer, multiplexes: transfer.multiplexes)
+    let successors = hostQueues.ended(transfer, multiplexes: transfer.multiplexes)
     let completion = transfer.finish(&outcome)
     if !transfer.isLent { keep(transfer) }
     if !successors.isEmpty { startAdmitted(successors) }
@@ -383,7 +383,7 @@ final class LoopCore {
     transfer.lastActivity = now
     nextSweep = min(nextSweep, transfer.expiry)
     guard transfer.isInMulti else {
-      if !isClosed, transfer.lane == nil, lanes.submitted(transfer) { start(transfer) }
+      if !isClosed, transfer.hostQueue == nil, hostQueues.submitted(transfer) { start(transfer) }
       return
     }
     if isClosed {

@@ -45,7 +45,7 @@ extension Transfer {
     ccurl_set_before_request(
       easy.raw,
       { context, remoteAddress, _, remotePort, localPort in
-        let ports = KeptSockets.Ports(local: localPort, remote: remotePort)
+        let ports = RetainedSockets.Ports(local: localPort, remote: remotePort)
         let mayGo = Transfer.of(context)._withUnsafeGuaranteedRef {
           $0.connectionIsReady()
           return $0.mayReach(remoteAddress) && !$0.isAskedForIdentity && $0.mayUseAlternative()

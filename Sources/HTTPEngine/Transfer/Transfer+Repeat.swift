@@ -68,7 +68,7 @@ struct SendAttempts {
 // no response on a used connection.
 extension Transfer {
   /// Called before each attempt of libcurl to send the request. Returns whether it may be sent on the connection.
-  func attemptMayBegin(on ports: KeptSockets.Ports) -> Bool {
+  func attemptMayBegin(on ports: RetainedSockets.Ports) -> Bool {
     if attempts.isUnderWay, !mayGoOn() { return false }
     let isHTTP2 = speaksHTTP2
     attempts.unusableConnection = unusability(isHTTP2, ports)
@@ -91,7 +91,9 @@ extension Transfer {
     ccurl_tls_session(easy.raw).flatMap { Handshake.frames(of: OpaquePointer($0)) }
   }
 
-  private func unusability(_ isHTTP2: Bool, _ ports: KeptSockets.Ports) -> SendAttempts.UnusableConnection? {
+  private func unusability(_ isHTTP2: Bool, _ ports: RetainedSockets.Ports) -> SendAttempts
+    .UnusableConnection?
+  {
     guard !isHTTP2 else { return attempts.requiresHTTP1 ? .needsHTTP1 : nil }
     return applied.isConnecting || isSilent(ports) ? nil : .unreadInput
   }
@@ -180,7 +182,7 @@ extension Transfer {
   func prepareRepeat() {
     switch attempts.unusableConnection {
     case .needsHTTP1: setFresh(true)
-    case .unreadInput, nil: setFresh(!attempts.isHTTP2 && lane?.multiplexes != true)
+    case .unreadInput, nil: setFresh(!attempts.isHTTP2 && hostQueue?.multiplexes != true)
     }
     attempts.restart()
     restartAssembly()

@@ -74,7 +74,7 @@ final class Transfer {
   @exclusivity(unchecked) var proxySession: OpaquePointer?
   /// How many TLS handshakes have begun on the newest of them.
   @exclusivity(unchecked) var handshakes = 0
-  @exclusivity(unchecked) var lane: Lanes.Lane?
+  @exclusivity(unchecked) var hostQueue: HostQueues.Queue?
   @exclusivity(unchecked) var isInMulti = false
   /// Whether somebody uses its connection although the transfer has ended.
   @exclusivity(unchecked) var isLent = false
@@ -148,7 +148,7 @@ final class Transfer {
   }
 
   /// When silence or the deadline ends the transfer; one that waits for us (suspended,
-  /// in its lane, for more to send or for room) is not blamed for its silence.
+  /// in its queue, for more to send or for room) does not time out.
   var expiry: UInt64 {
     guard isInMulti, !isClosed, !isPaused else { return deadline }
     let idle = lastActivity.addingReportingOverflow(idleLimit)
@@ -178,7 +178,7 @@ final class Transfer {
 extension Transfer {
   /// Whether others may be on its connection, as far as is known.
   var mayShareConnection: Bool {
-    applied.httpVersion == ccurl_http_2_tls && lane?.multiplexes != false
+    applied.httpVersion == ccurl_http_2_tls && hostQueue?.multiplexes != false
   }
 
   /// Whether the connection carries many requests at a time; `nil` before the head tells.

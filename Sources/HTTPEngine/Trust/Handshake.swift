@@ -152,7 +152,7 @@ final class Handshake {
     guard mayUseHTTP2 else { return }
     mayUseHTTP2 = false
     if Transfer.speaksHTTP2(session) {
-      let key = Lanes.Key(origin: origin, connections: profile.connectionsPerHost)
+      let key = HostQueues.Key(origin: origin, connections: profile.connectionsPerHost)
       frames = FrameObserver(of: session, secrets, key, loop: loop)
     }
     secrets.clear()

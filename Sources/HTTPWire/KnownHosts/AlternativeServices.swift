@@ -18,17 +18,17 @@
 /// evaluators or delegates that take their time. Ports below 1024 are used when they are 443 or that of the URL, and
 /// ports above only for URLs with such a port (RFC 7838 §9.1).
 public final class AlternativeServices: Sendable, Hashable {
-  private let notebook: HostNotebook<AlternativeTable>
+  private let notebook: HostPolicyStore<AlternativeTable>
 
   /// Makes an empty one, kept in memory.
   ///
   /// - Parameter originLimit: The most pairs of host and port for which places are noted; more push out those that
   ///   expire first.
   public convenience init(originLimit: Int = 1_000) {
-    self.init(notebook: HostNotebook(AlternativeTable(limit: originLimit)))
+    self.init(notebook: HostPolicyStore(AlternativeTable(limit: originLimit)))
   }
 
-  package init(notebook: HostNotebook<AlternativeTable>) { self.notebook = notebook }
+  package init(notebook: HostPolicyStore<AlternativeTable>) { self.notebook = notebook }
 
   /// Why the file could not be read, or could not be written the last time; `nil` when all is in order, and without a
   /// file.

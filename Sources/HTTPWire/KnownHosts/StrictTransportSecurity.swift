@@ -18,17 +18,17 @@
 /// Sessions may share one, and it may be kept in a file: see `init(file:hostLimit:)`. What a host says counts when it
 /// came over TLS and the host is no address; it does not from a server that a `DisabledTrustEvaluator` let through.
 public final class StrictTransportSecurity: Sendable, Hashable {
-  private let notebook: HostNotebook<StrictTransportTable>
+  private let notebook: HostPolicyStore<StrictTransportTable>
 
   /// Makes an empty one, kept in memory.
   ///
   /// - Parameter hostLimit: The most hosts that are noted, without those that the program names. When there are as many,
   ///   others are noted when some have expired: what one host says does not push out what others have said.
   public convenience init(hostLimit: Int = 10_000) {
-    self.init(notebook: HostNotebook(StrictTransportTable(limit: hostLimit)))
+    self.init(notebook: HostPolicyStore(StrictTransportTable(limit: hostLimit)))
   }
 
-  package init(notebook: HostNotebook<StrictTransportTable>) { self.notebook = notebook }
+  package init(notebook: HostPolicyStore<StrictTransportTable>) { self.notebook = notebook }
 
   /// Why the file could not be read, or could not be written the last time; `nil` when all is in order, and without a
   /// file.

@@ -18,7 +18,7 @@ package final class ConnectionProfile: Sendable {
   /// Whether names are looked up by requests.
   package let asksForNames: Bool
   /// Whether anything is remembered of hosts between requests.
-  package let remembersHosts: Bool
+  package let hasHostPolicies: Bool
   /// Whether ``proxies`` lead nowhere but straight to the servers; `nil` when that is up to the environment.
   package let isDirect: Bool?
 
@@ -38,7 +38,7 @@ package final class ConnectionProfile: Sendable {
     proxies = ProxyTable.named(by: options, system: systemProxies)
     isDirect = proxies?.isDirect
     asksForNames = options.nameServiceURL != nil
-    remembersHosts = options.strictTransportSecurity != nil || options.alternativeServices != nil
+    hasHostPolicies = options.strictTransportSecurity != nil || options.alternativeServices != nil
     partition = TrustPartition.number(of: options, proxies)
   }
 }

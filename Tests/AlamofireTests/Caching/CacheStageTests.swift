@@ -341,6 +341,6 @@ import Testing
     #expect(SessionCaching(.uncached).store == nil)
     #expect(Session().sessionConfiguration.urlCache === HTTPCache.default)
     let plain = URLCache(memoryCapacity: 1000, diskCapacity: 0, diskPath: "/dev/null")
-    #expect(SessionCaching(.cached(by: plain)).store is PlainStore)
+    #expect(SessionCaching(.cached(by: plain)).store is URLCacheStorage)
   }
 }

@@ -59,7 +59,7 @@ extension ByteStreamCore: ByteStreamWatcher {
       protectionSpace: space, proposedCredential: nil, previousFailureCount: 0, failureResponse: nil,
       error: nil, sender: SilentSender())
     let task = task
-    return await CompletionOnce.answer(
+    return await SingleCompletion.answer(
       whenForgotten: TrustAnswer.usual, whenCancelled: .cancel, deadline: deadline
     ) { [session] completion in
       let delegate = session.delegate

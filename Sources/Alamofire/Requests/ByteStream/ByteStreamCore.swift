@@ -242,6 +242,6 @@ final class ByteStreamCore: Sendable {
 }
 
 /// A stream that somebody else keeps.
-struct UnkeptStream {
+struct WeakStream {
   weak var core: ByteStreamCore?
 }

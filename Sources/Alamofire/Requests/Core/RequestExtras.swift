@@ -11,7 +11,7 @@ struct RequestExtras: Sendable {
   var earlierRequests: [URLRequest] = []
   var earlierExchanges: [Exchange] = []
   /// Who gets the body as it comes.
-  var pieces: BodyPieces?
+  var pieces: ResponseChunks?
   var interceptors: [any RequestInterceptor] = []
   /// The request's own, beside those of its session.
   var monitors: [any EventMonitor] = []
@@ -21,7 +21,7 @@ struct RequestExtras: Sendable {
   var redirectHandler: (any RedirectHandler)?
   var cachedResponseHandler: (any CachedResponseHandler)?
   /// Responses that are stored at the end of the attempt, if whoever watches lets them.
-  var storageOffers: [StorageOffer] = []
+  var cacheCandidates: [CacheCandidate] = []
   var credential: URLCredential?
   /// The request's own options, if it was given any.
   var profile: ConnectionProfile?

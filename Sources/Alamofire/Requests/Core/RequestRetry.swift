@@ -61,7 +61,7 @@ extension RequestCore.State {
     guard hasExtras else { return }
     extras.fileURL = nil
     extras.resumeData = nil
-    extras.storageOffers = []
+    extras.cacheCandidates = []
     extras.progress.reset()
   }
 }

@@ -3,26 +3,26 @@ import Synchronization
 import Testing
 
 @Suite("Notebooks of hosts", .timeLimit(.minutes(5)))
-struct HostNotebookTests {
-  private func note(_ hosts: HostNotebook<StrictTransportTable>, _ name: String) throws {
+struct HostPolicyStoreTests {
+  private func note(_ hosts: HostPolicyStore<StrictTransportTable>, _ name: String) throws {
     let host = try #require(KnownHost(name))
     hosts.change { $0.note(StrictTransportField(maxAge: 100, includesSubdomains: false), of: host, now: $1) }
   }
 
   @Test func whatIsNotedIsWrittenDownByItself() async throws {
     let file = FakeNotebookFile()
-    let notebook = HostNotebook(StrictTransportTable(limit: 10), file: file, now: { 1000 })
+    let notebook = HostPolicyStore(StrictTransportTable(limit: 10), file: file, now: { 1000 })
     try note(notebook, "a.test")
     await file.untilWritten()
     #expect(file.text == "# strict-transport-security 1\na.test 1100\n")
-    let again = HostNotebook(StrictTransportTable(limit: 10), file: file, now: { 1099 })
+    let again = HostPolicyStore(StrictTransportTable(limit: 10), file: file, now: { 1099 })
     #expect(again.look { $0.hosts(now: $1) } == ["a.test"])
     #expect(again.error == nil)
   }
 
   @Test func savingWritesAllThatIsKnown() throws {
     let file = FakeNotebookFile()
-    let notebook = HostNotebook(StrictTransportTable(limit: 1000), file: file, now: { 0 })
+    let notebook = HostPolicyStore(StrictTransportTable(limit: 1000), file: file, now: { 0 })
     for index in 0..<200 { try note(notebook, "h\(index).test") }
     try notebook.save()
     #expect(file.text?.split(separator: "\n").count == 201)
@@ -30,7 +30,7 @@ struct HostNotebookTests {
 
   @Test func aBrokenFileIsEmptyAndIsReplaced() throws {
     let file = FakeNotebookFile("# strict-transport-security 1\na.test 99 includ")
-    let notebook = HostNotebook(StrictTransportTable(limit: 10), file: file, now: { 0 })
+    let notebook = HostPolicyStore(StrictTransportTable(limit: 10), file: file, now: { 0 })
     #expect(notebook.error == .brokenLine(2))
     #expect(notebook.look { $0.hosts(now: $1) }.isEmpty)
     try note(notebook, "b.test")
@@ -41,7 +41,7 @@ struct HostNotebookTests {
 
   @Test func whatSomebodyElseKeepsThereIsLeftAlone() throws {
     let file = FakeNotebookFile("secret")
-    let notebook = HostNotebook(StrictTransportTable(limit: 10), file: file, now: { 0 })
+    let notebook = HostPolicyStore(StrictTransportTable(limit: 10), file: file, now: { 0 })
     try note(notebook, "b.test")
     #expect(throws: HostStorageError.otherFile) { try notebook.save() }
     #expect(file.text == "secret")
@@ -51,7 +51,7 @@ struct HostNotebookTests {
 
   @Test func aFileThatCannotBeWrittenIsAnErrorAndNothingIsForgotten() throws {
     let file = FakeNotebookFile(canWrite: false)
-    let notebook = HostNotebook(StrictTransportTable(limit: 10), file: file, now: { 0 })
+    let notebook = HostPolicyStore(StrictTransportTable(limit: 10), file: file, now: { 0 })
     try note(notebook, "b.test")
     #expect(throws: HostStorageError.notWritten) { try notebook.save() }
     #expect(notebook.error == .notWritten)

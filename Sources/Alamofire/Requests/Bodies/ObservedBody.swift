@@ -5,7 +5,7 @@ import Synchronization
 /// The body of a data request's response in which somebody takes an interest: kept in memory as that of any other, and
 /// shown piece by piece to those who watch; or handed out as it comes, from the moment on at which somebody wants that.
 /// Written on the engine's thread.
-final class WatchedBody: BodySink {
+final class ObservedBody: BodySink {
   private struct State {
     var data = Data()
     var isShown = false
@@ -47,7 +47,7 @@ final class WatchedBody: BodySink {
     return .taken
   }
 
-  private func pass(_ bytes: UnsafeRawBufferPointer, to pieces: BodyPieces) -> BodyReception {
+  private func pass(_ bytes: UnsafeRawBufferPointer, to pieces: ResponseChunks) -> BodyReception {
     let (kept, wake) = state.withLock { state in
       if state.isHeld, state.data.count + bytes.count <= Self.mostHeld {
         state.data.append(contentsOf: bytes)
@@ -87,12 +87,12 @@ final class WatchedBody: BodySink {
 
 extension RequestCore {
   /// What takes the body of a response, if somebody wants to see its pieces.
-  var watchedBody: WatchedBody? {
+  var observedBody: ObservedBody? {
     // Of requests that are made at once, what takes the body may be chained when they run already.
     let isWanted =
       session.watching.wants(.transfers) || session.eventMonitor.hearsBodies || hasOwnMonitors
       || has(.body) || session.makesRequestsAtOnce
-    return isWanted ? WatchedBody(of: self) : nil
+    return isWanted ? ObservedBody(of: self) : nil
   }
 
   private var hasOwnMonitors: Bool {
@@ -101,7 +101,7 @@ extension RequestCore {
 
   /// The body of the response for the user, as far as it was kept, told to whoever watches and has not seen it yet.
   func shown(_ body: Data?, of request: WireRequest, isKept: Bool) -> Data? {
-    let (data, isShown) = (request.sink as? WatchedBody)?.take() ?? (nil, false)
+    let (data, isShown) = (request.sink as? ObservedBody)?.take() ?? (nil, false)
     let all = data ?? body
     if isWatched, isKept, !isShown, let all, !all.isEmpty, download == nil, stream == nil { tellData(all) }
     return all

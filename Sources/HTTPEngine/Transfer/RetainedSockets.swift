@@ -3,7 +3,7 @@ import Glibc
 
 /// The sockets of the connections that libcurl may use again, which it does not tell by itself: by the two
 /// ports, as it names a connection when a request is about to go out on it. Belongs to the loop thread.
-struct KeptSockets {
+struct RetainedSockets {
   struct Ports: Hashable {
     let local: Int32
     let remote: Int32

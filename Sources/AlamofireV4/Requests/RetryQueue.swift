@@ -3,7 +3,7 @@ import Synchronization
 
 /// Lets the requests of a manager be tried again in the order in which a retrier said so: the next one begins when the
 /// adapter has been asked about the one before. A handler that refreshes a token lets hundreds go at once.
-final class RetryLine: Sendable {
+final class RetryQueue: Sendable {
   private struct State {
     var current: ObjectIdentifier?
     var waiting: [(id: ObjectIdentifier, begin: @Sendable () -> Void)] = []
@@ -11,9 +11,9 @@ final class RetryLine: Sendable {
 
   private let state = Mutex(State())
 
-  /// Calls `begin` when it is the turn of `course`: now or later.
-  func enter(_ course: Course, _ begin: @escaping @Sendable () -> Void) {
-    let id = ObjectIdentifier(course)
+  /// Calls `begin` when it is the turn of `bridge`: now or later.
+  func enter(_ bridge: RequestBridge, _ begin: @escaping @Sendable () -> Void) {
+    let id = ObjectIdentifier(bridge)
     let isFirst = state.withLock { state in
       guard state.current == nil else {
         state.waiting.append((id, begin))
@@ -25,9 +25,9 @@ final class RetryLine: Sendable {
     if isFirst { begin() }
   }
 
-  /// The course has begun again, or will not any more.
-  func leave(_ course: Course) {
-    let id = ObjectIdentifier(course)
+  /// The bridge has begun again, or will not any more.
+  func leave(_ bridge: RequestBridge) {
+    let id = ObjectIdentifier(bridge)
     let next = state.withLock { state -> (@Sendable () -> Void)? in
       guard state.current == id else {
         state.waiting.removeAll { $0.id == id }

@@ -7,7 +7,7 @@ import COpenSSL
 extension Transfer {
   /// Whether nothing has come on the connection that libcurl has found. A kept connection of HTTP/1.1 with unread bytes, or
   /// at its end, cannot be used.
-  func isSilent(_ ports: KeptSockets.Ports) -> Bool {
+  func isSilent(_ ports: RetainedSockets.Ports) -> Bool {
     guard ccurl_new_connections(easy.raw) == 0 else {
       loop.sockets.connected(ports, over: newSockets)
       return true

@@ -10,7 +10,7 @@ package protocol NotebookFile: Sendable {
 }
 
 /// A table of what is remembered of hosts, for all who ask and tell on any thread, and its file if it has one.
-package final class HostNotebook<Table: KeptTable>: Sendable {
+package final class HostPolicyStore<Table: KeptTable>: Sendable {
   private struct State {
     var table: Table
     var error: HostStorageError?

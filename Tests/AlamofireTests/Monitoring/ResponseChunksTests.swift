@@ -6,7 +6,7 @@ import HTTPWire
 import Testing
 
 @Suite("The pieces of a body, told as they come", .timeLimit(.minutes(5)))
-struct BodyPiecesTests {
+struct ResponseChunksTests {
   private static let pieces = FakeReply(
     chunks: ["one", "two", "three"].map { Data($0.utf8) })
 

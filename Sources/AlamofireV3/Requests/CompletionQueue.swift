@@ -3,7 +3,7 @@ import Synchronization
 
 /// What is done when a request is over: validators and handlers, one after the other, in the order in which they
 /// were added; not before the end, and not while the request is suspended.
-final class Afterwards: Sendable {
+final class CompletionQueue: Sendable {
   private struct State {
     /// How many ends have to come.
     var pendingEnds = 1

@@ -3,7 +3,7 @@ import FoundationNetworking
 import HTTPWire
 
 /// A storage and what it holds, while one response's cookies are stored.
-struct CookieShelf {
+struct CookieStorageBridge {
   private let storage: HTTPCookieStorage
   private(set) var objects: [HTTPCookie]
   private(set) var cookies: [Cookie]

@@ -8,9 +8,9 @@ import Synchronization
 ///
 /// It knows the ``Request`` weakly until that is started; from then on to its end it keeps it alive, since users
 /// need not.
-final class Course: Alamofire::RequestInterceptor {
+final class RequestBridge: Alamofire::RequestInterceptor {
   /// Judges a response; returns what is wrong with it.
-  typealias Check = (_ ending: Ending, _ response: HTTPURLResponse) -> (any Error)?
+  typealias Check = (_ ending: RequestResult, _ response: HTTPURLResponse) -> (any Error)?
 
   private struct State {
     weak var manager: SessionManager?
@@ -64,7 +64,7 @@ final class Course: Alamofire::RequestInterceptor {
   /// What handlers are given; apart from the rest, so that handlers which wait hold nothing else.
   let ending = EndingBox()
   private let sessionDelegate: SessionDelegate
-  private let retryLine: RetryLine
+  private let retryQueue: RetryQueue
   private let state = Mutex(State())
 
   /// - Parameters:
@@ -82,13 +82,13 @@ final class Course: Alamofire::RequestInterceptor {
   private init(manager: SessionManager, original: Original) {
     self.original = original
     sessionDelegate = manager.delegate
-    retryLine = manager.retryLine
+    retryQueue = manager.retryQueue
     state.withLock { $0.manager = manager }
   }
 
   deinit {
     sessionDelegate.forget(self)
-    retryLine.leave(self)
+    retryQueue.leave(self)
   }
 
   /// The request as users know it.
@@ -123,7 +123,7 @@ final class Course: Alamofire::RequestInterceptor {
   var retryCount: UInt { state.withLock { $0.retryCount } }
 
   /// What the last attempt was, when the adapter has refused another one; the core knows it no more.
-  var givenUp: Ending? { state.withLock { $0.isGivenUp } ? ending.value : nil }
+  var givenUp: RequestResult? { state.withLock { $0.isGivenUp } ? ending.value : nil }
 
   // MARK: What the core asks
 
@@ -137,7 +137,7 @@ final class Course: Alamofire::RequestInterceptor {
     }
     let adapted = Swift::Result { try manager?.adapter?.adapt(urlRequest) ?? urlRequest }
     guard let retry else { return completion(adapted) }
-    defer { retryLine.leave(self) }
+    defer { retryQueue.leave(self) }
     switch adapted {
     case .success: begin(retry)
     case .failure(let error): giveUp(error)
@@ -167,9 +167,9 @@ final class Course: Alamofire::RequestInterceptor {
       guard let self else { return completion(.doNotRetry) }
       state.withLock { $0.retry = .retrier }
       guard delay > 0 else {
-        retryLine.enter(self) { completion(.retry) }
+        retryQueue.enter(self) { completion(.retry) }
         // The end of a request takes it out of the line; after that, nothing else would.
-        if attempt.isCancelled { retryLine.leave(self) }
+        if attempt.isCancelled { retryQueue.leave(self) }
         return
       }
       completion(.retryWithDelay(delay))
@@ -227,7 +227,7 @@ final class Course: Alamofire::RequestInterceptor {
   }
 
   /// Judges what has come. What is thrown is the failure of the attempt, about which the core then asks.
-  func judge(_ seen: Ending) throws {
+  func judge(_ seen: RequestResult) throws {
     let isGivenUp = state.withLock { $0.isGivenUp }
     ending.update { isGivenUp ? $0.complete() : $0.take(seen, refusal: original.refusal) }
     let status = seen.error == nil ? seen.response?.statusCode : nil
@@ -268,7 +268,7 @@ final class Course: Alamofire::RequestInterceptor {
 
   /// The core has served an end; with the last one the handlers go on.
   func ended(metrics: URLSessionTaskMetrics?, resumeData: Data?, error: (any Error)?) {
-    retryLine.leave(self)
+    retryQueue.leave(self)
     let (request, isFirst, relays, failure) = state.withLock { state in
       defer {
         state.isCompleted = true
@@ -328,7 +328,7 @@ final class Course: Alamofire::RequestInterceptor {
   }
 
   /// Hands what comes at the end to `handler`, once the handlers before it are done.
-  func handle(_ handler: @escaping (Ending) -> Void) {
+  func handle(_ handler: @escaping (RequestResult) -> Void) {
     let (ending, handler) = (ending, Boxed(handler))
     queue.addOperation { [queue] in
       // Kept until then: the request may be gone.

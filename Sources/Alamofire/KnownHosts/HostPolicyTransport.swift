@@ -4,7 +4,7 @@ import Synchronization
 
 /// Notes what servers say about how they want to be reached, and reaches them so. Stands in the way of a request only
 /// when its options want that.
-struct RememberingTransport: Transport {
+struct HostPolicyTransport: Transport {
   let session: SessionCore
   let transport: any Transport
 
@@ -19,7 +19,7 @@ struct RememberingTransport: Transport {
     {
       return response
     }
-    return try await transport.send(request, observer: NotingObserver(observer, request))
+    return try await transport.send(request, observer: HostPolicyObserver(observer, request))
   }
 
   /// By another place; `nil` when that was of no use, and nothing has come of it.
@@ -27,10 +27,10 @@ struct RememberingTransport: Transport {
     _ request: WireRequest, by service: AlternativeService, _ services: AlternativeServices,
     _ observer: any TransferObserver
   ) async throws(TransportFailure) -> WireResponse? {
-    let observer = NotingObserver(observer, request, isAtAlternative: true)
+    let observer = HostPolicyObserver(observer, request, isAtAlternative: true)
     do {
       let response = try await transport.send(request.using(service), observer: observer)
-      guard response.head.status == NotingObserver.misdirected else { return response }
+      guard response.head.status == HostPolicyObserver.misdirected else { return response }
     } catch {
       guard error.isBeforeRequest else { throw error }
     }
@@ -78,7 +78,7 @@ extension TransportFailure {
 }
 
 /// Stands between a request and its transfer, and notes what the head of the response says about its host.
-final class NotingObserver: TransferObserver {
+final class HostPolicyObserver: TransferObserver {
   /// The place is not the origin's (RFC 9110 §15.5.20).
   static let misdirected = 421
 

@@ -1,9 +1,9 @@
 import HTTPEngine
 import Testing
 
-@Suite struct SecondLookTests {
+@Suite struct StalledTransferPollTests {
   @Test func theLooksBecomeRarerAndEnd() {
-    var look = SecondLook()
+    var look = StalledTransferPoll()
     let pauses = (0..<20).map { _ in look.pause() }
     #expect(pauses.first == 1)
     #expect(pauses.last == .max)
@@ -13,7 +13,7 @@ import Testing
   }
 
   @Test func whateverHappensBringsThemBack() {
-    var look = SecondLook()
+    var look = StalledTransferPoll()
     for _ in 0..<3 { _ = look.pause() }
     look.somethingHappened()
     #expect(look.pause() == 1)

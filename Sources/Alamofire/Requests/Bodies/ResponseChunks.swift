@@ -6,7 +6,7 @@ import Synchronization
 /// The body of a data request that is handed out as it comes: to whom, and how much of it has gone already.
 ///
 /// There is one from the first reader on. Its lock and that of its flow are never held at once.
-package final class BodyPieces: Sendable {
+package final class ResponseChunks: Sendable {
   private struct State {
     /// How many bytes of the response readers have had, or are about to have.
     var passed: Int64 = 0
@@ -27,10 +27,10 @@ package final class BodyPieces: Sendable {
 
   func add(
     on queue: DispatchQueue, onRestart: (@Sendable () -> Void)?, _ handler: @escaping @Sendable (Data) -> Void
-  ) -> PieceReader {
+  ) -> ResponseChunkReader {
     if onRestart == nil { state.withLock { $0.maySeeAnother = false } }
     return flow.add(.called, holdsBack: true, on: queue) { id in
-      PieceReader(self, id: id, queue: queue, onRestart: onRestart, handler: handler)
+      ResponseChunkReader(self, id: id, queue: queue, onRestart: onRestart, handler: handler)
     }
   }
 
@@ -75,9 +75,9 @@ package final class BodyPieces: Sendable {
 
 /// One who gets the pieces of a data request's body. Among the handlers of the request it stands for itself: they are
 /// served when it has had everything.
-final class PieceReader: StreamReader, ResponseSink {
+final class ResponseChunkReader: StreamReader, ResponseSink {
   /// Weak, since they hold this.
-  private weak let pieces: BodyPieces?
+  private weak let pieces: ResponseChunks?
   private let id: Int
   private let queue: DispatchQueue
   private let onRestart: (@Sendable () -> Void)?
@@ -86,7 +86,7 @@ final class PieceReader: StreamReader, ResponseSink {
   private let hasHandedOut = Atomic<Bool>(false)
 
   init(
-    _ pieces: BodyPieces, id: Int, queue: DispatchQueue, onRestart: (@Sendable () -> Void)?,
+    _ pieces: ResponseChunks, id: Int, queue: DispatchQueue, onRestart: (@Sendable () -> Void)?,
     handler: @escaping @Sendable (Data) -> Void
   ) {
     self.pieces = pieces
@@ -159,7 +159,7 @@ extension RequestCore {
     _ handler: @escaping @Sendable (Data) -> Void
   ) {
     let pieces = state.withLock { state in
-      let pieces = state.extras.pieces ?? BodyPieces(executor: session.executor)
+      let pieces = state.extras.pieces ?? ResponseChunks(executor: session.executor)
       state.extras.pieces = pieces
       return pieces
     }
@@ -169,26 +169,26 @@ extension RequestCore {
   }
 
   /// The validators, and what they judge.
-  func judged() -> ([Validator], URLRequest?, JudgedBody) {
+  func judged() -> ([Validator], URLRequest?, ValidationBody) {
     let (validators, request, data, pieces) = state.withLock {
       ($0.validators, $0.request, $0.data, $0.hasExtras ? $0.extras.pieces : nil)
     }
-    return (validators, request, JudgedBody(data, pieces))
+    return (validators, request, ValidationBody(data, pieces))
   }
 
   /// Those who get the body as it comes, if there are any.
-  package var pieces: BodyPieces? {
+  package var pieces: ResponseChunks? {
     has(.body) ? state.withLock { $0.extras.pieces } : nil
   }
 }
 
 /// What validators may know of a body.
-struct JudgedBody: Sendable {
+struct ValidationBody: Sendable {
   /// `nil` when there was none, and when it was handed out as it came.
   let data: Data?
   let isEmpty: Bool
 
-  fileprivate init(_ data: Data?, _ pieces: BodyPieces?) {
+  fileprivate init(_ data: Data?, _ pieces: ResponseChunks?) {
     self.data = pieces == nil ? data : nil
     isEmpty = (data?.isEmpty ?? true) && (pieces?.passedCount ?? 0) == 0
   }

@@ -9,7 +9,7 @@ import Synchronization
 /// turn, however many have got their response. Alone, a task is resumed without that detour.
 ///
 /// Unchecked: everything belongs to the thread of the loop, but for what the task takes under the lock.
-package final class Herald: @unchecked Sendable {
+package final class ContinuationBatch: @unchecked Sendable {
   package typealias Waiter = UnsafeContinuation<Void, Never>
 
   private struct State {
@@ -33,15 +33,17 @@ package final class Herald: @unchecked Sendable {
 
   package init() {}
 
-  /// Makes this the herald of the thread at hand, until ``retire()``.
+  /// Makes this the batch of the current thread, until ``retire()``.
   package func serve() {
     pthread_setspecific(Self.key, Unmanaged.passUnretained(self).toOpaque())
   }
 
-  /// Resumes a task: at the end of the turn when the thread at hand has a herald, otherwise at once.
+  /// Resumes a task: at the end of the turn when the current thread has a batch, otherwise at once.
   package static func resume(_ waiter: Waiter) {
-    guard let herald = pthread_getspecific(key) else { return waiter.resume() }
-    Unmanaged<Herald>.fromOpaque(herald)._withUnsafeGuaranteedRef { $0.turn.append(waiter) }
+    guard let continuationBatch = pthread_getspecific(key) else { return waiter.resume() }
+    Unmanaged<ContinuationBatch>.fromOpaque(continuationBatch)._withUnsafeGuaranteedRef {
+      $0.turn.append(waiter)
+    }
   }
 
   /// The turn is over: whoever it has served goes on.
@@ -94,13 +96,13 @@ package final class Herald: @unchecked Sendable {
   }
 
   private func rest() async {
-    await withUnsafeContinuation { herald in
+    await withUnsafeContinuation { continuationBatch in
       let rests = state.withLock { state in
         guard state.ready.isEmpty, !state.isOver else { return false }
-        state.resting = herald
+        state.resting = continuationBatch
         return true
       }
-      if !rests { herald.resume() }
+      if !rests { continuationBatch.resume() }
     }
   }
 }

@@ -5,7 +5,7 @@
 /// takes for "over" what lies before the last transfer that began to connect in the call: the timer of a
 /// transfer that had its turn earlier is lost with its bytes unread. Without these looks such a request
 /// stands still, with its response all there, until something else wakes the loop, for up to a minute.
-package struct SecondLook {
+package struct StalledTransferPoll {
   private static let first: UInt64 = 1
   private static let last: UInt64 = 1024
   private static let factor: UInt64 = 4

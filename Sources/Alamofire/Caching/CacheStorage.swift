@@ -6,7 +6,7 @@ import Synchronization
 /// when somebody first looks.
 ///
 /// Files are written and removed one after the other on a queue; whoever reads finds what is on its way there.
-final class CacheShelf: Sendable {
+final class CacheStorage: Sendable {
   private struct State {
     var index: CacheIndex
     var files: CacheFiles?

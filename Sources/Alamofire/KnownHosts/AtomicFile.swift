@@ -3,7 +3,7 @@ import HTTPWire
 import Synchronization
 
 /// A file with what is remembered of hosts: its owner alone can read it, and it is whole at any time.
-final class KeptFile: NotebookFile {
+final class AtomicFile: NotebookFile {
   /// None of ours is nearly as large.
   private static let largest = 16 << 20
 
@@ -43,11 +43,11 @@ final class KeptFile: NotebookFile {
   }
 }
 
-extension HostNotebook {
+extension HostPolicyStore {
   /// A notebook that is kept in a file, or one in memory that knows why there is none.
   convenience init(_ table: Table, keptIn url: URL) {
     do throws(HostStorageError) {
-      self.init(table, file: try KeptFile(url))
+      self.init(table, file: try AtomicFile(url))
     } catch {
       self.init(table, error: error)
     }

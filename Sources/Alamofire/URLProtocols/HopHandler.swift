@@ -4,7 +4,7 @@ import HTTPWire
 import Synchronization
 
 /// Who serves one hop of a request.
-enum Carrier: Sendable {
+enum HopHandler: Sendable {
   /// The session's engine: http and https.
   case engine
   /// Ourselves: `file:` and `data:`.
@@ -49,27 +49,27 @@ enum Carrier: Sendable {
 extension Pipeline {
   /// Stage 2, before each hop: finds out who serves it. The user's `URLProtocol` classes are asked in their
   /// order, once, when there are any.
-  nonisolated(nonsending) func chooseCarrier(for journey: Journey) async throws(AFError) {
+  nonisolated(nonsending) func chooseHandler(for journey: Journey) async throws(AFError) {
     let classes = core.session.settings.protocolClasses
     try journey.checkScheme()
     guard !classes.isEmpty else { return }
     let request = journey.foundationRequest()
     let taker = await offLoop { classes.first { $0.canInit(with: request) } }
     if let taker {
-      journey.carrier = .userProtocol(
+      journey.hopHandler = .userProtocol(
         ProtocolTransport(taker, request: request, credential: core.state.withLock { $0.extras.credential }))
       return
     }
-    guard let carrier = Carrier(scheme: journey.request.origin.scheme) else {
+    guard let hopHandler = HopHandler(scheme: journey.request.origin.scheme) else {
       throw .sessionTaskFailed(error: URLError.unsupported(scheme: journey.request.url))
     }
-    journey.carrier = carrier
+    journey.hopHandler = hopHandler
   }
 }
 
 extension Journey {
-  /// Whether the hop must go through ``Pipeline/chooseCarrier(for:)``.
-  var mustChooseCarrier: Bool {
+  /// Whether the hop must go through ``Pipeline/chooseHandler(for:)``.
+  var mustChooseHandler: Bool {
     !core.session.settings.protocolClasses.isEmpty || request.profile.options.allowedSchemes != nil
   }
 

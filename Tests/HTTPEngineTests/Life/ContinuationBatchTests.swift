@@ -3,15 +3,17 @@ import HTTPEngine
 import Synchronization
 import Testing
 
-@Suite struct HeraldTests {
+@Suite struct ContinuationBatchTests {
   /// Tasks that wait until all of them do.
   private final class Party: Sendable {
-    private let waiters = Mutex<[Herald.Waiter]>([])
+    private let waiters = Mutex<[ContinuationBatch.Waiter]>([])
     private let count: Int
     private let thread: SerialThread
-    private let body: @Sendable ([Herald.Waiter]) -> Void
+    private let body: @Sendable ([ContinuationBatch.Waiter]) -> Void
 
-    init(_ count: Int, on thread: SerialThread, _ body: @escaping @Sendable ([Herald.Waiter]) -> Void) {
+    init(
+      _ count: Int, on thread: SerialThread, _ body: @escaping @Sendable ([ContinuationBatch.Waiter]) -> Void
+    ) {
       self.count = count
       self.thread = thread
       self.body = body
@@ -29,11 +31,11 @@ import Testing
   }
 
   /// Stands for the thread of a loop: what runs there begins after what ran there before has ended, and not only after those
-  /// whom it has served have gone on. It is one thread, because a herald stays that of its thread until it retires.
+  /// whom it has served have gone on. It is one thread, because a batch stays that of its thread until it retires.
   private let thread = SerialThread()
 
   /// Lets `count` tasks wait, hands them to `body` on another thread, and returns when all have gone on.
-  private func serve(_ count: Int, _ body: @escaping @Sendable ([Herald.Waiter]) -> Void) async {
+  private func serve(_ count: Int, _ body: @escaping @Sendable ([ContinuationBatch.Waiter]) -> Void) async {
     let party = Party(count, on: thread, body)
     await withTaskGroup(of: Void.self) { group in
       for _ in 0..<count { group.addTask { await party.wait() } }
@@ -41,32 +43,32 @@ import Testing
   }
 
   @Test(arguments: [1, 2, 64]) func everybodyWhomATurnHasServedGoesOn(_ count: Int) async {
-    let herald = Herald()
+    let continuationBatch = ContinuationBatch()
     await serve(count) { waiters in
-      herald.serve()
-      for waiter in waiters { Herald.resume(waiter) }
-      herald.announce()
-      herald.retire()
+      continuationBatch.serve()
+      for waiter in waiters { ContinuationBatch.resume(waiter) }
+      continuationBatch.announce()
+      continuationBatch.retire()
     }
   }
 
   @Test func whoeverIsLeftWhenTheThreadEndsGoesOnToo() async {
-    let herald = Herald()
+    let continuationBatch = ContinuationBatch()
     await serve(3) { waiters in
-      herald.serve()
-      for waiter in waiters { Herald.resume(waiter) }
-      herald.retire()
+      continuationBatch.serve()
+      for waiter in waiters { ContinuationBatch.resume(waiter) }
+      continuationBatch.retire()
     }
   }
 
-  @Test func aThreadWithoutAHeraldResumesAtOnce() async {
+  @Test func aThreadWithoutABatchResumesAtOnce() async {
     await serve(2) { waiters in
-      for waiter in waiters { Herald.resume(waiter) }
+      for waiter in waiters { ContinuationBatch.resume(waiter) }
     }
   }
 
   @Test func turnAfterTurnAndThreadAfterThreadNobodyIsForgotten() async {
-    let herald = Herald()
+    let continuationBatch = ContinuationBatch()
     let first = Mutex<pthread_t?>(nil)
     for round in 0..<200 {
       await serve(3) { waiters in
@@ -74,29 +76,29 @@ import Testing
           if thread == nil { thread = pthread_self() }
           return thread == pthread_self()
         }
-        #expect(isFirst, "the herald was left behind on another thread")
-        herald.serve()
-        for waiter in waiters { Herald.resume(waiter) }
-        herald.announce()
-        if round % 3 == 0 { herald.retire() }
+        #expect(isFirst, "the continuationBatch was left behind on another thread")
+        continuationBatch.serve()
+        for waiter in waiters { ContinuationBatch.resume(waiter) }
+        continuationBatch.announce()
+        if round % 3 == 0 { continuationBatch.retire() }
       }
     }
     await serve(2) { waiters in
-      herald.serve()
-      for waiter in waiters { Herald.resume(waiter) }
-      herald.retire()
+      continuationBatch.serve()
+      for waiter in waiters { ContinuationBatch.resume(waiter) }
+      continuationBatch.retire()
     }
   }
 
   @Test func theTaskEndsWithTheThread() async {
-    weak var released: Herald?
+    weak var released: ContinuationBatch?
     do {
-      let herald = Herald()
-      released = herald
+      let continuationBatch = ContinuationBatch()
+      released = continuationBatch
       await serve(2) { waiters in
-        herald.serve()
-        for waiter in waiters { Herald.resume(waiter) }
-        herald.retire()
+        continuationBatch.serve()
+        for waiter in waiters { ContinuationBatch.resume(waiter) }
+        continuationBatch.retire()
       }
     }
     while released != nil { await Task.yield() }

@@ -3,7 +3,7 @@ import Synchronization
 
 /// A completion that is handed to code of a user and answers exactly once: with the first call, or, if
 /// it is released without one, with a value that lets the request go on. Later calls do nothing.
-final class CompletionOnce<Value: Sendable>: Sendable {
+final class SingleCompletion<Value: Sendable>: Sendable {
   private let waiter: CompletionWaiter<Value>
   private let whenForgotten: Value
 
@@ -21,10 +21,10 @@ final class CompletionOnce<Value: Sendable>: Sendable {
   /// which counts as cancelled here.
   static func answer(
     whenForgotten: Value, whenCancelled: Value, deadline: ContinuousClock.Instant? = nil,
-    _ body: (CompletionOnce) -> Void
+    _ body: (SingleCompletion) -> Void
   ) async -> Value {
     let waiter = CompletionWaiter<Value>()
-    body(CompletionOnce(waiter, whenForgotten: whenForgotten))
+    body(SingleCompletion(waiter, whenForgotten: whenForgotten))
     let timer = deadline.map { waiter.timer($0, whenCancelled) }
     defer { timer?.cancel() }
     return await withTaskCancellationHandler {

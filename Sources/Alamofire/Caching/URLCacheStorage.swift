@@ -5,7 +5,7 @@ package import HTTPWire
 /// A `URLCache` of a user that is none of ours, Foundation's or a subclass. What it says is not believed: with each
 /// response goes a note of what it is, and one that is of another URL, or without that note, is used for that very
 /// URL alone. One variant of each URL is kept.
-package final class PlainStore: ResponseStore {
+package final class URLCacheStorage: ResponseStore {
   private static let note = "org.alamofire.response"
 
   let cache: URLCache

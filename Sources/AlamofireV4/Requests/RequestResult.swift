@@ -4,7 +4,7 @@ import FoundationNetworking
 import Synchronization
 
 /// What has come of a request.
-struct Ending: Sendable {
+struct RequestResult: Sendable {
   var request: URLRequest?
   var response: HTTPURLResponse?
   var data: Data?
@@ -23,7 +23,7 @@ struct Ending: Sendable {
   var fileURL: URL? { destinationURL ?? temporaryURL }
 
   /// Takes over what the core knows of an attempt.
-  mutating func take(_ seen: Ending, refusal: (any Error)?) {
+  mutating func take(_ seen: RequestResult, refusal: (any Error)?) {
     request = seen.request
     response = seen.response
     data = isStreamed ? nil : seen.data
@@ -69,11 +69,11 @@ extension CFAbsoluteTime {
   static var now: CFAbsoluteTime { Date().timeIntervalSinceReferenceDate }
 }
 
-/// An ``Ending`` under its lock.
+/// A ``RequestResult`` under its lock.
 final class EndingBox: Sendable {
-  private let state = Mutex(Ending())
+  private let state = Mutex(RequestResult())
 
-  var value: Ending { state.withLock { $0 } }
+  var value: RequestResult { state.withLock { $0 } }
 
-  func update(_ change: (inout Ending) -> Void) { state.withLock { change(&$0) } }
+  func update(_ change: (inout RequestResult) -> Void) { state.withLock { change(&$0) } }
 }

@@ -1,0 +1,86 @@
+import HTTPWire
+
+/// The queues of requests, one for each host and profile. Belongs to the thread of the loop. ``HostAdmission`` makes the
+/// decisions.
+final class HostQueues {
+  /// Which requests share a limit.
+  struct Key: Hashable {
+    let origin: Origin
+    let connections: Int
+  }
+
+  final class Queue {
+    let key: Key
+    @exclusivity(unchecked) var admission: HostAdmission
+    @exclusivity(unchecked) var multiplexes: Bool?
+    @exclusivity(unchecked) var waitingTickets: Set<UInt64> = []
+    /// The connections whose server takes few streams at a time.
+    @exclusivity(unchecked) var limited: [LimitedConnection] = []
+
+    init(_ key: Key) {
+      self.key = key
+      admission = HostAdmission(connections: key.connections)
+    }
+  }
+
+  struct LimitedConnection {
+    weak var record: ConnectionRecord?
+  }
+
+  @exclusivity(unchecked) private var hostQueues: [Key: Queue] = [:]
+  /// The queue of the last request, which is mostly that of the next.
+  @exclusivity(unchecked) private var last: Queue?
+  private static let keptQueues = 1024
+
+  /// A transfer has come. Returns whether it may start.
+  func submitted(_ transfer: Transfer) -> Bool {
+    guard let request = transfer.request else { return false }
+    let hostQueue = hostQueue(
+      for: Key(origin: request.origin, connections: request.profile.connectionsPerHost))
+    transfer.hostQueue = hostQueue
+    let admitted = hostQueue.admission.submitted(transfer.ticket, priority: request.priority)
+    if !admitted { hostQueue.waitingTickets.insert(transfer.ticket) }
+    return admitted
+  }
+
+  /// A transfer is over, or is not wanted any more. Returns those that may start now.
+  func ended(_ transfer: Transfer, multiplexes: Bool?) -> [UInt64] {
+    guard let hostQueue = transfer.hostQueue else { return [] }
+    transfer.hostQueue = nil
+    if !hostQueue.waitingTickets.isEmpty, hostQueue.waitingTickets.remove(transfer.ticket) != nil {
+      _ = hostQueue.admission.withdrawn(transfer.ticket)
+      return []
+    }
+    var admitted: [UInt64] = []
+    if let next = hostQueue.admission.ended() { admitted.append(next) }
+    if let multiplexes, multiplexes != hostQueue.multiplexes {
+      hostQueue.multiplexes = multiplexes
+      admitted += hostQueue.admission.learned(multiplexes: multiplexes)
+    }
+    for ticket in admitted { hostQueue.waitingTickets.remove(ticket) }
+    if hostQueue.admission.isIdle, hostQueues.count > Self.keptQueues {
+      hostQueues[hostQueue.key] = nil
+      if last === hostQueue { last = nil }
+    }
+    return admitted
+  }
+
+  /// A server has said how many streams a connection takes at a time. Returns the transfers that may start now.
+  func limited(_ key: Key, by connection: ConnectionRecord) -> [UInt64] {
+    guard let hostQueue = hostQueues[key] else { return [] }
+    hostQueue.limited.removeAll { $0.record == nil || $0.record === connection }
+    guard let limit = connection.streamLimit, limit < HostAdmission.streamsPerConnection else { return [] }
+    hostQueue.limited.append(LimitedConnection(record: connection))
+    let admitted = hostQueue.admission.learned(streams: max(1, limit), connections: hostQueue.limited.count)
+    for ticket in admitted { hostQueue.waitingTickets.remove(ticket) }
+    return admitted
+  }
+
+  private func hostQueue(for key: Key) -> Queue {
+    if let last, last.key == key { return last }
+    let hostQueue = hostQueues[key] ?? Queue(key)
+    hostQueues[key] = hostQueue
+    last = hostQueue
+    return hostQueue
+  }
+}
