@@ -6,7 +6,8 @@ import Testing
     "Sources/Alamofire/Exports.swift": "@_exported public import struct HTTPWire.HTTPMethod\n",
     "Sources/Alamofire/Cache/Cache.swift": "struct Cache {\n  let session: Session\n}\n",
     "Sources/Alamofire/Session/Session.swift": "final class Session {\n  var cache: Cache?\n}\n",
-    "Sources/Alamofire/Trust/Trust.swift": "enum Trust {}\n\nextension Session {\n  var trust: Trust { .init() }\n}\n",
+    "Sources/Alamofire/Trust/Trust.swift":
+      "enum Trust {}\n\nextension Session {\n  var trust: Int { 1 }\n}\n",
   ]
 
   private func run(_ files: [String: String], _ arguments: [String] = []) async throws -> ScriptRun {
@@ -68,8 +69,9 @@ import Testing
   @Test(
     "Comments, literals, members and private types of one's own are no places",
     arguments: [
-      "// Target", "let x = 1  /* Target", "/// A `Target`.", "let x = \"a \\\"Target\"", "let x = #\"a \"Target\"#",
-      "let x = Source.Target()", "let x = value?.Target", "let x = \"\"\"\n  a \"Target\"\n  Target\n  \"\"\"",
+      "// Target", "let x = 1  /* Target", "/// A `Target`.", "let x = \"a \\\"Target\"",
+      "let x = #\"a \"Target\"#", "let x = Source.Target()", "let x = value?.Target",
+      "let x = \"\"\"\n  a \"Target\"\n  Target\n  \"\"\"",
       "/*\nTarget /* Target */\nTarget */", "private struct Target {}\nlet x = Target()", "struct Targets {}",
       "let x = #\"\\(Target)\"#", "let x = \"\\\\\" + \"Target\"",
     ])
@@ -79,7 +81,8 @@ import Testing
 
   @Test("Each line and each type of it is listed once")
   func places() async throws {
-    #expect(try await places("let x: (Target, Target)\nlet y: (Target, Other)\n") == "1: Target\n2: Target\n2: Other\n")
+    let text = "let x: (Target, Target)\nlet y: (Target, Other)\n"
+    #expect(try await places(text) == "1: Target\n2: Target\n2: Other\n")
   }
 
   @Test("Types in braces, private types, and types of subfolders do not make a second owner")
@@ -98,8 +101,9 @@ import Testing
   @Test(
     "A type that two folders declare is a mistake",
     arguments: [
-      "struct Kind {}", "@frozen public enum Kind {}", "package final class Kind {}", "protocol Kind: Sendable {}",
-      "typealias Kind = Int", "@available(Linux, *) open class Kind {}", "nonisolated(unsafe) actor Kind {}",
+      "struct Kind {}", "@frozen public enum Kind {}", "package final class Kind {}",
+      "protocol Kind: Sendable {}", "typealias Kind = Int", "@available(Linux, *) open class Kind {}",
+      "nonisolated(unsafe) actor Kind {}",
     ])
   func twoOwners(declaration: String) async throws {
     let run = try await run([
