@@ -23,7 +23,7 @@ final class SecureTunnel: StreamCarrier {
     self.transfer = transfer
     self.host = host
     descriptor = socket
-    transfer.isLent = true
+    transfer.phase.lend()
     claim()
   }
 
@@ -79,7 +79,8 @@ final class SecureTunnel: StreamCarrier {
 
   /// Says it by TLS, of which libcurl has no way: a proxy would take an end without it for a broken connection.
   func shutWriting() -> StreamStep {
-    guard let session = transfer.proxySession, ccurl_active_socket(transfer.easy.raw) == descriptor else {
+    guard let session = transfer.connection.proxySession, ccurl_active_socket(transfer.easy.raw) == descriptor
+    else {
       return .moved(0)
     }
     ERR_clear_error()

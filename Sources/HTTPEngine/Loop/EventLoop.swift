@@ -199,7 +199,7 @@ enum LoopJob {
 /// What another thread may ask of the loop.
 enum LoopCommand: Sendable {
   case cancel(ticket: UInt64)
-  case setClosed(ticket: UInt64, Bool)
+  case setSuspended(ticket: UInt64, Bool)
   /// What a transfer has waited for is there: more to send, or room for what comes.
   case proceed(ticket: UInt64)
   /// Every transfer ends with `.shutDown`, and so does every later one.
@@ -213,7 +213,7 @@ struct LoopTransferControl: TransferControl {
   let loop: EventLoop
   let ticket: UInt64
 
-  func suspend() { loop.post(.setClosed(ticket: ticket, true)) }
-  func resume() { loop.post(.setClosed(ticket: ticket, false)) }
+  func suspend() { loop.post(.setSuspended(ticket: ticket, true)) }
+  func resume() { loop.post(.setSuspended(ticket: ticket, false)) }
   func cancel() { loop.post(.cancel(ticket: ticket)) }
 }

@@ -32,19 +32,21 @@ final class HostQueues {
   @exclusivity(unchecked) private var last: Queue?
   private static let keptQueues = 1024
 
-  /// A transfer has come. Returns whether it may start.
-  func submitted(_ transfer: Transfer) -> Bool {
+  /// Puts a transfer into the queue of its host. Returns whether it may start.
+  func enqueue(_ transfer: Transfer) -> Bool {
     guard let request = transfer.request else { return false }
     let hostQueue = hostQueue(
       for: Key(origin: request.origin, connections: request.profile.connectionsPerHost))
     transfer.hostQueue = hostQueue
+    transfer.phase = .waiting
     let admitted = hostQueue.admission.submitted(transfer.ticket, priority: request.priority)
     if !admitted { hostQueue.waitingTickets.insert(transfer.ticket) }
     return admitted
   }
 
-  /// A transfer is over, or is not wanted any more. Returns those that may start now.
-  func ended(_ transfer: Transfer, multiplexes: Bool?) -> [UInt64] {
+  /// Removes a transfer that has ended, or that is suspended when its turn comes. Returns the transfers that may start
+  /// now.
+  func remove(_ transfer: Transfer, multiplexes: Bool?) -> [UInt64] {
     guard let hostQueue = transfer.hostQueue else { return [] }
     transfer.hostQueue = nil
     if !hostQueue.waitingTickets.isEmpty, hostQueue.waitingTickets.remove(transfer.ticket) != nil {

@@ -13,7 +13,7 @@ extension LoopCore {
     hasBrokenStreams = false
     for transfer in Array(transfers.values) where transfers[transfer.ticket] === transfer {
       // While libcurl connects for the next attempt, the stream is that of the attempt before.
-      guard transfer.isInMulti, !transfer.attempts.isConnecting,
+      guard transfer.phase.isAdded, !transfer.attempts.isConnecting,
         let connection = transfer.attempts.connection, let stream = transfer.attempts.stream,
         connection.hasFailed || connection.isBroken(stream)
       else { continue }
@@ -35,7 +35,8 @@ extension LoopCore {
   private func endBroken(_ transfer: Transfer, _ connection: ConnectionRecord, _ stream: StreamRecord) {
     guard !transfer.mayRepeat(after: CURLE_HTTP2) else { return sendAgain(transfer) }
     let failure =
-      transfer.failure ?? transfer.brokenStream(connection.hasFailed, resetCode: stream.resetCode)
+      transfer.abortReason?.failure
+      ?? transfer.brokenStream(connection.hasFailed, resetCode: stream.resetCode)
     end(
       transfer,
       .failure(
@@ -46,8 +47,8 @@ extension LoopCore {
 extension Transfer {
   /// Counts turns in which nothing came. A transfer that is held back by its reader waits as long as it takes.
   fileprivate func hasForgottenStream(after limit: Int) -> Bool {
-    guard !isPaused, !isClosed else { return false }
-    attempts.idleTurns = lastActivity == loop.now ? 0 : attempts.idleTurns + 1
+    guard flow == .moving else { return false }
+    attempts.idleTurns = timing.lastActivity == loop.now ? 0 : attempts.idleTurns + 1
     loop.hasStarted = true
     return attempts.idleTurns > limit
   }

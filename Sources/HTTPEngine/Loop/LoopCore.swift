@@ -45,10 +45,6 @@ final class LoopCore {
   @exclusivity(unchecked) private var hasAnswered = false
   @exclusivity(unchecked) private var isShutDown = false
   @exclusivity(unchecked) private var spin = SpinGuard()
-  /// How many transfers in libcurl's hands may share a connection with others.
-  @exclusivity(unchecked) private var sharingCount = 0
-  /// Whether there were several of them since there was none: the last one may still be the one forgotten.
-  @exclusivity(unchecked) private var hasShared = false
   @exclusivity(unchecked) private var stalledPoll = StalledTransferPoll()
   private let continuationBatch = ContinuationBatch()
 
@@ -170,8 +166,7 @@ final class LoopCore {
     let next = min(transfers.isEmpty ? .max : nextSweep, streams.expiry)
     let rest = next > now ? next - now : 0
     var milliseconds = min(limit.map { $0 / 1_000_000 } ?? Self.longestPoll, rest / 1_000_000 + 1)
-    // One alone may be what is left of many: the one that was forgotten.
-    if hasShared { milliseconds = min(milliseconds, stalledPoll.pause()) }
+    milliseconds = min(milliseconds, stalledPoll.pause())
     var readyCount: Int32 = 0
     owner.waitUnlessPosted(.poll) {
       streams.withSockets { sockets, count in
@@ -200,9 +195,9 @@ final class LoopCore {
     nextSweep = min(nextSweep, transfer.expiry)
     switch observer.transferBegan(LoopTransferControl(loop: owner, ticket: ticket)) {
     // One that sends nothing holds up nobody's request, and waits for none.
-    case .go: if request.connectsOnly || hostQueues.submitted(transfer) { start(transfer) }
+    case .go: if request.connectsOnly || hostQueues.enqueue(transfer) { start(transfer) }
     // It enters its queue when it is resumed, and takes no other request's turn until then.
-    case .hold: transfer.isClosed = true
+    case .hold: _ = transfer.flow.suspend()
     case .refuse: end(transfer, .failure(TransportFailure(.cancelled, "The request was cancelled.")))
     }
   }
@@ -211,8 +206,9 @@ final class LoopCore {
   /// gives its turn away, and asks for another when it is resumed.
   private func start(_ transfer: Transfer) {
     guard let request = transfer.request, !isShutDown else { return }
-    guard !transfer.isClosed else {
-      startAdmitted(hostQueues.ended(transfer, multiplexes: nil))
+    guard !transfer.flow.isSuspended else {
+      transfer.phase = .withheld
+      startAdmitted(hostQueues.remove(transfer, multiplexes: nil))
       return
     }
     if let failure = transfer.configure(request) {
@@ -229,15 +225,10 @@ final class LoopCore {
       end(transfer, .failure(TransportFailure(.unknown, String(cString: curl_multi_strerror(code)))))
       return
     }
-    transfer.isInMulti = true
-    transfer.isSharing = transfer.mayShareConnection
-    if transfer.isSharing {
-      sharingCount += 1
-      hasShared = hasShared || sharingCount > 1
-    }
+    transfer.phase = .running(sharesConnection: transfer.mayShareConnection)
+    stalledPoll.transferStarted(sharesConnection: transfer.phase.sharesConnection)
     // Its time in the queue was not the host's silence.
-    transfer.lastActivity = now
-    nextSweep = min(nextSweep, transfer.expiry)
+    noteActivity(of: transfer)
     hasStarted = true
   }
 
@@ -287,33 +278,30 @@ final class LoopCore {
 
   /// Takes a transfer out of libcurl's hands.
   private func takeBack(_ transfer: Transfer) {
-    guard transfer.isInMulti else { return }
+    guard transfer.phase.isAdded else { return }
     curl_multi_remove_handle(rawMulti, transfer.easy.raw)
-    transfer.isInMulti = false
-    if transfer.isSharing {
-      sharingCount -= 1
-      hasShared = hasShared && sharingCount > 0
-    }
+    stalledPoll.transferEnded(sharesConnection: transfer.phase.sharesConnection)
+    transfer.phase = .waiting
   }
 
   /// Takes a transfer from libcurl and its queue, starts what waited for it, and calls its completion: last, because that
   /// can start another transfer.
   func end(_ transfer: Transfer, _ outcome: consuming Transfer.Outcome) {
-    if !transfer.isLent { takeBack(transfer) }
+    if !transfer.phase.isLent { takeBack(transfer) }
     transfers[transfer.ticket] = nil
-    let successors = hostQueues.ended(transfer, multiplexes: transfer.multiplexes)
+    let successors = hostQueues.remove(transfer, multiplexes: transfer.multiplexes)
     let completion = transfer.finish(&outcome)
-    if !transfer.isLent { keep(transfer) }
+    if !transfer.phase.isLent { keep(transfer) }
     if !successors.isEmpty { startAdmitted(successors) }
     completion.call(with: outcome)
   }
 
   /// The handle and the connection of an ended transfer are needed no more.
   func giveBack(_ transfer: Transfer) {
-    transfer.isLent = false
-    // One that is just ending is taken back then.
-    guard transfers[transfer.ticket] !== transfer else { return }
+    // A transfer whose outcome is still to be told is taken back then.
+    guard transfer.phase.endLoan(), transfers[transfer.ticket] !== transfer else { return }
     takeBack(transfer)
+    transfer.phase = .idle
     keep(transfer)
   }
 
@@ -345,9 +333,9 @@ final class LoopCore {
     guard !commands.isEmpty else { return }
     let batch = commands
     commands.removeAll(keepingCapacity: true)
-    // The last position counts: of an opening and a closing without a turn between, libcurl remembers
-    // that it has to read, and forgets what it reads.
-    var positions: [UInt64: Bool] = [:]
+    // The last command counts: if a transfer is resumed and suspended within one turn, libcurl remembers that it has to
+    // read, and forgets what it reads.
+    var suspensions: [UInt64: Bool] = [:]
     for command in batch {
       switch command {
       case .cancel(let ticket):
@@ -356,9 +344,11 @@ final class LoopCore {
           transfer,
           .failure(
             TransportFailure(.cancelled, "The request was cancelled.", metrics: transfer.metricsSoFar())))
-      case .setClosed(let ticket, let isClosed): positions[ticket] = isClosed
+      case .setSuspended(let ticket, let isSuspended): suspensions[ticket] = isSuspended
       case .proceed(let ticket):
-        if let transfer = transfers[ticket], transfer.isInMulti, !transfer.isClosed { unpause(transfer) }
+        if let transfer = transfers[ticket], transfer.phase.isAdded, transfer.flow.proceed() {
+          proceed(transfer)
+        }
       case .shutDown:
         isShutDown = true
         failAll(Self.shutDown)
@@ -366,8 +356,9 @@ final class LoopCore {
       case .run(let body): body(self)
       }
     }
-    for (ticket, isClosed) in positions {
-      if let transfer = transfers[ticket] { setClosed(transfer, isClosed) }
+    for (ticket, isSuspended) in suspensions {
+      guard let transfer = transfers[ticket] else { continue }
+      if isSuspended { suspend(transfer) } else { resume(transfer) }
     }
   }
 
@@ -377,36 +368,42 @@ final class LoopCore {
   private static let shutDown = TransportFailure(
     .shutDown, "The session of the request was released or invalidated.")
 
-  private func setClosed(_ transfer: Transfer, _ isClosed: Bool) {
-    guard transfer.isClosed != isClosed else { return }
-    transfer.isClosed = isClosed
-    transfer.lastActivity = now
-    nextSweep = min(nextSweep, transfer.expiry)
-    guard transfer.isInMulti else {
-      if !isClosed, transfer.hostQueue == nil, hostQueues.submitted(transfer) { start(transfer) }
-      return
-    }
-    if isClosed {
-      // A body is held back by the callbacks, not from here: libcurl 7.88 may read once more although it
-      // was told to pause, and forgets what it read then if the response ends with it. Before the head
-      // there is no callback that could pause; without a connection this call is refused.
-      guard transfer.assembly.head == nil else { return }
-      transfer.isPaused = curl_easy_pause(transfer.easy.raw, CURLPAUSE_ALL) == CURLE_OK
+  private func suspend(_ transfer: Transfer) {
+    guard transfer.flow.suspend() else { return }
+    noteActivity(of: transfer)
+    // Callbacks hold a body back: libcurl 7.88 may read once more after this call, and forgets what it read then if the
+    // response ends with it. Before the head, no callback can pause. Without a connection, the call is refused.
+    guard transfer.phase.isAdded, transfer.response.assembly.head == nil else { return }
+    let code = curl_easy_pause(transfer.easy.raw, CURLPAUSE_ALL)
+    transfer.flow = code == CURLE_OK ? .stopped(.suspended) : .stopping
+  }
+
+  private func resume(_ transfer: Transfer) {
+    guard transfer.flow.isSuspended else { return }
+    let isStopped = transfer.flow.resume()
+    if transfer.phase == .withheld {
+      noteActivity(of: transfer)
+      if hostQueues.enqueue(transfer) { start(transfer) }
+    } else if transfer.phase.isAdded, isStopped {
+      proceed(transfer)
     } else {
-      unpause(transfer)
+      noteActivity(of: transfer)
     }
   }
 
-  private func unpause(_ transfer: Transfer) {
-    guard transfer.isPaused else { return }
-    transfer.isPaused = false
-    transfer.lastActivity = now
-    nextSweep = min(nextSweep, transfer.expiry)
+  /// Tells libcurl to continue.
+  private func proceed(_ transfer: Transfer) {
+    noteActivity(of: transfer)
     hasStarted = true
     // What was held back is handed over in this call, and may be refused.
     let code = curl_easy_pause(transfer.easy.raw, CURLPAUSE_CONT)
-    // Without a connection, lost meanwhile, there is nothing to let go on.
+    // The connection can have been lost in the meantime. Then there is nothing to continue.
     if code != CURLE_OK, code != CURLE_BAD_FUNCTION_ARGUMENT { end(transfer, transfer.outcome(code)) }
+  }
+
+  private func noteActivity(of transfer: Transfer) {
+    transfer.timing.lastActivity = now
+    nextSweep = min(nextSweep, transfer.expiry)
   }
 
   private func failAll(_ failure: TransportFailure) {
@@ -432,9 +429,13 @@ final class LoopCore {
 
   /// Ends the transfer that keeps the loop busy without moving a byte.
   private func breakSpin() {
-    let suspects = transfers.values.filter(\.isInMulti)
-    let answered = suspects.filter { $0.assembly.head != nil && $0.count.sent < $0.count.expectedToSend }
-    let stuck = (answered.isEmpty ? suspects : answered).min { $0.lastActivity < $1.lastActivity }
+    let suspects = transfers.values.filter(\.phase.isAdded)
+    let answered = suspects.filter {
+      $0.response.assembly.head != nil && $0.count.sent < $0.count.expectedToSend
+    }
+    let stuck = (answered.isEmpty ? suspects : answered).min {
+      $0.timing.lastActivity < $1.timing.lastActivity
+    }
     spin = SpinGuard()
     guard let stuck else { return }
     let message =

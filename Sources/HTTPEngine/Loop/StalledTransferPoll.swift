@@ -1,27 +1,44 @@
-/// How soon a loop looks again at transfers that share a connection although nobody has called it. Pure.
+/// The times at which a loop looks again at transfers that share a connection, although no socket is ready. Pure.
 ///
-/// libcurl reads a connection of HTTP/2 for all of its streams, and sets a timer without length for each
-/// stream that it finds bytes for. The end of `curl_multi_perform` clears the timers that are over, and 7.88
-/// takes for "over" what lies before the last transfer that began to connect in the call: the timer of a
-/// transfer that had its turn earlier is lost with its bytes unread. Without these looks such a request
-/// stands still, with its response all there, until something else wakes the loop, for up to a minute.
+/// libcurl reads a connection of HTTP/2 for all of its streams, and sets a timer without length for each stream that
+/// it finds bytes for. The end of `curl_multi_perform` clears the timers that are over. For 7.88, a timer is over if it
+/// lies before the last transfer that began to connect in the call. So the timer of a transfer that had its turn earlier
+/// is lost with its bytes unread. Without these looks, the complete response of such a request stays unread until
+/// something else wakes the loop, for up to a minute.
 package struct StalledTransferPoll {
   private static let first: UInt64 = 1
   private static let last: UInt64 = 1024
   private static let factor: UInt64 = 4
 
   private var next = Self.first
+  /// The number of running transfers that may share a connection.
+  private var sharingCount = 0
+  /// Whether several of them ran at once since none did. A single remaining one can be the one that libcurl forgot.
+  private var hadSeveral = false
 
   package init() {}
 
-  /// Something has come of the last turn, or was asked for.
+  package mutating func transferStarted(sharesConnection: Bool) {
+    guard sharesConnection else { return }
+    sharingCount += 1
+    hadSeveral = hadSeveral || sharingCount > 1
+  }
+
+  package mutating func transferEnded(sharesConnection: Bool) {
+    guard sharesConnection else { return }
+    sharingCount -= 1
+    hadSeveral = hadSeveral && sharingCount > 0
+  }
+
+  /// Begins with short pauses again, because bytes moved or a transfer started.
   package mutating func somethingHappened() {
     next = Self.first
   }
 
-  /// For how many milliseconds the loop may sleep now; each time longer, and without limit in the end.
+  /// Returns the number of milliseconds for which the loop may sleep. Each pause is longer, and the last ones have no
+  /// limit.
   package mutating func pause() -> UInt64 {
-    guard next <= Self.last else { return .max }
+    guard hadSeveral, next <= Self.last else { return .max }
     defer { next *= Self.factor }
     return next
   }

@@ -85,7 +85,7 @@ extension Transfer {
 
   /// Whether the next handshake on the connection that is being made is that of the proxy: it comes first.
   var securesProxy: Bool {
-    applied.proxy?.kind == .https && handshakes == 0
+    connection.nextHandshakeIsOfProxy(applied.proxy?.kind)
   }
 
   /// Whether a 407 may be answered by libcurl.

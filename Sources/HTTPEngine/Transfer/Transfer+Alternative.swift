@@ -21,7 +21,7 @@ extension Transfer {
     guard let request, request.alternative != nil else { return true }
     let session = ccurl_tls_session(easy.raw).map { OpaquePointer($0) }
     guard session.map(Self.speaksHTTP2) != true else { return true }
-    failure = .alternativeUnfit(request)
+    abort(with: .alternativeUnfit(request))
     return false
   }
 }

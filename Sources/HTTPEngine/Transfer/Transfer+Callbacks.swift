@@ -48,7 +48,8 @@ extension Transfer {
         let ports = RetainedSockets.Ports(local: localPort, remote: remotePort)
         let mayGo = Transfer.of(context)._withUnsafeGuaranteedRef {
           $0.connectionIsReady()
-          return $0.mayReach(remoteAddress) && !$0.isAskedForIdentity && $0.mayUseAlternative()
+          return $0.mayReach(remoteAddress) && $0.abortReason?.forbidsRequest != true
+            && $0.mayUseAlternative()
             && $0.attemptMayBegin(on: ports)
         }
         return Int32(mayGo ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT)
@@ -92,23 +93,22 @@ extension Transfer {
   }
 
   private func socketMade(_ socket: Int32) {
-    newSockets.append(socket)
-    handshakes = 0
+    connection.socketOpened(socket)
     attempts.isConnecting = true
   }
 
   @inline(__always)
   func bytesMoved() {
-    lastActivity = loop.now
+    timing.lastActivity = loop.now
     loop.hasMoved = true
   }
 
   private func lineReceived(_ bytes: UnsafeMutablePointer<CChar>?, _ length: Int) -> Int {
     bytesMoved()
-    endsInsideLine = false
+    response.endsInsideLine = false
     let line = UnsafeRawBufferPointer(start: bytes, count: length)
-    if heldHead != nil { beginAnew(at: line) }
-    switch assembly.lineReceived(line) {
+    if login.responseBegins(at: line) { restartResponse() }
+    switch response.assembly.lineReceived(line) {
     case .keep: return length
     case .verify(let version):
       if connectionSpeaks(version) { return length }
@@ -119,8 +119,8 @@ extension Transfer {
         refuse(.unrequestedUpgrade)
         return 0
       }
-      if assembly.framing.isAmbiguous(head.version) { setClosing(true) }
-      if holds(head) { return heldTooOften ? 0 : length }
+      if response.assembly.framing.isAmbiguous(head.version) { setClosing(true) }
+      if holds(head) { return login.isTooLong ? 0 : length }
       return headReceived(head) ? length : 0
     case .refuseHead:
       refuseHead()
@@ -132,16 +132,18 @@ extension Transfer {
   }
 
   func refuseHead() {
-    failure = TransportFailure(
-      .dataLengthExceedsMaximum,
-      "The header of the response, with its trailers, is larger than \(request?.profile.options.headerSizeLimit ?? 0) bytes; raise headerSizeLimit if that is right."
-    )
+    abort(
+      with: TransportFailure(
+        .dataLengthExceedsMaximum,
+        "The header of the response, with its trailers, is larger than \(request?.profile.options.headerSizeLimit ?? 0) bytes; raise headerSizeLimit if that is right."
+      ))
   }
 
   func refuse(_ violation: HeadViolation) {
     let host = request?.origin.host ?? "the host"
-    failure = TransportFailure(
-      .badServerResponse, "The response of \(host) is not valid HTTP: \(violation.message)")
+    abort(
+      with: TransportFailure(
+        .badServerResponse, "The response of \(host) is not valid HTTP: \(violation.message)"))
   }
 
   /// Whether the connection speaks the version that a status line claims: libcurl writes such lines for HTTP/2, and takes
@@ -157,8 +159,7 @@ extension Transfer {
   /// Returns false when the response cannot be taken.
   func headReceived(_ head: ResponseHead) -> Bool {
     if let session = ccurl_tls_session(easy.raw).map({ OpaquePointer($0) }) {
-      tlsVersion = SSL_get_version(session)
-      tlsCipher = SSL_get_current_cipher(session).map { SSL_CIPHER_get_protocol_id($0) }
+      tls = TLSFacts(of: session)
     }
     if count.expectedToSend > 0, applied.content == .copied, count.sent < count.expectedToSend {
       count.sent = count.expectedToSend
@@ -167,20 +168,13 @@ extension Transfer {
     guard chooseCoding(of: head) else { return false }
     let announced = ccurl_expected_length(easy.raw)
     if announced < 0 { observeBodyEnd(of: head) }
-    let length = coding.isUndone ? -1 : announced
+    let length = response.coding.isUndone ? -1 : announced
     count.expectedToReceive = Int64(length)
     // The length of a HEAD's answer is that of a body which does not come.
     if length > 0, applied.method != "HEAD", request?.sink == nil { reserve(Int64(length)) }
-    switch observer?.headReceived(head) ?? .proceed {
-    case .proceed: return openSink(head)
-    case .hold:
-      isClosed = true
-      return openSink(head)
-    case .discard:
-      isDiscarding = request?.sink != nil
-      if isDiscarding { discardBody() }
-      return true
-    }
+    let disposition = observer?.headReceived(head) ?? .proceed
+    if disposition == .hold { _ = flow.suspend() }
+    return openDestination(of: head, disposition)
   }
 
   private func reserve(_ length: Int64) {

@@ -23,7 +23,7 @@ extension Transfer {
     loop.sessions.join(easy)
     // A copied URL is dropped by libcurl, which then puts it together from its parts again.
     if let url = applied.url { easy.set(CURLOPT_URL, url) }
-    if applied.addresses != nil { ccurl_set_list(easy.raw, CURLOPT_RESOLVE, addresses.head) }
+    if applied.addresses != nil { ccurl_set_list(easy.raw, CURLOPT_RESOLVE, lists.addresses.head) }
     if other.history.contains(.http2) { loop.retiredHandles.retire(other) }
     return true
   }
@@ -44,10 +44,11 @@ extension Transfer {
     guard readsHead else { return bytesReceived(bytes, length) }
     guard let bytes, length > 0 else { return length }
     // A line of more than 16 KiB comes in parts. Each line ends with its line feed.
-    let isRest = endsInsideLine
-    endsInsideLine = UInt8(bitPattern: bytes[length - 1]) != UInt8(ascii: "\n")
+    let isRest = response.endsInsideLine
+    response.endsInsideLine = UInt8(bitPattern: bytes[length - 1]) != UInt8(ascii: "\n")
     let first = UInt8(bitPattern: bytes[0])
-    guard !isRest, !assembly.hasFields, first == UInt8(ascii: " ") || first == UInt8(ascii: "\t") else {
+    guard !isRest, !response.assembly.hasFields, first == UInt8(ascii: " ") || first == UInt8(ascii: "\t")
+    else {
       return length
     }
     refuse(.foldBeforeFirstField)
@@ -56,5 +57,7 @@ extension Transfer {
 
   /// Whether the next output is a line of a head. Behind a head that is held, that is so once libcurl has sent the next
   /// request of a login.
-  private var readsHead: Bool { assembly.head == nil || (heldHead != nil && !attempts.awaitsNextLeg) }
+  private var readsHead: Bool {
+    response.assembly.head == nil || (login.isHolding && !login.awaitsNextRequest)
+  }
 }

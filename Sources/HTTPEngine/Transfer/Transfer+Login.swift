@@ -1,5 +1,5 @@
 import CCurl
-import HTTPWire
+package import HTTPWire
 
 // NTLM and Negotiate authenticate a connection in several steps, which libcurl goes by itself: one transfer here is
 // several requests there. The connection is made for it, and closed behind it: nobody else's request goes out on a
@@ -33,33 +33,76 @@ extension Transfer {
     return CurlFailure.unsupported("This kind of authentication", code)
   }
 
-  /// Whether a head may be one of a step in between, which nobody is told of.
+  /// Holds a head back if it may be that of a step in between. Returns whether it does.
   func holds(_ head: ResponseHead) -> Bool {
-    guard
-      (head.status == 401 && request?.login != nil) || (head.status == 407 && negotiatesWithProxy)
-        || (head.status == 417 && request?.fields.contains { FieldName.equal($0.name, "Expect") } == true)
-    else { return false }
-    heldHead = head
-    attempts.awaitsNextLeg = true
-    heldCount += 1
-    return true
+    let isInBetween = LoginExchange.isIntermediate(
+      head.status, hasLogin: request?.login != nil, negotiatesWithProxy: negotiatesWithProxy,
+      expectsContinue: request?.fields.contains { FieldName.equal($0.name, "Expect") } == true)
+    if isInBetween { login.hold(head) }
+    return isInBetween
   }
 
-  /// A server that never comes to an end of the steps would have libcurl go on with them for ever: then the last
-  /// refusal is the response.
-  var heldTooOften: Bool { heldCount > 6 }
-
-  /// Another response begins behind a head that was held: the next step.
-  func beginAnew(at line: UnsafeRawBufferPointer) {
-    guard line.starts(with: "HTTP/".utf8) else { return }
-    heldHead = nil
-    restartAssembly()
-  }
-
-  /// The head that was held is that of the response. Returns false when it cannot be taken.
+  /// Delivers the head that was held, which is that of the response. Returns false when it cannot be taken.
   func releaseHead() -> Bool {
-    guard let head = heldHead else { return true }
-    heldHead = nil
+    guard let head = login.release() else { return true }
     return headReceived(head)
+  }
+}
+
+/// The steps of one transfer in which libcurl answers a challenge, or repeats a request without `Expect`. Pure.
+///
+/// The head of each step is held back until it is known whether libcurl sends another request.
+package struct LoginExchange: Sendable {
+  /// A server that never ends the steps would keep libcurl busy forever. Then the last refusal is the response.
+  private static let limit = 6
+
+  package private(set) var heldHead: ResponseHead?
+  private var heldCount = 0
+  /// Whether libcurl may send the next request of the exchange.
+  package private(set) var awaitsNextRequest = false
+
+  package init() {}
+
+  package var isHolding: Bool { heldHead != nil }
+  package var isTooLong: Bool { heldCount > Self.limit }
+
+  /// Whether libcurl may answer a response by itself.
+  package static func isIntermediate(
+    _ status: Int, hasLogin: Bool, negotiatesWithProxy: Bool, expectsContinue: @autoclosure () -> Bool
+  ) -> Bool {
+    switch status {
+    case 401: hasLogin
+    case 407: negotiatesWithProxy
+    case 417: expectsContinue()
+    default: false
+    }
+  }
+
+  package mutating func hold(_ head: ResponseHead) {
+    heldHead = head
+    awaitsNextRequest = true
+    heldCount += 1
+  }
+
+  /// Returns the head that was held, and forgets it.
+  package mutating func release() -> ResponseHead? {
+    defer { heldHead = nil }
+    return heldHead
+  }
+
+  /// Notes that libcurl sends another request on the connection. Returns whether it is one of the exchange.
+  package mutating func requestBegins() -> Bool {
+    defer { awaitsNextRequest = false }
+    return awaitsNextRequest
+  }
+
+  /// Notes that libcurl begins the exchange again.
+  package mutating func restart() { awaitsNextRequest = false }
+
+  /// Forgets the head that is held if `line` begins another response. Returns whether it does.
+  package mutating func responseBegins(at line: UnsafeRawBufferPointer) -> Bool {
+    guard isHolding, line.starts(with: "HTTP/".utf8) else { return false }
+    heldHead = nil
+    return true
   }
 }

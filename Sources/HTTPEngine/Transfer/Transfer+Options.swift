@@ -40,6 +40,13 @@ struct AppliedOptions {
   var isVerbose = false
 }
 
+/// The lists that the easy handle of a transfer refers to; libcurl does not copy them.
+struct OptionLists: ~Copyable {
+  var fields = HeaderList()
+  var overrides = HeaderList()
+  var addresses = HeaderList()
+}
+
 extension Transfer {
   /// The largest body that is copied into libcurl; larger ones are read from where they lie.
   static var largestCopiedBody: Int { 16_384 }
@@ -226,9 +233,9 @@ extension Transfer {
       return nil
     }
     if let failure = omittedField(of: request) { return failure }
-    headers = HeaderList(fields: request.fields, hasBody: hasBody, isChunked: isChunked)
-    ccurl_set_list(easy.raw, CURLOPT_HTTPHEADER, headers.head)
-    guard headers.isComplete else {
+    lists.fields = HeaderList(fields: request.fields, hasBody: hasBody, isChunked: isChunked)
+    ccurl_set_list(easy.raw, CURLOPT_HTTPHEADER, lists.fields.head)
+    guard lists.fields.isComplete else {
       applied.fields = nil
       return TransportFailure(.resourceUnavailable, "There is not enough memory for the header fields.")
     }

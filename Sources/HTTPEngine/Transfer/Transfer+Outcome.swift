@@ -5,25 +5,14 @@ extension Transfer {
   /// What libcurl's result for this transfer means.
   func outcome(_ code: CURLcode) -> Outcome {
     var code = code
-    if heldHead != nil, code == CURLE_OK || (code == CURLE_WRITE_ERROR && heldTooOften) {
+    if login.isHolding, code == CURLE_OK || (code == CURLE_WRITE_ERROR && login.isTooLong) {
       code = releaseHead() ? CURLE_OK : code
     }
     var facts = ccurl_facts()
     ccurl_read_facts(easy.raw, &facts)
     let metrics = metrics(facts)
-    if let failure {
-      return .failure(failure.with(metrics: metrics))
-    }
-    // A server that insists ends the handshake itself, with one alert or another.
-    if code != CURLE_OK, isAskedForIdentity {
-      let host = request?.origin.host ?? "The host"
-      return .failure(
-        TransportFailure(
-          .identityUndecided, "\(host) asks for a client certificate.", curlCode: Int32(code.rawValue),
-          metrics: metrics))
-    }
-    if code == CURLE_COULDNT_CONNECT, hasRefusedAddress {
-      return .failure(refusedAddress.with(metrics: metrics))
+    if let abortReason, abortReason.isCause(of: Self.ending(code)) {
+      return .failure(failure(of: abortReason, code).with(metrics: metrics))
     }
     if code != CURLE_OK, let failure = descriptorFailure(code, metrics) ?? proxyFailure(code, facts, metrics)
     {
@@ -35,30 +24,49 @@ extension Transfer {
         oversizedHead(code, facts)?.with(metrics: metrics)
         ?? CurlFailure.failure(
           code, detail: String(cString: errorText), host: request?.origin.host ?? "the host",
-          verifyResult: facts.verify_result, isInHead: assembly.head == nil && facts.first_byte > 0,
+          verifyResult: facts.verify_result, isInHead: response.assembly.head == nil && facts.first_byte > 0,
           hasResponse: facts.first_byte > 0, metrics: metrics)
       return .failure(failure.with(addition: doubt(about: failure.kind)))
     }
     return completed(metrics)
   }
 
+  private static func ending(_ code: CURLcode) -> AbortReason.Ending {
+    switch code {
+    case CURLE_OK: .completed
+    case CURLE_COULDNT_CONNECT: .cannotConnect
+    default: .failed
+    }
+  }
+
+  private func failure(of reason: AbortReason, _ code: CURLcode) -> TransportFailure {
+    switch reason {
+    case .failure(let failure): return failure
+    case .privateAddress: return refusedAddress
+    case .identityRequested:
+      let host = request?.origin.host ?? "The host"
+      return TransportFailure(
+        .identityUndecided, "\(host) asks for a client certificate.", curlCode: Int32(code.rawValue))
+    }
+  }
+
   /// Whether no more than the rest of a body is missing that is discarded anyway, such as that of a redirect.
   private func lacksUselessBytesAlone(_ code: CURLcode) -> Bool {
-    guard isDiscarding, assembly.head != nil, heldHead == nil else { return false }
+    guard destination.isDiscarded, response.assembly.head != nil, !login.isHolding else { return false }
     return [CURLE_PARTIAL_FILE, CURLE_RECV_ERROR, CURLE_HTTP2, CURLE_HTTP2_STREAM].contains(code)
   }
 
   /// The outcome of a transfer that libcurl takes for complete.
   private func completed(_ metrics: TransferMetrics) -> Outcome {
     if applied.isConnecting { return handOver(metrics) }
-    guard let head = assembly.head else {
+    guard let head = response.assembly.head else {
       return .failure(
         TransportFailure(
           .connectionLost,
           "\(request?.origin.host ?? "The host") closed the connection before the head of its response was complete.",
           metrics: metrics))
     }
-    if !isDiscarding, let failure = incompleteChunks ?? cutOffBody ?? incompleteBody(of: head) {
+    if !destination.isDiscarded, let failure = incompleteChunks ?? cutOffBody ?? incompleteBody(of: head) {
       return .failure(failure.with(metrics: metrics))
     }
     return .success(WireResponse(head: head, body: body.take(), metrics: metrics))
@@ -87,7 +95,7 @@ extension Transfer {
   /// Returns `failure` with the head and the collected bytes that arrived before it, if a head was delivered.
   func withPartialResponse(_ failure: TransportFailure) -> TransportFailure {
     // A held head belongs to a challenge that libcurl was about to answer.
-    guard let head = assembly.head, heldHead == nil else { return failure }
+    guard let head = response.assembly.head, !login.isHolding else { return failure }
     return failure.with(partial: TransportFailure.PartialResponse(head: head, body: body.take()))
   }
 
@@ -100,7 +108,7 @@ extension Transfer {
     ccurl_read_proxy(easy.raw, &status, &reply)
     let meaning = CurlFailure.proxyMeaning(
       code, proxy, status: status, reply: reply, isConnected: facts.pretransfer > 0,
-      securesProxy: proxy.kind == .https && handshakes == 1 && facts.secure == 0)
+      securesProxy: connection.lastHandshakeIsOfProxy(proxy.kind) && facts.secure == 0)
     guard let (kind, sentence) = meaning else { return nil }
     let said = errorText[0] == 0 ? String(cString: curl_easy_strerror(code)) : String(cString: errorText)
     return TransportFailure(
@@ -112,7 +120,7 @@ extension Transfer {
   /// What was measured until now, for a transfer that libcurl did not end itself; `nil` before it
   /// started, when the handle only knows about the one before.
   func metricsSoFar() -> TransferMetrics? {
-    guard isInMulti else { return nil }
+    guard phase.isAdded else { return nil }
     var facts = ccurl_facts()
     ccurl_read_facts(easy.raw, &facts)
     return metrics(facts)
@@ -120,7 +128,7 @@ extension Transfer {
 
   private func metrics(_ facts: ccurl_facts) -> TransferMetrics {
     var values = TransferMetrics.Values()
-    values.start = startTime
+    values.start = timing.start
     values.isProxyConnection = applied.proxy != nil
     values.isReusedConnection = facts.new_connections == 0 && facts.pretransfer > 0
     if !values.isReusedConnection {
@@ -136,13 +144,13 @@ extension Transfer {
     values.requestBodyBytes = Int64(facts.uploaded)
     values.responseHeaderBytes = Int64(facts.header_bytes)
     values.responseBodyBytes = Int64(facts.downloaded)
-    values.decodedBodyBytes = assembly.bodyCount
+    values.decodedBodyBytes = response.assembly.bodyCount
     values.localPort = Int32(facts.local_port)
     values.remotePort = Int32(facts.remote_port)
     return TransferMetrics(
-      values: values, version: assembly.head?.version ?? .http1_1,
+      values: values, version: response.assembly.head?.version ?? .http1_1,
       localAddress: facts.local_address.map { String(cString: $0) } ?? "",
       remoteAddress: facts.remote_address.map { String(cString: $0) } ?? "",
-      tlsVersion: tlsVersion.map { String(cString: $0) }, tlsCipher: tlsCipher)
+      tlsVersion: tls.version.map { String(cString: $0) }, tlsCipher: tls.cipher)
   }
 }

@@ -20,8 +20,6 @@ struct SendAttempts {
   var bytesBefore = 0
   /// Whether libcurl said that the server did not process the request.
   var isRefused = false
-  /// Whether libcurl may send the next request of a login, or the request without `Expect`.
-  var awaitsNextLeg = false
   var unusableConnection: UnusableConnection?
   /// Whether the server reset the stream with HTTP_1_1_REQUIRED.
   var requiresHTTP1 = false
@@ -58,7 +56,6 @@ struct SendAttempts {
     isConnecting = false
     isUnderWay = false
     isRefused = false
-    awaitsNextLeg = false
     unusableConnection = nil
   }
 }
@@ -100,22 +97,21 @@ extension Transfer {
 
   /// Whether libcurl may send another request of its own accord.
   private func mayGoOn() -> Bool {
-    if attempts.awaitsNextLeg {
-      attempts.awaitsNextLeg = false
-      return true
-    }
+    if login.requestBegins() { return true }
     noteRequiredVersion()
     let evidence = evidence
-    if failure == nil, hasNoResponse, hasRepeatableBody,
+    if !isAborted, hasNoResponse, hasRepeatableBody,
       attempts.decision.mayRepeat(after: evidence, usedConnection: true)
     {
-      restartAssembly()
+      restartResponse()
       return true
     }
-    guard failure == nil else { return false }
-    failure = TransportFailure(.connectionLost, unansweredMessage(evidence))
+    if !isAborted { abort(with: TransportFailure(.connectionLost, unansweredMessage(evidence))) }
     return false
   }
+
+  /// Whether a failure of the engine's own is the outcome.
+  private var isAborted: Bool { abortReason?.failure != nil }
 
   /// Puts the body back to its start: libcurl before 8.7 can repeat an upload without asking for it.
   private func rewindBody() -> Bool {
@@ -128,7 +124,7 @@ extension Transfer {
     if attempts.stream?.hasResponse == true { return false }
     var facts = ccurl_facts()
     ccurl_read_facts(easy.raw, &facts)
-    return assembly.head == nil && facts.header_bytes == 0 && facts.downloaded == 0
+    return response.assembly.head == nil && facts.header_bytes == 0 && facts.downloaded == 0
   }
 
   private var hasRepeatableBody: Bool { count.sent == 0 || request?.body.isRepeatable != false }
@@ -161,15 +157,15 @@ extension Transfer {
   /// Whether the request is to be sent again after libcurl has ended the transfer with a failure.
   func mayRepeat(after code: CURLcode) -> Bool {
     switch code {
-    case CURLE_ABORTED_BY_CALLBACK: return failure == nil && attempts.unusableConnection != nil
+    case CURLE_ABORTED_BY_CALLBACK: return !isAborted && attempts.unusableConnection != nil
     case CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_GOT_NOTHING, CURLE_HTTP2: break
     // A connection of HTTP/2 that ends before the head.
     case CURLE_PARTIAL_FILE where attempts.isHTTP2: break
     case CURLE_HTTP2_STREAM where evidence == .refused: break
-    case CURLE_OK where assembly.head == nil && heldHead == nil && !applied.isConnecting: break
+    case CURLE_OK where response.assembly.head == nil && !login.isHolding && !applied.isConnecting: break
     default: return false
     }
-    guard failure == nil, !isClosed, attempts.isUnderWay, hasNoResponse, hasRepeatableBody else {
+    guard !isAborted, !flow.isSuspended, attempts.isUnderWay, hasNoResponse, hasRepeatableBody else {
       return false
     }
     noteRequiredVersion()
@@ -185,7 +181,8 @@ extension Transfer {
     case .unreadInput, nil: setFresh(!attempts.isHTTP2 && hostQueue?.multiplexes != true)
     }
     attempts.restart()
-    restartAssembly()
+    login.restart()
+    restartResponse()
     body.clear()
     count.sent = 0
     errorText[0] = 0
@@ -211,7 +208,7 @@ extension Transfer {
 
   /// A sentence for a failure of a request that may have been processed; empty for any other.
   func doubt(about failure: TransportFailure.Kind) -> String {
-    guard failure == .connectionLost, attempts.isUnderWay, assembly.head == nil,
+    guard failure == .connectionLost, attempts.isUnderWay, response.assembly.head == nil,
       !attempts.decision.isIdempotent,
       evidence == .unknown
     else { return "" }

@@ -24,7 +24,7 @@ extension Transfer {
       (request.alternative.map { [.init(from: request.origin, to: $0, among: given)] } ?? []) + given
     guard !overrides.isEmpty else {
       ccurl_set_list(easy.raw, CURLOPT_CONNECT_TO, nil)
-      self.overrides = HeaderList()
+      lists.overrides = HeaderList()
       return nil
     }
     var lines: [String] = []
@@ -35,9 +35,9 @@ extension Transfer {
       }
       lines.append(line)
     }
-    self.overrides = HeaderList(lines: lines)
-    ccurl_set_list(easy.raw, CURLOPT_CONNECT_TO, self.overrides.head)
-    guard self.overrides.isComplete else {
+    lists.overrides = HeaderList(lines: lines)
+    ccurl_set_list(easy.raw, CURLOPT_CONNECT_TO, lists.overrides.head)
+    guard lists.overrides.isComplete else {
       return TransportFailure(.resourceUnavailable, "There is not enough memory for the host overrides.")
     }
     return nil
@@ -47,9 +47,9 @@ extension Transfer {
   func applyAddresses(_ request: WireRequest) -> TransportFailure? {
     guard applied.addresses != request.addresses else { return nil }
     applied.addresses = nil
-    addresses = HeaderList(lines: request.addresses.map { [$0.line] } ?? [])
-    ccurl_set_list(easy.raw, CURLOPT_RESOLVE, addresses.head)
-    guard addresses.isComplete else {
+    lists.addresses = HeaderList(lines: request.addresses.map { [$0.line] } ?? [])
+    ccurl_set_list(easy.raw, CURLOPT_RESOLVE, lists.addresses.head)
+    guard lists.addresses.isComplete else {
       return TransportFailure(
         .resourceUnavailable, "There is not enough memory for the addresses of the host.")
     }
@@ -72,7 +72,7 @@ extension Transfer {
     let description = address.pointee
     // A Unix-domain socket is one that the program itself has named.
     guard description.family == AF_UNIX || Self.address(address)?.isPublic == true else {
-      hasRefusedAddress = true
+      abort(because: .privateAddress)
       return ccurl_bad_socket
     }
     return socket(
@@ -87,7 +87,7 @@ extension Transfer {
       HostLookup.addresses(of: String(cString: $0), literalsOnly: true).first
     }
     if address?.isPublic == true { return true }
-    failure = refusedAddress
+    abort(with: refusedAddress)
     return false
   }
 

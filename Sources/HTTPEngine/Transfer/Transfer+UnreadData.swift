@@ -9,7 +9,7 @@ extension Transfer {
   /// at its end, cannot be used.
   func isSilent(_ ports: RetainedSockets.Ports) -> Bool {
     guard ccurl_new_connections(easy.raw) == 0 else {
-      loop.sockets.connected(ports, over: newSockets)
+      loop.sockets.connected(ports, over: connection.sockets)
       return true
     }
     // What OpenSSL has read is not at the socket any more.

@@ -46,7 +46,7 @@ final class Handshake {
   static func prepare(_ context: OpaquePointer, for transfer: Transfer) -> Bool {
     guard let request = transfer.request else { return false }
     let handshake = Handshake(transfer, request)
-    transfer.handshakes += 1
+    transfer.connection.handshakeBegan()
     let reference = Unmanaged.passRetained(handshake)
     guard SSL_CTX_set_ex_data(context, place, reference.toOpaque()) == 1 else {
       reference.release()
@@ -55,7 +55,7 @@ final class Handshake {
     if handshake.proxy == nil, let identity = handshake.profile.options.clientIdentity,
       let fault = identity.use(in: context)
     {
-      transfer.failure = fault
+      transfer.abort(with: fault)
       return false
     }
     guard ConnectionClosure.attach(to: context) else { return false }
@@ -123,7 +123,7 @@ final class Handshake {
         let reference = SSL_CTX_get_ex_data(context, place)
       else { return 0 }
       Unmanaged<Handshake>.fromOpaque(reference)._withUnsafeGuaranteedRef { handshake in
-        handshake.transfer?.isAskedForIdentity = true
+        handshake.transfer?.abort(because: .identityRequested)
       }
       SSL_CTX_sess_set_new_cb(context, nil)
       return 0
@@ -140,7 +140,7 @@ final class Handshake {
       if event & SSL_CB_HANDSHAKE_START != 0 {
         handshake.checkResumption(of: session)
       } else if handshake.keepsSession {
-        handshake.transfer?.proxySession = session
+        handshake.transfer?.connection.proxySession = session
       } else {
         handshake.observeFrames(of: session)
       }
@@ -192,7 +192,7 @@ final class Handshake {
       loop.presentedChains.remember(certificates)
       return true
     }
-    transfer?.failure = failure
+    transfer?.abort(with: failure)
     return false
   }
 

@@ -2,9 +2,16 @@ import HTTPEngine
 import Testing
 
 @Suite struct StalledTransferPollTests {
-  @Test func theLooksBecomeRarerAndEnd() {
-    var look = StalledTransferPoll()
-    let pauses = (0..<20).map { _ in look.pause() }
+  /// A poll for two transfers that may share a connection.
+  private static func makePoll() -> StalledTransferPoll {
+    var poll = StalledTransferPoll()
+    for _ in 0..<2 { poll.transferStarted(sharesConnection: true) }
+    return poll
+  }
+
+  @Test func pausesGrowUntilPollingStops() {
+    var poll = Self.makePoll()
+    let pauses = (0..<20).map { _ in poll.pause() }
     #expect(pauses.first == 1)
     #expect(pauses.last == .max)
     for (pause, next) in zip(pauses, pauses.dropFirst()) where pause != .max { #expect(pause < next) }
@@ -12,13 +19,32 @@ import Testing
     #expect(pauses.filter { $0 != .max }.reduce(0, +) < 2000)
   }
 
-  @Test func whateverHappensBringsThemBack() {
-    var look = StalledTransferPoll()
-    for _ in 0..<3 { _ = look.pause() }
-    look.somethingHappened()
-    #expect(look.pause() == 1)
-    for _ in 0..<20 { _ = look.pause() }
-    look.somethingHappened()
-    #expect(look.pause() == 1)
+  @Test func progressStartsWithTheShortestPauseAgain() {
+    var poll = Self.makePoll()
+    for _ in 0..<3 { _ = poll.pause() }
+    poll.somethingHappened()
+    #expect(poll.pause() == 1)
+    for _ in 0..<20 { _ = poll.pause() }
+    poll.somethingHappened()
+    #expect(poll.pause() == 1)
+  }
+
+  @Test func transfersWithConnectionsOfTheirOwnAreNotPolled() {
+    var poll = StalledTransferPoll()
+    for _ in 0..<3 { poll.transferStarted(sharesConnection: false) }
+    #expect(poll.pause() == .max)
+    poll.transferStarted(sharesConnection: true)
+    #expect(poll.pause() == .max, "a single transfer shares with no other")
+  }
+
+  @Test func theLastOfSeveralSharingTransfersIsPolledUntilItEnds() {
+    var poll = Self.makePoll()
+    poll.transferEnded(sharesConnection: true)
+    #expect(poll.pause() == 1)
+    poll.transferEnded(sharesConnection: true)
+    poll.somethingHappened()
+    #expect(poll.pause() == .max)
+    poll.transferStarted(sharesConnection: true)
+    #expect(poll.pause() == .max, "the earlier transfers have ended")
   }
 }

@@ -1,55 +1,59 @@
 import CCurl
 import FoundationEssentials
 import Glibc
-import HTTPWire
+package import HTTPWire
 
 // Bytes of bodies, in and out: from memory or a source, into memory or a sink.
 extension Transfer {
   // MARK: In
 
-  /// Returns false when the sink refuses the response.
-  func openSink(_ head: ResponseHead) -> Bool {
-    guard let sink = request?.sink else { return true }
-    if let failure = sink.begin(head, wake: wakeUp) {
-      self.failure = failure
+  /// Chooses the destination of the body. Returns false when the sink refuses the response.
+  func openDestination(of head: ResponseHead, _ disposition: HeadDisposition) -> Bool {
+    let chosen = BodyDestination(sink: request?.sink, disposition)
+    switch chosen {
+    case .memory: break
+    case .discarded: response.ignoreBody()
+    case .sink(let sink):
+      guard let failure = sink.begin(head, wake: wakeUp) else { break }
+      abort(with: failure)
       return false
     }
-    self.sink = sink
+    destination = chosen
     return true
   }
 
   func bodyReceived(_ bytes: UnsafeMutablePointer<CChar>?, _ length: Int) -> Int {
     bytesMoved()
-    if heldHead != nil, !releaseHead() { return 0 }
-    if isClosed {
-      isPaused = true
-      return ccurl_write_pause
-    }
+    if login.isHolding, !releaseHead() { return 0 }
+    if flow.stopIfSuspended() { return ccurl_write_pause }
     guard let bytes, length > 0 else { return length }
     let received = UnsafeRawBufferPointer(start: bytes, count: length)
-    if coding.isUndone { return decode(received) }
+    if response.coding.isUndone { return decode(received) }
     switch deliver(received) {
     case .taken: return length
-    case .full: return pauseReceiving()
+    case .full: return pauseReceiving(.sinkFull)
     case .failure(let failure):
-      self.failure = failure
+      abort(with: failure)
       return 0
     }
   }
 
   /// Makes libcurl hand the same bytes over again once the transfer goes on.
-  func pauseReceiving() -> Int {
-    isPaused = true
+  func pauseReceiving(_ reason: ByteFlow.Reason) -> Int {
+    flow.stop(reason)
     return ccurl_write_pause
   }
 
   /// Hands decoded bytes to the sink or the buffer, all or none of them.
   func deliver(_ bytes: UnsafeRawBufferPointer) -> BodyReception {
     guard let base = bytes.baseAddress else { return .taken }
-    if let sink {
+    switch destination {
+    case .discarded: break
+    case .sink(let sink):
       let reception = sink.receive(bytes)
       guard case .taken = reception else { return reception }
-    } else if !isDiscarding, !body.append(base, count: bytes.count) {
+    case .memory:
+      guard !body.append(base, count: bytes.count) else { break }
       return .failure(
         TransportFailure(.resourceUnavailable, "There is not enough memory for the body of the response."))
     }
@@ -59,22 +63,22 @@ extension Transfer {
   /// Whether decoding makes so much of so little that it is meant to fill the memory.
   private var isBloated: Bool {
     // The decoder counts, because libcurl 8 counts the bytes of a call only after it. Transfer codings are refused.
-    guard let limit = request?.profile.options.decodingRatioLimit, assembly.bodyCount > 65_536,
-      let consumed = coding.consumed
+    guard let limit = request?.profile.options.decodingRatioLimit, response.assembly.bodyCount > 65_536,
+      let consumed = response.coding.consumed
     else { return false }
-    return assembly.bodyCount / max(1, consumed) >= Int64(max(1, limit))
+    return response.assembly.bodyCount / max(1, consumed) >= Int64(max(1, limit))
   }
 
   /// Bytes have found their place; refuses them afterwards if they are too many.
   private func moved(_ length: Int) -> BodyReception {
-    switch assembly.bodyReceived(length) {
+    switch response.assembly.bodyReceived(length) {
     case .store where isBloated:
       return .failure(
         TransportFailure(
           .dataLengthExceedsMaximum,
           "The body of the response grows too much by decoding; raise decodingRatioLimit if that is right."))
     case .store:
-      count.received = assembly.bodyCount
+      count.received = response.assembly.bodyCount
       observer?.bytesMoved(count)
       return .taken
     case .refuseBody:
@@ -90,10 +94,7 @@ extension Transfer {
 
   func bodyWanted(_ target: UnsafeMutablePointer<CChar>?, _ room: Int) -> Int {
     bytesMoved()
-    if isClosed {
-      isPaused = true
-      return ccurl_read_pause
-    }
+    if flow.stopIfSuspended() { return ccurl_read_pause }
     guard let target else { return 0 }
     let length: Int
     switch request?.body {
@@ -122,16 +123,17 @@ extension Transfer {
     switch source.read(into: room) {
     case .bytes(let length): return length
     case .wait:
-      isPaused = true
+      flow.stop(.sourceEmpty)
       return ccurl_read_pause
     case .end:
       guard source.length >= 0, count.sent < source.length else { return 0 }
-      failure = TransportFailure(
-        .cannotReadBody,
-        "The body of the request ended after \(count.sent) bytes, but \(source.length) were announced.")
+      abort(
+        with: TransportFailure(
+          .cannotReadBody,
+          "The body of the request ended after \(count.sent) bytes, but \(source.length) were announced."))
       return ccurl_read_abort
     case .failure(let failure):
-      self.failure = failure
+      abort(with: failure)
       return ccurl_read_abort
     }
   }
@@ -141,7 +143,7 @@ extension Transfer {
     if case .source(let source)? = request?.body {
       guard offset == 0 else { return Int(CURL_SEEKFUNC_CANTSEEK) }
       if let failure = startBody(source) {
-        self.failure = applied.login == nil && !negotiatesWithProxy ? lostConnection : failure
+        abort(with: applied.login == nil && !negotiatesWithProxy ? lostConnection : failure)
         return Int(CURL_SEEKFUNC_FAIL)
       }
     }
@@ -173,11 +175,30 @@ extension Transfer {
   /// Lets go of source and sink. A sink that cannot finish says why.
   func closeBodies() -> TransportFailure? {
     if case .source(let source)? = request?.body { source.stop() }
-    isDiscarding = false
-    coding = BodyCoding()
-    closure = nil
-    guard let sink else { return nil }
-    self.sink = nil
+    response.ignoreBody()
+    defer { destination = .memory }
+    guard case .sink(let sink) = destination else { return nil }
     return sink.finish()
+  }
+}
+
+/// The destination of a response body.
+package enum BodyDestination {
+  case memory
+  case sink(any BodySink)
+  /// The body is read, so that the connection can be used again, and dropped.
+  case discarded
+
+  /// - Parameter sink: The sink of the request. Without one, a body is not discarded: it stays small and in memory.
+  package init(sink: (any BodySink)?, _ disposition: HeadDisposition) {
+    switch (sink, disposition) {
+    case (nil, _): self = .memory
+    case (.some, .discard): self = .discarded
+    case (let sink?, .proceed), (let sink?, .hold): self = .sink(sink)
+    }
+  }
+
+  package var isDiscarded: Bool {
+    if case .discarded = self { true } else { false }
   }
 }

@@ -9,17 +9,22 @@ extension Transfer {
   func observeBodyEnd(of head: ResponseHead) {
     guard applied.method != "HEAD", head.status >= 200, head.status != 204, head.status != 304 else { return }
     guard head.version == .http1_1 || head.version == .http1_0 else {
-      endsWithStream = head.version == .http2
+      if head.version == .http2 { response.bodyEnd = .stream }
       return
     }
-    guard !assembly.framing.isChunked else { return }
-    closure = ConnectionClosure.of(ccurl_tls_session(easy.raw).map { OpaquePointer($0) })
+    guard !response.assembly.framing.isChunked else { return }
+    let session = ccurl_tls_session(easy.raw).map { OpaquePointer($0) }
+    if let closure = ConnectionClosure.of(session) { response.bodyEnd = .secureConnection(closure) }
   }
 
   /// The failure of a body that libcurl takes for complete, but which may have been cut off.
   var cutOffBody: TransportFailure? {
-    if endsWithStream { return cutOffStream }
-    guard let closure, !closure.isAnnounced else { return nil }
+    switch response.bodyEnd {
+    case .framed: return nil
+    case .stream: return cutOffStream
+    case .secureConnection(let closure):
+      if closure.isAnnounced { return nil }
+    }
     let host = request?.origin.host ?? "The host"
     return TransportFailure(
       .connectionLost,

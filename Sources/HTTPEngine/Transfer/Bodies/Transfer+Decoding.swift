@@ -28,30 +28,25 @@ extension Transfer {
     switch ContentDecodingPlan(fieldValue: head.block.value(of: "Content-Encoding")) {
     case .asReceived: return true
     case .decoded(let codings):
-      coding.codings = codings
+      response.coding.codings = codings
       return true
     case .tooMany:
-      failure = TransportFailure(
-        .cannotDecodeContent,
-        "The body from \(hostName) has more than \(ContentDecodingPlan.limit) content codings and is not decoded."
-      )
+      abort(
+        with: TransportFailure(
+          .cannotDecodeContent,
+          "The body from \(hostName) has more than \(ContentDecodingPlan.limit) content codings and is not decoded."
+        ))
       return false
     }
-  }
-
-  /// Neither the coding nor the end of a body that is of no use matters.
-  func discardBody() {
-    coding = BodyCoding()
-    closure = nil
   }
 
   /// Decodes bytes and hands them on piece by piece. If the sink is full, libcurl keeps the bytes and hands them over
   /// again, so that it knows that the body has not ended; those that were decoded are skipped then.
   func decode(_ bytes: UnsafeRawBufferPointer) -> Int {
-    if coding.decoder == nil { coding.decoder = BodyDecoder(coding.codings) }
-    guard let decoder = coding.decoder else { return refuse(.noMemoryToDecode) }
-    let known = min(coding.decodedAhead, bytes.count)
-    coding.decodedAhead -= known
+    if response.coding.decoder == nil { response.coding.decoder = BodyDecoder(response.coding.codings) }
+    guard let decoder = response.coding.decoder else { return refuse(.noMemoryToDecode) }
+    let known = min(response.coding.decodedAhead, bytes.count)
+    response.coding.decodedAhead -= known
     var input = UnsafeRawBufferPointer(rebasing: bytes[known...])
     var delivered = 0
     while true {
@@ -63,17 +58,17 @@ extension Transfer {
         switch deliver(piece) {
         case .failure(let failure): return refuse(failure)
         case .full:
-          coding.decodedAhead += bytes.count - input.count
-          return pauseReceiving()
+          response.coding.decodedAhead += bytes.count - input.count
+          return pauseReceiving(.sinkFull)
         case .taken:
           decoder.dropPiece()
           delivered += piece.count
         }
       }
       if delivered >= Self.decodingQuantum {
-        coding.decodedAhead += bytes.count - input.count
+        response.coding.decodedAhead += bytes.count - input.count
         wakeUp()
-        return pauseReceiving()
+        return pauseReceiving(.turnExhausted)
       }
     }
   }
@@ -81,7 +76,7 @@ extension Transfer {
   /// The failure of a response that libcurl takes for complete although its body is not.
   func incompleteBody(of head: ResponseHead) -> TransportFailure? {
     // A part of a coded representation may end anywhere (RFC 9110 §14.2).
-    guard let decoder = coding.decoder, !decoder.isComplete, head.status != 206 else { return nil }
+    guard let decoder = response.coding.decoder, !decoder.isComplete, head.status != 206 else { return nil }
     return TransportFailure(
       .cannotDecodeContent,
       "The body from \(hostName) ended before its content coding (\(codingNames)) was complete: a part of it is missing."
@@ -97,11 +92,13 @@ extension Transfer {
 
   /// Ends the transfer from within libcurl's callback.
   private func refuse(_ failure: TransportFailure) -> Int {
-    self.failure = failure
+    abort(with: failure)
     return 0
   }
 
-  private var codingNames: String { coding.codings.reversed().map(\.rawValue).joined(separator: ", ") }
+  private var codingNames: String {
+    response.coding.codings.reversed().map(\.rawValue).joined(separator: ", ")
+  }
 
   private var hostName: String { request?.origin.host ?? "the host" }
 }

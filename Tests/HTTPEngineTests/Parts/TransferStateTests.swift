@@ -1,0 +1,130 @@
+import HTTPEngine
+import HTTPWire
+import Testing
+
+@Suite struct TransferPhaseTests {
+  @Test func onlyRunningAndLentHandlesBelongToTheMultiHandle() {
+    let phases: [TransferPhase] = [
+      .idle, .withheld, .waiting, .running(sharesConnection: false), .lent(sharesConnection: false),
+    ]
+    #expect(phases.map(\.isAdded) == [false, false, false, true, true])
+    #expect(phases.map(\.isLent) == [false, false, false, false, true])
+  }
+
+  @Test(arguments: [true, false])
+  func aLoanKeepsWhetherTheConnectionIsShared(shares: Bool) {
+    var phase = TransferPhase.running(sharesConnection: shares)
+    phase.lend()
+    #expect(phase == .lent(sharesConnection: shares))
+    #expect(phase.sharesConnection == shares)
+    #expect(phase.endLoan() == true)
+    #expect(phase == .running(sharesConnection: shares))
+    #expect(phase.endLoan() == false, "there is no loan to end")
+  }
+
+  @Test(arguments: [TransferPhase.idle, .withheld, .waiting])
+  func aTransferThatDoesNotRunCannotBeLent(phase: TransferPhase) {
+    var lent = phase
+    lent.lend()
+    #expect(lent == phase)
+    #expect(!lent.sharesConnection)
+  }
+}
+
+@Suite struct ByteFlowTests {
+  private static let reasons: [ByteFlow.Reason] = [.sinkFull, .sourceEmpty, .turnExhausted]
+
+  @Test func aSuspendedTransferStopsAtItsNextCallback() {
+    var flow = ByteFlow.moving
+    #expect(flow.stopIfSuspended() == false)
+    #expect(flow.suspend() == true)
+    #expect(flow == .stopping)
+    #expect(flow.isSuspended && !flow.isStopped)
+    #expect(flow.suspend() == false, "the transfer is suspended")
+    #expect(flow.stopIfSuspended() == true)
+    #expect(flow == .stopped(.suspended))
+  }
+
+  @Test func resumingBeforeTheNextCallbackNeedsNoCallOfLibcurl() {
+    var flow = ByteFlow.stopping
+    #expect(flow.resume() == false)
+    #expect(flow == .moving)
+    #expect(flow.resume() == false)
+  }
+
+  @Test func resumingAStoppedTransferTellsLibcurl() {
+    var flow = ByteFlow.stopped(.suspended)
+    #expect(flow.resume() == true)
+    #expect(flow == .moving)
+  }
+
+  @Test(arguments: reasons)
+  func aWakingSinkOrSourceContinuesTheFlow(reason: ByteFlow.Reason) {
+    var flow = ByteFlow.moving
+    #expect(flow.proceed() == false, "nothing was stopped")
+    flow.stop(reason)
+    #expect(flow == .stopped(reason))
+    #expect(!flow.isSuspended)
+    #expect(flow.resume() == false, "the caller has suspended nothing")
+    #expect(flow.proceed() == true)
+    #expect(flow == .moving)
+  }
+
+  @Test(arguments: reasons)
+  func aSuspensionOutlastsEveryOtherReason(reason: ByteFlow.Reason) {
+    var flow = ByteFlow.stopped(reason)
+    #expect(flow.suspend() == true)
+    #expect(flow == .stopped(.suspended))
+    flow.stop(reason)
+    #expect(flow == .stopped(.suspended))
+    #expect(flow.proceed() == false, "a sink or source does not end a suspension")
+    #expect(flow.resume() == true)
+  }
+}
+
+@Suite struct AbortReasonTests {
+  private static let lost = TransportFailure(.connectionLost, "lost")
+
+  @Test func theHighestReasonCounts() {
+    let inOrder: [AbortReason] = [.privateAddress, .identityRequested, .failure(Self.lost)]
+    for (index, higher) in inOrder.enumerated() {
+      #expect(Self.name(AbortReason.highest(nil, higher)) == Self.name(higher))
+      for lower in inOrder[...index] {
+        #expect(Self.name(AbortReason.highest(lower, higher)) == Self.name(higher))
+        #expect(Self.name(AbortReason.highest(higher, lower)) == Self.name(higher))
+      }
+    }
+  }
+
+  @Test func theLaterFailureCounts() {
+    let later = TransportFailure(.timedOut, "late")
+    #expect(AbortReason.highest(.failure(Self.lost), .failure(later)).failure?.kind == .timedOut)
+  }
+
+  @Test func aRefusedAddressIsTheCauseOnlyIfNoneWasConnectedTo() {
+    #expect(Self.causes(.privateAddress) == [.cannotConnect])
+    #expect(!AbortReason.privateAddress.forbidsRequest, "another address may be public")
+  }
+
+  @Test func aRequestedIdentityIsTheCauseOfEveryFailure() {
+    #expect(Self.causes(.identityRequested) == [.cannotConnect, .failed])
+    #expect(AbortReason.identityRequested.forbidsRequest)
+  }
+
+  @Test func aFailureOfTheEngineIsTheCauseOfEveryEnd() {
+    #expect(Self.causes(.failure(Self.lost)) == [.completed, .cannotConnect, .failed])
+    #expect(AbortReason.failure(Self.lost).forbidsRequest)
+  }
+
+  private static func causes(_ reason: AbortReason) -> [AbortReason.Ending] {
+    [.completed, .cannotConnect, .failed].filter { reason.isCause(of: $0) }
+  }
+
+  private static func name(_ reason: AbortReason) -> String {
+    switch reason {
+    case .privateAddress: "privateAddress"
+    case .identityRequested: "identityRequested"
+    case .failure: "failure"
+    }
+  }
+}
