@@ -60,9 +60,12 @@ let package = Package(
       swiftSettings: settings),
     .target(
       name: "Alamofire", dependencies: ["HTTPWire", "HTTPEngine"], swiftSettings: settings),
-    // The older generations, over the public interface of Alamofire alone.
-    .target(name: "AlamofireV4", dependencies: ["Alamofire"], swiftSettings: settings),
-    .target(name: "AlamofireV3", dependencies: ["Alamofire"], swiftSettings: settings),
+    // The older generations, which use only the public API of Alamofire, and the code that they share.
+    .target(name: "AlamofireGenerations", dependencies: ["Alamofire"], swiftSettings: settings),
+    .target(
+      name: "AlamofireV4", dependencies: ["Alamofire", "AlamofireGenerations"], swiftSettings: settings),
+    .target(
+      name: "AlamofireV3", dependencies: ["Alamofire", "AlamofireGenerations"], swiftSettings: settings),
     .target(
       name: "HTTPTestServer", dependencies: ["HTTPWire", "COpenSSL", "CZlib"],
       swiftSettings: settings),

@@ -1,10 +1,4 @@
-// What a program has to do with besides this generation: Foundation, and what the names of `Security` stand for.
-@_exported public import struct Alamofire.Certificate
-@_exported public import struct Alamofire.PublicKey
-@_exported public import class Alamofire.ServerTrust
-@_exported public import struct Alamofire.TransportOptions
-@_exported public import Foundation
-@_exported public import FoundationNetworking
+public import Foundation
 
 /// What code of the third generation calls by the name of the module: `Alamofire.request(.GET, ...)`.
 ///

@@ -1,15 +1,3 @@
-// Types of the core that this module hands on under names of its own: without these lines their members would be
-// out of sight in a file that imports this module alone (MemberImportVisibility).
-@_exported public import struct Alamofire.Certificate
-@_exported public import struct Alamofire.NetworkReachabilityFlags
-@_exported public import struct Alamofire.PublicKey
-@_exported public import class Alamofire.ServerTrust
-@_exported public import class Alamofire.TaskMetrics
-@_exported public import class Alamofire.TransactionMetrics
-@_exported public import struct Alamofire.TrustPolicy
-@_exported public import Foundation
-@_exported public import FoundationNetworking
-
 /// What code of the fourth generation calls by the name of the module: `Alamofire.request(...)`,
 /// `Alamofire.DataResponse`. Every public type of this module can be named either way.
 public enum Alamofire {

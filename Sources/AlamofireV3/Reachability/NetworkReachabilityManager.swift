@@ -1,6 +1,6 @@
 import Alamofire
+import AlamofireGenerations
 public import Foundation
-import Synchronization
 
 /// Tells whether a host, or the network at large, can be reached, and listens to changes.
 ///
@@ -12,8 +12,7 @@ import Synchronization
 ///
 /// Keep it as long as you listen.
 open class NetworkReachabilityManager: @unchecked Sendable {
-  // Unchecked, since the compiler checks no class that can be subclassed: its own properties are constants, or stand
-  // under its lock.
+  // Unchecked, since the compiler checks no class that can be subclassed: its own property is a constant.
 
   /// Whether the network can be reached.
   public enum NetworkReachabilityStatus: Equatable, Sendable {
@@ -36,65 +35,54 @@ open class NetworkReachabilityManager: @unchecked Sendable {
   /// Called with each status that differs from the one before.
   public typealias Listener = (NetworkReachabilityStatus) -> Void
 
-  private struct Listening: Sendable {
-    var listener: Boxed<Listener>?
-    var queue = DispatchQueue.main
-  }
+  private let core: ReachabilityListener<NetworkReachabilityStatus>
 
-  private let core: Alamofire::NetworkReachabilityManager
-  private let listening = Mutex(Listening())
-
-  /// Makes a manager for a host: a name or an address. `nil` for an empty one, and where the system tells nothing of
-  /// its network.
+  /// Makes a manager for a host: a name or an address. `nil` for an empty one, and if the system gives no information
+  /// about its network.
   public init?(host: String) {
-    guard let core = Alamofire::NetworkReachabilityManager(host: host) else { return nil }
+    guard let core = ReachabilityListener<NetworkReachabilityStatus>(host: host) else { return nil }
     self.core = core
   }
 
-  /// Makes a manager for the network at large. `nil` where the system tells nothing of its network.
+  /// Makes a manager for the network at large. `nil` if the system gives no information about its network.
   public init?() {
-    guard let core = Alamofire::NetworkReachabilityManager() else { return nil }
+    guard let core = ReachabilityListener<NetworkReachabilityStatus>(host: nil) else { return nil }
     self.core = core
   }
 
-  deinit { core.stopListening() }
-
-  /// Is told of changes.
+  /// Called with each change.
   open var listener: Listener? {
-    get { listening.withLock { $0.listener }?.value }
-    set {
-      let boxed = newValue.map { Boxed($0) }
-      listening.withLock { $0.listener = boxed }
-    }
+    get { core.listener }
+    set { core.listener = newValue }
   }
 
-  /// Where the listener is called; counts from the next ``startListening()`` on. Default: the main queue.
+  /// The queue on which the listener is called; read by ``startListening()``. Default: the main queue.
   open var listenerQueue: DispatchQueue {
-    get { listening.withLock { $0.queue } }
-    set { listening.withLock { $0.queue = newValue } }
+    get { core.queue }
+    set { core.queue = newValue }
   }
 
   /// Whether packets can be sent now.
-  open var isReachable: Bool { core.isReachable }
+  open var isReachable: Bool { core.manager.isReachable }
   /// Whether packets can be sent now, over a mobile network.
-  open var isReachableOnWWAN: Bool { core.isReachableOnCellular }
+  open var isReachableOnWWAN: Bool { core.manager.isReachableOnCellular }
   /// Whether packets can be sent now, over anything else.
-  open var isReachableOnEthernetOrWiFi: Bool { core.isReachableOnEthernetOrWiFi }
+  open var isReachableOnEthernetOrWiFi: Bool { core.manager.isReachableOnEthernetOrWiFi }
   /// What is known now.
-  open var networkReachabilityStatus: NetworkReachabilityStatus { .init(core.status) }
+  open var networkReachabilityStatus: NetworkReachabilityStatus { .init(core.manager.status) }
 
   /// Starts to listen: the listener gets the current status, and every other one from then on.
   ///
   /// - Returns: False when the system does not tell of changes.
   @discardableResult
   open func startListening() -> Bool {
-    core.startListening(onQueue: listenerQueue) { [weak self] status in
+    core.manager.startListening(onQueue: listenerQueue) { [weak self] status in
       self?.listener?(NetworkReachabilityStatus(status))
     }
   }
 
   /// Ends listening.
-  open func stopListening() { core.stopListening() }
+  open func stopListening() { core.manager.stopListening() }
 }
 
 extension NetworkReachabilityManager.NetworkReachabilityStatus {

@@ -1,5 +1,8 @@
+import AlamofireGenerations
 import Foundation
-import Synchronization
+
+/// The lock of this module.
+typealias Mutex = AlamofireGenerations.Mutex
 
 /// What is done when a request is over: validators and handlers, one after the other, in the order in which they
 /// were added; not before the end, and not while the request is suspended.

@@ -1,4 +1,5 @@
 import Alamofire
+import AlamofireGenerations
 import Foundation
 
 extension Request: CustomStringConvertible, CustomDebugStringConvertible {
@@ -22,16 +23,5 @@ extension Request: CustomStringConvertible, CustomDebugStringConvertible {
     guard text.hasPrefix(current) else { return text }
     let rest = text.dropFirst(current.count)
     return "$ curl -i" + separator + (rest.hasPrefix(get) ? rest.dropFirst(get.count) : rest)
-  }
-}
-
-extension URL {
-  /// The text for descriptions, which logs keep.
-  var textWithoutPassword: String {
-    guard password != nil, var parts = URLComponents(url: self, resolvingAgainstBaseURL: true) else {
-      return absoluteString
-    }
-    parts.password = "redacted"
-    return parts.string ?? ""
   }
 }

@@ -1,6 +1,6 @@
+import AlamofireGenerations
 public import Foundation
 public import FoundationNetworking
-import Synchronization
 
 extension Request {
   /// Calls `completionHandler` when the request is over, with what has come, unchanged. For a download, the data is

@@ -1,6 +1,6 @@
+import AlamofireGenerations
 public import Foundation
 public import FoundationNetworking
-import Synchronization
 
 extension Request {
   /// What a validator says.

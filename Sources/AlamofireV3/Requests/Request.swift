@@ -1,7 +1,7 @@
 import Alamofire
+import AlamofireGenerations
 public import Foundation
 public import FoundationNetworking
-import Synchronization
 
 /// One request, of whatever kind: data, upload, download, or a stream of bytes. A ``Manager`` makes it, and starts it
 /// at once unless it was told otherwise.

@@ -1,7 +1,7 @@
 public import Alamofire
+import AlamofireGenerations
 public import Foundation
 public import FoundationNetworking
-import Synchronization
 
 /// Makes requests and performs them, with connections, header fields and timeouts that they share.
 ///
@@ -140,8 +140,8 @@ open class Manager: @unchecked Sendable {
   ) -> Alamofire::Session {
     Alamofire::Session(
       configuration: configuration, delegate: delegate, startRequestsImmediately: false,
-      serverTrustManager: policies.map { PolicyTrustManager($0) },
-      transportOptions: options.ofGenerationThree)
+      serverTrustManager: trustManager(policies),
+      transportOptions: options.forOlderGenerations)
   }
 
   private static func core(
@@ -151,8 +151,13 @@ open class Manager: @unchecked Sendable {
     // A queue of its own, as each session of the core has one: on it the delegate is called.
     Alamofire::Session(
       session: session, delegate: delegate, rootQueue: DispatchQueue(label: "com.alamofire.manager"),
-      startRequestsImmediately: false, serverTrustManager: policies.map { PolicyTrustManager($0) },
-      transportOptions: options.ofGenerationThree)
+      startRequestsImmediately: false, serverTrustManager: trustManager(policies),
+      transportOptions: options.forOlderGenerations)
+  }
+
+  private static func trustManager(_ policies: ServerTrustPolicyManager?) -> ServerTrustManager? {
+    guard let policies = policies.map({ Boxed($0) }) else { return nil }
+    return PolicyTrustManager { policies.value.serverTrustPolicyForHost($0)?.evaluator }
   }
 
   // MARK: Data requests
@@ -325,12 +330,12 @@ private func coreDestination(_ destination: @escaping Request.DownloadFileDestin
 /// The options of the transport, of which a manager can be given others than those of a program.
 public typealias TransportOptions = Alamofire::TransportOptions
 
-extension Alamofire::TransportOptions {
-  /// These options, and what goes without saying in the third generation.
-  fileprivate var ofGenerationThree: TransportOptions {
-    var options = self
-    options.allowsBodyInGETRequests = true
-    options.makesRequestsAtOnce = true
-    return options
+extension URLSessionConfiguration {
+  /// A configuration with the name of a background session. A manager that is made with it behaves like one with a
+  /// default configuration: its requests end with the process.
+  public static func backgroundSessionConfigurationWithIdentifier(
+    _ identifier: String
+  ) -> URLSessionConfiguration {
+    plainBackground(withIdentifier: identifier)
   }
 }

@@ -1,4 +1,5 @@
 public import Alamofire
+import AlamofireGenerations
 public import Foundation
 
 /// How the server of an HTTPS connection is judged.
@@ -50,21 +51,7 @@ public enum ServerTrustPolicy {
       PublicKeysTrustEvaluator(
         keys: keys, performDefaultValidation: validatesChain, validateHost: validatesChain && validateHost)
     case .DisableEvaluation: DisabledTrustEvaluator()
-    case .CustomEvaluation(let closure): ClosureTrustEvaluator(accepts: Boxed(closure))
+    case .CustomEvaluation(let closure): ClosureTrustEvaluator(closure)
     }
-  }
-}
-
-/// Asks a closure of the user's.
-private struct ClosureTrustEvaluator: ServerTrustEvaluating {
-  struct Refused: LocalizedError {
-    let host: String
-    var errorDescription: String? { "The custom evaluation refused \(host)." }
-  }
-
-  let accepts: Boxed<(SecTrust, String) -> Bool>
-
-  func evaluate(_ trust: SecTrust, forHost host: String) throws {
-    guard accepts.value(trust, host) else { throw Refused(host: host) }
   }
 }

@@ -1,5 +1,3 @@
-import Alamofire
-
 /// Which policy counts for which host.
 ///
 /// ```swift
@@ -19,20 +17,5 @@ open class ServerTrustPolicyManager {
   /// the like. Called from any thread.
   open func serverTrustPolicyForHost(_ host: String) -> ServerTrustPolicy? {
     policies[host]
-  }
-}
-
-/// Asks the user's manager of policies.
-final class PolicyTrustManager: ServerTrustManager, @unchecked Sendable {
-  // Unchecked, as its superclass is: what it adds is constant.
-  private let policies: Boxed<ServerTrustPolicyManager>
-
-  init(_ policies: ServerTrustPolicyManager) {
-    self.policies = Boxed(policies)
-    super.init(allHostsMustBeEvaluated: false, evaluators: [:])
-  }
-
-  override func serverTrustEvaluator(forHost host: String) throws -> (any ServerTrustEvaluating)? {
-    policies.value.serverTrustPolicyForHost(host)?.evaluator
   }
 }

@@ -1,6 +1,6 @@
 public import Alamofire
+import AlamofireGenerations
 import Foundation
-import Synchronization
 
 /// What is known of the way to the network; see ``NetworkReachabilityManager/flags``.
 public typealias SCNetworkReachabilityFlags = Alamofire::NetworkReachabilityFlags
@@ -39,23 +39,20 @@ open class NetworkReachabilityManager: @unchecked Sendable {
   /// Called with each status that differs from the one before.
   public typealias Listener = (NetworkReachabilityStatus) -> Void
 
-  private let manager: Alamofire::NetworkReachabilityManager
-  private let listening = Listening()
+  private let core: ReachabilityListener<NetworkReachabilityStatus>
 
   /// Makes a manager for a host: a name or an address, without scheme, port and brackets. `nil` for an empty one,
-  /// and where the system tells nothing of its network.
+  /// and if the system gives no information about its network.
   public init?(host: String) {
-    guard let manager = Alamofire::NetworkReachabilityManager(host: host) else { return nil }
-    self.manager = manager
+    guard let core = ReachabilityListener<NetworkReachabilityStatus>(host: host) else { return nil }
+    self.core = core
   }
 
-  /// Makes a manager for the network at large; `nil` where the system tells nothing of its network.
+  /// Makes a manager for the network at large; `nil` if the system gives no information about its network.
   public init?() {
-    guard let manager = Alamofire::NetworkReachabilityManager() else { return nil }
-    self.manager = manager
+    guard let core = ReachabilityListener<NetworkReachabilityStatus>(host: nil) else { return nil }
+    self.core = core
   }
-
-  deinit { manager.stopListening() }
 
   /// Whether packets can be sent now.
   open var isReachable: Bool { isReachableOnWWAN || isReachableOnEthernetOrWiFi }
@@ -64,20 +61,22 @@ open class NetworkReachabilityManager: @unchecked Sendable {
   /// Whether packets can be sent now, over anything but a mobile network.
   open var isReachableOnEthernetOrWiFi: Bool { networkReachabilityStatus == .reachable(.ethernetOrWiFi) }
   /// What is known now. Never waits for a look-up of a name.
-  open var networkReachabilityStatus: NetworkReachabilityStatus { NetworkReachabilityStatus(manager.status) }
+  open var networkReachabilityStatus: NetworkReachabilityStatus {
+    NetworkReachabilityStatus(core.manager.status)
+  }
   /// What is known now, in more detail; `nil` is nothing.
-  open var flags: SCNetworkReachabilityFlags? { manager.flags }
+  open var flags: SCNetworkReachabilityFlags? { core.manager.flags }
 
-  /// The queue on which the listener is called. Default: the main queue. It counts when listening starts.
+  /// The queue on which the listener is called; read by ``startListening()``. Default: the main queue.
   open var listenerQueue: DispatchQueue {
-    get { listening.state.withLock { $0.queue } }
-    set { listening.state.withLock { $0.queue = newValue } }
+    get { core.queue }
+    set { core.queue = newValue }
   }
 
-  /// Who is told. Can be set and changed while listening.
+  /// Called with each change. Can be set and changed while listening.
   open var listener: Listener? {
-    get { listening.state.withLock { $0.listener }?.value }
-    set { listening.state.withLock { $0.listener = newValue.map { Boxed($0) } } }
+    get { core.listener }
+    set { core.listener = newValue }
   }
 
   /// Starts to listen. The listener gets the current status first, as soon as it is known.
@@ -85,24 +84,13 @@ open class NetworkReachabilityManager: @unchecked Sendable {
   /// - Returns: False when the system does not tell of changes; the listener is not called then.
   @discardableResult
   open func startListening() -> Bool {
-    manager.startListening(onQueue: listenerQueue) { [listening] status in
-      let listener = listening.state.withLock { $0.listener }
-      listener?.value(NetworkReachabilityStatus(status))
+    core.manager.startListening(onQueue: listenerQueue) { [weak core] status in
+      core?.listener?(NetworkReachabilityStatus(status))
     }
   }
 
   /// Ends listening. Without listening it does nothing.
-  open func stopListening() { manager.stopListening() }
-}
-
-/// Who listens, and where.
-private final class Listening: Sendable {
-  struct State {
-    var queue = DispatchQueue.main
-    var listener: Boxed<NetworkReachabilityManager.Listener>?
-  }
-
-  let state = Mutex(State())
+  open func stopListening() { core.manager.stopListening() }
 }
 
 extension NetworkReachabilityManager.NetworkReachabilityStatus {

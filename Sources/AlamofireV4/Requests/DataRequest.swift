@@ -1,4 +1,5 @@
 import Alamofire
+import AlamofireGenerations
 public import Foundation
 public import FoundationNetworking
 

@@ -1,4 +1,5 @@
 import Alamofire
+import AlamofireGenerations
 import Foundation
 import Synchronization
 

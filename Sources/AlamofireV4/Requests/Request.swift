@@ -1,4 +1,5 @@
 import Alamofire
+import AlamofireGenerations
 public import Foundation
 public import FoundationNetworking
 
@@ -153,14 +154,3 @@ open class Request: @unchecked Sendable {
 }
 
 extension Request: CustomStringConvertible, CustomDebugStringConvertible {}
-
-extension URL {
-  /// The text for descriptions, which logs keep.
-  var textWithoutPassword: String {
-    guard password != nil, var parts = URLComponents(url: self, resolvingAgainstBaseURL: true) else {
-      return absoluteString
-    }
-    parts.password = "redacted"
-    return parts.string ?? ""
-  }
-}

@@ -1,7 +1,7 @@
 import Alamofire
+import AlamofireGenerations
 import Foundation
 import FoundationNetworking
-import Synchronization
 
 /// What a ``Request`` and the core's request have in common while it runs: the core asks it as an interceptor and
 /// tells it the end, the handlers wait for it.
@@ -104,7 +104,7 @@ final class RequestBridge: Alamofire::RequestInterceptor {
 
   /// The request is started, or goes on.
   func started(_ request: Request) {
-    ending.update { if $0.start == nil { $0.start = .now } }
+    ending.update { if $0.start == nil { $0.start = Timeline.now } }
     state.withLock { state in
       if !state.isCompleted { state.running = request }
     }

@@ -1,7 +1,7 @@
 import Alamofire
+import AlamofireGenerations
 import Foundation
 import FoundationNetworking
-import Synchronization
 
 /// What has come of a request.
 struct RequestResult: Sendable {
@@ -37,7 +37,7 @@ struct RequestResult: Sendable {
   }
 
   mutating func complete() {
-    if completed == nil { completed = .now }
+    if completed == nil { completed = Timeline.now }
   }
 
   /// Another attempt begins, and with it the time that it takes.
@@ -49,13 +49,13 @@ struct RequestResult: Sendable {
     temporaryURL = nil
     destinationURL = nil
     resumeData = nil
-    start = .now
+    start = Timeline.now
     completed = nil
   }
 
   /// The moments of the request, and this one as that of its value.
   var timeline: Timeline {
-    let now = CFAbsoluteTime.now
+    let now = Timeline.now
     let completed = completed ?? now
     let start = start ?? completed
     let first = metrics?.transactionMetrics.last?.responseStartDate?.timeIntervalSinceReferenceDate
@@ -63,10 +63,6 @@ struct RequestResult: Sendable {
       requestStartTime: start, initialResponseTime: min(max(first ?? completed, start), completed),
       requestCompletedTime: completed, serializationCompletedTime: now)
   }
-}
-
-extension CFAbsoluteTime {
-  static var now: CFAbsoluteTime { Date().timeIntervalSinceReferenceDate }
 }
 
 /// A ``RequestResult`` under its lock.

@@ -1,5 +1,8 @@
 import Alamofire
-import Synchronization
+import AlamofireGenerations
+
+/// The lock of this module.
+typealias Mutex = AlamofireGenerations.Mutex
 
 /// Lets the requests of a manager be tried again in the order in which a retrier said so: the next one begins when the
 /// adapter has been asked about the one before. A handler that refreshes a token lets hundreds go at once.

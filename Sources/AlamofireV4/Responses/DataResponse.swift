@@ -1,8 +1,11 @@
 public import Alamofire
-import Foundation
+public import Foundation
 public import FoundationNetworking
 
-/// What came of a request whose body nobody has read.
+/// A point in time, in seconds since the start of 2001 (`Date.timeIntervalSinceReferenceDate`).
+public typealias CFAbsoluteTime = TimeInterval
+
+/// The response of a request, without a value made of its body.
 public struct DefaultDataResponse: Sendable {
   /// The request as it was sent.
   public let request: URLRequest?

@@ -1,6 +1,7 @@
 public import Alamofire
+import AlamofireGenerations
 import Foundation
-import Synchronization
+public import FoundationNetworking
 
 /// The options of today's generation: versions of HTTP, proxies, trust store, host overrides and so on.
 public typealias TransportOptions = Alamofire::TransportOptions
@@ -51,12 +52,10 @@ extension SessionManager {
   }
 }
 
-extension TransportOptions {
-  /// The same, with what the fourth generation did and today's does only when it is asked to.
-  var ofGenerationFour: TransportOptions {
-    var options = self
-    options.allowsBodyInGETRequests = true
-    options.makesRequestsAtOnce = true
-    return options
+extension URLSessionConfiguration {
+  /// A configuration with the name of a background session. A manager that is made with it behaves like one with
+  /// `URLSessionConfiguration.default`: its transfers end with the process.
+  public class func background(withIdentifier identifier: String) -> URLSessionConfiguration {
+    plainBackground(withIdentifier: identifier)
   }
 }

@@ -1,7 +1,7 @@
 public import Alamofire
+import AlamofireGenerations
 public import Foundation
 public import FoundationNetworking
-import Synchronization
 
 /// Makes requests and performs them, with connections, header fields and interceptors that they share.
 ///
@@ -146,7 +146,7 @@ open class SessionManager: @unchecked Sendable {
   ) -> Alamofire::Session {
     Alamofire::Session(
       configuration: configuration, delegate: delegate, rootQueue: rootQueue, startRequestsImmediately: false,
-      serverTrustManager: policies?.current, eventMonitors: [], transportOptions: options.ofGenerationFour)
+      serverTrustManager: policies?.current, eventMonitors: [], transportOptions: options.forOlderGenerations)
   }
 
   private static func core(
@@ -155,7 +155,7 @@ open class SessionManager: @unchecked Sendable {
   ) -> Alamofire::Session {
     Alamofire::Session(
       session: session, delegate: delegate, rootQueue: rootQueue, startRequestsImmediately: false,
-      serverTrustManager: policies?.current, eventMonitors: [], transportOptions: options.ofGenerationFour)
+      serverTrustManager: policies?.current, eventMonitors: [], transportOptions: options.forOlderGenerations)
   }
 
   /// A queue for each manager, as each session of the core has one: on it the delegate is called.

@@ -1,4 +1,5 @@
 public import Alamofire
+import AlamofireGenerations
 public import Foundation
 
 /// How it is decided whether a server is who it claims to be.
@@ -37,4 +38,40 @@ public enum ServerTrustPolicy {
       return false
     }
   }
+
+  /// The evaluator of the core that decides the same.
+  var evaluator: any Alamofire::ServerTrustEvaluating {
+    switch self {
+    case .performDefaultEvaluation(let validateHost):
+      Alamofire::DefaultTrustEvaluator(validateHost: validateHost)
+    case .performRevokedEvaluation(let validateHost, let flags):
+      Alamofire::RevocationTrustEvaluator(validateHost: validateHost, options: .init(rawValue: flags))
+    case .pinCertificates(let certificates, let validateChain, let validateHost):
+      Alamofire::PinnedCertificatesTrustEvaluator(
+        certificates: certificates, acceptSelfSignedCertificates: validateChain,
+        performDefaultValidation: validateChain, validateHost: validateChain && validateHost)
+    case .pinPublicKeys(let keys, let validateChain, let validateHost):
+      Alamofire::PublicKeysTrustEvaluator(
+        keys: keys, performDefaultValidation: validateChain, validateHost: validateChain && validateHost)
+    case .disableEvaluation: Alamofire::DisabledTrustEvaluator()
+    case .customEvaluation(let decide): ClosureTrustEvaluator(decide)
+    }
+  }
 }
+
+/// A set of bits, as Apple's C interfaces take them.
+public typealias CFOptionFlags = UInt
+
+/// Revocation is looked up with OCSP responders (RFC 6960).
+public let kSecRevocationOCSPMethod: CFOptionFlags = 1 << 0
+/// Revocation is looked up in the issuers' lists (RFC 5280 §5).
+public let kSecRevocationCRLMethod: CFOptionFlags = 1 << 1
+/// Lists come first.
+public let kSecRevocationPreferCRL: CFOptionFlags = 1 << 2
+/// A certificate passes only if its issuer says that it was not revoked.
+public let kSecRevocationRequirePositiveResponse: CFOptionFlags = 1 << 3
+/// Nothing is asked over the network.
+public let kSecRevocationNetworkAccessDisabled: CFOptionFlags = 1 << 4
+/// OCSP and lists.
+public let kSecRevocationUseAnyAvailableMethod: CFOptionFlags =
+  kSecRevocationOCSPMethod | kSecRevocationCRLMethod

@@ -1,4 +1,5 @@
 import Alamofire
+import AlamofireGenerations
 
 /// Says which ``ServerTrustPolicy`` holds for which host.
 ///
@@ -22,4 +23,18 @@ open class ServerTrustPolicyManager {
   ///
   /// Subclasses may override it, for wildcards for example. It is called on any thread, and on several at once.
   open func serverTrustPolicy(forHost host: String) -> ServerTrustPolicy? { policies[host] }
+
+  /// The manager of the core that decides the same.
+  ///
+  /// A dictionary goes over as it is, so that hosts are judged in the middle of a handshake; a subclass is asked
+  /// for every host.
+  var current: Alamofire::ServerTrustManager {
+    guard type(of: self) == ServerTrustPolicyManager.self else {
+      let policies = Boxed(self)
+      return PolicyTrustManager { policies.value.serverTrustPolicy(forHost: $0)?.evaluator }
+    }
+    // The core knows wildcards, which this generation has never looked at: they must not loosen anything now.
+    let evaluators = policies.filter { !$0.key.hasPrefix("*") }.mapValues(\.evaluator)
+    return Alamofire::ServerTrustManager(allHostsMustBeEvaluated: false, evaluators: evaluators)
+  }
 }

@@ -46,4 +46,26 @@ import Testing
     ]
     #expect(Set(methods).count == 3)
   }
+
+  @Test func exportedNamesCanBeQualifiedAndExtended() {
+    let timeline = AlamofireV3.Timeline(requestStartTime: 1, requestCompletedTime: 3)
+    #expect(timeline.wholeSeconds == 2)
+    #expect(Alamofire.Timeline().wholeSeconds == 0)
+    let types: [Any.Type] = [
+      AlamofireV3.SecTrust.self, AlamofireV3.SecKey.self, AlamofireV3.SecCertificate.self,
+    ]
+    #expect(types.count == 3)
+    #expect(AlamofireV3.NSURLAuthenticationMethodServerTrust == "NSURLAuthenticationMethodServerTrust")
+    let delegate = QuietDelegate()
+    delegate.taskDidComplete = { _, _, error in #expect(error?.domain == NSURLErrorDomain) }
+    #expect(delegate.taskDidComplete != nil && delegate.sessionDidBecomeInvalidWithError == nil)
+  }
+}
+
+private class QuietDelegate: Alamofire.Manager.SessionDelegate, @unchecked Sendable {
+  override func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {}
+}
+
+extension Alamofire.Timeline {
+  fileprivate var wholeSeconds: Int { Int(requestDuration) }
 }

@@ -152,4 +152,27 @@ private class ManagerWithATimeout: SessionManager, @unchecked Sendable {
     #expect(URLSessionConfiguration.background(withIdentifier: "x").identifier == "x")
     #expect(throws: AFError.self) { try "".asURL() }
   }
+
+  @Test func exportedNamesCanBeQualifiedAndExtended() {
+    let timeline = AlamofireV4.Timeline(requestStartTime: 1 as CFAbsoluteTime, requestCompletedTime: 3)
+    #expect(timeline.wholeSeconds == 2)
+    #expect(Alamofire.Timeline().wholeSeconds == 0)
+    let types: [Any.Type] = [
+      AlamofireV4.SecTrust.self, AlamofireV4.SecKey.self, AlamofireV4.SecCertificate.self,
+      AlamofireV4.SecPolicy.self,
+    ]
+    #expect(types.count == 4)
+    #expect(AlamofireV4.NSURLAuthenticationMethodServerTrust == "NSURLAuthenticationMethodServerTrust")
+    let delegate = QuietDelegate()
+    delegate.taskDidComplete = { _, _, error in #expect(error is URLError) }
+    #expect(delegate.taskDidComplete != nil && delegate.sessionDidBecomeInvalidWithError == nil)
+  }
+}
+
+private class QuietDelegate: Alamofire.SessionDelegate, @unchecked Sendable {
+  override func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {}
+}
+
+extension Alamofire.Timeline {
+  fileprivate var wholeSeconds: Int { Int(requestDuration) }
 }

@@ -14,6 +14,10 @@ import Testing
     ("Sources/Alamofire/Engine/A.swift", "import CCurl", "Alamofire/Engine must not import CCurl"),
     ("Sources/HTTPTestServer/A.swift", "import HTTPEngine", "HTTPTestServer must not import HTTPEngine"),
     ("Sources/AlamofireV4/A.swift", "import HTTPWire", "AlamofireV4 must not import HTTPWire"),
+    (
+      "Sources/AlamofireGenerations/A.swift", "import AlamofireV4",
+      "AlamofireGenerations must not import AlamofireV4"
+    ),
     ("Sources/af/main.swift", "import HTTPEngine", "af must not import HTTPEngine"),
   ])
   func aForbiddenImportIsNamedWithItsLine(file: String, line: String, complaint: String) async throws {

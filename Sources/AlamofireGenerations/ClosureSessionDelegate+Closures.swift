@@ -1,67 +1,72 @@
+package import Alamofire
 public import Foundation
 public import FoundationNetworking
 
-/// The closures of a delegate. Guarded by its lock; they are called outside of it.
-struct DelegateClosures {
-  var sessionDidBecomeInvalidWithError: ((URLSession, NSError?) -> Void)?
-  var sessionDidReceiveChallenge:
+/// The closures of a ``ClosureSessionDelegate``.
+package struct DelegateClosures<Failure> {
+  package var sessionDidBecomeInvalidWithError: ((URLSession, Failure?) -> Void)?
+  package var sessionDidReceiveChallenge:
     ((URLSession, URLAuthenticationChallenge) -> (URLSession.AuthChallengeDisposition, URLCredential?))?
-  var sessionDidReceiveChallengeWithCompletion:
+  package var sessionDidReceiveChallengeWithCompletion:
     (
       (
         URLSession, URLAuthenticationChallenge,
         @escaping (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
       ) -> Void
     )?
-  var sessionDidFinishEventsForBackgroundURLSession: ((URLSession) -> Void)?
-  var taskWillPerformHTTPRedirection:
+  package var sessionDidFinishEventsForBackgroundURLSession: ((URLSession) -> Void)?
+  package var taskWillPerformHTTPRedirection:
     ((URLSession, URLSessionTask, HTTPURLResponse, URLRequest) -> URLRequest?)?
-  var taskWillPerformHTTPRedirectionWithCompletion:
+  package var taskWillPerformHTTPRedirectionWithCompletion:
     ((URLSession, URLSessionTask, HTTPURLResponse, URLRequest, @escaping (URLRequest?) -> Void) -> Void)?
-  var taskDidReceiveChallenge:
+  package var taskDidReceiveChallenge:
     (
       (URLSession, URLSessionTask, URLAuthenticationChallenge) -> (
         URLSession.AuthChallengeDisposition, URLCredential?
       )
     )?
-  var taskDidReceiveChallengeWithCompletion:
+  package var taskDidReceiveChallengeWithCompletion:
     (
       (
         URLSession, URLSessionTask, URLAuthenticationChallenge,
         @escaping (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
       ) -> Void
     )?
-  var taskNeedNewBodyStream: ((URLSession, URLSessionTask) -> InputStream?)?
-  var taskNeedNewBodyStreamWithCompletion:
+  package var taskNeedNewBodyStream: ((URLSession, URLSessionTask) -> InputStream?)?
+  package var taskNeedNewBodyStreamWithCompletion:
     ((URLSession, URLSessionTask, @escaping (InputStream?) -> Void) -> Void)?
-  var taskDidSendBodyData: ((URLSession, URLSessionTask, Int64, Int64, Int64) -> Void)?
-  var taskDidComplete: ((URLSession, URLSessionTask, NSError?) -> Void)?
-  var dataTaskDidReceiveResponse:
+  package var taskDidSendBodyData: ((URLSession, URLSessionTask, Int64, Int64, Int64) -> Void)?
+  package var taskDidComplete: ((URLSession, URLSessionTask, Failure?) -> Void)?
+  package var dataTaskDidReceiveResponse:
     ((URLSession, URLSessionDataTask, URLResponse) -> URLSession.ResponseDisposition)?
-  var dataTaskDidReceiveResponseWithCompletion:
+  package var dataTaskDidReceiveResponseWithCompletion:
     (
       (URLSession, URLSessionDataTask, URLResponse, @escaping (URLSession.ResponseDisposition) -> Void) ->
         Void
     )?
-  var dataTaskDidBecomeDownloadTask: ((URLSession, URLSessionDataTask, URLSessionDownloadTask) -> Void)?
-  var dataTaskDidReceiveData: ((URLSession, URLSessionDataTask, Data) -> Void)?
-  var dataTaskWillCacheResponse: ((URLSession, URLSessionDataTask, CachedURLResponse) -> CachedURLResponse?)?
-  var dataTaskWillCacheResponseWithCompletion:
+  package var dataTaskDidBecomeDownloadTask:
+    ((URLSession, URLSessionDataTask, URLSessionDownloadTask) -> Void)?
+  package var dataTaskDidReceiveData: ((URLSession, URLSessionDataTask, Data) -> Void)?
+  package var dataTaskWillCacheResponse:
+    ((URLSession, URLSessionDataTask, CachedURLResponse) -> CachedURLResponse?)?
+  package var dataTaskWillCacheResponseWithCompletion:
     ((URLSession, URLSessionDataTask, CachedURLResponse, @escaping (CachedURLResponse?) -> Void) -> Void)?
-  var downloadTaskDidFinishDownloadingToURL: ((URLSession, URLSessionDownloadTask, URL) -> Void)?
-  var downloadTaskDidWriteData: ((URLSession, URLSessionDownloadTask, Int64, Int64, Int64) -> Void)?
-  var downloadTaskDidResumeAtOffset: ((URLSession, URLSessionDownloadTask, Int64, Int64) -> Void)?
+  package var downloadTaskDidFinishDownloadingToURL: ((URLSession, URLSessionDownloadTask, URL) -> Void)?
+  package var downloadTaskDidWriteData: ((URLSession, URLSessionDownloadTask, Int64, Int64, Int64) -> Void)?
+  package var downloadTaskDidResumeAtOffset: ((URLSession, URLSessionDownloadTask, Int64, Int64) -> Void)?
 
-  var answersSessions: Bool {
+  /// Whether a closure answers the challenges of connections.
+  package var answersSessions: Bool {
     sessionDidReceiveChallenge != nil || sessionDidReceiveChallengeWithCompletion != nil
   }
-  var answersTasks: Bool {
+  /// Whether a closure answers the challenges of tasks.
+  package var answersTasks: Bool {
     taskDidReceiveChallenge != nil || taskDidReceiveChallengeWithCompletion != nil
   }
 
-  /// What the delegate has to be called for.
-  var events: Manager.SessionDelegate.Events {
-    var events: Manager.SessionDelegate.Events = []
+  /// The events that the closures need, `taskDidComplete` apart.
+  package var events: SessionDelegate.Events {
+    var events: SessionDelegate.Events = []
     if answersSessions { events.insert(.trust) }
     if answersTasks { events.formUnion([.trust, .authentication]) }
     if taskWillPerformHTTPRedirection != nil || taskWillPerformHTTPRedirectionWithCompletion != nil {
@@ -70,29 +75,30 @@ struct DelegateClosures {
     if dataTaskWillCacheResponse != nil || dataTaskWillCacheResponseWithCompletion != nil {
       events.insert(.caching)
     }
-    if seesTransfers { events.insert(.transfers) }
+    if observesTransfers { events.insert(.transfers) }
     return events
   }
 
-  private var seesTransfers: Bool {
+  private var observesTransfers: Bool {
     taskNeedNewBodyStream != nil || taskNeedNewBodyStreamWithCompletion != nil || taskDidSendBodyData != nil
-      || taskDidComplete != nil || dataTaskDidReceiveResponse != nil
-      || dataTaskDidReceiveResponseWithCompletion != nil || dataTaskDidReceiveData != nil
-      || downloadTaskDidFinishDownloadingToURL != nil || downloadTaskDidWriteData != nil
-      || downloadTaskDidResumeAtOffset != nil
+      || dataTaskDidReceiveResponse != nil || dataTaskDidReceiveResponseWithCompletion != nil
+      || dataTaskDidReceiveData != nil || downloadTaskDidFinishDownloadingToURL != nil
+      || downloadTaskDidWriteData != nil || downloadTaskDidResumeAtOffset != nil
   }
 }
 
-// Each closure takes the place of what the delegate does by itself. They are called one at a time, away from the main
-// queue, in the order of events.
-extension Manager.SessionDelegate {
-  /// The session has ended.
-  public var sessionDidBecomeInvalidWithError: ((URLSession, NSError?) -> Void)? {
+// The class calls its closures one at a time, in the order of the events, on a queue of the session. A closure that
+// decides takes the place of the default behavior; every other closure is called after it.
+extension ClosureSessionDelegate {
+  // MARK: The session
+
+  /// The session has become invalid.
+  public var sessionDidBecomeInvalidWithError: ((URLSession, Failure?) -> Void)? {
     get { closures.sessionDidBecomeInvalidWithError }
     set { change { $0.sessionDidBecomeInvalidWithError = newValue } }
   }
 
-  /// Answers challenges of the connection: about the server's certificates, or the client's.
+  /// Answers the challenges of connections, which are about certificates.
   public var sessionDidReceiveChallenge:
     ((URLSession, URLAuthenticationChallenge) -> (URLSession.AuthChallengeDisposition, URLCredential?))?
   {
@@ -100,7 +106,7 @@ extension Manager.SessionDelegate {
     set { change { $0.sessionDidReceiveChallenge = newValue } }
   }
 
-  /// The same with an answer that may come later; it stands before the other form.
+  /// Takes precedence over the closure without a completion handler, which it may call later.
   public var sessionDidReceiveChallengeWithCompletion:
     (
       (
@@ -113,13 +119,15 @@ extension Manager.SessionDelegate {
     set { change { $0.sessionDidReceiveChallengeWithCompletion = newValue } }
   }
 
-  /// Kept for programs that set it: there are no background sessions here, and nobody calls it.
+  /// Never called, because transfers end with the process. It exists for code that sets it.
   public var sessionDidFinishEventsForBackgroundURLSession: ((URLSession) -> Void)? {
     get { closures.sessionDidFinishEventsForBackgroundURLSession }
     set { change { $0.sessionDidFinishEventsForBackgroundURLSession = newValue } }
   }
 
-  /// A response leads elsewhere: the request to follow with, or `nil` not to follow.
+  // MARK: Tasks
+
+  /// Returns the request that follows a redirect; `nil` makes the redirect itself the response.
   public var taskWillPerformHTTPRedirection:
     ((URLSession, URLSessionTask, HTTPURLResponse, URLRequest) -> URLRequest?)?
   {
@@ -127,7 +135,7 @@ extension Manager.SessionDelegate {
     set { change { $0.taskWillPerformHTTPRedirection = newValue } }
   }
 
-  /// The same with an answer that may come later; it stands before the other form.
+  /// Takes precedence over the closure without a completion handler, which it may call later.
   public var taskWillPerformHTTPRedirectionWithCompletion:
     ((URLSession, URLSessionTask, HTTPURLResponse, URLRequest, @escaping (URLRequest?) -> Void) -> Void)?
   {
@@ -135,7 +143,7 @@ extension Manager.SessionDelegate {
     set { change { $0.taskWillPerformHTTPRedirectionWithCompletion = newValue } }
   }
 
-  /// Answers challenges that a server or proxy makes to a request.
+  /// Answers the challenges of servers and proxies, and those of connections if no closure of the session does.
   public var taskDidReceiveChallenge:
     (
       (URLSession, URLSessionTask, URLAuthenticationChallenge) -> (
@@ -147,7 +155,7 @@ extension Manager.SessionDelegate {
     set { change { $0.taskDidReceiveChallenge = newValue } }
   }
 
-  /// The same with an answer that may come later; it stands before the other form.
+  /// Takes precedence over the closure without a completion handler, which it may call later.
   public var taskDidReceiveChallengeWithCompletion:
     (
       (
@@ -160,13 +168,13 @@ extension Manager.SessionDelegate {
     set { change { $0.taskDidReceiveChallengeWithCompletion = newValue } }
   }
 
-  /// The stream to send, again perhaps.
+  /// Returns the stream of an upload, for the first attempt and for each later one; `nil` fails the request.
   public var taskNeedNewBodyStream: ((URLSession, URLSessionTask) -> InputStream?)? {
     get { closures.taskNeedNewBodyStream }
     set { change { $0.taskNeedNewBodyStream = newValue } }
   }
 
-  /// The same with an answer that may come later; it stands before the other form.
+  /// Takes precedence over the closure without a completion handler, which it may call later.
   public var taskNeedNewBodyStreamWithCompletion:
     ((URLSession, URLSessionTask, @escaping (InputStream?) -> Void) -> Void)?
   {
@@ -174,19 +182,22 @@ extension Manager.SessionDelegate {
     set { change { $0.taskNeedNewBodyStreamWithCompletion = newValue } }
   }
 
-  /// Bytes were sent: of this piece, so far, and in all.
+  /// A part of a body was sent: its bytes, all bytes so far, and the bytes expected (−1 if unknown).
   public var taskDidSendBodyData: ((URLSession, URLSessionTask, Int64, Int64, Int64) -> Void)? {
     get { closures.taskDidSendBodyData }
     set { change { $0.taskDidSendBodyData = newValue } }
   }
 
-  /// A task is over.
-  public var taskDidComplete: ((URLSession, URLSessionTask, NSError?) -> Void)? {
+  /// A task has ended; its handlers were not called yet. In the fourth generation it is called once for each request,
+  /// after the last retry.
+  public var taskDidComplete: ((URLSession, URLSessionTask, Failure?) -> Void)? {
     get { closures.taskDidComplete }
     set { change { $0.taskDidComplete = newValue } }
   }
 
-  /// A response has begun to come: whether it may go on.
+  // MARK: Data tasks
+
+  /// Decides after the head of a response whether the body is read; `.cancel` ends the request.
   public var dataTaskDidReceiveResponse:
     ((URLSession, URLSessionDataTask, URLResponse) -> URLSession.ResponseDisposition)?
   {
@@ -194,7 +205,8 @@ extension Manager.SessionDelegate {
     set { change { $0.dataTaskDidReceiveResponse = newValue } }
   }
 
-  /// The same with an answer that may come later; it stands before the other form.
+  /// Takes precedence over the closure without a completion handler, which it may call later.
+  /// The body is read in the meantime.
   public var dataTaskDidReceiveResponseWithCompletion:
     (
       (URLSession, URLSessionDataTask, URLResponse, @escaping (URLSession.ResponseDisposition) -> Void) ->
@@ -205,7 +217,7 @@ extension Manager.SessionDelegate {
     set { change { $0.dataTaskDidReceiveResponseWithCompletion = newValue } }
   }
 
-  /// Kept for programs that set it: tasks do not change their kind here, and nobody calls it.
+  /// Never called, because data tasks do not become downloads. It exists for code that sets it.
   public var dataTaskDidBecomeDownloadTask:
     ((URLSession, URLSessionDataTask, URLSessionDownloadTask) -> Void)?
   {
@@ -213,13 +225,13 @@ extension Manager.SessionDelegate {
     set { change { $0.dataTaskDidBecomeDownloadTask = newValue } }
   }
 
-  /// A piece of a body has come. The handlers get all of it, all the same.
+  /// A chunk of a body was received. Response handlers get it as well.
   public var dataTaskDidReceiveData: ((URLSession, URLSessionDataTask, Data) -> Void)? {
     get { closures.dataTaskDidReceiveData }
     set { change { $0.dataTaskDidReceiveData = newValue } }
   }
 
-  /// A response is to be stored: what to store, or `nil`.
+  /// Returns the response that the cache stores; `nil` stores nothing.
   public var dataTaskWillCacheResponse:
     ((URLSession, URLSessionDataTask, CachedURLResponse) -> CachedURLResponse?)?
   {
@@ -227,7 +239,7 @@ extension Manager.SessionDelegate {
     set { change { $0.dataTaskWillCacheResponse = newValue } }
   }
 
-  /// The same with an answer that may come later; it stands before the other form.
+  /// Takes precedence over the closure without a completion handler, which it may call later.
   public var dataTaskWillCacheResponseWithCompletion:
     ((URLSession, URLSessionDataTask, CachedURLResponse, @escaping (CachedURLResponse?) -> Void) -> Void)?
   {
@@ -235,19 +247,21 @@ extension Manager.SessionDelegate {
     set { change { $0.dataTaskWillCacheResponseWithCompletion = newValue } }
   }
 
-  /// A file has come, and lies here. It goes to its destination all the same.
+  // MARK: Downloads
+
+  /// A file was downloaded. A closure that moves it must not be used with a destination.
   public var downloadTaskDidFinishDownloadingToURL: ((URLSession, URLSessionDownloadTask, URL) -> Void)? {
     get { closures.downloadTaskDidFinishDownloadingToURL }
     set { change { $0.downloadTaskDidFinishDownloadingToURL = newValue } }
   }
 
-  /// Bytes of a file have come: of this piece, so far, and in all.
+  /// A part of a file was received: its bytes, all bytes so far, and the bytes expected (−1 if unknown).
   public var downloadTaskDidWriteData: ((URLSession, URLSessionDownloadTask, Int64, Int64, Int64) -> Void)? {
     get { closures.downloadTaskDidWriteData }
     set { change { $0.downloadTaskDidWriteData = newValue } }
   }
 
-  /// A download goes on from here, of so many bytes in all.
+  /// A download was resumed: its offset, and the length of the file (−1 if unknown).
   public var downloadTaskDidResumeAtOffset: ((URLSession, URLSessionDownloadTask, Int64, Int64) -> Void)? {
     get { closures.downloadTaskDidResumeAtOffset }
     set { change { $0.downloadTaskDidResumeAtOffset = newValue } }

@@ -1,19 +1,19 @@
 public import Foundation
 
-/// When a request began, was answered, was over and was serialized; and what took how long.
+/// The points in time of a request and its durations, in seconds.
 ///
-/// Points in time are seconds since 1 January 2001, UTC; durations are seconds.
+/// Points in time count from the start of 2001, UTC (`Date.timeIntervalSinceReferenceDate`).
 public struct Timeline: Sendable {
   /// When the request was first resumed.
   public let requestStartTime: TimeInterval
-  /// When the response began to come; the end of the request where it never did.
+  /// When the first byte of a response arrived, or the request ended without one.
   public let initialResponseTime: TimeInterval
-  /// When the request was over.
+  /// When the request ended.
   public let requestCompletedTime: TimeInterval
-  /// When the serializer was done.
+  /// When the serializer returned.
   public let serializationCompletedTime: TimeInterval
 
-  /// From the start to the beginning of the response.
+  /// From the start to the first byte.
   public var latency: TimeInterval { initialResponseTime - requestStartTime }
   /// From the start to the end of the request.
   public var requestDuration: TimeInterval { requestCompletedTime - requestStartTime }
@@ -22,7 +22,7 @@ public struct Timeline: Sendable {
   /// From the start to the end of the serialization.
   public var totalDuration: TimeInterval { serializationCompletedTime - requestStartTime }
 
-  /// Makes a timeline of points in time.
+  /// Makes a timeline of points in time; the durations follow from them.
   public init(
     requestStartTime: TimeInterval = 0, initialResponseTime: TimeInterval = 0,
     requestCompletedTime: TimeInterval = 0, serializationCompletedTime: TimeInterval = 0
@@ -33,14 +33,15 @@ public struct Timeline: Sendable {
     self.serializationCompletedTime = serializationCompletedTime
   }
 
-  static var now: TimeInterval { Date().timeIntervalSinceReferenceDate }
+  /// The current time.
+  package static var now: TimeInterval { Date().timeIntervalSinceReferenceDate }
 }
 
 extension Timeline: CustomStringConvertible, CustomDebugStringConvertible {
   /// The four durations, with three decimals.
   public var description: String { "Timeline: { \(durations.joined(separator: ", ")) }" }
 
-  /// The points in time, and the durations.
+  /// The four points in time and the four durations, with three decimals.
   public var debugDescription: String {
     let times = [
       ("Request Start Time", requestStartTime), ("Initial Response Time", initialResponseTime),

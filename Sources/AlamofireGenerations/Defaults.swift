@@ -1,0 +1,34 @@
+package import Alamofire
+import Foundation
+package import FoundationNetworking
+
+extension TransportOptions {
+  /// These options with the behavior of both older generations: a GET may have a body, and the factory methods make
+  /// the URL request on the thread of the caller.
+  package var forOlderGenerations: TransportOptions {
+    var options = self
+    options.allowsBodyInGETRequests = true
+    options.makesRequestsAtOnce = true
+    return options
+  }
+}
+
+extension URLSessionConfiguration {
+  /// A configuration with the identifier of a background session and without header fields.
+  package static func plainBackground(withIdentifier identifier: String) -> URLSessionConfiguration {
+    let configuration = URLSessionConfiguration.af.background(withIdentifier: identifier)
+    configuration.httpAdditionalHeaders = nil
+    return configuration
+  }
+}
+
+extension URL {
+  /// The text for descriptions, without the password because logs keep it.
+  package var textWithoutPassword: String {
+    guard password != nil, var parts = URLComponents(url: self, resolvingAgainstBaseURL: true) else {
+      return absoluteString
+    }
+    parts.password = "redacted"
+    return parts.string ?? ""
+  }
+}

@@ -1,0 +1,34 @@
+package import Alamofire
+import Foundation
+
+/// Asks a closure of the user's whether a server is trusted.
+package struct ClosureTrustEvaluator: ServerTrustEvaluating {
+  private struct Refusal: LocalizedError {
+    let host: String
+    var errorDescription: String? { "The custom evaluation refused \(host)." }
+  }
+
+  private let accepts: Boxed<(ServerTrust, String) -> Bool>
+
+  package init(_ accepts: @escaping (ServerTrust, String) -> Bool) { self.accepts = Boxed(accepts) }
+
+  package func evaluate(_ trust: ServerTrust, forHost host: String) throws {
+    guard accepts.value(trust, host) else { throw Refusal(host: host) }
+  }
+}
+
+/// Asks the user's manager of policies about each host.
+package final class PolicyTrustManager: ServerTrustManager, @unchecked Sendable {
+  // Unchecked, as its superclass is: what it adds is constant.
+  private let evaluator: Boxed<(String) -> (any ServerTrustEvaluating)?>
+
+  /// - Parameter evaluator: Returns the evaluator of a host; `nil` leaves the decision to the trust store.
+  package init(_ evaluator: @escaping (String) -> (any ServerTrustEvaluating)?) {
+    self.evaluator = Boxed(evaluator)
+    super.init(allHostsMustBeEvaluated: false, evaluators: [:])
+  }
+
+  package override func serverTrustEvaluator(forHost host: String) throws -> (any ServerTrustEvaluating)? {
+    evaluator.value(host)
+  }
+}
