@@ -188,3 +188,48 @@ struct RequestRecord: Sendable {
       requestCompletedTime: end, serializationCompletedTime: now)
   }
 }
+
+extension Request: CustomStringConvertible, CustomDebugStringConvertible {
+  /// `METHOD URL (status)`, as far as they are known; `HOST:PORT` for a stream. The URL is shown without its password.
+  public var description: String {
+    if let stream { return "\(stream.host):\(stream.port)" }
+    guard let request else { return "" }
+    var parts = [request.httpMethod ?? "GET"]
+    if let url = request.url { parts.append(url.textWithoutPassword) }
+    if let response { parts.append("(\(response.statusCode))") }
+    return parts.joined(separator: " ")
+  }
+
+  /// The request as a cURL command, which begins with `$ curl -i`; the method is named unless it is `GET`. The text
+  /// holds the secrets of the request. `HOST:PORT` for a stream.
+  public var debugDescription: String {
+    guard let core else { return description }
+    let separator = " \\\n\t"
+    let (current, get) = ("$ curl -v" + separator, "-X GET" + separator)
+    let text = core.cURLDescription()
+    guard text.hasPrefix(current) else { return text }
+    let rest = text.dropFirst(current.count)
+    return "$ curl -i" + separator + (rest.hasPrefix(get) ? rest.dropFirst(get.count) : rest)
+  }
+}
+
+/// The notifications of requests.
+public struct Notifications: Sendable {
+  /// Posted for tasks, with the `URLSessionTask` as their object: the first three by the method of that name, on the
+  /// thread that calls it. Not for requests that could not be made, which have no task.
+  public struct Task: Sendable {
+    /// A request is resumed. Posted before it starts, so that no end comes before its beginning.
+    public static let DidResume = Notification.Name("com.alamofire.notifications.task.didResume")
+    /// A request was suspended.
+    public static let DidSuspend = Notification.Name("com.alamofire.notifications.task.didSuspend")
+    /// A request is cancelled. Posted before it ends.
+    public static let DidCancel = Notification.Name("com.alamofire.notifications.task.didCancel")
+    /// A request is over; its handlers have not been called yet.
+    public static let DidComplete = Notification.Name("com.alamofire.notifications.task.didComplete")
+  }
+
+  static func post(_ name: Notification.Name, of request: Request) {
+    guard let task = request.task else { return }
+    NotificationCenter.default.post(name: name, object: task)
+  }
+}

@@ -154,3 +154,51 @@ open class Request: @unchecked Sendable {
 }
 
 extension Request: CustomStringConvertible, CustomDebugStringConvertible {}
+
+/// What a request has collected, and the queue of its handlers.
+open class TaskDelegate: NSObject {
+  private let bridge: RequestBridge
+
+  /// Runs what waits for the end of the request, one operation after the other; it is suspended until then. Operations
+  /// of your own may be added.
+  public let queue: OperationQueue
+
+  /// The body of the response as it was received; `nil` for downloads, and for requests with
+  /// ``DataRequest/stream(closure:)``.
+  open var data: Data? { bridge.ending.value.data }
+
+  /// What went wrong. What is set here before the request has ended takes the place of its own error.
+  public var error: (any Error)? {
+    get { bridge.failure }
+    set { bridge.failure = newValue }
+  }
+
+  init(_ bridge: RequestBridge) {
+    self.bridge = bridge
+    queue = bridge.queue
+  }
+}
+
+extension Notification.Name {
+  /// What is posted about the tasks of requests.
+  public struct Task: Sendable {
+    /// A task runs; the object is the request.
+    public static let DidResume = Notification.Name("org.alamofire.notification.name.task.didResume")
+    /// A task stands still; the object is the request.
+    public static let DidSuspend = Notification.Name("org.alamofire.notification.name.task.didSuspend")
+    /// A task was cancelled; the object is the request.
+    public static let DidCancel = Notification.Name("org.alamofire.notification.name.task.didCancel")
+    /// A task has ended; the object is the delegate of the session.
+    public static let DidComplete = Notification.Name("org.alamofire.notification.name.task.didComplete")
+  }
+}
+
+extension Notification {
+  /// The keys of `userInfo`.
+  public struct Key: Sendable {
+    /// The `URLSessionTask`.
+    public static let Task = "org.alamofire.notification.key.task"
+    /// The body of the response, as `Data`.
+    public static let ResponseData = "org.alamofire.notification.key.responseData"
+  }
+}

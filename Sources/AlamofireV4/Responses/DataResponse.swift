@@ -116,3 +116,10 @@ extension Optional {
   /// The text of the value, or `nil`.
   var shown: String { map { "\($0)" } ?? "nil" }
 }
+
+/// What a request took, phase by phase. Stands in the place of Foundation's class of this name, which nobody but
+/// Foundation can fill.
+public typealias URLSessionTaskMetrics = Alamofire::TaskMetrics
+
+/// One exchange of ``URLSessionTaskMetrics``.
+public typealias URLSessionTaskTransactionMetrics = Alamofire::TransactionMetrics

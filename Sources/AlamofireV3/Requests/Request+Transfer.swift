@@ -1,7 +1,7 @@
 import Alamofire
 import AlamofireGenerations
 public import Foundation
-import FoundationNetworking
+public import FoundationNetworking
 import Synchronization
 
 extension Request {
@@ -78,5 +78,25 @@ extension HTTPURLResponse {
   fileprivate var bodyLength: Int64? {
     guard value(forHTTPHeaderField: "Content-Encoding") == nil else { return nil }
     return value(forHTTPHeaderField: "Content-Length").flatMap { Int64($0) }
+  }
+}
+
+extension Request {
+  /// Says where a downloaded file goes, given where it lies and the response. Called away from the main queue. A file
+  /// that is there already, or a folder that is not, is an error: nothing is replaced, and no folder made.
+  public typealias DownloadFileDestination = (URL, HTTPURLResponse) -> URL
+
+  /// A destination in a folder of the system, under the name that the response suggests. The folder is made when it
+  /// does not exist.
+  ///
+  /// - Parameters:
+  ///   - directory: Which folder. Default: that of documents.
+  ///   - domain: Whose. Default: the user's.
+  public static func suggestedDownloadDestination(
+    directory: FileManager.SearchPathDirectory = .documentDirectory,
+    domain: FileManager.SearchPathDomainMask = .userDomainMask
+  ) -> DownloadFileDestination {
+    let destination = DownloadRequest.suggestedDownloadDestination(for: directory, in: domain)
+    return { destination($0, $1).destinationURL }
   }
 }
