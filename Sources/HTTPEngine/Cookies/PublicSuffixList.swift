@@ -1,13 +1,14 @@
 import CPSL
 import HTTPWire
 
-/// The Mozilla project's list of public suffixes, as libpsl has it: the system's copy when that is newer than
-/// the one inside the library.
+/// The Mozilla project's list of public suffixes, as libpsl provides it.
+///
+/// The system's copy of the list is used if it is newer than the one inside the library.
 package final class PublicSuffixList: PublicSuffixes {
   /// Read on first use, once in a process.
   package static let shared = PublicSuffixList()
 
-  // Unchecked: libpsl only reads a list once it is loaded.
+  // `nonisolated(unsafe)` because it is a pointer. libpsl only reads a list once it is loaded.
   private nonisolated(unsafe) let list: OpaquePointer?
 
   private init() {
@@ -16,9 +17,12 @@ package final class PublicSuffixList: PublicSuffixes {
 
   deinit { psl_free(list) }
 
-  /// Whether there is a list; without one, only domains of one label are public.
+  /// Whether there is a list. Without one, only domains of one label are public suffixes.
   package var isThere: Bool { list != nil }
 
+  /// Whether registrations are made directly below `domain`, so that no cookie may be set for all of it.
+  ///
+  /// - Parameter domain: A domain in ASCII and lower case, without a leading dot.
   package func isPublicSuffix(_ domain: String) -> Bool {
     guard let list else { return TopLevelSuffixes().isPublicSuffix(domain) }
     return psl_is_public_suffix(list, domain) == 1

@@ -1,4 +1,5 @@
 import CCurl
+import HTTPWire
 
 /// Owns one easy handle of libcurl, which is cleaned up exactly once. Belongs to one loop thread.
 struct EasyHandle: ~Copyable {
@@ -83,5 +84,67 @@ struct RetiredHandles: ~Copyable {
 
   deinit {
     for raw in handles { curl_easy_cleanup(raw) }
+  }
+}
+
+/// The TLS sessions of one loop. libcurl before 8.12 keeps them with each easy handle, so a new handle would never resume
+/// one. Belongs to one loop thread, which is why it has no locks.
+struct SessionShare: ~Copyable {
+  private let raw: OpaquePointer?
+
+  /// Makes a share where libcurl needs one; without one, handshakes are complete ones.
+  init() {
+    guard CurlLibrary.shared.keepsSessionsWithHandles, let raw = ccurl_make_session_share() else {
+      self.raw = nil
+      return
+    }
+    self.raw = OpaquePointer(raw)
+  }
+
+  func join(_ handle: borrowing EasyHandle) {
+    guard let raw else { return }
+    ccurl_set_pointer(handle.raw, CURLOPT_SHARE, UnsafeRawPointer(raw))
+  }
+
+  /// Frees the sessions; every handle must have left.
+  deinit {
+    if let raw { curl_share_cleanup(UnsafeMutableRawPointer(raw)) }
+  }
+}
+
+// libcurl 7.83 to 8.0 keeps, with a handle, the address of the last field of its previous transfer. A response whose first
+// field line begins with white space has libcurl read and free that memory again. 7.88.1 hands each line of a head to the
+// write callback before it stores the line (CURLOPT_HEADER), so such a line is refused in time. With the other versions,
+// each transfer gets a new handle. See Documentation/Libcurl.md.
+// In every version a handle can keep credentials of a proxy that it does not use any more (CVE-2026-9079, -7168).
+extension Transfer {
+  /// Replaces the handle if its next transfer could use what the handle kept of earlier ones. Returns false without memory.
+  func prepareHandle() -> Bool {
+    let history = easy.history
+    if history.contains(.otherProxy) || (history.contains(.transfer) && CurlLibrary.shared.needsNewHandles) {
+      guard replaceHandle() else { return false }
+    }
+    easy.history.insert(.transfer)
+    return true
+  }
+
+  private func replaceHandle() -> Bool {
+    guard var other = EasyHandle(options: easy) else { return false }
+    swap(&easy, &other)
+    loop.sessions.join(easy)
+    // A copied URL is dropped by libcurl, which then puts it together from its parts again.
+    if let url = applied.url { easy.set(CURLOPT_URL, url) }
+    if applied.addresses != nil { ccurl_set_list(easy.raw, CURLOPT_RESOLVE, lists.addresses.head) }
+    if other.history.contains(.http2) { loop.retiredHandles.retire(other) }
+    return true
+  }
+
+  /// Keeps the memory of a handle that a connection of HTTP/2 could still touch.
+  func retireHandle() {
+    guard CurlLibrary.shared.touchesEndedHandles, easy.history.contains(.http2),
+      var other = EasyHandle(options: easy)
+    else { return }
+    swap(&easy, &other)
+    loop.retiredHandles.retire(other)
   }
 }

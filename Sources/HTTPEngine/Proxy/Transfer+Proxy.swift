@@ -1,4 +1,5 @@
 import CCurl
+import FoundationEssentials
 import HTTPWire
 
 // Through whom a request goes. libcurl speaks with the proxy; who it is is decided here, so that libcurl never looks
@@ -91,5 +92,19 @@ extension Transfer {
   /// Whether a 407 may be answered by libcurl.
   var negotiatesWithProxy: Bool {
     applied.proxy?.authentication == .negotiated && applied.proxy?.username != nil
+  }
+}
+
+/// What the variables of the process said about proxies when it first asked: others may set variables meanwhile, and
+/// looking for them anew would cost each request.
+struct ProxyEnvironment: Sendable {
+  static let shared = ProxyEnvironment()
+
+  let table: ProxyTable
+  let isDirect: Bool
+
+  private init() {
+    table = ProxyTable(environment: ProcessInfo.processInfo.environment)
+    isDirect = table.isDirect
   }
 }

@@ -1,3 +1,5 @@
+package import FoundationEssentials
+import Glibc
 import HTTPWire
 
 /// The response of a transfer as far as it has arrived.
@@ -41,4 +43,65 @@ enum BodyEnd {
   case stream
   /// The end of a connection that is secured by TLS.
   case secureConnection(ConnectionClosure)
+}
+
+/// Bytes of one body as they come. Small bodies are copied out and the memory serves the next
+/// transfer; large ones leave with the memory they lie in, so that no body is ever held twice.
+package struct BodyBuffer: ~Copyable {
+  private static let largestCopy = 32_768
+  /// A length that a server merely claims is not believed beyond this.
+  private static let largestReservation = 64 << 20
+
+  private var base: UnsafeMutableRawPointer?
+  private var capacity = 0
+  package private(set) var count = 0
+
+  package init() {}
+
+  deinit {
+    free(base)
+  }
+
+  package mutating func reserve(_ bytes: Int) -> Bool {
+    grow(to: min(bytes, Self.largestReservation))
+  }
+
+  /// Returns false when there is no memory.
+  package mutating func append(_ bytes: UnsafeRawPointer, count added: Int) -> Bool {
+    let (needed, overflow) = count.addingReportingOverflow(added)
+    guard !overflow else { return false }
+    if needed > capacity, !grow(to: max(needed, capacity * 2, 4096)) { return false }
+    guard let base else { return added == 0 }
+    memcpy(base + count, bytes, added)
+    count = needed
+    return true
+  }
+
+  /// The bytes, or `nil` if there are none; empty afterwards.
+  package mutating func take() -> Data? {
+    guard count > 0, let base else { return nil }
+    defer { count = 0 }
+    if count <= Self.largestCopy { return Data(bytes: base, count: count) }
+    let exact = capacity - count > count / 8 ? realloc(base, count) ?? base : base
+    let data = Data(bytesNoCopy: exact, count: count, deallocator: .free)
+    self.base = nil
+    capacity = 0
+    return data
+  }
+
+  package mutating func clear() {
+    count = 0
+    guard capacity > Self.largestCopy * 2 else { return }
+    free(base)
+    base = nil
+    capacity = 0
+  }
+
+  private mutating func grow(to size: Int) -> Bool {
+    guard size > capacity else { return true }
+    guard let larger = realloc(base, size) else { return false }
+    base = larger
+    capacity = size
+    return true
+  }
 }

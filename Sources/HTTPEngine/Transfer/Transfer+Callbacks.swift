@@ -14,6 +14,12 @@ extension Transfer {
     ccurl_set_pointer(easy.raw, CURLOPT_HEADERDATA, context)
     ccurl_set_pointer(easy.raw, CURLOPT_READDATA, context)
     ccurl_set_pointer(easy.raw, CURLOPT_SEEKDATA, context)
+    setMessageCallbacks()
+    setConnectionCallbacks(context)
+  }
+
+  /// Sets the callbacks for heads and bodies.
+  private func setMessageCallbacks() {
     setWriteCallback()
     ccurl_set_callback(easy.raw, CURLOPT_HEADERFUNCTION) { bytes, size, count, context in
       Transfer.of(context)._withUnsafeGuaranteedRef { $0.lineReceived(bytes, size * count) }
@@ -25,6 +31,10 @@ extension Transfer {
       guard origin == SEEK_SET else { return Int32(CURL_SEEKFUNC_CANTSEEK) }
       return Transfer.of(context)._withUnsafeGuaranteedRef { Int32($0.bodyRewound(to: Int64(offset))) }
     }
+  }
+
+  /// Sets the callbacks for sockets, handshakes and requests that are about to be sent.
+  private func setConnectionCallbacks(_ context: UnsafeMutableRawPointer) {
     ccurl_set_on_socket(
       easy.raw,
       { context, socket, _ in
@@ -181,5 +191,29 @@ extension Transfer {
     if let limit = request?.profile.options.bodySizeLimit, length > limit { return }
     // No memory now is no failure yet: the server may send less than it claims.
     _ = body.reserve(Int(length))
+  }
+}
+
+extension Transfer {
+  /// Takes the lines of a head, before libcurl stores them and calls ``lineReceived(_:_:)``, and the bytes of the body.
+  func outputReceived(_ bytes: UnsafeMutablePointer<CChar>?, _ length: Int) -> Int {
+    guard readsHead else { return bytesReceived(bytes, length) }
+    guard let bytes, length > 0 else { return length }
+    // A line of more than 16 KiB comes in parts. Each line ends with its line feed.
+    let isRest = response.endsInsideLine
+    response.endsInsideLine = UInt8(bitPattern: bytes[length - 1]) != UInt8(ascii: "\n")
+    let first = UInt8(bitPattern: bytes[0])
+    guard !isRest, !response.assembly.hasFields, first == UInt8(ascii: " ") || first == UInt8(ascii: "\t")
+    else {
+      return length
+    }
+    refuse(.foldBeforeFirstField)
+    return 0
+  }
+
+  /// Whether the next output is a line of a head. Behind a head that is held, that is so once libcurl has sent the next
+  /// request of a login.
+  private var readsHead: Bool {
+    response.assembly.head == nil || (login.isHolding && !login.awaitsNextRequest)
   }
 }

@@ -1,0 +1,129 @@
+import CCurl
+import COpenSSL
+import Glibc
+package import HTTPWire
+
+/// The steps of connecting one transfer: the sockets that libcurl opened, and the handshakes on the newest of them.
+package struct ConnectionSetup {
+  package private(set) var sockets: [Int32] = []
+  /// The number of TLS handshakes that have begun on the newest socket.
+  private var handshakeCount = 0
+  /// The TLS session with a proxy through which the transfer only connects. It belongs to libcurl.
+  package var proxySession: OpaquePointer?
+
+  package init() {}
+
+  /// Forgets the connection of another request. The memory of the list is kept.
+  package mutating func restart() {
+    if !sockets.isEmpty { sockets.removeAll(keepingCapacity: true) }
+    handshakeCount = 0
+    proxySession = nil
+  }
+
+  package mutating func socketOpened(_ socket: Int32) {
+    sockets.append(socket)
+    handshakeCount = 0
+  }
+
+  package mutating func handshakeBegan() { handshakeCount += 1 }
+
+  /// Whether the next handshake is that with the proxy, which comes before that with the server.
+  package func nextHandshakeIsOfProxy(_ kind: ProxyServer.Kind?) -> Bool {
+    kind == .https && handshakeCount == 0
+  }
+
+  /// Whether the handshake with the proxy was the last one to begin.
+  package func lastHandshakeIsOfProxy(_ kind: ProxyServer.Kind?) -> Bool {
+    kind == .https && handshakeCount == 1
+  }
+}
+
+/// The TLS parameters of a connection. OpenSSL owns the text, which never changes.
+struct TLSFacts {
+  var version: UnsafePointer<CChar>?
+  var cipher: UInt16?
+
+  /// No TLS.
+  init() {}
+
+  init(of session: OpaquePointer) {
+    version = SSL_get_version(session)
+    cipher = SSL_get_current_cipher(session).map { SSL_CIPHER_get_protocol_id($0) }
+  }
+}
+
+// A server that sends more than it announced leaves bytes on a connection that is kept, and could have them
+// taken for the answer to the next request. libcurl 7.88 looks whether there is something to read, and
+// takes the connection nevertheless.
+extension Transfer {
+  /// Whether nothing has come on the connection that libcurl has found. A kept connection of HTTP/1.1 with unread bytes, or
+  /// at its end, cannot be used.
+  func isSilent(_ ports: RetainedSockets.Ports) -> Bool {
+    guard ccurl_new_connections(easy.raw) == 0 else {
+      loop.sockets.connected(ports, over: connection.sockets)
+      return true
+    }
+    // What OpenSSL has read is not at the socket any more.
+    let session = ccurl_tls_session(easy.raw).map { OpaquePointer($0) }
+    let hasPending = session.map { SSL_has_pending($0) != 0 } ?? false
+    return !hasPending && loop.sockets.isSilent(ports)
+  }
+
+  /// Whether the connection that libcurl has found speaks HTTP/2.
+  var speaksHTTP2: Bool {
+    if applied.httpVersion == Int(CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE) { return true }
+    guard applied.httpVersion == Int(CURL_HTTP_VERSION_2TLS) else { return false }
+    return ccurl_tls_session(easy.raw).map { Self.speaksHTTP2(OpaquePointer($0)) } ?? false
+  }
+
+  static func speaksHTTP2(_ session: OpaquePointer) -> Bool {
+    var name: UnsafePointer<UInt8>?
+    var length: UInt32 = 0
+    SSL_get0_alpn_selected(session, &name, &length)
+    guard let name, length == 2 else { return false }
+    return name[0] == UInt8(ascii: "h") && name[1] == UInt8(ascii: "2")
+  }
+}
+
+/// The sockets of the connections that libcurl may use again, which it does not tell by itself: by the two
+/// ports, as it names a connection when a request is about to go out on it. Belongs to the loop thread.
+struct RetainedSockets {
+  struct Ports: Hashable {
+    let local: Int32
+    let remote: Int32
+  }
+
+  private var sockets: [Ports: Int32] = [:]
+  /// With more entries than this, those whose connection is gone are looked for.
+  private var bound = 128
+
+  /// A connection has come to be over one of these sockets.
+  mutating func connected(_ ports: Ports, over candidates: [Int32]) {
+    guard let socket = candidates.first(where: { Self.localPort(of: $0) == ports.local }) else { return }
+    sockets[ports] = socket
+    guard sockets.count > bound else { return }
+    sockets = sockets.filter { Self.localPort(of: $0.value) == $0.key.local }
+    bound = max(128, sockets.count * 2)
+  }
+
+  /// Whether nothing has come on a connection, neither bytes nor its end.
+  func isSilent(_ ports: Ports) -> Bool {
+    guard let socket = sockets[ports] else { return true }
+    var byte: UInt8 = 0
+    return recv(socket, &byte, 1, Int32(MSG_PEEK) | ccurl_do_not_wait) < 0
+  }
+
+  /// Zero when it is no socket any more.
+  private static func localPort(of socket: Int32) -> Int32 {
+    var address = sockaddr_storage()
+    var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
+    let result = withUnsafeMutablePointer(to: &address) { pointer in
+      pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(socket, $0, &length) }
+    }
+    guard result == 0 else { return 0 }
+    // Both families have the port at the same place.
+    return withUnsafeBytes(of: &address) { bytes in
+      Int32(UInt16(bigEndian: bytes.load(fromByteOffset: 2, as: UInt16.self)))
+    }
+  }
+}
