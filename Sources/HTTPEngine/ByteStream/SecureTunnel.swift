@@ -2,23 +2,23 @@ import CCurl
 import COpenSSL
 import HTTPWire
 
-/// A way through a proxy that is reached over TLS. The TLS is libcurl's, and so the bytes go through libcurl: its handle is
-/// kept for as long as the stream lasts.
+/// A tunnel through a proxy that is reached over TLS. libcurl owns the TLS connection, so the bytes go through libcurl,
+/// and the handle is kept as long as the stream lasts.
 final class SecureTunnel: StreamCarrier {
-  /// What goes into one record of TLS.
+  /// The largest content of one TLS record.
   private static let largestPiece = 16_384
 
   let descriptor: Int32
   let keepsWrites = true
   private let transfer: Transfer
   private let host: String
-  /// What came while libcurl was asked for the first time.
+  /// The bytes that the first read returned.
   private var early: [UInt8] = []
-  /// A write that has to be tried again: for TLS, with the same bytes at the same place.
+  /// The bytes of a write that has to be repeated. TLS requires the same bytes at the same address.
   private let kept = UnsafeMutableRawBufferPointer.allocate(byteCount: largestPiece, alignment: 16)
   private var keptCount = 0
 
-  /// Borrows the handle of a transfer that has connected.
+  /// Borrows the handle of a transfer that is connected.
   init(_ transfer: Transfer, _ socket: Int32, host: String) {
     self.transfer = transfer
     self.host = host
@@ -29,11 +29,11 @@ final class SecureTunnel: StreamCarrier {
 
   deinit {
     kept.deallocate()
-    transfer.loop.giveBack(transfer)
+    transfer.loop.endLoan(of: transfer)
   }
 
-  /// Until a handle is asked for bytes, libcurl takes its connection for one that nobody uses, and closes it when it has
-  /// been silent for two minutes.
+  /// Reads once. Before the first read, libcurl takes the connection for unused, and closes it after two minutes of
+  /// silence.
   private func claim() {
     early = [UInt8](unsafeUninitializedCapacity: Self.largestPiece) { room, count in
       if case .moved(let read) = receive(into: UnsafeMutableRawBufferPointer(room)) { count = read }
@@ -74,10 +74,11 @@ final class SecureTunnel: StreamCarrier {
     }
   }
 
-  /// What comes goes on being read by TLS.
+  /// Does nothing, because TLS has to read on.
   func shutReading() {}
 
-  /// Says it by TLS, of which libcurl has no way: a proxy would take an end without it for a broken connection.
+  /// Sends `close_notify` by OpenSSL, because libcurl has no function for it. Without it, a proxy takes the end for a
+  /// broken connection.
   func shutWriting() -> StreamStep {
     guard let session = transfer.connection.proxySession, ccurl_active_socket(transfer.easy.raw) == descriptor
     else {

@@ -2,17 +2,17 @@ import CCurl
 import Glibc
 import HTTPWire
 
-/// Takes the connection of a transfer that only connects.
+/// An observer that takes the connection of a transfer.
 protocol SocketTaker: TransferObserver {
-  /// On the loop's thread. The connection ends with the last reference to what is taken.
+  /// Takes the connection, on the loop's thread. The connection ends with the last reference to `carrier`.
   func take(_ carrier: any StreamCarrier)
 }
 
-// A transfer that connects and sends nothing: libcurl finds the host, tries its addresses and speaks with proxies, and
-// then the connection is somebody else's.
+// A transfer can connect and send nothing: libcurl looks up the host, tries its addresses and speaks with proxies. Then
+// a stream of bytes gets the connection.
 extension Transfer {
-  /// Whether the handle sends a request, or only connects.
-  func applyPurpose(_ request: WireRequest) -> TransportFailure? {
+  /// Sets whether the handle only connects.
+  func applyConnectOnly(_ request: WireRequest) -> TransportFailure? {
     guard applied.isConnecting != request.connectsOnly else { return nil }
     applied.isConnecting = request.connectsOnly
     let codes = [
@@ -23,10 +23,12 @@ extension Transfer {
     return code.map { CurlFailure.unsupported("A connection without a request", $0) }
   }
 
-  /// Gives the connection to whoever has asked for it.
+  /// Gives the connection to the observer of the request.
   func handOver(_ metrics: TransferMetrics) -> Outcome {
     guard let taker = observer as? any SocketTaker else {
-      return .failure(TransportFailure(.unknown, "Nobody has taken the connection.", metrics: metrics))
+      return .failure(
+        TransportFailure(.unknown, "The observer of the request does not take connections.", metrics: metrics)
+      )
     }
     switch carrier() {
     case .success(let carrier): taker.take(carrier)
@@ -35,8 +37,8 @@ extension Transfer {
     return .success(WireResponse(head: ResponseHead(status: 200), body: nil, metrics: metrics))
   }
 
-  /// The socket by itself, where it carries the bytes of the stream. libcurl closes its own descriptor of it without a
-  /// word to the other side.
+  /// Returns the carrier of the stream. If the bytes need no TLS of libcurl's, that is a duplicate of the socket:
+  /// libcurl closes its own descriptor without shutting the connection down.
   private func carrier() -> Result<any StreamCarrier, TransportFailure> {
     let host = request?.origin.host ?? "the host"
     let socket = ccurl_active_socket(easy.raw)

@@ -1,26 +1,26 @@
 import CCurl
 import HTTPWire
 
-/// The content codings of one response, and the state of undoing them. Costs a body without coding one comparison.
+/// The content codings of one response, and the state of decoding. A body without a coding costs one comparison.
 struct BodyCoding {
-  /// In the order in which they are undone; empty if the body is handed over as it comes.
+  /// The codings in the order of decoding; empty if the body is delivered as it is.
   var codings: [ContentCoding] = []
-  /// Made for the first bytes, so that a response without a body needs none.
+  /// The decoder. It is made for the first bytes, so that a response without a body needs none.
   var decoder: BodyDecoder?
-  /// The bytes at the beginning of the next call that were decoded before a pause.
+  /// The number of bytes at the beginning of the next call that were decoded before a pause.
   var decodedAhead = 0
 
-  var isUndone: Bool { !codings.isEmpty }
-  /// The bytes that were decoded, as they came; `nil` without a decoder.
+  var isDecoded: Bool { !codings.isEmpty }
+  /// The number of encoded bytes that were decoded; `nil` without a decoder.
   var consumed: Int64? { decoder?.consumed }
 }
 
 extension Transfer {
-  /// The most decoded bytes of one call of libcurl. Whatever a few kilobytes unfold to, the other transfers, commands and
-  /// deadlines of the loop come first after that.
+  /// The largest number of decoded bytes of one call of libcurl. After that, other transfers, commands and deadlines of
+  /// the loop have their turn, even if a few kilobytes decode to much more.
   private static let decodingQuantum = 4 << 20
 
-  /// Decides about the codings of a response. Returns false if it is refused.
+  /// Chooses the codings to decode. Returns false if the response is refused.
   func chooseCoding(of head: ResponseHead) -> Bool {
     guard head.block.marks.contains(.contentEncoding), request?.profile.options.decodesContent != false else {
       return true
@@ -40,8 +40,8 @@ extension Transfer {
     }
   }
 
-  /// Decodes bytes and hands them on piece by piece. If the sink is full, libcurl keeps the bytes and hands them over
-  /// again, so that it knows that the body has not ended; those that were decoded are skipped then.
+  /// Decodes bytes and delivers them piece by piece. If the sink is full, libcurl keeps the bytes, so that it does not
+  /// take the body for complete, and delivers them again. The bytes that were decoded before are skipped then.
   func decode(_ bytes: UnsafeRawBufferPointer) -> Int {
     if response.coding.decoder == nil { response.coding.decoder = BodyDecoder(response.coding.codings) }
     guard let decoder = response.coding.decoder else { return refuse(.noMemoryToDecode) }
@@ -73,13 +73,13 @@ extension Transfer {
     }
   }
 
-  /// The failure of a response that libcurl takes for complete although its body is not.
+  /// Returns the failure of a response that libcurl takes for complete although its body is not.
   func incompleteBody(of head: ResponseHead) -> TransportFailure? {
-    // A part of a coded representation may end anywhere (RFC 9110 §14.2).
+    // A range of an encoded representation may end anywhere (RFC 9110 §14.2).
     guard let decoder = response.coding.decoder, !decoder.isComplete, head.status != 206 else { return nil }
     return TransportFailure(
       .cannotDecodeContent,
-      "The body from \(hostName) ended before its content coding (\(codingNames)) was complete: a part of it is missing."
+      "The body from \(hostName) ended before its content coding (\(codingNames)) was complete. A part of the body is missing."
     )
   }
 
@@ -90,7 +90,7 @@ extension Transfer {
     )
   }
 
-  /// Ends the transfer from within libcurl's callback.
+  /// Ends the transfer from a callback of libcurl.
   private func refuse(_ failure: TransportFailure) -> Int {
     abort(with: failure)
     return 0

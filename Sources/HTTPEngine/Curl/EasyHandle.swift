@@ -33,7 +33,7 @@ struct EasyHandle: ~Copyable {
     curl_easy_cleanup(raw)
   }
 
-  /// Gives the handle away without cleaning it up.
+  /// Releases the handle without cleaning it up.
   consuming func release() -> UnsafeMutableRawPointer {
     let raw = raw
     discard self
@@ -50,7 +50,7 @@ struct EasyHandle: ~Copyable {
     ccurl_set_long(raw, option, value ? 1 : 0)
   }
 
-  /// libcurl copies the text.
+  /// Sets a text, which libcurl copies.
   @discardableResult
   func set(_ option: CURLoption, _ value: String?) -> CURLcode {
     guard let value else { return ccurl_set_string(raw, option, nil) }
@@ -92,7 +92,7 @@ struct RetiredHandles: ~Copyable {
 struct SessionShare: ~Copyable {
   private let raw: OpaquePointer?
 
-  /// Makes a share where libcurl needs one; without one, handshakes are complete ones.
+  /// Makes a share if libcurl needs one. Without a share, no TLS session is resumed.
   init() {
     guard CurlLibrary.shared.keepsSessionsWithHandles, let raw = ccurl_make_session_share() else {
       self.raw = nil
@@ -106,19 +106,19 @@ struct SessionShare: ~Copyable {
     ccurl_set_pointer(handle.raw, CURLOPT_SHARE, UnsafeRawPointer(raw))
   }
 
-  /// Frees the sessions; every handle must have left.
+  /// Frees the sessions. No handle may use the share any more.
   deinit {
     if let raw { curl_share_cleanup(UnsafeMutableRawPointer(raw)) }
   }
 }
 
-// libcurl 7.83 to 8.0 keeps, with a handle, the address of the last field of its previous transfer. A response whose first
-// field line begins with white space has libcurl read and free that memory again. 7.88.1 hands each line of a head to the
-// write callback before it stores the line (CURLOPT_HEADER), so such a line is refused in time. With the other versions,
-// each transfer gets a new handle. See Documentation/Libcurl.md.
-// In every version a handle can keep credentials of a proxy that it does not use any more (CVE-2026-9079, -7168).
+// libcurl 7.83 to 8.0 keeps, with a handle, the address of the last field of its previous transfer. A response whose
+// first field line begins with white space makes libcurl read and free that memory again. 7.88.1 hands each line of a
+// head to the write callback before it stores the line (CURLOPT_HEADER), so such a line is refused in time. With the
+// other versions, each transfer gets a new handle. See Documentation/Libcurl.md. In every version a handle can keep
+// credentials of a proxy that it does not use any more (CVE-2026-9079, -7168).
 extension Transfer {
-  /// Replaces the handle if its next transfer could use what the handle kept of earlier ones. Returns false without memory.
+  /// Replaces the handle if traces of earlier transfers could affect the next one. Returns false without memory.
   func prepareHandle() -> Bool {
     let history = easy.history
     if history.contains(.otherProxy) || (history.contains(.transfer) && CurlLibrary.shared.needsNewHandles) {
@@ -132,7 +132,7 @@ extension Transfer {
     guard var other = EasyHandle(options: easy) else { return false }
     swap(&easy, &other)
     loop.sessions.join(easy)
-    // A copied URL is dropped by libcurl, which then puts it together from its parts again.
+    // libcurl drops a copied URL and then serializes its parts again.
     if let url = applied.url { easy.set(CURLOPT_URL, url) }
     if applied.addresses != nil { ccurl_set_list(easy.raw, CURLOPT_RESOLVE, lists.addresses.head) }
     if other.history.contains(.http2) { loop.retiredHandles.retire(other) }

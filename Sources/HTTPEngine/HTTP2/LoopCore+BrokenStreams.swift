@@ -1,18 +1,18 @@
 import CCurl
 import HTTPWire
 
-// libcurl 7.88 can leave a stream of HTTP/2 open for ever that the server has reset, or whose connection it has given up
-// because of what the server sent. The frames tell; see Documentation/Libcurl.md.
+// libcurl 7.88 can leave a stream of HTTP/2 open forever although the server reset it, or although libcurl gave up its
+// connection after a protocol error. The frames show it; see Documentation/Libcurl.md.
 extension LoopCore {
-  /// libcurl delivers what it holds of a stream that is over, part by part. After so many turns without any, it has forgotten
-  /// the stream.
+  /// The number of turns without bytes after which libcurl has forgotten a stream that is over. Before, it delivers the
+  /// buffered bytes of the stream part by part.
   private static let mostIdleTurns = 3
 
-  /// Ends transfers whose streams are over, if libcurl does not.
+  /// Ends transfers whose streams are over although libcurl does not end them.
   func endBroken() {
     hasBrokenStreams = false
     for transfer in Array(transfers.values) where transfers[transfer.ticket] === transfer {
-      // While libcurl connects for the next attempt, the stream is that of the attempt before.
+      // While libcurl connects for the next attempt, the stream still belongs to the previous attempt.
       guard transfer.phase.isAdded, !transfer.attempts.isConnecting,
         let connection = transfer.attempts.connection, let stream = transfer.attempts.stream,
         connection.hasFailed || connection.isBroken(stream)
@@ -25,11 +25,11 @@ extension LoopCore {
     }
   }
 
-  /// Starts what new connections with few streams have room for.
+  /// Starts the transfers for which new connections with a limit of streams have room.
   func startWithinLimits() {
     let connections = limitedConnections
     limitedConnections.removeAll()
-    for (key, connection) in connections { startAdmitted(hostQueues.limited(key, by: connection)) }
+    for (key, connection) in connections { startAdmitted(hostQueues.noteStreamLimit(of: key, connection)) }
   }
 
   private func endBroken(_ transfer: Transfer, _ connection: ConnectionRecord, _ stream: StreamRecord) {
@@ -45,7 +45,7 @@ extension LoopCore {
 }
 
 extension Transfer {
-  /// Counts turns in which nothing came. A transfer that is held back by its reader waits as long as it takes.
+  /// Counts turns without bytes. A transfer whose flow is stopped is not counted, because it waits for its reader.
   fileprivate func hasForgottenStream(after limit: Int) -> Bool {
     guard flow == .moving else { return false }
     attempts.idleTurns = timing.lastActivity == loop.now ? 0 : attempts.idleTurns + 1

@@ -1,8 +1,8 @@
 import Glibc
 
-/// The two clocks of the engine: one that only goes forward, for timeouts, and the calendar's.
+/// The two clocks of the engine: the monotonic clock for timeouts, and the calendar's.
 package enum Clock {
-  /// Nanoseconds since some moment in the past.
+  /// Returns the monotonic time in nanoseconds.
   @inline(__always)
   package static func now() -> UInt64 {
     var time = timespec()
@@ -10,13 +10,13 @@ package enum Clock {
     return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
   }
 
-  /// The time after a duration; the end of the clock if that is beyond it.
+  /// Returns the time after a duration, at most the end of the clock.
   package static func now(plus duration: Duration) -> UInt64 {
     let sum = now().addingReportingOverflow(nanoseconds(duration))
     return sum.overflow ? .max : sum.partialValue
   }
 
-  /// Seconds since 1970.
+  /// Returns the seconds since 1970.
   @inline(__always)
   package static func wall() -> Double {
     var time = timespec()
@@ -24,7 +24,7 @@ package enum Clock {
     return Double(time.tv_sec) + Double(time.tv_nsec) * 1e-9
   }
 
-  /// A duration as nanoseconds; negative ones are nothing, ones beyond 500 years are for ever.
+  /// Returns a duration in nanoseconds: 0 if it is negative, and the maximum if it is longer than 500 years.
   package static func nanoseconds(_ duration: Duration) -> UInt64 {
     let nanoseconds = duration.attoseconds / 1_000_000_000
     guard nanoseconds > 0 else { return 0 }

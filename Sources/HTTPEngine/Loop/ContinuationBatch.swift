@@ -2,26 +2,26 @@ import Glibc
 import HTTPWire
 import Synchronization
 
-/// Resumes whoever waits for the responses of one turn of an event loop, all at once.
+/// The tasks that wait for the responses of one turn of an event loop. They are resumed together.
 ///
-/// On a busy core every thread that is woken takes the core from the loop. So the tasks that a turn has served
-/// are kept until the turn is over, and one task outside the loop is resumed to resume them all: one waking a
-/// turn, however many have got their response. Alone, a task is resumed without that detour.
+/// On a busy core, every thread that is woken takes the core from the loop. Therefore the tasks are kept until the turn
+/// is over. Then one task outside the loop is resumed, and resumes all of them: one wake-up a turn. A single task is
+/// resumed directly.
 ///
-/// Unchecked: everything belongs to the thread of the loop, but for what the task takes under the lock.
+/// Unchecked: everything belongs to the thread of the loop, except the state under the lock.
 package final class ContinuationBatch: @unchecked Sendable {
   package typealias Waiter = UnsafeContinuation<Void, Never>
 
   private struct State {
     var ready: [Waiter] = []
-    /// The task itself, waiting to be sent.
-    var resting: Waiter?
+    /// The continuation of the resuming task, while it waits for work.
+    var idleTask: Waiter?
     var hasTask = false
     var isOver = false
   }
 
   private let state = Mutex(State())
-  /// Touched by the thread of the loop alone.
+  /// The tasks of this turn. Only the thread of the loop uses them.
   @exclusivity(unchecked) private var turn: [Waiter] = []
 
   private static let key: pthread_key_t = {
@@ -46,33 +46,33 @@ package final class ContinuationBatch: @unchecked Sendable {
     }
   }
 
-  /// The turn is over: whoever it has served goes on.
-  package func announce() {
+  /// Resumes the tasks of the turn, because it is over.
+  package func resumeAll() {
     if turn.isEmpty { return }
     if turn.count == 1 { return turn.removeLast().resume() }
-    let (resting, needsTask) = state.withLock { state in
+    let (idleTask, needsTask) = state.withLock { state in
       state.ready += turn
-      let resting = state.resting
+      let idleTask = state.idleTask
       let needsTask = !state.hasTask
-      state.resting = nil
+      state.idleTask = nil
       state.hasTask = true
-      return (resting, needsTask)
+      return (idleTask, needsTask)
     }
     turn.removeAll(keepingCapacity: true)
-    resting?.resume()
+    idleTask?.resume()
     if needsTask { Task.detached { await self.run() } }
   }
 
-  /// The thread ends, and the task with it, once it has resumed everybody. Another may serve afterwards.
+  /// Ends the resuming task after its last work, because the thread ends. Another thread may serve afterwards.
   package func retire() {
-    announce()
+    resumeAll()
     pthread_setspecific(Self.key, nil)
-    let resting = state.withLock { state in
+    let idleTask = state.withLock { state in
       state.isOver = state.hasTask
-      defer { state.resting = nil }
-      return state.resting
+      defer { state.idleTask = nil }
+      return state.idleTask
     }
-    resting?.resume()
+    idleTask?.resume()
   }
 
   private func run() async {
@@ -80,11 +80,11 @@ package final class ContinuationBatch: @unchecked Sendable {
     while take(&waiters) {
       for waiter in waiters { waiter.resume() }
       waiters.removeAll(keepingCapacity: true)
-      await rest()
+      await waitForWork()
     }
   }
 
-  /// Returns false when the task has nothing left to do.
+  /// Takes the tasks to resume. Returns false if the resuming task has to end.
   private func take(_ waiters: inout [Waiter]) -> Bool {
     state.withLock { state in
       swap(&waiters, &state.ready)
@@ -95,14 +95,14 @@ package final class ContinuationBatch: @unchecked Sendable {
     }
   }
 
-  private func rest() async {
-    await withUnsafeContinuation { continuationBatch in
-      let rests = state.withLock { state in
+  private func waitForWork() async {
+    await withUnsafeContinuation { continuation in
+      let waits = state.withLock { state in
         guard state.ready.isEmpty, !state.isOver else { return false }
-        state.resting = continuationBatch
+        state.idleTask = continuation
         return true
       }
-      if !rests { continuationBatch.resume() }
+      if !waits { continuation.resume() }
     }
   }
 }

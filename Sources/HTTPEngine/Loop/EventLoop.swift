@@ -3,47 +3,46 @@ import Glibc
 package import HTTPWire
 import Synchronization
 
-/// One thread, one multi handle of libcurl, and the pipeline's jobs: the engine room of a session.
+/// The event loop of a session: one thread, one multi handle of libcurl, and the jobs of the pipeline.
 ///
-/// As a `TaskExecutor` it runs the tasks of the pipeline on the very thread that drives libcurl, so
-/// that a request changes threads twice: on its way in and on its way out. The thread is started by
-/// the first job and given back after five seconds without work; the connections stay for the next
-/// one.
+/// As a `TaskExecutor` it runs the tasks of the pipeline on the thread that drives libcurl. Therefore a request changes
+/// threads twice: when it enters the loop and when its response leaves. The first job starts the thread. The thread
+/// ends after five seconds without work, and the connections are kept for the next one.
 ///
-/// `enqueue` never refuses: a dropped job would leak its task and hang whoever waits for it.
+/// `enqueue` never refuses a job, because a dropped job would leak its task and its caller would wait forever.
 package final class EventLoop: TaskExecutor, Sendable {
-  /// What other threads leave for the loop. Guarded by the one lock of this class.
+  /// The jobs and commands from other threads. The one lock of this class guards them.
   struct Inbox {
     var jobs: [LoopJob] = []
     var commands: [LoopCommand] = []
-    /// Whether a thread is running or about to run.
+    /// Whether a thread runs or is about to run.
     var hasThread = false
 
     var isEmpty: Bool { jobs.isEmpty && commands.isEmpty }
   }
 
-  /// What the loop waits for, and so what wakes it.
+  /// The event that the loop waits for, which decides how it is woken.
   enum Wait: UInt8 {
     case none
-    /// Work alone.
+    /// Jobs and commands.
     case sleep
-    /// Work, or bytes of a transfer.
+    /// Jobs, commands, and bytes of transfers.
     case poll
   }
 
   private let inbox = Mutex(Inbox())
-  /// Set by the loop before it waits; whoever takes it back wakes the loop.
+  /// Set by the loop before it waits. The thread that resets it wakes the loop.
   private let wait = Atomic<UInt8>(Wait.none.rawValue)
   /// The `pthread_t` of the running thread, 0 without one.
   private let thread = Atomic<UInt>(0)
   private let tickets = Atomic<UInt64>(0)
-  /// Entries into the inbox by other threads: the crossings that tests and benchmarks count.
+  /// The number of times at which another thread used the inbox. Tests and benchmarks count these thread hops.
   private let crossings = Atomic<UInt64>(0)
-  /// Everything that only the loop's thread touches. One thread at a time owns it: the one that set
-  /// `hasThread`, and nobody else once that is false and the last reference to the loop is gone.
+  /// The state of the loop's thread. One thread at a time owns it: the one for which `hasThread` was set. If
+  /// `hasThread` is false and the last reference to the loop is gone, no thread does.
   nonisolated(unsafe) private let core: LoopCore
 
-  /// Whether the system may be asked for a thread; tests say no.
+  /// Whether the system may be asked for a thread. Tests return false.
   private let mayStartThread: @Sendable () -> Bool
 
   /// `lingering` is how long a loop without work keeps its thread.
@@ -55,7 +54,7 @@ package final class EventLoop: TaskExecutor, Sendable {
     core.owner = self
   }
 
-  /// How often another thread has handed something to the loop.
+  /// The number of times at which another thread has left a job or command.
   package var crossingCount: UInt64 { crossings.load(ordering: .relaxed) }
 
   /// Whether the caller is on the loop's thread.
@@ -63,15 +62,15 @@ package final class EventLoop: TaskExecutor, Sendable {
     thread.load(ordering: .relaxed) == UInt(pthread_self())
   }
 
-  /// The number of the loop's turn, on its own thread; `nil` elsewhere. What other threads have done before they asked for
-  /// anything is done before the turn in which the loop finds that.
+  /// The number of the loop's turn on its own thread; `nil` on other threads. If another thread leaves a job,
+  /// everything that it did before is done before the turn in which the loop takes that job.
   package var turn: UInt64? { isCurrent ? core.turn : nil }
 
   package func enqueue(_ job: consuming ExecutorJob) {
     take(.task(UnownedJob(job)))
   }
 
-  /// Has work run on the thread of the loop, soon, once, in the order in which it comes. From any thread.
+  /// Runs work on the thread of the loop, once and in the order of the calls. Callable from any thread.
   package func enqueue(_ work: any LoopWork) { take(.work(work)) }
 
   private func take(_ job: LoopJob) {
@@ -94,12 +93,12 @@ package final class EventLoop: TaskExecutor, Sendable {
     core.submit(request, ticket: ticket, observer: observer, completion: completion)
   }
 
-  /// Leaves a command for the loop, from any thread.
+  /// Leaves a command for the loop. Callable from any thread.
   func post(_ command: LoopCommand) {
     post { $0.commands.append(command) }
   }
 
-  /// Leaves the end of the session for the loop. Without a thread there is nothing to end, so none is
+  /// Tells the loop that its session has ended. Without a thread there are no transfers to end, so no thread is
   /// started.
   func postShutDown() {
     let hasThread = inbox.withLock { inbox in
@@ -117,10 +116,10 @@ package final class EventLoop: TaskExecutor, Sendable {
     }
   }
 
-  private func post(_ leave: (inout Inbox) -> Void) {
+  private func post(_ change: (inout Inbox) -> Void) {
     crossings.wrappingAdd(1, ordering: .relaxed)
     let needsThread = inbox.withLock { inbox in
-      leave(&inbox)
+      change(&inbox)
       defer { inbox.hasThread = true }
       return !inbox.hasThread
     }
@@ -131,7 +130,7 @@ package final class EventLoop: TaskExecutor, Sendable {
     }
   }
 
-  /// What has been left since the last call.
+  /// Takes the jobs and commands that were left since the last call.
   func takeInbox(jobs: inout [LoopJob], commands: inout [LoopCommand]) {
     inbox.withLock { inbox in
       if jobs.isEmpty {
@@ -144,14 +143,15 @@ package final class EventLoop: TaskExecutor, Sendable {
     }
   }
 
-  /// Waits by `body` unless something has been left in the inbox.
+  /// Waits by calling `body`, unless the inbox holds jobs or commands.
   func waitUnlessPosted(_ kind: Wait, _ body: () -> Void) {
     wait.store(kind.rawValue, ordering: .sequentiallyConsistent)
     if inbox.withLock({ $0.isEmpty }) { body() }
     wait.store(Wait.none.rawValue, ordering: .sequentiallyConsistent)
   }
 
-  /// Gives the thread back unless something has just been left. From then on it must touch nothing.
+  /// Gives the thread back, unless the inbox holds jobs or commands. If it returns true, the thread must not touch the
+  /// loop any more.
   func retire() -> Bool {
     inbox.withLock { inbox in
       guard inbox.isEmpty else { return false }
@@ -164,8 +164,8 @@ package final class EventLoop: TaskExecutor, Sendable {
   private func startThread() {
     let context = Unmanaged.passRetained(self)
     guard !mayStartThread() || !LoopThread.start(context) else { return }
-    // No thread is to be had. The caller becomes the loop until the work is done, or a thread can be had: slow, but
-    // nothing is lost and no request hangs.
+    // The system has no thread left. The caller runs the loop until the work is done or a thread can be started. That
+    // is slow, but no request is lost.
     context.release()
     runUntilIdle(isBorrowed: true)
   }
@@ -178,8 +178,7 @@ package final class EventLoop: TaskExecutor, Sendable {
     core.run(isBorrowed: isBorrowed)
   }
 
-  /// Starts a thread that takes the place of the calling one. If it returns `true`, the caller touches nothing of the loop
-  /// any more.
+  /// Starts a thread that replaces the calling one. If it returns true, the caller must not touch the loop any more.
   func handOver() -> Bool {
     let context = Unmanaged.passRetained(self)
     if mayStartThread(), LoopThread.start(context) { return true }
@@ -188,7 +187,7 @@ package final class EventLoop: TaskExecutor, Sendable {
   }
 }
 
-/// What the loop runs on its thread for the pipelines of its session.
+/// A job of the pipeline, which the loop runs on its thread.
 enum LoopJob {
   /// A step of a task.
   case task(UnownedJob)
@@ -196,19 +195,19 @@ enum LoopJob {
   case work(any LoopWork)
 }
 
-/// What another thread may ask of the loop.
+/// A command of another thread.
 enum LoopCommand: Sendable {
   case cancel(ticket: UInt64)
   case setSuspended(ticket: UInt64, Bool)
-  /// What a transfer has waited for is there: more to send, or room for what comes.
+  /// The source of a transfer has more bytes, or its sink has room.
   case proceed(ticket: UInt64)
-  /// Every transfer ends with `.shutDown`, and so does every later one.
+  /// Ends every transfer with `.shutDown`, now and later.
   case shutDown
-  /// Something of a stream of bytes.
+  /// An operation of a stream of bytes.
   case run(@Sendable (LoopCore) -> Void)
 }
 
-/// Stops and starts a transfer of a loop.
+/// The control of one transfer of a loop.
 struct LoopTransferControl: TransferControl {
   let loop: EventLoop
   let ticket: UInt64

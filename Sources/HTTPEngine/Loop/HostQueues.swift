@@ -1,9 +1,9 @@
 import HTTPWire
 
-/// The queues of requests, one for each host and profile. Belongs to the thread of the loop. ``HostAdmission`` makes the
-/// decisions.
+/// The queues of requests, one for each host and limit of connections. Belongs to the thread of the loop.
+/// ``HostAdmission`` makes the decisions.
 final class HostQueues {
-  /// Which requests share a limit.
+  /// The requests that share a limit.
   struct Key: Hashable {
     let origin: Origin
     let connections: Int
@@ -14,7 +14,7 @@ final class HostQueues {
     @exclusivity(unchecked) var admission: HostAdmission
     @exclusivity(unchecked) var multiplexes: Bool?
     @exclusivity(unchecked) var waitingTickets: Set<UInt64> = []
-    /// The connections whose server takes few streams at a time.
+    /// The connections whose server allows few streams at a time.
     @exclusivity(unchecked) var limited: [LimitedConnection] = []
 
     init(_ key: Key) {
@@ -28,7 +28,7 @@ final class HostQueues {
   }
 
   @exclusivity(unchecked) private var hostQueues: [Key: Queue] = [:]
-  /// The queue of the last request, which is mostly that of the next.
+  /// The queue of the last request, because the next request mostly has the same host.
   @exclusivity(unchecked) private var last: Queue?
   private static let keptQueues = 1024
 
@@ -67,8 +67,8 @@ final class HostQueues {
     return admitted
   }
 
-  /// A server has said how many streams a connection takes at a time. Returns the transfers that may start now.
-  func limited(_ key: Key, by connection: ConnectionRecord) -> [UInt64] {
+  /// Notes the server's limit of concurrent streams on a connection. Returns the transfers that may start now.
+  func noteStreamLimit(of key: Key, _ connection: ConnectionRecord) -> [UInt64] {
     guard let hostQueue = hostQueues[key] else { return [] }
     hostQueue.limited.removeAll { $0.record == nil || $0.record === connection }
     guard let limit = connection.streamLimit, limit < HostAdmission.streamsPerConnection else { return [] }

@@ -2,20 +2,19 @@ import CCurl
 import Glibc
 import HTTPWire
 
-/// What belongs to the thread of an ``EventLoop``: libcurl's multi handle, the transfers, the jobs.
-/// A class, reached through one reference: as a struct, a job that starts a transfer would collide
-/// with the loop that runs the job.
+/// The state of the thread of an ``EventLoop``: libcurl's multi handle, the transfers and the jobs. It is a class
+/// because a job that starts a transfer changes it while the loop, which runs the job, uses it.
 final class LoopCore {
-  /// A loop without work gives its thread back after this long.
+  /// The time without work after which the thread ends, in nanoseconds.
   private let lingering: UInt64
-  /// In milliseconds; libcurl shortens it to its own next timeout.
+  /// In milliseconds. libcurl shortens it to its own next timeout.
   private static let longestPoll: UInt64 = 60_000
   private static let pooledTransfers = 256
 
   unowned(unsafe) var owner: EventLoop!
   let multi: OpaquePointer?
   let sleep = LoopSleep()
-  /// How often the inbox has been looked into.
+  /// The number of times at which the inbox was read.
   @exclusivity(unchecked) private(set) var turn: UInt64 = 0
   @exclusivity(unchecked) var jobs: [LoopJob] = []
   @exclusivity(unchecked) private var runningJobs: [LoopJob] = []
@@ -30,16 +29,16 @@ final class LoopCore {
   @exclusivity(unchecked) var presentedChains = PresentedChains()
   /// The time of this turn of the loop.
   @exclusivity(unchecked) var now: UInt64 = Clock.now()
-  /// When the expiries of the transfers have to be looked at again.
+  /// The time of the next search for expired transfers.
   @exclusivity(unchecked) var nextSweep: UInt64 = .max
   @exclusivity(unchecked) var hasStarted = false
-  /// Whether a callback has seen bytes in this turn.
+  /// Whether bytes have moved in this turn.
   @exclusivity(unchecked) var hasMoved = false
-  /// Whether a connection was made in this turn for which other transfers may wait.
+  /// Whether a connection was made in this turn that other transfers may wait for.
   @exclusivity(unchecked) var hasNewConnection = false
-  /// Whether streams of HTTP/2 may be over that libcurl has not ended.
+  /// Whether libcurl may have missed the end of a stream of HTTP/2.
   @exclusivity(unchecked) var hasBrokenStreams = false
-  /// Connections of HTTP/2 whose servers said in this turn how many streams they take.
+  /// The connections of HTTP/2 whose servers announced a limit of streams in this turn.
   @exclusivity(unchecked) var limitedConnections: [(HostQueues.Key, ConnectionRecord)] = []
   /// Whether a transfer has ended since the loop last yielded.
   @exclusivity(unchecked) private var hasAnswered = false
@@ -49,12 +48,12 @@ final class LoopCore {
   private let continuationBatch = ContinuationBatch()
 
   init(lingering: UInt64) {
-    // Far enough from the end of the clock that sums of both are times.
+    // Sums with times of the clock must not overflow.
     self.lingering = min(lingering, 1 << 62)
     multi = CurlLibrary.shared.isUsable ? WakeUpSockets.makeMulti().map { OpaquePointer($0) } : nil
   }
 
-  // Connections are closed first: they can touch handles. Sessions are freed last: handles use them.
+  // Connections are closed first because they can touch handles. TLS sessions are freed last because handles use them.
   deinit {
     if let multi { curl_multi_cleanup(UnsafeMutableRawPointer(multi)) }
     pool.removeAll()
@@ -69,7 +68,7 @@ final class LoopCore {
 
   // MARK: The loop
 
-  /// - Parameter isBorrowed: Whether the thread is that of a caller.
+  /// - Parameter isBorrowed: Whether the thread belongs to a caller.
   func run(isBorrowed: Bool) {
     continuationBatch.serve()
     let lingering = isBorrowed ? 0 : lingering
@@ -77,19 +76,19 @@ final class LoopCore {
     var idleSince = Clock.now()
     while true {
       owner.takeInbox(jobs: &jobs, commands: &commands)
-      // Behind the inbox: the time of no request begins before the request was made.
+      // The clock is read after the inbox, so that no request begins before it was made.
       now = Clock.now()
       turn &+= 1
       let hadWork = !jobs.isEmpty || !commands.isEmpty || !transfers.isEmpty || !streams.isEmpty
       if hadWork { idleSince = now }
       runCommands()
       runJobs()
-      // A transfer that was started and cancelled at once must not keep an empty loop turning.
+      // A transfer that was started and cancelled in one turn must not keep an empty loop running.
       if transfers.isEmpty { hasStarted = false } else { drive() }
       if !streams.isEmpty { streams.turn(now) }
       runJobs()
-      continuationBatch.announce()
-      // What has been started since libcurl was last driven is sent before the loop waits.
+      continuationBatch.resumeAll()
+      // Requests that were started after `drive()` are sent before the loop waits.
       if hasStarted || !jobs.isEmpty || streams.isBusy { continue }
       if transfers.isEmpty, streams.isEmpty, isShutDown || now - idleSince >= lingering {
         continuationBatch.retire()
@@ -108,11 +107,11 @@ final class LoopCore {
     }
   }
 
-  /// How often a thread that was borrowed looks for another one to take its place.
+  /// The interval at which a borrowed thread tries to start another one, in nanoseconds.
   private static let handOverInterval: UInt64 = 100_000_000
 
-  /// Whoever has just got a response often asks for the next thing at once. On a busy core the loop lets
-  /// them do so before it goes to sleep, which spares both sides a sleep and a waking.
+  /// Lets other threads run. A task that has just got a response often sends the next request at once. On a busy core,
+  /// that saves both threads a sleep and a wake-up.
   private func yieldAfterAnswers() {
     guard hasAnswered else { return }
     hasAnswered = false
@@ -122,7 +121,7 @@ final class LoopCore {
   private func runJobs() {
     while !jobs.isEmpty {
       swap(&jobs, &runningJobs)
-      // To take the last one copies nothing.
+      // Taking the last element moves no others.
       runningJobs.reverse()
       while let job = runningJobs.popLast() {
         switch consume job {
@@ -156,7 +155,7 @@ final class LoopCore {
   }
 
   /// - Parameters:
-  ///   - end: When a loop without work has to give its thread back.
+  ///   - end: The time at which a loop without work gives its thread back.
   ///   - limit: The longest wait for transfers, in nanoseconds.
   private func wait(until end: UInt64, atMost limit: UInt64?) {
     guard let rawMulti, !transfers.isEmpty || !streams.isEmpty else {
@@ -173,7 +172,7 @@ final class LoopCore {
         _ = curl_multi_poll(rawMulti, sockets, count, Int32(milliseconds), &readyCount)
       }
     }
-    // What was read may have been another's.
+    // The bytes that libcurl read may belong to another transfer of the connection.
     if readyCount > 0 { stalledPoll.somethingHappened() }
   }
 
@@ -194,16 +193,16 @@ final class LoopCore {
     transfers[ticket] = transfer
     nextSweep = min(nextSweep, transfer.expiry)
     switch observer.transferBegan(LoopTransferControl(loop: owner, ticket: ticket)) {
-    // One that sends nothing holds up nobody's request, and waits for none.
+    // A transfer that only connects takes no place in the queue of its host.
     case .go: if request.connectsOnly || hostQueues.enqueue(transfer) { start(transfer) }
-    // It enters its queue when it is resumed, and takes no other request's turn until then.
+    // The transfer enters its queue when it is resumed, so that it does not delay other requests.
     case .hold: _ = transfer.flow.suspend()
     case .refuse: end(transfer, .failure(TransportFailure(.cancelled, "The request was cancelled.")))
     }
   }
 
-  /// Hands a transfer that its queue has admitted to libcurl. One that was suspended while it waited
-  /// gives its turn away, and asks for another when it is resumed.
+  /// Adds an admitted transfer to libcurl's multi handle. A transfer that was suspended while it waited leaves the
+  /// queue, and enters it again when it is resumed.
   private func start(_ transfer: Transfer) {
     guard let request = transfer.request, !isShutDown else { return }
     guard !transfer.flow.isSuspended else {
@@ -227,15 +226,15 @@ final class LoopCore {
     }
     transfer.phase = .running(sharesConnection: transfer.mayShareConnection)
     stalledPoll.transferStarted(sharesConnection: transfer.phase.sharesConnection)
-    // Its time in the queue was not the host's silence.
+    // The time in the queue does not count as silence of the host.
     noteActivity(of: transfer)
     hasStarted = true
   }
 
   @exclusivity(unchecked) private var connectionLimit = 0
 
-  /// The queues keep to the limit; libcurl's own is the net beneath them, for hosts that take fewer
-  /// streams a connection than is usual. It costs nothing as long as nobody waits for it.
+  /// Sets libcurl's limits of connections. The queues keep to the limit themselves. libcurl's own limit is for hosts
+  /// that allow fewer streams a connection than usual, and costs nothing while no transfer waits for it.
   private func limitConnections(_ limit: Int) {
     guard limit != connectionLimit else { return }
     connectionLimit = limit
@@ -245,7 +244,7 @@ final class LoopCore {
     ccurl_multi_set_long(rawMulti, CURLMOPT_MAXCONNECTS, max(64, limit + 8))
   }
 
-  /// libcurl looks at its waiting transfers whenever a handle is removed.
+  /// Wakes the waiting transfers: libcurl looks at them whenever a handle is removed.
   private func wakeWaiting() {
     hasNewConnection = false
     guard let handle = EasyHandle() else { return }
@@ -271,49 +270,49 @@ final class LoopCore {
   }
 
   func sendAgain(_ transfer: Transfer) {
-    takeBack(transfer)
+    removeHandle(of: transfer)
     transfer.prepareRepeat()
     start(transfer)
   }
 
-  /// Takes a transfer out of libcurl's hands.
-  private func takeBack(_ transfer: Transfer) {
+  /// Removes a transfer from libcurl's multi handle.
+  private func removeHandle(of transfer: Transfer) {
     guard transfer.phase.isAdded else { return }
     curl_multi_remove_handle(rawMulti, transfer.easy.raw)
     stalledPoll.transferEnded(sharesConnection: transfer.phase.sharesConnection)
     transfer.phase = .waiting
   }
 
-  /// Takes a transfer from libcurl and its queue, starts what waited for it, and calls its completion: last, because that
-  /// can start another transfer.
+  /// Removes a transfer from libcurl and its queue, starts the transfers that waited for it, and calls its completion.
+  /// The completion is last because it can start another transfer.
   func end(_ transfer: Transfer, _ outcome: consuming Transfer.Outcome) {
-    if !transfer.phase.isLent { takeBack(transfer) }
+    if !transfer.phase.isLent { removeHandle(of: transfer) }
     transfers[transfer.ticket] = nil
     let successors = hostQueues.remove(transfer, multiplexes: transfer.multiplexes)
     let completion = transfer.finish(&outcome)
-    if !transfer.phase.isLent { keep(transfer) }
+    if !transfer.phase.isLent { recycle(transfer) }
     if !successors.isEmpty { startAdmitted(successors) }
     completion.call(with: outcome)
   }
 
-  /// The handle and the connection of an ended transfer are needed no more.
-  func giveBack(_ transfer: Transfer) {
-    // A transfer whose outcome is still to be told is taken back then.
+  /// Takes back the handle and the connection of a transfer that were lent.
+  func endLoan(of transfer: Transfer) {
+    // If the outcome was not delivered yet, `end` removes the transfer.
     guard transfer.phase.endLoan(), transfers[transfer.ticket] !== transfer else { return }
-    takeBack(transfer)
+    removeHandle(of: transfer)
     transfer.phase = .idle
-    keep(transfer)
+    recycle(transfer)
   }
 
-  private func keep(_ transfer: Transfer) {
+  private func recycle(_ transfer: Transfer) {
     if pool.count < Self.pooledTransfers { pool.append(transfer) } else { transfer.retireHandle() }
   }
 
   @exclusivity(unchecked) private var admitted: [UInt64] = []
   @exclusivity(unchecked) private var isStartingAdmitted = false
 
-  /// A transfer that cannot even start admits the next one; a long queue of them must not become a
-  /// deep recursion.
+  /// Starts admitted transfers. A transfer that fails to start admits the next one. The loop is here so that a long
+  /// queue does not become a deep recursion.
   func startAdmitted(_ tickets: [UInt64]) {
     admitted += tickets
     guard !isStartingAdmitted else { return }
@@ -333,8 +332,8 @@ final class LoopCore {
     guard !commands.isEmpty else { return }
     let batch = commands
     commands.removeAll(keepingCapacity: true)
-    // The last command counts: if a transfer is resumed and suspended within one turn, libcurl remembers that it has to
-    // read, and forgets what it reads.
+    // The last command counts. If a transfer is resumed and suspended within one turn, libcurl reads although it is
+    // paused, and loses the bytes.
     var suspensions: [UInt64: Bool] = [:]
     for command in batch {
       switch command {
@@ -371,8 +370,8 @@ final class LoopCore {
   private func suspend(_ transfer: Transfer) {
     guard transfer.flow.suspend() else { return }
     noteActivity(of: transfer)
-    // Callbacks hold a body back: libcurl 7.88 may read once more after this call, and forgets what it read then if the
-    // response ends with it. Before the head, no callback can pause. Without a connection, the call is refused.
+    // A body is held back by its callbacks: libcurl 7.88 may read once more after this call, and loses those bytes if
+    // the response ends with them. Before the head, no callback can pause. Without a connection, the call is refused.
     guard transfer.phase.isAdded, transfer.response.assembly.head == nil else { return }
     let code = curl_easy_pause(transfer.easy.raw, CURLPAUSE_ALL)
     transfer.flow = code == CURLE_OK ? .stopped(.suspended) : .stopping
@@ -395,7 +394,7 @@ final class LoopCore {
   private func proceed(_ transfer: Transfer) {
     noteActivity(of: transfer)
     hasStarted = true
-    // What was held back is handed over in this call, and may be refused.
+    // libcurl delivers the bytes that it held back during this call, and the callbacks may refuse them.
     let code = curl_easy_pause(transfer.easy.raw, CURLPAUSE_CONT)
     // The connection can have been lost in the meantime. Then there is nothing to continue.
     if code != CURLE_OK, code != CURLE_BAD_FUNCTION_ARGUMENT { end(transfer, transfer.outcome(code)) }
@@ -414,7 +413,7 @@ final class LoopCore {
 
   // MARK: Time
 
-  /// Ends what has been silent or has lasted too long, and finds out when to look again.
+  /// Ends transfers that were silent or lasted too long, and computes the time of the next search.
   private func sweep() {
     nextSweep = .max
     for transfer in Array(transfers.values) where transfers[transfer.ticket] === transfer {

@@ -1,11 +1,11 @@
 import CCurl
 import Glibc
 
-/// Starts the thread of a loop.
+/// The thread of a loop.
 enum LoopThread {
   private static let stackSize = 1 << 20
 
-  /// Runs the loop on a thread of its own, detached. Returns false when the system has no thread left.
+  /// Runs the loop on a detached thread of its own. Returns false if the system has no thread left.
   static func start(_ loop: Unmanaged<EventLoop>) -> Bool {
     var attributes = pthread_attr_t()
     guard pthread_attr_init(&attributes) == 0 else { return false }
@@ -26,8 +26,8 @@ enum LoopThread {
     return result == 0
   }
 
-  /// A program's signal handlers belong on its own threads, and a peer that is gone must not end the
-  /// process with SIGPIPE: older versions of libcurl write to TLS sockets without MSG_NOSIGNAL.
+  /// Blocks signals, because the program's handlers must not run on this thread. SIGPIPE would end the process when a
+  /// peer is gone: older versions of libcurl write to TLS sockets without MSG_NOSIGNAL.
   private static func blockSignals() {
     var signals = sigset_t()
     sigfillset(&signals)
@@ -36,15 +36,15 @@ enum LoopThread {
   }
 }
 
-/// Where a loop without transfers sleeps. A semaphore costs one system call a side; libcurl's own
-/// wake-up, which a loop with transfers needs, costs two and a socket.
+/// The sleep of a loop without transfers, by a semaphore. It costs one system call a side. libcurl's own wake-up, which
+/// a loop with transfers needs, costs two and a socket.
 final class LoopSleep: Sendable {
-  // A POSIX semaphore is made to be used from any thread; the pointer never changes.
+  // `nonisolated(unsafe)` because it is a pointer, which never changes. Any thread may use a POSIX semaphore.
   private nonisolated(unsafe) let semaphore: UnsafeMutablePointer<sem_t>
 
   init() {
     semaphore = .allocate(capacity: 1)
-    // Cannot fail for a semaphore of one process that starts at zero.
+    // This cannot fail for a semaphore of one process that starts at zero.
     sem_init(semaphore, 0, 0)
   }
 
@@ -53,12 +53,12 @@ final class LoopSleep: Sendable {
     semaphore.deallocate()
   }
 
-  /// Ends the sleep, or the next one if nobody sleeps; from any thread.
+  /// Ends the sleep. Without a sleeping loop, it ends the next sleep. Callable from any thread.
   func wake() {
     sem_post(semaphore)
   }
 
-  /// Sleeps until it is woken or the time is over; sometimes shorter.
+  /// Sleeps until it is woken or the time is over. It may return earlier.
   func sleep(nanoseconds: UInt64) {
     var time = timespec()
     clock_gettime(CLOCK_REALTIME, &time)

@@ -44,10 +44,10 @@ package struct StalledTransferPoll {
   }
 }
 
-/// Notices a loop that turns without anything coming of it: a transfer that libcurl wants to work on
-/// again and again although no byte moves. Pure.
+/// The detection of a busy loop without progress: a transfer that libcurl works on again and again although no byte
+/// moves. Pure.
 package struct SpinGuard {
-  /// Turns within ``window`` that no healthy transfer needs without a byte.
+  /// The number of turns without a byte within ``window`` that no healthy transfer reaches.
   package static let turns = 20_000
   package static let window: UInt64 = 1_000_000_000
 

@@ -45,11 +45,11 @@ enum BodyEnd {
   case secureConnection(ConnectionClosure)
 }
 
-/// Bytes of one body as they come. Small bodies are copied out and the memory serves the next
-/// transfer; large ones leave with the memory they lie in, so that no body is ever held twice.
+/// The bytes of one body. A small body is copied, and the buffer is used for the next transfer. A large body leaves
+/// with the memory of the buffer, so that it is never in memory twice.
 package struct BodyBuffer: ~Copyable {
   private static let largestCopy = 32_768
-  /// A length that a server merely claims is not believed beyond this.
+  /// The largest reservation for a length that a server has announced.
   private static let largestReservation = 64 << 20
 
   private var base: UnsafeMutableRawPointer?
@@ -66,7 +66,7 @@ package struct BodyBuffer: ~Copyable {
     grow(to: min(bytes, Self.largestReservation))
   }
 
-  /// Returns false when there is no memory.
+  /// Returns false if there is no memory.
   package mutating func append(_ bytes: UnsafeRawPointer, count added: Int) -> Bool {
     let (needed, overflow) = count.addingReportingOverflow(added)
     guard !overflow else { return false }
@@ -77,7 +77,7 @@ package struct BodyBuffer: ~Copyable {
     return true
   }
 
-  /// The bytes, or `nil` if there are none; empty afterwards.
+  /// Removes and returns the bytes; `nil` if there are none.
   package mutating func take() -> Data? {
     guard count > 0, let base else { return nil }
     defer { count = 0 }

@@ -3,9 +3,9 @@ import FoundationEssentials
 import Glibc
 package import HTTPWire
 
-// Bytes of bodies, in and out: from memory or a source, into memory or a sink.
+// The bytes of bodies: from memory or a source to libcurl, and from libcurl to memory or a sink.
 extension Transfer {
-  // MARK: In
+  // MARK: Receiving
 
   /// Chooses the destination of the body. Returns false when the sink refuses the response.
   func openDestination(of head: ResponseHead, _ disposition: HeadDisposition) -> Bool {
@@ -28,7 +28,7 @@ extension Transfer {
     if flow.stopIfSuspended() { return ccurl_write_pause }
     guard let bytes, length > 0 else { return length }
     let received = UnsafeRawBufferPointer(start: bytes, count: length)
-    if response.coding.isUndone { return decode(received) }
+    if response.coding.isDecoded { return decode(received) }
     switch deliver(received) {
     case .taken: return length
     case .full: return pauseReceiving(.sinkFull)
@@ -38,13 +38,13 @@ extension Transfer {
     }
   }
 
-  /// Makes libcurl hand the same bytes over again once the transfer goes on.
+  /// Pauses libcurl, which delivers the same bytes again when the transfer continues.
   func pauseReceiving(_ reason: ByteFlow.Reason) -> Int {
     flow.stop(reason)
     return ccurl_write_pause
   }
 
-  /// Hands decoded bytes to the sink or the buffer, all or none of them.
+  /// Gives decoded bytes to the sink or the buffer, all or none of them.
   func deliver(_ bytes: UnsafeRawBufferPointer) -> BodyReception {
     guard let base = bytes.baseAddress else { return .taken }
     switch destination {
@@ -57,26 +57,28 @@ extension Transfer {
       return .failure(
         TransportFailure(.resourceUnavailable, "There is not enough memory for the body of the response."))
     }
-    return moved(bytes.count)
+    return count(bytes.count)
   }
 
-  /// Whether decoding makes so much of so little that it is meant to fill the memory.
+  /// Whether the ratio of decoding is so high that the body is an attack on the memory.
   private var isBloated: Bool {
-    // The decoder counts, because libcurl 8 counts the bytes of a call only after it. Transfer codings are refused.
+    // The decoder's count is used because libcurl 8 counts the bytes of a call only after the call. Transfer codings
+    // are refused.
     guard let limit = request?.profile.options.decodingRatioLimit, response.assembly.bodyCount > 65_536,
       let consumed = response.coding.consumed
     else { return false }
     return response.assembly.bodyCount / max(1, consumed) >= Int64(max(1, limit))
   }
 
-  /// Bytes have found their place; refuses them afterwards if they are too many.
-  private func moved(_ length: Int) -> BodyReception {
+  /// Counts bytes that were delivered, and refuses the body if it is too large.
+  private func count(_ length: Int) -> BodyReception {
     switch response.assembly.bodyReceived(length) {
     case .store where isBloated:
       return .failure(
         TransportFailure(
           .dataLengthExceedsMaximum,
-          "The body of the response grows too much by decoding; raise decodingRatioLimit if that is right."))
+          "The body of the response grows too much when it is decoded. Raise decodingRatioLimit if such responses are expected."
+        ))
     case .store:
       count.received = response.assembly.bodyCount
       observer?.bytesMoved(count)
@@ -85,12 +87,12 @@ extension Transfer {
       return .failure(
         TransportFailure(
           .dataLengthExceedsMaximum,
-          "The body of the response is larger than \(request?.profile.options.bodySizeLimit ?? 0) bytes; raise bodySizeLimit if that is right."
+          "The body of the response is larger than \(request?.profile.options.bodySizeLimit ?? 0) bytes. Raise bodySizeLimit if such responses are expected."
         ))
     }
   }
 
-  // MARK: Out
+  // MARK: Sending
 
   func bodyWanted(_ target: UnsafeMutablePointer<CChar>?, _ room: Int) -> Int {
     bytesMoved()
@@ -138,7 +140,7 @@ extension Transfer {
     }
   }
 
-  /// libcurl sends the body again from `offset`, on another connection.
+  /// Rewinds the body, because libcurl sends it again from `offset` on another connection.
   func bodyRewound(to offset: Int64) -> Int {
     if case .source(let source)? = request?.body {
       guard offset == 0 else { return Int(CURL_SEEKFUNC_CANTSEEK) }
@@ -151,7 +153,7 @@ extension Transfer {
     return Int(CURL_SEEKFUNC_OK)
   }
 
-  /// The failure of a request whose connection was closed before an answer, and whose body is gone.
+  /// The failure of a request whose connection was closed without a response, and whose body cannot be read again.
   private var lostConnection: TransportFailure {
     TransportFailure(
       .connectionLost,
@@ -163,7 +165,7 @@ extension Transfer {
     source.start(wake: wakeUp)
   }
 
-  /// Called by a source that has more, or a sink that has room again; from any thread.
+  /// The function that a source calls when it has more bytes, and a sink when it has room. Callable from any thread.
   var wakeUp: @Sendable () -> Void {
     guard let owner = loop.owner else { return {} }
     let ticket = ticket
@@ -172,7 +174,7 @@ extension Transfer {
 
   // MARK: The end
 
-  /// Lets go of source and sink. A sink that cannot finish says why.
+  /// Releases source and sink. Returns the failure of a sink that cannot finish.
   func closeBodies() -> TransportFailure? {
     if case .source(let source)? = request?.body { source.stop() }
     response.ignoreBody()
@@ -203,10 +205,10 @@ package enum BodyDestination {
   }
 }
 
-// libcurl hands over chunked bodies as they come (CURLOPT_HTTP_TRANSFER_DECODING 0), because it takes nearly everything
-// for a chunk size line or a trailer. It still follows the chunks itself, to know where the body ends.
+// libcurl delivers chunked bodies as they are sent (CURLOPT_HTTP_TRANSFER_DECODING 0), because its own decoder accepts
+// nearly everything as a chunk size line or a trailer. libcurl still follows the chunks to find the end of the body.
 extension Transfer {
-  /// Bytes of the body as they came over the connection.
+  /// Receives bytes of the body as they were sent, with their chunks.
   func bytesReceived(_ bytes: UnsafeMutablePointer<CChar>?, _ length: Int) -> Int {
     guard response.assembly.framing.isChunked, let bytes else { return bodyReceived(bytes, length) }
     if !response.chunks.hasBegun {
@@ -222,14 +224,14 @@ extension Transfer {
       case .content(let range):
         let result = bodyReceived(bytes + range.lowerBound, range.count)
         guard result == range.count else {
-          // After a pause, libcurl hands over the same bytes again.
+          // After a pause, libcurl delivers the same bytes again.
           if result == ccurl_write_pause { response.chunks.readAhead += range.lowerBound }
           return result
         }
         response.chunks.reader.contentTaken(range.count)
         position = range.upperBound
       case .end:
-        // More than the message: the connection is of no use any more.
+        // The server sent more than the message, so the connection cannot be reused.
         if position < length { setClosing(true) }
         return length
       case .refuseTrailers:
@@ -242,7 +244,7 @@ extension Transfer {
     }
   }
 
-  /// The failure of a chunked body that libcurl took for complete before its end had come.
+  /// The failure of a chunked body that libcurl takes for complete although its end has not arrived.
   var incompleteChunks: TransportFailure? {
     guard response.chunks.hasBegun, !response.chunks.reader.isComplete else { return nil }
     return TransportFailure(
@@ -250,9 +252,10 @@ extension Transfer {
   }
 }
 
-// A body of HTTP/1 without length and chunks ends with its connection. Over TLS, such an end counts only if the peer has
-// announced it; otherwise anyone on the way could cut the body off (RFC 9112 §9.8). libcurl from 7.88.0 to before 8.14.1
-// does not look. Documentation/ThreatModel.md says which cuts cannot be recognised.
+// A body of HTTP/1 without length and chunks ends with its connection. Over TLS, such an end counts only if the peer
+// has announced it by an alert. Otherwise an attacker on the network could cut the body off (RFC 9112 §9.8). libcurl
+// from 7.88.0 to before 8.14.1 does not check this. Documentation/ThreatModel.md lists the cuts that cannot be
+// recognised.
 extension Transfer {
   /// Prepares for the end of a body whose length is not announced.
   func observeBodyEnd(of head: ResponseHead) {
@@ -266,7 +269,7 @@ extension Transfer {
     if let closure = ConnectionClosure.of(session) { response.bodyEnd = .secureConnection(closure) }
   }
 
-  /// The failure of a body that libcurl takes for complete, but which may have been cut off.
+  /// The failure of a body that libcurl takes for complete although it may have been cut off.
   var cutOffBody: TransportFailure? {
     switch response.bodyEnd {
     case .framed: return nil
@@ -277,11 +280,12 @@ extension Transfer {
     let host = request?.origin.host ?? "The host"
     return TransportFailure(
       .connectionLost,
-      "\(host) closed the connection without the alert of TLS that ends a body without length: a part of it may be missing."
+      "\(host) closed the connection without the TLS alert that ends a body without length. A part of the body may be missing."
     )
   }
 
-  /// libcurl takes a stream for complete that was reset with NO_ERROR, or whose connection failed for another stream.
+  /// libcurl takes a stream for complete if it was reset with NO_ERROR, or if its connection failed because of another
+  /// stream.
   private var cutOffStream: TransportFailure? {
     guard let connection = attempts.connection, let stream = attempts.stream,
       connection.isCutOff(stream) == true
@@ -289,7 +293,7 @@ extension Transfer {
     return brokenStream(connection.hasFailed, resetCode: stream.resetCode)
   }
 
-  /// The failure of a stream of HTTP/2 that ended otherwise than by END_STREAM (RFC 9113 §8.1).
+  /// Returns the failure of a stream of HTTP/2 that ended without END_STREAM (RFC 9113 §8.1).
   func brokenStream(_ hasFailed: Bool, resetCode: UInt32?) -> TransportFailure {
     let host = request?.origin.host ?? "The host"
     let cause =

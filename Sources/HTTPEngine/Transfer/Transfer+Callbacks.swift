@@ -4,8 +4,8 @@ import FoundationEssentials
 import Glibc
 import HTTPWire
 
-// libcurl calls these on the loop thread, between two reads of the socket. What they mean is decided
-// by `ResponseAssembly`; here it is only done.
+// libcurl calls these functions on the loop thread, between two reads of the socket. `ResponseAssembly` makes the
+// decisions.
 extension Transfer {
   func setCallbacks() {
     let context = Unmanaged.passUnretained(self).toOpaque()
@@ -38,9 +38,9 @@ extension Transfer {
     ccurl_set_on_socket(
       easy.raw,
       { context, socket, _ in
-        // Programs that this process starts must not keep its connections open; libcurl leaves that to us.
+        // Child processes must not keep connections open. libcurl does not set the flag itself.
         _ = fcntl(socket, F_SETFD, FD_CLOEXEC)
-        Transfer.of(context)._withUnsafeGuaranteedRef { $0.socketMade(socket) }
+        Transfer.of(context)._withUnsafeGuaranteedRef { $0.socketOpened(socket) }
         return Int32(CURL_SOCKOPT_OK)
       }, context)
     ccurl_set_on_tls(
@@ -56,13 +56,13 @@ extension Transfer {
       easy.raw,
       { context, remoteAddress, _, remotePort, localPort in
         let ports = RetainedSockets.Ports(local: localPort, remote: remotePort)
-        let mayGo = Transfer.of(context)._withUnsafeGuaranteedRef {
+        let isAllowed = Transfer.of(context)._withUnsafeGuaranteedRef {
           $0.connectionIsReady()
           return $0.mayReach(remoteAddress) && $0.abortReason?.forbidsRequest != true
             && $0.mayUseAlternative()
             && $0.attemptMayBegin(on: ports)
         }
-        return Int32(mayGo ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT)
+        return Int32(isAllowed ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT)
       }, context)
     ccurl_set_debug(
       easy.raw,
@@ -87,14 +87,14 @@ extension Transfer {
     }
   }
 
-  /// The transfer that a callback or `CURLOPT_PRIVATE` names. It is kept alive by the loop as long as
-  /// its handle is in use.
+  /// Returns the transfer of a callback or of `CURLOPT_PRIVATE`. The loop keeps it alive as long as its handle is in
+  /// use.
   static func of(_ context: UnsafeMutableRawPointer?) -> Unmanaged<Transfer> {
     guard let context else { preconditionFailure("libcurl lost the context of a callback") }
     return Unmanaged.fromOpaque(context)
   }
 
-  /// Has the loop wake transfers that wait to learn whether a new connection multiplexes.
+  /// Makes the loop wake the transfers that wait for the new connection, which may multiplex.
   private func connectionIsReady() {
     guard CurlLibrary.shared.forgetsWaitingTransfers, applied.httpVersion == ccurl_http_2_tls,
       ccurl_new_connections(easy.raw) > 0
@@ -102,7 +102,7 @@ extension Transfer {
     loop.hasNewConnection = true
   }
 
-  private func socketMade(_ socket: Int32) {
+  private func socketOpened(_ socket: Int32) {
     connection.socketOpened(socket)
     attempts.isConnecting = true
   }
@@ -145,7 +145,7 @@ extension Transfer {
     abort(
       with: TransportFailure(
         .dataLengthExceedsMaximum,
-        "The header of the response, with its trailers, is larger than \(request?.profile.options.headerSizeLimit ?? 0) bytes; raise headerSizeLimit if that is right."
+        "The header of the response, with its trailers, is larger than \(request?.profile.options.headerSizeLimit ?? 0) bytes. Raise headerSizeLimit if such responses are expected."
       ))
   }
 
@@ -156,8 +156,8 @@ extension Transfer {
         .badServerResponse, "The response of \(host) is not valid HTTP: \(violation.message)"))
   }
 
-  /// Whether the connection speaks the version that a status line claims: libcurl writes such lines for HTTP/2, and takes
-  /// them from servers on other connections, too.
+  /// Whether the connection speaks the version of a status line. libcurl makes such lines for HTTP/2, and also accepts
+  /// them from servers on other connections.
   private func connectionSpeaks(_ version: HTTPVersion) -> Bool {
     guard version == .http2 else { return false }
     guard let session = ccurl_tls_session(easy.raw).map({ OpaquePointer($0) }) else {
@@ -166,7 +166,7 @@ extension Transfer {
     return Self.speaksHTTP2(session)
   }
 
-  /// Returns false when the response cannot be taken.
+  /// Delivers a head. Returns false if the response is refused.
   func headReceived(_ head: ResponseHead) -> Bool {
     if let session = ccurl_tls_session(easy.raw).map({ OpaquePointer($0) }) {
       tls = TLSFacts(of: session)
@@ -178,9 +178,9 @@ extension Transfer {
     guard chooseCoding(of: head) else { return false }
     let announced = ccurl_expected_length(easy.raw)
     if announced < 0 { observeBodyEnd(of: head) }
-    let length = response.coding.isUndone ? -1 : announced
+    let length = response.coding.isDecoded ? -1 : announced
     count.expectedToReceive = Int64(length)
-    // The length of a HEAD's answer is that of a body which does not come.
+    // The response to HEAD has the length of a body that is not sent.
     if length > 0, applied.method != "HEAD", request?.sink == nil { reserve(Int64(length)) }
     let disposition = observer?.headReceived(head) ?? .proceed
     if disposition == .hold { _ = flow.suspend() }
@@ -189,13 +189,14 @@ extension Transfer {
 
   private func reserve(_ length: Int64) {
     if let limit = request?.profile.options.bodySizeLimit, length > limit { return }
-    // No memory now is no failure yet: the server may send less than it claims.
+    // A lack of memory is no failure yet, because the server may send less than it announced.
     _ = body.reserve(Int(length))
   }
 }
 
 extension Transfer {
-  /// Takes the lines of a head, before libcurl stores them and calls ``lineReceived(_:_:)``, and the bytes of the body.
+  /// Receives the lines of a head before libcurl stores them and calls ``lineReceived(_:_:)``, and the bytes of the
+  /// body.
   func outputReceived(_ bytes: UnsafeMutablePointer<CChar>?, _ length: Int) -> Int {
     guard readsHead else { return bytesReceived(bytes, length) }
     guard let bytes, length > 0 else { return length }
@@ -211,8 +212,8 @@ extension Transfer {
     return 0
   }
 
-  /// Whether the next output is a line of a head. Behind a head that is held, that is so once libcurl has sent the next
-  /// request of a login.
+  /// Whether the next output is a line of a head. After a head that is held, it is one if libcurl has sent the next
+  /// request of the login.
   private var readsHead: Bool {
     response.assembly.head == nil || (login.isHolding && !login.awaitsNextRequest)
   }

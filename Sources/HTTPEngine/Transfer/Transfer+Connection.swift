@@ -52,24 +52,23 @@ struct TLSFacts {
   }
 }
 
-// A server that sends more than it announced leaves bytes on a connection that is kept, and could have them
-// taken for the answer to the next request. libcurl 7.88 looks whether there is something to read, and
-// takes the connection nevertheless.
+// If a server sends more than it announced, the rest stays on the connection, and could be taken for the response to
+// the next request. libcurl 7.88 checks for unread bytes and reuses the connection nevertheless.
 extension Transfer {
-  /// Whether nothing has come on the connection that libcurl has found. A kept connection of HTTP/1.1 with unread bytes, or
-  /// at its end, cannot be used.
+  /// Whether the connection that libcurl has chosen has no unread bytes. A connection of HTTP/1.1 with unread bytes, or
+  /// with its end, cannot be reused.
   func isSilent(_ ports: RetainedSockets.Ports) -> Bool {
     guard ccurl_new_connections(easy.raw) == 0 else {
       loop.sockets.connected(ports, over: connection.sockets)
       return true
     }
-    // What OpenSSL has read is not at the socket any more.
+    // Bytes that OpenSSL has read are not at the socket any more.
     let session = ccurl_tls_session(easy.raw).map { OpaquePointer($0) }
     let hasPending = session.map { SSL_has_pending($0) != 0 } ?? false
     return !hasPending && loop.sockets.isSilent(ports)
   }
 
-  /// Whether the connection that libcurl has found speaks HTTP/2.
+  /// Whether the connection that libcurl has chosen speaks HTTP/2.
   var speaksHTTP2: Bool {
     if applied.httpVersion == Int(CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE) { return true }
     guard applied.httpVersion == Int(CURL_HTTP_VERSION_2TLS) else { return false }
@@ -85,8 +84,8 @@ extension Transfer {
   }
 }
 
-/// The sockets of the connections that libcurl may use again, which it does not tell by itself: by the two
-/// ports, as it names a connection when a request is about to go out on it. Belongs to the loop thread.
+/// The sockets of connections that libcurl may reuse, by their ports. libcurl reports the ports of a connection before
+/// it sends a request, and not its socket. Belongs to the loop thread.
 struct RetainedSockets {
   struct Ports: Hashable {
     let local: Int32
@@ -94,10 +93,10 @@ struct RetainedSockets {
   }
 
   private var sockets: [Ports: Int32] = [:]
-  /// With more entries than this, those whose connection is gone are looked for.
+  /// The number of entries above which those of closed connections are removed.
   private var bound = 128
 
-  /// A connection has come to be over one of these sockets.
+  /// Notes a new connection over one of the sockets.
   mutating func connected(_ ports: Ports, over candidates: [Int32]) {
     guard let socket = candidates.first(where: { Self.localPort(of: $0) == ports.local }) else { return }
     sockets[ports] = socket
@@ -106,14 +105,14 @@ struct RetainedSockets {
     bound = max(128, sockets.count * 2)
   }
 
-  /// Whether nothing has come on a connection, neither bytes nor its end.
+  /// Whether a connection has neither unread bytes nor its end.
   func isSilent(_ ports: Ports) -> Bool {
     guard let socket = sockets[ports] else { return true }
     var byte: UInt8 = 0
     return recv(socket, &byte, 1, Int32(MSG_PEEK) | ccurl_do_not_wait) < 0
   }
 
-  /// Zero when it is no socket any more.
+  /// Returns the local port; 0 if the descriptor is no socket any more.
   private static func localPort(of socket: Int32) -> Int32 {
     var address = sockaddr_storage()
     var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
@@ -121,7 +120,7 @@ struct RetainedSockets {
       pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(socket, $0, &length) }
     }
     guard result == 0 else { return 0 }
-    // Both families have the port at the same place.
+    // Both address families have the port at the same offset.
     return withUnsafeBytes(of: &address) { bytes in
       Int32(UInt16(bigEndian: bytes.load(fromByteOffset: 2, as: UInt16.self)))
     }

@@ -1,9 +1,9 @@
 import CCurl
 package import HTTPWire
 
-// NTLM and Negotiate authenticate a connection in several steps, which libcurl goes by itself: one transfer here is
-// several requests there. The connection is made for it, and closed behind it: nobody else's request goes out on a
-// connection that speaks in a name. A proxy may ask in steps, too.
+// NTLM and Negotiate authenticate a connection in several steps, which libcurl performs: one transfer is several
+// requests. Each such transfer has a connection of its own, because no other request may use an authenticated
+// connection. A proxy may also authenticate in steps.
 extension Transfer {
   func applyLogin(_ login: ConnectionLogin?) -> TransportFailure? {
     if let credential = login?.credential,
@@ -27,7 +27,7 @@ extension Transfer {
       easy.set(CURLOPT_PASSWORD, login?.credential.password),
     ]
     guard let code = codes.first(where: { $0 != CURLE_OK }) else { return nil }
-    // Another request will have this handle.
+    // Another request will use this handle.
     for option in [CURLOPT_USERNAME, CURLOPT_PASSWORD] { easy.set(option, nil) }
     applied.login = nil
     return CurlFailure.unsupported("This kind of authentication", code)

@@ -2,41 +2,41 @@ import CCurl
 import FoundationEssentials
 import HTTPWire
 
-/// What the easy handle of a transfer is set to, so that only what differs is set again: most
-/// requests of a session differ in nothing but the URL.
+/// The options that an easy handle has. Only options that differ are set again, because most requests of a session
+/// differ in the URL alone.
 struct AppliedOptions {
   enum Content: Equatable { case none, copied, read }
 
   var profile: ConnectionProfile?
   var url: String?
-  /// The request target that is set beside the URL.
+  /// The request target, if it is set apart from the URL.
   var target: String?
   var method = "GET"
   var content = Content.none
-  /// The fields of the header list, `nil` before the first.
+  /// The fields of the header list; `nil` before the first list.
   var fields: [HTTPHeader]?
   /// Whether the header list was made for a request with a body.
   var hadBody = false
   var httpVersion = -1
-  /// Whether bodies move through large buffers.
+  /// Whether the handle has large buffers for bodies.
   var isBulk = false
-  /// Whether the body is sent in chunks, since nobody knows its length.
+  /// Whether the body is sent in chunks, because its length is unknown.
   var isChunked = false
   /// Whether a new connection is to be made.
   var isFresh = false
   /// Whether the connection is closed behind the request.
   var isClosing = false
-  /// Where the connection goes in place of the origin.
+  /// The server that is connected to instead of the origin.
   var alternative: AlternativeService?
-  /// The addresses of the host, if they are not for libcurl to find.
+  /// The addresses of the host, if libcurl does not look them up.
   var addresses: KnownAddresses?
-  /// Through whom the request goes.
+  /// The proxy of the request.
   var proxy: ProxyServer?
-  /// What the connection is authenticated with.
+  /// The credentials by which the connection is authenticated.
   var login: ConnectionLogin?
-  /// Whether nothing is sent over the connection.
+  /// Whether the transfer only connects.
   var isConnecting = false
-  /// Whether libcurl says what it does.
+  /// Whether libcurl reports what it does.
   var isVerbose = false
 }
 
@@ -48,13 +48,13 @@ struct OptionLists: ~Copyable {
 }
 
 extension Transfer {
-  /// The largest body that is copied into libcurl; larger ones are read from where they lie.
+  /// The largest body that libcurl copies. Larger bodies are read in place.
   static var largestCopiedBody: Int { 16_384 }
 
-  /// Options that hold for every request of this handle.
+  /// Sets the options that hold for every request of the handle.
   func setLastingOptions() {
     easy.set(CURLOPT_NOSIGNAL, true)
-    // Without it, the end of a transfer waits on the loop's thread until its name look-up is over.
+    // Without this option, the end of a transfer blocks the loop's thread until its name look-up is over.
     easy.set(ccurl_quick_exit, true)
     easy.set(CURLOPT_SUPPRESS_CONNECT_HEADERS, true)
     easy.set(CURLOPT_PIPEWAIT, true)
@@ -65,17 +65,17 @@ extension Transfer {
     easy.set(CURLOPT_HTTP_TRANSFER_DECODING, false)
     setNoProxy()
     ccurl_set_pointer(easy.raw, CURLOPT_ERRORBUFFER, errorText)
-    // The name is judged with everything else of the certificate.
+    // ``Handshake`` verifies the host name with the rest of the certificate.
     easy.set(CURLOPT_SSL_VERIFYHOST, 0)
-    // libcurl repeats a request by itself when a used connection ends without a response, whatever the method. It never
-    // does so for this request of RTSP, which means nothing to HTTP.
+    // libcurl repeats a request of any method when a reused connection ends without a response. It never does so for
+    // this RTSP request, which has no meaning for HTTP.
     easy.set(CURLOPT_RTSP_REQUEST, Int(CURL_RTSPREQ_RECEIVE))
     setCallbacks()
   }
 
-  /// Sets what `request` needs. Returns why it cannot be sent, if so.
+  /// Sets the options of `request`. Returns the failure if it cannot be sent.
   func configure(_ request: WireRequest) -> TransportFailure? {
-    if applied.profile !== request.profile || isLedElsewhere(request) {
+    if applied.profile !== request.profile || needsOtherAlternative(request) {
       if let failure = apply(request.profile, to: request) { return failure }
       applied.profile = request.profile
     }
@@ -86,7 +86,9 @@ extension Transfer {
       return failure
     }
     if let failure = applyProxy(request) { return failure }
-    if applied.isConnecting || request.connectsOnly, let failure = applyPurpose(request) { return failure }
+    if applied.isConnecting || request.connectsOnly, let failure = applyConnectOnly(request) {
+      return failure
+    }
     if request.alternative != nil, applied.proxy != nil { return .alternativeUnfit(request) }
     applyVersion(request)
     applyBuffers(request)
@@ -96,13 +98,13 @@ extension Transfer {
   }
 
   private func apply(_ profile: ConnectionProfile, to request: WireRequest) -> TransportFailure? {
-    // Until all of it is set, the handle is that of no profile.
+    // Until all options are set, the handle has no profile.
     applied.profile = nil
     let options = profile.options
     let connect = options.connectTimeout.map { max(1, Int(Clock.nanoseconds($0) / 1_000_000)) }
-    // Without a limit of its own, connecting is bounded by the timeouts of the request; there is time for the origin
-    // when the other place does not answer.
-    let longest = request.alternative == nil ? Int(Int32.max) : Self.longestDetour
+    // Without this limit, the timeouts of the request limit connecting. An alternative service has a shorter limit, so
+    // that time for the origin remains.
+    let longest = request.alternative == nil ? Int(Int32.max) : Self.alternativeConnectTimeout
     easy.set(CURLOPT_CONNECTTIMEOUT_MS, min(connect ?? longest, longest))
     if let failure = applyTLS(options) { return failure }
     if let failure = applyRoute(options, of: request) { return failure }
@@ -130,9 +132,9 @@ extension Transfer {
     return settings.first { $0.1 != CURLE_OK }.map { CurlFailure.unsupported($0.0, $0.1) }
   }
 
-  /// The certificates are judged by ``Handshake``; libcurl needs none to trust. It uses a connection or a TLS
-  /// session again only for the same folder of them, so that the folder, which is never looked into, stands for
-  /// whom we trust and who we are.
+  /// Keeps connections of different trust stores and client identities apart. ``Handshake`` verifies certificates, so
+  /// libcurl needs no trusted ones. But it reuses a connection or a TLS session only if the folder of trusted
+  /// certificates is the same. Therefore the name of the folder, which is never read, is the number of the partition.
   private func applyPartition(_ number: Int) -> TransportFailure? {
     easy.set(CURLOPT_CAINFO, nil)
     easy.set(CURLOPT_PROXY_CAPATH, "/partition/\(number)")
@@ -144,7 +146,8 @@ extension Transfer {
     body.count < 0 || body.count > RequestBody.largestMultiplexed
   }
 
-  /// Small buffers cost three times the processor time for bodies of any size, large ones memory.
+  /// Sets the sizes of the buffers. Small buffers cost three times the processor time for large bodies, large buffers
+  /// cost memory.
   private func applyBuffers(_ request: WireRequest) {
     let isBulk = request.sink != nil || request.body.count < 0 || request.body.count > 1 << 20
     guard isBulk != applied.isBulk else { return }
@@ -169,8 +172,8 @@ extension Transfer {
     applied.httpVersion = version
   }
 
-  /// Whether the server is told nothing and spoken to in HTTP/2 at once (RFC 9113 §3.3). With libcurl 7.88 the second
-  /// request of such a connection fails in the framing, so that there is none.
+  /// Whether the request is sent by HTTP/2 with prior knowledge (RFC 9113 §3.3). Such a connection is not reused,
+  /// because with libcurl 7.88 its second request fails with an error of framing.
   private func knowsHTTP2(_ request: WireRequest) -> Bool {
     guard request.profile.options.httpVersions == .http2PriorKnowledge, request.origin.scheme == "http",
       request.login == nil
@@ -245,10 +248,10 @@ extension Transfer {
     return nil
   }
 
-  /// The failure of a request with a field that libcurl would leave out.
+  /// Returns the failure of a request with a field that libcurl would omit.
   private func omittedField(of request: WireRequest) -> TransportFailure? {
     guard CurlLibrary.shared.omitsLargeFields else { return nil }
-    // libcurl counts the space behind the colon.
+    // libcurl counts the space after the colon.
     let limit = 300 * 1024 - 1
     guard let field = request.fields.first(where: { max($0.name.utf8.count, $0.value.utf8.count) > limit })
     else { return nil }
@@ -261,7 +264,8 @@ extension Transfer {
       """)
   }
 
-  /// Methods that have a meaning for content announce an empty one too (RFC 9110 §8.6).
+  /// Returns how the body is sent. Methods that define a meaning for content announce an empty body too (RFC 9110
+  /// §8.6).
   private static func content(of request: WireRequest) -> AppliedOptions.Content {
     if case .bytes(let data) = request.body, !data.isEmpty {
       return data.count <= largestCopiedBody ? .copied : .read
@@ -274,8 +278,8 @@ extension Transfer {
   }
 }
 
-/// A URL in libcurl's parts, which are read there for each request in place of the text: it would take the text apart, and
-/// put it together again, each time. Belongs to one transfer.
+/// A URL in the form of libcurl's parser. libcurl reads the parts for each request; given a text, it would parse and
+/// serialize it each time. Belongs to one transfer.
 final class ParsedURL {
   let raw: OpaquePointer
 
@@ -286,23 +290,23 @@ final class ParsedURL {
 
   deinit { curl_url_cleanup(raw) }
 
-  /// Takes another URL apart. Returns false when libcurl does not understand it; then the parts mean nothing.
-  func take(_ url: String) -> Bool {
+  /// Parses another URL. Returns false if libcurl cannot parse it. Then the parts have no meaning.
+  func parse(_ url: String) -> Bool {
     curl_url_set(raw, CURLUPART_URL, url, UInt32(CURLU_NON_SUPPORT_SCHEME | CURLU_PATH_AS_IS)) == CURLUE_OK
   }
 }
 
 extension Transfer {
-  /// Sets the URL and the request target, unless they are those of the request before.
+  /// Sets the URL and the request target, unless the previous request had the same ones.
   func applyURL(_ request: WireRequest) -> TransportFailure? {
     let url = request.url
     guard url != applied.url else { return nil }
     applied.url = nil
-    guard Self.isOfHTTP(url) else {
+    guard Self.isHTTP(url) else {
       return TransportFailure(.unsupportedURL, "Only URLs of http and https can be requested.")
     }
-    // One that it does not understand is left to libcurl, which says why.
-    let parts = parsedURL.flatMap { $0.take(url) ? UnsafeMutableRawPointer($0.raw) : nil }
+    // If the parser refuses the URL, `CURLOPT_URL` reports the reason.
+    let parts = parsedURL.flatMap { $0.parse(url) ? UnsafeMutableRawPointer($0.raw) : nil }
     ccurl_set_pointer(easy.raw, CURLOPT_CURLU, parts)
     let code = easy.set(CURLOPT_URL, url)
     guard code == CURLE_OK else { return CurlFailure.unsupported("This URL", code) }
@@ -329,7 +333,7 @@ extension Transfer {
     }
   }
 
-  private static func isOfHTTP(_ url: String) -> Bool {
+  private static func isHTTP(_ url: String) -> Bool {
     let scheme = url.utf8.prefix { $0 != UInt8(ascii: ":") }
     return (scheme.count == 4 || scheme.count == 5)
       && zip(scheme, "https".utf8).allSatisfy { $0 | 0x20 == $1 }

@@ -2,7 +2,7 @@ import CCurl
 package import HTTPWire
 
 extension Transfer {
-  /// What libcurl's result for this transfer means.
+  /// Returns the outcome for libcurl's result.
   func outcome(_ code: CURLcode) -> Outcome {
     var code = code
     if login.isHolding, code == CURLE_OK || (code == CURLE_WRITE_ERROR && login.isTooLong) {
@@ -50,13 +50,13 @@ extension Transfer {
     }
   }
 
-  /// Whether no more than the rest of a body is missing that is discarded anyway, such as that of a redirect.
+  /// Whether only the rest of a discarded body is missing, such as that of a redirect.
   private func lacksUselessBytesAlone(_ code: CURLcode) -> Bool {
     guard destination.isDiscarded, response.assembly.head != nil, !login.isHolding else { return false }
     return [CURLE_PARTIAL_FILE, CURLE_RECV_ERROR, CURLE_HTTP2, CURLE_HTTP2_STREAM].contains(code)
   }
 
-  /// The outcome of a transfer that libcurl takes for complete.
+  /// Returns the outcome of a transfer that libcurl takes for complete.
   private func completed(_ metrics: TransferMetrics) -> Outcome {
     if applied.isConnecting { return handOver(metrics) }
     guard let head = response.assembly.head else {
@@ -72,7 +72,8 @@ extension Transfer {
     return .success(WireResponse(head: head, body: body.take(), metrics: metrics))
   }
 
-  /// The failure of a request whose head is larger than libcurl's buffer for it (1 MiB); it calls that a lack of memory.
+  /// Returns the failure of a request whose head is larger than libcurl's buffer of 1 MiB. libcurl reports a lack of
+  /// memory.
   private func oversizedHead(_ code: CURLcode, _ facts: ccurl_facts) -> TransportFailure? {
     guard code == CURLE_OUT_OF_MEMORY || code == ccurl_too_large, facts.first_byte == 0, let request
     else { return nil }
@@ -117,8 +118,8 @@ extension Transfer {
       curlCode: Int32(code.rawValue), metrics: metrics)
   }
 
-  /// What was measured until now, for a transfer that libcurl did not end itself; `nil` before it
-  /// started, when the handle only knows about the one before.
+  /// Returns the metrics of a transfer that libcurl did not end itself; `nil` before it started, because the handle
+  /// still has the metrics of the previous transfer.
   func metricsSoFar() -> TransferMetrics? {
     guard phase.isAdded else { return nil }
     var facts = ccurl_facts()

@@ -3,22 +3,22 @@ import HTTPWire
 
 /// The attempts to send the request of one transfer.
 struct SendAttempts {
-  /// Why a connection that libcurl chose was not used; nothing was sent on it.
+  /// The reason for which a connection that libcurl chose is not used. Nothing was sent on it.
   enum UnusableConnection {
-    /// There are unread bytes, or its end.
+    /// The connection has unread bytes, or the server has closed it.
     case unreadInput
-    /// It speaks HTTP/2, and the server requires HTTP/1.1.
+    /// The connection speaks HTTP/2, and the server requires HTTP/1.1.
     case needsHTTP1
   }
 
   var decision: RepeatDecision
-  /// Whether an attempt was let go since the handle was given to libcurl.
+  /// Whether an attempt was allowed since the handle was given to libcurl.
   var isUnderWay = false
   /// Whether the connection of the attempt speaks HTTP/2.
   var isHTTP2 = false
-  /// The bytes of requests that were sent before the attempt.
+  /// The number of bytes of requests that were sent before the attempt.
   var bytesBefore = 0
-  /// Whether libcurl said that the server did not process the request.
+  /// Whether libcurl reported that the server did not process the request.
   var isRefused = false
   var unusableConnection: UnusableConnection?
   /// Whether the server reset the stream with HTTP_1_1_REQUIRED.
@@ -27,7 +27,7 @@ struct SendAttempts {
   /// The frames of the connection of the attempt, if they are observed.
   private(set) var connection: ConnectionRecord?
   private(set) var stream: StreamRecord?
-  /// The turns of the loop in which nothing came of a stream that is over.
+  /// The number of turns without bytes since the stream is over.
   var idleTurns = 0
   /// Whether libcurl is opening a connection for the next attempt.
   var isConnecting = false
@@ -50,7 +50,7 @@ struct SendAttempts {
     stream = nil
   }
 
-  /// Makes it ready for a handle that has sent nothing.
+  /// Begins again with a handle that has sent nothing.
   mutating func restart() {
     leaveStream()
     isConnecting = false
@@ -61,12 +61,12 @@ struct SendAttempts {
 }
 
 // A server may close a connection at any moment between two requests (RFC 9112 §9.6), or refuse streams that it did not
-// process (RFC 9113 §8.7). Whether such a request is sent again is decided here: libcurl would repeat any request that got
-// no response on a used connection.
+// process (RFC 9113 §8.7). The engine decides whether such a request is sent again, because libcurl would repeat any
+// request that got no response on a reused connection.
 extension Transfer {
-  /// Called before each attempt of libcurl to send the request. Returns whether it may be sent on the connection.
+  /// Decides whether the request may be sent on a connection. Called before each attempt of libcurl to send it.
   func attemptMayBegin(on ports: RetainedSockets.Ports) -> Bool {
-    if attempts.isUnderWay, !mayGoOn() { return false }
+    if attempts.isUnderWay, !mayContinue() { return false }
     let isHTTP2 = speaksHTTP2
     attempts.unusableConnection = unusability(isHTTP2, ports)
     guard attempts.unusableConnection == nil, rewindBody() else { return false }
@@ -76,7 +76,7 @@ extension Transfer {
     attempts.isRefused = false
     attempts.bytesBefore = ccurl_request_bytes(easy.raw)
     attempts.observe(isHTTP2 ? frames : nil)
-    // Where frames are not observed, libcurl's messages alone tell whether a stream was refused; reading them costs.
+    // If frames are not observed, only libcurl's messages show whether a stream was refused. Reading them costs time.
     if isHTTP2, attempts.stream == nil, !attempts.decision.isIdempotent || attempts.decision.hasRepeated {
       setVerbose(true)
     }
@@ -95,8 +95,8 @@ extension Transfer {
     return applied.isConnecting || isSilent(ports) ? nil : .unreadInput
   }
 
-  /// Whether libcurl may send another request of its own accord.
-  private func mayGoOn() -> Bool {
+  /// Whether libcurl may send another request by itself.
+  private func mayContinue() -> Bool {
     if login.requestBegins() { return true }
     noteRequiredVersion()
     let evidence = evidence
@@ -113,13 +113,14 @@ extension Transfer {
   /// Whether a failure of the engine's own is the outcome.
   private var isAborted: Bool { abortReason?.failure != nil }
 
-  /// Puts the body back to its start: libcurl before 8.7 can repeat an upload without asking for it.
+  /// Rewinds the body, because libcurl before 8.7 can repeat an upload without rewinding it.
   private func rewindBody() -> Bool {
     guard count.sent > 0, applied.content == .read else { return true }
     return bodyRewound(to: 0) == Int(CURL_SEEKFUNC_OK)
   }
 
-  /// Whether no line of a head and no byte of a body has come. libcurl 7.88 drops what comes in one read with RST_STREAM.
+  /// Whether no line of a head and no byte of a body has arrived. libcurl 7.88 drops the bytes that arrive in one read
+  /// with RST_STREAM.
   private var hasNoResponse: Bool {
     if attempts.stream?.hasResponse == true { return false }
     var facts = ccurl_facts()
@@ -144,22 +145,23 @@ extension Transfer {
     if attempts.stream?.resetCode == ConnectionRecord.Code.http11Required { attempts.requiresHTTP1 = true }
   }
 
-  /// Takes a message of libcurl's.
+  /// Reads a message of libcurl.
   func messageReceived(_ message: UnsafeRawBufferPointer) {
     let isDowngrade = message.starts(with: "Downgrades to HTTP/1.1".utf8)
     guard isDowngrade || message.starts(with: "REFUSED_STREAM".utf8) else { return }
     attempts.isRefused = true
     attempts.requiresHTTP1 = isDowngrade
-    // Not for the next handshake: libcurl before 8.5 trips over some keys when it describes a certificate.
+    // The messages are turned off before the next handshake, because libcurl before 8.5 fails to describe the keys of
+    // some certificates.
     setVerbose(false)
   }
 
-  /// Whether the request is to be sent again after libcurl has ended the transfer with a failure.
+  /// Whether the request is sent again after libcurl has ended the transfer.
   func mayRepeat(after code: CURLcode) -> Bool {
     switch code {
     case CURLE_ABORTED_BY_CALLBACK: return !isAborted && attempts.unusableConnection != nil
     case CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_GOT_NOTHING, CURLE_HTTP2: break
-    // A connection of HTTP/2 that ends before the head.
+    // A connection of HTTP/2 ended before the head.
     case CURLE_PARTIAL_FILE where attempts.isHTTP2: break
     case CURLE_HTTP2_STREAM where evidence == .refused: break
     case CURLE_OK where response.assembly.head == nil && !login.isHolding && !applied.isConnecting: break
@@ -173,8 +175,8 @@ extension Transfer {
     return attempts.decision.mayRepeat(after: evidence, usedConnection: usedConnection)
   }
 
-  /// Makes everything as it was before the request was sent. It gets a connection of its own, except on
-  /// HTTP/2: there libcurl would have the others wait for it, and at times for ever.
+  /// Prepares the transfer for sending the request again. It gets a new connection, except on HTTP/2: there libcurl
+  /// would make other transfers wait for the new connection, sometimes forever.
   func prepareRepeat() {
     switch attempts.unusableConnection {
     case .needsHTTP1: setFresh(true)
@@ -188,7 +190,7 @@ extension Transfer {
     errorText[0] = 0
   }
 
-  /// The message for a request that got no response and is not sent again.
+  /// Returns the message for a request that got no response and is not sent again.
   func unansweredMessage(_ evidence: RepeatDecision.Evidence) -> String {
     let host = request?.origin.host ?? "The host"
     let method = applied.method
@@ -197,8 +199,8 @@ extension Transfer {
       return "\(host) refused the \(method) request without processing it; it was not sent again\(reason)."
     case .notSent: return "The connection to \(host) ended before the \(method) request was sent."
     case .unknown:
-      let fate = "The server may have processed the \(method) request, so it was not sent again."
-      return "\(host) closed the connection without a response. \(fate)"
+      let warning = "The server may have processed the \(method) request, so it was not sent again."
+      return "\(host) closed the connection without a response. \(warning)"
     }
   }
 
@@ -206,7 +208,8 @@ extension Transfer {
     hasRepeatableBody ? " because the server did so too often" : " because its body can be read only once"
   }
 
-  /// A sentence for a failure of a request that may have been processed; empty for any other.
+  /// Returns a sentence for a failure of a request that the server may have processed; an empty text for other
+  /// failures.
   func doubt(about failure: TransportFailure.Kind) -> String {
     guard failure == .connectionLost, attempts.isUnderWay, response.assembly.head == nil,
       !attempts.decision.isIdempotent,
@@ -221,14 +224,14 @@ extension Transfer {
     easy.set(CURLOPT_VERBOSE, isVerbose)
   }
 
-  /// Whether libcurl has to make a new connection.
+  /// Sets whether libcurl has to make a new connection.
   func setFresh(_ isFresh: Bool) {
     guard isFresh != applied.isFresh else { return }
     applied.isFresh = isFresh
     easy.set(CURLOPT_FRESH_CONNECT, isFresh)
   }
 
-  /// Whether libcurl closes the connection behind the request.
+  /// Sets whether libcurl closes the connection after the request.
   func setClosing(_ isClosing: Bool) {
     guard isClosing != applied.isClosing else { return }
     applied.isClosing = isClosing

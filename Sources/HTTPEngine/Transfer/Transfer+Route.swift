@@ -3,7 +3,7 @@ import COpenSSL
 import Glibc
 import HTTPWire
 
-// Which way a connection takes: sockets, other hosts and interfaces, and which addresses it may go to.
+// The route of a connection: sockets, other hosts and interfaces, and the addresses that are allowed.
 extension Transfer {
   func applyRoute(_ options: TransportOptions, of request: WireRequest) -> TransportFailure? {
     if let failure = applyOverrides(options.hostOverrides, request) { return failure }
@@ -32,7 +32,7 @@ extension Transfer {
     for override in overrides {
       guard let line = override.line else {
         return TransportFailure(
-          .badURL, "A host override has a host or port that is none: \(override.host) to \(override.target).")
+          .badURL, "A host override has an invalid host or port: \(override.host) to \(override.target).")
       }
       lines.append(line)
     }
@@ -44,7 +44,7 @@ extension Transfer {
     return nil
   }
 
-  /// Tells libcurl where a host is, when that was found out before.
+  /// Gives the addresses of a host to libcurl, if they were looked up before.
   func applyAddresses(_ request: WireRequest) -> TransportFailure? {
     guard applied.addresses != request.addresses else { return nil }
     applied.addresses = nil
@@ -68,10 +68,11 @@ extension Transfer {
       }, Unmanaged.passUnretained(self).toOpaque())
   }
 
-  /// The address is the one that is connected to: no name can mean another one a moment later.
+  /// Opens a socket unless its address is refused. libcurl connects to this very address, so a name cannot resolve to
+  /// another one afterwards.
   private func openSocket(_ address: UnsafeMutablePointer<curl_sockaddr>) -> curl_socket_t {
     let description = address.pointee
-    // A Unix-domain socket is one that the program itself has named.
+    // The program itself has chosen a Unix-domain socket.
     guard description.family == AF_UNIX || Self.address(address)?.isPublic == true else {
       abort(because: .privateAddress)
       return ccurl_bad_socket
@@ -80,7 +81,7 @@ extension Transfer {
       description.family, description.socktype | Int32(SOCK_CLOEXEC.rawValue), description.protocol)
   }
 
-  /// A connection of before may have been made without the guard.
+  /// Whether the address of the connection is allowed. A reused connection may have been made without the check.
   func mayReach(_ remoteAddress: UnsafeMutablePointer<CChar>?) -> Bool {
     guard let options = request?.profile.options, options.refusesPrivateAddresses, options.unixSocket == nil
     else { return true }
@@ -92,12 +93,12 @@ extension Transfer {
     return false
   }
 
-  /// What ends a request whose host has no other addresses than private ones.
+  /// The failure of a request whose host has private addresses only.
   var refusedAddress: TransportFailure {
     let host = request?.origin.host ?? "The host"
     return TransportFailure(
       .cannotConnectToHost,
-      "\(host) has an address that is not of the public Internet, which refusesPrivateAddresses does not allow."
+      "\(host) has a private address, which refusesPrivateAddresses does not allow. Turn that option off to reach it."
     )
   }
 
@@ -117,7 +118,7 @@ extension Transfer {
 }
 
 extension TransportOptions.HostOverride {
-  /// As libcurl reads it; `nil` for hosts and ports that are none.
+  /// The override in libcurl's syntax; `nil` for invalid hosts and ports.
   fileprivate var line: String? {
     func isHost(_ text: String) -> Bool {
       !text.isEmpty && text.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F && !"[]/@?#\\".utf8.contains($0) }
@@ -131,21 +132,22 @@ extension TransportOptions.HostOverride {
   }
 }
 
-// Another place than the origin, as the origin has named it (RFC 7838). libcurl connects there; all that is verified is
-// verified for the origin, since that is whom the request names.
+// An alternative service, as the origin has announced it (RFC 7838). libcurl connects to it. Certificates are verified
+// for the origin, because the request names the origin.
 extension Transfer {
-  /// The longest time, in milliseconds, that is spent on connecting there.
-  static var longestDetour: Int { 10_000 }
+  /// The longest time for connecting to an alternative service, in milliseconds.
+  static var alternativeConnectTimeout: Int { 10_000 }
 
-  /// Whether the handle is set to another place than the request wants.
-  func isLedElsewhere(_ request: WireRequest) -> Bool {
+  /// Whether the handle connects to another alternative service than `request` needs.
+  func needsOtherAlternative(_ request: WireRequest) -> Bool {
     switch (applied.alternative, request.alternative) {
     case (nil, nil): false
     case (let applied, let wanted): applied != wanted
     }
   }
 
-  /// Whether the place speaks the protocol for which it was named (RFC 7838 §2.4). Asked before the request goes out.
+  /// Whether the alternative service speaks the protocol that was announced (RFC 7838 §2.4). Called before the request
+  /// is sent.
   func mayUseAlternative() -> Bool {
     guard let request, request.alternative != nil else { return true }
     let session = ccurl_tls_session(easy.raw).map { OpaquePointer($0) }
@@ -159,13 +161,14 @@ extension TransportFailure {
   static func alternativeUnfit(_ request: WireRequest) -> TransportFailure {
     TransportFailure(
       .alternativeUnfit,
-      "The other place that \(request.origin.host) has named cannot be used: it does not speak HTTP/2, or a proxy stands in between."
+      "The alternative service of \(request.origin.host) cannot be used: it does not speak HTTP/2, or the request has a proxy."
     )
   }
 }
 
 extension TransportOptions.HostOverride {
-  /// The way to another place; when the program leads that one elsewhere, to there.
+  /// Makes the override that connects to an alternative service. If the program overrides the host of that service, the
+  /// override applies.
   init(from origin: Origin, to service: AlternativeService, among given: [Self]) {
     let place = Origin(scheme: "https", host: service.host, port: service.port)
     let next = given.first { $0.leads(place) }

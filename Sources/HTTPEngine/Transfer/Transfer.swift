@@ -3,9 +3,10 @@ import FoundationEssentials
 import Glibc
 import HTTPWire
 
-/// One easy handle and the request that it carries; pooled and used again. Belongs to the loop thread:
-/// libcurl calls back on it, and nobody else touches it. For that reason its properties, and those of
-/// the loop, go without the run-time checks for overlapping access, which cost a percent of a request.
+/// One easy handle and its request. Transfers are pooled.
+///
+/// A transfer belongs to the loop thread, on which libcurl calls back. Therefore its properties, and those of the loop,
+/// have no run-time checks for overlapping access, which cost a percent of a request.
 final class Transfer {
   typealias Outcome = Result<WireResponse, TransportFailure>
 
@@ -23,12 +24,12 @@ final class Transfer {
     }
   }
 
-  /// The loop whose thread this belongs to; it outlives its transfers.
+  /// The loop of the transfer, which outlives it.
   unowned(unsafe) let loop: LoopCore
   @exclusivity(unchecked) var easy: EasyHandle
-  /// The URL that ``easy`` is set to; it reads there.
+  /// The URL of ``easy``, which refers to it.
   let parsedURL = ParsedURL()
-  /// Where libcurl writes its own words about a failure.
+  /// The buffer for libcurl's message about a failure.
   let errorText: UnsafeMutablePointer<CChar>
   @exclusivity(unchecked) var applied = AppliedOptions()
   @exclusivity(unchecked) var lists = OptionLists()
@@ -70,7 +71,7 @@ final class Transfer {
     errorText.deallocate()
   }
 
-  /// Takes a request in. Nothing is sent yet.
+  /// Begins the transfer of a request, without sending anything yet.
   func begin(_ request: WireRequest, ticket: UInt64, observer: any TransferObserver, completion: Completion) {
     self.ticket = ticket
     self.observer = observer
@@ -93,7 +94,7 @@ final class Transfer {
       deadline: request.deadline.map { Clock.now(plus: ContinuousClock.now.duration(to: $0)) } ?? .max)
   }
 
-  /// Forgets what has arrived, because another response begins.
+  /// Forgets the bytes that arrived, because another response begins.
   func restartResponse() {
     // The options are large, and a copy of them counts many references.
     guard let profile = request?.profile else { return }
@@ -111,7 +112,7 @@ final class Transfer {
 
   func abort(with failure: TransportFailure) { abort(because: .failure(failure)) }
 
-  /// Releases everything of the request, once. Returns the completion of the outcome, which may be another one by now.
+  /// Releases everything of the request, once. A sink that cannot finish changes the outcome. Returns the completion.
   func finish(_ outcome: inout Outcome) -> Completion {
     guard let completion else { preconditionFailure("a transfer ended twice") }
     self.completion = nil
@@ -132,19 +133,19 @@ final class Transfer {
 }
 
 extension Transfer {
-  /// Whether others may be on its connection, as far as is known.
+  /// Whether other transfers may use the same connection, as far as is known.
   var mayShareConnection: Bool {
     applied.httpVersion == ccurl_http_2_tls && hostQueue?.multiplexes != false
   }
 
-  /// Whether the connection carries many requests at a time; `nil` before the head tells.
+  /// Whether the connection carries many requests at a time; `nil` before the head has arrived.
   var multiplexes: Bool? {
     guard let version = response.assembly.head?.version else { return nil }
     guard !applied.isClosing else { return false }
     return version == .http2 || version == .http3
   }
 
-  /// What ends the transfer when its time is over.
+  /// Returns the failure of a transfer whose time is over.
   func timeout() -> TransportFailure {
     let host = request?.origin.host ?? "The host"
     let message =

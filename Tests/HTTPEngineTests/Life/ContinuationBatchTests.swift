@@ -30,8 +30,8 @@ import Testing
     }
   }
 
-  /// Stands for the thread of a loop: what runs there begins after what ran there before has ended, and not only after those
-  /// whom it has served have gone on. It is one thread, because a batch stays that of its thread until it retires.
+  /// The thread of a loop. A job begins when the previous job has ended, even if the tasks that the previous job
+  /// resumed still run. It is one thread, because a batch belongs to its thread until it retires.
   private let thread = SerialThread()
 
   /// Lets `count` tasks wait, hands them to `body` on another thread, and returns when all have gone on.
@@ -47,7 +47,7 @@ import Testing
     await serve(count) { waiters in
       continuationBatch.serve()
       for waiter in waiters { ContinuationBatch.resume(waiter) }
-      continuationBatch.announce()
+      continuationBatch.resumeAll()
       continuationBatch.retire()
     }
   }
@@ -79,7 +79,7 @@ import Testing
         #expect(isFirst, "the continuationBatch was left behind on another thread")
         continuationBatch.serve()
         for waiter in waiters { ContinuationBatch.resume(waiter) }
-        continuationBatch.announce()
+        continuationBatch.resumeAll()
         if round % 3 == 0 { continuationBatch.retire() }
       }
     }
