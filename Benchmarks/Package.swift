@@ -8,7 +8,7 @@ let settings: [SwiftSetting] = [
   .enableUpcomingFeature("MemberImportVisibility"),
 ]
 
-// `Scripts/bench` builds and runs this; README.md says how to read what it prints.
+// `Scripts/bench` and `Scripts/ways` build and run this; README.md says how to read what they print.
 let package = Package(
   name: "benchmarks",
   dependencies: [.package(name: "alamofire-linux", path: "..")],
@@ -18,6 +18,13 @@ let package = Package(
     .executableTarget(
       name: "bench-client",
       dependencies: ["Scorecard", .product(name: "Alamofire", package: "alamofire-linux")],
+      swiftSettings: settings),
+    .executableTarget(
+      name: "ways",
+      dependencies: [
+        .product(name: "Alamofire", package: "alamofire-linux"),
+        .product(name: "HTTPTestServer", package: "alamofire-linux"),
+      ],
       swiftSettings: settings),
   ]
 )
