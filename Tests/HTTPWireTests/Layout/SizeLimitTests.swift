@@ -46,4 +46,69 @@ import Testing
     #expect(run.output.contains("     7  Sources/X/A.swift:1 first\n     3  Sources/X/A.swift:8 second\n"))
     #expect(!run.output.contains("notOne"))
   }
+
+  @Test("The counts are those of Swift files in Sources, stored flags and complaints")
+  func counts() async throws {
+    let tree = try SourceTree([
+      "Sources/X/Short.swift": String(repeating: "// nobody\n", count: 29),
+      "Sources/X/Long.swift": String(repeating: "let a = 1\n", count: 301),
+      "Sources/Y/Y.swift": String(repeating: "let a = 1\n", count: 300),
+      "Sources/Y/Y.h": "// a header\n",
+      "Tests/YTests/Y.swift": "let a = 1\n",
+      "Sources/Z/Core.swift": """
+      final class RequestCore {
+        let isFirst: Bool
+        private var isSecond: Bool?
+        static let isShared = true
+        var isComputed: Bool { true }
+        var count = 1
+        let interests = Atomic<Bool>(false)
+        struct State {
+          var isThird = false
+          var isFourth: Bool = true {
+            didSet {}
+          }
+        }
+        func work() {
+          var isLocal = false
+        }
+      }
+      extension RequestCore.State {
+        struct Part:
+          Sendable
+        {
+          @exclusivity(unchecked) var isFifth = true
+        }
+      }
+      extension Transfer {
+        struct Rest {
+          var isFresh = false
+          let isOld: Atomic<Bool>
+        }
+      }
+      struct Other {
+        var isOther = false
+      }
+
+      """,
+    ])
+    let run = try await ScriptRun("sizes", on: tree.root, ["counts"])
+    #expect(
+      run.output == """
+        | target | files | lines | files under 30 lines | files over 300 lines |
+        |---|---|---|---|---|
+        | X | 2 | 330 | 1 | 1 |
+        | Y | 1 | 300 | 0 | 0 |
+        | Z | 1 | 33 | 0 | 0 |
+        | all | 4 | 663 | 1 | 1 |
+
+        | count | number |
+        |---|---|
+        | stored flags of RequestCore | 6 |
+        | stored flags of Transfer | 2 |
+        | complaints of Scripts/words | 29 |
+
+        """)
+    #expect(run.status == 0)
+  }
 }
