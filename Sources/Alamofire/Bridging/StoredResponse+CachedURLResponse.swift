@@ -24,7 +24,7 @@ extension StoredResponse {
       let head = head ?? (cached.response as? HTTPURLResponse).map({ ResponseHead($0) })
     else { return nil }
     self.init(
-      key: key, fields: fields, head: head, body: cached.data, requestTime: requestTime,
+      key: key, fields: FieldDigests(of: fields), head: head, body: cached.data, requestTime: requestTime,
       responseTime: responseTime, attachment: Self.attachment(of: cached.userInfo),
       staysInMemory: staysInMemory || cached.storagePolicy == .allowedInMemoryOnly)
   }

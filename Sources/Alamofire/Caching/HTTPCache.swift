@@ -100,7 +100,7 @@ public final class HTTPCache: URLCache, @unchecked Sendable {
     let stored = shelf.read(key)
     var digests = FieldDigests(of: fields)
     let chosen =
-      CacheDecision.choice(of: stored, for: fields)
+      CacheDecision.choice(of: stored, for: digests)
       ?? stored.filter { $0.head.status != 206 && $0.selection.mayInclude(&digests) }
       .max { $0.date < $1.date }
     return chosen?.cached(url: url)

@@ -15,7 +15,7 @@ extension Pipeline {
     let now = caching.store?.now ?? 0
     let fields = journey.sent.fields
     let question = CacheDecision.Question(
-      method: journey.sent.method, fields: fields, policy: policy,
+      method: journey.sent.method, fields: FieldDigests(of: fields), policy: policy,
       mayRefresh: !core.decidesAboutStoring && !core.hasBodySink)
     func answer(_ stored: StoredResponse) -> StoredAnswer? {
       journey.allowed(
@@ -140,7 +140,8 @@ extension Pipeline {
   ) async throws(TransportFailure) -> WireResponse? {
     let now = store.now
     let fresh = Validation.freshened(
-      stored, by: response.head, fields: journey.sent.fields, requestTime: response.requestTime(now),
+      stored, by: response.head, fields: FieldDigests(of: journey.sent.fields),
+      requestTime: response.requestTime(now),
       responseTime: now)
     let count = journey.removalCount
     if store.waits {

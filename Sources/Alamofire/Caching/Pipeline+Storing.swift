@@ -142,7 +142,7 @@ extension SessionCore {
   /// A HEAD, or the answer to a condition that the user himself made (RFC 9111 §4.3.4, §4.3.5).
   private func update(_ key: CacheKey, by offer: CacheCandidate) {
     guard let store = caching.store,
-      let stored = CacheDecision.choice(of: store.read(key), for: offer.request.fields)
+      let stored = CacheDecision.choice(of: store.read(key), for: FieldDigests(of: offer.request.fields))
     else { return }
     if offer.head.status == 304 {
       guard offer.head.block.contains("ETag") || offer.head.block.contains("Last-Modified"),
@@ -150,11 +150,13 @@ extension SessionCore {
       else { return }
       store.putConfirmed(
         Validation.freshened(
-          stored, by: offer.head, fields: offer.request.fields, requestTime: offer.requestTime,
+          stored, by: offer.head, fields: FieldDigests(of: offer.request.fields),
+          requestTime: offer.requestTime,
           responseTime: offer.responseTime), askedAfter: offer.removalCount)
     } else if offer.head.status < 500 {
       let updated = Validation.updated(
-        stored, byHead: offer.head, fields: offer.request.fields, requestTime: offer.requestTime,
+        stored, byHead: offer.head, fields: FieldDigests(of: offer.request.fields),
+        requestTime: offer.requestTime,
         responseTime: offer.responseTime)
       guard let updated else { return store.remove(key) }
       store.putConfirmed(updated, askedAfter: offer.removalCount)
@@ -230,7 +232,8 @@ extension SessionCore {
     }
     caching.store?.putConfirmed(
       Validation.freshened(
-        stored, by: offer.head, fields: offer.request.fields, requestTime: offer.requestTime,
+        stored, by: offer.head, fields: FieldDigests(of: offer.request.fields),
+        requestTime: offer.requestTime,
         responseTime: offer.responseTime), askedAfter: offer.removalCount)
   }
 }
@@ -239,7 +242,7 @@ extension CacheCandidate {
   /// The response as it is stored.
   fileprivate var stored: StoredResponse {
     StoredResponse(
-      key: key, fields: request.fields, head: head, body: body, requestTime: requestTime,
+      key: key, fields: FieldDigests(of: request.fields), head: head, body: body, requestTime: requestTime,
       responseTime: responseTime, staysInMemory: !request.profile.isUsual)
   }
 }

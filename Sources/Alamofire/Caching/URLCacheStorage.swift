@@ -41,7 +41,8 @@ package final class URLCacheStorage: ResponseStore {
     let time = date?.secondsSince1970 ?? 0
     return [
       StoredResponse(
-        key: key, head: head, body: cached.data, selection: Selection(head, CacheControl(head), request: []),
+        key: key, head: head, body: cached.data,
+        selection: Selection(head, CacheControl(head), request: FieldDigests(of: [])),
         requestTime: time, responseTime: time)
     ]
   }

@@ -9,3 +9,8 @@ package enum AuthenticationFeatures {
   /// The schemes that libcurl authenticates connections with.
   package static let connectionSchemes = CurlLibrary.shared.connectionSchemes
 }
+
+extension FieldDigests {
+  /// The fields of a request, with digests by OpenSSL.
+  package init(of fields: [HTTPHeader]) { self.init(of: fields, hashes: AuthenticationFeatures.hashes) }
+}

@@ -141,7 +141,7 @@ import Testing
     for number in 0..<40 { _ = index.put(Self.stored(1, variant: "\(number)")) }
     let key = Self.stored(1).key
     #expect(index.find(key).stored.count == CacheIndex.variantLimit && index.count == CacheIndex.variantLimit)
-    let chosen = CacheDecision.choice(of: index.find(key).stored, for: [HTTPHeader(name: "v", value: "39")])
+    let chosen = CacheDecision.choice(of: index.find(key).stored, for: CacheScene.digests([("v", "39")]))
     #expect(chosen != nil)
     _ = index.remove(key)
     #expect(index.isEmpty && index.memoryUsage == 0)

@@ -80,18 +80,16 @@ import Testing
     #expect(!StorageRules.mayStore(method: "GET", fields: [], head: head))
   }
 
-  /// FIPS 180-4, and lengths around the border of a block.
-  @Test func sha256() {
-    let known = [
-      "": "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
-      "abc": "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad",
-      "abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq":
-        "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1",
-      String(repeating: "a", count: 1_000):
-        "41edece42d63e8d9bf515a9ba6932e1c20cbc9f5a5d134645adb5db1b9737ea3",
-    ]
-    for (text, digest) in known { #expect(SHA256.hexadecimal(text) == digest) }
-    #expect(Set((50...70).map { SHA256.hexadecimal(String(repeating: "b", count: $0)) }).count == 21)
+  @Test("A value without a digest selects no response") func digestFails() {
+    struct NoHashes: HashFunctions {
+      func hash(_ algorithm: DigestChallenge.Algorithm, _ bytes: [UInt8]) -> [UInt8]? { nil }
+      func makeRunningHash(_ algorithm: DigestChallenge.Algorithm) -> (any RunningHash)? { nil }
+    }
+    var request = FieldDigests(of: CacheScene.headers([("Authorization", "a")]), hashes: NoHashes())
+    let selection = Selection(ResponseHead(status: 200), CacheControl(nil), request: request)
+    #expect(selection.fields.map(\.name) == ["authorization"])
+    #expect(!selection.includes(&request) && !selection.hasCredentials(of: &request))
+    #expect(!CacheScene.response(asked: []).selection.includes(&request))
   }
 
   @Test func datesAreWrittenAsTheyAreRead() {

@@ -55,8 +55,8 @@ import Testing
   @Test func ofSeveralTheMostRecentIsUsed() {
     let old = Scene.response([("Cache-Control", "max-age=600")], body: "old", at: Scene.start - 100)
     let new = Scene.response([("Cache-Control", "max-age=600")], body: "new")
-    #expect(CacheDecision.choice(of: [new, old], for: [])?.body == Data("new".utf8))
-    #expect(CacheDecision.choice(of: [old, new], for: [])?.body == Data("new".utf8))
+    #expect(CacheDecision.choice(of: [new, old], for: Scene.digests([]))?.body == Data("new".utf8))
+    #expect(CacheDecision.choice(of: [old, new], for: Scene.digests([]))?.body == Data("new".utf8))
   }
 
   @Test func anUnvalidatedAnswerHasItsAge() {
@@ -197,7 +197,7 @@ import Testing
     {
       Verdict(
         CacheDecision.decide(
-          CacheDecision.Question(method: "GET", fields: Scene.headers(asked), policy: policy), stored: stored,
+          CacheDecision.Question(method: "GET", fields: Scene.digests(asked), policy: policy), stored: stored,
           now: Scene.start))
     }
     let all = [stored("\"1\"", "en"), stored("W/\"2\"", "fr"), stored("\"1\"", "it"), stored(nil, "es")]
@@ -257,7 +257,8 @@ import Testing
   @Test func aConfirmationMakesFreshAgain() {
     let stored = Scene.response([("Cache-Control", "max-age=60"), ("ETag", "\"1\"")])
     let fresh = Validation.freshened(
-      stored, by: ResponseHead(status: 304, fields: Scene.headers([("ETag", "\"1\"")])), fields: [],
+      stored, by: ResponseHead(status: 304, fields: Scene.headers([("ETag", "\"1\"")])),
+      fields: Scene.digests([]),
       requestTime: Scene.start + 100, responseTime: Scene.start + 100)
     #expect(Scene.decide(fresh, after: 159) == .serve)
     #expect(Scene.decide(fresh, after: 160) == .validate(["If-None-Match: \"1\""]))
@@ -268,7 +269,8 @@ import Testing
     let stored = Scene.response([("ETag", "\"1\""), ("Content-Length", "4"), ("X", "old")])
     func updated(_ status: Int, _ fields: (String, String)...) -> StoredResponse? {
       Validation.updated(
-        stored, byHead: ResponseHead(status: status, fields: Scene.headers(fields)), fields: [],
+        stored, byHead: ResponseHead(status: status, fields: Scene.headers(fields)),
+        fields: Scene.digests([]),
         requestTime: Scene.start + 5, responseTime: Scene.start + 5)
     }
     #expect(updated(200, ("ETag", "\"1\""), ("X", "new"))?.head.value("X") == "new")

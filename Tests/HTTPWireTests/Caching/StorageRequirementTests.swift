@@ -77,7 +77,7 @@ import Testing
 
   @Test func aMissingDateIsWrittenDown() {
     let stored = StoredResponse(
-      key: Scene.response().key, fields: [], head: ResponseHead(status: 200), body: Data(),
+      key: Scene.response().key, fields: Scene.digests([]), head: ResponseHead(status: 200), body: Data(),
       requestTime: Scene.start, responseTime: Scene.start)
     #expect(stored.head.value("Date") == Scene.date(Scene.start))
   }
@@ -90,7 +90,7 @@ import Testing
       status: 304,
       fields: Scene.headers([("CACHE-CONTROL", "max-age=60"), ("X-New", "2"), ("Set-Cookie", "n=1")]))
     let fresh = Validation.freshened(
-      old, by: new, fields: [], requestTime: Scene.start + 5, responseTime: Scene.start + 5)
+      old, by: new, fields: Scene.digests([]), requestTime: Scene.start + 5, responseTime: Scene.start + 5)
     #expect(fresh.head.status == 200)
     #expect(fresh.head.value("X-Old") == "1" && fresh.head.value("X-New") == "2")
     #expect(fresh.head.value("Cache-Control") == "max-age=60")
@@ -109,7 +109,7 @@ import Testing
         ("Connection", "close"),
       ]))
     let merged = Validation.freshened(
-      old, by: new, fields: [], requestTime: Scene.start, responseTime: Scene.start
+      old, by: new, fields: Scene.digests([]), requestTime: Scene.start, responseTime: Scene.start
     ).head
     #expect(merged.value("Content-Length") == "4" && merged.value("Content-Encoding") == "gzip")
     #expect(merged.value("Content-Range") == nil && merged.value("Connection") == nil)

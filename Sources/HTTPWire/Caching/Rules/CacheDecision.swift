@@ -35,14 +35,16 @@ package enum CacheDecision: Sendable {
 
   package struct Question: Sendable {
     package let method: String
-    package let fields: [HTTPHeader]
+    package let digests: FieldDigests
     package let policy: Policy
     /// Whether a validation may follow the answer.
     package let mayRefresh: Bool
 
-    package init(method: String, fields: [HTTPHeader], policy: Policy = .rules, mayRefresh: Bool = true) {
+    package var fields: [HTTPHeader] { digests.fields }
+
+    package init(method: String, fields: FieldDigests, policy: Policy = .rules, mayRefresh: Bool = true) {
       self.method = method
-      self.fields = fields
+      digests = fields
       self.policy = policy
       self.mayRefresh = mayRefresh
     }
@@ -57,7 +59,7 @@ package enum CacheDecision: Sendable {
     }
     if question.policy == .reload { return .send }
     let control = CacheControl(request: question.fields)
-    var digests = FieldDigests(of: question.fields)
+    var digests = question.digests
     let chosen = choice(of: stored, for: question.fields, question.method, &digests)
     if question.policy == .storedOnly { return chosen.map { .serve($0) } ?? .unavailable }
     // Whoever brings conditions of his own wants the server's answer to them, and `no-store` leaves no trace here.
@@ -91,8 +93,8 @@ package enum CacheDecision: Sendable {
   }
 
   /// Among complete responses for a request, the most recent one (RFC 9111 §4).
-  package static func choice(of stored: [StoredResponse], for fields: [HTTPHeader]) -> StoredResponse? {
-    var digests = FieldDigests(of: fields)
+  package static func choice(of stored: [StoredResponse], for fields: FieldDigests) -> StoredResponse? {
+    var digests = fields
     return choice(of: stored, &digests) { isWhole($0) }
   }
 

@@ -27,11 +27,11 @@ package struct Selection: Sendable, Equatable {
   ///   - head:    The head of the response.
   ///   - control: Its directives.
   ///   - request: The fields of the request that it answered, as they were sent.
-  package init(_ head: ResponseHead, _ control: CacheControl, request: [HTTPHeader]) {
+  package init(_ head: ResponseHead, _ control: CacheControl, request: FieldDigests) {
     var names = Set(Self.names(in: head.block.value(of: "Vary") ?? ""))
     if !control.isPublic { names.insert("authorization") }
     if control.isPrivate { names.insert("cookie") }
-    var digests = FieldDigests(of: request)
+    var digests = request
     fields = names.sorted().map { Field(name: $0, digest: digests[$0]) }
   }
 
@@ -81,13 +81,17 @@ package struct Selection: Sendable, Equatable {
   }
 }
 
-/// The digests of the fields of one request, each computed when a stored response asks for it, and once: all variants of
-/// a URL ask for the same few.
+/// The fields of one request with their digests. Each digest is computed when a stored response asks for it, and once,
+/// because all variants of a URL ask for the same few.
 package struct FieldDigests: Sendable {
-  private let request: [HTTPHeader]
+  package let fields: [HTTPHeader]
+  private let hashes: any HashFunctions
   private var known: [Selection.Field] = []
 
-  package init(of request: [HTTPHeader]) { self.request = request }
+  package init(of fields: [HTTPHeader], hashes: any HashFunctions) {
+    self.fields = fields
+    self.hashes = hashes
+  }
 
   /// How many digests were computed; for tests.
   package private(set) var computedCount = 0
@@ -96,9 +100,10 @@ package struct FieldDigests: Sendable {
   package subscript(_ name: String) -> String? {
     mutating get {
       if let field = known.first(where: { $0.name == name }) { return field.digest }
-      let digest = request.joinedValue(of: name).map { value in
+      let digest = fields.joinedValue(of: name).map { value in
         computedCount += 1
-        return SHA256.hexadecimal(Self.normalized(value))
+        // A value without a digest must not select a response, so that its text is one that no other value has.
+        return hashes.text(.sha256, Self.normalized(value)) ?? "\(UInt64.random(in: .min ... .max))"
       }
       known.append(Selection.Field(name: name, digest: digest))
       return digest

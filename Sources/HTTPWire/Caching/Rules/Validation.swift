@@ -49,7 +49,7 @@ package enum Validation {
   ///   - requestTime:  When it was sent, in seconds since 1970.
   ///   - responseTime: When the 304 came.
   package static func freshened(
-    _ stored: StoredResponse, by head: ResponseHead, fields: [HTTPHeader], requestTime: Int64,
+    _ stored: StoredResponse, by head: ResponseHead, fields: FieldDigests, requestTime: Int64,
     responseTime: Int64
   ) -> StoredResponse {
     let merged = merged(stored.head, with: StorageRules.stored(head, at: responseTime))
@@ -75,7 +75,7 @@ package enum Validation {
   /// What the response to a HEAD does to the stored response of a GET that it could have had (RFC 9111 §4.3.5).
   /// `nil`: it is not the same any more.
   package static func updated(
-    _ stored: StoredResponse, byHead head: ResponseHead, fields: [HTTPHeader], requestTime: Int64,
+    _ stored: StoredResponse, byHead head: ResponseHead, fields: FieldDigests, requestTime: Int64,
     responseTime: Int64
   ) -> StoredResponse? {
     let old = stored.head.block

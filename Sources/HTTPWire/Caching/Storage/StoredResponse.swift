@@ -38,7 +38,7 @@ package final class StoredResponse: Sendable {
   /// - Parameters:
   ///   - fields: The fields of the request, as they were sent.
   package convenience init(
-    key: CacheKey, fields: [HTTPHeader], head: ResponseHead, body: Data, requestTime: Int64,
+    key: CacheKey, fields: FieldDigests, head: ResponseHead, body: Data, requestTime: Int64,
     responseTime: Int64, attachment: Data = Data(), staysInMemory: Bool = false
   ) {
     let head = StorageRules.stored(head, at: responseTime)
