@@ -60,3 +60,32 @@ import Testing
     #expect(Authority(String(repeating: "ü", count: 200)) == nil)
   }
 }
+
+@Suite("Internationalised host names") struct InternationalNameTests {
+  static let mapped: [(String, String?)] = [
+    // ASCII is made lower case and otherwise kept, A-labels and invalid ones among it.
+    ("EXAMPLE.Com", "example.com"), ("a..b", "a..b"), ("", ""), ("[::1]", "[::1]"), ("A_b.x", "a_b.x"),
+    ("xn--bcher-kva.example", "xn--bcher-kva.example"), ("XN--.example", "xn--.example"),
+    ("xn--zzzzzzzz.example", "xn--zzzzzzzz.example"), ("*.A.example.", "*.a.example."),
+    // U-labels.
+    ("bücher.example", "xn--bcher-kva.example"), ("BÜCHER.example.", "xn--bcher-kva.example."),
+    ("*.Bücher.example", "*.xn--bcher-kva.example"), ("faß.de", "xn--fa-hia.de"), ("ẞ.de", "xn--zca.de"),
+    ("ΣΑΣ.example", "xn--mxa9ab.example"), ("σς.example", "xn--3xab.example"), ("☃", "xn--n3h"),
+    ("İ.com", "xn--i-9bb.com"), ("א1.example", "xn--1-zhc.example"), ("xn--ü", "xn--xn---3ra"),
+    // The other full stops of UTS 46 are dots.
+    ("日本語。example", "xn--wgv71a119e.example"), ("a．b｡c", "a.b.c"), ("ü..b", "xn--tda..b"),
+    // No other mapping of UTS 46, so that such a name is only equal to itself.
+    ("①.example", "xn--orh.example"), ("bu\u{308}cher.x", "xn--bucher-xyd.x"),
+    ("ex\u{AD}ample.com", "xn--example-mka.com"), ("１２７.0.0.1", "xn--8g7ccp.0.0.1"),
+    ("ａ.example", "xn--mi7c.example"), ("［］", "xn--gi7ce"), ("℀.example", "xn--z1g.example"),
+    ("a\u{200D}b.example", "xn--ab-m1t.example"), ("\u{200C}a.example", "xn--a-rgn.example"),
+    // A label has 63 bytes at most.
+    (String(repeating: "ü", count: 50), "xn--tda" + String(repeating: "a", count: 49)),
+    (String(repeating: "ü", count: 60), nil), ("ü" + String(repeating: "a", count: 60), nil),
+  ]
+
+  @Test("A name beyond ASCII has one form in ASCII", arguments: mapped)
+  func ascii(name: String, ascii: String?) {
+    #expect(InternationalName.ascii(name) == ascii)
+  }
+}
