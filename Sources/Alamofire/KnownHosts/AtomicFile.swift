@@ -1,16 +1,15 @@
 import Foundation
 import HTTPWire
-import Synchronization
 
-/// A file with what is remembered of hosts: its owner alone can read it, and it is whole at any time.
-final class AtomicFile: NotebookFile {
-  /// None of ours is nearly as large.
+/// A file that only its owner can read and that is replaced atomically.
+final class AtomicFile: HostPolicyFile {
+  /// A larger file is not one of ours.
   private static let largest = 16 << 20
 
   private let path: String
   private let name: String
   private let folder: any EntryFiles
-  /// The latest edition that was written. Locked while it is: of two that are written at a time, the later one stays.
+  /// The latest edition that was written. The file is written under this lock, so that the later of two editions stays.
   private let edition = Mutex<UInt64>(0)
 
   init(_ url: URL) throws(HostStorageError) {
@@ -28,7 +27,7 @@ final class AtomicFile: NotebookFile {
     guard size <= Self.largest, let data = folder.read(name).data,
       let text = String(bytes: data, encoding: .utf8)
     else { throw .unreadable }
-    // One that was only made is as good as none.
+    // An empty file was created and never written.
     return text.isEmpty ? nil : text
   }
 
@@ -40,16 +39,5 @@ final class AtomicFile: NotebookFile {
       return true
     }
     guard isWritten else { throw .notWritten }
-  }
-}
-
-extension HostPolicyStore {
-  /// A notebook that is kept in a file, or one in memory that knows why there is none.
-  convenience init(_ table: Table, keptIn url: URL) {
-    do throws(HostStorageError) {
-      self.init(table, file: try AtomicFile(url))
-    } catch {
-      self.init(table, error: error)
-    }
   }
 }

@@ -18,33 +18,25 @@
 /// evaluators or delegates that take their time. Ports below 1024 are used when they are 443 or that of the URL, and
 /// ports above only for URLs with such a port (RFC 7838 §9.1).
 public final class AlternativeServices: Sendable, Hashable {
-  private let notebook: HostPolicyStore<AlternativeTable>
+  private let storage: any HostPolicyStorage<AlternativeTable>
 
-  /// Makes an empty one, kept in memory.
-  ///
-  /// - Parameter originLimit: The most pairs of host and port for which places are noted; more push out those that
-  ///   expire first.
-  public convenience init(originLimit: Int = 1_000) {
-    self.init(notebook: HostPolicyStore(AlternativeTable(limit: originLimit)))
-  }
-
-  package init(notebook: HostPolicyStore<AlternativeTable>) { self.notebook = notebook }
+  package init(storage: some HostPolicyStorage<AlternativeTable>) { self.storage = storage }
 
   /// Why the file could not be read, or could not be written the last time; `nil` when all is in order, and without a
   /// file.
-  public var storageError: HostStorageError? { notebook.error }
+  public var storageError: HostStorageError? { storage.error }
 
   /// Forgets the places of a host, on all of its ports.
   public func forget(_ host: String) {
     guard let host = Authority(host.contains(":") ? "[\(host)]" : host)?.host else { return }
-    notebook.change { table, _ in table.forget(host: host) }
+    storage.change { table, _ in table.forget(host: host) }
   }
 
   /// Forgets all places, as a program may do when it has come to another network.
-  public func forgetAll() { notebook.change { table, _ in table.forgetAll() } }
+  public func forgetAll() { storage.change { table, _ in table.forgetAll() } }
 
   /// Writes the file and waits for it, as `StrictTransportSecurity.save()` does.
-  public func save() throws(HostStorageError) { try notebook.save() }
+  public func save() throws(HostStorageError) { try storage.save() }
 
   /// A response has come from an https origin, over TLS that was in order.
   package func note(_ head: ResponseHead, of origin: Origin) {
@@ -53,17 +45,17 @@ public final class AlternativeServices: Sendable, Hashable {
       let field = AlternativeField(values.joined(separator: ","))
     else { return }
     let age = head.block.value(of: "Age").flatMap(StrictScanner.seconds) ?? 0
-    notebook.change { $0.note(field, of: origin, age: age, now: $1) }
+    storage.change { $0.note(field, of: origin, age: age, now: $1) }
   }
 
   /// Where to connect to; `nil` is the origin itself.
   package func choice(for origin: Origin) -> AlternativeService? {
     guard origin.scheme == "https" else { return nil }
-    return notebook.look { $0.choice(for: origin, now: $1) }
+    return storage.read { $0.choice(for: origin, now: $1) }
   }
 
   package func failed(_ service: AlternativeService, of origin: Origin) {
-    notebook.change { table, now in
+    storage.change { table, now in
       table.failed(service, of: origin, now: now)
       return false
     }

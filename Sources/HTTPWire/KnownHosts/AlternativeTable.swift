@@ -96,7 +96,7 @@ package struct AlternativeTable: Sendable {
   package var isEmpty: Bool { entries.isEmpty }
 }
 
-extension AlternativeTable: KeptTable {
+extension AlternativeTable: HostPolicyTable {
   package static var title: String { "# alternative-services 1" }
 
   /// Those that outlast a change of the network: where the next process runs, nobody knows.

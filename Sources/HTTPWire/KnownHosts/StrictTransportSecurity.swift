@@ -18,24 +18,16 @@
 /// Sessions may share one, and it may be kept in a file: see `init(file:hostLimit:)`. What a host says counts when it
 /// came over TLS and the host is no address; it does not from a server that a `DisabledTrustEvaluator` let through.
 public final class StrictTransportSecurity: Sendable, Hashable {
-  private let notebook: HostPolicyStore<StrictTransportTable>
+  private let storage: any HostPolicyStorage<StrictTransportTable>
 
-  /// Makes an empty one, kept in memory.
-  ///
-  /// - Parameter hostLimit: The most hosts that are noted, without those that the program names. When there are as many,
-  ///   others are noted when some have expired: what one host says does not push out what others have said.
-  public convenience init(hostLimit: Int = 10_000) {
-    self.init(notebook: HostPolicyStore(StrictTransportTable(limit: hostLimit)))
-  }
-
-  package init(notebook: HostPolicyStore<StrictTransportTable>) { self.notebook = notebook }
+  package init(storage: some HostPolicyStorage<StrictTransportTable>) { self.storage = storage }
 
   /// Why the file could not be read, or could not be written the last time; `nil` when all is in order, and without a
   /// file.
-  public var storageError: HostStorageError? { notebook.error }
+  public var storageError: HostStorageError? { storage.error }
 
   /// The hosts that have said so themselves, in order; without those that the program names.
-  public var hosts: [String] { notebook.look { $0.hosts(now: $1) } }
+  public var hosts: [String] { storage.read { $0.hosts(now: $1) } }
 
   /// Adds a host by hand, until the end of the process. Whatever the host says does not take it back.
   ///
@@ -43,7 +35,7 @@ public final class StrictTransportSecurity: Sendable, Hashable {
   @discardableResult
   public func preload(_ host: String, includingSubdomains: Bool = true) -> Bool {
     guard let host = KnownHost(host) else { return false }
-    notebook.change { table, _ in
+    storage.change { table, _ in
       table.preload(host, includingSubdomains: includingSubdomains)
       return false
     }
@@ -53,21 +45,21 @@ public final class StrictTransportSecurity: Sendable, Hashable {
   /// Whether requests to the host go over TLS alone.
   public func protects(_ host: String) -> Bool {
     guard let host = KnownHost(host) else { return false }
-    return notebook.look { $0.protects(host, now: $1) }
+    return storage.read { $0.protects(host, now: $1) }
   }
 
   /// Forgets what a host has said. One that the program has named, or that lies in a domain that includes it, stays.
   public func forget(_ host: String) {
     guard let host = KnownHost(host) else { return }
-    notebook.change { table, _ in table.forget(host) }
+    storage.change { table, _ in table.forget(host) }
   }
 
   /// Forgets what all hosts have said.
-  public func forgetAll() { notebook.change { table, _ in table.forgetAll() } }
+  public func forgetAll() { storage.change { table, _ in table.forgetAll() } }
 
   /// Writes the file and waits for it. Without calling it, the file is written in the background soon after something
   /// has changed; a program that ends right away may call it before. Does nothing without a file.
-  public func save() throws(HostStorageError) { try notebook.save() }
+  public func save() throws(HostStorageError) { try storage.save() }
 
   /// A response has come from an https origin, over TLS that was in order.
   package func note(_ head: ResponseHead, of origin: Origin) {
@@ -75,7 +67,7 @@ public final class StrictTransportSecurity: Sendable, Hashable {
     guard origin.scheme == "https", let value = head.block.values(of: "Strict-Transport-Security").first,
       let field = StrictTransportField(value), let host = KnownHost(origin.host)
     else { return }
-    notebook.change { $0.note(field, of: host, now: $1) }
+    storage.change { $0.note(field, of: host, now: $1) }
   }
 
   /// Where a URL leads instead; `nil` when it may be as it is.

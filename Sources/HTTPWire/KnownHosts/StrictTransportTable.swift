@@ -72,7 +72,7 @@ package struct StrictTransportTable: Sendable {
   }
 }
 
-extension StrictTransportTable: KeptTable {
+extension StrictTransportTable: HostPolicyTable {
   package static var title: String { "# strict-transport-security 1" }
 
   package func lines(now: Int64) -> [String] {

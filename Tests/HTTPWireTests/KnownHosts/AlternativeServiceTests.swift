@@ -148,7 +148,7 @@ struct AlternativeServiceTests {
   }
 
   @Test func onlySecureResponsesCount() throws {
-    let services = AlternativeServices()
+    let services = AlternativeServices(storage: MemoryStorage(AlternativeTable(limit: 10)))
     let head = ResponseHead(
       status: 200,
       fields: [

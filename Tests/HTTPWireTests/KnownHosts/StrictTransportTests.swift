@@ -178,7 +178,7 @@ struct StrictTransportTests {
       ("http://b.a.test?q", "https://b.a.test?q"), ("https://a.test/", nil), ("http://other.test/", nil),
     ] as [(String, String?)])
   func upgrades(url: String, upgraded: String?) throws {
-    let hosts = StrictTransportSecurity()
+    let hosts = StrictTransportSecurity(storage: MemoryStorage(StrictTransportTable(limit: 10)))
     hosts.preload("a.test")
     let result = hosts.upgrade(url, try #require(Origin(url: url)))
     #expect(result?.url == upgraded)
@@ -186,7 +186,7 @@ struct StrictTransportTests {
   }
 
   @Test func onlyTheFirstFieldOfASecureResponseCounts() throws {
-    let hosts = StrictTransportSecurity()
+    let hosts = StrictTransportSecurity(storage: MemoryStorage(StrictTransportTable(limit: 10)))
     func head(_ values: String...) -> ResponseHead {
       ResponseHead(
         status: 200, fields: values.map { HTTPHeader(name: "strict-transport-security", value: $0) })
@@ -207,4 +207,16 @@ struct StrictTransportTests {
     #expect(!hosts.protects("d.test"))
     #expect(!hosts.preload("10.0.0.1"))
   }
+}
+
+/// A table in memory, at the beginning of 1970.
+final class MemoryStorage<Table: HostPolicyTable>: HostPolicyStorage {
+  private let table: Mutex<Table>
+  let error: HostStorageError? = nil
+
+  init(_ table: Table) { self.table = Mutex(table) }
+
+  func read<Value: Sendable>(_ body: (Table, Int64) -> Value) -> Value { table.withLock { body($0, 0) } }
+  func change(_ body: (inout Table, Int64) -> Bool) { _ = table.withLock { body(&$0, 0) } }
+  func save() throws(HostStorageError) {}
 }

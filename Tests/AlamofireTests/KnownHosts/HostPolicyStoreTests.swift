@@ -1,8 +1,8 @@
+import Alamofire
 import HTTPWire
-import Synchronization
 import Testing
 
-@Suite("Notebooks of hosts", .timeLimit(.minutes(5)))
+@Suite("Storage of host policies", .timeLimit(.minutes(5)))
 struct HostPolicyStoreTests {
   private func note(_ hosts: HostPolicyStore<StrictTransportTable>, _ name: String) throws {
     let host = try #require(KnownHost(name))
@@ -10,52 +10,52 @@ struct HostPolicyStoreTests {
   }
 
   @Test func whatIsNotedIsWrittenDownByItself() async throws {
-    let file = FakeNotebookFile()
-    let notebook = HostPolicyStore(StrictTransportTable(limit: 10), file: file, now: { 1000 })
-    try note(notebook, "a.test")
+    let file = FakePolicyFile()
+    let store = HostPolicyStore(StrictTransportTable(limit: 10), file: file, now: { 1000 })
+    try note(store, "a.test")
     await file.untilWritten()
     #expect(file.text == "# strict-transport-security 1\na.test 1100\n")
     let again = HostPolicyStore(StrictTransportTable(limit: 10), file: file, now: { 1099 })
-    #expect(again.look { $0.hosts(now: $1) } == ["a.test"])
+    #expect(again.read { $0.hosts(now: $1) } == ["a.test"])
     #expect(again.error == nil)
   }
 
   @Test func savingWritesAllThatIsKnown() throws {
-    let file = FakeNotebookFile()
-    let notebook = HostPolicyStore(StrictTransportTable(limit: 1000), file: file, now: { 0 })
-    for index in 0..<200 { try note(notebook, "h\(index).test") }
-    try notebook.save()
+    let file = FakePolicyFile()
+    let store = HostPolicyStore(StrictTransportTable(limit: 1000), file: file, now: { 0 })
+    for index in 0..<200 { try note(store, "h\(index).test") }
+    try store.save()
     #expect(file.text?.split(separator: "\n").count == 201)
   }
 
   @Test func aBrokenFileIsEmptyAndIsReplaced() throws {
-    let file = FakeNotebookFile("# strict-transport-security 1\na.test 99 includ")
-    let notebook = HostPolicyStore(StrictTransportTable(limit: 10), file: file, now: { 0 })
-    #expect(notebook.error == .brokenLine(2))
-    #expect(notebook.look { $0.hosts(now: $1) }.isEmpty)
-    try note(notebook, "b.test")
-    try notebook.save()
-    #expect(notebook.error == nil)
+    let file = FakePolicyFile("# strict-transport-security 1\na.test 99 includ")
+    let store = HostPolicyStore(StrictTransportTable(limit: 10), file: file, now: { 0 })
+    #expect(store.error == .brokenLine(2))
+    #expect(store.read { $0.hosts(now: $1) }.isEmpty)
+    try note(store, "b.test")
+    try store.save()
+    #expect(store.error == nil)
     #expect(file.text == "# strict-transport-security 1\nb.test 100\n")
   }
 
   @Test func whatSomebodyElseKeepsThereIsLeftAlone() throws {
-    let file = FakeNotebookFile("secret")
-    let notebook = HostPolicyStore(StrictTransportTable(limit: 10), file: file, now: { 0 })
-    try note(notebook, "b.test")
-    #expect(throws: HostStorageError.otherFile) { try notebook.save() }
+    let file = FakePolicyFile("secret")
+    let store = HostPolicyStore(StrictTransportTable(limit: 10), file: file, now: { 0 })
+    try note(store, "b.test")
+    #expect(throws: HostStorageError.otherFile) { try store.save() }
     #expect(file.text == "secret")
-    #expect(notebook.error == .otherFile)
-    #expect(notebook.look { $0.hosts(now: $1) } == ["b.test"])
+    #expect(store.error == .otherFile)
+    #expect(store.read { $0.hosts(now: $1) } == ["b.test"])
   }
 
   @Test func aFileThatCannotBeWrittenIsAnErrorAndNothingIsForgotten() throws {
-    let file = FakeNotebookFile(canWrite: false)
-    let notebook = HostPolicyStore(StrictTransportTable(limit: 10), file: file, now: { 0 })
-    try note(notebook, "b.test")
-    #expect(throws: HostStorageError.notWritten) { try notebook.save() }
-    #expect(notebook.error == .notWritten)
-    #expect(notebook.look { $0.hosts(now: $1) } == ["b.test"])
+    let file = FakePolicyFile(canWrite: false)
+    let store = HostPolicyStore(StrictTransportTable(limit: 10), file: file, now: { 0 })
+    try note(store, "b.test")
+    #expect(throws: HostStorageError.notWritten) { try store.save() }
+    #expect(store.error == .notWritten)
+    #expect(store.read { $0.hosts(now: $1) } == ["b.test"])
   }
 
   @Test func withoutAFileSavingDoesNothing() throws {
@@ -69,7 +69,7 @@ struct HostPolicyStoreTests {
 }
 
 /// A file in memory.
-final class FakeNotebookFile: NotebookFile {
+final class FakePolicyFile: HostPolicyFile {
   private struct State {
     var text: String?
     var edition: UInt64 = 0

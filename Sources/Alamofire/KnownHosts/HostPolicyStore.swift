@@ -1,35 +1,35 @@
-import FoundationEssentials
-import Synchronization
+import Foundation
+package import HTTPWire
 
-/// Where a notebook is kept. Every call may wait for the disk.
-package protocol NotebookFile: Sendable {
-  /// `nil` when there is none yet.
+/// The file of a ``HostPolicyStore``. Every call may wait for the disk.
+package protocol HostPolicyFile: Sendable {
+  /// Returns the text; `nil` if the file does not exist.
   func read() throws(HostStorageError) -> String?
-  /// Puts `text` there as a whole, unless a later edition is there already.
+  /// Replaces the text atomically, unless a later edition was written.
   func write(_ text: String, edition: UInt64) throws(HostStorageError)
 }
 
-/// A table of what is remembered of hosts, for all who ask and tell on any thread, and its file if it has one.
-package final class HostPolicyStore<Table: KeptTable>: Sendable {
+/// A table of the policies of hosts under a lock, and its file if it has one.
+package final class HostPolicyStore<Table: HostPolicyTable>: HostPolicyStorage {
   private struct State {
     var table: Table
     var error: HostStorageError?
-    /// How often there was something to be written down.
+    /// The number of changes that have to be written.
     var edition: UInt64 = 0
     var isWriting = false
   }
 
   private let state: Mutex<State>
-  private let file: (any NotebookFile)?
+  private let file: (any HostPolicyFile)?
   private let now: @Sendable () -> Int64
 
   /// - Parameters:
-  ///   - table: An empty one.
-  ///   - file:  Where it is kept; it is read at once.
-  ///   - error: Why there is no file, if there should be one.
-  ///   - now:   Seconds since 1970.
+  ///   - table: An empty table.
+  ///   - file:  Its file, which is read now.
+  ///   - error: The reason why there is no file, if the caller wanted one.
+  ///   - now:   Returns the seconds since 1970.
   package init(
-    _ table: Table, file: (any NotebookFile)? = nil, error: HostStorageError? = nil,
+    _ table: Table, file: (any HostPolicyFile)? = nil, error: HostStorageError? = nil,
     now: @escaping @Sendable () -> Int64 = { Int64(Date().timeIntervalSince1970) }
   ) {
     var state = State(table: table, error: error)
@@ -38,22 +38,21 @@ package final class HostPolicyStore<Table: KeptTable>: Sendable {
     } catch {
       state.error = error
     }
-    // What somebody keeps there under this name is his.
+    // A file that holds something else is never overwritten.
     let isKept = state.error != .otherFile && state.error != .unreadable
     self.file = isKept ? file : nil
     self.now = now
     self.state = Mutex(state)
   }
 
-  /// Why the file is not used, or was not written the last time.
   package var error: HostStorageError? { state.withLock { $0.error } }
 
-  package func look<Value: Sendable>(_ body: (Table, Int64) -> Value) -> Value {
+  package func read<Value: Sendable>(_ body: (Table, Int64) -> Value) -> Value {
     let now = now()
     return state.withLock { body($0.table, now) }
   }
 
-  /// Changes the table; `body` returns whether that is worth being written down, which happens soon, elsewhere.
+  /// Changes the table. The file is written by a task of its own.
   package func change(_ body: (inout Table, Int64) -> Bool) {
     let now = now()
     let begins = state.withLock { state in
@@ -62,11 +61,11 @@ package final class HostPolicyStore<Table: KeptTable>: Sendable {
       defer { state.isWriting = true }
       return !state.isWriting
     }
-    if begins { Task.detached(priority: .utility) { self.writeDown() } }
+    if begins { Task.detached(priority: .utility) { self.writeChanges() } }
   }
 
-  /// Writes until there is nothing new any more.
-  private func writeDown() {
+  /// Writes until there are no further changes.
+  private func writeChanges() {
     var written: UInt64 = 0
     while true {
       let now = now()
@@ -83,7 +82,6 @@ package final class HostPolicyStore<Table: KeptTable>: Sendable {
     }
   }
 
-  /// Writes all that is known by now, before it returns.
   package func save() throws(HostStorageError) {
     let now = now()
     let (text, edition, error) = state.withLock { state in
@@ -102,5 +100,16 @@ package final class HostPolicyStore<Table: KeptTable>: Sendable {
     do throws(HostStorageError) { try file?.write(text, edition: edition) } catch { failure = error }
     state.withLock { $0.error = failure }
     if let failure { throw failure }
+  }
+}
+
+extension HostPolicyStore {
+  /// Makes a store with a file, or one in memory with the error of the file.
+  convenience init(_ table: Table, at url: URL) {
+    do throws(HostStorageError) {
+      self.init(table, file: try AtomicFile(url))
+    } catch {
+      self.init(table, error: error)
+    }
   }
 }

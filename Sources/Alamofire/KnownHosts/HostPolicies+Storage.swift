@@ -2,6 +2,14 @@ public import Foundation
 public import HTTPWire
 
 extension StrictTransportSecurity {
+  /// Makes an empty one, kept in memory.
+  ///
+  /// - Parameter hostLimit: The most hosts that are noted, without those that the program names. When there are as many,
+  ///   others are noted when some have expired: what one host says does not push out what others have said.
+  public convenience init(hostLimit: Int = 10_000) {
+    self.init(storage: HostPolicyStore(StrictTransportTable(limit: hostLimit)))
+  }
+
   /// Makes one that is kept in a file, which is read now, and written in the background whenever something has changed.
   ///
   /// ```swift
@@ -18,20 +26,28 @@ extension StrictTransportSecurity {
   /// - Parameters:
   ///   - file:      The URL of the file. Its folder is made when needed; it must belong to the user of the process, and
   ///                nobody else may write to it.
-  ///   - hostLimit: As without a file.
+  ///   - hostLimit: The most hosts that are noted, as in ``init(hostLimit:)``.
   public convenience init(file: URL, hostLimit: Int = 10_000) {
-    self.init(notebook: HostPolicyStore(StrictTransportTable(limit: hostLimit), keptIn: file))
+    self.init(storage: HostPolicyStore(StrictTransportTable(limit: hostLimit), at: file))
   }
 }
 
 extension AlternativeServices {
+  /// Makes an empty one, kept in memory.
+  ///
+  /// - Parameter originLimit: The most pairs of host and port for which places are noted; more push out those that
+  ///   expire first.
+  public convenience init(originLimit: Int = 1_000) {
+    self.init(storage: HostPolicyStore(AlternativeTable(limit: originLimit)))
+  }
+
   /// Makes one that is kept in a file, as ``StrictTransportSecurity/init(file:hostLimit:)`` does. Only places are kept
   /// that the server wants to outlast a change of the network (`persist=1`).
   ///
   /// - Parameters:
   ///   - file:        The URL of the file, in a folder of one's own.
-  ///   - originLimit: As without a file.
+  ///   - originLimit: The most pairs of host and port, as in ``init(originLimit:)``.
   public convenience init(file: URL, originLimit: Int = 1_000) {
-    self.init(notebook: HostPolicyStore(AlternativeTable(limit: originLimit), keptIn: file))
+    self.init(storage: HostPolicyStore(AlternativeTable(limit: originLimit), at: file))
   }
 }
