@@ -141,3 +141,57 @@ package struct CookieRules: Sendable {
     return Array(order.prefix(cookies.count - limit))
   }
 }
+
+/// From whom cookies are taken at all.
+package enum CookiePolicy: Sendable, Equatable {
+  case always
+  case never
+  /// From hosts of the domain that the document belongs to. A request that names no document is its own.
+  case onlyFromMainDocumentDomain
+
+  /// Whether a cookie of `host` may be stored.
+  ///
+  /// - Parameter document: The host of the document that a request is made for, if the program named one.
+  package func allows(host: String, document: String?, suffixes: any PublicSuffixes) -> Bool {
+    switch self {
+    case .always: true
+    case .never: false
+    case .onlyFromMainDocumentDomain: document.map { suffixes.haveOneOwner($0, host) } ?? true
+    }
+  }
+
+  /// What two policies allow together.
+  package func and(_ other: CookiePolicy) -> CookiePolicy {
+    switch (self, other) {
+    case (.never, _), (_, .never): .never
+    case (.always, .always): .always
+    case (.onlyFromMainDocumentDomain, _), (_, .onlyFromMainDocumentDomain): .onlyFromMainDocumentDomain
+    }
+  }
+}
+
+/// Why a cookie is not stored. Never holds a value, which may be a secret.
+package enum CookieRefusal: Error, Sendable, Equatable {
+  /// Neither name nor value.
+  case empty
+  /// Name and value have more than 4096 bytes together.
+  case tooLong
+  /// A control character other than a tab.
+  case controlCharacter
+  /// Name or value is no UTF-8: it could not be sent back as it came.
+  case notText
+  /// `Domain` names a host that the one that answered does not lie in.
+  case foreignDomain(String)
+  /// `Domain` names a public suffix.
+  case publicSuffix(String)
+  /// `Secure`, from a server that is not.
+  case secureFromInsecureOrigin
+  /// It would hide or push out one that is `Secure`, from a server that is not.
+  case shadowsSecureCookie
+  /// `SameSite=None` without `Secure`.
+  case sameSiteNoneWithoutSecure
+  /// `SameSite` by a server of another site than the document that the request was made for.
+  case crossSite
+  /// A name or a value that begins with `__Secure-` or `__Host-`, without what that promises.
+  case brokenPrefix
+}

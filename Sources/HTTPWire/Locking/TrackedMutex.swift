@@ -32,3 +32,6 @@ public struct TrackedMutex<Value: ~Copyable>: ~Copyable {
 
 // Unchecked: the value is reached under the lock alone.
 extension TrackedMutex: @unchecked Sendable where Value: ~Copyable {}
+
+/// The lock of this module; see ``TrackedMutex``.
+typealias Mutex = TrackedMutex

@@ -1,3 +1,5 @@
+package import FoundationEssentials
+
 /// The status line and the header fields of a response (RFC 9112 §4), kept as they came and read
 /// when somebody asks.
 package struct ResponseHead: Sendable {
@@ -50,5 +52,19 @@ package enum HTTPVersion: UInt8, Sendable {
     case .http2: "h2"
     case .http3: "h3"
     }
+  }
+}
+
+/// What came back for one request, once.
+package struct WireResponse: Sendable {
+  package let head: ResponseHead
+  /// The decoded body; `nil` when there was none or it was empty.
+  package let body: Data?
+  package let metrics: TransferMetrics
+
+  package init(head: ResponseHead, body: Data?, metrics: TransferMetrics) {
+    self.head = head
+    self.body = body
+    self.metrics = metrics
   }
 }

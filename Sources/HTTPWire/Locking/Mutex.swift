@@ -1,2 +1,0 @@
-/// The lock of this module; see ``TrackedMutex``.
-typealias Mutex = TrackedMutex
