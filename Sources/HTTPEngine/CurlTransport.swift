@@ -3,19 +3,19 @@ package import HTTPWire
 /// The transport over libcurl: requests become transfers of one ``EventLoop``.
 package struct CurlTransport: Transport {
   package let loop: EventLoop
-  /// What was found out about names, when that is not libcurl's business.
-  let names = NameMemory()
+  /// The addresses that name services have returned.
+  let names = NameCache()
 
   package init(loop: EventLoop = EventLoop()) {
     self.loop = loop
   }
 
-  // What few requests need is not inlined: the frame of the first function is allocated for every request.
+  // Code for rare requests is not inlined, because the frame of this function is allocated for every request.
   nonisolated(nonsending) package func send(
     _ request: WireRequest, observer: any TransferObserver
   ) async throws(TransportFailure) -> WireResponse {
     guard !request.profile.asksForNames, loop.isCurrent, observer.cancelsByControl, !Task.isCancelled else {
-      return try await sendElsewise(request, observer)
+      return try await sendInTask(request, observer)
     }
     let ticket = loop.nextTicket()
     // Unchecked: `Transfer.finish` traps on a second outcome, and the loop ends every transfer.
@@ -34,10 +34,10 @@ package struct CurlTransport: Transport {
   }
 
   @inline(never)
-  nonisolated(nonsending) private func sendElsewise(
+  nonisolated(nonsending) private func sendInTask(
     _ request: WireRequest, _ observer: any TransferObserver
   ) async throws(TransportFailure) -> WireResponse {
-    if request.profile.asksForNames { return try await sendLocated(request, observer) }
+    if request.profile.asksForNames { return try await sendWithAddresses(request, observer) }
     guard loop.isCurrent else {
       let outcome = await withTaskExecutorPreference(loop) { await exchange(request, observer: observer) }
       return try outcome.get()
@@ -45,7 +45,7 @@ package struct CurlTransport: Transport {
     return try await exchange(request, observer: observer).get()
   }
 
-  /// Ends every transfer with `.shutDown`, now and from now on; the loop's thread goes when they are over.
+  /// Ends every transfer with `.shutDown`, now and later. The loop's thread ends after them.
   package func shutDown() {
     loop.postShutDown()
   }
@@ -68,7 +68,7 @@ package struct CurlTransport: Transport {
         loop.submit(request, ticket: ticket, observer: observer, completion: .continuation(continuation))
       }
     } onCancel: {
-      // The loop's thread is here, so this is read after the submission above.
+      // The submission above ran on the loop's thread, so the loop reads this command after it.
       loop.post(.cancel(ticket: ticket))
     }
   }

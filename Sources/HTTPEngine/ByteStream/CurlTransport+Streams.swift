@@ -9,7 +9,7 @@ extension CurlTransport: ByteStreamTransport {
   }
 }
 
-/// Leaves what is asked of a stream for the loop that it belongs to.
+/// A stream whose operations are posted to the loop that it belongs to.
 private struct LoopStream: ByteStream {
   private let link: StreamLink
 

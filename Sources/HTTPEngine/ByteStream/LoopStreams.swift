@@ -3,14 +3,14 @@ import HTTPWire
 
 /// The streams of bytes of one loop. Belongs to its thread.
 final class LoopStreams {
-  /// What one read of a socket takes at most.
+  /// The largest number of bytes of one read.
   static let chunk = 65_536
 
   @exclusivity(unchecked) private var links: [StreamLink] = []
   @exclusivity(unchecked) private var sockets: [curl_waitfd] = []
-  /// Who waits for the sockets.
+  /// The streams that wait for ``sockets``, in the same order.
   @exclusivity(unchecked) private var waiting: [StreamLink] = []
-  /// Where bytes are read to before they are given to a stream; none before the first.
+  /// The buffer for reads. It is made for the first read.
   @exclusivity(unchecked) private var room: UnsafeMutableRawBufferPointer?
 
   deinit { room?.deallocate() }
@@ -20,10 +20,10 @@ final class LoopStreams {
   /// Whether a stream has more to do at once.
   var isBusy: Bool { links.contains { $0.isBusy } }
 
-  /// When the next of them runs out of time.
+  /// The time at which the first of the streams times out.
   var expiry: UInt64 { links.reduce(.max) { min($0, $1.expiry) } }
 
-  /// For bytes that are copied before the next read.
+  /// The buffer for bytes that are copied before the next read.
   var scratch: UnsafeMutableRawBufferPointer {
     if let room { return room }
     let new = UnsafeMutableRawBufferPointer.allocate(byteCount: Self.chunk, alignment: 16)
@@ -35,7 +35,7 @@ final class LoopStreams {
 
   func remove(_ link: StreamLink) { links.removeAll { $0 === link } }
 
-  /// Moves the bytes of streams whose sockets were waited for, or that have not got as far as they can.
+  /// Moves the bytes of streams whose sockets are ready, or that have more to do.
   func turn(_ now: UInt64) {
     for (index, link) in waiting.enumerated() where sockets[index].revents != 0 { link.isBusy = true }
     waiting.removeAll(keepingCapacity: true)
@@ -51,7 +51,7 @@ final class LoopStreams {
     for link in links { link.fail(failure) }
   }
 
-  /// Hands the sockets that are waited for to `body`.
+  /// Calls `body` with the sockets that the streams wait for.
   func withSockets(_ body: (UnsafeMutablePointer<curl_waitfd>?, UInt32) -> Void) {
     for link in links {
       guard let socket = link.awaited else { continue }

@@ -4,7 +4,7 @@ import HTTPWire
 
 /// A tunnel through a proxy that is reached over TLS. libcurl owns the TLS connection, so the bytes go through libcurl,
 /// and the handle is kept as long as the stream lasts.
-final class SecureTunnel: StreamCarrier {
+final class SecureTunnel: StreamConnection {
   /// The largest content of one TLS record.
   private static let largestPiece = 16_384
 

@@ -3,50 +3,50 @@ import FoundationEssentials
 import Glibc
 import HTTPWire
 
-/// One stream of bytes: what carries it, and what was asked of it. What happens when is decided by `ByteStreamFlow`; here
-/// it is done.
+/// One stream of bytes: its connection and its operations. `ByteStreamFlow` decides the order of events, and this type
+/// performs them.
 ///
-/// Unchecked: everything but the constants belongs to the loop's thread, on which all its methods are called.
+/// Unchecked: everything except the constants belongs to the loop's thread, on which all methods are called.
 final class StreamLink: @unchecked Sendable {
-  /// Steps after which others have their turn.
+  /// The number of steps after which other streams and transfers have their turn.
   private static let mostSteps = 16
-  /// What one write hands to the socket at most.
+  /// The largest number of bytes of one write.
   private static let largestPiece = 262_144
 
   let loop: EventLoop
   private let transport: CurlTransport
   let request: WireRequest
   private var watcher: (any ByteStreamWatcher)?
-  /// The streams among which it is, from the first thing asked for until the end.
+  /// The streams of the loop, from the first operation until the end.
   private var streams: LoopStreams?
   private var flow: ByteStreamFlow
-  private var carrier: (any StreamCarrier)?
+  private var connection: (any StreamConnection)?
   private var tls: StreamTLS?
   private var connecting: Task<Void, Never>?
-  /// Bytes that have come and that no read has got.
+  /// The bytes that have arrived and that no operation has read.
   private var arrived = Data()
-  private var asked: [ByteStreamFlow.Number: Asked] = [:]
-  /// When a handshake has taken too long.
+  private var operations: [ByteStreamFlow.Number: Operation] = [:]
+  /// The time at which the handshake times out.
   private var handshakeExpiry: UInt64 = .max
-  /// When the stream has taken too long as a whole, whether or not it is suspended.
+  /// The time at which the whole stream times out, whether or not it is suspended.
   private var deadline: UInt64 = .max
-  /// Whether somebody is asked about the server, or about the client, and the handshake stands still.
-  private var isAsked = false
+  /// Whether the handshake waits for a decision about the server's certificates or the client's identity.
+  private var awaitsDecision = false
   private var failure: TransportFailure?
-  /// The events that the socket is waited for.
+  /// The events that the stream waits for at its socket.
   private var events: Int32 = 0
-  /// Whether there is more to do before anybody waits.
+  /// Whether the stream has more to do before the loop waits.
   var isBusy = false
 
-  /// Something that was asked for.
-  private struct Asked {
+  /// An operation that has not completed.
+  private struct Operation {
     enum Answer {
       case bytes(ByteStreamCompletion<StreamedBytes>)
       case done(ByteStreamCompletion<Void>)
     }
 
     let answer: Answer
-    /// What is written, and what of it is left to write.
+    /// The bytes that are still to be written.
     var data = Data()
     let timeout: UInt64?
     var expiry: UInt64 = .max
@@ -60,14 +60,14 @@ final class StreamLink: @unchecked Sendable {
     flow = ByteStreamFlow(secure: isSecure ? 0 : nil)
   }
 
-  // MARK: What is asked for
+  // MARK: Operations
 
   func resume(_ core: LoopCore) {
     let wasSuspended = flow.isSuspended
     act(on: flow.resume(), core)
     guard wasSuspended else { return }
-    // Their time begins again: nobody could have answered meanwhile.
-    for number in asked.keys { startClock(of: number) }
+    // Timeouts begin again, because no operation could complete while the stream was suspended.
+    for number in operations.keys { startClock(of: number) }
     if flow.phase == .securing { handshakeExpiry = later(request.idleTimeout) }
     pump()
   }
@@ -78,7 +78,7 @@ final class StreamLink: @unchecked Sendable {
     _ number: ByteStreamFlow.Number, least: Int, most: Int, timeout: Duration?,
     _ completion: @escaping ByteStreamCompletion<StreamedBytes>, _ core: LoopCore
   ) {
-    asked[number] = Asked(answer: .bytes(completion), timeout: timeout.map(Clock.nanoseconds))
+    operations[number] = Operation(answer: .bytes(completion), timeout: timeout.map(Clock.nanoseconds))
     startClock(of: number)
     act(on: flow.read(number, least: least, most: most), core)
     pump()
@@ -88,7 +88,8 @@ final class StreamLink: @unchecked Sendable {
     _ number: ByteStreamFlow.Number, _ data: Data, timeout: Duration?,
     _ completion: @escaping ByteStreamCompletion<Void>, _ core: LoopCore
   ) {
-    asked[number] = Asked(answer: .done(completion), data: data, timeout: timeout.map(Clock.nanoseconds))
+    operations[number] = Operation(
+      answer: .done(completion), data: data, timeout: timeout.map(Clock.nanoseconds))
     startClock(of: number)
     act(on: flow.write(number, count: data.count), core)
     pump()
@@ -97,7 +98,7 @@ final class StreamLink: @unchecked Sendable {
   func secure(
     _ number: ByteStreamFlow.Number, _ completion: @escaping ByteStreamCompletion<Void>, _ core: LoopCore
   ) {
-    asked[number] = Asked(answer: .done(completion), timeout: nil)
+    operations[number] = Operation(answer: .done(completion), timeout: nil)
     act(on: flow.secure(number), core)
     pump()
   }
@@ -142,41 +143,41 @@ final class StreamLink: @unchecked Sendable {
     }
   }
 
-  func connected(_ carrier: any StreamCarrier) {
+  func connected(_ connection: any StreamConnection) {
     connecting = nil
     guard flow.phase == .connecting else { return }
-    self.carrier = carrier
+    self.connection = connection
     act(on: flow.connected())
     watcher?.streamOpened()
-    // The caller is in libcurl's hands.
+    // This is called by libcurl, so the bytes move in the next turn.
     isBusy = true
   }
 
   private func startTLS() {
-    guard let carrier else { return }
+    guard let connection else { return }
     handshakeExpiry = later(request.idleTimeout)
-    switch StreamTLS.over(carrier, for: request) {
+    switch StreamTLS.over(connection, for: request) {
     case .success(let tls): self.tls = tls
     case .failure(let failure): fail(failure)
     }
   }
 
-  /// Leaves a decision to whoever wants the stream, and goes on with it.
+  /// Asks the watcher of the stream for a decision, and continues with the answer.
   private func ask<Answer: Sendable>(
     _ question: @escaping @Sendable (any ByteStreamWatcher) async -> Result<Answer, TransportFailure>,
-    then goOn: @escaping @Sendable (StreamLink, Answer) -> Void
+    then proceed: @escaping @Sendable (StreamLink, Answer) -> Void
   ) {
-    guard let watcher, !isAsked else { return }
-    isAsked = true
-    // Whoever decides has a clock of its own.
+    guard let watcher, !awaitsDecision else { return }
+    awaitsDecision = true
+    // The watcher has a timeout of its own.
     handshakeExpiry = .max
     Task.detached { [self] in
       let answer = await question(watcher)
       loop.post(
         .run { _ in
-          self.isAsked = false
+          self.awaitsDecision = false
           switch answer {
-          case .success(let answer): goOn(self, answer)
+          case .success(let answer): proceed(self, answer)
           case .failure(let failure): return self.fail(failure)
           }
           self.handshakeExpiry = self.later(self.request.idleTimeout)
@@ -187,33 +188,33 @@ final class StreamLink: @unchecked Sendable {
 
   // MARK: Bytes
 
-  /// The socket and what it is waited for, if it is.
+  /// The socket with the awaited events; `nil` if the stream waits for none.
   var awaited: curl_waitfd? {
-    guard events != 0, !flow.isSuspended, let descriptor = carrier?.descriptor else { return nil }
+    guard events != 0, !flow.isSuspended, let descriptor = connection?.descriptor else { return nil }
     return curl_waitfd(fd: descriptor, events: Int16(truncatingIfNeeded: events), revents: 0)
   }
 
-  /// Moves what can be moved without waiting.
+  /// Moves all bytes that can be moved without waiting.
   func pump() {
     isBusy = false
     events = 0
-    guard carrier != nil else { return }
+    guard connection != nil else { return }
     var hasMoved = true
     var steps = 0
     while hasMoved, steps < Self.mostSteps {
       events = 0
       hasMoved = false
-      if flow.isSecuring, !isAsked { hasMoved = took(handshake()) }
-      if flow.room > 0 { hasMoved = took(receive()) || hasMoved }
-      if let number = flow.writing { hasMoved = took(send(number)) || hasMoved }
-      if flow.shutsWriting { hasMoved = took(shutWriting()) || hasMoved }
+      if flow.isSecuring, !awaitsDecision { hasMoved = hasProgressed(handshake()) }
+      if flow.room > 0 { hasMoved = hasProgressed(receive()) || hasMoved }
+      if let number = flow.writing { hasMoved = hasProgressed(send(number)) || hasMoved }
+      if flow.shutsWriting { hasMoved = hasProgressed(shutWriting()) || hasMoved }
       steps += 1
     }
-    isBusy = hasMoved && carrier != nil
+    isBusy = hasMoved && connection != nil
   }
 
-  /// Whether there may be more to do at once.
-  private func took(_ step: StreamStep) -> Bool {
+  /// Handles the result of a step. Returns whether another step may be possible at once.
+  private func hasProgressed(_ step: StreamStep) -> Bool {
     switch step {
     case .moved, .ended: return true
     case .waitsToRead: events |= POLLIN
@@ -242,7 +243,7 @@ final class StreamLink: @unchecked Sendable {
   private func receive() -> StreamStep {
     guard let streams else { return .waitsToRead }
     let room = UnsafeMutableRawBufferPointer(rebasing: streams.scratch.prefix(flow.room))
-    let step = tls?.read(into: room) ?? carrier?.read(into: room) ?? .waitsToRead
+    let step = tls?.read(into: room) ?? connection?.read(into: room) ?? .waitsToRead
     switch step {
     case .moved(let count):
       arrived.append(contentsOf: UnsafeRawBufferPointer(rebasing: room.prefix(count)))
@@ -254,17 +255,17 @@ final class StreamLink: @unchecked Sendable {
   }
 
   private func send(_ number: ByteStreamFlow.Number) -> StreamStep {
-    guard let data = asked[number]?.data else { return .waitsToWrite }
+    guard let data = operations[number]?.data else { return .waitsToWrite }
     let step = data.withUnsafeBytes { bytes in
       let piece = UnsafeRawBufferPointer(rebasing: bytes.prefix(Self.largestPiece))
-      return tls?.write(piece) ?? carrier?.write(piece) ?? .waitsToWrite
+      return tls?.write(piece) ?? connection?.write(piece) ?? .waitsToWrite
     }
     switch step {
     case .moved(let count):
-      asked[number]?.data = data.dropFirst(count)
+      operations[number]?.data = data.dropFirst(count)
       act(on: flow.sent(count))
-    // A record of TLS that was begun cannot be taken back.
-    case .waitsToRead, .waitsToWrite: if tls != nil || carrier?.keepsWrites == true { flow.sendingBegan() }
+    // A TLS record that was begun cannot be withdrawn.
+    case .waitsToRead, .waitsToWrite: if tls != nil || connection?.keepsWrites == true { flow.sendingBegan() }
     default: break
     }
     return step
@@ -272,7 +273,7 @@ final class StreamLink: @unchecked Sendable {
 
   private func shutWriting() -> StreamStep {
     var step = tls?.shut() ?? .moved(0)
-    if case .moved = step { step = carrier?.shutWriting() ?? step }
+    if case .moved = step { step = connection?.shutWriting() ?? step }
     if case .moved = step { act(on: flow.writingWasShut()) }
     return step
   }
@@ -284,15 +285,16 @@ final class StreamLink: @unchecked Sendable {
   }
 
   private func startClock(of number: ByteStreamFlow.Number) {
-    guard let timeout = asked[number]?.timeout else { return }
+    guard let timeout = operations[number]?.timeout else { return }
     let sum = Clock.now().addingReportingOverflow(timeout)
-    asked[number]?.expiry = sum.overflow ? .max : sum.partialValue
+    operations[number]?.expiry = sum.overflow ? .max : sum.partialValue
   }
 
-  /// When something has taken too long; what is suspended is not blamed.
+  /// The time at which an operation, the handshake or the stream times out. Operations do not time out while the stream
+  /// is suspended.
   var expiry: UInt64 {
     guard !flow.isSuspended else { return deadline }
-    return asked.values.reduce(min(handshakeExpiry, deadline)) { min($0, $1.expiry) }
+    return operations.values.reduce(min(handshakeExpiry, deadline)) { min($0, $1.expiry) }
   }
 
   func expire(_ now: UInt64) {
@@ -307,8 +309,10 @@ final class StreamLink: @unchecked Sendable {
       return fail(
         TransportFailure(.timedOut, "\(request.origin.host) took too long to agree on a secure connection."))
     }
-    for (number, asked) in asked where asked.expiry <= now { act(on: flow.withdraw(number, .timedOut)) }
-    isBusy = carrier != nil
+    for (number, operation) in operations where operation.expiry <= now {
+      act(on: flow.withdraw(number, .timedOut))
+    }
+    isBusy = connection != nil
   }
 
   // MARK: Effects
@@ -326,7 +330,7 @@ final class StreamLink: @unchecked Sendable {
         answer(number, .success(StreamedBytes(data: takeArrived(count), isAtEnd: isAtEnd)))
       case .complete(let number): answer(number, .success(StreamedBytes(data: Data(), isAtEnd: false)))
       case .fail(let number, let reason): answer(number, .failure(explained(reason)))
-      case .shutReading: carrier?.shutReading()
+      case .shutReading: connection?.shutReading()
       case .close(let reason): end(reason)
       }
     }
@@ -343,7 +347,7 @@ final class StreamLink: @unchecked Sendable {
   }
 
   private func answer(_ number: ByteStreamFlow.Number, _ result: Result<StreamedBytes, TransportFailure>) {
-    switch asked.removeValue(forKey: number)?.answer {
+    switch operations.removeValue(forKey: number)?.answer {
     case .bytes(let completion): completion(result)
     case .done(let completion): completion(result.map { _ in })
     case nil: break
@@ -355,7 +359,7 @@ final class StreamLink: @unchecked Sendable {
     connecting = nil
     if reason == .closed { drain() }
     tls = nil
-    carrier = nil
+    connection = nil
     arrived = Data()
     events = 0
     isBusy = false
@@ -368,11 +372,12 @@ final class StreamLink: @unchecked Sendable {
     watcher?.streamEnded(reason == .closed ? nil : explained(reason))
   }
 
-  /// A socket that is closed with bytes that nobody has read takes back what was written before.
+  /// Reads the rest of the bytes. A socket that is closed with unread bytes resets the connection, and the peer loses
+  /// what was written before.
   private func drain() {
     guard let streams else { return }
     for _ in 0..<Self.mostSteps {
-      guard case .moved = carrier?.read(into: streams.scratch) else { return }
+      guard case .moved = connection?.read(into: streams.scratch) else { return }
     }
   }
 
@@ -381,7 +386,7 @@ final class StreamLink: @unchecked Sendable {
     switch reason {
     case .failure: return failure ?? StreamSocket.lost(host, ECONNRESET)
     case .cancelled: return TransportFailure(.cancelled, "The stream was cancelled.")
-    case .timedOut: return TransportFailure(.timedOut, "\(host) did not do its part in time.")
+    case .timedOut: return TransportFailure(.timedOut, "The operation on the stream to \(host) timed out.")
     case .closed:
       return TransportFailure(.connectionLost, "This side of the stream to \(host) is closed.")
     case .alreadySecure:
@@ -389,22 +394,23 @@ final class StreamLink: @unchecked Sendable {
     case .cleartextLeft:
       return TransportFailure(
         .secureConnectionFailed,
-        "\(host) sent more in the clear than was read before the stream was to be secured; it could be anybody's."
+        "\(host) sent more in the clear than was read before the stream was to be secured; an attacker could have sent it."
       )
     case .cutOff:
       return TransportFailure(
-        .connectionLost, "The stream to \(host) was ended, since a write was given up half-way.")
+        .connectionLost,
+        "The stream to \(host) was closed because a write was cancelled before it was complete.")
     }
   }
 }
 
-/// Waits for the connection of a stream.
+/// The observer that receives the connection of a stream.
 private final class Connecting: SocketTaker {
   private let link: StreamLink
 
   init(_ link: StreamLink) { self.link = link }
 
-  func take(_ carrier: any StreamCarrier) { link.connected(carrier) }
+  func take(_ connection: any StreamConnection) { link.connected(connection) }
   func transferBegan(_ control: any TransferControl) -> TransferStart { .go }
   func headReceived(_ head: ResponseHead) -> HeadDisposition { .proceed }
   func bytesMoved(_ count: ByteCount) {}

@@ -1,39 +1,39 @@
 import Glibc
 import HTTPWire
 
-/// What came of an attempt to move bytes without waiting.
+/// The result of an attempt to move bytes without waiting.
 enum StreamStep {
   case moved(Int)
   /// Nothing can be done before the socket can be read.
   case waitsToRead
   /// Nothing can be done before the socket can be written.
   case waitsToWrite
-  /// The other side sends no more.
+  /// The peer sends no more bytes.
   case ended
   case failed(TransportFailure)
-  /// The server has to be judged elsewhere before anything else.
+  /// The watcher has to evaluate the server first.
   case undecided(PresentedChain)
-  /// The server asks who the client is, and somebody wants to say so.
+  /// The server asks for a client certificate, and the watcher chooses it.
   case asksForIdentity
 }
 
-/// What the bytes of a stream go over, below any TLS that is the stream's own. Belongs to the loop thread; closes with
-/// its end.
-protocol StreamCarrier: AnyObject {
+/// The connection of a stream, below the TLS of the stream. Belongs to the loop thread. The connection closes with the
+/// last reference.
+protocol StreamConnection: AnyObject {
   /// The socket to wait for.
   var descriptor: Int32 { get }
-  /// Whether a write that has to wait is kept: then it is tried again with the same bytes, or the stream is over.
+  /// Whether a write that has to wait must be repeated with the same bytes.
   var keepsWrites: Bool { get }
 
   func read(into room: UnsafeMutableRawBufferPointer) -> StreamStep
   func write(_ bytes: UnsafeRawBufferPointer) -> StreamStep
   func shutReading()
-  /// `.moved` when the other side will learn of it.
+  /// Ends writing. Returns `.moved` if the peer will be told.
   func shutWriting() -> StreamStep
 }
 
 /// A connected socket, which is closed exactly once.
-final class StreamSocket: StreamCarrier {
+final class StreamSocket: StreamConnection {
   let descriptor: Int32
   let keepsWrites = false
   private let host: String
@@ -44,7 +44,7 @@ final class StreamSocket: StreamCarrier {
     self.host = host
     _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK)
     var on: Int32 = 1
-    // Whoever writes little and waits for an answer must not wait for the acknowledgement before.
+    // A small write must not wait for the acknowledgement of the previous one (Nagle's algorithm).
     setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &on, socklen_t(MemoryLayout<Int32>.size))
   }
 

@@ -3,36 +3,37 @@ import FoundationEssentials
 import Glibc
 import HTTPWire
 
-/// TLS over what carries one stream, begun wherever the stream stands. Belongs to the loop thread.
+/// TLS over the connection of one stream. It may begin after cleartext. Belongs to the loop thread.
 ///
-/// libcurl could only begin it with the connection. The server is judged as for any request, in the middle of the
-/// handshake, which stands still while somebody else is asked.
+/// libcurl could only begin TLS with the connection. The server is evaluated as for any request, within the handshake,
+/// which is suspended while the watcher decides.
 final class StreamTLS {
   private let context: OpaquePointer
   let session: OpaquePointer
   private let request: WireRequest
-  let carrier: any StreamCarrier
+  let connection: any StreamConnection
   private let judgement: ServerJudgement
-  /// Why OpenSSL was told to refuse the server, or to wait, or that nothing moves any more.
+  /// The reason for which OpenSSL was told to refuse the server or to wait, or for which no bytes move.
   var failure: TransportFailure?
-  /// After an error nothing may be called any more, not even the shutdown.
+  /// Whether an error has occurred. After an error, no function may be called, not even the shutdown.
   private var isBroken = false
-  /// Whether the handshake is over; after an error OpenSSL does not know.
+  /// Whether the handshake is over. After an error, OpenSSL does not tell.
   private var isOpen = false
-  /// Whether the other side was told that nothing more is written.
+  /// Whether `close_notify` was sent.
   private var hasShut = false
-  /// Who the client is, once somebody has said so.
+  /// The identity of the client, after the watcher has chosen.
   private var choice: Choice?
 
   private enum Choice {
-    case nobody
+    case withoutIdentity
     case identity(ClientIdentity)
   }
 
   private init(
-    _ context: OpaquePointer, _ session: OpaquePointer, _ carrier: any StreamCarrier, _ request: WireRequest
+    _ context: OpaquePointer, _ session: OpaquePointer, _ connection: any StreamConnection,
+    _ request: WireRequest
   ) {
-    self.carrier = carrier
+    self.connection = connection
     self.context = context
     self.session = session
     self.request = request
@@ -47,7 +48,7 @@ final class StreamTLS {
   }
 
   /// Prepares a handshake.
-  static func over(_ carrier: any StreamCarrier, for request: WireRequest) -> Result<
+  static func over(_ connection: any StreamConnection, for request: WireRequest) -> Result<
     StreamTLS, TransportFailure
   > {
     ERR_clear_error()
@@ -60,7 +61,7 @@ final class StreamTLS {
       SSL_CTX_free(context)
       return .failure(noMemory)
     }
-    let tls = StreamTLS(context, session, carrier, request)
+    let tls = StreamTLS(context, session, connection, request)
     guard tls.connect() else { return .failure(noMemory) }
     return .success(tls)
   }
@@ -106,7 +107,7 @@ final class StreamTLS {
     if wantsStatus { _ = openssl_request_status_of(session) }
     if isIdentityChosen { SSL_set_cert_cb(session, Self.chooseIdentity, reference) }
     let host = request.origin.host
-    // Addresses are no names of servers (RFC 6066 §3).
+    // An address is not sent as a server name (RFC 6066 §3).
     if HostLookup.addresses(of: host, literalsOnly: true).isEmpty {
       let name = host.hasSuffix(".") ? String(host.dropLast()) : host
       guard openssl_set_requested_server_name(session, name) == 1 else { return false }
@@ -115,25 +116,25 @@ final class StreamTLS {
     return true
   }
 
-  /// Whether somebody wants the stapled response, which may come after the certificates: then the server is judged when
-  /// the handshake is over, and before anything is sent.
+  /// Whether the judge needs the stapled response, which may arrive after the certificates. Then the server is
+  /// evaluated after the handshake, before anything is sent.
   private var wantsStatus: Bool {
     request.profile.judge?.wantsStapledResponse(ofHost: request.origin.host) ?? false
   }
 
-  /// Whether somebody wants to say who the client is if this server asks.
+  /// Whether the identity of the client is chosen when the server asks for it.
   private var isIdentityChosen: Bool {
     guard request.profile.options.clientIdentity == nil else { return false }
     let origin = request.origin
     return request.profile.judge?.wantsToChooseIdentity(forHost: origin.host, port: origin.port) ?? false
   }
 
-  /// The answer to ``StreamStep/asksForIdentity``: the handshake goes on with it.
-  func choose(_ identity: ClientIdentity?) { choice = identity.map { .identity($0) } ?? .nobody }
+  /// Sets the answer to ``StreamStep/asksForIdentity``, with which the handshake continues.
+  func choose(_ identity: ClientIdentity?) { choice = identity.map { .identity($0) } ?? .withoutIdentity }
 
   // MARK: Steps
 
-  /// `.moved` when the server is accepted and bytes may go out.
+  /// Continues the handshake. Returns `.moved` if the server is accepted and bytes may be sent.
   func handshake() -> StreamStep {
     failure = nil
     let step = attempt { _ in SSL_do_handshake(session) }
@@ -156,9 +157,9 @@ final class StreamTLS {
     attempt { SSL_write_ex(session, bytes.baseAddress, bytes.count, &$0) }
   }
 
-  /// Says that nothing more is written (RFC 8446 §6.1); what comes is still read.
+  /// Sends `close_notify` (RFC 8446 §6.1). Reading continues.
   func shut() -> StreamStep {
-    // A second time it would wait for the other side's.
+    // A second call would wait for the peer's `close_notify`.
     guard !isBroken, !hasShut else { return .moved(0) }
     let step = attempt { _ in SSL_shutdown(session) >= 0 ? 1 : -1 }
     if case .moved = step { hasShut = true }
@@ -197,14 +198,15 @@ final class StreamTLS {
     guard isOpen else {
       return TransportFailure(
         .secureConnectionFailed,
-        "No secure connection to \(host) came about; check that it speaks TLS 1.2 or later. (\(said))")
+        "The TLS handshake with \(host) failed. Check that it speaks TLS 1.2 or later. (\(said))")
     }
     return TransportFailure(
       .connectionLost,
-      "The secure connection to \(host) broke, or was ended without the word that TLS has for it. (\(said))")
+      "The secure connection to \(host) broke, or was closed without the alert of TLS (close_notify). (\(said))"
+    )
   }
 
-  // MARK: What OpenSSL asks
+  // MARK: Callbacks of OpenSSL
 
   private static let place = CRYPTO_get_ex_new_index(CRYPTO_EX_INDEX_SSL, 0, nil, nil, nil, nil)
 
@@ -220,20 +222,20 @@ final class StreamTLS {
     let certificates = ServerJudgement.certificates(X509_STORE_CTX_get0_untrusted(context))
     guard let failure = judgement.failure(of: certificates, stapled: nil) else { return 1 }
     self.failure = failure
-    // OpenSSL looks at this only when the answer is yes.
+    // OpenSSL checks this only if the callback returns success.
     if failure.chain != nil { return openssl_retry_verification(session) == 1 ? 1 : 0 }
     X509_STORE_CTX_set_error(context, X509_V_ERR_APPLICATION_VERIFICATION)
     return 0
   }
 
-  /// The server asks who the client is. −1 suspends the handshake, 1 goes on with what is there.
+  /// The server asks for a client certificate. −1 suspends the handshake, 1 continues it.
   private static let chooseIdentity: @convention(c) (OpaquePointer?, UnsafeMutableRawPointer?) -> Int32 = {
     session, reference in
     guard let session, let reference else { return 0 }
     return Unmanaged<StreamTLS>.fromOpaque(reference)._withUnsafeGuaranteedRef { tls in
       switch tls.choice {
       case nil: return -1
-      case .nobody: return 1
+      case .withoutIdentity: return 1
       case .identity(let identity):
         tls.failure = identity.use(inSession: session)
         return tls.failure == nil ? 1 : 0

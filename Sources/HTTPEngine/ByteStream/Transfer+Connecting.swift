@@ -4,8 +4,8 @@ import HTTPWire
 
 /// An observer that takes the connection of a transfer.
 protocol SocketTaker: TransferObserver {
-  /// Takes the connection, on the loop's thread. The connection ends with the last reference to `carrier`.
-  func take(_ carrier: any StreamCarrier)
+  /// Takes the connection, on the loop's thread. The connection ends with the last reference to `connection`.
+  func take(_ connection: any StreamConnection)
 }
 
 // A transfer can connect and send nothing: libcurl looks up the host, tries its addresses and speaks with proxies. Then
@@ -30,16 +30,16 @@ extension Transfer {
         TransportFailure(.unknown, "The observer of the request does not take connections.", metrics: metrics)
       )
     }
-    switch carrier() {
-    case .success(let carrier): taker.take(carrier)
+    switch streamConnection() {
+    case .success(let connection): taker.take(connection)
     case .failure(let failure): return .failure(failure.with(metrics: metrics))
     }
     return .success(WireResponse(head: ResponseHead(status: 200), body: nil, metrics: metrics))
   }
 
-  /// Returns the carrier of the stream. If the bytes need no TLS of libcurl's, that is a duplicate of the socket:
+  /// Returns the connection of the stream. If the bytes need no TLS of libcurl's, that is a duplicate of the socket:
   /// libcurl closes its own descriptor without shutting the connection down.
-  private func carrier() -> Result<any StreamCarrier, TransportFailure> {
+  private func streamConnection() -> Result<any StreamConnection, TransportFailure> {
     let host = request?.origin.host ?? "the host"
     let socket = ccurl_active_socket(easy.raw)
     if applied.proxy?.kind == .https, socket != ccurl_bad_socket {

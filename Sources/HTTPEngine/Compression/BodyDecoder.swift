@@ -1,12 +1,12 @@
 import Glibc
 package import HTTPWire
 
-/// Undoes the content codings of one body in small pieces, so that memory does not grow with the ratio of sizes. Belongs
-/// to the loop thread.
+/// The decoder of the content codings of one body. It decodes in small pieces, so that memory does not grow with the
+/// ratio of sizes. Belongs to the loop thread.
 package final class BodyDecoder {
   /// The result of asking for the next piece.
   package enum Result {
-    /// Decoded bytes, valid and the same until ``dropPiece()``.
+    /// Decoded bytes, which are valid until ``dropPiece()``.
     case piece(UnsafeRawBufferPointer)
     /// All input is read and all of its output was taken.
     case needsInput
@@ -14,14 +14,14 @@ package final class BodyDecoder {
     case outOfMemory
   }
 
-  /// Enough that the cost of a piece does not show, little enough to stay in the processor's cache.
+  /// The size of a piece: large enough for a low cost a byte, and small enough for the processor's cache.
   private static let pieceSize = 32_768
 
   private let last: DecodingStage
   /// The bytes that were read, before decoding.
   package private(set) var consumed: Int64 = 0
 
-  /// Makes a decoder for codings in the order in which they are undone; `nil` if there are none or no memory.
+  /// Makes a decoder for codings in the order of decoding; `nil` if there are none or no memory.
   package init?(_ codings: [ContentCoding]) {
     var stage: DecodingStage?
     for coding in codings {
@@ -34,7 +34,7 @@ package final class BodyDecoder {
     last = stage
   }
 
-  /// Whether each coding has come to its end and every piece was taken.
+  /// Whether every coding is complete and every piece was taken.
   package var isComplete: Bool { last.isComplete }
 
   /// Decodes until there is a piece. Removes from `input` what was read of it.
@@ -49,7 +49,7 @@ package final class BodyDecoder {
     }
   }
 
-  /// The piece was taken, and the next one may lie in its place.
+  /// Drops the piece, whose memory is used for the next one.
   package func dropPiece() { last.drop(last.unread.count) }
 
   private static func decoder(of coding: ContentCoding) -> (any ContentDecoder)? {
@@ -71,12 +71,12 @@ private final class DecodingStage {
   }
 
   private let decoder: any ContentDecoder
-  /// The coding around this one, which is undone first.
+  /// The outer coding, which is decoded first.
   private let source: DecodingStage?
   private let room: UnsafeMutableRawBufferPointer
   private var start = 0
   private var end = 0
-  /// The last call filled the room, so that the decoder may have more without further input.
+  /// Whether the last call filled the buffer, so that the decoder may have more output without further input.
   private var mayHaveMore = false
 
   init?(_ decoder: any ContentDecoder, source: DecodingStage?, capacity: Int) {
@@ -94,7 +94,7 @@ private final class DecodingStage {
 
   func drop(_ count: Int) { start += count }
 
-  /// Decodes until something is unread.
+  /// Decodes until there are unread bytes.
   func fill(from input: inout UnsafeRawBufferPointer) -> Filling {
     while start == end {
       let step: DecodingStep
@@ -114,7 +114,7 @@ private final class DecodingStage {
         input = UnsafeRawBufferPointer(rebasing: input[step.consumed...])
       }
       if let fault = step.fault { return .fault(fault) }
-      // A decoder that neither reads nor writes would be called for ever.
+      // A decoder that neither reads nor writes would be called forever.
       guard step.consumed + step.produced > 0 || available == 0 else {
         return .fault(.malformed("the decoder makes no progress"))
       }
@@ -126,7 +126,7 @@ private final class DecodingStage {
   }
 }
 
-/// A decoder of one content coding, fed piece by piece. Belongs to one thread at a time.
+/// A decoder of one content coding. Belongs to one thread at a time.
 protocol ContentDecoder: AnyObject {
   /// Whether the input so far ends where the coding ends.
   var isAtEnd: Bool { get }

@@ -1,9 +1,9 @@
 import CZlib
 package import FoundationEssentials
 
-/// Compresses what is sent.
+/// Compression of request bodies.
 package enum Deflater {
-  /// What stands around the compressed bytes.
+  /// The format around the compressed bytes.
   package enum Wrapping: Sendable {
     /// RFC 1950, which HTTP calls `deflate`.
     case zlib
@@ -11,10 +11,10 @@ package enum Deflater {
     case gzip
   }
 
-  /// The level at which the header of zlib says `78 5E`.
+  /// The level for which zlib writes the header `78 5E`.
   private static let level: Int32 = 5
 
-  /// The compressed bytes; `nil` when there is no memory.
+  /// Returns the compressed bytes; `nil` if there is no memory.
   package static func compress(_ data: Data, _ wrapping: Wrapping) -> Data? {
     var stream = z_stream()
     let windowBits: Int32 = wrapping == .gzip ? MAX_WBITS + 16 : MAX_WBITS
@@ -34,7 +34,7 @@ package enum Deflater {
     return result
   }
 
-  /// Feeds bytes in portions that zlib can count, and takes out what it makes of them.
+  /// Gives bytes to zlib in portions that it can count, and collects the output.
   private static func run(
     _ stream: inout z_stream, _ data: Data, _ flush: Int32, _ output: inout [UInt8], _ result: inout Data
   ) -> Int32 {
@@ -43,7 +43,7 @@ package enum Deflater {
       let portion = rest.prefix(1 << 30)
       rest = rest.dropFirst(portion.count)
       let status = portion.withUnsafeBytes { bytes in
-        // zlib only reads, but does not say so.
+        // zlib only reads the input, but its type does not say so.
         stream.next_in = UnsafeMutablePointer(mutating: bytes.bindMemory(to: UInt8.self).baseAddress)
         stream.avail_in = UInt32(portion.count)
         return drain(&stream, flush, &output, &result)
@@ -65,7 +65,7 @@ package enum Deflater {
       }
       result.append(contentsOf: output[..<made])
       if status == Z_STREAM_END { return status }
-      // Without input and room left over there is nothing to do, which is no error.
+      // zlib reports an error if it has neither input nor output left, although nothing is wrong.
       guard status == Z_OK || status == Z_BUF_ERROR else { return status }
       if made < output.count { return Z_OK }
     }

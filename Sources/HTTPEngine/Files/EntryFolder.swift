@@ -3,11 +3,10 @@ import Glibc
 package import HTTPWire
 import Synchronization
 
-/// A folder of stored responses that its owner alone can read.
+/// A folder of stored responses that only its owner can read.
 ///
-/// A file is written beside its place under another name, and then renamed: whoever is killed meanwhile leaves the
-/// file of before. What a killed process left beside is removed by the next one that opens the folder, after ten
-/// minutes.
+/// A file is written under a temporary name and then renamed, so a process that is killed meanwhile leaves the previous
+/// file. The next process that opens the folder removes temporary files that are older than ten minutes.
 package final class EntryFolder: EntryFiles {
   private static let leftover = ".new-"
   private static let leftoverAge: Int64 = 600
@@ -15,8 +14,8 @@ package final class EntryFolder: EntryFiles {
   private let path: String
   private let counter = Atomic<UInt64>(0)
 
-  /// The folder is made when something is written to it. `nil` when it belongs to somebody else, or others may
-  /// write to it, who could answer our requests then.
+  /// Opens the folder, which is made at the first write. Returns `nil` if the folder belongs to another user, or if
+  /// other users may write to it, because they could forge responses.
   package init?(path: String) {
     self.path = path
     var status = stat()
@@ -31,7 +30,7 @@ package final class EntryFolder: EntryFiles {
     status.st_mode & S_IFMT == S_IFDIR && status.st_uid == geteuid() && status.st_mode & 0o022 == 0
   }
 
-  /// Makes the folder and those above it.
+  /// Makes the folder and its parents.
   private func make() -> Bool {
     var part = path.hasPrefix("/") ? "" : "."
     for name in path.split(separator: "/") {
@@ -70,13 +69,13 @@ package final class EntryFolder: EntryFiles {
 
   package func read(_ name: String) -> EntryReading {
     let descriptor = open("\(path)/\(name)", O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
-    // ELOOP is a symbolic link. Whatever else is wrong may be right again when the next request comes.
+    // ELOOP is a symbolic link. Other errors may be temporary, so the file is kept.
     guard descriptor >= 0 else { return errno == ENOENT || errno == ELOOP ? .missing : .unavailable }
     defer { close(descriptor) }
     var status = stat()
     guard fstat(descriptor, &status) == 0 else { return .unavailable }
     guard status.st_mode & S_IFMT == S_IFREG, status.st_uid == geteuid() else { return .missing }
-    // A file may claim any size, and `Data` ends the process where there is no memory for it.
+    // The size of a file may be wrong, and `Data` ends the process if there is no memory.
     let size = Int(status.st_size)
     guard size > 0 else { return .bytes(Data()) }
     guard let memory = malloc(size) else { return .unavailable }
@@ -87,7 +86,7 @@ package final class EntryFolder: EntryFiles {
     return .bytes(Data(bytesNoCopy: memory, count: size, deallocator: .free))
   }
 
-  /// Whether there were as many bytes: one that has become shorter, or is on a disk that fails, is none.
+  /// Returns false if fewer bytes were read, because the file has become shorter or the disk fails.
   private func fill(_ memory: UnsafeMutableRawBufferPointer, from descriptor: Int32) -> Bool {
     var rest = memory[...]
     while !rest.isEmpty {
@@ -104,7 +103,7 @@ package final class EntryFolder: EntryFiles {
     let number = counter.wrappingAdd(1, ordering: .relaxed).newValue
     let beside = "\(path)/\(Self.leftover)\(getpid())-\(number)-\(UInt32.random(in: 0 ... .max))"
     let flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW
-    // Where there was no folder when this one was opened, somebody else may have made one since.
+    // Another user may have made the folder since it was found missing.
     var status = stat()
     guard stat(path, &status) != 0 || Self.isOurs(status) else { return false }
     var descriptor = open(beside, flags, 0o600)
@@ -133,7 +132,7 @@ package final class EntryFolder: EntryFiles {
   package func remove(_ name: String) -> Bool {
     let file = "\(path)/\(name)"
     if unlink(file) == 0 || errno == ENOENT { return true }
-    // In a folder that cannot be written any more its files still can: an empty one is no response.
+    // If the folder is not writable any more, its files may still be. An empty file is not a response.
     var status = stat()
     guard lstat(file, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return false }
     return truncate(file, 0) == 0

@@ -1,18 +1,16 @@
 import Glibc
 
-/// Brings a file to another place so that at every moment, also when the process is killed, there is either
-/// nothing there or all of it.
+/// Moves a file so that the target is either missing or complete at every moment, even if the process is killed.
 package enum FileMove {
   package enum Outcome: Equatable, Sendable {
     case moved
-    /// Nothing has happened; with the number of the error.
+    /// The move failed and changed nothing. The value is the number of the error.
     case failed(Int32)
   }
 
-  /// Moves `source` to `target`, where nothing may be. Between two file systems the bytes are copied into a
-  /// file without a name first; where there are none (`hasNamelessFiles` is false, or the system says so),
-  /// into one beside the target that begins with `.Alamofire_`, which stays there if the process is killed
-  /// meanwhile.
+  /// Moves `source` to `target`, which must not exist. Between two file systems, the bytes are first copied into a file
+  /// without a name. If the system has no such files, or `hasNamelessFiles` is false, they are copied into a file
+  /// beside the target whose name begins with `.Alamofire_`. That file stays if the process is killed meanwhile.
   package static func move(_ source: String, to target: String, hasNamelessFiles: Bool = true) -> Outcome {
     var status = stat()
     guard lstat(target, &status) != 0 else { return .failed(EEXIST) }
@@ -32,11 +30,10 @@ package enum FileMove {
     return .moved
   }
 
-  /// `O_TMPFILE`, a macro that Swift does not see: a file without a name in the folder that is opened.
+  /// `O_TMPFILE`, a macro that Swift does not import: a file without a name in the opened folder.
   private static let namelessFile = 0o20_000_000 | O_DIRECTORY
 
-  /// Gives the copy its name at the end. Like the next ones, returns the number of the error, if there is
-  /// one.
+  /// Copies the file and gives the copy its name at the end. Returns the number of the error, if there is one.
   private static func copy(_ input: Int32, to target: String, by output: Int32) -> Int32? {
     defer { close(output) }
     if let code = copy(input, to: output) { return code }

@@ -2,28 +2,28 @@ import Glibc
 package import HTTPWire
 import Synchronization
 
-/// A file into which the body of a response is written as it comes.
+/// A file into which the body of a response is written as it arrives.
 package final class FileSink: BodySink {
-  /// Where the bytes of a response go.
+  /// The place of a response body.
   package enum Place: Sendable {
-    /// Into a new file.
+    /// A new file.
     case new
-    /// Into the file of an earlier transfer, behind so many of its bytes; what lies there goes.
+    /// The file of an earlier transfer, after this number of its bytes. The bytes behind are removed.
     case part(path: String, offset: Int64)
   }
 
-  /// What decides whether a response goes on where an earlier one was broken off.
+  /// The function that decides whether a response continues an earlier one.
   package typealias Continuation = @Sendable (ResponseHead) -> Result<Place, TransportFailure>
 
   private struct State {
     var path: String
     var descriptor: Int32 = -1
     var size: Int64 = 0
-    /// How many bytes of an earlier transfer the file holds.
+    /// The number of bytes of an earlier transfer in the file.
     var start: Int64 = 0
 
-    /// Gives back the room that the bytes of this transfer take, because there is no room left. An earlier part stays.
-    mutating func giveBackRoom() {
+    /// Truncates the file to the bytes of the earlier transfer, because the disk is full.
+    mutating func truncateToEarlierPart() {
       guard ftruncate(descriptor, off_t(start)) == 0 else { return }
       size = start
       _ = lseek(descriptor, off_t(start), SEEK_SET)
@@ -32,7 +32,7 @@ package final class FileSink: BodySink {
 
   /// The path of a new file.
   private let newPath: String
-  /// Always a new file without a download to go on with.
+  /// The function that decides about a continuation; `nil` for a new file.
   private let place: Continuation?
   private let state: Mutex<State>
 
@@ -47,7 +47,7 @@ package final class FileSink: BodySink {
   /// The file that is written.
   package var path: String { state.withLock { $0.path } }
 
-  /// How many bytes the file holds, those of an earlier transfer included.
+  /// The number of bytes in the file, including those of an earlier transfer.
   package var size: Int64 { state.withLock { $0.size } }
 
   package func begin(_ head: ResponseHead, wake: @escaping @Sendable () -> Void) -> TransportFailure? {
@@ -76,15 +76,15 @@ package final class FileSink: BodySink {
     }
   }
 
-  /// Whether a part has as many bytes as were noted, and nobody else writes behind them. The lock goes with
-  /// the descriptor, also when the process is killed.
+  /// Whether a partial file has the noted number of bytes, and no other process appends to it. The lock ends with the
+  /// descriptor, even if the process is killed.
   private static func holds(_ descriptor: Int32, _ count: Int64) -> Bool {
     guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK else { return false }
     var status = stat()
     return fstat(descriptor, &status) == 0 && status.st_nlink > 0 && Int64(status.st_size) >= count
   }
 
-  /// Removes the file of an earlier transfer, unless somebody is going on with it.
+  /// Removes the file of an earlier transfer, unless another transfer continues it.
   package static func removePart(_ path: String) {
     let descriptor = open(path, O_WRONLY | O_CLOEXEC)
     guard descriptor >= 0 else { return }
@@ -92,8 +92,8 @@ package final class FileSink: BodySink {
     if holds(descriptor, 0) { unlink(path) }
   }
 
-  /// Returns what went wrong. A file that has the right length is left alone: closing one that was cut to
-  /// nothing, ext4 waits for the disk.
+  /// Truncates the file. Returns the failure, if there is one. A file of the right length is not truncated, because
+  /// ext4 waits for the disk when a truncated file is closed.
   private static func cut(_ descriptor: Int32, to length: Int64) -> Int32? {
     var status = stat()
     let isRight = fstat(descriptor, &status) == 0 && Int64(status.st_size) == length
@@ -117,7 +117,7 @@ package final class FileSink: BodySink {
         if count < 0, errno == EINTR { continue }
         guard count > 0 else {
           let code = count < 0 ? errno : EIO
-          if [ENOSPC, EDQUOT, EFBIG].contains(code) { state.giveBackRoom() }
+          if [ENOSPC, EDQUOT, EFBIG].contains(code) { state.truncateToEarlierPart() }
           return .failure(failure(code, state.path))
         }
         state.size += Int64(count)
@@ -131,7 +131,7 @@ package final class FileSink: BodySink {
     state.withLock { state in
       guard state.descriptor >= 0 else { return nil }
       defer { state.descriptor = -1 }
-      // Some file systems tell only now that there was no room.
+      // Some file systems report only now that the disk is full.
       return close(state.descriptor) == 0 || errno == EINTR ? nil : failure(errno, state.path)
     }
   }

@@ -2,7 +2,7 @@ import Glibc
 package import HTTPWire
 import Synchronization
 
-/// A file on its way to a server, read as it is sent and never held in memory.
+/// A file as a request body. It is read while it is sent.
 package final class FileSource: BodySource {
   private struct State {
     var descriptor: Int32 = -1
@@ -15,7 +15,7 @@ package final class FileSource: BodySource {
   private let path: String
   private let state = Mutex(State())
 
-  /// Fails for anything but a regular file: reading from the rest may take for ever.
+  /// Opens the file. Fails unless it is a regular file, because reading from other files may block forever.
   package init(path: String) throws(TransportFailure) {
     var status = stat()
     guard stat(path, &status) == 0 else { throw Self.failure("cannot be read", path, errno) }
@@ -47,7 +47,7 @@ package final class FileSource: BodySource {
 
   package func read(into room: UnsafeMutableRawBufferPointer) -> BodyReading {
     state.withLock { state in
-      // What a file has grown by since it was measured is not sent.
+      // Bytes that were appended since the file was measured are not sent.
       let wanted = min(room.count, Int(clamping: length - state.position))
       guard wanted > 0 else { return .end }
       while true {

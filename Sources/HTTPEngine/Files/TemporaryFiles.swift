@@ -3,18 +3,18 @@ import Glibc
 import HTTPWire
 import Synchronization
 
-/// Names for files that no other process may need: parts of downloads that are underway, encoded forms.
+/// The names of temporary files: partial downloads and encoded forms.
 ///
-/// A file that a killed process left is told apart from one in use by a lock. Each process holds an exclusive `flock` on
-/// one empty file per folder for its whole life; the names of its temporary files carry the owner of that lock. The first
-/// file of a process removes the files of all owners whose lock is free. The kernel releases a lock with its process, and
-/// a lock holds across containers of one machine. Owners of another boot are left alone: on a folder that machines share,
-/// they may live.
+/// A lock distinguishes a file in use from one that a killed process left. Each process holds an exclusive `flock` on
+/// one empty file per folder for its whole life; the names of its temporary files carry the owner of that lock. The
+/// first file of a process removes the files of all owners whose lock is free. The kernel releases a lock with its
+/// process, and a lock holds across containers of one machine. Owners of another boot are ignored, because several
+/// machines may share the folder.
 package enum TemporaryFiles {
   static let prefix = "Alamofire_"
   private static let lockSuffix = ".lock"
 
-  /// The owner of each folder that this process has used; `nil` where no lock could be had.
+  /// The owner of each folder that this process has used; `nil` if no lock could be taken.
   private static let owners = Mutex<[String: String?]>([:])
 
   /// Returns the path of a new temporary file in `folder`; the file is not created. Its owner removes it, or renames it to a
@@ -28,7 +28,7 @@ package enum TemporaryFiles {
       owners[folder] = .some(owner)
       return (owner, true)
     }
-    // Off the thread of the caller: a folder can have many entries.
+    // This runs on another thread because a folder can have many entries.
     if isFirst { Task.detached(priority: .background) { removeOrphans(in: folder) } }
     let name = UUID().uuidString
     guard let owner else { return "\(folder)/\(prefix)\(name)\(suffix)" }
@@ -53,7 +53,7 @@ package enum TemporaryFiles {
         let isTaken = errno == EWOULDBLOCK
         close(descriptor)
         if isTaken { continue }
-        // On a file system without locks, files in use cannot be told from orphans.
+        // On a file system without locks, files in use cannot be distinguished from orphans.
         unlink(path)
         return nil
       }
@@ -88,7 +88,7 @@ package enum TemporaryFiles {
       guard lstat(path, &status) == 0, isOurs(status) else { continue }
       unlink(path)
     }
-    // Last: as long as it is there, another process goes on where this one was killed.
+    // The lock file is removed last. If this process is killed before, another one continues.
     unlink(lock)
   }
 

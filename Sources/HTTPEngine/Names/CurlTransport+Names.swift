@@ -1,28 +1,28 @@
 import FoundationEssentials
 import HTTPWire
 
-// Names are looked up over HTTPS (RFC 8484) by requests of our own, which are judged, led and ended like any other.
-// libcurl can do it, too: 7.88 verifies the server by the name of the transfer when the callback for TLS is ours, asks
-// it through the proxy of the environment, and keeps the connection of a look-up that was cancelled, so that the next one
-// gets its answer.
+// Names are looked up over HTTPS (RFC 8484) by requests of the engine, with its trust evaluation, proxies and timeouts.
+// libcurl's own look-up is not used because of three faults of 7.88. With a TLS callback, it verifies the server by the
+// name of the transfer. It uses the proxy of the environment. It keeps the connection of a cancelled look-up, whose
+// answer the next look-up gets.
 extension CurlTransport {
   private typealias Addresses = Result<[IPAddress], TransportFailure>
 
-  /// The largest answer: what DNS can carry.
+  /// The largest message of DNS.
   private static var largestAnswer: Int64 { 65_535 }
 
-  /// Finds out where the host is, then sends the request there.
+  /// Looks up the addresses of the host, then sends the request to them.
   @inline(never)
-  nonisolated(nonsending) func sendLocated(
+  nonisolated(nonsending) func sendWithAddresses(
     _ request: WireRequest, _ observer: any TransferObserver
   ) async throws(TransportFailure) -> WireResponse {
-    let located = try await located(request).get()
+    let located = try await addAddresses(to: request).get()
     let outcome = await withTaskExecutorPreference(loop) { await exchange(located, observer: observer) }
     return try outcome.get()
   }
 
-  /// The request with the addresses of its host, when those are not for libcurl to find.
-  nonisolated(nonsending) private func located(_ request: WireRequest) async -> Result<
+  /// Returns the request with the addresses of its host. Without a name service, libcurl finds them.
+  nonisolated(nonsending) private func addAddresses(to request: WireRequest) async -> Result<
     WireRequest, TransportFailure
   > {
     let options = request.profile.options
@@ -31,10 +31,10 @@ extension CurlTransport {
       return .failure(
         TransportFailure(
           .badURL,
-          "The name service has to be asked over https (nameServiceURL); \(service) is no URL of that."))
+          "The name service must have an https URL (nameServiceURL), but its URL is \(service)."))
     }
     guard let place = Self.place(of: request) else { return .success(request) }
-    let key = NameMemory.Key(service: service, partition: request.profile.partition, name: place.host)
+    let key = NameCache.Key(service: service, partition: request.profile.partition, name: place.host)
     var found = names.addresses(key)
     if found == nil {
       switch await lookUp(key, for: request, at: origin) {
@@ -46,7 +46,7 @@ extension CurlTransport {
     return .success(request.changing { $0.addresses = addresses })
   }
 
-  /// The host that is connected to, when it has a name that has to be looked up here.
+  /// Returns the host to connect to; `nil` if its name need not be looked up here.
   private static func place(of request: WireRequest) -> (host: String, port: Int)? {
     let options = request.profile.options
     guard options.unixSocket == nil else { return nil }
@@ -55,7 +55,7 @@ extension CurlTransport {
     case .direct: break
     case .unreadable: return nil
     case .server(let server):
-      // The others find it themselves.
+      // The proxies of other kinds look up the name themselves.
       guard server.kind == .socks4 || server.kind == .socks5 else { return nil }
     }
     var (host, port) = (request.origin.host, request.origin.port)
@@ -64,16 +64,16 @@ extension CurlTransport {
       request.alternative.map { .init(from: request.origin, to: $0, among: given) }
       ?? given.first { $0.leads(request.origin) }
     if let override { (host, port) = (override.target.lowercased(), override.targetPort ?? port) }
-    // Of this machine, whatever anybody says (RFC 6761 §6.3).
+    // These names always mean this machine (RFC 6761 §6.3).
     let isLocal = host == "localhost" || host.hasSuffix(".localhost")
     guard !isLocal, HostLookup.addresses(of: host, literalsOnly: true).isEmpty else { return nil }
     return (host, port)
   }
 
   nonisolated(nonsending) private func lookUp(
-    _ key: NameMemory.Key, for request: WireRequest, at service: Origin
+    _ key: NameCache.Key, for request: WireRequest, at service: Origin
   ) async -> Addresses {
-    // An identity that was meant for one origin is not shown to this one.
+    // A client identity that belongs to one origin is not shown to the name service.
     let profile = Self.profile(for: request.profile.elsewhere ?? request.profile)
     async let second = ask(key, .v6, for: request, at: service, profile)
     let first = await ask(key, .v4, for: request, at: service, profile)
@@ -90,7 +90,7 @@ extension CurlTransport {
       }
     }
     guard addresses.isEmpty else {
-      names.remember(addresses, for: seconds, key)
+      names.store(addresses, for: seconds, key)
       return .success(addresses)
     }
     for case .failure(let failure) in [first, await second] { return .failure(failure) }
@@ -101,7 +101,8 @@ extension CurlTransport {
       ))
   }
 
-  /// Whom the service trusts and is for whom is that of the request; how it is reached is its own.
+  /// Returns the profile for requests to the name service. Trust and client identity are those of the request, but the
+  /// route is not.
   private static func profile(for profile: ConnectionProfile) -> ConnectionProfile {
     var options = profile.options
     options.nameServiceURL = nil
@@ -118,12 +119,12 @@ extension CurlTransport {
   }
 
   nonisolated(nonsending) private func ask(
-    _ key: NameMemory.Key, _ family: IPAddress.Family, for request: WireRequest, at service: Origin,
+    _ key: NameCache.Key, _ family: IPAddress.Family, for request: WireRequest, at service: Origin,
     _ profile: ConnectionProfile
   ) async -> Result<NameMessage.Answer, TransportFailure> {
     guard let question = NameMessage.question(key.name, family) else {
       return .failure(
-        TransportFailure(.cannotFindHost, "\(key.name) is no name that a name service could find."))
+        TransportFailure(.cannotFindHost, "\(key.name) is not a name that a name service can look up."))
     }
     let type = "application/dns-message"
     let query = WireRequest(url: key.service, origin: service, profile: profile) { parts in
@@ -142,14 +143,14 @@ extension CurlTransport {
         return .failure(
           TransportFailure(
             .cannotFindHost,
-            "The name \(key.name) could not be found: the name service \(service.host) answered with the status \(response.head.status), and with no message of DNS."
+            "The name \(key.name) could not be found: the name service \(service.host) answered with the status \(response.head.status) and without a valid DNS message."
           ))
       }
       if case .refused(let code) = answer {
         return .failure(
           TransportFailure(
             .cannotFindHost,
-            "The name \(key.name) could not be found: the name service \(service.host) cannot say (code \(code))."
+            "The name \(key.name) could not be found: the name service \(service.host) refused the question (code \(code))."
           ))
       }
       return .success(answer)
@@ -160,7 +161,7 @@ extension CurlTransport {
 }
 
 extension TransportFailure {
-  /// What a name service that could not be asked means for the request.
+  /// Returns the failure of a request whose name service could not be asked.
   fileprivate func ofNameService(_ service: Origin) -> TransportFailure {
     let kind: Kind
     switch self.kind {
@@ -170,7 +171,7 @@ extension TransportFailure {
     case .cancelled, .shutDown: return self
     default: kind = self.kind
     }
-    // Of the request itself nothing was sent, and nothing measured.
+    // The request itself was not sent, so there are no metrics.
     return TransportFailure(
       kind, "The name service \(service.host) could not be asked. \(message)", curlCode: curlCode,
       cause: cause,
@@ -178,7 +179,7 @@ extension TransportFailure {
   }
 }
 
-/// Nobody is interested in how a name is looked up.
+/// The observer of a look-up, which ignores its events.
 private final class QuietObserver: TransferObserver {
   func transferBegan(_ control: any TransferControl) -> TransferStart { .go }
   func headReceived(_ head: ResponseHead) -> HeadDisposition { .proceed }

@@ -1,12 +1,12 @@
 import Glibc
 package import HTTPWire
 
-/// The addresses of a name, as the system finds them.
+/// The look-up of names by the system.
 package enum HostLookup {
-  /// May take as long as the system's resolver likes: not for a caller who cannot wait.
+  /// Returns the addresses of a name. The call blocks as long as the system's resolver does.
   ///
-  /// - Parameter literalsOnly: Whether only what is an address already counts; that takes no time.
-  /// - Returns: None when there are none, or they cannot be had now.
+  /// - Parameter literalsOnly: Whether only addresses are accepted as `host`, which takes no time.
+  /// - Returns: An empty list if there are no addresses, or if the look-up fails.
   package static func addresses(of host: String, literalsOnly: Bool = false) -> [IPAddress] {
     var hints = addrinfo()
     hints.ai_socktype = Int32(SOCK_STREAM.rawValue)

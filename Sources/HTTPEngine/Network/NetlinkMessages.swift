@@ -2,10 +2,9 @@ import CNetlink
 import Glibc
 package import HTTPWire
 
-/// Reads answers of the kernel about its network (rtnetlink(7)). They are read by the lengths that they bring;
-/// one that does not fit is left out.
+/// The parser of the kernel's answers about its network (rtnetlink(7)). A message whose lengths do not fit is ignored.
 package enum NetlinkMessages {
-  /// One message: its type and what follows its head.
+  /// One message: its type and the bytes after its header.
   package struct Message {
     package let type: UInt16
     package let sequence: UInt32
@@ -30,7 +29,7 @@ package enum NetlinkMessages {
     return messages
   }
 
-  /// A link; what it is has to be found out elsewhere.
+  /// Returns the link of a message. ``LinkKinds`` tells its kind.
   package static func link(
     _ body: ArraySlice<UInt8>, kind: (_ name: String, _ type: UInt16) -> NetworkLinkKind
   )
@@ -51,12 +50,13 @@ package enum NetlinkMessages {
     guard body.count >= 8, let family = IPAddress.Family(rawValue: body.number(at: 0, UInt8.self)) else {
       return nil
     }
-    // The scope tells; 0 is the universe, 200 a site.
+    // The scope decides: 0 is the universe, 200 a site.
     return NetworkState.Address(
       link: body.number(at: 4, Int32.self), family: family, isGlobal: body.number(at: 3, UInt8.self) <= 200)
   }
 
-  /// The routes of a message: one for each next hop. None for what refuses, and for other tables than the main one.
+  /// Returns the routes of a message, one for each next hop. Routes that refuse packets, and those of other tables than
+  /// the main one, are ignored.
   package static func routes(_ body: ArraySlice<UInt8>) -> [NetworkState.Route] {
     guard let (family, found) = routeParts(body) else { return [] }
     let table = found[15]?.number(at: 0, UInt32.self) ?? UInt32(body.number(at: 4, UInt8.self))
@@ -68,7 +68,7 @@ package enum NetlinkMessages {
     }
   }
 
-  /// The answer to a question for the route to one address.
+  /// Returns the answer to a query for the route to one address.
   package static func answer(_ body: ArraySlice<UInt8>) -> RouteAnswer {
     guard let (_, found) = routeParts(body) else { return .unreachable }
     switch body.number(at: 7, UInt8.self) {
@@ -89,7 +89,7 @@ package enum NetlinkMessages {
     return (family, attributes(body.dropFirst(12)))
   }
 
-  /// The links of a route: its own (RTA_OIF), or those of its next hops (RTA_MULTIPATH).
+  /// Returns the links of a route: its own (RTA_OIF), or those of its next hops (RTA_MULTIPATH).
   private static func hops(_ found: [UInt16: ArraySlice<UInt8>]) -> [(link: Int32, hasGateway: Bool)] {
     func hasGateway(_ found: [UInt16: ArraySlice<UInt8>]) -> Bool { found[5] != nil || found[18] != nil }
     if let link = found[4] { return [(link.number(at: 0, Int32.self), hasGateway(found))] }
@@ -105,7 +105,7 @@ package enum NetlinkMessages {
     return hops
   }
 
-  /// Attributes by their number; the flags in the number are taken off.
+  /// Returns the attributes by their number, without the flags in the number.
   private static func attributes(_ bytes: ArraySlice<UInt8>) -> [UInt16: ArraySlice<UInt8>] {
     var found: [UInt16: ArraySlice<UInt8>] = [:]
     var rest = bytes
@@ -122,7 +122,7 @@ package enum NetlinkMessages {
 }
 
 extension ArraySlice<UInt8> {
-  /// A number in the order of the machine; 0 when there are not enough bytes.
+  /// Returns a number in the byte order of the machine; 0 if there are not enough bytes.
   func number<Number: FixedWidthInteger>(at offset: Int, _ type: Number.Type) -> Number {
     guard count >= offset + MemoryLayout<Number>.size else { return 0 }
     return withUnsafeBytes { $0.loadUnaligned(fromByteOffset: offset, as: Number.self) }

@@ -6,11 +6,11 @@ import Glibc
 package final class NetlinkSocket: Sendable {
   package let descriptor: Int32
 
-  /// - Parameter isListening: Whether changes of links, addresses and routes are told to it.
-  /// - Returns: `nil` where the system has no such sockets, or none left.
+  /// - Parameter isListening: Whether the socket receives changes of links, addresses and routes.
+  /// - Returns: `nil` if the system has no netlink sockets, or none left.
   package init?(isListening: Bool) {
     let kind = SOCK_RAW.rawValue | SOCK_CLOEXEC.rawValue
-    // Whoever listens is told by Dispatch when there is something; who asks, waits for the answer.
+    // Dispatch tells a listener when there is a message. A query waits for its answer.
     let mode = isListening ? kind | SOCK_NONBLOCK.rawValue : kind
     let descriptor = socket(AF_NETLINK, Int32(mode), NETLINK_ROUTE)
     guard descriptor >= 0 else { return nil }
@@ -40,7 +40,7 @@ package final class NetlinkSocket: Sendable {
     bytes.withUnsafeBytes { Glibc.send(descriptor, $0.baseAddress, $0.count, 0) == $0.count }
   }
 
-  /// The next datagram; `nil` when there is none in time, or an error.
+  /// Returns the next datagram; `nil` after the timeout or an error.
   func receive(into buffer: inout [UInt8]) -> ArraySlice<UInt8>? {
     while true {
       let count = buffer.withUnsafeMutableBytes { recv(descriptor, $0.baseAddress, $0.count, 0) }
@@ -49,14 +49,15 @@ package final class NetlinkSocket: Sendable {
     }
   }
 
-  /// Takes whatever has come. What it says does not matter: whoever is told looks at the whole.
+  /// Reads and drops all messages. Their content does not matter, because the listener reads the whole state of the
+  /// network.
   package func drain() {
     var buffer = [UInt8](repeating: 0, count: 16_384)
     while true {
       let count = buffer.withUnsafeMutableBytes {
         recv(descriptor, $0.baseAddress, $0.count, ccurl_do_not_wait)
       }
-      // ENOBUFS: some were lost, and others may have come since.
+      // ENOBUFS: some messages were lost, and others may have arrived since.
       guard count > 0 || (count < 0 && (errno == EINTR || errno == ENOBUFS)) else { return }
     }
   }

@@ -8,13 +8,13 @@ package final class NetworkQuery: Sendable {
   /// One question at a time.
   private let channel: Mutex<Channel>
 
-  /// `nil` where the system has no netlink sockets, or none left.
+  /// `nil` if the system has no netlink sockets, or none left.
   package init?() {
     guard let socket = NetlinkSocket(isListening: false) else { return nil }
     channel = Mutex(Channel(socket: socket))
   }
 
-  /// Links, addresses and routes; `nil` when the kernel does not answer.
+  /// Returns links, addresses and routes; `nil` if the kernel does not answer.
   package func state() -> NetworkState? {
     channel.withLock { channel in
       var state = NetworkState()
@@ -31,7 +31,7 @@ package final class NetworkQuery: Sendable {
     }
   }
 
-  /// Where the kernel would send a packet for an address.
+  /// Returns the route that the kernel would use for an address.
   package func route(to address: IPAddress) -> RouteAnswer {
     var request = [UInt8](repeating: 0, count: 12)
     request[0] = address.family.rawValue
@@ -53,12 +53,12 @@ package final class NetworkQuery: Sendable {
   }
 }
 
-/// A socket, and how many questions it has been asked.
+/// A socket, and the number of its queries.
 private struct Channel: Sendable {
   let socket: NetlinkSocket
   var sequence: UInt32 = 0
 
-  /// Sends one question and hands on the bodies of its answers. Returns false when there is no whole answer.
+  /// Sends one query and calls `body` with the bodies of its answers. Returns false if there is no complete answer.
   mutating func ask(
     _ type: UInt16, _ body: [UInt8], isDump: Bool = true, _ take: (ArraySlice<UInt8>) -> Void
   ) -> Bool {
@@ -85,7 +85,7 @@ private struct Channel: Sendable {
   }
 }
 
-/// What interfaces are, as the system's device files tell.
+/// The kinds of network interfaces, as the system's device files show them.
 enum LinkKinds {
   private static let ethernet: UInt16 = 1
   private static let rawIP: UInt16 = 519
@@ -103,7 +103,7 @@ enum LinkKinds {
     return type == ethernet ? .wired : .other
   }
 
-  /// The line `DEVTYPE=` of an interface.
+  /// Returns the value of the line `DEVTYPE=` of an interface.
   private static func deviceType(_ folder: String) -> String? {
     let file = open("\(folder)/uevent", O_RDONLY | O_CLOEXEC)
     guard file >= 0 else { return nil }

@@ -1,11 +1,11 @@
 import COpenSSL
 import HTTPWire
 
-// What OpenSSL reads and writes, where that is no socket of which it could take care by itself.
+// The reads and writes of OpenSSL on a connection that is not a socket.
 extension StreamTLS {
-  /// Joins the session and what carries it. Returns false when there is no memory.
+  /// Attaches the session to the connection. Returns false if there is no memory.
   func join() -> Bool {
-    guard !(carrier is StreamSocket) else { return SSL_set_fd(session, carrier.descriptor) == 1 }
+    guard !(connection is StreamSocket) else { return SSL_set_fd(session, connection.descriptor) == 1 }
     guard let kind = Self.kind, let pipe = BIO_new(kind) else { return false }
     BIO_set_data(pipe, Unmanaged.passUnretained(self).toOpaque())
     BIO_set_init(pipe, 1)
@@ -16,7 +16,7 @@ extension StreamTLS {
 
   /// The functions that OpenSSL calls. `nonisolated(unsafe)` because it is a pointer. The table behind it never changes.
   private nonisolated(unsafe) static let kind: OpaquePointer? = {
-    let kind = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "carrier of a stream")
+    let kind = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "connection of a stream")
     guard let kind, BIO_meth_set_read(kind, read) == 1, BIO_meth_set_write(kind, write) == 1,
       BIO_meth_set_ctrl(kind, control) == 1
     else { return nil }
@@ -26,16 +26,16 @@ extension StreamTLS {
   private static let read: @convention(c) (OpaquePointer?, UnsafeMutablePointer<CChar>?, Int32) -> Int32 = {
     pipe, room, count in
     step(of: pipe) {
-      $0.carrier.read(into: UnsafeMutableRawBufferPointer(start: room, count: Int(max(0, count))))
+      $0.connection.read(into: UnsafeMutableRawBufferPointer(start: room, count: Int(max(0, count))))
     }
   }
 
   private static let write: @convention(c) (OpaquePointer?, UnsafePointer<CChar>?, Int32) -> Int32 = {
     pipe, bytes, count in
-    step(of: pipe) { $0.carrier.write(UnsafeRawBufferPointer(start: bytes, count: Int(max(0, count)))) }
+    step(of: pipe) { $0.connection.write(UnsafeRawBufferPointer(start: bytes, count: Int(max(0, count)))) }
   }
 
-  /// There is nothing to flush, and nothing else to be asked for.
+  /// Accepts a flush, which has nothing to do, and no other command.
   private static let control: @convention(c) (OpaquePointer?, Int32, Int, UnsafeMutableRawPointer?) -> Int = {
     _, command, _, _ in
     command == BIO_CTRL_FLUSH ? 1 : 0

@@ -1,11 +1,11 @@
 import HTTPWire
 import Synchronization
 
-/// What servers have said about names, until it ends.
-final class NameMemory: Sendable {
+/// The addresses of names, until they expire.
+final class NameCache: Sendable {
   struct Key: Hashable {
     let service: String
-    /// Who makes sure of the server.
+    /// The partition of the trust settings by which the name service was verified.
     let partition: Int
     let name: String
   }
@@ -16,7 +16,7 @@ final class NameMemory: Sendable {
   }
 
   private static let capacity = 1024
-  /// In seconds; nothing is believed for longer.
+  /// The longest time for which an answer is kept, in seconds.
   private static let longest: UInt32 = 3600
 
   private let entries = Mutex<[Key: Entry]>([:])
@@ -29,7 +29,7 @@ final class NameMemory: Sendable {
     }
   }
 
-  func remember(_ addresses: [IPAddress], for seconds: UInt32, _ key: Key) {
+  func store(_ addresses: [IPAddress], for seconds: UInt32, _ key: Key) {
     guard seconds > 0 else { return }
     let now = Clock.now()
     let entry = Entry(addresses: addresses, end: now + UInt64(min(seconds, Self.longest)) * 1_000_000_000)
