@@ -79,7 +79,7 @@ final class StreamTLS {
     else {
       return TransportFailure(
         .secureConnectionFailed,
-        "The newest TLS that is allowed is older than the oldest (maximumTLSVersion).")
+        "maximumTLSVersion is older than minimumTLSVersion.")
     }
     if let ciphers = options.tls12Ciphers, SSL_CTX_set_cipher_list(context, ciphers) != 1 {
       return TransportFailure(.secureConnectionFailed, "The list of ciphers cannot be used (tls12Ciphers).")

@@ -1,10 +1,10 @@
 import CCurl
 package import HTTPWire
 
-/// What libcurl's codes mean to a user: the one place where they are read.
+/// The meaning of libcurl's codes for a user. All codes are read here.
 package enum CurlFailure {
-  /// The kind and the sentence for a code. `verifyResult` is OpenSSL's, for codes of certificates.
-  /// `isInHead` says that a response had begun whose head was not complete, `hasResponse` that one had begun.
+  /// Returns the failure for a code. `verifyResult` is OpenSSL's, for codes of certificates. `isInHead` means that the
+  /// head of a response was incomplete, `hasResponse` that a response had begun.
   static func failure(
     _ code: CURLcode, detail: String, host: String, verifyResult: Int, isInHead: Bool,
     hasResponse: Bool, metrics: TransferMetrics?
@@ -15,10 +15,10 @@ package enum CurlFailure {
     } else if let better = meaning(of: code, saying: detail) {
       (kind, advice) = better
     } else if code == CURLE_OUT_OF_MEMORY || code == ccurl_too_large, isInHead {
-      // A field of more than 100 kB: the first code up to libcurl 8.5, the second one since.
+      // A field has more than 100 kB. libcurl has the first code up to 8.5, and the second one since.
       (kind, advice) = headTooLarge
     } else if code == CURLE_BAD_FUNCTION_ARGUMENT, hasResponse {
-      // What libcurl calls a line without a colon in a head or among trailers.
+      // libcurl's code for a line without a colon in a head or among trailers.
       (kind, advice) = malformed
     }
     let said = detail.isEmpty ? String(cString: curl_easy_strerror(code)) : detail
@@ -28,7 +28,7 @@ package enum CurlFailure {
       metrics: metrics)
   }
 
-  /// A failure that libcurl reported for the whole multi handle or for one option.
+  /// Returns the failure for an option that libcurl refused.
   static func unsupported(_ what: String, _ code: CURLcode) -> TransportFailure {
     TransportFailure(
       .unsupportedFeature,
@@ -36,12 +36,12 @@ package enum CurlFailure {
       curlCode: Int32(code.rawValue))
   }
 
-  /// What one of libcurl's numbers means; `{host}` stands for the host in the sentence.
+  /// Returns the meaning of one of libcurl's codes. `{host}` stands for the host in the sentence.
   package static func meaning(of code: Int32) -> (kind: TransportFailure.Kind, sentence: String) {
     meaning(of: CURLcode(UInt32(bitPattern: code)))
   }
 
-  /// The first number that this libcurl's header does not know.
+  /// The first code that the header of this libcurl does not define.
   package static var codeLimit: Int32 { Int32(CURL_LAST.rawValue) }
 
   static func meaning(of code: CURLcode) -> (TransportFailure.Kind, String) {
@@ -49,7 +49,7 @@ package enum CurlFailure {
       ?? local(code) ?? (.unknown, "The transfer failed in a way that does not concern HTTP.")
   }
 
-  /// Codes that say less than libcurl's own words beside them.
+  /// Returns the meaning of codes whose message says more than the code.
   private static func meaning(of code: CURLcode, saying detail: String) -> (TransportFailure.Kind, String)? {
     if detail.contains("alert certificate required") {
       return (.clientCertificateRequired, "{host} asks for a client certificate.")
@@ -70,7 +70,7 @@ package enum CurlFailure {
     switch code {
     case CURLE_URL_MALFORMAT: (.badURL, "The URL is not valid; check its host, port and spelling.")
     case CURLE_UNSUPPORTED_PROTOCOL:
-      (.badServerResponse, "What {host} speaks is not HTTP/1.0 or later; check that the port is right.")
+      (.badServerResponse, "{host} does not speak HTTP/1.0 or later; check that the port is right.")
     case CURLE_COULDNT_RESOLVE_HOST:
       (.cannotFindHost, "The name {host} could not be found; check its spelling and the DNS settings.")
     case CURLE_COULDNT_RESOLVE_PROXY:
@@ -82,7 +82,8 @@ package enum CurlFailure {
       )
     case CURLE_PROXY:
       (.cannotConnectToHost, "The proxy refused the connection to {host}; check the proxy settings.")
-    case CURLE_OPERATION_TIMEDOUT: (.timedOut, "{host} took too long to be connected to.")
+    case CURLE_OPERATION_TIMEDOUT:
+      (.timedOut, "The connection to {host} timed out; check the network, or raise the connect timeout.")
     case CURLE_GOT_NOTHING:
       (.connectionLost, "{host} closed the connection without a response; the request may be sent again.")
     case CURLE_PARTIAL_FILE:
@@ -107,7 +108,7 @@ package enum CurlFailure {
     case CURLE_SSL_CONNECT_ERROR:
       (
         .secureConnectionFailed,
-        "No secure connection to {host} came about; check that it speaks TLS 1.2 or later."
+        "The TLS handshake with {host} failed; check that it speaks TLS 1.2 or later."
       )
     case CURLE_SSL_CERTPROBLEM:
       (
@@ -166,15 +167,15 @@ package enum CurlFailure {
     case CURLE_FILE_COULDNT_READ_FILE: (.resourceUnavailable, "The file could not be read.")
     case CURLE_ABORTED_BY_CALLBACK: (.cancelled, "The transfer was stopped.")
     case CURLE_NOT_BUILT_IN, CURLE_UNKNOWN_OPTION, ccurl_function_not_found, CURLE_SETOPT_OPTION_SYNTAX:
-      (.unsupportedFeature, "The libcurl at hand cannot do what the request needs.")
+      (.unsupportedFeature, "This version of libcurl lacks a feature that the request needs.")
     case CURLE_FAILED_INIT, CURLE_BAD_FUNCTION_ARGUMENT, ccurl_unrecoverable_poll, CURLE_AGAIN,
       CURLE_RECURSIVE_API_CALL:
-      (.unknown, "libcurl could not work; please report this.")
+      (.unknown, "libcurl failed in an unexpected way; please report this.")
     default: nil
     }
   }
 
-  /// OpenSSL's verdicts (`X509_V_ERR_…`) that a user can act on; `nil` for those that say nothing more.
+  /// Returns the meaning of OpenSSL's verification results (`X509_V_ERR_…`) that a user can act on.
   private static func certificateMeaning(_ result: Int) -> (TransportFailure.Kind, String)? {
     switch result {
     case 9:
@@ -189,7 +190,7 @@ package enum CurlFailure {
         "The certificate of {host} does not lead to a trusted root; add its authority to the trust store if it is yours."
       )
     case 0: nil
-    default: (.certificateUntrusted, "The certificate of {host} is not to be trusted.")
+    default: (.certificateUntrusted, "The certificate of {host} is not trusted.")
     }
   }
 }

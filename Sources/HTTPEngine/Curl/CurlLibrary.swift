@@ -8,9 +8,9 @@ package struct CurlLibrary: Sendable {
   /// Initialised on first use, once, before any handle is made.
   package static let shared = CurlLibrary()
 
-  /// As libcurl writes it: `7.88.1`.
+  /// The version as text: `7.88.1`.
   package let version: String
-  /// `0x075801` for 7.88.1.
+  /// The version as a number: `0x075801` for 7.88.1.
   package let versionNumber: UInt32
   package let speaksHTTP2: Bool
   package let speaksHTTP3: Bool
@@ -48,8 +48,8 @@ package struct CurlLibrary: Sendable {
   /// Whether percent signs in the name and the password of a proxy are decoded.
   var decodesProxyCredentials: Bool { versionNumber < 0x080800 }
 
-  /// Whether a handle keeps the address of the last field of its previous transfer, whose memory is free. A response whose
-  /// first field line begins with white space has libcurl write there.
+  /// Whether a handle keeps the address of the last field of its previous transfer, whose memory is free. A response
+  /// whose first field line begins with white space makes libcurl write there.
   package var keepsFreedFields: Bool { versionNumber >= 0x075300 && versionNumber < 0x080100 }
 
   /// Whether a handle that keeps such an address is safe because the write callback gets each line of a head before libcurl
@@ -68,8 +68,8 @@ package struct CurlLibrary: Sendable {
   /// Whether connections of HTTP/2 can touch a handle after its transfer (CVE-2026-92392).
   package var touchesEndedHandles: Bool { versionNumber < 0x081700 }
 
-  /// Whether a transfer over HTTP/2 may spin for ever when the server answers before the upload is
-  /// over: seen with 7.88, gone by 8.7, where the sending side was written anew.
+  /// Whether a transfer over HTTP/2 may run forever without progress if the server answers before the end of the
+  /// upload: seen with 7.88, and not since 8.7, where sending was rewritten.
   package var spinsOnEarlyAnswers: Bool { versionNumber < 0x080700 }
 
   /// Whether transfers that wait for a new connection (`CURLOPT_PIPEWAIT`) stay waiting until another transfer ends

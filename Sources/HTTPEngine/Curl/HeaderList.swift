@@ -4,7 +4,7 @@ import HTTPWire
 /// A list of lines in libcurl's form, freed exactly once.
 struct HeaderList: ~Copyable {
   private(set) var head: UnsafeMutablePointer<curl_slist>?
-  /// Where the next line goes: libcurl would look for the end from the beginning.
+  /// The last line. libcurl would search for it from the first one.
   private var last: UnsafeMutablePointer<curl_slist>?
   /// Whether every line could be stored.
   private(set) var isComplete = true
@@ -15,14 +15,13 @@ struct HeaderList: ~Copyable {
     for line in lines { append(line) }
   }
 
-  /// Lines for `fields` in their order. What libcurl would add by itself is switched off, so that
-  /// the fields are all there is.
+  /// Makes the lines of `fields` in their order. Fields that libcurl would add by itself are switched off.
   init(fields: [HTTPHeader], hasBody: Bool, isChunked: Bool = false) {
     var given = Given()
     var line = ""
     for field in fields {
       given.note(field)
-      // What libcurl sends by itself costs it less than a line of ours.
+      // A field that libcurl adds by itself costs less than a line of the list.
       if field.name == "Accept", field.value == "*/*" { continue }
       if Self.joins(field, after: line) {
         line += "\r\n\(field.name): \(field.value)"
@@ -35,12 +34,12 @@ struct HeaderList: ~Copyable {
     append(line)
     if !given.accept { append("Accept:") }
     if hasBody && !given.contentType { append("Content-Type:") }
-    // Over HTTP/2, which frames by itself, libcurl leaves it out.
+    // libcurl omits this field over HTTP/2, which has its own framing.
     if isChunked { append("Transfer-Encoding: chunked") }
     if hasBody && !given.expect { append("Expect:") }
   }
 
-  /// Which fields there are of those that libcurl would add.
+  /// The fields of the request that libcurl would otherwise add.
   private struct Given {
     var accept = false
     var contentType = false

@@ -1,7 +1,7 @@
 import Glibc
 
-/// Where this system keeps the certificates that it trusts. libcurl is built with one place; a program
-/// may run on a distribution that has another, and OpenSSL's environment variables win over both.
+/// The place of the system's trusted certificates. libcurl is built with the place of one distribution, but a program
+/// may run on another one. OpenSSL's environment variables take precedence over both.
 package struct TrustLocation: Sendable, Hashable {
   let file: String?
   let folder: String?
@@ -13,7 +13,7 @@ package struct TrustLocation: Sendable, Hashable {
 
   static let system = TrustLocation.find()
 
-  /// Whether there is anything to read: a file with bytes, or a folder with files.
+  /// Whether the place has a file with bytes, or a folder with files.
   var hasCertificates: Bool {
     var facts = stat()
     if let file, stat(file, &facts) == 0, facts.st_size > 0 { return true }

@@ -3,12 +3,12 @@ import Glibc
 
 /// Makes multi handles whose wake-up sockets no child process inherits.
 ///
-/// libcurl before 8.10 makes the two sockets of `curl_multi_wakeup` without `FD_CLOEXEC`, and offers no way to learn their
-/// descriptors. They are identified by what comes through them: a wake-up makes one of the new sockets readable, and a
-/// byte written to that one makes its peer readable. Sockets of other threads are looked at, and neither read nor changed.
-/// A process that is started between the two calls still inherits them.
+/// libcurl before 8.10 makes the two sockets of `curl_multi_wakeup` without `FD_CLOEXEC`, and offers no way to learn
+/// their descriptors. They are identified by their bytes: a wake-up makes one of the new sockets readable, and a byte
+/// written to that one makes its peer readable. Sockets of other threads are examined, but neither read nor changed. A
+/// process that is started between the two calls still inherits them.
 enum WakeUpSockets {
-  /// How many descriptors above the lowest free one are looked at.
+  /// The number of descriptors above the lowest free one that are examined.
   private static let window: Int32 = 64
 
   static func makeMulti() -> UnsafeMutableRawPointer? {
@@ -25,7 +25,7 @@ enum WakeUpSockets {
     return descriptor
   }
 
-  /// Closes the sockets to programs that this process starts.
+  /// Sets `FD_CLOEXEC` on the sockets.
   private static func close(_ multi: UnsafeMutableRawPointer, from lowest: Int32) {
     let candidates = (lowest..<lowest + window).filter(isInheritedSocket)
     guard candidates.count >= 2 else { return }

@@ -2,11 +2,11 @@ import COpenSSL
 import Glibc
 import HTTPWire
 
-/// Observes the frames of one connection of HTTP/2 over TLS: of what ended a stream, libcurl tells errors alone, and not all
-/// of them. Documentation/Libcurl.md says which. Belongs to the loop thread.
+/// The observer of the frames of one connection of HTTP/2 over TLS. libcurl reports only some of the errors that end a
+/// stream, which Documentation/Libcurl.md lists. Belongs to the loop thread.
 ///
-/// OpenSSL calls back with the bytes that it reads and writes. It gives the secrets of the connection to the callback for
-/// key logs, when HTTP/2 was negotiated; they leave this object in no way.
+/// OpenSSL calls back with the bytes that it reads and writes. It gives the secrets of the connection to the callback
+/// for key logs, if HTTP/2 was negotiated. They never leave this object.
 final class FrameObserver {
   /// The connection, until OpenSSL frees it.
   private final class Session {
@@ -28,7 +28,7 @@ final class FrameObserver {
 
   /// - Parameters:
   ///   - session: A connection whose handshake has just been completed.
-  ///   - key: Which requests can share the connection.
+  ///   - key: The requests that can share the connection.
   init?(of session: OpaquePointer, _ secrets: TrafficSecrets, _ key: HostQueues.Key, loop: LoopCore) {
     guard let cipher = TrafficKeys.Cipher(of: session), SSL_has_pending(session) == 0 else { return nil }
     let isTLS13 = SSL_version(session) == TLS1_3_VERSION

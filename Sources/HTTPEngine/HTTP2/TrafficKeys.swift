@@ -65,10 +65,10 @@ final class TrafficKeys {
     secret?.bytes.withUnsafeMutableBytes { OPENSSL_cleanse($0.baseAddress, $0.count) }
   }
 
-  /// How many bytes of the nonce a record of AES has before its text; none in TLS 1.3.
+  /// The number of bytes of the nonce before the text of an AES record; 0 in TLS 1.3.
   var explicitNonceSize: Int { vector.count == 4 ? 8 : 0 }
 
-  /// Turns to a record.
+  /// Begins a record.
   ///
   /// - Parameters:
   ///   - sequence: The number of the record.

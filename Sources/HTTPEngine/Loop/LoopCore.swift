@@ -139,7 +139,7 @@ final class LoopCore {
     let code = curl_multi_perform(rawMulti, &running)
     if code != CURLM_OK {
       failAll(
-        TransportFailure(.unknown, "libcurl could not work: \(String(cString: curl_multi_strerror(code)))"))
+        TransportFailure(.unknown, "libcurl failed: \(String(cString: curl_multi_strerror(code)))"))
     }
     if hasNewConnection { wakeWaiting() }
     if !limitedConnections.isEmpty { startWithinLimits() }

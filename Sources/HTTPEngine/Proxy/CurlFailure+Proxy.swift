@@ -2,16 +2,16 @@ import CCurl
 import HTTPWire
 
 extension CurlFailure {
-  /// What libcurl's code means when a proxy stands in between; `nil` when it has nothing to do with it.
+  /// Returns the meaning of libcurl's code for a request with a proxy; `nil` if the failure does not concern the proxy.
   ///
   /// - Parameters:
-  ///   - status:      What the proxy answered to `CONNECT`; 0 when it was not asked.
-  ///   - reply:       What a SOCKS proxy said (`CURLPX_…`).
+  ///   - status:      The status of the response to `CONNECT`; 0 if there is none.
+  ///   - reply:       The reply of a SOCKS proxy (`CURLPX_…`).
   ///   - isConnected: Whether the request could be sent.
   static func proxyMeaning(
     _ code: CURLcode, _ proxy: ProxyServer, status: Int, reply: Int, isConnected: Bool, securesProxy: Bool
   ) -> (TransportFailure.Kind, String)? {
-    // Some say 401, as if they were the server; nobody else can have answered `CONNECT`.
+    // Some proxies send 401. Only the proxy can have answered `CONNECT`.
     if status == 407 || status == 401, code == CURLE_RECV_ERROR || code == CURLE_COULDNT_CONNECT {
       return (.proxyAuthenticationRequired, rejected(proxy))
     }
@@ -33,7 +33,7 @@ extension CurlFailure {
       )
     case CURLE_SSL_CONNECT_ERROR, CURLE_PEER_FAILED_VERIFICATION:
       guard securesProxy else { return nil }
-      return (.cannotConnectToProxy, "No secure connection to the proxy \(proxy) came about.")
+      return (.cannotConnectToProxy, "The TLS handshake with the proxy \(proxy) failed.")
     case CURLE_RECV_ERROR, CURLE_SEND_ERROR, CURLE_GOT_NOTHING:
       guard !isConnected else { return nil }
       return (
@@ -46,7 +46,7 @@ extension CurlFailure {
 
   private static func rejected(_ proxy: ProxyServer) -> String {
     proxy.username == nil
-      ? "The proxy \(proxy) wants a name and a password; give them to TransportOptions.proxy."
+      ? "The proxy \(proxy) requires a name and a password; set them in TransportOptions.proxy."
       : "The proxy \(proxy) does not accept the name and the password."
   }
 
@@ -60,9 +60,9 @@ extension CurlFailure {
     case CURLPX_BAD_VERSION, CURLPX_UNKNOWN_MODE, CURLPX_CLOSED, CURLPX_RECV_CONNECT, CURLPX_SEND_CONNECT:
       (
         .cannotConnectToProxy,
-        "What listens at \(proxy) does not speak \(proxy.kind.rawValue); check kind and port."
+        "The server at \(proxy) does not speak \(proxy.kind.rawValue); check kind and port."
       )
-    default: (.cannotConnectToHost, "The proxy \(proxy) could not or would not connect to {host}.")
+    default: (.cannotConnectToHost, "The proxy \(proxy) did not connect to {host}.")
     }
   }
 }

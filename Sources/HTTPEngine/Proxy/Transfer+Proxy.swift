@@ -2,10 +2,9 @@ import CCurl
 import FoundationEssentials
 import HTTPWire
 
-// Through whom a request goes. libcurl speaks with the proxy; who it is is decided here, so that libcurl never looks
-// into the environment.
+// The proxy of a request. The engine chooses it, so libcurl never reads the environment. libcurl speaks with the proxy.
 extension Transfer {
-  /// Options without which libcurl would look for proxies by itself.
+  /// Sets the option without which libcurl would look for proxies by itself.
   func setNoProxy() {
     easy.set(CURLOPT_NOPROXY, "*")
   }
@@ -21,7 +20,7 @@ extension Transfer {
     case .unreadable(let name):
       return TransportFailure(
         .cannotFindProxy,
-        "\(name) names something that is no proxy; write it as http://host:port, or set TransportOptions.proxy."
+        "\(name) has an invalid proxy. Write it as http://host:port, or set TransportOptions.proxy."
       )
     }
   }
@@ -48,7 +47,7 @@ extension Transfer {
       easy.history.insert(.otherProxy)
     }
     applied.proxy = server
-    // The form of the request target is another one.
+    // The form of the request target changes.
     applied.url = nil
     guard let server else {
       for option in [CURLOPT_PROXY, CURLOPT_PROXYUSERNAME, CURLOPT_PROXYPASSWORD] { easy.set(option, nil) }
@@ -63,7 +62,7 @@ extension Transfer {
       easy.set(CURLOPT_PROXYUSERNAME, hasName ? Self.literal(server.username) : nil),
       easy.set(CURLOPT_PROXYPASSWORD, hasName ? Self.literal(server.password) : nil),
       easy.set(CURLOPT_PROXYAUTH, Int(bitPattern: schemes)),
-      // The ticket of this machine's user is nobody's wish.
+      // GSSAPI is not used, because it would send the Kerberos ticket of this machine's user.
       easy.set(CURLOPT_SOCKS5_AUTH, Int(bitPattern: ccurl_auth_basic)),
     ]
     if let code = codes.first(where: { $0 != CURLE_OK }) {
@@ -71,20 +70,20 @@ extension Transfer {
       return CurlFailure.unsupported("A proxy of the kind \(server.kind.rawValue)", code)
     }
     guard server.kind == .https else { return nil }
-    // Judged by ``Handshake``, too.
+    // ``Handshake`` verifies the proxy, too.
     easy.set(CURLOPT_PROXY_SSL_VERIFYHOST, 0)
     easy.set(CURLOPT_PROXY_CAINFO, nil)
     easy.set(CURLOPT_PROXY_SSLVERSION, ccurl_tls_1_2)
     return nil
   }
 
-  /// A name or password as libcurl takes it: before 8.8.0 it decodes percent signs in them.
+  /// Returns a name or password in libcurl's form: before 8.8.0, libcurl decodes percent signs in them.
   private static func literal(_ text: String?) -> String {
     guard let text, CurlLibrary.shared.decodesProxyCredentials else { return text ?? "" }
     return text.replacing("%", with: "%25")
   }
 
-  /// Whether the next handshake on the connection that is being made is that of the proxy: it comes first.
+  /// Whether the next handshake on the new connection is with the proxy.
   var securesProxy: Bool {
     connection.nextHandshakeIsOfProxy(applied.proxy?.kind)
   }
@@ -95,8 +94,8 @@ extension Transfer {
   }
 }
 
-/// What the variables of the process said about proxies when it first asked: others may set variables meanwhile, and
-/// looking for them anew would cost each request.
+/// The proxies in the environment of the process at the first request. The environment is read once, because reading it
+/// for each request would cost time, and other threads may change it.
 struct ProxyEnvironment: Sendable {
   static let shared = ProxyEnvironment()
 

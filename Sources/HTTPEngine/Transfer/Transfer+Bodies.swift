@@ -57,7 +57,7 @@ extension Transfer {
       return .failure(
         TransportFailure(.resourceUnavailable, "There is not enough memory for the body of the response."))
     }
-    return count(bytes.count)
+    return countDelivered(bytes.count)
   }
 
   /// Whether the ratio of decoding is so high that the body is an attack on the memory.
@@ -71,7 +71,7 @@ extension Transfer {
   }
 
   /// Counts bytes that were delivered, and refuses the body if it is too large.
-  private func count(_ length: Int) -> BodyReception {
+  private func countDelivered(_ length: Int) -> BodyReception {
     switch response.assembly.bodyReceived(length) {
     case .store where isBloated:
       return .failure(

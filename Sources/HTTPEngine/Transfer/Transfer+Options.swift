@@ -115,7 +115,7 @@ extension Transfer {
     if let newest = options.maximumTLSVersion, newest < options.minimumTLSVersion {
       return TransportFailure(
         .secureConnectionFailed,
-        "The newest TLS that is allowed is older than the oldest (maximumTLSVersion).")
+        "maximumTLSVersion is older than minimumTLSVersion.")
     }
     let oldest = options.minimumTLSVersion == .tls13 ? ccurl_tls_1_3 : ccurl_tls_1_2
     let newest =

@@ -9,7 +9,7 @@ final class ConnectionClosure {
   /// Prepares for the connection that will be made with `context`. Returns false if there is no memory.
   static func attach(to context: OpaquePointer) -> Bool {
     let reference = Unmanaged.passRetained(ConnectionClosure())
-    guard SSL_CTX_set_ex_data(context, place, reference.toOpaque()) == 1 else {
+    guard SSL_CTX_set_ex_data(context, index, reference.toOpaque()) == 1 else {
       reference.release()
       return false
     }
@@ -19,13 +19,13 @@ final class ConnectionClosure {
   /// The closure of the connection of `session`.
   static func of(_ session: OpaquePointer?) -> ConnectionClosure? {
     guard let session, let context = SSL_get_SSL_CTX(session),
-      let reference = SSL_CTX_get_ex_data(context, place)
+      let reference = SSL_CTX_get_ex_data(context, index)
     else { return nil }
     return Unmanaged<ConnectionClosure>.fromOpaque(reference).takeUnretainedValue()
   }
 
-  /// The index of the reference, which OpenSSL gives back when the context is freed.
-  private static let place = CRYPTO_get_ex_new_index(
+  /// The index of the reference, which OpenSSL releases when the context is freed.
+  private static let index = CRYPTO_get_ex_new_index(
     CRYPTO_EX_INDEX_SSL_CTX, 0, nil, nil, nil,
     { _, reference, _, _, _, _ in
       if let reference { Unmanaged<ConnectionClosure>.fromOpaque(reference).release() }

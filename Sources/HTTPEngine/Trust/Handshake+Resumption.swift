@@ -2,15 +2,15 @@ import COpenSSL
 import FoundationEssentials
 import HTTPWire
 
-// OpenSSL verifies no certificate when a TLS session is resumed. So the server is judged anew before its session is
-// offered: a certificate may have ended or been revoked since, and authorities may have changed.
+// OpenSSL verifies no certificate when a TLS session is resumed. So the server is evaluated again before its session is
+// offered. Its certificate may have expired or been revoked since, and authorities may have changed.
 extension Handshake {
-  /// Judges the server of the session that is about to be offered. If it is not accepted, the session is left out: the
-  /// handshake is a full one, and the certificates that come then decide.
+  /// Evaluates the server of the session that is about to be offered. If it is not accepted, the session is not
+  /// offered. Then the handshake is a full one, and its certificates decide.
   func checkResumption(of connection: OpaquePointer) {
-    // A connection that negotiates anew (TLS 1.2) has a session of its own, which was judged when it began.
+    // After a renegotiation (TLS 1.2), the connection has a session of its own, which was evaluated when it began.
     guard SSL_in_before(connection) == 1, let session = SSL_get_session(connection) else { return }
-    // A session keeps no stapled response.
+    // A session does not contain a stapled response.
     let isAccepted =
       !waitsForStatus && failure(of: certificates(of: session, connection), stapled: nil) == nil
     if !isAccepted { SSL_set_session(connection, nil) }
@@ -28,9 +28,9 @@ extension Handshake {
   }
 }
 
-/// The chains of servers that were accepted. Bounded: the oldest are forgotten.
+/// The chains of accepted servers. The number is limited: the oldest chains are forgotten.
 ///
-/// libcurl from 8.12 on keeps sessions as bytes, of which OpenSSL restores the server's own certificate alone.
+/// libcurl from 8.12 on keeps sessions as bytes, of which OpenSSL restores only the server's own certificate.
 package struct PresentedChains {
   package static let capacity = 64
 

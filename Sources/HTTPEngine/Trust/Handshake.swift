@@ -13,18 +13,17 @@ import HTTPWire
 /// OpenSSL's verification is replaced as a whole, so that pins, lists and names are judged before a byte of the
 /// request is sent. Documentation/Proposals/ServerTrust.md says why.
 final class Handshake {
-  /// Where the transfer is that connects, as long as it is under way. The connection outlives it, and so does this: a
-  /// server may negotiate anew (TLS 1.2), whoever uses the connection then.
+  /// The loop of the transfer that connects. The connection and this object outlive the transfer, because a server may
+  /// renegotiate (TLS 1.2) while another transfer uses the connection.
   unowned(unsafe) let loop: LoopCore
   private let ticket: UInt64
   private let origin: Origin
   private let profile: ConnectionProfile
-  /// The proxy with which the handshake is, if it is: it has a name of its own, and nothing of what was said about
-  /// servers holds for it.
+  /// The proxy, if the handshake is with one. A proxy has a name and a trust store of its own.
   private let proxy: ProxyServer?
-  /// Whether a stream through the proxy needs its TLS to close one side.
+  /// Whether a stream through the proxy needs the session to close one side.
   private let keepsSession: Bool
-  /// Whether the connection may come to speak HTTP/2 with a server.
+  /// Whether the connection may negotiate HTTP/2 with a server.
   private var mayUseHTTP2: Bool
   private var secrets = TrafficSecrets()
   /// The frames of the connection, if it speaks HTTP/2.
@@ -42,13 +41,13 @@ final class Handshake {
     mayUseHTTP2 = !transfer.securesProxy && transfer.applied.httpVersion == ccurl_http_2_tls
   }
 
-  /// Prepares the context of a connection that `transfer` is about to secure. Returns false when it cannot.
+  /// Prepares the context of a connection that `transfer` is about to secure. Returns false if that fails.
   static func prepare(_ context: OpaquePointer, for transfer: Transfer) -> Bool {
     guard let request = transfer.request else { return false }
     let handshake = Handshake(transfer, request)
     transfer.connection.handshakeBegan()
     let reference = Unmanaged.passRetained(handshake)
-    guard SSL_CTX_set_ex_data(context, place, reference.toOpaque()) == 1 else {
+    guard SSL_CTX_set_ex_data(context, index, reference.toOpaque()) == 1 else {
       reference.release()
       return false
     }
@@ -66,7 +65,7 @@ final class Handshake {
       handshake.profile.judge?.wantsToChooseIdentity(forHost: request.origin.host, port: request.origin.port)
         == true
     {
-      SSL_CTX_set_client_cert_cb(context, noteQuestion)
+      SSL_CTX_set_client_cert_cb(context, noteIdentityRequest)
     }
     if handshake.mayUseHTTP2 || handshake.profile.options.tlsKeyLogFile != nil {
       handshake.logSecret = SSL_CTX_get_keylog_callback(context)
@@ -79,8 +78,8 @@ final class Handshake {
     return true
   }
 
-  /// Where OpenSSL keeps the reference, which it gives back when the context is freed.
-  private static let place = CRYPTO_get_ex_new_index(
+  /// The index of the reference, which OpenSSL releases when the context is freed.
+  private static let index = CRYPTO_get_ex_new_index(
     CRYPTO_EX_INDEX_SSL_CTX, 0, nil, nil, nil,
     { _, reference, _, _, _, _ in
       if let reference { Unmanaged<Handshake>.fromOpaque(reference).release() }
@@ -90,7 +89,7 @@ final class Handshake {
     context, reference in
     guard let context, let reference else { return 0 }
     return Unmanaged<Handshake>.fromOpaque(reference)._withUnsafeGuaranteedRef { handshake in
-      // The stapled response may come after the certificates; what needs it is judged then.
+      // The stapled response may arrive after the certificates. If it is needed, the server is evaluated then.
       if handshake.waitsForStatus {
         X509_STORE_CTX_set_error(context, X509_V_OK)
         return 1
@@ -113,14 +112,15 @@ final class Handshake {
     }
   }
 
-  /// The server asks who the client is: nobody, for the rest of this handshake. The request does not go out on it, and its
-  /// session is not resumed: whoever did would be nobody without having been asked.
-  private static let noteQuestion:
+  /// The server asks for a client certificate. This handshake continues without one, the request is not sent on the
+  /// connection, and the session is not resumed. A resumed session would be without a client certificate, and the
+  /// server would not ask again.
+  private static let noteIdentityRequest:
     @convention(c) (
       OpaquePointer?, UnsafeMutablePointer<OpaquePointer?>?, UnsafeMutablePointer<OpaquePointer?>?
     ) -> Int32 = { session, _, _ in
       guard let session, let context = SSL_get_SSL_CTX(session),
-        let reference = SSL_CTX_get_ex_data(context, place)
+        let reference = SSL_CTX_get_ex_data(context, index)
       else { return 0 }
       Unmanaged<Handshake>.fromOpaque(reference)._withUnsafeGuaranteedRef { handshake in
         handshake.transfer?.abort(because: .identityRequested)
@@ -129,12 +129,13 @@ final class Handshake {
       return 0
     }
 
-  /// Judges a session before it is offered, and keeps what a stream through a proxy needs to close one side.
+  /// Evaluates a session before it is offered, and keeps the session that a stream through a proxy needs to close one
+  /// side.
   private static let noteEvent: @convention(c) (OpaquePointer?, Int32, Int32) -> Void = {
     session, event, value in
     ConnectionClosure.note(event, value, of: session)
     guard event & (SSL_CB_HANDSHAKE_START | SSL_CB_HANDSHAKE_DONE) != 0, let session,
-      let context = SSL_get_SSL_CTX(session), let reference = SSL_CTX_get_ex_data(context, place)
+      let context = SSL_get_SSL_CTX(session), let reference = SSL_CTX_get_ex_data(context, index)
     else { return }
     Unmanaged<Handshake>.fromOpaque(reference)._withUnsafeGuaranteedRef { handshake in
       if event & SSL_CB_HANDSHAKE_START != 0 {
@@ -160,16 +161,16 @@ final class Handshake {
 
   /// The record of the frames of a connection, if they are observed.
   static func frames(of session: OpaquePointer) -> ConnectionRecord? {
-    guard let context = SSL_get_SSL_CTX(session), let reference = SSL_CTX_get_ex_data(context, place)
+    guard let context = SSL_get_SSL_CTX(session), let reference = SSL_CTX_get_ex_data(context, index)
     else { return nil }
     return Unmanaged<Handshake>.fromOpaque(reference)._withUnsafeGuaranteedRef { $0.frames?.record }
   }
 
-  /// Keeps a secret for as long as the handshake lasts, and appends its line to the file that the user named for it.
+  /// Keeps a secret during the handshake, and appends its line to the key log of the user.
   private static let keepSecret: @convention(c) (OpaquePointer?, UnsafePointer<CChar>?) -> Void = {
     session, line in
     guard let session, let line, let context = SSL_get_SSL_CTX(session),
-      let reference = SSL_CTX_get_ex_data(context, place)
+      let reference = SSL_CTX_get_ex_data(context, index)
     else { return }
     Unmanaged<Handshake>.fromOpaque(reference)._withUnsafeGuaranteedRef { handshake in
       if handshake.mayUseHTTP2 { handshake.secrets.take(line) }
@@ -196,14 +197,14 @@ final class Handshake {
     return false
   }
 
-  /// Returns why the server or proxy is not accepted; `nil` if it is.
+  /// Returns the failure if the server or proxy is not accepted.
   func failure(of certificates: [X509Certificate], stapled: Data?) -> TransportFailure? {
     if let proxy { return failure(of: certificates, of: proxy) }
     let judgement = ServerJudgement(profile: profile, host: origin.host, port: origin.port)
     return judgement.failure(of: certificates, stapled: stapled)
   }
 
-  /// A proxy over TLS, by its own name and the certificates that are trusted for it.
+  /// Verifies a proxy by its own name and its trust store.
   private func failure(of certificates: [X509Certificate], of proxy: ProxyServer) -> TransportFailure? {
     let verdict = TrustAnchors.of(proxy.trustStore).flatMap { anchors in
       ChainVerifier(anchors: anchors, host: proxy.host).verify(certificates)

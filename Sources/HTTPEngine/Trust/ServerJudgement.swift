@@ -4,16 +4,16 @@ import FoundationEssentials
 import Glibc
 import HTTPWire
 
-/// Whether a server is who it has to be: what the judge of the profile says or, without one, the trust store.
+/// The trust evaluation of a server: by the judge of the profile or, without one, by the trust store.
 struct ServerJudgement {
   let profile: ConnectionProfile
   let host: String
   let port: Int
 
-  /// What libcurl says when a certificate is refused.
+  /// libcurl's code for a refused certificate.
   static let code = Int32(CURLE_PEER_FAILED_VERIFICATION.rawValue)
 
-  /// The certificates of OpenSSL's list, which may be none.
+  /// Returns the certificates of OpenSSL's list.
   static func certificates(_ shown: OpaquePointer?) -> [X509Certificate] {
     (0..<max(0, openssl_certificate_count(shown))).compactMap { index in
       openssl_certificate_at(shown, index).flatMap { pointer in
@@ -22,7 +22,8 @@ struct ServerJudgement {
     }
   }
 
-  /// Why the server is not accepted; `.trustUndecided` when that is to be found out elsewhere.
+  /// Returns the failure if the server is not accepted; `.trustUndecided` if code outside of the handshake has to
+  /// decide.
   func failure(of certificates: [X509Certificate], stapled: Data?) -> TransportFailure? {
     guard let judge = profile.judge else { return failure(of: certificates) }
     let chain = PresentedChain(
@@ -35,11 +36,12 @@ struct ServerJudgement {
         .trustRefused, "The certificates of \(host) were refused.", curlCode: Self.code, cause: error)
     case .ask:
       return TransportFailure(
-        .trustUndecided, "The certificates of \(host) have to be judged.", curlCode: Self.code, chain: chain)
+        .trustUndecided, "The certificates of \(host) have to be evaluated.", curlCode: Self.code,
+        chain: chain)
     }
   }
 
-  /// Without a judge, the trust store decides.
+  /// Verifies the certificates by the trust store.
   private func failure(of certificates: [X509Certificate]) -> TransportFailure? {
     let options = profile.options
     let verdict = TrustAnchors.of(options.trustStore).flatMap { anchors in
@@ -54,13 +56,13 @@ struct ServerJudgement {
   }
 }
 
-/// The file with the secrets of TLS connections, for whoever wants to read recorded traffic.
+/// The file with the secrets of TLS connections, for the analysis of recorded traffic.
 enum TLSKeyLog {
-  /// Appends one line to the file that the user named for it.
+  /// Appends one line to the file.
   static func append(_ line: UnsafePointer<CChar>, to file: String) {
     let descriptor = open(file, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
     guard descriptor >= 0 else { return }
-    // In one piece, so that lines of several processes do not mix.
+    // One write, so that lines of several processes do not mix.
     let text = String(cString: line) + "\n"
     _ = text.utf8CString.withUnsafeBufferPointer { write(descriptor, $0.baseAddress, $0.count - 1) }
     close(descriptor)

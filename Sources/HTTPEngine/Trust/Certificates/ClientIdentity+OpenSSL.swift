@@ -2,7 +2,7 @@ import COpenSSL
 package import FoundationEssentials
 package import HTTPWire
 
-/// Why a client identity cannot be made or used.
+/// The reason why a client identity cannot be made or used.
 package enum IdentityFault: Error, Sendable, Equatable {
   /// The bytes are neither PKCS#12 nor PEM with a certificate and a key.
   case unreadable(String)
@@ -41,12 +41,12 @@ extension ClientIdentity {
       else { continue }
       chain.append(issuer)
     }
-    // Without a key, OpenSSL takes no certificate for the client's own.
+    // Without a key, OpenSSL takes no certificate as the client's own.
     guard let own else { return .failure(key == nil && !chain.isEmpty ? .noPrivateKey : .noCertificate) }
     return make(own, chain, key)
   }
 
-  /// Reads certificates and a private key of PEM texts (RFC 7468); both may stand in one.
+  /// Reads certificates and a private key from PEM texts (RFC 7468), which may be one text.
   package static func read(
     certificates: Data, privateKey: Data, passphrase: String?
   ) -> Result<ClientIdentity, IdentityFault> {
@@ -62,7 +62,7 @@ extension ClientIdentity {
       memory.pointer, nil, PassphraseRequest.answer, Unmanaged.passUnretained(asked).toOpaque())
     guard let key else {
       if asked.wasAsked { return .failure(.wrongPassphrase) }
-      // OpenSSL 3 does not tell a text without a key from one with a key that it does not know.
+      // OpenSSL 3 does not distinguish a text without a key from one with an unknown kind of key.
       let isThere = privateKey.firstRange(of: Data("PRIVATE KEY-----".utf8)) != nil
       return .failure(isThere ? .unreadable(OpenSSLBytes.errors()) : .noPrivateKey)
     }
@@ -83,7 +83,7 @@ extension ClientIdentity {
     guard let key, let bytes = privateKeyBytes(key) else { return .failure(.noPrivateKey) }
     guard X509_check_private_key(own.pointer, key) == 1 else { return .failure(.keyDoesNotMatch) }
     if X509_cmp_current_time(X509_get0_notBefore(own.pointer)) > 0 { return .failure(.notYetValid) }
-    // Valid through its last second (RFC 5280 §4.1.2.5), in which OpenSSL's comparison takes it for expired.
+    // A certificate is valid through its last second (RFC 5280 §4.1.2.5), but OpenSSL takes it for expired then.
     let isOver = OpenSSLTime.seconds(X509_get0_notAfter(own.pointer)).map { $0 < OpenSSLTime.now }
     if isOver ?? true { return .failure(.expired) }
     return .success(
@@ -100,14 +100,14 @@ extension ClientIdentity {
 }
 
 extension ClientIdentity {
-  /// Makes it the identity of the connections of `context`. Returns what is wrong, if anything is.
+  /// Makes this the identity of the connections of `context`. Returns the failure if that is not possible.
   func use(in context: OpaquePointer) -> TransportFailure? {
     use(
       { SSL_CTX_use_certificate(context, $0) }, { SSL_CTX_use_PrivateKey(context, $0) },
       { openssl_add_chain_certificate(context, $0) })
   }
 
-  /// Makes it the identity of one connection, in the middle of its handshake. Returns what is wrong, if anything is.
+  /// Makes this the identity of one connection during its handshake. Returns the failure if that is not possible.
   func use(inSession session: OpaquePointer) -> TransportFailure? {
     use(
       { SSL_use_certificate(session, $0) }, { SSL_use_PrivateKey(session, $0) },
@@ -147,7 +147,7 @@ extension ClientIdentity {
   }
 }
 
-/// Answers OpenSSL's question for a passphrase, and remembers that there was one.
+/// Answers OpenSSL's request for a passphrase, and records that there was one.
 private final class PassphraseRequest {
   private let passphrase: String?
   private(set) var wasAsked = false

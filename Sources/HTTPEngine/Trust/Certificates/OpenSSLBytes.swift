@@ -1,9 +1,9 @@
 import COpenSSL
 import FoundationEssentials
 
-/// What OpenSSL writes, as values of ours.
+/// The output of OpenSSL as Swift values.
 enum OpenSSLBytes {
-  /// What one of the `i2d` functions writes; `nil` if it cannot.
+  /// Returns the output of one of the `i2d` functions; `nil` if it fails.
   static func of(_ write: (UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>) -> Int32) -> Data? {
     var bytes: UnsafeMutablePointer<UInt8>?
     let count = write(&bytes)
@@ -15,7 +15,7 @@ enum OpenSSLBytes {
     return Data(bytes: bytes, count: Int(count))
   }
 
-  /// A name on one line (RFC 2253).
+  /// Returns a name on one line (RFC 2253).
   static func line(of name: OpaquePointer?) -> String {
     guard let name, let memory = OpenSSLMemory() else { return "" }
     X509_NAME_print_ex(memory.pointer, name, 0, openssl_name_style())
@@ -23,7 +23,7 @@ enum OpenSSLBytes {
     return memory.text
   }
 
-  /// What OpenSSL says about its last errors on this thread; takes them from its queue.
+  /// Removes and returns the messages of OpenSSL's last errors on this thread.
   static func errors() -> String {
     var lines: [String] = []
     var code = ERR_get_error()
@@ -35,7 +35,7 @@ enum OpenSSLBytes {
   }
 }
 
-/// Owns memory that OpenSSL reads or writes as a file.
+/// Owned memory that OpenSSL reads or writes like a file.
 struct OpenSSLMemory: ~Copyable {
   let pointer: OpaquePointer
 

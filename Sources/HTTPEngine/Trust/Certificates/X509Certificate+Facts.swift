@@ -4,7 +4,7 @@ import Glibc
 import HTTPWire
 
 extension X509Certificate {
-  /// From when to when it is valid, in seconds since 1970; both included.
+  /// The time of validity, in seconds since 1970, with both ends.
   package var validity: ClosedRange<Int>? {
     guard let start = OpenSSLTime.seconds(X509_get0_notBefore(pointer)),
       let end = OpenSSLTime.seconds(X509_get0_notAfter(pointer)), start <= end
@@ -12,7 +12,7 @@ extension X509Certificate {
     return start...end
   }
 
-  /// The number that its issuer gave it, as hexadecimal digits.
+  /// The serial number as hexadecimal digits.
   package var serialNumber: String {
     guard let number = ASN1_INTEGER_to_BN(X509_get0_serialNumber(pointer), nil) else { return "" }
     defer { BN_free(number) }
@@ -21,12 +21,12 @@ extension X509Certificate {
     return String(cString: digits)
   }
 
-  /// The host names of its alternative names (SAN), wildcards included.
+  /// The host names of the alternative names (SAN), including wildcards.
   package var hostNames: [String] {
     alternativeNames { names in OpenSSLNames.texts(of: names, kind: GEN_DNS) }
   }
 
-  /// The IPv4 and IPv6 addresses of its alternative names (SAN).
+  /// The IPv4 and IPv6 addresses of the alternative names (SAN).
   package var addresses: [String] {
     alternativeNames { names in
       OpenSSLNames.values(of: names, kind: GEN_IPADD).compactMap(OpenSSLNames.address)
@@ -35,13 +35,13 @@ extension X509Certificate {
 
   var hasAlternativeNames: Bool { X509_get_ext_by_NID(pointer, NID_subject_alt_name, -1) >= 0 }
 
-  /// Whether it may issue others.
+  /// Whether the certificate may issue others.
   var isAuthority: Bool { X509_check_ca(pointer) > 0 }
 
-  /// Whether its basic constraints say that it may issue others.
+  /// Whether the basic constraints say that the certificate may issue others.
   var isStatedAuthority: Bool { X509_check_ca(pointer) == 1 }
 
-  /// The DNS names that it may issue for; `nil` when it does not say.
+  /// The DNS names that the authority may issue for; `nil` without name constraints.
   var nameConstraints: NameConstraints? {
     defer { ERR_clear_error() }
     guard let raw = X509_get_ext_d2i(pointer, NID_name_constraints, nil, nil) else { return nil }
@@ -59,7 +59,7 @@ extension X509Certificate {
       excluded: names(constraints.pointee.excludedSubtrees))
   }
 
-  /// The common name of the subject, or else its last part; `nil` when it has none.
+  /// The common name of the subject, or else the last part of the subject; `nil` if it is empty.
   package var subjectSummary: String? {
     defer { ERR_clear_error() }
     guard let name = X509_get_subject_name(pointer) else { return nil }
@@ -74,7 +74,7 @@ extension X509Certificate {
     return String(decoding: UnsafeBufferPointer(start: bytes, count: Int(count)), as: UTF8.self)
   }
 
-  /// Where its issuer answers whether it was revoked (RFC 5280 §4.2.2.1).
+  /// The URLs of the OCSP responders of the issuer (RFC 5280 §4.2.2.1).
   var statusURLs: [String] {
     guard let strings = X509_get1_ocsp(pointer) else { return [] }
     defer { X509_email_free(strings) }
@@ -83,7 +83,7 @@ extension X509Certificate {
     }
   }
 
-  /// Where lists are that would name it, if it was revoked (RFC 5280 §4.2.1.13).
+  /// The URLs of the lists that name the certificate if it was revoked (RFC 5280 §4.2.1.13).
   var listURLs: [String] {
     guard let raw = X509_get_ext_d2i(pointer, NID_crl_distribution_points, nil, nil) else { return [] }
     let points = OpaquePointer(raw)
@@ -102,7 +102,7 @@ extension X509Certificate {
   }
 }
 
-/// OpenSSL's lists of names, as values of ours.
+/// OpenSSL's lists of names as Swift values.
 enum OpenSSLNames {
   static func values(of names: OpaquePointer, kind: Int32) -> [[UInt8]] {
     (0..<max(0, openssl_name_count(names))).compactMap { index in
@@ -128,7 +128,7 @@ enum OpenSSLNames {
   }
 }
 
-/// OpenSSL's times, as values of ours.
+/// OpenSSL's times as Swift values.
 enum OpenSSLTime {
   /// Seconds since 1970.
   static func seconds(_ time: UnsafePointer<ASN1_TIME>?) -> Int? {

@@ -1,15 +1,15 @@
 import COpenSSL
 package import FoundationEssentials
 
-/// Owns a certificate (X.509, RFC 5280) of OpenSSL's, which counts its references from any thread.
+/// A certificate (X.509, RFC 5280) of OpenSSL, which counts its references from any thread.
 ///
-/// Unchecked: the certificate is only read, and OpenSSL locks what it remembers of it.
+/// Unchecked: the certificate is only read, and OpenSSL locks its own cached values.
 package final class X509Certificate: @unchecked Sendable {
   let pointer: OpaquePointer
-  /// The certificate as it is sent.
+  /// The certificate as DER.
   package let der: Data
 
-  /// Takes over a certificate; `nil` if it cannot be written.
+  /// Takes ownership of a certificate; `nil` if it cannot be encoded.
   init?(owning pointer: OpaquePointer) {
     self.pointer = pointer
     guard let der = OpenSSLBytes.of({ i2d_X509(pointer, $0) }) else {
@@ -19,7 +19,7 @@ package final class X509Certificate: @unchecked Sendable {
     self.der = der
   }
 
-  /// Reads one certificate; `nil` when these bytes are none, or more than one.
+  /// Reads one certificate; `nil` if the bytes are none, or more than one.
   package convenience init?(der: Data) {
     let pointer = der.withUnsafeBytes { bytes -> OpaquePointer? in
       var position = bytes.bindMemory(to: UInt8.self).baseAddress
@@ -37,8 +37,8 @@ package final class X509Certificate: @unchecked Sendable {
 
   deinit { X509_free(pointer) }
 
-  /// All certificates of a PEM text, or the one of DER bytes; empty when these are neither. Broken certificates
-  /// among others are errors: `nil`.
+  /// Returns all certificates of a PEM text, or the one of DER bytes; an empty list if the bytes are neither, and `nil`
+  /// if one of several certificates is broken.
   package static func all(in data: Data) -> [X509Certificate]? {
     if let one = X509Certificate(der: data) { return [one] }
     guard let memory = OpenSSLMemory(reading: data) else { return nil }
@@ -50,7 +50,7 @@ package final class X509Certificate: @unchecked Sendable {
     }
     let error = ERR_peek_last_error()
     ERR_clear_error()
-    // The end of the text is told as an error, too.
+    // OpenSSL reports the end of the text as an error, too.
     let isEnd = openssl_error_reason(error) == PEM_R_NO_START_LINE
     return isEnd ? result : nil
   }
@@ -61,7 +61,7 @@ package final class X509Certificate: @unchecked Sendable {
     return OpenSSLBytes.of { i2d_X509_PUBKEY(key, $0) }
   }
 
-  /// The subject on one line, as RFC 2253 writes it.
+  /// The subject on one line (RFC 2253).
   package var subject: String { OpenSSLBytes.line(of: X509_get_subject_name(pointer)) }
   package var issuer: String { OpenSSLBytes.line(of: X509_get_issuer_name(pointer)) }
 

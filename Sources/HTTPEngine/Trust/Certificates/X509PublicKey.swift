@@ -3,8 +3,8 @@ package import FoundationEssentials
 
 /// Public keys with their algorithms (SubjectPublicKeyInfo, RFC 5280 §4.1.2.7), as DER.
 package enum X509PublicKey {
-  /// The keys of these bytes: one as DER, or those of a PEM text (`PUBLIC KEY`); `nil` when they are neither, or one
-  /// of them is broken.
+  /// Returns the keys of these bytes: one as DER, or those of a PEM text (`PUBLIC KEY`). Returns `nil` if they are
+  /// neither, or if one of them is broken.
   package static func all(in data: Data) -> [Data]? {
     ERR_clear_error()
     defer { ERR_clear_error() }
@@ -26,12 +26,12 @@ package enum X509PublicKey {
       guard isKey(key) else { return nil }
       keys.append(key)
     }
-    // The end of the text is told as an error, too.
+    // OpenSSL reports the end of the text as an error, too.
     guard openssl_error_reason(ERR_peek_last_error()) == PEM_R_NO_START_LINE else { return nil }
     return keys
   }
 
-  /// The SHA-256 of `data`, which pins are made of.
+  /// Returns the SHA-256 digest of `data`, of which pins are made.
   package static func digest(of data: Data) -> Data {
     var digest = [UInt8](repeating: 0, count: 32)
     data.withUnsafeBytes { bytes in
@@ -40,7 +40,7 @@ package enum X509PublicKey {
     return Data(digest)
   }
 
-  /// What kind of key it is and how long, such as `RSA 2048`; empty when it is none.
+  /// Returns the algorithm and the length of a key, such as `RSA 2048`; an empty text if the bytes are no key.
   package static func outline(of key: Data) -> String {
     defer { ERR_clear_error() }
     guard let key = read(key) else { return "" }
@@ -49,8 +49,8 @@ package enum X509PublicKey {
     return "\(name) \(EVP_PKEY_get_bits(key))"
   }
 
-  /// The key without its algorithm: PKCS#1 for RSA, an uncompressed point (X9.63) for elliptic curves as they are
-  /// written today; `nil` when `key` is none.
+  /// Returns the key without its algorithm: PKCS#1 for RSA, usually an uncompressed point (X9.63) for elliptic curves;
+  /// `nil` if the bytes are no key.
   package static func content(of key: Data) -> Data? {
     defer { ERR_clear_error() }
     let parsed = key.withUnsafeBytes { bytes -> OpaquePointer? in

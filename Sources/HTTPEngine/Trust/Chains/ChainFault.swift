@@ -1,14 +1,14 @@
 import COpenSSL
 package import HTTPWire
 
-/// Why a chain of certificates is not trusted.
+/// The reason why a chain of certificates is not trusted.
 package struct ChainFault: Error, Sendable, Equatable {
   package let kind: TransportFailure.Kind
-  /// OpenSSL's own number (`X509_V_ERR_…`), 0 where it is none of these.
+  /// OpenSSL's error (`X509_V_ERR_…`), or 0 if it is none of these.
   package let code: Int32
-  /// How far from the server's own certificate, which is 0, the one stands that is not trusted.
+  /// The position of the certificate that is not trusted. The server's own certificate is 0.
   package let depth: Int
-  /// Sentences, with `{host}` for the host.
+  /// The message, with `{host}` for the host.
   private let template: String
 
   package init(kind: TransportFailure.Kind, code: Int32 = 0, depth: Int = 0, message: String) {
@@ -18,7 +18,7 @@ package struct ChainFault: Error, Sendable, Equatable {
     template = message
   }
 
-  /// What is wrong with the certificates of `host`, and what to do about it.
+  /// Returns the message: the fault in the certificates of `host`, and what to do about it.
   package func message(for host: String) -> String { template.replacing("{host}", with: host) }
 
   package var isHostMismatch: Bool {
@@ -27,7 +27,7 @@ package struct ChainFault: Error, Sendable, Equatable {
   package var isRevocation: Bool { code == X509_V_ERR_CERT_REVOKED }
   package var isRevocationUnknown: Bool { code == X509_V_ERR_UNABLE_TO_GET_CRL }
 
-  /// - Parameter advice: What to check, as the rest of a sentence.
+  /// - Parameter advice: The advice, as the rest of a sentence.
   static func unreadable(_ what: String, advice: String = "check that the PEM is complete") -> ChainFault {
     ChainFault(
       kind: .certificateUntrusted,
@@ -49,7 +49,8 @@ package struct ChainFault: Error, Sendable, Equatable {
 
   static func revoked(depth: Int) -> ChainFault { verdict(X509_V_ERR_CERT_REVOKED, depth: depth) }
 
-  /// A list names a certificate, and cannot be used. The list may be right, so the certificate is refused.
+  /// Returns the fault of a certificate on a list that cannot be used. The list may be right, so the certificate is
+  /// refused.
   static func listed(_ reason: String, depth: Int) -> ChainFault {
     ChainFault(
       kind: .certificateUntrusted, code: X509_V_ERR_CERT_REVOKED, depth: depth,
@@ -58,15 +59,15 @@ package struct ChainFault: Error, Sendable, Equatable {
     )
   }
 
-  /// Somebody insists on knowing, and it is not known.
+  /// Returns the fault of a certificate whose revocation status is required and unknown.
   static func revocationUnknown(_ reason: String, depth: Int) -> ChainFault {
     ChainFault(
       kind: .certificateUntrusted, code: X509_V_ERR_UNABLE_TO_GET_CRL, depth: depth,
       message:
-        "Whether certificate \(depth) of {host} was revoked is not known, and has to be: \(reason).")
+        "The revocation status of certificate \(depth) of {host} is required, but unknown: \(reason).")
   }
 
-  /// One of OpenSSL's verdicts.
+  /// Returns the fault for an error of OpenSSL.
   static func verdict(_ code: Int32, depth: Int) -> ChainFault {
     let (kind, advice) = meaning(of: code)
     let said = String(cString: X509_verify_cert_error_string(Int(code)))
@@ -99,7 +100,7 @@ package struct ChainFault: Error, Sendable, Equatable {
     case X509_V_ERR_UNABLE_TO_GET_CRL, X509_V_ERR_CRL_HAS_EXPIRED, X509_V_ERR_CRL_NOT_YET_VALID:
       (
         .certificateUntrusted,
-        "Whether the certificate of {host} was revoked is not known: there is no valid list (CRL)."
+        "The revocation status of the certificate of {host} is unknown: there is no valid list (CRL)."
       )
     case X509_V_ERR_PERMITTED_VIOLATION, X509_V_ERR_EXCLUDED_VIOLATION:
       (
@@ -110,7 +111,7 @@ package struct ChainFault: Error, Sendable, Equatable {
       (.certificateUntrusted, "A key or signature of the certificate chain of {host} is too weak.")
     case X509_V_ERR_OUT_OF_MEM:
       (.resourceUnavailable, "There is not enough memory to verify the certificate.")
-    default: (.certificateUntrusted, "The certificate of {host} is not to be trusted.")
+    default: (.certificateUntrusted, "The certificate of {host} is not trusted.")
     }
   }
 }

@@ -2,13 +2,13 @@ import COpenSSL
 import Glibc
 import HTTPWire
 
-/// Whether a certificate is for a host (RFC 9525).
+/// The check that a certificate is valid for a host (RFC 9525).
 package enum HostCheck {
   /// Returns the fault of a verified path for `host`; `nil` if its first certificate is valid for it and its
   /// authorities may issue for it.
   ///
   /// Constraints of names hold for the names in a certificate (RFC 5280 §6.1.4), and `*.example.com` is neither within
-  /// nor outside of `bar.example.com`. So the host itself is held against them, too.
+  /// nor outside of `bar.example.com`. So the host itself is checked against them, too.
   package static func fault(of path: [X509Certificate], for host: String) -> ChainFault? {
     guard let leaf = path.first else { return nil }
     if let fault = fault(of: leaf, for: host) { return fault }
@@ -23,23 +23,23 @@ package enum HostCheck {
     return nil
   }
 
-  /// What is wrong; `nil` when the certificate is valid for `host`, a name (IDNA A-labels) or an address without
+  /// Returns the fault; `nil` if the certificate is valid for `host`, a name (IDNA A-labels) or an address without
   /// brackets.
   private static func fault(of certificate: X509Certificate, for host: String) -> ChainFault? {
     defer { ERR_clear_error() }
-    // The zone of a link-local address (RFC 6874) means something on this machine alone.
+    // The zone of a link-local address (RFC 6874) has a meaning on this machine only.
     let address = host.contains(":") ? String(host.prefix { $0 != "%" }) : host
     if isAddress(address) {
       let matches = X509_check_ip_asc(certificate.pointer, address, 0) == 1
       return matches ? nil : mismatch(certificate, X509_V_ERR_IP_ADDRESS_MISMATCH)
     }
-    // A name in absolute form is the same name.
+    // A final dot does not change the name.
     let name = host.hasSuffix(".") ? String(host.dropLast()) : host
-    // OpenSSL takes a dot at the front for any host below the name.
+    // OpenSSL takes a leading dot for any host below the name.
     guard !name.isEmpty, !name.hasPrefix(".") else {
       return mismatch(certificate, X509_V_ERR_HOSTNAME_MISMATCH)
     }
-    // The common name says nothing about hosts any more (RFC 9525 §2), and `f*.example.com` is no wildcard.
+    // The common name does not name a host (RFC 9525 §2), and `f*.example.com` is not a wildcard.
     let rules = UInt32(X509_CHECK_FLAG_NEVER_CHECK_SUBJECT) | UInt32(X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS)
     let matches = X509_check_host(certificate.pointer, name, name.utf8.count, rules, nil) == 1
     return matches ? nil : mismatch(certificate, X509_V_ERR_HOSTNAME_MISMATCH)
@@ -49,7 +49,7 @@ package enum HostCheck {
     guard certificate.hasAlternativeNames else {
       return ChainFault(
         kind: .certificateUntrusted, code: code,
-        message: "The certificate of {host} has no alternative name (SAN); a common name alone names no host."
+        message: "The certificate of {host} has no alternative name (SAN). A common name is not enough."
       )
     }
     return .verdict(code, depth: 0)

@@ -1,8 +1,8 @@
 import COpenSSL
 import FoundationEssentials
 
-/// The paths from a certificate to trusted ones that names and key identifiers allow (RFC 4158 §2.4.2). Signatures are
-/// not looked at: ``PathCheck`` does.
+/// The paths from a certificate to trusted ones that names and key identifiers allow (RFC 4158 §2.4.2). ``PathCheck``
+/// verifies the signatures.
 ///
 /// The number of paths can grow exponentially with the number of certificates that a server sends. So the search is
 /// bounded.
@@ -53,7 +53,7 @@ struct PathCandidates {
     }
   }
 
-  /// Whether an authority with this name and key is on the path already, by whatever certificate.
+  /// Whether the path already has an authority with this name and key, by any certificate.
   private func isOnPath(_ candidate: X509Certificate, _ path: [X509Certificate]) -> Bool {
     path.contains { certificate in
       X509_NAME_cmp(X509_get_subject_name(certificate.pointer), X509_get_subject_name(candidate.pointer)) == 0

@@ -9,7 +9,7 @@ struct PathCheck {
   }
 
   let rules: ChainVerifier.Rules
-  /// The instant for which dates are judged, in seconds since 1970.
+  /// The time for which dates are checked, in seconds since 1970.
   let time: Int
 
   /// Returns the path that OpenSSL finds from `leaf` over `candidates` to `goal`.
@@ -57,22 +57,22 @@ struct PathCheck {
     case .trust:
       // The purpose of a server, and trust for it.
       guard X509_STORE_CTX_set_default(context, "ssl_server") == 1 else { return false }
-      // 112 bits: RSA of 2048 bits, no SHA-1 in signatures, whatever OpenSSL is set to on this machine.
+      // 112 bits: RSA of 2048 bits and no SHA-1 in signatures, independent of the machine's settings of OpenSSL.
       X509_VERIFY_PARAM_set_auth_level(parameters, 2)
       X509_VERIFY_PARAM_set_time(parameters, time)
       X509_STORE_CTX_set_verify_cb(context, Self.allowLastSecond)
     case .linkage:
-      // 80 bits: what can be forged is no link.
+      // 80 bits: a signature that can be forged is not a link.
       X509_VERIFY_PARAM_set_auth_level(parameters, 1)
       flags |= UInt(X509_V_FLAG_NO_CHECK_TIME)
     }
     X509_VERIFY_PARAM_set_flags(parameters, flags)
-    // The common name names no host (RFC 9525 §2), so that constraints of names do not concern it.
+    // The common name does not name a host (RFC 9525 §2), so name constraints do not apply to it.
     X509_VERIFY_PARAM_set_hostflags(parameters, UInt32(X509_CHECK_FLAG_NEVER_CHECK_SUBJECT))
     return true
   }
 
-  /// A certificate is valid through its last second (RFC 5280 §4.1.2.5), in which OpenSSL takes it for expired.
+  /// A certificate is valid through its last second (RFC 5280 §4.1.2.5), but OpenSSL takes it for expired then.
   private static let allowLastSecond: @convention(c) (Int32, OpaquePointer?) -> Int32 = { isGood, context in
     guard isGood == 0, let context, X509_STORE_CTX_get_error(context) == X509_V_ERR_CERT_HAS_EXPIRED,
       let certificate = X509_STORE_CTX_get_current_cert(context),

@@ -1,16 +1,16 @@
 import COpenSSL
 
-/// Which certificates are a server's own, trusted or not: its leaf, and authorities whose signatures lead to it.
+/// The certificates that belong to a server, trusted or not: its leaf, and the authorities whose signatures lead to it.
 ///
-/// Anybody can append any certificate to a chain, a pinned one too. It counts only if a path leads from the leaf to
-/// it: every signature fits, each issuer may issue (basic constraints, key usage, path length, name constraints), and no
-/// digest is so weak that it can be forged. Hosts, dates, purposes and anchors do not matter here.
+/// An attacker can append any certificate to a chain, even a pinned one. A certificate counts only if a path leads from
+/// the leaf to it: every signature fits, each issuer may issue (basic constraints, key usage, path length, name
+/// constraints), and no digest is so weak that it can be forged. Hosts, dates, purposes and anchors do not matter here.
 package enum ServerChain {
-  /// Chains of more than these are not looked through to the end.
+  /// The number of certificates that are examined.
   private static let limit = 16
 
-  /// The leaf first, then the way to a trusted certificate if there is one, then what else of `presented` is
-  /// linked, in its order.
+  /// Returns the leaf, the path to a trusted certificate if there is one, and the other linked certificates of
+  /// `presented` in their order.
   package static func of(_ presented: [X509Certificate], anchors: TrustAnchors?) -> [X509Certificate] {
     guard let leaf = presented.first else { return [] }
     var verifier = ChainVerifier(anchors: anchors, host: nil)

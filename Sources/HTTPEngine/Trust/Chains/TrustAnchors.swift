@@ -4,9 +4,9 @@ import Glibc
 package import HTTPWire
 import Synchronization
 
-/// The certificates that chains have to end at.
+/// The certificates at which chains have to end.
 ///
-/// Unchecked: the store is filled before anybody else sees it, and OpenSSL locks it from then on.
+/// Unchecked: the store is filled before another thread can see it, and OpenSSL locks it afterwards.
 package final class TrustAnchors: @unchecked Sendable {
   let store: OpaquePointer
 
@@ -17,7 +17,7 @@ package final class TrustAnchors: @unchecked Sendable {
 
   deinit { X509_STORE_free(store) }
 
-  /// These certificates alone. `nil` when there is no memory for them.
+  /// Makes anchors of these certificates alone; `nil` if there is no memory.
   package convenience init?(_ certificates: [X509Certificate]) {
     self.init()
     for certificate in certificates {
@@ -25,7 +25,7 @@ package final class TrustAnchors: @unchecked Sendable {
     }
   }
 
-  /// The files of a PEM file and a folder in OpenSSL's layout; `nil` when one of them cannot be read.
+  /// Makes anchors of a PEM file and of a folder in OpenSSL's layout; `nil` if one of them cannot be read.
   private convenience init?(file: String?, folder: String?) {
     self.init()
     ERR_clear_error()
@@ -34,7 +34,7 @@ package final class TrustAnchors: @unchecked Sendable {
     if let folder, X509_STORE_load_path(store, folder) != 1 { return nil }
   }
 
-  /// What `store` stands for, or why it cannot be read. Files are read again when they have changed.
+  /// Returns the anchors of `store`, or the reason why it cannot be read. Files are read again if they have changed.
   package static func of(_ store: TransportOptions.TrustStore) -> Result<TrustAnchors, ChainFault> {
     switch store {
     case .system: return system(at: .system)
@@ -52,7 +52,7 @@ package final class TrustAnchors: @unchecked Sendable {
     }
   }
 
-  /// The certificates that the machine trusts. Without any, the failure says which package has them.
+  /// Returns the certificates that the machine trusts. If there are none, the fault names the package that has them.
   package static func system(at location: TrustLocation) -> Result<TrustAnchors, ChainFault> {
     let place = [location.file, location.folder].compactMap(\.self).joined(separator: " and ")
     guard location.hasCertificates else { return .failure(.noAuthorities(in: place.isEmpty ? nil : place)) }
@@ -69,7 +69,7 @@ package final class TrustAnchors: @unchecked Sendable {
     let mark: FileMark?
   }
 
-  /// Tells two states of a file apart.
+  /// The state of a file, which changes with its content.
   private struct FileMark: Equatable {
     let device: UInt
     let inode: UInt

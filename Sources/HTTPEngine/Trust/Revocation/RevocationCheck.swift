@@ -1,9 +1,9 @@
 package import FoundationEssentials
 package import HTTPWire
 
-/// Whether any certificate of a verified path was revoked.
+/// The revocation check of a verified path.
 ///
-/// Only for paths that lead to a trusted certificate: it goes to the addresses that stand in the certificates.
+/// Only for paths that lead to a trusted certificate, because the check connects to URLs in the certificates.
 package struct RevocationCheck: Sendable {
   private let asksResponders: Bool
   private let readsLists: Bool
@@ -16,11 +16,11 @@ package struct RevocationCheck: Sendable {
   private let stapledResponse: Data?
 
   /// - Parameters:
-  ///   - requiresAnswer:  Whether a certificate about which nothing can be learned is refused.
-  ///   - usesNetwork:     Whether others may be asked; the thread waits for them.
-  ///   - publicOnly:      Whether those at addresses that are not of the public Internet are not asked.
-  ///   - proxies:         Through whom they are asked; `nil` leaves it to the environment of the process.
-  ///   - stapledResponse: What the server has sent along; about its own certificate.
+  ///   - requiresAnswer:  Whether a certificate with an unknown status is refused.
+  ///   - usesNetwork:     Whether responders and lists may be requested, for which the thread waits.
+  ///   - publicOnly:      Whether requests to private addresses are refused.
+  ///   - proxies:         The proxies for these requests; `nil` uses the environment of the process.
+  ///   - stapledResponse: The stapled OCSP response of the server about its own certificate.
   package init(
     asksResponders: Bool, readsLists: Bool, prefersLists: Bool, requiresAnswer: Bool, usesNetwork: Bool,
     publicOnly: Bool, proxies: ProxyTable?,
@@ -37,7 +37,8 @@ package struct RevocationCheck: Sendable {
     self.stapledResponse = stapledResponse
   }
 
-  /// What is wrong with `path`, from the server's certificate to the trusted one, which nobody can revoke.
+  /// Returns the fault of `path`, from the server's certificate to the trusted one. The trusted one itself is not
+  /// checked.
   package func fault(of path: [X509Certificate]) -> ChainFault? {
     let now = OpenSSLTime.now
     for (depth, (certificate, issuer)) in zip(path, path.dropFirst()).enumerated() {
@@ -54,10 +55,10 @@ package struct RevocationCheck: Sendable {
   private func status(
     of certificate: X509Certificate, issuer: X509Certificate, isLeaf: Bool, at now: Int
   ) -> RevocationStatus {
-    // What is there already comes before what has to be waited for.
+    // Local sources come before requests.
     var reasons: [String] = []
     var sources: [() -> RevocationStatus?] = []
-    let question = OCSPQuestion(certificate, issuer: issuer)
+    let question = OCSPQuery(certificate, issuer: issuer)
     let given = { lists.status(of: certificate, issuer: issuer, at: now) }
     let stapled = { isLeaf ? stapledResponse.map { question.status(in: $0, at: now) } : nil }
     let asked = { ask(question, at: certificate.statusURLs, now) }
@@ -79,8 +80,8 @@ package struct RevocationCheck: Sendable {
     return .unknown(reasons.joined(separator: ", "))
   }
 
-  private func ask(_ question: OCSPQuestion, at urls: [String], _ now: Int) -> RevocationStatus? {
-    if let known = RevocationMemory.shared.answer(to: question, at: now) { return known }
+  private func ask(_ question: OCSPQuery, at urls: [String], _ now: Int) -> RevocationStatus? {
+    if let known = RevocationCache.shared.answer(to: question, at: now) { return known }
     guard let request = question.request else { return nil }
     var last: RevocationStatus?
     for url in urls.prefix(3) {
@@ -96,7 +97,7 @@ package struct RevocationCheck: Sendable {
         continue
       }
       if let end = status.end(revokedUntil: now + 3600) {
-        RevocationMemory.shared.keep(status, for: question, until: end, at: now)
+        RevocationCache.shared.keep(status, for: question, until: end, at: now)
       }
       return status
     }
@@ -108,9 +109,9 @@ package struct RevocationCheck: Sendable {
   {
     var last: RevocationStatus?
     for url in certificate.listURLs.prefix(3) {
-      if let kept = RevocationMemory.shared.list(at: url, at: now) {
+      if let kept = RevocationCache.shared.list(at: url, at: now) {
         let status = RevocationLists(kept).status(of: certificate, issuer: issuer, at: now)
-        // What is kept may be of another issuer, whose certificates name the same place.
+        // The cached list may be that of another issuer whose certificates name the same URL.
         if case .unknown = status {} else { return status }
       }
       guard let data = RevocationDownload.list(at: url, publicOnly: publicOnly, proxies: proxies),
@@ -124,17 +125,17 @@ package struct RevocationCheck: Sendable {
         last = status
         continue
       }
-      // Kept only now: anybody can put something there that nobody has signed.
+      // Only a list with a valid signature is cached, because an attacker can replace the list at the URL.
       if let end = list.compactMap(\.end).min(), end > now {
-        RevocationMemory.shared.keep(list, at: url, size: data.count, until: end)
+        RevocationCache.shared.keep(list, at: url, size: data.count, until: end)
       }
       return status
     }
     return last ?? .unknown("the certificate names no place of a list")
   }
 
-  /// Forgets what others have said in this process; for tests.
-  package static func forgetAnswers() { RevocationMemory.shared.removeAll() }
+  /// Removes all cached answers of the process, for tests.
+  package static func forgetAnswers() { RevocationCache.shared.removeAll() }
 }
 
 extension RevocationStatus {
@@ -147,17 +148,17 @@ extension RevocationStatus {
   }
 }
 
-/// What is known about whether a certificate was revoked.
+/// The revocation status of a certificate.
 package enum RevocationStatus: Sendable, Equatable {
-  /// Its issuer says that it was not. The time, in seconds since 1970, is how long that may be believed; `nil`
-  /// when the issuer does not say.
+  /// The certificate is not revoked. The time is the end of the answer's validity, in seconds since 1970; `nil` if the
+  /// issuer gives none.
   case good(until: Int?)
   case revoked
-  /// A list names it, and cannot be used; the sentence tells why.
+  /// A list that cannot be used has the certificate. The text is the reason.
   case listed(String)
-  /// Nobody who may say it has said anything. The sentence tells why, for the message of an error.
+  /// No valid answer is known. The text is the reason, for the message of an error.
   case unknown(String)
 
-  /// Clocks of issuers and clients differ by no more than this, in seconds.
+  /// The largest accepted difference between the clocks of issuers and clients, in seconds.
   static let skew = 300
 }

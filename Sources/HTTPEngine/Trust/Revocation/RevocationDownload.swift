@@ -3,14 +3,14 @@ package import FoundationEssentials
 import Glibc
 package import HTTPWire
 
-/// Asks responders and fetches lists, on the thread that calls, which waits: never that of a loop.
+/// Requests to OCSP responders and for lists. They block the calling thread, which must not be that of a loop.
 package enum RevocationDownload {
-  /// How long one of them may take, in milliseconds.
+  /// The time limit of one request, in milliseconds.
   package static let timeLimit = 10_000
   private static let responseLimit = 1 << 16
   package static let listLimit = 16 << 20
 
-  /// What a responder answers; `nil` is no answer.
+  /// Returns the response of a responder; `nil` if there is none.
   package static func response(
     from url: String, to request: Data, publicOnly: Bool, proxies: ProxyTable? = nil,
     timeLimit: Int = timeLimit
@@ -19,7 +19,7 @@ package enum RevocationDownload {
     return fetch(url, body: request, limits)
   }
 
-  /// The list at `url`; `nil` when there is none.
+  /// Returns the list at `url`; `nil` if there is none.
   package static func list(
     at url: String, publicOnly: Bool, proxies: ProxyTable? = nil, sizeLimit: Int = listLimit,
     timeLimit: Int = timeLimit
@@ -31,9 +31,9 @@ package enum RevocationDownload {
   private struct Limits {
     let size: Int
     let time: Int
-    /// Whether addresses are refused that are not of the public Internet.
+    /// Whether private addresses are refused.
     let publicOnly: Bool
-    /// Who stands between; `nil` leaves it to the environment of the process.
+    /// The proxies; `nil` uses the environment of the process.
     let proxies: ProxyTable?
   }
 
@@ -67,10 +67,10 @@ package enum RevocationDownload {
       (CURLOPT_MAXREDIRS, 3),
     ]
     guard numbers.allSatisfy({ ccurl_set_long(easy, $0.0, $0.1) == CURLE_OK }) else { return false }
-    // Plain HTTP alone, before and after redirects: TLS would need another chain to be judged first, and what
-    // comes is signed.
+    // Only HTTP is allowed, also after redirects. TLS would need the verification of another chain first, and the
+    // answers are signed.
     guard ccurl_allow_http(easy) == CURLE_OK else { return false }
-    guard takeWay(easy, to: url, limits.proxies ?? ProxyEnvironment.shared.table) else { return false }
+    guard setProxy(easy, to: url, limits.proxies ?? ProxyEnvironment.shared.table) else { return false }
     if limits.publicOnly, ccurl_set_open_socket(easy, openPublicSocket, nil) != CURLE_OK { return false }
     return ccurl_set_string(easy, CURLOPT_URL, url) == CURLE_OK
       && ccurl_set_callback(easy, CURLOPT_WRITEFUNCTION, Collector.write) == CURLE_OK
@@ -78,8 +78,8 @@ package enum RevocationDownload {
         == CURLE_OK
   }
 
-  /// Through whom it goes, as the requests of the session do: one that hides behind a proxy is not to be seen here.
-  private static func takeWay(_ easy: UnsafeMutableRawPointer, to url: String, _ proxies: ProxyTable) -> Bool
+  /// Sets the proxy of the session's requests, because these requests must not bypass it.
+  private static func setProxy(_ easy: UnsafeMutableRawPointer, to url: String, _ proxies: ProxyTable) -> Bool
   {
     guard let origin = Origin(url: url) else { return false }
     switch proxies.choice(for: origin) {
@@ -104,7 +104,7 @@ package enum RevocationDownload {
     }
   }
 
-  /// Who may have signed the certificate of a proxy over TLS.
+  /// Sets the trust store for a proxy over TLS.
   private static func trust(_ store: TransportOptions.TrustStore, _ easy: UnsafeMutableRawPointer) -> Bool {
     switch store {
     case .system:
@@ -119,7 +119,7 @@ package enum RevocationDownload {
     }
   }
 
-  /// The address is the one that is connected to, after redirects, too.
+  /// Refuses private addresses. libcurl connects to this very address, also after redirects.
   private static let openPublicSocket: curl_opensocket_callback = { _, _, address in
     guard let address, Transfer.address(address)?.isPublic == true else { return ccurl_bad_socket }
     let wanted = address.pointee
@@ -136,7 +136,7 @@ package enum RevocationDownload {
     static let write: ccurl_data_callback = { bytes, size, count, context in
       guard let bytes, let context else { return 0 }
       let collector = Unmanaged<Collector>.fromOpaque(context).takeUnretainedValue()
-      // Taking fewer bytes than there are ends the transfer.
+      // The transfer ends if the callback takes fewer bytes than it got.
       guard collector.data.count + size * count <= collector.limit else { return 0 }
       collector.data.append(Data(bytes: bytes, count: size * count))
       return size * count

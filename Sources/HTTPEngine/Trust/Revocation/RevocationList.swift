@@ -1,9 +1,9 @@
 import COpenSSL
 import FoundationEssentials
 
-/// Owns a list of revoked certificates (CRL, RFC 5280 §5) of OpenSSL's.
+/// A list of revoked certificates (CRL, RFC 5280 §5) of OpenSSL.
 ///
-/// Unchecked: the list is only read, and OpenSSL locks what it remembers of it.
+/// Unchecked: the list is only read, and OpenSSL locks its own cached values.
 final class RevocationList: @unchecked Sendable {
   private let pointer: OpaquePointer
 
@@ -11,10 +11,10 @@ final class RevocationList: @unchecked Sendable {
 
   deinit { X509_CRL_free(pointer) }
 
-  /// Until when it may be used, in seconds since 1970; `nil` when it does not say.
+  /// The time of the next update, in seconds since 1970; `nil` if the list has none.
   var end: Int? { OpenSSLTime.seconds(X509_CRL_get0_nextUpdate(pointer)) }
 
-  /// All lists of a PEM text, or the one of DER bytes; `nil` when these are neither, or one of them is broken.
+  /// Returns all lists of a PEM text, or the one of DER bytes; `nil` if the bytes are neither, or if a list is broken.
   static func all(in data: Data) -> [RevocationList]? {
     ERR_clear_error()
     defer { ERR_clear_error() }
@@ -24,13 +24,14 @@ final class RevocationList: @unchecked Sendable {
     while let pointer = PEM_read_bio_X509_CRL(memory.pointer, nil, nil, nil) {
       lists.append(RevocationList(owning: pointer))
     }
-    // The end of the text is told as an error, too.
+    // OpenSSL reports the end of the text as an error, too.
     let isEnd = openssl_error_reason(ERR_peek_last_error()) == PEM_R_NO_START_LINE
     return isEnd && !lists.isEmpty && lists.count == beginnings(in: data) ? lists : nil
   }
 
-  /// How many lists a PEM text has, as people see it: OpenSSL passes over one that begins behind a space, or in a line
-  /// that ends with a carriage return alone, and whoever it revokes would be trusted.
+  /// Returns the number of lists that a reader would see in a PEM text. OpenSSL ignores a list that begins after a
+  /// space, or in a line that ends with a carriage return alone. Then the certificates that it revokes would be
+  /// trusted.
   private static func beginnings(in text: Data) -> Int {
     let mark = Data("-----BEGIN X509 CRL-----".utf8)
     var count = 0
@@ -53,8 +54,8 @@ final class RevocationList: @unchecked Sendable {
     }
   }
 
-  /// What this list says about a certificate of `issuer`; `nil` when it says nothing about certificates of it, or
-  /// was not signed by it.
+  /// Returns the status of a certificate of `issuer` by this list; `nil` if the list does not concern it, or was not
+  /// signed by its issuer.
   func status(of certificate: X509Certificate, issuer: X509Certificate, at now: Int) -> RevocationStatus? {
     defer { ERR_clear_error() }
     guard let scope = scope(for: certificate), isSigned(by: issuer) else { return nil }
@@ -62,7 +63,7 @@ final class RevocationList: @unchecked Sendable {
       start <= now + RevocationStatus.skew
     else { return .unknown("the list of its issuer is not valid yet") }
     let obstacle = obstacle(in: scope, issuer)
-    // Whoever was revoked stays so, also when the list is old.
+    // A revoked certificate stays revoked, even if the list is old.
     if names(certificate) { return obstacle.map { .listed($0) } ?? .revoked }
     guard scope == .whole, obstacle == nil else { return nil }
     guard openssl_is_weak_signature(X509_CRL_get_signature_nid(pointer)) == 0 else {
@@ -73,8 +74,8 @@ final class RevocationList: @unchecked Sendable {
     return .good(until: end)
   }
 
-  /// Whether it has an entry for this certificate of this issuer, by name and number. Signatures are not looked at. An
-  /// entry that takes a revocation back (`removeFromCRL`) does not count.
+  /// Whether the list has an entry for this certificate, by the name of the issuer and the serial number. Signatures
+  /// are not verified. An entry that withdraws a revocation (`removeFromCRL`) does not count.
   func names(_ certificate: X509Certificate) -> Bool {
     var entry: OpaquePointer?
     return X509_CRL_get0_by_cert(pointer, &entry, certificate.pointer) == 1
@@ -103,9 +104,9 @@ final class RevocationList: @unchecked Sendable {
     return "its issuer may not sign lists (cRLSign)"
   }
 
-  /// What it says about certificates like this one; `nil` is nothing.
+  /// Returns the part of the certificates like this one that the list covers; `nil` if it covers none.
   private func scope(for certificate: X509Certificate) -> Scope? {
-    // Rules that are not understood must not be passed over (RFC 5280 §5.2). Lists of changes are of no use alone.
+    // Unknown critical extensions must not be ignored (RFC 5280 §5.2). A list of changes cannot be used alone.
     let understood = [NID_issuing_distribution_point, NID_authority_key_identifier, NID_crl_number]
     if X509_CRL_get_ext_by_NID(pointer, NID_delta_crl, -1) >= 0 {
       return .unusable("it holds only what has changed since another list (delta)")
@@ -130,13 +131,13 @@ final class RevocationList: @unchecked Sendable {
   private func scope(
     of point: ISSUING_DIST_POINT, _ names: OpaquePointer?, for certificate: X509Certificate
   ) -> Scope? {
-    // An indirect list is signed by others than the issuer.
+    // An indirect list is not signed by the issuer.
     guard point.indirectCRL <= 0, point.onlyattr <= 0 else { return nil }
     if point.onlyuser > 0, certificate.isAuthority { return nil }
     if point.onlyCA > 0, !certificate.isAuthority { return nil }
     if point.onlysomereasons != nil { return .part }
     guard point.distpoint != nil else { return .whole }
-    // Issuers with many certificates split their list; the certificate says in which part it would stand.
+    // Issuers with many certificates split their list. The certificate names the part that would list it.
     let places = names.map { OpenSSLNames.texts(of: $0, kind: GEN_URI) } ?? []
     return places.contains(where: Set(certificate.listURLs).contains) ? .whole : .part
   }

@@ -12,7 +12,7 @@ package struct RevocationLists: Sendable {
 
   private static let kept = Mutex<[[Data]: RevocationLists]>([:])
 
-  /// Reads lists, each as DER or PEM. A text is read once, however many connections ask for it.
+  /// Reads lists, each as DER or PEM. A text is read once for all connections.
   package static func of(_ texts: [Data]) -> Result<RevocationLists, ChainFault> {
     guard !texts.isEmpty else { return .success(.none) }
     if let lists = kept.withLock({ $0[texts] }) { return .success(lists) }
@@ -29,7 +29,7 @@ package struct RevocationLists: Sendable {
     return .success(lists)
   }
 
-  /// What they say together about one certificate: that it was revoked, if one of them does.
+  /// Returns the status of one certificate by all lists. It is revoked if one list says so.
   func status(of certificate: X509Certificate, issuer: X509Certificate, at now: Int) -> RevocationStatus {
     var best: RevocationStatus?
     for list in lists {
@@ -77,8 +77,8 @@ package struct RevocationLists: Sendable {
     return nil
   }
 
-  /// Without its issuer, whose key the server may withhold, a certificate is revoked if a list of that name names it:
-  /// the lists are the program's.
+  /// Checks one certificate. A server may withhold the certificate of its issuer. Then the certificate is revoked if a
+  /// list of an issuer with that name has it, because the program trusts its own lists.
   private func fault(
     of certificate: X509Certificate, _ issuers: [X509Certificate], _ depth: Int, _ now: Int
   ) -> ChainFault? {

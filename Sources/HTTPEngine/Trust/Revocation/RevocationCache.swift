@@ -2,10 +2,10 @@ import FoundationEssentials
 import HTTPWire
 import Synchronization
 
-/// What responders and lists have said, as long as it may be believed. One for the process: what an issuer has signed
-/// is true for every session.
-final class RevocationMemory: Sendable {
-  static let shared = RevocationMemory()
+/// The cached answers of responders and lists, as long as they are valid. All sessions of the process share one cache,
+/// because the answers are signed.
+final class RevocationCache: Sendable {
+  static let shared = RevocationCache()
 
   private struct State {
     var answers: [Data: (status: RevocationStatus, end: Int)] = [:]
@@ -13,11 +13,11 @@ final class RevocationMemory: Sendable {
   }
 
   private let state = Mutex(State())
-  /// So that a program that meets many servers does not grow without end.
+  /// The limits keep the memory of programs with many servers bounded.
   private let answerLimit = 1024
   private let listSizeLimit = 32 << 20
 
-  func answer(to question: OCSPQuestion, at now: Int) -> RevocationStatus? {
+  func answer(to question: OCSPQuery, at now: Int) -> RevocationStatus? {
     let key = question.key
     return state.withLock { state in
       guard let kept = state.answers[key], now <= kept.end else { return nil }
@@ -26,7 +26,7 @@ final class RevocationMemory: Sendable {
   }
 
   /// Keeps an answer until `end`, in seconds since 1970.
-  func keep(_ status: RevocationStatus, for question: OCSPQuestion, until end: Int, at now: Int) {
+  func keep(_ status: RevocationStatus, for question: OCSPQuery, until end: Int, at now: Int) {
     let key = question.key
     state.withLock { state in
       if state.answers.count >= answerLimit {
@@ -44,7 +44,7 @@ final class RevocationMemory: Sendable {
     }
   }
 
-  /// Keeps what was read at `url`, `size` bytes, until `end`.
+  /// Keeps the lists of `url`, which have `size` bytes, until `end`.
   func keep(_ list: [RevocationList], at url: String, size: Int, until end: Int) {
     guard size <= listSizeLimit else { return }
     state.withLock { state in

@@ -1,8 +1,8 @@
 import COpenSSL
 import FoundationEssentials
 
-/// What one asks about a certificate by OCSP (RFC 6960), and how the answer is read.
-struct OCSPQuestion: Sendable {
+/// An OCSP query about one certificate (RFC 6960), and the evaluation of its response.
+struct OCSPQuery: Sendable {
   private let certificate: X509Certificate
   private let issuer: X509Certificate
 
@@ -11,10 +11,10 @@ struct OCSPQuestion: Sendable {
     self.issuer = issuer
   }
 
-  /// Stands for the question in a cache: nobody but this issuer gives out this number.
+  /// The key of the query in a cache: serial numbers are unique for an issuer.
   var key: Data { X509PublicKey.digest(of: issuer.der) + Data(certificate.serialNumber.utf8) }
 
-  /// The question as it is sent, without a nonce: most responders have their answers ready (RFC 5019).
+  /// The encoded request. It has no nonce, because most responders prepare their responses (RFC 5019).
   var request: Data? {
     defer { ERR_clear_error() }
     guard let request = OCSP_REQUEST_new() else { return nil }
@@ -27,7 +27,7 @@ struct OCSPQuestion: Sendable {
     return OpenSSLBytes.of { i2d_OCSP_REQUEST(request, $0) }
   }
 
-  /// What a response says, if whoever signed it may say so.
+  /// Returns the status in a response, if its signer is authorized.
   func status(in response: Data, at now: Int) -> RevocationStatus {
     defer { ERR_clear_error() }
     let parsed = response.withUnsafeBytes { bytes -> OpaquePointer? in
@@ -49,9 +49,9 @@ struct OCSPQuestion: Sendable {
     return answer
   }
 
-  /// Signed by the issuer, or by somebody whom the issuer itself made a responder (RFC 6960 §4.2.2.2).
+  /// Whether the response is signed by the issuer, or by a responder that the issuer authorized (RFC 6960 §4.2.2.2).
   private func isSigned(_ basic: OpaquePointer) -> Bool {
-    // The issuer alone is trusted here: a responder of another authority must not answer for it.
+    // Only the issuer is trusted, because a responder of another authority must not answer for it.
     guard let anchors = TrustAnchors([issuer]), let stack = openssl_certificate_stack() else { return false }
     defer { openssl_free_certificates(stack) }
     guard let parameters = X509_STORE_get0_param(anchors.store),
@@ -70,7 +70,7 @@ struct OCSPQuestion: Sendable {
       case .revoked: return .revoked
       case .good(let end): best = .good(until: end)
       case .unknown(let reason): if case .unknown = best { best = .unknown(reason) }
-      // Lists alone say so.
+      // Only lists have this status.
       case .listed: continue
       }
     }
@@ -80,7 +80,7 @@ struct OCSPQuestion: Sendable {
   private func isAbout(_ single: OpaquePointer) -> Bool {
     guard let id = OCSP_SINGLERESP_get0_id(single) else { return false }
     var object: OpaquePointer?
-    // Responders may name certificates by any digest.
+    // Responders may identify certificates by any digest.
     guard OCSP_id_get0_info(nil, &object, nil, nil, id) == 1, let object,
       let digest = openssl_digest_of(object),
       let own = OCSP_cert_to_id(digest, certificate.pointer, issuer.pointer)
@@ -97,7 +97,8 @@ struct OCSPQuestion: Sendable {
       return .unknown("the OCSP response is not valid yet")
     }
     let limit = OpenSSLTime.seconds(end)
-    // Without an end, newer information is always there (RFC 6960 §4.2.2.1): a day is as old as it may be.
+    // A response without an end is accepted for a day, because newer information is always available (RFC 6960
+    // §4.2.2.1).
     let age = limit ?? begin + 86_400
     guard now <= age + RevocationStatus.skew else { return .unknown("the OCSP response is out of date") }
     switch status {
