@@ -46,7 +46,7 @@ import Testing
     #expect(try await client.get(url).text == "all")
   }
 
-  /// Where the end of the body is known, the end of the connection means nothing.
+  /// If the length of the body is known, the end of the connection does not matter.
   @Test(arguments: [
     "Content-Length: 3\r\n\r\nall", "Transfer-Encoding: chunked\r\n\r\n3\r\nall\r\n0\r\n\r\n",
   ])

@@ -4,7 +4,7 @@ import HTTPTestServer
 import HTTPWire
 import Testing
 
-/// Coded bodies on their way to a sink that takes its time, and under limits.
+/// Encoded bodies with a slow sink, and with limits.
 @Suite(.timeLimit(.minutes(5))) struct DecodingFlowTests {
   private let server: HTTPTestServer
 
@@ -105,7 +105,7 @@ import Testing
     #expect(try await response.body?.count == size)
   }
 
-  /// A few bytes that unfold to many must not keep the loop from its commands.
+  /// A few bytes that decode to many must not delay the commands of the loop.
   @Test func aBodyThatUnfoldsCanBeCancelled() async throws {
     // 64 MiB of zeros.
     let brotli =
@@ -122,7 +122,7 @@ import Testing
     #expect(try await client.get(server.url("/")).body?.count == 64 << 20)
   }
 
-  /// The silence of a transfer that waits for its reader is not the server's.
+  /// A transfer that waits for its reader has no idle timeout.
   @Test(arguments: [false, true])
   func aFullSinkIsNotTimedOut(isCoded: Bool) async throws {
     let bytes = Data(Content.bytes(2_000_000))

@@ -4,7 +4,7 @@ import HTTPTestServer
 import HTTPWire
 import Testing
 
-/// Bodies of HTTP/2 whose stream does not come to its end (RFC 9113 §8.1).
+/// Bodies of HTTP/2 whose stream does not end (RFC 9113 §8.1).
 @Suite(.timeLimit(.minutes(5))) struct H2CutOffTests {
   private func url(_ server: StreamTestServer) -> String { "https://localhost:\(server.port)/" }
 
@@ -27,7 +27,7 @@ import Testing
     #expect(server.connectionCount == 1)
   }
 
-  /// A server may go away as soon as it has answered.
+  /// A server may send GOAWAY as soon as it has answered.
   @Test(arguments: [false, true])
   func aConnectionThatIsClosedBehindTheStreamIsNoFailure(isCut: Bool) async throws {
     let bytes = Content.bytes(50_000)
@@ -185,7 +185,7 @@ import Testing
     #expect(sink.bytes == bytes)
   }
 
-  /// The data that came before is delivered, and the end is no success.
+  /// The data before the fault is delivered, and the request fails.
   @Test(arguments: [1, 50_000, 400_000])
   func aPausedStreamThatBreaksOffIsAFailure(count: Int) async throws {
     let bytes = Content.bytes(count)

@@ -4,7 +4,7 @@ import HTTPTestServer
 import HTTPWire
 import Testing
 
-/// Responses of HTTP/2 that are complete, in every form in which their frames can come over TLS.
+/// Complete responses of HTTP/2, with every way in which TLS records can split their frames.
 @Suite("Observed frames of HTTP/2", .timeLimit(.minutes(5))) struct H2FrameObservationTests {
   private func url(_ server: StreamTestServer) -> String { "https://localhost:\(server.port)/" }
 
@@ -136,7 +136,7 @@ import Testing
     #expect(try await client.failure(of: url(server)).kind == .connectionLost)
   }
 
-  /// How a complete response can end.
+  /// The end of a complete response.
   enum End: CaseIterable {
     case emptyData
     case paddedData
@@ -191,7 +191,7 @@ import Testing
     }
   }
 
-  /// A server may reset a stream with NO_ERROR behind a complete response, to have no more of the upload (RFC 9113 §8.1).
+  /// A server may reset a stream with NO_ERROR after a complete response, to stop the upload (RFC 9113 §8.1).
   @Test("An early answer to an upload is a success")
   func earlyAnswer() async throws {
     let server = try HTTP2Server.start { http2, connection in

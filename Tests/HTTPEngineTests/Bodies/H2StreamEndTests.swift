@@ -5,9 +5,9 @@ import HTTPWire
 import Testing
 
 /// A body of HTTP/2 without `Content-Length` is complete at END_STREAM (RFC 9113 §8.1) and at no other end. Over TLS,
-/// no request here has an idle timeout: one that does not end is ended by the limit of the suite.
+/// no request here has an idle timeout. The limit of the suite ends a request that hangs.
 @Suite("Ends of HTTP/2 streams", .timeLimit(.minutes(3))) struct H2StreamEndTests {
-  /// What comes in place of END_STREAM.
+  /// The fault instead of END_STREAM.
   enum Fault: CaseIterable {
     case reset
     case resetTwice
@@ -21,7 +21,7 @@ import Testing
     case goAwayAndReset
     case errorAndCut
 
-    /// Whether the whole connection fails by it.
+    /// Whether the fault ends the whole connection.
     var isOfConnection: Bool {
       switch self {
       case .reset, .resetTwice, .trailersWithStatus, .goAwayAndReset: false
@@ -131,7 +131,7 @@ import Testing
     #expect(server.connectionCount == 1)
   }
 
-  /// libcurl 7.88 drops what came in one read with RST_STREAM, the head too, and then waits for ever.
+  /// libcurl 7.88 drops the bytes of one read with RST_STREAM, even the head, and then waits forever.
   @Test("A response that is reset in one record is a failure", arguments: [0, 2, 8], [0, 1000])
   func oneRecord(code: UInt8, count: Int) async throws {
     let counter = Counter()
@@ -183,8 +183,8 @@ import Testing
     #expect(server.connectionCount <= 2)
   }
 
-  /// Without TLS the frames are not observed: libcurl 7.88 takes most of these ends for success, and at times leaves the
-  /// stream open.
+  /// Without TLS the frames are not observed: libcurl 7.88 takes most of these ends for success, and sometimes leaves
+  /// the stream open.
   @Test("Without TLS, the idle timeout ends what no fault ends", arguments: Fault.allCases, [0, 100, 40_000])
   func withoutTLS(fault: Fault, count: Int) async throws {
     let hasHead = Gate()

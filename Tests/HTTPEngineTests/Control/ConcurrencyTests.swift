@@ -107,7 +107,7 @@ import Testing
   }
 }
 
-/// Tells when its transfer begins.
+/// An observer that signals the begin of its transfer.
 private final class BeginningObserver: TransferObserver {
   private let began: @Sendable () -> Void
   init(_ began: @escaping @Sendable () -> Void) { self.began = began }

@@ -21,7 +21,7 @@ import Testing
     let request = try client.request(server.url("/"), idleTimeout: .seconds(1))
     async let response = client.send(request, watcher: watcher)
     await hasClosed.wait()
-    // The command is read at the next turn; from then on nothing may come.
+    // The loop reads the command in its next turn. After that, no bytes may arrive.
     try await client.roundTrip()
     let before = try #require(watcher.last?.received)
     #expect(before < Self.size)
@@ -55,7 +55,7 @@ import Testing
     let server = try HTTPTestServer(routes: .none)
     server.enqueue(.status(204))
     let watcher = Watcher(holdsHead: true)
-    // There is nothing to hold back.
+    // There are no bytes to hold back.
     #expect(try await Client().get(server.url("/"), watcher: watcher).status == 204)
   }
 
@@ -121,7 +121,7 @@ import Testing
     async let suspended = client.get(url, watcher: watcher)
     await watcher.began.wait()
     watcher.suspend()
-    // The loop has closed the transfer when a later request to another server has ended.
+    // The loop has suspended the transfer before a later request to another server ends.
     let elsewhere = try HTTPTestServer()
     #expect(try await client.get(elsewhere.url("/get")).status == 200)
     async let other = client.get(url)
@@ -165,7 +165,7 @@ import Testing
       watcher.resume()
     })
     #expect(try await client.get(server.url("/"), watcher: watcher).body == Data(bytes))
-    // A control of a transfer that is over does nothing.
+    // The control of an ended transfer has no effect.
     watcher.suspend()
     watcher.resume()
     #expect(watcher.endedCount == 1)

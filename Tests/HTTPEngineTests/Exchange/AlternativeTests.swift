@@ -4,7 +4,7 @@ import HTTPTestServer
 import HTTPWire
 import Testing
 
-/// Other places than the origin. Those that speak HTTP/2 are in the tests with nginx.
+/// Alternative services. The integration tests with nginx cover those that speak HTTP/2.
 @Suite("Alternative services", .timeLimit(.minutes(5))) struct AlternativeTests {
   private let origin = "https://shop.example:8443/get"
 
@@ -75,7 +75,7 @@ import Testing
     #expect(proxy.connectionCount == 0)
   }
 
-  /// The handle of a request that was led elsewhere serves the next request, which is not.
+  /// The handle of a request to an alternative service is used for the next request, which has none.
   @Test func theNextRequestGoesToItsOrigin() async throws {
     let server = try Self.server()
     let nobody = try UnresponsivePort()
@@ -90,7 +90,7 @@ import Testing
       #expect(failure.metrics?.values.requestStart == -1)
       #expect(try await client.get(origin).status == 200)
     }
-    // A place that the program leads elsewhere is there.
+    // An override of the program applies to the host of an alternative service.
     let led = Client.profile {
       $0.hostOverrides = [
         .init(host: "alt.example", port: 9443, target: "127.0.0.1", targetPort: server.port)

@@ -64,7 +64,7 @@ import Testing
     func wantsToChooseIdentity(forHost host: String, port: Int) -> Bool { true }
   }
 
-  /// A resumed session would go on without an identity, and without the question for one.
+  /// A resumed session would have no client certificate, and the server would not ask for one.
   @Test(arguments: [TLSOptions.Version.tls1_2, .tls1_3])
   func aSessionThatEndedAtTheQuestionIsNotResumed(version: TLSOptions.Version) async throws {
     let options = TLSOptions(
@@ -150,7 +150,7 @@ import Testing
   }
 }
 
-/// The same key, encrypted.
+/// Returns the key of `pem`, encrypted.
 private func encryptedKey(_ pem: String, passphrase: String) -> Data? {
   withKey(pem) { key in
     memory {

@@ -69,7 +69,7 @@ import Testing
     let server = try HTTPTestServer(isTLS ? .tls(.localhost) : .none)
     let client = Client()
     _ = try await client.get(server.url("/get"))
-    // However many descriptors other tests have open meanwhile.
+    // Other tests may have any number of descriptors open.
     let descriptors = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").compactMap {
       Int32($0)
     }
@@ -94,8 +94,8 @@ import Testing
     #expect(server.connectionCount == 3)
   }
 
-  /// libcurl looks at the clock when it has sent. A busy machine may hold it up in between, which makes the wait look
-  /// shorter, never longer: the longest of a few counts.
+  /// libcurl reads the clock after sending. A delay in between, on a busy machine, makes the wait seem shorter, never
+  /// longer. So the longest of a few waits counts.
   @Test(arguments: [false, true])
   func theWaitForTheAnswerIsMeasured(isTLS: Bool) async throws {
     let server = try HTTPTestServer(isTLS ? .tls(.localhost) : .none, routes: .none)

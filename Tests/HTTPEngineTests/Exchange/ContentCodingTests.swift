@@ -35,7 +35,7 @@ import Testing
     #expect(response.head.block.value(of: "Content-Encoding") == coding)
   }
 
-  /// A server may send whatever it likes in that field; some name a charset or the coding of an upload.
+  /// A server may send any value in that field. Some send a charset or the coding of an upload.
   @Test(arguments: ["aws-chunked", "compress", "utf-8", "snappy", "gzip, aws-chunked", "aws-chunked,gzip"])
   func aBodyInAnUnknownCodingIsHandedOverAsItIs(coding: String) async throws {
     let server = try HTTPTestServer(routes: .none)
@@ -47,7 +47,7 @@ import Testing
     #expect(watcher.last?.expectedToReceive == 8)
   }
 
-  /// The body of a redirect that is followed is read for nothing.
+  /// The body of a redirect that is followed is discarded.
   @Test func neitherCodingNorEndOfADiscardedBodyMatters() async throws {
     let server = try HTTPTestServer(.tls(.localhost), routes: .none)
     let coded = Array(try #require(Deflater.compress(Data(Content.bytes(5000)), .gzip)))
@@ -142,7 +142,7 @@ import Testing
     #expect(failure.helps(host: "127.0.0.1"), "\(failure.message)")
   }
 
-  /// A range counts the bytes of the coded form, so that its end is not that of the coding.
+  /// A range counts encoded bytes, so its end is not the end of the coding.
   @Test func aRangeOfACodedBodyMayEndAnywhere() async throws {
     let bytes = Content.bytes(10_000)
     let coded = Array(try #require(Deflater.compress(Data(bytes), .gzip)))

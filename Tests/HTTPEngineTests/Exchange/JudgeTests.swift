@@ -5,7 +5,7 @@ import HTTPWire
 import Synchronization
 import Testing
 
-/// Answers with the same verdict each time, and keeps what it was asked.
+/// A judge with one verdict. It records the chains.
 final class FixedJudge: TrustJudge {
   struct Refusal: Error, Equatable {}
 
@@ -37,7 +37,7 @@ final class FixedJudge: TrustJudge {
 
   @Test(arguments: [TLSOptions.Version.tls1_2, .tls1_3], [false, true])
   func aServerThatIsAcceptedGetsTheRequest(version: TLSOptions.Version, atStatus: Bool) async throws {
-    // Self-signed and for another host: nothing but the judge says yes.
+    // The certificate is self-signed and for another host, so only the judge accepts it.
     let stranger = try TestIdentity(.init(commonName: "stranger", dnsNames: ["stranger.example"]))
     let server = try HTTPTestServer(.tls(stranger, TLSOptions(maximumVersion: version)))
     let judge = FixedJudge(.accept, wantsStapledResponse: atStatus)

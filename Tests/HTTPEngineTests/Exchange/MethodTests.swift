@@ -16,7 +16,7 @@ import Testing
     #expect(request.method == method)
     #expect(request.target == "/a?b=c")
     #expect(request.version == "HTTP/1.1")
-    // Methods that have a meaning for content say that there is none (RFC 9110 §8.6).
+    // Methods that define a meaning for content announce an empty body (RFC 9110 §8.6).
     let length = ["POST", "PUT", "PATCH"].contains(method) ? "0" : nil
     #expect(request.header("Content-Length") == length)
     #expect(request.headers.map(\.name) == (length == nil ? ["Host"] : ["Host", "Content-Length"]))

@@ -84,7 +84,7 @@ import Testing
     #expect(server.connectionCount == 0)
   }
 
-  /// What libcurl does by itself would be verified by the name of the transfer.
+  /// libcurl's own look-up would verify the name service by the name of the transfer.
   @Test func theServiceHasToBeWhoItIsAndNotTheHostThatIsLookedFor() async throws {
     let names = service(["shop.example": [.loopback4]])
     let doh = try HTTPTestServer(.tls(Self.shop()), routes: names.routes)
@@ -146,7 +146,7 @@ import Testing
   @Test func aLookUpThatIsCancelledLeavesNothingBehind() async throws {
     let names = service(["shop.example": [.loopback4], "other.example": []])
     let gate = Gate()
-    // The first two questions wait; whatever is asked afterwards is answered at once.
+    // The first two questions wait. Later ones are answered at once.
     let doh = try HTTPTestServer(.tls(.localhost), routes: names.routes)
     for round in 1...3 {
       var reply = Reply.status(200)

@@ -60,7 +60,7 @@ import Testing
     let proxied = Client.profile { $0.proxy = .server(options(port: proxy.port)) }
     for target in ["/a?", "/%7ea/../%2F?x=%c3", "/plain"] {
       let url = server.url(target)
-      // One handle of libcurl, which goes both ways.
+      // One handle of libcurl is used with and without the proxy.
       for receiver in [server, proxy, server] {
         receiver.enqueue(.ok)
         _ = try await client.send(client.request(url, profile: receiver === proxy ? proxied : nil))
@@ -98,7 +98,7 @@ import Testing
         Self.asAnn(&$0)
         $0.bypass = ["127.0.0.1:\(server.port)"]
       }, port: proxy.port)
-    // One handle of libcurl's goes both ways.
+    // One handle of libcurl is used with and without the proxy.
     let client = Client { $0.proxy = .server(through) }
     for _ in 0..<2 {
       _ = try await client.get("http://nowhere.test/")
@@ -191,7 +191,7 @@ import Testing
     let proxy = try HTTPTestServer(.tls(.localhost))
     proxy.enqueue(.text("by proxy"))
     let server = options({ $0.trustStore = Self.authority }, port: proxy.port, kind: .https)
-    // Nothing that is said about servers holds for the proxy.
+    // Trust settings for servers do not apply to the proxy.
     let client = Client {
       $0.proxy = .server(server)
       $0.trustStore = .pem(Data("none".utf8))
@@ -204,7 +204,7 @@ import Testing
   @Test func aProxyOverTLSThatNobodyTrustsGetsNothing() async throws {
     let proxy = try HTTPTestServer(.tls(.localhost))
     let server = options({ $0.password = Self.secret }, port: proxy.port, kind: .https)
-    // The servers' trust store does not count.
+    // The trust store for servers does not apply.
     let failure = try await Client { $0.proxy = .server(server) }.failure(of: "http://nowhere.test/")
     #expect(failure.kind == .certificateHasUnknownRoot)
     #expect(failure.message.contains("the proxy localhost"))
@@ -268,7 +268,7 @@ import Testing
     #expect(failure.message.contains(word) && failure.message.contains("TransportOptions.proxy"))
     #expect(!failure.message.contains("secret") && !failure.message.contains("cret"))
     #expect(proxy.connectionCount == 0)
-    // The handle is not left half set.
+    // The handle must not keep a part of the options.
     let good = Client.profile { $0.proxy = .server(Self.server(.http, proxy.port, "ann", "a:b")) }
     #expect(try await client.send(client.request("http://nowhere.test/", profile: good)).text == "next")
   }

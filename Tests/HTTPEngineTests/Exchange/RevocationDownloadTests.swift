@@ -3,7 +3,7 @@ import HTTPEngine
 import HTTPTestServer
 import Testing
 
-/// Responders and lists are asked on the caller's thread, which must get it back.
+/// Requests to responders and for lists block the caller's thread, and must end.
 @Suite("Downloads about revocation", .timeLimit(.minutes(5))) struct RevocationDownloadTests {
   @Test func aBodyComesWhole() throws {
     let server = try HTTPTestServer()
@@ -29,7 +29,7 @@ import Testing
     #expect(RevocationDownload.list(at: server.url("/"), publicOnly: false, timeLimit: 300) == nil)
     #expect(RevocationDownload.list(at: server.url("/"), publicOnly: false, timeLimit: 300) == nil)
     gate.open()
-    // The usual limit, ten seconds each, would make thirty of them.
+    // The usual limit of ten seconds would apply three times.
     #expect(ContinuousClock.now - started < .seconds(25))
     #expect(RevocationDownload.timeLimit == 10_000)
   }

@@ -84,12 +84,11 @@ import Testing
     server.enqueue(.wrongLength(claimed: 40), .text("next"))
     let client = Client()
     #expect(try await client.get(server.url("/")).bytes == Reply.patternBytes(40))
-    // What was too much must not be taken for the answer to the next request.
+    // The excess bytes must not be taken for the response to the next request.
     #expect(try await client.get(server.url("/")).text == "next")
   }
 
-  /// The same, with each moment at which what is too much can come: in one piece with the body, behind a
-  /// head that has been read, and behind a response that is over.
+  /// Excess bytes can arrive in one piece with the body, after a head that was read, or after the end of the response.
   @Test(arguments: [false, true], 0..<3)
   func whatIsTooMuchIsNotTheNextAnswer(isTLS: Bool, arrival: Int) async throws {
     let server = try HTTPTestServer(isTLS ? .tls(.localhost) : .none, routes: .none)

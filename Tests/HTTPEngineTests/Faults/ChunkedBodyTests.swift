@@ -9,7 +9,7 @@ import Testing
 @Suite("Chunked bodies on the wire", .timeLimit(.minutes(5))) struct ChunkedBodyTests {
   private static let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n"
 
-  /// A sink that refuses every piece once, and has room for it when it comes again.
+  /// A sink that is full once for every piece, and takes it the second time.
   private final class HesitantSink: BodySink {
     private struct State {
       var bytes: [UInt8] = []

@@ -60,7 +60,7 @@ import Testing
     let first = try await client.failure(of: "http://localhost:\(secure.port)/get")
     #expect([.connectionLost, .badServerResponse].contains(first.kind), "\(first.message)")
     #expect(first.helps(host: "localhost"))
-    // A server that waits for the end of what it takes for a line.
+    // The server waits for the end of a line.
     let second = try await client.failure(
       of: "https://localhost:\(plain.port)/get", idleTimeout: .milliseconds(300))
     #expect([.secureConnectionFailed, .timedOut].contains(second.kind), "\(second.message)")

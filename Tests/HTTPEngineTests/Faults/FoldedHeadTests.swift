@@ -17,7 +17,7 @@ import Testing
     for round in 0..<40 {
       server.enqueue(.text("before \(round)"), .raw(Self.folded), .text("after \(round)"))
       #expect(try await client.get(server.url("/")).text == "before \(round)")
-      // A response or an error, by the version of libcurl; never the field of another response.
+      // The result depends on the version of libcurl, but is never the field of another response.
       if let response = try? await client.get(server.url("/")) {
         #expect(response.text.isEmpty)
       }
@@ -115,7 +115,7 @@ import Testing
     }
   }
 
-  /// libcurl hands lines of more than 16 KiB over in parts.
+  /// libcurl delivers lines of more than 16 KiB in parts.
   @Test("The rest of a long field line is no line of its own", arguments: ["X-Long:", "X-Long: "])
   func longFirstField(name: String) async throws {
     let server = try HTTPTestServer(routes: .none)

@@ -13,12 +13,12 @@ import Testing
     return .tls(.localhost, options)
   }()
 
-  /// What a server does with the requests of a connection, in their order; later ones are answered by 200.
+  /// A step of the server for one request of a connection. Requests after the last step get a 200.
   enum Step: Sendable {
     case answer, refuse, close, goAway, goAwayBehind, goAwayAndClose, http11Required, resetAfterHead,
       failInternally
     case cutInHead
-    /// WINDOW_UPDATE, which becomes RST_STREAM with REFUSED_STREAM, or GOAWAY, on its way.
+    /// A frame that an attacker changes into RST_STREAM with REFUSED_STREAM, or into GOAWAY.
     case forgedRefusal, forgedGoAway
   }
 
@@ -37,61 +37,79 @@ import Testing
         count += 1
         return count - 1
       }
-      var rest = (index < steps.count ? steps[index] : [])[...]
-      guard connection.applicationProtocol == "h2" else {
-        while true {
-          let (method, body) = try connection.readRequest()
-          log.note("1.1 \(method)")
-          log.bodies.withLock { $0.append(body) }
-          try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
-        }
-      }
-      let session = try HTTP2TestConnection(connection)
-      var refused: Set<UInt32> = []
-      while true {
-        let step = rest.popFirst() ?? .answer
-        if step == .refuse || step == .http11Required {
-          // Before the body is complete.
-          var frame = try session.next()
-          while frame.kind != .headers { frame = try session.next() }
-          log.note(step == .refuse ? "refused" : "1.1 required")
-          refused.insert(frame.stream)
-          try session.reset(frame.stream, step == .refuse ? .refusedStream : .http11Required)
-          continue
-        }
-        let stream = try session.request(except: refused)
-        log.note("request")
-        switch step {
-        case .answer, .refuse, .http11Required: try session.respond(200, on: stream)
-        case .close: return
-        case .goAway:
-          try session.goAway(last: stream == 1 ? 0 : stream - 2)
-          return try connection.stall()
-        case .goAwayBehind, .goAwayAndClose:
-          // The request counts as processed.
-          try session.goAway(last: stream)
-          if step == .goAwayAndClose { return }
-          try session.reset(stream, .noError)
-          return try connection.stall()
-        case .cutInHead:
-          try session.write(.headers, stream: stream, payload: [0x88])
-          return
-        case .forgedRefusal:
-          connection.changeNextRecord([8: 0x08 ^ 0x03, 17: 0x01 ^ 0x07])
-          try session.write(.windowUpdate, stream: stream, payload: [0, 0, 0, 1])
-          return try connection.stall()
-        case .forgedGoAway:
-          // PING becomes GOAWAY without a stream that is served.
-          connection.changeNextRecord([8: 0x06 ^ 0x07])
-          try session.write(.ping, flags: 0x1, payload: [UInt8](repeating: 0, count: 8))
-          return try connection.stall()
-        case .resetAfterHead:
-          try session.respond(200, on: stream, endsStream: false)
-          try session.reset(stream, .refusedStream)
-        case .failInternally: try session.reset(stream, .internalError)
-        }
-      }
+      guard connection.applicationProtocol == "h2" else { return try answerHTTP1(on: connection, log) }
+      try answer(index < steps.count ? steps[index] : [], on: connection, log)
     }
+  }
+
+  private static func answerHTTP1(on connection: StreamTestConnection, _ log: Log) throws {
+    while true {
+      let (method, body) = try connection.readRequest()
+      log.note("1.1 \(method)")
+      log.bodies.withLock { $0.append(body) }
+      try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+    }
+  }
+
+  private static func answer(_ steps: [Step], on connection: StreamTestConnection, _ log: Log) throws {
+    var rest = steps[...]
+    let session = try HTTP2TestConnection(connection)
+    var refused: Set<UInt32> = []
+    while true {
+      let step = rest.popFirst() ?? .answer
+      if step == .refuse || step == .http11Required {
+        // The refusal is sent before the body is complete.
+        var frame = try session.next()
+        while frame.kind != .headers { frame = try session.next() }
+        log.note(step == .refuse ? "refused" : "1.1 required")
+        refused.insert(frame.stream)
+        try session.reset(frame.stream, step == .refuse ? .refusedStream : .http11Required)
+        continue
+      }
+      let stream = try session.request(except: refused)
+      log.note("request")
+      guard try perform(step, stream, session, connection) else { return }
+    }
+  }
+
+  /// Performs the step for a request. Returns false if the connection ends.
+  private static func perform(
+    _ step: Step, _ stream: UInt32, _ session: HTTP2TestConnection, _ connection: StreamTestConnection
+  ) throws -> Bool {
+    switch step {
+    case .answer, .refuse, .http11Required: try session.respond(200, on: stream)
+    case .close: return false
+    case .goAway:
+      try session.goAway(last: stream == 1 ? 0 : stream - 2)
+      try connection.stall()
+      return false
+    case .goAwayBehind, .goAwayAndClose:
+      // The request counts as processed.
+      try session.goAway(last: stream)
+      if step == .goAwayAndClose { return false }
+      try session.reset(stream, .noError)
+      try connection.stall()
+      return false
+    case .cutInHead:
+      try session.write(.headers, stream: stream, payload: [0x88])
+      return false
+    case .forgedRefusal:
+      connection.changeNextRecord([8: 0x08 ^ 0x03, 17: 0x01 ^ 0x07])
+      try session.write(.windowUpdate, stream: stream, payload: [0, 0, 0, 1])
+      try connection.stall()
+      return false
+    case .forgedGoAway:
+      // PING becomes GOAWAY, which says that no stream was processed.
+      connection.changeNextRecord([8: 0x06 ^ 0x07])
+      try session.write(.ping, flags: 0x1, payload: [UInt8](repeating: 0, count: 8))
+      try connection.stall()
+      return false
+    case .resetAfterHead:
+      try session.respond(200, on: stream, endsStream: false)
+      try session.reset(stream, .refusedStream)
+    case .failInternally: try session.reset(stream, .internalError)
+    }
+    return true
   }
 
   @Test func aPOSTThatTheServerReadIsNotSentAgain() async throws {
@@ -174,7 +192,7 @@ import Testing
     #expect(refusals.withLock { $0 } == 1 && sizes.withLock { $0 } == [40_000])
   }
 
-  /// An earlier refusal says nothing about a later attempt.
+  /// An earlier refusal is no evidence about a later attempt.
   @Test func aPOSTThatIsReadAfterARefusalIsNotSentAgain() async throws {
     let log = Log()
     let server = try Self.server([[.refuse, .close], [.close]], log)
@@ -238,7 +256,7 @@ import Testing
     #expect(log.bodies.withLock { $0 } == [PatternSource.bytes(60_000)])
   }
 
-  /// The handle of the first request may read HTTP/2 alone with libcurl 7.83 to 8.0, and is replaced.
+  /// With libcurl 7.83 to 8.0, the handle of the first request is replaced unless it reads HTTP/2.
   @Test(arguments: ["GET", "POST"])
   func aHostThatSpeaksHTTP1FromNowOnIsServed(method: String) async throws {
     let connections = Mutex(0)

@@ -3,9 +3,9 @@ import HTTPTestServer
 import HTTPWire
 import Testing
 
-/// Heads that no client may believe, and deviations that clients have to accept: `Documentation/HTTPReading.md`.
+/// Heads that a client must refuse, and deviations that it has to accept: `Documentation/HTTPReading.md`.
 @Suite("Malformed response heads", .timeLimit(.minutes(5))) struct MalformedHeadTests {
-  /// Heads with five bytes of body, and the word of the error that names the fault.
+  /// Heads with five bytes of body, and a word of the error message.
   static let malformed: [(head: String, word: String)] = [
     ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n", "Content-Length"),
     ("HTTP/1.1 200 OK\r\nContent-Length: 6\r\nContent-Length: 5\r\n", "Content-Length"),

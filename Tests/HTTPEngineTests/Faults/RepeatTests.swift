@@ -99,7 +99,7 @@ import Testing
     #expect(failure.partial?.body == Data("bo".utf8))
   }
 
-  /// Other kept connections may be at their end as well.
+  /// Other pooled connections may also have ended.
   @Test func aRepeatedRequestGetsAConnectionOfItsOwn() async throws {
     let gate = Gate()
     let server = try StreamTestServer { connection in
@@ -145,7 +145,7 @@ import Testing
   }
 }
 
-/// Bytes that count up, from memory.
+/// A source of bytes that count up.
 final class PatternSource: BodySource {
   let length: Int64
   let isRepeatable: Bool

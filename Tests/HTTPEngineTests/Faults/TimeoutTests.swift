@@ -6,9 +6,9 @@ import Testing
 @Suite(.timeLimit(.minutes(5))) struct TimeoutTests {
   static let short = Duration.milliseconds(150)
 
-  /// The path decides which reply is the silent one: on a busy machine the time is over before the server
-  /// has seen the request, which it may then read behind the next one. The connection is there before, so
-  /// that its making is not what takes the time.
+  /// The path selects the silent reply. On a busy machine, the timeout can end before the server has read the request,
+  /// which it may then read after the next one. The connection exists before, so that connecting does not take the
+  /// time.
   static func expectTimeout(
     _ reply: Reply, isTLS: Bool = false, _ location: SourceLocation = #_sourceLocation
   ) async throws {
@@ -68,7 +68,7 @@ import Testing
 
   @Test func everyByteRestartsTheIdleTimer() async throws {
     let server = try HTTPTestServer(routes: .none)
-    // Ten steps take more than a second, with never more than a little of silence.
+    // Ten steps take more than a second, with short silences only.
     server.enqueue(.slowDrip(bytesPerStep: 3, interval: .milliseconds(120)))
     let client = Client()
     let request = try client.request(server.url("/"), idleTimeout: .seconds(1))
@@ -79,7 +79,7 @@ import Testing
 
   @Test func theDeadlineEndsWhatDripsOn() async throws {
     let server = try HTTPTestServer(routes: .none)
-    // It would go on for half a minute.
+    // The reply would last half a minute.
     let drops = (0..<300).flatMap { _ in [Reply.Part.bytes([1]), .pause(.milliseconds(100))] }
     server.enqueue(Reply(body: .parts(drops)))
     let client = Client()

@@ -4,7 +4,7 @@ import Synchronization
 import Testing
 
 @Suite struct ContinuationBatchTests {
-  /// Tasks that wait until all of them do.
+  /// Tasks that wait until all of them wait.
   private final class Party: Sendable {
     private let waiters = Mutex<[ContinuationBatch.Waiter]>([])
     private let count: Int
@@ -34,7 +34,7 @@ import Testing
   /// resumed still run. It is one thread, because a batch belongs to its thread until it retires.
   private let thread = SerialThread()
 
-  /// Lets `count` tasks wait, hands them to `body` on another thread, and returns when all have gone on.
+  /// Lets `count` tasks wait, gives them to `body` on another thread, and returns when all were resumed.
   private func serve(_ count: Int, _ body: @escaping @Sendable ([ContinuationBatch.Waiter]) -> Void) async {
     let party = Party(count, on: thread, body)
     await withTaskGroup(of: Void.self) { group in

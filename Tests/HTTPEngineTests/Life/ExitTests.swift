@@ -5,8 +5,8 @@ import HTTPEngine
 import HTTPTestServer
 import Testing
 
-/// How a process ends while threads of ours are at work. The server is another process's, so that its threads have no part
-/// in this.
+/// The end of a process while threads of the engine run. The server is in another process, so that its threads do not
+/// matter.
 @Suite(.timeLimit(.minutes(5))) struct ExitTests {
   private let server: HTTPTestServer
 
@@ -20,7 +20,7 @@ import Testing
     await #expect(processExitsWith: .success) {
       [url = server.url("/get") as String, authority = TestIdentity.localhostAuthority.caPEM as String] in
       _ = try await Self.client(trusting: authority).get(url)
-      // What OpenSSL calls first when it begins to free what all threads share.
+      // OpenSSL calls this first when it frees its global state.
       OPENSSL_atexit { _exit(70) }
       exit(EXIT_SUCCESS)
     }
@@ -31,7 +31,7 @@ import Testing
       [url = server.url("/get") as String, authority = TestIdentity.localhostAuthority.caPEM as String] in
       let clients = (0..<30).map { _ in Self.client(trusting: authority) }
       for client in clients { _ = try await client.get(url) }
-      // Their threads close connections, clear up and end, beside what `exit` does.
+      // Their threads close connections, clean up and end while `exit` runs.
       for client in clients { client.transport.shutDown() }
       exit(EXIT_SUCCESS)
     }

@@ -4,7 +4,7 @@ import HTTPTestServer
 import HTTPWire
 import Testing
 
-/// A loop that has nothing to do takes no processor time. Each test has a process of its own.
+/// A loop without work uses no processor time. Each test has a process of its own.
 @Suite(.serialized, .timeLimit(.minutes(5))) struct IdleTests {
   /// The processor time that the process takes while nothing should happen, on the loop of another client.
   static func expectIdle(_ location: SourceLocation = #_sourceLocation) async throws {
@@ -73,7 +73,7 @@ import Testing
       let request = try client.request(server.url("/get"))
       for _ in 0..<50 {
         let kind = await Task(executorPreference: client.transport.loop) {
-          // The job that goes on with a response runs behind libcurl in its turn of the loop.
+          // The job that continues with a response runs after libcurl in the turn of the loop.
           _ = await CancellationTests.kind(client, request, Watcher())
           return await CancellationTests.kind(client, request, CancellingObserver())
         }.value

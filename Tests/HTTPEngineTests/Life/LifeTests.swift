@@ -62,7 +62,7 @@ import Testing
   }
 
   @Test func aLoopThatComesAndGoesLosesNoJob() async {
-    // Nearly every post meets a loop that is about to give its thread back.
+    // At nearly every post, the loop is about to give its thread back.
     let loop = EventLoop(lingering: .zero)
     for number in 0..<500 {
       let answer = await withTaskExecutorPreference(loop) { number }

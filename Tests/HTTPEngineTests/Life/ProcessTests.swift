@@ -5,7 +5,7 @@ import HTTPTestServer
 import HTTPWire
 import Testing
 
-/// What concerns the process as a whole is looked at in a process of its own.
+/// State of the whole process. Each test has a process of its own.
 @Suite(.serialized, .timeLimit(.minutes(5))) struct ProcessTests {
   @Test func theThreadIsGivenBackAndTheConnectionKept() async {
     await #expect(processExitsWith: .success) {
@@ -37,7 +37,7 @@ import Testing
 
   @Test func twoThousandRequestsLeaveNothingBehind() async {
     await #expect(processExitsWith: .success) {
-      // What is made once in a process is made before counting starts.
+      // Global objects are made before counting starts.
       try await Self.useOnce(count: 50)
       try await LeakGuard.watch { try await Self.useOnce(count: 2000) }
     }
@@ -122,13 +122,13 @@ import Testing
     await #expect(processExitsWith: .success) {
       let server = try HTTPTestServer(.tls(.localhost))
       let before = ProcessFacts.inheritedDescriptors
-      // A socket of somebody else, at a number that libcurl could have got, stays as it is.
+      // A socket of another owner, with a descriptor that libcurl could have got, stays as it is.
       var foreign: [Int32] = [-1, -1]
       #expect(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &foreign) == 0)
       let clients = (0..<3).map { _ in Client(lingering: .seconds(60)) }
       for client in clients { #expect(try await client.get(server.url("/get")).status == 200) }
       #expect(ProcessFacts.inheritedDescriptors.subtracting(before) == Set(foreign))
-      // Their wake-up still works: a request that another thread hands over reaches a loop that polls.
+      // The wake-up still works: a request of another thread reaches a loop that polls.
       server.enqueue(.stall)
       let watcher = Watcher()
       let stalled = try CancellationTests.start(clients[0], clients[0].request(server.url("/")), watcher)

@@ -40,7 +40,7 @@ import Testing
       #expect(Self.append(Self.bytes(count), to: &buffer))
       taken.append(buffer.take())
     }
-    // Later bodies must not write into what was handed out.
+    // Later bodies must not change bytes that were delivered.
     #expect(taken.map { $0?.count ?? 0 } == [10, 70_000, 5, 32_768, 0, 200_000, 1])
     #expect(taken[1] == Data(Self.bytes(70_000)))
     #expect(taken[5] == Data(Self.bytes(200_000)))

@@ -4,7 +4,7 @@ import HTTPWire
 import Testing
 
 @Suite struct CurlFailureTests {
-  /// What a client of http and https never meets: other protocols, and numbers that nothing uses.
+  /// Codes that a client of http and https never gets: those of other protocols, and unused ones.
   static let impossible: Set<Int32> = [
     10, 11, 12, 13, 14, 15, 17, 19, 30, 31, 84, 87,  // FTP
     20, 24, 29, 32, 40, 44, 46, 50, 51, 57, 62, 75, 76,  // obsolete
@@ -12,7 +12,7 @@ import Testing
     68, 69, 70, 71, 72, 73, 74,  // TFTP
     79, 85, 86,  // SSH, RTSP
   ]
-  /// Where the fault is in this package, or in libcurl: nobody can act on it.
+  /// Codes of faults in this package or in libcurl, about which a user can do nothing.
   static let internalFaults: Set<Int32> = [2, 43, 81, 93, 99]
 
   @Test func everyCodeIsThoughtOf() {

@@ -6,7 +6,7 @@ import Testing
   private let here: TemporaryFolder
   private let elsewhere: URL
 
-  /// Memory, and so another file system than that of temporary files on most machines; not on all.
+  /// A file system in memory, which on most machines is not that of temporary files.
   init() throws {
     here = try TemporaryFolder()
     elsewhere = URL(fileURLWithPath: "/dev/shm/alamofire-tests-\(UUID().uuidString)")
@@ -57,7 +57,7 @@ import Testing
     #expect(await first == size)
   }
 
-  /// The size that a file has when it is seen first, by somebody who looks all the time.
+  /// Returns the size of a file when polling finds it for the first time.
   private nonisolated func firstSize(of path: String) async -> Int {
     await withCheckedContinuation { continuation in
       let watcher = Thread {

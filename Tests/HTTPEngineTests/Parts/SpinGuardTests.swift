@@ -4,7 +4,7 @@ import Testing
 @Suite struct SpinGuardTests {
   static let window = SpinGuard.window
 
-  /// Turns evenly over a time, all without progress.
+  /// Turns at even intervals, all without progress.
   static func turn(_ spin: inout SpinGuard, _ count: Int, from start: UInt64, over time: UInt64) -> Bool {
     var wasSpinning = false
     for index in 0..<count {

@@ -4,7 +4,7 @@ import HTTPTestServer
 import HTTPWire
 import Testing
 
-/// A transport with one profile, and requests to a test server without ceremony.
+/// A transport with one profile, and short functions for requests to a test server.
 struct Client: Sendable {
   let transport: CurlTransport
   let profile: ConnectionProfile
@@ -27,8 +27,8 @@ struct Client: Sendable {
     return ConnectionProfile(options: options, connectionsPerHost: connectionsPerHost)
   }
 
-  /// A request to an absolute URL. Without a limit for silence: what a test holds back can take long on a
-  /// busy machine, and what hangs is ended by the limit of its suite.
+  /// Makes a request to an absolute URL. It has no idle timeout, because a test that holds bytes back can take long on
+  /// a busy machine. The limit of the suite ends a request that hangs.
   func request(
     _ url: String, _ method: String = "GET", fields: [HTTPHeader] = [], body: RequestBody = .none,
     sink: (any BodySink)? = nil, idleTimeout: Duration? = nil, deadline: Duration? = nil,
@@ -54,7 +54,7 @@ struct Client: Sendable {
     try await send(request(url), watcher: watcher)
   }
 
-  /// The failure that a request ends with; a response is an issue of the test.
+  /// Returns the failure of a request. A response is an issue of the test.
   func failure(
     of request: WireRequest, watcher: Watcher = Watcher(), _ location: SourceLocation = #_sourceLocation
   ) async throws -> TransportFailure {
@@ -74,9 +74,9 @@ struct Client: Sendable {
   }
 }
 
-/// Events in place of sleeps.
+/// Events instead of sleeps.
 extension Client {
-  /// Lets so much time pass while the loop is awake: another server answers that late.
+  /// Lets time pass while the loop is awake, by a request to another server that answers late.
   func passTime(_ duration: Duration) async throws {
     let other = try HTTPTestServer(routes: .none)
     other.enqueue(.text("other").delayed(by: duration))
@@ -84,8 +84,8 @@ extension Client {
     #expect(answer == "other")
   }
 
-  /// Waits until the loop has done what was asked of it before, a closing for example: it reads commands
-  /// before it takes on the request that goes there and back here.
+  /// Waits until the loop has performed earlier commands, such as a suspension. It reads them before it starts the
+  /// request of this function.
   func roundTrip() async throws {
     try await passTime(.zero)
   }
@@ -98,8 +98,8 @@ extension WireResponse {
 }
 
 extension TransportFailure {
-  /// Whether the message can help a user: a sentence of ours, with the host where there is one, and
-  /// libcurl's words behind it at most.
+  /// Whether the message can help a user: a sentence of the engine with the host, if there is one, and at most
+  /// libcurl's message after it.
   func helps(host: String? = nil) -> Bool {
     guard let first = message.first, first.isUppercase || first.isNumber || host != nil else { return false }
     guard message.count > 20, message.contains(" "), !message.contains("{host}") else { return false }

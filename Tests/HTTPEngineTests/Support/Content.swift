@@ -1,7 +1,7 @@
-/// Content for large bodies, made by copying memory: byte for byte it would take seconds without
+/// Content for large bodies. It is made by copying memory, because making single bytes would take seconds without
 /// optimization.
 enum Content {
-  /// So many bytes, in a pattern with a period that is no power of two.
+  /// Returns bytes in a pattern whose period is not a power of two.
   static func bytes(_ count: Int) -> [UInt8] {
     var bytes: [UInt8] = []
     bytes.reserveCapacity(count)

@@ -1,12 +1,12 @@
 import Synchronization
 
-/// Counts what is going on at a time, on any threads.
+/// Counts concurrent operations, on any threads.
 final class Counter: Sendable {
   private let state = Mutex((now: 0, most: 0))
 
-  /// How many are going on.
+  /// The number of running operations.
   var now: Int { state.withLock { $0.now } }
-  /// The most that ever were.
+  /// The largest number of operations at a time.
   var most: Int { state.withLock { $0.most } }
 
   func enter() {

@@ -2,7 +2,7 @@ import HTTPEngine
 import HTTPWire
 import Synchronization
 
-/// A sink that counts bytes, keeps none, and takes them only as far as it was granted room.
+/// A sink that counts bytes and drops them, as far as the test has granted room.
 final class CountingSink: BodySink {
   private struct State {
     var granted: Int
@@ -20,7 +20,7 @@ final class CountingSink: BodySink {
   /// All room that was ever granted.
   var granted: Int { state.withLock { $0.granted } }
   var largestPiece: Int { state.withLock { $0.largestPiece } }
-  /// Comes when the sink is full the next time.
+  /// Waits until the sink is full.
   var isFull: Moment { state.withLock { $0.isFull } }
 
   func grant(_ room: Int) {

@@ -2,7 +2,7 @@ import HTTPTestServer
 import HTTPWire
 import Synchronization
 
-/// A server of names over HTTPS (RFC 8484) with a table of its own, and what it was asked.
+/// A name service over HTTPS (RFC 8484) with a table of its own. It records its questions.
 final class NameService: Sendable {
   /// A question: a name, and 1 for an IPv4 address or 28 for an IPv6 address.
   struct Question: Hashable {
@@ -17,7 +17,7 @@ final class NameService: Sendable {
   init(_ addresses: [String: [IPAddress]]) { self.addresses = addresses }
 
   var questions: [Question] { asked.withLock { $0 } }
-  /// What the questions came in.
+  /// The requests with the questions.
   var received: [RecordedRequest] { requests.withLock { $0 } }
 
   var routes: Routes {
@@ -31,7 +31,7 @@ final class NameService: Sendable {
     }
   }
 
-  /// The one question of a message (RFC 1035 §4.1).
+  /// Returns the one question of a message (RFC 1035 §4.1).
   private static func question(of message: [UInt8]) -> Question? {
     guard message.count > 12, message[4] == 0, message[5] == 1 else { return nil }
     var position = 12

@@ -2,20 +2,20 @@ import FoundationEssentials
 import Glibc
 import Testing
 
-/// What the kernel knows about this process. Only meaningful where nothing else runs: in the child of
-/// an exit test.
+/// Facts of the kernel about this process. They are meaningful in the child of an exit test, where nothing else runs.
 enum ProcessFacts {
-  /// Those of Dispatch's timers do not count: it opens one for each clock when it gets to it, for good.
+  /// The number of descriptors. Those of Dispatch's timers do not count, because Dispatch opens one for each clock at
+  /// its first use.
   static var descriptorCount: Int { descriptors.count { $0 != "anon_inode:[timerfd]" } }
 
-  /// What the descriptors are.
+  /// The targets of the descriptors.
   static var descriptors: [String] {
     names(in: "/proc/self/fd").compactMap {
       try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\($0)")
     }
   }
 
-  /// The descriptors that a program would inherit that is started now.
+  /// The descriptors that a child process would inherit.
   static var inheritedDescriptors: Set<Int32> {
     Set(
       names(in: "/proc/self/fd").compactMap { Int32($0) }.filter {
@@ -24,7 +24,7 @@ enum ProcessFacts {
       })
   }
 
-  /// How many threads drive an engine.
+  /// The number of threads of engines.
   static var engineThreadCount: Int {
     names(in: "/proc/self/task").count { task in
       guard let data = FileManager.default.contents(atPath: "/proc/self/task/\(task)/comm") else {
@@ -36,12 +36,12 @@ enum ProcessFacts {
 
   /// The processor time that this process has used.
   static var processorTime: Duration {
-    // POSIX: in microseconds, whatever the machine.
+    // POSIX: in microseconds on every machine.
     .microseconds(clock())
   }
 
-  /// Asks again and again until it is so, for at most half a minute. The kernel tells nobody when a thread
-  /// or a descriptor of this process is gone; whatever else a test waits for has an event of its own.
+  /// Polls a condition for at most half a minute. Only for threads and descriptors, because the kernel has no event for
+  /// their end. Other conditions have events.
   static func eventually(_ isSo: () -> Bool) async -> Bool {
     let limit = ContinuousClock.now.advanced(by: .seconds(30))
     while !isSo() {
@@ -56,14 +56,13 @@ enum ProcessFacts {
   }
 }
 
-/// Fails a test that leaves a descriptor or a thread of an engine behind. For the child of an exit
-/// test, where nobody else opens any.
+/// Fails a test that leaves a descriptor or a thread of an engine behind. For the child of an exit test, where no other
+/// code opens any.
 enum LeakGuard {
   static func watch(
     _ location: SourceLocation = #_sourceLocation, _ body: () async throws -> Void
   ) async throws {
-    // The first sleep of a process opens the descriptors of Dispatch's timers; the second question is
-    // asked after one.
+    // The first sleep of a process opens the descriptors of Dispatch's timers. The second check runs after a sleep.
     var questions = 0
     _ = await ProcessFacts.eventually {
       questions += 1

@@ -2,7 +2,7 @@ import FoundationEssentials
 import HTTPWire
 import Synchronization
 
-/// A source that gives what it is told, one step a read; `.wait` holds until the test calls ``wake()``.
+/// A source that performs one step of a script a read. `.wait` lasts until the test calls ``wake()``.
 final class ScriptedSource: BodySource {
   enum Step: Sendable {
     case bytes([UInt8])
@@ -64,7 +64,7 @@ final class ScriptedSource: BodySource {
   func stop() { state.withLock { $0.isStopped = true } }
 }
 
-/// A sink with room for so many bytes at a time; the test makes room.
+/// A sink with room for a number of bytes. The test makes more room.
 final class ScriptedSink: BodySink {
   private struct State {
     var room: Int

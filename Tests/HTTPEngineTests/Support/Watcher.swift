@@ -2,7 +2,7 @@ import HTTPTestServer
 import HTTPWire
 import Synchronization
 
-/// Writes down what a transport tells about one transfer.
+/// Records the events of one transfer.
 final class Watcher: TransferObserver {
   struct Seen {
     var control: (any TransferControl)?
@@ -40,7 +40,7 @@ final class Watcher: TransferObserver {
   var beganCount: Int { seen.withLock { $0.beganCount } }
   var callsAfterEnd: Int { seen.withLock { $0.callsAfterEnd } }
 
-  /// What it answers when a transfer begins.
+  /// The answer to the begin of a transfer.
   private let start: TransferStart
   let cancelsByControl: Bool
 
@@ -81,7 +81,7 @@ final class Watcher: TransferObserver {
   }
 }
 
-/// Something that happens once; whoever waits for it is woken.
+/// An event that happens once and wakes the tasks that wait for it.
 final class Moment: Sendable {
   private let gate = Mutex<(hasCome: Bool, waiters: [CheckedContinuation<Void, Never>])>((false, []))
 

@@ -82,7 +82,7 @@ import Testing
         $0.notAfter = .seconds(-3600)
       },
     ]
-    // Those in the trust store come first, and are trusted as they are: one of them ends the path.
+    // Certificates in the trust store come first and are trusted themselves, so each of them ends the path.
     let result = try Self.verify(
       [server] + (isStored ? [] : faulty) + [middle],
       trusted: [root, otherRoot] + (isStored ? faulty : []))

@@ -5,7 +5,7 @@ import HTTPWire
 import Synchronization
 import Testing
 
-/// Answers with one verdict after the other, then with the last one, and counts its calls.
+/// A judge with a list of verdicts, of which the last one is repeated. It counts its calls.
 private final class ScriptedJudge: TrustJudge {
   struct Refusal: Error, Equatable {}
 
