@@ -1,6 +1,6 @@
 public import Foundation
 
-/// What code of the third generation calls by the name of the module: `Alamofire.request(.GET, ...)`.
+/// The namespace that code of the third generation names like its module: `Alamofire.request(.GET, ...)`.
 ///
 /// Each function forwards to ``Manager/sharedInstance``; see ``Manager`` for what it does.
 public enum Alamofire {
@@ -79,7 +79,7 @@ public enum Alamofire {
       encodingMemoryThreshold: encodingMemoryThreshold, encodingCompletion: encodingCompletion)
   }
 
-  /// The same with a URL request of the caller's, whose `Content-Type` is replaced.
+  /// Encodes a form on a background queue, and sends it with a URL request whose `Content-Type` is replaced.
   public static func upload(
     _ URLRequest: any URLRequestConvertible, multipartFormData: @escaping (MultipartFormData) -> Void,
     encodingMemoryThreshold: UInt64 = Manager.MultipartFormDataEncodingMemoryThreshold,
@@ -104,7 +104,7 @@ public enum Alamofire {
       destination: destination)
   }
 
-  /// The same with a URL request of the caller's.
+  /// Makes a download from a URL request.
   @discardableResult
   public static func download(
     _ URLRequest: any URLRequestConvertible, destination: @escaping Request.DownloadFileDestination

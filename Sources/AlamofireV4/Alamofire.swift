@@ -1,4 +1,4 @@
-/// What code of the fourth generation calls by the name of the module: `Alamofire.request(...)`,
+/// The namespace that code of the fourth generation names like its module: `Alamofire.request(...)`,
 /// `Alamofire.DataResponse`. Every public type of this module can be named either way.
 public enum Alamofire {
   /// ``AlamofireV4/AFError``.

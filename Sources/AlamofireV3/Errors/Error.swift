@@ -10,7 +10,7 @@ extension Alamofire {
     /// The domain of these errors.
     public static let Domain = "com.alamofire.error"
 
-    /// What failed.
+    /// The operation that failed.
     public enum Code: Int, Sendable {
       /// A stream or a file could not be read while a form was encoded.
       case InputStreamReadFailed = -6000
@@ -64,7 +64,7 @@ extension Alamofire {
       error(domain: domain, code: code, failureReason: failureReason, info: [:])
     }
 
-    /// The same with more in the `userInfo`; the reason is what `localizedDescription` says, too.
+    /// An error with more entries in the `userInfo`; the reason is its `localizedDescription`, too.
     static func error(
       domain: String = Error.Domain, code: Int, failureReason: String, info: [String: Any]
     ) -> NSError {

@@ -2,7 +2,7 @@ import Alamofire
 import Foundation
 import FoundationNetworking
 
-/// What of the third generation an error of the current one becomes.
+/// Converts an error of the current generation to one of the third.
 ///
 /// ```
 /// AFError                       NSError
@@ -96,7 +96,7 @@ private func ownError(
 }
 
 extension NSError {
-  /// What a validator of status codes says.
+  /// The error of a validator of status codes.
   static func unacceptable(status: Int) -> NSError {
     Alamofire.Error.error(
       code: Alamofire.Error.Code.StatusCodeValidationFailed.rawValue,
@@ -104,7 +104,7 @@ extension NSError {
       info: [Alamofire.Error.UserInfoKeys.StatusCode: status])
   }
 
-  /// What a validator of content types says. The error has the type alone, without its parameters.
+  /// The error of a validator of content types. It has the type without its parameters.
   static func unacceptable(contentType: String?) -> NSError {
     let type = contentType?.prefix { $0 != ";" }.trimmingCharacters(in: .whitespaces).lowercased() ?? ""
     return Alamofire.Error.error(

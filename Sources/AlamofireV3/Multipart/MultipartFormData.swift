@@ -14,10 +14,10 @@ public final class MultipartFormData {
   /// The value of the `Content-Type` field that goes with the form.
   public var contentType: String { form.contentType }
 
-  /// How many bytes the parts hold together, without heads and boundaries.
+  /// The number of bytes in all parts, without heads and boundaries.
   public var contentLength: UInt64 { form.contentLength }
 
-  /// What stands between the parts.
+  /// The separator of the parts.
   public var boundary: String { form.boundary }
 
   /// Appends a field of bytes.

@@ -2,13 +2,13 @@ import Alamofire
 public import Foundation
 public import FoundationNetworking
 
-/// How parameters are written into a request.
+/// The form in which parameters are written into a request.
 public enum ParameterEncoding {
   /// As `name=value` pairs: into the query for GET, HEAD and DELETE, else into the body with the content type
   /// `application/x-www-form-urlencoded; charset=utf-8`. Items of arrays are called `name[]`, entries of
   /// dictionaries `name[key]`; names are sorted.
   case URL
-  /// The same, always into the query.
+  /// As `name=value` pairs, always into the query.
   case URLEncodedInURL
   /// As JSON in the body, with the content type `application/json`.
   case JSON

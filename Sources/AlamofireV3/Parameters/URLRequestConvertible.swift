@@ -26,7 +26,7 @@ public protocol URLRequestConvertible {
 extension NSURLRequest: URLRequestConvertible {
   /// A copy of this request.
   public var URLRequest: NSMutableURLRequest {
-    (mutableCopy() as? NSMutableURLRequest) ?? NSMutableURLRequest(url: url ?? .nowhere)
+    (mutableCopy() as? NSMutableURLRequest) ?? NSMutableURLRequest(url: url ?? .placeholder)
   }
 }
 
@@ -44,5 +44,5 @@ extension NSURLRequest {
 
 extension URL {
   /// For a request that must have some URL; nothing can be sent there.
-  static let nowhere = URL(fileURLWithPath: "/", isDirectory: true)
+  static let placeholder = URL(fileURLWithPath: "/", isDirectory: true)
 }

@@ -68,7 +68,7 @@ open class NetworkReachabilityManager: @unchecked Sendable {
   open var isReachableOnWWAN: Bool { core.manager.isReachableOnCellular }
   /// Whether packets can be sent now, over anything else.
   open var isReachableOnEthernetOrWiFi: Bool { core.manager.isReachableOnEthernetOrWiFi }
-  /// What is known now.
+  /// The current status.
   open var networkReachabilityStatus: NetworkReachabilityStatus { .init(core.manager.status) }
 
   /// Starts to listen: the listener gets the current status, and every other one from then on.

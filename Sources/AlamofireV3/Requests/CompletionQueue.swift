@@ -4,21 +4,21 @@ import Foundation
 /// The lock of this module.
 typealias Mutex = AlamofireGenerations.Mutex
 
-/// What is done when a request is over: validators and handlers, one after the other, in the order in which they
-/// were added; not before the end, and not while the request is suspended.
+/// The validators and handlers of a request, which run one after the other in the order in which they were added. They
+/// do not run before the request has ended, nor while it is suspended.
 final class CompletionQueue: Sendable {
   private struct State {
-    /// How many ends have to come.
+    /// The number of ends that are still missing.
     var pendingEnds = 1
     var isHeld = false
     var isRunning = false
     var steps: [@Sendable () -> Void] = []
 
-    /// Whether there is something to do, and may be done.
+    /// Whether the next step may run.
     var hasNext: Bool { pendingEnds == 0 && !isHeld && !steps.isEmpty }
   }
 
-  /// On which it is done; its own, so that a slow serializer holds up nothing but its request.
+  /// The queue of the steps. Each request has its own, so that a slow serializer delays no other request.
   let queue = DispatchQueue(label: "com.alamofire.request")
   private let state = Mutex(State())
 
@@ -26,10 +26,10 @@ final class CompletionQueue: Sendable {
     change { $0.steps.append(step) }
   }
 
-  /// One more end has to come.
+  /// Waits for one more end.
   func close() { change { $0.pendingEnds += 1 } }
 
-  /// The request is over, or what else has to come to its end.
+  /// Notes that the request, or another step that was waited for, has ended.
   func open() { change { $0.pendingEnds -= 1 } }
 
   func hold() { change { $0.isHeld = true } }

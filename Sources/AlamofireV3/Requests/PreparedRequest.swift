@@ -2,7 +2,7 @@ import Alamofire
 import Foundation
 import FoundationNetworking
 
-/// What was made of the arguments of a caller, on the caller's thread: a request, or why there is none.
+/// The request that was made from the arguments of the caller, on the caller's thread, or the error.
 struct PreparedRequest: Alamofire::URLRequestConvertible {
   private let result: Swift.Result<URLRequest, NSError>
 
@@ -11,7 +11,7 @@ struct PreparedRequest: Alamofire::URLRequestConvertible {
 
   func asURLRequest() throws -> URLRequest { try result.get() }
 
-  /// That of a download that goes on: the core knows it.
+  /// The request of a resumed download, which only the core knows.
   static let unknown = PreparedRequest(.failure(badURL("")))
 
   private init(_ result: Swift.Result<URLRequest, NSError>) { self.result = result }
@@ -37,7 +37,7 @@ struct PreparedRequest: Alamofire::URLRequestConvertible {
     result = error.map { .failure($0) } ?? .success(encoded.value)
   }
 
-  /// The same with another content type.
+  /// Returns a copy with another content type.
   func with(contentType: String) -> PreparedRequest {
     PreparedRequest(
       result.map { request in

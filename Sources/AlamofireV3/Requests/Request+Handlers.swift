@@ -15,7 +15,7 @@ extension Request {
     completionHandler: @escaping (URLRequest?, HTTPURLResponse?, Data?, NSError?) -> Void
   ) -> Self {
     let completion = Boxed(completionHandler)
-    afterwards.add {
+    completionQueue.add {
       let record = self.record.withLock { $0 }
       (queue ?? .main).async {
         completion.value(self.request, record.response, record.data, record.error)
@@ -24,7 +24,7 @@ extension Request {
     return self
   }
 
-  /// The same for a closure with one parameter, which is all four.
+  /// Calls a closure with one parameter, a tuple of all four values, when the request is over.
   @_disfavoredOverload
   @discardableResult
   public func response(
@@ -55,7 +55,7 @@ extension Request {
     _ queue: DispatchQueue?, _ completion: @escaping (Response<Value, Failure>) -> Void
   ) -> Self {
     let user = Boxed((serialize: serialize, completion: completion))
-    afterwards.add {
+    completionQueue.add {
       let request = self.request
       let record = self.record.withLock { $0 }
       let result = user.value.serialize(request, record.response, record.data, record.error)

@@ -30,9 +30,9 @@ extension Request {
       record.isStreamed = true
       record.data = nil
     }
-    afterwards.close()
+    completionQueue.close()
     core.responsePieces(on: core.underlyingQueue) { boxed.value($0) }
-      .response(queue: core.underlyingQueue) { [afterwards] _ in afterwards.open() }
+      .response(queue: core.underlyingQueue) { [completionQueue] _ in completionQueue.open() }
     return self
   }
 }
@@ -74,7 +74,7 @@ private final class ByteWatch: EventMonitor {
 }
 
 extension HTTPURLResponse {
-  /// The length of the body as it reaches the user; `nil` when it was encoded, or nobody has said.
+  /// The length of the decoded body; `nil` if it was encoded, or if the response has no `Content-Length`.
   fileprivate var bodyLength: Int64? {
     guard value(forHTTPHeaderField: "Content-Encoding") == nil else { return nil }
     return value(forHTTPHeaderField: "Content-Length").flatMap { Int64($0) }

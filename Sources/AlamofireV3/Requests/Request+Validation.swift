@@ -3,7 +3,7 @@ public import Foundation
 public import FoundationNetworking
 
 extension Request {
-  /// What a validator says.
+  /// The verdict of a validator.
   public enum ValidationResult: Sendable {
     /// The response is accepted.
     case Success
@@ -19,7 +19,7 @@ extension Request {
   @discardableResult
   public func validate(_ validation: @escaping Validation) -> Self {
     let validation = Boxed(validation)
-    afterwards.add {
+    completionQueue.add {
       let (error, response) = self.record.withLock { ($0.error, $0.response) }
       guard error == nil, let response else { return }
       guard case .Failure(let refusal) = validation.value(self.request, response) else { return }

@@ -15,11 +15,11 @@ public final class Request: Sendable {
   let core: Alamofire::Request?
   /// The stream that does the work, for want of a request.
   let stream: ByteStreamRequest?
-  /// What was made of the caller's arguments, or why nothing could be made.
+  /// The request made from the caller's arguments, or its error.
   let prepared: PreparedRequest
-  /// What is done when it is over.
-  let afterwards = CompletionQueue()
-  /// What has come of it.
+  /// The validators and handlers.
+  let completionQueue = CompletionQueue()
+  /// The results so far.
   let record = Mutex(RequestRecord())
 
   init(_ core: Alamofire::Request, _ prepared: PreparedRequest, _ session: URLSession) {
@@ -46,14 +46,14 @@ public final class Request: Sendable {
     core = nil
     prepared = .unknown
     self.stream = stream
-    // Weak, since a stream that nobody starts ends with the last who keeps it; one that runs is kept by its record.
-    stream.onEnd(queue: afterwards.queue) { [weak self] error in self?.end(nil, error, nil, nil, nil) }
+    // Weak, because a stream that is never started ends with its last reference. A running stream is kept by its record.
+    stream.onEnd(queue: completionQueue.queue) { [weak self] error in self?.end(nil, error, nil, nil, nil) }
   }
 
-  // MARK: What it has come to
+  // MARK: Results
 
-  /// What does the work; there as soon as the request is made. `nil` when it could not be made. That of a stream is a
-  /// ``URLSessionStreamTask``.
+  /// The task, which exists as soon as the request is made; `nil` if the request could not be made. The task of a stream
+  /// is a ``URLSessionStreamTask``.
   public var task: URLSessionTask? { core?.task ?? stream?.task }
 
   /// The request as it was made; `nil` when it could not be, and for a stream, which has none.
@@ -62,15 +62,15 @@ public final class Request: Sendable {
   /// The server's answer; `nil` until it has come, for failures without one, and for a stream.
   public var response: HTTPURLResponse? { record.withLock { $0.response } ?? core?.response }
 
-  /// How far the body has come: that of an upload on its way there, any other on its way back. The total is −1
-  /// when it is not known. A stream has none, and an object that never changes.
+  /// The progress of the body: of an upload the bytes sent, of any other request the bytes received. The total is −1 if
+  /// it is unknown. The progress of a stream never changes.
   public var progress: Progress {
     guard let core else { return Progress(totalUnitCount: 0) }
     return core is UploadRequest ? core.uploadProgress : core.downloadProgress
   }
 
-  /// What a download that was cancelled or broken off can go on from; `nil` while it is under way, and where the
-  /// server does not allow it.
+  /// The data from which a cancelled or interrupted download can be resumed. `nil` while it runs, and if the server does
+  /// not support it.
   public var resumeData: Data? {
     record.withLock { $0.resumeData } ?? (core as? DownloadRequest)?.resumeData
   }
@@ -87,14 +87,14 @@ public final class Request: Sendable {
     }
     core?.resume()
     stream?.resume()
-    afterwards.release()
+    completionQueue.release()
   }
 
   /// Holds the request back, and its handlers, also when it is over.
   public func suspend() {
     core?.suspend()
     stream?.suspend()
-    afterwards.hold()
+    completionQueue.hold()
     Notifications.post(Notifications.Task.DidSuspend, of: self)
   }
 
@@ -108,7 +108,7 @@ public final class Request: Sendable {
       core?.cancel()
       stream?.cancel()
     }
-    afterwards.release()
+    completionQueue.release()
   }
 
   // MARK: Credentials
@@ -160,11 +160,11 @@ public final class Request: Sendable {
     // Released outside of the lock: this may be the last reference.
     _ = stream
     Notifications.post(Notifications.Task.DidComplete, of: self)
-    afterwards.open()
+    completionQueue.open()
   }
 }
 
-/// What has come of a request. Guarded by its lock.
+/// The results of a request, which are under its lock.
 struct RequestRecord: Sendable {
   var response: HTTPURLResponse?
   var data: Data?

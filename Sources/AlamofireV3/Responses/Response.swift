@@ -1,7 +1,7 @@
 public import Foundation
 public import FoundationNetworking
 
-/// What a response handler gets.
+/// The argument of a response handler.
 public struct Response<Value, Error: Swift.Error> {
   /// The request as it was made; `nil` when it could not be.
   public let request: URLRequest?
@@ -9,9 +9,9 @@ public struct Response<Value, Error: Swift.Error> {
   public let response: HTTPURLResponse?
   /// The body. `nil` for streams; for downloads, the resume data of one that failed.
   public let data: Data?
-  /// What the serializer made of it.
+  /// The value of the serializer, or the error.
   public let result: Result<Value, Error>
-  /// When it happened.
+  /// The points in time of the request.
   public let timeline: Timeline
 
   /// Makes a response of its parts.

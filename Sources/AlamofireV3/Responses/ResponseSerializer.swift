@@ -1,11 +1,11 @@
 public import Foundation
 public import FoundationNetworking
 
-/// Something that makes a value of a response.
+/// A type that makes a value from a response.
 public protocol ResponseSerializerType {
-  /// What it makes.
+  /// The type of its values.
   associatedtype SerializedObject
-  /// What it fails with.
+  /// The type of its errors.
   associatedtype ErrorObject: Error
 
   /// Makes the value of the request, the response, the body and the error so far. Called away from the main queue,
@@ -17,9 +17,9 @@ public protocol ResponseSerializerType {
 
 /// A serializer made of a closure.
 public struct ResponseSerializer<Value, Error: Swift.Error>: ResponseSerializerType {
-  /// What it makes.
+  /// The type of its values.
   public typealias SerializedObject = Value
-  /// What it fails with.
+  /// The type of its errors.
   public typealias ErrorObject = Error
 
   /// The closure.

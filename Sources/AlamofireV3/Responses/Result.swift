@@ -30,7 +30,7 @@ extension Result: CustomStringConvertible, CustomDebugStringConvertible {
   /// `SUCCESS` or `FAILURE`.
   public var description: String { isSuccess ? "SUCCESS" : "FAILURE" }
 
-  /// The same with the value or the error.
+  /// `SUCCESS` or `FAILURE`, with the value or the error.
   public var debugDescription: String {
     switch self {
     case .Success(let value): "SUCCESS: \(value)"

@@ -7,7 +7,7 @@ extension Manager {
   /// From how many bytes of parts on a form is sent from a file: 10 MiB.
   public static let MultipartFormDataEncodingMemoryThreshold: UInt64 = 10 * 1024 * 1024
 
-  /// What has come of encoding a form.
+  /// The result of encoding a form.
   public enum MultipartFormDataEncodingResult {
     /// The form is being sent: by this request, from a file or not, and from which. The file is removed when the
     /// request is over.
@@ -47,8 +47,8 @@ extension Manager {
     let file = folder.appendingPathComponent(UUID().uuidString)
     try form.writeEncodedDataToDisk(file)
     let request = begin(core.upload(file, with: prepared), prepared)
-    // The first thing to be done when it is over: nobody else has it yet.
-    request.afterwards.add { try? FileManager.default.removeItem(at: file) }
+    // The first step after the end, because the caller has no reference to the request yet.
+    request.completionQueue.add { try? FileManager.default.removeItem(at: file) }
     return .Success(request: request, streamingFromDisk: true, streamFileURL: file)
   }
 }

@@ -22,7 +22,7 @@ open class Manager: @unchecked Sendable {
 
   /// The manager of the functions of the namespace ``Alamofire``: a default configuration with
   /// ``defaultHTTPHeaders``. It can be replaced, by one with transport options for example; requests of the earlier
-  /// one end unless somebody else keeps it.
+  /// one end unless the program keeps it.
   public static var sharedInstance: Manager {
     get {
       shared.withLock { manager in
@@ -62,7 +62,7 @@ open class Manager: @unchecked Sendable {
   public let delegate: SessionDelegate
   private let settings = Mutex(Settings())
 
-  /// What delegates are shown. Invalidating it ends the manager.
+  /// The session that delegates receive. Invalidating it ends the manager.
   public var session: URLSession { core.session }
 
   /// Whether a request starts when it is made, handlers or not. Default: `true`. Otherwise call
@@ -72,7 +72,7 @@ open class Manager: @unchecked Sendable {
     set { settings.withLock { $0.startsImmediately = newValue } }
   }
 
-  /// Kept for programs that set it. There are no background sessions here, and nobody calls it.
+  /// Never called, because transfers end with the process. It exists for programs that set it.
   open var backgroundCompletionHandler: (() -> Void)? {
     get { settings.withLock { $0.backgroundCompletionHandler }?.value }
     set {
@@ -124,7 +124,8 @@ open class Manager: @unchecked Sendable {
     core = Self.core(beside: session, delegate, serverTrustPolicyManager, TransportOptions())
   }
 
-  /// The same with options of the transport; an addition to the third generation.
+  /// Makes a manager beside a session of Foundation's, with options of the transport; an addition to the third
+  /// generation. `nil` when the session has another delegate.
   public init?(
     session: URLSession, delegate: SessionDelegate,
     serverTrustPolicyManager: ServerTrustPolicyManager? = nil, transportOptions: TransportOptions
@@ -224,7 +225,7 @@ open class Manager: @unchecked Sendable {
     return begin(core.upload(data, with: prepared), prepared)
   }
 
-  /// Sends a stream, once, that nobody has opened.
+  /// Sends a stream, once, that was not opened.
   @discardableResult
   open func upload(
     _ method: Method, _ URLString: any URLStringConvertible, headers: [String: String]? = nil,
@@ -264,7 +265,7 @@ open class Manager: @unchecked Sendable {
       encodingCompletion)
   }
 
-  /// The same with a URL request of the caller's, whose `Content-Type` is replaced.
+  /// Fills and encodes a form on a background queue, and sends it with a URL request whose `Content-Type` is replaced.
   open func upload(
     _ URLRequest: any URLRequestConvertible, multipartFormData: @escaping (MultipartFormData) -> Void,
     encodingMemoryThreshold: UInt64 = Manager.MultipartFormDataEncodingMemoryThreshold,
@@ -295,7 +296,7 @@ open class Manager: @unchecked Sendable {
     return begin(core.download(prepared, to: coreDestination(destination)), prepared)
   }
 
-  /// The same with a URL request of the caller's.
+  /// Makes a download from a URL request.
   @discardableResult
   open func download(
     _ URLRequest: any URLRequestConvertible, destination: @escaping Request.DownloadFileDestination

@@ -2,7 +2,7 @@ public import Alamofire
 import AlamofireGenerations
 public import Foundation
 
-/// How the server of an HTTPS connection is judged.
+/// A policy for the evaluation of the server of an HTTPS connection.
 public enum ServerTrustPolicy {
   /// By the certificates that the system trusts, and by the host name if that is wanted.
   case PerformDefaultEvaluation(validateHost: Bool)
@@ -27,7 +27,7 @@ public enum ServerTrustPolicy {
     bundle.af.publicKeys
   }
 
-  /// Whether a server is accepted for a host. Without pins nothing is pinned, and nobody accepted.
+  /// Whether a server is accepted for a host. A policy with an empty list of pins accepts no server.
   public func evaluateServerTrust(_ serverTrust: SecTrust, isValidForHost host: String) -> Bool {
     do {
       try evaluator.evaluate(serverTrust, forHost: host)
@@ -37,7 +37,7 @@ public enum ServerTrustPolicy {
     }
   }
 
-  /// What judges in the core.
+  /// The evaluator of the core.
   var evaluator: any ServerTrustEvaluating {
     switch self {
     case .PerformDefaultEvaluation(let validateHost):

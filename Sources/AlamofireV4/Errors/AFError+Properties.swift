@@ -27,7 +27,7 @@ extension AFError {
 }
 
 extension AFError {
-  /// What could not be converted to a URL, for ``invalidURL(url:)``.
+  /// The value that could not be converted to a URL, for ``invalidURL(url:)``.
   public var urlConvertible: (any URLConvertible)? {
     guard case .invalidURL(let url) = self else { return nil }
     return url
@@ -85,7 +85,7 @@ extension AFError {
     return encoding
   }
 
-  /// The same error of the core, which knows its URL, its cause and its message.
+  /// The equal error of the core, which has the URL, the cause and the message.
   var multipartError: Alamofire::AFError? {
     guard case .multipartEncodingFailed(let reason) = self else { return nil }
     return .multipartEncodingFailed(reason: reason)

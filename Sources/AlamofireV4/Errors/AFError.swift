@@ -1,7 +1,7 @@
 public import Alamofire
 import Foundation
 
-/// What this library itself has to say against a request or a response.
+/// An error of this library about a request or a response.
 ///
 /// Failures of the network are `URLError`s, and errors of users' own code arrive as they were thrown; so
 /// handlers carry an `Error`:

@@ -2,8 +2,8 @@ import Alamofire
 import Foundation
 import FoundationNetworking
 
-/// What users of the fourth generation get in the place of an error of the core. Every other error is somebody
-/// else's, and stays as it is.
+/// Converts an error of the core to one of the fourth generation. Every other error is not of this library, and
+/// stays as it is.
 ///
 /// The table in Documentation/Generations/Errors-4.md says the same.
 func legacy(_ error: any Error) -> any Error {
@@ -17,7 +17,7 @@ func legacy(_ error: any Error) -> any Error {
   // What the system has said.
   case .downloadedFileMoveFailed(let system, _, _): legacy(system)
   case .sessionTaskFailed(let system): legacy(system)
-  // Apple's system ends a task in this way when somebody does not want it any more.
+  // Apple's systems end a cancelled task with this error.
   case .explicitlyCancelled: URLError(.cancelled)
   case .serverTrustEvaluationFailed: URLError(.cancelled)
   case .sessionDeinitialized: URLError(.cancelled)

@@ -12,10 +12,10 @@ extension DataRequest {
     queue: DispatchQueue? = nil, completionHandler: @escaping (DefaultDataResponse) -> Void
   ) -> Self {
     let handler = Boxed(completionHandler)
-    bridge.handle { ending in
+    bridge.handle { outcome in
       let response = DefaultDataResponse(
-        request: ending.request, response: ending.response, data: ending.data, error: ending.error,
-        timeline: ending.timeline, metrics: ending.metrics)
+        request: outcome.request, response: outcome.response, data: outcome.data, error: outcome.error,
+        timeline: outcome.timeline, metrics: outcome.metrics)
       (queue ?? .main).async { handler.value(response) }
     }
     return self
@@ -28,13 +28,13 @@ extension DataRequest {
     completionHandler: @escaping (DataResponse<Serializer.SerializedObject>) -> Void
   ) -> Self {
     let handler = Boxed(completionHandler)
-    bridge.handle { ending in
+    bridge.handle { outcome in
       let result = responseSerializer.serializeResponse(
-        ending.request, ending.response, ending.data, ending.error)
+        outcome.request, outcome.response, outcome.data, outcome.error)
       var response = DataResponse(
-        request: ending.request, response: ending.response, data: ending.data, result: result,
-        timeline: ending.timeline)
-      response.metrics = ending.metrics
+        request: outcome.request, response: outcome.response, data: outcome.data, result: result,
+        timeline: outcome.timeline)
+      response.metrics = outcome.metrics
       let made = Boxed(response)
       (queue ?? .main).async { handler.value(made.value) }
     }

@@ -12,11 +12,11 @@ extension DownloadRequest {
     queue: DispatchQueue? = nil, completionHandler: @escaping (DefaultDownloadResponse) -> Void
   ) -> Self {
     let handler = Boxed(completionHandler)
-    bridge.handle { ending in
+    bridge.handle { outcome in
       let response = DefaultDownloadResponse(
-        request: ending.request, response: ending.response, temporaryURL: ending.temporaryURL,
-        destinationURL: ending.destinationURL, resumeData: ending.resumeData, error: ending.error,
-        timeline: ending.timeline, metrics: ending.metrics)
+        request: outcome.request, response: outcome.response, temporaryURL: outcome.temporaryURL,
+        destinationURL: outcome.destinationURL, resumeData: outcome.resumeData, error: outcome.error,
+        timeline: outcome.timeline, metrics: outcome.metrics)
       (queue ?? .main).async { handler.value(response) }
     }
     return self
@@ -30,14 +30,14 @@ extension DownloadRequest {
     completionHandler: @escaping (DownloadResponse<Serializer.SerializedObject>) -> Void
   ) -> Self {
     let handler = Boxed(completionHandler)
-    bridge.handle { ending in
+    bridge.handle { outcome in
       let result = responseSerializer.serializeResponse(
-        ending.request, ending.response, ending.fileURL, ending.error)
+        outcome.request, outcome.response, outcome.fileURL, outcome.error)
       var response = DownloadResponse(
-        request: ending.request, response: ending.response, temporaryURL: ending.temporaryURL,
-        destinationURL: ending.destinationURL, resumeData: ending.resumeData, result: result,
-        timeline: ending.timeline)
-      response.metrics = ending.metrics
+        request: outcome.request, response: outcome.response, temporaryURL: outcome.temporaryURL,
+        destinationURL: outcome.destinationURL, resumeData: outcome.resumeData, result: result,
+        timeline: outcome.timeline)
+      response.metrics = outcome.metrics
       let made = Boxed(response)
       (queue ?? .main).async { handler.value(made.value) }
     }

@@ -9,7 +9,7 @@ extension DataRequest {
   /// Adds a check of your own.
   @discardableResult
   public func validate(_ validation: @escaping Validation) -> Self {
-    check { ending, response in validation(ending.request, response, ending.data).failure }
+    check { outcome, response in validation(outcome.request, response, outcome.data).failure }
   }
 
   /// Accepts these status codes alone; none at all if the sequence is empty.
@@ -21,8 +21,8 @@ extension DataRequest {
   /// Accepts these media types alone, wildcards such as `image/*` among them; an empty body passes.
   @discardableResult
   public func validate<S: Sequence>(contentType acceptableContentTypes: S) -> Self where S.Element == String {
-    check { ending, response in
-      guard ending.data?.isEmpty == false else { return nil }
+    check { outcome, response in
+      guard outcome.data?.isEmpty == false else { return nil }
       return AcceptedResponse.failure(response, contentTypes: Array(acceptableContentTypes))
     }
   }
@@ -31,9 +31,9 @@ extension DataRequest {
   /// one).
   @discardableResult
   public func validate() -> Self {
-    validate(statusCode: 200..<300).check { ending, response in
-      guard ending.data?.isEmpty == false else { return nil }
-      return AcceptedResponse.failure(response, contentTypes: AcceptedResponse.types(of: ending.request))
+    validate(statusCode: 200..<300).check { outcome, response in
+      guard outcome.data?.isEmpty == false else { return nil }
+      return AcceptedResponse.failure(response, contentTypes: AcceptedResponse.types(of: outcome.request))
     }
   }
 }
@@ -42,8 +42,8 @@ extension DownloadRequest {
   /// Adds a check of your own.
   @discardableResult
   public func validate(_ validation: @escaping Validation) -> Self {
-    check { ending, response in
-      validation(ending.request, response, ending.temporaryURL, ending.destinationURL).failure
+    check { outcome, response in
+      validation(outcome.request, response, outcome.temporaryURL, outcome.destinationURL).failure
     }
   }
 
@@ -56,8 +56,8 @@ extension DownloadRequest {
   /// Accepts these media types alone, wildcards such as `image/*` among them; an empty file passes.
   @discardableResult
   public func validate<S: Sequence>(contentType acceptableContentTypes: S) -> Self where S.Element == String {
-    check { ending, response in
-      AcceptedResponse.failure(response, contentTypes: Array(acceptableContentTypes), file: ending.fileURL)
+    check { outcome, response in
+      AcceptedResponse.failure(response, contentTypes: Array(acceptableContentTypes), file: outcome.fileURL)
     }
   }
 
@@ -65,9 +65,9 @@ extension DownloadRequest {
   /// one).
   @discardableResult
   public func validate() -> Self {
-    validate(statusCode: 200..<300).check { ending, response in
+    validate(statusCode: 200..<300).check { outcome, response in
       AcceptedResponse.failure(
-        response, contentTypes: AcceptedResponse.types(of: ending.request), file: ending.fileURL)
+        response, contentTypes: AcceptedResponse.types(of: outcome.request), file: outcome.fileURL)
     }
   }
 }

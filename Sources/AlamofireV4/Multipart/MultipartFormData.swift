@@ -15,9 +15,9 @@ open class MultipartFormData {
     set { form.contentType = newValue }
   }
 
-  /// How many bytes the parts hold together, without their heads and the boundaries.
+  /// The number of bytes in all parts, without heads and boundaries.
   public var contentLength: UInt64 { form.contentLength }
-  /// What stands between the parts: random.
+  /// The separator of the parts, which is random.
   public var boundary: String { form.boundary }
 
   /// Makes an empty form.

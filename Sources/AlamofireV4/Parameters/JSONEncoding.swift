@@ -12,7 +12,7 @@ public struct JSONEncoding: ParameterEncoding, Sendable {
   /// An encoding that writes with line breaks and indentation.
   public static var prettyPrinted: JSONEncoding { JSONEncoding(options: .prettyPrinted) }
 
-  /// How `JSONSerialization` is to write.
+  /// The options of `JSONSerialization`.
   public let options: JSONSerialization.WritingOptions
 
   /// Makes an encoding.

@@ -30,7 +30,7 @@ public protocol ParameterEncoding {
 ///
 /// The list is closed, as it was in this generation. For another method, set `httpMethod` of a `URLRequest`.
 public enum HTTPMethod: String, Sendable {
-  /// What can be done there.
+  /// Asks which methods a resource supports.
   case options = "OPTIONS"
   /// Read it.
   case get = "GET"

@@ -16,7 +16,7 @@ public struct PropertyListEncoding: ParameterEncoding, Sendable {
 
   /// The format.
   public let format: PropertyListSerialization.PropertyListFormat
-  /// How to write; none are defined.
+  /// The options; none are defined.
   public let options: PropertyListSerialization.WriteOptions
 
   /// Makes an encoding.

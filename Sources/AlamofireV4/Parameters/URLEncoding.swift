@@ -15,7 +15,7 @@ public struct URLEncoding: ParameterEncoding, Sendable {
     case httpBody
   }
 
-  /// How the name of an item of an array is written.
+  /// The form of the name of an item of an array.
   public enum ArrayEncoding: Sendable {
     /// `name[]`
     case brackets
@@ -23,7 +23,7 @@ public struct URLEncoding: ParameterEncoding, Sendable {
     case noBrackets
   }
 
-  /// How a bool is written.
+  /// The form of a bool.
   public enum BoolEncoding: Sendable {
     /// `1` and `0`.
     case numeric
@@ -42,9 +42,9 @@ public struct URLEncoding: ParameterEncoding, Sendable {
 
   /// Where the pairs go.
   public let destination: Destination
-  /// How the names of items are written.
+  /// The form of the names of items.
   public let arrayEncoding: ArrayEncoding
-  /// How bools are written.
+  /// The form of bools.
   public let boolEncoding: BoolEncoding
 
   /// Makes an encoding.
@@ -100,8 +100,8 @@ extension URLEncoding {
       boolEncoding: boolEncoding.current)
   }
 
-  /// The same dictionary. `Sendable` leaves no trace at run time, so that the type asked for is the type at
-  /// hand; and the values are read before the call returns, on the thread of the caller.
+  /// Returns the dictionary with `Sendable` values. `Sendable` has no representation at run time, so that the cast
+  /// succeeds. The values are read before the call returns, on the thread of the caller.
   private static func current(_ parameters: Parameters) -> Alamofire::Parameters {
     func same<T>(_ value: Any, as type: T.Type) -> T? { value as? T }
     guard let parameters = same(parameters, as: Alamofire::Parameters.self) else {

@@ -2,7 +2,7 @@ public import Alamofire
 import AlamofireGenerations
 import Foundation
 
-/// What is known of the way to the network; see ``NetworkReachabilityManager/flags``.
+/// Details of the reachability of the network; see ``NetworkReachabilityManager/flags``.
 public typealias SCNetworkReachabilityFlags = Alamofire::NetworkReachabilityFlags
 
 /// Says whether a host, or the network at large, can be reached, and tells of changes.
@@ -60,11 +60,11 @@ open class NetworkReachabilityManager: @unchecked Sendable {
   open var isReachableOnWWAN: Bool { networkReachabilityStatus == .reachable(.wwan) }
   /// Whether packets can be sent now, over anything but a mobile network.
   open var isReachableOnEthernetOrWiFi: Bool { networkReachabilityStatus == .reachable(.ethernetOrWiFi) }
-  /// What is known now. Never waits for a look-up of a name.
+  /// The current status. Reading it never waits for a look-up of a name.
   open var networkReachabilityStatus: NetworkReachabilityStatus {
     NetworkReachabilityStatus(core.manager.status)
   }
-  /// What is known now, in more detail; `nil` is nothing.
+  /// The current status in more detail; `nil` if it is unknown.
   open var flags: SCNetworkReachabilityFlags? { core.manager.flags }
 
   /// The queue on which the listener is called; read by ``startListening()``. Default: the main queue.

@@ -23,20 +23,19 @@ open class DataRequest: Request, @unchecked Sendable {
     super.init(core, bridge, of: manager)
   }
 
-  override func addEnd() {
+  override func observeEnd() {
     let bridge = bridge
-    data.response(queue: data.underlyingQueue, responseSerializer: CourseEnd(bridge: bridge)) {
+    data.response(queue: data.underlyingQueue, responseSerializer: ResultSerializer(bridge: bridge)) {
       bridge.ended(metrics: $0.metrics, resumeData: nil, error: $0.error)
     }
   }
 
   func check(_ check: @escaping RequestBridge.Check) -> Self {
-    if bridge.add(check) { addEnd() }
+    if bridge.add(check) { observeEnd() }
     return self
   }
 
-  /// How much of the body of the response has come. Its total is −1 when the length is not known. A retry brings a
-  /// new object.
+  /// The progress of the body of the response. Its total is −1 if the length is unknown. A retry makes a new object.
   open var progress: Progress { core.downloadProgress }
 
   /// Calls `closure` with each piece of the body as it comes, one after the other, on a queue of the manager's; nothing
@@ -50,12 +49,12 @@ open class DataRequest: Request, @unchecked Sendable {
   open func stream(closure: ((Data) -> Void)? = nil) -> Self {
     guard let closure else { return self }
     let boxed = Boxed(closure)
-    bridge.ending.update {
+    bridge.outcome.update {
       $0.isStreamed = true
       $0.data = nil
     }
     data.responsePieces(on: core.underlyingQueue) { boxed.value($0) }
-    if bridge.streamed() { addEnd() }
+    if bridge.waitForChunks() { observeEnd() }
     return self
   }
 
@@ -74,7 +73,9 @@ open class DataRequest: Request, @unchecked Sendable {
 
 /// Stands at the end of the core's request. It succeeds when the request has failed, so that the core asks about
 /// no failure twice; what it throws is a check's finding, about which the core asks then.
-struct CourseEnd: Alamofire::DataResponseSerializerProtocol, Alamofire::DownloadResponseSerializerProtocol {
+struct ResultSerializer: Alamofire::DataResponseSerializerProtocol,
+  Alamofire::DownloadResponseSerializerProtocol
+{
   struct Judged: Sendable {}
 
   let bridge: RequestBridge
@@ -99,7 +100,7 @@ struct CourseEnd: Alamofire::DataResponseSerializerProtocol, Alamofire::Download
 open class UploadRequest: DataRequest, @unchecked Sendable {
   // Unchecked, as ``Request`` is.
 
-  /// How much of the body has been sent. Its total is −1 when the length is not known.
+  /// The progress of the body that is sent. Its total is −1 if the length is unknown.
   open var uploadProgress: Progress { core.uploadProgress }
 
   /// Calls `closure` on `queue` (default: main) as the body is sent. The last closure given takes the place of

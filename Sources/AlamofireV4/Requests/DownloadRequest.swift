@@ -9,7 +9,7 @@ public import FoundationNetworking
 open class DownloadRequest: Request, @unchecked Sendable {
   // Unchecked, as ``Request`` is: what it adds is constant.
 
-  /// What happens on the way to the destination.
+  /// Options of the move to the destination.
   public struct DownloadOptions: OptionSet, Sendable {
     /// The folders above the destination are made.
     public static let createIntermediateDirectories = DownloadOptions(rawValue: 1 << 0)
@@ -38,22 +38,22 @@ open class DownloadRequest: Request, @unchecked Sendable {
     super.init(core, bridge, of: manager)
   }
 
-  override func addEnd() {
+  override func observeEnd() {
     let bridge = bridge
-    download.response(queue: download.underlyingQueue, responseSerializer: CourseEnd(bridge: bridge)) {
+    download.response(queue: download.underlyingQueue, responseSerializer: ResultSerializer(bridge: bridge)) {
       bridge.ended(metrics: $0.metrics, resumeData: $0.resumeData, error: $0.error)
     }
   }
 
   func check(_ check: @escaping RequestBridge.Check) -> Self {
-    if bridge.add(check) { addEnd() }
+    if bridge.add(check) { observeEnd() }
     return self
   }
 
   /// With what the download can go on, once it was ended early; `nil` when the server does not allow it.
   open var resumeData: Data? { download.resumeData }
 
-  /// How much of the file has come. Its total is −1 when the length is not known. A retry brings a new object.
+  /// The progress of the file. Its total is −1 if the length is unknown. A retry makes a new object.
   open var progress: Progress { core.downloadProgress }
 
   /// Ends the request with `URLError.cancelled`, unless it is over; what it can go on from appears in
@@ -101,10 +101,10 @@ extension RequestBridge {
     _ destination: DownloadRequest.DownloadFileDestination?
   ) -> Alamofire::DownloadRequest.Destination? {
     guard let destination else { return nil }
-    let (boxed, ending) = (Boxed(destination), ending)
+    let (boxed, outcome) = (Boxed(destination), outcome)
     return { temporaryURL, response in
       let (destinationURL, options) = boxed.value(temporaryURL, response)
-      ending.update {
+      outcome.update {
         $0.temporaryURL = temporaryURL
         $0.destinationURL = destinationURL
       }

@@ -3,8 +3,8 @@ import AlamofireGenerations
 import Foundation
 import Synchronization
 
-/// Calls a closure of the user's as a body moves, and at least once: a request starts before anybody can add such a
-/// closure, and a small body may have come by then.
+/// Calls a closure of the user's as a body moves, and at least once. A request starts before its caller can add the
+/// closure, and a small body may be complete by then.
 final class ProgressRelay: Sendable {
   enum Direction { case up, down }
 
@@ -20,7 +20,7 @@ final class ProgressRelay: Sendable {
     self.closure = Boxed(closure)
   }
 
-  /// Somebody else hears of it from now on.
+  /// Stops reports, because another closure has taken the place of this one.
   func replace() { isReplaced.store(true, ordering: .relaxed) }
 
   /// Called on the queue.

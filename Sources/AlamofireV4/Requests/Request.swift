@@ -13,7 +13,7 @@ open class Request: @unchecked Sendable {
   /// Told how far a body has come.
   public typealias ProgressHandler = (Progress) -> Void
 
-  /// What a validation says.
+  /// The verdict of a validation.
   public enum ValidationResult: Sendable {
     /// The response is fine.
     case success
@@ -27,7 +27,7 @@ open class Request: @unchecked Sendable {
   /// The session that sends it.
   public let session: URLSession
 
-  /// What has been collected, and the queue of the handlers.
+  /// The data and the error of the request, and the queue of its handlers.
   public let delegate: TaskDelegate
 
   init(_ core: Alamofire::Request, _ bridge: RequestBridge, of manager: SessionManager) {
@@ -36,33 +36,32 @@ open class Request: @unchecked Sendable {
     session = manager.session
     delegate = TaskDelegate(bridge)
     bridge.bind(self)
-    addEnd()
+    observeEnd()
     if manager.startRequestsImmediately { start() }
   }
 
   deinit {
-    // Never started, and nobody is left who could: its handlers will not be called.
-    guard core.isInitialized, bridge.ending.value.start == nil else { return }
+    // Without a reference the request can never be started, so that its handlers will not be called.
+    guard core.isInitialized, bridge.outcome.value.start == nil else { return }
     bridge.queue.cancelAllOperations()
     core.cancel()
   }
 
   /// Makes the core tell the bridge how the request ended.
-  func addEnd() {}
+  func observeEnd() {}
 
-  // MARK: What it has come to
+  // MARK: Results
 
   /// The task of the last attempt; `nil` when there was nothing to send.
   open var task: URLSessionTask? { core.task }
 
   /// The `URLRequest` of the last attempt, as the adapter made it; `nil` when it could not be made.
-  open var request: URLRequest? { bridge.givenUp?.request ?? core.request ?? bridge.original.request }
+  open var request: URLRequest? { bridge.abandonedResult?.request ?? core.request ?? bridge.original.request }
 
-  /// What the server has answered; `nil` until it has.
-  open var response: HTTPURLResponse? { core.response ?? bridge.givenUp?.response }
+  /// The response of the server; `nil` until its head has arrived.
+  open var response: HTTPURLResponse? { core.response ?? bridge.abandonedResult?.response }
 
-  /// How often the request has been sent again by a ``RequestRetrier``; a retry that the adapter has refused does not
-  /// count.
+  /// The number of retries by a ``RequestRetrier``, without those that the adapter has refused.
   open var retryCount: UInt { bridge.retryCount }
 
   // MARK: State
@@ -118,7 +117,7 @@ open class Request: @unchecked Sendable {
   @discardableResult
   open func authenticate(usingCredential credential: URLCredential) -> Self {
     core.authenticate(with: credential)
-    if bridge.authenticated() { addEnd() }
+    if bridge.authenticated() { observeEnd() }
     return self
   }
 
@@ -155,7 +154,7 @@ open class Request: @unchecked Sendable {
 
 extension Request: CustomStringConvertible, CustomDebugStringConvertible {}
 
-/// What a request has collected, and the queue of its handlers.
+/// The data and the error of a request, and the queue of its handlers.
 open class TaskDelegate: NSObject {
   private let bridge: RequestBridge
 
@@ -165,9 +164,9 @@ open class TaskDelegate: NSObject {
 
   /// The body of the response as it was received; `nil` for downloads, and for requests with
   /// ``DataRequest/stream(closure:)``.
-  open var data: Data? { bridge.ending.value.data }
+  open var data: Data? { bridge.outcome.value.data }
 
-  /// What went wrong. What is set here before the request has ended takes the place of its own error.
+  /// The error of the request. An error that is set before the end of the request takes the place of its own error.
   public var error: (any Error)? {
     get { bridge.failure }
     set { bridge.failure = newValue }
@@ -180,7 +179,7 @@ open class TaskDelegate: NSObject {
 }
 
 extension Notification.Name {
-  /// What is posted about the tasks of requests.
+  /// The names of the notifications about the tasks of requests.
   public struct Task: Sendable {
     /// A task runs; the object is the request.
     public static let DidResume = Notification.Name("org.alamofire.notification.name.task.didResume")

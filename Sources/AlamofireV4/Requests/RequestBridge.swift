@@ -3,48 +3,49 @@ import AlamofireGenerations
 import Foundation
 import FoundationNetworking
 
-/// What a ``Request`` and the core's request have in common while it runs: the core asks it as an interceptor and
-/// tells it the end, the handlers wait for it.
+/// The link between a ``Request`` and the core's request while it runs. The core calls it as an interceptor and reports
+/// the end to it; the handlers wait for it.
 ///
 /// It knows the ``Request`` weakly until that is started; from then on to its end it keeps it alive, since users
 /// need not.
 final class RequestBridge: Alamofire::RequestInterceptor {
   /// Judges a response; returns what is wrong with it.
-  typealias Check = (_ ending: RequestResult, _ response: HTTPURLResponse) -> (any Error)?
+  typealias Check = (_ outcome: RequestResult, _ response: HTTPURLResponse) -> (any Error)?
 
   private struct State {
     weak var manager: SessionManager?
     weak var request: Request?
-    /// The same, while it runs.
+    /// A strong reference to the request while it runs.
     var running: Request?
-    /// Who wants the attempt that comes next, if it is a retry.
+    /// The cause of the next attempt, if it is a retry.
     var retry: Retry?
     var retryCount: UInt = 0
     /// Whether the adapter has refused a retry.
-    var isGivenUp = false
+    var isAbandoned = false
 
     var checks: [Boxed<Check>] = []
-    /// How many of them have judged the response of this attempt.
+    /// The number of checks that have judged the response of this attempt.
     var checkedCount = 0
     /// Whether all that there were have; what comes later needs another end.
     var isJudged = false
-    /// What a check has found, or a user has put in its place.
+    /// The error of a check, or the error that the user has set.
     var failure: (any Error)?
     /// For how many ends of the core's the handlers have to wait.
     var pendingEnds = 1
     var isCompleted = false
 
-    var credentials = LateCredentials()
+    var credentials = CredentialRetry()
     var relays: [ProgressRelay.Direction: Relays] = [:]
   }
 
   private enum Retry {
     case retrier
-    /// Credentials that came late, which is nobody's business.
+    /// Credentials that were added after the challenge; such a retry is not counted.
     case credentials
   }
 
-  /// Who hears of one direction: for its end while the request runs, and, for whoever takes that place, also later.
+  /// The observers of one direction. The first is told the end of a running request; the second is replaced by the next
+  /// observer, also after the end.
   private struct Relays {
     var running: ProgressRelay?
     weak var latest: ProgressRelay?
@@ -59,10 +60,10 @@ final class RequestBridge: Alamofire::RequestInterceptor {
     return queue
   }()
 
-  /// What the core is to send.
-  let original: Original
-  /// What handlers are given; apart from the rest, so that handlers which wait hold nothing else.
-  let ending = EndingBox()
+  /// The request for the core.
+  let original: OriginalRequest
+  /// The result for the handlers, in an object of its own, so that waiting handlers keep nothing else.
+  let outcome = RequestResultBox()
   private let sessionDelegate: SessionDelegate
   private let retryQueue: RetryQueue
   private let state = Mutex(State())
@@ -71,7 +72,7 @@ final class RequestBridge: Alamofire::RequestInterceptor {
   ///   - manager: Whose request it is.
   ///   - make:    Makes what is sent; called here and now, and never again.
   convenience init(manager: SessionManager, _ make: () throws -> URLRequest) {
-    self.init(manager: manager, original: Original(make))
+    self.init(manager: manager, original: OriginalRequest(make))
   }
 
   /// The request of a download that goes on, which the core makes itself.
@@ -79,7 +80,7 @@ final class RequestBridge: Alamofire::RequestInterceptor {
     self.init(manager: manager, original: .unknown)
   }
 
-  private init(manager: SessionManager, original: Original) {
+  private init(manager: SessionManager, original: OriginalRequest) {
     self.original = original
     sessionDelegate = manager.delegate
     retryQueue = manager.retryQueue
@@ -104,26 +105,26 @@ final class RequestBridge: Alamofire::RequestInterceptor {
 
   /// The request is started, or goes on.
   func started(_ request: Request) {
-    ending.update { if $0.start == nil { $0.start = Timeline.now } }
+    outcome.update { if $0.start == nil { $0.start = Timeline.now } }
     state.withLock { state in
       if !state.isCompleted { state.running = request }
     }
   }
 
-  /// What went wrong, as far as it is known.
+  /// The error so far.
   var failure: (any Error)? {
-    get { state.withLock { $0.failure } ?? ending.value.error }
+    get { state.withLock { $0.failure } ?? outcome.value.error }
     set {
       state.withLock { $0.failure = newValue }
-      ending.update { $0.error = newValue }
+      outcome.update { $0.error = newValue }
     }
   }
 
-  /// How often the request has been sent again by a retrier.
+  /// The number of retries by a retrier.
   var retryCount: UInt { state.withLock { $0.retryCount } }
 
-  /// What the last attempt was, when the adapter has refused another one; the core knows it no more.
-  var givenUp: RequestResult? { state.withLock { $0.isGivenUp } ? ending.value : nil }
+  /// The result of the last attempt if the adapter has refused another one; the core does not have it any more.
+  var abandonedResult: RequestResult? { state.withLock { $0.isAbandoned } ? outcome.value : nil }
 
   // MARK: What the core asks
 
@@ -140,7 +141,7 @@ final class RequestBridge: Alamofire::RequestInterceptor {
     defer { retryQueue.leave(self) }
     switch adapted {
     case .success: begin(retry)
-    case .failure(let error): giveUp(error)
+    case .failure(let error): abandon(error)
     }
     completion(adapted)
   }
@@ -150,9 +151,9 @@ final class RequestBridge: Alamofire::RequestInterceptor {
     completion: @escaping @Sendable (Alamofire::RetryResult) -> Void
   ) {
     if case .refused = original { return completion(.doNotRetry) }
-    if state.withLock({ $0.isGivenUp }) { return completion(.doNotRetry) }
+    if state.withLock({ $0.isAbandoned }) { return completion(.doNotRetry) }
     let isLate = state.withLock { state in
-      let isLate = state.credentials.takeWish()
+      let isLate = state.credentials.takePending()
       if isLate { state.retry = .credentials }
       return isLate
     }
@@ -176,15 +177,15 @@ final class RequestBridge: Alamofire::RequestInterceptor {
     }
   }
 
-  /// What the core knows of an attempt that has failed: retriers see it, and it stays if there is no other attempt.
+  /// Notes the result of a failed attempt. Retriers see it, and it stays if there is no other attempt.
   private func note(_ attempt: Alamofire::Request) {
     let (request, response, metrics) = (attempt.request, attempt.response, attempt.metrics)
     let data = (attempt as? Alamofire::DataRequest).map { $0.data ?? Data() }
-    ending.update { ending in
-      ending.request = request
-      ending.response = response
-      ending.metrics = metrics
-      ending.data = ending.isStreamed ? nil : data
+    outcome.update { outcome in
+      outcome.request = request
+      outcome.response = response
+      outcome.metrics = metrics
+      outcome.data = outcome.isStreamed ? nil : data
     }
   }
 
@@ -196,30 +197,30 @@ final class RequestBridge: Alamofire::RequestInterceptor {
       state.isJudged = false
       state.failure = nil
     }
-    ending.update { $0.prepareForRetry() }
+    outcome.update { $0.prepareForRetry() }
   }
 
   /// There is no other attempt, since the adapter does not let it be: the request ends with the adapter's error, and
   /// what the last attempt has come to.
-  private func giveUp(_ error: any Error) {
-    state.withLock { $0.isGivenUp = true }
+  private func abandon(_ error: any Error) {
+    state.withLock { $0.isAbandoned = true }
     failure = error
-    ending.update { ending in
+    outcome.update { outcome in
       // The core has removed the file.
-      ending.temporaryURL = nil
-      ending.completed = nil
+      outcome.temporaryURL = nil
+      outcome.completed = nil
     }
   }
 
   // MARK: The end
 
   /// Adds a check. Returns whether the core has to be asked for another end, since the last one went without it:
-  /// requests start before anybody can add a check, and some are fast.
+  /// requests start before their caller can add a check, and some are fast.
   func add(_ check: @escaping Check) -> Bool {
     let check = Boxed(check)
     let isAgain = state.withLock { state in
       state.checks.append(check)
-      return state.isJudged && state.failure == nil && takeEnd(&state)
+      return state.isJudged && state.failure == nil && requireEnd(&state)
     }
     // It may be sent again.
     if isAgain { sessionDelegate.remember(self) }
@@ -228,13 +229,14 @@ final class RequestBridge: Alamofire::RequestInterceptor {
 
   /// Judges what has come. What is thrown is the failure of the attempt, about which the core then asks.
   func judge(_ seen: RequestResult) throws {
-    let isGivenUp = state.withLock { $0.isGivenUp }
-    ending.update { isGivenUp ? $0.complete() : $0.take(seen, refusal: original.refusal) }
+    let isAbandoned = state.withLock { $0.isAbandoned }
+    outcome.update { isAbandoned ? $0.complete() : $0.take(seen, refusal: original.refusal) }
     let status = seen.error == nil ? seen.response?.statusCode : nil
-    if state.withLock({ $0.credentials.wantsRetry(after: status) }) { throw LateCredentials.Wish() }
+    if state.withLock({ $0.credentials.wantsRetry(after: status) }) { throw CredentialRetry.Required() }
     while let check = nextCheck() {
-      let ending = ending.value
-      guard ending.error == nil, let response = ending.response, let failure = check.value(ending, response)
+      let outcome = outcome.value
+      guard outcome.error == nil, let response = outcome.response,
+        let failure = check.value(outcome, response)
       else {
         continue
       }
@@ -243,12 +245,12 @@ final class RequestBridge: Alamofire::RequestInterceptor {
     }
   }
 
-  /// Somebody takes the body. Returns whether the core has to be asked for another end, since the last one may go without
-  /// that: handlers wait for the pieces.
-  func streamed() -> Bool { state.withLock { $0.isJudged && takeEnd(&$0) } }
+  /// Notes that a closure takes the body. Returns whether the core has to be asked for another end, because the last one
+  /// may not have waited for the chunks.
+  func waitForChunks() -> Bool { state.withLock { $0.isJudged && requireEnd(&$0) } }
 
   /// Handlers wait for another end.
-  private func takeEnd(_ state: inout State) -> Bool {
+  private func requireEnd(_ state: inout State) -> Bool {
     state.isJudged = false
     state.pendingEnds += 1
     queue.isSuspended = true
@@ -278,12 +280,12 @@ final class RequestBridge: Alamofire::RequestInterceptor {
       let relays = state.relays.values.compactMap(\.running)
       return (state.running ?? state.request, !state.isCompleted, relays, state.failure)
     }
-    ending.update { ending in
+    outcome.update { outcome in
       // Of an attempt that the adapter has refused there are none.
-      ending.metrics = metrics ?? ending.metrics
-      ending.resumeData = resumeData
+      outcome.metrics = metrics ?? outcome.metrics
+      outcome.resumeData = resumeData
       let error = error.map { legacy($0) }
-      if ending.error == nil { ending.error = failure ?? (error is LateCredentials.Wish ? nil : error) }
+      if outcome.error == nil { outcome.error = failure ?? (error is CredentialRetry.Required ? nil : error) }
     }
     if isFirst, let request {
       for relay in relays { relay.finish(request) }
@@ -300,7 +302,7 @@ final class RequestBridge: Alamofire::RequestInterceptor {
     _ = last
   }
 
-  /// Adds somebody who wants to hear of progress at least once; takes the place of whoever wanted to hear of the same.
+  /// Adds an observer of progress in place of the earlier observer of the same direction.
   func add(_ relay: ProgressRelay, of request: Request) {
     let (former, isOver) = state.withLock { state in
       let former = state.relays[relay.direction]?.latest
@@ -321,7 +323,7 @@ final class RequestBridge: Alamofire::RequestInterceptor {
   /// There are credentials. Returns whether the core has to be asked for another end, since it went without them.
   func authenticated() -> Bool {
     let isAgain = state.withLock { state in
-      state.credentials.came() && state.isJudged && state.failure == nil && takeEnd(&state)
+      state.credentials.added() && state.isJudged && state.failure == nil && requireEnd(&state)
     }
     if isAgain { sessionDelegate.remember(self) }
     return isAgain
@@ -329,10 +331,10 @@ final class RequestBridge: Alamofire::RequestInterceptor {
 
   /// Hands what comes at the end to `handler`, once the handlers before it are done.
   func handle(_ handler: @escaping (RequestResult) -> Void) {
-    let (ending, handler) = (ending, Boxed(handler))
+    let (outcome, handler) = (outcome, Boxed(handler))
     queue.addOperation { [queue] in
       // Kept until then: the request may be gone.
-      withExtendedLifetime(queue) { handler.value(ending.value) }
+      withExtendedLifetime(queue) { handler.value(outcome.value) }
     }
   }
 }

@@ -3,7 +3,7 @@ import AlamofireGenerations
 import Foundation
 import FoundationNetworking
 
-/// What has come of a request.
+/// The result of a request.
 struct RequestResult: Sendable {
   var request: URLRequest?
   var response: HTTPURLResponse?
@@ -66,7 +66,7 @@ struct RequestResult: Sendable {
 }
 
 /// A ``RequestResult`` under its lock.
-final class EndingBox: Sendable {
+final class RequestResultBox: Sendable {
   private let state = Mutex(RequestResult())
 
   var value: RequestResult { state.withLock { $0 } }

@@ -9,15 +9,15 @@ public typealias CFAbsoluteTime = TimeInterval
 public struct DefaultDataResponse: Sendable {
   /// The request as it was sent.
   public let request: URLRequest?
-  /// What the server answered.
+  /// The response of the server.
   public let response: HTTPURLResponse?
   /// The body.
   public let data: Data?
-  /// What went wrong.
+  /// The error; `nil` after a success.
   public let error: (any Error)?
   /// When the steps of the request happened.
   public let timeline: Timeline
-  /// What the request took; `nil` when nothing was sent.
+  /// The metrics of the request; `nil` if nothing was sent.
   public internal(set) var metrics: URLSessionTaskMetrics?
 
   /// Makes a response of its parts.
@@ -34,11 +34,11 @@ public struct DefaultDataResponse: Sendable {
   }
 }
 
-/// What came of a request, with the value that its body has become.
+/// The response of a request, with the value made from its body.
 public struct DataResponse<Value> {
   /// The request as it was sent.
   public let request: URLRequest?
-  /// What the server answered.
+  /// The response of the server.
   public let response: HTTPURLResponse?
   /// The body.
   public let data: Data?
@@ -46,12 +46,12 @@ public struct DataResponse<Value> {
   public let result: Result<Value>
   /// When the steps of the request happened.
   public let timeline: Timeline
-  /// What the request took; `nil` when nothing was sent.
+  /// The metrics of the request; `nil` if nothing was sent.
   public internal(set) var metrics: URLSessionTaskMetrics?
 
   /// The value, if there is one.
   public var value: Value? { result.value }
-  /// What went wrong, if something did.
+  /// The error; `nil` after a success.
   public var error: (any Error)? { result.error }
 
   /// Makes a response of its parts.
@@ -117,8 +117,8 @@ extension Optional {
   var shown: String { map { "\($0)" } ?? "nil" }
 }
 
-/// What a request took, phase by phase. Stands in the place of Foundation's class of this name, which nobody but
-/// Foundation can fill.
+/// The metrics of a request, phase by phase. The name stands for this type, because only Foundation can make objects of
+/// its own class of this name.
 public typealias URLSessionTaskMetrics = Alamofire::TaskMetrics
 
 /// One exchange of ``URLSessionTaskMetrics``.

@@ -2,11 +2,11 @@ public import Alamofire
 import Foundation
 public import FoundationNetworking
 
-/// What came of a download whose file nobody has read.
+/// The response of a download, without a value made from its file.
 public struct DefaultDownloadResponse: Sendable {
   /// The request as it was sent.
   public let request: URLRequest?
-  /// What the server answered.
+  /// The response of the server.
   public let response: HTTPURLResponse?
   /// Where the file lay first.
   public let temporaryURL: URL?
@@ -14,11 +14,11 @@ public struct DefaultDownloadResponse: Sendable {
   public let destinationURL: URL?
   /// With what the download can go on, if it was ended early.
   public let resumeData: Data?
-  /// What went wrong.
+  /// The error; `nil` after a success.
   public let error: (any Error)?
   /// When the steps of the request happened.
   public let timeline: Timeline
-  /// What the request took; `nil` when nothing was sent.
+  /// The metrics of the request; `nil` if nothing was sent.
   public internal(set) var metrics: URLSessionTaskMetrics?
 
   /// Makes a response of its parts.
@@ -38,11 +38,11 @@ public struct DefaultDownloadResponse: Sendable {
   }
 }
 
-/// What came of a download, with the value that its file has become.
+/// The response of a download, with the value made from its file.
 public struct DownloadResponse<Value> {
   /// The request as it was sent.
   public let request: URLRequest?
-  /// What the server answered.
+  /// The response of the server.
   public let response: HTTPURLResponse?
   /// Where the file lay first.
   public let temporaryURL: URL?
@@ -54,12 +54,12 @@ public struct DownloadResponse<Value> {
   public let result: Result<Value>
   /// When the steps of the request happened.
   public let timeline: Timeline
-  /// What the request took; `nil` when nothing was sent.
+  /// The metrics of the request; `nil` if nothing was sent.
   public internal(set) var metrics: URLSessionTaskMetrics?
 
   /// The value, if there is one.
   public var value: Value? { result.value }
-  /// What went wrong, if something did.
+  /// The error; `nil` after a success.
   public var error: (any Error)? { result.error }
 
   /// Makes a response of its parts.

@@ -37,7 +37,7 @@ extension Result: CustomStringConvertible, CustomDebugStringConvertible {
   /// `SUCCESS` or `FAILURE`.
   public var description: String { isSuccess ? "SUCCESS" : "FAILURE" }
 
-  /// The same, and the value or the error: `SUCCESS: 3`.
+  /// `SUCCESS` or `FAILURE`, with the value or the error: `SUCCESS: 3`.
   public var debugDescription: String {
     switch self {
     case .success(let value): "SUCCESS: \(value)"

@@ -3,7 +3,7 @@ public import FoundationNetworking
 
 /// Turns the response of a data request into a value.
 public protocol DataResponseSerializerProtocol<SerializedObject> {
-  /// What comes out of it.
+  /// The type of its values.
   associatedtype SerializedObject
 
   /// Makes the value. Called away from the main queue, once for each handler, also when the request failed; the
@@ -15,7 +15,7 @@ public protocol DataResponseSerializerProtocol<SerializedObject> {
 
 /// A ``DataResponseSerializerProtocol`` made of a closure.
 public struct DataResponseSerializer<Value>: DataResponseSerializerProtocol {
-  /// What comes out of it.
+  /// The type of its values.
   public typealias SerializedObject = Value
 
   /// Makes the value.
@@ -31,7 +31,7 @@ public struct DataResponseSerializer<Value>: DataResponseSerializerProtocol {
 
 /// Turns the file of a download into a value.
 public protocol DownloadResponseSerializerProtocol<SerializedObject> {
-  /// What comes out of it.
+  /// The type of its values.
   associatedtype SerializedObject
 
   /// Makes the value. Called away from the main queue, once for each handler, also when the request failed; the
@@ -43,7 +43,7 @@ public protocol DownloadResponseSerializerProtocol<SerializedObject> {
 
 /// A ``DownloadResponseSerializerProtocol`` made of a closure.
 public struct DownloadResponseSerializer<Value>: DownloadResponseSerializerProtocol {
-  /// What comes out of it.
+  /// The type of its values.
   public typealias SerializedObject = Value
 
   /// Makes the value.

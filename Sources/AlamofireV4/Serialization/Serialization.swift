@@ -2,7 +2,7 @@ import Alamofire
 import Foundation
 import FoundationNetworking
 
-/// What the built-in serializers do. An error from before is passed on; 204 and 205 give the empty value,
+/// The built-in serializers. An error from before is passed on; 204 and 205 give the empty value,
 /// whatever the body.
 enum Serialization {
   /// The body as it is; an empty one is fine.

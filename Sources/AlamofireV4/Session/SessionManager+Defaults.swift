@@ -20,7 +20,7 @@ extension SessionManager {
   /// Up to how many bytes a form is encoded in memory: ten million. Longer ones go by way of a file.
   public static let multipartFormDataEncodingMemoryThreshold: UInt64 = 10_000_000
 
-  /// How the encoding of a form has ended.
+  /// The result of encoding a form.
   public enum MultipartFormDataEncodingResult {
     /// The upload has been made. `streamingFromDisk` says whether it is sent from `streamFileURL`, which is removed
     /// when the request is over.

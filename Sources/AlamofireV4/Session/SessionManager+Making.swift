@@ -5,7 +5,7 @@ import FoundationNetworking
 
 // How the factories make their requests.
 extension SessionManager {
-  /// What an upload sends.
+  /// The body of an upload.
   enum Body {
     case data(Data)
     case file(URL)

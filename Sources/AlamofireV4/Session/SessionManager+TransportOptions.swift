@@ -6,7 +6,7 @@ public import FoundationNetworking
 /// The options of today's generation: versions of HTTP, proxies, trust store, host overrides and so on.
 public typealias TransportOptions = Alamofire::TransportOptions
 
-/// What managers of the whole program share; each stands under a lock of its own.
+/// The default manager and options of the program, each under a lock of its own.
 private enum SharedManagers {
   static let manager = Mutex<SessionManager?>(nil)
   static let options = Mutex(TransportOptions())
@@ -16,8 +16,8 @@ extension SessionManager {
   /// The manager of the whole program, which the functions of ``Alamofire`` use. Its requests carry
   /// ``defaultHTTPHeaders``.
   ///
-  /// That it can be replaced is an addition to the fourth generation. Requests of the earlier one end, unless somebody
-  /// else keeps it. May be used from any thread.
+  /// That it can be replaced is an addition to the fourth generation. Requests of the earlier one end, unless the
+  /// program keeps it. May be used from any thread.
   public static var `default`: SessionManager {
     get {
       if let manager = SharedManagers.manager.withLock({ $0 }) { return manager }

@@ -37,7 +37,7 @@ open class SessionManager: @unchecked Sendable {
   /// The session that does the work.
   let core: Alamofire::Session
 
-  /// What users see of the session; invalidating it ends the manager's requests.
+  /// The session that delegates receive; invalidating it ends the manager's requests.
   public let session: URLSession
 
   /// Is called when something happens to tasks.
@@ -95,12 +95,12 @@ open class SessionManager: @unchecked Sendable {
     self.delegate = delegate
   }
 
-  /// The same with options; an addition to the fourth generation.
+  /// Makes a manager with options of the transport; an addition to the fourth generation.
   ///
   /// - Parameters:
-  ///   - configuration:            As above.
-  ///   - delegate:                 As above.
-  ///   - serverTrustPolicyManager: As above.
+  ///   - configuration:            Header fields, timeouts, connections per host and so on. Copied.
+  ///   - delegate:                 Is called when something happens to tasks.
+  ///   - serverTrustPolicyManager: Which servers to trust.
   ///   - transportOptions:         What a configuration cannot say. That a GET may have a body, and that requests are
   ///                               made at once, goes without saying.
   public init(
@@ -128,7 +128,8 @@ open class SessionManager: @unchecked Sendable {
     self.delegate = delegate
   }
 
-  /// The same with options; an addition to the fourth generation.
+  /// Makes a manager beside a session of Foundation's, with options of the transport; an addition to the fourth
+  /// generation.
   public init?(
     session: URLSession, delegate: SessionDelegate,
     serverTrustPolicyManager: ServerTrustPolicyManager? = nil,

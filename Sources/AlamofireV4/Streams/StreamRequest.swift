@@ -26,8 +26,8 @@ public typealias URLSessionStreamTask = Alamofire::ByteStreamTask
 open class StreamRequest: Request, @unchecked Sendable {
   // Unchecked, as ``Request`` is: what it adds is constant.
 
-  /// What the base asks for HTTP: requests of this session are never sent.
-  private static let nowhere = Alamofire::Session(
+  /// The session of the base class's request, which is never sent.
+  private static let unusedSession = Alamofire::Session(
     configuration: .ephemeral, startRequestsImmediately: false, eventMonitors: [])
 
   private let stream: Alamofire::ByteStreamRequest
@@ -36,11 +36,11 @@ open class StreamRequest: Request, @unchecked Sendable {
   init(_ stream: Alamofire::ByteStreamRequest, _ bridge: RequestBridge, of manager: SessionManager) {
     self.stream = stream
     queueOfEnd = manager.core.rootQueue
-    super.init(Self.nowhere.request("http://localhost/"), bridge, of: manager)
+    super.init(Self.unusedSession.request("http://localhost/"), bridge, of: manager)
   }
 
   /// The end reaches the bridge, which the stream then keeps, whatever becomes of this.
-  override func addEnd() {
+  override func observeEnd() {
     stream.onEnd(queue: queueOfEnd) { [bridge] in bridge.ended(metrics: nil, resumeData: nil, error: $0) }
   }
 
@@ -91,9 +91,9 @@ extension SessionManager {
 }
 
 extension Alamofire {
-  /// The same by the name of the module.
+  /// ``AlamofireV4/StreamRequest``.
   public typealias StreamRequest = AlamofireV4::StreamRequest
-  /// The same by the name of the module, also in files that import FoundationNetworking themselves.
+  /// ``AlamofireV4/URLSessionStreamTask``, also in files that import FoundationNetworking themselves.
   public typealias URLSessionStreamTask = AlamofireV4::URLSessionStreamTask
 
   /// Makes a connection by ``SessionManager/default``; see ``SessionManager/stream(withHostName:port:)``.

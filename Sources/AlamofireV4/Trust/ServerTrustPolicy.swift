@@ -2,7 +2,7 @@ public import Alamofire
 import AlamofireGenerations
 public import Foundation
 
-/// How it is decided whether a server is who it claims to be.
+/// A policy for the evaluation of the server of an HTTPS connection.
 public enum ServerTrustPolicy {
   /// By the trust store and the dates, and by the host if that is asked for.
   case performDefaultEvaluation(validateHost: Bool)
@@ -14,7 +14,7 @@ public enum ServerTrustPolicy {
   /// One of the public keys has to be one of these. With validation of the chain, the trust store counts as
   /// well; without it neither dates nor host are looked at.
   case pinPublicKeys(publicKeys: [SecKey], validateCertificateChain: Bool, validateHost: Bool)
-  /// Every server is trusted, which is to say that anybody on the way can read and change everything.
+  /// Every server is trusted, so that each network node on the way can read and change everything.
   case disableEvaluation
   /// As the closure says. It is called on any thread, and may take its time.
   case customEvaluation((_ serverTrust: SecTrust, _ host: String) -> Bool)

@@ -3,7 +3,7 @@ import Foundation
 import FoundationNetworking
 
 /// The `URLRequest` that users' routers and encodings have made: once, and not again for a retry.
-enum Original: Sendable {
+enum OriginalRequest: Sendable {
   case made(URLRequest)
   /// It could not be made.
   case refused(any Error)
@@ -17,16 +17,16 @@ enum Original: Sendable {
   /// The request, if it was made.
   var request: URLRequest? { if case .made(let request) = self { request } else { nil } }
 
-  /// Why there is none, in the words of whoever refused.
+  /// The error of the conversion.
   var refusal: (any Error)? { if case .refused(let error) = self { error } else { nil } }
 
-  /// The same for the core.
+  /// The value to hand to the core.
   var convertible: any Alamofire::URLRequestConvertible {
     request ?? Refusal(error: refusal ?? URLError(.badURL))
   }
 }
 
-/// What could not be made, for the core.
+/// A request that could not be made; it throws its error when the core converts it.
 private struct Refusal: Alamofire::URLRequestConvertible {
   let error: any Error
 

@@ -1,0 +1,37 @@
+import Alamofire
+
+/// Credentials that are added to a request after the challenge of the server. A request starts before its caller can add
+/// them, and some servers are fast. The request is then sent once more, as it would have been for the challenge.
+struct CredentialRetry {
+  /// Fails an attempt, so that the core sends the request again.
+  struct Required: Error {}
+
+  private var hasCredentials = false
+  /// Whether a challenge came before there were credentials.
+  private var wasChallenged = false
+  private var isPending = false
+
+  mutating func challenged() {
+    if !hasCredentials { wasChallenged = true }
+  }
+
+  /// Notes that credentials were added. Returns whether a challenge came before.
+  mutating func added() -> Bool {
+    hasCredentials = true
+    return wasChallenged
+  }
+
+  /// Whether an attempt with this status has to be repeated with the credentials.
+  mutating func wantsRetry(after status: Int?) -> Bool {
+    guard wasChallenged, hasCredentials, status == 401 || status == 407 else { return false }
+    wasChallenged = false
+    isPending = true
+    return true
+  }
+
+  /// Returns whether the attempt was failed for the credentials, and resets it.
+  mutating func takePending() -> Bool {
+    defer { isPending = false }
+    return isPending
+  }
+}
