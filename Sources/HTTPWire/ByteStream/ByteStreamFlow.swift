@@ -1,5 +1,5 @@
-/// What was asked of a stream of bytes, and in what order it happens: reads after reads, writes after writes, and
-/// securing between the two sides. Pure; the owner of the socket moves the bytes and does what it is told.
+/// The operations of a stream of bytes and their order: reads after reads, writes after writes, and securing between
+/// the two sides. Pure: the owner of the socket moves the bytes as the flow tells it.
 ///
 /// ```
 /// idle ── connecting ── open ── over
@@ -22,11 +22,11 @@ package struct ByteStreamFlow: Sendable {
     case timedOut
     /// TLS has begun, or is about to.
     case alreadySecure
-    /// Bytes that came in the clear were not read before the stream was to be secured: they could be anybody's.
+    /// Bytes that came in the clear were not read before the stream was to be secured: an attacker could have sent them.
     case cleartextLeft
     /// Some of the bytes of a write that was given up had gone out, or were past taking back.
     case cutOff
-    /// What the owner has reported.
+    /// The failure that the owner has reported.
     case failure
   }
 
@@ -77,9 +77,9 @@ package struct ByteStreamFlow: Sendable {
     outgoing = [.secure(secure)]
   }
 
-  // MARK: What the owner may do now
+  // MARK: Limits of the owner
 
-  /// How many bytes may be read: none that nobody has asked for.
+  /// The number of bytes that may be read; 0 without a read operation.
   package var room: Int {
     guard isMoving, !isAtEnd, !isReadShut, case .read(_, _, let most)? = incoming.first else { return 0 }
     return most - buffered
@@ -168,7 +168,7 @@ package struct ByteStreamFlow: Sendable {
       effects.append(.fail(number, .closed))
       return true
     }
-    // Whoever has closed the stream is held up by nobody.
+    // Suspension does not delay closing.
     isSuspended = false
     effects += closeReading()
     return effects + closeWriting()

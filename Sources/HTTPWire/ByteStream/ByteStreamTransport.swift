@@ -1,6 +1,6 @@
-// The seam between requests for a stream of bytes and whatever moves them. The story of one stream:
+// The boundary between requests for a stream of bytes and the transport. The life of a stream:
 //
-//  1. Somebody wants a connection to a host and a port, and hands it over as a ``WireRequest`` that connects only.
+//  1. A session asks for a connection to a host and a port by a ``WireRequest`` that only connects.
 //  2. Nothing happens until something is asked of the ``ByteStream``. Then the transport connects, by the same ways as
 //     for any request: proxies, overrides, guards, time limits.
 //  3. It reads what is asked for and no more, and writes what it is given, each in order. ``ByteStream/secure(_:)``
@@ -62,13 +62,13 @@ package struct StreamedBytes: Sendable {
   }
 }
 
-/// Whoever wants a stream.
+/// The owner of a stream.
 package protocol ByteStreamWatcher: AnyObject, Sendable {
   /// Decides about a server that the judge of the profile wants to be asked about elsewhere. Runs on no thread of the
   /// transport. `nil` accepts it, and the judge is asked again.
   func judge(_ chain: PresentedChain) async -> TransportFailure?
-  /// Decides who the client is to a server that asks, when the judge of the profile says that somebody wants to. Runs on
-  /// no thread of the transport. `nil` is nobody.
+  /// Chooses the identity of the client for a server that asks for one, if the judge of the profile demands the choice.
+  /// Runs on no thread of the transport. `nil` is no identity.
   func identity() async -> Result<ClientIdentity?, TransportFailure>
   /// The stream is connected. On the transport's thread.
   func streamOpened()

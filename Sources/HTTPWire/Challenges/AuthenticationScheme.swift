@@ -80,8 +80,8 @@ package struct AuthenticationOffer: Sendable, Equatable {
   }
 }
 
-/// What the transport authenticates a connection with, of its own for this one request: NTLM and Negotiate are
-/// about connections, and whatever is sent on one is sent in that name.
+/// The credential with which the transport authenticates the connection of one request, by NTLM or Negotiate. These
+/// schemes authenticate a connection and so every request on it.
 package struct ConnectionLogin: Sendable, Hashable {
   package let scheme: AuthenticationScheme
   package let credential: PasswordCredential

@@ -15,7 +15,7 @@ package struct Challenge: Sendable, Equatable {
 
   /// Lower case: `basic`, `digest`.
   package let scheme: String
-  /// What stands behind the scheme when it is no list of parameters (RFC 9110 §11.2).
+  /// The token68 behind the scheme, in place of parameters (RFC 9110 §11.2).
   package let token: String?
   package let parameters: [Parameter]
 
@@ -31,7 +31,7 @@ package struct Challenge: Sendable, Equatable {
     parameters.first { $0.name == name }?.value
   }
 
-  /// What the credentials are for (RFC 9110 §11.5).
+  /// The protection space (RFC 9110 §11.5).
   package var realm: String? { self["realm"] }
 
   /// The challenges of one field after the other. A field may hold several; commas stand between them as they stand

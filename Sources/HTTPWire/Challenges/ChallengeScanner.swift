@@ -64,8 +64,8 @@ struct ChallengeScanner {
     return Challenge(scheme: scheme, token: token, parameters: parameters)
   }
 
-  /// What follows a scheme on the same line when it is neither a parameter nor another scheme: everything up to a
-  /// comma, of letters that base64 has.
+  /// Reads the token68 behind a scheme, which is neither a parameter nor another scheme: base64 characters up to a
+  /// comma.
   private mutating func token68() -> String? {
     var start = position
     while start < bytes.count, Self.isSpace(bytes[start]) { start += 1 }
@@ -88,7 +88,7 @@ struct ChallengeScanner {
     return position > start ? String(decoding: bytes[start..<position], as: UTF8.self) : nil
   }
 
-  /// What follows an equals sign, which may have spaces around it; `nil` when there is no such sign here.
+  /// Reads the value behind an equals sign, which may have spaces around it; `nil` without such a sign.
   private mutating func value() -> String? {
     var next = position
     while next < bytes.count, Self.isSpace(bytes[next]) { next += 1 }

@@ -7,8 +7,8 @@ package enum ProtectionDomain {
     return String(path[...slash])
   }
 
-  /// What the `domain` of a Digest challenge names (RFC 7616 §3.3), as prefixes of targets; without one it is all of
-  /// the origin. What it names on other origins is left out: they have to ask for themselves.
+  /// Returns the `domain` of a Digest challenge as prefixes of targets (RFC 7616 §3.3); without one it is all of the
+  /// origin. URIs of other origins are left out, because those have to send challenges of their own.
   package static func ofDigest(_ domain: String?, origin: Origin) -> [String] {
     let words = (domain ?? "").split { $0 == " " || $0 == "\t" }
     guard !words.isEmpty else { return ["/"] }

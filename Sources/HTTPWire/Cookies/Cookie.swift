@@ -18,7 +18,7 @@ package struct Cookie: Sendable, Equatable {
   package var path: String
   package var isSecure = false
   package var isHTTPOnly = false
-  /// What the server said; `nil` if nothing, or nothing known.
+  /// The attribute `SameSite`; `nil` if it is missing or unknown.
   package var sameSite: SameSite?
   /// When it is over; `nil` is with the session.
   package var expiry: HTTPDate?
@@ -58,6 +58,6 @@ package struct Cookie: Sendable, Equatable {
     expiry.map { $0 <= now } ?? false
   }
 
-  /// How it stands in a `Cookie` field (RFC 6265bis §5.8.3).
+  /// The pair of a `Cookie` field (RFC 6265bis §5.8.3).
   package var pair: String { name.isEmpty ? value : name + "=" + value }
 }

@@ -27,7 +27,7 @@ package enum CookieDate {
     }
   }
 
-  /// What has been found so far; each part once.
+  /// The parts found so far, each once.
   private struct Found {
     var time: (hour: Int64, minute: Int64, second: Int64)?
     var day: Int64?

@@ -17,7 +17,7 @@ package struct CookieFieldMemo: Sendable {
     case dependsOnCause
   }
 
-  /// How many targets are remembered; then all are forgotten. The paths of a program may be without end.
+  /// The most targets. One more removes all, because a program may use any number of paths.
   package static let limit = 256
 
   private var entries: [Key: Entry] = [:]

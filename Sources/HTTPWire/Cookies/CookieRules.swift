@@ -26,9 +26,9 @@ package struct CookieRules: Sendable {
 
   /// A cookie lives for 400 days at most (RFC 6265bis §5.6.1, §5.6.2), in seconds.
   package static let longestLife: Int64 = 400 * 86_400
-  /// How many cookies one domain may have; one more pushes another out (RFC 6265bis §6.1 asks for 50 at least).
+  /// The most cookies of one domain; one more evicts another (RFC 6265bis §6.1 requires at least 50).
   package static let domainLimit = 180
-  /// How many cookies a storage may have in all (RFC 6265bis §6.1 asks for 3000 at least).
+  /// The most cookies of a storage (RFC 6265bis §6.1 requires at least 3000).
   package static let totalLimit = 3000
 
   /// Decides about one `Set-Cookie` field.
@@ -96,7 +96,7 @@ package struct CookieRules: Sendable {
     }
   }
 
-  /// What the beginning of a name promises (RFC 6265bis §4.1.3), in whatever case it is written.
+  /// Checks the requirements of the prefix of a name, in any case (RFC 6265bis §4.1.3).
   private func checkPrefix(_ cookie: Cookie, _ wish: SetCookie) throws(CookieRefusal) {
     func begins(_ text: String, _ prefix: String) -> Bool {
       text.utf8.prefix(prefix.utf8.count).map(FieldName.lowercased).elementsEqual(prefix.utf8)
@@ -113,7 +113,7 @@ package struct CookieRules: Sendable {
     }
   }
 
-  /// Whoever is not secure must neither replace nor hide what is (RFC 6265bis §5.7, "leave secure cookies alone").
+  /// Refuses a cookie of an insecure origin that would replace or hide a secure one (RFC 6265bis §5.7).
   private func checkShadow(_ cookie: Cookie, _ existing: [Cookie]) throws(CookieRefusal) {
     guard !cookie.isSecure, !target.isSecure else { return }
     // One without a name is read as if it had what stands before the sign in its value.
@@ -142,7 +142,7 @@ package struct CookieRules: Sendable {
   }
 }
 
-/// From whom cookies are taken at all.
+/// The hosts whose cookies are accepted.
 package enum CookiePolicy: Sendable, Equatable {
   case always
   case never
@@ -160,7 +160,7 @@ package enum CookiePolicy: Sendable, Equatable {
     }
   }
 
-  /// What two policies allow together.
+  /// Returns the policy that allows the hosts which both policies allow.
   package func and(_ other: CookiePolicy) -> CookiePolicy {
     switch (self, other) {
     case (.never, _), (_, .never): .never

@@ -4,7 +4,7 @@
 /// cause a request that its program did not ask for is a redirect. So a request is of another site when a redirect has
 /// led it there, or when the program says that it belongs to a document of another site.
 package enum CookieSelection {
-  /// Who caused a request.
+  /// The cause of a request.
   package enum Cause: Sendable, Hashable {
     /// The program, or a redirect within the site that the program asked for.
     case sameSite
@@ -24,7 +24,7 @@ package enum CookieSelection {
     }
   }
 
-  /// Who caused a hop.
+  /// Returns the cause of a hop.
   ///
   /// - Parameters:
   ///   - origin:   Where it goes.

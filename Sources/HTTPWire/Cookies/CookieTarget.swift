@@ -1,4 +1,4 @@
-/// What a cookie has to fit to: host, path and kind of a URL.
+/// The parts of a URL that a cookie has to match: host, path and scheme.
 package struct CookieTarget: Sendable, Hashable {
   /// ASCII, lower case, without the brackets of an IPv6 address.
   package let host: String

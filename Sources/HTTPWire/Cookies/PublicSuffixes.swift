@@ -33,7 +33,7 @@ extension PublicSuffixes {
   }
 }
 
-/// What is known without a list: a domain of one label is public.
+/// Public suffixes without a list: a domain of one label is public.
 package struct TopLevelSuffixes: PublicSuffixes {
   package init() {}
 

@@ -39,7 +39,7 @@ extension HTTPDate {
   ]
 }
 
-/// How long a server asks to wait before the next request (RFC 9110 §10.2.3).
+/// The delay before the next request that a server asks for (RFC 9110 §10.2.3).
 package enum RetryAfter {
   /// The seconds from `now` on, zero if the time has come already; `nil` when `value` is neither a number
   /// of seconds nor a date.

@@ -69,7 +69,7 @@ public struct HTTPHeaders: Equatable, Hashable, Sendable {
     positions = nil
   }
 
-  /// The same fields, sorted by their lower-cased names.
+  /// Returns the fields, sorted by their lower-cased names.
   public func sorted() -> HTTPHeaders {
     var copy = self
     copy.sort()

@@ -1,13 +1,13 @@
 package import FoundationEssentials
 
-/// Bytes on their way from one who makes them to one who reads them, neither of whom waits for the other
-/// inside: a bounded queue with two marks. Pure; the owner holds its lock, and wakes whom it is told to.
+/// A bounded queue of bytes with two marks, between a writer and a reader that do not wait inside. Pure: the owner
+/// holds its lock, and wakes the reader or the writer.
 package struct BodyChannel: Sendable {
-  /// Whoever makes bytes stops above this many that nobody has read.
+  /// The number of unread bytes above which the writer stops.
   package let highMark: Int
-  /// It goes on below this many.
+  /// The number of unread bytes below which the writer continues.
   package let lowMark: Int
-  /// Bytes that nobody has read.
+  /// The number of unread bytes.
   package private(set) var count = 0
 
   private var chunks: [Data] = []
@@ -22,7 +22,7 @@ package struct BodyChannel: Sendable {
     case failure(TransportFailure)
   }
 
-  /// What there is to do after something was put in.
+  /// The effects of a write.
   package struct Written: Equatable, Sendable {
     /// The reader waits for this.
     package var wakesReader: Bool

@@ -1,8 +1,8 @@
 package import FoundationEssentials
 
 /// The chunks of a body that several readers read, each at its own pace: a log of which nothing is kept that all
-/// have read, and to which nothing is added while a reader is too far behind. Pure; the owner holds its lock, and
-/// wakes whom it is told to.
+/// have read, and to which nothing is added while a reader is too far behind. Pure: the owner holds its lock, and
+/// wakes the readers and the writer.
 package struct ChunkLog: Sendable {
   package enum Entry: Equatable, Sendable {
     /// A response begins; what came before belongs to another one.
@@ -12,7 +12,7 @@ package struct ChunkLog: Sendable {
     case end
   }
 
-  /// What became of something that was to be written.
+  /// The effects of a write.
   package struct Written: Equatable, Sendable {
     /// False when a reader is too far behind; then the writer waits until it is woken.
     package var isTaken: Bool
@@ -20,7 +20,7 @@ package struct ChunkLog: Sendable {
     package var readers: [Int] = []
   }
 
-  /// What a reader takes out.
+  /// The result of a read.
   package struct Reading: Equatable, Sendable {
     package var entries: [Entry]
     /// Whether nothing will follow these. Told once.
@@ -33,11 +33,11 @@ package struct ChunkLog: Sendable {
     package var isOrdered = false
   }
 
-  /// How a reader comes by its entries.
+  /// The way in which a reader gets its entries.
   package enum Kind: Sendable {
     /// It reads whenever it is woken.
     case called
-    /// It reads when somebody wants something of it.
+    /// It reads when its consumer asks for the next entry.
     case pulling
   }
 
@@ -45,9 +45,9 @@ package struct ChunkLog: Sendable {
     let kind: Kind
     /// The number of the entry that it reads next.
     var next: Int
-    /// How many bytes lie before that.
+    /// The number of bytes before that entry.
     var taken: Int64
-    /// How many lay before it when it last came: it has done with those.
+    /// The number of bytes before it at its last read, which it has finished with.
     var done: Int64
     /// Whether the writer waits for it.
     var holdsBack: Bool
@@ -82,11 +82,11 @@ package struct ChunkLog: Sendable {
   private let overhead: Int
 
   private var entries: [Entry] = []
-  /// The place of the oldest that somebody has still to read.
+  /// The index of the oldest entry that a reader has not read.
   private var head = 0
   /// The number of the first of `entries`.
   private var first = 0
-  /// How many bytes have been written, all in all.
+  /// The number of bytes written so far.
   private var written: Int64 = 0
   private var readers: [Int: Reader] = [:]
   private var nextID = 0
@@ -94,7 +94,7 @@ package struct ChunkLog: Sendable {
   package private(set) var writerWaits = false
   private var endsWithoutPulling = false
   private let memory = ChunkMemory()
-  /// The last chunk, while it may grow. Closed before anybody reads.
+  /// The last chunk while it may grow. It is closed before a reader gets it.
   private var open: OpenChunk?
 
   /// - Parameter overhead: What each chunk counts for beside its bytes, so that many tiny ones are not held.
@@ -112,8 +112,8 @@ package struct ChunkLog: Sendable {
 
   // MARK: Writing
 
-  /// Adds bytes, copied, unless a reader is too far behind. A piece as large as libcurl cuts them is joined with what
-  /// follows, as long as nobody has taken it: it is a part of what has been read at once.
+  /// Copies bytes into the log, unless a reader is too far behind. Chunks of the size of libcurl's buffer are joined with
+  /// the following one until a reader takes them, because libcurl has split one read of the socket.
   package mutating func write(_ bytes: UnsafeRawBufferPointer) -> Written {
     guard !isFull else {
       writerWaits = true
@@ -197,13 +197,13 @@ package struct ChunkLog: Sendable {
     return nextID
   }
 
-  /// Somebody has begun to pull: writer and end wait for this reader from now on.
+  /// Notes that the consumer of a reader has begun to pull: writer and end wait for this reader from now on.
   package mutating func begin(_ id: Int) {
     readers[id]?.holdsBack = true
     readers[id]?.delaysEnd = !endsWithoutPulling
   }
 
-  /// The end waits for nobody who pulls any more.
+  /// Stops the end from waiting for readers that pull.
   package mutating func endWithoutPulling() {
     endsWithoutPulling = true
     for (id, reader) in readers where reader.kind == .pulling { readers[id]?.delaysEnd = false }

@@ -4,7 +4,7 @@ import Synchronization
 /// Memory for the chunks of one body that is used again and again: to get fresh pages from the system for each chunk
 /// takes longer than to copy it. Without a lock, since chunks are made and released under the lock of their log.
 package final class ChunkMemory: Sendable {
-  /// A place for a block that nobody uses: its address, or 0.
+  /// The address of an unused block, or 0.
   private final class Slot: Sendable {
     let address = Atomic<UInt>(0)
   }
@@ -41,7 +41,7 @@ package final class ChunkMemory: Sendable {
   }
 }
 
-/// A chunk that grows until somebody takes it.
+/// A chunk that grows until a reader takes it.
 ///
 /// Unchecked: the owner of the log appends under its lock, before the bytes are given away.
 final class OpenChunk: @unchecked Sendable {

@@ -10,7 +10,7 @@ package struct ResponseAssembly: Sendable {
     case inBody
   }
 
-  /// What a header line means to the transport.
+  /// The meaning of a header line for the transport.
   package enum LineAction: Sendable {
     case keep
     /// A status line claims HTTP/2 or HTTP/3: the transport checks that the connection speaks it.
@@ -22,7 +22,7 @@ package struct ResponseAssembly: Sendable {
     case refuse(HeadViolation)
   }
 
-  /// What the arrival of bytes of the body means to the transport.
+  /// The action of the transport after bytes of the body have arrived.
   package enum BodyAction: Sendable, Equatable {
     case store
     /// The decoded body is larger than the limit.
@@ -36,15 +36,15 @@ package struct ResponseAssembly: Sendable {
   private var headSize = 0
   /// Whether the last line was a field that declares the framing, which must not be folded.
   private var endsWithFraming = false
-  /// How the fields of the head frame the body.
+  /// The framing of the body by the fields of the head.
   package private(set) var framing = MessageFraming()
   private var bodySizeLimit: Int64?
   package private(set) var bodyCount: Int64 = 0
-  /// What the fields of the head say so far.
+  /// The marks of the fields read so far.
   private var marks: FieldMarks = []
   package private(set) var head: ResponseHead?
 
-  /// How many bytes of trailers may follow.
+  /// The number of bytes of trailers that may follow.
   package var headSizeLeft: Int { max(0, headSizeLimit - headSize) }
 
   package init(headSizeLimit: Int = 262_144, bodySizeLimit: Int64? = nil) {

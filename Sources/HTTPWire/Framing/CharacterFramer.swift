@@ -16,13 +16,13 @@ package struct CharacterFramer: Sendable {
     return length > 0 ? bytes.prefix(length) : nil
   }
 
-  /// What is left at the end: a character that was broken off. Empty afterwards.
+  /// Returns the rest at the end, an incomplete character, and empties the framer.
   package mutating func finish() -> Data? {
     defer { kept = Data() }
     return kept.isEmpty ? nil : kept
   }
 
-  /// How many bytes at the end begin a character that needs more of them.
+  /// The number of bytes at the end that begin an incomplete character.
   private static func unfinishedCount(of bytes: Data) -> Int {
     var count = 0
     for byte in bytes.suffix(3).reversed() {

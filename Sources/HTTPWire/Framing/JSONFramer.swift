@@ -20,7 +20,7 @@ package struct JSONFramer: Sendable {
     case rubbish
   }
 
-  /// What a byte means for the text at hand.
+  /// The meaning of a byte for the current text.
   private enum Cut {
     case nothing
     /// A text begins with it.
@@ -64,8 +64,7 @@ package struct JSONFramer: Sendable {
     return texts
   }
 
-  /// What is left at the end: a number or word that nothing has ended, or a text that was broken off. Empty
-  /// afterwards.
+  /// Returns the rest at the end, a number or word without a delimiter or an incomplete text, and empties the framer.
   package mutating func finish() -> Data? {
     defer {
       kept = Data()

@@ -15,7 +15,7 @@ package final class StreamRecord {
   package init() {}
 }
 
-/// What the frames of one connection of HTTP/2 show about its streams (RFC 9113).
+/// The state of the streams of one HTTP/2 connection, as its frames show it (RFC 9113).
 ///
 /// libcurl takes a stream for complete when it is closed, whatever closed it.
 package final class ConnectionRecord {
@@ -38,7 +38,7 @@ package final class ConnectionRecord {
   private var lastServed = UInt32.max
   /// Whether the client ended the connection because of an error of the server's.
   package private(set) var hasFailed = false
-  /// How often the server ended streams otherwise than by END_STREAM.
+  /// The number of streams that the server ended without END_STREAM.
   package private(set) var breakCount = 0
   /// The most streams that the server takes at a time, if it says so.
   package private(set) var streamLimit: Int?

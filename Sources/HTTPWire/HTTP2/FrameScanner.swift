@@ -131,7 +131,7 @@ package struct FrameScanner: Sendable {
     wanted = Self.headerSize + numbers
   }
 
-  /// How many bytes of the payload are read.
+  /// The number of bytes of the payload that are read.
   private func numberSize(_ kind: UInt8, _ length: Int) -> Int {
     switch kind {
     case Frame.reset: 4

@@ -1,4 +1,4 @@
-/// What an `Alt-Svc` field says (RFC 7838 §3), as far as it is about HTTP/2 over TLS.
+/// An `Alt-Svc` field, as far as it is about HTTP/2 over TLS (RFC 7838 §3).
 package enum AlternativeField: Equatable, Sendable {
   /// Whatever was said before is taken back.
   case clear
@@ -15,7 +15,7 @@ package enum AlternativeField: Equatable, Sendable {
     package var persists = false
   }
 
-  /// `nil` for a value that is not by the grammar. Parameters that nobody knows mean nothing.
+  /// `nil` for a value that is not by the grammar. Unknown parameters are ignored.
   package init?(_ value: String) {
     var scanner = StrictScanner(value)
     var offers: [Offer] = []

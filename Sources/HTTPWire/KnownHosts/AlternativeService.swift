@@ -15,8 +15,8 @@ package struct AlternativeService: Hashable, Sendable {
     return port == 443 ? name : "\(name):\(port)"
   }
 
-  /// Whether an origin may name this place. A port that only the administrator of a machine can open does not lead to
-  /// one that anybody can (RFC 7838 §9.1), and no port leads to one at which services other than the web listen.
+  /// Whether an origin may name this service. A port that only the administrator of a machine can open does not lead to
+  /// one that any user can open (RFC 7838 §9.1), and no port leads to one of services other than the web.
   package func isFit(for origin: Origin) -> Bool {
     port == origin.port || port == 443 || (port >= 1024 && origin.port >= 1024)
   }

@@ -12,7 +12,7 @@ package struct AlternativeTable: Sendable {
     let service: AlternativeService
   }
 
-  /// How many seconds a place is left alone that could not be connected to.
+  /// The number of seconds for which a service that failed is not tried.
   package static let rest: Int64 = 600
   /// The most places of one origin that are noted.
   package static let mostServices = 8
@@ -99,7 +99,7 @@ package struct AlternativeTable: Sendable {
 extension AlternativeTable: HostPolicyTable {
   package static var title: String { "# alternative-services 1" }
 
-  /// Those that outlast a change of the network: where the next process runs, nobody knows.
+  /// The entries that outlast a change of the network, because the next process may run in another one.
   package func lines(now: Int64) -> [String] {
     entries.flatMap { origin, entries in
       entries.filter { $0.persists && $0.expiry > now }.map { entry in

@@ -41,20 +41,20 @@ extension HostPolicyTable {
   }
 }
 
-/// Why a file with what is remembered of hosts could not be used.
+/// An error of the file of host policies.
 public enum HostStorageError: Error, Sendable, Equatable, LocalizedError {
-  /// Its folder belongs to somebody else, or others may write to it, who could change the file then.
+  /// Its folder belongs to another user, or other users may write to it and so change the file.
   case folderNotOurs
   /// The file is there and cannot be read, or is too large to be one.
   case unreadable
   /// The file holds something else. It is left as it is.
   case otherFile
-  /// This line of the file is none, counted from 1. The next time something is written, the file is whole again.
+  /// A line of the file is invalid; lines count from 1. The next write replaces the file.
   case brokenLine(Int)
   /// The file could not be written.
   case notWritten
 
-  /// What is wrong, and what to do about it.
+  /// The cause, and the remedy.
   public var errorDescription: String? {
     switch self {
     case .folderNotOurs:

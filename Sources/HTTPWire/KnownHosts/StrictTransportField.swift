@@ -1,4 +1,4 @@
-/// What a `Strict-Transport-Security` field says (RFC 6797 §6.1).
+/// A `Strict-Transport-Security` field (RFC 6797 §6.1).
 package struct StrictTransportField: Equatable, Sendable {
   /// In seconds; 0 takes back what was said before.
   package let maxAge: Int64
@@ -9,8 +9,8 @@ package struct StrictTransportField: Equatable, Sendable {
     self.includesSubdomains = includesSubdomains
   }
 
-  /// `nil` for a value that is not by the grammar: nothing of it counts then. Directives that nobody knows mean
-  /// nothing; one that comes twice, or none with the age, is against the grammar.
+  /// Parses a value; `nil` if it does not follow the grammar. Unknown directives are ignored. A repeated directive and a
+  /// missing `max-age` are invalid.
   package init?(_ value: String) {
     var scanner = StrictScanner(value)
     var given: [String: String?] = [:]

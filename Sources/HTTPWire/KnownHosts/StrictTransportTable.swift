@@ -1,5 +1,5 @@
-/// Which hosts are reached over TLS alone (RFC 6797 §8): what they said themselves, and whom the program named. Times
-/// are seconds since 1970.
+/// The hosts that are reached over TLS only (RFC 6797 §8), by their own policies or by that of the program. Times are
+/// seconds since 1970.
 package struct StrictTransportTable: Sendable {
   private struct Policy: Equatable {
     var expiry: Int64

@@ -1,6 +1,6 @@
 /// Questions to a name server and its answers, as they go over the wire (RFC 1035 §4, RFC 8484 §4).
 package enum NameMessage {
-  /// What a server says about the addresses of a name.
+  /// The answer of a server about the addresses of a name.
   package enum Answer: Equatable, Sendable {
     /// The addresses, and for how many seconds they hold; there may be none.
     case addresses([IPAddress], seconds: UInt32)
@@ -25,7 +25,7 @@ package enum NameMessage {
     return bytes + [0, 0, kind(family), 0, 1]
   }
 
-  /// What `message` answers to `question`; `nil` when it is no answer to that.
+  /// Returns the answer of `message` to `question`; `nil` if it answers another question.
   package static func answer(_ message: [UInt8], to question: [UInt8], _ family: IPAddress.Family) -> Answer?
   {
     guard message.count >= question.count, message[0] == 0, message[1] == 0, message[2] & 0xF8 == 0x80,

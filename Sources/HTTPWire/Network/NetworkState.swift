@@ -1,4 +1,4 @@
-/// What a system knows of its network at one time: links, their addresses, and the routes over them.
+/// The network of a system at one time: links, their addresses, and the routes over them.
 package struct NetworkState: Sendable, Equatable {
   /// An interface.
   package struct Link: Sendable, Equatable {
@@ -7,7 +7,7 @@ package struct NetworkState: Sendable, Equatable {
     package var kind: NetworkLinkKind
     /// Switched on.
     package var isUp: Bool
-    /// There is somebody at the other end: a cable, an access point.
+    /// The link has a carrier: a cable, an access point.
     package var isRunning: Bool
 
     package init(index: Int32, name: String, kind: NetworkLinkKind, isUp: Bool = true, isRunning: Bool = true)
@@ -66,10 +66,10 @@ package struct NetworkState: Sendable, Equatable {
   }
 }
 
-/// What an interface is.
+/// The kind of an interface.
 package enum NetworkLinkKind: Sendable, Hashable, CaseIterable {
   case loopback, wired, wifi, cellular
-  /// Tunnels, bridges and what nobody knows.
+  /// Tunnels, bridges and unknown kinds.
   case other
 }
 

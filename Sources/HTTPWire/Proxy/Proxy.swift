@@ -1,4 +1,4 @@
-/// Through whom requests go.
+/// The proxy of requests.
 ///
 /// ```swift
 /// var options = TransportOptions()
@@ -12,9 +12,9 @@
 public enum Proxy: Sendable, Hashable {
   /// Straight to the server, whatever the environment says.
   case none
-  /// What `connectionProxyDictionary` of the session's configuration says, and without one what the variables
-  /// `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy` said when the process first asked. All but the first may be
-  /// in capitals. `HTTP_PROXY` is no such variable: in a CGI program a client could set it.
+  /// The proxies in `connectionProxyDictionary` of the session's configuration. Without one, the proxies in the variables
+  /// `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy` at their first use. All but the first may be in capitals.
+  /// `HTTP_PROXY` is ignored, because in a CGI program a client could set it.
   case environment
   /// Through this one, whatever the scheme.
   case server(ProxyServer)
@@ -25,9 +25,9 @@ public enum Proxy: Sendable, Hashable {
   /// - Parameters:
   ///   - host:     Its name or address; an IPv6 address without brackets.
   ///   - port:     1080 by default.
-  ///   - username: Who asks; `nil`, the default, is nobody.
-  ///   - password: Goes with the name.
-  ///   - bypass:   For whom it is not used; see ``ProxyServer/bypass``.
+  ///   - username: The user for the proxy. Default: `nil`, no credentials.
+  ///   - password: The password of the user.
+  ///   - bypass:   The hosts for which the proxy is not used; see ``ProxyServer/bypass``.
   public static func http(
     _ host: String, port: Int = 1080, username: String? = nil, password: String? = nil, bypass: [String] = []
   ) -> Proxy {
@@ -35,7 +35,7 @@ public enum Proxy: Sendable, Hashable {
       ProxyServer(.http, host: host, port: port, username: username, password: password, bypass: bypass))
   }
 
-  /// The same over TLS: what is said to the proxy, its password included, is read by nobody in between. The proxy's
+  /// A proxy that speaks HTTP over TLS, so that requests and the password are encrypted on the way to it. The proxy's
   /// certificate must be valid for `host`; by default `port` is 443.
   public static func https(
     _ host: String, port: Int = 443, username: String? = nil, password: String? = nil, bypass: [String] = []

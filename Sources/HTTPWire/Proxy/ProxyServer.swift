@@ -10,7 +10,7 @@
 public struct ProxyServer: Sendable, Hashable, CustomStringConvertible, CustomDebugStringConvertible,
   CustomReflectable
 {
-  /// What a proxy speaks. The raw value is the scheme of its URL.
+  /// The protocol of a proxy. The raw value is the scheme of its URL.
   public enum Kind: String, Sendable, Hashable, CaseIterable {
     /// HTTP.
     case http
@@ -26,7 +26,7 @@ public struct ProxyServer: Sendable, Hashable, CustomStringConvertible, CustomDe
     case socks5h
   }
 
-  /// How a name and a password are shown to a proxy that speaks HTTP.
+  /// The authentication to a proxy that speaks HTTP.
   public enum Authentication: Sendable, Hashable {
     /// At once, as Basic (RFC 7617).
     case basic
@@ -36,24 +36,24 @@ public struct ProxyServer: Sendable, Hashable, CustomStringConvertible, CustomDe
     case negotiated
   }
 
-  /// What it speaks.
+  /// The protocol.
   public var kind: Kind
   /// Its name or address; an IPv6 address without brackets.
   public var host: String
   /// Where it listens.
   public var port: Int
-  /// Who asks; `nil` is nobody.
+  /// The user; `nil` sends no credentials.
   public var username: String?
-  /// Goes with the name.
+  /// The password of the user.
   public var password: String?
-  /// How name and password are shown. Default: ``Authentication/basic``. SOCKS has its own way (RFC 1929).
+  /// The authentication to the proxy. Default: ``Authentication/basic``. SOCKS has its own (RFC 1929).
   public var authentication: Authentication = .basic
-  /// For whom the proxy is not used, as in `no_proxy`: `*` for all, a name for a host and all below it (a dot or `*.` before
-  /// it says the same), an address, a range of addresses (`10.0.0.0/8`); with `:port` behind for that port
-  /// alone. Default: nobody.
+  /// The hosts for which the proxy is not used, as in `no_proxy`. An entry is `*` for all hosts, a name for a host and all
+  /// below it (a dot or `*.` before it has no effect), an address, or a range of addresses (`10.0.0.0/8`). An entry with
+  /// `:port` is for that port alone. Default: none.
   public var bypass: [String]
-  /// Who may have signed the certificate of a proxy over TLS. Default: the system's certificates, whatever the trust
-  /// store for servers is.
+  /// The trusted certificates for a proxy over TLS. Default: the system's certificates, whatever the trust store for
+  /// servers is.
   public var trustStore: TransportOptions.TrustStore = .system
 
   /// Makes one; see the properties.
@@ -71,7 +71,7 @@ public struct ProxyServer: Sendable, Hashable, CustomStringConvertible, CustomDe
 
   /// Kind, host and port; never the credentials.
   public var description: String { "\(kind.rawValue)://\(host.contains(":") ? "[\(host)]" : host):\(port)" }
-  /// The same as ``description``.
+  /// The ``description``.
   public var debugDescription: String { description }
   /// Without the credentials.
   public var customMirror: Mirror {

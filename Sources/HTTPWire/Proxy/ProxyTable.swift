@@ -3,7 +3,8 @@ package struct ProxyTable: Sendable, Hashable {
   package enum Choice: Sendable, Hashable {
     case direct
     case server(ProxyServer)
-    /// Somebody wants a proxy, and nobody knows which; the text names where it was said. Nothing is sent past it.
+    /// The setting of a proxy is unreadable; the text names the setting. Nothing is sent, because it would bypass the
+    /// proxy.
     case unreadable(String)
   }
 
@@ -22,7 +23,7 @@ package struct ProxyTable: Sendable, Hashable {
     bypass = server.bypass
   }
 
-  /// What options say; `nil` leaves it to the environment of the process.
+  /// Returns the table of the options; `nil` leaves the choice to the environment of the process.
   ///
   /// - Parameter system: What the session's configuration says, for options that leave it to the environment.
   package static func named(by options: TransportOptions, system: ProxyTable?) -> ProxyTable? {
@@ -33,7 +34,7 @@ package struct ProxyTable: Sendable, Hashable {
     }
   }
 
-  /// What the variables of an environment say.
+  /// Reads the variables of an environment.
   package init(environment: [String: String]) {
     func first(_ names: [String]) -> Choice? {
       for name in names {
@@ -55,7 +56,7 @@ package struct ProxyTable: Sendable, Hashable {
     return true
   }
 
-  /// Who serves requests to an origin.
+  /// Returns the proxy for requests to an origin.
   package func choice(for origin: Origin) -> Choice {
     let choice = origin.scheme == "https" ? https : http
     guard choice != .direct, !ProxyBypass(bypass).covers(origin) else { return .direct }

@@ -1,7 +1,6 @@
-/// What a response with a 3xx status means for the request that it answers (RFC 9110 §15.4): pure, one
-/// hop at a time.
+/// The decision about a response with a 3xx status (RFC 9110 §15.4): pure, one hop at a time.
 package enum Redirect {
-  /// What the decision needs to know of the request that was answered.
+  /// The properties of the answered request that the decision needs.
   package struct Request: Sendable {
     /// The absolute URL; may have a fragment.
     package var url: String

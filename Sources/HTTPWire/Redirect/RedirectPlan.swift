@@ -14,7 +14,7 @@ package struct RedirectPlan: Sendable, Equatable {
   package let leavesSecureScheme: Bool
   package let protectedHeaders: Set<String>
 
-  /// The same plan with another target; what stays behind is what stays behind on the way to the first.
+  /// Returns the plan with another target. It drops the fields that it drops on the way to the first target.
   package func led(to url: String, _ origin: Origin) -> RedirectPlan {
     RedirectPlan(
       url: url, origin: origin, method: method, keepsBody: keepsBody, dropsContentFields: dropsContentFields,
@@ -37,13 +37,13 @@ package struct RedirectPlan: Sendable, Equatable {
       && !protectedHeaders.contains { FieldName.equal(name, $0) }
   }
 
-  /// What describes or frames a body (RFC 9110 §8, §10.1.1).
+  /// The fields that describe or frame a body (RFC 9110 §8, §10.1.1).
   private static let contentFields = [
     "Content-Type", "Content-Length", "Content-Encoding", "Content-Language", "Content-Location",
     "Transfer-Encoding", "Expect",
   ]
 
-  /// What was meant for the first origin alone (RFC 9110 §15.4).
+  /// The fields for the first origin alone (RFC 9110 §15.4).
   private static let secretFields = [
     "Authorization", "Cookie", "Cookie2", "Proxy-Authorization", "WWW-Authenticate", "Proxy-Authenticate",
   ]

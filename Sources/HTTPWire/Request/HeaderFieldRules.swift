@@ -1,7 +1,7 @@
-/// What may stand in the head of a request. Checked before anything is sent, so that no value can
-/// smuggle a second field or a second request onto the connection (RFC 9110 §5.5).
+/// The rules for the head of a request. They are checked before anything is sent, so that no value can smuggle a second
+/// field or a second request onto the connection (RFC 9110 §5.5).
 package enum HeaderFieldRules {
-  /// What is wrong with the head of a request. Never holds the value of a field, which may be a secret.
+  /// A violation of the rules. It never holds the value of a field, which may be a secret.
   package enum Violation: Error, Sendable, Equatable {
     /// The method is no token.
     case method(String)

@@ -1,7 +1,7 @@
 /// Where the bytes of a request's body come from when they do not lie in memory. Called by the transport
 /// on its own thread, one call at a time, and must return at once.
 package protocol BodySource: AnyObject, Sendable {
-  /// The number of bytes; −1 when nobody knows.
+  /// The number of bytes; −1 if it is unknown.
   var length: Int64 { get }
   /// Whether ``start(wake:)`` will give the bytes from the first once more.
   var isRepeatable: Bool { get }
@@ -22,7 +22,7 @@ extension BodySource {
   package var isStored: Bool { false }
 }
 
-/// What a ``BodySource`` has to give.
+/// The result of reading a ``BodySource``.
 package enum BodyReading: Sendable {
   /// So many bytes have been copied, at least one.
   case bytes(Int)
@@ -46,7 +46,7 @@ package protocol BodySink: AnyObject, Sendable {
   func finish() -> TransportFailure?
 }
 
-/// What a ``BodySink`` did with some bytes.
+/// The result of writing to a ``BodySink``.
 package enum BodyReception: Sendable {
   case taken
   /// None was taken: they come again when the sink has woken the transport.
@@ -55,7 +55,7 @@ package enum BodyReception: Sendable {
 }
 
 extension RequestBody {
-  /// The number of bytes; −1 when nobody knows.
+  /// The number of bytes; −1 if it is unknown.
   package var count: Int64 {
     switch self {
     case .none: 0

@@ -1,19 +1,18 @@
-/// What requests that may share a connection have in common: the options of their session, or of
-/// the one request that brought its own. Compared by identity, so that the hot path does not compare
-/// options one by one.
+/// The settings of requests that may share a connection: the options of their session, or of the one request that has
+/// its own. Profiles are compared by identity, so that the hot path does not compare options one by one.
 package final class ConnectionProfile: Sendable {
   package let options: TransportOptions
   /// The most connections that are open to one host at a time; at least 1.
   package let connectionsPerHost: Int
 
-  /// Who decides about servers; `nil` leaves it to the engine: the trust store, the host, the dates.
+  /// The judge of servers; `nil` leaves the decision to the engine: the trust store, the host, the dates.
   package let judge: (any TrustJudge)?
-  /// Connections and TLS sessions of another partition are not used: they were made for somebody else, or were
-  /// accepted by somebody else.
+  /// Connections and TLS sessions of another partition are not used, because they have another identity or were
+  /// accepted by another judge.
   package let partition: Int
-  /// What the session's configuration says about proxies, for options that leave it to the environment.
+  /// The proxies of the session's configuration, for options that leave the choice to the environment.
   package let systemProxies: ProxyTable?
-  /// Who stands between us and the servers; `nil` leaves it to the environment of the process.
+  /// The proxies; `nil` leaves the choice to the environment of the process.
   package let proxies: ProxyTable?
   /// Whether names are looked up by requests.
   package let asksForNames: Bool

@@ -1,4 +1,4 @@
-/// What the names of a head's fields say, found in passing while its lines are read, so that a response without such
+/// The fields of interest that a head contains. They are noted while its lines are read, so that a response without such
 /// fields is not searched for each of them.
 package struct FieldMarks: OptionSet, Sendable {
   package let rawValue: UInt8

@@ -1,9 +1,9 @@
 package import FoundationEssentials
 
-/// The status line and the header fields of a response (RFC 9112 §4), kept as they came and read
-/// when somebody asks.
+/// The status line and the header fields of a response (RFC 9112 §4), kept as they came and parsed
+/// on demand.
 package struct ResponseHead: Sendable {
-  /// What a response means to whoever asked for it.
+  /// The role of a response for its request.
   package enum Role: Sendable, Equatable {
     /// A response of HTTP, which may lead elsewhere or ask for credentials.
     case hop
@@ -55,7 +55,7 @@ package enum HTTPVersion: UInt8, Sendable {
   }
 }
 
-/// What came back for one request, once.
+/// The response of one hop.
 package struct WireResponse: Sendable {
   package let head: ResponseHead
   /// The decoded body; `nil` when there was none or it was empty.

@@ -1,5 +1,5 @@
-/// What one transfer took and used. Times are microseconds since ``start``; −1 means that the phase
-/// did not happen (a reused connection has no look-up, no connection and no handshake).
+/// The metrics of one transfer. Times are microseconds since ``start``; −1 means that the phase did not happen (a
+/// reused connection has no look-up, no connection and no handshake).
 package final class TransferMetrics: Sendable {
   /// Plain numbers, filled in one go where the transfer ends.
   package struct Values: Sendable {

@@ -94,7 +94,7 @@ package protocol TransferControl: Sendable {
   func cancel()
 }
 
-/// How far a transfer has come.
+/// The progress of a transfer.
 package struct ByteCount: Sendable, Equatable {
   package var sent: Int64 = 0
   /// The length of the request's body; −1 when it is not known.

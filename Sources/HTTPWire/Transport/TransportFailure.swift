@@ -2,7 +2,7 @@ package import FoundationEssentials
 
 /// Why a transfer ended without a response that can be used.
 package struct TransportFailure: Error, Sendable {
-  /// What went wrong, in terms that a program can act on.
+  /// The cause, in terms that a program can act on.
   package enum Kind: Sendable, Equatable, CaseIterable {
     /// The surrounding task was cancelled.
     case cancelled
@@ -29,12 +29,12 @@ package struct TransportFailure: Error, Sendable {
     case certificateHasUnknownRoot
     case certificateHasBadDate
     case certificateNotYetValid
-    /// Whoever was asked about the server's certificates refused them; ``TransportFailure/cause`` is why.
+    /// The server's certificates were refused by an evaluator or a delegate; ``TransportFailure/cause`` is its error.
     case trustRefused
     /// The server's certificates have to be judged by code that must not run in a handshake;
     /// ``TransportFailure/chain`` holds them. Nothing of the request was sent.
     case trustUndecided
-    /// The server asks for a certificate, and somebody wants to choose it. Nothing of the request was sent.
+    /// The server asks for a certificate, which the delegate wants to choose. Nothing of the request was sent.
     case identityUndecided
     case clientCertificateRejected
     case clientCertificateRequired
@@ -46,7 +46,7 @@ package struct TransportFailure: Error, Sendable {
     case noPermissionToReadFile
     case cannotCreateFile
     case cannotWriteFile
-    /// What is left of an earlier download does not fit to the response; it has to begin again.
+    /// The part of an earlier download does not fit the response, so that the download has to begin again.
     case cannotContinue
     case resourceUnavailable
     case userAuthenticationRequired
@@ -97,11 +97,11 @@ package struct TransportFailure: Error, Sendable {
   package var message: String { details.message }
   /// libcurl's own code, when it was libcurl that failed.
   package var curlCode: Int32? { details.curlCode }
-  /// What was measured until then, if the transfer had begun.
+  /// The metrics until the failure, if the transfer had begun.
   package var metrics: TransferMetrics? { details.metrics }
   /// The error that the request ends with in place of this one, if there is one.
   package var cause: (any Error)? { details.cause }
-  /// What the server has shown, when that has to be judged.
+  /// The certificates of the server, if they have to be judged.
   package var chain: PresentedChain? { details.chain }
   /// The head and the bytes that arrived before the failure; `nil` if no complete head had arrived.
   package var partial: PartialResponse? { details.partial }
@@ -122,7 +122,7 @@ package struct TransportFailure: Error, Sendable {
       kind, message + addition, curlCode: curlCode, metrics: metrics, cause: cause, chain: chain)
   }
 
-  /// The same failure of a transfer that was measured.
+  /// Returns the failure with metrics.
   package func with(metrics: TransferMetrics?) -> TransportFailure {
     TransportFailure(
       kind, message, curlCode: curlCode, metrics: metrics, cause: cause, chain: chain, partial: partial)

@@ -1,6 +1,6 @@
 public import FoundationEssentials
 
-/// What the transport is allowed and told to do, beyond what `URLSessionConfiguration` can say.
+/// The options of the transport, beyond those of `URLSessionConfiguration`.
 ///
 /// A session takes one value for all its requests; a request can change its own copy with
 /// `transportOptions { $0.… }` before it starts.
@@ -72,10 +72,10 @@ public struct TransportOptions: Sendable, Equatable {
 
   /// The versions of HTTP that may be used. Default: ``HTTPVersions/automatic``.
   public var httpVersions: HTTPVersions = .automatic
-  /// How long name look-up, connection and TLS handshake may take together. Default: `nil`, only the
-  /// timeouts of the request count.
+  /// The limit of the time for name look-up, connection and TLS handshake together. Default: `nil`, only the timeouts of
+  /// the request count.
   public var connectTimeout: Duration?
-  /// Through whom requests go. Default: ``Proxy/environment``. A proxy that cannot be found or does not let the request
+  /// The proxy of requests. Default: ``Proxy/environment``. A proxy that cannot be found or does not let the request
   /// through ends it with an error; a proxy that speaks HTTP may also answer an `http` request itself, with status 407
   /// for want of credentials: that is a response like any other.
   public var proxy: Proxy = .environment
@@ -83,15 +83,15 @@ public struct TransportOptions: Sendable, Equatable {
   public var trustStore: TrustStore = .system
   /// Lists of revoked certificates (CRL, RFC 5280 §5), each as DER, or as PEM that may hold several. A certificate
   /// that one of them names is refused, wherever a chain is verified, and by pins without validation. A list has to be
-  /// signed by the issuer of the certificate itself, if the server has sent the issuer or the trust store has it. One that
-  /// is out of date still revokes whom it names. So does one that cannot be used: a list of changes (delta), one with a
-  /// critical extension that is not understood, or one whose issuer may not sign lists. Lists that cannot be read refuse
-  /// every server. Default: none.
+  /// signed by the issuer of the certificate itself, if the server has sent the issuer or the trust store has it. A list
+  /// that is out of date still revokes its certificates. So does one that cannot be used: a list of changes (delta), one
+  /// with a critical extension that is not understood, or one whose issuer may not sign lists. Lists that cannot be read
+  /// refuse every server. Default: none.
   ///
   /// To ask the issuers themselves, see `RevocationTrustEvaluator`.
   public var certificateRevocationLists: [Data] = []
-  /// Who the client is, to servers that ask for a certificate. Default: `nil`, nobody; servers that insist end the
-  /// request with `URLError.clientCertificateRequired`.
+  /// The identity of the client, for servers that ask for a certificate. Default: `nil`, no identity; servers that
+  /// require one end the request with `URLError.clientCertificateRequired`.
   public var clientIdentity: ClientIdentity?
   /// The oldest TLS that is spoken. Default: ``TLSVersion/tls12``.
   public var minimumTLSVersion: TLSVersion = .tls12
@@ -131,15 +131,14 @@ public struct TransportOptions: Sendable, Equatable {
   /// The network interface, address or name of this machine that connections come from. Default: `nil`, the system
   /// chooses.
   public var localInterface: String?
-  /// How long the first address family of a host with several is tried alone, before the other is tried beside it (RFC
-  /// 8305). Default: `nil`, 200 milliseconds.
+  /// The time for which the first address family of a host with several is tried alone, before the other is tried as
+  /// well (RFC 8305). Default: `nil`, 200 milliseconds.
   public var happyEyeballsDelay: Duration?
   /// Whether addresses are refused that are not of the public Internet: private, of this machine, of its link, reserved.
   /// For programs that request URLs which others gave them. It is the address of each connection that counts, so that
   /// neither a name that changes its meaning nor a redirect gets past it; with a proxy, the proxy's. Default: `false`.
   public var refusesPrivateAddresses: Bool = false
-  /// How many redirects are followed before the request fails with
-  /// `URLError.httpTooManyRedirects`. Default: 20.
+  /// The most redirects that are followed before the request fails with `URLError.httpTooManyRedirects`. Default: 20.
   public var redirectLimit: Int = 20
   /// The most bytes that the header fields of one response may take, with those of the informational responses
   /// before it and with its trailers. Default: 256 KiB. libcurl has limits of its own that no option raises:
@@ -147,9 +146,9 @@ public struct TransportOptions: Sendable, Equatable {
   public var headerSizeLimit: Int = 262_144
   /// The most bytes that a response's body may have after decoding; `nil`, the default, is no limit.
   public var bodySizeLimit: Int64?
-  /// How many times as large as the bytes that came a body may become by decoding; `nil`, the default, is no limit.
-  /// Counts from 64 KiB of decoded bytes on. gzip makes at most 1,032 times as much of bytes that are all alike, and 3
-  /// to 10 times as much of text.
+  /// The most bytes that decoding may make of each received byte of a body; `nil`, the default, is no limit. It counts
+  /// from 64 KiB of decoded bytes on. gzip makes at most 1,032 times as much of bytes that are all alike, and 3 to 10
+  /// times as much of text.
   public var decodingRatioLimit: Int?
   /// Whether content codings of bodies are undone: `gzip`, `deflate`, `br`, `zstd` and lists of them (RFC 9110 §8.4).
   /// Default: `true`. The `Content-Encoding` field stays in the response in either case.
@@ -182,7 +181,7 @@ public struct TransportOptions: Sendable, Equatable {
   /// `AFError.urlRequestValidationFailed`.
   public var allowsBodyInGETRequests: Bool = false
   /// Whether a credential that the request has, or that its URL or ``netrcFile`` has for it, is sent at once as Basic
-  /// (RFC 7617), before the server asks; some servers never ask. The password is then sent to whoever answers, over
+  /// (RFC 7617), before the server asks; some servers never ask. The password is then sent to any server that answers, over
   /// `http` in the clear. Default: `false`, credentials answer challenges, and go with later requests for what they
   /// have been good for.
   public var preemptiveBasicAuthentication: Bool = false

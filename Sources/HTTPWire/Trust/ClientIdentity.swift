@@ -1,6 +1,6 @@
 public import FoundationEssentials
 
-/// Who a client is to a server that asks for a certificate (RFC 8446 §4.3.2): a certificate, the certificates
+/// The identity of a client for servers that ask for a certificate (RFC 8446 §4.3.2): a certificate, the certificates
 /// of its issuers, and the private key.
 ///
 /// It is made of a PKCS#12 file or of PEM texts, and checked then: a wrong passphrase, a key that does not belong to
@@ -17,7 +17,7 @@ public struct ClientIdentity: Sendable, Hashable, CustomStringConvertible, Custo
 {
   /// The certificates as DER: the client's own, then those of its issuers.
   public let certificates: [Data]
-  /// What the client's own certificate says whom it is for.
+  /// The subject of the client's own certificate.
   public let subject: String
   /// PKCS#8, DER, not encrypted.
   package let privateKey: Data
@@ -28,9 +28,9 @@ public struct ClientIdentity: Sendable, Hashable, CustomStringConvertible, Custo
     self.privateKey = privateKey
   }
 
-  /// Whom the certificate is for; never the key.
+  /// The subject of the certificate; never the key.
   public var description: String { "ClientIdentity(\(subject))" }
-  /// The same as ``description``.
+  /// The ``description``.
   public var debugDescription: String { description }
   /// Without the key, which `dump` would show.
   public var customMirror: Mirror {

@@ -5,11 +5,11 @@ package protocol TrustJudge: Sendable {
   /// Called in the middle of a handshake, on a thread that other transfers wait for: pure and fast, without code
   /// of users, files or network. What needs any of these answers ``TrustVerdict/ask``.
   func judge(_ chain: PresentedChain, for profile: ConnectionProfile) -> TrustVerdict
-  /// Whether it accepts whom the trust store, the name and the dates accept, and nobody else.
+  /// Whether it accepts exactly the servers that the trust store, the name and the dates accept.
   var judgesAsUsual: Bool { get }
   /// Whether it wants the stapled OCSP response of this host; then it is asked at the end of the handshake.
   func wantsStapledResponse(ofHost host: String) -> Bool
-  /// Whether somebody wants to choose the client's identity if this server asks for one, and has not chosen yet.
+  /// Whether a delegate has still to choose the client's identity if this server asks for one.
   func wantsToChooseIdentity(forHost host: String, port: Int) -> Bool
 }
 
@@ -19,7 +19,7 @@ package enum TrustVerdict: Sendable {
   case usual
   /// The error is the one that the request ends with.
   case refuse(any Error)
-  /// The handshake ends; whoever sent the request decides elsewhere, and sends it again.
+  /// The handshake ends; the session decides on another thread, and sends the request again.
   case ask
 }
 
@@ -29,14 +29,14 @@ extension TrustJudge {
   package func wantsToChooseIdentity(forHost host: String, port: Int) -> Bool { false }
 }
 
-/// What a server shows of itself in a TLS handshake, and to whom.
+/// The certificates that a server presents in a TLS handshake, and the host that was to be reached.
 package struct PresentedChain: Sendable, Hashable {
   /// The host that was to be reached, as in the URL, without the brackets of an IPv6 address.
   package let host: String
   package let port: Int
   /// DER, the server's own certificate first, the others in the order in which they came.
   package let certificates: [Data]
-  /// The OCSP response that the server stapled to it (RFC 6066 §8), if it did and somebody wants it.
+  /// The OCSP response that the server stapled to it (RFC 6066 §8), if it did and an evaluator needs it.
   package let stapledResponse: Data?
 
   package init(host: String, port: Int, certificates: [Data], stapledResponse: Data? = nil) {

@@ -5,7 +5,7 @@ import FoundationEssentials
 package struct TrustMemory: Sendable {
   package enum Verdict: Sendable, Equatable {
     case accepted
-    /// Nobody had a say in it: the trust store decides.
+    /// No evaluator and no delegate decided: the trust store decides.
     case usual
   }
 

@@ -1,8 +1,8 @@
 import FoundationEssentials
 import Synchronization
 
-/// What decides whom a connection trusts and who it is for. Within a session, whose judge is one, connections
-/// are shared where these are equal.
+/// The options that decide which servers a connection trusts and which identity it presents. Within a session, which has
+/// one judge, connections are shared if these are equal.
 struct TrustPartition: Hashable {
   private let trustStore: TransportOptions.TrustStore
   private let revocationLists: [Data]
@@ -18,7 +18,7 @@ struct TrustPartition: Hashable {
 
   private static let usual = TrustPartition(TransportOptions(), nil)
 
-  /// Whether options trust and present nobody but those whom the default ones do.
+  /// Whether options trust the servers and present the identity of the default options.
   static func isUsual(_ options: TransportOptions) -> Bool { TrustPartition(options, nil) == usual }
 
   private struct Numbers {
@@ -28,7 +28,7 @@ struct TrustPartition: Hashable {
 
   private static let numbers = Mutex(Numbers())
 
-  /// The same number for equal options, and never one that others had before.
+  /// Returns a number that is equal for equal options, and never reused for other ones.
   static func number(of options: TransportOptions, _ proxies: ProxyTable?) -> Int {
     let key = TrustPartition(options, proxies)
     return numbers.withLock { numbers in

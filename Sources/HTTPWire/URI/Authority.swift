@@ -1,6 +1,6 @@
 /// The authority of a URL: `user:password@host:port` (RFC 3986 §3.2), taken apart and judged.
 package struct Authority: Equatable, Sendable {
-  /// What stands before the `@`, as it came; `nil` without one.
+  /// The text before the `@`, as it came; `nil` without one.
   package let userInfo: String?
   /// ASCII, lower case, without the brackets of an IPv6 address. Names in other alphabets are encoded
   /// (RFC 3492), percent-encoding is undone.

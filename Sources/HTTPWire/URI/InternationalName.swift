@@ -29,8 +29,7 @@ package enum InternationalName {
   /// RFC 3492 §6.3, with the parameters of §5.
   static func punycode(_ label: some Sequence<Unicode.Scalar>) -> String? {
     let input = label.prefix(longestLabel + 1).map(\.value)
-    // Each letter takes a byte at least. What is longer comes from nobody but somebody who wants to keep us busy: the time
-    // is the square of the length.
+    // Each letter takes a byte at least. The time is the square of the length, so that a longer label is an attack.
     guard input.count <= longestLabel else { return nil }
     var output = input.filter { $0 < 0x80 }.map { UInt8($0) }
     let basicCount = output.count

@@ -1,4 +1,4 @@
-/// What is done about a request before it is sent: a pure function of the request, of what is stored, and of the
+/// The decision about a request before it is sent: a pure function of the request, the stored responses and the
 /// time (RFC 9111 §4).
 package enum CacheDecision: Sendable {
   /// It is sent as it is.
@@ -16,20 +16,20 @@ package enum CacheDecision: Sendable {
   case validateVariants([StoredResponse], [HTTPHeader])
   /// Nothing may be sent, and nothing is there: the request fails.
   case unavailable
-  /// The same, asked for by `only-if-cached`: the answer is a 504 (RFC 9111 §5.2.1.7).
+  /// Nothing is stored for a request with `only-if-cached`: the answer is a 504 (RFC 9111 §5.2.1.7).
   case gatewayTimeout
 
-  /// What a program wants of the cache.
+  /// The use of the cache that a program asks for.
   package enum Policy: Sendable, Equatable {
     /// The rules of HTTP.
     case rules
     /// Nothing stored is used.
     case reload
-    /// What is stored is used however old it is; else the request is sent.
+    /// A stored response of any age is used; without one the request is sent.
     case storedElseLoad
-    /// What is stored is used however old it is; nothing is sent.
+    /// A stored response of any age is used; nothing is sent.
     case storedOnly
-    /// What is stored is used after the server has confirmed it.
+    /// A stored response is used after the server has confirmed it.
     case revalidate
   }
 
@@ -62,7 +62,7 @@ package enum CacheDecision: Sendable {
     var digests = question.digests
     let chosen = choice(of: stored, for: question.fields, question.method, &digests)
     if question.policy == .storedOnly { return chosen.map { .serve($0) } ?? .unavailable }
-    // Whoever brings conditions of his own wants the server's answer to them, and `no-store` leaves no trace here.
+    // A request with conditions of its own needs the server's answer to them, and one with `no-store` leaves no trace.
     let otherwise: CacheDecision = control.onlyIfCached ? .gatewayTimeout : .send
     if isConditional(question.fields) { return .send }
     if control.noStore { return otherwise }
@@ -98,7 +98,7 @@ package enum CacheDecision: Sendable {
     return choice(of: stored, &digests) { isWhole($0) }
   }
 
-  /// The same; when a range is asked for, a part that has it will do.
+  /// Returns the most recent complete response, or a part that contains the range of the request.
   private static func choice(
     of stored: [StoredResponse], for fields: [HTTPHeader], _ method: String, _ digests: inout FieldDigests
   ) -> StoredResponse? {
@@ -114,8 +114,8 @@ package enum CacheDecision: Sendable {
       .max { ($0.date, $0.responseTime) < ($1.date, $1.responseTime) }
   }
 
-  /// What is done where nothing is stored for the fields of a request: responses for others are offered, unless they
-  /// are for other credentials.
+  /// Returns the decision if nothing is stored for the fields of a request: responses for other fields are offered,
+  /// unless they are for other credentials.
   private static func offer(
     _ stored: [StoredResponse], _ question: Question, _ digests: inout FieldDigests
   ) -> CacheDecision {

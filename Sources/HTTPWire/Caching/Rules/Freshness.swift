@@ -1,4 +1,4 @@
-/// How long a stored response may be used, and how old it is (RFC 9111 §4.2). All in seconds.
+/// The lifetime and the age of a stored response, in seconds (RFC 9111 §4.2).
 package struct Freshness: Sendable, Equatable {
   package let lifetime: Int64
   package let age: Int64

@@ -54,7 +54,8 @@ package struct Selection: Sendable, Equatable {
     ["authorization", "cookie", "auth", "token", "key", "secret", "session"].contains { name.contains($0) }
   }
 
-  /// The same for a request that was not completed yet: what it does not say may be anything but a credential.
+  /// Whether the response may be for a request that is not complete yet: a missing field may have any value, unless it
+  /// is a credential.
   package func mayInclude(_ request: inout FieldDigests) -> Bool {
     fields.allSatisfy { field in
       guard let digest = request[field.name] else {
@@ -93,7 +94,7 @@ package struct FieldDigests: Sendable {
     self.hashes = hashes
   }
 
-  /// How many digests were computed; for tests.
+  /// The number of digests that were computed, for tests.
   package private(set) var computedCount = 0
 
   /// The digest of the values of a field; `nil` when the request has no such field.

@@ -56,9 +56,9 @@ package enum StorageRules {
   ]
 }
 
-/// What a response to a request that may change something makes invalid (RFC 9111 §4.4).
+/// The stored responses that a response to an unsafe request invalidates (RFC 9111 §4.4).
 package enum Invalidation {
-  /// Whether a method only reads (RFC 9110 §9.2.1). One that nobody knows may do anything.
+  /// Whether a method only reads (RFC 9110 §9.2.1). An unknown method is unsafe.
   package static func isSafe(_ method: String) -> Bool {
     switch method {
     case "GET", "HEAD", "OPTIONS", "TRACE": true

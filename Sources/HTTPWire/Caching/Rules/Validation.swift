@@ -72,8 +72,8 @@ package enum Validation {
     ["Content-Length", "Content-Encoding", "Content-Range"].contains { FieldName.equal($0, name) }
   }
 
-  /// What the response to a HEAD does to the stored response of a GET that it could have had (RFC 9111 §4.3.5).
-  /// `nil`: it is not the same any more.
+  /// Returns the stored response of a GET, updated by the response to a HEAD (RFC 9111 §4.3.5). `nil` if the resource
+  /// has changed.
   package static func updated(
     _ stored: StoredResponse, byHead head: ResponseHead, fields: FieldDigests, requestTime: Int64,
     responseTime: Int64

@@ -1,5 +1,4 @@
-/// What lies where there is room for so many bytes: when there is no more, that goes which was used longest ago.
-/// Every operation takes the same time, however much there is.
+/// The least recently used order of entries whose sizes have a limit. Every operation takes constant time.
 package struct ByteBudget<ID: Hashable & Sendable>: Sendable {
   private struct Place: Sendable {
     var id: ID
@@ -8,9 +7,9 @@ package struct ByteBudget<ID: Hashable & Sendable>: Sendable {
     var older: Int
   }
 
-  /// How many bytes may be there; at least 0.
+  /// The limit of the bytes; at least 0.
   package private(set) var capacity: Int
-  /// How many are.
+  /// The bytes of all entries.
   package private(set) var used = 0
   private var places: [Place] = []
   private var free: [Int] = []

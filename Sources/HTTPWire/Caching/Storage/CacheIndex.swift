@@ -1,5 +1,5 @@
-/// What a cache holds, in memory and in files, and what has to go when there is no more room. Without I/O: it says
-/// which files to write and to remove.
+/// The index of a cache in memory and in files, which evicts entries when there is no more room. Without I/O: it tells
+/// its owner which files to write and to remove.
 package struct CacheIndex: Sendable {
   /// A response that is on its way into its file.
   package struct Pending: Sendable {
@@ -7,7 +7,7 @@ package struct CacheIndex: Sendable {
     package let stored: StoredResponse
   }
 
-  /// How many responses of one URL there are at most.
+  /// The most responses of one URL.
   package static let variantLimit = 16
   private static let removalLimit = 4_096
   private static let block = 4_096
@@ -18,7 +18,7 @@ package struct CacheIndex: Sendable {
   private var pending: [EntryID: Pending] = [:]
   private var pendingBytes = 0
   private var lastSerial: UInt64 = 0
-  /// How many removals there were so far. A request remembers the number at its beginning; its response is not stored
+  /// The number of removals so far. A request remembers the number at its beginning; its response is not stored
   /// if there was a removal of its hash since. Counted, because a second is too long: a GET may follow a POST in it.
   package private(set) var removalCount: UInt64 = 0
   /// Of each hash, the number of its last removal.
@@ -48,7 +48,7 @@ package struct CacheIndex: Sendable {
 
   // MARK: Finding
 
-  /// What is there for a URL: responses in memory, and those of which only the files are there.
+  /// Returns the entries of a URL: responses in memory, and files whose responses are not in memory.
   package mutating func find(_ key: CacheKey) -> (stored: [StoredResponse], files: [EntryID]) {
     var stored: [StoredResponse] = []
     var files: [EntryID] = []
@@ -134,7 +134,7 @@ package struct CacheIndex: Sendable {
     time > now && time - now > Freshness.clockTolerance
   }
 
-  /// What is to be written, if it still is.
+  /// Returns the response that has to be written, unless it was replaced or removed.
   package func toWrite(_ id: EntryID, _ serial: UInt64) -> StoredResponse? {
     pending[id].flatMap { $0.serial == serial ? $0.stored : nil }
   }
@@ -273,6 +273,6 @@ package struct CacheIndex: Sendable {
     variants[id.hash] = list.isEmpty ? nil : list
   }
 
-  /// What a file takes of the disk, in whole blocks.
+  /// The space of a file on the disk, in whole blocks.
   private static func size(onDisk bytes: Int) -> Int { (bytes + block - 1) / block * block }
 }

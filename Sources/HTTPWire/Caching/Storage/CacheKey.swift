@@ -3,7 +3,7 @@
 package struct CacheKey: Sendable, Hashable {
   /// `http://host:port/path?query`; the port is always there.
   package let url: String
-  /// The same in every process, and found without allocating (``hash(of:_:)``). Two URLs may have the same one.
+  /// A hash that is equal in every process, and computed without allocating (``hash(of:_:)``). Two URLs may share one.
   package let hash: UInt64
 
   /// - Parameter partition: What keeps apart the responses that not everybody would have got, or trusted. Empty for
@@ -56,8 +56,8 @@ package struct CacheKey: Sendable, Hashable {
 }
 
 extension ConnectionProfile {
-  /// Whether the servers are those that everybody reaches, are judged as every session judges them, and see nobody in
-  /// particular: only then may a response be given to other sessions.
+  /// Whether the session reaches the usual servers, evaluates them as every session does, and presents no identity. Only
+  /// then may a response be given to other sessions.
   package var isUsual: Bool {
     judge?.judgesAsUsual != false && TrustPartition.isUsual(options) && leadsToUsualServers
       && !options.refusesPrivateAddresses

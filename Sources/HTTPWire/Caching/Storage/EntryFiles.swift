@@ -2,8 +2,8 @@ package import FoundationEssentials
 
 /// Where stored responses lie in files, each under a name of its own. Every call may wait for the disk.
 ///
-/// Whoever reads finds a file whole, as it was or as it is, also when the process that wrote was killed; several
-/// processes may use one folder.
+/// A reader finds the old or the new content of a file, also if the process that wrote it was killed. Several processes
+/// may use one folder.
 package protocol EntryFiles: Sendable {
   /// The folder. Two objects with one location have the same files.
   var location: String { get }

@@ -1,6 +1,6 @@
 package import FoundationEssentials
 
-/// What a request gets of a stored response: the head that is shown, and the bytes.
+/// The answer to a request from a stored response: the head and the bytes.
 package struct StoredAnswer: Sendable {
   package let head: ResponseHead
   package let body: Data

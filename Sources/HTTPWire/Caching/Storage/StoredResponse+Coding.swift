@@ -27,7 +27,7 @@ extension StoredResponse {
       let head = reader.bytes(count), let body = reader.bytes(bodyCount), reader.isAtEnd,
       Checksum.of(head) &+ Checksum.of(body) &* 31 == sum
     else { return nil }
-    // A part of the file counts its bytes from where they were there; whoever gets them counts from 0.
+    // Copied, because the indices of a slice do not begin at 0.
     return StoredResponse(encodedHead: head, body: Data(body))
   }
 

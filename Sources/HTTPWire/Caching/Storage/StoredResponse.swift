@@ -13,7 +13,7 @@ package final class StoredResponse: Sendable {
   package let responseTime: Int64
   /// The directives of ``head``.
   package let control: CacheControl
-  /// What a program attached to it, in a form that only its owner reads.
+  /// The `userInfo` of a program, in a form that only its owner reads.
   package let attachment: Data
   /// Whether it stays out of files.
   package let staysInMemory: Bool

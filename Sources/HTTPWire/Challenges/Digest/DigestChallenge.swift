@@ -1,4 +1,4 @@
-/// What a Digest challenge asks for (RFC 7616 §3.3).
+/// A Digest challenge (RFC 7616 §3.3).
 package struct DigestChallenge: Sendable, Hashable {
   /// The hash functions of RFC 7616 §6.1, and one that is not among them and is used nevertheless.
   package enum Algorithm: String, Sendable, Hashable, CaseIterable {
@@ -17,7 +17,7 @@ package struct DigestChallenge: Sendable, Hashable {
     }
   }
 
-  /// What is protected (RFC 7616 §3.4.1).
+  /// The quality of protection (RFC 7616 §3.4.1).
   package enum Quality: String, Sendable, Hashable {
     /// Method and target.
     case auth
@@ -43,7 +43,7 @@ package struct DigestChallenge: Sendable, Hashable {
   /// Where the credential is good for (RFC 7616 §3.3), as the server wrote it.
   package let domain: String?
 
-  /// `nil` for one that cannot be answered: without a nonce, or with an algorithm or a quality that nobody knows.
+  /// `nil` for one that cannot be answered: without a nonce, or with an unknown algorithm or quality.
   package init?(_ challenge: Challenge) {
     guard challenge.scheme == "digest", let nonce = challenge["nonce"], !nonce.isEmpty else { return nil }
     self.nonce = nonce

@@ -1,4 +1,4 @@
-/// What makes one answer to a Digest challenge differ from every other one (RFC 7616 §3.4).
+/// The values that make each answer to a Digest challenge unique (RFC 7616 §3.4).
 package struct DigestTicket: Sendable, Hashable {
   /// The nonces with which a `-sess` algorithm began.
   package struct Session: Sendable, Hashable {
@@ -9,7 +9,7 @@ package struct DigestTicket: Sendable, Hashable {
   package let nonce: String
   /// The client's own nonce.
   package let cnonce: String
-  /// How often the nonce has been used, this time included.
+  /// The number of uses of the nonce, this one included.
   package let count: UInt32
   package let session: Session
 
@@ -25,7 +25,7 @@ package struct DigestTicket: Sendable, Hashable {
     DigestTicket(nonce: challenge.nonce, cnonce: randomNonce(), count: 1)
   }
 
-  /// 128 bits that nobody can guess.
+  /// 128 random bits.
   package static func randomNonce() -> String {
     var generator = SystemRandomNumberGenerator()
     let halves = [generator.next(), generator.next()] as [UInt64]
@@ -43,7 +43,7 @@ package struct DigestTicket: Sendable, Hashable {
   }
 }
 
-/// What a server says about an exchange that it has authenticated (RFC 7615 §3, RFC 7616 §3.5).
+/// The statement of a server about an authenticated exchange (RFC 7615 §3, RFC 7616 §3.5).
 package struct AuthenticationInfo: Sendable, Equatable {
   /// The nonce that is to be used from now on.
   package let nextNonce: String?

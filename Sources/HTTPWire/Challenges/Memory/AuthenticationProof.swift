@@ -1,8 +1,8 @@
-/// What a request brings to be let in.
+/// The credentials that are attached to a request.
 package struct AuthenticationProof: Sendable, Equatable {
-  /// Who gave the credential, which decides who else may use it.
+  /// The source of the credential, which decides which other requests may use it.
   package enum Source: Sendable, Equatable {
-    /// The request itself, or its URL: nobody else uses it.
+    /// The request itself, or its URL: no other request uses it.
     case request
     /// The delegate of the session, for all of its requests.
     case session

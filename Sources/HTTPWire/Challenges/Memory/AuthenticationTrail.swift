@@ -1,8 +1,8 @@
-/// What one request has been asked for, and what it has answered: it ends, whatever the server says.
+/// The challenges and answers of one request. Their number has a limit, whatever the server does.
 package struct AuthenticationTrail: Sendable {
-  /// What the hop at hand brings.
+  /// The credentials of the current hop.
   package private(set) var proof: AuthenticationProof?
-  /// How many credentials have been refused before the hop at hand.
+  /// The number of credentials that were refused before the current hop.
   private var failures = 0
   private var answers = 0
   private var staleAnswers = 0
@@ -12,7 +12,7 @@ package struct AuthenticationTrail: Sendable {
 
   /// More than any honest server asks for.
   private static let mostAnswers = 64
-  /// How many nonces may be too old, one after the other.
+  /// The most stale nonces, one after the other.
   private static let mostStaleAnswers = 4
 
   /// Whether an answer makes sense: not for a credential that has been refused, but for a nonce that was too old
@@ -35,7 +35,7 @@ package struct AuthenticationTrail: Sendable {
     return !proof.isAnswer || (digest.isStale && staleAnswers < Self.mostStaleAnswers)
   }
 
-  /// How many credentials have failed, for whoever is asked for another one.
+  /// The number of failed credentials, for the delegate that is asked for another one.
   package func failureCount(for offer: AuthenticationOffer) -> Int {
     guard let proof else { return failures }
     return failures + (mayAnswer(offer, with: proof.credential) ? 0 : 1)

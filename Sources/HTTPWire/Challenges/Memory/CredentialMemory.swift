@@ -11,7 +11,7 @@ package final class CredentialMemory: Sendable {
   }
 
   package var isEmpty: Bool { !hasAny.load(ordering: .relaxed) }
-  /// How many are remembered; for tests.
+  /// The number of protection spaces, for tests.
   package var count: Int { spaces.withLock { $0.count } }
 
   /// See ``CredentialSpaces/matches(_:target:)``.
@@ -20,7 +20,7 @@ package final class CredentialMemory: Sendable {
     return spaces.withLock { $0.matches(origin, target: target) }
   }
 
-  /// The next use of a nonce, which nobody else gets.
+  /// Returns the next use of a nonce, for one request only.
   package func ticket(_ match: CredentialSpaces.Match, origin: Origin) -> DigestTicket? {
     let cnonce = DigestTicket.randomNonce()
     return spaces.withLock { $0.ticket(match.number, origin: origin, cnonce: cnonce) }

@@ -56,11 +56,11 @@ package struct CredentialSpaces: Sendable {
       count: space.count + 1, session: space.session)
   }
 
-  /// A server has let somebody in.
+  /// Notes that a server has accepted credentials.
   package mutating func accepted(
     _ proof: AuthenticationProof, origin: Origin, target: String, nextNonce: String?
   ) {
-    // One that was sent before anybody asked says nothing about where it is good for.
+    // Preemptive credentials without a realm do not tell the protection space that accepts them.
     guard let realm = proof.realm, !proof.scheme.isOfConnection else { return }
     clock += 1
     let prefixes =
