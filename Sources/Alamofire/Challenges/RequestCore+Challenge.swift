@@ -70,8 +70,8 @@ extension WireRequest {
     fields.first { FieldName.equal($0.name, "Authorization") }?.value
   }
 
-  /// Returns the request with `proof` in place of the credentials that it has.
-  func bringing(_ proof: AuthenticationProof) -> WireRequest {
+  /// Returns the request with `proof` in place of its credentials.
+  func adding(_ proof: AuthenticationProof) -> WireRequest {
     changing { parts in
       parts.fields.removeAll { FieldName.equal($0.name, "Authorization") }
       guard proof.scheme.isOfConnection else {

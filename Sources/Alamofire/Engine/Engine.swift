@@ -1,7 +1,7 @@
 import HTTPEngine
 import HTTPWire
 
-/// What a session needs of the engine: where requests are sent, and where the pipeline's tasks run.
+/// The engine of a session: the transport of its requests and the executor of their tasks.
 package struct Engine: Sendable {
   package let transport: any Transport
   /// Has work run on the thread of the transport, soon, once, from any thread; `nil` if only tasks can use the transport.
@@ -10,7 +10,7 @@ package struct Engine: Sendable {
   let byteStreams: (any ByteStreamTransport)?
   /// What the machine's network is asked of.
   package let network: any NetworkSource
-  /// Where the pipeline's own steps run; `nil` is the pool.
+  /// The executor of the steps of requests; `nil` is the pool.
   package let executor: (any TaskExecutor)?
   /// Whether the caller is on the engine's thread, where no code of a user may run.
   package let isOnLoop: @Sendable () -> Bool

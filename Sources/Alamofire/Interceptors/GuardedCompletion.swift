@@ -2,7 +2,7 @@ import Synchronization
 
 /// A completion that is handed to code of a user and calls on exactly once: with the first answer, or, if
 /// it is released without one, with a value that lets the others go on. For completions that lead to
-/// further completions; the pipeline awaits its answers with ``SingleCompletion``.
+/// further completions; requests await its answers with ``SingleCompletion``.
 final class GuardedCompletion<Value: Sendable>: Sendable {
   private let handler: Mutex<(@Sendable (Value) -> Void)?>
   private let whenForgotten: Value

@@ -3,7 +3,7 @@ import FoundationNetworking
 
 /// A form on its way into an upload, encoded anew for each attempt.
 ///
-/// Unchecked: the form is handed over with the request, and nobody but its pipeline touches it from then on.
+/// Unchecked: the form is handed over with the request, and only its attempts use it from then on.
 struct MultipartUploadable: UploadableConvertible, @unchecked Sendable {
   let form: MultipartFormData
   let threshold: UInt64

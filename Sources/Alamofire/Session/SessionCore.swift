@@ -9,7 +9,7 @@ package final class SessionCore: Sendable {
   /// Guarded by the one lock of this class.
   private struct Registry {
     weak var owner: Session?
-    /// Requests whose pipeline runs; each knows its place, so that nothing is hashed.
+    /// Running requests. Each knows its index, so that nothing is hashed.
     var active: [Request?] = []
     var free: [Int] = []
     /// Requests that wait for their start; their users keep them.
@@ -109,25 +109,25 @@ package final class SessionCore: Sendable {
     registry.withLock { $0.owner = session }
   }
 
-  /// A request has begun to run. Returns its place, or `nil` if the session is gone.
+  /// Adds a request that begins to run. Returns its index, or `nil` if the session has ended.
   func register(_ request: Request) -> Int? {
     registry.withLock { registry in
       guard registry.reasonOfEnd == nil else { return nil }
-      if let place = registry.free.popLast() {
-        registry.active[place] = request
-        return place
+      if let index = registry.free.popLast() {
+        registry.active[index] = request
+        return index
       }
       registry.active.append(request)
       return registry.active.count - 1
     }
   }
 
-  /// The request at `place` has served its handlers.
-  func unregister(at place: Int) {
+  /// Removes the request at `index`, whose handlers have been served.
+  func unregister(at index: Int) {
     let last = registry.withLock { registry in
-      let request = registry.active[place]
-      registry.active[place] = nil
-      registry.free.append(place)
+      let request = registry.active[index]
+      registry.active[index] = nil
+      registry.free.append(index)
       return request
     }
     // Released outside the lock: this may be the last reference.

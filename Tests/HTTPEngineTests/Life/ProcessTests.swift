@@ -133,6 +133,8 @@ import Testing
       let watcher = Watcher()
       let stalled = try CancellationTests.start(clients[0], clients[0].request(server.url("/")), watcher)
       await watcher.began.wait()
+      // Else the second request could take the reply that stalls.
+      #expect(await ProcessFacts.eventually { server.recordedRequests.count == 4 })
       #expect(try await clients[0].get(server.url("/get")).status == 200)
       stalled.cancel()
       #expect(await stalled.value == .cancelled)

@@ -10,7 +10,7 @@ import Testing
   @Test(arguments: [
     ("Sources/HTTPWire/A.swift", "import Foundation", "HTTPWire must not import Foundation"),
     ("Sources/HTTPEngine/A.swift", "import Alamofire", "HTTPEngine must not import Alamofire"),
-    ("Sources/Alamofire/Pipeline/A.swift", "import HTTPEngine", "Alamofire must not import HTTPEngine"),
+    ("Sources/Alamofire/Attempt/A.swift", "import HTTPEngine", "Alamofire must not import HTTPEngine"),
     ("Sources/Alamofire/Engine/A.swift", "import CCurl", "Alamofire/Engine must not import CCurl"),
     ("Sources/HTTPTestServer/A.swift", "import HTTPEngine", "HTTPTestServer must not import HTTPEngine"),
     ("Sources/AlamofireV4/A.swift", "import HTTPWire", "AlamofireV4 must not import HTTPWire"),

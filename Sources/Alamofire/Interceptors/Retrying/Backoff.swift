@@ -12,7 +12,7 @@ package struct Backoff: Sendable {
     self.isJittered = isJittered
   }
 
-  /// The longest delay in seconds; the pipeline waits no longer either.
+  /// The longest delay in seconds, which requests wait at most.
   package static let longest: TimeInterval = 31_536_000
 
   /// The delay in seconds after a request was retried `retryCount` times: `base` to the power of it, times

@@ -143,7 +143,7 @@ final class ResponseChunkReader: StreamReader, ResponseSink {
 
   // MARK: Among the handlers
 
-  /// As far as the pipeline is concerned: there is something to wait for.
+  /// Whether the attempt has to wait for the readers.
   var runsUserCode: Bool { true }
   func postpone(_ outcome: RequestOutcome) -> Bool { false }
   func serialize(_ outcome: RequestOutcome) -> AFError? { nil }

@@ -3,7 +3,7 @@ import FoundationNetworking
 import HTTPWire
 import Synchronization
 
-/// What the pipeline reads and writes while it runs.
+/// The members of the core that attempts read and write.
 extension RequestCore {
   var error: AFError? { state.withLock { $0.error } }
 
@@ -139,7 +139,7 @@ extension RequestCore: TransferObserver {
   package func transferBegan(_ control: any TransferControl) -> TransferStart {
     state.withLock { state in
       state.control = control
-      // Cancelled, or left by its session, since the pipeline last looked.
+      // Cancelled, or left by its session, since the attempt last looked.
       if state.lifecycle.state == .cancelled || state.error != nil { return .refuse }
       return state.lifecycle.state == .suspended ? .hold : .go
     }

@@ -19,7 +19,7 @@ struct HeadHandler: Sendable {
 enum HeadDecision: Sendable {
   case none
   case open
-  /// The pipeline waits for it; the body may have come already, when it was short.
+  /// The attempt waits for it. A short body may have arrived already.
   case awaited(CheckedContinuation<Void, Never>)
 }
 

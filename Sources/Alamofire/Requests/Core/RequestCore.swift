@@ -80,8 +80,6 @@ package final class RequestCore: Sendable {
   let interests = Atomic<UInt8>(0)
   /// Whether cookies of the last response are being stored.
   let hasCookiesToKeep = Atomic<Bool>(false)
-  /// The priority of whoever started a run without a task, for the task that may take over.
-  let priority = Atomic<UInt8>(0)
 
   init(
     session: SessionCore, convertible: any URLRequestConvertible, convertsByUserCode: Bool,
@@ -107,6 +105,12 @@ package final class RequestCore: Sendable {
   /// Whether bodies go somewhere as they come, and only those that the user asked for may.
   var hasBodySink: Bool {
     download != nil || stream != nil || has(.body)
+  }
+
+  var kind: RequestAttempt.Kind {
+    if body != nil { return .upload }
+    if download != nil { return .download }
+    return stream != nil ? .stream : .data
   }
 
   var resumesAutomatically: Bool { shouldAutomaticallyResume ?? session.startsRequestsImmediately }
@@ -219,7 +223,7 @@ package final class RequestCore: Sendable {
     }
   }
 
-  /// Cancels the pipeline, and opens whatever it waits at.
+  /// Cancels the attempt and ends its waits.
   private func cancelTask() {
     let (gate, decision, task, control) = state.withLock { state in
       defer {
@@ -234,7 +238,7 @@ package final class RequestCore: Sendable {
     if case .awaited(let continuation) = decision { continuation.resume() }
   }
 
-  /// The same as ``cancel(_:)`` for a request whose pipeline runs; `error` is why.
+  /// Cancels a running request because of `error`.
   func cancelWhileRunning(because error: AFError = .explicitlyCancelled) {
     let action = state.withLock { state in
       let action = state.lifecycle.cancelled()
@@ -244,24 +248,26 @@ package final class RequestCore: Sendable {
     if action == .cancel { cancelTask() }
   }
 
-  /// Starts a run. A plain one needs no task; see ``Pipeline/runOnLoop()``. The task of another one starts on the pool when
-  /// code of a user is ahead, and changes to the thread of the engine for the transfer alone; otherwise it stays there from the
-  /// beginning. An immediate run goes on this thread until it has to wait for something.
+  /// Starts the attempts of the request, or the delivery of its outcome to late handlers.
+  ///
+  /// - A plain request needs no task: the thread of the engine performs its steps.
+  /// - The task of another request starts on the pool if code of the caller is ahead, and visits the thread of the engine
+  ///   for the transfer alone; otherwise it starts on that thread.
+  /// - An immediate request is performed on the current thread until it has to wait.
   private func start(_ request: Request, sends: Bool, isImmediate: Bool = false) {
-    let place = session.register(request)
-    // Handlers that are added after the end get the outcome as it is, whether or not the session still exists.
-    if place == nil, sends { refuse(because: session.reasonOfEnd) }
+    let index = session.register(request)
+    // Handlers that are added after the end receive the outcome, even if the session has ended.
+    if index == nil, sends { refuse(because: session.reasonOfEnd) }
     if session.hasOwnDelegate || isWatched { state.withLock { $0.attempts.owner = request } }
-    let pipeline = Pipeline(core: self, request: request, place: place ?? Pipeline.nowhere)
-    if sends, !isImmediate, place != nil, isPlain, let enqueue = session.enqueue {
-      priority.store(Task.currentPriority.rawValue, ordering: .relaxed)
-      enqueue(pipeline)
-      return
-    }
+    let driver = AttemptDriver(
+      request, core: self, registryIndex: index, priority: Task.currentPriority)
+    if sends, !isImmediate, index != nil, isPlain, let enqueue = session.enqueue { return enqueue(driver) }
     run {
-      if isImmediate { return Task.immediate { await pipeline.run() } }
+      if isImmediate { return Task.immediate { await driver.run(after: .begun) } }
       let executor = startsWithUserCode ? nil : session.executor
-      return Task(executorPreference: executor) { await sends ? pipeline.run() : pipeline.finishOnly() }
+      return Task(executorPreference: executor) {
+        await driver.run(after: sends ? .begun : .begunForLateHandlers)
+      }
     }
   }
 
@@ -291,7 +297,7 @@ package final class RequestCore: Sendable {
     convertsByUserCode || isIntercepted || body?.runsUserCode == true
   }
 
-  /// Whether nothing is known that the request would have to wait for, but its transfer.
+  /// Whether the transfer is the only thing that the request is known to wait for.
   var isPlain: Bool {
     body == nil && download == nil && stream == nil && !convertsByUserCode && !isIntercepted && !isWatched
   }

@@ -71,9 +71,8 @@ extension Session: RequestDelegate {
   public func retryResult(
     for request: Request, dueTo error: AFError, completion: @escaping @Sendable (RetryResult) -> Void
   ) {
-    let pipeline = Pipeline(core: request.core, request: request, place: Pipeline.nowhere)
     Task {
-      var result = await pipeline.retriersAnswer(to: error)
+      var result = await request.core.retriersAnswer(to: error, of: request)
       if case .doNotRetryWithError(let retryError) = result {
         result = .doNotRetryWithError(
           AFError.requestRetryFailed(retryError: retryError, originalError: error))
@@ -88,7 +87,7 @@ extension Session: RequestDelegate {
     guard let timeDelay, timeDelay > 0 else { return request.core.sendAgain(request) }
     Task {
       // Nobody cancels this task.
-      try? await Task.sleep(for: Pipeline.duration(timeDelay))
+      try? await Task.sleep(for: .retryDelay(timeDelay))
       request.core.sendAgain(request)
     }
   }

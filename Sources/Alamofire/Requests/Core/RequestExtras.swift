@@ -41,7 +41,7 @@ struct RequestExtras: Sendable {
   var progress = ProgressReport()
   var headHandler: HeadHandler?
   var watchers = RequestWatchers()
-  /// The pipeline that waits until monitors have been told of all changes.
+  /// The attempt that waits until monitors have been told of all changes.
   var changesWaiter: CheckedContinuation<Void, Never>?
   /// Asynchronous sequences that tell of the request.
   var listeners: RequestListeners?

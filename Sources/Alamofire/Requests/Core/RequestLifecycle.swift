@@ -1,9 +1,9 @@
 import FoundationNetworking
 
-/// The life of one request: what a user sees of it (``Request/State``) and whether its pipeline runs.
+/// The life of one request: its public state (``Request/State``) and whether an attempt runs.
 /// Pure; the owner does what it answers.
 package struct RequestLifecycle: Sendable {
-  /// What the pipeline is doing.
+  /// The state of the attempts.
   package enum Run: Sendable, Equatable {
     case notStarted
     /// Started, and waiting for the user to resume before anything is sent.
@@ -15,13 +15,13 @@ package struct RequestLifecycle: Sendable {
 
   package enum Action: Sendable, Equatable {
     case nothing
-    /// Start the pipeline.
+    /// Start an attempt.
     case start
-    /// Let a gated pipeline go on, or open the control of the running transfer.
+    /// Continue a gated attempt, or resume the running transfer.
     case proceed
-    /// Close the control of the running transfer.
+    /// Suspend the running transfer.
     case hold
-    /// Cancel the running pipeline.
+    /// Cancel the running attempt.
     case cancel
     /// Serve the handlers: there is nothing left to send.
     case finish
@@ -79,7 +79,7 @@ package struct RequestLifecycle: Sendable {
     return .start
   }
 
-  /// The pipeline is ready to send. Returns false when it has to wait for ``resumed()``.
+  /// The attempt is ready to send. Returns false if it has to wait for ``resumed()``.
   package mutating func readyToSend() -> Bool {
     guard state == .initialized || state == .suspended else { return true }
     run = .gated

@@ -17,7 +17,7 @@ package final class StreamFlow: BodySink {
     var wake: (@Sendable () -> Void)?
     /// Who is shown the bytes as they come, whoever reads them.
     var watcher: (@Sendable (Data) -> Void)?
-    /// The pipeline, while it waits for the readers.
+    /// The attempt, while it waits for the readers.
     var waiter: CheckedContinuation<Void, Never>?
 
     func woken(by written: ChunkLog.Written) -> (isTaken: Bool, woken: [any StreamReader]) {
@@ -30,20 +30,20 @@ package final class StreamFlow: BodySink {
       if !followers.isEmpty { awaited.followers = followers.compactMap { readers[$0] } }
       guard waiter != nil, !log.isBusy else { return awaited }
       defer { waiter = nil }
-      awaited.pipeline = waiter
+      awaited.attempt = waiter
       return awaited
     }
   }
 
   private struct Awaited {
     var writer: (@Sendable () -> Void)?
-    var pipeline: CheckedContinuation<Void, Never>?
+    var attempt: CheckedContinuation<Void, Never>?
     /// Readers that may go on.
     var followers: [any StreamReader] = []
 
     func proceed() {
       writer?()
-      pipeline?.resume()
+      attempt?.resume()
       for follower in followers { follower.wake() }
     }
   }

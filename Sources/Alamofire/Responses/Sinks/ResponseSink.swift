@@ -18,7 +18,7 @@ package protocol ResponseSink: AnyObject, Sendable {
   func announce(to request: Request)
 }
 
-/// What the pipeline leaves for the sinks.
+/// The outcome of a request, from which the sinks make responses.
 package struct RequestOutcome: Sendable {
   package var request: URLRequest?
   package var exchange: Exchange?

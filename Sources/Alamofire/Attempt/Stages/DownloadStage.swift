@@ -3,33 +3,37 @@ import FoundationNetworking
 import HTTPWire
 import Synchronization
 
-extension Pipeline {
-  /// Stage 4b, of downloads: the file is complete and goes where it is wanted.
-  nonisolated(nonsending) func storeDownload(_ exchange: Exchange) async throws(AFError) {
-    guard let plan = core.download, let source = plan.takeFile() else { return }
-    let destination = plan.destination
+// The file of a download goes to its destination.
+extension AttemptDriver {
+  @inline(never)
+  nonisolated(nonsending) func moveDownload() async throws(AFError) -> AttemptEvent {
+    guard let plan = core.download, let exchange = values.exchange, let source = plan.takeFile() else {
+      return .done
+    }
     if core.isWatched { await tellDownloaded(to: source) }
-    guard let destination, let response = exchange.responseForDestination else {
+    guard let destination = plan.destination, let response = exchange.responseForDestination else {
       core.state.withLock { $0.extras.fileURL = source }
       if core.isMonitored {
         tellDestination(source)
         tellStored(.success(source))
       }
-      return
+      return .done
     }
-    let pipeline = self
-    let result = await offLoop { () -> Result<URL, AFError> in
-      let (target, options) = pipeline.core.isCancelled ? (source, []) : destination(source, response)
-      guard !pipeline.core.isCancelled else {
+    let driver = self
+    let result = await core.session.offLoop { () -> Result<URL, AFError> in
+      let core = driver.core
+      let (target, options) = core.isCancelled ? (source, []) : destination(source, response)
+      guard !core.isCancelled else {
         try? FileManager.default.removeItem(at: source)
         return .failure(.explicitlyCancelled)
       }
-      if pipeline.core.isMonitored { pipeline.tellDestination(target) }
+      if core.isMonitored { driver.tellDestination(target) }
       return Self.move(source, to: target, options)
     }
     if case .success(let url) = result { core.state.withLock { $0.extras.fileURL = url } }
     if core.isMonitored { tellStored(result) }
     _ = try result.get()
+    return .done
   }
 
   private static func move(
@@ -38,11 +42,11 @@ extension Pipeline {
     guard !isSameFile(source, target) else { return .success(target) }
     let files = FileManager.default
     do {
-      // What is no file has a path too, where nobody would look for the download.
+      // A URL of another scheme has a path, too, at which the download would not be found.
       guard target.isFileURL else {
         throw CocoaError(.fileWriteUnsupportedScheme, userInfo: [NSURLErrorKey: target])
       }
-      // Also a link that leads nowhere is in the way.
+      // `attributesOfItem` also finds a link to a missing file.
       if options.contains(.removePreviousFile), (try? files.attributesOfItem(atPath: target.path)) != nil {
         try files.removeItem(at: target)
       }
@@ -54,7 +58,7 @@ extension Pipeline {
       case nil: break
       case ENOSPC?, EDQUOT?: throw CocoaError(.fileWriteOutOfSpace)
       case EIO?, EFBIG?: throw CocoaError(.fileWriteUnknown)
-      // Foundation says why it is not possible, or does it.
+      // Foundation throws the reason or moves the file.
       default: try files.moveItem(at: source, to: target)
       }
       return .success(target)
@@ -64,7 +68,7 @@ extension Pipeline {
     }
   }
 
-  /// Whether the file lies where it is wanted already, however that is spelt: it is not to be removed for itself.
+  /// Whether the file is at its destination already, however the path is spelt.
   private static func isSameFile(_ source: URL, _ target: URL) -> Bool {
     guard source != target else { return true }
     guard target.isFileURL, source.lastPathComponent == target.lastPathComponent else { return false }
@@ -72,17 +76,15 @@ extension Pipeline {
     return folders[0] == folders[1]
   }
 
-  /// After the last attempt, and before another: what is left of a broken one is kept for whoever wants to
-  /// go on, or removed.
+  /// Keeps the rest of a broken download as resume data, or removes it.
   func settleDownload() {
     guard let plan = core.download else { return }
     forgetFileOfCancelled(plan)
-    let (request, isCancelled, wanted) = core.state.withLock { state in
+    let (request, isCancelled, isWanted) = core.state.withLock { state in
       (state.request, state.lifecycle.state == .cancelled, state.extras.wantsResumeData)
     }
-    let data = plan.takeResumeData(of: request)
-    guard let data else { return }
-    if isCancelled, !wanted {
+    guard let data = plan.takeResumeData(of: request) else { return }
+    if isCancelled, !isWanted {
       if let path = try? ResumeData(data).path { BodyFiles.removePart(path) }
     } else {
       core.state.withLock { $0.extras.resumeData = data }
@@ -102,7 +104,7 @@ extension Pipeline {
     if let file, plan.destination == nil { try? FileManager.default.removeItem(at: file) }
   }
 
-  /// Whoever cancelled for the sake of resume data is told, once.
+  /// Calls the handlers of `cancel(byProducingResumeData:)`, once.
   func answerResumeDataHandlers() {
     guard core.download != nil else { return }
     let (handlers, data) = core.state.withLock { state in

@@ -2,8 +2,7 @@ import Foundation
 import FoundationNetworking
 import HTTPWire
 
-/// One rule that a response must meet. The built-in ones read the wire's own values, so that a request
-/// that nobody inspects never makes an `HTTPURLResponse`.
+/// One rule for responses. The built-in rules read our own values, so that they make no `HTTPURLResponse`.
 enum Validator: Sendable {
   /// Status codes in `200..<300`, content types as the request's `Accept` allows.
   case automatic

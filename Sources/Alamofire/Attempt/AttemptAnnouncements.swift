@@ -3,43 +3,33 @@ import FoundationNetworking
 import HTTPWire
 import Synchronization
 
-// What the pipeline tells those who watch. Nothing here runs for a request that nobody watches.
-extension Pipeline {
-  /// Sends the request, its task seen by the delegate and the monitors.
-  nonisolated(nonsending) func watchedExchange(_ urlRequest: URLRequest) async throws(AFError) -> Exchange {
+// Notifications of the delegate and the monitors. None of them is made for a request without observers.
+extension AttemptDriver {
+  // MARK: The task
+
+  /// Announces the task of the attempt and waits until the request is resumed. If the body is a stream, the delegate may
+  /// provide another one.
+  @inline(never)
+  nonisolated(nonsending) func announceTask() async throws(AFError) -> AttemptEvent {
     await core.tellTask(of: request)
-    do throws(AFError) {
-      await core.untilResumed()
-      try checkAlive()
-      if core.body != nil { try await askForBodyStream() }
-      let exchange = try await exchanged(Journey(urlRequest, for: core, isWatched: true))
-      await tellEnd(exchange, nil)
-      return exchange
-    } catch {
-      core.endedUnsent()
-      await tellEnd(core.state.withLock { $0.exchange }, error)
-      throw error
-    }
+    await core.untilResumed()
+    try checkAlive()
+    if core.body != nil { try await askForBodyStream() }
+    return .done
   }
 
-  /// A body that is a stream is asked for once the task is there; the delegate may bring another one.
-  nonisolated(nonsending) private func askForBodyStream() async throws(AFError) {
+  nonisolated(nonsending) func askForBodyStream() async throws(AFError) {
     guard let ours = core.state.withLock({ $0.extras.uploadable }), case .stream = ours,
       let task = core.tasks(of: request).last
     else { return }
-    let session = core.session
-    let answer = await offLoop { () -> UploadRequest.Uploadable? in
-      await SingleCompletion.answer(whenForgotten: ours, whenCancelled: nil) { completion in
-        let delegate = session.delegate
-        let facade = session.facade
-        session.rootQueue.async {
-          delegate.urlSession(
-            facade, task: task,
-            needNewBodyStream: { stream in
-              completion(stream.map { .stream($0) })
-            })
-        }
-      }
+    let answer: UploadRequest.Uploadable? = await core.session.delegateAnswer(
+      whenForgotten: ours, whenCancelled: nil
+    ) { delegate, facade, completion in
+      delegate.urlSession(
+        facade, task: task,
+        needNewBodyStream: { stream in
+          completion(stream.map { .stream($0) })
+        })
     }
     try checkAlive()
     guard let answer else {
@@ -51,36 +41,33 @@ extension Pipeline {
     core.state.withLock { $0.extras.uploadable = answer }
   }
 
-  /// A stream that has been read cannot be sent on, as a redirect or a challenge may want: the delegate may bring
-  /// another. Without one the transport ends the request with an error that says so.
-  nonisolated(nonsending) func renewBodyStream(of journey: Journey) async throws(AFError) {
-    guard case .source(let source) = journey.request.body, !source.isRepeatable,
-      case .stream(let spent)? = core.state.withLock({ $0.extras.uploadable })
-    else { return }
-    try await askForBodyStream()
-    guard case .stream(let next)? = core.state.withLock({ $0.extras.uploadable }), next !== spent else {
-      return
-    }
-    journey.request = journey.request.changing {
-      $0.body = .source(core.source(of: next, length: source.length))
-    }
-  }
-
-  nonisolated(nonsending) private func tellEnd(_ exchange: Exchange?, _ error: AFError?) async {
-    if let exchange, error == nil { await storeWhatIsOffered(exchange) }
+  @inline(never)
+  nonisolated(nonsending) func announceTaskEnd() async -> AttemptEvent {
+    let error = values.error
+    if error != nil { core.endedUnsent() }
+    let exchange = error == nil ? values.exchange : core.state.withLock { $0.exchange }
+    if let exchange, error == nil { await storeCandidates(exchange) }
     if let metrics = exchange?.metrics {
-      await delegated { delegate, session, task in
+      await callDelegate { delegate, session, task in
         delegate.urlSession(session, task: task, didFinishCollecting: metrics)
       }
     }
     let failure = error?.ofTask
-    await delegated { delegate, session, task in
+    await callDelegate { delegate, session, task in
       delegate.urlSession(session, task: task, didCompleteWithError: failure)
+    }
+    return .done
+  }
+
+  nonisolated(nonsending) func tellDownloaded(to file: URL) async {
+    await callDelegate { delegate, session, task in
+      guard let task = task as? URLSessionDownloadTask else { return }
+      delegate.urlSession(session, downloadTask: task, didFinishDownloadingTo: file)
     }
   }
 
-  /// Calls the session's delegate: a user's on the root queue, and waits for it; ours here and now.
-  nonisolated(nonsending) func delegated(
+  /// Calls the session's delegate: a delegate of the caller on the root queue, and waits for it; ours at once.
+  nonisolated(nonsending) func callDelegate(
     _ body: @escaping @Sendable (SessionDelegate, URLSession, URLSessionTask) -> Void
   ) async {
     guard let task = core.tasks(of: request).last else { return }
@@ -96,38 +83,18 @@ extension Pipeline {
     }
   }
 
-  /// Whether the journey goes on, after whoever wants to decide has decided.
-  nonisolated(nonsending) func decided(
-    _ journey: Journey, _ response: WireResponse, _ plan: RedirectPlan
-  ) async throws(AFError) -> Bool {
-    let followed = journey.request.following(plan)
-    guard let task = core.tasks(of: request).last,
-      let redirect = Exchange(url: URL(string: journey.request.url), head: response.head).httpResponse,
-      let proposed = URLRequest(hop: followed, of: core.state.withLock { $0.request })
-    else {
-      journey.follow(plan)
-      return true
+  /// Asks the delegate about a challenge. A cancelled task does not wait for the answer, nor does one whose deadline is
+  /// over.
+  nonisolated(nonsending) func delegateAnswer<Answer: Sendable>(
+    to challenge: URLAuthenticationChallenge, _ task: URLSessionTask, whenForgotten: Answer,
+    whenCancelled: Answer,
+    _ read: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Answer
+  ) async -> Answer {
+    await core.session.delegateAnswer(
+      whenForgotten: whenForgotten, whenCancelled: whenCancelled, deadline: values.request.deadline
+    ) { delegate, facade, completion in
+      delegate.urlSession(facade, task: task, didReceive: challenge) { completion(read($0, $1)) }
     }
-    let session = core.session
-    let answer = await offLoop { () -> URLRequest? in
-      await SingleCompletion.answer(whenForgotten: proposed, whenCancelled: nil) { completion in
-        let delegate = session.delegate
-        let facade = session.facade
-        session.rootQueue.async {
-          delegate.urlSession(
-            facade, task: task, willPerformHTTPRedirection: redirect, newRequest: proposed
-          ) { completion($0) }
-        }
-      }
-    }
-    try checkAlive()
-    guard let answer else { return false }
-    if answer.isSent(like: proposed) {
-      journey.follow(plan)
-    } else {
-      try journey.follow(plan, changedTo: answer)
-    }
-    return true
   }
 
   // MARK: Monitors alone
@@ -143,7 +110,6 @@ extension Pipeline {
   }
 
   func tellCreationFailure(_ error: AFError) {
-    guard core.isMonitored else { return }
     let request = request
     core.tell { $0.request(request, didFailToCreateURLRequestWithError: error) }
   }
@@ -162,8 +128,7 @@ extension Pipeline {
     guard let upload = request as? UploadRequest else { return }
     core.tell { monitor in
       switch result {
-      case .success(let uploadable):
-        monitor.request(upload, didCreateUploadable: uploadable)
+      case .success(let uploadable): monitor.request(upload, didCreateUploadable: uploadable)
       case .failure(let error): monitor.request(upload, didFailToCreateUploadableWithError: error)
       }
     }
@@ -190,13 +155,6 @@ extension Pipeline {
     }
   }
 
-  nonisolated(nonsending) func tellDownloaded(to file: URL) async {
-    await delegated { delegate, session, task in
-      guard let task = task as? URLSessionDownloadTask else { return }
-      delegate.urlSession(session, downloadTask: task, didFinishDownloadingTo: file)
-    }
-  }
-
   func tellDestination(_ url: URL) {
     guard let download = request as? DownloadRequest else { return }
     core.tell { $0.request(download, didCreateDestinationURL: url) }
@@ -207,7 +165,7 @@ extension Pipeline {
     core.tell { $0.request(download, didFinishDownloadingUsing: task, with: result) }
   }
 
-  /// An attempt that had a task is over.
+  /// An attempt that had a task has ended.
   func tellCompleted(_ error: AFError?) {
     guard core.state.withLock({ $0.attempts.hasBegun }), let task = core.tasks(of: request).last else {
       return
@@ -216,7 +174,7 @@ extension Pipeline {
     core.tell { $0.request(request, didCompleteTask: task, with: error) }
   }
 
-  /// The request has ended, and its state says so: monitors hear of that, then of what the handlers will get.
+  /// The request has ended, and its state says so: monitors are told of it, then of the responses.
   func tellFinished(_ served: ShortList<any ResponseSink>) {
     let request = request
     core.tell { $0.requestDidFinish(request) }

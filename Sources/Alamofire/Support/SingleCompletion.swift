@@ -1,8 +1,8 @@
 import Foundation
 import Synchronization
 
-/// A completion that is handed to code of a user and answers exactly once: with the first call, or, if
-/// it is released without one, with a value that lets the request go on. Later calls do nothing.
+/// A completion for code of the caller, which answers exactly once: with its first call, or, if it is released without a
+/// call, with a default. Later calls do nothing.
 final class SingleCompletion<Value: Sendable>: Sendable {
   private let waiter: CompletionWaiter<Value>
   private let whenForgotten: Value
@@ -16,9 +16,8 @@ final class SingleCompletion<Value: Sendable>: Sendable {
 
   func callAsFunction(_ value: Value) { waiter.answer(value) }
 
-  /// Hands a completion to `body` and waits for its answer. A task that is cancelled waits no longer:
-  /// whoever keeps the completion cannot hold up the end of a request. Nor is anybody waited for after `deadline`,
-  /// which counts as cancelled here.
+  /// Calls `body` with a completion and waits for its answer. A task that is cancelled stops waiting, so that code which
+  /// keeps the completion cannot delay the end of a request. The deadline counts as a cancellation.
   static func answer(
     whenForgotten: Value, whenCancelled: Value, deadline: ContinuousClock.Instant? = nil,
     _ body: (SingleCompletion) -> Void
@@ -35,7 +34,7 @@ final class SingleCompletion<Value: Sendable>: Sendable {
   }
 }
 
-/// Where the first answer arrives, whether somebody waits for it already or not.
+/// Receives the first answer, before or after a task waits for it.
 private final class CompletionWaiter<Value: Sendable>: Sendable {
   private enum State {
     case open
@@ -61,11 +60,11 @@ private final class CompletionWaiter<Value: Sendable>: Sendable {
     continuation?.resume(returning: value)
   }
 
-  /// Answers when the time is over, unless it is cancelled before.
+  /// Answers at the deadline, unless the timer is cancelled before.
   func timer(_ deadline: ContinuousClock.Instant, _ value: Value) -> any DispatchSourceTimer {
     let rest = ContinuousClock.now.duration(to: deadline) / .milliseconds(1)
     let timer = DispatchSource.makeTimerSource()
-    // A moment later, so that the deadline is over by any clock.
+    // A moment later, so that the deadline is over by every clock.
     timer.schedule(deadline: .now() + .milliseconds(Int(min(max(0, rest), 1e12)) + 2))
     timer.setEventHandler { [weak self] in self?.answer(value) }
     timer.resume()

@@ -1,0 +1,186 @@
+import Foundation
+import HTTPWire
+import Synchronization
+
+/// Performs the steps of one request's attempts, one after the other.
+///
+/// There are two forms of one loop, because a synchronous function cannot be suspended. ``advance(after:)`` performs steps
+/// on the thread of the engine as long as each of them can be performed at once: a plain request needs no task.
+/// ``run(from:)`` performs any steps in a task. Both ask the same ``RequestAttempt`` for the order and perform the same
+/// stages.
+///
+/// One thread or task uses the driver at a time. It passes it on through the inbox of the loop, as the completion of a
+/// transfer, or by starting a task; hence `@unchecked Sendable`.
+final class AttemptDriver: @unchecked Sendable {
+  let core: RequestCore
+  /// The request as the caller's code sees it.
+  let request: Request
+  /// The index of the request in the registry of its session; `nil` if the session has ended.
+  let registryIndex: Int?
+  /// The priority of the task that started the request.
+  private let priority: TaskPriority
+  @exclusivity(unchecked) var attempt: RequestAttempt
+  @exclusivity(unchecked) var values = AttemptValues()
+
+  init(_ request: Request, core: RequestCore, registryIndex: Int?, priority: TaskPriority) {
+    self.core = core
+    self.request = request
+    self.registryIndex = registryIndex
+    self.priority = priority
+    attempt = RequestAttempt(core.kind)
+  }
+
+  // MARK: The two forms of the loop
+
+  /// Performs steps on the thread of the engine until one has to wait; then a task continues.
+  private func advance(after first: AttemptEvent) {
+    var event = first
+    while true {
+      let step = attempt.next(after: event)
+      if step == .finished { return }
+      // From here on the transport owns the driver.
+      if step == .send, sendWithCompletion() { return }
+      guard let next = eventAtOnce(of: step) else { return continueInTask(from: step) }
+      event = next
+    }
+  }
+
+  /// Performs steps in a task until the request has ended.
+  nonisolated(nonsending) func run(from first: AttemptStep) async {
+    var step = first
+    while step != .finished {
+      let event: AttemptEvent
+      if let now = eventAtOnce(of: step) { event = now } else { event = await eventAfterWaiting(of: step) }
+      step = attempt.next(after: event)
+    }
+  }
+
+  /// Performs the attempts from their first step, in the task of the caller.
+  nonisolated(nonsending) func run(after first: AttemptEvent) async {
+    await run(from: attempt.next(after: first))
+  }
+
+  /// Starts a task that performs the remaining steps. It is detached, because the current task, if any, belongs to
+  /// another request.
+  private func continueInTask(from step: AttemptStep) {
+    core.run {
+      Task.detached(executorPreference: core.session.executor, priority: priority) { [self] in
+        await run(from: step)
+      }
+    }
+  }
+
+  private func eventAtOnce(of step: AttemptStep) -> AttemptEvent? {
+    do throws(AFError) {
+      return try performAtOnce(step)
+    } catch {
+      values.error = error
+      return .failed
+    }
+  }
+
+  nonisolated(nonsending) private func eventAfterWaiting(of step: AttemptStep) async -> AttemptEvent {
+    do throws(AFError) {
+      return try await perform(step)
+    } catch {
+      values.error = error
+      return .failed
+    }
+  }
+
+  // MARK: The stages
+
+  /// Performs `step` if nothing has to be waited for; otherwise returns `nil`. It may be called again for the same step,
+  /// because the task form tries it as well.
+  private func performAtOnce(_ step: AttemptStep) throws(AFError) -> AttemptEvent? {
+    switch step {
+    case .begin, .finished: preconditionFailure("\(step) is not performed")
+    case .convert: try convertAtOnce()
+    case .adapt: adaptAtOnce()
+    case .prepareBody, .announceTask: nil
+    case .waitForResume: waitForResumeAtOnce()
+    case .makeRequest: try makeRequest()
+    case .chooseHandler: try chooseHandlerAtOnce()
+    case .addCredentials: try addCredentialsAtOnce()
+    case .provideBodyStream: provideBodyStreamAtOnce()
+    case .applyCachePolicy: applyCachePolicy()
+    case .addCookies: addCookiesAtOnce()
+    case .beginHop: beginHop()
+    case .lookUpCache: lookUpCacheAtOnce()
+    case .send, .replay, .revalidate: nil
+    case .askForWholeBody: askForWholeBody()
+    case .evaluateTrust, .chooseIdentity, .waitForConnectivity: nil
+    case .recordTransferFailure: try recordTransferFailure()
+    case .updateCache: updateCacheAtOnce()
+    case .judgeCredentials: judgeCredentials()
+    case .answerChallenge: try answerChallengeAtOnce()
+    case .followRedirect: try followRedirectAtOnce()
+    case .storeResult: storeResult()
+    case .announceTaskEnd, .moveDownload: nil
+    case .waitForCookies: core.hasCookies ? nil : .done
+    case .completeStream: completeStream()
+    case .waitForHeadDecision: core.isDispositionWanted ? nil : .done
+    case .validate: try validateAtOnce()
+    case .recordSuccess: recordSuccess()
+    case .recordFailure: recordFailureAtOnce()
+    case .askRetriers: core.isIntercepted ? nil : .retry(isWanted: false)
+    case .prepareRetry: prepareRetry()
+    case .prepareLateHandlers: prepareLateHandlersAtOnce()
+    case .settle: settleAtOnce()
+    case .serialize: serializeAtOnce()
+    }
+  }
+
+  /// Performs the steps that ``performAtOnce(_:)`` cannot perform at present.
+  nonisolated(nonsending) private func perform(_ step: AttemptStep) async throws(AFError) -> AttemptEvent {
+    switch step {
+    case .convert: return try await convert()
+    case .adapt: return try await adapt()
+    case .prepareBody: return try await prepareBody()
+    case .waitForResume: return try await waitForResume()
+    case .announceTask: return try await announceTask()
+    case .chooseHandler: return try await chooseHandler()
+    case .addCredentials: return try await addCredentials()
+    case .provideBodyStream: return try await provideBodyStream()
+    case .addCookies: return await addCookies()
+    case .lookUpCache: return await lookUpCache()
+    case .send: return await send()
+    case .replay: return await replay()
+    case .revalidate: return await revalidate()
+    case .evaluateTrust: return try await evaluateTrust()
+    case .chooseIdentity: return try await chooseIdentity()
+    case .waitForConnectivity: return try await waitForConnectivity()
+    case .updateCache: return await updateCache()
+    case .answerChallenge: return try await answerChallenge()
+    case .followRedirect: return try await followRedirect()
+    case .announceTaskEnd: return await announceTaskEnd()
+    case .waitForCookies: return await waitForCookies()
+    case .moveDownload: return try await moveDownload()
+    case .waitForHeadDecision: return await waitForHeadDecision()
+    case .validate: return try await validate()
+    case .recordFailure: return await recordFailure()
+    case .askRetriers: return await askRetriers()
+    case .prepareLateHandlers, .settle: return await settle(step)
+    case .serialize: return await serialize()
+    case .begin, .makeRequest, .applyCachePolicy, .beginHop, .askForWholeBody, .recordTransferFailure,
+      .judgeCredentials, .storeResult, .completeStream, .recordSuccess, .prepareRetry, .finished:
+      preconditionFailure("\(step) never waits")
+    }
+  }
+
+  /// Throws if the request was cancelled or its session has ended.
+  func checkAlive() throws(AFError) {
+    if let error = core.error { throw error }
+    if Task.isCancelled { throw .explicitlyCancelled }
+  }
+}
+
+extension AttemptDriver: LoopWork {
+  func runOnLoop() { advance(after: .begun) }
+}
+
+extension AttemptDriver: TransferCompletion {
+  func transferEnded(_ outcome: Result<WireResponse, TransportFailure>) {
+    advance(after: accept(outcome))
+  }
+}

@@ -1,0 +1,71 @@
+import Foundation
+import HTTPWire
+import Synchronization
+
+// The body of an upload, which is made anew for each attempt.
+extension AttemptDriver {
+  @inline(never)
+  nonisolated(nonsending) func prepareBody() async throws(AFError) -> AttemptEvent {
+    guard let body = core.body else { return .done }
+    core.removeUploadedFile()
+    let result = body.runsUserCode ? await core.session.offLoop { Self.made(body) } : Self.made(body)
+    switch result {
+    case .success(let uploadable):
+      core.state.withLock { state in
+        state.extras.uploadable = uploadable
+        if case .file(let url, true) = uploadable { state.extras.uploadedFile = url }
+      }
+    case .failure(let error): core.fail(error)
+    }
+    if core.isMonitored { tellUploadable(result) }
+    _ = try result.get()
+    return .done
+  }
+
+  private static func made(_ body: UploadBody) -> Result<UploadRequest.Uploadable, AFError> {
+    do {
+      return .success(try body.convertible.createUploadable())
+    } catch {
+      return .failure(error as? AFError ?? .createUploadableFailed(error: error))
+    }
+  }
+
+  func provideBodyStreamAtOnce() -> AttemptEvent? {
+    core.isWatched && spentStream != nil ? nil : .done
+  }
+
+  /// The stream that was read and cannot be read again, as a redirect or a challenge requires.
+  private var spentStream: InputStream? {
+    guard case .source(let source) = values.request.body, !source.isRepeatable,
+      case .stream(let spent)? = core.state.withLock({ $0.extras.uploadable })
+    else { return nil }
+    return spent
+  }
+
+  /// The delegate may provide another stream. Without one the transport ends the request with an error.
+  @inline(never)
+  nonisolated(nonsending) func provideBodyStream() async throws(AFError) -> AttemptEvent {
+    guard let spent = spentStream, case .source(let source) = values.request.body else { return .done }
+    try await askForBodyStream()
+    guard case .stream(let next)? = core.state.withLock({ $0.extras.uploadable }), next !== spent else {
+      return .done
+    }
+    values.request = values.request.changing {
+      $0.body = .source(core.source(of: next, length: source.length))
+    }
+    return .done
+  }
+}
+
+extension RequestCore {
+  /// Removes the file that was made for the upload. A missing file, or one that cannot be removed, is no error of the
+  /// request.
+  func removeUploadedFile() {
+    guard let body else { return }
+    let url = state.withLock { state in
+      defer { state.extras.uploadedFile = nil }
+      return state.extras.uploadedFile
+    }
+    if let url { try? body.fileManager.removeItem(at: url) }
+  }
+}

@@ -1,0 +1,175 @@
+import Foundation
+import FoundationNetworking
+import HTTPWire
+import Synchronization
+
+// The cache (RFC 9111) answers a hop as far as its rules and the policy of the request allow.
+extension AttemptDriver {
+  /// Decides from memory whether the cache has to be asked. Allocates nothing for a request without `Cache-Control`.
+  @inline(never)
+  func applyCachePolicy() -> AttemptEvent {
+    values.cachePolicy = cachePolicy()
+    return .cache(values.cachePolicy == nil ? .none : .lookUp)
+  }
+
+  private func cachePolicy() -> CacheDecision.Policy? {
+    guard values.handler.isEngine else { return nil }
+    switch core.session.caching.policy(of: values.urlRequest) {
+    case .useProtocolCachePolicy:
+      return isAnsweredFromCache && (mayBeStored || asksForStoredOnly) ? .rules : nil
+    case .reloadIgnoringLocalCacheData: return nil
+    case .reloadIgnoringLocalAndRemoteCacheData:
+      bypassAllCaches()
+      return nil
+    case .returnCacheDataElseLoad: return isAnsweredFromCache && mayBeStored ? .storedElseLoad : nil
+    case .returnCacheDataDontLoad: return .storedOnly
+    case .reloadRevalidatingCacheData:
+      if isAnsweredFromCache, mayBeStored { return .revalidate }
+      askCachesToRevalidate()
+      return nil
+    @unknown default: return isAnsweredFromCache ? .rules : nil
+    }
+  }
+
+  /// Whether a stored response can answer the hop. Downloads and streams take complete responses only, because the server
+  /// continues the part of an earlier download.
+  var isAnsweredFromCache: Bool {
+    let request = values.request
+    // No field tells the responses of authenticated connections apart.
+    guard core.session.caching.isThere, values.handler.isEngine, !request.body.isPresent, request.login == nil
+    else { return false }
+    // Stored bodies are decoded ones.
+    guard request.profile.options.decodesContent else { return false }
+    if core.hasBodySink { return request.method == "GET" && !request.fields.contains("Range") }
+    return request.method == "GET" || request.method == "HEAD"
+  }
+
+  /// Whether a stored response may be used: `no-store` bypasses the cache.
+  var mayBeStored: Bool { core.session.caching.mayHold(values.request) && !values.request.forbidsStoring }
+
+  /// `only-if-cached` has an answer even if nothing is stored.
+  private var asksForStoredOnly: Bool {
+    let fields = values.request.fields
+    return fields.contains("Cache-Control") && CacheControl(request: fields).onlyIfCached
+  }
+
+  /// Tells the caches between here and the origin to forward the request (RFC 9111 §5.2.1.4).
+  private func bypassAllCaches() {
+    add([HTTPHeader(name: "Cache-Control", value: "no-cache"), HTTPHeader(name: "Pragma", value: "no-cache")])
+  }
+
+  /// Tells the caches between here and the origin to revalidate what they store (RFC 9111 §5.2.1.1).
+  private func askCachesToRevalidate() { add([HTTPHeader(name: "Cache-Control", value: "max-age=0")]) }
+
+  /// Adds directives for caches, unless the caller has set some.
+  private func add(_ directives: [HTTPHeader]) {
+    guard !values.request.fields.contains("Cache-Control") else { return }
+    values.request = values.request.changing { $0.fields += directives }
+    values.requestWithCookies = values.requestWithCookies?.changing { $0.fields += directives }
+  }
+
+  /// The hop is sent now. The server may have read later removals before it answers.
+  func noteRemovals() {
+    if let store = core.session.caching.store { values.removalCount = store.removalCount }
+  }
+
+  // MARK: Lookup
+
+  func lookUpCacheAtOnce() -> AttemptEvent? {
+    guard isAnsweredFromCache, let store = core.session.caching.store else { return answer(from: []) }
+    return store.find(core.session.caching.key(of: values.outgoing)).map { answer(from: $0) }
+  }
+
+  @inline(never)
+  nonisolated(nonsending) func lookUpCache() async -> AttemptEvent {
+    guard let store = core.session.caching.store else { return answer(from: []) }
+    let key = core.session.caching.key(of: values.outgoing)
+    return answer(from: await core.session.offLoop { store.read(key) })
+  }
+
+  private func answer(from found: [StoredResponse]) -> AttemptEvent {
+    // A file or a stream receives complete content only.
+    let stored = core.hasBodySink ? found.filter { $0.head.status == 200 } : found
+    let policy = values.cachePolicy ?? .rules
+    let request = values.outgoing
+    let question = CacheDecision.Question(
+      method: request.method, fields: FieldDigests(of: request.fields), policy: policy,
+      mayRefresh: !core.decidesAboutStoring && !core.hasBodySink)
+    switch CacheDecision.decide(question, stored: stored, now: now) {
+    case .send: break
+    case .serve(let stored):
+      if hasAnswer(stored, isConfirmed: false) { return .cache(.replay) }
+      if policy == .storedOnly { return failed(.notInCache) }
+    case .serveAndRefresh(let stored, let conditions):
+      if hasAnswer(stored, isConfirmed: false) {
+        core.session.refresh(stored, by: request, conditions, takeCookies: cookieTaker)
+        return .cache(.replay)
+      }
+    case .validate(let stored, let conditions):
+      // A response that could not be used need not be confirmed. A file or a stream receives bytes before the server has
+      // confirmed them.
+      guard !core.hasBodySink, hasAnswer(stored, isConfirmed: false) else { break }
+      return revalidate(.response(stored), conditions)
+    case .validateVariants(let variants, let conditions):
+      guard !core.hasBodySink else { break }
+      return revalidate(.variants(variants), conditions)
+    case .unavailable: return failed(.notInCache)
+    case .gatewayTimeout:
+      values.storedAnswer = .gatewayTimeout
+      return .cache(.replay)
+    }
+    if policy == .revalidate { askCachesToRevalidate() }
+    return .cache(.send)
+  }
+
+  private func revalidate(_ candidate: Revalidation.Candidate, _ conditions: [HTTPHeader]) -> AttemptEvent {
+    if values.cachePolicy == .revalidate { askCachesToRevalidate() }
+    values.revalidation = Revalidation(candidate: candidate, conditions: conditions)
+    return .cache(.revalidate)
+  }
+
+  /// Seconds since 1970, by the clock of the cache.
+  var now: Int64 { core.session.caching.store?.now ?? 0 }
+
+  /// Makes the answer that ``replay()`` gives. Returns false if the stored response cannot be used for the request, or
+  /// exceeds the limit of its options, which then refuse the server's response as well.
+  func hasAnswer(_ stored: StoredResponse, isConfirmed: Bool) -> Bool {
+    let request = values.outgoing
+    let answer = StoredAnswer(
+      of: stored, method: request.method, fields: request.fields, isConfirmed: isConfirmed, now: now)
+    let limit = request.profile.options.bodySizeLimit
+    guard let answer, limit.map({ Int64(answer.body.count) <= $0 }) ?? true else { return false }
+    values.storedAnswer = answer
+    return true
+  }
+
+  @inline(never)
+  nonisolated(nonsending) func replay() async -> AttemptEvent {
+    guard let answer = values.storedAnswer else { return .cache(.send) }
+    values.storedAnswer = nil
+    let transport = StoredTransport(answer: answer, sink: core.hasBodySink ? values.outgoing.sink : nil)
+    do throws(TransportFailure) {
+      let response = try await transport.send(values.outgoing, observer: StoredAnswerObserver(core))
+      recordHop(response.metrics, response.head, from: .localCache)
+      return responded(response, concernsCache: false)
+    } catch {
+      return failed(error)
+    }
+  }
+}
+
+extension TransportFailure {
+  fileprivate static var notInCache: TransportFailure {
+    TransportFailure(
+      .resourceUnavailable,
+      "The request may only be answered from the cache, which has no response for it. Downloads and streams can be "
+        + "answered only by complete responses with status 200.")
+  }
+}
+
+extension WireRequest {
+  /// `no-store`: neither the request nor its response is stored (RFC 9111 §5.2.1.5).
+  var forbidsStoring: Bool {
+    fields.contains("Cache-Control") && CacheControl(fields.joinedValue(of: "Cache-Control")).noStore
+  }
+}

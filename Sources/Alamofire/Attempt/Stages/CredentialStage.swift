@@ -1,0 +1,210 @@
+import Foundation
+import FoundationNetworking
+import HTTPWire
+
+// Credentials that are sent preemptively (RFC 7617 §2.2, RFC 7616 §3.6).
+extension AttemptDriver {
+  func addCredentialsAtOnce() throws(AFError) -> AttemptEvent? {
+    dropCredentialsOfOtherOrigin()
+    guard mayKnowCredentials, maySendCredentials else { return .done }
+    guard !needsNetrc else { return nil }
+    if let match = rememberedMatch {
+      let choice = try fieldAtOnce(match.scheme, match.credential, match.digest, for: values.request) {
+        self.ticket(of: match)
+      }
+      switch choice {
+      case .needsBodyHash: return nil
+      case .field(let field, let ticket): if send(match, field, ticket) { return .done }
+      }
+    }
+    addBasicCredential()
+    return .done
+  }
+
+  @inline(never)
+  nonisolated(nonsending) func addCredentials() async throws(AFError) -> AttemptEvent {
+    if needsNetrc, let path = values.request.profile.options.netrcFile {
+      let url = values.request.url
+      let netrc = try await core.session.offLoop { NetrcFile.read(path, for: url) }.get()
+      values.authentication = Authentication(trail: trail, netrc: netrc)
+    }
+    if let match = rememberedMatch {
+      let (field, ticket) = try await field(match.scheme, match.credential, match.digest, for: values.request)
+      {
+        self.ticket(of: match)
+      }
+      if send(match, field, ticket) { return .done }
+    }
+    addBasicCredential()
+    return .done
+  }
+
+  /// The credential that was sent to the previous origin stays there.
+  private func dropCredentialsOfOtherOrigin() {
+    guard values.redirectCount > 0 else { return }
+    if values.request.origin != values.initialOrigin { values.leftInitialOrigin = true }
+    guard let authentication = values.authentication, let proof = authentication.trail.proof else { return }
+    var trail = authentication.trail
+    trail.moved()
+    values.authentication = Authentication(trail: trail, netrc: authentication.netrc)
+    guard let field = proof.field, values.request.authorization == field else { return }
+    values.request = values.request.changing {
+      $0.fields.removeAll { FieldName.equal($0.name, "Authorization") }
+    }
+  }
+
+  /// Whether any credential could be sent preemptively. Costs next to nothing.
+  private var mayKnowCredentials: Bool {
+    let options = values.request.profile.options
+    return !core.session.credentials.isEmpty || options.preemptiveBasicAuthentication
+      || options.netrcFile != nil
+  }
+
+  private var maySendCredentials: Bool {
+    values.handler.isEngine && !values.leftInitialOrigin && values.request.authorization == nil
+  }
+
+  private var needsNetrc: Bool {
+    values.authentication?.netrc == nil && values.request.profile.options.netrcFile != nil
+  }
+
+  /// The credential of the request itself, or of the netrc file.
+  private var ownCredential: PasswordCredential? {
+    core.passwordCredential
+      ?? values.authentication?.netrc?.credential(host: values.request.origin.host)
+  }
+
+  /// A credential that a server has accepted for the protection space of the hop, if it may be used.
+  private var rememberedMatch: CredentialSpaces.Match? {
+    let request = values.request
+    let own = ownCredential
+    let match = core.session.credentials
+      .matches(request.origin, target: ProtectionDomain.target(of: request.url))
+      .first { match in
+        switch match.source {
+        case .request, .file: return match.credential == own
+        case .session: return own == nil || match.credential == own
+        case .storage:
+          guard own == nil else { return match.credential == own }
+          // A credential that was removed from the storage is not used any more.
+          return core.storedCredential(for: request, realm: match.realm, match.scheme) == match.credential
+        }
+      }
+    // A body that cannot be read twice waits for the challenge.
+    if let digest = match?.digest, digest.choice(for: request.body) == .needsStoredBody { return nil }
+    return match
+  }
+
+  private func ticket(of match: CredentialSpaces.Match) -> DigestTicket? {
+    core.session.credentials.ticket(match, origin: values.request.origin)
+  }
+
+  /// Sends a remembered credential along. Returns false if it has no field.
+  private func send(_ match: CredentialSpaces.Match, _ field: String?, _ ticket: DigestTicket?) -> Bool {
+    guard let field else { return false }
+    add(
+      AuthenticationProof(
+        scheme: match.scheme, realm: match.realm, credential: match.credential, source: match.source,
+        field: field, digest: match.digest, ticket: ticket, isAnswer: false))
+    return true
+  }
+
+  private func addBasicCredential() {
+    guard values.request.profile.options.preemptiveBasicAuthentication, let credential = ownCredential,
+      let field = credential.basicField
+    else { return }
+    add(
+      AuthenticationProof(
+        scheme: .basic, realm: nil, credential: credential, source: .request, field: field, isAnswer: false))
+  }
+
+  // MARK: The field
+
+  /// The credentials that answered challenges of the attempt.
+  var trail: AuthenticationTrail { values.authentication?.trail ?? AuthenticationTrail() }
+
+  /// Adds a proof to the next hop.
+  func add(_ proof: AuthenticationProof) {
+    values.request = values.request.adding(proof)
+    var trail = trail
+    trail.brings(proof)
+    values.authentication = Authentication(trail: trail, netrc: values.authentication?.netrc)
+  }
+
+  /// The value of `Authorization`, as far as it can be computed at once.
+  enum FieldAnswer {
+    /// The value and the ticket of Digest that it used. There is no value for schemes that authenticate a connection, and
+    /// none if it cannot be computed.
+    case field(String?, DigestTicket?)
+    /// The body has to be hashed first, and is too long for the thread of the engine.
+    case needsBodyHash
+  }
+
+  /// - Parameter ticket: Called at most once, because each ticket has a count of its own.
+  func fieldAtOnce(
+    _ scheme: AuthenticationScheme, _ credential: PasswordCredential, _ digest: DigestChallenge?,
+    for request: WireRequest, ticket: () -> DigestTicket?
+  ) throws(AFError) -> FieldAnswer {
+    guard scheme == .digest, let digest else {
+      return .field(scheme == .basic ? credential.basicField : nil, nil)
+    }
+    let quality = try Self.quality(of: digest, for: request)
+    guard quality == .authInt else {
+      return field(credential, digest, quality, ticket(), for: request, bodyHash: nil)
+    }
+    guard request.body.isShort else { return .needsBodyHash }
+    let hash = AuthenticationFeatures.hashes.text(digest.algorithm, of: request.body)
+    return field(credential, digest, quality, ticket(), for: request, bodyHash: hash)
+  }
+
+  /// As ``fieldAtOnce(_:_:_:for:ticket:)``, for bodies of any length.
+  nonisolated(nonsending) func field(
+    _ scheme: AuthenticationScheme, _ credential: PasswordCredential, _ digest: DigestChallenge?,
+    for request: WireRequest, ticket: () -> DigestTicket?
+  ) async throws(AFError) -> (String?, DigestTicket?) {
+    let answer = try fieldAtOnce(scheme, credential, digest, for: request, ticket: ticket)
+    if case .field(let field, let ticket) = answer { return (field, ticket) }
+    guard let digest else { return (nil, nil) }
+    let body = request.body
+    let hash = await core.session.offLoop { AuthenticationFeatures.hashes.text(digest.algorithm, of: body) }
+    try checkAlive()
+    guard
+      case .field(let field, let ticket) = field(
+        credential, digest, .authInt, ticket(), for: request, bodyHash: hash)
+    else { return (nil, nil) }
+    return (field, ticket)
+  }
+
+  private static func quality(of digest: DigestChallenge, for request: WireRequest) throws(AFError)
+    -> DigestChallenge.Quality?
+  {
+    switch digest.choice(for: request.body) {
+    case .use(let choice): return choice
+    case .needsStoredBody:
+      throw .sessionTaskFailed(
+        error: URLError.made(
+          .requestBodyStreamExhausted,
+          "\(request.origin.host) wants the body to be signed (Digest, auth-int), and a stream can be read only once; use Data or a file.",
+          url: request.url))
+    }
+  }
+
+  private func field(
+    _ credential: PasswordCredential, _ digest: DigestChallenge, _ quality: DigestChallenge.Quality?,
+    _ ticket: DigestTicket?, for request: WireRequest, bodyHash: String?
+  ) -> FieldAnswer {
+    guard let ticket else { return .field(nil, nil) }
+    let answer = DigestAnswer(
+      challenge: digest, credential: digest.isUTF8 ? credential.normalized : credential, ticket: ticket,
+      method: request.method, target: ProtectionDomain.target(of: request.url), quality: quality)
+    return .field(answer.field(with: AuthenticationFeatures.hashes, bodyHash: bodyHash), ticket)
+  }
+}
+
+extension RequestBody {
+  /// Whether the body can be hashed on the thread of the engine.
+  fileprivate var isShort: Bool {
+    if case .source = self { return false }
+    return count <= 16_384
+  }
+}

@@ -1,0 +1,166 @@
+import Foundation
+import FoundationNetworking
+import HTTPWire
+import Synchronization
+
+// One hop: a request that goes over the wire, and its response.
+extension AttemptDriver {
+  // Not inlined, because its temporaries would enlarge the frame of the task.
+  @inline(never)
+  func makeRequest() throws(AFError) -> AttemptEvent {
+    let urlRequest = values.urlRequest
+    let plain = try WireRequest(urlRequest, for: core)
+    let request = plain.upgraded
+    values.request = request
+    values.urlRequest = request.leading(urlRequest, from: plain)
+    values.initialOrigin = request.origin
+    // A scheme that neither the engine nor we serve is for the `URLProtocol` classes, which are asked next.
+    values.handler = HopHandler(scheme: request.origin.scheme) ?? .local
+    return .done
+  }
+
+  /// Finds the handler of the next hop. The `URLProtocol` classes of the configuration are asked once, in their order.
+  func chooseHandlerAtOnce() throws(AFError) -> AttemptEvent? {
+    guard mustChooseHandler else { return .done }
+    try checkScheme()
+    return core.session.settings.protocolClasses.isEmpty ? .done : nil
+  }
+
+  @inline(never)
+  nonisolated(nonsending) func chooseHandler() async throws(AFError) -> AttemptEvent {
+    let classes = core.session.settings.protocolClasses
+    let request = foundationRequest()
+    let taker = await core.session.offLoop { classes.first { $0.canInit(with: request) } }
+    if let taker {
+      let credential = core.state.withLock { $0.extras.credential }
+      values.handler = .userProtocol(ProtocolTransport(taker, request: request, credential: credential))
+      return .done
+    }
+    guard let handler = HopHandler(scheme: values.request.origin.scheme) else {
+      throw .sessionTaskFailed(error: URLError.unsupported(scheme: values.request.url))
+    }
+    values.handler = handler
+    return .done
+  }
+
+  private var mustChooseHandler: Bool {
+    !core.session.settings.protocolClasses.isEmpty || values.request.profile.options.allowedSchemes != nil
+  }
+
+  private func checkScheme() throws(AFError) {
+    let request = values.request
+    let scheme = request.origin.scheme
+    guard let allowed = request.profile.options.allowedSchemes, !allowed.contains(scheme) else { return }
+    throw .sessionTaskFailed(
+      error: URLError.made(
+        .unsupportedURL,
+        "TransportOptions.allowedSchemes does not allow URLs with \(scheme):; add it if that is in order.",
+        url: request.url))
+  }
+
+  /// The hop as a `URLProtocol` class sees it: with the session's fields, and its body as data or as a stream.
+  private func foundationRequest() -> URLRequest {
+    let request = values.request
+    var made = values.urlRequest
+    if values.redirectCount > 0 { made.url = URL(string: request.url) }
+    made.httpMethod = request.method
+    var fields: [String: String] = [:]
+    for field in request.fields where fields.updateValue(field.value, forKey: field.name) != nil {}
+    made.allHTTPHeaderFields = fields
+    switch request.body {
+    case .none:
+      made.httpBody = nil
+      made.httpBodyStream = nil
+    case .bytes(let data): made.httpBody = data
+    case .source:
+      switch core.state.withLock({ $0.extras.uploadable }) {
+      case .file(let url, _): made.httpBodyStream = InputStream(url: url)
+      case .stream(let stream): made.httpBodyStream = stream
+      case .data, nil: break
+      }
+    }
+    return made
+  }
+
+  /// Makes the hop known to the thread that reads its response.
+  func beginHop() -> AttemptEvent {
+    noteRemovals()
+    if !values.handler.isEngine, values.startDate == nil { values.startDate = Date() }
+    let hop = (values.outgoing, values.initialOrigin, values.authentication)
+    core.state.withLock { state in
+      state.hop = hop
+      state.attempts.begin()
+    }
+    return .done
+  }
+
+  // MARK: The transfer
+
+  /// Sends the hop without a task. Returns false, and nothing is sent, if something has to be waited for before.
+  func sendWithCompletion() -> Bool {
+    guard needsNoTask else { return false }
+    noteRemovals()
+    return core.session.transport.send(values.outgoing, observer: core, completion: self)
+  }
+
+  nonisolated(nonsending) func send() async -> AttemptEvent {
+    noteRemovals()
+    do throws(TransportFailure) {
+      return accept(.success(try await transport.send(values.outgoing, observer: core)))
+    } catch {
+      return accept(.failure(error))
+    }
+  }
+
+  /// Takes the outcome of the transfer of a hop.
+  func accept(_ outcome: Result<WireResponse, TransportFailure>) -> AttemptEvent {
+    switch outcome {
+    case .success(let response):
+      recordHop(response.metrics, response.head)
+      return responded(response, concernsCache: concernsCache(response))
+    case .failure(let failure): return failed(failure)
+    }
+  }
+
+  func responded(_ response: WireResponse, concernsCache: Bool) -> AttemptEvent {
+    values.response = response
+    var facts = ResponseFacts()
+    facts.status = UInt16(clamping: response.head.status)
+    facts.isHTTP = response.head.role == .hop
+    facts.concernsCache = concernsCache
+    facts.hasAuthentication = values.authentication != nil
+    return .responded(facts)
+  }
+
+  @inline(never)
+  func recordHop(
+    _ metrics: TransferMetrics, _ head: ResponseHead?, as sent: WireRequest? = nil,
+    from source: TaskMetrics.ResourceFetchType = .networkLoad
+  ) {
+    guard values.handler.isEngine else { return }
+    values.hops.append(Exchange.Hop(sent ?? values.outgoing, metrics: metrics, head: head, fetchType: source))
+    if !Invalidation.isSafe(values.request.method) { core.session.sharedTransfers.beginEra() }
+  }
+
+  /// The transport of the next hop.
+  var transport: any Transport {
+    let request = values.request
+    var transport = values.handler.transport(of: core.session)
+    if request.profile.hasHostPolicies, values.handler.isEngine {
+      transport = HostPolicyTransport(session: core.session, transport: transport)
+    }
+    return isShared ? SharedTransport(session: core.session, transport: transport) : transport
+  }
+
+  /// Whether the engine itself sends the hop.
+  private var needsNoTask: Bool {
+    values.handler.isEngine && !values.request.profile.hasHostPolicies && !isShared
+  }
+
+  /// Whether identical requests share the transfer of the hop.
+  private var isShared: Bool {
+    let request = values.request
+    return request.profile.options.sharesIdenticalRequests && values.handler.isEngine
+      && request.method == "GET" && request.sink == nil && !request.body.isPresent && request.login == nil
+  }
+}

@@ -1,0 +1,142 @@
+import Foundation
+import FoundationNetworking
+import HTTPWire
+
+// If the response is a redirect (RFC 9110 §15.4), the next hop follows it.
+extension AttemptDriver {
+  @inline(never)
+  func followRedirectAtOnce() throws(AFError) -> AttemptEvent? {
+    guard let response = values.response, (300..<400).contains(response.head.status) else {
+      return .redirect(.none)
+    }
+    let options = core.options
+    let request = values.request
+    let decision = Redirect.decide(
+      status: response.head.status, location: response.head.block.values(of: "Location").first,
+      request: Redirect.Request(
+        url: request.url, origin: request.origin, method: request.method, hasBody: request.body.isPresent),
+      hopCount: values.redirectCount, limit: options.redirectLimit, protectedHeaders: options.protectedHeaders
+    )
+    switch decision {
+    case .notARedirect: return .redirect(.none)
+    case .follow(let proposed):
+      let plan = request.upgraded(proposed)
+      if core.isRedirectWatched {
+        values.redirectPlan = plan
+        return nil
+      }
+      follow(plan)
+      return .redirect(.followed)
+    case .refuse(let refusal):
+      _ = storeResult()
+      throw .sessionTaskFailed(error: URLError.refused(refusal, from: request.url))
+    }
+  }
+
+  /// Asks the delegate, which asks the redirect handlers.
+  @inline(never)
+  nonisolated(nonsending) func followRedirect() async throws(AFError) -> AttemptEvent {
+    guard let plan = values.redirectPlan, let response = values.response else { return .redirect(.none) }
+    let followed = values.request.following(plan)
+    guard let task = core.tasks(of: request).last,
+      let redirect = Exchange(url: URL(string: values.request.url), head: response.head).httpResponse,
+      let proposed = URLRequest(hop: followed, of: core.state.withLock { $0.request })
+    else {
+      follow(plan)
+      return .redirect(.followed)
+    }
+    let answer = await core.session.delegateAnswer(whenForgotten: proposed, whenCancelled: nil) {
+      delegate, facade, completion in
+      delegate.urlSession(
+        facade, task: task, willPerformHTTPRedirection: redirect, newRequest: proposed
+      ) { completion($0) }
+    }
+    try checkAlive()
+    guard let answer else {
+      values.keepsBody = false
+      return .redirect(.declined)
+    }
+    if answer.isSent(like: proposed) {
+      follow(plan)
+    } else {
+      try follow(plan, changedTo: answer)
+    }
+    return .redirect(.followed)
+  }
+
+  private func follow(_ plan: RedirectPlan) {
+    values.redirectCount += 1
+    let request = values.request
+    let profile = profile(to: plan.origin, from: request)
+    let next = request.following(plan)
+    values.request = profile === next.profile ? next : next.changing { $0.profile = profile }
+  }
+
+  /// A client certificate for one origin is not presented to another.
+  private func profile(to origin: Origin, from request: WireRequest) -> ConnectionProfile {
+    guard origin != request.origin else { return request.profile }
+    return origin == values.initialOrigin ? core.profile : request.profile.elsewhere ?? request.profile
+  }
+
+  /// Follows to a request that a handler has made of the proposed one.
+  private func follow(_ plan: RedirectPlan, changedTo changed: URLRequest) throws(AFError) {
+    let redirected = values.request
+    follow(plan)
+    let target = try redirectTarget(of: changed)
+    let fields = (changed.allHTTPHeaderFields ?? [:]).map { HTTPHeader(name: $0.key, value: $0.value) }
+    if let violation = core.session.settings.violation(
+      method: changed.httpMethod ?? "GET", own: changed.allHTTPHeaderFields, all: fields)
+    {
+      throw .sessionTaskFailed(
+        error: URLError.made(.badURL, violation.message, url: changed.url?.absoluteString ?? ""))
+    }
+    let sorted = SessionSettings.withoutFraming(fields).sorted(like: values.request.fields)
+    let body = body(of: changed)
+    let profile = profile(to: target.origin, from: redirected)
+    let next = values.request.redirected { parts in
+      parts.url = target.url
+      parts.origin = target.origin
+      parts.method = changed.httpMethod ?? "GET"
+      parts.fields = sorted
+      parts.body = body
+      parts.profile = profile
+    }
+    values.request = next.upgraded
+  }
+
+  private func redirectTarget(of changed: URLRequest) throws(AFError) -> WireTarget {
+    guard let url = changed.url else { throw .sessionTaskFailed(error: URLError.noURL) }
+    if let target = WireTarget(url.absoluteString) { return target }
+    guard let scheme = url.scheme?.lowercased(), scheme != "http", scheme != "https" else {
+      throw .sessionTaskFailed(error: URLError.unsupported(url))
+    }
+    throw .sessionTaskFailed(error: URLError.refused(.unsupportedScheme(scheme), from: values.request.url))
+  }
+
+  /// The body of a request that a handler has made: its own, else that of the previous request.
+  private func body(of changed: URLRequest) -> RequestBody {
+    if let data = changed.httpBody { return .bytes(data) }
+    if let stream = changed.httpBodyStream, stream !== values.urlRequest.httpBodyStream {
+      return .source(
+        InputStreamSource(stream, length: WireRequest.contentLength(changed.allHTTPHeaderFields)))
+    }
+    return changed.httpMethod == values.request.method ? values.request.body : .none
+  }
+}
+
+extension [HTTPHeader] {
+  /// The fields in the order of `fields`; further ones follow by name.
+  fileprivate func sorted(like fields: [HTTPHeader]) -> [HTTPHeader] {
+    let order = fields.map { $0.name.lowercased() }
+    return sorted { left, right in
+      let indices = (
+        order.firstIndex(of: left.name.lowercased()), order.firstIndex(of: right.name.lowercased())
+      )
+      switch indices {
+      case (let left?, let right?): return left < right
+      case (nil, nil): return left.name < right.name
+      case (let left, _): return left != nil
+      }
+    }
+  }
+}

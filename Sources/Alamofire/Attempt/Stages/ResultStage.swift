@@ -1,0 +1,100 @@
+import Foundation
+import FoundationNetworking
+import HTTPWire
+import Synchronization
+
+// The result of an attempt: the request waits to be sent, and its last response is stored, moved and validated.
+extension AttemptDriver {
+  func waitForResumeAtOnce() -> AttemptEvent? {
+    !core.isWatched && core.maySend ? .done : nil
+  }
+
+  @inline(never)
+  nonisolated(nonsending) func waitForResume() async throws(AFError) -> AttemptEvent {
+    if core.isMonitored { tellCreated(values.urlRequest) }
+    var isObserved = core.isWatched
+    // Observers may have been added while the request waited.
+    if !isObserved { isObserved = await !core.untilResumedUnobserved() || core.isWatched }
+    try checkAlive()
+    return isObserved ? .observed : .done
+  }
+
+  // MARK: The response for the caller
+
+  @inline(never)
+  func storeResult() -> AttemptEvent {
+    guard let response = values.response else { return .done }
+    let exchange = exchange(response.head)
+    values.exchange = exchange
+    // Released early, because the body may be large.
+    values.response = nil
+    let request = values.request
+    let isTaken = core.isWatched || request.sink != nil
+    let body = isTaken ? core.shown(response.body, of: request, isKept: values.keepsBody) : response.body
+    core.received(exchange, body: values.keepsBody ? body : nil)
+    return .done
+  }
+
+  /// The attempt so far, with `head` as the head of its last response.
+  func exchange(_ head: ResponseHead?) -> Exchange {
+    // The URL of the caller's request is parsed already.
+    let url = values.redirectCount == 0 ? values.urlRequest.url : URL(string: values.request.url)
+    // Without hops nothing went over the network that the transport could measure.
+    let metrics = values.hops.isEmpty ? TaskMetrics(from: values.startDate ?? Date()) : nil
+    let given = values.handler.given?.response
+    if let head, head.role == .other {
+      return Exchange(url: url, other: given ?? URLResponse(url, head), values.hops, metrics: metrics)
+    }
+    return Exchange(
+      url: url, head: head, hops: values.hops, response: head == nil ? nil : given as? HTTPURLResponse,
+      metrics: metrics)
+  }
+
+  // MARK: Streams and validation
+
+  func completeStream() -> AttemptEvent {
+    core.stream?.complete()
+    return .done
+  }
+
+  nonisolated(nonsending) func waitForHeadDecision() async -> AttemptEvent {
+    await core.dispositionMade()
+    return .done
+  }
+
+  /// Validates unless a validator runs code of the caller or monitors are told of each.
+  func validateAtOnce() throws(AFError) -> AttemptEvent? {
+    if let error = core.error { throw error }
+    guard let exchange = values.exchange else { return .done }
+    let (validators, request, body) = core.judged()
+    if validators.isEmpty { return .done }
+    guard !core.isMonitored, validators.allSatisfy({ !$0.runsUserCode }) else { return nil }
+    for validator in validators { try validator.check(request, exchange, body) }
+    return .done
+  }
+
+  /// Runs the validators in the order in which they were added, until one fails.
+  @inline(never)
+  nonisolated(nonsending) func validate() async throws(AFError) -> AttemptEvent {
+    try checkAlive()
+    guard let exchange = values.exchange else { return .done }
+    let (validators, request, body) = core.judged()
+    let driver = self
+    let failure = await core.session.offLoop { () -> AFError? in
+      for validator in validators {
+        let failure = validator.failure(request, exchange, body)
+        if let failure { driver.core.fail(failure) }
+        if driver.core.isMonitored { driver.tellValidated(request, exchange, body.data, failure) }
+        if let failure { return failure }
+      }
+      return nil
+    }
+    if let failure { throw failure }
+    return .done
+  }
+
+  func recordSuccess() -> AttemptEvent {
+    if core.isWatched { tellCompleted(nil) }
+    return .done
+  }
+}
