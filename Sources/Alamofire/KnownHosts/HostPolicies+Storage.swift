@@ -2,15 +2,15 @@ public import Foundation
 public import HTTPWire
 
 extension StrictTransportSecurity {
-  /// Makes an empty one, kept in memory.
+  /// Makes an empty object in memory.
   ///
-  /// - Parameter hostLimit: The most hosts that are noted, without those that the program names. When there are as many,
-  ///   others are noted when some have expired: what one host says does not push out what others have said.
+  /// - Parameter hostLimit: The most hosts with a policy, without preloaded ones. At the limit, another host is noted when
+  ///   a policy has expired, because one host must not evict the policies of others.
   public convenience init(hostLimit: Int = 10_000) {
     self.init(storage: HostPolicyStore(StrictTransportTable(limit: hostLimit)))
   }
 
-  /// Makes one that is kept in a file, which is read now, and written in the background whenever something has changed.
+  /// Makes an object with a file, which is read now and written in the background after each change.
   ///
   /// ```swift
   /// let folder = URL(fileURLWithPath: "/var/lib/shop", isDirectory: true)
@@ -18,14 +18,13 @@ extension StrictTransportSecurity {
   /// if let error = hosts.storageError { print(error.localizedDescription) }
   /// ```
   ///
-  /// Only its owner can read the file, which names the hosts that have been visited. It is replaced as a whole, so that
-  /// nobody ever reads half of it; of two processes with one file, the one that writes last is right. A file that is
-  /// broken, or cannot be used, is an empty one, and ``storageError`` says why. What the program names itself
-  /// (``preload(_:includingSubdomains:)``) is not in it.
+  /// Only its owner can read the file, which contains the names of visited hosts. It is replaced atomically. If two
+  /// processes share a file, the last write stays. A file that is broken or cannot be used counts as empty, and
+  /// ``storageError`` has the reason. The file does not contain preloaded hosts (``preload(_:includingSubdomains:)``).
   ///
   /// - Parameters:
-  ///   - file:      The URL of the file. Its folder is made when needed; it must belong to the user of the process, and
-  ///                nobody else may write to it.
+  ///   - file:      The URL of the file. Its folder is made if it does not exist. The folder must belong to the user of
+  ///                the process, and no other user may write to it.
   ///   - hostLimit: The most hosts that are noted, as in ``init(hostLimit:)``.
   public convenience init(file: URL, hostLimit: Int = 10_000) {
     self.init(storage: HostPolicyStore(StrictTransportTable(limit: hostLimit), at: file))
@@ -33,19 +32,18 @@ extension StrictTransportSecurity {
 }
 
 extension AlternativeServices {
-  /// Makes an empty one, kept in memory.
+  /// Makes an empty object in memory.
   ///
-  /// - Parameter originLimit: The most pairs of host and port for which places are noted; more push out those that
-  ///   expire first.
+  /// - Parameter originLimit: The most pairs of host and port with services. One more evicts the pair that expires first.
   public convenience init(originLimit: Int = 1_000) {
     self.init(storage: HostPolicyStore(AlternativeTable(limit: originLimit)))
   }
 
-  /// Makes one that is kept in a file, as ``StrictTransportSecurity/init(file:hostLimit:)`` does. Only places are kept
-  /// that the server wants to outlast a change of the network (`persist=1`).
+  /// Makes an object with a file, as ``StrictTransportSecurity/init(file:hostLimit:)`` does. The file contains only
+  /// services that outlast a change of the network (`persist=1`).
   ///
   /// - Parameters:
-  ///   - file:        The URL of the file, in a folder of one's own.
+  ///   - file:        The URL of the file, in a folder that only this user may write to.
   ///   - originLimit: The most pairs of host and port, as in ``init(originLimit:)``.
   public convenience init(file: URL, originLimit: Int = 1_000) {
     self.init(storage: HostPolicyStore(AlternativeTable(limit: originLimit), at: file))

@@ -2,8 +2,8 @@ import Foundation
 import HTTPWire
 import Synchronization
 
-/// Notes what servers say about how they want to be reached, and reaches them so. Stands in the way of a request only
-/// when its options want that.
+/// Notes the host policies in responses, and connects to alternative services. It is used only for requests whose options
+/// have host policies.
 struct HostPolicyTransport: Transport {
   let session: SessionCore
   let transport: any Transport
@@ -14,7 +14,7 @@ struct HostPolicyTransport: Transport {
     guard request.origin.scheme == "https", await isAuthentic(request.origin.host) else {
       return try await transport.send(request, observer: observer)
     }
-    if let service = request.placeToTry, let services = request.profile.options.alternativeServices,
+    if let service = request.alternativeToTry, let services = request.profile.options.alternativeServices,
       let response = try await send(request, by: service, services, observer)
     {
       return response
@@ -22,7 +22,7 @@ struct HostPolicyTransport: Transport {
     return try await transport.send(request, observer: HostPolicyObserver(observer, request))
   }
 
-  /// By another place; `nil` when that was of no use, and nothing has come of it.
+  /// Sends a request to an alternative service; `nil` if the service failed before it received the request.
   nonisolated(nonsending) private func send(
     _ request: WireRequest, by service: AlternativeService, _ services: AlternativeServices,
     _ observer: any TransferObserver
@@ -38,8 +38,7 @@ struct HostPolicyTransport: Transport {
     return nil
   }
 
-  /// Whether somebody makes sure who the host is. Evaluators that a subclass of the manager chooses are its user's
-  /// code.
+  /// Whether the server of a host is evaluated. Evaluators that a subclass of the manager chooses are code of the user.
   nonisolated(nonsending) private func isAuthentic(_ host: String) async -> Bool {
     guard let trust = session.trust, let manager = trust.manager else { return true }
     guard manager.runsUserCode, session.isOnLoop() else { return trust.authenticates(host) }
@@ -48,8 +47,8 @@ struct HostPolicyTransport: Transport {
 }
 
 extension WireRequest {
-  /// Where the request may go instead of its origin: a place that speaks HTTP/2, which has to take the body.
-  fileprivate var placeToTry: AlternativeService? {
+  /// The alternative service to try, which speaks HTTP/2 and has to accept the body.
+  fileprivate var alternativeToTry: AlternativeService? {
     let options = profile.options
     guard let services = options.alternativeServices, options.httpVersions != .http1Only,
       options.unixSocket == nil, login == nil, (0...RequestBody.largestMultiplexed).contains(body.count),
@@ -61,8 +60,8 @@ extension WireRequest {
 }
 
 extension TransportFailure {
-  /// Whether the request has not gone out: the place could not be connected to, or was not who it had to be. What it
-  /// shows that has to be judged elsewhere counts as that.
+  /// Whether the request was not sent: the service could not be connected to, or was not authenticated. Certificates that
+  /// have to be judged on another thread count as not authenticated.
   fileprivate var isBeforeRequest: Bool {
     switch kind {
     case .alternativeUnfit: true
@@ -77,15 +76,15 @@ extension TransportFailure {
   }
 }
 
-/// Stands between a request and its transfer, and notes what the head of the response says about its host.
+/// Decorates the observer of a transfer, and notes the host policies in the head of the response.
 final class HostPolicyObserver: TransferObserver {
-  /// The place is not the origin's (RFC 9110 §15.5.20).
+  /// The service does not belong to the origin (RFC 9110 §15.5.20).
   static let misdirected = 421
 
   private let observer: any TransferObserver
   private let request: WireRequest
   private let isAtAlternative: Bool
-  /// Whether the response is one that nobody is told of, since the request goes elsewhere.
+  /// Whether the response is dropped because the request is sent again to its origin.
   private let isMisdirected = Atomic<Bool>(false)
 
   init(_ observer: any TransferObserver, _ request: WireRequest, isAtAlternative: Bool = false) {
@@ -118,8 +117,7 @@ final class HostPolicyObserver: TransferObserver {
 }
 
 extension SessionTrust {
-  /// Whether a server of this host that has been let through is the one that it should be, as far as evaluators can
-  /// tell.
+  /// Whether an accepted server of this host is authenticated by its evaluator.
   func authenticates(_ host: String) -> Bool {
     guard let evaluator = try? manager?.serverTrustEvaluator(forHost: host) else { return true }
     return (evaluator as? any InstantTrustEvaluator)?.authenticates ?? true

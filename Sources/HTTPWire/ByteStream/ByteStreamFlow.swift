@@ -179,17 +179,17 @@ package struct ByteStreamFlow: Sendable {
   /// Something is given up. A read takes no bytes with it; a write that has begun takes the stream with it.
   package mutating func withdraw(_ number: Number, _ reason: Reason) -> [Effect] {
     guard phase != .over else { return [] }
-    if let place = incoming.firstIndex(where: { $0.number == number }) {
-      if case .secure = incoming[place] {
+    if let index = incoming.firstIndex(where: { $0.number == number }) {
+      if case .secure = incoming[index] {
         guard phase != .securing else { return [.fail(number, reason)] + finish(.cutOff, but: number) }
         outgoing.removeAll { $0.number == number }
       }
-      incoming.remove(at: place)
+      incoming.remove(at: index)
       return [.fail(number, reason)] + settle()
     }
-    guard let place = outgoing.firstIndex(where: { $0.number == number }) else { return [] }
-    guard place > 0 || !hasSentPart else { return [.fail(number, reason)] + finish(.cutOff, but: number) }
-    outgoing.remove(at: place)
+    guard let index = outgoing.firstIndex(where: { $0.number == number }) else { return [] }
+    guard index > 0 || !hasSentPart else { return [.fail(number, reason)] + finish(.cutOff, but: number) }
+    outgoing.remove(at: index)
     return [.fail(number, reason)] + settle()
   }
 

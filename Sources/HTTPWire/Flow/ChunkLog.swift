@@ -157,7 +157,7 @@ package struct ChunkLog: Sendable {
     let chunk = OpenChunk(memory)
     _ = chunk.append(bytes)
     open = chunk
-    // Its place, until it is closed.
+    // Reserves its index until it is closed.
     entries.append(.end)
   }
 

@@ -64,7 +64,7 @@ final class OpenChunk: @unchecked Sendable {
     return true
   }
 
-  /// The bytes, which keep their place until they are released. Nothing may be appended any more.
+  /// The bytes, whose address is constant until they are released. Nothing may be appended any more.
   func close() -> Data {
     Data(
       bytesNoCopy: base, count: count, deallocator: .custom { [self] _, _ in withExtendedLifetime(self) {} })

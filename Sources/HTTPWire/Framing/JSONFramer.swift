@@ -6,7 +6,7 @@ package import FoundationEssentials
 /// It counts brackets and knows strings; whether a text is valid is for the decoder to say. What begins like no
 /// JSON at all is one text up to the end of its line, so that the next line has another chance.
 package struct JSONFramer: Sendable {
-  private enum Place: Sendable {
+  private enum State: Sendable {
     /// Between two texts.
     case between
     /// Inside of an object or array, so deep.
@@ -31,7 +31,7 @@ package struct JSONFramer: Sendable {
     case endsBefore
   }
 
-  private var place = Place.between
+  private var state = State.between
   /// The beginning of a text whose rest has not come.
   private var kept = Data()
 
@@ -59,7 +59,7 @@ package struct JSONFramer: Sendable {
         index += 1
       }
     }
-    if case .between = place { return texts }
+    if case .between = state { return texts }
     kept.append(chunk[(chunk.startIndex + begin)...])
     return texts
   }
@@ -68,7 +68,7 @@ package struct JSONFramer: Sendable {
   package mutating func finish() -> Data? {
     defer {
       kept = Data()
-      place = .between
+      state = .between
     }
     return kept.isEmpty ? nil : kept
   }
@@ -83,24 +83,24 @@ package struct JSONFramer: Sendable {
   }
 
   private mutating func step(_ byte: UInt8) -> Cut {
-    switch place {
+    switch state {
     case .between: return begin(byte)
     case .nested(let depth): return nested(byte, depth)
     case .string(let depth):
-      if byte == UInt8(ascii: "\\") { place = .escape(depth: depth) }
+      if byte == UInt8(ascii: "\\") { state = .escape(depth: depth) }
       guard byte == UInt8(ascii: "\"") else { return .nothing }
-      place = depth == 0 ? .between : .nested(depth: depth)
+      state = depth == 0 ? .between : .nested(depth: depth)
       return depth == 0 ? .endsWith : .nothing
     case .escape(let depth):
-      place = .string(depth: depth)
+      state = .string(depth: depth)
       return .nothing
     case .word:
       guard Self.isSpace(byte) || Self.opens(byte) else { return .nothing }
-      place = .between
+      state = .between
       return .endsBefore
     case .rubbish:
       guard byte == UInt8(ascii: "\n") else { return .nothing }
-      place = .between
+      state = .between
       return .endsBefore
     }
   }
@@ -108,26 +108,26 @@ package struct JSONFramer: Sendable {
   private mutating func begin(_ byte: UInt8) -> Cut {
     if Self.isSpace(byte) { return .nothing }
     switch byte {
-    case UInt8(ascii: "{"), UInt8(ascii: "["): place = .nested(depth: 1)
-    case UInt8(ascii: "\""): place = .string(depth: 0)
+    case UInt8(ascii: "{"), UInt8(ascii: "["): state = .nested(depth: 1)
+    case UInt8(ascii: "\""): state = .string(depth: 0)
     case UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "t"), UInt8(ascii: "f"),
       UInt8(ascii: "n"):
-      place = .word
-    default: place = .rubbish
+      state = .word
+    default: state = .rubbish
     }
     return .begins
   }
 
   private mutating func nested(_ byte: UInt8, _ depth: Int) -> Cut {
     switch byte {
-    case UInt8(ascii: "\""): place = .string(depth: depth)
-    case UInt8(ascii: "{"), UInt8(ascii: "["): place = .nested(depth: depth + 1)
+    case UInt8(ascii: "\""): state = .string(depth: depth)
+    case UInt8(ascii: "{"), UInt8(ascii: "["): state = .nested(depth: depth + 1)
     case UInt8(ascii: "}"), UInt8(ascii: "]"):
       guard depth > 1 else {
-        place = .between
+        state = .between
         return .endsWith
       }
-      place = .nested(depth: depth - 1)
+      state = .nested(depth: depth - 1)
     default: break
     }
     return .nothing

@@ -150,9 +150,9 @@ package struct FrameScanner: Sendable {
       frame.code = number(at: 13)
     case Frame.settings:
       // Identifiers of two bytes and values of four (RFC 9113 §6.5.1).
-      for place in stride(from: 9, through: wanted - 6, by: 6)
-      where bytes[place] == 0 && bytes[place + 1] == 3 {
-        frame.streamLimit = number(at: place + 2)
+      for offset in stride(from: 9, through: wanted - 6, by: 6)
+      where bytes[offset] == 0 && bytes[offset + 1] == 3 {
+        frame.streamLimit = number(at: offset + 2)
       }
     default: frame.code = number(at: 9)
     }

@@ -2,7 +2,7 @@
 package enum AlternativeField: Equatable, Sendable {
   /// Whatever was said before is taken back.
   case clear
-  /// These take the place of all that was said before; there may be none.
+  /// These services replace all earlier ones; there may be none.
   case services([Offer])
 
   package struct Offer: Equatable, Sendable {

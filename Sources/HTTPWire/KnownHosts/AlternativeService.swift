@@ -1,4 +1,4 @@
-/// Another place at which an origin can be reached by HTTP/2 over TLS (RFC 7838).
+/// Another host and port at which an origin can be reached by HTTP/2 over TLS (RFC 7838).
 package struct AlternativeService: Hashable, Sendable {
   /// ASCII, lower case, without brackets.
   package let host: String

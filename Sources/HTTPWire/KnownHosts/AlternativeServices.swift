@@ -1,8 +1,8 @@
-/// Other places at which servers can be reached (RFC 7838), as they say in `Alt-Svc` fields.
+/// The alternative services of servers (RFC 7838), from their `Alt-Svc` fields.
 ///
-/// A session whose options have one connects to such a place instead of the host and port of the URL. Nothing else
-/// changes: the `Host` field, the name in TLS and in the certificate, evaluators, pins, limits of connections,
-/// cookies and cache are those of the URL. The server is told the place in `Alt-Used`.
+/// A session whose options have this object connects to an alternative service instead of the host and port of the URL.
+/// Nothing else changes: the `Host` field, the name in TLS and in the certificate, evaluators, pins, limits of
+/// connections, cookies and cache are those of the URL. The field `Alt-Used` names the service to the server.
 ///
 /// ```swift
 /// var options = TransportOptions()
@@ -10,35 +10,35 @@
 /// let session = Session(transportOptions: options)
 /// ```
 ///
-/// Only places that speak HTTP/2 over TLS are used, only what came over https counts, and not from a server that a
-/// `DisabledTrustEvaluator` let through. A place that cannot be connected to, does not speak HTTP/2, has no
-/// valid certificate for the host of the URL, or answers 421 is left alone for ten minutes, and the request goes
-/// to the host itself. So it does at once with a proxy, a Unix-domain socket or a host override, with a body of more
-/// than 64 KiB or one that can be read only once, and when the certificate of the place would have to be judged by
-/// evaluators or delegates that take their time. Ports below 1024 are used when they are 443 or that of the URL, and
-/// ports above only for URLs with such a port (RFC 7838 §9.1).
+/// - Only services that use HTTP/2 over TLS are used. Only fields that came over https count, unless a
+///   `DisabledTrustEvaluator` accepted the server.
+/// - A service fails if it cannot be connected to, does not speak HTTP/2, has no valid certificate for the host of the
+///   URL, or answers 421. Then it is not used for ten minutes, and the request goes to the host itself.
+/// - Requests go to the host itself with a proxy, a Unix-domain socket or a host override. So do requests with a body of
+///   more than 64 KiB or one that can be read only once, and requests whose evaluators or delegates are slow.
+/// - A port below 1024 is used if it is 443 or that of the URL, another port only for URLs with a port of at least 1024
+///   (RFC 7838 §9.1).
 public final class AlternativeServices: Sendable, Hashable {
   private let storage: any HostPolicyStorage<AlternativeTable>
 
   package init(storage: some HostPolicyStorage<AlternativeTable>) { self.storage = storage }
 
-  /// Why the file could not be read, or could not be written the last time; `nil` when all is in order, and without a
-  /// file.
+  /// The error of reading the file, or of its last write; `nil` without an error, and without a file.
   public var storageError: HostStorageError? { storage.error }
 
-  /// Forgets the places of a host, on all of its ports.
+  /// Removes the services of a host on all of its ports.
   public func forget(_ host: String) {
     guard let host = Authority(host.contains(":") ? "[\(host)]" : host)?.host else { return }
     storage.change { table, _ in table.forget(host: host) }
   }
 
-  /// Forgets all places, as a program may do when it has come to another network.
+  /// Removes all services, for example after a change of the network.
   public func forgetAll() { storage.change { table, _ in table.forgetAll() } }
 
   /// Writes the file and waits for it, as `StrictTransportSecurity.save()` does.
   public func save() throws(HostStorageError) { try storage.save() }
 
-  /// A response has come from an https origin, over TLS that was in order.
+  /// Notes the fields of a response from an https origin, which came over verified TLS.
   package func note(_ head: ResponseHead, of origin: Origin) {
     let values = head.block.values(of: "Alt-Svc")
     guard origin.scheme == "https", !values.isEmpty,
@@ -48,7 +48,7 @@ public final class AlternativeServices: Sendable, Hashable {
     storage.change { $0.note(field, of: origin, age: age, now: $1) }
   }
 
-  /// Where to connect to; `nil` is the origin itself.
+  /// Returns the service to connect to; `nil` is the origin itself.
   package func choice(for origin: Origin) -> AlternativeService? {
     guard origin.scheme == "https" else { return nil }
     return storage.read { $0.choice(for: origin, now: $1) }
@@ -61,9 +61,9 @@ public final class AlternativeServices: Sendable, Hashable {
     }
   }
 
-  /// Each is equal to itself alone.
+  /// Two objects are equal if they are identical.
   public static func == (left: AlternativeServices, right: AlternativeServices) -> Bool { left === right }
 
-  /// Each has a hash of its own.
+  /// Hashes the identity.
   public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
 }

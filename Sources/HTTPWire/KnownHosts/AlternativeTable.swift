@@ -1,5 +1,4 @@
-/// Where origins said that they can be reached too, and which of these places were of no use. Times are seconds since
-/// 1970.
+/// The alternative services of origins, and those that have failed. Times are seconds since 1970.
 package struct AlternativeTable: Sendable {
   private struct Entry: Equatable {
     let service: AlternativeService
@@ -7,36 +6,36 @@ package struct AlternativeTable: Sendable {
     let persists: Bool
   }
 
-  private struct Trial: Hashable {
+  private struct Failure: Hashable {
     let origin: Origin
     let service: AlternativeService
   }
 
   /// The number of seconds for which a service that failed is not tried.
-  package static let rest: Int64 = 600
-  /// The most places of one origin that are noted.
+  package static let failureInterval: Int64 = 600
+  /// The most services of one origin.
   package static let mostServices = 8
 
   /// The most origins that are noted.
   private let limit: Int
   private var entries: [Origin: [Entry]] = [:]
-  private var resting: [Trial: Int64] = [:]
+  private var failedUntil: [Failure: Int64] = [:]
 
   package init(limit: Int) { self.limit = max(0, limit) }
 
-  /// The place to go to; `nil` is the origin itself.
+  /// Returns the service to connect to; `nil` is the origin itself.
   package func choice(for origin: Origin, now: Int64) -> AlternativeService? {
     guard let found = entries[origin] else { return nil }
     return found.first { entry in
       entry.expiry > now
-        && resting[Trial(origin: origin, service: entry.service)].map { $0 <= now } ?? true
+        && failedUntil[Failure(origin: origin, service: entry.service)].map { $0 <= now } ?? true
     }?.service
   }
 
-  /// An origin has said something, over TLS that was in order.
+  /// Notes a field of an origin, which came over verified TLS.
   ///
-  /// - Parameter age: For how many seconds the response has been stored somewhere.
-  /// - Returns: Whether it is worth being written down.
+  /// - Parameter age: The age of the response in seconds.
+  /// - Returns: Whether the change has to be written to the file.
   package mutating func note(_ field: AlternativeField, of origin: Origin, age: Int64 = 0, now: Int64) -> Bool
   {
     let old = entries[origin]
@@ -68,27 +67,27 @@ package struct AlternativeTable: Sendable {
     }
   }
 
-  /// A place could not be connected to, or is not the origin's: it is left alone for a while.
+  /// Notes that a service could not be connected to, or does not belong to the origin.
   package mutating func failed(_ service: AlternativeService, of origin: Origin, now: Int64) {
-    if resting.count >= max(limit, Self.mostServices) {
-      resting = resting.filter { $0.value > now }
-      if resting.count >= max(limit, Self.mostServices) { resting.removeAll() }
+    if failedUntil.count >= max(limit, Self.mostServices) {
+      failedUntil = failedUntil.filter { $0.value > now }
+      if failedUntil.count >= max(limit, Self.mostServices) { failedUntil.removeAll() }
     }
-    resting[Trial(origin: origin, service: service)] = now.later(by: Self.rest)
+    failedUntil[Failure(origin: origin, service: service)] = now.later(by: Self.failureInterval)
   }
 
-  /// Whether there was something to forget. Ports do not count.
+  /// Removes the services of a host on all ports. Returns whether there were any.
   package mutating func forget(host: String) -> Bool {
     let before = entries.count
     entries = entries.filter { $0.key.host != host }
-    resting = resting.filter { $0.key.origin.host != host }
+    failedUntil = failedUntil.filter { $0.key.origin.host != host }
     return entries.count != before
   }
 
   package mutating func forgetAll() -> Bool {
     defer {
       entries.removeAll()
-      resting.removeAll()
+      failedUntil.removeAll()
     }
     return !entries.isEmpty
   }

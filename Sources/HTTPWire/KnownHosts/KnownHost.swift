@@ -1,10 +1,10 @@
-/// A host by name, as what is remembered of hosts is kept: ASCII, lower case, without the dot at its end.
+/// The name of a host with a policy: ASCII, lower case, without the dot at its end.
 package struct KnownHost: Hashable, Sendable {
   package let name: String
 
-  /// `nil` for an address, which says nothing about who answers there, and for what is no host.
+  /// `nil` for an address, which does not identify a server, and for an invalid host.
   ///
-  /// - Parameter host: As the URL has it, or as people write it: other alphabets are encoded (RFC 3492).
+  /// - Parameter host: A host of a URL, or one in another alphabet, which is encoded (RFC 3492).
   package init?(_ host: String) {
     guard let authority = Authority(host), authority.userInfo == nil, authority.port == nil, !authority.isIPv6
     else { return nil }
@@ -17,7 +17,7 @@ package struct KnownHost: Hashable, Sendable {
 
   private init(name: String) { self.name = name }
 
-  /// The domain in which it lies; `nil` for one of a single label.
+  /// The parent domain; `nil` for a single label.
   var parent: KnownHost? {
     guard let dot = name.utf8.firstIndex(of: UInt8(ascii: ".")) else { return nil }
     return KnownHost(name: String(name[name.utf8.index(after: dot)...]))

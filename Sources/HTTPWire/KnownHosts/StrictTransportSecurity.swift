@@ -1,9 +1,9 @@
-/// Hosts that are reached over TLS alone (HSTS, RFC 6797): those that have said so in a `Strict-Transport-Security` field,
-/// and those that the program names.
+/// The hosts with a policy of strict transport security (HSTS, RFC 6797), from the header field
+/// `Strict-Transport-Security` or preloaded by the program.
 ///
-/// A session whose options have one sends requests for `http` URLs of such hosts to `https`, the first request as well
-/// as every redirect, before cookies, cache, credentials or `URLProtocol` classes see the URL. The port 80 becomes 443,
-/// others stay. Nothing goes back to `http` when TLS fails.
+/// A session whose options have this object upgrades `http` URLs of such hosts to `https`, for the first request and for
+/// every redirect. This happens before cookies, cache, credentials or `URLProtocol` classes see the URL. The port 80
+/// becomes 443; other ports stay. If TLS fails, the request is not sent over `http`.
 ///
 /// ```swift
 /// let hosts = StrictTransportSecurity()
@@ -15,23 +15,22 @@
 /// // response.response?.url is https://example.com/item
 /// ```
 ///
-/// Sessions may share one, and it may be kept in a file: see `init(file:hostLimit:)`. What a host says counts when it
-/// came over TLS and the host is no address; it does not from a server that a `DisabledTrustEvaluator` let through.
+/// Sessions may share an object, and it may have a file: see `init(file:hostLimit:)`. A field counts if it came over TLS
+/// and the host is a name, unless a `DisabledTrustEvaluator` accepted the server.
 public final class StrictTransportSecurity: Sendable, Hashable {
   private let storage: any HostPolicyStorage<StrictTransportTable>
 
   package init(storage: some HostPolicyStorage<StrictTransportTable>) { self.storage = storage }
 
-  /// Why the file could not be read, or could not be written the last time; `nil` when all is in order, and without a
-  /// file.
+  /// The error of reading the file, or of its last write; `nil` without an error, and without a file.
   public var storageError: HostStorageError? { storage.error }
 
-  /// The hosts that have said so themselves, in order; without those that the program names.
+  /// The hosts with a policy from the header field, sorted; without the preloaded ones.
   public var hosts: [String] { storage.read { $0.hosts(now: $1) } }
 
-  /// Adds a host by hand, until the end of the process. Whatever the host says does not take it back.
+  /// Adds a host until the end of the process. A header field of the host does not remove it.
   ///
-  /// - Returns: Whether it is a name; addresses are not added.
+  /// - Returns: Whether the host is a name; addresses are not added.
   @discardableResult
   public func preload(_ host: String, includingSubdomains: Bool = true) -> Bool {
     guard let host = KnownHost(host) else { return false }
@@ -42,35 +41,35 @@ public final class StrictTransportSecurity: Sendable, Hashable {
     return true
   }
 
-  /// Whether requests to the host go over TLS alone.
+  /// Whether requests to the host are upgraded to TLS.
   public func protects(_ host: String) -> Bool {
     guard let host = KnownHost(host) else { return false }
     return storage.read { $0.protects(host, now: $1) }
   }
 
-  /// Forgets what a host has said. One that the program has named, or that lies in a domain that includes it, stays.
+  /// Removes the policy of a host. It stays protected if it is preloaded, or if the policy of a parent domain includes it.
   public func forget(_ host: String) {
     guard let host = KnownHost(host) else { return }
     storage.change { table, _ in table.forget(host) }
   }
 
-  /// Forgets what all hosts have said.
+  /// Removes the policies of all hosts, except for preloaded ones.
   public func forgetAll() { storage.change { table, _ in table.forgetAll() } }
 
-  /// Writes the file and waits for it. Without calling it, the file is written in the background soon after something
-  /// has changed; a program that ends right away may call it before. Does nothing without a file.
+  /// Writes the file before it returns. The file is also written in the background soon after each change; a program
+  /// that ends right away may call this method before. Does nothing without a file.
   public func save() throws(HostStorageError) { try storage.save() }
 
-  /// A response has come from an https origin, over TLS that was in order.
+  /// Notes the field of a response from an https origin, which came over verified TLS.
   package func note(_ head: ResponseHead, of origin: Origin) {
-    // The first field counts, whatever the others say (RFC 6797 §8.1).
+    // Only the first field counts (RFC 6797 §8.1).
     guard origin.scheme == "https", let value = head.block.values(of: "Strict-Transport-Security").first,
       let field = StrictTransportField(value), let host = KnownHost(origin.host)
     else { return }
     storage.change { $0.note(field, of: host, now: $1) }
   }
 
-  /// Where a URL leads instead; `nil` when it may be as it is.
+  /// Returns the upgraded URL; `nil` if the URL is not upgraded.
   package func upgrade(_ url: String, _ origin: Origin) -> (url: String, origin: Origin)? {
     guard origin.scheme == "http", protects(origin.host) else { return nil }
     var reference = URIReference(lenient: url)
@@ -82,11 +81,11 @@ public final class StrictTransportSecurity: Sendable, Hashable {
     return (reference.text, Origin(scheme: "https", host: origin.host, port: port))
   }
 
-  /// Each is equal to itself alone.
+  /// Two objects are equal if they are identical.
   public static func == (left: StrictTransportSecurity, right: StrictTransportSecurity) -> Bool {
     left === right
   }
 
-  /// Each has a hash of its own.
+  /// Hashes the identity.
   public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
 }

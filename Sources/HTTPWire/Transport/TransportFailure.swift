@@ -17,7 +17,7 @@ package struct TransportFailure: Error, Sendable {
     /// The proxy wants a name and a password, or others than it was given.
     case proxyAuthenticationRequired
     case cannotConnectToHost
-    /// The other place that the server named is no use: it does not speak HTTP/2, or a proxy stands in between. Nothing
+    /// The alternative service cannot be used: it does not speak HTTP/2, or a proxy is used. Nothing
     /// of the request was sent.
     case alternativeUnfit
     /// The machine itself has no network over which the host could be found or reached.

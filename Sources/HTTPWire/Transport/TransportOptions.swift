@@ -126,7 +126,7 @@ public struct TransportOptions: Sendable, Equatable {
   /// The hosts that are reached over TLS alone (HSTS, RFC 6797), as they say themselves or as the program knows.
   /// Default: `nil`, none, and `http` URLs are requested as they are.
   public var strictTransportSecurity: StrictTransportSecurity?
-  /// Other places at which servers say that they can be reached (`Alt-Svc`, RFC 7838). Default: `nil`, none.
+  /// The alternative services of servers (`Alt-Svc`, RFC 7838). Default: `nil`, none.
   public var alternativeServices: AlternativeServices?
   /// The network interface, address or name of this machine that connections come from. Default: `nil`, the system
   /// chooses.

@@ -67,7 +67,7 @@ package struct URIReference: Equatable, Sendable {
     return String(decoding: bytes[(index + 1)...], as: UTF8.self)
   }
 
-  /// The place of the colon behind a scheme (RFC 3986 §3.1), or `nil` if the text starts with none.
+  /// The index of the colon behind a scheme (RFC 3986 §3.1), or `nil` if the text starts with none.
   private static func endOfScheme(_ bytes: Slice<UnsafeBufferPointer<UInt8>>) -> Int? {
     guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")), colon > bytes.startIndex,
       isLetter(bytes[bytes.startIndex])

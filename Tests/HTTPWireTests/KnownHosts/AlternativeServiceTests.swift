@@ -94,7 +94,7 @@ struct AlternativeServiceTests {
     var table = try table(#"h2="alt.test:9443", h2="other.test:9443""#)
     table.failed(service, of: origin, now: 200)
     #expect(table.choice(for: origin, now: 200) == AlternativeService(host: "other.test", port: 9443))
-    #expect(table.choice(for: origin, now: 200 + AlternativeTable.rest) == service)
+    #expect(table.choice(for: origin, now: 200 + AlternativeTable.failureInterval) == service)
     // Saying it again does not wake it.
     _ = table.note(try #require(AlternativeField(#"h2="alt.test:9443""#)), of: origin, now: 300)
     #expect(table.choice(for: origin, now: 300) == nil)

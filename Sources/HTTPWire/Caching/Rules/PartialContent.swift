@@ -10,7 +10,7 @@ package enum PartialContent {
       && !head.block.contains("Content-Encoding")
   }
 
-  /// The place of a stored part; `nil` for any other response, and for one whose body has another length.
+  /// The range of a stored part; `nil` for any other response, and for one whose body has another length.
   package static func range(of stored: StoredResponse) -> ContentRange? {
     guard isStorable(stored.head), let range = ContentRange(stored.head),
       range.bounds.count == stored.body.count
@@ -88,7 +88,7 @@ package enum PartialContent {
   }
 }
 
-/// The place of a part in its representation (RFC 9110 §14.4).
+/// The range of a part in its representation (RFC 9110 §14.4).
 package struct ContentRange: Sendable, Equatable {
   /// Counted in bytes from 0; never empty.
   package let bounds: Range<Int>

@@ -1,6 +1,6 @@
 /// The least recently used order of entries whose sizes have a limit. Every operation takes constant time.
 package struct ByteBudget<ID: Hashable & Sendable>: Sendable {
-  private struct Place: Sendable {
+  private struct Node: Sendable {
     var id: ID
     var size: Int
     var newer: Int
@@ -11,7 +11,7 @@ package struct ByteBudget<ID: Hashable & Sendable>: Sendable {
   package private(set) var capacity: Int
   /// The bytes of all entries.
   package private(set) var used = 0
-  private var places: [Place] = []
+  private var nodes: [Node] = []
   private var free: [Int] = []
   private var indices: [ID: Int] = [:]
   private var newest = -1
@@ -29,8 +29,8 @@ package struct ByteBudget<ID: Hashable & Sendable>: Sendable {
   package mutating func insert(_ id: ID, size: Int) -> [ID] {
     remove(id)
     guard size <= capacity else { return [id] }
-    let index = take(Place(id: id, size: max(0, size), newer: -1, older: newest))
-    if newest >= 0 { places[newest].newer = index } else { oldest = index }
+    let index = take(Node(id: id, size: max(0, size), newer: -1, older: newest))
+    if newest >= 0 { nodes[newest].newer = index } else { oldest = index }
     newest = index
     indices[id] = index
     used += max(0, size)
@@ -41,16 +41,16 @@ package struct ByteBudget<ID: Hashable & Sendable>: Sendable {
   package mutating func touch(_ id: ID) {
     guard let index = indices[id], index != newest else { return }
     unlink(index)
-    places[index].newer = -1
-    places[index].older = newest
-    if newest >= 0 { places[newest].newer = index } else { oldest = index }
+    nodes[index].newer = -1
+    nodes[index].older = newest
+    if newest >= 0 { nodes[newest].newer = index } else { oldest = index }
     newest = index
   }
 
   package mutating func remove(_ id: ID) {
     guard let index = indices.removeValue(forKey: id) else { return }
     unlink(index)
-    used -= places[index].size
+    used -= nodes[index].size
     free.append(index)
   }
 
@@ -65,25 +65,25 @@ package struct ByteBudget<ID: Hashable & Sendable>: Sendable {
   private mutating func trimmed() -> [ID] {
     var gone: [ID] = []
     while used > capacity, oldest >= 0 {
-      let id = places[oldest].id
+      let id = nodes[oldest].id
       gone.append(id)
       remove(id)
     }
     return gone
   }
 
-  private mutating func take(_ place: Place) -> Int {
+  private mutating func take(_ node: Node) -> Int {
     if let index = free.popLast() {
-      places[index] = place
+      nodes[index] = node
       return index
     }
-    places.append(place)
-    return places.count - 1
+    nodes.append(node)
+    return nodes.count - 1
   }
 
   private mutating func unlink(_ index: Int) {
-    let place = places[index]
-    if place.newer >= 0 { places[place.newer].older = place.older } else { newest = place.older }
-    if place.older >= 0 { places[place.older].newer = place.newer } else { oldest = place.newer }
+    let node = nodes[index]
+    if node.newer >= 0 { nodes[node.newer].older = node.older } else { newest = node.older }
+    if node.older >= 0 { nodes[node.older].newer = node.newer } else { oldest = node.newer }
   }
 }

@@ -35,7 +35,7 @@ package struct StoredAnswer: Sendable {
       return
     }
     // Ranges count the bytes that were sent, which are not there any more when they were encoded.
-    guard let own = Self.place(of: stored), let part = Self.part(range, of: own.total),
+    guard let own = Self.range(of: stored), let part = Self.part(range, of: own.total),
       own.bounds.lowerBound <= part.lowerBound, part.upperBound <= own.bounds.upperBound
     else { return nil }
     shown.removeAll {
@@ -53,8 +53,8 @@ package struct StoredAnswer: Sendable {
     body = Data(stored.body[(start + part.lowerBound)..<(start + part.upperBound)])
   }
 
-  /// The place of the stored bytes in their representation; `nil` for bytes that ranges do not count.
-  private static func place(of stored: StoredResponse) -> ContentRange? {
+  /// The range of the stored bytes in their representation; `nil` for bytes that ranges do not count.
+  private static func range(of stored: StoredResponse) -> ContentRange? {
     if stored.head.status == 206 { return PartialContent.range(of: stored) }
     guard stored.head.status == 200, !stored.head.block.contains("Content-Encoding") else { return nil }
     return ContentRange(0..<stored.body.count, of: stored.body.count)

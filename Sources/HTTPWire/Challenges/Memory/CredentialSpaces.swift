@@ -44,12 +44,12 @@ package struct CredentialSpaces: Sendable {
 
   /// The next use of the nonce of a space; `nil` when it is gone or has none.
   package mutating func ticket(_ number: UInt64, origin: Origin, cnonce: String) -> DigestTicket? {
-    guard let place = spaces[origin]?.firstIndex(where: { $0.match.number == number }),
-      let space = spaces[origin]?[place], !space.nonce.isEmpty, space.count < .max
+    guard let index = spaces[origin]?.firstIndex(where: { $0.match.number == number }),
+      let space = spaces[origin]?[index], !space.nonce.isEmpty, space.count < .max
     else { return nil }
     clock += 1
-    spaces[origin]?[place].count += 1
-    spaces[origin]?[place].lastUse = clock
+    spaces[origin]?[index].count += 1
+    spaces[origin]?[index].lastUse = clock
     return DigestTicket(
       nonce: space.nonce,
       cnonce: space.match.digest?.isSession == true ? space.session?.cnonce ?? cnonce : cnonce,
@@ -68,8 +68,8 @@ package struct CredentialSpaces: Sendable {
       ? [ProtectionDomain.ofBasic(target: target)]
       : ProtectionDomain.ofDigest(proof.digest?.domain, origin: origin)
     guard !prefixes.isEmpty else { return }
-    if let place = spaces[origin]?.firstIndex(where: { $0.match.isSame(as: proof, realm: realm) }),
-      var space = spaces[origin]?[place]
+    if let index = spaces[origin]?.firstIndex(where: { $0.match.isSame(as: proof, realm: realm) }),
+      var space = spaces[origin]?[index]
     {
       space.lastUse = clock
       for prefix in prefixes where !space.prefixes.contains(prefix) {
@@ -77,7 +77,7 @@ package struct CredentialSpaces: Sendable {
         space.prefixes.append(prefix)
       }
       space.noteNonce(of: proof, next: nextNonce)
-      spaces[origin]?[place] = space
+      spaces[origin]?[index] = space
       return
     }
     makeRoom()
@@ -111,9 +111,9 @@ package struct CredentialSpaces: Sendable {
       (left.value.map(\.lastUse).min() ?? 0) < (right.value.map(\.lastUse).min() ?? 0)
     }
     guard let origin = oldest?.key, var all = oldest?.value,
-      let place = all.indices.min(by: { all[$0].lastUse < all[$1].lastUse })
+      let index = all.indices.min(by: { all[$0].lastUse < all[$1].lastUse })
     else { return }
-    all.remove(at: place)
+    all.remove(at: index)
     count -= 1
     spaces[origin] = all.isEmpty ? nil : all
   }
