@@ -405,7 +405,7 @@ final class StreamLink: @unchecked Sendable {
 }
 
 /// The observer that receives the connection of a stream.
-private final class Connecting: SocketTaker {
+private final class Connecting: ConnectionReceiver {
   private let link: StreamLink
 
   init(_ link: StreamLink) { self.link = link }

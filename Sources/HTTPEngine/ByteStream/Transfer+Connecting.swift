@@ -3,7 +3,7 @@ import Glibc
 import HTTPWire
 
 /// An observer that takes the connection of a transfer.
-protocol SocketTaker: TransferObserver {
+protocol ConnectionReceiver: TransferObserver {
   /// Takes the connection, on the loop's thread. The connection ends with the last reference to `connection`.
   func take(_ connection: any StreamConnection)
 }
@@ -25,7 +25,7 @@ extension Transfer {
 
   /// Gives the connection to the observer of the request.
   func handOver(_ metrics: TransferMetrics) -> Outcome {
-    guard let taker = observer as? any SocketTaker else {
+    guard let taker = observer as? any ConnectionReceiver else {
       return .failure(
         TransportFailure(.unknown, "The observer of the request does not take connections.", metrics: metrics)
       )

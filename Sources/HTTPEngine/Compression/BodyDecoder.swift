@@ -37,7 +37,7 @@ package final class BodyDecoder {
   /// Whether every coding is complete and every piece was taken.
   package var isComplete: Bool { last.isComplete }
 
-  /// Decodes until there is a piece. Removes from `input` what was read of it.
+  /// Decodes until there is a piece. Removes the bytes from `input` that were read.
   package func nextPiece(from input: inout UnsafeRawBufferPointer) -> Result {
     let before = input.count
     defer { consumed += Int64(before - input.count) }

@@ -1,7 +1,7 @@
 import CZlib
 
-/// A decoder of gzip (RFC 1952) with any number of members, and of `deflate` with its wrapping (RFC 1950) or without
-/// (RFC 1951), as browsers accept it.
+/// A decoder of gzip (RFC 1952) with any number of members, and of `deflate`. Like browsers, it accepts `deflate` with
+/// its wrapping (RFC 1950) and without (RFC 1951).
 final class InflateDecoder: ContentDecoder {
   enum Format {
     case gzip
@@ -107,7 +107,7 @@ final class InflateDecoder: ContentDecoder {
     return step
   }
 
-  /// Begins the next member of gzip. Zeros between members and behind the last one are padding, as gzip(1) takes them.
+  /// Begins the next member of gzip. Zeros between members and after the last one are padding, as gzip(1) takes them.
   private func continueBehindEnd(
     _ input: UnsafeRawBufferPointer, _ output: UnsafeMutableRawBufferPointer
   ) -> DecodingStep {

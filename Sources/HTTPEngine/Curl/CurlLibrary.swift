@@ -3,7 +3,7 @@ import COpenSSL
 package import HTTPWire
 import Synchronization
 
-/// The libcurl that this process has loaded, and what it can do.
+/// The libcurl that this process has loaded, its features and its faults.
 package struct CurlLibrary: Sendable {
   /// Initialised on first use, once, before any handle is made.
   package static let shared = CurlLibrary()
@@ -69,15 +69,15 @@ package struct CurlLibrary: Sendable {
   package var touchesEndedHandles: Bool { versionNumber < 0x081700 }
 
   /// Whether a transfer over HTTP/2 may run forever without progress if the server answers before the end of the
-  /// upload: seen with 7.88, and not since 8.7, where sending was rewritten.
+  /// upload. Seen with 7.88, and not since 8.7, where sending was rewritten.
   package var spinsOnEarlyAnswers: Bool { versionNumber < 0x080700 }
 
-  /// Whether transfers that wait for a new connection (`CURLOPT_PIPEWAIT`) stay waiting until another transfer ends
-  /// when the connection turns out to be one of HTTP/1.1: seen with 8.14, and not with 7.88.
+  /// Whether transfers that wait for a new connection (`CURLOPT_PIPEWAIT`) stay waiting until another transfer ends if
+  /// the connection speaks HTTP/1.1. Seen with 8.14, and not with 7.88.
   package var forgetsWaitingTransfers: Bool { versionNumber >= 0x080000 }
 
-  /// Whether a header field of a request is left out, without an error, when its name or its value has more than 300 KiB:
-  /// seen with 8.14, and not with 7.88.
+  /// Whether a header field of a request is omitted without an error if its name or its value has more than 300 KiB.
+  /// Seen with 8.14, and not with 7.88.
   package var omitsLargeFields: Bool { versionNumber >= 0x080000 }
 
   /// Whether several spaces between the version and the code of a status line are an error: seen with 8.14, and not with

@@ -56,8 +56,8 @@ struct HeaderList: ~Copyable {
     }
   }
 
-  /// For every request libcurl compares each of some twenty names with the beginning of each line. These
-  /// two, which it never looks for, stand behind a third that it always sends: one line for all of them.
+  /// For every request libcurl compares each of some twenty names with the beginning of each line. libcurl never looks
+  /// for these two. They follow a third field, which is always sent, in one line.
   private static func joins(_ field: HTTPHeader, after line: String) -> Bool {
     (field.name == "Accept-Language" || field.name == "User-Agent") && !field.value.isEmpty
       && line.hasPrefix("Accept-Encoding: ")

@@ -4,9 +4,9 @@ import Glibc
 /// Makes multi handles whose wake-up sockets no child process inherits.
 ///
 /// libcurl before 8.10 makes the two sockets of `curl_multi_wakeup` without `FD_CLOEXEC`, and offers no way to learn
-/// their descriptors. They are identified by their bytes: a wake-up makes one of the new sockets readable, and a byte
-/// written to that one makes its peer readable. Sockets of other threads are examined, but neither read nor changed. A
-/// process that is started between the two calls still inherits them.
+/// their descriptors. They are identified by their bytes. A wake-up makes one of the new sockets readable. A byte
+/// written to that socket makes its peer readable. Sockets of other threads are examined, but neither read nor changed.
+/// A process that is started between the two calls still inherits them.
 enum WakeUpSockets {
   /// The number of descriptors above the lowest free one that are examined.
   private static let window: Int32 = 64

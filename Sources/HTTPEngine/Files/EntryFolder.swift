@@ -5,7 +5,7 @@ import Synchronization
 
 /// A folder of stored responses that only its owner can read.
 ///
-/// A file is written under a temporary name and then renamed, so a process that is killed meanwhile leaves the previous
+/// A file is written under a temporary name and then renamed, so a process that is killed before leaves the previous
 /// file. The next process that opens the folder removes temporary files that are older than ten minutes.
 package final class EntryFolder: EntryFiles {
   private static let leftover = ".new-"

@@ -10,7 +10,7 @@ package enum FileMove {
 
   /// Moves `source` to `target`, which must not exist. Between two file systems, the bytes are first copied into a file
   /// without a name. If the system has no such files, or `hasNamelessFiles` is false, they are copied into a file
-  /// beside the target whose name begins with `.Alamofire_`. That file stays if the process is killed meanwhile.
+  /// beside the target whose name begins with `.Alamofire_`. That file stays if the process is killed before the end.
   package static func move(_ source: String, to target: String, hasNamelessFiles: Bool = true) -> Outcome {
     var status = stat()
     guard lstat(target, &status) != 0 else { return .failed(EEXIST) }

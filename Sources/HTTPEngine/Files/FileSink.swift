@@ -8,7 +8,7 @@ package final class FileSink: BodySink {
   package enum Place: Sendable {
     /// A new file.
     case new
-    /// The file of an earlier transfer, after this number of its bytes. The bytes behind are removed.
+    /// The file of an earlier transfer, after this number of its bytes. Later bytes are removed.
     case part(path: String, offset: Int64)
   }
 

@@ -6,7 +6,7 @@ import Synchronization
 /// The names of temporary files: partial downloads and encoded forms.
 ///
 /// A lock distinguishes a file in use from one that a killed process left. Each process holds an exclusive `flock` on
-/// one empty file per folder for its whole life; the names of its temporary files carry the owner of that lock. The
+/// one empty file per folder for its whole life. The names of its temporary files contain the owner of that lock. The
 /// first file of a process removes the files of all owners whose lock is free. The kernel releases a lock with its
 /// process, and a lock holds across containers of one machine. Owners of another boot are ignored, because several
 /// machines may share the folder.

@@ -14,8 +14,8 @@ final class FrameObserver {
 
     init(_ pointer: OpaquePointer) { self.pointer = pointer }
 
-    /// Whether OpenSSL has authenticated all that it has read: it calls no stream again behind a record that it refuses,
-    /// and then is in no state to exchange data.
+    /// Whether OpenSSL has authenticated all bytes that it has read. After a record that it refuses, it reads no more
+    /// and cannot exchange data.
     var isAuthentic: Bool { pointer.map { SSL_in_init($0) == 0 } ?? false }
   }
 
@@ -52,8 +52,8 @@ final class FrameObserver {
     BIO_set_callback_ex(stream, Self.bytesMoved)
   }
 
-  /// OpenSSL calls it before and behind each step of the stream below it. The context of the connection keeps the observer
-  /// alive until after the stream is freed.
+  /// OpenSSL calls it before and after each step of the stream below it. The context of the connection keeps the
+  /// observer alive until after the stream is freed.
   private static let bytesMoved: BIO_callback_fn_ex = { stream, step, bytes, _, _, _, result, count in
     guard let context = BIO_get_callback_arg(stream) else { return Int(result) }
     Unmanaged<FrameObserver>.fromOpaque(context)._withUnsafeGuaranteedRef { observer in

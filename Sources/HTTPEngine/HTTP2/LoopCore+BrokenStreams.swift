@@ -1,8 +1,8 @@
 import CCurl
 import HTTPWire
 
-// libcurl 7.88 can leave a stream of HTTP/2 open forever although the server reset it, or although libcurl gave up its
-// connection after a protocol error. The frames show it; see Documentation/Libcurl.md.
+// libcurl 7.88 can leave a stream of HTTP/2 open forever although the server reset it. It can also do so after it gave
+// up the connection because of a protocol error. The frames show it; see Documentation/Libcurl.md.
 extension LoopCore {
   /// The number of turns without bytes after which libcurl has forgotten a stream that is over. Before, it delivers the
   /// buffered bytes of the stream part by part.
@@ -40,7 +40,7 @@ extension LoopCore {
     end(
       transfer,
       .failure(
-        failure.with(metrics: transfer.metricsSoFar()).with(addition: transfer.doubt(about: failure.kind))))
+        failure.with(metrics: transfer.metricsSoFar()).with(addition: transfer.warning(for: failure.kind))))
   }
 }
 

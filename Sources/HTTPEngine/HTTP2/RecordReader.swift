@@ -103,7 +103,7 @@ struct RecordReader {
     return nil
   }
 
-  /// Changes the keys behind KeyUpdate, which ends its record (RFC 8446 §5.1). It follows no other message in practice.
+  /// Changes the keys after KeyUpdate, which ends its record (RFC 8446 §5.1). It follows no other message in practice.
   private mutating func updateKeys(after text: UnsafeRawBufferPointer, _ length: Int) {
     guard length == 5 else { return }
     var message = [UInt8](repeating: 0, count: 5)

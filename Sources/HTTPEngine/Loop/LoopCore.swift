@@ -370,8 +370,8 @@ final class LoopCore {
   private func suspend(_ transfer: Transfer) {
     guard transfer.flow.suspend() else { return }
     noteActivity(of: transfer)
-    // A body is held back by its callbacks: libcurl 7.88 may read once more after this call, and loses those bytes if
-    // the response ends with them. Before the head, no callback can pause. Without a connection, the call is refused.
+    // Callbacks hold a body back, because libcurl 7.88 may read once more after this call. Those bytes are lost if the
+    // response ends with them. Before the head, no callback can pause. Without a connection, the call is refused.
     guard transfer.phase.isAdded, transfer.response.assembly.head == nil else { return }
     let code = curl_easy_pause(transfer.easy.raw, CURLPAUSE_ALL)
     transfer.flow = code == CURLE_OK ? .stopped(.suspended) : .stopping

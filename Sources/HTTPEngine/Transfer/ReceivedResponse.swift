@@ -30,7 +30,7 @@ struct ReceivedResponse {
 /// The progress of reading a chunked body.
 struct ChunkedBody {
   var reader = ChunkedReader()
-  /// The number of bytes that were read and that libcurl hands over again.
+  /// The number of bytes that were read, and that libcurl delivers again.
   var readAhead = 0
   var hasBegun = false
 }

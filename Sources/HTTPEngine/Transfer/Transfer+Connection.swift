@@ -57,7 +57,7 @@ struct TLSFacts {
 extension Transfer {
   /// Whether the connection that libcurl has chosen has no unread bytes. A connection of HTTP/1.1 with unread bytes, or
   /// with its end, cannot be reused.
-  func isSilent(_ ports: RetainedSockets.Ports) -> Bool {
+  func hasNoUnreadBytes(_ ports: RetainedSockets.Ports) -> Bool {
     guard ccurl_new_connections(easy.raw) == 0 else {
       loop.sockets.connected(ports, over: connection.sockets)
       return true
@@ -65,7 +65,7 @@ extension Transfer {
     // Bytes that OpenSSL has read are not at the socket any more.
     let session = ccurl_tls_session(easy.raw).map { OpaquePointer($0) }
     let hasPending = session.map { SSL_has_pending($0) != 0 } ?? false
-    return !hasPending && loop.sockets.isSilent(ports)
+    return !hasPending && loop.sockets.hasNoUnreadBytes(ports)
   }
 
   /// Whether the connection that libcurl has chosen speaks HTTP/2.
@@ -106,7 +106,7 @@ struct RetainedSockets {
   }
 
   /// Whether a connection has neither unread bytes nor its end.
-  func isSilent(_ ports: Ports) -> Bool {
+  func hasNoUnreadBytes(_ ports: Ports) -> Bool {
     guard let socket = sockets[ports] else { return true }
     var byte: UInt8 = 0
     return recv(socket, &byte, 1, Int32(MSG_PEEK) | ccurl_do_not_wait) < 0

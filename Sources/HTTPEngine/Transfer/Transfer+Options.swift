@@ -24,7 +24,7 @@ struct AppliedOptions {
   var isChunked = false
   /// Whether a new connection is to be made.
   var isFresh = false
-  /// Whether the connection is closed behind the request.
+  /// Whether the connection is closed after the request.
   var isClosing = false
   /// The server that is connected to instead of the origin.
   var alternative: AlternativeService?
@@ -36,7 +36,7 @@ struct AppliedOptions {
   var login: ConnectionLogin?
   /// Whether the transfer only connects.
   var isConnecting = false
-  /// Whether libcurl reports what it does.
+  /// Whether libcurl reports messages.
   var isVerbose = false
 }
 
@@ -162,7 +162,7 @@ extension Transfer {
       && request.profile.options.httpVersions != .http1Only
       && (!Self.isLarge(request.body) || !CurlLibrary.shared.spinsOnEarlyAnswers)
     var version = mayMultiplex ? ccurl_http_2_tls : ccurl_http_1_1
-    if knowsHTTP2(request) {
+    if usesPriorKnowledge(request) {
       version = ccurl_http_2_prior_knowledge
       setFresh(true)
     }
@@ -174,7 +174,7 @@ extension Transfer {
 
   /// Whether the request is sent by HTTP/2 with prior knowledge (RFC 9113 §3.3). Such a connection is not reused,
   /// because with libcurl 7.88 its second request fails with an error of framing.
-  private func knowsHTTP2(_ request: WireRequest) -> Bool {
+  private func usesPriorKnowledge(_ request: WireRequest) -> Bool {
     guard request.profile.options.httpVersions == .http2PriorKnowledge, request.origin.scheme == "http",
       request.login == nil
     else { return false }

@@ -18,7 +18,7 @@ extension Transfer {
     {
       return .failure(failure)
     }
-    if lacksUselessBytesAlone(code) { code = CURLE_OK }
+    if lacksDiscardedBytesOnly(code) { code = CURLE_OK }
     guard code == CURLE_OK else {
       let failure =
         oversizedHead(code, facts)?.with(metrics: metrics)
@@ -26,7 +26,7 @@ extension Transfer {
           code, detail: String(cString: errorText), host: request?.origin.host ?? "the host",
           verifyResult: facts.verify_result, isInHead: response.assembly.head == nil && facts.first_byte > 0,
           hasResponse: facts.first_byte > 0, metrics: metrics)
-      return .failure(failure.with(addition: doubt(about: failure.kind)))
+      return .failure(failure.with(addition: warning(for: failure.kind)))
     }
     return completed(metrics)
   }
@@ -51,7 +51,7 @@ extension Transfer {
   }
 
   /// Whether only the rest of a discarded body is missing, such as that of a redirect.
-  private func lacksUselessBytesAlone(_ code: CURLcode) -> Bool {
+  private func lacksDiscardedBytesOnly(_ code: CURLcode) -> Bool {
     guard destination.isDiscarded, response.assembly.head != nil, !login.isHolding else { return false }
     return [CURLE_PARTIAL_FILE, CURLE_RECV_ERROR, CURLE_HTTP2, CURLE_HTTP2_STREAM].contains(code)
   }
@@ -118,8 +118,8 @@ extension Transfer {
       curlCode: Int32(code.rawValue), metrics: metrics)
   }
 
-  /// Returns the metrics of a transfer that libcurl did not end itself; `nil` before it started, because the handle
-  /// still has the metrics of the previous transfer.
+  /// Returns the metrics of a transfer that libcurl did not end itself. Returns `nil` before the start, because the
+  /// handle still has the metrics of the previous transfer.
   func metricsSoFar() -> TransferMetrics? {
     guard phase.isAdded else { return nil }
     var facts = ccurl_facts()

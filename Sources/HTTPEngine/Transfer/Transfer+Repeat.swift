@@ -60,9 +60,9 @@ struct SendAttempts {
   }
 }
 
-// A server may close a connection at any moment between two requests (RFC 9112 §9.6), or refuse streams that it did not
-// process (RFC 9113 §8.7). The engine decides whether such a request is sent again, because libcurl would repeat any
-// request that got no response on a reused connection.
+// A server may close a connection at any moment between two requests (RFC 9112 §9.6), or refuse streams without
+// processing them (RFC 9113 §8.7). The engine decides whether such a request is sent again, because libcurl would
+// repeat any request that got no response on a reused connection.
 extension Transfer {
   /// Decides whether the request may be sent on a connection. Called before each attempt of libcurl to send it.
   func attemptMayBegin(on ports: RetainedSockets.Ports) -> Bool {
@@ -92,7 +92,7 @@ extension Transfer {
     .UnusableConnection?
   {
     guard !isHTTP2 else { return attempts.requiresHTTP1 ? .needsHTTP1 : nil }
-    return applied.isConnecting || isSilent(ports) ? nil : .unreadInput
+    return applied.isConnecting || hasNoUnreadBytes(ports) ? nil : .unreadInput
   }
 
   /// Whether libcurl may send another request by itself.
@@ -210,7 +210,7 @@ extension Transfer {
 
   /// Returns a sentence for a failure of a request that the server may have processed; an empty text for other
   /// failures.
-  func doubt(about failure: TransportFailure.Kind) -> String {
+  func warning(for failure: TransportFailure.Kind) -> String {
     guard failure == .connectionLost, attempts.isUnderWay, response.assembly.head == nil,
       !attempts.decision.isIdempotent,
       evidence == .unknown

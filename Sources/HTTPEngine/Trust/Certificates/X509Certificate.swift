@@ -37,8 +37,8 @@ package final class X509Certificate: @unchecked Sendable {
 
   deinit { X509_free(pointer) }
 
-  /// Returns all certificates of a PEM text, or the one of DER bytes; an empty list if the bytes are neither, and `nil`
-  /// if one of several certificates is broken.
+  /// Returns all certificates of a PEM text, or the one of DER bytes. The list is empty if the bytes are neither.
+  /// Returns `nil` if one of several certificates is broken.
   package static func all(in data: Data) -> [X509Certificate]? {
     if let one = X509Certificate(der: data) { return [one] }
     guard let memory = OpenSSLMemory(reading: data) else { return nil }

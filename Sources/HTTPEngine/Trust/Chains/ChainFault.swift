@@ -18,7 +18,7 @@ package struct ChainFault: Error, Sendable, Equatable {
     template = message
   }
 
-  /// Returns the message: the fault in the certificates of `host`, and what to do about it.
+  /// Returns the message, with the fault in the certificates of `host` and an advice.
   package func message(for host: String) -> String { template.replacing("{host}", with: host) }
 
   package var isHostMismatch: Bool {

@@ -2,9 +2,9 @@ import COpenSSL
 import FoundationEssentials
 import HTTPWire
 
-/// The verification of a server's chain: a path to a trusted certificate (RFC 5280 §6), the dates, the purpose, the
-/// strength of keys and signatures, the name (RFC 9525), and the revocation lists of the user. It does not use the
-/// network.
+/// The verification of a server's chain. It checks the path to a trusted certificate (RFC 5280 §6), dates, purpose, and
+/// the strength of keys and signatures. It also checks the name (RFC 9525) and the revocation lists of the user. It
+/// does not use the network.
 package struct ChainVerifier: Sendable {
   /// The requirements that a path has to fulfil.
   package enum Rules: Sendable {

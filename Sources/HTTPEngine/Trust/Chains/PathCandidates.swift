@@ -12,7 +12,7 @@ struct PathCandidates {
   private static let lengthLimit = 10
   private static let visitLimit = 128
 
-  /// The issuers behind the leaf: authorities in their order, and the trusted certificate.
+  /// The issuers after the leaf: authorities in their order, and the trusted certificate.
   private(set) var paths: [[X509Certificate]] = []
 
   private let presented: [X509Certificate]

@@ -3,8 +3,9 @@ import COpenSSL
 /// The certificates that belong to a server, trusted or not: its leaf, and the authorities whose signatures lead to it.
 ///
 /// An attacker can append any certificate to a chain, even a pinned one. A certificate counts only if a path leads from
-/// the leaf to it: every signature fits, each issuer may issue (basic constraints, key usage, path length, name
-/// constraints), and no digest is so weak that it can be forged. Hosts, dates, purposes and anchors do not matter here.
+/// the leaf to it. On that path, every signature fits, and no digest is so weak that it can be forged. Each issuer may
+/// issue by its basic constraints, key usage, path length and name constraints. Hosts, dates, purposes and anchors do
+/// not matter here.
 package enum ServerChain {
   /// The number of certificates that are examined.
   private static let limit = 16

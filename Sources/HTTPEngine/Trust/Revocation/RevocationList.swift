@@ -54,8 +54,8 @@ final class RevocationList: @unchecked Sendable {
     }
   }
 
-  /// Returns the status of a certificate of `issuer` by this list; `nil` if the list does not concern it, or was not
-  /// signed by its issuer.
+  /// Returns the status of a certificate of `issuer` by this list. Returns `nil` if the list does not concern it, or
+  /// was not signed by its issuer.
   func status(of certificate: X509Certificate, issuer: X509Certificate, at now: Int) -> RevocationStatus? {
     defer { ERR_clear_error() }
     guard let scope = scope(for: certificate), isSigned(by: issuer) else { return nil }
