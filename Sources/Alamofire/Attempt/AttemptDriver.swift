@@ -117,7 +117,7 @@ final class AttemptDriver: @unchecked Sendable {
     case .followRedirect: try followRedirectAtOnce()
     case .storeResult: storeResult()
     case .announceTaskEnd, .moveDownload: nil
-    case .waitForCookies: core.hasCookies ? nil : .done
+    case .waitForCookies: core.hasPendingCookies ? nil : .done
     case .completeStream: completeStream()
     case .waitForHeadDecision: core.isDispositionWanted ? nil : .done
     case .validate: try validateAtOnce()

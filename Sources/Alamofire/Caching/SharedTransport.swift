@@ -1,16 +1,19 @@
 import HTTPWire
 
-/// Sends a request, or waits for the same one that is under way.
+/// Sends a request, or joins the transfer of an identical one.
 struct SharedTransport: Transport {
-  let session: SessionCore
+  let shared: SharedTransfers
   let transport: any Transport
+  /// The executor of the task that sends the request; `nil` is the pool.
+  let executor: (any TaskExecutor)?
+  /// The number of removals from the cache so far. A request after a removal is another one.
+  let removalCount: UInt64
 
   nonisolated(nonsending) func send(
     _ request: WireRequest, observer: any TransferObserver
   ) async throws(TransportFailure) -> WireResponse {
-    let shared = session.sharedTransfers
     let key = SharedTransfers.Key(
-      request, in: shared.era, removalCount: session.caching.store?.removalCount ?? 0)
+      request, in: shared.era, removalCount: removalCount)
     let room = LocalTransferControl()
     let id = shared.reserve()
     defer { observer.transferEnded() }
@@ -41,12 +44,12 @@ struct SharedTransport: Transport {
   ) {
     let openings = room.resumptions
     if observer.headReceived(head) == .hold { room.suspend(unlessResumedSince: openings) }
-    if let count = session.sharedTransfers.knowsHead(key, id) { observer.bytesMoved(count) }
+    if let count = shared.knowsHead(key, id) { observer.bytesMoved(count) }
   }
 
   private func begin(_ request: WireRequest, _ key: SharedTransfers.Key, _ flight: UInt64) {
-    let observer = SharedObserver(shared: session.sharedTransfers, key: key, flight: flight)
-    let (transport, shared) = (transport, session.sharedTransfers)
+    let observer = SharedObserver(shared: shared, key: key, flight: flight)
+    let (transport, shared) = (transport, shared)
     let run: @Sendable () async -> Void = {
       let outcome: SharedTransfers.Outcome
       do throws(TransportFailure) {
@@ -56,7 +59,7 @@ struct SharedTransport: Transport {
       }
       shared.ended(key, flight, outcome)
     }
-    Task(executorPreference: session.executor, operation: run)
+    Task(executorPreference: executor, operation: run)
   }
 }
 

@@ -92,55 +92,7 @@ struct StoredTransport: Transport {
   }
 }
 
-/// Stands between a request and what is stored for it: the cookies of an answer that is not new stay where they are.
-final class StoredAnswerObserver: TransferObserver {
-  private let core: RequestCore
-
-  init(_ core: RequestCore) { self.core = core }
-
-  var cancelsByControl: Bool { core.cancelsByControl }
-
-  func transferBegan(_ control: any TransferControl) -> TransferStart { core.transferBegan(control) }
-  func headReceived(_ head: ResponseHead) -> HeadDisposition { core.headShown(head) }
-  func bytesMoved(_ count: ByteCount) { core.bytesMoved(count) }
-  func transferEnded() { core.transferEnded() }
-}
-
-/// Stands between a request and the validation of what is stored for it: an answer that only the cache needs is not
-/// told to anybody.
-final class ValidationObserver: TransferObserver {
-  private let core: RequestCore
-  private let isForCache: @Sendable (ResponseHead) -> Bool
-  private let hasShown = Atomic<Bool>(false)
-
-  init(_ core: RequestCore, isForCache: @escaping @Sendable (ResponseHead) -> Bool) {
-    self.core = core
-    self.isForCache = isForCache
-  }
-
-  var cancelsByControl: Bool { core.cancelsByControl }
-  /// Whether a head was passed on, as that of the answer.
-  var hasShownHead: Bool { hasShown.load(ordering: .acquiring) }
-
-  func transferBegan(_ control: any TransferControl) -> TransferStart { core.transferBegan(control) }
-
-  func headReceived(_ head: ResponseHead) -> HeadDisposition {
-    guard isForCache(head) else {
-      // Whether or not anybody looks: who adds a monitor must not change what comes.
-      hasShown.store(true, ordering: .releasing)
-      return core.headReceived(head)
-    }
-    if let store = core.session.cookies { core.keepCookies(of: head, in: store) }
-    core.state.withLock { $0.extras.progress.isIntermediate = true }
-    return .proceed
-  }
-
-  func bytesMoved(_ count: ByteCount) { core.bytesMoved(count) }
-
-  func transferEnded() { core.transferEnded() }
-}
-
-/// Nobody is interested but the cookies: a validation after the answer.
+/// The observer of a revalidation in the background, which takes cookies alone.
 final class SilentObserver: TransferObserver {
   private let takeCookies: @Sendable (ResponseHead) -> Void
 

@@ -16,7 +16,7 @@ extension Request {
     else { return Self.missingCommand }
     var parts = ["$ curl -v", "-X \(method)"]
     parts += credentials(for: url, host: host).map { "-u \($0)" }
-    let cookies = core.cookies(for: url)
+    let cookies = core.session.cookies?.cookies(for: url) ?? []
     if !cookies.isEmpty { parts.append("-b \"\(cookies.map(\.pair).joined(separator: ";"))\"") }
     for field in core.session.settings.fields(named: request.allHTTPHeaderFields)
     where !FieldName.equal(field.name, "Cookie") {

@@ -24,10 +24,8 @@ package final class SessionCore: Sendable {
 
   let settings: SessionSettings
   /// The cookies of the configuration's storage; `nil` without one.
-  let cookies: CookieStore?
-  /// The turn of the engine in which there were none.
-  let turnWithoutCookies = Atomic<UInt64>(0)
-  let caching: SessionCaching
+  let cookies: SessionCookies?
+  let cache: SessionCache
   package let sharedTransfers = SharedTransfers()
   let configuration: URLSessionConfiguration
   let interceptor: (any RequestInterceptor)?
@@ -46,6 +44,7 @@ package final class SessionCore: Sendable {
   let rootQueue: DispatchQueue
   let requestQueue: DispatchQueue
   let serializationQueue: DispatchQueue
+  let authentication: AuthenticationService
   /// The credentials that servers have accepted.
   package let credentials = CredentialMemory()
   private let engine: Engine
@@ -73,10 +72,14 @@ package final class SessionCore: Sendable {
     serializationQueue =
       blueprint.serializationQueue ?? DispatchQueue(label: "\(label).serializationQueue", target: root)
     settings = SessionSettings(configuration, options: transportOptions, trust: trust)
-    cookies = configuration.httpCookieStorage.map { CookieStores.shared.store(of: $0) }
+    let (settings, turn) = (settings, engine.turn)
+    cookies = configuration.httpCookieStorage.map {
+      SessionCookies($0, areSent: settings.sendsCookies, policy: settings.cookiePolicy, turn: turn)
+    }
     // Who looks at the configuration of the session finds the cache that it uses.
-    if let cache = SessionCaching.inPlace(of: configuration.urlCache) { configuration.urlCache = cache }
-    caching = SessionCaching(configuration)
+    if let cache = SessionCache.inPlace(of: configuration.urlCache) { configuration.urlCache = cache }
+    cache = SessionCache(configuration)
+    authentication = AuthenticationService(storage: configuration.urlCredentialStorage)
     watching.delegate.serve(self)
   }
 
@@ -87,8 +90,6 @@ package final class SessionCore: Sendable {
   package var crossingCount: UInt64 { engine.crossingCount() }
 
   func isOnLoop() -> Bool { engine.isOnLoop() }
-  /// The number of the engine's turn, on its own thread; `nil` elsewhere.
-  var turn: UInt64? { engine.turn() }
 
   /// What delegates, monitors and users see of the session.
   var facade: URLSession {

@@ -90,7 +90,7 @@ import Testing
     _ = await bench.get()
     bench.clock.advance(70)
     #expect(await bench.get().description == "200 one c")
-    let caching = bench.session.core.caching
+    let caching = bench.session.core.cache
     gone.open()
     let key = CacheKey("http://a.test/x") ?? CacheKey("", Origin(scheme: "", host: "", port: nil))
     // The refresh is over when another may begin.

@@ -334,13 +334,13 @@ import Testing
   }
 
   @Test func theDefaultConfigurationMeansOurCache() {
-    #expect(SessionCaching(URLSessionConfiguration.af.default).store as? HTTPCache === HTTPCache.default)
-    #expect(SessionCaching(URLSessionConfiguration.default).store as? HTTPCache === HTTPCache.default)
-    let ephemeral = SessionCaching(URLSessionConfiguration.af.ephemeral).store as? HTTPCache
+    #expect(SessionCache(URLSessionConfiguration.af.default).store as? HTTPCache === HTTPCache.default)
+    #expect(SessionCache(URLSessionConfiguration.default).store as? HTTPCache === HTTPCache.default)
+    let ephemeral = SessionCache(URLSessionConfiguration.af.ephemeral).store as? HTTPCache
     #expect(ephemeral != nil && ephemeral !== HTTPCache.default && ephemeral?.diskCapacity == 0)
-    #expect(SessionCaching(.uncached).store == nil)
+    #expect(SessionCache(.uncached).store == nil)
     #expect(Session().sessionConfiguration.urlCache === HTTPCache.default)
     let plain = URLCache(memoryCapacity: 1000, diskCapacity: 0, diskPath: "/dev/null")
-    #expect(SessionCaching(.cached(by: plain)).store is URLCacheStorage)
+    #expect(SessionCache(.cached(by: plain)).store is URLCacheStorage)
   }
 }

@@ -14,7 +14,7 @@ extension AttemptDriver {
 
   private func cachePolicy() -> CacheDecision.Policy? {
     guard values.handler.isEngine else { return nil }
-    switch core.session.caching.policy(of: values.urlRequest) {
+    switch core.session.cache.policy(of: values.urlRequest) {
     case .useProtocolCachePolicy:
       return isAnsweredFromCache && (mayBeStored || asksForStoredOnly) ? .rules : nil
     case .reloadIgnoringLocalCacheData: return nil
@@ -36,7 +36,7 @@ extension AttemptDriver {
   var isAnsweredFromCache: Bool {
     let request = values.request
     // No field tells the responses of authenticated connections apart.
-    guard core.session.caching.isThere, values.handler.isEngine, !request.body.isPresent, request.login == nil
+    guard core.session.cache.isThere, values.handler.isEngine, !request.body.isPresent, request.login == nil
     else { return false }
     // Stored bodies are decoded ones.
     guard request.profile.options.decodesContent else { return false }
@@ -45,7 +45,7 @@ extension AttemptDriver {
   }
 
   /// Whether a stored response may be used: `no-store` bypasses the cache.
-  var mayBeStored: Bool { core.session.caching.mayHold(values.request) && !values.request.forbidsStoring }
+  var mayBeStored: Bool { core.session.cache.mayHold(values.request) && !values.request.forbidsStoring }
 
   /// `only-if-cached` has an answer even if nothing is stored.
   private var asksForStoredOnly: Bool {
@@ -70,20 +70,20 @@ extension AttemptDriver {
 
   /// The hop is sent now. The server may have read later removals before it answers.
   func noteRemovals() {
-    if let store = core.session.caching.store { values.removalCount = store.removalCount }
+    if let store = core.session.cache.store { values.removalCount = store.removalCount }
   }
 
   // MARK: Lookup
 
   func lookUpCacheAtOnce() -> AttemptEvent? {
-    guard isAnsweredFromCache, let store = core.session.caching.store else { return answer(from: []) }
-    return store.find(core.session.caching.key(of: values.outgoing)).map { answer(from: $0) }
+    guard isAnsweredFromCache, let store = core.session.cache.store else { return answer(from: []) }
+    return store.find(core.session.cache.key(of: values.outgoing)).map { answer(from: $0) }
   }
 
   @inline(never)
   nonisolated(nonsending) func lookUpCache() async -> AttemptEvent {
-    guard let store = core.session.caching.store else { return answer(from: []) }
-    let key = core.session.caching.key(of: values.outgoing)
+    guard let store = core.session.cache.store else { return answer(from: []) }
+    let key = core.session.cache.key(of: values.outgoing)
     return answer(from: await core.session.offLoop { store.read(key) })
   }
 
@@ -102,7 +102,9 @@ extension AttemptDriver {
       if policy == .storedOnly { return failed(.notInCache) }
     case .serveAndRefresh(let stored, let conditions):
       if hasAnswer(stored, isConfirmed: false) {
-        core.session.refresh(stored, by: request, conditions, takeCookies: cookieTaker)
+        core.session.cache.refresh(
+          stored, by: request, conditions, through: core.session.transport, on: core.session.executor,
+          takeCookies: cookieTaker)
         return .cache(.replay)
       }
     case .validate(let stored, let conditions):
@@ -129,7 +131,7 @@ extension AttemptDriver {
   }
 
   /// Seconds since 1970, by the clock of the cache.
-  var now: Int64 { core.session.caching.store?.now ?? 0 }
+  var now: Int64 { core.session.cache.store?.now ?? 0 }
 
   /// Makes the answer that ``replay()`` gives. Returns false if the stored response cannot be used for the request, or
   /// exceeds the limit of its options, which then refuse the server's response as well.

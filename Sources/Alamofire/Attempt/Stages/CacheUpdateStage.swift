@@ -9,8 +9,8 @@ extension AttemptDriver {
   /// observer decides about storing or the policy of the request takes responses of any age.
   @inline(never)
   func concernsCache(_ response: WireResponse) -> Bool {
-    let caching = core.session.caching
-    guard caching.isThere, values.handler.isEngine, response.head.role == .hop else { return false }
+    let cache = core.session.cache
+    guard cache.isThere, values.handler.isEngine, response.head.role == .hop else { return false }
     // Also if nothing is stored, because the response to an earlier request may be on its way.
     guard Invalidation.isSafe(values.request.method) else {
       return (200..<400).contains(response.head.status)
@@ -28,7 +28,7 @@ extension AttemptDriver {
   /// Whether the response says how long it is fresh or how to validate it, or the caller accepts any.
   private func canBeReused(_ response: WireResponse) -> Bool {
     if response.head.block.marks.contains(.reusable) || core.decidesAboutStoring { return true }
-    return switch core.session.caching.policy(of: values.urlRequest) {
+    return switch core.session.cache.policy(of: values.urlRequest) {
     case .returnCacheDataElseLoad, .returnCacheDataDontLoad: true
     case .useProtocolCachePolicy, .reloadIgnoringLocalCacheData, .reloadIgnoringLocalAndRemoteCacheData,
       .reloadRevalidatingCacheData:
@@ -38,19 +38,20 @@ extension AttemptDriver {
   }
 
   func updateCacheAtOnce() -> AttemptEvent? {
-    guard let store = core.session.caching.store else { return .done }
+    guard let store = core.session.cache.store else { return .done }
     // A store that is not open yet, or has to read files, keeps the thread of the engine.
-    guard !store.waits, store.find(core.session.caching.key(of: values.outgoing)) != nil else { return nil }
+    guard !store.waits, store.find(core.session.cache.key(of: values.outgoing)) != nil else { return nil }
     guard let candidate = cacheCandidate(store) else { return .done }
-    propose(candidate, if: core.session.take(candidate, asks: asksObservers))
+    propose(candidate, if: core.session.cache.update(with: candidate, asksFirst: asksObservers))
     return .done
   }
 
   @inline(never)
   nonisolated(nonsending) func updateCache() async -> AttemptEvent {
-    guard let store = core.session.caching.store, let candidate = cacheCandidate(store) else { return .done }
+    guard let store = core.session.cache.store, let candidate = cacheCandidate(store) else { return .done }
     let (session, asks) = (core.session, asksObservers)
-    propose(candidate, if: await session.offLoop { session.take(candidate, asks: asks) })
+    propose(
+      candidate, if: await session.offLoop { session.cache.update(with: candidate, asksFirst: asks) })
     return .done
   }
 
@@ -68,7 +69,7 @@ extension AttemptDriver {
     let now = store.now
     let request = values.outgoing
     return CacheCandidate(
-      key: core.session.caching.key(of: request), request: request, head: response.head,
+      key: core.session.cache.key(of: request), request: request, head: response.head,
       body: response.body ?? (request.sink as? ObservedBody)?.data ?? Data(),
       requestTime: response.requestTime(now), responseTime: now, removalCount: values.removalCount)
   }
@@ -99,7 +100,7 @@ extension AttemptDriver {
         }
       }
       // The head of the server, unless an observer has made another one.
-      session.store(answer, as: candidate, head: answer?.response === response ? candidate.head : nil)
+      session.cache.store(answer, as: candidate, head: answer?.response === response ? candidate.head : nil)
     }
   }
 }

@@ -21,7 +21,7 @@ extension AttemptDriver {
       return .done
     }
     // An outdated nonce says nothing about the credential.
-    let offers = core.offers(head, to: request, home: values.initialOrigin, values.authentication)
+    let offers = core.session.authentication.offers(head, challengeContext)
     if !offers.contains(where: { trail.mayAnswer($0, with: proof.credential) }) {
       memory.refused(proof, origin: request.origin)
     }
@@ -71,13 +71,19 @@ extension AttemptDriver {
 
   /// The offers that a delegate is shown: a delegate of the caller sees all of them, ours the one that will be answered.
   private func offersToShow(_ head: ResponseHead) -> [AuthenticationOffer] {
-    let offers = core.offers(head, to: values.request, home: values.initialOrigin, values.authentication)
+    let offers = core.session.authentication.offers(head, challengeContext)
     if core.session.hasOwnDelegate { return offers }
     return defaultAnswer(to: head).map { [$0.offer] } ?? Array(offers.prefix(1))
   }
 
+  private var challengeContext: ChallengeContext {
+    ChallengeContext(
+      request: values.request, initialOrigin: values.initialOrigin, credential: core.passwordCredential,
+      authentication: values.authentication)
+  }
+
   private func defaultAnswer(to head: ResponseHead) -> ChallengeAnswer? {
-    core.answer(to: head, of: values.request, home: values.initialOrigin, values.authentication)
+    core.session.authentication.answer(head, challengeContext)
   }
 
   nonisolated(nonsending) private func answerByDefault(_ head: ResponseHead) async throws(AFError) -> Bool {

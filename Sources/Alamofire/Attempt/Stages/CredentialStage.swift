@@ -87,7 +87,8 @@ extension AttemptDriver {
         case .storage:
           guard own == nil else { return match.credential == own }
           // A credential that was removed from the storage is not used any more.
-          return core.storedCredential(for: request, realm: match.realm, match.scheme) == match.credential
+          return core.session.authentication
+            .storedCredential(for: request, realm: match.realm, match.scheme) == match.credential
         }
       }
     // A body that cannot be read twice waits for the challenge.

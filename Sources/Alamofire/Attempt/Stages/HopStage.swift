@@ -86,7 +86,8 @@ extension AttemptDriver {
   func beginHop() -> AttemptEvent {
     noteRemovals()
     if !values.handler.isEngine, values.startDate == nil { values.startDate = Date() }
-    let hop = (values.outgoing, values.initialOrigin, values.authentication)
+    let hop = CurrentHop(
+      request: values.outgoing, initialOrigin: values.initialOrigin, authentication: values.authentication)
     core.state.withLock { state in
       state.hop = hop
       state.attempts.begin()
@@ -149,7 +150,10 @@ extension AttemptDriver {
     if request.profile.hasHostPolicies, values.handler.isEngine {
       transport = HostPolicyTransport(session: core.session, transport: transport)
     }
-    return isShared ? SharedTransport(session: core.session, transport: transport) : transport
+    guard isShared else { return transport }
+    return SharedTransport(
+      shared: core.session.sharedTransfers, transport: transport, executor: core.session.executor,
+      removalCount: core.session.cache.store?.removalCount ?? 0)
   }
 
   /// Whether the engine itself sends the hop.

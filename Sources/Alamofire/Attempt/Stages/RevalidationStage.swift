@@ -19,7 +19,7 @@ struct Revalidation {
 extension AttemptDriver {
   @inline(never)
   nonisolated(nonsending) func revalidate() async -> AttemptEvent {
-    guard let revalidation = values.revalidation, let store = core.session.caching.store else {
+    guard let revalidation = values.revalidation, let store = core.session.cache.store else {
       return .cache(.send)
     }
     values.revalidation = nil

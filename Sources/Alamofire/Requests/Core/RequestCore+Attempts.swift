@@ -166,7 +166,7 @@ extension RequestCore: TransferObserver {
   }
 
   package func headReceived(_ head: ResponseHead) -> HeadDisposition {
-    if let store = session.cookies { keepCookies(of: head, in: store) }
+    storeCookies(of: head)
     return headShown(head)
   }
 

@@ -69,15 +69,19 @@ extension RequestCore {
     !isIntermediate(head, state.withLock { $0.hop })
   }
 
-  private func isIntermediate(
-    _ head: ResponseHead, _ hop: (request: WireRequest, home: Origin, authentication: Authentication?)?
-  ) -> Bool {
+  private func isIntermediate(_ head: ResponseHead, _ hop: CurrentHop?) -> Bool {
     guard head.role == .hop else { return false }
     return switch head.status {
     case 301, 302, 303, 307, 308: head.block.contains("Location")
-    case 401: hop.flatMap { answer(to: head, of: $0.request, home: $0.home, $0.authentication) } != nil
+    case 401: hop.flatMap { session.authentication.answer(head, challengeContext($0)) } != nil
     default: false
     }
+  }
+
+  private func challengeContext(_ hop: CurrentHop) -> ChallengeContext {
+    ChallengeContext(
+      request: hop.request, initialOrigin: hop.initialOrigin, credential: passwordCredential,
+      authentication: hop.authentication)
   }
 
   /// A decision about the head of an earlier attempt, which has failed meanwhile, lets nothing pass.

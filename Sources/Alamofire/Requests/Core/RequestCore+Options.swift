@@ -39,6 +39,12 @@ extension RequestCore {
     return Interceptor(interceptors: (interceptor.map { [$0] } ?? []) + added)
   }
 
+  /// Whether an observer decides about storing.
+  var decidesAboutStoring: Bool {
+    session.watching.decidesAboutStoring
+      || (has(.events) && state.withLock { $0.extras.cachedResponseHandler != nil })
+  }
+
   var options: TransportOptions {
     state.withLock { $0.extras.profile }?.options ?? session.settings.profile.options
   }

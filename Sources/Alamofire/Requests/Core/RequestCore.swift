@@ -3,6 +3,14 @@ import FoundationNetworking
 import HTTPWire
 import Synchronization
 
+/// The hop that is under way, for the thread that reads its response.
+struct CurrentHop: Sendable {
+  let request: WireRequest
+  /// The origin of the caller's request.
+  let initialOrigin: Origin
+  let authentication: Authentication?
+}
+
 /// The inside of one request: its state under its one lock, what it collected from its user, and what
 /// its attempts left behind. Holds the core of its session, never the session.
 package final class RequestCore: Sendable {
@@ -19,8 +27,7 @@ package final class RequestCore: Sendable {
     var exchange: Exchange?
     var data: Data?
     var retryCount = 0
-    /// The hop that is under way, and the origin of the user's own request.
-    var hop: (request: WireRequest, home: Origin, authentication: Authentication?)?
+    var hop: CurrentHop?
     var headDecision = HeadDecision.none
     var attempts = AttemptTasks()
     var task: Task<Void, Never>?
@@ -79,7 +86,7 @@ package final class RequestCore: Sendable {
   /// See ``RequestInterests``. Read for each chunk of a body.
   let interests = Atomic<UInt8>(0)
   /// Whether cookies of the last response are being stored.
-  let hasCookiesToKeep = Atomic<Bool>(false)
+  let storesCookies = Atomic<Bool>(false)
 
   init(
     session: SessionCore, convertible: any URLRequestConvertible, convertsByUserCode: Bool,

@@ -16,25 +16,18 @@ struct CacheCandidate: Sendable {
   let removalCount: UInt64
 }
 
-extension RequestCore {
-  /// Whether an observer decides about storing.
-  var decidesAboutStoring: Bool {
-    session.watching.decidesAboutStoring
-      || (has(.events)
-        && state.withLock { $0.extras.cachedResponseHandler != nil })
-  }
-}
-
-extension SessionCore {
+extension SessionCache {
   /// Stores a response, or invalidates stored ones, as RFC 9111 says. Returns whether it is to be stored once observers
   /// have been asked.
-  func take(_ candidate: CacheCandidate, asks: Bool) -> Bool {
-    guard let store = caching.store else { return false }
+  ///
+  /// - Parameter asksFirst: Whether observers decide about storing.
+  func update(with candidate: CacheCandidate, asksFirst asks: Bool) -> Bool {
+    guard let store else { return false }
     let (request, key) = (candidate.request, candidate.key)
     guard Invalidation.isSafe(request.method) else {
       let named = Invalidation.keys(
         method: request.method, url: request.url, origin: request.origin, head: candidate.head)
-      for key in named.flatMap({ caching.keys(of: $0, for: request.profile) }) { store.remove(key) }
+      for key in named.flatMap({ keys(of: $0, for: request.profile) }) { store.remove(key) }
       return false
     }
     if request.method == "HEAD" || candidate.head.status == 304 {
@@ -56,7 +49,7 @@ extension SessionCore {
   /// Updates a stored response by that of a HEAD request or of a conditional request of the caller (RFC 9111 §4.3.4,
   /// §4.3.5).
   private func update(_ key: CacheKey, by candidate: CacheCandidate) {
-    guard let store = caching.store,
+    guard let store,
       let stored = CacheDecision.choice(of: store.read(key), for: FieldDigests(of: candidate.request.fields))
     else { return }
     if candidate.head.status == 304 {
@@ -79,12 +72,12 @@ extension SessionCore {
   }
 
   private func storeWhole(_ candidate: CacheCandidate) {
-    caching.store?.put(candidate.stored, askedAfter: candidate.removalCount)
+    store?.put(candidate.stored, askedAfter: candidate.removalCount)
   }
 
   /// Stores a partial response, combined with stored parts of the same version (RFC 9111 §3.4). Returns false.
   private func storePart(_ candidate: CacheCandidate) -> Bool {
-    guard let store = caching.store,
+    guard let store,
       let stored = PartialContent.combined(candidate.stored, with: store.read(candidate.key))
     else { return false }
     store.put(stored, askedAfter: candidate.removalCount)
@@ -100,23 +93,27 @@ extension SessionCore {
         responseTime: candidate.responseTime, staysInMemory: !candidate.request.profile.isUsual)
     }
     if let stored {
-      caching.store?.put(stored, askedAfter: candidate.removalCount)
+      store?.put(stored, askedAfter: candidate.removalCount)
     } else {
-      caching.store?.remove(key)
+      store?.remove(key)
     }
   }
 
   /// Revalidates a response after it was used (RFC 5861 §3): once at a time, in the background.
   ///
-  /// - Parameter takeCookies: Receives the head.
+  /// - Parameters:
+  ///   - transport: Sends the request.
+  ///   - executor: Runs the task; `nil` is the pool.
+  ///   - takeCookies: Receives the head.
   func refresh(
     _ stored: StoredResponse, by request: WireRequest, _ conditions: [HTTPHeader],
+    through transport: any Transport, on executor: (any TaskExecutor)?,
     takeCookies: @escaping @Sendable (ResponseHead) -> Void
   ) {
-    guard let store = caching.store, caching.beginRefreshing(stored.key) else { return }
+    guard let store, beginRefreshing(stored.key) else { return }
     let removalCount = store.removalCount
     let run: @Sendable () async -> Void = { [self] in
-      defer { caching.endRefreshing(stored.key) }
+      defer { endRefreshing(stored.key) }
       // Collected in memory, because the sink of the request takes the stored response.
       let again = request.collecting(adding: conditions)
       guard let response = try? await transport.send(again, observer: SilentObserver(takeCookies)) else {
@@ -130,22 +127,23 @@ extension SessionCore {
         key: stored.key, request: request, head: response.head, body: response.body ?? Data(),
         requestTime: response.requestTime(now), responseTime: now, removalCount: removalCount)
       await withTaskExecutorPreference(globalConcurrentExecutor) {
-        take(candidate, refreshing: stored, isConditional: !conditions.isEmpty)
+        update(with: candidate, refreshing: stored, isConditional: !conditions.isEmpty)
       }
     }
     Task(executorPreference: executor, operation: run)
   }
 
-  private func take(_ candidate: CacheCandidate, refreshing stored: StoredResponse, isConditional: Bool) {
+  private func update(with candidate: CacheCandidate, refreshing stored: StoredResponse, isConditional: Bool)
+  {
     guard candidate.head.status == 304, isConditional else {
-      _ = take(candidate, asks: false)
+      _ = update(with: candidate, asksFirst: false)
       return
     }
     guard Validation.confirms(candidate.head, stored) else {
-      caching.store?.remove(stored.key)
+      store?.remove(stored.key)
       return
     }
-    caching.store?.putConfirmed(
+    store?.putConfirmed(
       Validation.freshened(
         stored, by: candidate.head, fields: FieldDigests(of: candidate.request.fields),
         requestTime: candidate.requestTime,

@@ -2,15 +2,15 @@ package import FoundationNetworking
 import HTTPWire
 import Synchronization
 
-/// What the requests of a session need of its cache.
-package final class SessionCaching: Sendable {
+/// The cache of a session. Knows no request, delegate, task or cookie.
+package final class SessionCache: Sendable {
   /// `nil` without a cache.
   package let store: (any ResponseStore)?
   /// Whether there is a cache.
   let isThere: Bool
-  /// What requests that say nothing themselves want of the cache.
+  /// The policy of requests that have the default policy.
   private let policy: URLRequest.CachePolicy
-  /// Tells sessions apart, where a response is for one alone.
+  /// Identifies the session in the keys of responses that belong to it alone.
   private let number: UInt64
   private let refreshing = Mutex<Set<CacheKey>>([])
 
@@ -28,23 +28,23 @@ package final class SessionCaching: Sendable {
     return cache as? HTTPCache ?? URLCacheStorage(cache: cache)
   }
 
-  /// Foundation's shared cache stands for ours; a subclass that somebody has put in its place is that one.
+  /// Foundation's shared cache stands for ours. A subclass that was set as the shared cache is used itself.
   static func inPlace(of cache: URLCache?) -> URLCache? {
     guard let cache, cache === URLCache.shared, type(of: cache) == URLCache.self else { return nil }
     return HTTPCache.default
   }
 
-  /// Whether something may be stored for a request. Looks into memory.
+  /// Whether a response may be stored for a request. Looks into memory.
   func mayHold(_ request: WireRequest) -> Bool {
     store?.mayHold(CacheKey.hash(of: request.url, request.origin)) == true
   }
 
-  /// Under what responses to a request are stored.
+  /// The key of the responses to a request.
   func key(of request: WireRequest) -> CacheKey {
     CacheKey(request.url, request.origin, partition: partition(of: request.profile))
   }
 
-  /// Under what a response is stored that `key` names for everybody: there, and where it is for this session alone.
+  /// The keys of a response that `key` names: for every session, and for this session alone.
   func keys(of key: CacheKey, for profile: ConnectionProfile) -> [CacheKey] {
     guard let target = profile.isUsual ? nil : WireTarget(key.url) else { return [key] }
     return [key, CacheKey(target.url, target.origin, partition: partition(of: profile))]
@@ -54,7 +54,7 @@ package final class SessionCaching: Sendable {
     profile.isUsual ? "" : "\(number).\(profile.cachePartition)"
   }
 
-  /// Whether somebody has to refresh a response: no one else is at it.
+  /// Begins to revalidate a response in the background. Returns false if that is under way already.
   func beginRefreshing(_ key: CacheKey) -> Bool { refreshing.withLock { $0.insert(key).inserted } }
 
   func endRefreshing(_ key: CacheKey) {

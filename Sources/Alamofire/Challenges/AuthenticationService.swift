@@ -1,0 +1,92 @@
+import Foundation
+import FoundationNetworking
+import HTTPWire
+import Synchronization
+
+/// The request to which a challenge belongs, and the credentials that may answer it.
+struct ChallengeContext {
+  let request: WireRequest
+  /// The origin of the caller's request. Challenges of other origins are not answered.
+  let initialOrigin: Origin
+  /// The credential of the request itself.
+  let credential: PasswordCredential?
+  let authentication: Authentication?
+}
+
+/// Answers challenges without a delegate: from the credential of the request, the session's storage and the netrc file.
+struct AuthenticationService {
+  let storage: URLCredentialStorage?
+
+  /// Returns the answer to a challenge, or `nil` if there is none: no credential, a refused credential, an unknown scheme,
+  /// an `Authorization` field of the caller, or another origin.
+  func answer(_ head: ResponseHead, _ context: ChallengeContext) -> ChallengeAnswer? {
+    offers(head, context).lazy
+      .compactMap { offer in
+        let trail = context.authentication?.trail
+        guard trail?.failureCount(for: offer) ?? 0 == 0,
+          let (credential, source) = credential(for: offer, context),
+          trail?.mayAnswer(offer, with: credential) ?? true, offer.takes(credential)
+        else { return nil }
+        return ChallengeAnswer(offer: offer, credential: credential, source: source)
+      }
+      .first
+  }
+
+  /// Returns the offers of a server that may be answered, the strongest first.
+  func offers(_ head: ResponseHead, _ context: ChallengeContext) -> [AuthenticationOffer] {
+    guard head.status == 401, context.request.origin == context.initialOrigin,
+      context.request.authorization == context.authentication?.trail.proof?.field
+    else { return [] }
+    return AuthenticationOffer.ranked(
+      head.block.challenges(), connectionSchemes: AuthenticationFeatures.connectionSchemes,
+      knows: { AuthenticationFeatures.algorithms.contains($0) })
+  }
+
+  private func credential(
+    for offer: AuthenticationOffer, _ context: ChallengeContext
+  ) -> (PasswordCredential, AuthenticationProof.Source)? {
+    if let own = context.credential { return (own, .request) }
+    // These schemes authenticate a whole connection, for which only the credential of the request itself is used.
+    guard !offer.scheme.isOfConnection else { return nil }
+    if let stored = storedCredential(for: context.request, realm: offer.realm, offer.scheme) {
+      return (stored, .storage)
+    }
+    return context.authentication?.netrc?.credential(host: context.request.origin.host).map { ($0, .file) }
+  }
+
+  /// The default credential of the storage for the protection space of a challenge.
+  func storedCredential(for request: WireRequest, realm: String?, _ scheme: AuthenticationScheme)
+    -> PasswordCredential?
+  {
+    guard let storage, let space = URLProtectionSpace(challengeTo: request, realm: realm, scheme: scheme)
+    else { return nil }
+    return storage.defaultCredential(like: space).flatMap { PasswordCredential($0) }
+  }
+}
+
+extension AuthenticationOffer {
+  /// Whether the scheme can carry the credential.
+  func takes(_ credential: PasswordCredential) -> Bool {
+    scheme == .basic ? credential.basicField != nil : credential.isSendable
+  }
+}
+
+extension WireRequest {
+  /// The value of `Authorization`.
+  var authorization: String? {
+    fields.first { FieldName.equal($0.name, "Authorization") }?.value
+  }
+
+  /// Returns the request with `proof` in place of its credentials.
+  func adding(_ proof: AuthenticationProof) -> WireRequest {
+    changing { parts in
+      parts.fields.removeAll { FieldName.equal($0.name, "Authorization") }
+      guard proof.scheme.isOfConnection else {
+        parts.login = nil
+        if let field = proof.field { parts.fields.append(.authorization(field)) }
+        return
+      }
+      parts.login = ConnectionLogin(scheme: proof.scheme, credential: proof.credential)
+    }
+  }
+}

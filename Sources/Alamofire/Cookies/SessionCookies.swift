@@ -1,0 +1,107 @@
+import Foundation
+import FoundationNetworking
+import HTTPWire
+import Synchronization
+
+/// A request for which cookies are chosen.
+struct CookieQuery {
+  let request: WireRequest
+  /// The caller's request, to which ``request`` belongs.
+  let urlRequest: URLRequest
+  /// The origin of the caller's request, which `SameSite` is about.
+  let initialOrigin: Origin
+
+  /// Whether the request takes cookies of the storage: the caller sets no `Cookie` field, and does not switch cookies off.
+  var takesCookies: Bool {
+    urlRequest.httpShouldHandleCookies && !request.fields.contains { FieldName.equal($0.name, "Cookie") }
+  }
+}
+
+/// The cookies of one session. Knows no request in progress, delegate or cache.
+final class SessionCookies: Sendable {
+  /// The `Cookie` field of a request, as far as it is known at once.
+  enum Answer {
+    case none
+    case header(String)
+    /// The storage has to be read.
+    case needsReading
+  }
+
+  private let store: CookieStore
+  /// Whether requests send cookies of the storage.
+  private let areSent: Bool
+  private let policy: CookiePolicy
+  /// The number of the engine's turn, on its own thread; `nil` elsewhere.
+  private let turn: @Sendable () -> UInt64?
+  /// The turn of the engine in which there were no cookies.
+  private let turnWithoutCookies = Atomic<UInt64>(0)
+
+  init(
+    _ storage: HTTPCookieStorage, areSent: Bool, policy: CookiePolicy, turn: @escaping @Sendable () -> UInt64?
+  ) {
+    store = CookieStores.shared.store(of: storage)
+    self.areSent = areSent
+    self.policy = policy
+    self.turn = turn
+  }
+
+  // MARK: Sending
+
+  func header(for query: CookieQuery) -> Answer {
+    guard areSent else { return .none }
+    switch glance() {
+    case .none: return .none
+    case .cookies(let index): return header(for: query, of: index).map { .header($0) } ?? .none
+    case .later: return query.takesCookies ? .needsReading : .none
+    }
+  }
+
+  /// The `Cookie` field, however long it takes to read the storage.
+  nonisolated(nonsending) func readHeader(for query: CookieQuery) async -> String? {
+    areSent ? header(for: query, of: await store.read()) : nil
+  }
+
+  private func header(for query: CookieQuery, of index: CookieIndex) -> String? {
+    guard query.takesCookies else { return nil }
+    let request = query.request
+    return index.field(for: CookieTarget(url: request.url, origin: request.origin), now: .now) {
+      CookieSelection.cause(
+        of: request.origin, method: request.method, home: query.initialOrigin,
+        document: query.urlRequest.mainDocumentURL.flatMap { Origin(url: $0.absoluteString) },
+        suffixes: Engine.publicSuffixes)
+    }
+  }
+
+  /// The cookies as they are now.
+  ///
+  /// Of the requests that begin in one turn of the engine, only the first looks into an empty storage, because a request
+  /// that begins after a cookie was stored belongs to a later turn.
+  private func glance() -> CookieStore.Glance {
+    guard let turn = turn() else { return store.glance() }
+    if turnWithoutCookies.load(ordering: .relaxed) == turn, !store.isBeingWritten { return .none }
+    let glance = store.glance()
+    if case .none = glance { turnWithoutCookies.store(turn, ordering: .relaxed) }
+    return glance
+  }
+
+  /// The cookies that would be sent with a request to `url`, for its description.
+  func cookies(for url: URL) -> [Cookie] {
+    guard areSent, let target = CookieTarget(url: url.absoluteString) else { return [] }
+    let candidates = store.current().candidates(for: target.host)
+    return CookieSelection.cookies(for: target, from: candidates, now: .now) { .sameSite }
+  }
+
+  // MARK: Storing
+
+  /// Stores the `Set-Cookie` fields of a response, soon.
+  ///
+  /// - Parameters:
+  ///   - sent:       The request that was answered.
+  ///   - urlRequest: The caller's request, to which it belongs.
+  func store(_ fields: [[UInt8]], of sent: WireRequest, for urlRequest: URLRequest) {
+    store.keep(fields, of: CookieSource(sent, of: urlRequest, policy: policy))
+  }
+
+  /// Waits until all cookies so far are in the storage.
+  nonisolated(nonsending) func storesFinished() async { await store.kept() }
+}
