@@ -12,7 +12,7 @@ package final class SharedTransfers: Sendable {
   struct Key: Hashable {
     private let url: String
     private let fields: [HTTPHeader]
-    private let profile: ObjectIdentifier
+    private let profile: ConnectionProfile
     private let idleTimeout: Duration?
     private let era: UInt64
     /// What is stored of a transfer must not have begun before a removal that its request came after.
@@ -22,18 +22,29 @@ package final class SharedTransfers: Sendable {
       self.removalCount = removalCount
       url = request.url
       fields = request.fields
-      profile = ObjectIdentifier(request.profile)
+      profile = request.profile
       idleTimeout = request.idleTimeout
       self.era = era
     }
 
     /// Texts are equal to Swift when they look the same; to a server their bytes count.
     static func == (left: Key, right: Key) -> Bool {
-      left.url == right.url && left.profile == right.profile && left.idleTimeout == right.idleTimeout
+      left.url == right.url && left.hasOptions(of: right) && left.idleTimeout == right.idleTimeout
         && left.era == right.era && left.removalCount == right.removalCount
         && left.fields.elementsEqual(right.fields) {
           $0.name.utf8.elementsEqual($1.name.utf8) && $0.value.utf8.elementsEqual($1.value.utf8)
         }
+    }
+
+    func hash(into hasher: inout Hasher) {
+      hasher.combine(url)
+      hasher.combine(era)
+      hasher.combine(removalCount)
+    }
+
+    /// Whether the options are equal. Requests with options of their own each have a profile of their own.
+    private func hasOptions(of other: Key) -> Bool {
+      profile === other.profile || profile.options == other.profile.options
     }
   }
 

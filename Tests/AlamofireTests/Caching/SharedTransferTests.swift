@@ -41,6 +41,27 @@ import Testing
     #expect(await session.request("http://a.test/x").end().data == Data("ok".utf8))
   }
 
+  @Test("Requests with equal options of their own share a transfer, those with other options do not")
+  func optionsOfRequests() async {
+    let fake = FakeTransport(FakeReply.text("shared").held(by: gate, reached: reached))
+    let session = Session.kept(fake: fake)
+    let shared = session.core.sharedTransfers
+    let ends = Recorder<AFDataResponse<Data?>>()
+    for count in 1...2 {
+      session.request("http://a.test/x").transportOptions { $0.sharesIdenticalRequests = true }
+        .response(queue: .global()) { ends.add($0) }
+      #expect(await eventually { shared.memberCount == count })
+    }
+    let other = session.request("http://a.test/x").transportOptions {
+      $0.sharesIdenticalRequests = true
+      $0.redirectLimit = 7
+    }
+    #expect(await other.end().data == Data("ok".utf8))
+    gate.open()
+    for response in await ends.wait(for: 2) { #expect(response.data == Data("shared".utf8)) }
+    #expect(fake.requests.count == 2)
+  }
+
   @Test func othersAreNotTheSame() async {
     let (session, fake) = session(.text("shared"))
     let first = await begun(session)

@@ -112,6 +112,21 @@ struct RedirectFollowingTests {
     #expect(fake.requests.count == 1)
   }
 
+  @Test("Options that are changed during an attempt count for the next one")
+  func optionsOfTheAttempt() async {
+    let changed = Recorder<Request>()
+    let fake = FakeTransport { _, index in
+      for request in changed.values { request.transportOptions { $0.redirectLimit = 0 } }
+      return index == 0 ? .redirect(302, to: "/1") : .text("ok")
+    }
+    let request = Session.kept(fake: fake).request("http://a.test/", shouldAutomaticallyResume: false)
+    changed.add(request)
+    let ends = Recorder<AFDataResponse<Data?>>()
+    request.response(queue: .global()) { ends.add($0) }.resume()
+    #expect(await ends.wait(for: 1)[0].data == Data("ok".utf8))
+    #expect(fake.requests.count == 2)
+  }
+
   @Test(
     "Other schemes are refused",
     arguments: ["ftp://a.test/", "file:///etc/passwd", "data:,x", "javascript:1"])

@@ -9,8 +9,8 @@ extension AttemptDriver {
     guard let response = values.response, (300..<400).contains(response.head.status) else {
       return .redirect(.none)
     }
-    let options = core.options
     let request = values.request
+    let options = request.profile.options
     let decision = Redirect.decide(
       status: response.head.status, location: response.head.block.values(of: "Location").first,
       request: Redirect.Request(
