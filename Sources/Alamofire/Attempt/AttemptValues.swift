@@ -20,10 +20,10 @@ struct AttemptValues {
 
   /// The origin of the caller's request. Credentials go to no other origin.
   @inline(__always) var initialOrigin: Origin {
-    get { firstOrigin ?? Self.missing("an origin") }
-    set { firstOrigin = newValue }
+    get { originOfRequest ?? Self.missing("an origin") }
+    set { originOfRequest = newValue }
   }
-  private var firstOrigin: Origin?
+  private var originOfRequest: Origin?
 
   /// ``request`` with the cookies of the session's storage; `nil` without such cookies.
   var requestWithCookies: WireRequest?

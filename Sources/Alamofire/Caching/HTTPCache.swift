@@ -39,7 +39,7 @@ public final class HTTPCache: URLCache, @unchecked Sendable {
     memoryCapacity: URLCache.shared.memoryCapacity, diskCapacity: URLCache.shared.diskCapacity,
     directory: defaultFolder)
 
-  let shelf: CacheStorage
+  let storedResponses: CacheStorage
 
   private static var defaultFolder: URL? {
     let name = ProcessInfo.processInfo.processName.map { $0 == "/" || $0 == "." ? "_" : $0 }
@@ -60,7 +60,7 @@ public final class HTTPCache: URLCache, @unchecked Sendable {
 
   /// The same with a path; a relative one starts at the user's caches.
   public override init(memoryCapacity: Int, diskCapacity: Int, diskPath path: String?) {
-    shelf = CacheStorage(
+    storedResponses = CacheStorage(
       memoryCapacity: memoryCapacity, diskCapacity: diskCapacity, files: path.map { Self.opener($0) },
       clock: Self.systemClock)
     // Foundation makes a folder wherever it can; there it cannot.
@@ -72,7 +72,7 @@ public final class HTTPCache: URLCache, @unchecked Sendable {
     memoryCapacity: Int = 1 << 24, diskCapacity: Int = 0, files: (@Sendable () -> (any EntryFiles)?)? = nil,
     clock: (@Sendable () -> Int64)?
   ) {
-    shelf = CacheStorage(
+    storedResponses = CacheStorage(
       memoryCapacity: memoryCapacity, diskCapacity: diskCapacity, files: files,
       clock: clock ?? Self.systemClock)
     super.init(memoryCapacity: 0, diskCapacity: 0, diskPath: "/dev/null")
@@ -87,7 +87,7 @@ public final class HTTPCache: URLCache, @unchecked Sendable {
   private static let systemClock: @Sendable () -> Int64 = { Int64(Date().timeIntervalSince1970) }
 
   /// Returns when everything that was stored and removed so far has reached the folder.
-  package func settle() { shelf.settle() }
+  package func settle() { storedResponses.settle() }
 
   // MARK: Reading and storing
 
@@ -97,7 +97,7 @@ public final class HTTPCache: URLCache, @unchecked Sendable {
     guard request.httpMethod ?? "GET" == "GET", let url = request.url, let key = CacheKey(url.absoluteString)
     else { return nil }
     let fields = (request.allHTTPHeaderFields ?? [:]).map { HTTPHeader(name: $0.key, value: $0.value) }
-    let stored = shelf.read(key)
+    let stored = storedResponses.read(key)
     var digests = FieldDigests(of: fields)
     let chosen =
       CacheDecision.choice(of: stored, for: digests)
@@ -112,24 +112,24 @@ public final class HTTPCache: URLCache, @unchecked Sendable {
   /// the property list values with names are kept, in files too.
   public override func storeCachedResponse(_ cachedResponse: CachedURLResponse, for request: URLRequest) {
     guard request.httpMethod ?? "GET" == "GET",
-      let stored = StoredResponse(cachedResponse, for: request, now: shelf.clock())
+      let stored = StoredResponse(cachedResponse, for: request, now: storedResponses.clock())
     else { return }
-    shelf.put(stored, askedAfter: nil)
+    storedResponses.put(stored, askedAfter: nil)
   }
 
   /// Removes all variants for the URL of a request.
   public override func removeCachedResponse(for request: URLRequest) {
     guard let key = (request.url?.absoluteString).flatMap({ CacheKey($0) }) else { return }
-    shelf.remove(key)
+    storedResponses.remove(key)
   }
 
   /// Removes everything.
-  public override func removeAllCachedResponses() { shelf.removeAll() }
+  public override func removeAllCachedResponses() { storedResponses.removeAll() }
 
   /// Removes what has been stored or confirmed at `date` or later. Reads every file that is not in memory.
   public override func removeCachedResponses(since date: Date) {
     let seconds = date.timeIntervalSince1970
-    shelf.remove(since: seconds > -1e15 ? seconds < 1e15 ? Int64(seconds) : .max : .min)
+    storedResponses.remove(since: seconds > -1e15 ? seconds < 1e15 ? Int64(seconds) : .max : .min)
   }
 
   // MARK: By task
@@ -160,32 +160,32 @@ public final class HTTPCache: URLCache, @unchecked Sendable {
 
   /// How many bytes may be kept in memory. A smaller number removes what does not fit any more.
   public override var memoryCapacity: Int {
-    get { shelf.capacities.memory }
-    set { shelf.setCapacities(memory: newValue) }
+    get { storedResponses.capacities.memory }
+    set { storedResponses.setCapacities(memory: newValue) }
   }
 
   /// How many bytes the files may take; 0 without a folder, whatever is set.
   public override var diskCapacity: Int {
-    get { shelf.capacities.disk }
-    set { shelf.setCapacities(disk: newValue) }
+    get { storedResponses.capacities.disk }
+    set { storedResponses.setCapacities(disk: newValue) }
   }
 
   /// How many bytes are kept in memory.
-  public override var currentMemoryUsage: Int { shelf.usage().memory }
+  public override var currentMemoryUsage: Int { storedResponses.usage().memory }
   /// How many bytes the files take, in blocks of 4 KiB; those included that are about to be written.
-  public override var currentDiskUsage: Int { shelf.usage().disk }
+  public override var currentDiskUsage: Int { storedResponses.usage().disk }
 }
 
 extension HTTPCache: ResponseStore {
-  package var now: Int64 { shelf.clock() }
+  package var now: Int64 { storedResponses.clock() }
   package var waits: Bool { false }
 
-  package func mayHold(_ hash: @autoclosure () -> UInt64) -> Bool { shelf.mayHold(hash()) }
-  package func find(_ key: CacheKey) -> [StoredResponse]? { shelf.find(key) }
-  package func read(_ key: CacheKey) -> [StoredResponse] { shelf.read(key) }
-  package var removalCount: UInt64 { shelf.removalCount }
+  package func mayHold(_ hash: @autoclosure () -> UInt64) -> Bool { storedResponses.mayHold(hash()) }
+  package func find(_ key: CacheKey) -> [StoredResponse]? { storedResponses.find(key) }
+  package func read(_ key: CacheKey) -> [StoredResponse] { storedResponses.read(key) }
+  package var removalCount: UInt64 { storedResponses.removalCount }
   package func put(_ stored: StoredResponse, askedAfter removals: UInt64) {
-    shelf.put(stored, askedAfter: removals)
+    storedResponses.put(stored, askedAfter: removals)
   }
-  package func remove(_ key: CacheKey) { shelf.remove(key) }
+  package func remove(_ key: CacheKey) { storedResponses.remove(key) }
 }

@@ -2,7 +2,7 @@ import Foundation
 import HTTPWire
 import Synchronization
 
-/// Tells whoever observes what a transfer would have told, of an answer that is there already.
+/// Delivers a stored response to the observer of a request, as a transfer would.
 struct StoredTransport: Transport {
   private static let chunk = 131_072
 

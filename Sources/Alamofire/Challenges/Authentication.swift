@@ -2,8 +2,8 @@ import Foundation
 import FoundationNetworking
 import HTTPWire
 
-/// What one attempt has been asked for and has answered, and the passwords of a file that it may use. Never changed:
-/// the thread that reads the response looks at it, too.
+/// The answered challenges of an attempt, and its netrc file. Immutable, because the thread that reads the response uses it
+/// as well.
 final class Authentication: Sendable {
   let trail: AuthenticationTrail
   let netrc: Netrc?

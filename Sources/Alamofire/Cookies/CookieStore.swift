@@ -31,23 +31,23 @@ final class CookieStore: Sendable {
 
   // MARK: Sending
 
-  /// What can be seen at once.
-  enum Glance {
+  /// The result of a lookup that does not wait.
+  enum Lookup {
     /// There are none at all.
     case none
     /// All that there are, by domain.
     case cookies(CookieIndex)
-    /// It takes a moment to find out.
-    case later
+    /// Cookies are being stored, or the storage has changed; call ``CookieStore/read()``.
+    case needsReading
   }
 
   /// The cookies as they are now.
-  func glance() -> Glance {
-    guard !isBeingWritten else { return .later }
+  func lookUp() -> Lookup {
+    guard !isBeingWritten else { return .needsReading }
     let objects = storage.cookies ?? []
     if objects.isEmpty { return .none }
     let index = index.withLock { $0 }
-    return index.describes(objects) ? .cookies(index) : .later
+    return index.describes(objects) ? .cookies(index) : .needsReading
   }
 
   /// The cookies as they are now, however long it takes to find out.
@@ -96,11 +96,11 @@ final class CookieStore: Sendable {
     }
     var rules = CookieRules(target: source.target, suffixes: suffixes, now: .now)
     rules.isThirdParty = source.document.map { !suffixes.isSameSite($0, source.origin) } ?? false
-    var shelf = CookieStorageBridge(current(), in: storage)
+    var bridge = CookieStorageBridge(current(), in: storage)
     // One domain cannot have more, and each may write a file: a server must not keep everybody waiting with thousands.
     for field in fields.prefix(CookieRules.domainLimit) {
       guard let wish = try? SetCookie(field) else { continue }
-      shelf.apply(rules.decide(wish, existing: shelf.cookies, creation: shelf.nextCreation()), by: rules)
+      bridge.apply(rules.decide(wish, existing: bridge.cookies, creation: bridge.nextCreation()), by: rules)
     }
     // The next request finds the index ready.
     _ = current()

@@ -49,10 +49,10 @@ final class SessionCookies: Sendable {
 
   func header(for query: CookieQuery) -> Answer {
     guard areSent else { return .none }
-    switch glance() {
+    switch lookUp() {
     case .none: return .none
     case .cookies(let index): return header(for: query, of: index).map { .header($0) } ?? .none
-    case .later: return query.takesCookies ? .needsReading : .none
+    case .needsReading: return query.takesCookies ? .needsReading : .none
     }
   }
 
@@ -76,12 +76,12 @@ final class SessionCookies: Sendable {
   ///
   /// Of the requests that begin in one turn of the engine, only the first looks into an empty storage, because a request
   /// that begins after a cookie was stored belongs to a later turn.
-  private func glance() -> CookieStore.Glance {
-    guard let turn = turn() else { return store.glance() }
+  private func lookUp() -> CookieStore.Lookup {
+    guard let turn = turn() else { return store.lookUp() }
     if turnWithoutCookies.load(ordering: .relaxed) == turn, !store.isBeingWritten { return .none }
-    let glance = store.glance()
-    if case .none = glance { turnWithoutCookies.store(turn, ordering: .relaxed) }
-    return glance
+    let lookup = store.lookUp()
+    if case .none = lookup { turnWithoutCookies.store(turn, ordering: .relaxed) }
+    return lookup
   }
 
   /// The cookies that would be sent with a request to `url`, for its description.

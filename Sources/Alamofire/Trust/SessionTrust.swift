@@ -9,7 +9,7 @@ final class SessionTrust: TrustJudge {
 
   private struct State {
     var memory = TrustMemory()
-    /// The servers to which the client is nobody, by choice.
+    /// The servers to which no client certificate is presented.
     var anonymous: Set<String> = []
     /// Whether a server was accepted otherwise than every session would; its connections may be used from then on.
     var hasAccepted = false

@@ -16,15 +16,15 @@ extension AttemptDriver {
     guard values.handler.isEngine else { return nil }
     switch core.session.cache.policy(of: values.urlRequest) {
     case .useProtocolCachePolicy:
-      return isAnsweredFromCache && (mayBeStored || asksForStoredOnly) ? .rules : nil
+      return isAnsweredFromCache && (mayUseStoredResponse || asksForStoredOnly) ? .rules : nil
     case .reloadIgnoringLocalCacheData: return nil
     case .reloadIgnoringLocalAndRemoteCacheData:
       bypassAllCaches()
       return nil
-    case .returnCacheDataElseLoad: return isAnsweredFromCache && mayBeStored ? .storedElseLoad : nil
+    case .returnCacheDataElseLoad: return isAnsweredFromCache && mayUseStoredResponse ? .storedElseLoad : nil
     case .returnCacheDataDontLoad: return .storedOnly
     case .reloadRevalidatingCacheData:
-      if isAnsweredFromCache, mayBeStored { return .revalidate }
+      if isAnsweredFromCache, mayUseStoredResponse { return .revalidate }
       askCachesToRevalidate()
       return nil
     @unknown default: return isAnsweredFromCache ? .rules : nil
@@ -44,8 +44,10 @@ extension AttemptDriver {
     return request.method == "GET" || request.method == "HEAD"
   }
 
-  /// Whether a stored response may be used: `no-store` bypasses the cache.
-  var mayBeStored: Bool { core.session.cache.mayHold(values.request) && !values.request.forbidsStoring }
+  /// Whether the cache may hold a response for the request, and the request does not forbid to use it (`no-store`).
+  var mayUseStoredResponse: Bool {
+    core.session.cache.mayHold(values.request) && !values.request.forbidsStoring
+  }
 
   /// `only-if-cached` has an answer even if nothing is stored.
   private var asksForStoredOnly: Bool {

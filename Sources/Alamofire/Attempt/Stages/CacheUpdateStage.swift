@@ -22,7 +22,7 @@ extension AttemptDriver {
     {
       return true
     }
-    return mayBeStored
+    return mayUseStoredResponse
   }
 
   /// Whether the response says how long it is fresh or how to validate it, or the caller accepts any.

@@ -63,7 +63,7 @@ extension AttemptDriver {
           return .challenge(isAnswered: false)
         }
         let answer = ChallengeAnswer(offer: offer, credential: credential, source: source)
-        return .challenge(isAnswered: try await send(answer))
+        return .challenge(isAnswered: try await attach(answer))
       }
     }
     return .challenge(isAnswered: false)
@@ -88,11 +88,11 @@ extension AttemptDriver {
 
   nonisolated(nonsending) private func answerByDefault(_ head: ResponseHead) async throws(AFError) -> Bool {
     guard let answer = defaultAnswer(to: head) else { return false }
-    return try await send(answer)
+    return try await attach(answer)
   }
 
-  /// The request is sent again with an answer. Returns false if the answer has no field.
-  nonisolated(nonsending) private func send(_ answer: ChallengeAnswer) async throws(AFError) -> Bool {
+  /// Adds an answer to the next hop. Returns false if the answer has no field.
+  nonisolated(nonsending) private func attach(_ answer: ChallengeAnswer) async throws(AFError) -> Bool {
     let offer = answer.offer
     let (field, ticket) = try await field(offer.scheme, answer.credential, offer.digest, for: values.request)
     {

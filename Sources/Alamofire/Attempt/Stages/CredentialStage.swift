@@ -14,7 +14,7 @@ extension AttemptDriver {
       }
       switch choice {
       case .needsBodyHash: return nil
-      case .field(let field, let ticket): if send(match, field, ticket) { return .done }
+      case .field(let field, let ticket): if attach(match, field, ticket) { return .done }
       }
     }
     addBasicCredential()
@@ -33,7 +33,7 @@ extension AttemptDriver {
       {
         self.ticket(of: match)
       }
-      if send(match, field, ticket) { return .done }
+      if attach(match, field, ticket) { return .done }
     }
     addBasicCredential()
     return .done
@@ -100,8 +100,8 @@ extension AttemptDriver {
     core.session.credentials.ticket(match, origin: values.request.origin)
   }
 
-  /// Sends a remembered credential along. Returns false if it has no field.
-  private func send(_ match: CredentialSpaces.Match, _ field: String?, _ ticket: DigestTicket?) -> Bool {
+  /// Adds a remembered credential to the next hop. Returns false if it has no field.
+  private func attach(_ match: CredentialSpaces.Match, _ field: String?, _ ticket: DigestTicket?) -> Bool {
     guard let field else { return false }
     add(
       AuthenticationProof(

@@ -56,7 +56,7 @@ extension AttemptDriver {
     let body = partial.flatMap { core.shown($0.body, of: request, isKept: true) }
     // No part of a body that exceeds the limit is kept.
     let keepsBody = core.pieces == nil && failure.kind != .dataLengthExceedsMaximum
-    core.broken(exchange(partial?.head), body: keepsBody ? body : nil)
+    core.keep(exchange(partial?.head), body: keepsBody ? body : nil)
     if let error = values.handler.given?.error { throw .sessionTaskFailed(error: error) }
     if let cause = failure.cause { throw AFError(refusal: cause) }
     let explained =

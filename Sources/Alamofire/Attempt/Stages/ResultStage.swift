@@ -31,7 +31,7 @@ extension AttemptDriver {
     let request = values.request
     let isTaken = core.isWatched || request.sink != nil
     let body = isTaken ? core.shown(response.body, of: request, isKept: values.keepsBody) : response.body
-    core.received(exchange, body: values.keepsBody ? body : nil)
+    core.keep(exchange, body: values.keepsBody ? body : nil)
     return .done
   }
 

@@ -26,16 +26,16 @@ extension AttemptDriver {
     noteRemovals()
     switch revalidation.candidate {
     case .response(let stored):
-      let event = await revalidate(stored, revalidation.conditions, in: store)
+      let event = await validate(stored, revalidation.conditions, in: store)
       // The server confirms another response.
       if event == .cache(.send) { await core.session.offLoop { store.remove(stored.key) } }
       return event
     case .variants(let variants):
-      return await revalidate(variants, revalidation.conditions, in: store)
+      return await validate(variants, revalidation.conditions, in: store)
     }
   }
 
-  nonisolated(nonsending) private func revalidate(
+  nonisolated(nonsending) private func validate(
     _ stored: StoredResponse, _ conditions: [HTTPHeader], in store: any ResponseStore
   ) async -> AttemptEvent {
     let fields = values.outgoing.fields
@@ -53,10 +53,10 @@ extension AttemptDriver {
       recordHop(response.metrics, response.head, as: request)
       if response.head.status == 304, isConditional {
         guard Validation.confirms(response.head, stored) else { return .cache(.send) }
-        return await replayConfirmed(stored, by: response, in: store)
+        return await answerConfirmed(stored, by: response, in: store)
       }
       if CacheDecision.mayServeInstead(stored, of: response.head.status, fields: fields, now: before) {
-        return replay(stored, isConfirmed: false)
+        return answer(with: stored, isConfirmed: false)
       }
       return responded(response, concernsCache: concernsCache(response))
     } catch {
@@ -65,11 +65,11 @@ extension AttemptDriver {
         CacheDecision.mayServeInstead(stored, of: nil, fields: fields, now: store.now)
       else { return failed(error) }
       if let metrics = error.metrics { recordHop(metrics, nil, as: request) }
-      return replay(stored, isConfirmed: false)
+      return answer(with: stored, isConfirmed: false)
     }
   }
 
-  nonisolated(nonsending) private func revalidate(
+  nonisolated(nonsending) private func validate(
     _ variants: [StoredResponse], _ conditions: [HTTPHeader], in store: any ResponseStore
   ) async -> AttemptEvent {
     let request = values.outgoing.collecting(adding: conditions)
@@ -84,14 +84,14 @@ extension AttemptDriver {
       guard let stored = Validation.variant(of: variants, confirmedBy: response.head) else {
         return .cache(.send)
       }
-      return await replayConfirmed(stored, by: response, in: store)
+      return await answerConfirmed(stored, by: response, in: store)
     } catch {
       return failed(error)
     }
   }
 
   /// Stores a response that a 304 has confirmed, for the fields of this request, and answers with it.
-  nonisolated(nonsending) private func replayConfirmed(
+  nonisolated(nonsending) private func answerConfirmed(
     _ stored: StoredResponse, by response: WireResponse, in store: any ResponseStore
   ) async -> AttemptEvent {
     let now = store.now
@@ -105,10 +105,10 @@ extension AttemptDriver {
     } else {
       store.putConfirmed(fresh, askedAfter: count)
     }
-    return replay(fresh, isConfirmed: true)
+    return answer(with: fresh, isConfirmed: true)
   }
 
-  private func replay(_ stored: StoredResponse, isConfirmed: Bool) -> AttemptEvent {
+  private func answer(with stored: StoredResponse, isConfirmed: Bool) -> AttemptEvent {
     guard hasAnswer(stored, isConfirmed: isConfirmed) else { return .cache(.send) }
     core.state.withLock { $0.extras.progress.isIntermediate = false }
     return .cache(.replay)

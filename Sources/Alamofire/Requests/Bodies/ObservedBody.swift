@@ -2,9 +2,8 @@ import Foundation
 import HTTPWire
 import Synchronization
 
-/// The body of a data request's response in which somebody takes an interest: kept in memory as that of any other, and
-/// shown piece by piece to those who watch; or handed out as it comes, from the moment on at which somebody wants that.
-/// Written on the engine's thread.
+/// The sink of a data request with observers or chunk readers. It keeps the body in memory and shows each chunk to the
+/// observers. Once there is a chunk reader, it passes the chunks on in place of keeping them. Written on the loop's thread.
 final class ObservedBody: BodySink {
   private struct State {
     var data = Data()

@@ -54,16 +54,8 @@ extension RequestCore {
     return mayWait
   }
 
-  /// One attempt has come to a response.
-  func received(_ exchange: Exchange, body: Data?) {
-    state.withLock { state in
-      state.exchange = exchange
-      state.data = body
-    }
-  }
-
-  /// Keeps what an attempt that failed below HTTP came to: its metrics, and the part of the response that arrived.
-  func broken(_ exchange: Exchange, body: Data?) {
+  /// Keeps the result of an attempt: its response, or the metrics and the part of the response before a failure.
+  func keep(_ exchange: Exchange, body: Data?) {
     state.withLock { state in
       state.exchange = exchange
       state.data = body

@@ -45,10 +45,6 @@ extension RequestCore {
       || (has(.events) && state.withLock { $0.extras.cachedResponseHandler != nil })
   }
 
-  var options: TransportOptions {
-    state.withLock { $0.extras.profile }?.options ?? session.settings.profile.options
-  }
-
   var profile: ConnectionProfile {
     state.withLock { $0.hasExtras ? $0.extras.profile : nil } ?? session.settings.profile
   }

@@ -216,8 +216,8 @@ package final class RequestCore: Sendable {
     }
   }
 
-  /// Suspends or resumes the running transfer, as the state of the request says. Compares again afterwards, because of two
-  /// threads that suspend and resume, the one that acts last need not be the one that decided last.
+  /// Suspends or resumes the running transfer, as the state of the request says. Compares again afterwards, because another
+  /// thread may have changed the state meanwhile.
   func alignControl() {
     func wanted() -> (control: any TransferControl, isHeld: Bool)? {
       state.withLock { state in state.control.map { ($0, state.isHeld) } }

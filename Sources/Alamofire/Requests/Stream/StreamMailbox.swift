@@ -2,8 +2,8 @@ import Foundation
 import HTTPWire
 import Synchronization
 
-/// A handler of a stream request. It takes out many pieces at a time, and is at work in one place at a time: values are
-/// made in the workshop, if there is one, then the handler is called on its queue, then it comes for more.
+/// A handler of a stream request. It takes all chunks that are there, decodes them on the serialization queue, is called on
+/// its own queue, and then takes more.
 final class StreamMailbox<Success: Sendable, Failure: Error>: StreamReader, ResponseSink {
   typealias Outcome = Result<Success, Failure>
 

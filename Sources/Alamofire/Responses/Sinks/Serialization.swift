@@ -2,32 +2,31 @@ import Foundation
 import FoundationNetworking
 import HTTPWire
 
-/// How an outcome becomes the response of one handler.
+/// Makes the value of one handler of the outcome of a request.
 struct Serialization<Value: Sendable>: Sendable {
-  /// Whether it runs code of a user, or may take long: decoding, custom serializers, preprocessors.
+  /// Whether it runs code of the caller or may take long: decoding, custom serializers, preprocessors.
   let runsUserCode: Bool
-  /// `nil` mirrors the outcome without serializing: a request without failure has the value that
-  /// ``mirror`` makes of its data.
-  private let body: @Sendable (RequestOutcome) throws -> Value
-  /// Whether a serializer is at work, and not just a mirror of the outcome.
+  /// Makes the value. Throws the error of the outcome, or that of a serializer.
+  private let makeValue: @Sendable (RequestOutcome) throws -> Value
+  /// Whether a serializer makes the value; otherwise it is the data or the file itself.
   let isSerialized: Bool
 
-  /// The value is what came, untouched; it never fails by itself.
+  /// The value is the data itself, which never fails.
   init(mirroring mirror: @escaping @Sendable (Data?) -> Value) {
     runsUserCode = false
     isSerialized = false
-    body = { outcome in
+    makeValue = { outcome in
       if let error = outcome.error { throw error }
       return mirror(outcome.data)
     }
   }
 
-  /// A serializer of a user.
+  /// The value is made by a serializer, of the library or of the caller.
   init<Serializer: DataResponseSerializerProtocol>(_ serializer: Serializer)
   where Serializer.SerializedObject == Value {
     runsUserCode = true
     isSerialized = true
-    body = { outcome in
+    makeValue = { outcome in
       try serializer.serialize(
         request: outcome.request, response: outcome.exchange?.httpResponse, data: outcome.data,
         error: outcome.error)
@@ -38,7 +37,7 @@ struct Serialization<Value: Sendable>: Sendable {
   init(picking pick: @escaping @Sendable (RequestOutcome) throws -> Value) {
     runsUserCode = false
     isSerialized = false
-    body = { outcome in
+    makeValue = { outcome in
       if let error = outcome.error { throw error }
       return try pick(outcome)
     }
@@ -49,7 +48,7 @@ struct Serialization<Value: Sendable>: Sendable {
   where Serializer.SerializedObject == Value {
     runsUserCode = true
     isSerialized = true
-    body = { outcome in
+    makeValue = { outcome in
       try serializer.serializeDownload(
         request: outcome.request, response: outcome.exchange?.httpResponse, fileURL: outcome.fileURL,
         error: outcome.error)
@@ -63,7 +62,7 @@ struct Serialization<Value: Sendable>: Sendable {
   where Serializer.SerializedObject == Value {
     self.runsUserCode = runsUserCode
     isSerialized = true
-    body = { outcome in
+    makeValue = { outcome in
       if let error = outcome.error { throw error }
       return try serializer.serialize(
         method: outcome.request?.httpMethod, status: outcome.exchange?.head?.status,
@@ -75,7 +74,7 @@ struct Serialization<Value: Sendable>: Sendable {
   init(untyped serializer: UntypedJSONSerializer) where Value == UntypedJSON {
     runsUserCode = true
     isSerialized = true
-    body = { outcome in
+    makeValue = { outcome in
       if let error = outcome.error { throw error }
       let value = try serializer.serialize(
         method: outcome.request?.httpMethod, status: outcome.exchange?.head?.status,
@@ -88,7 +87,7 @@ struct Serialization<Value: Sendable>: Sendable {
   init(untypedDownload serializer: UntypedJSONSerializer) where Value == UntypedJSON {
     runsUserCode = true
     isSerialized = true
-    body = { outcome in
+    makeValue = { outcome in
       let value = try serializer.serializeDownload(
         request: outcome.request, response: outcome.exchange?.httpResponse, fileURL: outcome.fileURL,
         error: outcome.error)
@@ -104,7 +103,7 @@ struct Serialization<Value: Sendable>: Sendable {
     let start = runsUserCode ? DispatchTime.now().uptimeNanoseconds : nil
     defer { duration = start.map { Double(DispatchTime.now().uptimeNanoseconds - $0) / 1e9 } ?? 0 }
     do {
-      place.initialize(to: try body(outcome))
+      place.initialize(to: try makeValue(outcome))
     } catch {
       throw error as? AFError
         ?? .responseSerializationFailed(reason: .customSerializationFailed(error: error))
