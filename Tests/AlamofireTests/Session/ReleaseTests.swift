@@ -104,7 +104,7 @@ struct ReleaseTests {
   @Test func validatedRequestsOfAllKindsAreReleased() async {
     let session = Session.kept(fake: FakeTransport())
     let latches = (0..<3).map { _ in Latch() }
-    func run() async -> [PipelineWalk.Traces] {
+    func run() async -> [RequestWalk.Traces] {
       let held = latches.map { Farewell($0) }
       let data = session.request("http://a.test/").validate().validate { [held = held[0]] _, _, _ in
         withExtendedLifetime(held) { .success(()) }
@@ -120,7 +120,7 @@ struct ReleaseTests {
         try? FileManager.default.removeItem(at: file)
       }
       for await _ in stream.streamTask().streamingData() {}
-      return [data, download, stream].map { PipelineWalk.Traces(request: $0, core: $0.core) }
+      return [data, download, stream].map { RequestWalk.Traces(request: $0, core: $0.core) }
     }
     let traces = await run()
     for latch in latches { await latch.wait() }

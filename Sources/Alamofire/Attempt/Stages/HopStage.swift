@@ -12,7 +12,7 @@ extension AttemptDriver {
     let plain = try WireRequest(urlRequest, for: core)
     let request = plain.upgraded
     values.request = request
-    values.urlRequest = request.leading(urlRequest, from: plain)
+    values.urlRequest = urlRequest.withURL(of: request, upgradedFrom: plain)
     values.initialOrigin = request.origin
     // A scheme that neither the engine nor we serve is for the `URLProtocol` classes, which are asked next.
     values.handler = HopHandler(scheme: request.origin.scheme) ?? .local

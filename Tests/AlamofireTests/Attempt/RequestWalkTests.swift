@@ -8,8 +8,8 @@ import Testing
 /// Everything that users can do to requests, at random and at the same time, against what must always hold:
 /// every handler is called once, everything awaited returns, and nothing is left.
 @Suite("Many threads and few requests, at random", .timeLimit(.minutes(5)), .serialized)
-struct PipelineWalkTests {
-  typealias Dice = PipelineWalk.Dice
+struct RequestWalkTests {
+  typealias Dice = RequestWalk.Dice
 
   /// More seeds than usual, for a search: `ALAMOFIRE_TEST_WALKS=500`.
   private static let walks =
@@ -19,7 +19,7 @@ struct PipelineWalkTests {
   func fake(seed: UInt64) async {
     let replies = RandomReplies(seed: seed)
     await check(
-      seed, PipelineWalk.Size(), url: { "http://a.test/\($0.next() % 3)" }, beforeTheEnd: replies.openGates
+      seed, RequestWalk.Size(), url: { "http://a.test/\($0.next() % 3)" }, beforeTheEnd: replies.openGates
     ) { dice, interceptor, monitors in
       Session(
         fake: FakeTransport(isDirect: dice.next() % 3 > 0, isMoody: true) {
@@ -43,7 +43,7 @@ struct PipelineWalkTests {
   func engine(seed: UInt64) async throws {
     let server = try HTTPTestServer()
     server.enqueue(.reset, .resetAfterBody(bytes: 100))
-    let size = PipelineWalk.Size(requests: 8, threads: 4, steps: 12)
+    let size = RequestWalk.Size(requests: 8, threads: 4, steps: 12)
     await check(seed, size, url: { server.url(Self.paths.randomElement(using: &$0) ?? "/get") }) {
       dice, interceptor, monitors in
       Session(
@@ -53,11 +53,11 @@ struct PipelineWalkTests {
   }
 
   private func check(
-    _ seed: UInt64, _ size: PipelineWalk.Size, url: (inout Dice) -> String,
+    _ seed: UInt64, _ size: RequestWalk.Size, url: (inout Dice) -> String,
     beforeTheEnd: () -> Void = {},
     make: (inout Dice, any RequestInterceptor, [any EventMonitor]) -> Session
   ) async {
-    let walk = PipelineWalk(seed: seed, size: size, url: url, make: make)
+    let walk = RequestWalk(seed: seed, size: size, url: url, make: make)
     await walk.run(seed: seed, size: size)
     beforeTheEnd()
     await walk.book.isSettled()
@@ -85,7 +85,7 @@ private final class RandomReplies: Sendable {
   }
 
   func reply(_ index: Int) -> FakeReply {
-    var dice = PipelineWalk.Dice(state: seed &* 31 &+ UInt64(index))
+    var dice = RequestWalk.Dice(state: seed &* 31 &+ UInt64(index))
     let reply: FakeReply =
       switch dice.next() % 8 {
       case 0: .json("[1, 2]")

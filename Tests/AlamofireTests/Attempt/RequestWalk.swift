@@ -7,7 +7,7 @@ import Testing
 
 /// Many threads that do at random what users do, to the same few requests of all kinds. What each of them does
 /// follows from the seed; in what order it happens does not.
-final class PipelineWalk: Sendable {
+final class RequestWalk: Sendable {
   typealias Dice = RequestLifecycleWalkTests.Dice
 
   struct Size {
@@ -154,7 +154,7 @@ final class PipelineWalk: Sendable {
 
 // MARK: What users do
 
-extension PipelineWalk {
+extension RequestWalk {
   private func queue(_ dice: inout Dice) -> DispatchQueue {
     dice.next() % 2 == 0 ? .global() : serialQueue
   }
@@ -311,10 +311,10 @@ extension PipelineWalk {
 
 /// Adapts and retries at random, at once or later, and sometimes forgets to answer.
 final class RandomInterceptor: RequestInterceptor {
-  private let dice: Mutex<PipelineWalk.Dice>
+  private let dice: Mutex<RequestWalk.Dice>
 
   init(seed: UInt64) {
-    dice = Mutex(PipelineWalk.Dice(state: seed))
+    dice = Mutex(RequestWalk.Dice(state: seed))
   }
 
   private func roll(_ sides: UInt64) -> UInt64 { dice.withLock { $0.next() % sides } }
