@@ -43,3 +43,19 @@ extension URLRequest {
     throw AFError.urlRequestValidationFailed(reason: .bodyDataInGETRequest(httpBody))
   }
 }
+
+extension URLRequest {
+  /// The header fields. Reading gives them in no particular order, since a `URLRequest` keeps none;
+  /// writing replaces all of them.
+  public var headers: HTTPHeaders {
+    get { allHTTPHeaderFields.map(HTTPHeaders.init) ?? HTTPHeaders() }
+    set { allHTTPHeaderFields = newValue.dictionary }
+  }
+}
+
+extension HTTPURLResponse {
+  /// The header fields, in no particular order; empty when they are not all text.
+  public var headers: HTTPHeaders {
+    (allHeaderFields as? [String: String]).map(HTTPHeaders.init) ?? HTTPHeaders()
+  }
+}

@@ -1,5 +1,6 @@
+import Foundation
 import HTTPEngine
-import HTTPWire
+package import HTTPWire
 
 /// The engine of a session: the transport of its requests and the executor of their tasks.
 package struct Engine: Sendable {
@@ -67,4 +68,43 @@ package struct Engine: Sendable {
     self.shutDown = shutDown
     self.crossingCount = crossingCount
   }
+}
+
+extension Engine {
+  /// The domains that no cookie is for.
+  static var publicSuffixes: any PublicSuffixes { PublicSuffixList.shared }
+}
+
+/// What the engine has to answer challenges with.
+package enum AuthenticationFeatures {
+  static let hashes: any HashFunctions = OpenSSLHashes()
+  /// The hashes that OpenSSL does not refuse on this machine.
+  static let algorithms = Set(DigestChallenge.Algorithm.allCases.filter { hashes.hash($0, []) != nil })
+  /// The schemes that libcurl authenticates connections with.
+  package static let connectionSchemes = CurlLibrary.shared.connectionSchemes
+}
+
+extension FieldDigests {
+  /// The fields of a request, with digests by OpenSSL.
+  package init(of fields: [HTTPHeader]) { self.init(of: fields, hashes: AuthenticationFeatures.hashes) }
+}
+
+/// The codings in which bodies are sent.
+enum BodyCompression: String, Sendable {
+  case deflate
+  case gzip
+
+  /// The compressed bytes; `nil` when there is no memory.
+  func compressed(_ data: Data) -> Data? {
+    switch self {
+    case .deflate: Deflater.compress(data, .zlib)
+    case .gzip: Deflater.compress(data, .gzip)
+    }
+  }
+}
+
+/// Folders in which responses are stored.
+package enum CacheFolder {
+  /// `nil` when there is no such folder that is ours alone, and none can be made.
+  package static func open(_ path: String) -> (any EntryFiles)? { EntryFolder(path: path) }
 }

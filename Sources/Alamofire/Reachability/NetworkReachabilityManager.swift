@@ -1,4 +1,5 @@
 public import Foundation
+import HTTPWire
 
 /// Tells whether a host, or the network at large, can be reached, and listens to changes.
 ///
@@ -127,4 +128,28 @@ open class NetworkReachabilityManager: @unchecked Sendable {
   /// Ends listening. When it was called on the queue of the listener, that one is not called any more; from
   /// elsewhere, a call that runs already may still be running. Without a listener it does nothing.
   open func stopListening() { core.stop() }
+}
+
+/// The kind of a network interface, with the names that `NWInterface.InterfaceType` has on Apple's systems.
+public enum NetworkInterfaceType: Sendable, Hashable, CaseIterable {
+  /// A cable.
+  case wiredEthernet
+  /// A wireless network.
+  case wifi
+  /// A modem for mobile networks.
+  case cellular
+  /// The machine itself.
+  case loopback
+  /// Tunnels, bridges, and what the system does not tell.
+  case other
+
+  init(_ kind: NetworkLinkKind) {
+    switch kind {
+    case .loopback: self = .loopback
+    case .wired: self = .wiredEthernet
+    case .wifi: self = .wifi
+    case .cellular: self = .cellular
+    case .other: self = .other
+    }
+  }
 }

@@ -19,3 +19,29 @@ package protocol NetworkSource: Sendable {
 package protocol NetworkWatch: AnyObject, Sendable {
   func stop()
 }
+
+package extension TransportFailure {
+  /// The same failure, unless the machine itself is offline: then that is what it says. Asks the kernel, and only
+  /// after a failure that may come from there.
+  func explained(host: String, by source: some NetworkSource = SystemNetwork()) -> TransportFailure {
+    switch kind {
+    case .cannotFindHost, .cannotConnectToHost: break
+    default: return self
+    }
+    let addresses = source.addresses(of: host, literalsOnly: true)
+    // Whoever refuses a connection has been reached.
+    if kind == .cannotConnectToHost, addresses.isEmpty { return self }
+    guard let network = source.state(), !network.isConnected(to: host, by: source) else { return self }
+    return TransportFailure(
+      .notConnected, "\(message) This machine has no connection to a network.", curlCode: curlCode,
+      metrics: metrics)
+  }
+}
+
+extension NetworkState {
+  /// Whether there is a way for packets: to the network at large, or to a host that is given by its address.
+  func isConnected(to host: String, by source: some NetworkSource) -> Bool {
+    if pathToAnywhere() != .unreachable { return true }
+    return path(to: source.addresses(of: host, literalsOnly: true).map(source.route)) != .unreachable
+  }
+}

@@ -60,3 +60,16 @@ extension HTTPHeader {
     String(text.map { $0.isASCII && $0 >= " " && $0 <= "~" ? $0 : "?" })
   }
 }
+
+/// The content codings (RFC 9110 §8.4.1) that a response may come in.
+package enum ContentCodings {
+  /// Those that are asked for by default, the best one first: what the engine at hand can decode. More
+  /// of them (`zstd`) are decoded when they come, and can be asked for.
+  package static let supported = ["br", "gzip", "deflate"].filter(Engine.contentCodings.contains)
+}
+
+/// What is known about the library itself.
+public enum AFInfo {
+  /// The version of this library (Semantic Versioning), which is not that of upstream Alamofire.
+  public static let version = "0.1.0"
+}

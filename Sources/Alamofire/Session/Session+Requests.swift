@@ -1,4 +1,33 @@
-import Foundation
+public import Foundation
+import FoundationNetworking
+import HTTPWire
+
+// All requests of a session at once.
+extension Session {
+  /// Calls `action` on ``rootQueue`` with the requests that are running then.
+  @preconcurrency
+  public func withAllRequests(perform action: @escaping @Sendable (Set<Request>) -> Void) {
+    let core = core
+    rootQueue.async { action(Set(core.activeRequests)) }
+  }
+
+  /// Cancels the requests that are running and the streams of bytes that are not over, then calls `completion`.
+  ///
+  /// - Parameters:
+  ///   - queue: The queue of `completion`. Default: the main queue.
+  ///   - completion: Called once, when all have been cancelled; their handlers may still be to come.
+  @preconcurrency
+  public func cancelAllRequests(
+    completingOnQueue queue: DispatchQueue = .main, completion: (@Sendable () -> Void)? = nil
+  ) {
+    for request in core.activeRequests { request.cancel() }
+    for stream in core.activeStreams { stream.cancel() }
+    if let completion { queue.async(execute: completion) }
+  }
+}
+
+/// The session of the whole program: `Session.default`.
+public let AF = Session.default
 
 // How the factories make their requests: of a description and, for uploads, of a body.
 extension Session {
@@ -77,5 +106,30 @@ extension Session {
       flow: flow, automaticallyCancelOnStreamError: cancelsOnStreamError)
     request.core.setUp(request, requestSetup)
     return request
+  }
+}
+
+/// The parts from which the factories make a request, anew for each attempt.
+struct RequestDescription: URLRequestConvertible {
+  let url: any URLConvertible
+  let method: HTTPMethod
+  let headers: HTTPHeaders?
+  let modifier: Session.RequestModifier?
+  var encode: (@Sendable (URLRequest) throws -> URLRequest)?
+
+  func asURLRequest() throws -> URLRequest {
+    var request = try URLRequest(url: url, method: method, headers: headers)
+    try modifier?(&request)
+    return try encode?(request) ?? request
+  }
+
+  /// Parameters may be of any size and any type, so encoding them counts as code of a user.
+  var runsUserCode: Bool {
+    guard modifier == nil, encode == nil else { return true }
+    // The exact type: a look-up of a cast would cost more than the rest.
+    let type = ObjectIdentifier(type(of: url))
+    return
+      !(type == ObjectIdentifier(URL.self) || type == ObjectIdentifier(String.self)
+      || type == ObjectIdentifier(URLComponents.self))
   }
 }
