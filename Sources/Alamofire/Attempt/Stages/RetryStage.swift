@@ -8,19 +8,18 @@ extension AttemptDriver {
     return error
   }
 
+  /// A failure of a request that is made within the call of the factory is handled once the request is resumed.
   func recordFailureAtOnce() -> AttemptEvent? {
-    guard !core.session.makesRequestsAtOnce else { return nil }
-    core.fail(failure)
-    core.endedUnsent()
-    if core.isWatched { tellCompleted(core.error) }
-    values.error = core.error ?? failure
-    return .done
+    core.session.makesRequestsAtOnce ? nil : keepFailure()
   }
 
-  /// A failure of a request that is made within the call of the factory is handled once the request is resumed.
   @inline(never)
   nonisolated(nonsending) func recordFailure() async -> AttemptEvent {
     await core.untilResumed()
+    return keepFailure()
+  }
+
+  private func keepFailure() -> AttemptEvent {
     core.fail(failure)
     core.endedUnsent()
     if core.isWatched { tellCompleted(core.error) }
