@@ -75,7 +75,7 @@ extension Engine {
   static var publicSuffixes: any PublicSuffixes { PublicSuffixList.shared }
 }
 
-/// What the engine has to answer challenges with.
+/// The means of the engine to answer challenges.
 package enum AuthenticationFeatures {
   static let hashes: any HashFunctions = OpenSSLHashes()
   /// The hashes that OpenSSL does not refuse on this machine.

@@ -180,7 +180,7 @@ struct MultipartPart {
     case data(Data)
     /// Opened anew for each encoding.
     case file(URL)
-    /// A stream that nobody has read yet.
+    /// A stream that has not been read.
     case stream(InputStream)
     /// A stream that was read, and what there is to say when it should be read again.
     case spent(AFError)

@@ -56,7 +56,7 @@ open class JSONParameterEncoder: @unchecked Sendable, ParameterEncoder {
     return JSONParameterEncoder(encoder: encoder)
   }
 
-  /// What writes the JSON. Its settings must not change while requests are made.
+  /// The encoder of the JSON text. Its settings must not change while requests are made.
   public let encoder: JSONEncoder
 
   /// Makes an encoder.

@@ -21,15 +21,15 @@ package protocol NetworkWatch: AnyObject, Sendable {
 }
 
 package extension TransportFailure {
-  /// The same failure, unless the machine itself is offline: then that is what it says. Asks the kernel, and only
-  /// after a failure that may come from there.
+  /// Returns a failure that says that the machine is offline, if it is; otherwise this one. Asks the kernel only after a
+  /// failure that may have this cause.
   func explained(host: String, by source: some NetworkSource = SystemNetwork()) -> TransportFailure {
     switch kind {
     case .cannotFindHost, .cannotConnectToHost: break
     default: return self
     }
     let addresses = source.addresses(of: host, literalsOnly: true)
-    // Whoever refuses a connection has been reached.
+    // A server that refuses a connection has been reached.
     if kind == .cannotConnectToHost, addresses.isEmpty { return self }
     guard let network = source.state(), !network.isConnected(to: host, by: source) else { return self }
     return TransportFailure(

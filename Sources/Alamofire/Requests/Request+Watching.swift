@@ -104,7 +104,7 @@ extension RequestCore {
 }
 
 extension Request {
-  /// Whom the events of this request are told: the monitors of its session, then its own.
+  /// The monitors of this request: those of its session, then its own.
   public var eventMonitor: (any EventMonitor)? {
     let own = core.state.withLock { $0.extras.monitors }
     guard !own.isEmpty else { return core.session.eventMonitor }

@@ -132,8 +132,8 @@ package final class Exchange: Sendable {
   }
 }
 
-/// Where a response value has its `HTTPURLResponse` and its metrics from: objects that somebody handed
-/// in, or an exchange that makes them when they are asked for.
+/// The source of a response value's `HTTPURLResponse` and metrics: objects of the caller, or an exchange that makes them on
+/// first use.
 enum ResponseOrigin: Sendable {
   case finished(HTTPURLResponse?, TaskMetrics?)
   case exchange(Exchange?)

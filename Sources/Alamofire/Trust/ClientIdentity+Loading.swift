@@ -19,7 +19,7 @@ extension ClientIdentity {
     /// The certificate is not valid yet.
     case notYetValid
 
-    /// What is wrong, and what to do about it.
+    /// The fault and its remedy.
     public var errorDescription: String? {
       switch self {
       case .unreadable(let detail):

@@ -210,7 +210,7 @@ public enum AuthenticationError: Error, Sendable {
 }
 
 extension AuthenticationError: LocalizedError {
-  /// What is wrong, and what to do.
+  /// The fault and its remedy.
   public var errorDescription: String? {
     switch self {
     case .missingCredential:
@@ -221,7 +221,7 @@ extension AuthenticationError: LocalizedError {
   }
 }
 
-/// An authenticator released its completion without calling it, so that nobody can know what it wanted.
+/// The error of an authenticator that released its completion without calling it.
 struct ForgottenRefresh: LocalizedError {
   var errorDescription: String? {
     "An Authenticator released the completion of refresh without calling it; call it exactly once on every path."

@@ -167,7 +167,7 @@ extension DataStreamRequest {
   /// The body as an `InputStream`, and resumes the request.
   ///
   /// Open it and read it, on a thread that may wait: `read` blocks until bytes come. It returns 0 at the end, and −1
-  /// when the request has failed; `streamError` then tells why. The server waits while nobody reads. Closing or
+  /// when the request has failed; `streamError` then tells why. The server waits while the stream is not read. Closing or
   /// releasing the stream before its end cancels the request. A stream cannot take back what a failed attempt has given,
   /// so a retry after that is an error. It serves no run loop and no delegate.
   ///

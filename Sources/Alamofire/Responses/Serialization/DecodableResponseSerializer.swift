@@ -116,6 +116,6 @@ extension JSONDecoder: DataDecoder {}
 extension PropertyListDecoder: DataDecoder {}
 
 /// The decoder of handlers and tasks that are given none: one for all, since making one costs as much as
-/// decoding a small document, and nobody can change it.
+/// decoding a small document, and no code can change it.
 @usableFromInline
 let defaultJSONDecoder = JSONDecoder()

@@ -58,7 +58,7 @@ class DeliveryLatch: @unchecked Sendable {
   /// The response has been made.
   final func prepared() { state.withLock { $0.phase = .prepared } }
 
-  /// Whether the response has been made, and nobody has it yet. The attempt asks before it reads what was
+  /// Whether the response has been made and no task has it yet. The attempt asks before it reads what was
   /// written on another queue: the lock orders both for the thread sanitizer too, which does not see that a
   /// continuation does when it is resumed before it is awaited.
   final var isPrepared: Bool {

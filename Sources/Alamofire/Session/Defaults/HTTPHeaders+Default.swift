@@ -68,7 +68,7 @@ package enum ContentCodings {
   package static let supported = ["br", "gzip", "deflate"].filter(Engine.contentCodings.contains)
 }
 
-/// What is known about the library itself.
+/// Facts about the library itself.
 public enum AFInfo {
   /// The version of this library (Semantic Versioning), which is not that of upstream Alamofire.
   public static let version = "0.1.0"

@@ -103,7 +103,7 @@ enum HostPattern {
     return host
   }
 
-  /// What matches a normalized host by one wildcard: `*.example.com` for `www.example.com`; `nil` where nothing may.
+  /// Returns the wildcard that matches a normalized host, such as `*.example.com` for `www.example.com`; `nil` if none may.
   static func wildcard(for host: String) -> String? {
     // The numbers of an address are no labels.
     guard !host.contains(":"), host.last?.isNumber == false, let dot = host.firstIndex(of: "."),
