@@ -52,7 +52,7 @@ package enum Command {
     return finish(response, failure, invocation, environment)
   }
 
-  /// What stands on the standard error, and the exit status.
+  /// Writes the timing and the failure to the standard error and returns the exit status.
   private static func finish(
     _ response: AFDataResponse<Data>, _ failure: AFError?, _ invocation: Invocation,
     _ environment: Environment

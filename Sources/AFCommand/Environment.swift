@@ -17,7 +17,7 @@ package struct Environment: Sendable {
   package var isOutputTerminal: Bool
   /// Whether a person reads the standard error.
   package var isErrorTerminal: Bool
-  /// How many columns the terminal has.
+  /// The width of the terminal, in columns.
   package var width: Int
   /// Returns the time that paces the line of progress.
   package var now: @Sendable () -> ContinuousClock.Instant
@@ -39,9 +39,9 @@ package struct Environment: Sendable {
     self.now = now
   }
 
-  /// How colours are written to the standard output.
+  /// The palette of the standard output.
   var outputPalette: Palette { palette(isTerminal: isOutputTerminal) }
-  /// How colours are written to the standard error.
+  /// The palette of the standard error.
   var errorPalette: Palette { palette(isTerminal: isErrorTerminal) }
 
   /// Colours are for people, and for those who did not say no (https://no-color.org).
@@ -64,7 +64,7 @@ extension Environment {
       width: columns(variables))
   }
 
-  /// Writes all of it. When the reader is gone (`af … | head`) nobody is left to tell.
+  /// Writes all bytes. Errors are ignored, because the reader of a pipe can exit early (`af … | head`).
   private static func write(_ data: Data, to descriptor: Int32) {
     var rest = data[...]
     while !rest.isEmpty {

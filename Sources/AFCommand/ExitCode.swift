@@ -1,4 +1,4 @@
-/// What the command tells the shell.
+/// The exit status of the command.
 package enum ExitCode: Int32, Sendable {
   /// A response that is none of those below, or nothing was to be sent.
   case success = 0

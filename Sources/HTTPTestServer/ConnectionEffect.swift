@@ -1,7 +1,7 @@
-/// How a connection goes wrong before the first request, for
-/// ``HTTPTestServer/enqueue(connections:)``. Each also works on a server without TLS.
+/// A failure of a connection before its first request, for ``HTTPTestServer/enqueue(connections:)``. Each also works
+/// on a server without TLS.
 public enum ConnectionEffect: Sendable, Equatable {
-  /// Nothing goes wrong.
+  /// No failure.
   case none
   /// Nothing is read and nothing is sent: a handshake that is never answered.
   case stall

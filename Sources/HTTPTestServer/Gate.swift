@@ -40,7 +40,7 @@ public final class Gate: Sendable {
   /// Whether ``open()`` was called.
   public var isOpen: Bool { state.withLock { $0.isOpen } }
 
-  /// How often a reply has come to this gate, open or not.
+  /// The number of replies that have reached this gate, open or not.
   public var reachedCount: Int { state.withLock { $0.reachedCount } }
 
   /// Waits until at least `count` replies have come to this gate (1 by default); returns at once when
@@ -78,7 +78,7 @@ public final class Gate: Sendable {
     return mustWait
   }
 
-  /// Says that whoever waited with `waker` waits no more.
+  /// Removes a waker whose thread no longer waits.
   func left(by waker: Waker) {
     state.withLock { $0.wakers[ObjectIdentifier(waker)] = nil }
   }

@@ -3,8 +3,8 @@ extension HTTPTestServer {
     do throws(ServerError) { return .success(try Listener(backlog: nil)) } catch { return .failure(error) }
   }()
 
-  /// A port on 127.0.0.1 where connections are refused; the same for the whole life of the process, which
-  /// holds it so that nobody else can listen there.
+  /// Returns a port on 127.0.0.1 that refuses connections. The process keeps the port bound until it exits, so that
+  /// no other process can listen on it.
   public static func refusedPort() throws(ServerError) -> Int {
     try refusingListener.get().port
   }

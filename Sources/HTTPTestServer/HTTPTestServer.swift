@@ -70,7 +70,7 @@ public final class HTTPTestServer: Sendable {
     core.state.withLock { $0.connectionEffects += effects }
   }
 
-  /// How many enqueued replies have not been used yet.
+  /// The number of enqueued replies that have not been used yet.
   public var pendingReplyCount: Int { core.state.withLock { $0.replies.count } }
 
   // MARK: Record
@@ -91,8 +91,8 @@ public final class HTTPTestServer: Sendable {
   /// The number of ``recordedRequests``.
   public var requestCount: Int { core.state.withLock { $0.recorded.count } }
 
-  /// How many bytes of requests have arrived since the start, whether they made a whole request or not. What
-  /// belongs to a TLS handshake is not counted.
+  /// The number of request bytes received since the start, including incomplete requests, without those of TLS
+  /// handshakes.
   public var receivedByteCount: Int { core.state.withLock { $0.receivedByteCount } }
 
   /// Empties ``recordedRequests``; those who wait for a request go on waiting.
@@ -102,10 +102,10 @@ public final class HTTPTestServer: Sendable {
 
   // MARK: Connections
 
-  /// How many connections were accepted since the start.
+  /// The number of connections accepted since the start.
   public var connectionCount: Int { core.state.withLock { $0.acceptedCount } }
 
-  /// How many connections are open now.
+  /// The number of open connections.
   public var openConnectionCount: Int { core.state.withLock { $0.connections.count } }
 
   /// Closes the connections that wait for a next request, as servers do after a while. When it returns,

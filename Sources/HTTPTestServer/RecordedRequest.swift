@@ -22,7 +22,7 @@ public struct RecordedRequest: Sendable {
   public let headers: [HTTPHeader]
   /// The body without its chunked coding; empty where the reply or route does not keep it.
   public let body: [UInt8]
-  /// How many bytes the body had, whether they were kept or not.
+  /// The length of the body in bytes, whether the bytes are kept or not.
   public let bodyLength: Int
   /// Whether the body came to its end; `false` when the client broke it off or the reply did not
   /// wait for it.
@@ -35,10 +35,10 @@ public struct RecordedRequest: Sendable {
   public let connection: Int
   /// The number of the request on its connection, counted from 0.
   public let indexOnConnection: Int
-  /// What was agreed in the TLS handshake; `nil` on a plain connection.
+  /// The result of the TLS handshake; `nil` on a plain connection.
   public let tls: TLSDetails?
 
-  /// What the client and the server agreed on in the handshake of a connection.
+  /// The parameters negotiated in a TLS handshake.
   public struct TLSDetails: Sendable, Equatable {
     /// The version as OpenSSL names it, such as `TLSv1.3`.
     public let version: String
@@ -83,7 +83,7 @@ struct RequestOrigin: Sendable {
   var tls: RecordedRequest.TLSDetails?
 }
 
-/// What was read of the body of a request.
+/// The received part of a request body.
 struct ReceivedBody: Sendable {
   var bytes: [UInt8] = []
   var length = 0

@@ -11,7 +11,7 @@ public final class UnresponsivePort: Sendable {
   private let listener: Listener
   private let fillers: [Int32]
 
-  /// Takes a free port and fills its queue of connections, from which nobody accepts.
+  /// Binds a free port and fills its queue of pending connections, which are never accepted.
   public init() throws(ServerError) {
     listener = try Listener(backlog: 0)
     // A queue of length 0 holds one connection; the kernel drops the requests behind it.

@@ -1,6 +1,6 @@
-/// Reads the arguments. Options may stand anywhere; behind `--` nothing is an option.
+/// A parser of command-line arguments. Options can be anywhere; arguments after `--` are not options.
 package struct ArgumentParser {
-  /// What the arguments ask for.
+  /// The action that the arguments request.
   package enum Outcome: Equatable, Sendable {
     case send(Invocation)
     case help

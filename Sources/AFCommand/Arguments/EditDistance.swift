@@ -1,4 +1,4 @@
-/// How far one word is from another: the fewest letters to add, drop or change (Levenshtein).
+/// The Levenshtein distance of two words: the smallest number of characters to add, remove or replace.
 enum EditDistance {
   static func between(_ first: String, _ second: String) -> Int {
     let second = Array(second)

@@ -1,6 +1,6 @@
-/// What the user asked for, as a value.
+/// The parsed arguments of the command.
 package struct Invocation: Equatable, Sendable {
-  /// How the data items are written into the body.
+  /// The encoding of the data items in the body.
   package enum BodyKind: Equatable, Sendable {
     case json
     case form
@@ -12,7 +12,7 @@ package struct Invocation: Equatable, Sendable {
     case standardInput
   }
 
-  /// What is shown of an exchange.
+  /// The parts of an exchange that are printed.
   package enum Shown: Equatable, Sendable {
     /// The response on a terminal; its body alone everywhere else.
     case automatic
@@ -22,7 +22,7 @@ package struct Invocation: Equatable, Sendable {
     case everything
   }
 
-  /// What becomes of redirects.
+  /// The handling of redirects.
   package enum Redirects: Equatable, Sendable {
     case follow(limit: Int?)
     /// The redirect itself is the response.

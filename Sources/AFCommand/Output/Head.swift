@@ -85,7 +85,7 @@ extension Head {
     self.init(start: .response(status: response.statusCode), version: version, fields: Self.sorted(fields))
   }
 
-  /// How a message calls the protocol that ALPN calls `h2`.
+  /// Returns the version as it is written in a start line; ALPN calls HTTP/2 `h2`.
   static func version(_ transaction: TransactionMetrics) -> String {
     switch transaction.networkProtocolName {
     case "h2": "HTTP/2"

@@ -12,7 +12,7 @@ package struct JSONTokens {
     package let range: Range<Int>
   }
 
-  /// What may come next.
+  /// The tokens that are valid at the current position.
   private enum Expectation { case value, firstKey, key, colon, valueOrClose, commaOrClose, end }
   private enum Container { case object, array }
 
@@ -110,7 +110,7 @@ package struct JSONTokens {
 
   // MARK: Scalars
 
-  /// How long the string is that begins here, quotes included.
+  /// Returns the length in bytes of the string that begins here, quotes included; `nil` if the string is invalid.
   private func stringLength() -> Int? {
     var index = position + 1
     while index < bytes.count {

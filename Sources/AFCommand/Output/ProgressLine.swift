@@ -1,8 +1,8 @@
-/// How far a body has come, as a line that fits into a terminal.
+/// The progress of a body, as a line that fits into a terminal.
 package struct ProgressLine: Equatable, Sendable {
-  /// Bytes that have come.
+  /// Bytes received so far.
   package var completed: Int64
-  /// Bytes that will come; −1 when nobody knows.
+  /// The expected number of bytes; −1 if the length is unknown.
   package var total: Int64
   /// Seconds since the start.
   package var elapsed: Double

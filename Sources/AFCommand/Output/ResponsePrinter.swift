@@ -6,7 +6,7 @@ struct ResponsePrinter {
   let environment: Environment
   let invocation: Invocation
 
-  /// What is left when `automatic` has been decided.
+  /// The parts to print, after `automatic` has been resolved for a redirected output.
   private var shown: Invocation.Shown {
     switch invocation.shown {
     case .automatic: environment.isOutputTerminal ? .automatic : .body

@@ -1,11 +1,11 @@
 import Foundation
 
-/// What is not shown of the header fields of a request.
+/// Masks secrets in the header fields of a request.
 package enum Secrets {
   private static let names: Set = ["authorization", "proxy-authorization", "cookie", "set-cookie"]
   private static let marks = ["token", "api-key", "apikey", "secret", "password"]
 
-  /// The value with its secrets masked; what is left says of which kind they were.
+  /// Returns the value with its secrets masked. The scheme of an `Authorization` field stays visible.
   package static func masked(name: String, value: String) -> String {
     let name = name.lowercased()
     guard names.contains(name) || marks.contains(where: name.contains) else { return value }

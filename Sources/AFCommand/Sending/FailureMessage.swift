@@ -1,7 +1,7 @@
 import Alamofire
 import Foundation
 
-/// What went wrong, in a sentence, and which option may help.
+/// The error message of a failed request, and the option that can help.
 enum FailureMessage {
   static func text(_ error: AFError, isVerbose: Bool) -> String {
     guard let transport = error.underlyingError as? URLError else { return error.localizedDescription }

@@ -95,8 +95,8 @@ package struct RequestBuilder {
     }.joined(separator: "&")
   }
 
-  /// An object with the members in the order in which they were typed; of a name that comes twice the
-  /// last value counts, since what JSON means by two is anybody's guess.
+  /// Returns an object with the members in the order of the arguments. If a name occurs twice, the last value is
+  /// used, because duplicate names are undefined in JSON (RFC 8259 §4).
   private func jsonObject() throws -> String {
     var members: [(name: String, json: String)] = []
     for item in invocation.items {

@@ -28,7 +28,7 @@ extension Session {
     return contents
   }
 
-  /// What every request of the command says of itself.
+  /// The header fields of every request.
   static var headers: HTTPHeaders {
     [.defaultAcceptEncoding, .userAgent("af/\(AFInfo.version) Alamofire/\(AFInfo.version)")]
   }

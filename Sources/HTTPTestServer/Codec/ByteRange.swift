@@ -1,4 +1,4 @@
-/// What a `Range` field asks for (RFC 9110 §14.2); several ranges are answered with the whole.
+/// The range of a `Range` field (RFC 9110 §14.2). Several ranges are answered with the whole body.
 enum ByteRange: Equatable {
   case whole
   case part(Range<Int>)

@@ -7,7 +7,7 @@ struct MediaType: Equatable, Sendable {
     let value: String
   }
 
-  /// What stands before the first semicolon, in small letters.
+  /// The type and subtype in lowercase, without parameters.
   let essence: String
   private let parameters: [Parameter]
 

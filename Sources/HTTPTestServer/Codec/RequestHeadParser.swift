@@ -1,12 +1,12 @@
 import HTTPWire
 
-/// Finds and reads the head of a request in the bytes that have come so far.
+/// A parser of request heads in the bytes received so far.
 enum RequestHeadParser {
-  /// What stands at the front of a buffer.
+  /// The result of reading the beginning of a buffer.
   enum Outcome: Equatable {
     /// The head is not complete yet.
     case incomplete
-    /// A head, and how many bytes it takes.
+    /// A head, and its length in bytes.
     case head(RequestHead, length: Int)
   }
 

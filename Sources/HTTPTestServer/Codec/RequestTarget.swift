@@ -2,7 +2,7 @@
 struct RequestTarget: Equatable, Sendable {
   /// The path as it was sent; `*` for the asterisk form.
   let path: String
-  /// What stands behind the first `?`, without a fragment.
+  /// The text after the first `?`, without a fragment.
   let query: String
 
   /// Reads the origin form (`/a?b`), the absolute form that a proxy gets (`http://host/a?b`), and

@@ -1,10 +1,10 @@
 import Glibc
 
 extension Channel {
-  /// Ends the connection; the descriptor is closed by whoever owns it, right after this.
+  /// Ends the connection. The caller closes the descriptor afterwards.
   ///
-  /// `hasUnread` says that bytes of the client may still be on their way: they are read and thrown away
-  /// for a while, since closing a socket with unread bytes resets it and can destroy the answer.
+  /// If `hasUnread` is true, or bytes are waiting, received bytes are discarded for up to two seconds: closing a
+  /// socket with unread bytes resets the connection and can destroy the response.
   func end(_ ending: ConnectionEnding, hasUnread: Bool) {
     switch ending {
     case .keepAlive, .close:
@@ -27,7 +27,7 @@ extension Channel {
     return recv(descriptor, &byte, 1, Int32(MSG_PEEK)) > 0
   }
 
-  /// Reads below TLS: nobody wants these bytes.
+  /// Discards received bytes, below TLS.
   private func drainInput(for limit: Duration) {
     let deadline = ContinuousClock.now.advanced(by: limit)
     withUnsafeTemporaryAllocation(byteCount: 65_536, alignment: 16) { buffer in

@@ -149,14 +149,14 @@ final class Channel {
   }
 }
 
-/// What `poll` takes as its limit.
+/// The timeout of `poll`.
 enum PollTimeout {
-  /// Rounded up, so that nobody wakes too early; −1 without a deadline.
+  /// Milliseconds until the deadline, rounded up, because `poll` must not return early; −1 without a deadline.
   static func milliseconds(until deadline: ContinuousClock.Instant?) -> Int32 {
     guard let deadline else { return -1 }
     let (seconds, attoseconds) = ContinuousClock.now.duration(to: deadline).components
     if seconds < 0 || attoseconds < 0 { return 0 }
-    // A very long wait is cut into pieces of an hour.
+    // At most an hour at a time.
     return seconds >= 3600
       ? 3_600_000 : Int32(seconds * 1000 + (attoseconds + 999_999_999_999_999) / 1_000_000_000_000_000)
   }

@@ -6,7 +6,7 @@ final class Conversation {
   private let id: Int
   private let channel: Channel
   private let core: ServerCore
-  /// What was read and belongs to no request yet.
+  /// The received bytes that belong to no request yet.
   private var buffer: [UInt8] = []
   private var requestIndex = 0
   private var tls: RecordedRequest.TLSDetails?

@@ -23,8 +23,8 @@ final class Listener: Sendable {
       }
     }
     port = Int(UInt16(bigEndian: address.sin_port))
-    // Its connections inherit this: those that linger on do not keep the next server from the port. Not
-    // before `bind`, where it would let the kernel choose a port that somebody has.
+    // Accepted connections inherit this option, so that one in TIME_WAIT does not block the port for the next server.
+    // For port 0 it is set after `bind`, because before it the kernel could choose a port with a listener.
     if backlog != nil { Self.allowReuse(of: descriptor) }
     if let (call, code) = status { throw .system(call: call, code: code) }
   }
@@ -33,18 +33,19 @@ final class Listener: Sendable {
     close(descriptor)
   }
 
-  /// The port can be taken while connections of it linger on, though not while somebody listens there.
+  /// Allows a later server to bind the port while old connections are in TIME_WAIT, but not while another socket
+  /// listens.
   private static func allowReuse(of descriptor: Int32) {
     var on: Int32 = 1
     setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &on, socklen_t(MemoryLayout<Int32>.size))
   }
 
-  /// What came of an attempt to accept a connection.
+  /// The result of an attempt to accept a connection.
   enum Outcome {
     case connection(Int32)
-    /// Nobody waits, or the one who waited is gone.
+    /// No connection is pending, or the pending one was aborted.
     case nobody
-    /// There are no descriptors left; trying again at once is of no use.
+    /// The process has no free descriptors; an immediate retry would fail again.
     case exhausted
   }
 

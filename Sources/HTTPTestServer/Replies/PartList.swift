@@ -16,7 +16,7 @@ extension [Reply.Part] {
     return result
   }
 
-  /// The same bytes in steps of at most so many, with a pause between them.
+  /// Returns the parts as steps of at most `bytesPerStep` bytes, with a pause between steps.
   func split(bytesPerStep: Int, interval: Duration) -> [Reply.Part] {
     let step = Swift.max(1, bytesPerStep)
     var result: [Reply.Part] = []

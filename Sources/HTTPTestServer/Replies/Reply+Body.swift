@@ -1,5 +1,5 @@
 extension Reply {
-  /// What is sent behind the head.
+  /// The content of a reply.
   public enum Body: Sendable {
     /// Nothing, with a length of 0.
     case empty
@@ -25,7 +25,7 @@ extension Reply {
       }
     }
 
-    /// How many bytes it has.
+    /// The length in bytes.
     var length: Int { parts.reduce(0) { $0 + $1.length } }
   }
 
@@ -50,7 +50,7 @@ extension Reply {
       self = .bytes(Array(value.utf8))
     }
 
-    /// How many bytes it has.
+    /// The length in bytes.
     var length: Int {
       switch self {
       case .bytes(let bytes): bytes.count

@@ -1,7 +1,7 @@
 extension Reply {
-  /// How a reply goes wrong. Lengths count bytes of the body, before the chunked coding.
+  /// A failure of a reply. Lengths count bytes of the body, before the chunked coding.
   public enum Effect: Sendable, Equatable {
-    /// Nothing goes wrong.
+    /// No failure.
     case none
     /// The request is read and never answered, until the client goes or the server is stopped.
     case stall

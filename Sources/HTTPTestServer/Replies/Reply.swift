@@ -27,15 +27,15 @@ public struct Reply: Sendable {
   public var trailers: [HTTPHeader]
   /// Informational answers (1xx) that are sent before this one, in their order.
   public var informational: [Informational]
-  /// How the body is delimited.
+  /// The delimitation of the body.
   public var framing: Framing
-  /// How the server misbehaves; well by default.
+  /// The failure of the reply; none by default.
   public var effect: Effect
   /// The time between reading the request and answering, after the gate has been opened.
   public var delay: Duration
   /// Holds the whole reply until it is opened.
   public var gate: Gate?
-  /// What is done with the body of the request.
+  /// The handling of the request body.
   public var requestBody: RequestBody
   /// Whether the connection is closed after this reply, with a `Connection: close` field.
   public var closesConnection: Bool
@@ -59,7 +59,7 @@ public struct Reply: Sendable {
     closesConnection = false
   }
 
-  /// How the end of a body is made known (RFC 9112 §6).
+  /// The delimitation of a body (RFC 9112 §6).
   public enum Framing: Sendable, Equatable {
     /// A length where it is known, else chunks.
     case automatic
@@ -71,7 +71,7 @@ public struct Reply: Sendable {
     case untilClose
   }
 
-  /// What the server does with the body of the request.
+  /// The handling of a request body by the server.
   public enum RequestBody: Sendable, Equatable {
     /// It is read before the reply is sent, and recorded.
     case recorded

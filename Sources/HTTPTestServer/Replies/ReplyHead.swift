@@ -2,7 +2,7 @@ import HTTPWire
 
 /// The head of a reply as it goes over the wire, and what follows from it.
 struct ReplyHead: Sendable {
-  /// How the body is delimited, once that is decided.
+  /// The delimitation of the body, resolved from ``Reply/Framing-swift.enum``.
   enum Framing: Equatable {
     /// The reply brings its own fields, or can have no body.
     case asGiven

@@ -1,11 +1,11 @@
 import HTTPWire
 
-/// What a connection sends for a reply: pure data, decided before the first byte.
+/// The bytes and pauses that a connection sends for a reply, computed before the first byte is sent.
 struct ReplyPlan: Sendable {
   private(set) var steps: [WireStep] = []
   private(set) var ending = ConnectionEnding.keepAlive
 
-  /// What of the request decides how it is answered.
+  /// The properties of a request that affect the reply.
   struct Question: Sendable {
     var isHead = false
     var minorVersion = 1

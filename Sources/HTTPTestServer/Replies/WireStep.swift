@@ -9,7 +9,7 @@ enum WireStep: Sendable {
   case stall
 }
 
-/// What becomes of a connection when the steps are done.
+/// The fate of a connection after the last step.
 enum ConnectionEnding: Sendable, Equatable {
   case keepAlive
   /// In good order: the closing alert of TLS, then FIN.

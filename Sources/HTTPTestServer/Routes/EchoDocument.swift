@@ -1,7 +1,7 @@
 import FoundationEssentials
 import HTTPWire
 
-/// What httpbin tells a client about its own request.
+/// The documents in which httpbin describes a request.
 struct EchoDocument {
   private let request: RecordedRequest
 

@@ -1,4 +1,4 @@
-/// What a server answers when no reply was enqueued.
+/// The handlers that answer requests when no reply is enqueued.
 ///
 /// ```swift
 /// let routes = Routes.standard.adding("/people/{id}", methods: ["GET"]) { request, parameters in
@@ -90,7 +90,7 @@ struct Route: Sendable {
   let handler: Routes.Handler
 }
 
-/// What the routes know about a method and a path.
+/// The route for a method and a path, or the reason why there is none.
 enum RouteMatch: Sendable {
   case route(Route, [String])
   case options([String])

@@ -1,6 +1,6 @@
 import Glibc
 
-/// What the server remembers; guarded by the one lock of ``ServerCore``.
+/// The state of the server; guarded by the lock of ``ServerCore``.
 struct ServerState {
   /// A connection that is open. The descriptor is valid as long as the entry is there.
   struct Connection {
@@ -11,7 +11,7 @@ struct ServerState {
 
   typealias Waiter = CheckedContinuation<Result<RecordedRequest, ServerError>, Never>
 
-  /// Something to hand to somebody who waits, after the lock has been left.
+  /// A result for a waiting task; resumed after the lock has been released.
   typealias Delivery = (waiter: Waiter, result: Result<RecordedRequest, ServerError>)
 
   private(set) var isStopped = false
@@ -23,13 +23,13 @@ struct ServerState {
   private var waiters: [(id: Int, waiter: Waiter)] = []
   private(set) var acceptedCount = 0
   var receivedByteCount = 0
-  /// The thread that accepts, until somebody has taken on to join it.
+  /// The accepting thread; `nil` once it has been claimed for joining.
   var acceptor: pthread_t?
   var connections: [Int: Connection] = [:]
 
   // MARK: Requests
 
-  /// Adds a request; whoever waits longest gets it.
+  /// Records a request; the task that has waited longest receives it.
   mutating func record(_ request: RecordedRequest) -> Delivery? {
     recorded.append(request)
     guard !waiters.isEmpty else { return nil }
@@ -75,12 +75,12 @@ struct ServerState {
     return (id, connectionEffects.isEmpty ? .none : connectionEffects.removeFirst())
   }
 
-  /// Takes a connection off the list, so that nobody touches its descriptor any more.
+  /// Removes a connection, so that its descriptor is not used any more.
   mutating func closing(_ id: Int) {
     connections[id] = nil
   }
 
-  /// Returns those who wait for a request that will not come; `nil` when it was stopped already.
+  /// Returns the deliveries for the tasks that wait; `nil` if the server is already stopped.
   mutating func stop() -> [Delivery]? {
     guard !isStopped else { return nil }
     isStopped = true

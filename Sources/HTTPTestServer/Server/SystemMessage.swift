@@ -1,6 +1,6 @@
 import Glibc
 
-/// What the C library says about an error number.
+/// The C library's description of an error number.
 enum SystemMessage {
   static func text(of code: Int32) -> String {
     withUnsafeTemporaryAllocation(of: CChar.self, capacity: 256) { buffer in

@@ -65,7 +65,7 @@ public final class StreamTestConnection {
     shutdown(channel.descriptor, Int32(SHUT_WR))
   }
 
-  /// Ends the sending side of TCP without the closing alert of TLS, as somebody in between could.
+  /// Ends the sending side of TCP without the closing alert of TLS, as an attacker on the network path could.
   public func cutOff() { shutdown(channel.descriptor, Int32(SHUT_WR)) }
 
   /// Changes the keys of both directions (RFC 8446 §4.6.3), before the next bytes are written. Only for TLS 1.3.

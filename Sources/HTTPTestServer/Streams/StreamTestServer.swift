@@ -13,11 +13,10 @@ import Synchronization
 /// }
 /// ```
 ///
-/// It listens on 127.0.0.1. A script runs on a thread of its own, and ends when it returns, when it throws, and when
-/// the
-/// server is stopped, in whatever it waits for.
+/// It listens on 127.0.0.1. Each script runs on a thread of its own, until it returns or throws. Stopping the server
+/// ends all scripts, because their reads and writes then throw.
 public final class StreamTestServer: Sendable {
-  /// What happens on a connection. Whatever it throws ends the connection.
+  /// The code that serves a connection. An error that it throws ends the connection.
   public typealias Script = @Sendable (StreamTestConnection) throws -> Void
 
   let core: Core
@@ -40,13 +39,13 @@ public final class StreamTestServer: Sendable {
   /// The port on 127.0.0.1.
   public var port: Int { core.port }
 
-  /// How many connections were accepted since the start.
+  /// The number of connections accepted since the start.
   public var connectionCount: Int { core.state.withLock { $0.accepted } }
 
-  /// How many connections are open now.
+  /// The number of open connections.
   public var openConnectionCount: Int { core.state.withLock { $0.open } }
 
-  /// How many bytes scripts have read since the start; those of TLS handshakes are not counted.
+  /// The number of bytes that scripts have read since the start, without those of TLS handshakes.
   public var receivedByteCount: Int { core.state.withLock { $0.received } }
 
   /// Closes everything and waits for the end of all threads.
@@ -116,7 +115,7 @@ public final class StreamTestServer: Sendable {
         try script(connection)
         channel.end(connection.isReset ? .reset : .close, hasUnread: false)
       } catch {
-        // Whoever has an error to tell has told it.
+        // The error only ends the connection; a script reports its failures itself.
       }
       channel.tls = nil
       close(descriptor)

@@ -1,7 +1,7 @@
 import COpenSSL
 
 extension ServerError {
-  /// What OpenSSL has to say about the last failure on this thread; takes it from OpenSSL's queue.
+  /// Returns the errors in OpenSSL's queue of this thread as one error, and empties the queue.
   static func openSSL(_ attempt: String) -> ServerError {
     var messages: [String] = []
     var code = ERR_get_error()

@@ -9,7 +9,7 @@ import COpenSSL
 /// options.stapledResponse = try responder.response(about: stolen)
 /// ```
 public struct StatusResponder: Sendable {
-  /// What is said about a certificate.
+  /// The status of a certificate.
   public enum Status: Int32, Sendable {
     /// It was not revoked.
     case good = 0
@@ -21,14 +21,14 @@ public struct StatusResponder: Sendable {
 
   private let authority: TestIdentity
   private let revoked: [TestIdentity]
-  /// Who signs; `nil`, the default, is the authority.
+  /// The signer of responses; `nil`, the default, is the authority.
   public var signer: TestIdentity?
-  /// When the answers were made, counted from now; an hour ago by default.
+  /// The time of `thisUpdate` relative to now; an hour ago by default.
   public var issued: Duration = .seconds(-3600)
-  /// How long they are valid, counted from now; `nil` does not say. A day by default.
+  /// The time of `nextUpdate` relative to now; `nil` omits it. A day by default.
   public var next: Duration? = .seconds(86_400)
 
-  /// The digest that answers are signed with; SHA-256 by default.
+  /// The digest of signatures; SHA-256 by default.
   public var digest: TestIdentity.Specification.Digest = .sha256
 
   /// A responder for the certificates of `authority`; those that are not `revoked` are good.
@@ -37,11 +37,11 @@ public struct StatusResponder: Sendable {
     self.revoked = revoked
   }
 
-  /// What it says about one certificate, as DER.
+  /// Returns the OCSP response for one certificate, as DER.
   ///
   /// - Parameters:
   ///   - identity: The certificate.
-  ///   - status:   What to say; `nil`, the default, is the truth.
+  ///   - status:   The reported status; `nil`, the default, is the real one.
   /// - Throws: ``ServerError/tls(_:)``.
   public func response(about identity: TestIdentity, status: Status? = nil) throws(ServerError) -> [UInt8] {
     ERR_clear_error()
@@ -55,9 +55,9 @@ public struct StatusResponder: Sendable {
     return try signed([(id, status ?? (isRevoked ? .revoked : .good))])
   }
 
-  /// What it says to a request that a client has sent.
+  /// Returns the OCSP response to a request, as DER.
   ///
-  /// - Throws: ``ServerError/tls(_:)`` when the bytes are no request.
+  /// - Throws: ``ServerError/tls(_:)`` if the bytes are not an OCSP request.
   public func response(to request: [UInt8]) throws(ServerError) -> [UInt8] {
     ERR_clear_error()
     let parsed = request.withUnsafeBufferPointer { bytes -> OpaquePointer? in

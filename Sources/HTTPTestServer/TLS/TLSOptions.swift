@@ -1,4 +1,4 @@
-/// How the server behaves in TLS handshakes.
+/// The behaviour of the server in TLS handshakes.
 ///
 /// ```swift
 /// let options = TLSOptions(maximumVersion: .tls1_2, clientAuthority: authority.certificatePEM)

@@ -76,7 +76,7 @@ final class TLSSession {
     _ = SSL_shutdown(pointer)
   }
 
-  /// What was agreed, once the handshake is over.
+  /// The negotiated parameters; valid after the handshake.
   var details: RecordedRequest.TLSDetails {
     let cipher = SSL_get_current_cipher(pointer)
     return RecordedRequest.TLSDetails(

@@ -2,7 +2,7 @@ import COpenSSL
 import Glibc
 
 extension TestIdentity {
-  /// What a certificate says. What the initialiser does not name can be set afterwards:
+  /// The contents of a certificate. Properties that are not parameters of the initialiser can be set afterwards:
   ///
   /// ```swift
   /// var weak = TestIdentity.Specification(commonName: "weak", dnsNames: ["localhost"], issuer: authority)
@@ -28,7 +28,7 @@ extension TestIdentity {
       case md5
     }
 
-    /// What a certificate may be used for (`extKeyUsage`, RFC 5280 §4.2.1.12).
+    /// The extended key usage of a certificate (`extKeyUsage`, RFC 5280 §4.2.1.12).
     public enum Usage: String, Sendable, Equatable {
       /// The certificate of a server.
       case server = "serverAuth"
@@ -50,19 +50,20 @@ extension TestIdentity {
     public var notBefore: Duration
     /// The end of its validity, counted from now; in a year by default. Whole seconds count.
     public var notAfter: Duration
-    /// Whether it may issue others; `false` by default.
+    /// Whether it may issue certificates; `false` by default.
     public var isCA: Bool
-    /// Who signs it; `nil` makes it sign itself.
+    /// The issuer; `nil` makes the certificate self-signed.
     public var issuer: TestIdentity?
-    /// The kind of its key; P-256 by default.
+    /// The type of the key; P-256 by default.
     public var key: Key
-    /// Whose key it has; `nil`, the default, makes a new one. With that of another authority it is cross-signed.
+    /// The identity whose key is used; `nil`, the default, makes a new key. With the key of another authority the
+    /// certificate is a cross-signed one.
     public var keyOwner: TestIdentity?
-    /// The digest of its signature; SHA-256 by default.
+    /// The digest of the signature; SHA-256 by default.
     public var digest: Digest = .sha256
-    /// What it may be used for; `nil`, the default, is server and client, and anything for an authority.
+    /// The extended key usages; `nil`, the default, is server and client, and none for an authority.
     public var usages: [Usage]?
-    /// How many authorities may stand between this one and a server; `nil`, the default, is any number.
+    /// The maximum number of authorities between this one and a server; `nil`, the default, is unlimited.
     public var pathLength: Int?
     /// The domains that an authority may issue for (RFC 5280 §4.2.1.10); empty, the default, are all.
     public var permittedDomains: [String] = []
