@@ -1,9 +1,8 @@
 public import FoundationNetworking
 
-/// The room in which Alamofire's additions to a foreign type live, so that names do not clash:
-/// `value.af.…` and `Type.af.…`.
+/// The namespace of Alamofire's additions to a foreign type: `value.af.…` and `Type.af.…`.
 ///
-/// Add to it with a constrained extension:
+/// Add members with a constrained extension:
 ///
 /// ```swift
 /// extension AlamofireExtension where ExtendedType == URLSessionConfiguration {
@@ -15,7 +14,7 @@ public import FoundationNetworking
 /// }
 /// ```
 public struct AlamofireExtension<ExtendedType> {
-  /// The value that is extended.
+  /// The extended value.
   public private(set) var type: ExtendedType
 
   /// Extends a value.
@@ -26,7 +25,7 @@ public struct AlamofireExtension<ExtendedType> {
 
 extension AlamofireExtension: Sendable where ExtendedType: Sendable {}
 
-/// A type that has an `af` room; conform a type to give it one.
+/// A type with an `af` namespace; conform a type to add one.
 ///
 /// ```swift
 /// struct Temperature: AlamofireExtended {
@@ -34,22 +33,22 @@ extension AlamofireExtension: Sendable where ExtendedType: Sendable {}
 /// }
 /// ```
 public protocol AlamofireExtended {
-  /// What is extended; the conforming type.
+  /// The extended type, which is the conforming one.
   associatedtype ExtendedType
-  /// The room of the type.
+  /// The `af` namespace of the type.
   static var af: AlamofireExtension<ExtendedType>.Type { get set }
-  /// The room of a value.
+  /// The `af` namespace of a value.
   var af: AlamofireExtension<ExtendedType> { get set }
 }
 
 extension AlamofireExtended {
-  /// The room of the type. Setting it does nothing; it can be set so that mutating members can be called.
+  /// The `af` namespace of the type. Setting it has no effect; it is settable so that mutating members can be called.
   public static var af: AlamofireExtension<Self>.Type {
     get { AlamofireExtension<Self>.self }
     set {}
   }
 
-  /// The room of a value. Setting it does nothing; it can be set so that mutating members can be called.
+  /// The `af` namespace of a value. Setting it has no effect; it is settable so that mutating members can be called.
   public var af: AlamofireExtension<Self> {
     get { AlamofireExtension(self) }
     set {}

@@ -3,8 +3,8 @@ import FoundationNetworking
 import HTTPWire
 
 extension StoredResponse {
-  /// What a program stores itself, for a request that it made; `nil` for what is no response of HTTP, or must not
-  /// be stored.
+  /// Converts a response that a program stores for a request it made; `nil` if it is no HTTP response or must not be
+  /// stored.
   convenience init?(_ cached: CachedURLResponse, for request: URLRequest, now: Int64) {
     guard let url = request.url?.absoluteString, let key = CacheKey(url) else { return nil }
     self.init(

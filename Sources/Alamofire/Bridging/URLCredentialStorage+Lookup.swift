@@ -9,7 +9,7 @@ extension URLCredentialStorage {
     stored(like: space).flatMap { allCredentials[$0]?.values.map { $0 } ?? [] }
   }
 
-  /// The credential that is to be used for a space without asking anybody.
+  /// Returns the default credential of a space.
   func defaultCredential(like space: URLProtectionSpace) -> URLCredential? {
     for stored in stored(like: space) {
       if let credential = defaultCredential(for: stored) { return credential }

@@ -35,7 +35,7 @@ extension WireRequest {
     }
   }
 
-  /// The origin of a URL that is not for the engine, if anybody may serve it.
+  /// Returns the origin of a URL that the engine does not serve; `nil` if no other handler can serve it either.
   @inline(never)
   private static func otherOrigin(_ url: URL, for session: SessionCore) -> Origin? {
     guard let scheme = url.scheme?.lowercased(), scheme != "http", scheme != "https",

@@ -2,10 +2,10 @@ import Foundation
 import HTTPWire
 import Synchronization
 
-/// The inside of an ``HTTPCache``: what is in memory and in files. The folder is opened, and its files are counted,
-/// when somebody first looks.
+/// The storage of an ``HTTPCache``: responses in memory and in files. The first access opens the folder and lists its
+/// files.
 ///
-/// Files are written and removed one after the other on a queue; whoever reads finds what is on its way there.
+/// Files are written and removed in order on a serial queue. A read also returns responses that are not written yet.
 final class CacheStorage: Sendable {
   private struct State {
     var index: CacheIndex
@@ -15,9 +15,9 @@ final class CacheStorage: Sendable {
 
   private let state: Mutex<State>
   private let openFiles: @Sendable () -> (any EntryFiles)?
-  /// Where files are written and removed, in the order in which that was decided; nobody waits for it.
+  /// The serial queue that writes and removes files. Only ``settle()`` waits for it.
   private let writer: DispatchQueue
-  /// Whether nothing has to be looked at to know that there is nothing; read for each request.
+  /// Whether the storage is known to be empty without opening the folder; read for each request.
   private let isKnownEmpty: Atomic<Bool>
   private let lastRemovalCount = Atomic<UInt64>(0)
   let clock: @Sendable () -> Int64
@@ -37,8 +37,8 @@ final class CacheStorage: Sendable {
     self.clock = clock
   }
 
-  /// Opens the folder, once. Two threads may both do it; one of them has done it for nothing. If the folder cannot be
-  /// listed now, as without a free descriptor, the cache keeps to memory and tries again the next time.
+  /// Opens the folder, once. Two threads can both open it; then one result is dropped. If the folder cannot be listed
+  /// now, for example without a free descriptor, the next access tries again.
   private func open() {
     guard !state.withLock({ $0.isOpen }) else { return }
     let files = openFiles().map { CacheFiles($0) }
@@ -60,10 +60,10 @@ final class CacheStorage: Sendable {
     lastRemovalCount.store(state.index.removalCount, ordering: .releasing)
   }
 
-  /// How many removals there were so far (``CacheIndex/removalCount``); read for each request.
+  /// The number of removals so far (``CacheIndex/removalCount``); read for each request.
   var removalCount: UInt64 { lastRemovalCount.load(ordering: .acquiring) }
 
-  /// Changes the index, and does what follows from it for the files.
+  /// Changes the index, and removes the files that the change made obsolete.
   private func change(_ body: (inout CacheIndex) -> [EntryID]) {
     open()
     let (gone, files) = state.withLock { state in
@@ -81,7 +81,7 @@ final class CacheStorage: Sendable {
     }
   }
 
-  /// Returns when every file has been written and removed as it has to be.
+  /// Returns when all pending writes and removals of files are done.
   func settle() { writer.sync {} }
 
   // MARK: Finding

@@ -2,12 +2,12 @@ public import Foundation
 public import FoundationNetworking
 package import HTTPWire
 
-/// A `URLCache` that keeps the rules of HTTP (RFC 9111): responses are told apart by their whole URL and by what
-/// `Vary` names, and outlive a process that is killed while it writes.
+/// A `URLCache` that follows the rules of HTTP (RFC 9111). Its key is the whole URL and the fields named by `Vary`.
+/// Its files survive a process that is killed while it writes.
 ///
-/// Foundation's own class forgets the query and the scheme of a URL, so that one response may come back for another.
-/// A session whose configuration has `URLCache.shared`, as it is by default, uses ``default`` in its place. One with
-/// an `HTTPCache` uses that; several sessions may share one, and so may several processes a folder.
+/// Foundation's own class ignores the query and the scheme of a URL, so it can return the response of another URL. A
+/// session whose configuration has `URLCache.shared`, the default, uses ``default`` instead. A session with an
+/// `HTTPCache` uses that. Several sessions may share a cache, and several processes a folder.
 ///
 /// ```swift
 /// let folder = FileManager.default.temporaryDirectory.appendingPathComponent("maps-cache")
@@ -17,17 +17,17 @@ package import HTTPWire
 /// let session = Session(configuration: configuration)
 /// ```
 ///
-/// `configuration.urlCache = nil` is the way to have no cache. Sizes are limits in bytes: what was used longest ago
-/// goes first, and a response that would take more than a quarter is not kept there. What is stored has been decoded;
-/// responses of requests with an identity, a trust store or evaluators of their session's own are for that session
+/// Set `configuration.urlCache = nil` to disable caching. Capacities are in bytes: the least recently used response
+/// is removed first, and a response larger than a quarter of a capacity is not kept there. Bodies are stored decoded.
+/// Responses to requests with an identity, a trust store or evaluators of their session are used by that session
 /// alone and never written to a file.
 ///
-/// The cache is that of one person, a private one in the words of RFC 9111. A response is for no other `Authorization`
-/// than it was asked with, unless it is marked `public`, and one marked `private` for no other `Cookie`; still, a
-/// program that acts for many people should give each a cache of their own, or none.
+/// The cache is a private cache in the terms of RFC 9111. A response is reused only with the `Authorization` it was
+/// requested with, unless it is marked `public`, and one marked `private` only with the same `Cookie`. A program that
+/// acts for many users should still use one cache for each user, or none.
 ///
-/// All members may be used from any thread. Those that read may wait for the disk; files are written in the
-/// background. Whoever is killed before has lost the newest responses, and no older one.
+/// All members may be used from any thread. Reads may wait for the disk; files are written in the background. A
+/// process that is killed before the write loses the newest responses only.
 public final class HTTPCache: URLCache, @unchecked Sendable {
   // Unchecked, since the class that it refines is not checked either: its own property is a constant.
 
@@ -58,12 +58,12 @@ public final class HTTPCache: URLCache, @unchecked Sendable {
     self.init(memoryCapacity: memoryCapacity, diskCapacity: diskCapacity, diskPath: directory?.path)
   }
 
-  /// The same with a path; a relative one starts at the user's caches.
+  /// Makes a cache with a path; a relative path is relative to the user's caches folder.
   public override init(memoryCapacity: Int, diskCapacity: Int, diskPath path: String?) {
     storedResponses = CacheStorage(
       memoryCapacity: memoryCapacity, diskCapacity: diskCapacity, files: path.map { Self.opener($0) },
       clock: Self.systemClock)
-    // Foundation makes a folder wherever it can; there it cannot.
+    // `URLCache` creates its folder wherever it can; below /dev/null it cannot.
     super.init(memoryCapacity: 0, diskCapacity: 0, diskPath: "/dev/null")
   }
 
@@ -91,8 +91,9 @@ public final class HTTPCache: URLCache, @unchecked Sendable {
 
   // MARK: Reading and storing
 
-  /// What is stored for the URL of a request, whole, however old it is: of several variants the one that the fields of
-  /// the request fit, those that it leaves open being any. `nil` for other methods than GET. May wait for the disk.
+  /// Returns the stored complete response for the URL of a request, fresh or stale. Of several variants, it is the
+  /// one that matches the fields of the request; fields that the request does not have match any value. `nil` for
+  /// methods other than GET. May wait for the disk.
   public override func cachedResponse(for request: URLRequest) -> CachedURLResponse? {
     guard request.httpMethod ?? "GET" == "GET", let url = request.url, let key = CacheKey(url.absoluteString)
     else { return nil }
@@ -158,21 +159,21 @@ public final class HTTPCache: URLCache, @unchecked Sendable {
 
   // MARK: Sizes
 
-  /// How many bytes may be kept in memory. A smaller number removes what does not fit any more.
+  /// The memory capacity in bytes. A smaller value removes responses that no longer fit.
   public override var memoryCapacity: Int {
     get { storedResponses.capacities.memory }
     set { storedResponses.setCapacities(memory: newValue) }
   }
 
-  /// How many bytes the files may take; 0 without a folder, whatever is set.
+  /// The disk capacity in bytes; always 0 without a folder.
   public override var diskCapacity: Int {
     get { storedResponses.capacities.disk }
     set { storedResponses.setCapacities(disk: newValue) }
   }
 
-  /// How many bytes are kept in memory.
+  /// The number of bytes kept in memory.
   public override var currentMemoryUsage: Int { storedResponses.usage().memory }
-  /// How many bytes the files take, in blocks of 4 KiB; those included that are about to be written.
+  /// The size of the files in bytes, in blocks of 4 KiB, including files that are about to be written.
   public override var currentDiskUsage: Int { storedResponses.usage().disk }
 }
 

@@ -3,19 +3,20 @@ import Synchronization
 
 /// The transfers of a session that several requests wait for (``TransportOptions/sharesIdenticalRequests``).
 ///
-/// A transfer belongs to none of its requests: it runs in a task of its own, tells all of them what it hears, and is
-/// cancelled when the last of them has left.
+/// A transfer belongs to none of its requests: it runs in a task of its own, forwards its events to all of them, and
+/// is cancelled when the last of them has left.
 package final class SharedTransfers: Sendable {
   typealias Outcome = Result<WireResponse, TransportFailure>
 
-  /// What has to be the same for two requests to be one.
+  /// The properties in which requests must agree to share a transfer.
   struct Key: Hashable {
     private let url: String
     private let fields: [HTTPHeader]
     private let profile: ConnectionProfile
     private let idleTimeout: Duration?
     private let era: UInt64
-    /// What is stored of a transfer must not have begun before a removal that its request came after.
+    /// Keeps a request that follows a removal from a transfer that began before it, because the response may be
+    /// stored.
     private let removalCount: UInt64
 
     init(_ request: WireRequest, in era: UInt64, removalCount: UInt64) {
@@ -27,7 +28,7 @@ package final class SharedTransfers: Sendable {
       self.era = era
     }
 
-    /// Texts are equal to Swift when they look the same; to a server their bytes count.
+    /// Compares bytes, because strings with different bytes can be equal in Swift, but not to a server.
     static func == (left: Key, right: Key) -> Bool {
       left.url == right.url && left.hasOptions(of: right) && left.idleTimeout == right.idleTimeout
         && left.era == right.era && left.removalCount == right.removalCount
@@ -48,12 +49,12 @@ package final class SharedTransfers: Sendable {
     }
   }
 
-  /// One request that waits.
+  /// A request that waits for a transfer.
   struct Member {
     let id: UInt64
     let observer: any TransferObserver
     var continuation: CheckedContinuation<Outcome, Never>?
-    /// Whether it has been told of the head.
+    /// Whether the observer has received the head.
     var knowsHead: Bool
     let room: LocalTransferControl
   }
@@ -70,7 +71,7 @@ package final class SharedTransfers: Sendable {
     var flights: [Key: Flight] = [:]
     /// Numbers of requests that have not joined yet.
     var reserved: Set<UInt64> = []
-    /// What came for requests that do not wait yet.
+    /// Outcomes of requests that do not wait yet.
     var outcomes: [UInt64: Outcome] = [:]
     var lastNumber: UInt64 = 0
   }
@@ -78,28 +79,29 @@ package final class SharedTransfers: Sendable {
   private let state = Mutex(State())
   private let lastEra = Atomic<UInt64>(0)
 
-  /// What was asked for in another era is not shared: something may have been changed in between.
+  /// The number of the current era. Requests of different eras share no transfer, because the resource may have
+  /// changed in between.
   var era: UInt64 { lastEra.load(ordering: .acquiring) }
 
-  /// A request that may change something has been answered: who comes now wants what is there now.
+  /// Begins another era after a request that may have changed a resource, so that later requests fetch the new state.
   func beginEra() { lastEra.wrappingAdd(1, ordering: .releasing) }
 
-  /// How many requests wait; for tests.
+  /// The number of requests that wait; for tests.
   package var memberCount: Int {
     state.withLock { state in state.flights.values.reduce(0) { $0 + $1.members.count } }
   }
 
-  /// What a request finds that comes.
+  /// The result of joining a transfer.
   enum Place {
-    /// It is the first: somebody has to begin the transfer of this number.
+    /// There was no transfer; the caller has to begin the one with this number.
     case first(flight: UInt64)
-    /// The head may have come already.
+    /// A transfer is running; `head` is its head, if received.
     case joined(head: ResponseHead?)
-    /// It was cancelled before it came.
+    /// The request was cancelled before it joined.
     case left
   }
 
-  /// A number for a request that is about to join.
+  /// Returns a number for a request that is about to join.
   func reserve() -> UInt64 {
     state.withLock { state in
       state.lastNumber += 1
@@ -124,7 +126,7 @@ package final class SharedTransfers: Sendable {
     }
   }
 
-  /// It has been told of the head. Returns how far the transfer has come meanwhile.
+  /// Records that a request has received the head. Returns the current byte counts of the transfer.
   func knowsHead(_ key: Key, _ id: UInt64) -> ByteCount? {
     state.withLock { state in
       guard let index = state.flights[key]?.members.firstIndex(where: { $0.id == id }) else { return nil }
@@ -133,7 +135,7 @@ package final class SharedTransfers: Sendable {
     }
   }
 
-  /// Waits for the end; not at all when it has come, or the request has left.
+  /// Waits for the outcome; returns at once if it is known or the request has left.
   func outcome(_ key: Key, _ id: UInt64) async -> Outcome {
     await withCheckedContinuation { continuation in
       let outcome = state.withLock { state -> Outcome? in
@@ -148,7 +150,7 @@ package final class SharedTransfers: Sendable {
     }
   }
 
-  /// A request does not want the response any more. The last one ends the transfer.
+  /// Removes a request. If it is the last one, the transfer is cancelled.
   func leave(_ key: Key, _ id: UInt64) {
     let (continuation, control) = state.withLock {
       state -> (CheckedContinuation<Outcome, Never>?, (any TransferControl)?) in

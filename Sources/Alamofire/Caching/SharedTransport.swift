@@ -63,7 +63,7 @@ struct SharedTransport: Transport {
   }
 }
 
-/// What a transfer tells all who wait for it.
+/// Forwards the events of a transfer to all requests that wait for it.
 private final class SharedObserver: TransferObserver {
   private let shared: SharedTransfers
   private let key: SharedTransfers.Key

@@ -32,7 +32,7 @@ package final class URLCacheStorage: ResponseStore {
       }
       return [stored]
     }
-    // Stored by somebody else: of which URL it is, its response tells, and how old it is, nobody but its date.
+    // Stored by other code: the response holds its URL, and the `Date` field is the only evidence of its age.
     guard let response = cached.response as? HTTPURLResponse,
       let url = response.url?.absoluteString, CacheKey(url) == key
     else { return [] }

@@ -14,7 +14,7 @@ final class Authentication: Sendable {
   }
 }
 
-/// How a challenge will be answered.
+/// An offer of a challenge, and the credential that will answer it.
 struct ChallengeAnswer: Sendable {
   let offer: AuthenticationOffer
   let credential: PasswordCredential

@@ -71,12 +71,13 @@ public struct DataStreamTask: Sendable {
       bufferingPolicy: bufferingPolicy)
   }
 
-  /// What `serializer` makes of the bytes; see ``DataStreamRequest/responseStream(using:on:stream:)``.
+  /// Returns the values that `serializer` makes of the bytes; see
+  /// ``DataStreamRequest/responseStream(using:on:stream:)``.
   ///
   /// - Parameters:
   ///   - serializer: Makes values.
   ///   - shouldAutomaticallyCancel: Whether leaving the loop early cancels the request. Default: `true`.
-  ///   - bufferingPolicy: What becomes of events that come too fast. Default: nothing is lost, the server waits.
+  ///   - bufferingPolicy: The limit of unread elements. Default: all are kept, and the server waits.
   public func streamingResponses<Serializer: DataStreamSerializer>(
     serializedUsing serializer: Serializer,
     automaticallyCancelling shouldAutomaticallyCancel: Bool = true,
@@ -104,7 +105,7 @@ public struct DataStreamTask: Sendable {
       if cancels { request?.cancel() }
     } builder: { continuation in
       request.add(decoding, on: .global(), isCheap: true) { stream in
-        // Whoever reads has gone, but the request goes on: the rest is of no use.
+        // The consumer has left, but the request continues: further bytes need not be decoded.
         if case .terminated = continuation.yield(stream) { stream.token.mute() }
         if case .complete = stream.event { continuation.finish() }
       }

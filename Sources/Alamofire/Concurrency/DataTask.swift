@@ -10,7 +10,7 @@ public import Foundation
 public struct DataTask<Value: Sendable>: Sendable {
   private let request: DataRequest
   private let sink: AwaitedSink<Value>
-  /// The request that is cancelled together with whoever awaits it; `nil` when it goes on.
+  /// The request that is cancelled with the awaiting task; `nil` if it continues.
   private let cancelled: Request?
 
   init(_ request: DataRequest, serialization: Serialization<Value>, automaticallyCancelling: Bool) {

@@ -1,7 +1,7 @@
 public import Foundation
 
-/// The response of a download, to be awaited: by any number of tasks, any number of times. The request starts
-/// without anybody awaiting it.
+/// The response of a download, which can be awaited by any number of tasks, any number of times. The request starts
+/// even if no task awaits it.
 ///
 /// ```swift
 /// let file = try await AF.download("https://httpbin.org/image/png").serializingDownloadedFileURL().value
@@ -9,7 +9,7 @@ public import Foundation
 public struct DownloadTask<Value: Sendable>: Sendable {
   private let request: DownloadRequest
   private let sink: AwaitedSink<Value>
-  /// The request that is cancelled together with whoever awaits it; `nil` when it goes on.
+  /// The request that is cancelled with the awaiting task; `nil` if it continues.
   private let cancelled: Request?
 
   init(_ request: DownloadRequest, serialization: Serialization<Value>, automaticallyCancelling: Bool) {
@@ -108,7 +108,7 @@ extension DownloadRequest {
         emptyRequestMethods: emptyRequestMethods), automaticallyCancelling: shouldAutomaticallyCancel)
   }
 
-  /// What `serializer` makes of the file, to be awaited.
+  /// Returns the task that awaits the value that `serializer` makes of the file.
   public func serializingDownload<Serializer: ResponseSerializer>(
     using serializer: Serializer, automaticallyCancelling shouldAutomaticallyCancel: Bool = true
   ) -> DownloadTask<Serializer.SerializedObject> where Serializer.SerializedObject: Sendable {
@@ -117,7 +117,7 @@ extension DownloadRequest {
       automaticallyCancelling: shouldAutomaticallyCancel)
   }
 
-  /// What `serializer` makes of the file, to be awaited.
+  /// Returns the task that awaits the value that `serializer` makes of the file.
   public func serializingDownload<Serializer: DownloadResponseSerializerProtocol>(
     using serializer: Serializer, automaticallyCancelling shouldAutomaticallyCancel: Bool = true
   ) -> DownloadTask<Serializer.SerializedObject> where Serializer.SerializedObject: Sendable {

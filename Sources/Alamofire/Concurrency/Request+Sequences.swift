@@ -2,13 +2,13 @@ public import Foundation
 public import FoundationNetworking
 import Synchronization
 
-// Asynchronous sequences that tell of a request. There may be several of a kind, beside the closures: each is
-// told everything from its making on. They end with the request; a retry does not end them. One that is made
-// after the end tells of the present, if there is something to tell, and ends.
+// Asynchronous sequences of events of a request. Several sequences of a kind can coexist, beside the closures; each
+// receives all events from its creation on. They end with the request, not with a retry. A sequence made after the
+// end yields the current state, if there is one, and ends.
 extension Request {
-  /// How much of the body of the request has been sent, each time that this changes.
+  /// Returns the upload progress, once for each change.
   ///
-  /// - Parameter bufferingPolicy: What becomes of elements that nobody has asked for yet. Default: all are kept.
+  /// - Parameter bufferingPolicy: The limit of unread elements. Default: all are kept.
   public func uploadProgress(
     bufferingPolicy: StreamOf<Progress>.BufferingPolicy = .unbounded
   ) -> StreamOf<Progress> {
@@ -18,9 +18,9 @@ extension Request {
     }
   }
 
-  /// How much of the body of the response has come, each time that this changes.
+  /// Returns the download progress, once for each change.
   ///
-  /// - Parameter bufferingPolicy: What becomes of elements that nobody has asked for yet. Default: all are kept.
+  /// - Parameter bufferingPolicy: The limit of unread elements. Default: all are kept.
   public func downloadProgress(
     bufferingPolicy: StreamOf<Progress>.BufferingPolicy = .unbounded
   ) -> StreamOf<Progress> {
@@ -30,9 +30,9 @@ extension Request {
     }
   }
 
-  /// The request of the current attempt, if there is one, and that of each later attempt.
+  /// Returns the request of the current attempt, if there is one, and that of each later attempt.
   ///
-  /// - Parameter bufferingPolicy: What becomes of elements that nobody has asked for yet. Default: all are kept.
+  /// - Parameter bufferingPolicy: The limit of unread elements. Default: all are kept.
   public func urlRequests(
     bufferingPolicy: StreamOf<URLRequest>.BufferingPolicy = .unbounded
   ) -> StreamOf<URLRequest> {
@@ -41,9 +41,9 @@ extension Request {
     }
   }
 
-  /// The task of the current attempt, if there is one, and that of each later attempt.
+  /// Returns the task of the current attempt, if there is one, and that of each later attempt.
   ///
-  /// - Parameter bufferingPolicy: What becomes of elements that nobody has asked for yet. Default: all are kept.
+  /// - Parameter bufferingPolicy: The limit of unread elements. Default: all are kept.
   public func urlSessionTasks(
     bufferingPolicy: StreamOf<URLSessionTask>.BufferingPolicy = .unbounded
   ) -> StreamOf<URLSessionTask> {
@@ -54,9 +54,9 @@ extension Request {
     }
   }
 
-  /// The cURL command of the current attempt, if its request is made, and that of each later attempt.
+  /// Returns the cURL command of the current attempt, if its request is made, and that of each later attempt.
   ///
-  /// - Parameter bufferingPolicy: What becomes of elements that nobody has asked for yet. Default: all are kept.
+  /// - Parameter bufferingPolicy: The limit of unread elements. Default: all are kept.
   public func cURLDescriptions(
     bufferingPolicy: StreamOf<String>.BufferingPolicy = .unbounded
   ) -> StreamOf<String> {
@@ -77,10 +77,10 @@ extension Request {
 }
 
 extension DataRequest {
-  /// The heads of the responses, each before its body has come: one an attempt, redirects that are followed left
-  /// out. Ends with the request.
+  /// Returns the response heads, each before its body, one for each attempt, without those of followed redirects.
+  /// Ends with the request.
   ///
-  /// - Parameter bufferingPolicy: What becomes of elements that nobody has asked for yet. Default: all are kept.
+  /// - Parameter bufferingPolicy: The limit of unread elements. Default: all are kept.
   public func httpResponses(
     bufferingPolicy: StreamOf<HTTPURLResponse>.BufferingPolicy = .unbounded
   ) -> StreamOf<HTTPURLResponse> {
@@ -113,10 +113,10 @@ extension DataRequest {
 }
 
 extension DataStreamRequest {
-  /// The heads of the responses, each before its body has come: one an attempt, redirects that are followed left
-  /// out. Ends with the request.
+  /// Returns the response heads, each before its body, one for each attempt, without those of followed redirects.
+  /// Ends with the request.
   ///
-  /// - Parameter bufferingPolicy: What becomes of elements that nobody has asked for yet. Default: all are kept.
+  /// - Parameter bufferingPolicy: The limit of unread elements. Default: all are kept.
   public func httpResponses(
     bufferingPolicy: StreamOf<HTTPURLResponse>.BufferingPolicy = .unbounded
   ) -> StreamOf<HTTPURLResponse> {

@@ -1,7 +1,7 @@
-/// What happens to a request, one thing after the other, to be read with `for await`.
+/// The events of a request in their order, for `for await`.
 ///
-/// Read it once, in one loop. A loop that is left early, by `break` or because its task is cancelled, ends the stream;
-/// so does letting go of a stream that nobody has read.
+/// Iterate over it once, in one loop. Leaving the loop early, by `break` or by cancelling its task, ends the stream.
+/// Releasing a stream that was never iterated ends it as well.
 ///
 /// ```swift
 /// for await stream in AF.streamRequest(url).streamTask().streamingData() {
@@ -10,7 +10,7 @@
 /// }
 /// ```
 public struct StreamOf<Element: Sendable>: AsyncSequence, Sendable {
-  /// What becomes of elements that come faster than they are read.
+  /// The limit of elements that are not read yet.
   public typealias BufferingPolicy = AsyncStream<Element>.Continuation.BufferingPolicy
 
   private enum Source: Sendable {
@@ -20,9 +20,9 @@ public struct StreamOf<Element: Sendable>: AsyncSequence, Sendable {
 
   private let source: Source
 
-  /// A stream into which `builder` puts elements, at once or later.
+  /// Makes a stream into which `builder` puts elements, at once or later.
   ///
-  /// - Parameter onTermination: Called once, when the stream has ended or nobody reads it any more.
+  /// - Parameter onTermination: Called once, when the stream has ended or its iterator was released.
   init(
     bufferingPolicy: BufferingPolicy = .unbounded, onTermination: (@Sendable () -> Void)? = nil,
     builder: (AsyncStream<Element>.Continuation) -> Void
@@ -33,12 +33,12 @@ public struct StreamOf<Element: Sendable>: AsyncSequence, Sendable {
     builder(continuation)
   }
 
-  /// A stream whose elements are made when somebody asks for them.
+  /// Makes a stream whose elements are made on demand.
   init(pulling source: any StreamSource<Element>) {
     self.source = .pulled(source)
   }
 
-  /// Begins to read.
+  /// Returns the iterator, which begins to read.
   public func makeAsyncIterator() -> Iterator {
     switch source {
     case .pushed(let stream, let end): return Iterator(.pushed(stream.makeAsyncIterator(), end))
@@ -48,7 +48,7 @@ public struct StreamOf<Element: Sendable>: AsyncSequence, Sendable {
     }
   }
 
-  /// Reads a stream. When it is released, the stream ends.
+  /// The iterator of a stream. Its release ends the stream.
   public struct Iterator: AsyncIteratorProtocol {
     fileprivate enum Reading {
       case pushed(AsyncStream<Element>.Iterator, PushedEnd<Element>)
@@ -61,12 +61,12 @@ public struct StreamOf<Element: Sendable>: AsyncSequence, Sendable {
       self.reading = reading
     }
 
-    /// The next element; `nil` at the end, and when the surrounding task is cancelled.
+    /// Returns the next element; `nil` at the end, and when the surrounding task is cancelled.
     public mutating func next() async -> Element? {
       await next(isolation: nil)
     }
 
-    /// The next element, without leaving the actor of the loop while there is something to read.
+    /// Returns the next element; it stays on the actor of the loop while an element is buffered.
     public mutating func next(isolation actor: isolated (any Actor)?) async -> Element? {
       switch reading {
       case .pulled(let end): return await end.source.next()
@@ -79,18 +79,18 @@ public struct StreamOf<Element: Sendable>: AsyncSequence, Sendable {
   }
 }
 
-/// Gives the elements of a stream one by one, when it is asked.
+/// A source that makes the elements of a stream on demand.
 protocol StreamSource<Element>: AnyObject, Sendable {
   associatedtype Element: Sendable
-  /// Somebody begins to ask.
+  /// Called when an iterator is made.
   func begin()
-  /// The next element; `nil` at the end, and when the surrounding task is cancelled.
+  /// Returns the next element; `nil` at the end, and when the surrounding task is cancelled.
   nonisolated(nonsending) func next() async -> Element?
-  /// Nobody will ask any more. Does nothing the second time.
+  /// Called when the iterator is released. Further calls have no effect.
   func finish()
 }
 
-/// Ends a stream when its iterator is released.
+/// Ends a pulled stream when its iterator is released.
 private final class PulledEnd<Element: Sendable>: Sendable {
   let source: any StreamSource<Element>
 
@@ -101,7 +101,7 @@ private final class PulledEnd<Element: Sendable>: Sendable {
   deinit { source.finish() }
 }
 
-/// The same for a stream into which elements are put.
+/// Ends a pushed stream when it and its iterator are released.
 private final class PushedEnd<Element: Sendable>: Sendable {
   private let continuation: AsyncStream<Element>.Continuation
 

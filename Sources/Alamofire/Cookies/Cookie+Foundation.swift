@@ -3,9 +3,8 @@ import FoundationNetworking
 import HTTPWire
 
 extension Cookie {
-  /// What is known of a cookie in a storage: everything, of one that came from a server in this process.
-  /// One of a user's, or from the file of a storage, is read as Foundation means it: a dot in front of the
-  /// domain is what includes other hosts.
+  /// Reads a cookie of a storage. A cookie that this process received from a server has all of its attributes. Other
+  /// cookies are read by Foundation's rule: a domain with a leading dot includes subdomains.
   init(_ object: HTTPCookie) {
     if let stored = object as? StoredCookie {
       self = stored.cookie

@@ -3,12 +3,12 @@ import FoundationNetworking
 import HTTPWire
 import Synchronization
 
-/// What a storage held when it was looked at, by domain. Valid as long as the storage hands out the same
-/// objects, which never change: comparing them is all it takes to find out.
+/// A snapshot of the cookies of a storage, by domain. It is valid as long as the storage returns the same objects,
+/// because these are immutable; so a comparison of identities is enough.
 final class CookieIndex: Sendable {
-  /// Kept, so that none of their addresses comes to belong to another cookie.
+  /// Retained, so that no address is reused for another cookie.
   let objects: [HTTPCookie]
-  /// What is known of each.
+  /// The attributes of each object.
   let cookies: [Cookie]
   private let byDomain: [String: [Int]]
   private let memo = Mutex(CookieFieldMemo())

@@ -1,7 +1,7 @@
 import HTTPWire
 
-/// What Foundation forgets of a cookie when it writes its file, as text for the comment of the cookie, which it
-/// keeps. It can only make a cookie stricter, so that a comment which somebody else wrote does no harm.
+/// The attributes that Foundation does not write to its file, as text for the comment of a cookie, which it does
+/// write. A note can only make a cookie stricter, so a comment written by other code does no harm.
 struct CookieNote: Equatable {
   var isSecure = false
   var isHTTPOnly = false

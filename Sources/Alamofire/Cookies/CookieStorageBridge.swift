@@ -51,8 +51,8 @@ struct CookieStorageBridge {
     cookies.remove(at: place)
   }
 
-  /// Foundation's key is domain, path and name without anything in between: `/b` and `c` are `/` and `bc`. Whoever comes
-  /// without TLS must not push a secure cookie out that way.
+  /// Whether a cookie can be set without replacing a secure one from an insecure origin. Foundation's key joins
+  /// domain, path and name without a separator, so that `/b` and `c` equal `/` and `bc`.
   private func maySet(_ object: StoredCookie, by rules: CookieRules) -> Bool {
     guard !rules.target.isSecure else { return true }
     return !objects.indices.contains { cookies[$0].isSecure && Self.haveOneKey(objects[$0], object) }
@@ -62,7 +62,7 @@ struct CookieStorageBridge {
     left.domain == right.domain && left.path + left.name == right.path + right.name
   }
 
-  /// What is too much of one domain, and of all.
+  /// Removes the cookies above the limit of a domain, and above the total limit.
   private mutating func removeSurplus(of domain: String, now: HTTPDate) {
     removeSurplus(
       at: cookies.indices.filter { cookies[$0].domain == domain }, limit: CookieRules.domainLimit, now: now)

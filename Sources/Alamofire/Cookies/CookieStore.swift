@@ -3,23 +3,22 @@ import FoundationNetworking
 import HTTPWire
 import Synchronization
 
-/// The cookies in one `HTTPCookieStorage`, which stays what users see and change at any time: it is asked
-/// before every request (empty, once for all that begin in one turn of the engine). Sessions with the same storage share
-/// their store.
+/// The cookies in one `HTTPCookieStorage`, which users can read and change at any time. The storage is read before
+/// every request; an empty one is read once in a turn of the engine. Sessions with the same storage share their
+/// store.
 ///
-/// Foundation's shared storage writes its whole file for every cookie that is set, for milliseconds, and whoever looks into it
-/// meanwhile waits. So cookies are stored on a queue, and while that is going on the storage is read on another; neither
-/// holds up the engine's thread. (A user who sets cookies in the shared storage at that moment can, for as long as the file
-/// takes.) Nothing of Foundation's that parses is used: it takes commas for the end of a
-/// cookie, and some texts end the process.
+/// Foundation's shared storage writes its whole file for each cookie that is set, which takes milliseconds and blocks
+/// its readers. Therefore cookies are stored on a queue, and read on another one meanwhile; neither blocks the
+/// engine's thread. If a user sets cookies in the shared storage at that moment, the engine's thread can wait for the
+/// file. Foundation's parsers are not used, because they split cookies at commas, and some texts end the process.
 final class CookieStore: Sendable {
   let storage: HTTPCookieStorage
   private let index = Mutex(CookieIndex())
-  /// Where cookies are stored, one response after the other, so that no two decide about the same cookie.
+  /// The serial queue that stores cookies, so that decisions about the same cookie are not concurrent.
   private let writing: DispatchQueue
-  /// Where the storage is read while ``writing`` keeps it, so that the engine's thread does not wait.
+  /// The queue that reads the storage while ``writing`` may hold its lock, so that the engine's thread does not wait.
   private let reading: DispatchQueue
-  /// How many responses wait for their cookies to be stored, or are at it.
+  /// The number of responses whose cookies are not stored yet.
   private let writers = Atomic<Int>(0)
 
   /// Only for ``CookieStores``.
@@ -33,15 +32,15 @@ final class CookieStore: Sendable {
 
   /// The result of a lookup that does not wait.
   enum Lookup {
-    /// There are none at all.
+    /// The storage is empty.
     case none
-    /// All that there are, by domain.
+    /// All cookies, by domain.
     case cookies(CookieIndex)
     /// Cookies are being stored, or the storage has changed; call ``CookieStore/read()``.
     case needsReading
   }
 
-  /// The cookies as they are now.
+  /// Returns the current cookies if this takes no waiting.
   func lookUp() -> Lookup {
     guard !isBeingWritten else { return .needsReading }
     let objects = storage.cookies ?? []
@@ -50,17 +49,17 @@ final class CookieStore: Sendable {
     return index.describes(objects) ? .cookies(index) : .needsReading
   }
 
-  /// The cookies as they are now, however long it takes to find out.
+  /// Returns the current cookies. Can wait for the file of the storage.
   nonisolated(nonsending) func read() async -> CookieIndex {
     await withCheckedContinuation { continuation in
       reading.async { [self] in continuation.resume(returning: current()) }
     }
   }
 
-  /// Whether cookies of responses wait to be stored, or are at it.
+  /// Whether cookies of responses are waiting to be stored, or being stored.
   var isBeingWritten: Bool { writers.load(ordering: .acquiring) != 0 }
 
-  /// What the storage holds now. May wait for its file.
+  /// Returns the current cookies. May wait for the file of the storage.
   func current() -> CookieIndex {
     let objects = storage.cookies ?? []
     let known = index.withLock { $0 }
@@ -72,7 +71,7 @@ final class CookieStore: Sendable {
 
   // MARK: Storing
 
-  /// Stores what a response sets, soon.
+  /// Stores the cookies of a response, asynchronously.
   func keep(_ fields: [[UInt8]], of source: CookieSource) {
     writers.add(1, ordering: .acquiringAndReleasing)
     writing.async { [self] in
@@ -81,7 +80,7 @@ final class CookieStore: Sendable {
     }
   }
 
-  /// Waits until whatever was to be kept before is stored.
+  /// Waits until all cookies passed to ``keep(_:of:)`` so far are stored.
   nonisolated(nonsending) func kept() async {
     await withCheckedContinuation { continuation in
       writing.async { continuation.resume() }
@@ -97,7 +96,7 @@ final class CookieStore: Sendable {
     var rules = CookieRules(target: source.target, suffixes: suffixes, now: .now)
     rules.isThirdParty = source.document.map { !suffixes.isSameSite($0, source.origin) } ?? false
     var bridge = CookieStorageBridge(current(), in: storage)
-    // One domain cannot have more, and each may write a file: a server must not keep everybody waiting with thousands.
+    // Bounded, because each cookie may write a file, and a domain cannot have more cookies.
     for field in fields.prefix(CookieRules.domainLimit) {
       guard let wish = try? SetCookie(field) else { continue }
       bridge.apply(rules.decide(wish, existing: bridge.cookies, creation: bridge.nextCreation()), by: rules)
@@ -139,10 +138,10 @@ final class CookieStores: Sendable {
 
   private init() {}
 
-  /// The store of a storage; the same one as long as anybody has it.
+  /// Returns the store of a storage; the same one as long as it is in use.
   func store(of storage: HTTPCookieStorage) -> CookieStore {
     entries.withLock { entries in
-      // A store holds its storage, so that one that is there is the right one.
+      // A store retains its storage, so an existing entry belongs to this storage.
       if let store = entries[ObjectIdentifier(storage)]?.store { return store }
       entries = entries.filter { $0.value.store != nil }
       let store = CookieStore(storage)

@@ -53,9 +53,9 @@ package enum DownloadPlace: Sendable {
 
 /// A file that is written.
 package protocol FileBodySink: BodySink {
-  /// Where it lies.
+  /// The path of the file.
   var path: String { get }
-  /// How many bytes it holds.
+  /// The size of the file in bytes.
   var size: Int64 { get }
 }
 

@@ -5,11 +5,12 @@ package import HTTPWire
 /// The engine of a session: the transport of its requests and the executor of their tasks.
 package struct Engine: Sendable {
   package let transport: any Transport
-  /// Has work run on the thread of the transport, soon, once, from any thread; `nil` if only tasks can use the transport.
+  /// Runs work on the thread of the transport, asynchronously, once; callable on any thread. `nil` if only tasks can
+  /// use the transport.
   let enqueue: (@Sendable (any LoopWork) -> Void)?
-  /// What opens streams of bytes; `nil` for transports that cannot.
+  /// Opens streams of bytes; `nil` if the transport cannot.
   let byteStreams: (any ByteStreamTransport)?
-  /// What the machine's network is asked of.
+  /// The source of the state of the network.
   package let network: any NetworkSource
   /// The executor of the steps of requests; `nil` is the pool.
   package let executor: (any TaskExecutor)?
@@ -19,7 +20,7 @@ package struct Engine: Sendable {
   package let turn: @Sendable () -> UInt64?
   /// Ends every transfer, now and from now on.
   package let shutDown: @Sendable () -> Void
-  /// How often another thread has handed something to the engine's; for tests and benchmarks.
+  /// The number of times that another thread has enqueued work for the engine's thread; for tests and benchmarks.
   package let crossingCount: @Sendable () -> UInt64
 
   /// The engine over libcurl, with a loop of its own: sessions never share connections.

@@ -53,13 +53,13 @@ enum PublicKeyBytes {
   static func outline(of key: Data) -> String { X509PublicKey.outline(of: key) }
 }
 
-/// What the engine has to say about the certificates of a server.
+/// The engine's verification of the certificates of a server.
 struct ChainInspection: Sendable {
   let certificates: [ParsedCertificate]
-  /// What paths have to end at; `nil` leaves it to `options`.
+  /// The trust anchors; `nil` for the trust store of `options`.
   let anchors: [ParsedCertificate]?
   let options: TransportOptions
-  /// Through whom responders are asked; `nil` leaves it to the environment of the process.
+  /// The proxies for requests to OCSP responders; `nil` for those of the process environment.
   let proxies: ProxyTable?
 
   /// The path from the server's certificate to a trusted one.
@@ -83,7 +83,7 @@ struct ChainInspection: Sendable {
     HostCheck.fault(of: path.map(\.x509), for: host)
   }
 
-  /// What the lists of the program say against the server's own chain, trusted or not.
+  /// Returns the fault of the server's own chain, trusted or not, according to the revocation lists of the program.
   func listFault() -> ChainFault? {
     guard !options.certificateRevocationLists.isEmpty else { return nil }
     switch RevocationLists.of(options.certificateRevocationLists) {
@@ -93,7 +93,7 @@ struct ChainInspection: Sendable {
     }
   }
 
-  /// What is wrong with a verified path according to those who may revoke its certificates.
+  /// Returns the fault of a verified path according to revocation lists and OCSP.
   func revocationFault(
     of path: [ParsedCertificate], _ rules: RevocationTrustEvaluator.Options, stapled: Data?
   ) -> ChainFault? {

@@ -11,10 +11,11 @@ package struct SystemNetwork: NetworkSource {
     self.query = query
   }
 
-  /// Holds no descriptor while nobody listens.
+  /// Makes a source that holds a descriptor only while a watch is active.
   package init() { self.init(query: nil) }
 
-  /// Stays in the network namespace of the calling thread, from wherever it is asked; keeps a descriptor for it.
+  /// Returns a source for the network namespace of the calling thread, whichever thread uses it later. It holds a
+  /// descriptor.
   package static func ofCallingThread() -> SystemNetwork? {
     NetworkQuery().map { SystemNetwork(query: $0) }
   }

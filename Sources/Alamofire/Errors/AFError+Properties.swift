@@ -84,7 +84,7 @@ extension AFError {
 }
 
 extension AFError {
-  /// What could not be converted to a URL, for ``invalidURL(url:)``.
+  /// The value that could not be converted to a URL, for ``invalidURL(url:)``.
   public var urlConvertible: (any URLConvertible)? {
     guard case .invalidURL(let url) = self else { return nil }
     return url

@@ -5,13 +5,13 @@ extension AFError {
   /// `trustEvaluationFailed`, `certificatePinningFailed` and `publicKeyPinningFailed`; the others are those of Apple's
   /// older systems, for evaluators of users.
   public enum ServerTrustFailureReason: Sendable {
-    /// What an evaluation said, as Apple's Security framework says it.
+    /// The result of an evaluation, in the terms of Apple's Security framework.
     public struct Output: Sendable {
-      /// The host that was to be reached.
+      /// The host of the request.
       public let host: String
-      /// What it has shown.
+      /// The certificates of the server.
       public let trust: SecTrust
-      /// The number for what is wrong.
+      /// The status code of the failure.
       public let status: OSStatus
       /// The result.
       public let result: SecTrustResultType

@@ -22,7 +22,7 @@ public import Foundation
 /// }
 /// ```
 public indirect enum AFError: Error, Sendable {
-  /// What was to be uploaded could not be made.
+  /// The body of an upload could not be made.
   case createUploadableFailed(error: any Error)
   /// A `URLRequestConvertible` failed with an error that is not an ``AFError``.
   case createURLRequestFailed(error: any Error)

@@ -1,7 +1,7 @@
 import Foundation
 
 extension DecodingError {
-  /// What did not fit, and where: Foundation's own description says no more than "the data is missing".
+  /// The mismatch and its coding path; Foundation's own description is only "the data is missing".
   var sentence: String {
     switch self {
     case .keyNotFound(let key, let context):

@@ -4,7 +4,7 @@ extension URL {
   /// The text without the password, which descriptions and errors do not show.
   var shownText: String { Self.shown(absoluteString) }
 
-  /// The same for a text that need not be a URL.
+  /// Returns a text without its password; the text need not be a URL.
   static func shown(_ text: String) -> String {
     guard let mark = text.range(of: "://") else { return text }
     let rest = text[mark.upperBound...]

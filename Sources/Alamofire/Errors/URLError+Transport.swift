@@ -3,9 +3,9 @@ import FoundationNetworking
 import HTTPWire
 
 extension AFError {
-  /// How a failure of the transport reaches the user: the one place where it is converted.
+  /// Converts a failure of the transport into the public error. All such conversions happen here.
   ///
-  /// - Parameter resumeData: What the download that failed can go on from.
+  /// - Parameter resumeData: The data with which the failed download can be resumed.
   init(_ failure: TransportFailure, url: String, resumeData: Data? = nil) {
     switch failure.kind {
     case .cancelled: self = .explicitlyCancelled
@@ -90,7 +90,7 @@ extension URLError {
 }
 
 extension URLError {
-  /// The error for a URL of which nobody knows how to serve it.
+  /// Returns the error for a URL with an unsupported scheme.
   static func unsupported(scheme text: String) -> URLError {
     let scheme = text.prefix { $0 != ":" }.lowercased()
     return .made(

@@ -1,23 +1,24 @@
 public import FoundationNetworking
 import Synchronization
 
-/// Decides what is stored in the `urlCache` of a session's configuration, for a session or for one request:
+/// Decides about storing responses in the `urlCache` of a session's configuration, for a session or for one request:
 /// ``Session/cachedResponseHandler``, ``Request/cacheResponse(using:)``.
 ///
-/// It is asked for responses of data requests that RFC 9111 §3 lets a private cache store, those of redirects that are
-/// followed among them, before they are stored. Without a handler, a response is stored that could answer another
-/// request: it says how long it is good for, or has a validator; with one, it is asked for the others as well. What a
-/// server confirms (304) is stored already, and not asked about. Nobody is asked about responses to validations that
-/// `stale-while-revalidate` would run after the answer: with a handler, or a delegate of one's own, the server is asked
-/// before the answer instead.
+/// The handler is called before a response is stored, including those of followed redirects, if RFC 9111 §3 allows a
+/// private cache to store it. It is called for responses to data requests only. Without a handler, a response is
+/// stored if it has a freshness lifetime or a validator; a handler is called for the others as well. It is not called
+/// for a 304, because that response is already stored.
+///
+/// `stale-while-revalidate` needs a validation after the response was delivered, for which no handler could be
+/// called. Therefore, with a handler or a delegate subclass, a stale response is validated before it is delivered.
 @preconcurrency
 public protocol CachedResponseHandler: Sendable {
-  /// A response may be stored. Call `completion` exactly once, from any thread: with `response`, with another
-  /// one, or with `nil`, and nothing is stored. Released without a call, it is stored.
+  /// Called before a response is stored. Call `completion` exactly once, from any thread: with `response`, with
+  /// another one, or with `nil` to store none. If `completion` is released without a call, `response` is stored.
   ///
   /// - Parameters:
-  ///   - task:       The task whose response it is.
-  ///   - response:   What would be stored.
+  ///   - task:       The task of the response.
+  ///   - response:   The response that would be stored.
   ///   - completion: Takes the decision.
   @preconcurrency
   func dataTask(
@@ -35,13 +36,13 @@ public protocol CachedResponseHandler: Sendable {
 /// AF.request("https://example.com/").cacheResponse(using: cacher)
 /// ```
 public struct ResponseCacher: CachedResponseHandler {
-  /// What is done with responses that may be stored.
+  /// The handling of responses that may be stored.
   public enum Behavior: Sendable {
     /// They are stored.
     case cache
     /// They are not stored.
     case doNotCache
-    /// The closure makes what is stored, or `nil` for nothing. Not called on the engine's thread.
+    /// The closure returns the response to store, or `nil` for none. It is not called on the engine's thread.
     @preconcurrency
     case modify(@Sendable (_ task: URLSessionDataTask, _ response: CachedURLResponse) -> CachedURLResponse?)
   }
@@ -51,10 +52,10 @@ public struct ResponseCacher: CachedResponseHandler {
   /// Does not store responses.
   public static let doNotCache = ResponseCacher(behavior: .doNotCache)
 
-  /// What is done with responses that may be stored.
+  /// The handling of responses that may be stored.
   public let behavior: Behavior
 
-  /// - Parameter behavior: What is done with responses that may be stored.
+  /// - Parameter behavior: The handling of responses that may be stored.
   public init(behavior: Behavior) {
     self.behavior = behavior
   }
@@ -89,12 +90,12 @@ extension CachedResponseHandler where Self == ResponseCacher {
 }
 
 extension Request {
-  /// Who decides about storing the response of this request; `nil` leaves it to the session's.
+  /// The handler that decides about storing the response of this request; `nil` for the session's.
   public var cachedResponseHandler: (any CachedResponseHandler)? {
     core.state.withLock { $0.extras.cachedResponseHandler }
   }
 
-  /// Lets `handler` decide about storing, in place of the session's. The last handler given counts.
+  /// Sets the handler that decides about storing, in place of the session's. The last handler set is used.
   @discardableResult
   public func cacheResponse(using handler: any CachedResponseHandler) -> Self {
     watch { $0.extras.cachedResponseHandler = handler }

@@ -5,15 +5,15 @@ import Synchronization
 /// ``Request/redirect(using:)``. Without one every redirect is followed that RFC 9110 §15.4 allows.
 @preconcurrency
 public protocol RedirectHandler: Sendable {
-  /// A response leads elsewhere. Call `completion` exactly once, from any thread: with `request`, with another
-  /// one, or with `nil`, which makes the redirect itself the response, without its body. Released without a
-  /// call, the redirect is followed.
+  /// Called before a redirect is followed. Call `completion` exactly once, from any thread: with `request`, with
+  /// another one, or with `nil`, which makes the redirect the response, without its body. If `completion` is released
+  /// without a call, the redirect is followed.
   ///
-  /// Of `request`, credentials and cookies have been taken where they would reach another origin; what a handler
-  /// adds is sent as it is.
+  /// Credentials and cookies that must not reach another origin are removed from `request`. Fields that a handler
+  /// adds are sent unchanged.
   ///
   /// - Parameters:
-  ///   - task:       The task that is redirected.
+  ///   - task:       The redirected task.
   ///   - request:    The request that would follow.
   ///   - response:   The redirect.
   ///   - completion: Takes the decision.
@@ -35,13 +35,13 @@ public protocol RedirectHandler: Sendable {
 /// AF.request("https://example.com/old").redirect(using: redirector)
 /// ```
 public struct Redirector: RedirectHandler {
-  /// What is done with redirects.
+  /// The handling of redirects.
   public enum Behavior: Sendable {
     /// They are followed.
     case follow
     /// They are responses like any other, without their body.
     case doNotFollow
-    /// The closure makes the request that follows, or `nil` for none. Not called on the engine's thread.
+    /// The closure returns the request to follow, or `nil` for none. It is not called on the engine's thread.
     @preconcurrency
     case modify(
       @Sendable (_ task: URLSessionTask, _ request: URLRequest, _ response: HTTPURLResponse) -> URLRequest?)
@@ -52,10 +52,10 @@ public struct Redirector: RedirectHandler {
   /// Does not follow redirects: the redirect is the response, without its page; a download gives an empty file.
   public static let doNotFollow = Redirector(behavior: .doNotFollow)
 
-  /// What is done with redirects.
+  /// The handling of redirects.
   public let behavior: Behavior
 
-  /// - Parameter behavior: What is done with redirects.
+  /// - Parameter behavior: The handling of redirects.
   public init(behavior: Behavior) {
     self.behavior = behavior
   }
@@ -90,10 +90,10 @@ extension RedirectHandler where Self == Redirector {
 }
 
 extension Request {
-  /// Who decides about redirects of this request; `nil` leaves it to the session's.
+  /// The handler that decides about redirects of this request; `nil` for the session's.
   public var redirectHandler: (any RedirectHandler)? { core.state.withLock { $0.extras.redirectHandler } }
 
-  /// Lets `handler` decide about redirects, in place of the session's. The last handler given counts.
+  /// Sets the handler that decides about redirects, in place of the session's. The last handler set is used.
   @discardableResult
   public func redirect(using handler: any RedirectHandler) -> Self {
     core.state.withLock { $0.extras.redirectHandler = handler }

@@ -17,7 +17,7 @@ extension URLSessionConfiguration {
 }
 
 extension AlamofireExtension where ExtendedType: URLSessionConfiguration {
-  /// The same as `URLSessionConfiguration.background(withIdentifier:)`, with the header fields of
+  /// Returns a configuration as `URLSessionConfiguration.background(withIdentifier:)` does, with the header fields of
   /// `HTTPHeaders.default`.
   public static func background(withIdentifier identifier: String) -> URLSessionConfiguration {
     let configuration = NamedConfiguration.make(identifier)
@@ -26,9 +26,9 @@ extension AlamofireExtension where ExtendedType: URLSessionConfiguration {
   }
 }
 
-/// Foundation's own class has an initialiser that takes a name, and lets nobody use it.
+/// A configuration with an identifier. It is a subclass because Foundation's initialiser with a name is unavailable.
 private final class NamedConfiguration: URLSessionConfiguration, DeprecatedMaking, @unchecked Sendable {
-  // Unchecked, as its superclass is: what it adds is constant.
+  // Unchecked, as its superclass is: its own property is constant.
   private let name: String
 
   @available(*, deprecated, message: "As the initialiser of the superclass.")
