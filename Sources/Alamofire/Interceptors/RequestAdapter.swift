@@ -1,7 +1,7 @@
 public import Foundation
 public import FoundationNetworking
 
-/// What an adapter is told about the request that it adapts.
+/// The context of an adaptation.
 public struct RequestAdapterState: Sendable {
   /// The `id` of the ``Request``.
   public let requestID: UUID
@@ -42,7 +42,8 @@ public protocol RequestAdapter: Sendable {
     _ urlRequest: URLRequest, for session: Session,
     completion: @escaping @Sendable (_ result: Result<URLRequest, any Error>) -> Void)
 
-  /// The form that the library calls; by itself it forwards to the simpler one.
+  /// Adapts `urlRequest` with the state of its request; the library calls this form. The default implementation calls
+  /// ``adapt(_:for:completion:)``.
   @preconcurrency
   func adapt(
     _ urlRequest: URLRequest, using state: RequestAdapterState,

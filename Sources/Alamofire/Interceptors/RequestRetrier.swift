@@ -1,12 +1,12 @@
 public import Foundation
 
-/// What a retrier decides about a failed request.
+/// The decision of a retrier about a failed request.
 public enum RetryResult: Sendable {
-  /// Send it again at once.
+  /// The request is sent again at once.
   case retry
-  /// Send it again after this many seconds.
+  /// The request is sent again after this many seconds.
   case retryWithDelay(TimeInterval)
-  /// Leave the error as it is.
+  /// The request fails with its error.
   case doNotRetry
   /// Replace the error: the request ends with `AFError.requestRetryFailed`.
   case doNotRetryWithError(any Error)
@@ -14,10 +14,10 @@ public enum RetryResult: Sendable {
 
 /// Decides whether a failed request is sent again.
 ///
-/// Asked when a request could not be made or adapted, when its transfer or a validator failed, and
-/// once for each handler whose serialization failed; never after a cancellation, and never on the
-/// engine's thread. Of several retriers, the first that does not say ``RetryResult/doNotRetry``
-/// decides. A completion that is released without a call counts as ``RetryResult/doNotRetry``.
+/// A retrier is called if a request could not be made or adapted, if its transfer or a validator failed, and once for
+/// each handler whose serialization failed. It is never called after a cancellation, and never on the engine's
+/// thread. Of several retriers, the first result other than ``RetryResult/doNotRetry`` is used. Releasing the
+/// completion without a call counts as ``RetryResult/doNotRetry``.
 @preconcurrency
 public protocol RequestRetrier: Sendable {
   /// Decides about `request`, which failed with `error`; `completion` may be called from any thread.
@@ -27,12 +27,12 @@ public protocol RequestRetrier: Sendable {
     completion: @escaping @Sendable (RetryResult) -> Void)
 }
 
-/// An adapter and a retrier in one; both parts have a default that does nothing.
+/// An adapter and a retrier; the default implementations have no effect.
 @preconcurrency
 public protocol RequestInterceptor: RequestAdapter, RequestRetrier {}
 
 extension RequestInterceptor {
-  /// Leaves the request as it is.
+  /// Returns the request unchanged.
   @preconcurrency
   public func adapt(
     _ urlRequest: URLRequest, for session: Session,

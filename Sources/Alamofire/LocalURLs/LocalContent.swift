@@ -2,7 +2,7 @@ import Foundation
 import FoundationNetworking
 import HTTPWire
 
-/// What a `file:` or `data:` URL leads to.
+/// The content of a `file:` or `data:` URL.
 struct LocalContent {
   private enum Source {
     case data(Data)
@@ -10,7 +10,7 @@ struct LocalContent {
   }
 
   let head: ResponseHead
-  /// −1 when nobody knows.
+  /// The length in bytes; −1 if unknown.
   let expectedLength: Int64
   private let source: Source
 
@@ -37,7 +37,7 @@ struct LocalContent {
     let path = try Self.path(text)
     let attributes: [FileAttributeKey: Any]
     do {
-      // Of what a link leads to, and not of the link.
+      // The attributes of the target of a symbolic link.
       attributes = try FileManager.default.attributesOfItem(
         atPath: URL(fileURLWithPath: path).resolvingSymlinksInPath().path)
     } catch {
@@ -51,7 +51,7 @@ struct LocalContent {
     }
     let size = (attributes[.size] as? NSNumber)?.int64Value ?? -1
     source = .file(path: path)
-    // Files that the system makes up while they are read, as in /proc, have no size.
+    // Generated files, as in /proc, report a size of 0.
     expectedLength = size > 0 ? size : -1
     head = Self.head(
       type: MIMETypes.system.type(forExtension: URL(fileURLWithPath: path).pathExtension), length: size)

@@ -2,7 +2,8 @@ import Foundation
 package import HTTPWire
 import Synchronization
 
-/// The control of a ``LocalTransport``: its one reader waits here while it is closed, or while there is no room.
+/// The control of a ``LocalTransport``: its only reader waits here while the transfer is suspended or the sink is
+/// full.
 package final class LocalTransferControl: TransferControl {
   private struct State {
     var isClosed = false
@@ -18,12 +19,12 @@ package final class LocalTransferControl: TransferControl {
 
   package init() {}
 
-  /// How often it has been opened.
+  /// The number of calls of ``resume()``.
   package var resumptions: Int { state.withLock { $0.resumptions } }
 
   package func suspend() { change { $0.isClosed = true } }
 
-  /// For a head that is held: the decision may have been made before the observer returned.
+  /// Suspends after a held head, unless the decision was made before the observer returned.
   package func suspend(unlessResumedSince resumptions: Int) {
     change { state in
       if state.resumptions == resumptions { state.isClosed = true }
@@ -39,7 +40,7 @@ package final class LocalTransferControl: TransferControl {
 
   package func cancel() { change { $0.isCancelled = true } }
 
-  /// Before bytes are offered: whoever has no room may tell of it before the offer has returned.
+  /// Call this before bytes are offered, because a full sink may call ``hasRoom()`` before the offer returns.
   package func expectFullness() { change { $0.isFull = true } }
 
   package func hasRoom() { change { $0.isFull = false } }
@@ -58,7 +59,7 @@ package final class LocalTransferControl: TransferControl {
     }
   }
 
-  /// Waits for room as often as the sink has none. Its ``hasRoom()`` is what the sink wakes.
+  /// Gives bytes to a sink, and waits while the sink is full. The sink ends the wait with ``hasRoom()``.
   func give(_ bytes: Data, to sink: any BodySink) async throws(TransportFailure) {
     while true {
       expectFullness()

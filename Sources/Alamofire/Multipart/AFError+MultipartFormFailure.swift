@@ -6,21 +6,21 @@ extension AFError {
   ///
   /// A boundary or a header field arrives in `.outputStreamWriteFailed`, a stream in `.inputStreamReadFailed`.
   public struct MultipartFormFailure: Error, Sendable, Equatable, LocalizedError {
-    /// What is at fault. There may be more kinds in the future.
+    /// The kind of a failure. More kinds may be added.
     public struct Kind: Sendable, Hashable {
       private let name: String
 
-      /// The boundary holds something that a boundary must not hold (RFC 2046 §5.1.1).
+      /// The boundary contains characters that are not allowed (RFC 2046 §5.1.1).
       public static let invalidBoundary = Kind(name: "invalidBoundary")
-      /// A MIME type or a header field holds something that would bring in another field.
+      /// A MIME type or a header field contains control characters, which could add another field.
       public static let invalidHeaderField = Kind(name: "invalidHeaderField")
-      /// A stream was read by an earlier encoding, or closed by somebody else.
+      /// A stream was read by an earlier encoding, or closed by other code.
       public static let streamAlreadyRead = Kind(name: "streamAlreadyRead")
-      /// A stream could not be read, and does not say why.
+      /// A stream could not be read and reports no error.
       public static let streamUnreadable = Kind(name: "streamUnreadable")
     }
 
-    /// What is at fault.
+    /// The kind of the failure.
     public let kind: Kind
     private let message: String
 

@@ -1,19 +1,18 @@
 import Foundation
 
 extension InputStream {
-  /// How much is asked of a stream at a time.
+  /// The size of a read, in bytes.
   static let chunkSize = 131_072
 
-  /// Reads the stream to its end, on this thread, and closes it.
+  /// Reads the stream to its end on the calling thread, and closes it.
   ///
-  /// Nothing is scheduled in a run loop, and `streamError` is read only where there is sure to be one:
-  /// everywhere else it is a trap in Foundation.
+  /// It needs no run loop. `streamError` is read only after an error, because otherwise Foundation's getter traps.
   ///
   /// - Parameters:
-  ///   - length: How many bytes there must be.
-  ///   - buffer: Where to read; its size is that of a read.
-  ///   - consume: Called with the bytes, piece by piece; what it throws ends the reading.
-  /// - Throws: ``AFError`` with `.inputStreamReadFailed`, or what `consume` throws.
+  ///   - length: The expected number of bytes.
+  ///   - buffer: The memory for reads; its size is the size of a read.
+  ///   - consume: Called with each chunk; an error that it throws ends the reading.
+  /// - Throws: ``AFError`` with `.inputStreamReadFailed`, or the error of `consume`.
   func readToEnd(
     length: UInt64, buffer: inout [UInt8], consume: (UnsafeRawBufferPointer) throws -> Void
   ) throws {
@@ -31,7 +30,7 @@ extension InputStream {
         if count < 0 || streamStatus == .error { throw Self.failed(failure) }
         break
       }
-      // A stream of a user may say anything.
+      // A subclass may return any number.
       guard count <= buffer.count else { throw Self.failed(AFError.MultipartFormFailure.unreadable) }
       total += UInt64(count)
       guard total <= length else { break }
@@ -42,8 +41,8 @@ extension InputStream {
     }
   }
 
-  /// `false` for the stream that Foundation makes of a URL that is no file: it has nothing inside, and every
-  /// call to it ends the process. Only a mirror can tell.
+  /// `false` for a stream that Foundation made of a URL that is not a file. It has no contents, and every call to it
+  /// ends the process; only reflection can detect it.
   var isUsable: Bool {
     var mirror: Mirror? = Mirror(reflecting: self)
     while let level = mirror, level.subjectType != InputStream.self { mirror = level.superclassMirror }
@@ -52,7 +51,7 @@ extension InputStream {
     return inside.displayStyle != .optional || !inside.children.isEmpty
   }
 
-  /// Foundation's own streams have an error when they say so; a subclass may say so and have none.
+  /// Foundation's own streams always have an error in the state `.error`; a subclass may have none.
   private var failure: any Error {
     let isFoundations = type(of: self) == InputStream.self
     let known = isFoundations && streamStatus == .error ? streamError : nil

@@ -1,7 +1,7 @@
 import Foundation
 import HTTPWire
 
-/// What stands between the parts of a form (RFC 2046 §5.1.1).
+/// The delimiter between the parts of a form (RFC 2046 §5.1.1).
 enum MultipartBoundary {
   static func random() -> String {
     String(

@@ -1,16 +1,16 @@
 import Foundation
 
-/// Where the bytes of an encoded form go.
+/// The destination of the bytes of an encoded form.
 protocol MultipartSink {
   mutating func write(_ bytes: UnsafeRawBufferPointer) throws
 }
 
-/// Collects them in memory.
+/// Collects the bytes in memory.
 struct MultipartMemory: MultipartSink {
   private(set) var data = Data()
 
-  /// - Parameter capacity: How many bytes are expected. No more than a gigabyte is taken in advance, so that a
-  ///   large number alone cannot exhaust the memory.
+  /// - Parameter capacity: The expected number of bytes. At most a gigabyte is reserved, so that a large number alone
+  ///   cannot exhaust the memory.
   init(capacity: UInt64) {
     data.reserveCapacity(Int(min(capacity, 1 << 30)))
   }
@@ -25,7 +25,7 @@ struct MultipartFile: MultipartSink {
   private static let capacity = InputStream.chunkSize
 
   private let handle: FileHandle
-  /// Small pieces, until they are worth a system call.
+  /// Small chunks, collected to save system calls.
   private var pending: [UInt8] = []
 
   init(handle: FileHandle) {
@@ -42,7 +42,7 @@ struct MultipartFile: MultipartSink {
     }
   }
 
-  /// Writes what is left. Some file systems tell of a full disk only when a file is closed.
+  /// Writes the remaining bytes. Some file systems report a full disk only when a file is closed.
   mutating func finish() throws {
     try flush()
     do { try handle.close() } catch { throw Self.failed(error) }
@@ -64,12 +64,12 @@ struct MultipartFile: MultipartSink {
 }
 
 extension MultipartFile {
-  /// Makes a file and lets `body` fill it. When that fails, the file is gone again.
+  /// Makes a file that `body` fills. If that fails, the file is removed.
   ///
-  /// Foundation makes files that everybody may read and restricts them afterwards, and it overwrites what somebody
-  /// else has made in between; `open`, which Foundation brings along, does neither.
+  /// It uses `open`, because Foundation makes a file that every user can read and restricts it afterwards. Foundation
+  /// also overwrites a file that another process made meanwhile.
   ///
-  /// - Parameter permissions: Who may do what, before the process's mask takes something away.
+  /// - Parameter permissions: The mode of the file, before the process's umask.
   static func create(
     _ url: URL, permissions: UInt32, _ fileManager: FileManager,
     body: (inout MultipartFile) throws -> Void

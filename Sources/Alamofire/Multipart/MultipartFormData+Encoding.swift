@@ -3,12 +3,12 @@ public import Foundation
 extension MultipartFormData {
   /// Encodes the form in memory.
   ///
-  /// Takes as much memory as the body is long. Streams are read now and their bytes kept, so that the form can
-  /// be encoded again; that takes as much once more for them.
+  /// It needs as much memory as the body is long. The bytes of streams are kept, so that the form can be encoded
+  /// again; this needs their length once more.
   ///
   /// - Returns: The body: for a form without parts the closing boundary alone.
-  /// - Throws: ``AFError/multipartEncodingFailed(reason:)``, with what went wrong first: when a part was appended,
-  ///   or `.inputStreamReadFailed` with an ``AFError/UnexpectedInputStreamLength`` for a length that differs.
+  /// - Throws: ``AFError/multipartEncodingFailed(reason:)`` with the first failure of appending a part, or
+  ///   `.inputStreamReadFailed` with an ``AFError/UnexpectedInputStreamLength`` for a length that differs.
   public func encode() throws -> Data {
     try check()
     var buffer = Self.makeBuffer()
@@ -18,21 +18,21 @@ extension MultipartFormData {
     return memory.data
   }
 
-  /// Encodes the form into a new file, which everybody may read whom the process's mask allows to.
+  /// Encodes the form into a new file, with mode 0666 before the process's umask.
   ///
-  /// Files and streams are passed on in pieces of 128 KiB; no more than that is held in memory of them. When it
-  /// fails, the file is removed again.
+  /// Files and streams are copied in chunks of 128 KiB, so that they need no more memory. If the encoding fails, the
+  /// file is removed.
   ///
-  /// - Parameter fileURL: Where to write. The folder must be there, the file must not.
-  /// - Throws: ``AFError/multipartEncodingFailed(reason:)``, with what went wrong first: when a part was appended;
-  ///   `.outputStreamFileAlreadyExists`; `.outputStreamURLInvalid` for a URL that is no file URL;
-  ///   `.outputStreamWriteFailed` when the folder is missing or the disk is full; `.inputStreamReadFailed` when a
-  ///   part cannot be read, has another length, or is a stream that was read before.
+  /// - Parameter fileURL: The path of the new file. Its folder must exist, the file must not.
+  /// - Throws: ``AFError/multipartEncodingFailed(reason:)`` with the first failure, which may be one of appending a
+  ///   part; `.outputStreamFileAlreadyExists`; `.outputStreamURLInvalid` for a URL that is no file URL;
+  ///   `.outputStreamWriteFailed` if the folder is missing or the disk is full; `.inputStreamReadFailed` if a part
+  ///   cannot be read, has another length, or is a stream that was read before.
   public func writeEncodedData(to fileURL: URL) throws {
     try write(to: fileURL, permissions: 0o666)
   }
 
-  /// - Parameter permissions: Of the new file, before the process's mask takes something away.
+  /// - Parameter permissions: The mode of the new file, before the process's umask.
   func write(to fileURL: URL, permissions: UInt32) throws {
     try check()
     guard !fileManager.fileExists(atPath: fileURL.path) else {
@@ -120,7 +120,7 @@ extension MultipartFormData {
     }
   }
 
-  /// How long the body will be, or `UInt64.max` if that does not fit.
+  /// The length of the body, or `UInt64.max` if it overflows.
   private var encodedLength: UInt64 {
     let framing = parts.reduce(boundary.utf8.count + 8) { $0 + $1.head.count + boundary.utf8.count + 6 }
     let (sum, overflow) = contentLength.addingReportingOverflow(UInt64(framing))

@@ -10,44 +10,40 @@ public import HTTPWire
 /// let body = try form.encode()
 /// ```
 ///
-/// Parts are sent in the order in which they were appended. What is wrong with one is remembered, and thrown
-/// by every later encoding; what was wrong first wins. Appending goes on after it, and also after an encoding.
+/// Parts are sent in the order in which they were appended. If a part is invalid, every later encoding throws the
+/// first such failure. Further parts can be appended after a failure, and after an encoding.
 ///
-/// **Names.** In names and file names a quotation mark becomes `%22`, a carriage return `%0D`, a line feed
-/// `%0A`, as browsers do. Likewise, other control characters, NUL among them, become `%XX`, and a backslash at
-/// the end `%5C`. Everything else stands there as UTF-8, percent signs and other backslashes too; a backslash
-/// is an escape to some servers, and best avoided. No name can therefore bring in a parameter, a field or a
-/// part of its own. MIME types and header fields of the caller are not changed: one that holds a control
-/// character is an error.
+/// **Names.** In names and file names a quotation mark becomes `%22`, a carriage return `%0D`, a line feed `%0A`, as
+/// in browsers. Other control characters, NUL among them, become `%XX`, and a backslash at the end `%5C`. All other
+/// characters are sent as UTF-8, including percent signs and other backslashes. Avoid backslashes, because some
+/// servers take them for an escape. Therefore no name can add a parameter, a field or a part. MIME types and header
+/// fields of the caller are not changed: a control character in them is an error.
 ///
-/// **Encoding twice.** Data and files are read anew each time. An `InputStream` can be read only once:
-/// ``encode()`` keeps its bytes, so that the form can be encoded again; ``writeEncodedData(to:)`` does not,
-/// because they may be too many, and whatever encodes the form afterwards throws an error that says so.
+/// **Encoding twice.** Data and files are read anew each time. An `InputStream` can be read only once: ``encode()``
+/// keeps its bytes, so that the form can be encoded again. ``writeEncodedData(to:)`` does not, because they may be
+/// too many; a later encoding then throws.
 ///
-/// **Lengths.** A file or a stream that turns out shorter or longer than it was when it was appended, or than
-/// was declared, is an error, and never a body that breaks off.
+/// **Lengths.** A file or stream whose length differs from the appended or declared one is an error, and never a
+/// truncated body.
 ///
-/// **Boundary.** The boundary must not occur in a part. Parts are not searched for it: a random one, which is
-/// the default, holds 64 random bits and does not occur by chance. Give one of your own only where you know
-/// every part.
+/// **Boundary.** The boundary must not occur in a part, and parts are not searched for it. The default boundary has
+/// 64 random bits, so it does not occur by chance. Set another one only if you know the content of every part.
 ///
 /// **Threads.** A form is used by one thread at a time, and is not `Sendable`. The encoders read files and
 /// streams on the calling thread, and may block.
 open class MultipartFormData {
-  /// How many bytes of parts a form may have at most to be encoded in memory by an upload: 10,000,000. A form
-  /// with as many or more is written to a temporary file.
+  /// The limit of ``contentLength``, in bytes, below which an upload encodes a form in memory: 10,000,000. Other
+  /// forms are written to a temporary file.
   public static let encodingMemoryThreshold: UInt64 = 10_000_000
 
-  /// The value of the `Content-Type` field that goes with the form: `multipart/form-data; boundary=` and the
-  /// boundary, in quotation marks where it holds more than letters, digits and the like (RFC 2046 §5.1.1).
+  /// The value of the `Content-Type` field of the form: `multipart/form-data; boundary=` and the boundary. The
+  /// boundary is quoted if it has characters other than letters, digits and some marks (RFC 2046 §5.1.1).
   ///
   /// Can be set, or overridden, for another multipart type. It must name ``boundary``.
   open lazy var contentType: String = MultipartBoundary.contentType(boundary)
 
-  /// How many bytes the parts hold together, without their heads and the boundaries between them; as they
-  /// were when appended, or as declared.
-  ///
-  /// More than fit are counted as `UInt64.max`.
+  /// The sum of the lengths of the parts in bytes, appended or declared, without their heads and the boundaries;
+  /// `UInt64.max` if it overflows.
   public var contentLength: UInt64 {
     parts.reduce(0) { sum, part in
       let (next, overflow) = sum.addingReportingOverflow(part.length)
@@ -55,21 +51,21 @@ open class MultipartFormData {
     }
   }
 
-  /// What stands between the parts.
+  /// The delimiter between the parts.
   public let boundary: String
 
   let fileManager: FileManager
   var parts: [MultipartPart] = []
-  /// What went wrong first while parts were appended.
+  /// The first failure of appending a part.
   var failure: AFError?
 
-  /// Makes an empty form. Encoded as it is, it consists of the closing boundary.
+  /// Makes an empty form. Encoded without parts, it consists of the closing boundary.
   ///
   /// - Parameters:
-  ///   - fileManager: Finds the files of parts, and removes an output file that could not be completed.
-  ///   - boundary: What stands between the parts: 1 to 70 letters, digits, spaces and `'()+_,-./:=?`, the last
-  ///     of which is no space (RFC 2046 §5.1.1). With anything else encoding throws. By default
-  ///     `alamofire.boundary.` and 16 random hexadecimal digits.
+  ///   - fileManager: Finds the files of parts, and removes an incomplete output file.
+  ///   - boundary: The delimiter between the parts: 1 to 70 letters, digits, spaces and `'()+_,-./:=?`, without a
+  ///     space at the end (RFC 2046 §5.1.1). With another one encoding throws. Default: `alamofire.boundary.` and 16
+  ///     random hexadecimal digits.
   public init(fileManager: FileManager = .default, boundary: String? = nil) {
     self.fileManager = fileManager
     self.boundary = boundary ?? MultipartBoundary.random()

@@ -1,28 +1,29 @@
 import Foundation
 import FoundationNetworking
 
-/// What an upload sends of a form.
+/// The encoded form of an upload.
 package enum MultipartUpload {
-  /// A form that was encoded once, for as many attempts as an upload takes.
+  /// A form that is encoded once for all attempts of an upload.
   package struct Encoded: Sendable {
-    /// Where the bytes are.
+    /// The encoded bytes.
     package enum Body: Sendable, Equatable {
       case data(Data)
-      /// A temporary file that nobody else may read. Who asked for it removes it.
+      /// A temporary file that only this user can read. The caller removes it.
       case file(URL)
     }
 
     package let body: Body
-    /// The value for the `Content-Type` field of the request, whatever it was before.
+    /// The value of the request's `Content-Type` field, which replaces an earlier one.
     package let contentType: String
   }
 }
 
 extension MultipartFormData {
-  /// Encodes the form for an upload: in memory when its parts hold fewer bytes than the threshold, else into a
-  /// temporary file. Reads files and streams, and may block: not for the thread of the loop.
+  /// Encodes the form for an upload: in memory if ``MultipartFormData/contentLength`` is below the threshold,
+  /// otherwise into a temporary file. It reads files and streams and may block, so it must not run on the engine's
+  /// thread.
   ///
-  /// Throws what the encoders throw; then no file is left behind.
+  /// Throws the errors of the encoders; then no file remains.
   package func makeUpload(
     threshold: UInt64 = MultipartFormData.encodingMemoryThreshold
   ) throws -> MultipartUpload.Encoded {

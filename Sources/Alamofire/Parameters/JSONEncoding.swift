@@ -11,23 +11,23 @@ public import FoundationNetworking
 /// The values are those that `JSONSerialization` takes: text, numbers, bools, `NSNull`, and arrays and
 /// dictionaries of these.
 public struct JSONEncoding: ParameterEncoding {
-  /// What can go wrong in this encoding; it arrives inside ``AFError/parameterEncodingFailed(reason:)``.
+  /// An error of this encoder; it is wrapped in ``AFError/parameterEncodingFailed(reason:)``.
   public enum Error: Swift.Error {
-    /// The value is not one that JSON can hold.
+    /// JSON cannot represent the value.
     case invalidJSONObject
   }
 
-  /// An encoding that writes without spaces and in no particular order.
+  /// An encoding without whitespace; the order of names is undefined.
   public static var `default`: JSONEncoding { JSONEncoding() }
   /// An encoding that writes with line breaks and indentation.
   public static var prettyPrinted: JSONEncoding { JSONEncoding(options: .prettyPrinted) }
 
-  /// How `JSONSerialization` is to write.
+  /// The options of `JSONSerialization`.
   public let options: JSONSerialization.WritingOptions
 
   /// Makes an encoding.
   ///
-  /// - Parameter options: How `JSONSerialization` is to write; by default without spaces.
+  /// - Parameter options: The options of `JSONSerialization`; by default none, which writes no whitespace.
   public init(options: JSONSerialization.WritingOptions = []) {
     self.options = options
   }

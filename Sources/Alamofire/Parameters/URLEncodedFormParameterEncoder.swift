@@ -32,9 +32,9 @@ open class URLEncodedFormParameterEncoder: @unchecked Sendable, ParameterEncoder
   /// A new encoder with all the defaults.
   public static var `default`: URLEncodedFormParameterEncoder { URLEncodedFormParameterEncoder() }
 
-  /// What writes the pairs.
+  /// The encoder of the pairs.
   public let encoder: URLEncodedFormEncoder
-  /// Where the pairs go.
+  /// The destination of the pairs.
   public let destination: Destination
 
   /// Makes an encoder.

@@ -27,7 +27,7 @@ public struct URLEncoding: ParameterEncoding {
     case httpBody
   }
 
-  /// How the name of an item of an array is written.
+  /// The encoding of the name of an array item.
   public enum ArrayEncoding: Sendable {
     /// `name[]`
     case brackets
@@ -49,7 +49,7 @@ public struct URLEncoding: ParameterEncoding {
     }
   }
 
-  /// How a bool is written.
+  /// The encoding of a bool.
   public enum BoolEncoding: Sendable {
     /// `1` and `0`.
     case numeric
@@ -71,11 +71,11 @@ public struct URLEncoding: ParameterEncoding {
   /// An encoding that always writes into the body.
   public static var httpBody: URLEncoding { URLEncoding(destination: .httpBody) }
 
-  /// Where the pairs go.
+  /// The destination of the pairs.
   public let destination: Destination
-  /// How the names of items are written.
+  /// The encoding of the names of array items.
   public let arrayEncoding: ArrayEncoding
-  /// How bools are written.
+  /// The encoding of bools.
   public let boolEncoding: BoolEncoding
 
   /// Makes an encoding.

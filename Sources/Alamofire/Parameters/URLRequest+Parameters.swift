@@ -3,7 +3,7 @@ package import FoundationNetworking
 package import HTTPWire
 
 extension HTTPMethod {
-  /// Whether parameters of a request with this method go into the query when nobody says where.
+  /// Whether parameters go into the query of a request with this method by default.
   package var placesParametersInQuery: Bool {
     self == .get || self == .head || self == .delete
   }

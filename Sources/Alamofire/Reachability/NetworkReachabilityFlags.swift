@@ -1,9 +1,9 @@
 import HTTPWire
 
-/// What is known of the way to the network: the set of flags that Apple's systems have, with the same values.
+/// The reachability of the network, as the set of flags of Apple's systems, with the same values.
 ///
-/// On Linux ``reachable``, ``isLocalAddress``, ``isDirect`` and ``isWWAN`` occur. The others describe connections
-/// that are made on demand; they are there so that code which looks at them compiles.
+/// On Linux ``reachable``, ``isLocalAddress``, ``isDirect`` and ``isWWAN`` occur. The others describe connections on
+/// demand; they exist so that code that tests them compiles.
 public struct NetworkReachabilityFlags: OptionSet, Sendable, Hashable {
   /// The bits, as `SCNetworkReachabilityFlags` has them.
   public let rawValue: UInt32
@@ -19,20 +19,20 @@ public struct NetworkReachabilityFlags: OptionSet, Sendable, Hashable {
   public static let reachable = NetworkReachabilityFlags(rawValue: 1 << 1)
   /// A connection must be made first.
   public static let connectionRequired = NetworkReachabilityFlags(rawValue: 1 << 2)
-  /// Traffic makes that connection.
+  /// Traffic establishes that connection.
   public static let connectionOnTraffic = NetworkReachabilityFlags(rawValue: 1 << 3)
-  /// Somebody must do something for that connection.
+  /// That connection needs an action of the user.
   public static let interventionRequired = NetworkReachabilityFlags(rawValue: 1 << 4)
-  /// A program makes that connection on demand.
+  /// A program establishes that connection on demand.
   public static let connectionOnDemand = NetworkReachabilityFlags(rawValue: 1 << 5)
   /// The address is one of this machine.
   public static let isLocalAddress = NetworkReachabilityFlags(rawValue: 1 << 16)
-  /// No gateway is in between.
+  /// The route has no gateway.
   public static let isDirect = NetworkReachabilityFlags(rawValue: 1 << 17)
-  /// The way leads over a modem for mobile networks.
+  /// The route uses a modem for mobile networks.
   public static let isWWAN = NetworkReachabilityFlags(rawValue: 1 << 18)
 
-  /// Whether packets can be sent, without anybody's help.
+  /// Whether packets can be sent without an action of the user.
   package var isActuallyReachable: Bool {
     let connectsByItself =
       contains(.connectionOnDemand) || contains(.connectionOnTraffic)

@@ -1,10 +1,10 @@
 public import Foundation
 import HTTPWire
 
-/// Tells whether a host, or the network at large, can be reached, and listens to changes.
+/// Reports whether a host, or the network in general, is reachable, and calls a listener for changes.
 ///
-/// What is known comes from the kernel: its links, addresses and routes (netlink). It says that packets can be
-/// sent, and not that anybody answers. Do not ask it before a request: make the request, and look at the error.
+/// The status is computed from the kernel's links, addresses and routes (netlink). It means that packets can be sent,
+/// not that a host answers. Do not test it before a request: send the request, and handle the error.
 ///
 /// ```swift
 /// let manager = NetworkReachabilityManager(host: "example.com")
@@ -18,8 +18,8 @@ import HTTPWire
 /// }
 /// ```
 ///
-/// Keep the manager as long as you listen: one that is released tells nothing any more, and leaves neither a thread
-/// nor a descriptor. It may be used from any thread.
+/// Retain the manager as long as you listen: its release ends listening and frees its descriptor. It may be used from
+/// any thread.
 open class NetworkReachabilityManager: @unchecked Sendable {
   // Unchecked, since the compiler checks no class that can be subclassed: its own properties are constants.
 
@@ -57,35 +57,35 @@ open class NetworkReachabilityManager: @unchecked Sendable {
   /// The manager of the program for the network at large; `nil` where the system tells nothing of its network.
   public static let `default` = NetworkReachabilityManager()
 
-  /// The queue on which changes are looked at. Not the one of the listener.
+  /// The serial queue on which changes are evaluated. The listener has its own queue.
   public let reachabilityQueue: DispatchQueue
 
   private let core: ReachabilityCore
 
-  /// Makes a manager for a host: the way to any of its addresses counts.
+  /// Makes a manager for a host: one reachable address is sufficient.
   ///
-  /// A name is looked up away from the caller, first when ``status`` is asked for or listening starts, and again
-  /// with every change of the network while listening. Until then the status is unknown. A name without addresses
-  /// is not reachable. Addresses, and `localhost` with the names below it (RFC 6761 §6.3), need no look-up: their status
-  /// is known at once.
+  /// A name is looked up in the background, first when ``status`` is read or listening starts, and again after every
+  /// change of the network while listening. Until then the status is unknown. A name without addresses is not
+  /// reachable. Addresses, and `localhost` with the names below it (RFC 6761 §6.3), need no look-up: their status is
+  /// known at once.
   ///
-  /// - Parameter host: A name or an address, without scheme, port and brackets. `nil` is returned for an empty
-  ///   one, and where the system tells nothing of its network.
+  /// - Parameter host: A name or an address, without scheme, port and brackets. Returns `nil` for an empty one, and
+  ///   if the system does not report the state of its network.
   public convenience init?(host: String) {
     guard !host.isEmpty, !host.utf8.contains(0) else { return nil }
     self.init(target: .host(host), source: SystemNetwork())
   }
 
-  /// Makes a manager for the network at large: that there is a default route over a link that works. `nil` is
-  /// returned where the system tells nothing of its network.
+  /// Makes a manager for the network in general, which is reachable over a default route whose link is up. Returns
+  /// `nil` if the system does not report the state of its network.
   public convenience init?() {
     self.init(target: .anywhere, source: SystemNetwork())
   }
 
-  /// The same over any network; tests bring one of their own.
+  /// Makes a manager for any source of the network's state; tests use a scripted one.
   package init?(target: ReachabilityTarget, source: any NetworkSource) {
     guard source.isAvailable else { return nil }
-    // Changes are looked at one after the other, and on no thread of a user's.
+    // Serial, so that changes are evaluated in their order.
     let queue = DispatchQueue(label: "org.alamofire.reachabilityQueue")
     reachabilityQueue = queue
     core = ReachabilityCore(target, source, queue: queue)
@@ -102,21 +102,21 @@ open class NetworkReachabilityManager: @unchecked Sendable {
   /// Whether packets can be sent now, over anything but a mobile network.
   open var isReachableOnEthernetOrWiFi: Bool { status == .reachable(.ethernetOrWiFi) }
 
-  /// What is known now, in more detail; `nil` is nothing.
+  /// The current flags; `nil` if unknown.
   open var flags: NetworkReachabilityFlags? { core.currentFlags() }
 
-  /// What is known now. Asks the kernel, and never waits for a look-up of a name.
+  /// The current status. Reading it queries the kernel, and never waits for a look-up of a name.
   open var status: NetworkReachabilityStatus { NetworkReachabilityStatus(flags) }
 
-  /// Starts to listen; another listener is replaced.
+  /// Starts listening, and replaces an earlier listener.
   ///
-  /// The listener gets the current status first, as soon as it is known, and from then on every status that
-  /// differs from the one before.
+  /// The listener is called with the current status as soon as it is known, and then with every status that differs
+  /// from the previous one.
   ///
   /// - Parameters:
   ///   - queue:    The queue of the listener. Default: the main queue.
-  ///   - listener: Held until listening ends.
-  /// - Returns: False when the system does not tell of changes; the listener is not called then.
+  ///   - listener: Called with the status; retained until listening ends.
+  /// - Returns: False if the system does not report changes; the listener is then never called.
   @preconcurrency
   @discardableResult
   open func startListening(
@@ -125,8 +125,8 @@ open class NetworkReachabilityManager: @unchecked Sendable {
     core.start(queue, listener)
   }
 
-  /// Ends listening. When it was called on the queue of the listener, that one is not called any more; from
-  /// elsewhere, a call that runs already may still be running. Without a listener it does nothing.
+  /// Stops listening. If it is called on the queue of the listener, the listener is not called any more. On another
+  /// thread, a call of the listener may still be running. Without a listener it has no effect.
   open func stopListening() { core.stop() }
 }
 

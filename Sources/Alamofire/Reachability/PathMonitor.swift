@@ -2,20 +2,20 @@ import Foundation
 package import HTTPWire
 import Synchronization
 
-/// What an ``OfflineRetrier`` waits with; used once.
+/// The wait of an ``OfflineRetrier`` for a network; used once.
 package protocol PathMonitor: AnyObject, Sendable {
   /// Calls `onResult` once, on any thread, unless it is stopped before.
   func start(onResult: @escaping @Sendable (PathResult) -> Void)
   func stop()
 }
 
-/// How the wait for a network ended.
+/// The result of a wait for a network.
 package enum PathResult: Sendable, Equatable {
   case pathAvailable
   case timeout
 }
 
-/// Waits until there is a network that counts, but not for ever.
+/// Waits until an allowed network is available, with a timeout.
 package final class NetworkPathMonitor: PathMonitor {
   private struct State {
     var watch: (any NetworkWatch)?
@@ -25,11 +25,11 @@ package final class NetworkPathMonitor: PathMonitor {
   private let source: any NetworkSource
   private let maximumWait: DispatchTimeInterval
   private let isThere: @Sendable (NetworkState) -> Bool
-  /// Where changes and the end of the wait are told, one after the other.
+  /// The serial queue for changes and the timeout.
   private let queue = DispatchQueue(label: "org.alamofire.offlineRetrier.monitor")
   private let state = Mutex(State())
 
-  /// Waits for a default route over an interface that counts.
+  /// Makes a wait for a default route over an allowed interface.
   package convenience init(
     source: any NetworkSource = SystemNetwork(), maximumWait: DispatchTimeInterval,
     isAllowed: @escaping @Sendable (NetworkInterfaceType) -> Bool
@@ -39,7 +39,7 @@ package final class NetworkPathMonitor: PathMonitor {
       source: source, maximumWait: maximumWait)
   }
 
-  /// Waits until a network passes `isThere`.
+  /// Makes a wait for a network that passes `isThere`.
   package init(
     until isThere: @escaping @Sendable (NetworkState) -> Bool, source: any NetworkSource,
     maximumWait: DispatchTimeInterval

@@ -2,13 +2,13 @@ import Foundation
 import HTTPWire
 import Synchronization
 
-/// To where the way is looked for.
+/// The destination whose reachability is tested.
 package enum ReachabilityTarget: Sendable {
   case anywhere
   case host(String)
 }
 
-/// The inside of a ``NetworkReachabilityManager``, without what a subclass may change.
+/// The implementation of a ``NetworkReachabilityManager``, without the members that a subclass can override.
 final class ReachabilityCore: Sendable {
   typealias Status = NetworkReachabilityManager.NetworkReachabilityStatus
   typealias Listener = NetworkReachabilityManager.Listener
@@ -20,19 +20,19 @@ final class ReachabilityCore: Sendable {
     var last: Status?
   }
 
-  /// How far the name of a host has been looked up.
+  /// The state of the look-up of the host's name.
   private enum Lookup: Equatable {
     case none
     case running
-    /// Something has changed since it began: it will be done again.
+    /// The network has changed since the look-up began, so it will be repeated.
     case outdated
   }
 
   private struct State {
     var listening: Listening?
-    /// Which listener the one at hand is; what was sent for an earlier one does not arrive.
+    /// The number of the current listener; notifications for earlier ones are dropped.
     var generation = 0
-    /// Those that the last look-up found; `nil` before there was one.
+    /// The addresses of the last look-up; `nil` before the first one.
     var addresses: [IPAddress]?
     var lookup = Lookup.none
   }
@@ -40,7 +40,7 @@ final class ReachabilityCore: Sendable {
   private let target: ReachabilityTarget
   private let source: any NetworkSource
   private let queue: DispatchQueue
-  /// A literal address and `localhost` need no look-up.
+  /// Whether the host is a literal address or `localhost`, which need no look-up.
   private let isLiteral: Bool
   private let state: Mutex<State>
 
@@ -59,7 +59,7 @@ final class ReachabilityCore: Sendable {
     self.state = Mutex(state)
   }
 
-  /// What is known now; starts to look the name up if nobody has.
+  /// Returns the current flags. If the host has no addresses yet, it starts a look-up and returns `nil`.
   func currentFlags() -> NetworkReachabilityFlags? {
     guard let flags = flags() else {
       lookUp(again: false)
@@ -68,7 +68,7 @@ final class ReachabilityCore: Sendable {
     return flags
   }
 
-  /// What is known now; `nil` without the addresses of the host, or when the system does not tell.
+  /// Returns the current flags; `nil` without the addresses of the host, or if the system does not report its state.
   private func flags() -> NetworkReachabilityFlags? {
     switch target {
     case .anywhere: return source.state().map { NetworkReachabilityFlags($0.pathToAnywhere()) }
@@ -80,7 +80,7 @@ final class ReachabilityCore: Sendable {
 
   func start(_ listenerQueue: DispatchQueue, _ listener: @escaping Listener) -> Bool {
     stop()
-    // Watched before the first look, so that no change falls in between.
+    // The watch starts before the first evaluation, so that no change is missed.
     guard let watch = source.watch(on: queue, { [weak self] in self?.changed() }) else { return false }
     let replaced = state.withLock { state in
       state.generation += 1
@@ -89,7 +89,7 @@ final class ReachabilityCore: Sendable {
       }
       return state.listening
     }
-    // Two threads that start at once: one of them wins.
+    // Two threads may start at the same time; the later listener replaces the earlier one.
     replaced?.watch.stop()
     queue.async { [weak self] in self?.changed() }
     return true
@@ -104,17 +104,17 @@ final class ReachabilityCore: Sendable {
     stopped?.watch.stop()
   }
 
-  /// On `queue`: something may be different now.
+  /// Evaluates a possible change; on `queue`.
   private func changed() {
     if !isLiteral {
-      // What the name leads to may have changed with the network.
+      // The addresses of the name may have changed with the network.
       lookUp(again: true)
       guard state.withLock({ $0.addresses != nil }) else { return }
     }
     notify()
   }
 
-  /// On `queue`: tells the listener if it does not know yet.
+  /// Notifies the listener if the status has changed; on `queue`.
   private func notify() {
     let status = Status(flags())
     let told = state.withLock { state -> (queue: DispatchQueue, listener: Listener, generation: Int)? in
@@ -129,7 +129,7 @@ final class ReachabilityCore: Sendable {
     }
   }
 
-  /// Looks the name up, away from the caller; one look-up at a time.
+  /// Looks the name up in the background; one look-up at a time.
   private func lookUp(again: Bool) {
     guard case .host(let host) = target, !isLiteral else { return }
     let begins = state.withLock { state in
@@ -154,7 +154,7 @@ final class ReachabilityCore: Sendable {
 
   private func lookedUp(_ addresses: [IPAddress]) {
     let isOutdated = state.withLock { state in
-      // Names that cannot be looked up for a while keep their addresses: the routes tell the rest.
+      // If a later look-up fails, the known addresses are kept, because routes to them can still be evaluated.
       if !addresses.isEmpty || state.addresses == nil { state.addresses = addresses }
       defer { state.lookup = .none }
       return state.lookup == .outdated

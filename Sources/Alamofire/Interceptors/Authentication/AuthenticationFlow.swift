@@ -1,12 +1,12 @@
-/// The decisions of an ``AuthenticationInterceptor``: who waits, who goes on, when a credential is
-/// refreshed. Pure: time is passed in, what waits is opaque, and the owner does what is answered.
+/// The decisions of an ``AuthenticationInterceptor``: which requests wait, which continue, and when a credential is
+/// refreshed. It has no I/O: the time is a parameter, and the owner performs the returned steps.
 ///
-/// A credential and its version go together: the version grows with every change, so that an answer that
-/// was found outside of the owner's lock can be told to be out of date.
+/// Each change of the credential increments the version. A finding that the owner made outside of its lock is ignored
+/// if its version is old.
 package struct AuthenticationFlow<
   Credential: Sendable, Adaptation: Sendable, Retry: Sendable
 >: Sendable {
-  /// How many refreshes may begin within a time, in seconds.
+  /// The maximum number of refreshes in an interval, in seconds.
   package struct Limit: Sendable {
     package let interval: Double
     package let attempts: Int
@@ -17,7 +17,8 @@ package struct AuthenticationFlow<
     }
   }
 
-  /// What the owner found out about a credential: whether it is out of date.
+  /// Whether the credential of a version requires a refresh; the owner calls the user's code for it outside of the
+  /// lock.
   package struct Finding: Sendable {
     package let version: Int
     package let requiresRefresh: Bool
@@ -28,67 +29,67 @@ package struct AuthenticationFlow<
     }
   }
 
-  /// All that waited, and what becomes of them: adaptations go on with the credential, retries are sent
-  /// again; or all fail.
+  /// All waiting requests and the outcome for them. With a credential, adaptations apply it and retries are sent
+  /// again; with an error, all fail.
   package struct Release: Sendable {
     package let adaptations: [Adaptation]
     package let retries: [Retry]
     package let outcome: Result<Credential, any Error>
-    /// A credential that was replaced; handed out, so that it is not released under the owner's lock.
+    /// The credential that was replaced; returned, so that it is not released under the owner's lock.
     package let former: Credential?
   }
 
-  /// A refresh to be made.
+  /// A refresh to start.
   package struct Refresh: Sendable {
     package let credential: Credential
-    /// Names it when it ends.
+    /// Identifies the refresh when it ends.
     package let ticket: Int
   }
 
   package enum AdaptationStep: Sendable {
-    /// Ask the credential whether it is out of date, and come again.
+    /// Find out whether the credential requires a refresh, and call `adapt` again.
     case ask(Credential, version: Int)
-    /// It waits.
+    /// The adaptation waits.
     case hold
-    /// It waits; refresh.
+    /// The adaptation waits; start the refresh.
     case refresh(Refresh)
     case apply(Credential)
     case fail(any Error)
-    /// Refreshing is refused, which concerns all that wait.
+    /// The limit is reached; all waiting requests fail.
     case release(Release)
   }
 
   package enum RetryStep: Sendable {
     /// Send it again at once.
     case retry
-    /// It waits.
+    /// The retry waits.
     case hold
-    /// It waits; refresh.
+    /// The retry waits; start the refresh.
     case refresh(Refresh)
     case fail(any Error)
-    /// Refreshing is refused, which concerns all that wait.
+    /// The limit is reached; all waiting requests fail.
     case release(Release)
   }
 
-  /// A refresh that is under way.
+  /// The running refresh.
   private struct Running {
     let ticket: Int
     /// The version of the credential that is refreshed.
     let version: Int
-    /// Whether it was begun before a failure, so that new requests wait for it too.
+    /// Whether the refresh was started before any failure, so that new requests wait for it too.
     let isProactive: Bool
   }
 
   package private(set) var credential: Credential?
   package private(set) var version = 0
-  /// Why the last refresh failed; forgotten with the next adaptation or credential.
+  /// The error of the last refresh; cleared by the next adaptation or credential.
   package private(set) var failure: (any Error)?
   private var running: Running?
   private var tickets = 0
   private var adaptations: [Adaptation] = []
   private var retries: [Retry] = []
   private let limit: Limit?
-  /// When the refreshes began that may still count.
+  /// The start times of the refreshes within the limit's interval.
   private var starts: [Double] = []
 
   package init(credential: Credential?, limit: Limit?) {
@@ -101,7 +102,7 @@ package struct AuthenticationFlow<
 
   // MARK: Events
 
-  /// The user sets a credential. Returns the former one, to be released outside of the lock.
+  /// Sets the user's credential. Returns the former one, to be released outside of the lock.
   package mutating func replace(with new: Credential?) -> Credential? {
     let former = credential
     credential = new
@@ -110,8 +111,8 @@ package struct AuthenticationFlow<
     return former
   }
 
-  /// A request is about to be sent, at a time in seconds. Without a finding about the credential as it is
-  /// now, the answer may be to bring one.
+  /// Adapts a request, at a time in seconds. Without a finding about the current credential, the step may be to make
+  /// one.
   package mutating func adapt(
     _ adaptation: Adaptation, knowing finding: Finding?, at time: Double
   ) -> AdaptationStep {
@@ -121,7 +122,7 @@ package struct AuthenticationFlow<
     }
     guard let credential else { return .fail(AuthenticationError.missingCredential) }
     guard let finding, finding.version == version else { return .ask(credential, version: version) }
-    // A refresh after a failure does not hold up what is new.
+    // A refresh after a failure does not delay new requests.
     guard finding.requiresRefresh, running == nil else {
       failure = nil
       return .apply(credential)

@@ -2,8 +2,8 @@ public import Foundation
 public import FoundationNetworking
 import Synchronization
 
-/// Puts a credential on every request, and refreshes it when it is out of date or a server refuses it:
-/// once, however many requests need it.
+/// Applies a credential to every request, and refreshes it if it has expired or a server refuses it. One refresh
+/// serves all requests that need it.
 ///
 /// ```swift
 /// let interceptor = AuthenticationInterceptor(
@@ -15,41 +15,40 @@ import Synchronization
 ///   .value
 /// ```
 ///
-/// **Before a request is sent**: without a credential it fails with ``AuthenticationError/missingCredential``.
-/// One that requires a refresh is refreshed first; requests that come meanwhile wait for it. Otherwise the
+/// **Before a request is sent**: without a credential it fails with ``AuthenticationError/missingCredential``. A
+/// credential that requires a refresh is refreshed first, and requests made meanwhile wait for it. Otherwise the
 /// credential is applied.
 ///
-/// **When a request failed** because of its credential, as the ``Authenticator`` judges: if the credential
-/// has changed since, the request is sent again at once. Otherwise it waits for a refresh, which is begun
-/// unless one runs. New requests do not wait for such a refresh; they are sent with the credential that is there.
+/// **After a failure** that the ``Authenticator`` attributes to the credential: if the credential has changed since,
+/// the request is retried at once. Otherwise it waits for a refresh, which is started unless one is running. New
+/// requests do not wait for such a refresh; they are sent with the current credential.
 ///
-/// **When a refresh has ended**, all that waited go on, in the order in which they came: first those that are
-/// yet to be sent, then those that are sent again. If it failed, they all fail with its error, as
-/// `AFError.requestAdaptationFailed` and `AFError.requestRetryFailed`; so do later failures of the same
-/// credential, until the next request is adapted or ``credential`` is set. If ``credential`` was set while the
-/// refresh ran, that one counts and the outcome of the refresh does not.
+/// **After a refresh**, all waiting requests continue in their order: first the ones not sent yet, then the retries.
+/// If it failed, they all fail with its error, as `AFError.requestAdaptationFailed` and `AFError.requestRetryFailed`.
+/// So do later failures of the same credential, until the next request is adapted or ``credential`` is set. If
+/// ``credential`` was set during the refresh, the result of the refresh is discarded.
 ///
-/// **A refreshed credential that needs a refresh** is refreshed again before a request is sent with it, until the
+/// **A refreshed credential that requires a refresh** is refreshed again before a request is sent with it, until the
 /// ``refreshWindow`` refuses with ``AuthenticationError/excessiveRefresh``. Without a window it is applied as it is.
 ///
-/// The interceptor may be used from any thread and by several sessions. It keeps the authenticator. Of the
-/// authenticator, ``Authenticator/refresh(_:for:completion:)`` and what goes on after it run on one queue of
-/// the interceptor, everything else where adapters and retriers run.
+/// The interceptor may be used from any thread and by several sessions. It retains the authenticator.
+/// ``Authenticator/refresh(_:for:completion:)`` and the calls that follow a refresh run on one serial queue of the
+/// interceptor, all others where adapters and retriers run.
 public final class AuthenticationInterceptor<AuthenticatorType: Authenticator>: RequestInterceptor {
-  /// What is put on requests.
+  /// The type of the credential.
   public typealias Credential = AuthenticatorType.Credential
 
-  /// How often a credential may be refreshed within a time. Against a server that refuses every credential
-  /// that it has just given.
+  /// The maximum number of refreshes in an interval. It stops refreshes if a server refuses every credential that it
+  /// issues.
   ///
   /// ```swift
   /// let window = AuthenticationInterceptor<OAuthAuthenticator>.RefreshWindow(
   ///   interval: 60, maximumAttempts: 2)
   /// ```
   public struct RefreshWindow: Sendable {
-    /// The time looked back at, in seconds.
+    /// The length of the interval before a refresh, in seconds.
     public let interval: TimeInterval
-    /// How many refreshes may begin in that time; 0 allows none at all.
+    /// The maximum number of refreshes in the interval; 0 allows none.
     public let maximumAttempts: Int
 
     /// Makes a window; by default 30 seconds and five refreshes.
@@ -61,7 +60,7 @@ public final class AuthenticationInterceptor<AuthenticatorType: Authenticator>: 
 
   private struct Adaptation: Sendable {
     let urlRequest: URLRequest
-    /// Gone when the request is over, too.
+    /// Weak: `nil` if the session was released while the adaptation waits.
     weak let session: Session?
     let completion: @Sendable (Result<URLRequest, any Error>) -> Void
   }
@@ -69,29 +68,27 @@ public final class AuthenticationInterceptor<AuthenticatorType: Authenticator>: 
   private typealias Retry = @Sendable (RetryResult) -> Void
   private typealias Flow = AuthenticationFlow<Credential, Adaptation, Retry>
 
-  /// How often the credential may be refreshed within a time; `nil` for as often as needed.
+  /// The maximum number of refreshes in an interval; `nil` for no limit.
   public let refreshWindow: RefreshWindow?
 
   private let authenticator: AuthenticatorType
-  /// Where an authenticator is asked to refresh: never on the thread of a request that waits for it.
+  /// The serial queue on which the authenticator refreshes: never the thread of a request that waits for it.
   private let queue = DispatchQueue(label: "org.alamofire.authentication.inspector")
   private let flow: Mutex<Flow>
 
-  /// The credential that requests are sent with. Setting it makes the failure of an earlier refresh
-  /// forgotten; requests that failed with another one are sent again with it. `nil` after a log-out: requests
-  /// fail with ``AuthenticationError/missingCredential`` then.
+  /// The credential of requests. Setting it clears the error of an earlier refresh; requests that failed with another
+  /// credential are retried with it. Set `nil` after a log-out: requests then fail with
+  /// ``AuthenticationError/missingCredential``.
   public var credential: Credential? {
     get { flow.withLock { $0.credential } }
     set { _ = flow.withLock { $0.replace(with: newValue) } }
   }
 
-  /// Makes an interceptor.
-  ///
   /// - Parameters:
-  ///   - authenticator: Knows how to apply and to refresh a credential.
+  ///   - authenticator: Applies and refreshes the credential.
   ///   - credential: The first credential; it can be set later. Default: none.
-  ///   - refreshWindow: How often it may be refreshed; a refresh beyond that fails with
-  ///     ``AuthenticationError/excessiveRefresh``. Default: five times in 30 seconds. `nil`: no limit.
+  ///   - refreshWindow: The limit of refreshes; a refresh above it fails with
+  ///     ``AuthenticationError/excessiveRefresh``. Default: five in 30 seconds. `nil`: no limit.
   public init(
     authenticator: AuthenticatorType, credential: Credential? = nil,
     refreshWindow: RefreshWindow? = RefreshWindow()
@@ -119,7 +116,7 @@ public final class AuthenticationInterceptor<AuthenticatorType: Authenticator>: 
       let time = Self.uptime
       switch flow.withLock({ $0.adapt(adaptation, knowing: finding, at: time) }) {
       case .ask(let credential, let version):
-        // The user's code, so outside of the lock; if the credential has changed since, it is asked again.
+        // This calls the user's code, so the lock is not held; if the credential changes meanwhile, the loop repeats.
         finding = Flow.Finding(version: version, requiresRefresh: credential.requiresRefresh)
         continue
       case .hold: break
@@ -132,7 +129,7 @@ public final class AuthenticationInterceptor<AuthenticatorType: Authenticator>: 
     }
   }
 
-  /// Has a request that was refused because of its credential sent again with another one.
+  /// Retries a request that failed because of its credential, after a refresh if necessary.
   @preconcurrency
   public func retry(
     _ request: Request, for session: Session, dueTo error: any Error,
@@ -158,11 +155,11 @@ public final class AuthenticationInterceptor<AuthenticatorType: Authenticator>: 
 
   // MARK: Doing it
 
-  /// Seconds that only grow.
+  /// Monotonic seconds.
   private static var uptime: Double { Double(DispatchTime.now().uptimeNanoseconds) / 1e9 }
 
   private func begin(_ refresh: Flow.Refresh, for session: Session) {
-    // Holds the interceptor until the refresh has ended: whoever waits must hear of it.
+    // Retains the interceptor until the refresh has ended, because waiting requests need its outcome.
     let completion = GuardedCompletion<Result<Credential, any Error>>(
       whenForgotten: .failure(ForgottenRefresh())
     ) { result in
@@ -180,7 +177,7 @@ public final class AuthenticationInterceptor<AuthenticatorType: Authenticator>: 
     switch release.outcome {
     case .success(let credential):
       for adaptation in release.adaptations {
-        // Without a window nothing would end a credential that always needs a refresh.
+        // Without a window, a credential that always requires a refresh would never be applied.
         if refreshWindow != nil, let session = adaptation.session {
           adapt(adaptation, for: session)
         } else {
@@ -201,9 +198,9 @@ public final class AuthenticationInterceptor<AuthenticatorType: Authenticator>: 
   }
 }
 
-/// Why an ``AuthenticationInterceptor`` could not authenticate a request.
+/// The reasons why an ``AuthenticationInterceptor`` cannot authenticate a request.
 public enum AuthenticationError: Error, Sendable {
-  /// It has no credential; set ``AuthenticationInterceptor/credential``.
+  /// There is no credential; set ``AuthenticationInterceptor/credential``.
   case missingCredential
   /// The credential was refreshed too often within the ``AuthenticationInterceptor/refreshWindow``.
   case excessiveRefresh

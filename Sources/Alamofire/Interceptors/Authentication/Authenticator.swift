@@ -1,15 +1,15 @@
 import Foundation
 public import FoundationNetworking
 
-/// What proves to a server who asks: a token, and whatever is needed to get another.
+/// A credential that an ``Authenticator`` applies, such as a token, with the data needed to refresh it.
 @preconcurrency
 public protocol AuthenticationCredential: Sendable {
-  /// Whether the credential has to be refreshed before it is used; say so a little before it expires, so
-  /// that it is still good when it arrives. Read once for each request, from any thread.
+  /// Whether the credential has to be refreshed before it is used. Return `true` some time before it expires, so that
+  /// it is still valid when it reaches the server. Read once for each request, on any thread.
   var requiresRefresh: Bool { get }
 }
 
-/// Puts credentials on requests, sees when a server refuses one, and gets a new one.
+/// Applies credentials to requests, detects that a server refused one, and refreshes it.
 ///
 /// ```swift
 /// struct OAuthCredential: AuthenticationCredential, Decodable {
@@ -53,38 +53,38 @@ public protocol AuthenticationCredential: Sendable {
 /// }
 /// ```
 ///
-/// All methods may be called from any thread, but never on the engine's, and ``refresh(_:for:completion:)``
-/// never twice at a time by one ``AuthenticationInterceptor``.
+/// All methods may be called on any thread except the engine's. One ``AuthenticationInterceptor`` never runs two
+/// calls of ``refresh(_:for:completion:)`` at the same time.
 @preconcurrency
 public protocol Authenticator: AnyObject, Sendable {
-  /// What is put on requests.
+  /// The type of the credential.
   associatedtype Credential: AuthenticationCredential
 
-  /// Puts `credential` on a request, as a header field for example.
+  /// Applies `credential` to a request, as a header field for example.
   func apply(_ credential: Credential, to urlRequest: inout URLRequest)
 
-  /// Gets a new credential.
+  /// Refreshes a credential.
   ///
-  /// Called on a queue of the interceptor. Do not send a request through `session` and wait for it when
-  /// the interceptor adapts that one too: it may wait for this very refresh.
+  /// Called on a serial queue of the interceptor. If the interceptor also adapts requests of `session`, do not wait
+  /// for one of them here, because it may wait for this refresh.
   ///
   /// - Parameters:
-  ///   - credential: The one that is out of date or was refused.
+  ///   - credential: The expired or refused credential.
   ///   - session: The session of the first request that needs the refresh.
-  ///   - completion: May be called from any thread, at once or later; the first call counts. Released
-  ///     without a call, it counts as a failure that says so.
+  ///   - completion: Call it once, from any thread; further calls are ignored. Its release without a call is a
+  ///     failure.
   @preconcurrency
   func refresh(
     _ credential: Credential, for session: Session,
     completion: @escaping @Sendable (_ result: Result<Credential, any Error>) -> Void)
 
-  /// Whether the server refused a request because of its credential: mostly status 401 (RFC 9110 §15.5.2).
-  /// A response is a failure only with `validate()`.
+  /// Whether the server refused a request because of its credential: mostly status 401 (RFC 9110 §15.5.2). A status
+  /// code is a failure only if the request has `validate()`.
   func didRequest(
     _ urlRequest: URLRequest, with response: HTTPURLResponse, failDueToAuthenticationError error: any Error
   ) -> Bool
 
-  /// Whether `urlRequest` carries `credential`. If not, a newer one is there, and the request is sent again
-  /// with that instead of refreshing it.
+  /// Whether `urlRequest` was sent with `credential`. If not, the credential has changed since, and the request is
+  /// retried with the new one without a refresh.
   func isRequest(_ urlRequest: URLRequest, authenticatedWith credential: Credential) -> Bool
 }

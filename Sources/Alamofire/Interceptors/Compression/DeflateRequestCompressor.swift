@@ -3,32 +3,32 @@ public import FoundationNetworking
 
 /// Compresses the `httpBody` of requests in the zlib format, which HTTP calls `deflate` (RFC 9110 §8.4.1.2).
 ///
-/// Bodies of uploads and body streams are left as they are. The server has to understand the coding: there is
-/// no way to ask it.
+/// Bodies of uploads and body streams are not compressed. The server must support the coding; a client cannot ask for
+/// it.
 ///
 /// ```swift
 /// let session = Session(interceptor: .deflateCompressor)
 /// ```
 public struct DeflateRequestCompressor: RequestInterceptor {
-  /// What happens to a request that has a `Content-Encoding` already.
+  /// The handling of a request that already has a `Content-Encoding`.
   public enum DuplicateHeaderBehavior: Sendable {
     /// The request fails with a ``DuplicateHeaderError``.
     case error
     /// The body is compressed and the field replaced.
     case replace
-    /// The request stays as it is.
+    /// The request is sent unchanged.
     case skip
   }
 
-  /// The request has a `Content-Encoding` already.
+  /// The error of a request that already has a `Content-Encoding`.
   public struct DuplicateHeaderError: LocalizedError {
-    /// A sentence for logs.
+    /// The error message.
     public var errorDescription: String? {
       "The request has a Content-Encoding already and is not compressed a second time."
     }
   }
 
-  /// What happens to a request that has a `Content-Encoding` already.
+  /// The handling of a request that already has a `Content-Encoding`.
   public let duplicateHeaderBehavior: DuplicateHeaderBehavior
   /// Decides for each body whether it is compressed.
   public let shouldCompressBodyData: @Sendable (_ bodyData: Data) -> Bool
@@ -47,7 +47,7 @@ public struct DeflateRequestCompressor: RequestInterceptor {
     self.shouldCompressBodyData = shouldCompressBodyData
   }
 
-  /// Compresses the body, if there is one, and says so in `Content-Encoding`.
+  /// Compresses the body, if there is one, and sets `Content-Encoding`.
   @preconcurrency
   public func adapt(
     _ urlRequest: URLRequest, for session: Session,

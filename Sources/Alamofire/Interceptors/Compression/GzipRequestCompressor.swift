@@ -8,7 +8,7 @@ public import FoundationNetworking
 /// let compressor = GzipRequestCompressor { $0.count > 1024 }
 /// ```
 public struct GzipRequestCompressor: RequestInterceptor {
-  /// What happens to a request that has a `Content-Encoding` already.
+  /// The handling of a request that already has a `Content-Encoding`.
   public let duplicateHeaderBehavior: DeflateRequestCompressor.DuplicateHeaderBehavior
   /// Decides for each body whether it is compressed.
   public let shouldCompressBodyData: @Sendable (_ bodyData: Data) -> Bool

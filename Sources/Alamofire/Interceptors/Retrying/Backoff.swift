@@ -1,6 +1,6 @@
 import Foundation
 
-/// How long to wait before a request is sent again. Pure; what is random is passed in.
+/// The delay before a retry. Pure: the random number is a parameter.
 package struct Backoff: Sendable {
   package let base: UInt
   package let scale: Double
@@ -12,17 +12,17 @@ package struct Backoff: Sendable {
     self.isJittered = isJittered
   }
 
-  /// The longest delay in seconds, which requests wait at most.
+  /// The maximum delay in seconds: a year.
   package static let longest: TimeInterval = 31_536_000
 
-  /// The delay in seconds after a request was retried `retryCount` times: `base` to the power of it, times
-  /// `scale`, or with jitter a part of that, chosen by `random` (0 to 1). What the server asked for is the
-  /// least; jitter is added to it, so that those who were told the same time do not come together.
+  /// Returns the delay in seconds after `retryCount` retries: `base` to the power of `retryCount`, times `scale`.
+  /// With jitter it is a part of that, chosen by `random` (0 to 1). `asked`, the delay that the server asked for, is
+  /// the minimum. Jitter is added to it, so that clients with the same `Retry-After` do not retry at the same time.
   ///
-  /// Always a finite number from 0 to ``longest``. A scale that is negative or no number gives no delay.
+  /// The result is finite, from 0 to ``longest``. A scale that is negative or not a number gives no delay.
   package func delay(retryCount: Int, asked: TimeInterval? = nil, random: Double) -> TimeInterval {
     let least = clamped(asked ?? 0)
-    // The power may be infinite; times a scale of zero that is no number, and no delay.
+    // An infinite power times a scale of zero is not a number, which gives no delay.
     let full = clamped(pow(Double(base), Double(max(0, retryCount))) * scale)
     return isJittered ? clamped(least + full * random) : max(least, full)
   }

@@ -2,20 +2,20 @@ public import Foundation
 import FoundationNetworking
 import Synchronization
 
-/// Holds requests that failed because the machine was offline, and tries them again when it is back.
+/// Holds requests that failed because the machine was offline, and retries them when a network is available.
 ///
-/// One wait serves all requests that fail meanwhile. When there is a network again, all are tried again; when it
-/// takes too long, all end with the errors that they have. The next failure begins another wait. What counts as a
-/// network is a default route over an interface that works; nobody is asked to answer.
+/// One wait serves all requests that fail meanwhile. If a network becomes available, all are retried. If the wait
+/// times out, all end with their errors, and the next failure starts another wait. A network is a default route over
+/// an interface that is up; no packets are sent to test it.
 ///
 /// ```swift
 /// let session = Session(interceptor: .offlineRetrier(maximumWait: .seconds(30)))
 /// ```
 ///
-/// When the retrier is released, the wait ends, and requests that it holds end with their errors. There is no
-/// `NWPathMonitor` on Linux: where upstream takes one, a ``NetworkReachabilityManager`` is taken here.
+/// If the retrier is released, the wait ends, and held requests end with their errors. Upstream's initialiser with an
+/// `NWPathMonitor` takes a ``NetworkReachabilityManager`` here, because Linux has no `NWPathMonitor`.
 public final class OfflineRetrier: RequestInterceptor {
-  /// How long is waited for a network: 5 seconds.
+  /// The default duration of a wait: 5 seconds.
   public static let defaultWait = DispatchTimeInterval.seconds(5)
   /// The codes of `URLError` that mean that the machine is offline: `notConnectedToInternet`.
   public static let defaultURLErrorOfflineCodes: Set<URLError.Code> = [.notConnectedToInternet]
@@ -39,10 +39,10 @@ public final class OfflineRetrier: RequestInterceptor {
 
   fileprivate struct State {
     var held: [(attempt: Attempt, completion: @Sendable (RetryResult) -> Void)] = []
-    /// Attempts for which no network came in time: their handlers ask again, and must not wait again.
+    /// Attempts whose wait timed out. The retrier is called again for each handler and must not wait again.
     var givenUp: [Attempt] = []
     var monitor: (any PathMonitor)?
-    /// Which wait it is; none runs while nothing is held.
+    /// The number of the current wait; no wait runs while nothing is held.
     var wait = 0
   }
 
@@ -50,10 +50,10 @@ public final class OfflineRetrier: RequestInterceptor {
   private let isOfflineError: @Sendable (any Error) -> Bool
   private let state = Mutex(State())
 
-  /// Makes a retrier for which any interface counts.
+  /// Makes a retrier for which any interface is sufficient.
   ///
   /// - Parameters:
-  ///   - maximumWait:    How long is waited, from the first request that is held on.
+  ///   - maximumWait:    The duration of a wait, from the first held request.
   ///   - isOfflineError: Whether an error means that the machine is offline; called on Swift's pool.
   @preconcurrency
   public convenience init(
@@ -65,7 +65,8 @@ public final class OfflineRetrier: RequestInterceptor {
     }
   }
 
-  /// Makes a retrier for which interfaces of one type alone count. Parameters as above.
+  /// Makes a retrier that requires an interface of one type. For the other parameters, see
+  /// ``init(maximumWait:isOfflineError:)``.
   @preconcurrency
   public convenience init(
     requiredInterfaceType: NetworkInterfaceType,
@@ -77,7 +78,8 @@ public final class OfflineRetrier: RequestInterceptor {
     }
   }
 
-  /// Makes a retrier for which interfaces of some types do not count. Parameters as above.
+  /// Makes a retrier that ignores interfaces of some types. For the other parameters, see
+  /// ``init(maximumWait:isOfflineError:)``.
   @preconcurrency
   public convenience init(
     prohibitedInterfaceTypes: [NetworkInterfaceType],
@@ -89,8 +91,8 @@ public final class OfflineRetrier: RequestInterceptor {
     }
   }
 
-  /// Makes a retrier that waits until a manager tells that its host can be reached: one in a network without a
-  /// default route, for example.
+  /// Makes a retrier that waits until a manager reports that its host is reachable, for example in a network without
+  /// a default route.
   ///
   /// ```swift
   /// let retrier = OfflineRetrier(
@@ -98,10 +100,10 @@ public final class OfflineRetrier: RequestInterceptor {
   /// ```
   ///
   /// - Parameters:
-  ///   - monitor:        Evaluated for each wait, which takes the one listener of the manager and ends it: make a
-  ///     manager for it, and listen to one of your own. With `nil` nothing is waited for, and errors stay.
-  ///   - maximumWait:    As above.
-  ///   - isOfflineError: As above.
+  ///   - monitor:        Evaluated for each wait, which replaces and then stops the manager's listener. Therefore
+  ///     make a manager for the retrier alone. With `nil` requests fail without a wait.
+  ///   - maximumWait:    The duration of a wait, from the first held request.
+  ///   - isOfflineError: Whether an error means that the machine is offline; called on Swift's pool.
   @preconcurrency
   public convenience init(
     monitor: @escaping @Sendable @autoclosure () -> NetworkReachabilityManager?,
@@ -113,7 +115,7 @@ public final class OfflineRetrier: RequestInterceptor {
     }
   }
 
-  /// The same over any monitor; tests bring a script.
+  /// Makes a retrier with any monitor; tests use a scripted one.
   package init(
     isOfflineError: @escaping @Sendable (any Error) -> Bool = OfflineRetrier.defaultIsOfflineError,
     makeMonitor: @escaping @Sendable () -> any PathMonitor
@@ -123,7 +125,7 @@ public final class OfflineRetrier: RequestInterceptor {
   }
 
   deinit {
-    // What is held is released with its completions, which counts as "do not retry".
+    // The release of the held completions counts as "do not retry".
     state.withLock { $0.monitor }?.stop()
   }
 

@@ -25,15 +25,14 @@ open class RetryPolicy: RequestInterceptor, @unchecked Sendable {
   public enum Jitter: Sendable {
     /// Delays are exactly as computed.
     case none
-    /// Each delay is anything between zero and what was computed, so that clients that failed together do
-    /// not come back together. What the server asked for in `Retry-After` is waited for in any case, and
-    /// the random part comes on top.
+    /// Each delay is random, from zero to the computed one, so that clients that failed together do not retry
+    /// together. The time of `Retry-After` is always waited for in full, and the random part is added to it.
     case full
   }
 
-  /// How often a request is sent again at most.
+  /// The maximum number of retries of a request.
   public let retryLimit: UInt
-  /// What the delay is multiplied by with each retry; at least 2.
+  /// The factor of the delay with each retry; at least 2.
   public let exponentialBackoffBase: UInt
   /// The first delay, in seconds.
   public let exponentialBackoffScale: Double
@@ -43,31 +42,27 @@ open class RetryPolicy: RequestInterceptor, @unchecked Sendable {
   public let retryableHTTPStatusCodes: Set<Int>
   /// The codes of a `URLError` after which a request is sent again.
   public let retryableURLErrorCodes: Set<URLError.Code>
-  /// The longest time in seconds that is waited because the server asks for it in `Retry-After`; `nil`
-  /// when that field is not looked at.
+  /// The longest `Retry-After` in seconds that is waited for; `nil` if the field is ignored.
   public let maximumRetryAfter: TimeInterval?
-  /// Whether delays are spread at random.
+  /// Whether delays are randomized.
   public let jitter: Jitter
 
-  /// Makes a policy. Nothing that is given here traps: values that make no sense are brought into range.
+  /// Makes a policy. Values out of range are clamped; none of them traps.
   ///
   /// - Parameters:
-  ///   - retryLimit: How often a request is sent again at most. Default: 2.
-  ///   - exponentialBackoffBase: What the delay is multiplied by with each retry. Default: 2, which is also
-  ///     the least; smaller values count as 2.
-  ///   - exponentialBackoffScale: The first delay, in seconds. Default: 0.5. Negative values and
-  ///     not-a-numbers count as no delay, infinity as a year.
-  ///   - retryableHTTPMethods: The methods of requests that are sent again. Default:
-  ///     ``defaultRetryableHTTPMethods``.
+  ///   - retryLimit: The maximum number of retries of a request. Default: 2.
+  ///   - exponentialBackoffBase: The factor of the delay with each retry. Default: 2, which is also the minimum.
+  ///   - exponentialBackoffScale: The first delay, in seconds. Default: 0.5. Negative values and not-a-numbers give
+  ///     no delay, infinity a year.
+  ///   - retryableHTTPMethods: The methods of requests that are sent again. Default: ``defaultRetryableHTTPMethods``.
   ///   - retryableHTTPStatusCodes: The status codes after which a request is sent again. Default:
   ///     ``defaultRetryableHTTPStatusCodes``.
   ///   - retryableURLErrorCodes: The codes of a `URLError` after which a request is sent again. Default:
   ///     ``defaultRetryableURLErrorCodes``.
-  ///   - maximumRetryAfter: The longest time in seconds that is waited because the server asks for it in
-  ///     `Retry-After` (RFC 9110 §10.2.3), in seconds or as a date. If it asks for more, the request is not
-  ///     sent again, since it would come too early. The longer of this time and the computed delay counts.
-  ///     Default: `nil`, the field is not looked at.
-  ///   - jitter: Whether delays are spread at random. Default: ``Jitter/none``.
+  ///   - maximumRetryAfter: The longest `Retry-After` (RFC 9110 §10.2.3), in seconds, that is waited for; the field
+  ///     may also be a date. If the server asks for more, the request is not retried. The delay is the longer of this
+  ///     time and the computed one. Default: `nil`, the field is ignored.
+  ///   - jitter: Whether delays are randomized. Default: ``Jitter/none``.
   public init(
     retryLimit: UInt = RetryPolicy.defaultRetryLimit,
     exponentialBackoffBase: UInt = RetryPolicy.defaultExponentialBackoffBase,

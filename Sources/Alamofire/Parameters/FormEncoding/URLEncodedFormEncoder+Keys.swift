@@ -1,5 +1,5 @@
 extension URLEncodedFormEncoder {
-  /// How the name of an item of an array is written.
+  /// The encoding of the name of an array item.
   public enum ArrayEncoding: Sendable {
     /// `name[]`
     case brackets
@@ -7,7 +7,7 @@ extension URLEncodedFormEncoder {
     case noBrackets
     /// `name[0]`, counted from 0.
     case indexInBrackets
-    /// As the closure says, given the name and the index, counted from 0.
+    /// The result of the closure for the name and the index, counted from 0.
     @preconcurrency
     case custom(@Sendable (_ key: String, _ index: Int) -> String)
 
@@ -21,7 +21,7 @@ extension URLEncodedFormEncoder {
     }
   }
 
-  /// How the name of a nested property is written behind the name of what it is nested in.
+  /// The encoding of the name of a nested property, after the name of the outer one.
   ///
   /// ```swift
   /// let encoder = URLEncodedFormEncoder(
@@ -37,30 +37,29 @@ extension URLEncodedFormEncoder {
 
     /// Makes an encoding.
     ///
-    /// - Parameter encoding: Gives what stands behind the outer name, for the name of the property.
+    /// - Parameter encoding: Returns the text after the outer name, for the name of the property.
     @preconcurrency
     public init(encoding: @escaping @Sendable (_ subkey: String) -> String) {
       encode = encoding
     }
   }
 
-  /// What becomes of a name. It is given the whole name as it will be sent, such as `outer[inner]`,
-  /// before percent-encoding.
+  /// The transformation of a whole name, such as `outer[inner]`, before percent-encoding.
   public enum KeyEncoding: Sendable {
-    /// Nothing.
+    /// Names are not changed.
     case useDefaultKeys
-    /// Words are separated by `_` and made small: `oneTwoThree` becomes `one_two_three`, `myURLProperty`
-    /// becomes `my_url_property`.
+    /// Words are lowercased and joined by `_`: `oneTwoThree` becomes `one_two_three`, `myURLProperty` becomes
+    /// `my_url_property`.
     case convertToSnakeCase
-    /// Words are separated by `-` and made small: `oneTwoThree` becomes `one-two-three`.
+    /// Words are lowercased and joined by `-`: `oneTwoThree` becomes `one-two-three`.
     case convertToKebabCase
-    /// The first letter is made a capital.
+    /// The first letter is uppercased.
     case capitalized
-    /// All letters are made capitals.
+    /// All letters are uppercased.
     case uppercased
-    /// All letters are made small.
+    /// All letters are lowercased.
     case lowercased
-    /// As the closure says.
+    /// The result of the closure.
     @preconcurrency
     case custom(@Sendable (String) -> String)
 
@@ -76,8 +75,8 @@ extension URLEncodedFormEncoder {
       }
     }
 
-    /// A capital begins a word behind a small letter or a digit, and at the end of a run of capitals
-    /// when a small letter follows (`URLProperty` is `URL` and `Property`).
+    /// An uppercase letter begins a word after a lowercase letter or a digit, and at the end of a run of uppercase
+    /// letters before a lowercase one (`URLProperty` is `URL` and `Property`).
     private static func separateWords(of key: String, by separator: Character) -> String {
       let characters = Array(key)
       var separated = ""

@@ -1,7 +1,7 @@
 public import Foundation
 
 extension URLEncodedFormEncoder {
-  /// How a bool is written.
+  /// The encoding of a bool.
   public enum BoolEncoding: Sendable {
     /// `1` and `0`.
     case numeric
@@ -16,13 +16,13 @@ extension URLEncodedFormEncoder {
     }
   }
 
-  /// How data is written.
+  /// The encoding of data.
   public enum DataEncoding: Sendable {
     /// As it encodes itself: an array of its bytes.
     case deferredToData
     /// As base64 (RFC 4648 §4).
     case base64
-    /// As the closure says.
+    /// The result of the closure.
     @preconcurrency
     case custom(@Sendable (Data) throws -> String)
 
@@ -36,7 +36,7 @@ extension URLEncodedFormEncoder {
     }
   }
 
-  /// How a date is written.
+  /// The encoding of a date.
   public enum DateEncoding: Sendable {
     /// As it encodes itself: seconds since the beginning of 2001, with a fraction.
     case deferredToDate
@@ -65,15 +65,15 @@ extension URLEncodedFormEncoder {
     }
   }
 
-  /// What becomes of `nil`.
+  /// The encoding of `nil`.
   ///
   /// ```swift
   /// let encoder = URLEncodedFormEncoder(nilEncoding: URLEncodedFormEncoder.NilEncoding { "none" })
   /// ```
   public struct NilEncoding: Sendable {
-    /// The pair is left out.
+    /// The pair is omitted.
     public static let dropKey = NilEncoding { nil }
-    /// The name stands with an empty value: `name=`.
+    /// The name with an empty value: `name=`.
     public static let dropValue = NilEncoding { "" }
     /// `name=null`
     public static let null = NilEncoding { "null" }
@@ -89,11 +89,11 @@ extension URLEncodedFormEncoder {
     }
   }
 
-  /// How a space is written.
+  /// The encoding of a space.
   public enum SpaceEncoding: Sendable {
     /// `%20`
     case percentEscaped
-    /// `+`, as browsers do in forms; a real plus is written as `%2B`.
+    /// `+`, as browsers write it in forms; a plus sign is written as `%2B`.
     case plusReplaced
   }
 }

@@ -25,33 +25,33 @@ import Synchronization
 ///
 /// One encoder can be used from several threads at once.
 public final class URLEncodedFormEncoder: Sendable {
-  /// What can go wrong in this encoder.
+  /// An error of this encoder.
   public enum Error: Swift.Error {
-    /// Pairs need names, and this root has none: an array or a single value. What it was is attached.
+    /// The root is an array or a single value, which has no names for pairs. Its description is attached.
     case invalidRootObject(String)
   }
 
-  /// Whether pairs are sorted as text at every level; else they come in the order of encoding, which is
-  /// not defined for dictionaries.
+  /// Whether pairs are sorted as text at every level. Otherwise they have the order of encoding, which is undefined
+  /// for dictionaries.
   public let alphabetizeKeyValuePairs: Bool
-  /// Whether sorting also goes over the items of an array, so that they lose their order. Has no effect
-  /// when ``alphabetizeKeyValuePairs`` is false.
+  /// Whether the items of an array are sorted too, so that they lose their order. It has no effect if
+  /// ``alphabetizeKeyValuePairs`` is false.
   public let alphabetizeArrayItems: Bool
-  /// How the names of items are written.
+  /// The encoding of the names of array items.
   public let arrayEncoding: ArrayEncoding
-  /// How bools are written.
+  /// The encoding of bools.
   public let boolEncoding: BoolEncoding
-  /// How data is written.
+  /// The encoding of data.
   public let dataEncoding: DataEncoding
-  /// How dates are written.
+  /// The encoding of dates.
   public let dateEncoding: DateEncoding
-  /// What becomes of a name.
+  /// The transformation of names.
   public let keyEncoding: KeyEncoding
-  /// How the name of a nested property is written.
+  /// The encoding of the names of nested properties.
   public let keyPathEncoding: KeyPathEncoding
-  /// What becomes of `nil`.
+  /// The encoding of `nil`.
   public let nilEncoding: NilEncoding
-  /// How a space is written.
+  /// The encoding of spaces.
   public let spaceEncoding: SpaceEncoding
 
   private struct Allowed {
@@ -60,7 +60,7 @@ public final class URLEncodedFormEncoder: Sendable {
 
     init(_ characters: CharacterSet) {
       self.characters = characters
-      // A space is the business of the space encoding.
+      // Spaces are encoded by ``spaceEncoding``.
       encoding = PercentEncoding(allowing: { $0 != 0x20 && characters.contains(Unicode.Scalar($0)) })
     }
   }
@@ -80,19 +80,16 @@ public final class URLEncodedFormEncoder: Sendable {
   ///
   /// - Parameters:
   ///   - alphabetizeKeyValuePairs: Whether pairs are sorted as text at every level; `true` by default.
-  ///   - arrayEncoding:            How the names of items are written; by default `name[]`.
-  ///   - boolEncoding:             How bools are written; by default as `1` and `0`.
-  ///   - dataEncoding:             How data is written; by default as base64.
-  ///   - dateEncoding:             How dates are written; by default as they encode themselves, in
-  ///                               seconds since 2001.
-  ///   - keyEncoding:              What becomes of a name; by default nothing.
-  ///   - keyPathEncoding:          How nested names are written; by default `name[key]`.
-  ///   - nilEncoding:              What becomes of `nil`; by default the pair is left out.
-  ///   - spaceEncoding:            How a space is written; by default as `%20`.
-  ///   - allowedCharacters:        What is not percent-encoded; by default
-  ///                               `CharacterSet.afURLQueryAllowed`.
-  ///   - alphabetizeArrayItems:    Whether sorting also goes over the items of an array; `true` by
-  ///                               default. With `false` names are sorted and items keep their order.
+  ///   - arrayEncoding: The encoding of the names of array items; by default `name[]`.
+  ///   - boolEncoding: The encoding of bools; by default `1` and `0`.
+  ///   - dataEncoding: The encoding of data; by default base64.
+  ///   - dateEncoding: The encoding of dates; by default their own, in seconds since 2001.
+  ///   - keyEncoding: The transformation of names; by default none.
+  ///   - keyPathEncoding: The encoding of the names of nested properties; by default `name[key]`.
+  ///   - nilEncoding: The encoding of `nil`; by default the pair is omitted.
+  ///   - spaceEncoding: The encoding of spaces; by default `%20`.
+  ///   - allowedCharacters: The characters that are not percent-encoded; by default `CharacterSet.afURLQueryAllowed`.
+  ///   - alphabetizeArrayItems: Whether the items of an array are sorted too; `true` by default.
   public init(
     alphabetizeKeyValuePairs: Bool = true,
     arrayEncoding: ArrayEncoding = .brackets,
