@@ -1,8 +1,8 @@
 public import Foundation
 
 extension DataRequest {
-  /// Hands the body of the response out piece by piece, as it comes, in place of keeping it: for bodies that are larger
-  /// than the memory. Like a response handler it resumes the request, so add validators before.
+  /// Delivers the body of the response in pieces instead of keeping it in memory. Like a response handler it resumes
+  /// the request, so add validators before.
   ///
   /// ```swift
   /// AF.request("https://example.com/log")
@@ -11,27 +11,27 @@ extension DataRequest {
   ///   .response { response in print(response.error ?? "all of it is there") }
   /// ```
   ///
-  /// Pieces come in their order, one at a time, cut wherever the network cut them. The handler may be slow: about a
-  /// mebibyte waits for it, then the server has to wait. Response handlers are served when it has had the last piece,
-  /// and find no data, nor do validators, ``data`` and monitors; content types are judged by whether a piece has come.
-  /// An error or ``Request/cancel()`` ends the pieces; what came before has been handed out, validated or not.
+  /// Pieces are delivered in order, one at a time; their boundaries are arbitrary. If the handler is slow, about a
+  /// mebibyte is buffered, then the server has to wait. Response handlers are called after the last piece. They,
+  /// validators, ``data`` and monitors see no data; content types are validated by whether there was a piece. An
+  /// error or ``Request/cancel()`` ends the pieces; earlier ones have been delivered, validated or not.
   ///
-  /// - Several handlers each get all pieces from the moment on at which they are there; the slowest one counts.
-  /// - Added before the request is resumed, a handler gets all of the body as it comes. Added later it may get what has
-  ///   come until then, or all of it, as one large piece; added after the end, a body that was kept. With
-  ///   ``TransportOptions/makesRequestsAtOnce``, or somebody who sees transfers, the rest still comes in pieces.
-  /// - Redirects that are followed and challenges that are answered have no pieces.
-  /// - Responses are neither answered from the cache nor stored in it.
-  /// - The body of a response other than 200 to 299 is kept, up to a mebibyte, as long as a retrier may want to send the
-  ///   request again, and is one piece at the end.
+  /// - Several handlers each get all pieces from the moment they are added; the slowest one determines the speed.
+  /// - If a handler is added before the request is resumed, it gets the whole body in pieces. Added later, it may get
+  ///   the bytes so far, or the whole body, as one large piece; added after the end, a kept body. With
+  ///   ``TransportOptions/makesRequestsAtOnce``, or an observer of transfers, further bytes still come in pieces.
+  /// - Followed redirects and answered challenges have no pieces.
+  /// - The cache is neither read nor written.
+  /// - The body of a status other than 200 to 299 is kept, up to a mebibyte, while a retrier may retry, and is one
+  ///   piece at the end.
   ///
-  /// When the request is to be sent again after pieces were handed out, `onRestart` is called before the first piece of
-  /// the new response. Without one, retriers are not asked any more and the request ends with its failure: one body never
-  /// follows a part of another one unnoticed.
+  /// If the request is retried after pieces were delivered, `onRestart` is called before the first piece of the new
+  /// response. Without `onRestart`, no retrier is called and the request fails, because the pieces of two bodies must
+  /// not be mixed.
   ///
   /// - Parameters:
-  ///   - queue: Where the handlers are called. Default: the main queue.
-  ///   - onRestart: Called when the pieces so far count for nothing, since the body begins again. Default: none.
+  ///   - queue: The queue of the closures. Default: the main queue.
+  ///   - onRestart: Called if the pieces so far are void because the body begins again. Default: none.
   ///   - handler: Called with each piece.
   @preconcurrency
   @discardableResult

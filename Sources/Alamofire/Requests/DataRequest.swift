@@ -16,19 +16,18 @@ public class DataRequest: Request, @unchecked Sendable {
   /// Judges a response: the request, the response, and the data, which is `nil` when there is none.
   public typealias Validation = @Sendable (URLRequest?, HTTPURLResponse, Data?) -> ValidationResult
 
-  /// What the request was made from; asked again for each attempt.
+  /// The value that makes the `URLRequest`; used anew for each attempt.
   public var convertible: any URLRequestConvertible { core.convertible }
 
-  /// The body of the last response, once the attempt has ended; after a failure, the bytes that arrived before it. `nil`
-  /// when there were none, and when the body is handed out as it comes.
+  /// The body of the last response, after the end of the attempt; after a failure, the bytes received before it.
+  /// `nil` if there were none, or if ``responsePieces(on:onRestart:perform:)`` delivers them.
   public var data: Data? { core.state.withLock { $0.collected } }
 
   // MARK: Validation
 
-  /// Adds a validator. Validators run in their order once a response has come, before retriers are asked
-  /// and before any handler; the first failure ends it. They need a response, so failed transfers skip
-  /// them. An error that is no `AFError` becomes `.customValidationFailed`. Not called on the engine's
-  /// thread.
+  /// Adds a validator. Validators run in their order after a response, before the retriers and the handlers; the
+  /// first failure stops them. They are skipped if the transfer failed. An error that is no `AFError` becomes
+  /// `.customValidationFailed`. Never called on the engine's thread.
   @preconcurrency
   @discardableResult
   public func validate(_ validation: @escaping Validation) -> Self {
@@ -47,8 +46,8 @@ public class DataRequest: Request, @unchecked Sendable {
     }
   }
 
-  /// Accepts the given media types alone, wildcards such as `image/*` among them; an empty body passes.
-  /// The types are asked for when the response has come.
+  /// Accepts the given media types, including wildcards such as `image/*`; an empty body is always accepted. The
+  /// closure is evaluated after the response.
   @preconcurrency
   @discardableResult
   public func validate<Types: Sequence & Sendable>(
@@ -74,11 +73,10 @@ public class DataRequest: Request, @unchecked Sendable {
 
   // MARK: The head of the response
 
-  /// Calls `handler` on `queue` (default: main) with the response before its body is read, and reads on
-  /// when its completion is called with ``Request/ResponseDisposition/allow``; with
-  /// ``Request/ResponseDisposition/cancel`` the request ends as cancelled. A completion that is released
-  /// without a call allows. Called again for each retry; redirects that are followed are not shown. The
-  /// last handler given takes the place of earlier ones.
+  /// Calls `handler` on `queue` (default: main) with the response before its body is read. The body is read if the
+  /// completion is called with ``Request/ResponseDisposition/allow`` or released without a call. With
+  /// ``Request/ResponseDisposition/cancel`` the request is cancelled. The handler is called for each retry, but not
+  /// for followed redirects. The last handler set is used.
   @preconcurrency
   @discardableResult
   public func onHTTPResponse(
@@ -92,7 +90,7 @@ public class DataRequest: Request, @unchecked Sendable {
     return self
   }
 
-  /// Calls `handler` on `queue` (default: main) with the response before its body has come.
+  /// Calls `handler` on `queue` (default: main) with the response, without delaying its body.
   @preconcurrency
   @discardableResult
   public func onHTTPResponse(
@@ -104,7 +102,7 @@ public class DataRequest: Request, @unchecked Sendable {
 }
 
 extension Request {
-  /// What becomes of a response whose head has been seen.
+  /// The decision about a response, made after its head.
   public enum ResponseDisposition: Sendable {
     /// Its body is read.
     case allow

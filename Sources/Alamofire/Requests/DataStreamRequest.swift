@@ -3,12 +3,12 @@ public import FoundationNetworking
 import HTTPWire
 import Synchronization
 
-/// A request whose response is handed out as it comes, and kept nowhere.
+/// A request whose response is delivered in pieces and not kept.
 ///
-/// Each handler gets every piece in its order, then ``Event/complete(_:)`` once. Handlers may be slow: what waits for
-/// the slowest one is limited to about a mebibyte, then the server has to wait. Without a handler the body is read and
-/// forgotten. A handler that is added while the body comes gets the rest, one that is added after the end the
-/// completion alone. A retry hands out the new response from its beginning.
+/// Each handler gets every piece in order, then ``Event/complete(_:)`` once. If a handler is slow, about a mebibyte
+/// is buffered, then the server has to wait. Without a handler the body is discarded. A handler that is added during
+/// the body gets the rest; added after the end, only the completion. A retry delivers the new response from its
+/// beginning.
 ///
 /// ```swift
 /// AF.streamRequest("https://httpbin.org/stream/100")
@@ -24,18 +24,18 @@ import Synchronization
 public final class DataStreamRequest: Request, @unchecked Sendable {
   // Unchecked, as ``Request`` is: what it adds is constant.
 
-  /// Called with each event of a stream. What it throws ends the request: an ``AFError`` as it is, another error as
-  /// `.customSerializationFailed`; the handler then gets its completion alone. What it throws there is lost.
+  /// Called with each event of a stream. An error that it throws ends the request: an ``AFError`` unchanged, another
+  /// one as `.customSerializationFailed`. The handler then gets only its completion, whose errors are ignored.
   public typealias Handler<Success, Failure: Error> =
     @Sendable (_ stream: Stream<Success, Failure>) throws -> Void
 
-  /// Judges a response.
+  /// Checks a response.
   public typealias Validation = @Sendable (URLRequest?, HTTPURLResponse) -> ValidationResult
 
-  /// What the request was made from; asked again for each attempt.
+  /// The value that makes the `URLRequest`; used anew for each attempt.
   public var convertible: any URLRequestConvertible { core.convertible }
 
-  /// Whether a piece that a serializer refuses cancels the request. Default: `false`, the stream goes on.
+  /// Whether an error of a serializer cancels the request. Default: `false`, the stream continues.
   public let automaticallyCancelOnStreamError: Bool
 
   package let flow: StreamFlow
@@ -48,16 +48,15 @@ public final class DataStreamRequest: Request, @unchecked Sendable {
 
   // MARK: Validation
 
-  /// Adds a validator. Validators run in their order when all of the response has come, before retriers are asked; a
-  /// failure is the error of the completion. What has come is handed out all the same. Not called on the engine's
-  /// thread.
+  /// Adds a validator. Validators run in their order after the whole response, before the retriers; a failure is the
+  /// error of the completion. The pieces are delivered in any case. Never called on the engine's thread.
   @preconcurrency
   @discardableResult
   public func validate(_ validation: @escaping Validation) -> Self {
     add(.custom { request, response, _ in validation(request, response) })
   }
 
-  /// Accepts the given status codes alone; none at all if the sequence is empty.
+  /// Accepts the given status codes; none if the sequence is empty.
   @preconcurrency
   @discardableResult
   public func validate<Codes: Sequence & Sendable>(statusCode acceptableStatusCodes: Codes) -> Self
@@ -69,8 +68,8 @@ public final class DataStreamRequest: Request, @unchecked Sendable {
     }
   }
 
-  /// Accepts the given media types alone, wildcards such as `image/*` among them, also for an empty body. The types are
-  /// asked for when the response has come.
+  /// Accepts the given media types, including wildcards such as `image/*`, also for an empty body. The closure is
+  /// evaluated after the response.
   @preconcurrency
   @discardableResult
   public func validate<Types: Sequence & Sendable>(
@@ -83,8 +82,7 @@ public final class DataStreamRequest: Request, @unchecked Sendable {
     }
   }
 
-  /// Accepts status codes from 200 to 299, and the media types that the request's `Accept` field names (all, without
-  /// one).
+  /// Accepts status codes from 200 to 299, and the media types of the request's `Accept` field; all without one.
   @discardableResult
   public func validate() -> Self {
     validate(statusCode: 200..<300).validate { request, response in
@@ -102,9 +100,8 @@ public final class DataStreamRequest: Request, @unchecked Sendable {
 
   // MARK: The head of the response
 
-  /// Calls `handler` on `queue` (default: main) with the response before its body is read, as
-  /// the form of ``DataRequest`` does. With
-  /// ``Request/ResponseDisposition/cancel`` nothing of the body is handed out.
+  /// Calls `handler` on `queue` (default: main) with the response before its body is read, as the method of
+  /// ``DataRequest`` does. With ``Request/ResponseDisposition/cancel`` no piece is delivered.
   @preconcurrency
   @discardableResult
   public func onHTTPResponse(
@@ -118,7 +115,7 @@ public final class DataStreamRequest: Request, @unchecked Sendable {
     return self
   }
 
-  /// Calls `handler` on `queue` (default: main) with the response before its body has come.
+  /// Calls `handler` on `queue` (default: main) with the response, without delaying its body.
   @preconcurrency
   @discardableResult
   public func onHTTPResponse(

@@ -3,11 +3,11 @@ public import FoundationNetworking
 import HTTPWire
 import Synchronization
 
-/// A request whose response is written to a file as it comes, and never held in memory.
+/// A request whose response is written to a file, and never held in memory.
 ///
-/// Without a destination the file stays in the temporary folder, under a name that begins with `Alamofire_`;
-/// removing it is up to you. A transfer that fails leaves no file at the destination. One that comes to its end
-/// does, also when a validation fails afterwards: a retry then needs ``Options/removePreviousFile``.
+/// Without a destination the file stays in the temporary folder, under a name that begins with `Alamofire_`, and the
+/// caller removes it. A failed transfer leaves no file at the destination. If a validation fails afterwards, the file
+/// is already there, so that a retry needs ``Options/removePreviousFile``.
 ///
 /// ```swift
 /// AF.download("https://httpbin.org/image/png", to: DownloadRequest.suggestedDownloadDestination())
@@ -18,65 +18,64 @@ import Synchronization
 public final class DownloadRequest: Request, @unchecked Sendable {
   // Unchecked, as ``Request`` is: what it adds is constant.
 
-  /// What happens on the way to the destination.
+  /// The steps before a file is moved to its destination.
   public struct Options: OptionSet, Sendable {
-    /// The folders above the destination are made.
+    /// Missing parent folders are created.
     public static let createIntermediateDirectories = Options(rawValue: 1 << 0)
-    /// A file that is there is removed before.
+    /// An existing file is removed.
     public static let removePreviousFile = Options(rawValue: 1 << 1)
 
     /// The bits of the options.
     public let rawValue: Int
 
-    /// Options from their bits.
+    /// Makes options from their bits.
     public init(rawValue: Int) { self.rawValue = rawValue }
   }
 
-  /// Where a file goes: called off the network thread with the temporary file and the response, when all of
-  /// it has come and before it is validated. A URL that is no `file:` URL is an error
-  /// (``AFError/downloadedFileMoveFailed(error:source:destination:)``); the temporary file itself may stay where it is.
+  /// Returns the destination of a file. It is called off the engine's thread with the temporary file and the
+  /// response, when the body is complete and before validation. A URL that is no `file:` URL is an error
+  /// (``AFError/downloadedFileMoveFailed(error:source:destination:)``). The temporary URL itself is allowed.
   public typealias Destination =
     @Sendable (_ temporaryURL: URL, _ response: HTTPURLResponse) -> (
       destinationURL: URL, options: Options
     )
 
-  /// A check of a complete response and its file.
+  /// Checks a complete response and its file.
   public typealias Validation =
     @Sendable (_ request: URLRequest?, _ response: HTTPURLResponse, _ fileURL: URL?) -> ValidationResult
 
-  /// What is downloaded.
+  /// The source of a download.
   public enum Downloadable: Sendable {
     /// The response to a request.
     case request(any URLRequestConvertible)
-    /// The rest of a download that was broken off.
+    /// The rest of an interrupted download.
     case resumeData(Data)
   }
 
-  /// What is downloaded.
+  /// The source of the download.
   public var downloadable: Downloadable { core.download?.downloadable ?? .request(core.convertible) }
 
-  /// What a broken or cancelled download can go on from: there is some if the server gives a strong entity
-  /// tag, or a date of last modification before that of its answer, and the body was not encoded. Its file
-  /// lies in the temporary folder.
+  /// The data with which a failed or cancelled download can be resumed. They exist if the body was not encoded and
+  /// the response had a strong entity tag, or a `Last-Modified` before its `Date`. Their file is in the temporary
+  /// folder.
   ///
-  /// It stays good until the download has ended or left other data, also in another process. A process that
-  /// is killed leaves none: save what ``cancel(byProducingResumeData:)`` gives from time to time, and go on
-  /// with that, where a download has to survive it.
+  /// They are valid until the download has completed or left newer data, also in another process. A killed process
+  /// leaves none. If a download must survive that, save the data of ``cancel(byProducingResumeData:)`` regularly and
+  /// resume with them.
   public var resumeData: Data? { core.state.withLock { $0.extras.resumeData } }
 
-  /// Where the file lies; `nil` until all of it has come, and when the download was cancelled before its validators had
-  /// run.
+  /// The downloaded file; `nil` until it is complete, and if the download was cancelled before its validators ran.
   public var fileURL: URL? { core.state.withLock { $0.extras.fileURL } }
 
-  /// A destination in a system folder, under the name that the response suggests.
+  /// Returns a destination in a system folder, with the file name that the response suggests.
   ///
-  /// The name is that of `Content-Disposition` (RFC 6266), else the last part of the URL's path, else its host. It is
-  /// never a path: of one that a server sends, the last part counts.
+  /// The name is that of `Content-Disposition` (RFC 6266), else the last path component of the URL, else its host. It
+  /// is never a path: of a path that a server sends, the last component is used.
   ///
   /// - Parameters:
-  ///   - directory: The kind of folder. Default: documents. It is made when it does not exist.
-  ///   - domain: Where to look for it. Default: the user's home.
-  ///   - options: What happens on the way.
+  ///   - directory: The folder. Default: documents. It is created if it does not exist.
+  ///   - domain: The domain of the folder. Default: the user's home.
+  ///   - options: The steps before the file is moved.
   public class func suggestedDownloadDestination(
     for directory: FileManager.SearchPathDirectory = .documentDirectory,
     in domain: FileManager.SearchPathDomainMask = .userDomainMask, options: Options = []
@@ -85,7 +84,7 @@ public final class DownloadRequest: Request, @unchecked Sendable {
       let files = FileManager.default
       guard let folder = files.urls(for: directory, in: domain).first else { return (temporaryURL, []) }
       try? files.createDirectory(at: folder, withIntermediateDirectories: true)
-      // Responses that a program makes itself suggest what Foundation finds.
+      // Computed here, because responses that a program makes itself have Foundation's suggestion.
       let name = SuggestedFilename.name(
         contentDisposition: response.value(forHTTPHeaderField: "Content-Disposition"),
         path: response.url?.path(percentEncoded: true) ?? "", host: response.url?.host(percentEncoded: false))
@@ -93,16 +92,16 @@ public final class DownloadRequest: Request, @unchecked Sendable {
     }
   }
 
-  /// A task that goes on with a download that was broken off, once it is resumed. It belongs to `session` and not to
+  /// Returns a task that continues an interrupted download when it is resumed. The task belongs to `session`, not to
   /// this request, which makes its own tasks.
   ///
-  /// With ``Session/session`` of the request's own session the engine does the work, as a request without handlers:
-  /// the delegate and the monitors are told where the file is (`didFinishDownloadingTo`), and removing it is up to
-  /// you. Data that name no download end it with an error. With another `URLSession` the task is Foundation's, which
-  /// cannot do it on Linux.
+  /// With ``Session/session`` of the request's session the engine performs it, as a request without handlers. The
+  /// delegate and the monitors are called with the file (`didFinishDownloadingTo`), which the caller has to remove.
+  /// Invalid data end it with an error. With another `URLSession` the task is Foundation's, which cannot resume
+  /// downloads on Linux.
   ///
   /// - Parameters:
-  ///   - data: What an earlier download left as ``resumeData``.
+  ///   - data: The ``resumeData`` of an earlier download.
   ///   - session: The session of the task.
   public func task(forResumeData data: Data, using session: URLSession) -> URLSessionTask {
     let own = core.session

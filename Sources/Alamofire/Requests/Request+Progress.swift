@@ -3,26 +3,24 @@ import HTTPWire
 import Synchronization
 
 extension Request {
-  /// How much of the body of the request has been sent. Its total is −1 when the length is not known.
-  /// A retry brings a new object.
+  /// The progress of the request body. Its total is −1 if the length is unknown. Each retry has a new object.
   public var uploadProgress: Progress { core.progress { $0.uploadProgress() } }
 
-  /// How much of the body of the response has come. Its total is −1 when the length is not known, as
-  /// for a chunked or an encoded body. A retry brings a new object.
+  /// The progress of the response body. Its total is −1 if the length is unknown, as for a chunked or an encoded
+  /// body. Each retry has a new object.
   public var downloadProgress: Progress { core.progress { $0.downloadProgress() } }
 
-  /// What was last given to ``uploadProgress(queue:closure:)``.
+  /// The closure and the queue last set by ``uploadProgress(queue:closure:)``.
   public var uploadProgressHandler: (handler: ProgressHandler, queue: DispatchQueue)? {
     core.state.withLock { $0.extras.progress.uploadHandler }.map { ($0.closure, $0.queue) }
   }
 
-  /// What was last given to ``downloadProgress(queue:closure:)``.
+  /// The closure and the queue last set by ``downloadProgress(queue:closure:)``.
   public var downloadProgressHandler: (handler: ProgressHandler, queue: DispatchQueue)? {
     core.state.withLock { $0.extras.progress.downloadHandler }.map { ($0.closure, $0.queue) }
   }
 
-  /// Calls `closure` on `queue` (default: main) as the body of the request is sent. The last closure
-  /// given takes the place of earlier ones.
+  /// Calls `closure` on `queue` (default: main) while the request body is sent. The last closure set is used.
   @preconcurrency
   @discardableResult
   public func uploadProgress(queue: DispatchQueue = .main, closure: @escaping ProgressHandler) -> Self {
@@ -30,8 +28,7 @@ extension Request {
     return self
   }
 
-  /// Calls `closure` on `queue` (default: main) as the body of the response comes. The last closure
-  /// given takes the place of earlier ones.
+  /// Calls `closure` on `queue` (default: main) while the response body is received. The last closure set is used.
   @preconcurrency
   @discardableResult
   public func downloadProgress(queue: DispatchQueue = .main, closure: @escaping ProgressHandler) -> Self {
@@ -40,7 +37,7 @@ extension Request {
   }
 }
 
-/// How far the bodies of a request have come, as `Progress` objects that are made when somebody asks.
+/// The progress of the bodies of a request, as `Progress` objects that are made on first access.
 struct ProgressReport: Sendable {
   typealias Handler = (queue: DispatchQueue, closure: Request.ProgressHandler)
 
@@ -60,15 +57,15 @@ struct ProgressReport: Sendable {
   private var download: Progress?
   var uploadHandler: Handler? { didSet { told.sent = 0 } }
   var downloadHandler: Handler? { didSet { told.received = 0 } }
-  /// The counts of which the handlers were told last.
+  /// The counts with which the handlers were last called.
   private var told = (sent: Int64(0), received: Int64(0))
   private var last = ByteCount()
-  /// How far the attempt has come, as far as anybody counted.
+  /// The counts of the current attempt.
   var count: ByteCount { last }
-  /// Whether the response that comes is a redirect or a challenge, whose body nobody asked for.
+  /// Whether the current response is a followed redirect or an answered challenge, whose body is not counted.
   var isIntermediate = false
 
-  /// The object for the request's body, made when it is first asked for.
+  /// Returns the object for the request body; makes it on first access.
   mutating func uploadProgress() -> Progress {
     if let upload { return upload }
     let progress = Progress.ofBody(completed: last.sent, total: last.expectedToSend)
@@ -76,7 +73,7 @@ struct ProgressReport: Sendable {
     return progress
   }
 
-  /// The object for the response's body, made when it is first asked for.
+  /// Returns the object for the response body; makes it on first access.
   mutating func downloadProgress() -> Progress {
     if let download { return download }
     let progress = Progress.ofBody(completed: last.received, total: last.expectedToReceive)
@@ -84,7 +81,7 @@ struct ProgressReport: Sendable {
     return progress
   }
 
-  /// For who asks when nobody has counted: what the response itself tells.
+  /// Takes the counts from the response, if the transfer was not observed.
   mutating func ended(_ exchange: Exchange, received: Int64, after offset: Int64) {
     guard last == ByteCount() else { return }
     last.sent = exchange.hops.last?.metrics.values.requestBodyBytes ?? 0
@@ -96,8 +93,7 @@ struct ProgressReport: Sendable {
     last.expectedToReceive = sum.flatMap { $0.overflow ? nil : $0.partialValue } ?? -1
   }
 
-  /// All bytes have moved: returns the calls of handlers that were not told of the last ones, because they were added
-  /// later.
+  /// Returns the calls for handlers that were added after the last bytes.
   mutating func completed() -> [Notice] {
     var notices: [Notice] = []
     if last.sent > 0 {
@@ -141,7 +137,8 @@ struct ProgressReport: Sendable {
     return notices
   }
 
-  /// New objects: setting the total of a used one back to zero is a trap in Foundation.
+  /// Resets all counts. The objects are made anew, because Foundation traps if the total of a used one is set back to
+  /// zero.
   mutating func reset() {
     upload = nil
     download = nil
@@ -166,19 +163,19 @@ extension Progress {
 }
 
 extension RequestCore {
-  /// The object for one direction. From now on it is kept up to date.
+  /// Returns the object for one direction, and keeps it up to date from now on.
   func progress(_ direction: (inout ProgressReport) -> Progress) -> Progress {
     add(.progress)
     return countedProgress(direction)
   }
 
-  /// Calls the handlers that have not heard of the last bytes of a request that has ended well.
+  /// Calls the handlers that were not called with the last bytes, if the request succeeded.
   func completeProgress() {
     guard error == nil else { return }
     for notice in countedProgress({ $0.completed() }) { notice.deliver() }
   }
 
-  /// What `body` makes of the report, once it knows what the response tells.
+  /// Applies `body` to the report, after it has taken the counts of the response.
   private func countedProgress<Value: Sendable>(_ body: (inout ProgressReport) -> Value) -> Value {
     let passed = pieces?.passedCount ?? 0
     let offset = download?.offset ?? 0

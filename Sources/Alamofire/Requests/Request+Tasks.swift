@@ -3,8 +3,8 @@ public import FoundationNetworking
 import Synchronization
 
 extension Request {
-  /// The tasks of all attempts that were sent, in their order. They show what the engine does; resuming,
-  /// suspending or cancelling the last one does so to the request.
+  /// The tasks of all attempts that were sent, in their order. Resuming, suspending or cancelling the last one does
+  /// so to the request.
   public var tasks: [URLSessionTask] { core.tasks(of: self) }
   /// The task of the first attempt.
   public var firstTask: URLSessionTask? { tasks.first }
@@ -13,12 +13,11 @@ extension Request {
   /// The task of the last attempt; `nil` before the first is sent.
   public var task: URLSessionTask? { lastTask }
 
-  /// What was really sent: the current requests of ``tasks``, redirects followed.
+  /// The requests that were sent: the current requests of ``tasks``, after redirects.
   public var performedRequests: [URLRequest] { tasks.compactMap(\.currentRequest) }
 
-  /// Calls `handler` on `queue` (default: main) with the task of the current attempt, if there is one, and with
-  /// that of each later attempt, before anything of it is sent. The last handler given takes the place of
-  /// earlier ones.
+  /// Calls `handler` on `queue` (default: main) with the task of the current attempt, if there is one, and with that
+  /// of each later attempt, before it is sent. The last handler set is used.
   @preconcurrency
   @discardableResult
   public func onURLSessionTaskCreation(
@@ -34,7 +33,7 @@ extension Request {
     return self
   }
 
-  /// From now on, events are made for somebody of this request's own.
+  /// Enables events for the handlers and sequences of this request, and keeps the request for them.
   func watch(_ change: (inout RequestCore.State) -> Void) {
     core.state.withLock { state in
       state.attempts.owner = self

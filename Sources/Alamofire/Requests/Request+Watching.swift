@@ -3,8 +3,8 @@ public import FoundationNetworking
 import Synchronization
 
 extension Request {
-  /// Calls `handler` on `queue` (default: main) with the request of the current attempt, if there is
-  /// one, and with that of each later attempt. The last handler given takes the place of earlier ones.
+  /// Calls `handler` on `queue` (default: main) with the request of the current attempt, if there is one, and with
+  /// that of each later attempt. The last handler set is used.
   @preconcurrency
   @discardableResult
   public func onURLRequestCreation(
@@ -18,8 +18,8 @@ extension Request {
     return self
   }
 
-  /// Calls `handler` once with the cURL command of the request: at once if the request has been made,
-  /// else when it is made or has failed to be. Only the last handler that waits counts.
+  /// Calls `handler` once with the cURL command of the request: at once if the request has been made, otherwise when
+  /// it is made or its making has failed. Only the last waiting handler is called.
   @preconcurrency
   @discardableResult
   public func cURLDescription(
@@ -38,7 +38,7 @@ extension Request {
     return self
   }
 
-  /// The same on ``underlyingQueue``.
+  /// Calls `handler` once with the cURL command of the request, on ``underlyingQueue``.
   @preconcurrency
   @discardableResult
   public func cURLDescription(calling handler: @escaping @Sendable (String) -> Void) -> Self {
@@ -46,11 +46,11 @@ extension Request {
   }
 }
 
-/// Who wants to know when a request has been made.
+/// The handlers that wait for a `URLRequest` to be made.
 struct RequestWatchers: Sendable {
   typealias Handler<Value> = (queue: DispatchQueue, closure: @Sendable (Value) -> Void)
 
-  /// What has to be called, outside the lock.
+  /// The handlers to call, outside the lock.
   struct Notices {
     let request: Handler<URLRequest>?
     let cURL: Handler<String>?
@@ -58,7 +58,7 @@ struct RequestWatchers: Sendable {
 
   var requestHandler: Handler<URLRequest>?
   var cURLHandler: Handler<String>?
-  /// Whether a request could not be made; then nobody has to wait for one.
+  /// Whether the request could not be made, so that handlers need not wait for it.
   private(set) var hasFailed = false
 
   mutating func requestCreated() -> Notices? {

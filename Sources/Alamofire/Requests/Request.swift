@@ -3,31 +3,31 @@ public import FoundationNetworking
 import HTTPWire
 import Synchronization
 
-/// One request and its life: the base of all kinds of requests. A ``Session`` makes it.
+/// The base class of all requests. A ``Session`` makes them.
 ///
-/// Every method may be called from any thread and any number of times. A request can be resumed,
-/// suspended and cancelled until it is finished; a handler that is added later gets the same outcome,
-/// and nothing is sent again. Two values are equal when they are the same request.
+/// Every method may be called from any thread and any number of times. A request can be resumed, suspended and
+/// cancelled until it is finished. A handler that is added later gets the same outcome, and nothing is sent again.
+/// Two values are equal if they are the same request.
 public class Request: @unchecked Sendable {
   // Unchecked, since the compiler checks no class that can be subclassed: its own properties are constants.
-  /// Where a request stands.
+  /// The state of a request.
   public enum State: Sendable {
-    /// Made, and neither resumed nor ended.
+    /// Neither resumed nor ended.
     case initialized
-    /// Under way.
+    /// Running.
     case resumed
-    /// Held back; nothing is sent or read until it is resumed.
+    /// Suspended; nothing is sent or read until it is resumed.
     case suspended
-    /// Ended by ``Request/cancel()``; it stays so.
+    /// Ended by ``Request/cancel()``. This state is final.
     case cancelled
-    /// Over; all handlers that were added have been served.
+    /// Ended, and all handlers have been called.
     case finished
   }
 
-  /// What a validator says.
+  /// The result of a validator.
   public typealias ValidationResult = Result<Void, any (Error & Sendable)>
 
-  /// Told how far a body has come.
+  /// Called with the progress of a body.
   public typealias ProgressHandler = @Sendable (_ progress: Progress) -> Void
 
   package let core: RequestCore
@@ -36,7 +36,7 @@ public class Request: @unchecked Sendable {
     self.core = core
   }
 
-  /// What names the request in logs and to adapters; made when it is first asked for.
+  /// The identifier of the request for logs and adapters; made on first access.
   public var id: UUID { core.id }
 
   /// The root queue of the session.
@@ -45,16 +45,16 @@ public class Request: @unchecked Sendable {
   /// The serialization queue of the session.
   public var serializationQueue: DispatchQueue { core.session.serializationQueue }
 
-  /// What adapts and retries this request, beside its session: the interceptor that it was made with, or an
-  /// ``Interceptor`` of that one and those that were chained to it.
+  /// The interceptor of this request, beside the session's: the one that it was made with, or an ``Interceptor`` of
+  /// that one and those that were chained to it.
   public var interceptor: (any RequestInterceptor)? { core.ownInterceptor }
 
-  /// Whether the first response handler resumes the request; `nil` asks the session.
+  /// Whether the first response handler resumes the request; `nil` for the session's setting.
   public var shouldAutomaticallyResume: Bool? { core.shouldAutomaticallyResume }
 
   // MARK: State
 
-  /// Where the request stands.
+  /// The current state.
   public var state: State { core.state.withLock { $0.lifecycle.state } }
   /// Whether ``state`` is ``State/initialized``.
   public var isInitialized: Bool { state == .initialized }
@@ -67,23 +67,23 @@ public class Request: @unchecked Sendable {
   /// Whether ``state`` is ``State/finished``.
   public var isFinished: Bool { state == .finished }
 
-  /// Starts the request, or lets it go on. Does nothing after its end.
+  /// Starts or continues the request. Has no effect after its end.
   @discardableResult
   public func resume() -> Self {
     core.resume(self)
     return self
   }
 
-  /// Holds the request back: nothing is sent or read until ``resume()``. Its idle timeout rests
-  /// meanwhile, `timeoutIntervalForResource` does not. Does nothing after its end.
+  /// Suspends the request: nothing is sent or read until ``resume()``. Its idle timeout is paused meanwhile,
+  /// `timeoutIntervalForResource` is not. Has no effect after its end.
   @discardableResult
   public func suspend() -> Self {
     core.suspend(self)
     return self
   }
 
-  /// Ends the request with `AFError.explicitlyCancelled`, unless it has failed already. A request that
-  /// was not yet sent never is. Does nothing after its end.
+  /// Ends the request with `AFError.explicitlyCancelled`, unless it has already failed. A request that was not sent
+  /// yet is never sent. Has no effect after its end.
   @discardableResult
   public func cancel() -> Self {
     core.cancel(self)
@@ -92,7 +92,7 @@ public class Request: @unchecked Sendable {
 
   // MARK: What it has come to
 
-  /// Every `URLRequest` that was made for it, adapted ones as they were adapted, one an attempt.
+  /// Every `URLRequest` of the request, after adaptation, one for each attempt.
   public var requests: [URLRequest] { core.state.withLock { $0.requests } }
   /// The first of ``requests``.
   public var firstRequest: URLRequest? { requests.first }
@@ -101,24 +101,24 @@ public class Request: @unchecked Sendable {
   /// The `URLRequest` of the last attempt; `nil` until it is made.
   public var request: URLRequest? { lastRequest }
 
-  /// The response of the last attempt; `nil` until it has come, and for failures without one.
+  /// The response of the last attempt; `nil` before it, and after a failure without a response.
   public var response: HTTPURLResponse? { core.state.withLock { $0.exchange }?.httpResponse }
 
-  /// What each attempt took.
+  /// The metrics of each attempt.
   public var allMetrics: [URLSessionTaskMetrics] {
     core.state.withLock { $0.exchanges }.compactMap(\.metrics)
   }
-  /// What the first attempt took.
+  /// The metrics of the first attempt.
   public var firstMetrics: URLSessionTaskMetrics? { allMetrics.first }
-  /// What the last attempt took.
+  /// The metrics of the last attempt.
   public var lastMetrics: URLSessionTaskMetrics? { allMetrics.last }
-  /// What the last attempt took.
+  /// The metrics of the last attempt.
   public var metrics: URLSessionTaskMetrics? { lastMetrics }
 
-  /// How often the request has been sent again by a retrier.
+  /// The number of retries.
   public var retryCount: Int { core.state.withLock { $0.retryCount } }
 
-  /// Why the request failed; `nil` while it has not.
+  /// The error of the request; `nil` if it has not failed.
   public var error: AFError? { core.error }
 
   // MARK: Credentials
@@ -127,10 +127,11 @@ public class Request: @unchecked Sendable {
   public var credential: URLCredential? { core.state.withLock { $0.extras.credential } }
 
   /// Answers challenges of the server with these credentials: Digest (RFC 7616), Basic (RFC 7617), and NTLM and
-  /// Negotiate where libcurl has them; of what a server offers, the strongest. They are sent once the server has
-  /// asked, to that server alone, and never on to another origin by a redirect. Later requests of the session that have the
-  /// same credentials bring them unasked to where they were accepted. Credentials that are refused are not tried
-  /// again: the 401 is the response. A field `Authorization` of your own goes before them.
+  /// Negotiate if libcurl supports them; the strongest scheme that the server offers is used. The credentials are
+  /// sent after a challenge, to that server only, and never to another origin after a redirect. Later requests of the
+  /// session with the same credentials send them preemptively to protection spaces that accepted them. Refused
+  /// credentials are not sent again: the 401 is the response. A field `Authorization` of the request takes
+  /// precedence.
   ///
   /// ```swift
   /// AF.request("https://example.com/private")
@@ -139,10 +140,11 @@ public class Request: @unchecked Sendable {
   /// ```
   ///
   /// - Parameters:
-  ///   - username: The name of the user.
+  ///   - username: The user name.
   ///   - password: The password.
-  ///   - persistence: How long the credential may be kept. Default: `.forSession`. Whatever it is, no request uses the
-  ///     credentials of another one; those of a `SessionDelegate` are for all, unless it is `.none`.
+  ///   - persistence: The persistence of the credential. Default: `.forSession`. With any persistence, no request
+  ///     uses the credentials of another one. Those of a `SessionDelegate` are shared by all requests, unless it is
+  ///     `.none`.
   @discardableResult
   public func authenticate(
     username: String, password: String, persistence: URLCredential.Persistence = .forSession
@@ -151,9 +153,8 @@ public class Request: @unchecked Sendable {
   }
 
   /// Answers challenges with `credential`, as ``authenticate(username:password:persistence:)`` does. A
-  /// ``ClientIdentityCredential`` is the certificate of the connection's client, as
-  /// ``TransportOptions/clientIdentity`` is, but for the origin of the request alone: one that it is redirected to is
-  /// not shown it.
+  /// ``ClientIdentityCredential`` is the client certificate of the connection, as ``TransportOptions/clientIdentity``
+  /// is, but for the origin of the request only: after a redirect to another origin it is not sent.
   @discardableResult
   public func authenticate(with credential: URLCredential) -> Self {
     if let credential = credential as? ClientIdentityCredential {
@@ -166,8 +167,8 @@ public class Request: @unchecked Sendable {
 
   // MARK: Options
 
-  /// Changes the options of the transport for this request alone. Call it before the request starts;
-  /// later it counts for the next attempt.
+  /// Changes the transport options of this request. Call it before the request starts; later changes apply to the
+  /// next attempt.
   @discardableResult
   public func transportOptions(_ change: (inout TransportOptions) -> Void) -> Self {
     core.changeOptions(change)

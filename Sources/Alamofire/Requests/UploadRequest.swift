@@ -3,11 +3,11 @@ import FoundationNetworking
 import HTTPWire
 import Synchronization
 
-/// A request that sends a body from memory, from a file or from a stream; its response is handled as that
-/// of a ``DataRequest``.
+/// A request that sends a body from memory, from a file or from a stream; its response is handled as that of a
+/// ``DataRequest``.
 ///
-/// The body never becomes part of the `URLRequest`. A file is read as it is sent and never held in memory;
-/// a stream is read on a thread of its own, at most a megabyte ahead of the network, and may block.
+/// The body never becomes part of the `URLRequest`. A file is read while it is sent and never held in memory. A
+/// stream is read on a thread of its own, at most a megabyte ahead of the network, and may block.
 ///
 /// ```swift
 /// AF.upload(fileURL, to: "https://httpbin.org/put", method: .put)
@@ -18,33 +18,33 @@ import Synchronization
 public final class UploadRequest: DataRequest, @unchecked Sendable {
   // Unchecked, as ``Request`` is: what it adds is constant.
 
-  /// What is uploaded.
+  /// The source of a body.
   ///
-  /// Unchecked, since an `InputStream` is not `Sendable`: hand over one that nobody else uses.
+  /// Unchecked, because an `InputStream` is not `Sendable`: do not use the stream elsewhere.
   public enum Uploadable: @unchecked Sendable {
     /// Bytes in memory.
     case data(Data)
-    /// A file, and whether it is removed when the request is over.
+    /// A file, and whether it is removed when the request has ended.
     case file(URL, shouldRemove: Bool)
-    /// A stream. It can be read once: a retry, a redirect that keeps the body or a challenge end the
-    /// request with an error that says so, unless the ``UploadableConvertible`` makes another for the retry, or the
-    /// session's delegate brings another (`needNewBodyStream`). One of which nothing was sent is sent again.
+    /// A stream, which can be read once. A retry, a redirect that keeps the body or a challenge ends the request with
+    /// an error. The exceptions: the ``UploadableConvertible`` makes another stream for the retry, the session's
+    /// delegate returns another one (`needNewBodyStream`), or nothing was sent of it.
     case stream(InputStream)
   }
 
-  /// What makes the body, anew for each attempt.
+  /// The value that makes the body, anew for each attempt.
   public var upload: any UploadableConvertible {
     core.body?.convertible ?? Uploadable.data(Data())
   }
 
-  /// The file manager that the request was made with; it removes files that are to be removed.
+  /// The file manager that removes files after the request.
   public var fileManager: FileManager { core.body?.fileManager ?? .default }
 
   /// The body of the last attempt; `nil` before it was made.
   public var uploadable: Uploadable? { core.state.withLock { $0.extras.uploadable } }
 }
 
-/// Something of which the body of an ``UploadRequest`` can be made.
+/// A value that makes the body of an ``UploadRequest``.
 ///
 /// ```swift
 /// struct Snapshot: UploadableConvertible {
@@ -56,10 +56,10 @@ public final class UploadRequest: DataRequest, @unchecked Sendable {
 /// ```
 @preconcurrency
 public protocol UploadableConvertible: Sendable {
-  /// The body. Called off the network thread, once for each attempt.
+  /// Makes the body. Called off the engine's thread, once for each attempt.
   ///
-  /// - Throws: Any error; one that is no ``AFError`` is wrapped in `.createUploadableFailed`. The retriers
-  ///   are asked about it.
+  /// - Throws: Any error; one that is no ``AFError`` is wrapped in `.createUploadableFailed`. Retriers are called for
+  ///   it.
   func createUploadable() throws -> UploadRequest.Uploadable
 }
 
@@ -68,15 +68,15 @@ public protocol UploadableConvertible: Sendable {
 public protocol UploadConvertible: UploadableConvertible & URLRequestConvertible {}
 
 extension UploadRequest.Uploadable: UploadableConvertible {
-  /// Itself.
+  /// Returns itself.
   public func createUploadable() throws -> UploadRequest.Uploadable { self }
 }
 
-/// What a request core knows of the body that is uploaded.
+/// The body of an upload.
 package final class UploadBody: Sendable {
   let convertible: any UploadableConvertible
   let fileManager: FileManager
-  /// Whether making the body runs code of a user, or may take long.
+  /// Whether making the body runs user code, which may block.
   let runsUserCode: Bool
 
   init(convertible: any UploadableConvertible, fileManager: FileManager) {

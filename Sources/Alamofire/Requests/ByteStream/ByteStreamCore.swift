@@ -3,11 +3,12 @@ import FoundationNetworking
 import HTTPWire
 import Synchronization
 
-/// The inside of a stream of bytes: the engine's stream, once there is one, and how it ended.
+/// The implementation of a ``ByteStreamRequest``: the engine's stream, once it is opened, and the error with which it
+/// ended.
 final class ByteStreamCore: Sendable {
   typealias Ended = @Sendable (AFError?) -> Void
 
-  /// Guarded by the one lock of this class.
+  /// Guarded by the lock of this class.
   private struct State {
     var stream: (any ByteStream)?
     var phase = ByteStreamRequest.State.initialized
@@ -16,7 +17,7 @@ final class ByteStreamCore: Sendable {
     var waiting: [Ended] = []
     var sent: Int64 = 0
     var received: Int64 = 0
-    /// What users and delegates see of it, made when somebody looks.
+    /// The task that users and delegates see; made on first access.
     var task: ByteStreamTask?
   }
 
@@ -25,7 +26,7 @@ final class ByteStreamCore: Sendable {
   let host: String
   let port: Int
   private let isSecure: Bool
-  /// `nil` when host and port are none.
+  /// `nil` if the host or the port is invalid.
   let request: WireRequest?
   private let state = Mutex(State())
 
@@ -58,7 +59,7 @@ final class ByteStreamCore: Sendable {
       !bare.utf8.contains(where: { $0 <= 0x20 || $0 == 0x7F || "/?#@[]\\".utf8.contains($0) })
     else { return nil }
     let written = bare.contains(":") ? "[\(bare)]" : bare
-    // As for a URL: names in other letters than ASCII get those that DNS knows.
+    // As in a URL, internationalised names are converted to ASCII.
     guard let address = URL(string: "http://\(written):\(port)/")?.absoluteString,
       let target = WireTarget(address), target.origin.port == port
     else { return nil }
@@ -68,7 +69,7 @@ final class ByteStreamCore: Sendable {
         options: $0, connectionsPerHost: usual.connectionsPerHost, judge: session.trust,
         systemProxies: usual.systemProxies)
     }
-    // Like a request over TLS it goes through tunnels, and so through the proxies for those.
+    // The scheme of TLS, so that the stream uses the proxies for tunnels.
     let origin = Origin(scheme: "https", host: target.origin.host, port: port)
     return WireRequest(url: target.url, origin: origin, profile: profile ?? usual) { parts in
       parts.idleTimeout = session.settings.idleTimeout
@@ -78,7 +79,7 @@ final class ByteStreamCore: Sendable {
 
   // MARK: What is asked for
 
-  /// The engine's stream; `nil` when the stream was over before there was one.
+  /// Returns the engine's stream, and opens it if necessary; `nil` if the request ended before.
   func opened() -> (any ByteStream)? {
     let (stream, isHeld): ((any ByteStream)?, Bool) = state.withLock { state in
       if let stream = state.stream { return (stream, false) }
@@ -241,7 +242,7 @@ final class ByteStreamCore: Sendable {
   }
 }
 
-/// A stream that somebody else keeps.
+/// A weak reference to a stream, for the registry of the session.
 struct WeakStream {
   weak var core: ByteStreamCore?
 }

@@ -2,20 +2,20 @@ public import Foundation
 import HTTPWire
 import Synchronization
 
-// Reading and writing by tasks. A task that is cancelled gives up what it has asked for.
+// Reading and writing by tasks. A cancelled task withdraws its operation.
 extension ByteStreamRequest {
-  /// Reads bytes, once those who have asked before have theirs.
+  /// Reads bytes, after all earlier reads.
   ///
-  /// A read that times out or whose task is cancelled takes nothing with it: what had come for it is there for the next
-  /// one.
+  /// A read that times out or whose task is cancelled consumes no bytes: the next read returns them.
   ///
   /// - Parameters:
-  ///   - least: Waits for so many. Default, and at least: 1.
-  ///   - most: Reads no more than so many, but not fewer than `least`. Default: 65,536.
-  ///   - timeout: From the call on. Default: `nil`, without end.
-  /// - Returns: The bytes, and whether the other side sends no more; only then they may be fewer than `least`, or none.
+  ///   - least: The minimum number of bytes to wait for. Default, and at least: 1.
+  ///   - most: The maximum number of bytes, at least `least`. Default: 65,536.
+  ///   - timeout: The time from the call. Default: `nil`, no timeout.
+  /// - Returns: The bytes, and whether the peer has closed its side. Only in that case there may be fewer than
+  ///   `least`, or none.
   /// - Throws: `AFError`: `URLError.timedOut` as the error of ``AFError/sessionTaskFailed(error:)``,
-  ///   ``AFError/explicitlyCancelled``, or why the stream is over.
+  ///   ``AFError/explicitlyCancelled``, or the error of the stream.
   public func read(
     atLeast least: Int = 1, atMost most: Int = 65_536, timeout: Duration? = nil
   ) async throws -> Bytes {
@@ -23,36 +23,32 @@ extension ByteStreamRequest {
     return (bytes.data, bytes.isAtEnd)
   }
 
-  /// Writes all of `data`, once what was to be written before is. Returns when the system has taken it; whether it has
-  /// arrived only the other side can tell.
+  /// Writes all of `data`, after all earlier writes. Returns when the system has accepted the bytes, not when the
+  /// peer has received them.
   ///
-  /// A write that times out or whose task is cancelled after some of it has gone out ends the stream: nobody could make
-  /// sense of what would follow. Over TLS that is so as soon as it has begun.
+  /// If a write times out or its task is cancelled after a part of it was sent, the stream ends, because the peer
+  /// could not interpret later bytes. Over TLS, this holds from the beginning of the write.
   ///
   /// - Parameters:
   ///   - data: The bytes.
-  ///   - timeout: From the call on. Default: `nil`, without end.
+  ///   - timeout: The time from the call. Default: `nil`, no timeout.
   /// - Throws: As ``read(atLeast:atMost:timeout:)``.
   public func write(_ data: Data, timeout: Duration? = nil) async throws {
     try await operation { core, completion in core.write(data, timeout, completion) }
   }
 
-  /// Begins TLS (as after `STARTTLS`), once everything that was asked for before is done; what is asked for later
-  /// waits for
-  /// it. The server is judged by the session's ``ServerTrustManager`` or the trust store, as for `https`, before a
-  /// byte is
-  /// sent.
+  /// Begins TLS (as after `STARTTLS`) after all earlier operations; later ones wait for it. The session's
+  /// ``ServerTrustManager`` or the trust store evaluates the server, as for `https`, before a byte is sent.
   ///
-  /// Bytes that came in the clear and were not read before are an attack (they could be anybody's), and end the
-  /// stream. It
-  /// ends as well when the handshake fails.
+  /// Unread plaintext bytes end the stream, because an attacker could have injected them. A failed handshake ends it
+  /// as well.
   ///
-  /// - Throws: As ``read(atLeast:atMost:timeout:)``; what a data request ends with when a server is not trusted.
+  /// - Throws: As ``read(atLeast:atMost:timeout:)``; for an untrusted server, the error of a data request.
   public func startTLS() async throws {
     try await operation { core, completion in core.secure(completion) }
   }
 
-  /// Returns when the stream is over, with the reason; `nil` when both sides were closed.
+  /// Returns when the stream has ended, with its error; `nil` if both sides were closed.
   public func ended() async -> AFError? {
     await withCheckedContinuation { waiter in core.whenEnded { waiter.resume(returning: $0) } }
   }
@@ -61,7 +57,7 @@ extension ByteStreamRequest {
     _ ask: (ByteStreamCore, @escaping @Sendable (Result<Value, AFError>) -> Void) -> ByteStreamFlow.Number?
   ) async throws -> Value {
     let withdrawal = Withdrawal(core)
-    // The stream ends when nobody keeps it; whoever waits for it does.
+    // The release of the request would end the stream, so it is retained during the operation.
     defer { withExtendedLifetime(self) {} }
     return try await withTaskCancellationHandler {
       try await withCheckedContinuation { waiter in
@@ -73,7 +69,7 @@ extension ByteStreamRequest {
   }
 }
 
-/// Gives up what a task has asked for, whether its number is known yet or not.
+/// Withdraws the operation of a cancelled task, whether its number is known yet or not.
 private final class Withdrawal: Sendable {
   private struct State {
     var number: ByteStreamFlow.Number?

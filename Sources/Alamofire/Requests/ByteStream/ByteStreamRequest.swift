@@ -2,9 +2,8 @@ public import Foundation
 import FoundationNetworking
 import HTTPWire
 
-/// A connection to a host and a port over which bytes go both ways, with or without TLS: for protocols that are not
-/// HTTP.
-/// A ``Session`` makes it, and lends it its trust, its proxies, its time limits and its other ``TransportOptions``.
+/// A two-way connection to a host and a port, with or without TLS, for protocols other than HTTP. A ``Session`` makes
+/// it. It uses the trust, the proxies, the timeouts and the other ``TransportOptions`` of the session.
 ///
 /// ```swift
 /// let stream = session.byteStream(host: "mail.example.com", port: 25)
@@ -14,28 +13,25 @@ import HTTPWire
 /// try await stream.startTLS()
 /// ```
 ///
-/// It connects when the first thing is asked of it. Reads are answered in their order, and so are writes; neither waits
-/// for the other. Nothing is read from the network that nobody has asked for, so that a sender who is too fast is held
-/// up
-/// by TCP.
+/// It connects at the first operation. Reads are performed in their order, and so are writes; reads and writes do not
+/// wait for each other. Bytes are received only for a pending read, so that TCP slows down a faster sender.
 ///
-/// The stream ends once: when both sides are closed, by a failure, by ``cancel()``, with its session, or when nobody
-/// keeps
-/// it any more. What is asked for later fails with the error of the end. All members may be used from any thread.
+/// The stream ends once: when both sides are closed, by a failure, by ``cancel()``, with its session, or when the
+/// request is released. Later operations fail with the error of the end. All members may be used from any thread.
 public final class ByteStreamRequest: Sendable {
-  /// Where a stream stands.
+  /// The state of a stream.
   public enum State: Sendable {
-    /// Nothing was asked of it yet.
+    /// No operation was requested yet.
     case initialized
-    /// It is being connected.
+    /// The connection is being made.
     case connecting
-    /// It is connected. Over TLS, the handshake may still be under way.
+    /// The connection is made. The TLS handshake may still be running.
     case open
-    /// It is over.
+    /// The stream has ended.
     case closed
   }
 
-  /// Bytes that were read, and whether the other side sends no more after them.
+  /// The bytes of a read, and whether the peer has closed its side.
   public typealias Bytes = (data: Data, isAtEnd: Bool)
 
   let core: ByteStreamCore
@@ -44,64 +40,62 @@ public final class ByteStreamRequest: Sendable {
 
   deinit { core.cancel() }
 
-  /// Names the stream in logs.
+  /// The identifier of the stream, for logs.
   public var id: UUID { core.id }
   /// The name or address of the host, as it was given.
   public var host: String { core.host }
   /// The port, as it was given.
   public var port: Int { core.port }
-  /// Where the stream stands.
+  /// The state of the stream.
   public var state: State { core.phase }
-  /// Why the stream is over; `nil` as long as it is not, and when both sides were closed.
+  /// The error with which the stream ended; `nil` before the end, and if both sides were closed.
   public var error: AFError? { core.error }
-  /// Whether it is held back by ``suspend()``.
+  /// Whether the stream is suspended by ``suspend()``.
   public var isSuspended: Bool { core.isSuspended }
-  /// The bytes of all writes that were done.
+  /// The number of bytes of all completed writes.
   public var sentByteCount: Int64 { core.counts.sent }
-  /// The bytes of all reads that were answered.
+  /// The number of bytes of all completed reads.
   public var receivedByteCount: Int64 { core.counts.received }
-  /// What delegates see of the stream.
+  /// The task that delegates see.
   public var task: ByteStreamTask { core.task }
 
-  /// Connects, if that has not begun, or lets the stream go on after ``suspend()``. Does nothing after the end.
+  /// Connects, if necessary, or continues after ``suspend()``. Has no effect after the end.
   @discardableResult
   public func resume() -> Self {
     core.resume()
     return self
   }
 
-  /// Holds the stream back: no byte is read or written until ``resume()``, and time limits begin again then. A
-  /// connection
-  /// that is being made is made. Does nothing after the end.
+  /// Suspends reads and writes until ``resume()``, which restarts their timeouts. A connection attempt continues. Has
+  /// no effect after the end.
   @discardableResult
   public func suspend() -> Self {
     core.suspend()
     return self
   }
 
-  /// Closes the reading side once the reads that were asked for are answered; later ones fail. Bytes that come
-  /// nevertheless are lost.
+  /// Closes the reading side after all pending reads; later reads fail. Bytes that still arrive are discarded.
   public func closeRead() { core.closeReading() }
 
-  /// Closes the writing side once the writes that were asked for are done, which tells the other side that nothing more
-  /// comes; later ones fail. What the other side sends can still be read.
+  /// Closes the writing side after all pending writes, which the peer sees as the end; later writes fail. Reads are
+  /// still possible.
   public func closeWrite() { core.closeWriting() }
 
-  /// Closes both sides. Writes that were asked for are done before, reads fail.
+  /// Closes both sides. Pending writes are performed, pending reads fail.
   public func close() { core.close() }
 
-  /// Ends the stream at once: what is not done fails with `AFError.explicitlyCancelled`.
+  /// Ends the stream at once; pending operations fail with `AFError.explicitlyCancelled`.
   @discardableResult
   public func cancel() -> Self {
     core.cancel()
     return self
   }
 
-  /// Calls `body` when the stream is over, at once when it is; however often this is called, each one once.
+  /// Calls `body` when the stream has ended, at once if it already has. Each added closure is called once.
   ///
   /// - Parameters:
   ///   - queue: The queue of `body`. Default: the main queue.
-  ///   - body: Gets the reason, `nil` when both sides were closed.
+  ///   - body: Called with the error; `nil` if both sides were closed.
   @preconcurrency
   @discardableResult
   public func onEnd(queue: DispatchQueue = .main, perform body: @escaping @Sendable (AFError?) -> Void)

@@ -3,17 +3,18 @@ import FoundationNetworking
 import HTTPWire
 import Synchronization
 
-/// What a request core knows of the file that it downloads.
+/// The file of a download.
 package final class DownloadPlan: Sendable {
   private struct Attempt {
     var sink: any FileBodySink
-    /// The name of the file once it is complete, or named by resume data: from then on it does not go with the process.
+    /// The name of the file once it is complete or in resume data. A file with this name is not removed with the
+    /// process.
     let lastingPath: String
-    /// What the user's resume data tells of an earlier download, when its file is there.
+    /// The earlier download in the user's resume data, if its file exists.
     var part: ResumeData?
     var head: ResponseHead?
 
-    /// Whether the file has the name that lasts.
+    /// Whether the file has its lasting name.
     private var isKept = false
 
     init(sink: any FileBodySink, lastingPath: String, part: ResumeData?) {
@@ -25,15 +26,15 @@ package final class DownloadPlan: Sendable {
     /// The path of the file.
     private var path: String { isKept ? lastingPath : sink.path }
 
-    /// Gives the file the name that lasts. Returns its path.
+    /// Renames the file to its lasting name. Returns the path.
     mutating func keep() -> String {
       if !isKept, !extendsPart { isKept = rename(sink.path, lastingPath) == 0 }
       return path
     }
 
-    /// Whether the bytes go behind those of the earlier download.
+    /// Whether the bytes are appended to the file of the earlier download.
     var extendsPart: Bool { part?.path == sink.path }
-    /// The resume data of the download. If there are any, its file lasts.
+    /// Returns the resume data of the download. If there are any, the file gets its lasting name.
     mutating func resumeData(of request: URLRequest?) -> Data? {
       guard let request, let head,
         var data = ResumeData(request: request, head: head, file: sink.path, received: sink.size)
@@ -41,24 +42,24 @@ package final class DownloadPlan: Sendable {
       data.name(keep())
       return data.data
     }
-    /// Removes the file, unless the user may still go on from what is in it.
+    /// Removes the file, unless it is the one of the user's resume data.
     func remove() {
       if !extendsPart { try? FileManager.default.removeItem(atPath: path) }
     }
-    /// The earlier download is of no use any more: there is something better.
+    /// Removes the earlier file, which a newer one replaces.
     func removePart() {
       if let part, !extendsPart { BodyFiles.removePart(part.path) }
     }
   }
 
   private struct State {
-    /// The file into which the attempt at hand is written, until it is moved or removed.
+    /// The file of the current attempt, until it is moved or removed.
     var attempt: Attempt?
-    /// Where the bytes of its response began; known also afterwards.
+    /// The offset at which the response began; kept after the attempt.
     var offset: Int64 = 0
   }
 
-  /// How the names of its files begin and end.
+  /// The prefix and the suffix of lasting names.
   static let fileName = (prefix: "Alamofire_", suffix: ".tmp")
 
   let downloadable: DownloadRequest.Downloadable
@@ -70,10 +71,10 @@ package final class DownloadPlan: Sendable {
     self.destination = destination
   }
 
-  /// Where the bytes of the next hop go. The file of an attempt serves all its hops.
+  /// Returns the sink of the next hop. All hops of an attempt share a file.
   ///
-  /// An earlier download is never written over by anything but what follows it: as long as the user has
-  /// resume data that name it, also in another process, its first bytes are those that the data speak of.
+  /// The file of an earlier download is only appended to, never overwritten. Resume data that the user keeps, also in
+  /// another process, describe its first bytes.
   func sink() throws(AFError) -> any BodySink {
     if let sink = state.withLock({ $0.attempt?.sink }) { return sink }
     let resume = try earlier()
@@ -91,7 +92,7 @@ package final class DownloadPlan: Sendable {
     return sink
   }
 
-  /// What the user's resume data says; `nil` for a download that begins.
+  /// Returns the user's resume data; `nil` for a new download.
   private func earlier() throws(AFError) -> ResumeData? {
     guard case .resumeData(let data) = downloadable else { return nil }
     return try ResumeData(data)
@@ -104,7 +105,7 @@ package final class DownloadPlan: Sendable {
     }
   }
 
-  /// Where the bytes of the response began; what came before counts as progress.
+  /// The offset at which the response began; earlier bytes count as progress.
   var offset: Int64 { state.withLock { $0.offset } }
 
   private func take() -> Attempt? {
@@ -114,7 +115,7 @@ package final class DownloadPlan: Sendable {
     }
   }
 
-  /// Another attempt begins where this one did; what it wrote goes.
+  /// Removes the bytes of the attempt, before another one begins at the same offset.
   func forget() {
     guard let left = take() else { return }
     _ = left.sink.finish()
@@ -125,7 +126,7 @@ package final class DownloadPlan: Sendable {
   func takeFile() -> URL? {
     guard var left = take() else { return nil }
     if left.head?.status == 200 { left.removePart() }
-    // The page of a redirect that is not followed was not written, and there was nothing else.
+    // Without a head no bytes were written, as for the body of a redirect that is not followed.
     if left.head == nil {
       _ = FileManager.default.createFile(
         atPath: left.sink.path, contents: nil, attributes: [.posixPermissions: 0o600])
@@ -133,8 +134,8 @@ package final class DownloadPlan: Sendable {
     return URL(fileURLWithPath: left.keep())
   }
 
-  /// The resume data of the current attempt, whose transfer has failed; otherwise the data that it continued from. Its
-  /// file stays, and gets the name that lasts, because the data name it.
+  /// Returns the resume data of the current attempt, whose transfer has failed; without any, the data that it
+  /// continued from. Its file gets its lasting name, because the data contain it.
   func resumeData(of request: URLRequest?) -> Data? {
     if let sink = state.withLock({ $0.attempt?.sink }) {
       _ = sink.finish()
@@ -143,8 +144,8 @@ package final class DownloadPlan: Sendable {
     return earlierData
   }
 
-  /// Takes what a broken attempt can be gone on from; without anything of that kind its file is removed. What
-  /// the user went on from stays good until there is something better.
+  /// Takes the resume data of a failed attempt; if there are none, its file is removed. The user's resume data stay
+  /// valid until newer ones exist.
   func takeResumeData(of request: URLRequest?) -> Data? {
     if var left = take() {
       _ = left.sink.finish()
@@ -157,7 +158,7 @@ package final class DownloadPlan: Sendable {
     return earlierData
   }
 
-  /// The resume data that the download was made from, if its file is still there.
+  /// The resume data that the download was made from, if their file still exists.
   private var earlierData: Data? {
     guard case .resumeData(let data) = downloadable, (try? ResumeData(data))?.isUsable == true else {
       return nil

@@ -2,26 +2,26 @@ public import Foundation
 import FoundationNetworking
 import HTTPWire
 
-/// What a broken download can go on from: the request, the part of the file that is there, and the validator
-/// with which the server tells whether it is still the same (RFC 9110 §14.2, §13.1.5). A property list.
+/// The state of an interrupted download: the request, the partial file, and the validator by which the server
+/// recognizes the representation (RFC 9110 §14.2, §13.1.5). It is encoded as a property list.
 struct ResumeData: Codable, Equatable {
-  /// The form of the data; others are refused.
+  /// The version of the format; others are refused.
   static let version = 1
 
   var version = ResumeData.version
   var url: String
   var method: String
   var headers: [String: String]
-  /// The part of the file; a name in the temporary folder when it lies there.
+  /// The partial file; relative to the temporary folder if it is in there.
   var file: String
   var received: Int64
-  /// A strong entity tag, or a date of last modification.
+  /// A strong entity tag, or a modification date.
   var validator: String
-  /// The length of the whole, when the server told it.
+  /// The length of the whole representation, if known.
   var total: Int64?
 
-  /// `nil` when the response cannot be gone on with: the server gives no validator that tells two versions
-  /// apart for sure, or the body was encoded, so that ranges would count other bytes.
+  /// `nil` if the response cannot be resumed: it has no strong validator, or the body was encoded, so that ranges
+  /// would count other bytes.
   init?(request: URLRequest, head: ResponseHead, file: String, received: Int64) {
     guard let url = request.url, (request.httpMethod ?? "GET") == "GET", request.httpBody == nil,
       received > 0, head.status == 200 || head.status == 206,
@@ -45,10 +45,10 @@ struct ResumeData: Codable, Equatable {
     return path.hasPrefix(folder + "/") ? String(path.dropFirst(folder.count + 1)) : path
   }
 
-  /// Names another file as the part.
+  /// Sets the path of the partial file.
   mutating func name(_ path: String) { file = Self.name(of: path) }
 
-  /// Throws for anything that is not ours.
+  /// Decodes the data. Throws for data of another library or version.
   init(_ data: Data) throws(AFError) {
     do {
       self = try PropertyListDecoder().decode(ResumeData.self, from: data)
@@ -60,8 +60,8 @@ struct ResumeData: Codable, Equatable {
     else { throw Self.unreadable }
   }
 
-  /// Whether a file may be one of ours. Resume data come from where users keep them: what is named there is
-  /// written to and removed, and must not be a file of somebody else.
+  /// Whether a path has the name of a partial download. The check protects other files, because resume data may be
+  /// forged and their file is written to and removed.
   private static func isPart(_ path: String) -> Bool {
     let name = path.split(separator: "/", omittingEmptySubsequences: false).last ?? ""
     return name.hasPrefix(DownloadPlan.fileName.prefix) && name.hasSuffix(DownloadPlan.fileName.suffix)

@@ -1,34 +1,34 @@
 public import FoundationNetworking
 
 extension DataStreamRequest {
-  /// One event of a stream, and what ends it.
+  /// An event of a stream, and the token that cancels its request.
   public struct Stream<Success, Failure: Error> {
-    /// What has happened.
+    /// The event.
     public let event: Event<Success, Failure>
-    /// What cancels the request.
+    /// The token that cancels the request.
     public let token: CancellationToken
 
     /// Cancels the request; see ``DataStreamRequest/CancellationToken/cancel()``.
     public func cancel() { token.cancel() }
   }
 
-  /// What happens in a stream: pieces, then the completion.
+  /// The events of a stream: pieces, then the completion.
   public enum Event<Success, Failure: Error> {
-    /// A piece of the body, or why a serializer could not make a value of one.
+    /// A piece of the body, or the error of its serializer.
     case stream(Result<Success, Failure>)
-    /// The request is over. The last event, once.
+    /// The end of the request. The last event, once.
     case complete(Completion)
   }
 
-  /// How a request ended.
+  /// The outcome of a request.
   public struct Completion: Sendable {
     /// The request that was sent last, if one was made.
     public let request: URLRequest?
     /// The response, if one came.
     public let response: HTTPURLResponse?
-    /// What the last attempt took.
+    /// The metrics of the last attempt.
     public let metrics: URLSessionTaskMetrics?
-    /// Why the request failed; `nil` if it did not.
+    /// The error of the request; `nil` if it succeeded.
     public let error: AFError?
   }
 
@@ -50,7 +50,7 @@ extension DataStreamRequest {
     func mute() { request.flow.mute(reader) }
   }
 
-  /// How it ended, for the last event.
+  /// The outcome, for the last event.
   var completion: Completion {
     let outcome = core.outcome
     return Completion(

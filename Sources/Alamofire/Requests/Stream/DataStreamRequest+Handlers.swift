@@ -72,10 +72,10 @@ extension DataStreamRequest {
     _ decoding: StreamDecoding<Success, Failure>, on queue: DispatchQueue, isCheap: Bool,
     _ handler: @escaping Handler<Success, Failure>
   ) -> Self {
-    let workshop = isCheap ? nil : core.session.userSerializationQueue ?? .global()
+    let decodingQueue = isCheap ? nil : core.session.userSerializationQueue ?? .global()
     let mailbox = flow.add(.called, holdsBack: true, on: queue) { id in
       StreamMailbox(
-        self, id: id, decoding: decoding, workshop: workshop, queue: queue, handler: handler)
+        self, id: id, decoding: decoding, decodingQueue: decodingQueue, queue: queue, handler: handler)
     }
     core.add(mailbox, for: self)
     return self

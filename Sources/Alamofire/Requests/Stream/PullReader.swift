@@ -1,14 +1,14 @@
 import HTTPWire
 import Synchronization
 
-/// What a stream request holds of a loop that reads it: whom to wake.
+/// The reader of a stream request for a loop: it wakes the waiting tasks.
 final class PullReader: StreamReader, ResponseSink {
   private struct State {
     var isWoken = false
-    /// Whether nothing will come any more, so that nobody need wait.
+    /// Whether the stream is over, so that no task waits any more.
     var isOver = false
     var waiter: CheckedContinuation<Void, Never>?
-    /// Mostly there are none: a stream is made for one loop.
+    /// Continuations of further tasks; mostly empty, because a stream is made for one loop.
     var others: [CheckedContinuation<Void, Never>] = []
   }
 
@@ -29,7 +29,7 @@ final class PullReader: StreamReader, ResponseSink {
     for other in others { other.resume() }
   }
 
-  /// Nobody has to wait from now on.
+  /// Wakes all waiting tasks; later waits return at once.
   func end() {
     let (waiter, others) = take { $0.isOver = true }
     waiter?.resume()

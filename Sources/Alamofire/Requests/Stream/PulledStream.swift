@@ -1,23 +1,23 @@
 import HTTPWire
 import Synchronization
 
-/// The events of a stream request for a loop that asks for them one by one. Values are made when they are asked for, so
-/// that little is held, whatever the speed of the loop.
+/// The events of a stream request for a loop. Values are made on demand, so that few are held, however slow the loop
+/// is.
 ///
-/// Belongs to the stream and its iterator; what the request holds is a ``PullReader``.
+/// The stream and its iterator own it; the request holds the ``PullReader``.
 final class PulledStream<Success: Sendable, Failure: Error>: StreamSource {
   typealias Element = DataStreamRequest.Stream<Success, Failure>
 
   private struct State {
-    /// `nil` while it is at work.
+    /// `nil` while a task decodes.
     var decoding: StreamDecoding<Success, Failure>?
-    /// Whether somebody has come for it meanwhile, and waits.
+    /// Whether another task waits for the decoding.
     var isAwaited = false
-    /// What has been made, the last one first.
+    /// The decoded events, the last one first.
     var ready: [Element] = []
     /// Whether the completion has been made.
     var isComplete = false
-    /// Whether nobody asks any more.
+    /// Whether the iterator was released or its task cancelled.
     var isFinished = false
   }
 
@@ -26,7 +26,7 @@ final class PulledStream<Success: Sendable, Failure: Error>: StreamSource {
   private let cancels: Bool
   private let state: Mutex<State>
 
-  /// - Parameter cancels: Whether the request is cancelled when nobody asks any more.
+  /// - Parameter cancels: Whether the request is cancelled when the loop is left early.
   init(_ request: DataStreamRequest, decoding: StreamDecoding<Success, Failure>, cancels: Bool) {
     self.request = request
     self.cancels = cancels
@@ -48,7 +48,7 @@ final class PulledStream<Success: Sendable, Failure: Error>: StreamSource {
       if let element { return handedOut(element) }
       if isOver { return nil }
       if readMore() { continue }
-      // Only to wait: whatever runs inside leaves the actor of the loop.
+      // Only for waiting, because the operation leaves the actor of the loop.
       await withTaskCancellationHandler {
         await reader.wait()
       } onCancel: {
@@ -59,12 +59,12 @@ final class PulledStream<Success: Sendable, Failure: Error>: StreamSource {
     return nil
   }
 
-  /// One piece at a time: with the next one, the loop has done with it. Returns false when there is none, or when
-  /// another task is at work on one: two loops over one stream share its pieces.
+  /// Decodes one piece, because the request for the next one means that the loop has processed it. Returns false if
+  /// there is none, or another task decodes; two loops over one stream share its pieces.
   private func readMore() -> Bool {
     guard var decoding = takeDecoding() else { return false }
     let (entries, isLast, _) = request.flow.read(reader.id, atMost: 1)
-    // Code of users must not run under a lock.
+    // User code must not run under the lock.
     let values = decoding.values(of: entries)
     let token = DataStreamRequest.CancellationToken(request: request, reader: reader.id)
     var ready = values.map { Element(event: .stream($0), token: token) }

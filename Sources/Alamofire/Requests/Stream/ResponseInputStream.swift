@@ -3,21 +3,21 @@ import FoundationNetworking
 import HTTPWire
 import Synchronization
 
-/// The body of a stream request, read by calls that block. What changes is under a lock: one thread may close the stream
-/// while another reads it.
+/// The body of a stream request, for blocking reads. Its state is guarded by a lock, because one thread may close the
+/// stream while another one reads.
 final class ResponseInputStream: InputStream {
   private struct Reading {
     var status = Stream.Status.notOpen
     var error: AFError?
-    /// The piece that is read, and how far.
+    /// The current piece, and the number of its bytes that were read.
     var chunk = Data()
     var offset = 0
     /// Whether bytes have been read.
     var hasGiven = false
-    /// Whether nothing comes after the piece.
+    /// Whether the current piece is the last one.
     var isOver = false
 
-    /// Copies as much of the piece as there is room for.
+    /// Copies as many bytes of the piece as fit.
     mutating func copy(into room: UnsafeMutableRawBufferPointer) -> Int {
       let count = min(room.count, chunk.count - offset)
       guard count > 0 else { return 0 }
@@ -37,7 +37,7 @@ final class ResponseInputStream: InputStream {
   private let request: DataStreamRequest
   private let reader: BlockingReader
   private let reading = Mutex(Reading())
-  /// Threads that read at the same time get their pieces one after the other, so that each piece reaches one of them.
+  /// Serializes concurrent reads, so that each piece reaches one of them.
   private let turn = DispatchSemaphore(value: 1)
 
   init(_ request: DataStreamRequest, bufferSize: Int) {
@@ -63,7 +63,7 @@ final class ResponseInputStream: InputStream {
 
   override var streamError: (any Error)? { reading.withLock { $0.error } }
 
-  /// Whether a call of `read` makes sense; it may still have to wait.
+  /// Whether `read` can be called; it may block.
   override var hasBytesAvailable: Bool { streamStatus == .open }
 
   override func read(_ buffer: UnsafeMutablePointer<UInt8>, maxLength len: Int) -> Int {
@@ -85,7 +85,7 @@ final class ResponseInputStream: InputStream {
     switch entries.first {
     case .chunk(let data): reading.withLock { $0.chunk = data }
     case .begin where reading.withLock({ $0.hasGiven }):
-      // The rest of one response behind the beginning of another would be a body that nobody has sent.
+      // The bytes of two responses must not be joined into a body that no server sent.
       end(.error, because: Self.sentAgain)
     case .begin, .end: break
     case nil:
@@ -94,7 +94,7 @@ final class ResponseInputStream: InputStream {
     if isLast { reading.withLock { $0.isOver = true } }
   }
 
-  /// All has been read.
+  /// Sets the final status, after all bytes were read.
   private func reachEnd() {
     let error = request.error
     reading.withLock { reading in
@@ -104,7 +104,7 @@ final class ResponseInputStream: InputStream {
     }
   }
 
-  /// Ends the reading; before the end of the body, the request is cancelled.
+  /// Ends reading; before the end of the body, the request is cancelled.
   private func end(_ status: Stream.Status, because error: AFError? = nil) {
     let isEarly = reading.withLock { reading in
       let isEarly = reading.status == .notOpen || reading.status == .open
@@ -138,7 +138,7 @@ final class ResponseInputStream: InputStream {
   override func remove(from aRunLoop: RunLoop, forMode mode: RunLoop.Mode) {}
 }
 
-/// What a stream request holds of an `InputStream`: the thread that waits in it.
+/// The reader of a stream request for an `InputStream`: it wakes the thread that waits in a read.
 private final class BlockingReader: StreamReader, ResponseSink {
   let id: Int
   private let flow: StreamFlow
@@ -164,16 +164,16 @@ private final class BlockingReader: StreamReader, ResponseSink {
 }
 
 extension DataStreamRequest {
-  /// The body as an `InputStream`, and resumes the request.
+  /// Returns the body as an `InputStream`, and resumes the request.
   ///
-  /// Open it and read it, on a thread that may wait: `read` blocks until bytes come. It returns 0 at the end, and −1
-  /// when the request has failed; `streamError` then tells why. The server waits while the stream is not read. Closing or
-  /// releasing the stream before its end cancels the request. A stream cannot take back what a failed attempt has given,
-  /// so a retry after that is an error. It serves no run loop and no delegate.
+  /// Open and read the stream on a thread that may block: `read` waits for bytes. It returns 0 at the end, and −1 if
+  /// the request has failed, with the error in `streamError`. The server waits while the stream is not read. Closing
+  /// or releasing the stream before its end cancels the request. A retry after bytes were read is an error, because
+  /// the stream cannot discard them. Run loops and delegates are not supported.
   ///
-  /// - Parameter bufferSize: How many bytes may wait to be read. What counts is the larger of this and the request's
-  ///   own limit of about a mebibyte. Default: 1024.
-  /// - Returns: The stream, never `nil`; an optional for the sake of upstream's signature.
+  /// - Parameter bufferSize: The number of buffered bytes. The larger of it and the request's own limit, about a
+  ///   mebibyte, is used. Default: 1024.
+  /// - Returns: The stream, never `nil`; optional as in upstream's signature.
   public func asInputStream(bufferSize: Int = 1024) -> InputStream? {
     let stream = ResponseInputStream(self, bufferSize: bufferSize)
     resume()

@@ -1,12 +1,12 @@
 import Foundation
 import HTTPWire
 
-/// How the chunks of a body become the values of one reader. Its state, the beginning of a value whose rest has not
-/// come, belongs to that reader; each response begins anew.
+/// The decoding of chunks into the values of one reader. The beginning of an incomplete value is state of that
+/// reader; each response begins anew.
 struct StreamDecoding<Success: Sendable, Failure: Error>: Sendable {
   typealias Outcome = Result<Success, Failure>
 
-  /// Where a chunk is cut.
+  /// The boundaries of values.
   enum Framing: Sendable {
     /// Each chunk is a value.
     case chunks
@@ -17,7 +17,7 @@ struct StreamDecoding<Success: Sendable, Failure: Error>: Sendable {
   private let framing: Framing
   private var characters = CharacterFramer()
   private var json = JSONFramer()
-  /// What happens to each chunk before.
+  /// The transformation of a chunk before it is decoded.
   private let preprocess: (@Sendable (Data) -> Result<Data, Failure>)?
   private let make: @Sendable (Data) -> Outcome
 

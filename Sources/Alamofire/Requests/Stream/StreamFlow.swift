@@ -2,29 +2,29 @@ import Foundation
 import HTTPWire
 import Synchronization
 
-/// Where the body of a stream request goes: to all who want it, each at its own pace. Nothing is kept that all
-/// have had, and the server waits while one of them is a mebibyte behind.
+/// The body of a stream request. It is delivered to all readers, each at its own speed. Bytes that all readers have
+/// had are released, and the server waits while one of them is a mebibyte behind.
 ///
-/// Written on the engine's thread, read on the threads of the readers. It calls nobody but the wake closure of the
+/// It is written on the engine's thread and read on the threads of the readers. It calls only the wake closure of the
 /// transport and ``StreamReader/wake()``, both outside of its lock.
 package final class StreamFlow: BodySink {
   private struct State {
     var log = ChunkLog(overhead: 64)
     var readers: [Int: any StreamReader] = [:]
-    /// The queues of the readers that hand out, in their order.
+    /// The queues of the readers that call handlers, in their order.
     var queues: [(queue: DispatchQueue, reader: Int)] = []
-    /// Makes the transport go on; `nil` between transfers.
+    /// Resumes the transport; `nil` between transfers.
     var wake: (@Sendable () -> Void)?
-    /// Who is shown the bytes as they come, whoever reads them.
+    /// Called with all bytes as they arrive, whatever is read.
     var watcher: (@Sendable (Data) -> Void)?
-    /// The attempt, while it waits for the readers.
+    /// The continuation of the attempt, while it waits for the readers.
     var waiter: CheckedContinuation<Void, Never>?
 
     func woken(by written: ChunkLog.Written) -> (isTaken: Bool, woken: [any StreamReader]) {
       (written.isTaken, written.readers.compactMap { readers[$0] })
     }
 
-    /// Who waits for what has just been read or given up, if anybody.
+    /// Returns the writer, the attempt and the readers that can continue after bytes were read or dropped.
     mutating func awaited(wakesWriter: Bool, _ followers: [Int] = []) -> Awaited {
       var awaited = Awaited(writer: wakesWriter ? wake : nil)
       if !followers.isEmpty { awaited.followers = followers.compactMap { readers[$0] } }
@@ -38,7 +38,7 @@ package final class StreamFlow: BodySink {
   private struct Awaited {
     var writer: (@Sendable () -> Void)?
     var attempt: CheckedContinuation<Void, Never>?
-    /// Readers that may go on.
+    /// Readers that may continue.
     var followers: [any StreamReader] = []
 
     func proceed() {
@@ -48,7 +48,7 @@ package final class StreamFlow: BodySink {
     }
   }
 
-  /// What runs when the engine has done its turn; `nil` for an engine without a thread.
+  /// Runs tasks after the current turn of the engine; `nil` for an engine without a thread.
   private let executor: (any TaskExecutor)?
   private let state = Mutex(State())
 
@@ -65,7 +65,7 @@ package final class StreamFlow: BodySink {
 
   package func receive(_ bytes: UnsafeRawBufferPointer) -> BodyReception {
     guard !bytes.isEmpty else { return .taken }
-    // Copied once, for all readers.
+    // One copy for all readers.
     let (isTaken, woken, watcher) = state.withLock { state in
       let written = state.woken(by: state.log.write(bytes))
       return (written.isTaken, written.woken, state.watcher)
@@ -75,8 +75,8 @@ package final class StreamFlow: BodySink {
     return isTaken ? .taken : .full
   }
 
-  /// Bytes come from the engine in many small pieces that were read at once. On its thread, the readers are woken when
-  /// it has handed out all of them: else they would find the first piece alone, and sleep again.
+  /// Wakes readers after the current turn of the engine, because one read of a socket gives many small chunks. Woken
+  /// at once, the readers would find only the first one and sleep again.
   private func wake(_ readers: [any StreamReader]) {
     guard let executor else {
       for reader in readers { reader.wake() }
@@ -85,10 +85,10 @@ package final class StreamFlow: BodySink {
     Task(executorPreference: executor) { for reader in readers { reader.wake() } }
   }
 
-  /// A response whose bytes come from here on; `wake` is called when there is room again.
+  /// Begins a transfer whose bytes follow; `wake` is called when there is room again.
   func open(wake: @escaping @Sendable () -> Void) { state.withLock { $0.wake = wake } }
 
-  /// Another response takes the place of the one that has been handed out so far.
+  /// Marks the beginning of another response, which replaces the earlier one.
   func restart() { write(.begin, wake: nil) }
 
   package func finish() -> TransportFailure? {
@@ -99,7 +99,7 @@ package final class StreamFlow: BodySink {
     return nil
   }
 
-  /// All of the response has come.
+  /// Marks the end of the response.
   func complete() { write(.end, wake: nil) }
 
   private func write(_ entry: ChunkLog.Entry, wake: (@Sendable () -> Void)?) {
@@ -110,24 +110,24 @@ package final class StreamFlow: BodySink {
     for reader in woken { reader.wake() }
   }
 
-  /// How many bytes are held for readers; for tests.
+  /// The number of bytes held for readers; for tests.
   package var heldBytes: Int { state.withLock { $0.log.heldBytes } }
 
   /// Whether the server has to wait; for tests.
   package var isFull: Bool { state.withLock { $0.log.writerWaits } }
 
-  /// Shows the bytes to somebody who does not hold the server back; on the engine's thread.
+  /// Sets a closure that is called with all bytes on the engine's thread; it does not slow down the server.
   func watch(_ watcher: @escaping @Sendable (Data) -> Void) {
     state.withLock { $0.watcher = watcher }
   }
 
   // MARK: Readers
 
-  /// Adds the reader that `make` makes of its number.
+  /// Adds the reader that `make` returns for its number.
   ///
   /// - Parameters:
-  ///   - queue: The queue on which the reader hands out; readers of one serial queue keep their order.
-  ///   - highMark: How far behind it may be at least.
+  ///   - queue: The queue on which the reader calls its handler; readers of one serial queue keep their order.
+  ///   - highMark: The minimum number of bytes that the reader may be behind.
   func add<Reader: StreamReader>(
     _ kind: ChunkLog.Kind, holdsBack: Bool, on queue: DispatchQueue? = nil, highMark: Int = 0,
     _ make: (Int) -> Reader
@@ -157,7 +157,7 @@ package final class StreamFlow: BodySink {
     return (reading.entries, reading.isLast, reading.isOrdered)
   }
 
-  /// An ordered reader has handed out all that it read: the next one of its queue may.
+  /// Called when an ordered reader has delivered all that it read; the next one of its queue may continue.
   func handedOut(_ id: Int) {
     state.withLock { state in
       let followers = state.log.handedOut(id)
@@ -165,12 +165,12 @@ package final class StreamFlow: BodySink {
     }.proceed()
   }
 
-  /// Somebody has begun to pull: the server and the end of the request wait for that reader from now on.
+  /// Called when an iterator is made: from now on the server and the end of the request wait for that reader.
   func beginPulling(_ id: Int) {
     state.withLock { $0.log.begin(id) }
   }
 
-  /// The reader wants nothing more but to know that it is over.
+  /// Stops delivery to a reader, except for the end.
   func mute(_ id: Int) {
     state.withLock { state in
       let (wakesWriter, followers) = state.log.mute(id)
@@ -180,7 +180,7 @@ package final class StreamFlow: BodySink {
 
   func isMuted(_ id: Int) -> Bool { state.withLock { $0.log.isMuted(id) } }
 
-  /// Nothing more will come for the reader.
+  /// Called when no more bytes will come for the reader.
   func end(_ id: Int) {
     let reader = state.withLock { state in state.log.finish(id) ? state.readers[id] : nil }
     reader?.wake()
@@ -199,8 +199,8 @@ package final class StreamFlow: BodySink {
 
   // MARK: The end
 
-  /// Waits until whoever is called has had everything, and whoever pulls asks for more. Cancelled, it does not wait
-  /// for those who pull.
+  /// Waits until all handlers have had everything, and all iterators ask for more. If the task is cancelled, it does
+  /// not wait for iterators.
   nonisolated(nonsending) func settled() async {
     await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
@@ -220,15 +220,14 @@ package final class StreamFlow: BodySink {
   }
 }
 
-/// One who reads a ``StreamFlow``.
+/// A reader of a ``StreamFlow``.
 protocol StreamReader: AnyObject, Sendable {
-  /// There is something to read. Called on any thread, also the engine's: it must return at once.
+  /// Called when there is something to read, on any thread, including the engine's. It must return at once.
   func wake()
 }
 
 extension DispatchQueue {
-  /// Whether what is handed out on both queues may have an order: they are the same one, and not a concurrent one of
-  /// the system.
+  /// Whether both are the same serial queue, so that their calls have an order. The system's queues are concurrent.
   fileprivate func hasOrder(of other: DispatchQueue) -> Bool {
     // Foundation makes a new object for the main queue and the global ones at each access.
     if label.hasPrefix("com.apple.root.") { return false }

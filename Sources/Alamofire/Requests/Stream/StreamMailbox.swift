@@ -2,36 +2,36 @@ import Foundation
 import HTTPWire
 import Synchronization
 
-/// A handler of a stream request. It takes all chunks that are there, decodes them on the serialization queue, is called on
-/// its own queue, and then takes more.
+/// A handler of a stream request. It takes all available chunks, decodes them on the serialization queue, calls the
+/// handler on its queue, and then takes more.
 final class StreamMailbox<Success: Sendable, Failure: Error>: StreamReader, ResponseSink {
   typealias Outcome = Result<Success, Failure>
 
   private struct State {
-    /// `nil` while it is at work.
+    /// `nil` while chunks are decoded.
     var decoding: StreamDecoding<Success, Failure>?
-    /// For the last event, when nobody else may hold the request any more.
+    /// Retains the request for the last event, because its other owners may have released it.
     var request: DataStreamRequest?
   }
 
   private let flow: StreamFlow
   let id: Int
-  /// Weak, since the request holds this.
+  /// Weak, because the request holds this object.
   private weak let request: DataStreamRequest?
-  private let workshop: DispatchQueue?
+  private let decodingQueue: DispatchQueue?
   private let queue: DispatchQueue
   private let handler: DataStreamRequest.Handler<Success, Failure>
   private let state: Mutex<State>
 
   init(
     _ request: DataStreamRequest, id: Int, decoding: StreamDecoding<Success, Failure>,
-    workshop: DispatchQueue?, queue: DispatchQueue,
+    decodingQueue: DispatchQueue?, queue: DispatchQueue,
     handler: @escaping DataStreamRequest.Handler<Success, Failure>
   ) {
     flow = request.flow
     self.id = id
     self.request = request
-    self.workshop = workshop
+    self.decodingQueue = decodingQueue
     self.queue = queue
     self.handler = handler
     state = Mutex(State(decoding: decoding))
@@ -40,7 +40,7 @@ final class StreamMailbox<Success: Sendable, Failure: Error>: StreamReader, Resp
   // MARK: What comes
 
   func wake() {
-    (workshop ?? queue).async { [self] in work() }
+    (decodingQueue ?? queue).async { [self] in work() }
   }
 
   private func work() {
@@ -53,7 +53,7 @@ final class StreamMailbox<Success: Sendable, Failure: Error>: StreamReader, Resp
       if isOrdered { flow.handedOut(id) }
       if !isLast { wake() }
     }
-    guard workshop != nil else { return handOut() }
+    guard decodingQueue != nil else { return handOut() }
     queue.async(execute: handOut)
   }
 
