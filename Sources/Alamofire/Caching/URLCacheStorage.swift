@@ -53,7 +53,7 @@ package final class URLCacheStorage: ResponseStore {
   package func put(_ stored: StoredResponse, askedAfter removals: UInt64) {
     // A program that reads its cache does not expect parts there.
     guard stored.head.status != 206, let request = Self.request(for: stored.key), let url = request.url,
-      let response = Exchange(url: Self.url(of: stored.key) ?? url, head: stored.head).httpResponse
+      let response = LazyResponse(url: Self.url(of: stored.key) ?? url, head: stored.head).value
     else { return }
     var info = stored.userInfo ?? [:]
     info[Self.note] = stored.encodedHead

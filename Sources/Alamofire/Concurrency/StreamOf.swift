@@ -79,18 +79,7 @@ public struct StreamOf<Element: Sendable>: AsyncSequence, Sendable {
   }
 }
 
-/// A source that makes the elements of a stream on demand.
-protocol StreamSource<Element>: AnyObject, Sendable {
-  associatedtype Element: Sendable
-  /// Called when an iterator is made.
-  func begin()
-  /// Returns the next element; `nil` at the end, and when the surrounding task is cancelled.
-  nonisolated(nonsending) func next() async -> Element?
-  /// Called when the iterator is released. Further calls have no effect.
-  func finish()
-}
-
-/// Ends a pulled stream when its iterator is released.
+/// Ends a stream when its iterator is released.
 private final class PulledEnd<Element: Sendable>: Sendable {
   let source: any StreamSource<Element>
 

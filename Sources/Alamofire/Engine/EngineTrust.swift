@@ -2,19 +2,19 @@ import Foundation
 import HTTPEngine
 import HTTPWire
 
-/// A certificate that OpenSSL has read.
+/// A certificate, read by OpenSSL.
 struct ParsedCertificate: Sendable, Hashable {
   fileprivate let x509: X509Certificate
 
   fileprivate init(_ x509: X509Certificate) { self.x509 = x509 }
 
-  /// Reads one certificate; `nil` when these bytes are none.
+  /// Reads one certificate; `nil` if `der` holds none.
   init?(der: Data) {
     guard let x509 = X509Certificate(der: der) else { return nil }
     self.x509 = x509
   }
 
-  /// All certificates of a PEM text, or the one of DER bytes; `nil` when one is broken, empty when there is none.
+  /// Returns all certificates of a PEM text, or the one of DER bytes; `nil` if one is malformed, empty without any.
   static func all(in data: Data) -> [ParsedCertificate]? {
     X509Certificate.all(in: data)?.map { ParsedCertificate($0) }
   }
@@ -41,75 +41,83 @@ struct ParsedCertificate: Sendable, Hashable {
   func hash(into hasher: inout Hasher) { hasher.combine(der) }
 }
 
-/// Public keys as the engine reads them.
+/// Public keys, read by OpenSSL.
 enum PublicKeyBytes {
-  /// The keys of DER bytes or a PEM text, each as SubjectPublicKeyInfo; `nil` when one is broken.
+  /// Returns the keys of DER bytes or a PEM text, each as SubjectPublicKeyInfo; `nil` if one is malformed.
   static func all(in data: Data) -> [Data]? { X509PublicKey.all(in: data) }
-  /// PKCS#1, or the point of an elliptic curve; `nil` when `key` is no key.
+  /// Returns PKCS#1, or the point of an elliptic curve; `nil` if `key` is malformed.
   static func content(of key: Data) -> Data? { X509PublicKey.content(of: key) }
-  /// SHA-256.
+  /// Returns the SHA-256 digest.
   static func digest(of key: Data) -> Data { X509PublicKey.digest(of: key) }
-  /// Such as `RSA 2048`.
+  /// Returns algorithm and size, such as `RSA 2048`.
   static func outline(of key: Data) -> String { X509PublicKey.outline(of: key) }
 }
 
-/// The engine's verification of the certificates of a server.
+/// The rules of a check for revocation.
+struct RevocationRules: Sendable {
+  let asksResponders: Bool
+  let readsLists: Bool
+  let prefersLists: Bool
+  let requiresAnswer: Bool
+  let usesNetwork: Bool
+}
+
+/// The verification of the certificates of a server by OpenSSL.
 struct ChainInspection: Sendable {
   let certificates: [ParsedCertificate]
-  /// The trust anchors; `nil` for the trust store of `options`.
+  /// The certificates at which paths have to end; `nil` leaves them to `options`.
   let anchors: [ParsedCertificate]?
   let options: TransportOptions
-  /// The proxies for requests to OCSP responders; `nil` for those of the process environment.
+  /// The proxies to responders and lists; `nil` uses those of the environment.
   let proxies: ProxyTable?
 
-  /// The path from the server's certificate to a trusted one.
-  func path() -> Result<[ParsedCertificate], ChainFault> {
+  /// Returns the path from the server's certificate to a trusted one.
+  func path() -> Result<[ParsedCertificate], ChainFailure> {
     trusted().flatMap { anchors in
       RevocationLists.of(options.certificateRevocationLists).flatMap { lists in
         var verifier = ChainVerifier(anchors: anchors, host: nil)
         verifier.revocationLists = lists
         return verifier.verify(certificates.map(\.x509)).map { path in path.map { ParsedCertificate($0) } }
       }
-    }
+    }.mapError { ChainFailure($0) }
   }
 
-  /// The certificates that really are the server's own, trusted or not.
+  /// Returns the certificates that form the server's own chain, trusted or not.
   func serverChain() -> [ParsedCertificate] {
     ServerChain.of(certificates.map(\.x509), anchors: try? trusted().get()).map { ParsedCertificate($0) }
   }
 
-  /// The fault of a verified path for this host.
-  func fault(of path: [ParsedCertificate], for host: String) -> ChainFault? {
-    HostCheck.fault(of: path.map(\.x509), for: host)
+  /// Returns the failure of a verified path for this host.
+  func failure(of path: [ParsedCertificate], for host: String) -> ChainFailure? {
+    HostCheck.fault(of: path.map(\.x509), for: host).map { ChainFailure($0) }
   }
 
-  /// Returns the fault of the server's own chain, trusted or not, according to the revocation lists of the program.
-  func listFault() -> ChainFault? {
+  /// Returns the failure if a list of the program revokes a certificate of the server's own chain, trusted or not.
+  func listFailure() -> ChainFailure? {
     guard !options.certificateRevocationLists.isEmpty else { return nil }
     switch RevocationLists.of(options.certificateRevocationLists) {
     case .success(let lists):
       return lists.fault(ofLinked: serverChain().map(\.x509), presented: certificates.map(\.x509))
-    case .failure(let fault): return fault
+        .map { ChainFailure($0) }
+    case .failure(let fault): return ChainFailure(fault)
     }
   }
 
-  /// Returns the fault of a verified path according to revocation lists and OCSP.
-  func revocationFault(
-    of path: [ParsedCertificate], _ rules: RevocationTrustEvaluator.Options, stapled: Data?
-  ) -> ChainFault? {
+  /// Returns the failure if an issuer has revoked a certificate of a verified path, or if `rules` demand to know and it
+  /// cannot be found out.
+  func revocationFailure(
+    of path: [ParsedCertificate], _ rules: RevocationRules, stapled: Data?
+  ) -> ChainFailure? {
     let lists: RevocationLists
     switch RevocationLists.of(options.certificateRevocationLists) {
     case .success(let read): lists = read
-    case .failure(let fault): return fault
+    case .failure(let fault): return ChainFailure(fault)
     }
-    let isAnyMethod = rules.isDisjoint(with: [.ocsp, .crl, .preferCRL])
     let check = RevocationCheck(
-      asksResponders: isAnyMethod || rules.contains(.ocsp),
-      readsLists: isAnyMethod || !rules.isDisjoint(with: [.crl, .preferCRL]),
-      prefersLists: rules.contains(.preferCRL), requiresAnswer: rules.contains(.requirePositiveResponse),
-      usesNetwork: !rules.contains(.networkAccessDisabled), publicOnly: options.refusesPrivateAddresses,
-      proxies: proxies, lists: lists, stapledResponse: stapled)
-    return check.fault(of: path.map(\.x509))
+      asksResponders: rules.asksResponders, readsLists: rules.readsLists, prefersLists: rules.prefersLists,
+      requiresAnswer: rules.requiresAnswer, usesNetwork: rules.usesNetwork,
+      publicOnly: options.refusesPrivateAddresses, proxies: proxies, lists: lists, stapledResponse: stapled)
+    return check.fault(of: path.map(\.x509)).map { ChainFailure($0) }
   }
 
   private func trusted() -> Result<TrustAnchors, ChainFault> {
@@ -122,30 +130,37 @@ struct ChainInspection: Sendable {
   }
 }
 
-extension ServerTrust.Failure {
-  init(_ fault: ChainFault, host: String) {
-    self.init(kind: Kind(fault), certificateIndex: fault.depth, message: fault.message(for: host))
+/// Why OpenSSL does not trust the certificates of a server.
+struct ChainFailure: Error {
+  enum Kind: String {
+    case hostMismatch, expired, notYetValid, unknownRoot, revoked, revocationUnknown, untrusted, unavailable
   }
-}
 
-extension ServerTrust.Failure.Kind {
-  fileprivate init(_ fault: ChainFault) {
-    self =
-      switch fault.kind {
-      case .certificateNotYetValid: .notYetValid
-      case .certificateHasBadDate: .expired
-      case .certificateHasUnknownRoot: .unknownRoot
-      case .resourceUnavailable: .unavailable
-      default:
-        if fault.isHostMismatch {
-          .hostMismatch
-        } else if fault.isRevocation {
-          .revoked
-        } else if fault.isRevocationUnknown {
-          .revocationUnknown
-        } else {
-          .untrusted
-        }
+  private let fault: ChainFault
+
+  fileprivate init(_ fault: ChainFault) { self.fault = fault }
+
+  /// The distance of the certificate from the server's own, which is 0.
+  var certificateIndex: Int { fault.depth }
+
+  func message(for host: String) -> String { fault.message(for: host) }
+
+  var kind: Kind {
+    switch fault.kind {
+    case .certificateNotYetValid: .notYetValid
+    case .certificateHasBadDate: .expired
+    case .certificateHasUnknownRoot: .unknownRoot
+    case .resourceUnavailable: .unavailable
+    default:
+      if fault.isHostMismatch {
+        .hostMismatch
+      } else if fault.isRevocation {
+        .revoked
+      } else if fault.isRevocationUnknown {
+        .revocationUnknown
+      } else {
+        .untrusted
       }
+    }
   }
 }

@@ -87,3 +87,13 @@ extension Error {
     self as? AFError ?? other()
   }
 }
+
+extension AFError {
+  /// The error for the caller of an evaluator that threw `error`.
+  init(refusal error: any Error) {
+    self = error.asAFError(or: .serverTrustEvaluationFailed(reason: .customEvaluationFailed(error: error)))
+  }
+
+  /// The error of a task, in Foundation's terms.
+  var ofTask: any Error { isExplicitlyCancelledError ? URLError(.cancelled) : underlyingError ?? self }
+}

@@ -83,16 +83,7 @@ private final class ConvertedError: NSError, @unchecked Sendable {
 extension AFError: NSErrorConvertible {}
 extension AFError.UnexpectedInputStreamLength: NSErrorConvertible {}
 extension AFError.MultipartFormFailure: NSErrorConvertible {}
-extension AuthenticationError: NSErrorConvertible {}
-extension DeflateRequestCompressor.DuplicateHeaderError: NSErrorConvertible {}
-extension JSONEncoding.Error: NSErrorConvertible {}
-extension URLEncodedFormEncoder.Error: NSErrorConvertible {}
-extension Certificate.ReadingError: NSErrorConvertible {}
 extension ClientIdentity.Failure: NSErrorConvertible {}
-extension PublicKeyPin.Invalid: NSErrorConvertible {}
-extension ServerTrust.Failure: NSErrorConvertible {}
-extension ForgottenCompletion: NSErrorConvertible {}
-extension ForgottenRefresh: NSErrorConvertible {}
 
 /// Foundation has the same conformance for `CocoaError`, and none for this type.
 extension URLError: @retroactive _ObjectiveCBridgeable {

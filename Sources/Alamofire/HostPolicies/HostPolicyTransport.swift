@@ -5,7 +5,10 @@ import Synchronization
 /// Notes the host policies in responses, and connects to alternative services. It is used only for requests whose options
 /// have host policies.
 struct HostPolicyTransport: Transport {
-  let session: SessionCore
+  /// The evaluation of servers; `nil` if the trust store alone decides.
+  let trust: TrustService?
+  /// Whether the calling thread is the engine's, on which no code of the caller may run.
+  let isOnLoop: @Sendable () -> Bool
   let transport: any Transport
 
   nonisolated(nonsending) func send(
@@ -40,8 +43,8 @@ struct HostPolicyTransport: Transport {
 
   /// Whether the server of a host is evaluated. Evaluators that a subclass of the manager chooses are code of the user.
   nonisolated(nonsending) private func isAuthentic(_ host: String) async -> Bool {
-    guard let trust = session.trust, let manager = trust.manager else { return true }
-    guard manager.runsUserCode, session.isOnLoop() else { return trust.authenticates(host) }
+    guard let trust, let manager = trust.manager else { return true }
+    guard manager.runsUserCode, isOnLoop() else { return trust.authenticates(host) }
     return await withTaskExecutorPreference(globalConcurrentExecutor) { trust.authenticates(host) }
   }
 }
@@ -114,12 +117,4 @@ final class HostPolicyObserver: TransferObserver {
   }
 
   func transferEnded() { observer.transferEnded() }
-}
-
-extension SessionTrust {
-  /// Whether an accepted server of this host is authenticated by its evaluator.
-  func authenticates(_ host: String) -> Bool {
-    guard let evaluator = try? manager?.serverTrustEvaluator(forHost: host) else { return true }
-    return (evaluator as? any InstantTrustEvaluator)?.authenticates ?? true
-  }
 }

@@ -60,3 +60,10 @@ extension RequestAdapter {
     adapt(urlRequest, for: state.session, completion: completion)
   }
 }
+
+/// The error of an adapter that released its completion without calling it.
+struct ForgottenCompletion: LocalizedError, NSErrorConvertible {
+  var errorDescription: String? {
+    "A RequestAdapter released its completion without calling it; call it exactly once on every path."
+  }
+}

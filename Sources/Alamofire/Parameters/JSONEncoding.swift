@@ -84,3 +84,5 @@ extension JSONEncoding.Error: LocalizedError {
     }
   }
 }
+
+extension JSONEncoding.Error: NSErrorConvertible {}

@@ -9,7 +9,7 @@ enum Validator: Sendable {
   case statusCodes(Range<Int>)
   /// Content types; a body that is empty has none.
   case contentTypes(@Sendable (_ type: String?, _ isBodyEmpty: Bool) -> ValidationRules.Reason?)
-  case custom(@Sendable (URLRequest?, HTTPURLResponse, Data?) -> Request.ValidationResult)
+  case custom(@Sendable (URLRequest?, HTTPURLResponse, Data?) -> Result<Void, any Error>)
 
   var runsUserCode: Bool {
     switch self {
@@ -52,5 +52,18 @@ enum Validator: Sendable {
   private static func check(statusCodes: Range<Int>, _ head: ResponseHead) throws(AFError) {
     guard !statusCodes.contains(head.status) else { return }
     throw .responseValidationFailed(reason: .unacceptableStatusCode(code: head.status))
+  }
+}
+
+/// The body of a response, as far as validators may know it.
+struct ValidationBody: Sendable {
+  /// The bytes in memory; `nil` without a body, and if the body was handed out in chunks.
+  let data: Data?
+  let isEmpty: Bool
+
+  /// - Parameter handedOut: The number of bytes that were handed out in chunks; `nil` if the body stays in memory.
+  init(_ data: Data?, handedOut: Int64?) {
+    self.data = handedOut == nil ? data : nil
+    isEmpty = (data?.isEmpty ?? true) && (handedOut ?? 0) == 0
   }
 }

@@ -32,7 +32,7 @@ package final class SessionCore: Sendable {
   let isIntercepted: Bool
   let serverTrustManager: ServerTrustManager?
   /// Who decides about servers; `nil` leaves it to the trust store.
-  let trust: SessionTrust?
+  let trust: TrustService?
   let watching: SessionWatching
   let startsRequestsImmediately: Bool
   let requestSetup: Session.RequestSetup
@@ -57,7 +57,7 @@ package final class SessionCore: Sendable {
     interceptor = blueprint.interceptor
     isIntercepted = blueprint.interceptor != nil
     serverTrustManager = blueprint.serverTrustManager
-    trust = SessionTrust(manager: blueprint.serverTrustManager, watching: blueprint.watching)
+    trust = TrustService(manager: blueprint.serverTrustManager, observers: blueprint.watching)
     watching = blueprint.watching
     startsRequestsImmediately = blueprint.startRequestsImmediately
     requestSetup = blueprint.requestSetup

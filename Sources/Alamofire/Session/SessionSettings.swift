@@ -20,7 +20,7 @@ final class SessionSettings: Sendable {
   /// The user's own classes that may serve requests; mostly there are none.
   let protocolClasses: [URLProtocol.Type]
 
-  init(_ configuration: URLSessionConfiguration, options: TransportOptions, trust: SessionTrust?) {
+  init(_ configuration: URLSessionConfiguration, options: TransportOptions, trust: TrustService?) {
     // The configuration's dictionary has no order; by name is the same order every time.
     additional = HTTPHeaders(configuration.headers.sorted().filter { !$0.isFraming })
     commonFields = Self.completed(additional)

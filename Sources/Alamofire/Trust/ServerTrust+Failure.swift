@@ -47,6 +47,12 @@ extension ServerTrust {
       errorDescription = message
     }
 
+    init(_ failure: ChainFailure, host: String) {
+      self.init(
+        kind: Kind(description: failure.kind.rawValue), certificateIndex: failure.certificateIndex,
+        message: failure.message(for: host))
+    }
+
     /// The number that Apple's Security framework has for it.
     public var status: OSStatus {
       switch kind {
@@ -61,3 +67,5 @@ extension ServerTrust {
     }
   }
 }
+
+extension ServerTrust.Failure: NSErrorConvertible {}

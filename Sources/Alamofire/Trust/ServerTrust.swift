@@ -135,11 +135,11 @@ public final class ServerTrust: Sendable, CustomStringConvertible {
       switch policy.requirement {
       case .server(let name):
         guard let name else { continue }
-        if let fault = inspection.fault(of: parsed, for: HostPattern.ascii(name)) {
+        if let fault = inspection.failure(of: parsed, for: HostPattern.ascii(name)) {
           throw Failure(fault, host: name)
         }
       case .revocation(let rules):
-        if let fault = inspection.revocationFault(of: parsed, rules, stapled: stapledResponse) {
+        if let fault = inspection.revocationFailure(of: parsed, rules.revocationRules, stapled: stapledResponse) {
           throw Failure(fault, host: host)
         }
       }
@@ -150,7 +150,7 @@ public final class ServerTrust: Sendable, CustomStringConvertible {
   /// Verifies that no list of the program (``TransportOptions/certificateRevocationLists``) revokes one of
   /// ``serverCertificates``, for evaluators that do not verify the chain.
   func evaluateLists() throws(Failure) {
-    guard let fault = inspection(state.withLock { $0.anchors }).listFault() else { return }
+    guard let fault = inspection(state.withLock { $0.anchors }).listFailure() else { return }
     throw Failure(fault, host: host)
   }
 

@@ -57,10 +57,3 @@ final class SilentSender: NSObject, URLAuthenticationChallengeSender, Sendable {
   func performDefaultHandling(for challenge: URLAuthenticationChallenge) {}
   func rejectProtectionSpaceAndContinue(with challenge: URLAuthenticationChallenge) {}
 }
-
-extension AFError {
-  /// The error for the caller of an evaluator that threw `error`.
-  init(refusal error: any Error) {
-    self = error.asAFError(or: .serverTrustEvaluationFailed(reason: .customEvaluationFailed(error: error)))
-  }
-}

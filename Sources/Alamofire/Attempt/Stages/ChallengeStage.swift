@@ -34,7 +34,7 @@ extension AttemptDriver {
     guard let answer = defaultAnswer(to: head) else { return .challenge(isAnswered: false) }
     let choice = try fieldAtOnce(
       answer.offer.scheme, answer.credential, answer.offer.digest, for: values.request
-    ) { answer.firstTicket }
+    ) { answer.offer.digest.map { DigestTicket.first(for: $0) } }
     switch choice {
     case .field(let field, let ticket): return .challenge(isAnswered: add(answer, field, ticket))
     case .needsBodyHash: return nil
@@ -96,7 +96,7 @@ extension AttemptDriver {
     let offer = answer.offer
     let (field, ticket) = try await field(offer.scheme, answer.credential, offer.digest, for: values.request)
     {
-      answer.firstTicket
+      answer.offer.digest.map { DigestTicket.first(for: $0) }
     }
     return add(answer, field, ticket)
   }
@@ -145,10 +145,6 @@ extension AttemptDriver {
         "The delegate did not answer a challenge of \(request.origin.host) before timeoutIntervalForResource was over.",
         url: request.url))
   }
-}
-
-extension ChallengeAnswer {
-  fileprivate var firstTicket: DigestTicket? { offer.digest.map { DigestTicket.first(for: $0) } }
 }
 
 /// The decision of a delegate about a challenge.

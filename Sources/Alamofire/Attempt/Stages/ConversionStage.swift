@@ -97,10 +97,3 @@ extension AttemptDriver {
     }
   }
 }
-
-/// The error of an adapter that released its completion without calling it.
-struct ForgottenCompletion: LocalizedError {
-  var errorDescription: String? {
-    "A RequestAdapter released its completion without calling it; call it exactly once on every path."
-  }
-}

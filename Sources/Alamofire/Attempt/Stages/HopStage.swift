@@ -148,7 +148,8 @@ extension AttemptDriver {
     let request = values.request
     var transport = values.handler.transport(of: core.session)
     if request.profile.hasHostPolicies, values.handler.isEngine {
-      transport = HostPolicyTransport(session: core.session, transport: transport)
+      transport = HostPolicyTransport(
+        trust: core.session.trust, isOnLoop: core.session.isOnLoop, transport: transport)
     }
     guard isShared else { return transport }
     return SharedTransport(

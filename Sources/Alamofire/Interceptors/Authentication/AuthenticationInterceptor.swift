@@ -224,3 +224,7 @@ struct ForgottenRefresh: LocalizedError {
     "An Authenticator released the completion of refresh without calling it; call it exactly once on every path."
   }
 }
+
+extension AuthenticationError: NSErrorConvertible {}
+
+extension ForgottenRefresh: NSErrorConvertible {}

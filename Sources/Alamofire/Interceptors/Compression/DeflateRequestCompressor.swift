@@ -99,3 +99,5 @@ extension RequestInterceptor where Self == DeflateRequestCompressor {
       duplicateHeaderBehavior: duplicateHeaderBehavior, shouldCompressBodyData: shouldCompressBodyData)
   }
 }
+
+extension DeflateRequestCompressor.DuplicateHeaderError: NSErrorConvertible {}

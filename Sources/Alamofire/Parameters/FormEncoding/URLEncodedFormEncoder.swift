@@ -166,3 +166,5 @@ extension CharacterSet {
   public static let afURLQueryAllowed = CharacterSet(
     charactersIn: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/?")
 }
+
+extension URLEncodedFormEncoder.Error: NSErrorConvertible {}

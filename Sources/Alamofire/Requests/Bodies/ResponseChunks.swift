@@ -173,23 +173,11 @@ extension RequestCore {
     let (validators, request, data, pieces) = state.withLock {
       ($0.validators, $0.request, $0.data, $0.hasExtras ? $0.extras.pieces : nil)
     }
-    return (validators, request, ValidationBody(data, pieces))
+    return (validators, request, ValidationBody(data, handedOut: pieces?.passedCount))
   }
 
   /// Those who get the body as it comes, if there are any.
   package var pieces: ResponseChunks? {
     has(.body) ? state.withLock { $0.extras.pieces } : nil
-  }
-}
-
-/// What validators may know of a body.
-struct ValidationBody: Sendable {
-  /// `nil` when there was none, and when it was handed out as it came.
-  let data: Data?
-  let isEmpty: Bool
-
-  fileprivate init(_ data: Data?, _ pieces: ResponseChunks?) {
-    self.data = pieces == nil ? data : nil
-    isEmpty = (data?.isEmpty ?? true) && (pieces?.passedCount ?? 0) == 0
   }
 }

@@ -9,7 +9,7 @@ extension ByteStreamCore: ByteStreamWatcher {
     let trust = ServerTrust(chain, options: profile.options, systemProxies: profile.systemProxies)
     let deadline = timeToDecide
     var verdict: TrustMemory.Verdict?
-    if judge.isWatched {
+    if judge.isObserved {
       switch await answer(in: ServerProtectionSpace(trust, chain), deadline) {
       case .accept: verdict = .accepted
       case .usual, .identity: break

@@ -1,6 +1,17 @@
 import HTTPWire
 import Synchronization
 
+/// The elements of an asynchronous sequence, made on demand.
+protocol StreamSource<Element>: AnyObject, Sendable {
+  associatedtype Element: Sendable
+  /// Called when iteration begins.
+  func begin()
+  /// Returns the next element; `nil` at the end, and if the surrounding task is cancelled.
+  nonisolated(nonsending) func next() async -> Element?
+  /// Ends the elements. Does nothing the second time.
+  func finish()
+}
+
 /// The events of a stream request for a loop. Values are made on demand, so that few are held, however slow the loop
 /// is.
 ///

@@ -53,3 +53,8 @@ extension DataPreprocessor where Self == GoogleXSSIPreprocessor {
   /// Drops the prefix `)]}',` and line feed.
   public static var googleXSSI: GoogleXSSIPreprocessor { GoogleXSSIPreprocessor() }
 }
+
+extension DataPreprocessor {
+  /// Whether the body is used as it is, so that no code of the caller runs.
+  var isPassthrough: Bool { self is PassthroughPreprocessor }
+}

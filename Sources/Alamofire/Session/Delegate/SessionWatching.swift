@@ -40,6 +40,12 @@ package final class SessionWatching: Sendable {
   var decidesAboutStoring: Bool { hasCachedResponseHandler || wants(.caching) }
 }
 
+extension SessionWatching: TrustObservers {
+  var mayObserveTrust: Bool { hasOwnDelegate || eventMonitor.seesMore }
+  var delegateAnswersTrust: Bool { wants(.trust) }
+  var observesTrust: Bool { wants(.trust) || eventMonitor.seesMore }
+}
+
 extension SessionCore {
   var delegate: SessionDelegate { watching.delegate }
   var hasOwnDelegate: Bool { watching.hasOwnDelegate }

@@ -145,3 +145,5 @@ extension AlamofireExtension where ExtendedType: Bundle {
     Set(types.flatMap { type.paths(forResourcesOfType: $0, inDirectory: nil) }).sorted()
   }
 }
+
+extension Certificate.ReadingError: NSErrorConvertible {}

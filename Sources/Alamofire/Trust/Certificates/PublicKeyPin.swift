@@ -57,3 +57,5 @@ public struct PublicKeyPin: Sendable, Hashable, CustomStringConvertible {
 
   private static let prefix = "sha256/"
 }
+
+extension PublicKeyPin.Invalid: NSErrorConvertible {}

@@ -63,6 +63,16 @@ public final class RevocationTrustEvaluator: ServerTrustEvaluating {
   }
 }
 
+extension RevocationTrustEvaluator.Options {
+  var revocationRules: RevocationRules {
+    let isAnyMethod = isDisjoint(with: [.ocsp, .crl, .preferCRL])
+    return RevocationRules(
+      asksResponders: isAnyMethod || contains(.ocsp),
+      readsLists: isAnyMethod || !isDisjoint(with: [.crl, .preferCRL]), prefersLists: contains(.preferCRL),
+      requiresAnswer: contains(.requirePositiveResponse), usesNetwork: !contains(.networkAccessDisabled))
+  }
+}
+
 extension RevocationTrustEvaluator: InstantTrustEvaluator {
   package var isInstant: Bool { options.contains(.networkAccessDisabled) }
   package var wantsStapledResponse: Bool {

@@ -2,45 +2,54 @@ import Foundation
 import HTTPWire
 import Synchronization
 
-/// The judge of a session: its evaluators, as far as they may run in a handshake, and what was decided elsewhere.
-final class SessionTrust: TrustJudge {
+/// The delegate and the monitors of a session, as far as they see the evaluation of servers. Read live, because a delegate
+/// may change its mind about the events that it wants.
+protocol TrustObservers: Sendable {
+  /// Whether the session has a delegate or a monitor that could see servers.
+  var mayObserveTrust: Bool { get }
+  /// Whether the delegate wants to answer challenges about servers.
+  var delegateAnswersTrust: Bool { get }
+  /// Whether the delegate or a monitor sees each server before the evaluators do.
+  var observesTrust: Bool { get }
+}
+
+/// Decides about the servers of a session: by its evaluators as far as they may run in a handshake, and by the verdicts
+/// that were reached outside of one.
+final class TrustService: TrustJudge {
   let manager: ServerTrustManager?
-  private let watching: SessionWatching
+  private let observers: any TrustObservers
 
   private struct State {
     var memory = TrustMemory()
     /// The servers to which no client certificate is presented.
     var anonymous: Set<String> = []
-    /// Whether a server was accepted otherwise than every session would; its connections may be used from then on.
+    /// Whether a server was accepted that the trust store alone might reject. Its connections may be used from then on.
     var hasAccepted = false
   }
 
   private let state = Mutex(State())
 
-  /// - Parameters:
-  ///   - manager: Whose evaluators decide.
-  ///   - watching: Who is asked or told about every server.
-  ///
-  /// `nil` when there is nobody, and the trust store decides.
-  init?(manager: ServerTrustManager?, watching: SessionWatching) {
-    guard manager != nil || watching.hasOwnDelegate || watching.eventMonitor.seesMore else { return nil }
+  /// Returns `nil` if there is neither a manager nor an observer, so that the trust store alone decides.
+  init?(manager: ServerTrustManager?, observers: any TrustObservers) {
+    guard manager != nil || observers.mayObserveTrust else { return nil }
     self.manager = manager
-    self.watching = watching
+    self.observers = observers
   }
 
-  /// Whether somebody wants to see every server before the evaluators do.
-  var isWatched: Bool { watching.wants(.trust) || watching.eventMonitor.seesMore }
+  /// Whether the delegate or a monitor sees each server before the evaluators do.
+  var isObserved: Bool { observers.observesTrust }
 
-  /// What a delegate has accepted stays so when it wants to see servers no more.
+  /// Whether connections may be used like those of any session. A server that a delegate has accepted remains accepted
+  /// after the delegate stops answering challenges.
   var judgesAsUsual: Bool {
-    manager == nil && !watching.wants(.trust) && !state.withLock { $0.hasAccepted }
+    manager == nil && !observers.delegateAnswersTrust && !state.withLock { $0.hasAccepted }
   }
 
   func judge(_ chain: PresentedChain, for profile: ConnectionProfile) -> TrustVerdict {
     if let verdict = state.withLock({ $0.memory.verdict(on: chain, in: profile.partition) }) {
       return verdict == .accepted ? .accept : .usual
     }
-    guard !isWatched, manager?.runsUserCode != true else { return .ask }
+    guard !isObserved, manager?.runsUserCode != true else { return .ask }
     do {
       guard let evaluator = try manager?.serverTrustEvaluator(forHost: chain.host) else { return .usual }
       guard let instant = evaluator as? any InstantTrustEvaluator, instant.isInstant else { return .ask }
@@ -53,16 +62,15 @@ final class SessionTrust: TrustJudge {
 
   func wantsStapledResponse(ofHost host: String) -> Bool {
     guard let manager else { return false }
-    // Which evaluator a user's own class would choose is not known here.
+    // The choice of a subclass is code of the caller, which does not run on this thread.
     guard !manager.runsUserCode else { return true }
     let evaluator = try? manager.serverTrustEvaluator(forHost: host)
     guard let evaluator else { return false }
     return (evaluator as? any InstantTrustEvaluator)?.wantsStapledResponse ?? true
   }
 
-  /// Asks the evaluators, who may take their time: on a thread of Dispatch's own, since one that waits would keep
-  /// Swift's pool, with a thread for each core, from everybody else. Returns what is to be remembered. A task that is
-  /// cancelled waits for nobody, nor does one whose time is over.
+  /// Runs the evaluators and returns the verdict to remember. They run on a thread of Dispatch, because an evaluator that
+  /// blocks would take one of the few threads of Swift's pool. The wait ends when the task is cancelled and at `deadline`.
   func evaluated(
     _ trust: ServerTrust, forHost host: String, _ deadline: ContinuousClock.Instant?
   ) async -> Result<TrustMemory.Verdict, any Error> {
@@ -83,10 +91,10 @@ final class SessionTrust: TrustJudge {
   }
 
   func wantsToChooseIdentity(forHost host: String, port: Int) -> Bool {
-    isWatched && !state.withLock { $0.anonymous.contains("\(host):\(port)") }
+    isObserved && !state.withLock { $0.anonymous.contains("\(host):\(port)") }
   }
 
-  /// Nobody has chosen an identity for this server; it is not asked about again.
+  /// Stops asking for an identity for this server, because the delegate has chosen none.
   func remainAnonymous(toHost host: String, port: Int) {
     state.withLock { state in
       if state.anonymous.count >= TrustMemory.capacity { state.anonymous.removeAll() }
@@ -105,4 +113,12 @@ final class SessionTrust: TrustJudge {
 extension ServerTrustManager {
   /// Whether a subclass chooses the evaluators.
   var runsUserCode: Bool { type(of: self) != ServerTrustManager.self }
+}
+
+extension TrustService {
+  /// Whether an accepted server of this host is authenticated by its evaluator.
+  func authenticates(_ host: String) -> Bool {
+    guard let evaluator = try? manager?.serverTrustEvaluator(forHost: host) else { return true }
+    return (evaluator as? any InstantTrustEvaluator)?.authenticates ?? true
+  }
 }

@@ -129,8 +129,3 @@ extension RequestCore {
     }
   }
 }
-
-extension AFError {
-  /// What a task shows of it, in Foundation's words.
-  var ofTask: any Error { isExplicitlyCancelledError ? URLError(.cancelled) : underlyingError ?? self }
-}

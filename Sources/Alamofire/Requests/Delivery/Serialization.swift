@@ -152,11 +152,6 @@ extension ResponseHead {
   }
 }
 
-extension DataPreprocessor {
-  /// Whether it hands the body on as it is, so that nothing has to be run.
-  var isPassthrough: Bool { self is PassthroughPreprocessor }
-}
-
 /// What `JSONSerialization` made: a tree that nobody changes, on its way to one handler.
 struct UntypedJSON: @unchecked Sendable {
   let value: Any

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Alamofire
 
-@Suite("Trust of a session") struct SessionTrustTests {
+@Suite("Trust of a session") struct TrustServiceTests {
   private final class OwnManager: ServerTrustManager, @unchecked Sendable {}
 
   private final class OwnDelegate: SessionDelegate, @unchecked Sendable {}
@@ -12,7 +12,7 @@ import Testing
   func acceptance() throws {
     let delegate = OwnDelegate()
     delegate.wantedEvents = []
-    let trust = try #require(SessionTrust(manager: nil, watching: SessionWatching(delegate: delegate)))
+    let trust = try #require(TrustService(manager: nil, observers: SessionWatching(delegate: delegate)))
     let chain = PresentedChain(host: "a.test", port: 443, certificates: [])
     #expect(trust.judgesAsUsual)
     trust.remember(.usual, on: chain, in: 1)
@@ -22,7 +22,7 @@ import Testing
   }
 
   private func wantsStapledResponse(_ manager: ServerTrustManager) throws -> Bool {
-    let trust = try #require(SessionTrust(manager: manager, watching: SessionWatching()))
+    let trust = try #require(TrustService(manager: manager, observers: SessionWatching()))
     return trust.wantsStapledResponse(ofHost: "a.test")
   }
 

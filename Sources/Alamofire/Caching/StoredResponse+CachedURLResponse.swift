@@ -31,7 +31,7 @@ extension StoredResponse {
 
   /// As Foundation shows it.
   func cached(url: URL) -> CachedURLResponse? {
-    guard let response = Exchange(url: url, head: head).httpResponse else { return nil }
+    guard let response = LazyResponse(url: url, head: head).value else { return nil }
     return CachedURLResponse(
       response: response, data: body, userInfo: userInfo,
       storagePolicy: staysInMemory ? .allowedInMemoryOnly : .allowed)
