@@ -139,9 +139,9 @@ public final class ServerTrust: Sendable, CustomStringConvertible {
           throw Failure(fault, host: name)
         }
       case .revocation(let rules):
-        if let fault = inspection.revocationFailure(of: parsed, rules.revocationRules, stapled: stapledResponse) {
-          throw Failure(fault, host: host)
-        }
+        let failure = inspection.revocationFailure(
+          of: parsed, rules.revocationRules, stapled: stapledResponse)
+        if let failure { throw Failure(failure, host: host) }
       }
     }
     return path
