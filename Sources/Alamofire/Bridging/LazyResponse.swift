@@ -3,7 +3,7 @@ import FoundationNetworking
 import HTTPWire
 import Synchronization
 
-/// A response that becomes an object when somebody asks for it.
+/// A response whose `HTTPURLResponse` is made on first access.
 final class LazyResponse: Sendable {
   private let url: URL?
   private let head: ResponseHead?

@@ -4,34 +4,23 @@ public import FoundationNetworking
 /// The response of a data or upload request whose error is an ``AFError``.
 public typealias AFDataResponse<Success> = DataResponse<Success, AFError>
 
-/// Everything that a data or upload request ended with: what was sent, what came back, and what was made
-/// of it.
-///
-/// ```swift
-/// let response = await AF.request(url).serializingDecodable(User.self).response
-/// switch response.result {
-/// case .success(let user): show(user)
-/// case .failure(let error): show(error, status: response.response?.statusCode)
-/// }
-/// ```
-///
-/// To make one for a test, use ``init(request:response:data:metrics:serializationDuration:result:)``.
+/// The result of a data or upload request: the request, the response, the body and the serialized value.
 public struct DataResponse<Success, Failure: Error> {
-  /// The request that was sent last: after adaptation, redirects and retries. `nil` when none was made.
+  /// The last request that was sent: after adaptation, redirects and retries. `nil` if none was made.
   public let request: URLRequest?
-  /// The body as it came; `nil` when there was none or it was empty.
+  /// The body as received; `nil` if there was none or it was empty.
   public let data: Data?
-  /// How long serialization took, in seconds; 0 without a serializer.
+  /// The duration of serialization in seconds; 0 without a serializer.
   public let serializationDuration: TimeInterval
   /// The value, or the error.
   public let result: Result<Success, Failure>
 
   private let origin: ResponseOrigin
 
-  /// The response of the server; `nil` when none came. Made when it is first asked for.
+  /// The response of the server; `nil` if there was none. Made on first access.
   public var response: HTTPURLResponse? { origin.response }
 
-  /// What the request took; `nil` when nothing went over the wire. Made when it is first asked for.
+  /// The metrics of the last attempt; `nil` only for a response made without them. Made on first access.
   public var metrics: TaskMetrics? { origin.metrics }
 
   /// The value, or `nil` when there is an error.
@@ -79,7 +68,7 @@ public struct DataResponse<Success, Failure: Error> {
     self.result = result
   }
 
-  /// The same with another error.
+  /// Returns a copy with another error.
   func failing(with error: Failure) -> DataResponse { with(.failure(error)) }
 
   private func with<NewSuccess, NewFailure: Error>(

@@ -4,32 +4,25 @@ public import FoundationNetworking
 /// The response of a download request whose error is an ``AFError``.
 public typealias AFDownloadResponse<Success> = DownloadResponse<Success, AFError>
 
-/// Everything that a download ended with: what was sent, what came back, where the file lies, and what was
-/// made of it.
-///
-/// ```swift
-/// let response = AFDownloadResponse<URL>(
-///   request: nil, response: nil, fileURL: file, resumeData: nil, metrics: nil, serializationDuration: 0,
-///   result: .success(file))
-/// ```
+/// The result of a download: the request, the response, the file and the serialized value.
 public struct DownloadResponse<Success, Failure: Error> {
-  /// The request that was sent last: after adaptation, redirects and retries. `nil` when none was made.
+  /// The last request that was sent: after adaptation, redirects and retries. `nil` if none was made.
   public let request: URLRequest?
-  /// Where the file lies; `nil` when there is none.
+  /// The downloaded file; `nil` if there is none.
   public let fileURL: URL?
-  /// From what a cancelled or broken download can go on, if the server allows that.
+  /// The data with which a cancelled or failed download can be resumed, if the server supports it.
   public let resumeData: Data?
-  /// How long serialization took, in seconds; 0 without a serializer.
+  /// The duration of serialization in seconds; 0 without a serializer.
   public let serializationDuration: TimeInterval
   /// The value, or the error.
   public let result: Result<Success, Failure>
 
   private let origin: ResponseOrigin
 
-  /// The response of the server; `nil` when none came. Made when it is first asked for.
+  /// The response of the server; `nil` if there was none. Made on first access.
   public var response: HTTPURLResponse? { origin.response }
 
-  /// What the request took; `nil` when nothing went over the wire. Made when it is first asked for.
+  /// The metrics of the last attempt; `nil` only for a response made without them. Made on first access.
   public var metrics: TaskMetrics? { origin.metrics }
 
   /// The value, or `nil` when there is an error.

@@ -2,12 +2,10 @@ package import FoundationNetworking
 package import HTTPWire
 import Synchronization
 
-/// What one attempt of a request left behind: our own values at once, Foundation's objects and the
-/// metrics when somebody asks for them, and then always the same ones.
-///
-/// An `HTTPURLResponse` takes longer to make than everything else that we do with a small response.
+/// The result of an attempt. Foundation's objects and the metrics are made on first access, and kept, because an
+/// `HTTPURLResponse` takes longer to make than the whole processing of a small response.
 package final class Exchange: Sendable {
-  /// One request that went over the wire, and what answered it.
+  /// A request that was sent, and its response.
   package struct Hop: Sendable {
     package let request: WireRequest
     package var metrics: TransferMetrics
@@ -24,7 +22,7 @@ package final class Exchange: Sendable {
       self.fetchType = fetchType
     }
 
-    /// A hop of parts, for fakes and tests.
+    /// Makes a hop of its parts, for fakes and tests.
     package init(
       url: String, method: String = "GET", fields: [HTTPHeader] = [], metrics: TransferMetrics,
       head: ResponseHead? = nil, fetchType: TaskMetrics.ResourceFetchType = .networkLoad
@@ -44,14 +42,14 @@ package final class Exchange: Sendable {
     package var fields: [HTTPHeader] { request.fields }
   }
 
-  /// The URL that answered, after redirects.
+  /// The URL of the response, after redirects.
   package let url: URL?
-  /// The head of the last response; `nil` when none came.
+  /// The head of the last response; `nil` without a response.
   package let head: ResponseHead?
   /// Redirects, challenges and the final request, in their order.
   package let hops: ShortList<Hop>
-  /// The response when it is none of HTTP: of a file, of a `data:` URL, or of a `URLProtocol` class. There is
-  /// no ``head`` then, so that nothing judges a status that nobody gave.
+  /// The response if it is not an HTTP one: of a file, of a `data:` URL, or of a `URLProtocol` class. Then ``head``
+  /// is `nil`, so that no status is validated.
   package let other: URLResponse?
   private let made: Mutex<Made>
 
@@ -61,10 +59,10 @@ package final class Exchange: Sendable {
   }
 
   /// - Parameters:
-  ///   - url:      The URL that answered.
+  ///   - url:      The URL of the response.
   ///   - head:     The head of the last response.
-  ///   - hops:     What went over the wire; empty for `file:` and `data:` URLs.
-  ///   - response: The response as an object, where one had to be made already.
+  ///   - hops:     The requests that were sent; empty for `file:` and `data:` URLs.
+  ///   - response: The response as an object, if it was made already.
   ///   - metrics:  The metrics of an attempt without hops.
   package init(
     url: URL?, head: ResponseHead?, hops: ShortList<Hop> = [], response: HTTPURLResponse? = nil,
@@ -77,7 +75,7 @@ package final class Exchange: Sendable {
     made = Mutex(Made(response: response.map { LazyResponse($0) }, metrics: metrics))
   }
 
-  /// What came back without HTTP.
+  /// Makes the result of a response that is not an HTTP one.
   package init(
     url: URL?, other: URLResponse?, _ hops: ShortList<Hop> = [], metrics: TaskMetrics? = nil
   ) {

@@ -53,7 +53,7 @@ struct ResponseOutline {
     }
   }
 
-  /// Descriptions end in logs: what lets in whoever has it is not shown, only that it was there, and its scheme.
+  /// Masks secrets, because descriptions end up in logs: only the presence of the field and its scheme are shown.
   private static func shown(_ value: String, of name: String) -> String {
     switch name.lowercased() {
     case "authorization", "proxy-authorization":

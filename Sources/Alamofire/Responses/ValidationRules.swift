@@ -42,10 +42,10 @@ package enum ValidationRules {
       acceptableContentTypes: acceptable.sorted(), responseContentType: "\(type.type)/\(type.subtype)")
   }
 
-  /// The same for a downloaded file, whose size is asked for.
+  /// Returns the fault of a downloaded file's content type. Empty files pass, so its size is read.
   ///
-  /// Without a file the answer is `.dataFileNil`, for one that cannot be read `.dataFileReadFailed`. A size
-  /// that is not known counts as empty.
+  /// Without a file the result is `.dataFileNil`, for an unreadable one `.dataFileReadFailed`. A file of unknown size
+  /// counts as empty.
   package static func contentType(
     _ contentType: String?, in acceptable: some Sequence<String>, ofFileAt fileURL: URL?
   ) -> Reason? {

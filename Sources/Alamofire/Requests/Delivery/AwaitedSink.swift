@@ -1,14 +1,13 @@
 import Foundation
 
-/// The response that a ``DataTask`` is awaited for, by any number of tasks and any number of times.
-/// Serialization that nobody has to know of earlier happens where the response is awaited.
+/// The response of a ``DataTask``, which any number of tasks can await any number of times. Serialization whose
+/// failure no retrier needs happens where the response is awaited.
 ///
-/// Its properties are written by the pipeline before the latch lets anybody in, or by the one whom the
-/// latch told to make the response, and read by those whom it let in.
+/// The attempt writes its properties before the latch opens, or the task that claims the response does. All tasks
+/// read them after the latch is open.
 final class AwaitedSink<Value: Sendable>: DeliveryLatch, ResponseSink, @unchecked Sendable {
   private let serialization: Serialization<Value>
-  /// In memory of its own: stored in the object as an optional, every access would look its type up at
-  /// run time.
+  /// In memory of its own, because each access to a stored optional would look its type up at run time.
   @exclusivity(unchecked) private var made: UnsafeMutablePointer<Value>?
 
   init(serialization: Serialization<Value>) {

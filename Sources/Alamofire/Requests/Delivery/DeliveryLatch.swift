@@ -1,32 +1,32 @@
 import Foundation
 import Synchronization
 
-/// Lets tasks wait for a response that is made somewhere else, or by the first of them. Not generic:
-/// code that is generic over the value would look types up at run time for every step.
+/// A latch at which tasks wait for a response that is made elsewhere, or by the first of them. It is not generic,
+/// because code that is generic over the value would look types up at run time for every step.
 ///
-/// A base class, so that it needs no object of its own. Unchecked, since the compiler does not see who may
-/// touch the variables: see ``AwaitedSink``.
+/// A base class, which saves an object. Unchecked, because the compiler does not see which thread accesses the
+/// variables: see ``AwaitedSink``.
 class DeliveryLatch: @unchecked Sendable {
   typealias Waiter = UnsafeContinuation<Void, Never>
 
   private enum Phase {
-    /// The request is under way.
+    /// The request is running.
     case pending
-    /// The request is over; the response waits to be handed out, and to be made by the first who asks.
+    /// The request has ended; the response is not delivered yet, and the first waiting task will make it.
     case postponed
-    /// The response is made, and waits to be handed out.
+    /// The response is made, but not delivered yet.
     case prepared
-    /// To be made by the first who asks.
+    /// The first task that asks makes the response.
     case claimable
-    /// Somebody makes it.
+    /// A task makes the response.
     case claimed
     case open
   }
 
-  /// Guarded by the one lock of this class.
+  /// Guarded by the lock of this class.
   private struct State {
     var phase = Phase.pending
-    /// Mostly there is one; more are kept apart so that it costs no array.
+    /// The usual single waiter, kept apart to save an array.
     var waiter: Waiter?
     var moreWaiters: [Waiter] = []
 
@@ -45,22 +45,21 @@ class DeliveryLatch: @unchecked Sendable {
 
   enum Entrance { case makeIt, isMade }
 
-  // What goes with the value, here since it is not generic.
+  // The properties of the value's response, here because this class is not generic.
   @exclusivity(unchecked) final var outcome = RequestOutcome()
   @exclusivity(unchecked) final var failure: AFError?
   @exclusivity(unchecked) final var duration: TimeInterval = 0
 
   private let state = Mutex(State())
 
-  /// The response will be made by the first who asks for it.
+  /// Marks the response as one that the first waiting task will make.
   final func postponed() { state.withLock { $0.phase = .postponed } }
 
-  /// The response has been made.
+  /// Marks the response as made.
   final func prepared() { state.withLock { $0.phase = .prepared } }
 
-  /// Whether the response has been made and no task has it yet. The attempt asks before it reads what was
-  /// written on another queue: the lock orders both for the thread sanitizer too, which does not see that a
-  /// continuation does when it is resumed before it is awaited.
+  /// Whether the response is made, but not delivered. The attempt calls it before it reads values of another queue.
+  /// The lock makes that order visible to ThreadSanitizer, which misses it for a continuation that is resumed early.
   final var isPrepared: Bool {
     state.withLock { state in
       if case .prepared = state.phase { return true }
@@ -68,7 +67,7 @@ class DeliveryLatch: @unchecked Sendable {
     }
   }
 
-  /// The response may be had from now on.
+  /// Delivers the response, once.
   final func deliver() {
     wake(
       state.withLock { state in
@@ -82,7 +81,7 @@ class DeliveryLatch: @unchecked Sendable {
       })
   }
 
-  /// Whoever was told to make the response has made it.
+  /// Opens the latch after the claiming task has made the response.
   final func open() {
     wake(
       state.withLock { state in
@@ -91,7 +90,7 @@ class DeliveryLatch: @unchecked Sendable {
       })
   }
 
-  /// Waits for the response; cancels the request when the surrounding task is cancelled meanwhile.
+  /// Waits for the response; if the surrounding task is cancelled meanwhile, the request is cancelled.
   nonisolated(nonsending) final func enter(cancelling request: Request?) async -> Entrance {
     if let entrance = tryToEnter() { return entrance }
     guard let request else { return await enter() }
@@ -102,11 +101,11 @@ class DeliveryLatch: @unchecked Sendable {
     }
   }
 
-  /// Waits for the response. Told ``Entrance/makeIt``, the caller makes it and calls ``open()``.
+  /// Waits for the response. After ``Entrance/makeIt`` the caller makes it and calls ``open()``.
   nonisolated(nonsending) final func enter() async -> Entrance {
     while true {
       if let entrance = tryToEnter() { return entrance }
-      // Unchecked: every waiter is taken out once, under the lock, and resumed.
+      // Unchecked: every waiter is removed once, under the lock, and then resumed.
       await withUnsafeContinuation { waiter in
         let waits = state.withLock { state in
           switch state.phase {

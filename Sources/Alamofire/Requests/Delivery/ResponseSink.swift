@@ -1,20 +1,19 @@
 import Foundation
 
-/// The one way out of a request: a closure on a queue, or whoever awaits a `DataTask`.
+/// The destination of a response: a closure on a queue, or the tasks that await a `DataTask`.
 package protocol ResponseSink: AnyObject, Sendable {
-  /// Whether ``serialize(_:)`` runs code of a user, which must not run on the engine's thread.
+  /// Whether ``serialize(_:)`` runs user code, which must not run on the engine's thread.
   var runsUserCode: Bool { get }
-  /// Takes the outcome to turn it into a response later, on the thread of whoever awaits it. Returns
-  /// false if it cannot.
+  /// Takes the outcome, to serialize it later on the thread of the awaiting task. Returns false if the sink cannot.
   func postpone(_ outcome: RequestOutcome) -> Bool
-  /// Turns the outcome into the response and keeps it. Returns the failure, if there is one and a
-  /// serializer was at work, so that the retriers can be asked. Called again after a retry.
+  /// Makes the response of the outcome and keeps it. Returns the failure of the serializer, if there is one, for the
+  /// retriers. Called again after a retry.
   func serialize(_ outcome: RequestOutcome) -> AFError?
-  /// A retrier has put another error in the place of the one that ``serialize(_:)`` returned.
+  /// Replaces the error that ``serialize(_:)`` returned by that of a retrier.
   func replaceFailure(with error: AFError)
-  /// Hands the response out, once.
+  /// Delivers the response, once.
   func deliver()
-  /// Tells the monitors of `request` of the response, which has been made.
+  /// Calls the monitors of `request` with the response, which has been made.
   func announce(to request: Request)
 }
 
@@ -24,7 +23,7 @@ package struct RequestOutcome: Sendable {
   package var exchange: Exchange?
   package var data: Data?
   package var error: AFError?
-  /// Of a download: where the file lies, and what it can go on from.
+  /// The file and the resume data of a download.
   package var fileURL: URL?
   package var resumeData: Data?
 }

@@ -2,16 +2,16 @@ import Foundation
 import FoundationNetworking
 import HTTPWire
 
-/// Makes the value of one handler of the outcome of a request.
+/// The serialization of an outcome into the value of one handler.
 struct Serialization<Value: Sendable>: Sendable {
-  /// Whether it runs code of the caller or may take long: decoding, custom serializers, preprocessors.
+  /// Whether it runs user code or may block: decoding, custom serializers, preprocessors.
   let runsUserCode: Bool
   /// Makes the value. Throws the error of the outcome, or that of a serializer.
   private let makeValue: @Sendable (RequestOutcome) throws -> Value
   /// Whether a serializer makes the value; otherwise it is the data or the file itself.
   let isSerialized: Bool
 
-  /// The value is the data itself, which never fails.
+  /// Returns the data as the value, without a serializer.
   init(mirroring mirror: @escaping @Sendable (Data?) -> Value) {
     runsUserCode = false
     isSerialized = false
@@ -21,7 +21,7 @@ struct Serialization<Value: Sendable>: Sendable {
     }
   }
 
-  /// The value is made by a serializer, of the library or of the caller.
+  /// Makes the value by a serializer of the library or of the caller.
   init<Serializer: DataResponseSerializerProtocol>(_ serializer: Serializer)
   where Serializer.SerializedObject == Value {
     runsUserCode = true
@@ -33,7 +33,7 @@ struct Serialization<Value: Sendable>: Sendable {
     }
   }
 
-  /// What came with the outcome, or its error; nothing that takes time.
+  /// Takes the value from the outcome; `pick` must not block.
   init(picking pick: @escaping @Sendable (RequestOutcome) throws -> Value) {
     runsUserCode = false
     isSerialized = false
@@ -43,7 +43,7 @@ struct Serialization<Value: Sendable>: Sendable {
     }
   }
 
-  /// A serializer that reads the file of a download: a user's, or the library's, which may take long.
+  /// Makes the value of a file by a serializer of the library or of the caller, which may block.
   init<Serializer: DownloadResponseSerializerProtocol>(download serializer: Serializer)
   where Serializer.SerializedObject == Value {
     runsUserCode = true
@@ -55,9 +55,9 @@ struct Serialization<Value: Sendable>: Sendable {
     }
   }
 
-  /// One of the library's serializers, which needs no `HTTPURLResponse`.
+  /// Makes the value by a built-in serializer, which needs no `HTTPURLResponse`.
   ///
-  /// - Parameter runsUserCode: False for what is done in no time and calls nobody.
+  /// - Parameter runsUserCode: False if the serializer neither blocks nor calls user code.
   init<Serializer: WireSerializer>(wire serializer: Serializer, runsUserCode: Bool)
   where Serializer.SerializedObject == Value {
     self.runsUserCode = runsUserCode
@@ -152,7 +152,7 @@ extension ResponseHead {
   }
 }
 
-/// What `JSONSerialization` made: a tree that nobody changes, on its way to one handler.
+/// The result of `JSONSerialization`. Unchecked: the tree is not changed, and belongs to one handler.
 struct UntypedJSON: @unchecked Sendable {
   let value: Any
 }

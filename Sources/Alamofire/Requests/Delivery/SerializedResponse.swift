@@ -1,13 +1,13 @@
 import Foundation
 
-/// What handlers are called with and tasks are awaited for: the response of a data request or of a download.
+/// The response of a data request or of a download, for handlers and awaiting tasks.
 protocol SerializedResponse<Success> {
   associatedtype Success
 
   init(_ outcome: RequestOutcome, serializationDuration: TimeInterval, result: Result<Success, AFError>)
 
   var result: Result<Success, AFError> { get }
-  /// The same with another error.
+  /// Returns a copy with another error.
   func failing(with error: AFError) -> Self
 }
 

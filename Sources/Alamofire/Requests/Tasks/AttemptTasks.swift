@@ -2,38 +2,38 @@ import Foundation
 import FoundationNetworking
 import Synchronization
 
-/// The tasks of a request's attempts, as far as somebody has looked at them.
+/// The tasks of a request's attempts; each is made on first access.
 struct AttemptTasks: Sendable {
-  /// The request, once somebody watches it.
+  /// The request, once it has an observer of its tasks; weak.
   var owner: Request? {
     get { ownerLink?.request }
     set { ownerLink = newValue.map { RequestLink($0) } }
   }
   private var ownerLink: RequestLink?
-  /// How many attempts have begun to be sent.
+  /// The number of attempts that have begun to be sent.
   private(set) var count = 0
-  /// Whether the attempt at hand has.
+  /// Whether the current attempt has begun to be sent.
   private(set) var hasBegun = false
-  /// Whether handlers and sequences have been shown the task of the attempt at hand.
+  /// Whether handlers and sequences have received the task of the current attempt.
   var isShown = false
-  /// Whether monitors know the task of the attempt at hand.
+  /// Whether monitors have received the task of the current attempt.
   var isTold = false
   private(set) var tasks: [URLSessionTask] = []
 
-  /// The attempt at hand is about to be sent; more often than once does not matter.
+  /// Counts the current attempt before it is sent; further calls have no effect.
   mutating func begin() {
     guard !hasBegun else { return }
     hasBegun = true
     count += 1
   }
 
-  /// Whether somebody has looked at the task of the attempt at hand.
+  /// Whether the task of the current attempt was made.
   var isSeen: Bool { hasBegun && tasks.count == count }
 
-  /// What the attempts were that have been retried before anybody looked at their tasks; mostly there are none.
+  /// The final views of retried attempts whose tasks were not made; mostly empty.
   private var unseen: [Int: TaskRecord.View] = [:]
 
-  /// The attempt at hand is over; its task shows `view` from now on.
+  /// Ends the current attempt; its task shows `view` from now on.
   mutating func end(_ view: TaskRecord.View?) {
     forgetCurrent()
     guard let view, let task = tasks.last as? any RecordedTask else { return }
@@ -46,7 +46,7 @@ struct AttemptTasks: Sendable {
     isTold = false
   }
 
-  /// The attempt at hand is over, and another one follows, after which nobody could tell what it was.
+  /// Ends the current attempt before a retry, and keeps its view for a task that is made later.
   mutating func endForRetry(_ view: TaskRecord.View) {
     guard hasBegun else { return }
     guard isSeen else {
@@ -57,7 +57,7 @@ struct AttemptTasks: Sendable {
     end(view)
   }
 
-  /// Makes the tasks that nobody has asked for yet; that of the last attempt, if it is over, shows `last`.
+  /// Makes the missing tasks. The task of the last attempt shows `last` if the attempt has ended.
   mutating func make(of request: Request, last: () -> TaskRecord.View) -> [URLSessionTask] {
     while tasks.count < count {
       let record = TaskRecord(of: request)
@@ -69,7 +69,8 @@ struct AttemptTasks: Sendable {
   }
 }
 
-/// A request that is not kept. An object of its own: what holds a weak reference itself cannot be moved as plain memory.
+/// A weak reference to a request, in an object, because a structure with a weak reference cannot be moved as plain
+/// memory.
 private final class RequestLink: Sendable {
   weak let request: Request?
 
@@ -87,7 +88,7 @@ extension Request {
 }
 
 extension RequestCore.State {
-  /// What the task of the attempt at hand shows.
+  /// The view of the current attempt's task.
   var taskView: TaskRecord.View {
     var view = TaskRecord.View(originalRequest: request)
     view.currentRequest = hop.flatMap { URLRequest(hop: $0.request, of: request) } ?? request
@@ -102,14 +103,14 @@ extension RequestCore.State {
     if hasExtras { extras.headResponse = nil }
   }
 
-  /// The same when another attempt follows.
+  /// Ends the current attempt before a retry.
   mutating func endAttemptForRetry() {
     guard attempts.hasBegun else { return }
     attempts.endForRetry(endedView)
     if hasExtras { extras.headResponse = nil }
   }
 
-  /// What the task of the last attempt shows after its end.
+  /// The view of the last attempt's task after its end.
   var endedView: TaskRecord.View {
     var view = taskView
     view.error = error?.ofTask
@@ -119,7 +120,7 @@ extension RequestCore.State {
 }
 
 extension RequestCore {
-  /// The task of the attempt at hand as it is now.
+  /// The current view of the current attempt's task.
   var taskView: TaskRecord.View { state.withLock { $0.taskView } }
 
   func tasks(of request: Request) -> [URLSessionTask] {

@@ -2,13 +2,13 @@ public import Foundation
 public import FoundationNetworking
 import HTTPWire
 
-/// A stream of bytes as a task, with the methods that `URLSessionStreamTask` has on Apple's systems; Foundation's own
-/// class of that name can do nothing on Linux. ``ByteStreamRequest/task`` is one.
+/// A stream of bytes as a task, with the methods of `URLSessionStreamTask` on Apple's systems, because Foundation's
+/// class of that name has no function on Linux. ``ByteStreamRequest/task`` is one.
 ///
-/// What is asked for is done in its order. Handlers are called on the root queue of the session. The task does nothing
-/// any more once nobody keeps the ``ByteStreamRequest``.
+/// Operations are performed in their order. Handlers are called on the root queue of the session. After the release
+/// of the ``ByteStreamRequest`` the task has no effect.
 ///
-/// Unchecked, as Foundation's class is: what it adds are constants and a reference that only becomes `nil`.
+/// Unchecked, as Foundation's class is: its own properties are constants and a reference that only becomes `nil`.
 public final class ByteStreamTask: URLSessionTask, @unchecked Sendable {
   private weak var core: ByteStreamCore?
   private let queue: DispatchQueue
@@ -77,9 +77,9 @@ public final class ByteStreamTask: URLSessionTask, @unchecked Sendable {
   /// Begins TLS once everything that was asked for before is done. A failure ends the stream.
   public func startSecureConnection() { core?.secure { _ in } }
 
-  /// Whoever reads and writes gets the error that data tasks end with.
+  /// Returns the error that a data task would have.
   private static func plain(_ error: AFError) -> any Error {
-    // So are tasks that somebody has cancelled, and those whose server was refused.
+    // Data tasks also show this error after a cancellation, and for an untrusted server.
     if case .sessionTaskFailed(let error) = error { error } else { URLError(.cancelled) }
   }
 

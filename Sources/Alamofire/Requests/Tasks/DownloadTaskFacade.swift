@@ -66,7 +66,7 @@ final class DownloadTaskFacade: URLSessionDownloadTask, RecordedTask, @unchecked
     guard let download = record.isOver ? nil : record.request as? DownloadRequest else {
       return completionHandler(nil)
     }
-    // Foundation's closure is called once, and by nobody else.
+    // Unchecked: Foundation's closure is called once, by this call only.
     nonisolated(unsafe) let completionHandler = completionHandler
     download.cancel { completionHandler($0) }
   }

@@ -3,9 +3,9 @@ import FoundationNetworking
 import HTTPWire
 import Synchronization
 
-/// What one attempt of a request has come to: what its task shows. Made when somebody looks.
+/// The state of one attempt that its task shows; made on first access.
 final class TaskRecord: Sendable {
-  /// What a task shows.
+  /// The properties that a task shows.
   struct View: Sendable {
     var originalRequest: URLRequest?
     var currentRequest: URLRequest?
@@ -17,13 +17,13 @@ final class TaskRecord: Sendable {
 
   private struct State {
     weak var request: Request?
-    /// Once the attempt is over nothing changes any more.
+    /// The final view, after the end of the attempt.
     var last: View?
   }
 
   private static let identifiers = Atomic<Int>(0)
 
-  /// For a task of any kind.
+  /// Returns an identifier that is unique among tasks of any kind.
   static func nextIdentifier() -> Int { identifiers.wrappingAdd(1, ordering: .relaxed).newValue }
 
   let identifier = TaskRecord.nextIdentifier()
@@ -33,7 +33,7 @@ final class TaskRecord: Sendable {
     state = Mutex(State(request: request))
   }
 
-  /// The request, as long as somebody holds it.
+  /// The request, if it was not released.
   var request: Request? { state.withLock { $0.request } }
 
   var view: View {
@@ -41,7 +41,7 @@ final class TaskRecord: Sendable {
     return last ?? request?.core.taskView ?? View(state: .completed)
   }
 
-  /// The attempt is over.
+  /// Sets the final view. Only the first call has an effect.
   func end(_ view: View) {
     state.withLock { state in
       guard state.last == nil else { return }
@@ -50,25 +50,25 @@ final class TaskRecord: Sendable {
     }
   }
 
-  /// How far the response has come.
+  /// The progress of the response body.
   var progress: Progress { request?.downloadProgress ?? Progress(totalUnitCount: 0) }
 
   var isOver: Bool { state.withLock { $0.last != nil } }
 
-  /// Does something to the request, unless the attempt is over: its task is not the request's any more.
+  /// Calls `body` with the request, unless the attempt has ended, because the request then has another task.
   func withRequest(_ body: (Request) -> Void) {
     let request = state.withLock { state in state.last == nil ? state.request : nil }
     if let request { body(request) }
   }
 }
 
-/// A task of Foundation's that shows an attempt of a request of ours.
+/// A task of Foundation's classes that shows an attempt.
 protocol RecordedTask: URLSessionTask {
   var record: TaskRecord { get }
 }
 
 extension URLRequest {
-  /// The request that goes over the wire at present, as a user sees it: the user's own, led elsewhere.
+  /// Makes the request of the current hop from the user's request: URL, method and fields are those of the hop.
   init?(hop: WireRequest, of original: URLRequest?) {
     guard let original, original.url?.absoluteString != hop.url || original.httpMethod != hop.method else {
       return nil
@@ -82,7 +82,7 @@ extension URLRequest {
     if !hop.body.isPresent { httpBody = nil }
   }
 
-  /// Whether both are the same on the wire: Foundation's comparison does not look at the fields.
+  /// Whether both are equal on the wire. Foundation's comparison ignores the fields.
   func isSent(like other: URLRequest) -> Bool {
     url == other.url && httpMethod == other.httpMethod && httpBody == other.httpBody
       && allHTTPHeaderFields == other.allHTTPHeaderFields

@@ -17,14 +17,13 @@ public typealias URLSessionTaskMetrics = TaskMetrics
 /// `TransactionMetrics` under the name that it has on Apple's systems; see ``URLSessionTaskMetrics``.
 public typealias URLSessionTaskTransactionMetrics = TransactionMetrics
 
-/// What a request took: one entry for each request that went over the wire, redirects and challenges
-/// among them.
+/// The metrics of a request: one transaction for each request that was sent, including redirects and challenges.
 ///
-/// Every request that ended has metrics. Without a transaction, nothing was handed to the network: the request
-/// could not be made, was cancelled before, or was served by a file, a `data:` URL or a `URLProtocol` class.
+/// Every request that has ended has metrics. Without a transaction, nothing was sent: the request could not be made,
+/// was cancelled before, or was served by a file, a `data:` URL or a `URLProtocol` class.
 ///
-/// Has the members of Foundation's class of the other name. Values come from the transport; nothing is
-/// measured when they are read, and they can be read from any thread.
+/// It has the members of Foundation's class of the other name. The transport measured the values; they can be read on
+/// any thread.
 ///
 /// ```swift
 /// let response = await AF.request(url).serializingData().response
@@ -43,7 +42,7 @@ public final class TaskMetrics: Sendable {
     case localCache = 3
   }
 
-  /// How a name was looked up.
+  /// The protocol of the name's look-up.
   public enum DomainResolutionProtocol: Int, Sendable {
     /// It is not known; the system's resolver does not say.
     case unknown = 0
@@ -61,7 +60,7 @@ public final class TaskMetrics: Sendable {
   public let transactionMetrics: [TransactionMetrics]
   /// From the start of the first request to the end of the last.
   public let taskInterval: DateInterval
-  /// How many redirects were followed.
+  /// The number of followed redirects.
   public let redirectCount: Int
 
   /// Metrics of an attempt that handed nothing to the network, from `start` to now.

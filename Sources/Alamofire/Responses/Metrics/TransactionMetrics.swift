@@ -2,10 +2,10 @@ public import Foundation
 public import FoundationNetworking
 import HTTPWire
 
-/// What one request over the wire took, from the look-up of the name to the last byte.
+/// The metrics of one request, from the look-up of the name to the last byte.
 ///
-/// Has the members of Foundation's `URLSessionTaskTransactionMetrics`. A phase that did not happen, such
-/// as the handshake on a connection that is used again, has no dates. Made by ``TaskMetrics`` alone.
+/// It has the members of Foundation's `URLSessionTaskTransactionMetrics`. A phase that did not happen, such as the
+/// handshake on a reused connection, has no dates. Only ``TaskMetrics`` makes it.
 public final class TransactionMetrics: Sendable {
   /// The request: URL, method and the header fields that were sent.
   public let request: URLRequest
@@ -75,7 +75,7 @@ extension TransactionMetrics {
 extension TransactionMetrics {
   /// The size of the request's head in bytes.
   public var countOfRequestHeaderBytesSent: Int64 { values.requestHeaderBytes }
-  /// How many bytes of the request's body were sent.
+  /// The number of bytes of the request's body that were sent.
   public var countOfRequestBodyBytesSent: Int64 { values.requestBodyBytes }
   /// The size of the request's body in bytes, as it was handed to the transport; here the same as
   /// ``countOfRequestBodyBytesSent``.
@@ -113,7 +113,7 @@ extension TransactionMetrics {
   public var negotiatedTLSCipherSuite: TLSCipherSuite? {
     transfer.tlsCipher.map { TLSCipherSuite(rawValue: $0) }
   }
-  /// How the name was looked up; always `.unknown`, the system's resolver does not say.
+  /// The protocol of the name's look-up; always `.unknown`, because the system's resolver does not report it.
   public var domainResolutionProtocol: TaskMetrics.DomainResolutionProtocol { .unknown }
   /// Always `false`: Linux does not say which network is a cellular one.
   public var isCellular: Bool { false }

@@ -22,7 +22,7 @@ public struct PassthroughPreprocessor: DataPreprocessor {
   /// Makes the preprocessor.
   public init() {}
 
-  /// The same bytes.
+  /// Returns the bytes unchanged.
   public func preprocess(_ data: Data) throws -> Data { data }
 }
 

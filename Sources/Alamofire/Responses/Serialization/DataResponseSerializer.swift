@@ -15,7 +15,7 @@ public final class DataResponseSerializer: ResponseSerializer {
   /// The body as it is.
   public typealias SerializedObject = Data
 
-  /// What happens to the bytes before they are handed out.
+  /// The transformation of the bytes before serialization.
   public let dataPreprocessor: any DataPreprocessor
   /// The status codes for which an empty body is in order.
   public let emptyResponseCodes: Set<Int>

@@ -1,9 +1,9 @@
 public import Foundation
 
-/// Turns the pieces of a stream into values.
+/// Makes values of the pieces of a stream.
 ///
-/// Called off the network thread and off the handler's queue, one call at a time for each handler; an implementation
-/// may block, the server waits then.
+/// Called neither on the engine's thread nor on the handler's queue, one call at a time for each handler. An
+/// implementation may block; the server then waits.
 ///
 /// ```swift
 /// struct ByteCounter: DataStreamSerializer {
@@ -12,18 +12,18 @@ public import Foundation
 /// ```
 @preconcurrency
 public protocol DataStreamSerializer<SerializedObject>: Sendable {
-  /// What the serializer makes.
+  /// The type of the value.
   associatedtype SerializedObject: Sendable
 
   /// Makes a value.
   ///
-  /// - Parameter data: The next bytes of the response; never empty. Where they are cut depends on the network.
+  /// - Parameter data: The next bytes of the response; never empty. Their boundaries are arbitrary.
   /// - Returns: The value.
   /// - Throws: Any error; one that is no ``AFError`` is wrapped in `.customSerializationFailed`.
   func serialize(_ data: Data) throws -> SerializedObject
 }
 
-/// Hands out the bytes as they come.
+/// Returns the bytes unchanged.
 ///
 /// ```swift
 /// let serializer = PassthroughStreamSerializer()
@@ -32,11 +32,11 @@ public struct PassthroughStreamSerializer: DataStreamSerializer {
   /// Makes the serializer.
   public init() {}
 
-  /// The same bytes.
+  /// Returns the bytes unchanged.
   public func serialize(_ data: Data) throws -> Data { data }
 }
 
-/// Makes text of UTF-8. In a stream, text is cut between characters wherever the network cut it; what is no UTF-8
+/// Makes strings of UTF-8. In a stream, strings end between characters, at arbitrary boundaries; invalid UTF-8
 /// becomes U+FFFD.
 ///
 /// ```swift
@@ -52,27 +52,27 @@ public struct StringStreamSerializer: DataStreamSerializer {
 
 /// Makes values, of JSON by default.
 ///
-/// With a `JSONDecoder` the documents may follow one another with or without white space between them, one a line
-/// (NDJSON) or as a JSON text sequence (RFC 7464), and it does not matter where the network cuts them: each document
-/// is a value. A document that is not valid is a failure of its own; reading goes on behind it, as far as its end can
-/// be told. Bytes after the preprocessor are held in memory until their document is complete.
+/// With a `JSONDecoder`, each document of the stream is a value. Documents may follow one another with or without
+/// white space, one a line (NDJSON) or as a JSON text sequence (RFC 7464). An invalid document is a failure, and
+/// reading continues after its end if that can be found. Bytes after the preprocessor are held in memory until their
+/// document is complete.
 ///
-/// With any other decoder each piece that comes from the network has to be a document.
+/// With any other decoder each piece that the network delivers has to be a document.
 ///
 /// ```swift
 /// let serializer = DecodableStreamSerializer<User>(decoder: JSONDecoder())
 /// ```
 public struct DecodableStreamSerializer<T: Decodable & Sendable>: DataStreamSerializer {
-  /// What decodes.
+  /// The decoder.
   public let decoder: any DataDecoder
-  /// What happens to the bytes of each piece before they are decoded.
+  /// The transformation of each piece before it is decoded.
   public let dataPreprocessor: any DataPreprocessor
 
   /// Makes the serializer.
   ///
   /// - Parameters:
-  ///   - decoder: What decodes. Default: a `JSONDecoder`. Do not change it afterwards.
-  ///   - dataPreprocessor: What happens to the bytes before. Default: nothing.
+  ///   - decoder: The decoder. Default: a `JSONDecoder`. Do not change it afterwards.
+  ///   - dataPreprocessor: The transformation of each piece before it is decoded. Default: none.
   public init(
     decoder: any DataDecoder = JSONDecoder(),
     dataPreprocessor: any DataPreprocessor = PassthroughPreprocessor()
@@ -81,9 +81,9 @@ public struct DecodableStreamSerializer<T: Decodable & Sendable>: DataStreamSeri
     self.dataPreprocessor = dataPreprocessor
   }
 
-  /// The value of one document.
+  /// Decodes one document.
   ///
-  /// - Throws: What the preprocessor throws; `.decodingFailed` for what the decoder throws.
+  /// - Throws: The error of the preprocessor; `.decodingFailed` with the error of the decoder.
   public func serialize(_ data: Data) throws -> T {
     try decode(dataPreprocessor.preprocess(data))
   }
@@ -93,9 +93,9 @@ extension DataStreamSerializer {
   /// A serializer for values; see ``DecodableStreamSerializer``.
   ///
   /// - Parameters:
-  ///   - type: The type of the value; by default what the context asks for.
-  ///   - decoder: What decodes. Default: a `JSONDecoder`. Do not change it afterwards.
-  ///   - dataPreprocessor: What happens to the bytes before. Default: nothing.
+  ///   - type: The type of the value; inferred by default.
+  ///   - decoder: The decoder. Default: a `JSONDecoder`. Do not change it afterwards.
+  ///   - dataPreprocessor: The transformation of each piece before it is decoded. Default: none.
   public static func decodable<T: Decodable & Sendable>(
     of type: T.Type = T.self, decoder: any DataDecoder = JSONDecoder(),
     dataPreprocessor: any DataPreprocessor = PassthroughPreprocessor()
@@ -105,18 +105,18 @@ extension DataStreamSerializer {
 }
 
 extension DataStreamSerializer where Self == PassthroughStreamSerializer {
-  /// Hands out the bytes as they come.
+  /// A serializer that returns the bytes unchanged.
   public static var passthrough: PassthroughStreamSerializer { PassthroughStreamSerializer() }
 }
 
 extension DataStreamSerializer where Self == StringStreamSerializer {
-  /// Makes text of UTF-8.
+  /// A serializer that makes strings of UTF-8.
   public static var string: StringStreamSerializer { StringStreamSerializer() }
 }
 
-/// A serializer that is not called with what the network gives, but with whole documents or characters.
+/// A serializer that is called with whole documents or characters instead of network chunks.
 protocol FramedStreamSerializer<SerializedObject>: DataStreamSerializer {
-  /// How chunks become its values.
+  /// The decoding of chunks into values.
   var decoding: StreamDecoding<SerializedObject, AFError> { get }
 }
 
@@ -149,7 +149,7 @@ extension DecodableStreamSerializer: FramedStreamSerializer {
 }
 
 extension Result where Failure == AFError {
-  /// What a step of a serializer gives; an error that is no ``AFError`` is wrapped.
+  /// Returns the result of `body`; an error that is no ``AFError`` is wrapped.
   static func caught(_ body: () throws -> Success) -> Self {
     do {
       return .success(try body())

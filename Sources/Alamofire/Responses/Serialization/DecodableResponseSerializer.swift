@@ -12,12 +12,12 @@ public import HTTPWire
 /// let serializer = DecodableResponseSerializer<User>(decoder: decoder)
 /// ```
 public final class DecodableResponseSerializer<T: Decodable>: ResponseSerializer {
-  /// What the body is decoded as.
+  /// The type of the decoded value.
   public typealias SerializedObject = T
 
-  /// What happens to the bytes before they are decoded.
+  /// The transformation of the bytes before they are decoded.
   public let dataPreprocessor: any DataPreprocessor
-  /// What decodes.
+  /// The decoder.
   public let decoder: any DataDecoder
   /// The status codes for which an empty body is in order.
   public let emptyResponseCodes: Set<Int>

@@ -7,16 +7,16 @@ public import HTTPWire
 /// An empty body that is allowed gives `NSNull`.
 @available(*, deprecated, message: "Use DecodableResponseSerializer, which gives values of your own types.")
 public final class JSONResponseSerializer: ResponseSerializer {
-  /// What happens to the bytes before they are read.
+  /// The transformation of the bytes before they are parsed.
   public var dataPreprocessor: any DataPreprocessor { untyped.dataPreprocessor }
   /// The status codes for which an empty body is in order.
   public var emptyResponseCodes: Set<Int> { untyped.emptyResponseCodes }
   /// The methods for which an empty body is in order.
   public var emptyRequestMethods: Set<HTTPMethod> { untyped.emptyRequestMethods }
-  /// How JSON is read.
+  /// The options of `JSONSerialization`.
   public var options: JSONSerialization.ReadingOptions { untyped.options }
 
-  /// What does the work; it is not deprecated.
+  /// The implementation, which is not deprecated.
   package let untyped: UntypedJSONSerializer
 
   /// Makes the serializer.

@@ -2,21 +2,21 @@ public import Foundation
 public import FoundationNetworking
 public import HTTPWire
 
-/// Turns the body of a data or upload request into a value.
+/// Makes a value of the body of a data or upload request.
 ///
-/// Called off the network thread, once for each handler and attempt; an implementation may block.
+/// Called off the engine's thread, once for each handler and attempt; an implementation may block.
 @preconcurrency
 public protocol DataResponseSerializerProtocol<SerializedObject>: Sendable {
-  /// What the serializer makes.
+  /// The type of the value.
   associatedtype SerializedObject
 
   /// Makes the value.
   ///
   /// - Parameters:
   ///   - request:  The request that was sent, if one was made.
-  ///   - response: The response of the server, if one came.
-  ///   - data:     The body; `nil` when there was none or it was empty.
-  ///   - error:    What went wrong before: sending, receiving or validating.
+  ///   - response: The response of the server, if there was one.
+  ///   - data:     The body; `nil` if there was none or it was empty.
+  ///   - error:    The error of sending, receiving or validating.
   /// - Returns: The value.
   /// - Throws: Any error; one that is no ``AFError`` is wrapped in `.customSerializationFailed`.
   func serialize(
@@ -24,21 +24,21 @@ public protocol DataResponseSerializerProtocol<SerializedObject>: Sendable {
   ) throws -> SerializedObject
 }
 
-/// Turns a downloaded file into a value.
+/// Makes a value of a downloaded file.
 ///
-/// Called off the network thread, once for each handler and attempt; an implementation may block.
+/// Called off the engine's thread, once for each handler and attempt; an implementation may block.
 @preconcurrency
 public protocol DownloadResponseSerializerProtocol<SerializedObject>: Sendable {
-  /// What the serializer makes.
+  /// The type of the value.
   associatedtype SerializedObject
 
   /// Makes the value.
   ///
   /// - Parameters:
   ///   - request:  The request that was sent, if one was made.
-  ///   - response: The response of the server, if one came.
-  ///   - fileURL:  Where the file lies, if there is one.
-  ///   - error:    What went wrong before: sending, receiving, validating or moving the file.
+  ///   - response: The response of the server, if there was one.
+  ///   - fileURL:  The downloaded file, if there is one.
+  ///   - error:    The error of sending, receiving, validating or moving the file.
   /// - Returns: The value.
   /// - Throws: Any error; one that is no ``AFError`` is wrapped in `.customSerializationFailed`.
   func serializeDownload(
@@ -49,9 +49,9 @@ public protocol DownloadResponseSerializerProtocol<SerializedObject>: Sendable {
 extension DownloadResponseSerializerProtocol where Self: DataResponseSerializerProtocol {
   /// Reads the file and serializes its bytes.
   ///
-  /// - Throws: `error`, unchanged, when there is one; ``AFError/responseSerializationFailed(reason:)`` with
-  ///   `.inputFileNil` or `.inputFileReadFailed`; what the serializer throws, wrapped in
-  ///   `.customSerializationFailed` when it is no ``AFError``.
+  /// - Throws: `error` unchanged, if there is one; ``AFError/responseSerializationFailed(reason:)`` with
+  ///   `.inputFileNil` or `.inputFileReadFailed`; the error of the serializer, wrapped in
+  ///   `.customSerializationFailed` if it is no ``AFError``.
   public func serializeDownload(
     request: URLRequest?, response: HTTPURLResponse?, fileURL: URL?, error: (any Error)?
   ) throws -> SerializedObject {
@@ -68,7 +68,7 @@ extension DownloadResponseSerializerProtocol where Self: DataResponseSerializerP
 
 /// A serializer for bodies and for files, with rules for empty ones.
 ///
-/// A serializer of your own implements one method, everything else has defaults:
+/// A conforming type implements one method; all others have defaults:
 ///
 /// ```swift
 /// struct LineSerializer: ResponseSerializer {
@@ -85,11 +85,11 @@ extension DownloadResponseSerializerProtocol where Self: DataResponseSerializerP
 public protocol ResponseSerializer<SerializedObject>: DataResponseSerializerProtocol,
   DownloadResponseSerializerProtocol
 {
-  /// What happens to the bytes before they are read. Default: nothing.
+  /// The transformation of the bytes before serialization. Default: none.
   var dataPreprocessor: any DataPreprocessor { get }
-  /// The methods for which an empty body is in order. Default: `HEAD`.
+  /// The methods for which an empty body is allowed. Default: `HEAD`.
   var emptyRequestMethods: Set<HTTPMethod> { get }
-  /// The status codes for which an empty body is in order. Default: 204 and 205.
+  /// The status codes for which an empty body is allowed. Default: 204 and 205.
   var emptyResponseCodes: Set<Int> { get }
 }
 

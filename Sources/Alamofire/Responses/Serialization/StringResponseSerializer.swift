@@ -14,9 +14,9 @@ public final class StringResponseSerializer: ResponseSerializer {
   /// The body as text.
   public typealias SerializedObject = String
 
-  /// What happens to the bytes before they are read.
+  /// The transformation of the bytes before they are read.
   public let dataPreprocessor: any DataPreprocessor
-  /// The encoding that is used whatever the response says; `nil` follows the response.
+  /// The encoding that is used for every response; `nil` for the one that the response names.
   public let encoding: String.Encoding?
   /// The status codes for which an empty body is in order.
   public let emptyResponseCodes: Set<Int>
@@ -70,7 +70,7 @@ extension StringResponseSerializer: WireSerializer {
 }
 
 extension Charset {
-  /// The same as Foundation names it.
+  /// Foundation's value for the encoding.
   package var encoding: String.Encoding {
     switch self {
     case .utf8: .utf8

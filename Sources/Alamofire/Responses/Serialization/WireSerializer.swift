@@ -1,9 +1,9 @@
 import FoundationNetworking
 import HTTPWire
 
-/// A serializer that needs no `HTTPURLResponse`, so that none is made for it: the built-in ones.
+/// A built-in serializer, which needs no `HTTPURLResponse`, so that none is made.
 ///
-/// Errors from before are not its business: whoever calls it rethrows them first.
+/// The caller throws an earlier error instead of calling it.
 package protocol WireSerializer<SerializedObject>: WireDownloadSerializer {
   /// Makes the value of a body.
   ///
@@ -16,7 +16,7 @@ package protocol WireSerializer<SerializedObject>: WireDownloadSerializer {
     -> SerializedObject
 }
 
-/// The same for downloads.
+/// A built-in serializer of downloads, which needs no `HTTPURLResponse`.
 package protocol WireDownloadSerializer<SerializedObject>: Sendable {
   associatedtype SerializedObject
 
