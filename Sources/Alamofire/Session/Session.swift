@@ -2,13 +2,11 @@ public import Foundation
 public import FoundationNetworking
 import HTTPWire
 
-/// Makes requests and performs them, with connections, header fields, timeouts and interceptors that
-/// they share.
+/// Makes requests and performs them, with shared connections, header fields, timeouts and interceptors.
 ///
-/// Keep a session as long as its requests run: when it is released, every unfinished one ends with
-/// `AFError.sessionDeinitialized`. ``default`` (and ``AF``) live as long as the process. A session may
-/// be used from any thread. Without requests it owns no thread; its connections stay open for the
-/// next one.
+/// Retain a session as long as its requests run: its release ends every unfinished one with
+/// `AFError.sessionDeinitialized`. ``default`` (and ``AF``) live as long as the process. A session may be used from
+/// any thread. Without requests it has no thread, and its connections stay open for the next request.
 ///
 /// ```swift
 /// let session = Session(interceptor: TokenAdapter(token: token))
@@ -16,14 +14,14 @@ import HTTPWire
 /// ```
 open class Session: @unchecked Sendable {
   // Unchecked, since the compiler checks no class that can be subclassed: its own properties are constants.
-  /// The session of the whole program, with the default configuration.
+  /// The session for the whole program, with the default configuration.
   public static let `default` = Session()
 
-  /// When a request begins to be made.
+  /// The time at which a `URLRequest` is made.
   public enum RequestSetup: Sendable {
-    /// When it is resumed; until then it does nothing at all.
+    /// When the request is resumed.
     case lazy
-    /// When it is created: it is converted and adapted, its task is made, and it waits to be resumed before it is sent.
+    /// When the request is created: it is converted and adapted, its task is made, and it is sent when it is resumed.
     case eager
   }
 
@@ -33,61 +31,50 @@ open class Session: @unchecked Sendable {
 
   /// The queue on which ``withAllRequests(perform:)`` runs.
   public var rootQueue: DispatchQueue { core.rootQueue }
-  /// The queue that was given for making requests, or one that targets ``rootQueue``.
+  /// The queue passed for making requests, or one that targets ``rootQueue``.
   public var requestQueue: DispatchQueue { core.requestQueue }
   /// Whether adding the first response handler resumes a request. Default: `true`.
   public var startRequestsImmediately: Bool { core.startsRequestsImmediately }
-  /// When requests begin to be made. Default: ``RequestSetup/lazy``.
+  /// The time at which a `URLRequest` is made. Default: ``RequestSetup/lazy``.
   public var requestSetup: RequestSetup { core.requestSetup }
   /// Adapts and retries all requests of the session, before their own interceptors.
   public var interceptor: (any RequestInterceptor)? { core.interceptor }
-  /// Whose evaluators decide about servers; `nil` leaves it to the trust store.
+  /// The manager whose evaluators decide about servers; `nil` for the trust store.
   public var serverTrustManager: ServerTrustManager? { core.serverTrustManager }
-  /// The options of the transport for all requests that do not bring their own.
+  /// The transport options of all requests without their own.
   public var transportOptions: TransportOptions { core.transportOptions }
 
   package let core: SessionCore
 
-  /// What delegates and monitors are shown: a session of Foundation's class before our engine. Invalidating it
-  /// ends this session: at once with `invalidateAndCancel()`, or once what runs is over. A session that this one
-  /// was made with is returned as it was given.
+  /// The session that delegates and monitors see: a facade of Foundation's class for the engine. Its
+  /// `invalidateAndCancel()` ends this session at once, `finishTasksAndInvalidate()` after its running requests. A
+  /// session that was passed to the initialiser is returned instead.
   public var session: URLSession { core.facade }
-  /// Is called when something happens to tasks.
+  /// The delegate of the session.
   public var delegate: SessionDelegate { core.delegate }
-  /// Decides about redirects, where a request has no handler of its own.
+  /// Decides about redirects of requests without a handler of their own.
   public var redirectHandler: (any RedirectHandler)? { core.redirectHandler }
-  /// Decides about storing responses, where a request has no handler of its own.
+  /// Decides about storing responses of requests without a handler of their own.
   public var cachedResponseHandler: (any CachedResponseHandler)? { core.cachedResponseHandler }
-  /// Tells all monitors of this session.
+  /// Calls all monitors of this session.
   public var eventMonitor: CompositeEventMonitor { core.eventMonitor }
 
-  /// The monitors that a session has when it is made without a word about them.
+  /// The default monitors of a session.
   @available(*, deprecated, message: "Pass AlamofireNotifications() among the eventMonitors.")
   public var defaultEventMonitors: [any EventMonitor] { [AlamofireNotifications.onDemand] }
 
-  /// The queue that was given for serialization, or one that targets ``rootQueue``.
+  /// The queue passed for serialization, or one that targets ``rootQueue``.
   public var serializationQueue: DispatchQueue { core.serializationQueue }
 
-  /// A copy of the configuration with which the session was made; changing it changes nothing.
+  /// A copy of the configuration with which the session was made; changing it has no effect.
   public var sessionConfiguration: URLSessionConfiguration { core.configuration.duplicated() }
 
-  /// Makes a session beside one of Foundation's, whose configuration it takes over. The engine is ours all the
-  /// same: what happens to `session` itself, such as its invalidation, is not seen.
+  /// Makes a session with the configuration of one of Foundation's. Requests use this library's engine. Later calls
+  /// of `session`, such as its invalidation, have no effect on it.
   ///
-  /// - Parameters:
-  ///   - session: Lends its configuration, and is what delegates and monitors are shown.
-  ///   - delegate: As in the other initialiser.
-  ///   - rootQueue: As in the other initialiser.
-  ///   - startRequestsImmediately: As in the other initialiser.
-  ///   - requestSetup: As in the other initialiser.
-  ///   - requestQueue: As in the other initialiser.
-  ///   - serializationQueue: As in the other initialiser.
-  ///   - interceptor: As in the other initialiser.
-  ///   - serverTrustManager: As in the other initialiser.
-  ///   - redirectHandler: As in the other initialiser.
-  ///   - cachedResponseHandler: As in the other initialiser.
-  ///   - eventMonitors: As in the other initialiser.
-  ///   - transportOptions: As in the other initialiser.
+  /// The parameters not listed here are those of the initialiser with a configuration.
+  ///
+  /// - Parameter session: The source of the configuration, and the session that delegates and monitors see.
   public init(
     session: URLSession, delegate: SessionDelegate, rootQueue: DispatchQueue,
     startRequestsImmediately: Bool = true, requestSetup: RequestSetup = .lazy,
@@ -110,8 +97,8 @@ open class Session: @unchecked Sendable {
     core.adopt(self)
   }
 
-  /// Makes a session from what the other initialisers were given. Nobody else can make a ``Blueprint``; it is
-  /// public since a subclass inherits all initialisers or none.
+  /// Makes a session from the arguments of the other initialisers. Only they can make a ``Blueprint``. It is public
+  /// because a subclass inherits all initialisers or none.
   public init(_ blueprint: Blueprint) {
     core = SessionCore(blueprint)
     core.adopt(self)
@@ -125,7 +112,7 @@ open class Session: @unchecked Sendable {
 
   /// Makes a request from a URL, parameters in a dictionary and an encoding for them.
   ///
-  /// Nothing is thrown: whatever is wrong with the arguments arrives in the response handlers.
+  /// Nothing is thrown: errors of the arguments are passed to the response handlers.
   ///
   /// - Parameters:
   ///   - convertible: The URL; strings are parsed when the request is made.
@@ -250,9 +237,9 @@ open class Session: @unchecked Sendable {
       shouldAutomaticallyResume, fileManager)
   }
 
-  /// Makes a request that sends a stream, once, in chunks (RFC 9112 §7.1), or with the length of a
-  /// `Content-Length` among `headers`; a stream of another length is an error then, and so is a retry. Nobody
-  /// may have opened the stream.
+  /// Makes a request that sends a stream, once. Without a `Content-Length` in `headers` the body is sent in chunks
+  /// (RFC 9112 §7.1); with one, a stream of another length is an error. A retry is an error too. The stream must not
+  /// be open.
   open func upload(
     _ stream: InputStream, to convertible: any URLConvertible, method: HTTPMethod = .post,
     headers: HTTPHeaders? = nil, interceptor: (any RequestInterceptor)? = nil,
@@ -275,10 +262,10 @@ open class Session: @unchecked Sendable {
       fileManager)
   }
 
-  /// Makes a request that sends a form, which `multipartFormData` fills at once, inside of this call.
+  /// Makes a request that sends a form. `multipartFormData` fills the form during this call.
   ///
-  /// From `encodingMemoryThreshold` bytes on, 10 MB by default, the form is encoded into a temporary file
-  /// instead of memory; the file goes with the attempt. The rest is as with an upload of bytes.
+  /// A form of `encodingMemoryThreshold` bytes or more, 10 MB by default, is encoded into a temporary file, which is
+  /// removed with the attempt. Otherwise it is sent like an upload of bytes.
   open func upload(
     multipartFormData: (MultipartFormData) -> Void, to convertible: any URLConvertible,
     usingThreshold encodingMemoryThreshold: UInt64 = MultipartFormData.encodingMemoryThreshold,

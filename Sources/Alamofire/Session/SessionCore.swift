@@ -3,22 +3,22 @@ import FoundationNetworking
 import HTTPWire
 import Synchronization
 
-/// The inside of a session: what its requests need of it. Requests hold this and never the session, so
-/// that releasing the session ends them.
+/// The implementation of a session for its requests. Requests hold it and never the session, so that the release of
+/// the session ends them.
 package final class SessionCore: Sendable {
-  /// Guarded by the one lock of this class.
+  /// Guarded by the lock of this class.
   private struct Registry {
     weak var owner: Session?
     /// Running requests. Each knows its index, so that nothing is hashed.
     var active: [Request?] = []
     var free: [Int] = []
-    /// Requests that wait for their start; their users keep them.
+    /// Weak references to requests that wait for their start.
     var dormant = DormantRequests()
-    /// Streams of bytes that are not over. Their users keep them.
+    /// Weak references to streams of bytes that have not ended.
     var streams: [ObjectIdentifier: WeakStream] = [:]
-    /// Why nothing starts any more; `nil` as long as the session is of use.
+    /// The error for new requests after the end of the session; `nil` before.
     var reasonOfEnd: AFError?
-    /// What users see of the session, made when somebody looks.
+    /// The session that users see; made on first access.
     var facade: URLSession?
   }
 
@@ -31,15 +31,15 @@ package final class SessionCore: Sendable {
   let interceptor: (any RequestInterceptor)?
   let isIntercepted: Bool
   let serverTrustManager: ServerTrustManager?
-  /// Who decides about servers; `nil` leaves it to the trust store.
+  /// Decides about servers; `nil` for the trust store.
   let trust: TrustService?
   let watching: SessionWatching
   let startsRequestsImmediately: Bool
   let requestSetup: Session.RequestSetup
-  /// The queue that the user gave for serialization; without one it runs on the pool.
+  /// The serialization queue of the user; without one, serialization runs on the pool.
   let userSerializationQueue: DispatchQueue?
   let transportOptions: TransportOptions
-  /// Kept by itself: each request asks for it.
+  /// Stored, because each request reads it.
   let makesRequestsAtOnce: Bool
   let rootQueue: DispatchQueue
   let requestQueue: DispatchQueue
@@ -51,7 +51,7 @@ package final class SessionCore: Sendable {
   private let registry = Mutex(Registry())
 
   init(_ blueprint: Session.Blueprint) {
-    // Of its own: what users change on theirs later is not ours.
+    // A copy, because users may change theirs.
     configuration = blueprint.configuration.duplicated()
     engine = blueprint.engine
     interceptor = blueprint.interceptor
@@ -91,7 +91,7 @@ package final class SessionCore: Sendable {
 
   func isOnLoop() -> Bool { engine.isOnLoop() }
 
-  /// What delegates, monitors and users see of the session.
+  /// The session that delegates, monitors and users see.
   var facade: URLSession {
     if let lent = watching.lent { return lent }
     if let facade = registry.withLock({ $0.facade }) { return facade }
@@ -160,18 +160,18 @@ package final class SessionCore: Sendable {
 
   var byteStreams: (any ByteStreamTransport)? { engine.byteStreams }
 
-  /// The streams of bytes that are not over.
+  /// The streams of bytes that have not ended.
   var activeStreams: [ByteStreamCore] { registry.withLock { $0.streams.values.compactMap(\.core) } }
 
-  /// How many requests run; for tests.
+  /// The number of running requests; for tests.
   package var activeCount: Int { registry.withLock { $0.active.count - $0.free.count } }
 
-  /// How many requests are remembered that wait for their start; for tests.
+  /// The number of requests that wait for their start; for tests.
   package var dormantCount: Int { registry.withLock { $0.dormant.count } }
 
   var activeRequests: [Request] { registry.withLock { $0.active.compactMap { $0 } } }
 
-  /// The session is gone: whatever runs ends with `error`, and nothing starts any more.
+  /// Ends all requests with `error`; no request starts afterwards.
   func invalidate(_ error: AFError) {
     let (requests, dormant, isFirst) = registry.withLock { registry in
       let isFirst = registry.reasonOfEnd == nil
@@ -184,7 +184,7 @@ package final class SessionCore: Sendable {
     if isFirst { tellInvalid() }
   }
 
-  /// What runs goes on to its end; nothing starts any more.
+  /// Ends the session after its running requests; no request starts afterwards.
   func refuseMore() {
     let (dormant, reason) = registry.withLock { registry in
       let reason = registry.reasonOfEnd ?? .sessionInvalidated(error: nil)
@@ -194,6 +194,6 @@ package final class SessionCore: Sendable {
     for request in dormant { request.core.abandon(request, with: reason) }
   }
 
-  /// Why a request cannot be started.
+  /// The error of a request that cannot be started.
   var reasonOfEnd: AFError { registry.withLock { $0.reasonOfEnd } ?? .sessionDeinitialized }
 }

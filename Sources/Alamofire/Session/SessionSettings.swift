@@ -2,26 +2,26 @@ import Foundation
 import FoundationNetworking
 import HTTPWire
 
-/// What a session took from its `URLSessionConfiguration` when it was made. Like Apple's session it
-/// keeps a copy: later changes of the configuration have no effect.
+/// The settings that a session takes from its `URLSessionConfiguration` when it is made. As on Apple's systems, later
+/// changes of the configuration have no effect.
 final class SessionSettings: Sendable {
   private let commonFields: [HTTPHeader]
   private let additional: HTTPHeaders
-  /// What is wrong with the session's own fields; found once, not for each request.
+  /// The fault of the session's own fields; computed once.
   private let commonViolation: HeaderFieldRules.Violation?
   private let timeoutForRequest: TimeInterval
   private let timeoutForResource: TimeInterval
-  /// Whether requests wait when the machine has no network.
+  /// Whether requests wait for a network instead of failing.
   let waitsForConnectivity: Bool
   let profile: ConnectionProfile
-  /// Whether cookies are sent by themselves.
+  /// Whether cookies are sent automatically.
   let sendsCookies: Bool
   let cookiePolicy: CookiePolicy
-  /// The user's own classes that may serve requests; mostly there are none.
+  /// The user's `URLProtocol` classes; mostly empty.
   let protocolClasses: [URLProtocol.Type]
 
   init(_ configuration: URLSessionConfiguration, options: TransportOptions, trust: TrustService?) {
-    // The configuration's dictionary has no order; by name is the same order every time.
+    // Sorted, because the order of the configuration's dictionary is not stable.
     additional = HTTPHeaders(configuration.headers.sorted().filter { !$0.isFraming })
     commonFields = Self.completed(additional)
     commonViolation = Self.violation(method: "GET", commonFields)
@@ -36,7 +36,7 @@ final class SessionSettings: Sendable {
       systemProxies: configuration.connectionProxyDictionary.map { ProxyTable(dictionary: $0) })
   }
 
-  /// The classes that the system puts there serve what the engine serves.
+  /// Foundation's own classes are ignored, because the engine serves their URLs.
   private static let stockProtocols = Set(
     (URLSessionConfiguration.default.protocolClasses ?? []).map { ObjectIdentifier($0) })
 
@@ -46,7 +46,7 @@ final class SessionSettings: Sendable {
     }
   }
 
-  /// What keeps a method and fields from being sent, if anything does.
+  /// Returns the fault of a method and its fields, if there is one.
   func violation(method: String, own: [String: String]?, all: [HTTPHeader]) -> HeaderFieldRules.Violation? {
     guard method == "GET", own?.isEmpty ?? true else { return Self.violation(method: method, all) }
     return commonViolation

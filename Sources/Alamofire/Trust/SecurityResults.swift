@@ -1,16 +1,16 @@
-/// A number that Apple's Security framework answers with; 0 is success.
+/// A status code of Apple's Security framework; 0 is success.
 public typealias OSStatus = Int32
 
 /// The ``OSStatus`` of success.
 public let errSecSuccess: OSStatus = 0
 
-/// What Apple's Security framework says about a server.
+/// The result type of an evaluation in Apple's Security framework.
 public enum SecTrustResultType: UInt32, Sendable {
   /// Nothing was evaluated.
   case invalid = 0
-  /// Trusted, since the user said so.
+  /// Trusted by decision of the user.
   case proceed = 1
-  /// Not trusted, since the user said so.
+  /// Not trusted by decision of the user.
   case deny = 3
   /// Trusted.
   case unspecified = 4
@@ -26,7 +26,7 @@ extension OSStatus: AlamofireExtended {}
 extension SecTrustResultType: AlamofireExtended {}
 
 extension AlamofireExtension where ExtendedType == OSStatus {
-  /// Whether the number stands for success.
+  /// Whether the code is success.
   public var isSuccess: Bool { type == errSecSuccess }
 }
 
@@ -36,7 +36,7 @@ extension AlamofireExtension where ExtendedType == SecTrustResultType {
 }
 
 extension ServerTrust.Failure {
-  /// What Apple's Security framework would say.
+  /// The result type that Apple's Security framework would return.
   public var result: SecTrustResultType {
     switch kind {
     case .unavailable: .otherError

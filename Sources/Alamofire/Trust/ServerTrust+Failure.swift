@@ -1,9 +1,9 @@
 public import Foundation
 
 extension ServerTrust {
-  /// Why a server is not trusted.
+  /// The reason why a server is not trusted.
   ///
-  /// It is inside of `AFError.ServerTrustFailureReason.trustEvaluationFailed(error:)`:
+  /// It is the error of `AFError.ServerTrustFailureReason.trustEvaluationFailed(error:)`:
   ///
   /// ```swift
   /// if let failure = response.error?.underlyingError as? ServerTrust.Failure, failure.kind == .expired {
@@ -11,34 +11,34 @@ extension ServerTrust {
   /// }
   /// ```
   public struct Failure: LocalizedError, Sendable, Hashable {
-    /// What is wrong, in terms that a program can act on. There may be more kinds in later versions.
+    /// The kind of a failure. Later versions may add kinds.
     public struct Kind: Sendable, Hashable, CustomStringConvertible {
       /// The name of the kind, such as `expired`.
       public let description: String
 
-      /// The certificate is for other hosts, or has no alternative name (SAN).
+      /// The certificate is for other hosts, or has no subject alternative name (SAN).
       public static let hostMismatch = Kind(description: "hostMismatch")
-      /// The time of a certificate is over.
+      /// A certificate has expired.
       public static let expired = Kind(description: "expired")
-      /// The time of a certificate has not begun.
+      /// A certificate is not valid yet.
       public static let notYetValid = Kind(description: "notYetValid")
       /// No path leads to a trusted certificate.
       public static let unknownRoot = Kind(description: "unknownRoot")
       /// A certificate was revoked.
       public static let revoked = Kind(description: "revoked")
-      /// It had to be known that no certificate was revoked, and is not.
+      /// The status of a certificate is unknown, but was required.
       public static let revocationUnknown = Kind(description: "revocationUnknown")
-      /// A certificate must not be used for this: too weak, for another purpose, against a constraint, or broken.
+      /// A certificate is too weak, for another purpose, violates a constraint, or is invalid.
       public static let untrusted = Kind(description: "untrusted")
-      /// It could not be verified for reasons of this machine, such as a lack of memory.
+      /// The evaluation failed on this machine, for example because of a lack of memory.
       public static let unavailable = Kind(description: "unavailable")
     }
 
-    /// What is wrong.
+    /// The kind of the failure.
     public let kind: Kind
-    /// How far from the server's own certificate, which is 0, the one stands that is not trusted.
+    /// The index of the untrusted certificate in the path; 0 is the server's own.
     public let certificateIndex: Int
-    /// Sentences: what is wrong, and what to do about it.
+    /// The error message: the failure and its remedy.
     public let errorDescription: String?
 
     init(kind: Kind, certificateIndex: Int, message: String) {
@@ -53,7 +53,7 @@ extension ServerTrust {
         message: failure.message(for: host))
     }
 
-    /// The number that Apple's Security framework has for it.
+    /// The status code of Apple's Security framework.
     public var status: OSStatus {
       switch kind {
       case .hostMismatch: -67602

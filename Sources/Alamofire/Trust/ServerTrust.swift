@@ -2,10 +2,10 @@ public import Foundation
 public import HTTPWire
 import Synchronization
 
-/// What a server has shown of itself, and how it is to be judged: what `SecTrust` is on Apple's systems.
+/// The certificates of a server and the policies for their evaluation: the counterpart of Apple's `SecTrust`.
 ///
-/// A ``ServerTrustEvaluating`` gets one for each handshake. It can ask for the certificates, change what counts
-/// (``policies``, ``anchors``), and ask whether that is fulfilled (``evaluate()``). It can be used on any thread.
+/// A ``ServerTrustEvaluating`` gets one for each handshake. It can read the certificates, set the requirements
+/// (``policies``, ``anchors``), and evaluate them (``evaluate()``). It can be used on any thread.
 ///
 /// ```swift
 /// let trust = ServerTrust(certificates: try Certificate.all(in: pem), host: "example.com")
@@ -13,10 +13,10 @@ import Synchronization
 /// try trust.evaluate()
 /// ```
 public final class ServerTrust: Sendable, CustomStringConvertible {
-  /// The host that was to be reached, as in the URL; an IPv6 address without brackets.
+  /// The host of the request, as in the URL; an IPv6 address without brackets.
   public let host: String
-  /// The certificates in the order in which the server sent them, its own first. Others may have nothing to do
-  /// with it; see ``serverCertificates``.
+  /// The certificates in the order in which the server sent them, its own first. Others may be unrelated; see
+  /// ``serverCertificates``.
   public let certificates: [Certificate]
   /// The OCSP response that the server sent with them (RFC 6066 §8), unverified.
   public let stapledResponse: Data?
@@ -27,7 +27,7 @@ public final class ServerTrust: Sendable, CustomStringConvertible {
   private struct State {
     var policies: [TrustPolicy]
     var anchors: [Certificate]?
-    /// What is known as long as the anchors stay.
+    /// Results that are valid until the anchors change.
     var path: Result<[Certificate], Failure>?
     var serverCertificates: [Certificate]?
     var anchorChanges = 0
@@ -36,16 +36,16 @@ public final class ServerTrust: Sendable, CustomStringConvertible {
 
   private let state: Mutex<State>
 
-  /// What has been shown by a server, for example to test an evaluator.
+  /// Makes a value for the certificates of a server, for example to test an evaluator.
   ///
   /// - Parameters:
   ///   - certificates:     The server's own certificate, then others in any order.
-  ///   - host:             The host that was to be reached, without the brackets of an IPv6 address.
-  ///   - stapledResponse:  The OCSP response that came with them, as DER. Default: `nil`.
-  ///   - transportOptions: ``TransportOptions/trustStore``,
-  ///     ``TransportOptions/certificateRevocationLists`` and, where revocation is asked about over the network,
-  ///     ``TransportOptions/proxy`` and ``TransportOptions/refusesPrivateAddresses`` count. Default: the trust store of
-  ///     the system, no lists.
+  ///   - host:             The host of the request, without the brackets of an IPv6 address.
+  ///   - stapledResponse:  The stapled OCSP response, as DER. Default: `nil`.
+  ///   - transportOptions: The options used: ``TransportOptions/trustStore``,
+  ///     ``TransportOptions/certificateRevocationLists`` and, for revocation checks over the network,
+  ///     ``TransportOptions/proxy`` and ``TransportOptions/refusesPrivateAddresses``. Default: the trust store of the
+  ///     system, no lists.
   public convenience init(
     certificates: [Certificate], host: String, stapledResponse: Data? = nil,
     transportOptions: TransportOptions = TransportOptions()
@@ -67,11 +67,11 @@ public final class ServerTrust: Sendable, CustomStringConvertible {
     state = Mutex(State(policies: [.hostname(host)]))
   }
 
-  /// - Parameter systemProxies: What the session's configuration says about proxies.
+  /// - Parameter systemProxies: The proxies of the session's configuration.
   package convenience init(
     _ chain: PresentedChain, options: TransportOptions, systemProxies: ProxyTable? = nil
   ) {
-    // Another certificate must not take the place of a leaf that cannot be read.
+    // If the leaf cannot be read, no other certificate must take its place.
     let leaf = chain.certificates.first.flatMap { Certificate(data: $0) }
     let others = chain.certificates.dropFirst().compactMap { Certificate(data: $0) }
     self.init(
@@ -79,15 +79,13 @@ public final class ServerTrust: Sendable, CustomStringConvertible {
       options: options, proxies: ProxyTable.named(by: options, system: systemProxies))
   }
 
-  /// What has to be fulfilled besides a chain to a trusted certificate. At first: that the certificate is valid
-  /// for ``host``.
+  /// The requirements besides a chain to a trusted certificate. Initially: the certificate is valid for ``host``.
   public var policies: [TrustPolicy] {
     get { state.withLock { $0.policies } }
     set { state.withLock { $0.policies = newValue } }
   }
 
-  /// The certificates that chains have to end at, and no others; `nil`, at first, stands for the trust store of the
-  /// session or request.
+  /// The only certificates at which chains may end; `nil`, initially, for the trust store of the session or request.
   public var anchors: [Certificate]? {
     get { state.withLock { $0.anchors } }
     set {
@@ -100,9 +98,9 @@ public final class ServerTrust: Sendable, CustomStringConvertible {
     }
   }
 
-  /// The certificates that really are the server's: its own, and those authorities among ``certificates`` and in
-  /// the trust store whose signatures lead to it. A certificate that was merely sent along is not among them.
-  /// Host, dates and trust do not matter here.
+  /// The server's own certificate, and the authorities among ``certificates`` and in the trust store whose signatures
+  /// lead to it. An unrelated certificate that the server sent is not included. Host, dates and trust are not
+  /// checked.
   public var serverCertificates: [Certificate] {
     let (known, anchors, changes) = state.withLock { ($0.serverCertificates, $0.anchors, $0.anchorChanges) }
     if let known { return known }
@@ -171,7 +169,7 @@ public final class ServerTrust: Sendable, CustomStringConvertible {
       proxies: proxies)
   }
 
-  /// The host, and whom the certificates are for.
+  /// The host, and the subjects of the certificates.
   public var description: String {
     "ServerTrust(\(host): \(certificates.map(\.subject).joined(separator: " ← ")))"
   }

@@ -2,55 +2,55 @@ public import Foundation
 public import FoundationNetworking
 import HTTPWire
 
-/// The challenge of a server that shows its certificates; Foundation's own constant is not available on Linux.
+/// The method of a challenge with the certificates of a server; Foundation's own constant is unavailable on Linux.
 public let NSURLAuthenticationMethodServerTrust = "NSURLAuthenticationMethodServerTrust"
-/// The challenge of a server that asks for a certificate of the client; Foundation's own constant is not available
-/// on Linux.
+/// The method of a challenge for a client certificate; Foundation's own constant is unavailable on Linux.
 public let NSURLAuthenticationMethodClientCertificate = "NSURLAuthenticationMethodClientCertificate"
 
 extension URLProtectionSpace {
-  /// What the server has shown, in a challenge of ``NSURLAuthenticationMethodServerTrust``; otherwise `nil`.
+  /// The certificates of the server in a challenge of ``NSURLAuthenticationMethodServerTrust``; otherwise `nil`.
   public var serverTrust: ServerTrust? { (self as? ServerProtectionSpace)?.trust }
 }
 
 extension URLCredential {
-  /// The answer to a challenge of ``NSURLAuthenticationMethodServerTrust`` that accepts the server, whatever the
-  /// evaluators would say.
+  /// Makes the answer to a challenge of ``NSURLAuthenticationMethodServerTrust`` that accepts the server, regardless
+  /// of the evaluators.
   ///
-  /// - Parameter trust: What the challenge brought; what was accepted is the chain of the challenge in any case.
+  /// - Parameter trust: The trust of the challenge. The accepted chain is always that of the challenge.
   public convenience init(trust: ServerTrust) {
     self.init(user: "", password: "", persistence: .none)
   }
 
-  /// Whether it can be one that accepts a server, and is no name and password: those are for other challenges.
+  /// Whether the credential can accept a server, because it has neither a name nor a password.
   var meansTrust: Bool {
     (user ?? "").isEmpty && (password ?? "").isEmpty && persistence == .none
       && !(self is ClientIdentityCredential)
   }
 }
 
-/// A credential that is a client certificate: for ``Request/authenticate(with:)``, and the answer to a challenge of
-/// ``NSURLAuthenticationMethodClientCertificate``. It is for one origin: no redirect takes it to another.
+/// A credential with a client certificate: for ``Request/authenticate(with:)``, and the answer to a challenge of
+/// ``NSURLAuthenticationMethodClientCertificate``. It is used for one origin: after a redirect to another one it is
+/// not sent.
 ///
 /// ```swift
 /// session.request("https://example.com/").authenticate(with: ClientIdentityCredential(identity))
 /// ```
 public final class ClientIdentityCredential: URLCredential, @unchecked Sendable {
   // Unchecked as its superclass is; its own property is a constant.
-  /// Who the client is.
+  /// The client certificate and its key.
   public let clientIdentity: ClientIdentity
 
-  /// Makes a credential that counts for the request that it is given to.
+  /// Makes a credential for a client certificate.
   public init(_ identity: ClientIdentity) {
     clientIdentity = identity
     super.init(user: identity.subject, password: "", persistence: .none)
   }
 
-  /// A client certificate is not read from archives: `nil`.
+  /// Client certificates are not archived: always `nil`.
   public required init?(coder: NSCoder) { nil }
 }
 
-/// A server whose certificates are in question.
+/// The protection space of a server whose certificates are evaluated.
 final class ServerProtectionSpace: URLProtectionSpace, @unchecked Sendable {
   // Unchecked as its superclass is; its own property is a constant.
   let trust: ServerTrust

@@ -1,4 +1,4 @@
-/// What a server has to fulfil besides a chain to a trusted certificate: what `SecPolicy` is on Apple's systems.
+/// A requirement for a server besides a chain to a trusted certificate: the counterpart of Apple's `SecPolicy`.
 ///
 /// ```swift
 /// let policy = TrustPolicy.hostname("example.com")
@@ -12,21 +12,21 @@ public struct TrustPolicy: Sendable, Hashable, CustomStringConvertible {
 
   let requirement: Requirement
 
-  /// That the certificates are those of a server, of whatever name.
+  /// The certificates are those of a server, with any name.
   public static let `default` = TrustPolicy(requirement: .server(host: nil))
 
-  /// That the server's certificate is valid for `host`, a name or an address without brackets (RFC 9525): by one of
-  /// its alternative names (SAN), of which `*.` at the front stands for one label. The common name does not count.
+  /// The server's certificate is valid for `host`, a name or an address without brackets (RFC 9525), by a subject
+  /// alternative name (SAN). A leading `*.` stands for one label. The common name is not used.
   public static func hostname(_ host: String) -> TrustPolicy {
     TrustPolicy(requirement: .server(host: host))
   }
 
-  /// That no certificate of the chain is revoked; see ``RevocationTrustEvaluator``.
+  /// No certificate of the chain is revoked; see ``RevocationTrustEvaluator``.
   public static func revocation(options: RevocationTrustEvaluator.Options) -> TrustPolicy {
     TrustPolicy(requirement: .revocation(options))
   }
 
-  /// What is asked for.
+  /// The name of the policy.
   public var description: String {
     switch requirement {
     case .server(nil): "TrustPolicy.default"
@@ -48,7 +48,7 @@ extension AlamofireExtension where ExtendedType == SecPolicy {
   /// ``TrustPolicy/hostname(_:)``.
   public static func hostname(_ hostname: String) -> SecPolicy { .hostname(hostname) }
 
-  /// ``TrustPolicy/revocation(options:)``. Throws nothing here; Apple's systems may fail to make it.
+  /// ``TrustPolicy/revocation(options:)``. Never throws; on Apple's systems it may.
   public static func revocation(options: RevocationTrustEvaluator.Options) throws -> SecPolicy {
     .revocation(options: options)
   }

@@ -1,6 +1,6 @@
 import Foundation
 
-/// When a request that moves nothing is given up: after a silence, and in any case at its deadline. Pure.
+/// The idle timeout and the deadline of a request. Pure.
 package struct ProtocolClock: Sendable {
   private let idle: Duration?
   private let deadline: ContinuousClock.Instant?
@@ -24,14 +24,14 @@ package struct ProtocolClock: Sendable {
     end.map { $0 <= now } ?? false
   }
 
-  /// How long there is nothing to look at; `nil` is for ever.
+  /// The time until the next timeout; `nil` without one.
   package func untilNext(at now: ContinuousClock.Instant) -> Duration? {
     end.map { max(.milliseconds(1), now.duration(to: $0)) }
   }
 }
 
 extension Duration {
-  /// At most a day, so that whoever waits looks again.
+  /// The interval for a timer, at most a day; a timer that fires early is set again.
   var dispatchInterval: DispatchTimeInterval {
     let (seconds, attoseconds) = min(self, .seconds(86_400)).components
     return .nanoseconds(Int(seconds) * 1_000_000_000 + Int(attoseconds / 1_000_000_000) + 1)

@@ -1,8 +1,8 @@
 import Foundation
 import HTTPWire
 
-/// Bytes from a `URLProtocol` on their way to the user: into memory, or into the request's sink as it has room.
-/// What a class gives while nobody takes it waits in memory: it cannot be told to stop.
+/// The delivery of bytes from a `URLProtocol` into memory, or into the request's sink. While the sink is full, bytes
+/// are held in memory, because a class cannot be paused.
 struct ProtocolDelivery {
   private let sink: (any BodySink)?
   private let limit: Int64?
@@ -12,18 +12,18 @@ struct ProtocolDelivery {
   private var count = ByteCount()
   private var head: ResponseHead?
   private var isOpen = false
-  /// The sink has no room, and will tell when it has.
+  /// Whether the sink is full; it will call its wake closure.
   var isFull = false
-  /// The body is of no use to anybody.
+  /// Whether the body is discarded.
   var discards = false
-  /// How it ends, once the bytes are delivered.
+  /// The result, once all bytes are delivered.
   var ending: Result<Void, TransportFailure>?
 
   init(_ request: WireRequest) {
     sink = request.sink
     limit = request.profile.options.bodySizeLimit
     if case .bytes(let data) = request.body {
-      // The class has had them all from the beginning.
+      // The class gets the whole body with the request.
       count.sent = Int64(data.count)
       count.expectedToSend = count.sent
     }
@@ -45,7 +45,7 @@ struct ProtocolDelivery {
     return sink.begin(head, wake: wake)
   }
 
-  /// Delivers what is there until the sink is full. Returns why that is not possible, if so.
+  /// Delivers bytes until the sink is full. Returns the failure, if there is one.
   mutating func run(_ observer: any TransferObserver) -> TransportFailure? {
     while hasBytes, !isFull {
       let chunk = pending[next]

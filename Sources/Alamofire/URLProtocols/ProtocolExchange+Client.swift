@@ -85,8 +85,8 @@ extension ProtocolExchange: URLProtocolClient {
 }
 
 extension ResponseHead {
-  /// What a class of the user answered. It follows redirects in its own way: a status that leads elsewhere is
-  /// an answer here.
+  /// Makes the head of a response by a class of the user. A redirect status is not followed, because such a class
+  /// redirects by calling its client.
   init(_ response: URLResponse) {
     guard let response = response as? HTTPURLResponse else {
       self.init(status: 200, fields: response.describingFields)
@@ -97,8 +97,8 @@ extension ResponseHead {
     role = .answer
   }
 
-  /// A redirect by a class of the user, to be judged like one by a server. The status is changed where it would
-  /// not lead to the method that the class has chosen.
+  /// Makes the head of a redirect by a class of the user, which follows the rules of a server's redirect. The status
+  /// is changed if it would not give the method that the class has chosen.
   init(redirect response: URLResponse, to request: URLRequest, from method: String) {
     let response = response as? HTTPURLResponse
     var status = response?.statusCode ?? 0
@@ -113,7 +113,7 @@ extension ResponseHead {
     self.init(status: status, fields: fields)
   }
 
-  /// In the order of their names, since a dictionary has none. Line breaks would be further fields.
+  /// Sorted by name, because a dictionary has no order. Line breaks are removed, because they would add fields.
   private static func fields(_ response: HTTPURLResponse) -> [HTTPHeader] {
     response.allHeaderFields
       .compactMap { key, value in
@@ -130,7 +130,7 @@ extension ResponseHead {
 }
 
 extension URLResponse {
-  /// What it says of its content, as fields.
+  /// The header fields for the media type and the length.
   fileprivate var describingFields: [HTTPHeader] {
     var fields: [HTTPHeader] = []
     if let mimeType {

@@ -2,12 +2,11 @@ import Foundation
 import FoundationNetworking
 import HTTPWire
 
-/// One request in the hands of a `URLProtocol`, and the client to which that one talks.
+/// The performance of one request by a `URLProtocol`, and the client of that object.
 ///
-/// The class may call its client from any thread, in any order, and after its end: every call becomes an event
-/// on ``events``, where alone the state is touched. The class itself is called on another queue, so that one
-/// that blocks in `startLoading()` holds up nobody. Unchecked for that reason: each variable belongs to one of the two
-/// queues.
+/// The class may call its client on any thread, in any order, and after its end: every call becomes an event on the
+/// queue ``events``, which alone accesses the state. The class is called on another queue, because `startLoading()`
+/// may block. Unchecked for that reason: each variable belongs to one of the two queues.
 final class ProtocolExchange: NSObject, @unchecked Sendable {
   typealias Result = Swift.Result<WireResponse, TransportFailure>
   typealias Completion = @Sendable (Result, ProtocolTransport.Given) -> Void
@@ -17,15 +16,15 @@ final class ProtocolExchange: NSObject, @unchecked Sendable {
   let credential: URLCredential?
   let wire: WireRequest
   let observer: any TransferObserver
-  /// Where what the class tells is taken, one thing after the other.
+  /// The serial queue of the class's calls to its client.
   let events = DispatchQueue(label: "org.alamofire.protocol.events")
-  /// Where `startLoading()` and `stopLoading()` run, one after the other.
+  /// The serial queue of `startLoading()` and `stopLoading()`.
   let work = DispatchQueue(label: "org.alamofire.protocol")
 
-  /// Touched on `work` alone. It holds its client, and is let go when it has been stopped.
+  /// Accessed on `work` only. It retains its client, and is released when it has been stopped.
   private var loader: URLProtocol?
 
-  // What follows is touched on `events` alone.
+  // The following variables are accessed on `events` only.
   var reply = ProtocolReply()
   var delivery: ProtocolDelivery
   var clock: ProtocolClock
@@ -75,14 +74,14 @@ final class ProtocolExchange: NSObject, @unchecked Sendable {
     }
   }
 
-  /// Why the class could not read the body.
+  /// The failure if the class could not read the body.
   private var failureOfStream: TransportFailure? {
     guard let stream = request.httpBodyStream else { return nil }
-    // Whoever asked it for anything would end the process.
+    // Every other call to an unusable stream would end the process.
     guard stream.isUsable else {
       return TransportFailure(.cannotReadBody, "The stream with the body of the request could not be read.")
     }
-    // One that has been read gives nothing any more.
+    // A stream that was opened cannot be read again.
     guard stream.streamStatus != .notOpen else { return nil }
     return TransportFailure(
       .cannotReadBody,
@@ -188,7 +187,7 @@ final class ProtocolExchange: NSObject, @unchecked Sendable {
   }
 
   private func timerFired() {
-    // Whoever is held has no say in how long.
+    // The idle timeout does not run while the request is suspended or its sink is full.
     if isHeld || delivery.isFull { clock.moved(at: .now) }
     if clock.isOver(at: .now) { return happened(.timeout) }
     if let wait = clock.untilNext(at: .now) { timer?.schedule(deadline: .now() + wait.dispatchInterval) }

@@ -1,9 +1,9 @@
-/// What a `URLProtocol` has told so far about one request, and what its next word means. Pure. Such classes are
-/// written by users: whatever they say in whatever order has an answer, and after the end nothing counts.
+/// The state of a `URLProtocol`'s response, and the action for each of its calls. Pure. User code makes the calls:
+/// any order has a defined action, and calls after the end are ignored.
 package struct ProtocolReply: Sendable {
   package enum State: Sendable, Equatable {
     case waiting
-    /// The response has come, and bytes may.
+    /// The response was received; bytes may follow.
     case receiving
     case ended
   }
@@ -15,7 +15,7 @@ package struct ProtocolReply: Sendable {
     case failure
     case redirect
     case challenge
-    /// The request is not wanted any more.
+    /// The request was cancelled.
     case cancel
     case timeout
   }
@@ -24,9 +24,9 @@ package struct ProtocolReply: Sendable {
     case nothing
     case deliverHead
     case deliverBytes
-    /// The answer is complete, as soon as all bytes are delivered.
+    /// The response completes when all bytes are delivered.
     case complete
-    /// The class's own error ends it, as soon as all bytes are delivered.
+    /// The class's own error ends the response when all bytes are delivered.
     case fail
     case follow
     case answerChallenge

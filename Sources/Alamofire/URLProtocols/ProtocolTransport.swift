@@ -3,9 +3,9 @@ import FoundationNetworking
 import HTTPWire
 import Synchronization
 
-/// Serves one hop by an object of a user's `URLProtocol` class, in place of the engine.
+/// A transport that serves one hop by an object of a user's `URLProtocol` class.
 final class ProtocolTransport: Transport {
-  /// What the class gave, for the user to see as it is.
+  /// The response and the error as the class returned them.
   struct Given: Sendable {
     var response: URLResponse?
     var error: (any Error)?

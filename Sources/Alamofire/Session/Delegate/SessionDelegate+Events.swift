@@ -1,11 +1,11 @@
 import Synchronization
 
 extension SessionDelegate {
-  /// What a delegate is called for.
+  /// The events for which a delegate is called.
   ///
-  /// Each event costs a call on the session's ``Session/rootQueue``, for which the request waits where the delegate has
-  /// to decide, and some have to be made first: heads, metrics, proposed responses. A delegate that says which it wants
-  /// leaves everything else as fast as without a delegate.
+  /// Each event costs a call on the session's ``Session/rootQueue``; the request waits for the calls that decide.
+  /// Some events need further objects: heads, metrics, proposed responses. A delegate that limits its events leaves
+  /// the others as fast as without a delegate.
   ///
   /// ```swift
   /// final class Gatekeeper: SessionDelegate, @unchecked Sendable {
@@ -29,27 +29,27 @@ extension SessionDelegate {
     /// - Parameter rawValue: One bit for each event.
     public init(rawValue: UInt8) { self.rawValue = rawValue }
 
-    /// Challenges of connections: a server shows its certificates, or wants one of the client.
+    /// Challenges of connections: a server presents its certificates, or requests a client certificate.
     public static let trust = Events(rawValue: 1)
-    /// Challenges of responses: a server wants a name and a password.
+    /// Challenges of responses: a server requires credentials.
     public static let authentication = Events(rawValue: 2)
     /// Redirects that are about to be followed.
     public static let redirects = Events(rawValue: 4)
     /// Responses that are about to be stored.
     public static let caching = Events(rawValue: 8)
-    /// What happens to tasks otherwise: heads and bodies as they come, what was sent, streams that are needed, files
-    /// that are there, metrics, waiting for a network, the end.
+    /// All other events of tasks: received heads and bodies, sent bytes, requested body streams, downloaded files,
+    /// metrics, waiting for a network, the end.
     public static let transfers = Events(rawValue: 16)
     /// Everything.
     public static let all: Events = [.trust, .authentication, .redirects, .caching, .transfers]
   }
 
-  /// What the methods of this delegate have to be called for. Default: ``Events/all`` in a subclass.
+  /// The events for which the methods of this delegate have to be called. Default: ``Events/all`` in a subclass.
   ///
-  /// The delegate may be called for more, above all when the session has monitors, which hear of everything through it;
-  /// the end of the session is always told. May be changed at any time, from any thread; what counts for a request is
-  /// mostly what is wanted when the event comes. Servers that were judged, and connections that are open, stay as they
-  /// are. Without effect on a delegate that is no subclass.
+  /// The delegate may be called for more events, in particular if the session has monitors, because the base class
+  /// calls these. The end of the session is always reported. The property may be changed at any time, on any thread;
+  /// a request mostly uses its value at the time of the event. Earlier decisions about servers, and open connections,
+  /// are kept. It has no effect unless the delegate is a subclass.
   public final var wantedEvents: Events {
     get { Events(rawValue: wanted.load(ordering: .relaxed)) }
     set { wanted.store(newValue.rawValue, ordering: .relaxed) }

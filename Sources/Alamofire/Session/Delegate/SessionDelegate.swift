@@ -2,15 +2,16 @@ public import Foundation
 public import FoundationNetworking
 import Synchronization
 
-/// Is called when something happens to the tasks of a session, and decides where there is something to decide.
+/// The delegate of a session: it is called for events of tasks, and decides about some of them.
 ///
-/// Subclass it, override what matters and hand it to ``Session/init(configuration:delegate:rootQueue:startRequestsImmediately:requestSetup:requestQueue:serializationQueue:interceptor:serverTrustManager:redirectHandler:cachedResponseHandler:eventMonitors:transportOptions:)``.
-/// What the base class does is documented with each method; call `super` to have it done. The methods of a
-/// subclass are called on the session's ``Session/rootQueue``, one at a time, in the order of events. A
-/// completion handler that is released without a call stands for what the base class would have said.
+/// Subclass it, override methods, and pass it to
+/// ``Session/init(configuration:delegate:rootQueue:startRequestsImmediately:requestSetup:requestQueue:serializationQueue:interceptor:serverTrustManager:redirectHandler:cachedResponseHandler:eventMonitors:transportOptions:)``.
+/// Each method documents the behaviour of the base class; call `super` for it. The methods of a subclass are called
+/// on the session's ``Session/rootQueue``, one at a time, in the order of events. If a completion handler is released
+/// without a call, the decision of the base class is used.
 ///
-/// The monitors of a session are told by the base class: those of a subclass that does not call `super` hear
-/// nothing of that event.
+/// The base class calls the monitors of a session: if a subclass does not call `super`, its monitors are not called
+/// for that event.
 ///
 /// ```swift
 /// final class Stricter: SessionDelegate, @unchecked Sendable {
@@ -27,12 +28,12 @@ import Synchronization
 /// let session = Session(delegate: Stricter())
 /// ```
 ///
-/// A subclass is called for everything, unless it says what it wants: ``wantedEvents``.
+/// A subclass is called for all events, unless it sets ``wantedEvents``.
 open class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendable {
-  // Unchecked, since the compiler checks no class that can be subclassed: its own properties are constants, and the
-  // link stands under its lock, what is wanted changes at once.
+  // Unchecked, because the compiler does not check classes that can be subclassed: its own properties are constants,
+  // the link has a lock, and the wanted events are atomic.
 
-  /// For subclasses that move files; nothing here uses it.
+  /// A file manager for subclasses that move files; the base class does not use it.
   public let fileManager: FileManager
 
   private let link = Mutex(Link())
@@ -42,12 +43,12 @@ open class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendabl
     weak var core: SessionCore?
   }
 
-  /// - Parameter fileManager: What ``fileManager`` is to be. Default: the shared one.
+  /// - Parameter fileManager: The value of ``fileManager``. Default: the shared one.
   public init(fileManager: FileManager = .default) {
     self.fileManager = fileManager
   }
 
-  /// The session that it works for; the last one that it was given to.
+  /// The session of the delegate; the last one that it was passed to.
   var core: SessionCore? { link.withLock { $0.core } }
 
   func serve(_ core: SessionCore) {
@@ -58,27 +59,29 @@ open class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendabl
     (task as? any RecordedTask)?.record.request
   }
 
-  /// Tells the monitors of the session. Those of one request hear of that request, and not of its URL session.
+  /// Calls the monitors of the session. Monitors of a request are called for that request, and not for its URL
+  /// session.
   private func tell(_ task: URLSessionTask, _ event: @escaping @Sendable (any EventMonitor) -> Void) {
     request(of: task)?.core.tellTransfer(event)
   }
 
   // MARK: The session
 
-  /// Tells the monitors. `error` is `nil` when somebody asked for the end.
+  /// Calls the monitors. `error` is `nil` if the program ended the session.
   open func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?) {
     core?.eventMonitor.perform { $0.urlSession(session, didBecomeInvalidWithError: error) }
   }
 
   // MARK: Tasks
 
-  /// Tells the monitors, and leaves it to the default: the credential of the request, if it has one and none of the
-  /// delegate's has failed. Called for challenges of the schemes Digest, Basic, NTLM and Negotiate, from the strongest that the
-  /// server offers to the weakest, as long as the answer is to reject: not for those to which the request brings a field
-  /// `Authorization` of the user's, and not for those of another origin than that of the user's own request. The count of
-  /// failures is that of the credentials which the request has brought in vain; one that was refused is not sent again. A
-  /// credential that is to be kept (`persistence` other than `.none`) is used for other requests of the session that have
-  /// none of their own.
+  /// Calls the monitors, and uses the default: the credential of the request, if it has one and no credential of the
+  /// delegate has failed.
+  ///
+  /// Called for challenges of the schemes Digest, Basic, NTLM and Negotiate, from the strongest that the server
+  /// offers to the weakest, as long as the disposition is to reject. It is not called if the request has its own
+  /// field `Authorization`, nor for an origin other than that of the user's request. The failure count is the number
+  /// of credentials that the request has sent in vain; a refused one is not sent again. A credential whose
+  /// `persistence` is not `.none` is also used for other requests of the session that have none of their own.
   open func urlSession(
     _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
     completionHandler: @escaping (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
@@ -88,7 +91,7 @@ open class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendabl
       challenge.previousFailureCount > 0 ? .rejectProtectionSpace : .performDefaultHandling, nil)
   }
 
-  /// Tells the monitors.
+  /// Calls the monitors.
   open func urlSession(
     _ session: URLSession, task: URLSessionTask, didSendBodyData bytesSent: Int64, totalBytesSent: Int64,
     totalBytesExpectedToSend: Int64
@@ -100,8 +103,8 @@ open class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendabl
     }
   }
 
-  /// Tells the monitors, and answers with the stream of the upload. A subclass may answer with another one;
-  /// `nil` ends the request with an error.
+  /// Calls the monitors, and returns the stream of the upload. A subclass may return another one; `nil` ends the
+  /// request with an error.
   open func urlSession(
     _ session: URLSession, task: URLSessionTask,
     needNewBodyStream completionHandler: @escaping (InputStream?) -> Void
@@ -117,8 +120,8 @@ open class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendabl
     completionHandler(stream)
   }
 
-  /// Tells the monitors, and leaves the decision to the request's ``RedirectHandler``, else to the session's;
-  /// without one it follows.
+  /// Calls the monitors, and the request's ``RedirectHandler``, or else the session's. Without a handler the redirect
+  /// is followed.
   open func urlSession(
     _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
     newRequest request: URLRequest, completionHandler: @escaping (URLRequest?) -> Void
@@ -128,7 +131,7 @@ open class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendabl
     }
     let handler = self.request(of: task)?.redirectHandler ?? core?.redirectHandler
     guard let handler else { return completionHandler(request) }
-    // Called by the handler, once, and by nobody else.
+    // Unchecked: only the handler calls it, once.
     nonisolated(unsafe) let completionHandler = completionHandler
     handler.task(task, willBeRedirectedTo: request, for: response) { completionHandler($0) }
   }
@@ -181,7 +184,7 @@ open class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendabl
     tell(dataTask) { $0.urlSession(session, dataTask: dataTask, willCacheResponse: proposedResponse) }
     let handler = request(of: dataTask)?.cachedResponseHandler ?? core?.cachedResponseHandler
     guard let handler else { return completionHandler(proposedResponse) }
-    // Called by the handler, once, and by nobody else.
+    // Unchecked: only the handler calls it, once.
     nonisolated(unsafe) let completionHandler = completionHandler
     handler.dataTask(dataTask, willCacheResponse: proposedResponse) { completionHandler($0) }
   }

@@ -1,19 +1,19 @@
 import Foundation
 package import FoundationNetworking
 
-/// Who decides and who is told about the requests of a session. A class: each request asks several times, and a copy of
-/// a structure would count references to all that is in it.
+/// The delegate, the handlers and the monitors of a session. A class, because each request reads it several times,
+/// and a copy of a structure would count a reference for each member.
 package final class SessionWatching: Sendable {
   let delegate: SessionDelegate
   /// Whether the delegate is a subclass, whose methods have to be called.
   let hasOwnDelegate: Bool
   let redirectHandler: (any RedirectHandler)?
   let cachedResponseHandler: (any CachedResponseHandler)?
-  // Known by themselves: to look whether there is one copies it.
+  // Stored, because testing the optional copies it.
   let hasRedirectHandler: Bool
   private let hasCachedResponseHandler: Bool
   let eventMonitor: CompositeEventMonitor
-  /// A session of the user's that lends its name to ours.
+  /// The user's `URLSession` that is shown instead of the facade.
   let lent: URLSession?
 
   package init(
@@ -31,12 +31,12 @@ package final class SessionWatching: Sendable {
     self.lent = lent
   }
 
-  /// Whether the delegate is a subclass that wants to be called for any of these.
+  /// Whether the delegate is a subclass that wants any of these events.
   func wants(_ events: SessionDelegate.Events) -> Bool {
     hasOwnDelegate && !delegate.wantedEvents.isDisjoint(with: events)
   }
 
-  /// Whether somebody decides about storing the responses of all requests.
+  /// Whether the session has a handler or a delegate that decides about storing responses.
   var decidesAboutStoring: Bool { hasCachedResponseHandler || wants(.caching) }
 }
 
@@ -53,7 +53,7 @@ extension SessionCore {
   var cachedResponseHandler: (any CachedResponseHandler)? { watching.cachedResponseHandler }
   var eventMonitor: CompositeEventMonitor { watching.eventMonitor }
 
-  /// The tasks of the requests that run.
+  /// The tasks of running requests.
   var runningTasks: [URLSessionTask] { activeRequests.compactMap { $0.task } }
 
   func makeFacade() -> URLSession {
@@ -64,7 +64,7 @@ extension SessionCore {
     return SessionFacade(self, delegate: delegate, queue: queue)
   }
 
-  /// The session has ended.
+  /// Calls the delegate after the end of the session.
   func tellInvalid() {
     guard hasOwnDelegate || eventMonitor.isActive else { return }
     let delegate = delegate

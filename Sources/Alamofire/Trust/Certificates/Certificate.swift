@@ -1,6 +1,6 @@
 public import Foundation
 
-/// A certificate (X.509, RFC 5280): what `SecCertificate` is on Apple's systems. Two are equal when their bytes are.
+/// A certificate (X.509, RFC 5280), the counterpart of Apple's `SecCertificate`. Two are equal if their bytes are.
 ///
 /// ```swift
 /// let certificate = try Certificate.all(in: Data(contentsOf: file)).first
@@ -10,7 +10,7 @@ public struct Certificate: Sendable, Hashable, CustomStringConvertible {
 
   init(_ parsed: ParsedCertificate) { self.parsed = parsed }
 
-  /// Reads one certificate as DER; `nil` when `data` is none, or has something behind it.
+  /// Reads one certificate as DER; `nil` if `data` is none, or has bytes after it.
   public init?(data: Data) {
     guard let parsed = ParsedCertificate(der: data) else { return nil }
     self.parsed = parsed
@@ -18,24 +18,24 @@ public struct Certificate: Sendable, Hashable, CustomStringConvertible {
 
   /// The certificate as DER.
   public var data: Data { parsed.der }
-  /// Whom it is for, on one line (RFC 2253).
+  /// The subject, on one line (RFC 2253).
   public var subject: String { parsed.subject }
-  /// Who issued it, on one line (RFC 2253).
+  /// The issuer, on one line (RFC 2253).
   public var issuer: String { parsed.issuer }
-  /// The number that its issuer gave it, as hexadecimal digits.
+  /// The serial number, as hexadecimal digits.
   public var serialNumber: String { parsed.serialNumber }
-  /// From when to when it is valid; `nil` when that cannot be read.
+  /// The validity period; `nil` if it cannot be read.
   public var validity: ClosedRange<Date>? { parsed.validity }
-  /// The host names that it is valid for (SAN), wildcards included.
+  /// The host names of the subject alternative name (SAN), including wildcards.
   public var hostNames: [String] { parsed.hostNames }
-  /// The IP addresses that it is valid for (SAN).
+  /// The IP addresses of the subject alternative name (SAN).
   public var addresses: [String] { parsed.addresses }
   /// Whether it was signed with its own key.
   public var isSelfSigned: Bool { parsed.isSelfSigned }
-  /// Its public key; `nil` when there is none that can be read.
+  /// The public key; `nil` if it cannot be read.
   public var publicKey: PublicKey? { parsed.publicKey.flatMap { PublicKey(unchecked: $0) } }
 
-  /// Whom it is for.
+  /// The subject.
   public var description: String { "Certificate(\(subject))" }
 }
 
@@ -43,11 +43,11 @@ public struct Certificate: Sendable, Hashable, CustomStringConvertible {
 public typealias SecCertificate = Certificate
 
 extension Certificate {
-  /// Why certificates or keys could not be read.
+  /// The error of reading certificates or keys.
   public struct ReadingError: LocalizedError, Sendable, Equatable {
-    /// The file, if it was one.
+    /// The path, if they were read from a file.
     public let path: String?
-    /// What is wrong with it, and what would be right.
+    /// The fault, and the expected format.
     public let errorDescription: String?
 
     init(path: String? = nil, _ message: String) {
@@ -59,10 +59,10 @@ extension Certificate {
       "This is no certificate; it has to be DER, or PEM (-----BEGIN CERTIFICATE-----)."
   }
 
-  /// All certificates of a PEM text (RFC 7468), in its order, or the one of DER bytes. Text around them, and keys, are
-  /// passed over.
+  /// Returns all certificates of a PEM text (RFC 7468) in their order, or the one of DER bytes. Other text, and keys,
+  /// are ignored.
   ///
-  /// - Throws: ``ReadingError`` when there is none, or one of them is broken.
+  /// - Throws: ``ReadingError`` if there is none, or one of them is invalid.
   public static func all(in data: Data) throws -> [Certificate] {
     guard let certificates = ParsedCertificate.all(in: data), !certificates.isEmpty else {
       throw ReadingError(ReadingError.noCertificate)

@@ -24,13 +24,13 @@ public struct PublicKeyPin: Sendable, Hashable, CustomStringConvertible {
 
   /// Reads a pin. `sha256//`, as curl writes it, is the same as `sha256/`.
   ///
-  /// - Throws: ``Invalid``, which says what is wrong.
+  /// - Throws: ``Invalid``.
   public init(_ text: String) throws(Invalid) {
     guard text.hasPrefix(Self.prefix) else {
       throw Invalid(text: text, "it has to begin with sha256/")
     }
     var encoded = text.dropFirst(Self.prefix.count)
-    // The first character of Base64 may be a slash, too: the length tells.
+    // A digest may begin with a slash too, so that the length decides.
     if encoded.utf8.count == 45, encoded.first == "/" { encoded = encoded.dropFirst() }
     guard encoded.utf8.count == 44, let digest = Data(base64Encoded: String(encoded)), digest.count == 32
     else {
@@ -39,11 +39,11 @@ public struct PublicKeyPin: Sendable, Hashable, CustomStringConvertible {
     self.digest = digest
   }
 
-  /// Why a text is no pin.
+  /// The error of an invalid pin.
   public struct Invalid: LocalizedError, Sendable, Equatable {
-    /// What was to be a pin.
+    /// The invalid text.
     public let text: String
-    /// What is wrong with it.
+    /// The fault of the text.
     public let errorDescription: String?
 
     init(text: String, _ message: String) {

@@ -1,5 +1,5 @@
-/// Trusts whom the trust store trusts, with or without a look at the host name. With it, it is what a session does
-/// without a manager.
+/// Trusts servers whose chain the trust store trusts, with or without a check of the host name. With the check, it is
+/// the behaviour of a session without a manager.
 ///
 /// ```swift
 /// let manager = ServerTrustManager(evaluators: ["example.com": .default])
@@ -7,8 +7,8 @@
 public final class DefaultTrustEvaluator: ServerTrustEvaluating {
   private let validateHost: Bool
 
-  /// - Parameter validateHost: Whether the certificate has to be valid for the host. Default: `true`. Without it, any
-  ///   server with any valid certificate is trusted.
+  /// - Parameter validateHost: Whether the certificate has to be valid for the host. Default: `true`. Without the
+  ///   check, any server with any valid certificate is trusted.
   public init(validateHost: Bool = true) {
     self.validateHost = validateHost
   }
@@ -23,7 +23,7 @@ public final class DefaultTrustEvaluator: ServerTrustEvaluating {
 extension DefaultTrustEvaluator: InstantTrustEvaluator {}
 
 extension ServerTrustEvaluating where Self == DefaultTrustEvaluator {
-  /// A ``DefaultTrustEvaluator`` that looks at the host.
+  /// A ``DefaultTrustEvaluator`` that checks the host name.
   public static var `default`: DefaultTrustEvaluator { DefaultTrustEvaluator() }
 
   /// A ``DefaultTrustEvaluator``.
@@ -32,8 +32,8 @@ extension ServerTrustEvaluating where Self == DefaultTrustEvaluator {
   }
 }
 
-/// Trusts every server, which is to say that anybody on the way can read and change everything. For tests; a server with
-/// a certificate of its own is better pinned, with ``PinnedCertificatesTrustEvaluator``.
+/// Trusts every server, so that an attacker on the network path can read and change all traffic. Use it in tests
+/// only. For a server with its own certificate, use ``PinnedCertificatesTrustEvaluator`` instead.
 ///
 /// ```swift
 /// let manager = ServerTrustManager(evaluators: ["localhost": .disabled])
@@ -42,7 +42,7 @@ public final class DisabledTrustEvaluator: ServerTrustEvaluating {
   /// Makes an evaluator that trusts every server.
   public init() {}
 
-  /// Throws nothing.
+  /// Never throws.
   public func evaluate(_ trust: SecTrust, forHost host: String) throws {}
 }
 

@@ -1,11 +1,11 @@
-/// Refuses servers whose certificates were revoked, if that can be known.
+/// Refuses servers with revoked certificates.
 ///
-/// For each certificate of the chain but the trusted one it looks at lists that the user gave
-/// (``TransportOptions/certificateRevocationLists``), at the OCSP response that the server may have sent along
-/// (RFC 6066 §8), and, unless the network is out of bounds, at what the issuer's OCSP responder (RFC 6960) and list
-/// (RFC 5280 §5) say, at the addresses in the certificate. These are asked by `http`, through the proxy of the session or
-/// request if there is one, for at most ten seconds each; what they said is kept until it ends. A certificate about which
-/// nothing can be learned passes, unless ``Options-swift.struct/requirePositiveResponse`` is among the options.
+/// Each certificate of the chain except the trust anchor is checked against the lists in
+/// ``TransportOptions/certificateRevocationLists`` and the stapled OCSP response (RFC 6066 §8). Unless network access
+/// is disabled, the OCSP responder (RFC 6960) and the list (RFC 5280 §5) of the issuer are fetched too, from the
+/// addresses in the certificate. These requests use `http` and the proxy of the session or request, for at most ten
+/// seconds each; responses are kept until they expire. A certificate of unknown status is accepted, unless
+/// ``Options-swift.struct/requirePositiveResponse`` is set.
 ///
 /// ```swift
 /// let manager = ServerTrustManager(evaluators: [
@@ -13,27 +13,26 @@
 /// ])
 /// ```
 public final class RevocationTrustEvaluator: ServerTrustEvaluating {
-  /// How it is found out whether a certificate was revoked. The numbers are those of Apple's systems.
+  /// The methods of the revocation check, with the values of Apple's systems.
   public struct Options: OptionSet, Sendable, Hashable {
-    /// Lists (CRL) of the issuers.
+    /// Revocation lists (CRL) of the issuers.
     public static let crl = Options(rawValue: 1 << 1)
-    /// Nothing is asked over the network: lists that the user gave, and responses that servers send along, have to
-    /// do.
+    /// No network access: only the lists of the options and stapled OCSP responses are used.
     public static let networkAccessDisabled = Options(rawValue: 1 << 4)
     /// OCSP responders of the issuers.
     public static let ocsp = Options(rawValue: 1 << 0)
-    /// Lists first, OCSP responders only where these say nothing.
+    /// Lists first, OCSP responders only for certificates of unknown status.
     public static let preferCRL = Options(rawValue: 1 << 2)
-    /// A certificate passes only if its issuer says that it was not revoked.
+    /// A certificate is accepted only if its issuer confirms that it is not revoked.
     public static let requirePositiveResponse = Options(rawValue: 1 << 3)
-    /// Both, OCSP first.
+    /// Both methods, OCSP first.
     public static let any = Options([.crl, .ocsp])
 
     /// The bits.
     public let rawValue: UInt
 
-    /// Makes options of bits; those without a meaning are passed over. Without ``crl``, ``ocsp`` and
-    /// ``preferCRL``, both count.
+    /// Makes options of bits; unknown bits are ignored. Without ``crl``, ``ocsp`` and ``preferCRL``, both methods are
+    /// used.
     public init(rawValue: UInt) { self.rawValue = rawValue }
   }
 
@@ -42,10 +41,10 @@ public final class RevocationTrustEvaluator: ServerTrustEvaluating {
   private let options: Options
 
   /// - Parameters:
-  ///   - performDefaultValidation: Whether the chain is verified for itself first. Default: `true`. It is verified in
-  ///     any case, since nobody can revoke what nobody trusts.
+  ///   - performDefaultValidation: Whether the default evaluation runs first. Default: `true`. The chain is verified
+  ///     in any case, because the check needs its issuers.
   ///   - validateHost:             Whether the certificate has to be valid for the host. Default: `true`.
-  ///   - options:                  How it is found out. Default: ``Options-swift.struct/any``.
+  ///   - options:                  The methods of the check. Default: ``Options-swift.struct/any``.
   public init(
     performDefaultValidation: Bool = true, validateHost: Bool = true, options: Options = .any
   ) {
@@ -54,8 +53,8 @@ public final class RevocationTrustEvaluator: ServerTrustEvaluating {
     self.options = options
   }
 
-  /// Throws `AFError.serverTrustEvaluationFailed` with `trustEvaluationFailed`; the ``ServerTrust/Failure`` in it is of
-  /// the kind `revoked` or `revocationUnknown` if revocation is the reason.
+  /// Throws `AFError.serverTrustEvaluationFailed` with `trustEvaluationFailed`. If revocation is the reason, the kind
+  /// of its ``ServerTrust/Failure`` is `revoked` or `revocationUnknown`.
   public func evaluate(_ trust: SecTrust, forHost host: String) throws {
     if performDefaultValidation { try trust.af.performDefaultValidation(forHost: host) }
     if validateHost { try trust.af.performValidation(forHost: host) }
@@ -84,7 +83,7 @@ extension ServerTrustEvaluating where Self == RevocationTrustEvaluator {
   /// A ``RevocationTrustEvaluator`` with its defaults.
   public static var revocationChecking: RevocationTrustEvaluator { RevocationTrustEvaluator() }
 
-  /// A ``RevocationTrustEvaluator``; see its initialiser.
+  /// A ``RevocationTrustEvaluator`` with options; see its initialiser.
   public static func revocationChecking(
     performDefaultValidation: Bool = true, validateHost: Bool = true,
     options: RevocationTrustEvaluator.Options = .any

@@ -1,7 +1,7 @@
-/// Decides whether a server is who it claims to be.
+/// Decides whether a server is trusted.
 ///
-/// Evaluators of your own run on a thread of Dispatch's, and the connection is made again when they have answered; they
-/// may take their time, and hold up no other request. What they accept is accepted for an hour of the session:
+/// Evaluators of the program run on a Dispatch thread and may block, without delaying other requests; the connection
+/// is made again after their decision. An accepted chain stays accepted for an hour in that session:
 ///
 /// ```swift
 /// struct CompanyEvaluator: ServerTrustEvaluating {
@@ -15,22 +15,22 @@
 /// ```
 @preconcurrency
 public protocol ServerTrustEvaluating: Sendable {
-  /// Returns when the server is trusted, and throws why not otherwise. An error that is no ``AFError`` arrives in
+  /// Returns if the server is trusted, and throws otherwise. An error that is no ``AFError`` is wrapped in
   /// `AFError.ServerTrustFailureReason.customEvaluationFailed(error:)`.
   ///
   /// - Parameters:
-  ///   - trust: What the server has shown. It belongs to this evaluation and may be changed.
-  ///   - host:  The host that was to be reached.
+  ///   - trust: The certificates of the server. It belongs to this evaluation and may be changed.
+  ///   - host:  The host of the request.
   func evaluate(_ trust: SecTrust, forHost host: String) throws
 }
 
-/// What of this library decides without waiting for anybody, so that it may run in the middle of a handshake.
+/// A built-in evaluator that does not block, so that it can run during a handshake.
 package protocol InstantTrustEvaluator: ServerTrustEvaluating {
-  /// Whether this one does: no network, no code of users.
+  /// Whether this evaluator uses neither the network nor user code.
   var isInstant: Bool { get }
-  /// Whether it wants the OCSP response that a server may send along.
+  /// Whether it uses a stapled OCSP response.
   var wantsStapledResponse: Bool { get }
-  /// Whether a server that it accepts is the one that it should be.
+  /// Whether it verifies the identity of the server.
   var authenticates: Bool { get }
 }
 
@@ -41,7 +41,7 @@ extension InstantTrustEvaluator {
 }
 
 extension Array where Element == any ServerTrustEvaluating {
-  /// Asks all of them, in their order; the first that throws ends it.
+  /// Calls all evaluators in their order, until one throws.
   public func evaluate(_ trust: SecTrust, forHost host: String) throws {
     for evaluator in self { try evaluator.evaluate(trust, forHost: host) }
   }
