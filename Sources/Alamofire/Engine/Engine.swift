@@ -5,7 +5,7 @@ package import HTTPWire
 /// The engine of a session: the transport of its requests and the executor of their tasks.
 package struct Engine: Sendable {
   package let transport: any Transport
-  /// Runs work on the thread of the transport, asynchronously, once; callable on any thread. `nil` if only tasks can
+  /// Runs work on the engine's thread, asynchronously, once; callable on any thread. `nil` if only tasks can
   /// use the transport.
   let enqueue: (@Sendable (any LoopWork) -> Void)?
   /// Opens streams of bytes; `nil` if the transport cannot.

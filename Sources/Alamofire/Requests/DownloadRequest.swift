@@ -138,7 +138,7 @@ public final class DownloadRequest: Request, @unchecked Sendable {
 
   // MARK: Validation
 
-  /// Checks the response by a closure of yours, off the network thread.
+  /// Checks the response by a closure of yours, off the engine's thread.
   @preconcurrency
   @discardableResult
   public func validate(_ validation: @escaping Validation) -> Self {

@@ -17,7 +17,7 @@ enum StreamStep {
   case asksForIdentity
 }
 
-/// The connection of a stream, below the TLS of the stream. Belongs to the loop thread. The connection closes with the
+/// The connection of a stream, below the TLS of the stream. Belongs to the loop's thread. The connection closes with the
 /// last reference.
 protocol StreamConnection: AnyObject {
   /// The socket to wait for.

@@ -3,7 +3,7 @@ import FoundationEssentials
 import Glibc
 import HTTPWire
 
-/// TLS over the connection of one stream. It may begin after cleartext. Belongs to the loop thread.
+/// TLS over the connection of one stream. It may begin after cleartext. Belongs to the loop's thread.
 ///
 /// libcurl could only begin TLS with the connection. The server is evaluated as for any request, within the handshake,
 /// which is suspended while the watcher decides.

@@ -1,7 +1,7 @@
 import CCurl
 import HTTPWire
 
-/// Owns one easy handle of libcurl, which is cleaned up exactly once. Belongs to one loop thread.
+/// Owns one easy handle of libcurl, which is cleaned up exactly once. Belongs to one loop's thread.
 struct EasyHandle: ~Copyable {
   /// The traces that earlier transfers may have left in a handle.
   struct History: OptionSet {
@@ -58,7 +58,7 @@ struct EasyHandle: ~Copyable {
   }
 }
 
-/// Handles that are not used again but not yet cleaned up. Belongs to one loop thread.
+/// Handles that are not used again but not yet cleaned up. Belongs to one loop's thread.
 ///
 /// Connections of HTTP/2 in libcurl before 8.23 can touch the handle of an earlier stream (CVE-2026-92392, and three
 /// defects fixed by 8.8.0). So a handle that carried HTTP/2 outlives the next 256 of its kind.
@@ -87,8 +87,8 @@ struct RetiredHandles: ~Copyable {
   }
 }
 
-/// The TLS sessions of one loop. libcurl before 8.12 keeps them with each easy handle, so a new handle would never resume
-/// one. Belongs to one loop thread, which is why it has no locks.
+/// The TLS sessions of one loop. libcurl before 8.12 keeps them with each easy handle, so a new handle would never
+/// resume one. Belongs to one loop's thread, so that it needs no lock.
 struct SessionShare: ~Copyable {
   private let raw: OpaquePointer?
 

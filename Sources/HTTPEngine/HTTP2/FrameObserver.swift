@@ -3,7 +3,7 @@ import Glibc
 import HTTPWire
 
 /// The observer of the frames of one connection of HTTP/2 over TLS. libcurl reports only some of the errors that end a
-/// stream, which Documentation/Libcurl.md lists. Belongs to the loop thread.
+/// stream, which Documentation/Libcurl.md lists. Belongs to the loop's thread.
 ///
 /// OpenSSL calls back with the bytes that it reads and writes. It gives the secrets of the connection to the callback
 /// for key logs, if HTTP/2 was negotiated. They never leave this object.

@@ -8,7 +8,7 @@ import Synchronization
 /// is over. Then one task outside the loop is resumed, and resumes all of them: one wake-up a turn. A single task is
 /// resumed directly.
 ///
-/// Unchecked: everything belongs to the thread of the loop, except the state under the lock.
+/// Unchecked: everything belongs to the loop's thread, except the state under the lock.
 package final class ContinuationBatch: @unchecked Sendable {
   package typealias Waiter = UnsafeContinuation<Void, Never>
 
@@ -21,7 +21,7 @@ package final class ContinuationBatch: @unchecked Sendable {
   }
 
   private let state = Mutex(State())
-  /// The tasks of this turn. Only the thread of the loop uses them.
+  /// The tasks of this turn. Only the loop's thread uses them.
   @exclusivity(unchecked) private var turn: [Waiter] = []
 
   private static let key: pthread_key_t = {

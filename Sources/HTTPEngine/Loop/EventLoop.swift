@@ -70,7 +70,7 @@ package final class EventLoop: TaskExecutor, Sendable {
     take(.task(UnownedJob(job)))
   }
 
-  /// Runs work on the thread of the loop, once and in the order of the calls. Callable from any thread.
+  /// Runs work on the loop's thread, once and in the order of the calls. Callable from any thread.
   package func enqueue(_ work: any LoopWork) { take(.work(work)) }
 
   private func take(_ job: LoopJob) {

@@ -1,6 +1,6 @@
 import HTTPWire
 
-/// The queues of requests, one for each host and limit of connections. Belongs to the thread of the loop.
+/// The queues of requests, one for each host and limit of connections. Belongs to the loop's thread.
 /// ``HostAdmission`` makes the decisions.
 final class HostQueues {
   /// The requests that share a limit.

@@ -4,7 +4,7 @@ import FoundationEssentials
 import Glibc
 import HTTPWire
 
-// libcurl calls these functions on the loop thread, between two reads of the socket. `ResponseAssembly` makes the
+// libcurl calls these functions on the loop's thread, between two reads of the socket. `ResponseAssembly` makes the
 // decisions.
 extension Transfer {
   func setCallbacks() {

@@ -85,7 +85,7 @@ extension Transfer {
 }
 
 /// The sockets of connections that libcurl may reuse, by their ports. libcurl reports the ports of a connection before
-/// it sends a request, and not its socket. Belongs to the loop thread.
+/// it sends a request, and not its socket. Belongs to the loop's thread.
 struct RetainedSockets {
   struct Ports: Hashable {
     let local: Int32

@@ -5,15 +5,15 @@ import HTTPWire
 
 /// One easy handle and its request. Transfers are pooled.
 ///
-/// A transfer belongs to the loop thread, on which libcurl calls back. Therefore its properties, and those of the loop,
-/// have no run-time checks for overlapping access, which cost a percent of a request.
+/// A transfer belongs to the loop's thread, on which libcurl calls back. Therefore its properties, and those of the
+/// loop, have no run-time checks for overlapping access, which cost a percent of a request.
 final class Transfer {
   typealias Outcome = Result<WireResponse, TransportFailure>
 
   /// The completion of a transfer; called exactly once.
   enum Completion {
     case continuation(UnsafeContinuation<Outcome, Never>)
-    /// Called on the thread of the loop, while the transfer ends.
+    /// Called on the loop's thread, while the transfer ends.
     case callback(any TransferCompletion)
 
     func call(with outcome: consuming Outcome) {

@@ -1,6 +1,6 @@
 import COpenSSL
 
-/// The end of one TLS connection as far as the peer has announced it. Belongs to the loop thread and outlives the
+/// The end of one TLS connection as far as the peer has announced it. Belongs to the loop's thread and outlives the
 /// connection, because libcurl frees that before it reports the end of a transfer.
 final class ConnectionClosure {
   /// Whether the alert `close_notify` has come (RFC 8446 §6.1), which only the peer can send.

@@ -5,7 +5,7 @@ import Glibc
 import HTTPWire
 
 /// The parameters of one TLS handshake: the origin to authenticate and the judge of its certificates. Lives as
-/// long as OpenSSL's context of the connection. Belongs to the loop thread.
+/// long as OpenSSL's context of the connection. Belongs to the loop's thread.
 ///
 /// A connection stays in the pool after its first request. Therefore nothing of the request is referenced here: its
 /// body would stay in memory, and its sink can reference the loop, which owns the connection.

@@ -5,7 +5,7 @@ public import Foundation
 public protocol DataPreprocessor: Sendable {
   /// The bytes that are read.
   ///
-  /// Called only for a body that is not empty, off the network thread.
+  /// Called only for a body that is not empty, off the engine's thread.
   ///
   /// - Parameter data: The bytes as they came.
   /// - Returns: The bytes to read.
