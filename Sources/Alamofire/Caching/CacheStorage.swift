@@ -113,7 +113,7 @@ final class CacheStorage: Sendable {
   private func read(_ id: EntryID, _ files: CacheFiles) -> StoredResponse? {
     let stored: StoredResponse?
     switch files.read(id.name) {
-    // The file may be whole: only one that is not there, or no response, is dropped.
+    // The file may be intact: an entry is dropped only if its file is missing or invalid.
     case .unavailable: return nil
     case .missing: stored = nil
     case .bytes(let bytes): stored = StoredResponse.decode(bytes)
@@ -150,7 +150,7 @@ final class CacheStorage: Sendable {
       note(state)
       return outcome
     }
-    // What could not be written leaves an older one behind, which must not come back.
+    // A failed write leaves an older file, which must not be used again.
     if isUnwanted { files.remove(id.name) }
     removeFiles(gone, files)
   }
@@ -184,7 +184,7 @@ final class CacheStorage: Sendable {
       return (ids, unknown, state.files)
     }
     let read = unknown.filter { id in
-      // A file that cannot be read now goes too: it may be one of those that the caller does not want any more.
+      // A file that cannot be read now is removed too, because the caller may want it removed.
       files?.read(id.name).data.flatMap { StoredResponse.decode($0) }.map { $0.responseTime >= time } ?? true
     }
     change { index in (ids + read).flatMap { index.remove($0) } }

@@ -2,17 +2,17 @@ import Foundation
 import HTTPWire
 import Synchronization
 
-/// Files of cache folders that could not be removed, as in a folder that has become read-only. For this process they are
-/// gone all the same: no cache of the process lists or reads them, until something else is written in their place.
+/// Files of cache folders that could not be removed, for example in a folder that has become read-only. Caches of
+/// this process ignore them, until another file is written in their place.
 ///
-/// Nothing can be noted for the next process where nothing can be written. It does not use a folder that is still
-/// read-only; one that has become writable meanwhile brings back what was removed, with the age that it has by then.
+/// The next process cannot know them. It does not use a folder that is still read-only; in one that is writable
+/// again, it finds the files, with their real age.
 final class FailedRemovals: Sendable {
   static let shared = FailedRemovals()
 
   private struct Folder {
     var names: Set<String> = []
-    /// All files but these are gone, when not even their names could be read.
+    /// If the names could not be read: the files that are not removed; all others are.
     var survivors: Set<String>?
 
     func hides(_ name: String) -> Bool { names.contains(name) || survivors?.contains(name) == false }
@@ -27,12 +27,12 @@ final class FailedRemovals: Sendable {
     }
   }
 
-  /// All files of a folder are gone, whatever their names are.
+  /// Marks all files of a folder as removed, whatever their names are.
   func addAll(in folder: String) {
     folders.withLock { $0[folder, default: Folder()].survivors = [] }
   }
 
-  /// The file is no longer the one that could not be removed.
+  /// Unmarks a file that was replaced.
   func replaced(_ name: String, in folder: String) { forget(name, in: folder, survives: true) }
 
   /// The file has been removed after all.
@@ -47,7 +47,7 @@ final class FailedRemovals: Sendable {
     }
   }
 
-  /// The names of a folder's files are known again. Returns those that are hidden.
+  /// Returns the removed ones among the names of a folder's files.
   func hidden(of names: [String], in folder: String) -> Set<String> {
     folders.withLock { folders in
       guard let known = folders[folder] else { return [] }

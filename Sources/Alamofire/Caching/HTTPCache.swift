@@ -31,10 +31,10 @@ package import HTTPWire
 public final class HTTPCache: URLCache, @unchecked Sendable {
   // Unchecked, since the class that it refines is not checked either: its own property is a constant.
 
-  /// The cache of the program: what `URLCache.shared` stands for in a configuration. As large as that one is when
-  /// this one is first used, 4 MiB in memory and 20 MiB on the disk unless you change it, in the folder
-  /// `org.alamofire.http` and the name of the program among the user's caches. Without such a folder that is the
-  /// user's alone, in memory only.
+  /// The cache of the program, which replaces `URLCache.shared` in configurations. It has the capacities that
+  /// `URLCache.shared` has at the first use: 4 MiB in memory and 20 MiB on disk by default. Its folder is
+  /// `org.alamofire.http` and the name of the program in the user's caches. If no such folder is the user's alone, it
+  /// uses memory only.
   public static let `default` = HTTPCache(
     memoryCapacity: URLCache.shared.memoryCapacity, diskCapacity: URLCache.shared.diskCapacity,
     directory: defaultFolder)
@@ -107,10 +107,10 @@ public final class HTTPCache: URLCache, @unchecked Sendable {
     return chosen?.cached(url: url)
   }
 
-  /// Stores a response for the URL of a request and those of its fields that the response's `Vary` names, in place of
-  /// another one for the same. Whether it answers a request is decided by the rules of HTTP all the same. Nothing is
-  /// stored for other methods than GET, and of what is no `HTTPURLResponse`. Of a `userInfo`,
-  /// the property list values with names are kept, in files too.
+  /// Stores a response for the URL of a request and the fields that its `Vary` names, in place of an equivalent one.
+  /// The rules of HTTP still decide whether it is reused. Nothing is stored for methods other than GET, or if the
+  /// response is no `HTTPURLResponse`. Of a `userInfo`, property list values with string keys are kept, also in
+  /// files.
   public override func storeCachedResponse(_ cachedResponse: CachedURLResponse, for request: URLRequest) {
     guard request.httpMethod ?? "GET" == "GET",
       let stored = StoredResponse(cachedResponse, for: request, now: storedResponses.clock())
@@ -127,7 +127,7 @@ public final class HTTPCache: URLCache, @unchecked Sendable {
   /// Removes everything.
   public override func removeAllCachedResponses() { storedResponses.removeAll() }
 
-  /// Removes what has been stored or confirmed at `date` or later. Reads every file that is not in memory.
+  /// Removes responses that were stored or validated at `date` or later. Reads every file that is not in memory.
   public override func removeCachedResponses(since date: Date) {
     let seconds = date.timeIntervalSince1970
     storedResponses.remove(since: seconds > -1e15 ? seconds < 1e15 ? Int64(seconds) : .max : .min)
@@ -143,7 +143,7 @@ public final class HTTPCache: URLCache, @unchecked Sendable {
     storeCachedResponse(cachedResponse, for: request)
   }
 
-  /// Hands over what is stored for the current request of a task, before it returns.
+  /// Calls `completionHandler` with the response for the current request of a task, before it returns.
   public override func getCachedResponse(
     for dataTask: URLSessionDataTask, completionHandler: @escaping (CachedURLResponse?) -> Void
   ) {
@@ -151,7 +151,7 @@ public final class HTTPCache: URLCache, @unchecked Sendable {
       (dataTask.currentRequest ?? dataTask.originalRequest).flatMap { cachedResponse(for: $0) })
   }
 
-  /// Removes what is stored for the current request of a task.
+  /// Removes all variants for the current request of a task.
   public override func removeCachedResponse(for dataTask: URLSessionDataTask) {
     guard let request = dataTask.currentRequest ?? dataTask.originalRequest else { return }
     removeCachedResponse(for: request)

@@ -23,7 +23,7 @@ package protocol ResponseStore: AnyObject, Sendable {
 }
 
 extension ResponseStore {
-  /// Takes a response that a server has confirmed; not one that it forbids to keep meanwhile.
+  /// Stores a response that a server has validated, unless its updated fields forbid it.
   func putConfirmed(_ stored: StoredResponse, askedAfter removals: UInt64) {
     if stored.control.noStore, !stored.control.mustUnderstand {
       remove(stored.key)

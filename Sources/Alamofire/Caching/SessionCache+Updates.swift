@@ -84,7 +84,7 @@ extension SessionCache {
     return false
   }
 
-  /// Stores the answer of an observer to a candidate. Without an answer, nothing is stored, and an older response is removed.
+  /// Stores the decision of an observer about a candidate. If it is `nil`, an older response is removed.
   func store(_ answer: CachedURLResponse?, as candidate: CacheCandidate, head: ResponseHead?) {
     let key = candidate.key
     let stored = answer.flatMap { answer in

@@ -28,13 +28,14 @@ package final class SessionCache: Sendable {
     return cache as? HTTPCache ?? URLCacheStorage(cache: cache)
   }
 
-  /// Foundation's shared cache stands for ours. A subclass that was set as the shared cache is used itself.
+  /// Returns the cache that replaces Foundation's shared one. A subclass that was set as the shared cache is used
+  /// itself.
   static func inPlace(of cache: URLCache?) -> URLCache? {
     guard let cache, cache === URLCache.shared, type(of: cache) == URLCache.self else { return nil }
     return HTTPCache.default
   }
 
-  /// Whether a response may be stored for a request. Looks into memory.
+  /// Whether a response may be stored for a request. Reads memory only.
   func mayHold(_ request: WireRequest) -> Bool {
     store?.mayHold(CacheKey.hash(of: request.url, request.origin)) == true
   }

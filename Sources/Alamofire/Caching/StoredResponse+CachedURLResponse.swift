@@ -43,7 +43,7 @@ extension StoredResponse {
     return try? PropertyListSerialization.propertyList(from: attachment, format: nil) as? [String: Any]
   }
 
-  /// The part of what a program attached that can be written down: property list values with names.
+  /// Encodes a program's `userInfo`: its property list values with string keys.
   private static func attachment(of info: [AnyHashable: Any]?) -> Data {
     var kept: [String: Any] = [:]
     for case (let name as String, let value) in info ?? [:]

@@ -2,9 +2,9 @@ import Foundation
 import FoundationNetworking
 package import HTTPWire
 
-/// A `URLCache` of a user that is none of ours, Foundation's or a subclass. What it says is not believed: with each
-/// response goes a note of what it is, and one that is of another URL, or without that note, is used for that very
-/// URL alone. One variant of each URL is kept.
+/// A `URLCache` other than ``HTTPCache``: Foundation's or a subclass. Its key is incomplete, so that each response is
+/// stored with a note of its URL. A response of another URL is ignored; one without the note is used only for the URL
+/// that it names. One variant of each URL is kept.
 package final class URLCacheStorage: ResponseStore {
   private static let note = "org.alamofire.response"
 
@@ -15,7 +15,7 @@ package final class URLCacheStorage: ResponseStore {
   package var now: Int64 { Int64(Date().timeIntervalSince1970) }
   package var waits: Bool { true }
 
-  /// One that keeps nothing on a disk knows by its usage that it is empty.
+  /// Without a disk capacity, a usage of 0 means that the cache is empty.
   package func mayHold(_ hash: @autoclosure () -> UInt64) -> Bool {
     cache.diskCapacity > 0 || cache.currentMemoryUsage > 0
   }
@@ -47,7 +47,7 @@ package final class URLCacheStorage: ResponseStore {
     ]
   }
 
-  /// Its own removals are not counted: those that a user makes are not heard of either.
+  /// Always 0, because removals by the user's code cannot be observed.
   package var removalCount: UInt64 { 0 }
 
   package func put(_ stored: StoredResponse, askedAfter removals: UInt64) {
@@ -68,9 +68,9 @@ package final class URLCacheStorage: ResponseStore {
     if let request = Self.request(for: key) { cache.removeCachedResponse(for: request) }
   }
 
-  /// Without the port that everybody knows, as programs write URLs.
+  /// Returns the URL of a key without a default port, as programs write it.
   ///
-  /// `nil` for what is for one session alone: others would find it.
+  /// `nil` for the key of a single session, because other code would find the response.
   private static func url(of key: CacheKey) -> URL? {
     guard key.url.hasPrefix("http") else { return nil }
     var text = key.url
@@ -84,7 +84,8 @@ package final class URLCacheStorage: ResponseStore {
     return URL(string: text)
   }
 
-  /// Under what Foundation keeps it: the query, which it would forget, becomes a part of the path.
+  /// Returns the request under which Foundation stores the response. The query becomes a part of the path, because
+  /// Foundation would ignore it.
   static func request(for key: CacheKey) -> URLRequest? {
     guard let url = url(of: key) else { return nil }
     let text = url.absoluteString

@@ -1,15 +1,16 @@
 public import Foundation
 
-/// The events of a ``DataStreamRequest``, to be read with `for await`: pieces, then the completion, then the end.
+/// The events of a ``DataStreamRequest``, for `for await`: pieces, then the completion, then the end.
 ///
 /// Several streams of one request may be read, at the same time or one after the other. The request starts when the
-/// first is made.
+/// first stream is made.
 ///
-/// By default (`.unbounded`) nothing is lost and little is held: while a stream is read, the server waits for its
-/// reader when that is about a mebibyte behind. What comes before the reading begins is held in memory. With another
-/// policy, events that come too fast are dropped as it says, the completion among them.
+/// By default (`.unbounded`) no event is lost: while a stream is read, the server waits if its reader is about a
+/// mebibyte behind. Bytes received before the first read are held in memory. Another policy drops events that are not
+/// read in time, which can include the completion.
 ///
-/// Values are made on the thread of the task that reads; with a policy other than `.unbounded` on a queue of the system.
+/// Values are made on the thread of the reading task; with a policy other than `.unbounded`, on a queue of the
+/// system.
 ///
 /// ```swift
 /// let task = AF.streamRequest("https://httpbin.org/stream/100").streamTask()
@@ -32,11 +33,11 @@ public struct DataStreamTask: Sendable {
     self.request = request
   }
 
-  /// The bytes as they come.
+  /// Returns the bytes in pieces.
   ///
   /// - Parameters:
   ///   - shouldAutomaticallyCancel: Whether leaving the loop early cancels the request. Default: `true`.
-  ///   - bufferingPolicy: What becomes of events that come too fast. Default: nothing is lost, the server waits.
+  ///   - bufferingPolicy: The limit of unread elements. Default: all are kept, and the server waits.
   public func streamingData(
     automaticallyCancelling shouldAutomaticallyCancel: Bool = true,
     bufferingPolicy: Stream<Data, Never>.BufferingPolicy = .unbounded
@@ -44,11 +45,12 @@ public struct DataStreamTask: Sendable {
     stream(.data, shouldAutomaticallyCancel, bufferingPolicy)
   }
 
-  /// The text, cut between characters; see ``DataStreamRequest/responseStreamString(on:stream:)``.
+  /// Returns the text in pieces that end between characters; see
+  /// ``DataStreamRequest/responseStreamString(on:stream:)``.
   ///
   /// - Parameters:
   ///   - shouldAutomaticallyCancel: Whether leaving the loop early cancels the request. Default: `true`.
-  ///   - bufferingPolicy: What becomes of events that come too fast. Default: nothing is lost, the server waits.
+  ///   - bufferingPolicy: The limit of unread elements. Default: all are kept, and the server waits.
   public func streamingStrings(
     automaticallyCancelling shouldAutomaticallyCancel: Bool = true,
     bufferingPolicy: Stream<String, Never>.BufferingPolicy = .unbounded
@@ -56,12 +58,12 @@ public struct DataStreamTask: Sendable {
     stream(.text, shouldAutomaticallyCancel, bufferingPolicy)
   }
 
-  /// Decoded JSON documents; see ``DecodableStreamSerializer`` for what may stand in the body.
+  /// Returns decoded JSON documents; see ``DecodableStreamSerializer`` for the format.
   ///
   /// - Parameters:
-  ///   - type: What is decoded; by default what the context asks for.
+  ///   - type: The type of the values; inferred by default.
   ///   - shouldAutomaticallyCancel: Whether leaving the loop early cancels the request. Default: `true`.
-  ///   - bufferingPolicy: What becomes of events that come too fast. Default: nothing is lost, the server waits.
+  ///   - bufferingPolicy: The limit of unread elements. Default: all are kept, and the server waits.
   public func streamingDecodables<T: Decodable & Sendable>(
     _ type: T.Type = T.self, automaticallyCancelling shouldAutomaticallyCancel: Bool = true,
     bufferingPolicy: Stream<T, AFError>.BufferingPolicy = .unbounded

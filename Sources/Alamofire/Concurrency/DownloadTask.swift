@@ -45,7 +45,7 @@ public struct DownloadTask<Value: Sendable>: Sendable {
 
   /// Cancels the request, without resume data.
   public func cancel() { request.cancel() }
-  /// Starts the request, or lets it go on.
+  /// Starts or continues the request.
   public func resume() { request.resume() }
   /// Stops the request for the time being.
   public func suspend() { request.suspend() }
@@ -86,7 +86,7 @@ extension DownloadRequest {
         emptyRequestMethods: emptyRequestMethods), automaticallyCancelling: shouldAutomaticallyCancel)
   }
 
-  /// Where the file lies, to be awaited.
+  /// Returns the task that awaits the URL of the file.
   public func serializingDownloadedFileURL(
     automaticallyCancelling shouldAutomaticallyCancel: Bool = true
   ) -> DownloadTask<URL> {

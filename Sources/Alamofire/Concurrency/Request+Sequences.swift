@@ -87,8 +87,8 @@ extension DataRequest {
     heads(bufferingPolicy)
   }
 
-  /// Calls `handler` with the response before its body is read, and reads on as it decides. Called again for each
-  /// retry; redirects that are followed are not shown. The last handler given takes the place of earlier ones.
+  /// Calls `handler` with the response before its body is read, and reads or cancels as it returns. It is called for
+  /// each retry, but not for followed redirects. The last handler set is used.
   @preconcurrency
   @discardableResult
   public func onHTTPResponse(
@@ -123,8 +123,8 @@ extension DataStreamRequest {
     heads(bufferingPolicy)
   }
 
-  /// Calls `handler` with the response before its body is read, and reads on as it decides. Called again for each
-  /// retry; redirects that are followed are not shown. The last handler given takes the place of earlier ones.
+  /// Calls `handler` with the response before its body is read, and reads or cancels as it returns. It is called for
+  /// each retry, but not for followed redirects. The last handler set is used.
   @preconcurrency
   @discardableResult
   public func onHTTPResponse(

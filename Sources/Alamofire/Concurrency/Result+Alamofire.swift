@@ -32,7 +32,7 @@ extension Result {
     }
   }
 
-  /// The value, transformed; what the closure throws is the failure.
+  /// Returns the transformed value; an error of the closure becomes the failure.
   package func tryMap<NewSuccess>(
     _ transform: (Success) throws -> NewSuccess
   ) -> Result<NewSuccess, any Error> {
@@ -42,7 +42,7 @@ extension Result {
     }
   }
 
-  /// The error, transformed; what the closure throws takes the place of its result.
+  /// Returns the transformed error; an error of the closure replaces it.
   package func tryMapError<NewFailure: Error>(
     _ transform: (Failure) throws -> NewFailure
   ) -> Result<Success, any Error> {

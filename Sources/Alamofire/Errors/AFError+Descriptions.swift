@@ -1,8 +1,8 @@
 public import Foundation
 
 extension AFError: LocalizedError {
-  /// One sentence that says what failed, followed by the message of the wrapped error, if there is one,
-  /// and by what to do about it, where that can be known.
+  /// A sentence about the failure, the message of the underlying error, if there is one, and the remedy, if it is
+  /// known.
   public var errorDescription: String? {
     switch self {
     case .createUploadableFailed(let error):

@@ -29,7 +29,7 @@ extension AFError {
       self.message = message
     }
 
-    /// A sentence that says what is wrong, and what to do.
+    /// The error message: the failure and its remedy.
     public var errorDescription: String? { message }
   }
 }

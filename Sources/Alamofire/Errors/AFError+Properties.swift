@@ -62,7 +62,7 @@ extension AFError {
     if case .requestRetryFailed = self { true } else { false }
   }
 
-  /// Whether what was to be uploaded could not be made.
+  /// Whether the body of an upload could not be made.
   public var isCreateUploadableError: Bool {
     if case .createUploadableFailed = self { true } else { false }
   }
@@ -144,7 +144,7 @@ extension AFError {
     return encoding
   }
 
-  /// Where the file lies that could not be moved.
+  /// The file that could not be moved.
   public var sourceURL: URL? {
     guard case .downloadedFileMoveFailed(_, let source, _) = self else { return nil }
     return source
@@ -156,8 +156,8 @@ extension AFError {
     return destination
   }
 
-  /// The data from which a failed download can go on, when the transfer error carries some under
-  /// `NSURLSessionDownloadTaskResumeData`.
+  /// The data with which a failed download can be resumed, from `NSURLSessionDownloadTaskResumeData` of the transfer
+  /// error.
   public var downloadResumeData: Data? {
     (underlyingError as? URLError)?.downloadTaskResumeData
   }

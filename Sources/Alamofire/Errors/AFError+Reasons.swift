@@ -59,9 +59,9 @@ extension AFError {
   public enum ParameterEncoderFailureReason: Sendable {
     /// A part of the request without which the parameters cannot be placed.
     public enum RequiredComponent: Sendable {
-      /// The request has no URL, or one that cannot be taken apart.
+      /// The request has no URL, or an invalid one.
       case url
-      /// The request has no method that can be understood; what it has instead is attached.
+      /// The request has no valid method; the invalid one is attached.
       case httpMethod(rawValue: String)
     }
 
@@ -73,7 +73,7 @@ extension AFError {
 
   /// Why a response was refused.
   public enum ResponseValidationFailureReason: Sendable {
-    /// The file of a download is not known, so that its size cannot be asked for.
+    /// There is no file of the download, so its size is unknown.
     case dataFileNil
     /// The file of a download cannot be read.
     case dataFileReadFailed(at: URL)

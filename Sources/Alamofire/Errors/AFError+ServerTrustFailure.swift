@@ -39,7 +39,7 @@ extension AFError {
     case revocationPolicyCreationFailed
     /// The certificate chain was not accepted; the error is a ``ServerTrust/Failure``.
     case trustEvaluationFailed(error: (any Error)?)
-    /// The certificate chain was not accepted without a look at the host.
+    /// The certificate chain was not accepted, without a check of the host.
     case defaultEvaluationFailed(output: Output)
     /// The certificate chain was not accepted for the host.
     case hostValidationFailed(output: Output)
@@ -49,8 +49,8 @@ extension AFError {
     case certificatePinningFailed(
       host: String, trust: SecTrust, pinnedCertificates: [SecCertificate],
       serverCertificates: [SecCertificate])
-    /// No public key of the server is one of the pinned ones. Those that are pinned by their digests are not among
-    /// `pinnedKeys`; the description of the error names them.
+    /// No public key of the server is a pinned one. `pinnedKeys` does not contain keys that are pinned by their
+    /// digests; the error description names these.
     case publicKeyPinningFailed(host: String, trust: SecTrust, pinnedKeys: [SecKey], serverKeys: [SecKey])
     /// An evaluator of the user's own refused.
     case customEvaluationFailed(error: any Error)

@@ -26,7 +26,7 @@ public indirect enum AFError: Error, Sendable {
   case createUploadableFailed(error: any Error)
   /// A `URLRequestConvertible` failed with an error that is not an ``AFError``.
   case createURLRequestFailed(error: any Error)
-  /// A downloaded file could not be moved to the destination that was asked for.
+  /// A downloaded file could not be moved to its destination.
   case downloadedFileMoveFailed(error: any Error, source: URL, destination: URL)
   /// The request was cancelled, by `cancel()` or by a stream whose consumer went away.
   case explicitlyCancelled
@@ -38,13 +38,13 @@ public indirect enum AFError: Error, Sendable {
   case parameterEncodingFailed(reason: ParameterEncodingFailureReason)
   /// A `ParameterEncoder` failed.
   case parameterEncoderFailed(reason: ParameterEncoderFailureReason)
-  /// A request adapter failed, or what it returned is not a request that may be sent.
+  /// A request adapter failed, or returned a request that must not be sent.
   case requestAdaptationFailed(error: any Error)
   /// A request retrier answered with an error of its own.
   case requestRetryFailed(retryError: any Error, originalError: any Error)
   /// A validator refused the response.
   case responseValidationFailed(reason: ResponseValidationFailureReason)
-  /// The response could not be turned into the value that was asked for.
+  /// The response could not be serialized.
   case responseSerializationFailed(reason: ResponseSerializationFailureReason)
   /// The server's identity was not accepted.
   case serverTrustEvaluationFailed(reason: ServerTrustFailureReason)
@@ -64,15 +64,14 @@ extension Error {
     self as? AFError
   }
 
-  /// This error as an ``AFError``; ends the program when it is another one.
+  /// Returns this error as an ``AFError``; ends the program if it is another one.
   ///
-  /// For places where only an ``AFError`` can arrive. `Error.asAFError` is the form that does
-  /// not trap.
+  /// Use it only where every error is an ``AFError``. `Error.asAFError` does not trap.
   ///
   /// - Parameters:
-  ///   - message: What to print before the program ends.
-  ///   - file:    The file to name; by default the caller's.
-  ///   - line:    The line to name; by default the caller's.
+  ///   - message: The message that is printed before the program ends.
+  ///   - file:    The file in the message; by default the caller's.
+  ///   - line:    The line in the message; by default the caller's.
   public func asAFError(
     orFailWith message: @autoclosure () -> String, file: StaticString = #fileID, line: UInt = #line
   ) -> AFError {

@@ -15,15 +15,15 @@ extension URL {
     return "\(text[...colon])redacted\(text[at...])"
   }
 
-  /// A text that is no URL, without what may be a password: passwords that were not percent-encoded are a common reason
-  /// why texts are none. So everything between the first colon and the last `@` counts as one.
+  /// Returns an invalid URL without text that may be a password: everything between the first colon and the last `@`,
+  /// because passwords without percent-encoding often make a URL invalid.
   static func shown(invalid text: String) -> String {
     let rest = text[(text.range(of: "://")?.upperBound ?? text.startIndex)...]
     guard let at = rest.lastIndex(of: "@"), let colon = rest[..<at].firstIndex(of: ":") else { return text }
     return "\(text[...colon])redacted\(text[at...])"
   }
 
-  /// A text in which URLs stand, without their passwords.
+  /// Returns a text without the passwords of the URLs in it.
   static func shown(in text: String) -> String {
     var result = ""
     var rest = text[...]

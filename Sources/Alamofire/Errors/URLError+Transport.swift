@@ -16,8 +16,7 @@ extension AFError {
 }
 
 extension URLError {
-  /// The key under which the code of libcurl stands in the error's `userInfo`, when it was libcurl
-  /// that failed.
+  /// The key of libcurl's code in the `userInfo` of an error of libcurl.
   public static let curlCodeKey = "org.alamofire.curlCode"
 
   init(_ failure: TransportFailure, url: String, resumeData: Data? = nil) {

@@ -29,14 +29,14 @@ public struct DataResponse<Success, Failure: Error> {
   /// The error, or `nil` when there is a value.
   public var error: Failure? { result.failure }
 
-  /// Makes a response of finished parts.
+  /// Makes a response of its parts.
   ///
   /// - Parameters:
   ///   - request:               The request that was sent.
   ///   - response:              The response of the server.
   ///   - data:                  The body.
-  ///   - metrics:               What the request took.
-  ///   - serializationDuration: How long serialization took, in seconds.
+  ///   - metrics:               The metrics of the request.
+  ///   - serializationDuration: The duration of serialization, in seconds.
   ///   - result:                The value, or the error.
   public init(
     request: URLRequest?, response: HTTPURLResponse?, data: Data?, metrics: TaskMetrics?,
@@ -47,7 +47,7 @@ public struct DataResponse<Success, Failure: Error> {
       serializationDuration: serializationDuration, result: result)
   }
 
-  /// Makes a response whose `HTTPURLResponse` and metrics are made of the exchange when asked for.
+  /// Makes a response whose `HTTPURLResponse` and metrics are made of the exchange on first access.
   package init(
     request: URLRequest?, exchange: Exchange?, data: Data?, serializationDuration: TimeInterval = 0,
     result: Result<Success, Failure>
@@ -92,9 +92,9 @@ extension DataResponse {
     with(result.map(transform))
   }
 
-  /// This response with its value transformed; what the closure throws becomes the error.
+  /// Returns this response with its value transformed; an error of the closure becomes the error.
   ///
-  /// - Parameter transform: Called at once, and only when there is a value.
+  /// - Parameter transform: Called at once, and only if there is a value.
   public func tryMap<NewSuccess>(
     _ transform: (Success) throws -> NewSuccess
   ) -> DataResponse<NewSuccess, any Error> {
@@ -110,9 +110,9 @@ extension DataResponse {
     with(result.mapError(transform))
   }
 
-  /// This response with its error transformed; what the closure throws becomes the error instead.
+  /// Returns this response with its error transformed; an error of the closure becomes the error instead.
   ///
-  /// - Parameter transform: Called at once, and only when there is an error.
+  /// - Parameter transform: Called at once, and only if there is an error.
   public func tryMapError<NewFailure: Error>(
     _ transform: (Failure) throws -> NewFailure
   ) -> DataResponse<Success, any Error> {
@@ -124,11 +124,10 @@ extension DataResponse: CustomStringConvertible, CustomDebugStringConvertible {
   /// The result: `success(…)` or `failure(…)`.
   public var description: String { "\(result)" }
 
-  /// The request, the response and the result, a line for each part of them.
+  /// The request, the response and the result, on several lines.
   ///
-  /// Bodies are shown when their `Content-Type` is a text, JSON or XML and they are not larger than
-  /// 100,000 bytes; of others the size is told. Header fields and URLs are shown as they are, with the
-  /// secrets that they may hold.
+  /// A body of up to 100,000 bytes is included if its `Content-Type` is text, JSON or XML; of others the size. Header
+  /// fields and URLs are included unchanged, with any secrets in them.
   public var debugDescription: String {
     guard let request else { return "[Request]: None\n[Result]: \(result)" }
     var outline = ResponseOutline()

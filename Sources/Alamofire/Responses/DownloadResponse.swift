@@ -31,15 +31,15 @@ public struct DownloadResponse<Success, Failure: Error> {
   /// The error, or `nil` when there is a value.
   public var error: Failure? { result.failure }
 
-  /// Makes a response of finished parts.
+  /// Makes a response of its parts.
   ///
   /// - Parameters:
   ///   - request:               The request that was sent.
   ///   - response:              The response of the server.
-  ///   - fileURL:               Where the file lies.
-  ///   - resumeData:            From what the download can go on.
-  ///   - metrics:               What the request took.
-  ///   - serializationDuration: How long serialization took, in seconds.
+  ///   - fileURL:               The downloaded file.
+  ///   - resumeData:            The data with which the download can be resumed.
+  ///   - metrics:               The metrics of the request.
+  ///   - serializationDuration: The duration of serialization, in seconds.
   ///   - result:                The value, or the error.
   public init(
     request: URLRequest?, response: HTTPURLResponse?, fileURL: URL?, resumeData: Data?,
@@ -50,7 +50,7 @@ public struct DownloadResponse<Success, Failure: Error> {
       serializationDuration: serializationDuration, result: result)
   }
 
-  /// Makes a response whose `HTTPURLResponse` and metrics are made of the exchange when asked for.
+  /// Makes a response whose `HTTPURLResponse` and metrics are made of the exchange on first access.
   package init(
     request: URLRequest?, exchange: Exchange?, fileURL: URL?, resumeData: Data? = nil,
     serializationDuration: TimeInterval = 0, result: Result<Success, Failure>
@@ -93,9 +93,9 @@ extension DownloadResponse {
     with(result.map(transform))
   }
 
-  /// This response with its value transformed; what the closure throws becomes the error.
+  /// Returns this response with its value transformed; an error of the closure becomes the error.
   ///
-  /// - Parameter transform: Called at once, and only when there is a value.
+  /// - Parameter transform: Called at once, and only if there is a value.
   public func tryMap<NewSuccess>(
     _ transform: (Success) throws -> NewSuccess
   ) -> DownloadResponse<NewSuccess, any Error> {
@@ -111,9 +111,9 @@ extension DownloadResponse {
     with(result.mapError(transform))
   }
 
-  /// This response with its error transformed; what the closure throws becomes the error instead.
+  /// Returns this response with its error transformed; an error of the closure becomes the error instead.
   ///
-  /// - Parameter transform: Called at once, and only when there is an error.
+  /// - Parameter transform: Called at once, and only if there is an error.
   public func tryMapError<NewFailure: Error>(
     _ transform: (Failure) throws -> NewFailure
   ) -> DownloadResponse<Success, any Error> {

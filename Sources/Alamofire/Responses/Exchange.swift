@@ -130,8 +130,8 @@ package final class Exchange: Sendable {
   }
 }
 
-/// The source of a response value's `HTTPURLResponse` and metrics: objects of the caller, or an exchange that makes them on
-/// first use.
+/// The source of a response's `HTTPURLResponse` and metrics: objects of the caller, or an exchange that makes them on
+/// first access.
 enum ResponseOrigin: Sendable {
   case finished(HTTPURLResponse?, TaskMetrics?)
   case exchange(Exchange?)

@@ -10,16 +10,15 @@ package enum ValidationRules {
   /// The codes that `validate()` accepts.
   package static let successfulStatusCodes = 200..<300
 
-  /// The status code must be one of the acceptable ones; with none, every response is refused.
+  /// Returns the fault of a status code that is not acceptable. An empty sequence accepts none.
   package static func statusCode(_ status: Int, in acceptable: some Sequence<Int>) -> Reason? {
     acceptable.contains(status) ? nil : .unacceptableStatusCode(code: status)
   }
 
-  /// The content type must be covered by an acceptable one.
+  /// Returns the fault of a content type that matches no acceptable one.
   ///
-  /// An empty body has no type to check. Wildcards count on the acceptable side alone, case counts, and
-  /// what cannot be read as a type covers nothing. A response without a readable type passes only where
-  /// everything does.
+  /// An empty body always passes. Only acceptable types may have wildcards; the comparison is case-sensitive; invalid
+  /// types match nothing. A response without a valid type passes only if every type is acceptable.
   ///
   /// - Parameters:
   ///   - contentType: The value of `Content-Type`.
@@ -30,7 +29,7 @@ package enum ValidationRules {
   ) -> Reason? {
     guard !isBodyEmpty else { return nil }
     let acceptable = Array(acceptable)
-    // What nearly every request accepts.
+    // The usual `Accept`, checked first.
     if acceptable.contains("*/*") { return nil }
     let types = acceptable.compactMap { MediaType($0) }
     if types.contains(where: \.isWildcard) { return nil }

@@ -1,4 +1,5 @@
-/// The requests of a session that wait for their start, by weak references: a request that its user releases is gone.
+/// The requests of a session that wait for their start. They are weak references, so that a user can release a
+/// request.
 struct DormantRequests {
   private struct Entry {
     weak var request: Request?
@@ -11,10 +12,10 @@ struct DormantRequests {
   /// The number of entries, those of released requests included.
   var count: Int { entries.count }
 
-  /// Adds a request; does nothing the second time.
+  /// Adds a request; a second call has no effect.
   ///
-  /// - Returns: Requests that were looked at. The caller releases them outside of its lock, because a reference can be the
-  ///   last one.
+  /// - Returns: Requests that were retained meanwhile. The caller releases them outside of its lock, because a
+  ///   reference can be the last one.
   mutating func add(_ request: Request) -> [Request] {
     entries[ObjectIdentifier(request)] = Entry(request: request)
     guard entries.count > bound else { return [] }

@@ -6,22 +6,22 @@ extension Session {
   /// Makes a session.
   ///
   /// - Parameters:
-  ///   - configuration: What `URLSessionConfiguration` can say: header fields, timeouts, connections per
-  ///     host. Copied; later changes have no effect.
-  ///   - delegate: Is called when something happens to tasks; of interest when it is a subclass.
-  ///   - rootQueue: The queue of ``withAllRequests(perform:)``, and of a delegate that is a subclass. Any
-  ///     queue will do.
+  ///   - configuration: The configuration of header fields, timeouts and connections per host. It is copied; later
+  ///     changes have no effect.
+  ///   - delegate: The delegate; it is called for events if it is a subclass.
+  ///   - rootQueue: The queue of ``withAllRequests(perform:)``, and of a delegate that is a subclass. It may be
+  ///     concurrent.
   ///   - startRequestsImmediately: Whether the first response handler resumes a request.
   ///   - requestSetup: Whether requests are made at their creation or when they are resumed.
-  ///   - requestQueue: A queue that is kept for code that asks for it; requests are made on the pool.
+  ///   - requestQueue: The value of ``requestQueue``; it has no other use, because requests are made on the pool.
   ///   - serializationQueue: The queue on which serializers run; by default they run on the pool.
   ///   - interceptor: Adapts and retries all requests, before their own interceptors.
-  ///   - serverTrustManager: Whose evaluators decide about servers. Without one the trust store decides.
-  ///   - redirectHandler: Decides about redirects, where a request has no handler of its own. Without one
-  ///     they are followed.
-  ///   - cachedResponseHandler: Decides about storing responses, where a request has no handler of its own.
-  ///   - eventMonitors: Who is told what happens. By default the notifications of ``Request`` are posted.
-  ///   - transportOptions: What `URLSessionConfiguration` cannot say.
+  ///   - serverTrustManager: The manager whose evaluators decide about servers. Without one the trust store decides.
+  ///   - redirectHandler: Decides about redirects of requests without a handler of their own. Without one they are
+  ///     followed.
+  ///   - cachedResponseHandler: Decides about storing responses of requests without a handler of their own.
+  ///   - eventMonitors: The monitors. The default ones post the notifications of ``Request``.
+  ///   - transportOptions: Options that `URLSessionConfiguration` does not have.
   public convenience init(
     configuration: URLSessionConfiguration = URLSessionConfiguration.af.default,
     delegate: SessionDelegate = SessionDelegate(),
@@ -48,7 +48,7 @@ extension Session {
       serverTrustManager: serverTrustManager, transportOptions: transportOptions)
   }
 
-  /// A session over any engine; tests bring a fake one.
+  /// Makes a session over any engine; tests use a fake one.
   package convenience init(
     configuration: URLSessionConfiguration = URLSessionConfiguration.af.default, engine: Engine,
     watching: SessionWatching = SessionWatching(),

@@ -126,7 +126,7 @@ struct RequestDescription: URLRequestConvertible {
   /// Parameters may be of any size and any type, so encoding them counts as code of a user.
   var runsUserCode: Bool {
     guard modifier == nil, encode == nil else { return true }
-    // The exact type: a look-up of a cast would cost more than the rest.
+    // Compares the exact type, because a failing cast would cost more than the rest of this function.
     let type = ObjectIdentifier(type(of: url))
     return
       !(type == ObjectIdentifier(URL.self) || type == ObjectIdentifier(String.self)

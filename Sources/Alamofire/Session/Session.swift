@@ -117,11 +117,11 @@ open class Session: @unchecked Sendable {
   /// - Parameters:
   ///   - convertible: The URL; strings are parsed when the request is made.
   ///   - method: Default: `GET`.
-  ///   - parameters: What is encoded into the query or the body. Default: nothing.
-  ///   - encoding: How. Default: ``URLEncoding/default``, the query for GET, HEAD and DELETE, else the body.
-  ///   - headers: Header fields; they win over those of the session.
+  ///   - parameters: The parameters for the query or the body. Default: none.
+  ///   - encoding: Default: ``URLEncoding/default``, the query for GET, HEAD and DELETE, otherwise the body.
+  ///   - headers: Header fields; they override those of the session.
   ///   - interceptor: Adapts and retries this request, after the session's.
-  ///   - shouldAutomaticallyResume: Whether the first handler resumes it; `nil` asks the session.
+  ///   - shouldAutomaticallyResume: Whether the first handler resumes it; `nil` for the session's setting.
   ///   - requestModifier: Changes the request before the parameters are encoded.
   open func request(
     _ convertible: any URLConvertible, method: HTTPMethod = .get, parameters: Parameters? = nil,
@@ -142,11 +142,11 @@ open class Session: @unchecked Sendable {
   /// - Parameters:
   ///   - convertible: The URL; strings are parsed when the request is made.
   ///   - method: Default: `GET`.
-  ///   - parameters: What is encoded into the query or the body. Default: nothing.
-  ///   - encoder: How. Default: ``URLEncodedFormParameterEncoder/default``.
-  ///   - headers: Header fields; they win over those of the session.
+  ///   - parameters: The value for the query or the body. Default: none.
+  ///   - encoder: Default: ``URLEncodedFormParameterEncoder/default``.
+  ///   - headers: Header fields; they override those of the session.
   ///   - interceptor: Adapts and retries this request, after the session's.
-  ///   - shouldAutomaticallyResume: Whether the first handler resumes it; `nil` asks the session.
+  ///   - shouldAutomaticallyResume: Whether the first handler resumes it; `nil` for the session's setting.
   ///   - requestModifier: Changes the request before the parameters are encoded.
   open func request<Parameters: Encodable & Sendable>(
     _ convertible: any URLConvertible, method: HTTPMethod = .get, parameters: Parameters? = nil,
@@ -162,12 +162,12 @@ open class Session: @unchecked Sendable {
       shouldAutomaticallyResume: shouldAutomaticallyResume)
   }
 
-  /// Makes a request from a `URLRequest` or anything that becomes one, a router for example.
+  /// Makes a request from a `URLRequest` or a value that becomes one, a router for example.
   ///
   /// - Parameters:
-  ///   - convertible: Asked for its request when it is made, and again for each retry.
+  ///   - convertible: Makes the `URLRequest`, again for each retry.
   ///   - interceptor: Adapts and retries this request, after the session's.
-  ///   - shouldAutomaticallyResume: Whether the first handler resumes it; `nil` asks the session.
+  ///   - shouldAutomaticallyResume: Whether the first handler resumes it; `nil` for the session's setting.
   open func request(
     _ convertible: any URLRequestConvertible, interceptor: (any RequestInterceptor)? = nil,
     shouldAutomaticallyResume: Bool? = nil
@@ -182,14 +182,14 @@ open class Session: @unchecked Sendable {
   /// Makes a request that sends bytes from memory; no `Content-Type` is added.
   ///
   /// - Parameters:
-  ///   - data: The body. An empty one is announced as empty (RFC 9110 §8.6).
-  ///   - convertible: The URL; what is none becomes `AFError.invalidURL` in the response.
+  ///   - data: The body. An empty one is sent with `Content-Length: 0` (RFC 9110 §8.6).
+  ///   - convertible: The URL; an invalid one fails the request with `AFError.invalidURL`.
   ///   - method: Default: `POST`.
-  ///   - headers: Header fields; they win over those of the session. Default: none.
+  ///   - headers: Header fields; they override those of the session. Default: none.
   ///   - interceptor: Adapts and retries this request, after the session's. Default: none.
-  ///   - shouldAutomaticallyResume: Whether the first handler resumes it; `nil` asks the session.
-  ///   - fileManager: Looks at files and removes them. Default: that of the process.
-  ///   - requestModifier: Changes the request before it is adapted. Default: nothing.
+  ///   - shouldAutomaticallyResume: Whether the first handler resumes it; `nil` for the session's setting.
+  ///   - fileManager: Reads the sizes of files and removes them. Default: that of the process.
+  ///   - requestModifier: Changes the request before it is adapted. Default: none.
   open func upload(
     _ data: Data, to convertible: any URLConvertible, method: HTTPMethod = .post,
     headers: HTTPHeaders? = nil, interceptor: (any RequestInterceptor)? = nil,
@@ -213,8 +213,8 @@ open class Session: @unchecked Sendable {
       fileManager)
   }
 
-  /// Makes a request that sends a file, read as it is sent. What the file grows by meanwhile is not sent; one
-  /// that has become shorter, is missing, a folder or not readable is an error in the response.
+  /// Makes a request that sends a file, which is read while it is sent. Bytes that are appended to the file meanwhile
+  /// are not sent. The request fails if the file was truncated, is missing, a folder or not readable.
   open func upload(
     _ fileURL: URL, to convertible: any URLConvertible, method: HTTPMethod = .post,
     headers: HTTPHeaders? = nil, interceptor: (any RequestInterceptor)? = nil,
@@ -325,19 +325,19 @@ open class Session: @unchecked Sendable {
 
   // MARK: Downloads
 
-  /// Makes a request whose response goes to a file.
+  /// Makes a request whose response is written to a file.
   ///
   /// - Parameters:
-  ///   - convertible: The URL; what is none becomes `AFError.invalidURL` in the response.
+  ///   - convertible: The URL; an invalid one fails the request with `AFError.invalidURL`.
   ///   - method: Default: `GET`.
-  ///   - parameters: What is encoded into the query or the body. Default: nothing.
-  ///   - encoding: How. Default: ``URLEncoding/default``.
-  ///   - headers: Header fields; they win over those of the session. Default: none.
+  ///   - parameters: The parameters for the query or the body. Default: none.
+  ///   - encoding: Default: ``URLEncoding/default``.
+  ///   - headers: Header fields; they override those of the session. Default: none.
   ///   - interceptor: Adapts and retries this request, after the session's. Default: none.
-  ///   - shouldAutomaticallyResume: Whether the first handler resumes it; `nil` asks the session.
-  ///   - requestModifier: Changes the request before the parameters are encoded. Default: nothing.
-  ///   - destination: Where the file goes, asked when all of it has come; `nil` leaves it in the temporary
-  ///     folder. What prevents it becomes `AFError.downloadedFileMoveFailed`.
+  ///   - shouldAutomaticallyResume: Whether the first handler resumes it; `nil` for the session's setting.
+  ///   - requestModifier: Changes the request before the parameters are encoded. Default: none.
+  ///   - destination: Returns the destination of the complete file; `nil` leaves it in the temporary folder. A
+  ///     failure to move it becomes `AFError.downloadedFileMoveFailed`.
   open func download(
     _ convertible: any URLConvertible, method: HTTPMethod = .get, parameters: Parameters? = nil,
     encoding: any ParameterEncoding = URLEncoding.default, headers: HTTPHeaders? = nil,
@@ -367,7 +367,8 @@ open class Session: @unchecked Sendable {
       destination)
   }
 
-  /// Makes a request of your own whose response goes to a file. `convertible` is asked again for each retry.
+  /// Makes a request from a `URLRequest` or a value that becomes one, again for each retry. The response is written
+  /// to a file.
   open func download(
     _ convertible: any URLRequestConvertible, interceptor: (any RequestInterceptor)? = nil,
     shouldAutomaticallyResume: Bool? = nil, to destination: DownloadRequest.Destination? = nil
@@ -377,11 +378,11 @@ open class Session: @unchecked Sendable {
       destination)
   }
 
-  /// Goes on with a download that was broken off. If the server has another version of the file by now, or its
-  /// part is gone, the download begins again: parts of two versions are never put together.
+  /// Resumes an interrupted download. If the server has another version of the file by now, or the partial file is
+  /// missing, the download begins again: parts of two versions are never joined.
   ///
-  /// `data` is what an earlier request left as ``DownloadRequest/resumeData``, in this process or in another
-  /// with the same temporary folder. Other data is an error.
+  /// `data` is the ``DownloadRequest/resumeData`` of an earlier request, in this process or in another one with the
+  /// same temporary folder. Other data is an error.
   open func download(
     resumingWith data: Data, interceptor: (any RequestInterceptor)? = nil,
     shouldAutomaticallyResume: Bool? = nil, to destination: DownloadRequest.Destination? = nil
@@ -393,19 +394,19 @@ open class Session: @unchecked Sendable {
 
   // MARK: Streams
 
-  /// Makes a request from a URL, an encodable value and an encoder for it, whose response is handed out as it comes.
+  /// Makes a request from a URL, an encodable value and an encoder for it, whose response is delivered in pieces.
   ///
-  /// Nothing is thrown: whatever is wrong with the arguments arrives in the completions of the handlers.
+  /// Nothing is thrown: errors of the arguments are passed to the completions of the handlers.
   ///
   /// - Parameters:
   ///   - convertible: The URL; strings are parsed when the request is made.
   ///   - method: Default: `GET`.
-  ///   - parameters: What is encoded into the query or the body. Default: nothing.
-  ///   - encoder: How. Default: ``URLEncodedFormParameterEncoder/default``.
-  ///   - headers: Header fields; they win over those of the session.
-  ///   - automaticallyCancelOnStreamError: Whether a piece that a serializer refuses cancels the request.
+  ///   - parameters: The value for the query or the body. Default: none.
+  ///   - encoder: Default: ``URLEncodedFormParameterEncoder/default``.
+  ///   - headers: Header fields; they override those of the session.
+  ///   - automaticallyCancelOnStreamError: Whether an error of a serializer cancels the request.
   ///   - interceptor: Adapts and retries this request, after the session's.
-  ///   - shouldAutomaticallyResume: Whether the first handler resumes it; `nil` asks the session.
+  ///   - shouldAutomaticallyResume: Whether the first handler resumes it; `nil` for the session's setting.
   ///   - requestModifier: Changes the request before the parameters are encoded.
   open func streamRequest<Parameters: Encodable & Sendable>(
     _ convertible: any URLConvertible, method: HTTPMethod = .get, parameters: Parameters? = nil,
@@ -443,13 +444,13 @@ open class Session: @unchecked Sendable {
       shouldAutomaticallyResume)
   }
 
-  /// Makes a request from a `URLRequest` or anything that becomes one, whose response is handed out as it comes.
+  /// Makes a request from a `URLRequest` or a value that becomes one, whose response is delivered in pieces.
   ///
   /// - Parameters:
-  ///   - convertible: Asked for its request when it is made, and again for each retry.
-  ///   - automaticallyCancelOnStreamError: Whether a piece that a serializer refuses cancels the request.
+  ///   - convertible: Makes the `URLRequest`, again for each retry.
+  ///   - automaticallyCancelOnStreamError: Whether an error of a serializer cancels the request.
   ///   - interceptor: Adapts and retries this request, after the session's.
-  ///   - shouldAutomaticallyResume: Whether the first handler resumes it; `nil` asks the session.
+  ///   - shouldAutomaticallyResume: Whether the first handler resumes it; `nil` for the session's setting.
   open func streamRequest(
     _ convertible: any URLRequestConvertible, automaticallyCancelOnStreamError: Bool = false,
     interceptor: (any RequestInterceptor)? = nil, shouldAutomaticallyResume: Bool? = nil

@@ -63,7 +63,7 @@ package final class SessionCore: Sendable {
     requestSetup = blueprint.requestSetup
     transportOptions = blueprint.transportOptions
     makesRequestsAtOnce = transportOptions.makesRequestsAtOnce
-    // A queue of our own on top: whatever queue is given, what runs on ours runs one at a time.
+    // A serial queue that targets the given one, so that calls run one at a time on any queue.
     let label = blueprint.rootQueue.label
     let root = DispatchQueue(label: label, target: blueprint.rootQueue)
     rootQueue = root
@@ -76,7 +76,7 @@ package final class SessionCore: Sendable {
     cookies = configuration.httpCookieStorage.map {
       SessionCookies($0, areSent: settings.sendsCookies, policy: settings.cookiePolicy, turn: turn)
     }
-    // Who looks at the configuration of the session finds the cache that it uses.
+    // The configuration of the session shows the cache that it uses.
     if let cache = SessionCache.inPlace(of: configuration.urlCache) { configuration.urlCache = cache }
     cache = SessionCache(configuration)
     authentication = AuthenticationService(storage: configuration.urlCredentialStorage)
@@ -145,7 +145,7 @@ package final class SessionCore: Sendable {
     return reason
   }
 
-  /// A stream of bytes was made. Returns why it cannot be, if the session is gone.
+  /// Registers a stream of bytes. Returns the error if the session has ended.
   func register(_ stream: ByteStreamCore) -> AFError? {
     registry.withLock { registry in
       guard registry.reasonOfEnd == nil else { return registry.reasonOfEnd }

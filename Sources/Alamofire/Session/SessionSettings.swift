@@ -67,7 +67,7 @@ final class SessionSettings: Sendable {
     return Self.withoutFraming(Self.completed(HTTPHeaders(fields(named: own))))
   }
 
-  /// The session's fields and a request's own, without what the bridge adds.
+  /// Returns the session's fields and the request's own, without those that the bridge adds.
   func fields(named own: [String: String]?) -> [HTTPHeader] {
     var headers = additional
     for (name, value) in (own ?? [:]).sorted(by: { $0.key < $1.key }) {
@@ -76,7 +76,8 @@ final class SessionSettings: Sendable {
     return Array(headers)
   }
 
-  /// The fields of a request that a handler made, without what only contradicts.
+  /// Returns the fields of a request that a handler made, without the framing fields, which could contradict the
+  /// body.
   static func withoutFraming(_ fields: [HTTPHeader]) -> [HTTPHeader] { fields.filter { !$0.isFraming } }
 
   private static func completed(_ headers: HTTPHeaders) -> [HTTPHeader] {

@@ -48,9 +48,9 @@ public final class TransactionMetrics: Sendable {
 extension TransactionMetrics {
   /// When the request was handed to the transport.
   public var fetchStartDate: Date? { date(0) }
-  /// When the look-up of the name began; `nil` on a connection that is used again.
+  /// The start of the name's look-up; `nil` on a reused connection.
   public var domainLookupStartDate: Date? { values.lookupEnd >= 0 ? date(0) : nil }
-  /// When the look-up of the name ended.
+  /// The end of the name's look-up.
   public var domainLookupEndDate: Date? { date(values.lookupEnd) }
   /// When the connection was begun; `nil` on a connection that is used again.
   public var connectStartDate: Date? { connects ? date(max(0, values.lookupEnd)) : nil }

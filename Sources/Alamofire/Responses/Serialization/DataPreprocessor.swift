@@ -3,12 +3,12 @@ public import Foundation
 /// Changes the bytes of a body before a serializer reads them.
 @preconcurrency
 public protocol DataPreprocessor: Sendable {
-  /// The bytes that are read.
+  /// Returns the bytes to serialize.
   ///
   /// Called only for a body that is not empty, off the engine's thread.
   ///
-  /// - Parameter data: The bytes as they came.
-  /// - Returns: The bytes to read.
+  /// - Parameter data: The bytes as received.
+  /// - Returns: The bytes to serialize.
   /// - Throws: Any error; one that is no ``AFError`` is wrapped in `.customSerializationFailed`.
   func preprocess(_ data: Data) throws -> Data
 }

@@ -17,17 +17,17 @@ public final class DataResponseSerializer: ResponseSerializer {
 
   /// The transformation of the bytes before serialization.
   public let dataPreprocessor: any DataPreprocessor
-  /// The status codes for which an empty body is in order.
+  /// The status codes for which an empty body is allowed.
   public let emptyResponseCodes: Set<Int>
-  /// The methods for which an empty body is in order.
+  /// The methods for which an empty body is allowed.
   public let emptyRequestMethods: Set<HTTPMethod>
 
   /// Makes the serializer.
   ///
   /// - Parameters:
-  ///   - dataPreprocessor:    What happens to the bytes before they are handed out. Default: nothing.
-  ///   - emptyResponseCodes:  The status codes for which an empty body is in order. Default: 204 and 205.
-  ///   - emptyRequestMethods: The methods for which an empty body is in order. Default: `HEAD`.
+  ///   - dataPreprocessor:    The transformation of the bytes. Default: none.
+  ///   - emptyResponseCodes:  The status codes for which an empty body is allowed. Default: 204 and 205.
+  ///   - emptyRequestMethods: The methods for which an empty body is allowed. Default: `HEAD`.
   public init(
     dataPreprocessor: any DataPreprocessor = DataResponseSerializer.defaultDataPreprocessor,
     emptyResponseCodes: Set<Int> = DataResponseSerializer.defaultEmptyResponseCodes,
@@ -38,10 +38,10 @@ public final class DataResponseSerializer: ResponseSerializer {
     self.emptyRequestMethods = emptyRequestMethods
   }
 
-  /// The body, or empty `Data` where that is allowed.
+  /// Returns the body, or empty `Data` if that is allowed.
   ///
-  /// - Throws: `error`, unchanged, when there is one; `.inputDataNilOrZeroLength` for an empty body that is
-  ///   not allowed; what the preprocessor throws.
+  /// - Throws: `error` unchanged, if there is one; `.inputDataNilOrZeroLength` for an empty body that is not allowed;
+  ///   the error of the preprocessor.
   public func serialize(
     request: URLRequest?, response: HTTPURLResponse?, data: Data?, error: (any Error)?
   ) throws -> Data {
@@ -64,9 +64,9 @@ extension ResponseSerializer where Self == DataResponseSerializer {
   /// A serializer for the bare body.
   ///
   /// - Parameters:
-  ///   - dataPreprocessor:    What happens to the bytes before they are handed out. Default: nothing.
-  ///   - emptyResponseCodes:  The status codes for which an empty body is in order. Default: 204 and 205.
-  ///   - emptyRequestMethods: The methods for which an empty body is in order. Default: `HEAD`.
+  ///   - dataPreprocessor:    The transformation of the bytes. Default: none.
+  ///   - emptyResponseCodes:  The status codes for which an empty body is allowed. Default: 204 and 205.
+  ///   - emptyRequestMethods: The methods for which an empty body is allowed. Default: `HEAD`.
   public static func data(
     dataPreprocessor: any DataPreprocessor = DataResponseSerializer.defaultDataPreprocessor,
     emptyResponseCodes: Set<Int> = DataResponseSerializer.defaultEmptyResponseCodes,

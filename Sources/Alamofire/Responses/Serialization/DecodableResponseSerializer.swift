@@ -19,18 +19,18 @@ public final class DecodableResponseSerializer<T: Decodable>: ResponseSerializer
   public let dataPreprocessor: any DataPreprocessor
   /// The decoder.
   public let decoder: any DataDecoder
-  /// The status codes for which an empty body is in order.
+  /// The status codes for which an empty body is allowed.
   public let emptyResponseCodes: Set<Int>
-  /// The methods for which an empty body is in order.
+  /// The methods for which an empty body is allowed.
   public let emptyRequestMethods: Set<HTTPMethod>
 
   /// Makes the serializer.
   ///
   /// - Parameters:
-  ///   - dataPreprocessor:    What happens to the bytes before they are decoded. Default: nothing.
-  ///   - decoder:             What decodes. Default: a `JSONDecoder`. Do not change it afterwards.
-  ///   - emptyResponseCodes:  The status codes for which an empty body is in order. Default: 204 and 205.
-  ///   - emptyRequestMethods: The methods for which an empty body is in order. Default: `HEAD`.
+  ///   - dataPreprocessor:    The transformation of the bytes before they are decoded. Default: none.
+  ///   - decoder:             The decoder. Default: a `JSONDecoder`. Do not change it afterwards.
+  ///   - emptyResponseCodes:  The status codes for which an empty body is allowed. Default: 204 and 205.
+  ///   - emptyRequestMethods: The methods for which an empty body is allowed. Default: `HEAD`.
   public init(
     dataPreprocessor: any DataPreprocessor = DecodableResponseSerializer.defaultDataPreprocessor,
     decoder: any DataDecoder = JSONDecoder(),
@@ -43,11 +43,11 @@ public final class DecodableResponseSerializer<T: Decodable>: ResponseSerializer
     self.emptyRequestMethods = emptyRequestMethods
   }
 
-  /// The decoded value, or the empty one where that is allowed.
+  /// Returns the decoded value, or the empty one if that is allowed.
   ///
-  /// - Throws: `error`, unchanged, when there is one; `.inputDataNilOrZeroLength` for an empty body that is
-  ///   not allowed; `.invalidEmptyResponse` for one that is allowed when the type has no value for it; what
-  ///   the preprocessor throws; `.decodingFailed`.
+  /// - Throws: `error` unchanged, if there is one; `.inputDataNilOrZeroLength` for an empty body that is not allowed;
+  ///   `.invalidEmptyResponse` for an allowed one if the type has no empty value; the error of the preprocessor;
+  ///   `.decodingFailed`.
   public func serialize(
     request: URLRequest?, response: HTTPURLResponse?, data: Data?, error: (any Error)?
   ) throws -> T {
@@ -80,11 +80,11 @@ extension ResponseSerializer {
   /// A serializer for values.
   ///
   /// - Parameters:
-  ///   - type:                The type of the value; by default what the context asks for.
-  ///   - dataPreprocessor:    What happens to the bytes before they are decoded. Default: nothing.
-  ///   - decoder:             What decodes. Default: a `JSONDecoder`. Do not change it afterwards.
-  ///   - emptyResponseCodes:  The status codes for which an empty body is in order. Default: 204 and 205.
-  ///   - emptyRequestMethods: The methods for which an empty body is in order. Default: `HEAD`.
+  ///   - type:                The type of the value; inferred by default.
+  ///   - dataPreprocessor:    The transformation of the bytes before they are decoded. Default: none.
+  ///   - decoder:             The decoder. Default: a `JSONDecoder`. Do not change it afterwards.
+  ///   - emptyResponseCodes:  The status codes for which an empty body is allowed. Default: 204 and 205.
+  ///   - emptyRequestMethods: The methods for which an empty body is allowed. Default: `HEAD`.
   public static func decodable<T: Decodable>(
     of type: T.Type = T.self,
     dataPreprocessor: any DataPreprocessor = DecodableResponseSerializer<T>.defaultDataPreprocessor,

@@ -9,9 +9,9 @@ public import HTTPWire
 public final class JSONResponseSerializer: ResponseSerializer {
   /// The transformation of the bytes before they are parsed.
   public var dataPreprocessor: any DataPreprocessor { untyped.dataPreprocessor }
-  /// The status codes for which an empty body is in order.
+  /// The status codes for which an empty body is allowed.
   public var emptyResponseCodes: Set<Int> { untyped.emptyResponseCodes }
-  /// The methods for which an empty body is in order.
+  /// The methods for which an empty body is allowed.
   public var emptyRequestMethods: Set<HTTPMethod> { untyped.emptyRequestMethods }
   /// The options of `JSONSerialization`.
   public var options: JSONSerialization.ReadingOptions { untyped.options }
@@ -22,10 +22,10 @@ public final class JSONResponseSerializer: ResponseSerializer {
   /// Makes the serializer.
   ///
   /// - Parameters:
-  ///   - dataPreprocessor:    What happens to the bytes before they are read. Default: nothing.
-  ///   - emptyResponseCodes:  The status codes for which an empty body is in order. Default: 204 and 205.
-  ///   - emptyRequestMethods: The methods for which an empty body is in order. Default: `HEAD`.
-  ///   - options:             How JSON is read. Default: values outside of arrays and objects are allowed.
+  ///   - dataPreprocessor:    The transformation of the bytes before they are read. Default: none.
+  ///   - emptyResponseCodes:  The status codes for which an empty body is allowed. Default: 204 and 205.
+  ///   - emptyRequestMethods: The methods for which an empty body is allowed. Default: `HEAD`.
+  ///   - options:             The options of `JSONSerialization`. Default: top-level values of any type are allowed.
   public init(
     dataPreprocessor: any DataPreprocessor = JSONResponseSerializer.defaultDataPreprocessor,
     emptyResponseCodes: Set<Int> = JSONResponseSerializer.defaultEmptyResponseCodes,
@@ -37,10 +37,10 @@ public final class JSONResponseSerializer: ResponseSerializer {
       emptyRequestMethods: emptyRequestMethods, options: options)
   }
 
-  /// The JSON value, or `NSNull` for an empty body where that is allowed.
+  /// Returns the JSON value, or `NSNull` for an empty body if that is allowed.
   ///
-  /// - Throws: `error`, unchanged, when there is one; `.inputDataNilOrZeroLength` for an empty body that is
-  ///   not allowed; what the preprocessor throws; `.jsonSerializationFailed`.
+  /// - Throws: `error` unchanged, if there is one; `.inputDataNilOrZeroLength` for an empty body that is not allowed;
+  ///   the error of the preprocessor; `.jsonSerializationFailed`.
   public func serialize(
     request: URLRequest?, response: HTTPURLResponse?, data: Data?, error: (any Error)?
   ) throws -> Any {

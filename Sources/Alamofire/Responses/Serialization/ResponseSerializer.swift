@@ -118,7 +118,7 @@ extension ResponseSerializer {
     response.map { emptyResponseCodes.contains($0.statusCode) }
   }
 
-  /// Whether an empty body is in order: when the method or the status code allows it.
+  /// Whether an empty body is allowed: when the method or the status code allows it.
   public func emptyResponseAllowed(forRequest request: URLRequest?, response: HTTPURLResponse?) -> Bool {
     requestAllowsEmptyResponseData(request) == true || responseAllowsEmptyResponseData(response) == true
   }

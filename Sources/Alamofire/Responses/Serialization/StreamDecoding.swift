@@ -69,7 +69,7 @@ extension StreamDecoding where Success == Data, Failure == Never {
 }
 
 extension StreamDecoding where Success == String, Failure == Never {
-  /// Text in UTF-8; what is none becomes U+FFFD.
+  /// Decodes UTF-8; invalid bytes become U+FFFD.
   static var text: StreamDecoding {
     StreamDecoding(.characters) { .success(String(decoding: $0, as: UTF8.self)) }
   }

@@ -2,10 +2,10 @@ public import Foundation
 public import FoundationNetworking
 public import HTTPWire
 
-/// Reads the body as text.
+/// Decodes the body as text.
 ///
-/// The encoding is the one that is given here, else the `charset` of the response, else ISO Latin 1.
-/// Known are UTF-8, ISO-8859-1, and the forms of UTF-16 and UTF-32; other names count as absent.
+/// The encoding is the one of the serializer, else the `charset` of the response, else ISO Latin 1. Supported
+/// charsets are UTF-8, ISO-8859-1, and the forms of UTF-16 and UTF-32; other names are ignored.
 ///
 /// ```swift
 /// let text = try await AF.request(url).serializingString(encoding: .utf8).value
@@ -18,18 +18,18 @@ public final class StringResponseSerializer: ResponseSerializer {
   public let dataPreprocessor: any DataPreprocessor
   /// The encoding that is used for every response; `nil` for the one that the response names.
   public let encoding: String.Encoding?
-  /// The status codes for which an empty body is in order.
+  /// The status codes for which an empty body is allowed.
   public let emptyResponseCodes: Set<Int>
-  /// The methods for which an empty body is in order.
+  /// The methods for which an empty body is allowed.
   public let emptyRequestMethods: Set<HTTPMethod>
 
   /// Makes the serializer.
   ///
   /// - Parameters:
-  ///   - dataPreprocessor:    What happens to the bytes before they are read. Default: nothing.
+  ///   - dataPreprocessor:    The transformation of the bytes before they are read. Default: none.
   ///   - encoding:            The encoding; `nil`, the default, follows the response.
-  ///   - emptyResponseCodes:  The status codes for which an empty body is in order. Default: 204 and 205.
-  ///   - emptyRequestMethods: The methods for which an empty body is in order. Default: `HEAD`.
+  ///   - emptyResponseCodes:  The status codes for which an empty body is allowed. Default: 204 and 205.
+  ///   - emptyRequestMethods: The methods for which an empty body is allowed. Default: `HEAD`.
   public init(
     dataPreprocessor: any DataPreprocessor = StringResponseSerializer.defaultDataPreprocessor,
     encoding: String.Encoding? = nil,
@@ -42,11 +42,10 @@ public final class StringResponseSerializer: ResponseSerializer {
     self.emptyRequestMethods = emptyRequestMethods
   }
 
-  /// The text, or an empty one where that is allowed.
+  /// Returns the text, or an empty one if that is allowed.
   ///
-  /// - Throws: `error`, unchanged, when there is one; `.inputDataNilOrZeroLength` for an empty body that is
-  ///   not allowed; what the preprocessor throws; `.stringSerializationFailed` with the encoding that was
-  ///   tried.
+  /// - Throws: `error` unchanged, if there is one; `.inputDataNilOrZeroLength` for an empty body that is not allowed;
+  ///   the error of the preprocessor; `.stringSerializationFailed` with the encoding.
   public func serialize(
     request: URLRequest?, response: HTTPURLResponse?, data: Data?, error: (any Error)?
   ) throws -> String {
@@ -92,10 +91,10 @@ extension ResponseSerializer where Self == StringResponseSerializer {
   /// A serializer for text.
   ///
   /// - Parameters:
-  ///   - dataPreprocessor:    What happens to the bytes before they are read. Default: nothing.
+  ///   - dataPreprocessor:    The transformation of the bytes before they are read. Default: none.
   ///   - encoding:            The encoding; `nil`, the default, follows the response.
-  ///   - emptyResponseCodes:  The status codes for which an empty body is in order. Default: 204 and 205.
-  ///   - emptyRequestMethods: The methods for which an empty body is in order. Default: `HEAD`.
+  ///   - emptyResponseCodes:  The status codes for which an empty body is allowed. Default: 204 and 205.
+  ///   - emptyRequestMethods: The methods for which an empty body is allowed. Default: `HEAD`.
   public static func string(
     dataPreprocessor: any DataPreprocessor = StringResponseSerializer.defaultDataPreprocessor,
     encoding: String.Encoding? = nil,

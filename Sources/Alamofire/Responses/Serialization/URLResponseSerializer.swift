@@ -1,7 +1,7 @@
 public import Foundation
 public import FoundationNetworking
 
-/// Hands out where a downloaded file lies. The file is not read.
+/// Returns the URL of a downloaded file, without reading it.
 ///
 /// ```swift
 /// let place = try URLResponseSerializer()

@@ -10,7 +10,7 @@ package protocol WireSerializer<SerializedObject>: WireDownloadSerializer {
   /// - Parameters:
   ///   - method:           The method of the request.
   ///   - status:           The status code of the response.
-  ///   - textEncodingName: The `charset` of the response; asked for only where it matters.
+  ///   - textEncodingName: The `charset` of the response; called only if it is needed.
   ///   - data:             The body.
   func serialize(method: String?, status: Int?, textEncodingName: () -> String?, data: Data?) throws
     -> SerializedObject

@@ -25,16 +25,16 @@ extension AlamofireExtension where ExtendedType: URLSessionConfiguration {
 }
 
 extension URLSessionConfiguration {
-  /// Whether requests wait for a network when the machine has none, rather than fail. Default: `false`.
+  /// Whether requests wait for a network instead of failing. Default: `false`.
   ///
-  /// A request that could not be sent because there is no way to its host stays as it is; its delegate and the
-  /// monitors are told once (`urlSession(_:taskIsWaitingForConnectivity:)`). It is sent when there is a network,
-  /// and fails with `URLError.timedOut` when `timeoutIntervalForResource` is over; `timeoutIntervalForRequest` does
-  /// not count meanwhile. What counts as a network is what the kernel says of links and routes, as for
-  /// ``OfflineRetrier``. A host that does not answer, and a connection that is lost, are errors as before.
+  /// If no route leads to the host, the request waits, and its delegate and the monitors are called once
+  /// (`urlSession(_:taskIsWaitingForConnectivity:)`). It is sent when there is a network, and fails with
+  /// `URLError.timedOut` after `timeoutIntervalForResource`; `timeoutIntervalForRequest` is paused meanwhile. As for
+  /// ``OfflineRetrier``, links and routes of the kernel make a network. A host that does not respond, and a lost
+  /// connection, are errors.
   ///
-  /// Foundation on Linux has no such property, so it belongs to this very object and to the sessions that are made
-  /// with it: set it anew on a copy of your own.
+  /// Foundation on Linux has no such property, so it belongs to this object and to the sessions that are made with
+  /// it. Set it again on a copy.
   ///
   /// ```swift
   /// let configuration = URLSessionConfiguration.af.default

@@ -1,7 +1,7 @@
 public import FoundationNetworking
 
 extension URLSessionConfiguration {
-  // The older generations have a member of this name, which stands before this one where both are seen.
+  // The member of an older generation takes precedence where both are visible.
   /// A configuration with the name of a background session, which Foundation does not have on Linux.
   ///
   /// Until transfers that survive the end of the process exist, a session that is made with it behaves like one with

@@ -136,7 +136,7 @@ open class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendabl
     handler.task(task, willBeRedirectedTo: request, for: response) { completionHandler($0) }
   }
 
-  /// Tells the monitors.
+  /// Calls the monitors.
   open func urlSession(
     _ session: URLSession, task: URLSessionTask, didFinishCollecting metrics: TaskMetrics
   ) {
@@ -145,21 +145,20 @@ open class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendabl
     request.core.tell { $0.request(request, didGatherMetrics: metrics) }
   }
 
-  /// Tells the monitors. `error` is `nil` when a response has come, whatever its status.
+  /// Calls the monitors. `error` is `nil` if there was a response, whatever its status.
   open func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?)
   {
     tell(task) { $0.urlSession(session, task: task, didCompleteWithError: error) }
   }
 
-  /// Tells the monitors. Called once for an attempt that waits for a network, as `waitsForConnectivity` says.
+  /// Calls the monitors. Called once for an attempt that waits for a network because of `waitsForConnectivity`.
   open func urlSession(_ session: URLSession, taskIsWaitingForConnectivity task: URLSessionTask) {
     tell(task) { $0.urlSession(session, taskIsWaitingForConnectivity: task) }
   }
 
   // MARK: Data tasks
 
-  /// Tells the monitors, and lets the body come. With `URLSession.ResponseDisposition.cancel` the request ends
-  /// as cancelled.
+  /// Calls the monitors, and allows the body. With `URLSession.ResponseDisposition.cancel` the request is cancelled.
   open func urlSession(
     _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,
     completionHandler: @escaping (URLSession.ResponseDisposition) -> Void
@@ -168,14 +167,14 @@ open class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendabl
     completionHandler(.allow)
   }
 
-  /// Tells the monitors. Called with each piece of a body as it comes; bodies of redirects that are followed are not
-  /// shown. Who begins to listen while a request runs is told of all that has come, in one piece, at its end.
+  /// Calls the monitors. Called with each piece of a body, except for bodies of followed redirects. If the event is
+  /// enabled while a request runs, the whole body comes in one piece at its end.
   open func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
     tell(dataTask) { $0.urlSession(session, dataTask: dataTask, didReceive: data) }
   }
 
-  /// Tells the monitors, and leaves the decision to the request's ``CachedResponseHandler``, else to the
-  /// session's; without one it stores.
+  /// Calls the monitors, and the request's ``CachedResponseHandler``, or else the session's. Without a handler the
+  /// response is stored.
   open func urlSession(
     _ session: URLSession, dataTask: URLSessionDataTask,
     willCacheResponse proposedResponse: CachedURLResponse,
@@ -191,7 +190,7 @@ open class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendabl
 
   // MARK: Downloads
 
-  /// Tells the monitors.
+  /// Calls the monitors.
   open func urlSession(
     _ session: URLSession, downloadTask: URLSessionDownloadTask, didResumeAtOffset fileOffset: Int64,
     expectedTotalBytes: Int64
@@ -203,7 +202,7 @@ open class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendabl
     }
   }
 
-  /// Tells the monitors.
+  /// Calls the monitors.
   open func urlSession(
     _ session: URLSession, downloadTask: URLSessionDownloadTask, didWriteData bytesWritten: Int64,
     totalBytesWritten: Int64, totalBytesExpectedToWrite: Int64
@@ -215,7 +214,7 @@ open class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendabl
     }
   }
 
-  /// Tells the monitors. The file is then moved to the destination of the request, or kept where it is.
+  /// Calls the monitors. Afterwards the file is moved to the destination of the request, or stays where it is.
   open func urlSession(
     _ session: URLSession, downloadTask: URLSessionDownloadTask, didFinishDownloadingTo location: URL
   ) {
