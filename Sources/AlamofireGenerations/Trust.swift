@@ -19,7 +19,7 @@ package struct ClosureTrustEvaluator: ServerTrustEvaluating {
 
 /// Asks the user's manager of policies about each host.
 package final class PolicyTrustManager: ServerTrustManager, @unchecked Sendable {
-  // Unchecked, as its superclass is: what it adds is constant.
+  // Unchecked, as its superclass is: its own properties are constants.
   private let evaluator: Boxed<(String) -> (any ServerTrustEvaluating)?>
 
   /// - Parameter evaluator: Returns the evaluator of a host; `nil` leaves the decision to the trust store.

@@ -2,9 +2,10 @@ import Foundation
 package import HTTPWire
 
 extension ProxyTable {
-  /// Reads a `connectionProxyDictionary`, with the keys of Apple's systems: `HTTPEnable`, `HTTPProxy`, `HTTPPort`, the same
-  /// with `HTTPS` and `SOCKS`, `ExceptionsList`, `ExcludeSimpleHostnames`, `kCFProxyUsernameKey` and `kCFProxyPasswordKey`.
-  /// One of HTTP or HTTPS goes before SOCKS; an empty dictionary means no proxy.
+  /// Reads a `connectionProxyDictionary` with the keys of Apple's systems: `HTTPEnable`, `HTTPProxy`, `HTTPPort`, the
+  /// corresponding keys of `HTTPS` and `SOCKS`, `ExceptionsList`, `ExcludeSimpleHostnames`, `kCFProxyUsernameKey` and
+  /// `kCFProxyPasswordKey`. A proxy for HTTP or HTTPS takes precedence over SOCKS; an empty dictionary means no
+  /// proxy.
   package init(dictionary: [AnyHashable: Any]) {
     self.init()
     func number(_ key: String) -> Int? {
@@ -25,7 +26,7 @@ extension ProxyTable {
     }
     let socks = choice("SOCKS", .socks5h, port: 1080) ?? .direct
     http = choice("HTTP", .http, port: 80) ?? socks
-    // The proxy for https is one that speaks HTTP: TLS goes through it.
+    // The connection to the proxy for https is plain HTTP; TLS is tunnelled.
     https = choice("HTTPS", .http, port: 443) ?? socks
     bypass = dictionary["ExceptionsList"] as? [String] ?? []
     excludesSimpleNames = isOn("ExcludeSimpleHostnames")

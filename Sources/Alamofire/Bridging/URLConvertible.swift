@@ -22,7 +22,7 @@ public protocol URLConvertible: Sendable {
 }
 
 extension String: URLConvertible {
-  // The older generations have a member of this name, which stands before this one where both are seen.
+  // The member of an older generation takes precedence where both are visible.
   /// Returns the URL of this text (RFC 3986).
   ///
   /// Only a text that is no URL reference at all fails. `"invalid"` is one (a relative path), so it
@@ -37,14 +37,14 @@ extension String: URLConvertible {
 }
 
 extension URL: URLConvertible {
-  // The older generations have a member of this name, which stands before this one where both are seen.
+  // The member of an older generation takes precedence where both are visible.
   /// Returns itself.
   @_disfavoredOverload
   public func asURL() throws -> URL { self }
 }
 
 extension URLComponents: URLConvertible {
-  // The older generations have a member of this name, which stands before this one where both are seen.
+  // The member of an older generation takes precedence where both are visible.
   /// Returns the URL of the components.
   ///
   /// - Throws: ``AFError/invalidURL(url:)`` when they do not go together, such as a host and a path that

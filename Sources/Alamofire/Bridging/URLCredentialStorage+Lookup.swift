@@ -1,8 +1,8 @@
 import Foundation
 import FoundationNetworking
 
-// On Linux two protection spaces that say the same are not equal, so that Foundation finds what was stored
-// for a space by that very object alone. These look at what a space says.
+// On Linux two equal protection spaces compare as different objects, so that Foundation finds credentials only for
+// the same object. These methods compare the properties of the spaces.
 extension URLCredentialStorage {
   /// All credentials for a space.
   func credentials(like space: URLProtectionSpace) -> [URLCredential] {
@@ -28,7 +28,7 @@ extension URLProtectionSpace {
       && realm == other.realm && isProxy() == other.isProxy() && means(other.authenticationMethod)
   }
 
-  /// One that was made without a method stands for any.
+  /// A space that was made without a method matches any method.
   private func means(_ method: String) -> Bool {
     authenticationMethod == method || authenticationMethod == NSURLAuthenticationMethodDefault
   }

@@ -2,20 +2,18 @@ public import FoundationNetworking
 public import HTTPWire
 
 extension URLRequest {
-  // The older generations have a member of this name, which stands before this one where both are seen.
+  // The member of an older generation takes precedence where both are visible.
   /// Makes a request.
   ///
   /// - Parameters:
-  ///   - url:     Where to send it.
+  ///   - url:     The URL.
   ///   - method:  The method.
-  ///   - headers: The header fields; `nil`, the default, sets none. A `URLRequest` does not keep their
-  ///              order.
-  /// - Throws: What `url` throws; ``AFError/invalidURL(url:)`` for the built-in types.
+  ///   - headers: The header fields; `nil`, the default, sets none. A `URLRequest` does not keep their order.
+  /// - Throws: The error of `url`; ``AFError/invalidURL(url:)`` for the built-in types.
   @_disfavoredOverload
   public init(url: any URLConvertible, method: HTTPMethod, headers: HTTPHeaders? = nil) throws {
     self.init(url: try url.asURL())
-    // Every change of a URLRequest costs, GET is what it starts with, and setting field by field would
-    // cost microseconds each.
+    // Only one change, because each change of a URLRequest costs microseconds; GET is its initial method.
     if method != .get { httpMethod = method.rawValue }
     if let headers { allHTTPHeaderFields = headers.dictionary }
   }

@@ -26,14 +26,14 @@ public protocol URLRequestConvertible: Sendable {
 }
 
 extension URLRequestConvertible {
-  // The older generations have a member of this name, which stands before this one where both are seen.
+  // The member of an older generation takes precedence where both are visible.
   /// The request, or `nil` when it could not be made; ``asURLRequest()`` says why.
   @_disfavoredOverload
   public var urlRequest: URLRequest? { try? asURLRequest() }
 }
 
 extension URLRequest: URLRequestConvertible {
-  // The older generations have a member of this name, which stands before this one where both are seen.
+  // The member of an older generation takes precedence where both are visible.
   /// Returns itself.
   @_disfavoredOverload
   public func asURLRequest() throws -> URLRequest { self }

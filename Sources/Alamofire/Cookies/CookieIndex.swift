@@ -28,7 +28,7 @@ final class CookieIndex: Sendable {
     return true
   }
 
-  /// The cookies of a host and of the domains that it lies in, whatever their paths.
+  /// Returns the cookies of a host and of its parent domains, for any path.
   func candidates(for host: String) -> [Cookie] {
     var found: [Int] = byDomain[host] ?? []
     if !CookieTarget.isAddress(host) {

@@ -2,7 +2,7 @@ import Foundation
 import FoundationNetworking
 import HTTPWire
 
-/// A storage and what it holds, while one response's cookies are stored.
+/// A storage and a copy of its cookies, while one response's cookies are stored.
 struct CookieStorageBridge {
   private let storage: HTTPCookieStorage
   private(set) var objects: [HTTPCookie]
@@ -22,16 +22,16 @@ struct CookieStorageBridge {
     return lastCreation
   }
 
-  /// Does what was decided.
+  /// Applies a decision to the storage and to the copy.
   mutating func apply(_ decision: CookieRules.Decision, by rules: CookieRules) {
     switch decision {
     case .nothing, .refuse: break
     case .remove(let place): remove(at: place)
     case .store(let cookie, let old):
-      // Setting a cookie may write a file; one that is there already needs nothing.
+      // Setting a cookie may write a file, so an unchanged cookie is skipped.
       if let old, cookies[old].isKept(as: cookie) { return }
       guard let object = StoredCookie(cookie), maySet(object, by: rules) else { return }
-      // What a user made may have another spelling of the domain, and would stay beside.
+      // A cookie that a user made may spell the domain differently; then the new one would not replace it.
       if let old, !Self.haveOneKey(objects[old], object) { storage.deleteCookie(objects[old]) }
       storage.setCookie(object)
       if let old {

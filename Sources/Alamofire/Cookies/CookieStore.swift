@@ -115,9 +115,9 @@ struct CookieSource: Sendable {
   let policy: CookiePolicy
 
   /// - Parameters:
-  ///   - sent:   What was sent, and was answered with cookies.
-  ///   - user:   The user's request that it belongs to.
-  ///   - policy: That of the session.
+  ///   - sent:   The request whose response has the cookies.
+  ///   - user:   The user's request.
+  ///   - policy: The policy of the session.
   init(_ sent: WireRequest, of user: URLRequest, policy: CookiePolicy) {
     target = CookieTarget(url: sent.url, origin: sent.origin)
     origin = sent.origin

@@ -35,7 +35,7 @@ extension HTTPCookie {
 }
 
 extension HTTPCookiePropertyKey {
-  /// `SameSite`, as ``FoundationNetworking/HTTPCookie/properties`` of a cookie that a session has stored tells it.
-  /// Foundation on Linux makes nothing of it in a cookie that a program makes.
+  /// The key of `SameSite` in the ``FoundationNetworking/HTTPCookie/properties`` of a cookie that a session has
+  /// stored. Foundation on Linux ignores it in a cookie that a program makes.
   public static let sameSitePolicy = HTTPCookiePropertyKey("SameSite")
 }

@@ -11,7 +11,7 @@ struct CookieQuery {
   /// The origin of the caller's request, which `SameSite` is about.
   let initialOrigin: Origin
 
-  /// Whether the request takes cookies of the storage: the caller sets no `Cookie` field, and does not switch cookies off.
+  /// Whether cookies of the storage are sent: the request has no `Cookie` field and allows cookies.
   var takesCookies: Bool {
     urlRequest.httpShouldHandleCookies && !request.fields.contains { FieldName.equal($0.name, "Cookie") }
   }
@@ -72,9 +72,9 @@ final class SessionCookies: Sendable {
     }
   }
 
-  /// The cookies as they are now.
+  /// Returns the current cookies if this takes no waiting.
   ///
-  /// Of the requests that begin in one turn of the engine, only the first looks into an empty storage, because a request
+  /// Of the requests that begin in one turn of the engine, only the first reads an empty storage, because a request
   /// that begins after a cookie was stored belongs to a later turn.
   private func lookUp() -> CookieStore.Lookup {
     guard let turn = turn() else { return store.lookUp() }

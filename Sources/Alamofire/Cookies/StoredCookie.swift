@@ -2,12 +2,12 @@ import Foundation
 import FoundationNetworking
 import HTTPWire
 
-/// A cookie that a server has set, as it lies in an `HTTPCookieStorage`. It remembers what Foundation's own class
-/// does not: `SameSite`, whether it ends with the session, when the cookie first came.
+/// A cookie from a server, as it is stored in an `HTTPCookieStorage`. It has the attributes that Foundation's class
+/// lacks: `SameSite`, whether it is a session cookie, and its creation time.
 ///
-/// A storage hands out the very objects that it was given, so that whatever it holds is ours again when it comes back. What it
-/// writes to a file loses its class; a ``CookieNote`` in the comment brings the rest back in the next process.
-// Unchecked: the superclass is, and what is added never changes.
+/// A storage returns the same objects that were stored. Cookies from its file have Foundation's class; a
+/// ``CookieNote`` in the comment restores the attributes in the next process.
+// Unchecked, as the superclass is: its own property is constant.
 final class StoredCookie: HTTPCookie, @unchecked Sendable {
   let cookie: Cookie
 
@@ -16,7 +16,7 @@ final class StoredCookie: HTTPCookie, @unchecked Sendable {
     self.cookie = cookie
     var properties: [HTTPCookiePropertyKey: Any] = [
       .name: cookie.name, .value: cookie.value, .path: cookie.path,
-      // The dot is how Foundation tells a domain from a host.
+      // Foundation marks a domain cookie by a leading dot.
       .domain: cookie.isHostOnly ? cookie.domain : "." + cookie.domain,
     ]
     // Any text means yes, and anything that is no text means no.

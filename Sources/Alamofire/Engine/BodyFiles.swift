@@ -9,8 +9,8 @@ package enum BodyFiles {
     try FileSource(path: path)
   }
 
-  /// A file that a response is written to. `place` tells whether its bytes go into the new file at `path`, or
-  /// behind those of an earlier download.
+  /// Returns a sink that writes a response to a file. `place` chooses the new file at `path`, or the file of an
+  /// earlier download.
   package static func sink(
     path: String, place: @escaping @Sendable (ResponseHead) -> Result<DownloadPlace, TransportFailure>
   ) -> any FileBodySink {
@@ -24,16 +24,16 @@ package enum BodyFiles {
     }
   }
 
-  /// Returns the path of a new file in the temporary folder that goes with this process: when the process is killed, a later
-  /// one of the same user removes the file.
+  /// Returns the path of a new file in the temporary folder that belongs to this process. If the process is killed, a
+  /// later process of the user removes the file.
   package static func temporaryPath(in folder: URL, suffix: String) -> String {
     TemporaryFiles.path(in: folder.path, suffix: suffix)
   }
 
-  /// Removes what ended processes of this user have left in a folder; see ``temporaryPath(in:suffix:)``.
+  /// Removes the files of ended processes of this user in a folder; see ``temporaryPath(in:suffix:)``.
   package static func removeOrphans(in folder: URL) { TemporaryFiles.removeOrphans(in: folder.path) }
 
-  /// Removes what an earlier download left, unless another one is going on with it.
+  /// Removes the file of an earlier download, unless another download is appending to it.
   package static func removePart(_ path: String) { FileSink.removePart(path) }
 
   /// Moves a file to a place where nothing is, all of it at once. Returns the number of the error if nothing
@@ -47,7 +47,7 @@ package enum BodyFiles {
 /// Where the bytes of a download go.
 package enum DownloadPlace: Sendable {
   case new
-  /// Into the file of an earlier download, behind so many of its bytes.
+  /// The file of an earlier download, after its first `offset` bytes.
   case part(path: String, offset: Int64)
 }
 

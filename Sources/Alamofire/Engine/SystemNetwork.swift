@@ -2,7 +2,7 @@ import Foundation
 import HTTPEngine
 package import HTTPWire
 
-/// The network of this machine, as the kernel tells of it.
+/// The network of this machine according to the kernel.
 package struct SystemNetwork: NetworkSource {
   private let query: NetworkQuery?
 
@@ -39,7 +39,7 @@ package struct SystemNetwork: NetworkSource {
   }
 }
 
-/// Tells of changes until it is stopped or released.
+/// Reports changes until it is stopped or released.
 private final class SystemNetworkWatch: NetworkWatch {
   // Unchecked: Dispatch allows to cancel a source from any thread.
   private nonisolated(unsafe) let source: any DispatchSourceRead
@@ -50,7 +50,7 @@ private final class SystemNetworkWatch: NetworkWatch {
       socket.drain()
       changed()
     }
-    // The socket must stay open as long as Dispatch looks at it.
+    // The socket must stay open while Dispatch polls it.
     source.setCancelHandler { withExtendedLifetime(socket) {} }
     source.resume()
   }

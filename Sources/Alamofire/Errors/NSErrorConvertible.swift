@@ -48,7 +48,7 @@ extension NSErrorConvertible {
 
 /// An `NSError` that knows the error it was made of.
 private final class ConvertedError: NSError, @unchecked Sendable {
-  // Unchecked, as its superclass is: what it adds is constant.
+  // Unchecked, as its superclass is: its own properties are constants.
 
   let original: any Error
 

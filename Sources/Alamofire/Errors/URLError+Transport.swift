@@ -73,7 +73,7 @@ extension URLError {
     }
   }
 
-  // MARK: What is refused before anything is sent
+  // MARK: Refused requests
 
   static var noURL: URLError { .made(.badURL, "The request has no URL.", url: nil) }
 

@@ -60,7 +60,7 @@ public struct ResponseCacher: CachedResponseHandler {
     self.behavior = behavior
   }
 
-  /// Does what ``behavior`` says.
+  /// Applies ``behavior``.
   @preconcurrency
   public func dataTask(
     _ task: URLSessionDataTask, willCacheResponse response: CachedURLResponse,
@@ -80,7 +80,7 @@ extension CachedResponseHandler where Self == ResponseCacher {
   /// Does not store responses.
   public static var doNotCache: ResponseCacher { .init(behavior: .doNotCache) }
 
-  /// Lets `closure` make what is stored, or `nil` for nothing.
+  /// Stores the response that `closure` returns, or none for `nil`.
   @preconcurrency
   public static func modify(
     using closure: @escaping @Sendable (URLSessionDataTask, CachedURLResponse) -> CachedURLResponse?

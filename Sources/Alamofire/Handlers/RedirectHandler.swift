@@ -60,7 +60,7 @@ public struct Redirector: RedirectHandler {
     self.behavior = behavior
   }
 
-  /// Does what ``behavior`` says.
+  /// Applies ``behavior``.
   @preconcurrency
   public func task(
     _ task: URLSessionTask, willBeRedirectedTo request: URLRequest, for response: HTTPURLResponse,

@@ -19,7 +19,7 @@ public typealias AdaptHandler =
 /// let session = Session(interceptor: adapter)
 /// ```
 open class Adapter: RequestInterceptor, @unchecked Sendable {
-  // Unchecked, since the compiler checks no class that can be subclassed: its own properties are constants.
+  // Unchecked, because the compiler checks no class that can be subclassed: its own properties are constants.
   private let adaptHandler: AdaptHandler
 
   /// Makes an adapter of a closure, which is called once for each attempt and not on the engine's thread.

@@ -1,12 +1,12 @@
 import Foundation
 public import FoundationNetworking
 
-/// Several adapters and retriers in a row, as one interceptor.
+/// Several adapters and retriers as one interceptor.
 ///
-/// Adapters run one after the other, each on what the one before made of the request; the first failure
-/// ends it. Retriers are asked one after the other; the first that does not say ``RetryResult/doNotRetry``
-/// decides. An adapter that releases its completion without calling it fails the request, such a retrier
-/// counts as ``RetryResult/doNotRetry``; of several calls the first counts.
+/// Adapters run in their order, each on the request of the previous one, until the first failure. Retriers are called
+/// in their order, until the first result other than ``RetryResult/doNotRetry``. An adapter that releases its
+/// completion without calling it fails the request; such a retrier counts as ``RetryResult/doNotRetry``. Only the
+/// first call of a completion has an effect.
 ///
 /// ```swift
 /// let interceptor = Interceptor(
@@ -14,10 +14,10 @@ public import FoundationNetworking
 /// let session = Session(interceptor: interceptor)
 /// ```
 open class Interceptor: RequestInterceptor, @unchecked Sendable {
-  // Unchecked, since the compiler checks no class that can be subclassed: its own properties are constants.
-  /// The adapters in the order in which they run: those that were given as adapters, then interceptors.
+  // Unchecked, because the compiler checks no class that can be subclassed: its own properties are constants.
+  /// The adapters in the order of their calls: the given adapters, then the interceptors.
   public let adapters: [any RequestAdapter]
-  /// The retriers in the order in which they are asked: those that were given as retriers, then interceptors.
+  /// The retriers in the order of their calls: the given retriers, then the interceptors.
   public let retriers: [any RequestRetrier]
 
   /// Makes an interceptor of two closures.

@@ -1,9 +1,8 @@
-/// Interceptors that are chained to a request.
+/// Interceptors that are added to a request.
 ///
-/// They run after those of the session and the one that the request was made with, in the order in which
-/// they were added, whatever kind they are. Add them before the request starts. Later it does no harm: an
-/// adapter then counts from the next attempt on, a retrier for failures that are yet to come; after the
-/// end, those are the failures of handlers that are added later still.
+/// They run after those of the session and the one that the request was made with, in the order in which they were
+/// added, whatever their kind. Add them before the request starts. An adapter that is added later applies to the next
+/// attempt, a retrier to later failures; after the end, these are failures of handlers that are added even later.
 extension Request {
   /// Adapts and retries the request with `interceptor`, after all that do so already.
   @discardableResult

@@ -16,7 +16,7 @@ public typealias RetryHandler =
 /// let session = Session(interceptor: retrier)
 /// ```
 open class Retrier: RequestInterceptor, @unchecked Sendable {
-  // Unchecked, since the compiler checks no class that can be subclassed: its own properties are constants.
+  // Unchecked, because the compiler checks no class that can be subclassed: its own properties are constants.
   private let retryHandler: RetryHandler
 
   /// Makes a retrier of a closure, which is called once for each failure and not on the engine's thread.

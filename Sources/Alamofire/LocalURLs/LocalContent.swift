@@ -127,7 +127,7 @@ enum LocalReader {
 }
 
 extension URLResponse {
-  /// The response that Foundation has for what is not HTTP.
+  /// Makes Foundation's response for a URL that is not HTTP.
   convenience init?(_ url: URL?, _ head: ResponseHead) {
     guard let url else { return nil }
     let type = head.block.value(of: "Content-Type")

@@ -14,7 +14,7 @@ enum MultipartBoundary {
     return (1...70).contains(bytes.count) && bytes.allSatisfy(isBoundaryByte) && bytes.last != 0x20
   }
 
-  /// The type of a form; a boundary that is no token stands in quotation marks (RFC 2045 §5.1).
+  /// Returns the content type of a form; a boundary that is no token is quoted (RFC 2045 §5.1).
   static func contentType(_ boundary: String) -> String {
     let isQuoted = isValid(boundary) && !HeaderFieldRules.isToken(boundary)
     return "multipart/form-data; boundary=" + (isQuoted ? "\"\(boundary)\"" : boundary)

@@ -20,7 +20,7 @@ struct MultipartMemory: MultipartSink {
   }
 }
 
-/// The files of a form: the one that is written, and those that are read.
+/// The output file of a form, and functions for the files of its parts.
 struct MultipartFile: MultipartSink {
   private static let capacity = InputStream.chunkSize
 

@@ -47,7 +47,7 @@ extension MultipartFormData {
     }
   }
 
-  /// Throws what is known to be wrong before anything is read or written: no stream is used up in vain.
+  /// Throws known failures before any stream is read.
   private func check() throws(AFError) {
     if let failure { throw failure }
     guard MultipartBoundary.isValid(boundary) else {
@@ -79,7 +79,7 @@ extension MultipartFormData {
     case .data(let data):
       try data.withUnsafeBytes { try sink.write($0) }
     case .file(let url):
-      // It may have gone since it was appended.
+      // The file may have been removed since it was appended.
       _ = try MultipartFile.length(of: url, fileManager)
       guard let stream = InputStream(url: url) else {
         throw AFError.multipartEncodingFailed(reason: .bodyPartInputStreamCreationFailed(for: url))
@@ -95,14 +95,14 @@ extension MultipartFormData {
   /// Puts the bytes of a stream in its place.
   private func keepStream(at index: Int, _ buffer: inout [UInt8]) throws {
     guard case .stream(let stream) = parts[index].content else { return }
-    // What was declared is not yet there.
+    // The declared length may be wrong, so only a limited capacity is reserved.
     var memory = MultipartMemory(capacity: min(parts[index].length, Self.encodingMemoryThreshold))
     try readOnce(stream, at: index, &buffer) { memory.write($0) }
     parts[index].content = .data(memory.data)
   }
 
-  /// Reads a stream; it is spent from the first byte on, whatever comes of it. One that turned out to be wrong
-  /// stays wrong in the same way.
+  /// Reads a stream. It counts as read from the first byte on, whatever the outcome; a later encoding throws the same
+  /// failure.
   private func readOnce(
     _ stream: InputStream, at index: Int, _ buffer: inout [UInt8],
     consume: (UnsafeRawBufferPointer) throws -> Void

@@ -108,12 +108,12 @@ open class MultipartFormData {
   /// Appends a file under a name and with a MIME type of the caller's choice.
   ///
   /// - Parameters:
-  ///   - fileURL: A regular file, or a link to one. It is looked for at once, and read when the form is encoded.
-  ///     Encoding throws `.bodyPartURLInvalid` for another URL, `.bodyPartFileNotReachableWithError` when there is no
-  ///     such file, `.bodyPartFileIsDirectory`, `.bodyPartInputStreamCreationFailed` when it may not be read,
-  ///     and `.bodyPartFileSizeNotAvailable` for what has no size, such as a pipe.
+  ///   - fileURL: A regular file, or a link to one. It is checked at once, and read when the form is encoded.
+  ///     Encoding throws `.bodyPartURLInvalid` for another URL, `.bodyPartFileNotReachableWithError` for a missing
+  ///     file, `.bodyPartFileIsDirectory`, `.bodyPartInputStreamCreationFailed` for one that cannot be opened, and
+  ///     `.bodyPartFileSizeNotAvailable` for one without a size, such as a pipe.
   ///   - name: The name of the field.
-  ///   - fileName: The name of the file that the server is told.
+  ///   - fileName: The file name in the head of the part.
   ///   - mimeType: The value of the `Content-Type` field.
   public func append(_ fileURL: URL, withName name: String, fileName: String, mimeType: String) {
     do {
@@ -125,17 +125,17 @@ open class MultipartFormData {
     }
   }
 
-  /// Appends what a stream will give, as a file.
+  /// Appends the bytes of a stream, as a file.
   ///
-  /// The stream is opened, read once and closed when the form is encoded, by blocking reads: run loops and
-  /// delegates play no part.
+  /// The stream is opened, read once and closed when the form is encoded. Reads block; run loops and delegates are
+  /// not used.
   ///
   /// - Parameters:
   ///   - stream: The stream. From now on it belongs to the form.
-  ///   - length: How many bytes it will give, exactly. To make sure that there are no more, it is read until it
-  ///     ends: one that stays open after `length` bytes blocks the encoder.
+  ///   - length: The exact number of bytes. The stream is read to its end to verify it: one that stays open after
+  ///     `length` bytes blocks the encoder.
   ///   - name: The name of the field.
-  ///   - fileName: The name of the file that the server is told.
+  ///   - fileName: The file name in the head of the part.
   ///   - mimeType: The value of the `Content-Type` field.
   public func append(
     _ stream: InputStream, withLength length: UInt64, name: String, fileName: String, mimeType: String
@@ -144,14 +144,14 @@ open class MultipartFormData {
     append(stream, withLength: length, headers: headers)
   }
 
-  /// Appends what a stream will give, with a head of the caller's own.
+  /// Appends the bytes of a stream, with a head of the caller's own.
   ///
   /// - Parameters:
   ///   - stream: The stream; see ``append(_:withLength:name:fileName:mimeType:)``.
-  ///   - length: How many bytes it will give, exactly.
-  ///   - headers: The fields of the part, in this order; nothing is added. A part of a form needs a
-  ///     `Content-Disposition` (RFC 7578 §4.2). A name that is no token, or a value with a control character,
-  ///     makes encoding throw.
+  ///   - length: The exact number of bytes.
+  ///   - headers: The fields of the part, in this order; none is added. A part of a form needs a
+  ///     `Content-Disposition` (RFC 7578 §4.2). Encoding throws for a name that is no token, or a value with a
+  ///     control character.
   public func append(_ stream: InputStream, withLength length: UInt64, headers: HTTPHeaders) {
     append(.stream(stream), length: length, headers: headers)
   }
@@ -178,7 +178,7 @@ struct MultipartPart {
     case file(URL)
     /// A stream that has not been read.
     case stream(InputStream)
-    /// A stream that was read, and what there is to say when it should be read again.
+    /// A stream that was read, and the error of reading it again.
     case spent(AFError)
   }
 

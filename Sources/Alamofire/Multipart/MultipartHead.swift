@@ -1,7 +1,7 @@
 import Foundation
 import HTTPWire
 
-/// The head of a part: fields, and what keeps them apart (RFC 7578 §4.2, RFC 2046 §5.1).
+/// The head of a part: its fields and the delimiters between them (RFC 7578 §4.2, RFC 2046 §5.1).
 enum MultipartHead {
   static func headers(name: String, fileName: String?, mimeType: String?) -> HTTPHeaders {
     var disposition = "form-data; name=\"\(escaped(name))\""
@@ -11,11 +11,11 @@ enum MultipartHead {
     return headers
   }
 
-  /// A name as it stands between quotation marks: `"` and control characters as `%XX`.
+  /// Returns a name for use between quotation marks: `"` and control characters become `%XX`.
   ///
-  /// Browsers escape `"`, CR and LF so (WHATWG HTML, "Multipart form data"). The other control characters are
-  /// escaped alike, because no field may hold them (RFC 9110 §5.5), and a backslash at the end, because many
-  /// readers take it and the closing quotation mark for an escape (RFC 9110 §5.6.4) and read on into what follows.
+  /// Browsers escape `"`, CR and LF in this way (WHATWG HTML, "Multipart form data"). The other control characters
+  /// are escaped because no field may contain them (RFC 9110 §5.5). So is a backslash at the end, because many
+  /// parsers take it and the closing quotation mark for an escape (RFC 9110 §5.6.4).
   static func escaped(_ name: String) -> String {
     guard name.utf8.contains(where: mustEscape) || name.utf8.last == UInt8(ascii: "\\") else { return name }
     let digits = Array("0123456789ABCDEF".utf8)
@@ -32,9 +32,9 @@ enum MultipartHead {
     return String(decoding: bytes, as: UTF8.self)
   }
 
-  /// The fields as they are written, with the empty line that ends them.
+  /// Returns the bytes of the fields, with the empty line after them.
   ///
-  /// - Throws: When a field could bring in another one.
+  /// - Throws: An error if a field could add another one.
   static func bytes(of headers: HTTPHeaders) throws(AFError.MultipartFormFailure) -> [UInt8] {
     do {
       try HeaderFieldRules.validate(method: "POST", fields: Array(headers))

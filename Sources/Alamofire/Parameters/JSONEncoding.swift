@@ -1,15 +1,14 @@
 public import Foundation
 public import FoundationNetworking
 
-/// Writes ``Parameters`` as JSON into the body.
+/// Encodes ``Parameters`` as JSON in the body.
 ///
 /// ```swift
 /// let request = AF.request(
 ///   url, method: .post, parameters: ["name": "Ada", "age": 36], encoding: JSONEncoding.default)
 /// ```
 ///
-/// The values are those that `JSONSerialization` takes: text, numbers, bools, `NSNull`, and arrays and
-/// dictionaries of these.
+/// The values are those of `JSONSerialization`: text, numbers, bools, `NSNull`, and arrays and dictionaries of these.
 public struct JSONEncoding: ParameterEncoding {
   /// An error of this encoder; it is wrapped in ``AFError/parameterEncodingFailed(reason:)``.
   public enum Error: Swift.Error {
@@ -32,27 +31,25 @@ public struct JSONEncoding: ParameterEncoding {
     self.options = options
   }
 
-  /// Returns the request with the parameters as its body; the content type `application/json` is set
-  /// unless there is one.
+  /// Returns the request with the parameters as its body. The content type `application/json` is set unless the
+  /// request has one.
   ///
-  /// - Throws: What `urlRequest` throws; ``AFError/parameterEncodingFailed(reason:)`` with
-  ///   `.jsonEncodingFailed` when the parameters cannot be written, with `.missingURL` when the request has
-  ///   no URL.
+  /// - Throws: The error of `urlRequest`; ``AFError/parameterEncodingFailed(reason:)`` with `.jsonEncodingFailed` if
+  ///   JSON cannot represent the parameters, with `.missingURL` if the request has no URL.
   public func encode(
     _ urlRequest: any URLRequestConvertible, with parameters: Parameters?
   ) throws -> URLRequest {
     try encode(urlRequest, withJSONObject: parameters)
   }
 
-  /// Returns the request with any JSON object as its body, an array for example; the content type
-  /// `application/json` is set unless there is one.
+  /// Returns the request with a JSON object, such as an array, as its body. The content type `application/json` is
+  /// set unless the request has one.
   ///
   /// - Parameters:
   ///   - urlRequest: The request.
-  ///   - jsonObject: An array or a dictionary; `nil`, the default, leaves the request alone.
-  /// - Throws: What `urlRequest` throws; ``AFError/parameterEncodingFailed(reason:)`` with
-  ///   `.jsonEncodingFailed` when the object cannot be written, with `.missingURL` when the request has no
-  ///   URL.
+  ///   - jsonObject: An array or a dictionary; with `nil`, the default, the request is returned unchanged.
+  /// - Throws: The error of `urlRequest`; ``AFError/parameterEncodingFailed(reason:)`` with `.jsonEncodingFailed` if
+  ///   JSON cannot represent the object, with `.missingURL` if the request has no URL.
   public func encode(
     _ urlRequest: any URLRequestConvertible, withJSONObject jsonObject: Any? = nil
   ) throws -> URLRequest {
@@ -75,7 +72,7 @@ public struct JSONEncoding: ParameterEncoding {
 }
 
 extension JSONEncoding.Error: LocalizedError {
-  /// Says what JSON can hold.
+  /// The error message: the values that JSON can represent.
   public var errorDescription: String? {
     switch self {
     case .invalidJSONObject:

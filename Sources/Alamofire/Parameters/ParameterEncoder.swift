@@ -16,13 +16,13 @@ public import FoundationNetworking
 /// ```
 @preconcurrency
 public protocol ParameterEncoder: Sendable {
-  /// Returns the request with the value in it.
+  /// Returns the request with the encoded value.
   ///
   /// - Parameters:
-  ///   - parameters: What to put into the request; the built-in encoders leave it alone for `nil`.
+  ///   - parameters: The value; for `nil`, the built-in encoders return the request unchanged.
   ///   - request:    The request.
-  /// - Throws: What goes wrong. An error that is not an ``AFError`` reaches the user as
-  ///   ``AFError/parameterEncoderFailed(reason:)`` with `.encoderFailed`.
+  /// - Throws: Any error; one that is no ``AFError`` is wrapped in ``AFError/parameterEncoderFailed(reason:)`` with
+  ///   `.encoderFailed`.
   func encode<Parameters: Encodable & Sendable>(
     _ parameters: Parameters?, into request: URLRequest
   ) throws -> URLRequest
@@ -37,7 +37,7 @@ public protocol ParameterEncoder: Sendable {
 ///   url, method: .post, parameters: event, encoder: JSONParameterEncoder(encoder: encoder))
 /// ```
 open class JSONParameterEncoder: @unchecked Sendable, ParameterEncoder {
-  // Unchecked, since the compiler checks no class that can be subclassed: its own properties are constants.
+  // Unchecked, because the compiler checks no class that can be subclassed: its own properties are constants.
 
   /// A new encoder that writes without spaces.
   public static var `default`: JSONParameterEncoder { JSONParameterEncoder() }
@@ -61,7 +61,7 @@ open class JSONParameterEncoder: @unchecked Sendable, ParameterEncoder {
 
   /// Makes an encoder.
   ///
-  /// - Parameter encoder: What writes the JSON; by default one with the default settings.
+  /// - Parameter encoder: The encoder of the JSON; by default one with default settings.
   public init(encoder: JSONEncoder = JSONEncoder()) {
     self.encoder = encoder
   }

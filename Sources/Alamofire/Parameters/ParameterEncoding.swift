@@ -24,13 +24,13 @@ public typealias Parameters = [String: any Any & Sendable]
 /// ```
 @preconcurrency
 public protocol ParameterEncoding: Sendable {
-  /// Returns the request with the parameters in it.
+  /// Returns the request with the encoded parameters.
   ///
   /// - Parameters:
   ///   - urlRequest: The request.
-  ///   - parameters: What to put into it; the built-in encodings leave the request alone for `nil`.
-  /// - Throws: What goes wrong. An error that is not an ``AFError`` reaches the user as
-  ///   ``AFError/parameterEncodingFailed(reason:)`` with `.customEncodingFailed`.
+  ///   - parameters: The parameters; for `nil`, the built-in encodings return the request unchanged.
+  /// - Throws: Any error; one that is no ``AFError`` is wrapped in ``AFError/parameterEncodingFailed(reason:)`` with
+  ///   `.customEncodingFailed`.
   func encode(
     _ urlRequest: any URLRequestConvertible, with parameters: Parameters?
   ) throws -> URLRequest

@@ -9,7 +9,7 @@ import HTTPWire
 /// let request = AF.request(url, method: .post, parameters: search, encoder: encoder)
 /// ```
 open class URLEncodedFormParameterEncoder: @unchecked Sendable, ParameterEncoder {
-  // Unchecked, since the compiler checks no class that can be subclassed: its own properties are constants.
+  // Unchecked, because the compiler checks no class that can be subclassed: its own properties are constants.
 
   /// Where the pairs go.
   public enum Destination: Sendable {
@@ -40,8 +40,8 @@ open class URLEncodedFormParameterEncoder: @unchecked Sendable, ParameterEncoder
   /// Makes an encoder.
   ///
   /// - Parameters:
-  ///   - encoder:     What writes the pairs; by default one with the default options.
-  ///   - destination: Where they go; by default as the method says.
+  ///   - encoder:     The encoder of the pairs; by default one with default options.
+  ///   - destination: The destination of the pairs; by default it depends on the method.
   public init(
     encoder: URLEncodedFormEncoder = URLEncodedFormEncoder(), destination: Destination = .methodDependent
   ) {
@@ -49,15 +49,14 @@ open class URLEncodedFormParameterEncoder: @unchecked Sendable, ParameterEncoder
     self.destination = destination
   }
 
-  /// Returns the request with the value in its query or body. `nil` leaves the request alone.
+  /// Returns the request with the value in its query or body; for `nil`, unchanged.
   ///
-  /// A query that the URL already has is kept, in front; where there is nothing to write the URL is left
-  /// alone. The content type `application/x-www-form-urlencoded; charset=utf-8` is set with a body
-  /// unless there is one. Characters that `allowedCharacters` lets through although they cannot stand in
-  /// a query are encoded in it.
+  /// An existing query is kept in front; without pairs the URL is not changed. With a body, the content type
+  /// `application/x-www-form-urlencoded; charset=utf-8` is set unless the request has one. Characters of
+  /// `allowedCharacters` that are invalid in a query are percent-encoded there.
   ///
-  /// - Throws: ``AFError/parameterEncoderFailed(reason:)`` with `.missingRequiredComponent` when the
-  ///   request has no URL or no method, and with `.encoderFailed` when the value cannot be written.
+  /// - Throws: ``AFError/parameterEncoderFailed(reason:)`` with `.missingRequiredComponent` if the request has no URL
+  ///   or no method, and with `.encoderFailed` if the value cannot be encoded.
   open func encode<Parameters: Encodable & Sendable>(
     _ parameters: Parameters?, into request: URLRequest
   ) throws -> URLRequest {

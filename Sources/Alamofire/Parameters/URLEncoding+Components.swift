@@ -49,7 +49,7 @@ extension URLEncoding {
   }
 
   private func text(of value: Any) -> String {
-    // Asked for by their exact types first: a cast of a number to Bool or to Int succeeds as well.
+    // Compares exact types first, because a cast of a number to Bool or to Int succeeds as well.
     if type(of: value) == Int.self { return "\(value)" }
     if type(of: value) == Bool.self, let bool = value as? Bool { return boolEncoding.encode(bool) }
     guard let number = value as? NSNumber else { return "\(value)" }

@@ -95,12 +95,11 @@ public struct URLEncoding: ParameterEncoding {
 
   /// Returns the request with the parameters in its query or body.
   ///
-  /// Without any pair, `[:]` for example, the query is left alone; a body is set even then, to an empty
-  /// one. The content type `application/x-www-form-urlencoded; charset=utf-8` is set with a body unless
-  /// there is one.
+  /// Without pairs, as for `[:]`, the query is not changed, but an empty body is set. With a body, the content type
+  /// `application/x-www-form-urlencoded; charset=utf-8` is set unless the request has one.
   ///
-  /// - Throws: What `urlRequest` throws; ``AFError/parameterEncodingFailed(reason:)`` with `.missingURL`
-  ///   when the request has no URL.
+  /// - Throws: The error of `urlRequest`; ``AFError/parameterEncodingFailed(reason:)`` with `.missingURL` if the
+  ///   request has no URL.
   public func encode(
     _ urlRequest: any URLRequestConvertible, with parameters: Parameters?
   ) throws -> URLRequest {

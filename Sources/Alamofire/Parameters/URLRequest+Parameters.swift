@@ -27,9 +27,9 @@ extension URLRequest {
 }
 
 extension URL {
-  /// This URL with a percent-encoded text added to its query; `nil` when the URL cannot be taken apart.
+  /// Returns this URL with a percent-encoded text added to its query; `nil` if the URL cannot be parsed.
   ///
-  /// What has no place in a query is encoded first: Foundation traps on it.
+  /// Characters that are invalid in a query are encoded first, because Foundation traps on them.
   package func appending(toQuery text: String) -> URL? {
     guard !text.isEmpty else { return self }
     guard var components = URLComponents(url: self, resolvingAgainstBaseURL: false) else { return nil }

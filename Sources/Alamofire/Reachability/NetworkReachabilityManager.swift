@@ -21,11 +21,11 @@ import HTTPWire
 /// Retain the manager as long as you listen: its release ends listening and frees its descriptor. It may be used from
 /// any thread.
 open class NetworkReachabilityManager: @unchecked Sendable {
-  // Unchecked, since the compiler checks no class that can be subclassed: its own properties are constants.
+  // Unchecked, because the compiler checks no class that can be subclassed: its own properties are constants.
 
   /// Whether the network can be reached.
   public enum NetworkReachabilityStatus: Equatable, Hashable, Sendable {
-    /// The system does not tell, or a host's name has not been looked up yet.
+    /// The system does not report it, or the host's name has not been looked up yet.
     case unknown
     /// No packet can be sent there.
     case notReachable
@@ -54,7 +54,7 @@ open class NetworkReachabilityManager: @unchecked Sendable {
   /// Called with each status that differs from the one before.
   public typealias Listener = @Sendable (NetworkReachabilityStatus) -> Void
 
-  /// The manager of the program for the network at large; `nil` where the system tells nothing of its network.
+  /// The manager of the program for the network in general; `nil` if the system does not report its state.
   public static let `default` = NetworkReachabilityManager()
 
   /// The serial queue on which changes are evaluated. The listener has its own queue.
@@ -140,7 +140,7 @@ public enum NetworkInterfaceType: Sendable, Hashable, CaseIterable {
   case cellular
   /// The machine itself.
   case loopback
-  /// Tunnels, bridges, and what the system does not tell.
+  /// Tunnels, bridges, and interfaces of unknown type.
   case other
 
   init(_ kind: NetworkLinkKind) {

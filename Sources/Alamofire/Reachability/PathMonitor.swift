@@ -82,13 +82,13 @@ package final class NetworkPathMonitor: PathMonitor {
   }
 }
 
-/// Waits until a manager says that what it looks at can be reached, but not for ever.
+/// Waits until a manager reports that its target is reachable, with a timeout.
 final class ManagedPathMonitor: PathMonitor {
   private let manager: NetworkReachabilityManager?
   private let maximumWait: DispatchTimeInterval
   private let onResult = Mutex<(@Sendable (PathResult) -> Void)?>(nil)
 
-  /// - Parameter manager: `nil`, where the system tells nothing of its network, ends the wait at once.
+  /// - Parameter manager: `nil`, if the system does not report the state of its network, ends the wait at once.
   init(_ manager: NetworkReachabilityManager?, maximumWait: DispatchTimeInterval) {
     self.manager = manager
     self.maximumWait = maximumWait

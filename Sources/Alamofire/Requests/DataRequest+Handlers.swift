@@ -1,11 +1,11 @@
 public import Foundation
 
 extension DataRequest {
-  /// Adds a handler that gets what came, without serialization: `nil` for an empty body.
+  /// Adds a handler that gets the body without serialization: `nil` for an empty one.
   ///
-  /// Handlers are served in the order in which they were added, each on its queue, once the last of
-  /// them has its response. The first one resumes the request, unless the session or the request says
-  /// otherwise. One that is added after the end gets the same outcome.
+  /// Handlers are called in the order in which they were added, each on its queue, after all responses are made. The
+  /// first one resumes the request, unless the session or the request disables that. A handler that is added after
+  /// the end gets the same outcome.
   @preconcurrency
   @discardableResult
   public func response(
@@ -79,12 +79,12 @@ extension DataRequest {
     return add(Serialization(wire: serializer, runsUserCode: true), queue, completionHandler)
   }
 
-  /// Adds a handler that gets the body decoded.
+  /// Adds a handler that gets the decoded body.
   ///
   /// - Parameters:
-  ///   - type: What is decoded; inferred from the handler if left out.
-  ///   - queue: Where the handler is called. Default: the main queue.
-  ///   - dataPreprocessor: Changes the body first. Default: leaves it as it is.
+  ///   - type: The type of the value; inferred by default.
+  ///   - queue: The queue of the handler. Default: the main queue.
+  ///   - dataPreprocessor: The transformation of the body before it is decoded. Default: none.
   ///   - decoder: Default: a `JSONDecoder`.
   ///   - emptyResponseCodes: Status codes that allow an empty body. Default: 204 and 205.
   ///   - emptyRequestMethods: Methods that allow an empty body. Default: HEAD.

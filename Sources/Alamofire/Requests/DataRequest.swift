@@ -11,7 +11,7 @@ import Synchronization
 ///   .responseDecodable(of: User.self) { response in print(response.result) }
 /// ```
 public class DataRequest: Request, @unchecked Sendable {
-  // Unchecked, as ``Request`` is: what it adds is constant.
+  // Unchecked, as ``Request`` is: its own properties are constants.
 
   /// Judges a response: the request, the response, and the data, which is `nil` when there is none.
   public typealias Validation = @Sendable (URLRequest?, HTTPURLResponse, Data?) -> ValidationResult

@@ -22,7 +22,7 @@ import Synchronization
 ///   }
 /// ```
 public final class DataStreamRequest: Request, @unchecked Sendable {
-  // Unchecked, as ``Request`` is: what it adds is constant.
+  // Unchecked, as ``Request`` is: its own properties are constants.
 
   /// Called with each event of a stream. An error that it throws ends the request: an ``AFError`` unchanged, another
   /// one as `.customSerializationFailed`. The handler then gets only its completion, whose errors are ignored.

@@ -10,7 +10,7 @@ extension DownloadRequest {
     add(Serialization(picking: { $0.fileURL }), queue, completionHandler)
   }
 
-  /// Calls `completionHandler` with what `responseSerializer` makes of the file.
+  /// Calls `completionHandler` with the value that `responseSerializer` makes of the file.
   @preconcurrency
   @discardableResult
   public func response<Serializer: DownloadResponseSerializerProtocol>(
@@ -20,7 +20,7 @@ extension DownloadRequest {
     add(Serialization(download: responseSerializer), queue, completionHandler)
   }
 
-  /// Calls `completionHandler` with what `responseSerializer` makes of the file.
+  /// Calls `completionHandler` with the value that `responseSerializer` makes of the file.
   @preconcurrency
   @discardableResult
   public func response<Serializer: ResponseSerializer>(
@@ -30,7 +30,7 @@ extension DownloadRequest {
     add(Serialization(download: responseSerializer), queue, completionHandler)
   }
 
-  /// Calls `completionHandler` with where the file lies.
+  /// Calls `completionHandler` with the URL of the file.
   @preconcurrency
   @discardableResult
   public func responseURL(
@@ -93,14 +93,14 @@ extension DownloadRequest {
         emptyRequestMethods: emptyRequestMethods), completionHandler: completionHandler)
   }
 
-  /// Calls `completionHandler` with the JSON of the file as a value without a type.
+  /// Calls `completionHandler` with the JSON of the file as an untyped value.
   ///
   /// - Parameters:
-  ///   - queue: Where `completionHandler` is called. Default: the main queue.
-  ///   - dataPreprocessor: What happens to the bytes before they are read. Default: nothing.
+  ///   - queue: The queue of `completionHandler`. Default: the main queue.
+  ///   - dataPreprocessor: The transformation of the bytes before they are parsed. Default: none.
   ///   - emptyResponseCodes: The status codes for which an empty file gives `NSNull`. Default: 204 and 205.
   ///   - emptyRequestMethods: The methods for which it does. Default: `HEAD`.
-  ///   - options: How JSON is read. Default: values outside of arrays and objects are allowed.
+  ///   - options: The options of `JSONSerialization`. Default: top-level values of any type are allowed.
   ///   - completionHandler: Called once.
   @preconcurrency
   @available(*, deprecated, message: "Use responseDecodable, which gives values of your own types.")

@@ -16,7 +16,7 @@ import Synchronization
 ///   .responseURL { print($0.result) }
 /// ```
 public final class DownloadRequest: Request, @unchecked Sendable {
-  // Unchecked, as ``Request`` is: what it adds is constant.
+  // Unchecked, as ``Request`` is: its own properties are constants.
 
   /// The steps before a file is moved to its destination.
   public struct Options: OptionSet, Sendable {
@@ -111,16 +111,15 @@ public final class DownloadRequest: Request, @unchecked Sendable {
 
   // MARK: Cancelling
 
-  /// Cancels; with `true`, what it can go on from appears in ``resumeData`` and in the responses.
+  /// Cancels the request; with `true`, ``resumeData`` and the responses contain the resume data.
   @discardableResult
   public func cancel(producingResumeData shouldProduceResumeData: Bool) -> Self {
     if shouldProduceResumeData { core.state.withLock { $0.extras.wantsResumeData = true } }
     return cancel()
   }
 
-  /// Cancels, then calls `completionHandler` with what the download can go on from, `nil` if there is
-  /// nothing. It is always called, once, on ``Request/underlyingQueue``: also before the start and after the
-  /// end.
+  /// Cancels the request, then calls `completionHandler` with the resume data, `nil` if there are none. It is always
+  /// called, once, on ``Request/underlyingQueue``, also before the start and after the end.
   @preconcurrency
   @discardableResult
   public func cancel(byProducingResumeData completionHandler: @escaping @Sendable (Data?) -> Void) -> Self {
@@ -138,11 +137,11 @@ public final class DownloadRequest: Request, @unchecked Sendable {
 
   // MARK: Validation
 
-  /// Checks the response by a closure of yours, off the engine's thread.
+  /// Adds a validator of the response and the file, which is called off the engine's thread.
   @preconcurrency
   @discardableResult
   public func validate(_ validation: @escaping Validation) -> Self {
-    // Weak, since the core holds its validators; it lives as long as they are asked.
+    // Weak, because the core holds its validators; it exists while they are called.
     add(
       .custom { [weak core] request, response, _ in
         validation(request, response, core?.state.withLock { $0.extras.fileURL })

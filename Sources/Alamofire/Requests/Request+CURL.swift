@@ -31,7 +31,7 @@ extension Request {
     return parts.joined(separator: " \\\n\t")
   }
 
-  /// Those that the session's storage holds for the host, else the request's own.
+  /// Returns the credentials of the session's storage for the host, or else the request's own.
   private func credentials(for url: URL, host: String) -> [String] {
     guard let storage = core.session.configuration.urlCredentialStorage else { return [] }
     let space = URLProtectionSpace(

@@ -111,8 +111,8 @@ extension Request {
     return CompositeEventMonitor(monitors: core.session.eventMonitor.monitors + own)
   }
 
-  /// Adds a monitor of this request alone, told after those of the session. It hears what happens from now on: the
-  /// events of this request and its handlers, none of the `urlSession(…)` events.
+  /// Adds a monitor of this request, which is called after those of the session. It is called for later events of
+  /// this request and its handlers, but not for the `urlSession(…)` events.
   @discardableResult
   public func eventMonitor(_ monitor: any EventMonitor) -> Self {
     watch { $0.extras.monitors.append(monitor) }

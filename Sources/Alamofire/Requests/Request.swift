@@ -9,7 +9,7 @@ import Synchronization
 /// cancelled until it is finished. A handler that is added later gets the same outcome, and nothing is sent again.
 /// Two values are equal if they are the same request.
 public class Request: @unchecked Sendable {
-  // Unchecked, since the compiler checks no class that can be subclassed: its own properties are constants.
+  // Unchecked, because the compiler checks no class that can be subclassed: its own properties are constants.
   /// The state of a request.
   public enum State: Sendable {
     /// Neither resumed nor ended.
@@ -90,7 +90,7 @@ public class Request: @unchecked Sendable {
     return self
   }
 
-  // MARK: What it has come to
+  // MARK: Results
 
   /// Every `URLRequest` of the request, after adaptation, one for each attempt.
   public var requests: [URLRequest] { core.state.withLock { $0.requests } }

@@ -16,7 +16,7 @@ import Synchronization
 ///   .responseData { print($0.result) }
 /// ```
 public final class UploadRequest: DataRequest, @unchecked Sendable {
-  // Unchecked, as ``Request`` is: what it adds is constant.
+  // Unchecked, as ``Request`` is: its own properties are constants.
 
   /// The source of a body.
   ///

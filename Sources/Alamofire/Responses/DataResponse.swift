@@ -5,6 +5,16 @@ public import FoundationNetworking
 public typealias AFDataResponse<Success> = DataResponse<Success, AFError>
 
 /// The result of a data or upload request: the request, the response, the body and the serialized value.
+///
+/// ```swift
+/// let response = await AF.request(url).serializingDecodable(User.self).response
+/// switch response.result {
+/// case .success(let user): show(user)
+/// case .failure(let error): show(error, status: response.response?.statusCode)
+/// }
+/// ```
+///
+/// To make one for a test, use ``init(request:response:data:metrics:serializationDuration:result:)``.
 public struct DataResponse<Success, Failure: Error> {
   /// The last request that was sent: after adaptation, redirects and retries. `nil` if none was made.
   public let request: URLRequest?

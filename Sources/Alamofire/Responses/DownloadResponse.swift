@@ -5,6 +5,12 @@ public import FoundationNetworking
 public typealias AFDownloadResponse<Success> = DownloadResponse<Success, AFError>
 
 /// The result of a download: the request, the response, the file and the serialized value.
+///
+/// ```swift
+/// let response = AFDownloadResponse<URL>(
+///   request: nil, response: nil, fileURL: file, resumeData: nil, metrics: nil, serializationDuration: 0,
+///   result: .success(file))
+/// ```
 public struct DownloadResponse<Success, Failure: Error> {
   /// The last request that was sent: after adaptation, redirects and retries. `nil` if none was made.
   public let request: URLRequest?

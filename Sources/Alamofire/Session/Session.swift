@@ -13,7 +13,7 @@ import HTTPWire
 /// let user = try await session.request("https://example.com/user").serializingDecodable(User.self).value
 /// ```
 open class Session: @unchecked Sendable {
-  // Unchecked, since the compiler checks no class that can be subclassed: its own properties are constants.
+  // Unchecked, because the compiler checks no class that can be subclassed: its own properties are constants.
   /// The session for the whole program, with the default configuration.
   public static let `default` = Session()
 

@@ -12,10 +12,10 @@ package struct MIMETypes: Sendable {
   private var types: [String: String] = [:]
 
   /// - Parameters:
-  ///   - mimeTypes: A table in the form of `/etc/mime.types`: a type and its extensions in a line. It is asked
-  ///     first.
-  ///   - globs: A table in the form of shared-mime-info's `globs2`: weight, type and pattern in a line, the
-  ///     weightiest first.
+  ///   - mimeTypes: A table in the format of `/etc/mime.types`: a type and its extensions in a line. It takes
+  ///     precedence.
+  ///   - globs: A table in the format of shared-mime-info's `globs2`: weight, type and pattern in a line, by
+  ///     descending weight.
   package init(mimeTypes: String?, globs: String?) {
     if let mimeTypes { readMIMETypes(mimeTypes) }
     if let globs { readGlobs(globs) }
@@ -46,7 +46,7 @@ package struct MIMETypes: Sendable {
     }
   }
 
-  /// The first one wins. What is no type is passed over.
+  /// The first type of an extension is kept. Invalid types are ignored.
   private mutating func add(_ type: String, for pathExtension: String) {
     let parts = type.split(separator: "/", omittingEmptySubsequences: false)
     guard parts.count == 2, parts.allSatisfy({ HeaderFieldRules.isToken(String($0)) }), !pathExtension.isEmpty

@@ -89,9 +89,9 @@ private final class CompletionWaiter<Value: Sendable>: Sendable {
   }
 }
 
-/// A completion that is handed to code of a user and calls on exactly once: with the first answer, or, if
-/// it is released without one, with a value that lets the others go on. For completions that lead to
-/// further completions; requests await its answers with ``SingleCompletion``.
+/// A completion for user code that calls its handler exactly once: with the first value, or with a default value if
+/// it is released without a call. It is for completions that lead to further completions; requests await
+/// ``SingleCompletion``.
 final class GuardedCompletion<Value: Sendable>: Sendable {
   private let handler: Mutex<(@Sendable (Value) -> Void)?>
   private let whenForgotten: Value
@@ -104,7 +104,7 @@ final class GuardedCompletion<Value: Sendable>: Sendable {
   deinit { self(whenForgotten) }
 
   func callAsFunction(_ value: Value) {
-    // Taken, so that nothing is kept by a user who keeps the completion.
+    // Taken out, so that a user who retains the completion does not retain the handler.
     let handler = handler.withLock { handler in
       defer { handler = nil }
       return handler

@@ -4,7 +4,7 @@ public import HTTPWire
 extension ClientIdentity {
   /// Why an identity could not be made.
   public enum Failure: Error, Sendable, Equatable, LocalizedError {
-    /// The bytes are neither a PKCS#12 file nor PEM; the text is what OpenSSL says.
+    /// The bytes are neither a PKCS#12 file nor PEM; the text is OpenSSL's message.
     case unreadable(String)
     /// The passphrase is wrong, or missing.
     case wrongPassphrase

@@ -2,7 +2,7 @@ import Foundation
 import FoundationNetworking
 import HTTPWire
 
-// What a `URLProtocol` tells its client; from any thread.
+// The calls of a `URLProtocol` to its client; on any thread.
 extension ProtocolExchange: URLProtocolClient {
   func urlProtocol(
     _ protocol: URLProtocol, didReceive response: URLResponse,

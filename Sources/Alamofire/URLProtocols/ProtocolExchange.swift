@@ -133,7 +133,7 @@ final class ProtocolExchange: NSObject, @unchecked Sendable {
     deliver()
   }
 
-  /// Hands on what has come, as far as it is wanted now.
+  /// Delivers the head and the bytes, as far as the request is not suspended and its sink not full.
   func deliver() {
     guard completion != nil else { return }
     if !isHeld || !delivery.hasBytes {
@@ -146,7 +146,7 @@ final class ProtocolExchange: NSObject, @unchecked Sendable {
     }
   }
 
-  /// Something of ours failed, not the class.
+  /// Ends the request with a failure of this library, not of the class.
   private func fail(_ failure: TransportFailure) {
     given.error = nil
     _ = reply.event(.cancel)
@@ -210,7 +210,7 @@ extension ProtocolExchange: TransferControl {
 
   func cancel() {
     events.async { [self] in
-      // What is complete, but held, is not wanted any more either.
+      // A complete response that is not delivered yet is dropped too.
       _ = reply.event(.cancel)
       end(.failure(Self.cancelled))
     }

@@ -39,8 +39,8 @@ final class ProtocolTransport: Transport {
     } onCancel: {
       exchange.cancel()
     }
-    // The thread sanitizer does not see that a continuation which was resumed before it was awaited orders the two threads;
-    // the lock it sees.
+    // The lock makes the order of the two threads visible to ThreadSanitizer, which misses it for a continuation that
+    // is resumed before it is awaited.
     outcome.withLock { _ in }
     return try result.get()
   }

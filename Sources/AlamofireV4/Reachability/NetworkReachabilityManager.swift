@@ -16,7 +16,7 @@ public typealias SCNetworkReachabilityFlags = Alamofire::NetworkReachabilityFlag
 /// Keep the manager as long as you listen: one that is released tells nothing any more. It may be used from any
 /// thread.
 open class NetworkReachabilityManager: @unchecked Sendable {
-  // Unchecked, since the compiler checks no class that can be subclassed: its own properties are constants.
+  // Unchecked, because the compiler checks no class that can be subclassed: its own properties are constants.
 
   /// The kind of connection.
   public enum ConnectionType: Sendable {

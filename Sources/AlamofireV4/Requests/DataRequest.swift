@@ -11,7 +11,7 @@ public import FoundationNetworking
 /// }
 /// ```
 open class DataRequest: Request, @unchecked Sendable {
-  // Unchecked, as ``Request`` is: what it adds is constant.
+  // Unchecked, as ``Request`` is: its own properties are constants.
 
   /// Judges a response: the request, the response, and the body.
   public typealias Validation = (URLRequest?, HTTPURLResponse, Data?) -> ValidationResult

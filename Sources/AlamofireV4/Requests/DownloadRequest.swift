@@ -7,7 +7,7 @@ public import FoundationNetworking
 ///
 /// Without a destination the file stays where it was written, in the temporary folder; removing it is up to you.
 open class DownloadRequest: Request, @unchecked Sendable {
-  // Unchecked, as ``Request`` is: what it adds is constant.
+  // Unchecked, as ``Request`` is: its own properties are constants.
 
   /// Options of the move to the destination.
   public struct DownloadOptions: OptionSet, Sendable {

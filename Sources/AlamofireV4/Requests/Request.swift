@@ -8,7 +8,7 @@ public import FoundationNetworking
 /// Every method may be called from any thread and any number of times. Handlers may also be added when the request
 /// is over; nothing is sent again.
 open class Request: @unchecked Sendable {
-  // Unchecked, since the compiler checks no class that can be subclassed: its own properties are constants.
+  // Unchecked, because the compiler checks no class that can be subclassed: its own properties are constants.
 
   /// Told how far a body has come.
   public typealias ProgressHandler = (Progress) -> Void

@@ -24,7 +24,7 @@ public typealias URLSessionStreamTask = Alamofire::ByteStreamTask
 /// It is over when both sides are closed, when it fails or is cancelled, and with its manager. Two things of Apple's
 /// systems are missing: the overload that takes a `NetService`, since Bonjour is not there, and `captureStreams()`.
 open class StreamRequest: Request, @unchecked Sendable {
-  // Unchecked, as ``Request`` is: what it adds is constant.
+  // Unchecked, as ``Request`` is: its own properties are constants.
 
   /// The session of the base class's request, which is never sent.
   private static let unusedSession = Alamofire::Session(

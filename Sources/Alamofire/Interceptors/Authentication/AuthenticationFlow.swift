@@ -146,9 +146,9 @@ package struct AuthenticationFlow<
     }
   }
 
-  /// A refresh has ended; `nil` if it is not the one that runs.
+  /// Ends a refresh; returns `nil` if it is not the running one.
   ///
-  /// A credential that was set meanwhile is newer than the outcome, which is left alone then.
+  /// If a credential was set meanwhile, the result of the refresh is discarded.
   package mutating func refreshed(_ ticket: Int, _ result: Result<Credential, any Error>) -> Release? {
     guard let running, running.ticket == ticket else { return nil }
     self.running = nil

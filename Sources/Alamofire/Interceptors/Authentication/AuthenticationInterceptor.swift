@@ -153,7 +153,7 @@ public final class AuthenticationInterceptor<AuthenticatorType: Authenticator>: 
     }
   }
 
-  // MARK: Doing it
+  // MARK: Steps
 
   /// Monotonic seconds.
   private static var uptime: Double { Double(DispatchTime.now().uptimeNanoseconds) / 1e9 }

@@ -14,11 +14,11 @@ open class ConnectionLostRetryPolicy: RetryPolicy, @unchecked Sendable {
   /// Makes a policy.
   ///
   /// - Parameters:
-  ///   - retryLimit: How often a request is sent again at most. Default: 2.
-  ///   - exponentialBackoffBase: What the delay is multiplied by with each retry. Default and least: 2.
+  ///   - retryLimit: The maximum number of retries of a request. Default: 2.
+  ///   - exponentialBackoffBase: The factor of the delay with each retry. Default and minimum: 2.
   ///   - exponentialBackoffScale: The first delay, in seconds. Default: 0.5.
   ///   - retryableHTTPMethods: The methods of requests that are sent again. Default: the idempotent ones.
-  ///   - jitter: Whether delays are spread at random. Default: ``RetryPolicy/Jitter/none``.
+  ///   - jitter: Whether delays are randomized. Default: ``RetryPolicy/Jitter/none``.
   public init(
     retryLimit: UInt = RetryPolicy.defaultRetryLimit,
     exponentialBackoffBase: UInt = RetryPolicy.defaultExponentialBackoffBase,

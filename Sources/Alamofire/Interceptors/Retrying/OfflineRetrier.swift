@@ -187,7 +187,7 @@ extension RequestInterceptor where Self == OfflineRetrier {
     OfflineRetrier(maximumWait: maximumWait, isOfflineError: isOfflineError)
   }
 
-  /// Waits until a manager tells that its host can be reached.
+  /// Waits until a manager reports that its host is reachable.
   @preconcurrency
   public static func offlineRetrier(
     monitor: @escaping @Sendable @autoclosure () -> NetworkReachabilityManager?,

@@ -20,11 +20,11 @@ extension RetryPolicy {
   /// 408, 500, 502, 503 and 504.
   public static let defaultRetryableHTTPStatusCodes: Set<Int> = [408, 500, 502, 503, 504]
 
-  /// The codes of failures that may pass by themselves: a connection, a name or a route that is not there
-  /// at the moment, a transfer that broke off, a handshake that failed, a clock that may be set.
+  /// The codes of temporary failures: a lost connection, an unknown host, a missing route, an interrupted transfer, a
+  /// failed handshake, a wrong clock.
   ///
-  /// Left out is what another attempt would meet again: a cancellation, an address that makes no sense, a
-  /// certificate that is not trusted, a file that is not there, too many redirects.
+  /// Failures that another attempt would meet again are not included: a cancellation, an invalid URL, an untrusted
+  /// certificate, a missing file, too many redirects.
   public static let defaultRetryableURLErrorCodes: Set<URLError.Code> = [
     .backgroundSessionInUseByAnotherProcess,
     .backgroundSessionWasDisconnected,

@@ -20,7 +20,7 @@ import HTTPWire
 /// Two things go beyond the usual policy and are off by default: full ``jitter``, and waiting as long as the
 /// server asks in `Retry-After`.
 open class RetryPolicy: RequestInterceptor, @unchecked Sendable {
-  // Unchecked, since the compiler checks no class that can be subclassed: its own properties are constants.
+  // Unchecked, because the compiler checks no class that can be subclassed: its own properties are constants.
   /// Whether a delay is spread at random.
   public enum Jitter: Sendable {
     /// Delays are exactly as computed.

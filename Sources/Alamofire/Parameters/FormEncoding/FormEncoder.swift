@@ -50,8 +50,8 @@ struct FormEncoder: Encoder {
     FormSingleValueContainer(encoder: self)
   }
 
-  /// An encoder for something inside. Where there can be nothing inside, because something else was
-  /// written, it is one that refuses every value.
+  /// Returns an encoder for a nested value. If another value was written in its place, the encoder refuses every
+  /// value.
   func nested(_ node: FormNode?, _ key: any CodingKey) -> FormEncoder {
     FormEncoder(node: node ?? FormNode(.dropped), codingPath: codingPath + [key], options: options)
   }

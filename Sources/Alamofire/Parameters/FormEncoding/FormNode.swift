@@ -1,7 +1,6 @@
-/// A value on its way into a form: what an `Encodable` has written into one container.
+/// A node of a form: the values that an `Encodable` has written into one container.
 ///
-/// A reference, since several containers and encoders may write to the same place; it lives as long as
-/// one call to encode.
+/// A class, because several containers and encoders may write to the same node during one call of encode.
 final class FormNode {
   enum Content {
     /// Nothing was written yet.

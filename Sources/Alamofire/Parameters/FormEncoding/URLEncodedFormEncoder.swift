@@ -116,12 +116,11 @@ public final class URLEncodedFormEncoder: Sendable {
     allowed = Mutex(Allowed(allowedCharacters))
   }
 
-  /// Writes a value.
+  /// Encodes a value.
   ///
   /// - Parameter value: The value; its root must have names: a struct, a class or a dictionary.
-  /// - Returns: The pairs; the empty text when there are none.
-  /// - Throws: ``Error/invalidRootObject(_:)``, `EncodingError`, or what the value or a custom encoding
-  ///   throws.
+  /// - Returns: The pairs; an empty string if there are none.
+  /// - Throws: ``Error/invalidRootObject(_:)``, `EncodingError`, or the error of the value or a custom encoding.
   public func encode(_ value: any Encodable) throws -> String {
     let root = FormNode()
     try FormEncoder(node: root, codingPath: [], options: self).encode(value)
@@ -135,12 +134,11 @@ public final class URLEncodedFormEncoder: Sendable {
     }
   }
 
-  /// Writes a value, as UTF-8.
+  /// Encodes a value as UTF-8.
   ///
   /// - Parameter value: The value; its root must have names: a struct, a class or a dictionary.
-  /// - Returns: The pairs; no bytes when there are none.
-  /// - Throws: ``Error/invalidRootObject(_:)``, `EncodingError`, or what the value or a custom encoding
-  ///   throws.
+  /// - Returns: The pairs; empty data if there are none.
+  /// - Throws: ``Error/invalidRootObject(_:)``, `EncodingError`, or the error of the value or a custom encoding.
   public func encode(_ value: any Encodable) throws -> Data {
     let form: String = try encode(value)
     return Data(form.utf8)
@@ -148,7 +146,7 @@ public final class URLEncodedFormEncoder: Sendable {
 }
 
 extension URLEncodedFormEncoder.Error: LocalizedError {
-  /// Says what the root was and what it must be.
+  /// The error message: the type of the root and the required ones.
   public var errorDescription: String? {
     switch self {
     case .invalidRootObject(let root):
@@ -158,11 +156,11 @@ extension URLEncodedFormEncoder.Error: LocalizedError {
 }
 
 extension CharacterSet {
-  /// The characters that stand for themselves in the names and values of a query: letters and digits of
-  /// ASCII and `- . _ ~ / ?`.
+  /// The characters that are not percent-encoded in names and values of a query: letters and digits of ASCII and `- .
+  /// _ ~ / ?`.
   ///
-  /// That is Foundation's `urlQueryAllowed` without the delimiters of RFC 3986 §2.2, of which §3.4 lets
-  /// `/` and `?` stand in a query.
+  /// These are Foundation's `urlQueryAllowed` without the delimiters of RFC 3986 §2.2, except for `/` and `?`, which
+  /// §3.4 allows in a query.
   public static let afURLQueryAllowed = CharacterSet(
     charactersIn: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/?")
 }

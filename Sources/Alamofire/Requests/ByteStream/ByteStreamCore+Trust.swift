@@ -2,7 +2,7 @@ import Foundation
 import FoundationNetworking
 import HTTPWire
 
-// What the engine asks and tells: who the server is, who the client is, and what becomes of the stream.
+// The engine's calls about a stream: the trust of the server, the client identity, and the end.
 extension ByteStreamCore: ByteStreamWatcher {
   func judge(_ chain: PresentedChain) async -> TransportFailure? {
     guard let judge = session.trust, let profile = request?.profile else { return nil }

@@ -77,7 +77,7 @@ final class ByteStreamCore: Sendable {
     }
   }
 
-  // MARK: What is asked for
+  // MARK: Operations
 
   /// Returns the engine's stream, and opens it if necessary; `nil` if the request ended before.
   func opened() -> (any ByteStream)? {
@@ -164,12 +164,12 @@ final class ByteStreamCore: Sendable {
     if let stream = state.withLock({ $0.stream }) { stream.cancel() } else { end(.explicitlyCancelled) }
   }
 
-  /// The session is gone. What has begun is ended by the engine.
+  /// Ends a request whose stream was not opened; the engine ends the others.
   func abandon(_ error: AFError) {
     if state.withLock({ $0.stream == nil }) { end(error) }
   }
 
-  // MARK: What has become of it
+  // MARK: State
 
   var phase: ByteStreamRequest.State { state.withLock { $0.phase } }
   var isSuspended: Bool { state.withLock { $0.isSuspended } }
@@ -185,7 +185,7 @@ final class ByteStreamCore: Sendable {
     }
   }
 
-  /// Calls back at the end, at once when it has come.
+  /// Calls `body` at the end, or at once if it has ended.
   func whenEnded(_ body: @escaping Ended) {
     let isOver = state.withLock { state in
       if state.phase != .closed { state.waiting.append(body) }

@@ -4,12 +4,12 @@ import HTTPWire
 // Reading and writing with handlers, in the order of the calls. As long as a handler is to be called, the stream is
 // kept.
 extension ByteStreamRequest {
-  /// Reads bytes as ``read(atLeast:atMost:timeout:)`` does, and calls back.
+  /// Reads bytes as ``read(atLeast:atMost:timeout:)`` does, and calls a handler.
   ///
   /// - Parameters:
-  ///   - least: Waits for so many. Default, and at least: 1.
-  ///   - most: Reads no more than so many. Default: 65,536.
-  ///   - timeout: From the call on. Default: `nil`, without end.
+  ///   - least: The minimum number of bytes to wait for. Default, and at least: 1.
+  ///   - most: The maximum number of bytes. Default: 65,536.
+  ///   - timeout: The time from the call. Default: `nil`, no timeout.
   ///   - queue: The queue of the handler. Default: the main queue.
   ///   - completionHandler: Called once.
   @preconcurrency

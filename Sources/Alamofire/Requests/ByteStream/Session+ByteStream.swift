@@ -2,13 +2,12 @@ import Foundation
 import HTTPWire
 
 extension Session {
-  /// Makes a stream of bytes to a host and a port. It connects when something is asked of it.
+  /// Makes a stream of bytes to a host and a port. It connects at the first operation.
   ///
-  /// The way is that of an `https` request: through the same proxies (by `CONNECT`), to the same overrides, with the same
-  /// guards. The client identity is that of the options, or the one that the session's delegate chooses when the server
-  /// asks for one. It is connected and secured within `timeoutIntervalForRequest`, and over when
-  /// `timeoutIntervalForResource` is, suspended or not, counted from the first thing that is asked for: a week, unless the
-  /// configuration says otherwise.
+  /// The connection is made as for an `https` request: with the same proxies (by `CONNECT`), overrides and guards.
+  /// The client identity is that of the options, or the one that the session's delegate chooses when the server
+  /// requests one. The connection and the handshake must succeed within `timeoutIntervalForRequest`. The stream ends
+  /// after `timeoutIntervalForResource`, a week by default, counted from the first operation, suspended or not.
   ///
   /// ```swift
   /// let stream = session.byteStream(host: "irc.example.com", port: 6697, secure: true)
@@ -17,9 +16,9 @@ extension Session {
   /// ```
   ///
   /// - Parameters:
-  ///   - host: A name or an address. What is none arrives as `URLError.badURL` in the first thing that is asked for.
+  ///   - host: A name or an address. An invalid one fails the first operation with `URLError.badURL`.
   ///   - port: From 1 to 65,535.
-  ///   - secure: Whether TLS comes before everything else. Default: `false`; ``ByteStreamRequest/startTLS()`` begins it
+  ///   - secure: Whether the stream begins with TLS. Default: `false`; ``ByteStreamRequest/startTLS()`` begins it
   ///     later.
   ///   - change: Changes the options of the session for this stream. Default: no change.
   public func byteStream(

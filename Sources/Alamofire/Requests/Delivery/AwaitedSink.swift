@@ -27,7 +27,7 @@ final class AwaitedSink<Value: Sendable>: DeliveryLatch, ResponseSink, @unchecke
   func serialize(_ outcome: RequestOutcome) -> AFError? {
     self.outcome = outcome
     make()
-    // Before the latch is told, whose lock orders this and a replacement for the thread sanitizer.
+    // Read before ``prepared()``, whose lock makes the order with a replacement visible to ThreadSanitizer.
     let failure = serialization.isSerialized ? failure : nil
     prepared()
     return failure
@@ -38,7 +38,7 @@ final class AwaitedSink<Value: Sendable>: DeliveryLatch, ResponseSink, @unchecke
     failure = error
   }
 
-  /// Waits for the response; with a request, one that is cancelled with the surrounding task.
+  /// Waits for the response. If the surrounding task is cancelled, `request` is cancelled.
   nonisolated(nonsending) func arrive(cancelling request: Request?) async {
     if await enter(cancelling: request) == .makeIt {
       make()

@@ -1,11 +1,11 @@
 import Foundation
 
-/// Which kind of response a handler is called with, and how monitors are told of it.
+/// The type of response that a handler is called with, and the event of monitors for it.
 protocol HandlerKind {
   associatedtype Value: Sendable
   associatedtype Response: SerializedResponse<Value> & Sendable
 
-  /// Tells the monitors of `request` that the response has been made.
+  /// Calls the monitors of `request` with the response.
   static func announce(_ response: Response, to request: Request)
 }
 

@@ -85,7 +85,7 @@ struct ResumeData: Codable, Equatable {
     file.hasPrefix("/") ? file : FileManager.default.temporaryDirectory.appendingPathComponent(file).path
   }
 
-  /// Whether the part of the file is still there; one that has become shorter is of no use.
+  /// Whether the partial file exists and is not shorter than the received bytes.
   var isUsable: Bool {
     let attributes = try? FileManager.default.attributesOfItem(atPath: path)
     return (attributes?[.size] as? Int).map { Int64($0) >= received } ?? false
@@ -105,9 +105,9 @@ struct ResumeData: Codable, Equatable {
     return request
   }
 
-  /// Where the bytes of a response belong: behind those that are there, or into a new file.
+  /// Returns the destination of a response's bytes: the partial file, or a new one.
   ///
-  /// - Parameter hasPart: Whether there is anything to go on from.
+  /// - Parameter hasPart: Whether the partial file is usable.
   func place(for head: ResponseHead, hasPart: Bool) -> Result<DownloadPlace, TransportFailure> {
     guard head.status == 206 || head.status == 416 else { return .success(.new) }
     guard hasPart, head.status == 206, isRest(head) else {
@@ -118,8 +118,8 @@ struct ResumeData: Codable, Equatable {
     return .success(.part(path: path, offset: received))
   }
 
-  /// Whether a response holds all that is missing, of the same version. A server may send less than it was
-  /// asked for (RFC 9110 §15.3.7), and ranges of an encoded body count other bytes.
+  /// Whether a response has all missing bytes, of the same version. A server may send fewer than requested (RFC 9110
+  /// §15.3.7), and ranges of an encoded body count other bytes.
   private func isRest(_ head: ResponseHead) -> Bool {
     guard let range = Self.range(of: head), range.first == received,
       !head.block.contains("Content-Encoding")
@@ -179,14 +179,13 @@ struct ResumedRequest: URLRequestConvertible {
   func asURLRequest() throws -> URLRequest { try ResumeData(data).request() }
 }
 
-/// The key of `URLError.userInfo` under which a failed download leaves the data that it can go on from.
+/// The key of `URLError.userInfo` for the data with which a failed download can be resumed.
 ///
-/// The name that this constant has on other systems; the same as Foundation's
-/// `URLSessionDownloadTaskResumeData` on Linux.
+/// It is Apple's name of the constant, which Foundation on Linux calls `URLSessionDownloadTaskResumeData`.
 public let NSURLSessionDownloadTaskResumeData = URLSessionDownloadTaskResumeData
 
 extension URLError {
-  /// The data from which a failed download can go on, if this error carries some.
+  /// The data with which the failed download can be resumed, if this error has any.
   public var downloadTaskResumeData: Data? {
     userInfo[NSURLSessionDownloadTaskResumeData] as? Data
   }

@@ -38,9 +38,9 @@ extension DataStreamRequest {
     /// Whose token it is.
     let reader: Int
 
-    /// Cancels the request. The handler or loop that got this token gets no more pieces, and the completion with
-    /// `AFError.explicitlyCancelled`; others get what has come already. From any thread; does nothing the second time
-    /// and after the end.
+    /// Cancels the request. The handler or loop with this token gets no further pieces, and the completion with
+    /// `AFError.explicitlyCancelled`. Others get the pieces received so far. Callable on any thread; further calls,
+    /// and calls after the end, have no effect.
     public func cancel() {
       request.cancel()
       mute()

@@ -15,14 +15,14 @@ extension DataStreamRequest {
     add(.data, on: queue, isCheap: true, stream)
   }
 
-  /// Adds a handler that gets what `serializer` makes of the bytes.
+  /// Adds a handler that gets the values that `serializer` makes of the bytes.
   ///
-  /// The serializer runs on the session's serialization queue if one was given, else on a queue of the system.
+  /// The serializer runs on the session's serialization queue if there is one, otherwise on a queue of the system.
   ///
   /// - Parameters:
-  ///   - serializer: Makes values. The library's own are not called with what the network gives, but with whole
-  ///     characters or documents; one of yours is called with each piece as it comes.
-  ///   - queue: Where the handler is called, for one event at a time. Default: the main queue.
+  ///   - serializer: Makes values. Built-in serializers are called with whole characters or documents, custom ones
+  ///     with each piece as received.
+  ///   - queue: The queue of the handler, for one event at a time. Default: the main queue.
   ///   - stream: Called with each event.
   @preconcurrency
   @discardableResult
@@ -33,11 +33,11 @@ extension DataStreamRequest {
     add(StreamDecoding(serializer), on: queue, isCheap: false, stream)
   }
 
-  /// Adds a handler that gets text, read as UTF-8: cut between characters wherever the network cut it. What is no UTF-8
-  /// becomes U+FFFD.
+  /// Adds a handler that gets UTF-8 text, in pieces that end between characters, at arbitrary boundaries. Invalid
+  /// UTF-8 becomes U+FFFD.
   ///
   /// - Parameters:
-  ///   - queue: Where the handler is called, for one event at a time. Default: the main queue.
+  ///   - queue: The queue of the handler, for one event at a time. Default: the main queue.
   ///   - stream: Called with each event.
   @preconcurrency
   @discardableResult
@@ -47,13 +47,13 @@ extension DataStreamRequest {
     add(.text, on: queue, isCheap: true, stream)
   }
 
-  /// Adds a handler that gets decoded values; see ``DecodableStreamSerializer`` for what may stand in the body.
+  /// Adds a handler that gets decoded values; see ``DecodableStreamSerializer`` for the format.
   ///
   /// - Parameters:
-  ///   - type: What is decoded; inferred from the handler if left out.
-  ///   - queue: Where the handler is called, for one event at a time. Default: the main queue.
+  ///   - type: The type of the values; inferred by default.
+  ///   - queue: The queue of the handler, for one event at a time. Default: the main queue.
   ///   - decoder: Default: a `JSONDecoder`.
-  ///   - preprocessor: Changes the bytes of each piece first. Default: leaves them as they are.
+  ///   - preprocessor: The transformation of each piece before it is decoded. Default: none.
   ///   - stream: Called with each event.
   @preconcurrency
   @discardableResult

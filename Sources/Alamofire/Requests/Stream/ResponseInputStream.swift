@@ -126,7 +126,7 @@ final class ResponseInputStream: InputStream {
       "The request was sent again after a part of its body had been read from its InputStream; read it without retriers.",
       url: nil))
 
-  // MARK: What it does not have
+  // MARK: Unsupported members
 
   override func getBuffer(
     _ buffer: UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>, length len: UnsafeMutablePointer<Int>

@@ -37,7 +37,7 @@ final class StreamMailbox<Success: Sendable, Failure: Error>: StreamReader, Resp
     state = Mutex(State(decoding: decoding))
   }
 
-  // MARK: What comes
+  // MARK: Events
 
   func wake() {
     (decodingQueue ?? queue).async { [self] in work() }
@@ -100,7 +100,7 @@ final class StreamMailbox<Success: Sendable, Failure: Error>: StreamReader, Resp
   func serialize(_ outcome: RequestOutcome) -> AFError? { nil }
   func replaceFailure(with error: AFError) {}
 
-  // Values are told one by one, as they are handed out.
+  // Monitors are called for each value when it is delivered.
   func announce(to request: Request) {}
 
   func deliver() {

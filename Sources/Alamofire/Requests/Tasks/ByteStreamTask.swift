@@ -20,12 +20,12 @@ public final class ByteStreamTask: URLSessionTask, @unchecked Sendable {
     super.init()
   }
 
-  /// Reads bytes, and calls back with them and with whether the other side sends no more.
+  /// Reads bytes, and calls a handler with them and with whether the peer has closed its side.
   ///
   /// - Parameters:
-  ///   - minBytes: Waits for so many.
-  ///   - maxBytes: Reads no more than so many.
-  ///   - timeout: In seconds; 0 is without end.
+  ///   - minBytes: The minimum number of bytes to wait for.
+  ///   - maxBytes: The maximum number of bytes.
+  ///   - timeout: In seconds; 0 for no timeout.
   ///   - completionHandler: Called once, on the root queue of the session.
   @preconcurrency
   public func readData(
@@ -70,11 +70,11 @@ public final class ByteStreamTask: URLSessionTask, @unchecked Sendable {
     core.write(data, Self.duration(timeout), finish)
   }
 
-  /// Closes the reading side once the reads that were asked for are answered.
+  /// Closes the reading side after all pending reads.
   public func closeRead() { core?.closeReading() }
-  /// Closes the writing side once the writes that were asked for are done.
+  /// Closes the writing side after all pending writes.
   public func closeWrite() { core?.closeWriting() }
-  /// Begins TLS once everything that was asked for before is done. A failure ends the stream.
+  /// Begins TLS after all pending operations. A failure ends the stream.
   public func startSecureConnection() { core?.secure { _ in } }
 
   /// Returns the error that a data task would have.
@@ -115,7 +115,7 @@ public final class ByteStreamTask: URLSessionTask, @unchecked Sendable {
     get { core?.error.map { Self.plain($0) } }
     set {}
   }
-  /// Where the stream stands.
+  /// The state of the stream.
   public override var state: URLSessionTask.State {
     get {
       switch core?.phase {

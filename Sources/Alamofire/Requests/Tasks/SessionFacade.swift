@@ -2,11 +2,11 @@ import Foundation
 import FoundationNetworking
 import Synchronization
 
-/// The session that delegates, monitors and users see: Foundation's class, before the engine of a ``Session``.
+/// The session that delegates, monitors and users see: an object of Foundation's class for the engine of a
+/// ``Session``.
 ///
-/// Its own tasks, made with `dataTask(with:)` and the like, are Foundation's and run by Foundation, except for
-/// downloads that go on: those Foundation here cannot do. Unchecked, as Foundation's class is: what it adds is a
-/// constant.
+/// Tasks that are made with its `dataTask(with:)` and similar methods are Foundation's, except for resumed downloads,
+/// which Foundation on Linux does not support. Unchecked, as Foundation's class is: its own property is constant.
 final class SessionFacade: URLSession, @unchecked Sendable {
   private let core: WeakSessionCore
 
@@ -65,7 +65,8 @@ private final class WeakSessionCore: Sendable {
 }
 
 extension Session {
-  /// The task of a download that goes on when it is resumed. Until then the session holds it, as Foundation's do.
+  /// Returns a task that continues a download when it is resumed. Until then the session retains it, as Foundation's
+  /// does.
   func downloadTask(resuming data: Data) -> URLSessionDownloadTask? {
     let request = download(
       ResumedRequest(data: data), runsUserCode: false, nil, false, nil, .resumeData(data))

@@ -1,10 +1,10 @@
 import Foundation
 import FoundationNetworking
 
-/// The task of an upload's attempt: Foundation's class, the engine's work.
+/// The task of an upload's attempt: an object of Foundation's class for a transfer of the engine.
 ///
-/// Unchecked, as Foundation's class is: what it adds is a constant. The three kinds of tasks say the same, since Foundation
-/// gives them no class in common that could be put in between.
+/// Unchecked, as Foundation's class is: its own property is constant. The three kinds of tasks repeat their members,
+/// because Foundation's classes allow no common superclass between.
 final class UploadTaskFacade: URLSessionUploadTask, RecordedTask, @unchecked Sendable {
   let record: TaskRecord
 

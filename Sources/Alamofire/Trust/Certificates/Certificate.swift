@@ -121,15 +121,15 @@ extension AlamofireExtension where ExtendedType == [SecCertificate] {
   /// The certificates as DER.
   public var data: [Data] { type.map(\.data) }
 
-  /// The public keys of those that have one that can be read.
+  /// The public keys of all certificates, without unreadable ones.
   public var publicKeys: [SecKey] { type.compactMap(\.publicKey) }
 }
 
 extension Bundle: AlamofireExtended {}
 
 extension AlamofireExtension where ExtendedType: Bundle {
-  /// The certificates in the files `*.cer`, `*.crt`, `*.der` and `*.pem` of the bundle, each DER or PEM, by their paths.
-  /// Files that hold none are passed over; `Certificate.all(inFolder:)` tells of them.
+  /// The certificates in the files `*.cer`, `*.crt`, `*.der` and `*.pem` of the bundle, each DER or PEM, sorted by
+  /// path. Files without a certificate are ignored; `Certificate.all(inFolder:)` throws for them.
   public var certificates: [SecCertificate] {
     paths(forResourcesOfTypes: CertificateFiles.endings).flatMap { path -> [SecCertificate] in
       guard let data = try? Data(contentsOf: URL(fileURLWithPath: path)) else { return [] }

@@ -1,7 +1,7 @@
 public import Foundation
 
-/// A public key with its algorithm (SubjectPublicKeyInfo, RFC 5280 §4.1.2.7): what `SecKey` is on Apple's systems. Two
-/// are equal when their bytes are.
+/// A public key with its algorithm (SubjectPublicKeyInfo, RFC 5280 §4.1.2.7), the counterpart of Apple's `SecKey`.
+/// Two are equal if their bytes are.
 ///
 /// ```swift
 /// let key = try PublicKey.all(in: Data(contentsOf: file)).first

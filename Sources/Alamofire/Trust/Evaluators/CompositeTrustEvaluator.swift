@@ -15,7 +15,7 @@ public final class CompositeTrustEvaluator: ServerTrustEvaluating {
     self.evaluators = evaluators
   }
 
-  /// Throws what the first of them throws that refuses.
+  /// Throws the error of the first evaluator that refuses the server.
   public func evaluate(_ trust: SecTrust, forHost host: String) throws {
     try evaluators.evaluate(trust, forHost: host)
   }

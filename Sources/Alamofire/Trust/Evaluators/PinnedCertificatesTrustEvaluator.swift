@@ -1,10 +1,10 @@
 public import Foundation
 
-/// Trusts servers one of whose certificates is, byte by byte, one of ours: the server's own, or one of an authority that
-/// really issued it. A pinned certificate that was merely sent along does not count.
+/// Trusts servers with a pinned certificate: the server's own, or that of an authority which issued it. Certificates
+/// are compared byte by byte. A pinned certificate that the server merely sent does not match.
 ///
-/// Certificates end. When the server gets a new one, the pin of its old one refuses it:
-/// ``PublicKeysTrustEvaluator`` and pins of authorities live longer.
+/// Certificates expire. After the renewal of a server's certificate, the pin of the old one refuses the server;
+/// ``PublicKeysTrustEvaluator`` and pins of authorities are valid longer.
 ///
 /// ```swift
 /// let manager = ServerTrustManager(evaluators: [
@@ -12,8 +12,8 @@ public import Foundation
 /// ])
 /// ```
 ///
-/// A server without an authority is trusted if its own certificate is pinned and may take the place of an authority. Its
-/// host and dates still count:
+/// With `acceptSelfSignedCertificates`, the pinned certificates are also authorities, so that a server with a
+/// self-signed certificate is trusted. Its host and dates are still checked:
 ///
 /// ```swift
 /// let pins = try Certificate.all(contentsOf: URL(fileURLWithPath: "/etc/company/server.pem"))
@@ -40,9 +40,10 @@ public final class PinnedCertificatesTrustEvaluator: ServerTrustEvaluating {
   private let validateHost: Bool
 
   /// - Parameters:
-  ///   - certificates:                 The pinned ones; none refuse every server. Default: those of the main bundle.
-  ///   - acceptSelfSignedCertificates: Whether they take the place of the trust store, so that they may be unknown to
-  ///     it. Default: `false`.
+  ///   - certificates:                 The pinned certificates; an empty array refuses every server. Default: those
+  ///     of the main bundle.
+  ///   - acceptSelfSignedCertificates: Whether they replace the trust store, so that it need not contain them.
+  ///     Default: `false`.
   ///   - performDefaultValidation:     Whether the chain is verified, too. Default: `true`.
   ///   - validateHost:                 Whether the certificate has to be valid for the host; the chain is then
   ///     verified in any case. Default: `true`.

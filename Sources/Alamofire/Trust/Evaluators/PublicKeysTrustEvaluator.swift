@@ -1,10 +1,10 @@
 public import Foundation
 
-/// Trusts servers one of whose public keys is one of ours: the server's own, or that of an authority that really issued
-/// its certificate. A key survives the renewal of its certificate, if the server keeps it.
+/// Trusts servers with a pinned public key: the server's own, or that of an authority which issued its certificate.
+/// The pin survives a renewal of the certificate if the key stays the same.
 ///
-/// The keys are those of certificates, or given by their digests; then pin a second one that is not used yet, to
-/// have it when the first is lost:
+/// Pins are the keys of certificates, or digests of keys. Among digests, include that of a backup key, for the case
+/// that the first key is lost:
 ///
 /// ```swift
 /// let evaluator = try PublicKeysTrustEvaluator(pins: [

@@ -47,12 +47,12 @@ import HTTPWire
 /// keys, or a ``ServerTrust/Failure`` that names the fault of the chain. Errors of your own evaluators are its
 /// `underlyingError`.
 open class ServerTrustManager: @unchecked Sendable {
-  // Unchecked, since the compiler checks no class that can be subclassed: its own properties are constants.
+  // Unchecked, because the compiler checks no class that can be subclassed: its own properties are constants.
   /// Whether a host without an evaluator is refused. If not, it is judged as without a manager: by the trust store,
   /// its name and the dates.
   public let allHostsMustBeEvaluated: Bool
-  /// The evaluators for hosts: names, addresses without brackets, or `*.` and a name, which stands for every name with
-  /// exactly one label more. An exact name wins over a wildcard.
+  /// The evaluators by host: names, addresses without brackets, or `*.` and a name, which matches names with exactly
+  /// one more label. An exact name takes precedence over a wildcard.
   public let evaluators: [String: any ServerTrustEvaluating]
 
   private let normalized: [String: any ServerTrustEvaluating]
@@ -65,7 +65,7 @@ open class ServerTrustManager: @unchecked Sendable {
   public init(allHostsMustBeEvaluated: Bool = true, evaluators: [String: any ServerTrustEvaluating]) {
     self.allHostsMustBeEvaluated = allHostsMustBeEvaluated
     self.evaluators = evaluators
-    // Of two keys for one host, the one that is written as hosts are compared decides.
+    // Of two keys that normalize to one host, the normalized one is used.
     normalized = Dictionary(
       evaluators.sorted { $0.key < $1.key }.map { (HostPattern.normalized($0.key), $0.value) },
       uniquingKeysWith: { $1 })
