@@ -36,7 +36,7 @@ extension AttemptDriver {
       throw .sessionTaskFailed(
         error: URLError.made(
           .requestBodyStreamExhausted, "The session's delegate gave no stream for the body of the request.",
-          url: core.state.withLock { $0.request }?.url?.absoluteString ?? ""))
+          url: core.state.withLock { $0.results.request }?.url?.absoluteString ?? ""))
     }
     core.state.withLock { $0.extras.uploadable = answer }
   }
@@ -44,8 +44,8 @@ extension AttemptDriver {
   @inline(never)
   nonisolated(nonsending) func announceTaskEnd() async -> AttemptEvent {
     let error = values.error
-    if error != nil { core.endedUnsent() }
-    let exchange = error == nil ? values.exchange : core.state.withLock { $0.exchange }
+    if error != nil { core.makeMissingExchange() }
+    let exchange = error == nil ? values.exchange : core.state.withLock { $0.results.exchange }
     if let exchange, error == nil { await storeCandidates(exchange) }
     if let metrics = exchange?.metrics {
       await callDelegate { delegate, session, task in
@@ -167,7 +167,7 @@ extension AttemptDriver {
 
   /// An attempt that had a task has ended.
   func tellCompleted(_ error: AFError?) {
-    guard core.state.withLock({ $0.attempts.hasBegun }), let task = core.tasks(of: request).last else {
+    guard core.state.withLock({ $0.observed.tasks.hasBegun }), let task = core.tasks(of: request).last else {
       return
     }
     let request = request

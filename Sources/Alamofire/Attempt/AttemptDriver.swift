@@ -27,7 +27,7 @@ final class AttemptDriver: @unchecked Sendable {
     self.request = request
     self.registryIndex = registryIndex
     self.priority = priority
-    attempt = RequestAttempt(core.kind)
+    attempt = RequestAttempt(core.kind.ofAttempt)
   }
 
   // MARK: The two forms of the loop
@@ -119,7 +119,7 @@ final class AttemptDriver: @unchecked Sendable {
     case .announceTaskEnd, .moveDownload: nil
     case .waitForCookies: core.hasPendingCookies ? nil : .done
     case .completeStream: completeStream()
-    case .waitForHeadDecision: core.isDispositionWanted ? nil : .done
+    case .waitForHeadDecision: core.mayAwaitHeadDecision ? nil : .done
     case .validate: try validateAtOnce()
     case .recordSuccess: recordSuccess()
     case .recordFailure: recordFailureAtOnce()

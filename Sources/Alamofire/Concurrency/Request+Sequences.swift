@@ -37,7 +37,7 @@ extension Request {
     bufferingPolicy: StreamOf<URLRequest>.BufferingPolicy = .unbounded
   ) -> StreamOf<URLRequest> {
     StreamOf(bufferingPolicy: bufferingPolicy) { continuation in
-      core.listen(continuation, \.requests, of: self, to: { $0.request }, current: { $0 })
+      core.listen(continuation, \.requests, of: self, to: { $0.results.request }, current: { $0 })
     }
   }
 
@@ -50,7 +50,7 @@ extension Request {
     StreamOf(bufferingPolicy: bufferingPolicy) { continuation in
       watch { _ in }
       core.listen(
-        continuation, \.tasks, of: self, to: { $0.attempts.count > 0 }, current: { $0 ? task : nil })
+        continuation, \.tasks, of: self, to: { $0.observed.tasks.count > 0 }, current: { $0 ? task : nil })
     }
   }
 
@@ -62,7 +62,7 @@ extension Request {
   ) -> StreamOf<String> {
     StreamOf(bufferingPolicy: bufferingPolicy) { continuation in
       core.listen(
-        continuation, \.commands, of: self, to: { $0.request != nil },
+        continuation, \.commands, of: self, to: { $0.results.request != nil },
         current: { $0 ? cURLDescription() : nil })
     }
   }

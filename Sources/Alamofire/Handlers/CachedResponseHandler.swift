@@ -98,7 +98,7 @@ extension Request {
   /// Sets the handler that decides about storing, in place of the session's. The last handler set is used.
   @discardableResult
   public func cacheResponse(using handler: any CachedResponseHandler) -> Self {
-    watch { $0.extras.cachedResponseHandler = handler }
+    watch(for: .storing) { $0.extras.cachedResponseHandler = handler }
     return self
   }
 }

@@ -97,6 +97,7 @@ extension Request {
   @discardableResult
   public func redirect(using handler: any RedirectHandler) -> Self {
     core.state.withLock { $0.extras.redirectHandler = handler }
+    core.add(.redirects)
     return self
   }
 }

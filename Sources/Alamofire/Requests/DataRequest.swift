@@ -21,7 +21,7 @@ public class DataRequest: Request, @unchecked Sendable {
 
   /// The body of the last response, after the end of the attempt; after a failure, the bytes received before it.
   /// `nil` if there were none, or if ``responsePieces(on:onRestart:perform:)`` delivers them.
-  public var data: Data? { core.state.withLock { $0.collected } }
+  public var data: Data? { core.state.withLock { $0.collectedBody } }
 
   // MARK: Validation
 
@@ -67,7 +67,7 @@ public class DataRequest: Request, @unchecked Sendable {
   }
 
   private func add(_ validator: Validator) -> Self {
-    core.state.withLock { $0.validators.append(validator) }
+    core.add(validator)
     return self
   }
 

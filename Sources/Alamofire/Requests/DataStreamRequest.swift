@@ -94,7 +94,7 @@ public final class DataStreamRequest: Request, @unchecked Sendable {
   }
 
   private func add(_ validator: Validator) -> Self {
-    core.state.withLock { $0.validators.append(validator) }
+    core.add(validator)
     return self
   }
 

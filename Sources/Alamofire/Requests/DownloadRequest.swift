@@ -185,7 +185,7 @@ public final class DownloadRequest: Request, @unchecked Sendable {
   }
 
   private func add(_ validator: Validator) -> Self {
-    core.state.withLock { $0.validators.append(validator) }
+    core.add(validator)
     return self
   }
 }

@@ -181,9 +181,10 @@ extension RequestCore {
     let offset = download?.offset ?? 0
     let isKept = download == nil && stream == nil
     return state.withLock { state in
-      if let exchange = state.exchange {
+      if let exchange = state.results.exchange {
         let metrics = exchange.hops.last?.metrics.values
-        let received = isKept ? passed + Int64(state.data?.count ?? 0) : metrics?.decodedBodyBytes ?? 0
+        let received =
+          isKept ? passed + Int64(state.results.data?.count ?? 0) : metrics?.decodedBodyBytes ?? 0
         state.extras.progress.ended(exchange, received: received, after: offset)
       }
       return body(&state.extras.progress)

@@ -24,9 +24,9 @@ extension Request {
     on queue: DispatchQueue = .main, perform handler: @escaping @Sendable (URLSessionTask) -> Void
   ) -> Self {
     let hasTask = core.state.withLock { state in
-      state.attempts.owner = self
+      state.observed.tasks.owner = self
       state.extras.taskHandler = (queue, handler)
-      return state.attempts.count > 0
+      return state.observed.tasks.count > 0
     }
     core.add(.events)
     if hasTask, let current = task { queue.async { handler(current) } }
@@ -34,11 +34,11 @@ extension Request {
   }
 
   /// Enables events for the handlers and sequences of this request, and keeps the request for them.
-  func watch(_ change: (inout RequestCore.State) -> Void) {
+  func watch(for interests: RequestInterests = [], _ change: (inout RequestCore.State) -> Void) {
     core.state.withLock { state in
-      state.attempts.owner = self
+      state.observed.tasks.owner = self
       change(&state)
     }
-    core.add(.events)
+    core.add(interests.union(.events))
   }
 }

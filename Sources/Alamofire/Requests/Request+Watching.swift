@@ -12,7 +12,7 @@ extension Request {
   ) -> Self {
     let current = core.state.withLock { state in
       state.extras.watchers.requestHandler = (queue, handler)
-      return state.request
+      return state.results.request
     }
     if let current { queue.async { handler(current) } }
     return self
@@ -26,7 +26,7 @@ extension Request {
     on queue: DispatchQueue, calling handler: @escaping @Sendable (String) -> Void
   ) -> Self {
     let (isReady, isDormant) = core.state.withLock { state in
-      guard state.request == nil, !state.extras.watchers.hasFailed else { return (true, false) }
+      guard state.results.request == nil, !state.extras.watchers.hasFailed else { return (true, false) }
       state.extras.watchers.cURLHandler = (queue, handler)
       return (false, state.lifecycle.run == .notStarted)
     }
@@ -78,7 +78,7 @@ extension RequestCore {
   func created(_ request: URLRequest, of owner: Request) {
     let (notices, listeners) = state.withLock { state -> (RequestWatchers.Notices?, RequestListeners?) in
       state.add(request)
-      if session.makesRequestsAtOnce { state.attempts.begin() }
+      if session.makesRequestsAtOnce { state.observed.tasks.begin() }
       guard state.hasExtras else { return (nil, nil) }
       return (state.extras.watchers.requestCreated(), state.extras.listeners)
     }
@@ -122,7 +122,7 @@ extension Request {
   /// Adds a monitor of this request alone that hears of the `urlSession(…)` events, too.
   @discardableResult
   package func transferMonitor(_ monitor: any EventMonitor) -> Self {
-    watch { $0.extras.transferMonitors.append(monitor) }
+    watch(for: .transfers) { $0.extras.transferMonitors.append(monitor) }
     return self
   }
 }

@@ -97,12 +97,12 @@ public class Request: @unchecked Sendable {
   /// The first of ``requests``.
   public var firstRequest: URLRequest? { requests.first }
   /// The last of ``requests``.
-  public var lastRequest: URLRequest? { core.state.withLock { $0.request } }
+  public var lastRequest: URLRequest? { core.state.withLock { $0.results.request } }
   /// The `URLRequest` of the last attempt; `nil` until it is made.
   public var request: URLRequest? { lastRequest }
 
   /// The response of the last attempt; `nil` before it, and after a failure without a response.
-  public var response: HTTPURLResponse? { core.state.withLock { $0.exchange }?.httpResponse }
+  public var response: HTTPURLResponse? { core.state.withLock { $0.results.exchange }?.httpResponse }
 
   /// The metrics of each attempt.
   public var allMetrics: [URLSessionTaskMetrics] {
@@ -116,7 +116,7 @@ public class Request: @unchecked Sendable {
   public var metrics: URLSessionTaskMetrics? { lastMetrics }
 
   /// The number of retries.
-  public var retryCount: Int { core.state.withLock { $0.retryCount } }
+  public var retryCount: Int { core.state.withLock { $0.results.retryCount } }
 
   /// The error of the request; `nil` if it has not failed.
   public var error: AFError? { core.error }
@@ -187,7 +187,7 @@ extension Request: Equatable, Hashable {
 extension Request: CustomStringConvertible {
   /// `METHOD URL (status)`, as far as they are known, without a password.
   public var description: String {
-    let (request, exchange) = core.state.withLock { ($0.request, $0.exchange) }
+    let (request, exchange) = core.state.withLock { ($0.results.request, $0.results.exchange) }
     guard let request, let url = request.url else { return "No request created yet." }
     let line = "\(request.httpMethod ?? "GET") \(url.shownText)"
     guard let status = exchange?.head?.status else { return line }

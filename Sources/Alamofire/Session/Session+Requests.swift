@@ -37,7 +37,8 @@ extension Session {
   ) -> DataRequest {
     let request = DataRequest(
       core: RequestCore(
-        session: core, convertible: convertible, convertsByUserCode: runsUserCode, interceptor: interceptor,
+        session: core, convertible: convertible, convertsByUserCode: runsUserCode, kind: .data,
+        interceptor: interceptor,
         shouldAutomaticallyResume: shouldAutomaticallyResume))
     request.core.setUp(request, requestSetup)
     return request
@@ -51,7 +52,7 @@ extension Session {
     let plan = DownloadPlan(downloadable ?? .request(convertible), destination: destination)
     let request = DownloadRequest(
       core: RequestCore(
-        session: core, convertible: convertible, convertsByUserCode: runsUserCode, download: plan,
+        session: core, convertible: convertible, convertsByUserCode: runsUserCode, kind: .download(plan),
         interceptor: interceptor, shouldAutomaticallyResume: shouldAutomaticallyResume))
     request.core.setUp(request, requestSetup)
     return request
@@ -88,7 +89,8 @@ extension Session {
       core: RequestCore(
         session: core, convertible: convertible,
         convertsByUserCode: runsUserCode ?? !(convertible is URLRequest),
-        body: UploadBody(convertible: uploadable, fileManager: fileManager), interceptor: interceptor,
+        kind: .upload(UploadBody(convertible: uploadable, fileManager: fileManager)),
+        interceptor: interceptor,
         shouldAutomaticallyResume: shouldAutomaticallyResume))
     request.core.setUp(request, requestSetup)
     return request
@@ -101,7 +103,7 @@ extension Session {
     let flow = StreamFlow(executor: core.executor)
     let request = DataStreamRequest(
       core: RequestCore(
-        session: core, convertible: convertible, convertsByUserCode: runsUserCode, stream: flow,
+        session: core, convertible: convertible, convertsByUserCode: runsUserCode, kind: .stream(flow),
         interceptor: interceptor, shouldAutomaticallyResume: shouldAutomaticallyResume),
       flow: flow, automaticallyCancelOnStreamError: cancelsOnStreamError)
     request.core.setUp(request, requestSetup)

@@ -17,7 +17,7 @@ extension AttemptDriver {
       }
     case .failure(let error): core.fail(error)
     }
-    if core.isMonitored { tellUploadable(result) }
+    if core.notifiesMonitors { tellUploadable(result) }
     _ = try result.get()
     return .done
   }
@@ -31,7 +31,7 @@ extension AttemptDriver {
   }
 
   func provideBodyStreamAtOnce() -> AttemptEvent? {
-    core.isWatched && spentStream != nil ? nil : .done
+    core.observers.contains(.task) && spentStream != nil ? nil : .done
   }
 
   /// The stream that was read and cannot be read again, as a redirect or a challenge requires.

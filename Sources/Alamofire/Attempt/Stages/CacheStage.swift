@@ -96,7 +96,7 @@ extension AttemptDriver {
     let request = values.outgoing
     let question = CacheDecision.Question(
       method: request.method, fields: FieldDigests(of: request.fields), policy: policy,
-      mayRefresh: !core.decidesAboutStoring && !core.hasBodySink)
+      mayRefresh: !core.observers.contains(.storing) && !core.hasBodySink)
     switch CacheDecision.decide(question, stored: stored, now: now) {
     case .send: break
     case .serve(let stored):

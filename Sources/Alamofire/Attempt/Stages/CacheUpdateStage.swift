@@ -27,7 +27,7 @@ extension AttemptDriver {
 
   /// Whether the response says how long it is fresh or how to validate it, or the caller accepts any.
   private func canBeReused(_ response: WireResponse) -> Bool {
-    if response.head.block.marks.contains(.reusable) || core.decidesAboutStoring { return true }
+    if response.head.block.marks.contains(.reusable) || core.observers.contains(.storing) { return true }
     return switch core.session.cache.policy(of: values.urlRequest) {
     case .returnCacheDataElseLoad, .returnCacheDataDontLoad: true
     case .useProtocolCachePolicy, .reloadIgnoringLocalCacheData, .reloadIgnoringLocalAndRemoteCacheData,
@@ -57,7 +57,7 @@ extension AttemptDriver {
 
   /// Whether observers decide about storing. If one was added after the task was announced, nothing is stored, because it
   /// can no longer be asked.
-  private var asksObservers: Bool { attempt.taskIsAnnounced || core.decidesAboutStoring }
+  private var asksObservers: Bool { attempt.taskIsAnnounced || core.observers.contains(.storing) }
 
   private func propose(_ candidate: CacheCandidate, if isProposed: Bool) {
     guard isProposed, attempt.taskIsAnnounced else { return }

@@ -30,7 +30,7 @@ extension AttemptDriver {
 
   func answerChallengeAtOnce() throws(AFError) -> AttemptEvent? {
     guard let head = values.response?.head, head.status == 401 else { return .challenge(isAnswered: false) }
-    guard !core.isWatched, !core.session.watching.wants(.authentication) else { return nil }
+    guard !core.observers.contains(.challenges) else { return nil }
     guard let answer = defaultAnswer(to: head) else { return .challenge(isAnswered: false) }
     let choice = try fieldAtOnce(
       answer.offer.scheme, answer.credential, answer.offer.digest, for: values.request
@@ -44,7 +44,7 @@ extension AttemptDriver {
   @inline(never)
   nonisolated(nonsending) func answerChallenge() async throws(AFError) -> AttemptEvent {
     guard let head = values.response?.head else { return .challenge(isAnswered: false) }
-    guard core.isWatched || core.session.watching.wants(.authentication) else {
+    guard core.observers.contains(.challenges) else {
       return .challenge(isAnswered: try await answerByDefault(head))
     }
     for offer in offersToShow(head) {

@@ -28,7 +28,7 @@ extension AttemptDriver {
       let failure = error as? AFError ?? .createURLRequestFailed(error: error)
       core.fail(failure)
       core.creationFailed(of: request)
-      if core.isMonitored { tellCreationFailure(failure) }
+      if core.notifiesMonitors { tellCreationFailure(failure) }
       throw failure
     }
   }
@@ -40,19 +40,19 @@ extension AttemptDriver {
   func adaptAtOnce() -> AttemptEvent? {
     guard !core.isIntercepted else { return nil }
     core.created(values.urlRequest, of: request)
-    if core.isMonitored { tellInitial(values.urlRequest) }
+    if core.notifiesMonitors { tellInitial(values.urlRequest) }
     return .done
   }
 
   @inline(never)
   nonisolated(nonsending) func adapt() async throws(AFError) -> AttemptEvent {
     let initial = values.urlRequest
-    if core.isMonitored { tellInitial(initial) }
+    if core.notifiesMonitors { tellInitial(initial) }
     do {
       let adapted = try await adapted(initial).get()
       try check(adapted)
       core.created(adapted, of: request)
-      if core.isMonitored { tellAdapted(initial, adapted) }
+      if core.notifiesMonitors { tellAdapted(initial, adapted) }
       values.urlRequest = adapted
       return .done
     } catch {
@@ -60,7 +60,7 @@ extension AttemptDriver {
       let failure = AFError.requestAdaptationFailed(error: error)
       core.fail(failure)
       core.adaptationFailed(initial, of: request)
-      if core.isMonitored { tellAdaptationFailure(initial, failure) }
+      if core.notifiesMonitors { tellAdaptationFailure(initial, failure) }
       throw failure
     }
   }

@@ -10,10 +10,10 @@ extension AttemptDriver {
     guard let plan = core.download, let exchange = values.exchange, let source = plan.takeFile() else {
       return .done
     }
-    if core.isWatched { await tellDownloaded(to: source) }
+    if core.observers.contains(.task) { await tellDownloaded(to: source) }
     guard let destination = plan.destination, let response = exchange.responseForDestination else {
       core.state.withLock { $0.extras.fileURL = source }
-      if core.isMonitored {
+      if core.notifiesMonitors {
         tellDestination(source)
         tellStored(.success(source))
       }
@@ -27,11 +27,11 @@ extension AttemptDriver {
         try? FileManager.default.removeItem(at: source)
         return .failure(.explicitlyCancelled)
       }
-      if core.isMonitored { driver.tellDestination(target) }
+      if core.notifiesMonitors { driver.tellDestination(target) }
       return Self.move(source, to: target, options)
     }
     if case .success(let url) = result { core.state.withLock { $0.extras.fileURL = url } }
-    if core.isMonitored { tellStored(result) }
+    if core.notifiesMonitors { tellStored(result) }
     _ = try result.get()
     return .done
   }
@@ -81,7 +81,7 @@ extension AttemptDriver {
     guard let plan = core.download else { return }
     forgetFileOfCancelled(plan)
     let (request, isCancelled, isWanted) = core.state.withLock { state in
-      (state.request, state.lifecycle.state == .cancelled, state.extras.wantsResumeData)
+      (state.results.request, state.lifecycle.state == .cancelled, state.extras.wantsResumeData)
     }
     guard let data = plan.takeResumeData(of: request) else { return }
     if isCancelled, !isWanted {

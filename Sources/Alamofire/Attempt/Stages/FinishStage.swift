@@ -4,12 +4,12 @@ import Synchronization
 // The end of a request: every handler receives its response, in the order in which they were added.
 extension AttemptDriver {
   func prepareLateHandlersAtOnce() -> AttemptEvent? {
-    if core.error != nil { core.endedUnsent() }
-    return core.isMonitored ? nil : .done
+    if core.error != nil { core.makeMissingExchange() }
+    return core.notifiesMonitors ? nil : .done
   }
 
   func settleAtOnce() -> AttemptEvent? {
-    guard core.stream == nil, !core.isMonitored else { return nil }
+    guard core.stream == nil, !core.notifiesMonitors else { return nil }
     settleDownload()
     return .done
   }
@@ -21,13 +21,13 @@ extension AttemptDriver {
       settleDownload()
       if let stream = core.stream { await stream.settled() }
     }
-    if core.isMonitored { await core.changesAreTold() }
+    if core.notifiesMonitors { await core.changesAreTold() }
     return .done
   }
 
   func serializeAtOnce() -> AttemptEvent? {
     // A handler that was found by the callback form waits for the task.
-    guard values.pendingSink == nil, !core.isMonitored else { return nil }
+    guard values.pendingSink == nil, !core.notifiesMonitors else { return nil }
     values.pendingSink = nextPendingSink()
     return values.pendingSink == nil ? .serialized(.all) : nil
   }
@@ -35,7 +35,7 @@ extension AttemptDriver {
   // Not inlined, because the frame is allocated only for handlers that need it.
   @inline(never)
   nonisolated(nonsending) func serialize() async -> AttemptEvent {
-    if core.isMonitored { await core.changesAreTold() }
+    if core.notifiesMonitors { await core.changesAreTold() }
     var next = values.pendingSink ?? nextPendingSink()
     values.pendingSink = nil
     while let sink = next {
@@ -45,7 +45,7 @@ extension AttemptDriver {
         values.failedSink = sink
         return .serialized(.failed)
       }
-      if core.isMonitored { await core.changesAreTold() }
+      if core.notifiesMonitors { await core.changesAreTold() }
       next = nextPendingSink()
     }
     return .serialized(.all)
@@ -58,13 +58,13 @@ extension AttemptDriver {
     // Before the end, because from then on the request may be sent anew, with a file of its own.
     core.removeUploadedFile()
     // Monitors, retriers and the serialization queue cannot wait until a response is awaited.
-    let isMonitored = core.isMonitored
-    let retries = core.isIntercepted || isMonitored
+    let notifies = core.notifiesMonitors
+    let retries = core.isIntercepted || notifies
     let hasQueue = core.session.userSerializationQueue != nil
     while true {
       let (next, served) = core.nextSink()
       guard let sink = next else {
-        deliver(served, isMonitored: isMonitored)
+        deliver(served, notifiesMonitors: notifies)
         return nil
       }
       guard !retries else { return sink }
@@ -75,11 +75,11 @@ extension AttemptDriver {
     }
   }
 
-  private func deliver(_ served: ShortList<any ResponseSink>, isMonitored: Bool) {
+  private func deliver(_ served: ShortList<any ResponseSink>, notifiesMonitors: Bool) {
     answerResumeDataHandlers()
     if let registryIndex { core.session.unregister(at: registryIndex) }
     if core.has(.progress) { core.completeProgress() }
-    if isMonitored { tellFinished(served) }
+    if notifiesMonitors { tellFinished(served) }
     for sink in served { sink.deliver() }
   }
 

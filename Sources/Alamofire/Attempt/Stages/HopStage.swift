@@ -89,8 +89,8 @@ extension AttemptDriver {
     let hop = CurrentHop(
       request: values.outgoing, initialOrigin: values.initialOrigin, authentication: values.authentication)
     core.state.withLock { state in
-      state.hop = hop
-      state.attempts.begin()
+      state.run.hop = hop
+      state.observed.tasks.begin()
     }
     return .done
   }

@@ -68,7 +68,7 @@ extension AttemptDriver {
   /// The resume data for the error of a download. `cancel(byProducingResumeData:)` hands it out later.
   private func resumeData(after failure: TransportFailure) -> Data? {
     guard failure.kind != .cancelled, let plan = core.download else { return nil }
-    return plan.resumeData(of: core.state.withLock { $0.request })
+    return plan.resumeData(of: core.state.withLock { $0.results.request })
   }
 
   /// The metrics of a hop that failed before anything was measured.
@@ -88,7 +88,7 @@ extension AttemptDriver {
     let profile = values.request.profile
     let trust = ServerTrust(chain, options: profile.options, systemProxies: profile.systemProxies)
     var verdict: TrustMemory.Verdict? = nil
-    if core.isMonitored || session.watching.wants(.trust), let task = core.tasks(of: request).last {
+    if core.observers.contains(.trust), let task = core.tasks(of: request).last {
       let answer = await answer(to: .challenge(trust, chain), task)
       try checkDeadline()
       switch answer {
@@ -153,7 +153,7 @@ extension AttemptDriver {
     let host = values.request.origin.host
     let network = core.session.network
     if let metrics = failure.metrics { recordHop(metrics, nil) }
-    if !values.hasWaitedForConnectivity, core.isWatched {
+    if !values.hasWaitedForConnectivity, core.observers.contains(.task) {
       await callDelegate { delegate, session, task in
         delegate.urlSession(session, taskIsWaitingForConnectivity: task)
       }

@@ -21,7 +21,7 @@ extension AttemptDriver {
     case .notARedirect: return .redirect(.none)
     case .follow(let proposed):
       let plan = request.upgraded(proposed)
-      if core.isRedirectWatched {
+      if core.observers.contains(.redirects) {
         values.redirectPlan = plan
         return nil
       }
@@ -40,7 +40,7 @@ extension AttemptDriver {
     let followed = values.request.following(plan)
     guard let task = core.tasks(of: request).last,
       let redirect = Exchange(url: URL(string: values.request.url), head: response.head).httpResponse,
-      let proposed = URLRequest(hop: followed, of: core.state.withLock { $0.request })
+      let proposed = URLRequest(hop: followed, of: core.state.withLock { $0.results.request })
     else {
       follow(plan)
       return .redirect(.followed)

@@ -6,15 +6,15 @@ import Synchronization
 // The result of an attempt: the request waits to be sent, and its last response is stored, moved and validated.
 extension AttemptDriver {
   func waitForResumeAtOnce() -> AttemptEvent? {
-    !core.isWatched && core.maySend ? .done : nil
+    !core.observers.contains(.task) && core.maySend ? .done : nil
   }
 
   @inline(never)
   nonisolated(nonsending) func waitForResume() async throws(AFError) -> AttemptEvent {
-    if core.isMonitored { tellCreated(values.urlRequest) }
-    var isObserved = core.isWatched
+    if core.notifiesMonitors { tellCreated(values.urlRequest) }
+    var isObserved = core.observers.contains(.task)
     // Observers may have been added while the request waited.
-    if !isObserved { isObserved = await !core.untilResumedUnobserved() || core.isWatched }
+    if !isObserved { isObserved = await !core.untilResumedUnobserved() || core.observers.contains(.task) }
     try checkAlive()
     return isObserved ? .observed : .done
   }
@@ -29,7 +29,7 @@ extension AttemptDriver {
     // Released early, because the body may be large.
     values.response = nil
     let request = values.request
-    let isTaken = core.isWatched || request.sink != nil
+    let isTaken = core.observers.contains(.task) || request.sink != nil
     let body = isTaken ? core.shown(response.body, of: request, isKept: values.keepsBody) : response.body
     core.keep(exchange, body: values.keepsBody ? body : nil)
     return .done
@@ -58,7 +58,7 @@ extension AttemptDriver {
   }
 
   nonisolated(nonsending) func waitForHeadDecision() async -> AttemptEvent {
-    await core.dispositionMade()
+    await core.headDecided()
     return .done
   }
 
@@ -68,7 +68,7 @@ extension AttemptDriver {
     guard let exchange = values.exchange else { return .done }
     let (validators, request, body) = core.judged()
     if validators.isEmpty { return .done }
-    guard !core.isMonitored, validators.allSatisfy({ !$0.runsUserCode }) else { return nil }
+    guard !core.notifiesMonitors, validators.allSatisfy({ !$0.runsUserCode }) else { return nil }
     for validator in validators { try validator.check(request, exchange, body) }
     return .done
   }
@@ -84,7 +84,7 @@ extension AttemptDriver {
       for validator in validators {
         let failure = validator.failure(request, exchange, body)
         if let failure { driver.core.fail(failure) }
-        if driver.core.isMonitored { driver.tellValidated(request, exchange, body.data, failure) }
+        if driver.core.notifiesMonitors { driver.tellValidated(request, exchange, body.data, failure) }
         if let failure { return failure }
       }
       return nil
@@ -94,7 +94,7 @@ extension AttemptDriver {
   }
 
   func recordSuccess() -> AttemptEvent {
-    if core.isWatched { tellCompleted(nil) }
+    if core.observers.contains(.task) { tellCompleted(nil) }
     return .done
   }
 }

@@ -21,8 +21,8 @@ extension AttemptDriver {
 
   private func keepFailure() -> AttemptEvent {
     core.fail(failure)
-    core.endedUnsent()
-    if core.isWatched { tellCompleted(core.error) }
+    core.makeMissingExchange()
+    if core.observers.contains(.task) { tellCompleted(core.error) }
     values.error = core.error ?? failure
     return .done
   }

@@ -2,17 +2,17 @@ import Foundation
 import HTTPWire
 import Synchronization
 
-/// An `InputStream` of a user on its way to a server. It may block as long as it likes: a thread of its own
-/// reads it, at most ``BodyChannel/highMark`` bytes ahead of the network. It can be read once.
+/// The source of a body that is an `InputStream` of the caller. A thread of its own reads the stream, which may block,
+/// at most ``BodyChannel/highMark`` bytes ahead of the network. The stream can be read once.
 final class InputStreamSource: BodySource {
   private struct State {
     var channel = BodyChannel()
-    /// Whether the transport has taken bytes, which the stream will not give again.
+    /// Whether the transport has taken bytes, which the stream cannot give again.
     var hasGiven = false
     var isStopped = false
-    /// Whether a thread reads, or has read all.
+    /// Whether a thread reads the stream, or has read all of it.
     var isRead = false
-    /// How much it has read.
+    /// The number of bytes that were read.
     var total: Int64 = 0
     var wake: (@Sendable () -> Void)?
   }
@@ -20,26 +20,26 @@ final class InputStreamSource: BodySource {
   private static let chunk = 65_536
 
   let length: Int64
-  // Read by the thread of the source alone, of which there is one at a time.
+  // Only the thread of the source reads it, and there is one at a time.
   nonisolated(unsafe) let stream: InputStream
   private let state = Mutex(State())
-  /// What the thread waits at while there is enough to send.
+  /// The thread waits here while there is enough to send.
   private let room = DispatchSemaphore(value: 0)
 
-  /// - Parameter length: What the stream will give; −1 when nobody knows. Another length is an error.
+  /// - Parameter length: The length of the stream; −1 if it is unknown. A stream of another length is an error.
   init(_ stream: InputStream, length: Int64 = -1) {
     self.stream = stream
     self.length = length
   }
 
-  /// As long as nothing has been taken out: what was read ahead is kept.
+  /// True until the transport takes bytes, because the bytes that were read ahead are kept.
   var isRepeatable: Bool { state.withLock { !$0.hasGiven } }
 
   func start(wake: @escaping @Sendable () -> Void) -> TransportFailure? {
     let (isFirst, isWhole) = state.withLock { state in
       guard !state.hasGiven else { return (false, false) }
       state.wake = wake
-      // A transfer that has come to nothing may be followed by another.
+      // Another transfer may follow a transfer that took nothing.
       state.isStopped = false
       defer { state.isRead = true }
       return (!state.isRead, true)
@@ -79,7 +79,7 @@ final class InputStreamSource: BodySource {
     guard stream.isUsable else { return end(Self.unreadable) }
     switch stream.streamStatus {
     case .notOpen: stream.open()
-    // Read or closed by somebody else: to send nothing in its place would be another body.
+    // The caller has read or closed the stream. An empty body would not be the caller's.
     case .closed: return end(Self.unreadable)
     default: break
     }
@@ -91,7 +91,7 @@ final class InputStreamSource: BodySource {
         return state.total
       }
       guard count > 0 else { return finish(count, total) }
-      // A stream of a user may say anything.
+      // The stream may be a subclass of the caller, which returns any number.
       guard count <= buffer.count else { return end(Self.unreadable) }
       guard length < 0 || total <= length else { return end(Self.failure("is longer", length)) }
       let written = put(Data(buffer[..<count]))
@@ -99,7 +99,7 @@ final class InputStreamSource: BodySource {
     }
   }
 
-  /// Whether this thread reads on. If not, another may begin where it ends, as long as nothing has been taken.
+  /// Whether this thread continues to read. If not, another thread may continue, as long as nothing has been taken.
   private func goesOn() -> Bool {
     let (isStopped, isSpent) = state.withLock { state in
       if state.isStopped, !state.hasGiven { state.isRead = false }
@@ -118,7 +118,7 @@ final class InputStreamSource: BodySource {
     return written
   }
 
-  /// The status tells; to ask for an error that is not there is a trap in Foundation.
+  /// Decides by the status, because Foundation traps if it is asked for an error that is not there.
   private func finish(_ count: Int, _ total: Int64) {
     if count < 0 || stream.streamStatus == .error {
       end(Self.unreadable)
@@ -146,8 +146,8 @@ final class InputStreamSource: BodySource {
 }
 
 extension RequestCore {
-  /// What sends a stream. The same stream has the same source in each attempt: what an earlier one has taken out
-  /// of it cannot be sent again, and a part of it alone must not be.
+  /// Returns the source of a stream. All attempts share it, because the bytes that an earlier one has taken cannot be sent
+  /// again, and the rest alone must not be sent.
   func source(of stream: InputStream, length: Int64) -> InputStreamSource {
     state.withLock { state in
       if let source = state.extras.streamSource, source.stream === stream { return source }

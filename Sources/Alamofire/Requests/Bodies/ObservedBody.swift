@@ -8,13 +8,13 @@ final class ObservedBody: BodySink {
   private struct State {
     var data = Data()
     var isShown = false
-    /// Whether it is kept although it could be handed out, while it is small.
+    /// Whether the body is kept although there are chunk readers, as long as it is small.
     var isHeld = false
-    /// What makes the transport go on.
+    /// Continues the transfer.
     var wake: (@Sendable () -> Void)?
   }
 
-  /// What is kept of a response that may be asked for again.
+  /// The maximum number of bytes that are held of a failure that a retrier may undo.
   private static let mostHeld = 1 << 20
 
   private weak let core: RequestCore?
@@ -25,9 +25,9 @@ final class ObservedBody: BodySink {
   }
 
   func begin(_ head: ResponseHead, wake: @escaping @Sendable () -> Void) -> TransportFailure? {
-    // A page that says "look elsewhere" is shown only if nobody goes there.
+    // The body of a redirect or a challenge is shown only if the attempt does not continue after it.
     let isShown = core?.isShown(head) ?? false
-    // A failure that a retrier may want to undo is handed out when nobody wants that.
+    // The body of a failure is held until it is known whether a retrier undoes the failure.
     let isHeld = !(200..<300).contains(head.status) && core?.isIntercepted == true
     state.withLock { $0 = State(isShown: isShown, isHeld: isHeld, wake: wake) }
     return isShown ? core?.pieces?.begin() : nil
@@ -42,7 +42,7 @@ final class ObservedBody: BodySink {
     } else {
       state.withLock { $0.data.append(contentsOf: bytes) }
     }
-    if isShown, core?.isWatched == true { core?.tellData(Data(bytes)) }
+    if isShown, core?.observers.contains(.task) == true { core?.tellData(Data(bytes)) }
     return .taken
   }
 
@@ -59,7 +59,7 @@ final class ObservedBody: BodySink {
     guard let kept else { return .taken }
     if let wake { pieces.flow.open(wake: wake) }
     if !kept.isEmpty {
-      // What was kept until somebody came goes first.
+      // The bytes from before the first reader come first.
       let reception = kept.withUnsafeBytes { pieces.receive($0) }
       guard case .taken = reception else { return reception }
       state.withLock { $0.data = Data() }
@@ -72,10 +72,10 @@ final class ObservedBody: BodySink {
     return core?.pieces?.flow.finish()
   }
 
-  /// All that has come and was kept; `nil` when that is nothing.
+  /// The kept bytes; `nil` without any.
   var data: Data? { state.withLock { $0.data.isEmpty ? nil : $0.data } }
 
-  /// Takes all that has come and was kept, and whether it has been shown.
+  /// Takes the kept bytes, and whether observers have seen them.
   func take() -> (data: Data?, isShown: Bool) {
     state.withLock { state in
       defer { state = State() }
@@ -85,24 +85,20 @@ final class ObservedBody: BodySink {
 }
 
 extension RequestCore {
-  /// What takes the body of a response, if somebody wants to see its pieces.
+  /// The sink for the body of a response that observers or chunk readers see as it arrives; `nil` without them.
   var observedBody: ObservedBody? {
-    // Of requests that are made at once, what takes the body may be chained when they run already.
-    let isWanted =
-      session.watching.wants(.transfers) || session.eventMonitor.hearsBodies || hasOwnMonitors
-      || has(.body) || session.makesRequestsAtOnce
-    return isWanted ? ObservedBody(of: self) : nil
+    // A request that is made within the call of the factory runs before the caller can add observers.
+    let isObserved = observers.contains(.bodies) || session.makesRequestsAtOnce
+    return isObserved ? ObservedBody(of: self) : nil
   }
 
-  private var hasOwnMonitors: Bool {
-    has(.events) && state.withLock { !$0.extras.transferMonitors.isEmpty }
-  }
-
-  /// The body of the response for the user, as far as it was kept, told to whoever watches and has not seen it yet.
+  /// Returns the kept body of a response, and shows it to observers that have not seen it yet.
   func shown(_ body: Data?, of request: WireRequest, isKept: Bool) -> Data? {
     let (data, isShown) = (request.sink as? ObservedBody)?.take() ?? (nil, false)
     let all = data ?? body
-    if isWatched, isKept, !isShown, let all, !all.isEmpty, download == nil, stream == nil { tellData(all) }
+    if isKept, !isShown, download == nil, stream == nil, let all, !all.isEmpty, observers.contains(.task) {
+      tellData(all)
+    }
     return all
   }
 }

@@ -3,16 +3,16 @@ import FoundationNetworking
 import HTTPWire
 import Synchronization
 
-/// The body of a data request that is handed out as it comes: to whom, and how much of it has gone already.
+/// The body of a data request that chunk readers receive as it arrives.
 ///
-/// There is one from the first reader on. Its lock and that of its flow are never held at once.
+/// It is made for the first reader. Its lock and that of its flow are never held at once.
 package final class ResponseChunks: Sendable {
   private struct State {
-    /// How many bytes of the response readers have had, or are about to have.
+    /// The number of bytes of the response that the readers received or will receive.
     var passed: Int64 = 0
-    /// Whether they have had a body that had been collected, which they get at the end.
+    /// Whether the readers received a body that was kept before the first reader. They receive it at the end.
     var hasPassedCollected = false
-    /// Whether all readers want to hear of a response that takes the place of one they have seen a part of.
+    /// Whether every reader has a handler for another response after a part of one.
     var maySeeAnother = true
 
     var isUntouched: Bool { passed == 0 && !hasPassedCollected }
@@ -34,13 +34,13 @@ package final class ResponseChunks: Sendable {
     }
   }
 
-  /// How many bytes of the response have gone out as they came.
+  /// The number of bytes of the response that were passed on as they arrived.
   var passedCount: Int64 { state.withLock { $0.passed } }
 
-  /// Whether another response may come now: nobody has seen a part of this one, or all want to hear of it.
+  /// Whether another response may follow: no reader has received a part of this one, or every reader handles that.
   var mayBeginAgain: Bool { state.withLock { $0.isUntouched || $0.maySeeAnother } }
 
-  /// A response comes whose body is handed out; returns why it cannot be, if a part of another one has been.
+  /// Begins the body of a response. Returns a failure if the readers received a part of another one.
   func begin() -> TransportFailure? {
     let (isNew, mayBegin) = state.withLock { state in
       guard !state.isUntouched else { return (true, true) }
@@ -57,7 +57,7 @@ package final class ResponseChunks: Sendable {
     return nil
   }
 
-  /// The same for a body that has been collected, for each of the readers.
+  /// Begins a body that was kept before the first reader. Called for each of the readers.
   func beginCollected() -> TransportFailure? {
     guard !state.withLock({ $0.hasPassedCollected }) else { return nil }
     if let failure = begin() { return failure }
@@ -65,7 +65,7 @@ package final class ResponseChunks: Sendable {
     return nil
   }
 
-  /// On the engine's thread.
+  /// Called on the thread of the loop.
   func receive(_ bytes: UnsafeRawBufferPointer) -> BodyReception {
     let reception = flow.receive(bytes)
     if case .taken = reception { state.withLock { $0.passed += Int64(bytes.count) } }
@@ -73,16 +73,16 @@ package final class ResponseChunks: Sendable {
   }
 }
 
-/// One who gets the pieces of a data request's body. Among the handlers of the request it stands for itself: they are
-/// served when it has had everything.
+/// A handler that receives the chunks of the body of a data request. It is one of the handlers of the request, so that
+/// those after it are served when it has received all chunks.
 final class ResponseChunkReader: StreamReader, ResponseSink {
-  /// Weak, since they hold this.
+  /// Weak, because its flow retains this reader.
   private weak let pieces: ResponseChunks?
   private let id: Int
   private let queue: DispatchQueue
   private let onRestart: (@Sendable () -> Void)?
   private let handler: @Sendable (Data) -> Void
-  /// It is at work in one place at a time.
+  /// Relaxed, because one thread at a time hands out chunks.
   private let hasHandedOut = Atomic<Bool>(false)
 
   init(
@@ -96,7 +96,7 @@ final class ResponseChunkReader: StreamReader, ResponseSink {
     self.handler = handler
   }
 
-  // MARK: What comes
+  // MARK: Chunks
 
   func wake() {
     queue.async { [self] in work() }
@@ -126,11 +126,11 @@ final class ResponseChunkReader: StreamReader, ResponseSink {
     handler(data)
   }
 
-  /// Waits until all is handed out: what came in pieces, or a body that had been collected before anybody wanted pieces.
+  /// Waits until all chunks are handed out, then hands out a body that was kept before the first reader.
   nonisolated(nonsending) func handOutRest(of core: RequestCore) async {
     guard let pieces else { return }
     await pieces.flow.settled()
-    guard let collected = core.state.withLock({ $0.data }), !collected.isEmpty else { return }
+    guard let collected = core.state.withLock({ $0.results.data }), !collected.isEmpty else { return }
     if let failure = pieces.beginCollected() { return core.fail(AFError(failure, url: "")) }
     await pieces.flow.settled()
     await withCheckedContinuation { continuation in
@@ -141,7 +141,7 @@ final class ResponseChunkReader: StreamReader, ResponseSink {
     }
   }
 
-  // MARK: Among the handlers
+  // MARK: The handler of a response
 
   /// Whether the attempt has to wait for the readers.
   var runsUserCode: Bool { true }
@@ -153,7 +153,7 @@ final class ResponseChunkReader: StreamReader, ResponseSink {
 }
 
 extension RequestCore {
-  /// Hands the body out from now on.
+  /// Passes the body to a handler from now on.
   func handOutBody(
     of request: Request, on queue: DispatchQueue, onRestart: (@Sendable () -> Void)?,
     _ handler: @escaping @Sendable (Data) -> Void
@@ -168,15 +168,15 @@ extension RequestCore {
     add(reader, for: request)
   }
 
-  /// The validators, and what they judge.
+  /// The validators, and the request and the body that they judge.
   func judged() -> ([Validator], URLRequest?, ValidationBody) {
     let (validators, request, data, pieces) = state.withLock {
-      ($0.validators, $0.request, $0.data, $0.hasExtras ? $0.extras.pieces : nil)
+      ($0.handlers.validators, $0.results.request, $0.results.data, $0.hasExtras ? $0.extras.pieces : nil)
     }
     return (validators, request, ValidationBody(data, handedOut: pieces?.passedCount))
   }
 
-  /// Those who get the body as it comes, if there are any.
+  /// The chunk readers; `nil` without any.
   package var pieces: ResponseChunks? {
     has(.body) ? state.withLock { $0.extras.pieces } : nil
   }

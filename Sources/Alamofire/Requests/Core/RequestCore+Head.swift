@@ -15,12 +15,20 @@ struct HeadHandler: Sendable {
   let kind: Kind
 }
 
-/// Whether a decision about a head is open.
+/// The decision of a handler about a head.
 enum HeadDecision: Sendable {
+  /// There is none, or it has been made.
   case none
   case open
   /// The attempt waits for it. A short body may have arrived already.
   case awaited(CheckedContinuation<Void, Never>)
+
+  var isOpen: Bool {
+    switch self {
+    case .none: false
+    case .open, .awaited: true
+    }
+  }
 }
 
 extension RequestCore {
@@ -29,24 +37,25 @@ extension RequestCore {
     add(.head)
   }
 
-  /// The head of a response has come. Redirects that will be followed and challenges that will be
+  /// Passes the head of a response to handlers and observers. Redirects that will be followed and challenges that will be
   /// answered are not shown, and their bodies are no progress.
   func headArrived(_ head: ResponseHead) -> HeadDisposition {
     let (handler, hop, listeners) = state.withLock {
-      ($0.extras.headHandler, $0.hop, $0.extras.listeners?.responses)
+      ($0.extras.headHandler, $0.run.hop, $0.extras.listeners?.responses)
     }
     let isIntermediate = isIntermediate(head, hop)
-    if has(.progress) || isWatched {
+    let isObserved = observers.contains(.task)
+    if has(.progress) || isObserved {
       state.withLock { $0.extras.progress.isIntermediate = isIntermediate }
     }
-    // A page that says "look elsewhere" is not what is downloaded or streamed.
+    // The body of a redirect or a challenge is neither downloaded nor streamed.
     if isIntermediate, hasBodySink { return .discard }
-    guard handler != nil || listeners?.isEmpty == false || isWatched,
+    guard handler != nil || listeners?.isEmpty == false || isObserved,
       let url = hop.flatMap({ URL(string: $0.request.url) }),
       !isIntermediate, head.role != .other,
       let response = Exchange(url: url, head: head).httpResponse
     else { return .proceed }
-    if isWatched { tellHead(response) }
+    if isObserved { tellHead(response) }
     for continuation in listeners ?? [] { continuation.yield(response) }
     guard let handler else { return .proceed }
     switch handler.kind {
@@ -55,8 +64,8 @@ extension RequestCore {
       return .proceed
     case .decide(let closure):
       let attempt = state.withLock { state in
-        state.headDecision = .open
-        return state.retryCount
+        state.run.openHeadDecision()
+        return state.results.retryCount
       }
       let answer = DispositionOnce { [self] disposition in decided(disposition, attempt: attempt) }
       handler.queue.async { closure(response) { answer($0) } }
@@ -64,9 +73,9 @@ extension RequestCore {
     }
   }
 
-  /// Whether the body that follows a head is one for the user, as far as can be said by now.
+  /// Whether the body that follows a head is the body for the caller, as far as the head tells.
   func isShown(_ head: ResponseHead) -> Bool {
-    !isIntermediate(head, state.withLock { $0.hop })
+    !isIntermediate(head, state.withLock { $0.run.hop })
   }
 
   private func isIntermediate(_ head: ResponseHead, _ hop: CurrentHop?) -> Bool {
@@ -84,30 +93,24 @@ extension RequestCore {
       authentication: hop.authentication)
   }
 
-  /// A decision about the head of an earlier attempt, which has failed meanwhile, lets nothing pass.
+  /// Applies the decision of a handler. To allow the head of an earlier attempt has no effect on the current one.
   private func decided(_ disposition: Request.ResponseDisposition, attempt: Int) {
     if disposition == .cancel { cancelWhileRunning() }
-    let decision = state.withLock { state in
-      guard state.retryCount == attempt else { return HeadDecision.none }
-      defer { state.headDecision = .none }
-      return state.headDecision
+    let waiter = state.withLock { state in
+      state.results.retryCount == attempt ? state.run.closeHeadDecision() : nil
     }
-    if case .awaited(let continuation) = decision { continuation.resume() }
+    waiter?.resume()
     if disposition == .allow { alignControl() }
   }
 
   /// Whether a decision about the head may be open.
-  var isDispositionWanted: Bool { has(.head) }
+  var mayAwaitHeadDecision: Bool { has(.head) }
 
   /// Waits until an open decision about the head has been made.
-  nonisolated(nonsending) func dispositionMade() async {
+  nonisolated(nonsending) func headDecided() async {
     await withCheckedContinuation { continuation in
-      let isOpen = state.withLock { state in
-        guard case .open = state.headDecision else { return false }
-        state.headDecision = .awaited(continuation)
-        return true
-      }
-      if !isOpen { continuation.resume() }
+      let waits = state.withLock { $0.run.wait(forHeadDecision: continuation) }
+      if !waits { continuation.resume() }
     }
   }
 }

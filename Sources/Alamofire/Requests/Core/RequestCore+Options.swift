@@ -3,7 +3,7 @@ import FoundationNetworking
 import HTTPWire
 import Synchronization
 
-/// What a request was given for itself, or takes from its session.
+/// The options of a request, or those of its session.
 extension RequestCore {
   /// Made when it is first asked for: a `UUID` costs a system call.
   var id: UUID {
@@ -15,7 +15,7 @@ extension RequestCore {
     }
   }
 
-  /// Whether anybody adapts or retries.
+  /// Whether the request has adapters or retriers.
   var isIntercepted: Bool {
     beginsIntercepted || state.withLock { $0.hasExtras && !$0.extras.interceptors.isEmpty }
   }
@@ -27,7 +27,7 @@ extension RequestCore {
     return [session.interceptor, interceptor].compactMap { $0 } + added
   }
 
-  /// Another interceptor, after all that are there.
+  /// Adds an interceptor after all others.
   func add(_ interceptor: any RequestInterceptor) {
     state.withLock { $0.extras.interceptors.append(interceptor) }
   }
@@ -39,17 +39,11 @@ extension RequestCore {
     return Interceptor(interceptors: (interceptor.map { [$0] } ?? []) + added)
   }
 
-  /// Whether an observer decides about storing.
-  var decidesAboutStoring: Bool {
-    session.watching.decidesAboutStoring
-      || (has(.events) && state.withLock { $0.extras.cachedResponseHandler != nil })
-  }
-
   var profile: ConnectionProfile {
     state.withLock { $0.hasExtras ? $0.extras.profile : nil } ?? session.settings.profile
   }
 
-  /// Options of its own give the request a profile of its own.
+  /// Changes the options of this request, which thereby has a profile of its own.
   func changeOptions(_ change: (inout TransportOptions) -> Void) {
     let profile = profile
     let elsewhere = profile.elsewhere.map { made($0.options, change, elsewhere: nil) }
@@ -57,13 +51,13 @@ extension RequestCore {
     state.withLock { $0.extras.profile = changed }
   }
 
-  /// An identity that is a credential of the request, for the origin that it is sent to.
+  /// Presents an identity to the origin of the request.
   func present(_ identity: ClientIdentity) {
     let profile = self.profile(presenting: identity, inPlaceOf: profile)
     state.withLock { $0.extras.profile = profile }
   }
 
-  /// What `profile` is for one origin to which the client is `identity`.
+  /// Returns `profile` with `identity` as the client certificate for one origin.
   func profile(presenting identity: ClientIdentity, inPlaceOf profile: ConnectionProfile) -> ConnectionProfile
   {
     made(profile.options, { $0.clientIdentity = identity }, elsewhere: profile.elsewhere ?? profile)
@@ -80,7 +74,7 @@ extension RequestCore {
       systemProxies: usual.systemProxies, elsewhere: elsewhere)
   }
 
-  /// User and password of the URL count as credentials when no others were given.
+  /// Uses user and password of the URL as the credential, unless another one was given.
   func useCredentialOfURL(user: String, password: String) {
     state.withLock { state in
       if state.extras.credential == nil {
@@ -91,10 +85,5 @@ extension RequestCore {
 
   var passwordCredential: PasswordCredential? {
     state.withLock { $0.extras.credential }.flatMap { PasswordCredential($0) }
-  }
-
-  /// For the answer of a retrier, which may replace the error that it was asked about.
-  func replaceError(_ error: AFError) {
-    state.withLock { $0.error = error }
   }
 }

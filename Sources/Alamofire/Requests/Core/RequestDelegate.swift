@@ -3,8 +3,7 @@ public import FoundationNetworking
 import HTTPWire
 import Synchronization
 
-/// What a ``Request`` may ask of whoever made it. ``Session`` conforms; a request reaches its own by
-/// ``Request/delegate``.
+/// The requirements of a ``Request`` on its creator. ``Session`` conforms; ``Request/delegate`` is the one of a request.
 ///
 /// ```swift
 /// request.delegate?.retryResult(for: request, dueTo: .explicitlyCancelled) { print($0) }
@@ -14,22 +13,22 @@ public protocol RequestDelegate: AnyObject, Sendable {
   /// The configuration that requests are sent with.
   var sessionConfiguration: URLSessionConfiguration { get }
 
-  /// Whether adding the first response handler resumes a request that does not say itself.
+  /// Whether the first response handler resumes a request without an option of its own.
   var startImmediately: Bool { get }
 
   /// Begins to make a request that has not begun: it is converted and adapted, and waits to be resumed before it
-  /// is sent. Does nothing for one that has begun or ended.
+  /// is sent. Does nothing for a request that has begun or ended.
   func readyToPerform(request: Request)
 
-  /// Removes what is left of a request that is over, such as the file that was made of its body. Does nothing for
-  /// one that still runs, and nothing the second time.
+  /// Removes the rest of a request that has ended, such as the file that was made of its body. Does nothing for a
+  /// request that still runs, and nothing the second time.
   func cleanup(after request: Request)
 
-  /// Asks who would decide about a failure of `request`: retriers of the session, then those of the request.
+  /// Asks the retriers of the session, then those of the request, about a failure of `request`.
   ///
   /// - Parameters:
   ///   - request: The request that has failed.
-  ///   - error: Why.
+  ///   - error: The failure.
   ///   - completion: Called once, on ``Request/underlyingQueue``, with the first answer other than
   ///     `.doNotRetry`. An error of a retrier comes as `AFError.requestRetryFailed`. A request that was
   ///     cancelled is not retried, and its retriers are not asked.
@@ -39,19 +38,19 @@ public protocol RequestDelegate: AnyObject, Sendable {
 
   /// Sends a request again.
   ///
-  /// One whose retrier is being asked is answered for: the retrier's own answer, if it still comes, does not count.
-  /// One that is finished is sent anew: response handlers that are added once it is sent get the new outcome,
-  /// those that were served are not called again. Nothing happens to one that was cancelled, to one whose session
-  /// is gone, and to one that has not begun or is on its way.
+  /// - If a retrier of the request is being asked, this call is its answer. A later answer of the retrier does not count.
+  /// - A finished request is sent again. Response handlers that are added from then on get the new outcome. Handlers
+  ///   and loops over streams that were served keep the outcome that they have.
+  /// - Nothing happens to a request that was cancelled, has not begun or is on its way, or whose session has ended.
   ///
   /// - Parameters:
-  ///   - request: The request; it is held until then.
-  ///   - timeDelay: After how many seconds; `nil` is at once.
+  ///   - request: The request, which is retained until then.
+  ///   - timeDelay: The delay in seconds; `nil` is none.
   func retryRequest(_ request: Request, withDelay timeDelay: TimeInterval?)
 }
 
 extension Session: RequestDelegate {
-  /// The same as ``startRequestsImmediately``.
+  /// The value of ``startRequestsImmediately``.
   public var startImmediately: Bool { startRequestsImmediately }
 
   /// Begins to make a request of this session that has not begun, as ``RequestSetup/eager`` does at its creation.
@@ -59,8 +58,8 @@ extension Session: RequestDelegate {
     request.core.setUp(request, .eager)
   }
 
-  /// Removes the file that was made of the body of a request that is over. Its own end has done so already, and
-  /// the session holds no request longer than it runs.
+  /// Removes the file that was made of the body of a request that has ended. The end of the request removes it as well,
+  /// and the session retains no request longer than it runs.
   public func cleanup(after request: Request) {
     guard request.core.state.withLock({ $0.lifecycle.run == .ended }) else { return }
     request.core.removeUploadedFile()
@@ -86,7 +85,7 @@ extension Session: RequestDelegate {
   public func retryRequest(_ request: Request, withDelay timeDelay: TimeInterval?) {
     guard let timeDelay, timeDelay > 0 else { return request.core.sendAgain(request) }
     Task {
-      // Nobody cancels this task.
+      // This task is never cancelled.
       try? await Task.sleep(for: .retryDelay(timeDelay))
       request.core.sendAgain(request)
     }
@@ -94,12 +93,12 @@ extension Session: RequestDelegate {
 }
 
 extension Request {
-  /// Who made the request: its ``Session``, as long as it lives.
+  /// The ``Session`` of the request, as long as it exists.
   public var delegate: (any RequestDelegate)? { core.session.owner }
 }
 
 extension RequestCore {
-  /// Answers for the retrier that is being asked, or sends a request anew that is finished.
+  /// Answers in place of the retrier that is being asked, or sends a finished request again.
   fileprivate func sendAgain(_ request: Request) {
     if let answer = state.withLock({ $0.extras.retryAnswer }) { return answer() }
     guard session.owner != nil else { return }

@@ -2,56 +2,67 @@ import Foundation
 import FoundationNetworking
 import HTTPWire
 
-/// What few requests have: options of their own, watchers, files, earlier attempts. Most are made, sent and answered without
-/// any of it, and take no memory for it.
+/// The members of the state that few requests have, in the order of its parts. Most requests never need one of them,
+/// and therefore allocate no memory for them.
 struct RequestExtras: Sendable {
   static let none = RequestExtras()
 
-  /// The requests of earlier attempts, and what came of them.
+  // MARK: Options
+  var id: UUID?
+  var interceptors: [any RequestInterceptor] = []
+  var credential: URLCredential?
+  /// The profile of a request that was given options or an identity of its own.
+  var profile: ConnectionProfile?
+
+  // MARK: Bodies
+  /// The chunk readers of a data request.
+  var pieces: ResponseChunks?
+  /// The body of an upload, and the file that was made of it for the attempt.
+  var uploadable: UploadRequest.Uploadable?
+  var uploadedFile: URL?
+  /// The source that sends the body, if it is a stream.
+  var streamSource: InputStreamSource?
+
+  // MARK: Results
   var earlierRequests: [URLRequest] = []
   var earlierExchanges: [Exchange] = []
-  /// Who gets the body as it comes.
-  var pieces: ResponseChunks?
-  var interceptors: [any RequestInterceptor] = []
-  /// The request's own, beside those of its session.
+  /// The file of a download, and the data from which a later download continues.
+  var fileURL: URL?
+  var resumeData: Data?
+  var progress = ProgressReport()
+
+  // MARK: Handlers
+  var headHandler: HeadHandler?
+  /// The handlers of requests that have been made.
+  var watchers = RequestWatchers()
+  /// The asynchronous sequences of the request.
+  var listeners: RequestListeners?
+  /// The completion handlers of a cancellation that asked for resume data.
+  var resumeDataHandlers: [@Sendable (Data?) -> Void] = []
+  var wantsResumeData = false
+
+  // MARK: Observers
+  /// The monitors that receive the events of this request.
   var monitors: [any EventMonitor] = []
-  /// Those that hear of the URL session's events for this request, too.
+  /// The monitors that receive the events of its URL session as well.
   var transferMonitors: [any EventMonitor] = []
   var taskHandler: RequestWatchers.Handler<URLSessionTask>?
   var redirectHandler: (any RedirectHandler)?
   var cachedResponseHandler: (any CachedResponseHandler)?
-  /// Responses that are stored at the end of the attempt, if whoever watches lets them.
+  /// The responses that are stored at the end of the attempt if the observers allow it.
   var cacheCandidates: [CacheCandidate] = []
-  var credential: URLCredential?
-  /// The request's own options, if it was given any.
-  var profile: ConnectionProfile?
-  /// The head of the response that is being read, when somebody watches.
+  /// The head of the response that is being read, if the request is observed.
   var headResponse: HTTPURLResponse?
-  /// The body of an upload, and the file that goes with the attempt.
-  var uploadable: UploadRequest.Uploadable?
-  var uploadedFile: URL?
-  /// What sends the body, when it is a stream.
-  var streamSource: InputStreamSource?
-  /// The file of a download, and what it can go on from.
-  var fileURL: URL?
-  var resumeData: Data?
-  /// Who waits for that; asked for by a cancellation.
-  var resumeDataHandlers: [@Sendable (Data?) -> Void] = []
-  var wantsResumeData = false
-  var progress = ProgressReport()
-  var headHandler: HeadHandler?
-  var watchers = RequestWatchers()
   /// The attempt that waits until monitors have been told of all changes.
   var changesWaiter: CheckedContinuation<Void, Never>?
-  /// Asynchronous sequences that tell of the request.
-  var listeners: RequestListeners?
-  var id: UUID?
-  /// Answers for the retrier that is being asked.
+
+  // MARK: Run
+  /// Answers in place of the retrier that is being asked.
   var retryAnswer: (@Sendable () -> Void)?
 }
 
 extension RequestCore.State {
-  /// Whether there may be any; asked first where every request passes. To change one makes them.
+  /// Whether there are extras. Asked first on the path of every request, because a change makes them.
   var hasExtras: Bool { !ownExtras.isEmpty }
 
   var extras: RequestExtras {

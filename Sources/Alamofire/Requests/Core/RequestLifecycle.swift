@@ -1,7 +1,7 @@
 import FoundationNetworking
 
 /// The life of one request: its public state (``Request/State``) and whether an attempt runs.
-/// Pure; the owner does what it answers.
+/// Pure: the owner performs the actions that it returns.
 package struct RequestLifecycle: Sendable {
   /// The state of the attempts.
   package enum Run: Sendable, Equatable {
@@ -29,13 +29,13 @@ package struct RequestLifecycle: Sendable {
 
   package private(set) var state = Request.State.initialized
   package private(set) var run = Run.notStarted
-  /// Whether the session is gone, so that nothing may be sent any more.
+  /// Whether the session has ended, so that nothing may be sent any more.
   package private(set) var isAbandoned = false
 
   /// Whether another attempt may be made.
   package var mayAttemptAgain: Bool { state != .cancelled && !isAbandoned }
 
-  /// What the task of an attempt shows of it.
+  /// The state of the task of the current attempt.
   var taskState: URLSessionTask.State {
     if run == .ended { return .completed }
     return switch state {
@@ -72,21 +72,21 @@ package struct RequestLifecycle: Sendable {
     }
   }
 
-  /// The session sets the request up at its creation, before anybody has resumed it.
+  /// Starts a request at its creation, before it is resumed, because the session asks for that.
   package mutating func setUpEagerly() -> Action {
     guard run == .notStarted, state == .initialized else { return .nothing }
     run = .running
     return .start
   }
 
-  /// The attempt is ready to send. Returns false if it has to wait for ``resumed()``.
+  /// Notes that the attempt is ready to send. Returns false if it has to wait for ``resumed()``.
   package mutating func readyToSend() -> Bool {
     guard state == .initialized || state == .suspended else { return true }
     run = .gated
     return false
   }
 
-  /// A response handler has been added.
+  /// Notes that a response handler has been added.
   package mutating func handlerAdded(resumesAutomatically: Bool) -> Action {
     switch run {
     case .ended:
@@ -99,7 +99,7 @@ package struct RequestLifecycle: Sendable {
     }
   }
 
-  /// The session ended the request from outside.
+  /// Ends the request because its session has ended.
   package mutating func abandoned() -> Action {
     isAbandoned = true
     switch run {
@@ -111,7 +111,7 @@ package struct RequestLifecycle: Sendable {
     }
   }
 
-  /// A request that is finished is sent once more.
+  /// Starts a finished request again.
   package mutating func sentAgain() -> Action {
     guard run == .ended, state == .finished, mayAttemptAgain else { return .nothing }
     state = .resumed
@@ -119,7 +119,7 @@ package struct RequestLifecycle: Sendable {
     return .start
   }
 
-  /// Every handler has been served.
+  /// Notes that every handler has been served.
   package mutating func ended() {
     run = .ended
     if state != .cancelled { state = .finished }
@@ -140,7 +140,7 @@ package struct RequestLifecycle: Sendable {
 }
 
 extension Request.State {
-  /// The table of allowed changes: nothing leads back to the beginning or out of the end.
+  /// Whether the state may change to `next`. No state leads back to `initialized` or out of an end.
   package func canBecome(_ next: Request.State) -> Bool {
     switch (self, next) {
     case (.initialized, _): true

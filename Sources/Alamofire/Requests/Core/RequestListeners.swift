@@ -3,8 +3,8 @@ import FoundationNetworking
 import HTTPWire
 import Synchronization
 
-/// The asynchronous sequences that tell of a request. Each of them, and each closure beside them, is told
-/// everything; all end with the request.
+/// The asynchronous sequences of a request. Each of them receives everything, as does each closure beside them; all end
+/// with the request.
 struct RequestListeners: Sendable {
   typealias Continuation<Element: Sendable> = AsyncStream<Element>.Continuation
 
@@ -25,8 +25,8 @@ struct RequestListeners: Sendable {
 }
 
 extension RequestCore {
-  /// Adds an asynchronous sequence, which is told what `current` makes of the present, outside the lock. One of a
-  /// request that is over ends at once.
+  /// Adds an asynchronous sequence. It receives the element that `current` makes of the present state, outside the lock.
+  /// The sequence of a request that has ended ends at once.
   func listen<Element: Sendable, Present>(
     _ continuation: AsyncStream<Element>.Continuation,
     _ place: any WritableKeyPath<RequestListeners, [AsyncStream<Element>.Continuation]> & Sendable,

@@ -9,8 +9,8 @@ extension RequestCore {
     case demand
   }
 
-  /// Makes the request as it was before its first attempt, but for its handlers and its counters. Every further attempt
-  /// begins here.
+  /// Resets the request to its state before the first attempt, except for its handlers and counters. Every further
+  /// attempt begins here.
   ///
   /// - Parameter sink: The handler whose serializer failed. Monitors receive its response as parsed.
   /// - Returns: False, and nothing has changed, if no further attempt may be made.
@@ -33,7 +33,7 @@ extension RequestCore {
     case .demand: remove(.body)
     }
     download?.forget()
-    if isMonitored {
+    if notifiesMonitors {
       sink?.announce(to: request)
       tell { $0.requestIsRetrying(request) }
     }
@@ -51,13 +51,11 @@ extension RequestCore.State {
 
   /// Resets all but the handlers and the counters.
   fileprivate mutating func resetForRetry() {
-    retryCount += 1
     endAttemptForRetry()
-    error = nil
-    data = nil
-    keepEarlier()
-    serializedSinks = 0
-    headDecision = .none
+    if let earlier = results.beginRetry() { extras.earlierExchanges.append(earlier) }
+    handlers.restart()
+    // The attempt has ended, so that nothing waits for the decision.
+    _ = run.closeHeadDecision()
     guard hasExtras else { return }
     extras.fileURL = nil
     extras.resumeData = nil

@@ -71,7 +71,7 @@ final class StreamMailbox<Success: Sendable, Failure: Error>: StreamReader, Resp
     let token = DataStreamRequest.CancellationToken(request: request, reader: id)
     for value in values {
       guard !flow.isMuted(id) else { break }
-      if request.core.isMonitored, let result = value as? Result<Success, AFError> {
+      if request.core.notifiesMonitors, let result = value as? Result<Success, AFError> {
         request.core.tell { $0.request(request, didParseStream: result) }
       }
       if case .failure = value, request.automaticallyCancelOnStreamError { token.cancel() }

@@ -90,30 +90,31 @@ extension Request {
 extension RequestCore.State {
   /// The view of the current attempt's task.
   var taskView: TaskRecord.View {
-    var view = TaskRecord.View(originalRequest: request)
-    view.currentRequest = hop.flatMap { URLRequest(hop: $0.request, of: request) } ?? request
-    view.response = exchange?.other ?? exchange?.httpResponse ?? extras.headResponse
+    var view = TaskRecord.View(originalRequest: results.request)
+    view.currentRequest =
+      run.hop.flatMap { URLRequest(hop: $0.request, of: results.request) } ?? results.request
+    view.response = results.exchange?.other ?? results.exchange?.httpResponse ?? extras.headResponse
     view.count = extras.progress.count
     view.state = lifecycle.taskState
     return view
   }
 
   mutating func endAttempt() {
-    attempts.end(attempts.isSeen ? endedView : nil)
+    observed.tasks.end(observed.tasks.isSeen ? endedView : nil)
     if hasExtras { extras.headResponse = nil }
   }
 
   /// Ends the current attempt before a retry.
   mutating func endAttemptForRetry() {
-    guard attempts.hasBegun else { return }
-    attempts.endForRetry(endedView)
+    guard observed.tasks.hasBegun else { return }
+    observed.tasks.endForRetry(endedView)
     if hasExtras { extras.headResponse = nil }
   }
 
   /// The view of the last attempt's task after its end.
   var endedView: TaskRecord.View {
     var view = taskView
-    view.error = error?.ofTask
+    view.error = results.error?.ofTask
     view.state = .completed
     return view
   }
@@ -126,7 +127,7 @@ extension RequestCore {
   func tasks(of request: Request) -> [URLSessionTask] {
     state.withLock { state in
       let past = state
-      return state.attempts.make(of: request) { past.endedView }
+      return state.observed.tasks.make(of: request) { past.endedView }
     }
   }
 }

@@ -71,8 +71,8 @@ extension Session {
     let request = download(
       ResumedRequest(data: data), runsUserCode: false, nil, false, nil, .resumeData(data))
     request.core.state.withLock { state in
-      state.attempts.owner = request
-      state.attempts.begin()
+      state.observed.tasks.owner = request
+      state.observed.tasks.begin()
     }
     let task = request.core.tasks(of: request).first
     request.core.setUp(request, .eager)

@@ -9,9 +9,8 @@ package final class SessionWatching: Sendable {
   let hasOwnDelegate: Bool
   let redirectHandler: (any RedirectHandler)?
   let cachedResponseHandler: (any CachedResponseHandler)?
-  // Stored, because testing the optional copies it.
-  let hasRedirectHandler: Bool
-  private let hasCachedResponseHandler: Bool
+  /// The events whose observers never change.
+  private let constantObservers: RequestObservers
   let eventMonitor: CompositeEventMonitor
   /// The user's `URLSession` that is shown instead of the facade.
   let lent: URLSession?
@@ -25,9 +24,12 @@ package final class SessionWatching: Sendable {
     hasOwnDelegate = type(of: delegate) != SessionDelegate.self
     self.redirectHandler = redirectHandler
     self.cachedResponseHandler = cachedResponseHandler
-    hasRedirectHandler = redirectHandler != nil
-    hasCachedResponseHandler = cachedResponseHandler != nil
     eventMonitor = CompositeEventMonitor(monitors: eventMonitors)
+    var observers: RequestObservers = []
+    if redirectHandler != nil { observers.insert(.redirects) }
+    if cachedResponseHandler != nil { observers.formUnion([.wholeTask, .storing]) }
+    if eventMonitor.hearsBodies { observers.insert(.bodies) }
+    constantObservers = observers
     self.lent = lent
   }
 
@@ -36,8 +38,13 @@ package final class SessionWatching: Sendable {
     hasOwnDelegate && !delegate.wantedEvents.isDisjoint(with: events)
   }
 
-  /// Whether the session has a handler or a delegate that decides about storing responses.
-  var decidesAboutStoring: Bool { hasCachedResponseHandler || wants(.caching) }
+  /// The events of all requests that have observers in the session at present.
+  var observers: RequestObservers {
+    var observers = constantObservers
+    if eventMonitor.isActive { observers.formUnion(.monitors) }
+    if hasOwnDelegate { observers.formUnion(RequestObservers(delegate.wantedEvents)) }
+    return observers
+  }
 }
 
 extension SessionWatching: TrustObservers {

@@ -3,24 +3,10 @@ import FoundationNetworking
 import HTTPWire
 import Synchronization
 
-// Who watches a request, and what they are told of it. Each event is made only when somebody listens: what
-// calls these has asked `isMonitored` or `isWatched` before.
+// The events that monitors and delegates receive. The callers ask `notifiesMonitors` or `observers` before, so that no event
+// is made for a request without observers.
 extension RequestCore {
-  /// Whether somebody hears of a request's life.
-  var isMonitored: Bool { session.eventMonitor.isActive || has(.events) }
-
-  /// Whether somebody hears of its tasks, or decides about storing their responses.
-  var isWatched: Bool {
-    session.watching.decidesAboutStoring || session.watching.wants(.transfers) || isMonitored
-  }
-
-  /// Whether somebody wants to be asked about redirects, or told of them.
-  var isRedirectWatched: Bool {
-    isWatched || session.watching.wants(.redirects) || session.watching.hasRedirectHandler
-      || state.withLock { $0.extras.redirectHandler != nil }
-  }
-
-  /// Tells every monitor, each on its queue.
+  /// Calls `event` with each monitor, on the queue of that monitor.
   func tell(_ event: @escaping @Sendable (any EventMonitor) -> Void) {
     session.eventMonitor.perform(event)
     guard has(.events) else { return }
@@ -29,7 +15,8 @@ extension RequestCore {
     }
   }
 
-  /// Tells the monitors that hear of the URL session: those of the session, and few of the request.
+  /// Calls `event` with the monitors that receive the events of the URL session: all of the session, and those of the
+  /// request that were added for it.
   func tellTransfer(_ event: @escaping @Sendable (any EventMonitor) -> Void) {
     session.eventMonitor.perform(event)
     guard has(.events) else { return }
@@ -38,10 +25,12 @@ extension RequestCore {
     }
   }
 
-  /// - Parameter concernsTask: Whether monitors knew the task of the attempt at hand when the state changed.
-  func tellChange(of request: Request, to wish: Request.State, concernsTask: Bool) {
+  /// Tells monitors of a change of the state.
+  ///
+  /// - Parameter concernsTask: Whether monitors knew the task of the current attempt when the state changed.
+  func tellChange(of request: Request, to new: Request.State, concernsTask: Bool) {
     let task = concernsTask ? tasks(of: request).last : nil
-    switch wish {
+    switch new {
     case .resumed:
       tell { $0.requestDidResume(request) }
       if let task { tell { $0.request(request, didResumeTask: task) } }
@@ -53,41 +42,18 @@ extension RequestCore {
       if let task { tell { $0.request(request, didCancelTask: task) } }
     case .initialized, .finished: break
     }
-    state.withLock { state -> CheckedContinuation<Void, Never>? in
-      state.untoldChanges -= 1
-      guard state.untoldChanges == 0 else { return nil }
-      defer { if state.hasExtras { state.extras.changesWaiter = nil } }
-      return state.extras.changesWaiter
-    }?.resume()
+    state.withLock { $0.endNotification() }?.resume()
   }
 
-  /// Returns when monitors have been told of every change so far: of two threads that resume and cancel, the
-  /// first may be held up while the second already ends the request.
-  nonisolated(nonsending) func changesAreTold() async {
-    await withCheckedContinuation { continuation in
-      let isDone = state.withLock { state in
-        if state.untoldChanges > 0 { state.extras.changesWaiter = continuation }
-        return state.untoldChanges == 0
-      }
-      if isDone { continuation.resume() }
-    }
-  }
-
-  /// Makes the task of the attempt at hand, which is sent when the request is resumed, and tells of it.
+  /// Announces the task of the current attempt, which is sent when the request is resumed.
   nonisolated(nonsending) func tellTask(of request: Request) async {
-    let (handler, listeners) = state.withLock { state in
-      state.attempts.owner = request
-      state.attempts.begin()
-      defer { state.attempts.isShown = true }
-      // Those that were added while the request waited have looked at the task by themselves.
-      return state.attempts.isShown ? (nil, nil) : (state.extras.taskHandler, state.extras.listeners?.tasks)
-    }
+    let (handler, listeners) = showTask(of: request)
     guard let task = tasks(of: request).last else { return }
     if let handler { handler.queue.async { handler.closure(task) } }
-    for continuation in listeners ?? [] { continuation.yield(task) }
+    for continuation in listeners { continuation.yield(task) }
     stream?.watch { [weak self] data in self?.tellData(data) }
     tell { $0.request(request, didCreateTask: task) }
-    switch await stateOfToldTask() {
+    switch await beginTaskChanges() {
     case .suspended: tell { $0.request(request, didSuspendTask: task) }
     case .resumed: tell { $0.request(request, didResumeTask: task) }
     case .cancelled: tell { $0.request(request, didCancelTask: task) }
@@ -95,25 +61,13 @@ extension RequestCore {
     }
   }
 
-  /// The state of the request at the moment from which on changes concern the task: it was told of, as were all changes
-  /// so far.
-  nonisolated(nonsending) private func stateOfToldTask() async -> Request.State {
-    while true {
-      let lifecycle = state.withLock { state -> Request.State? in
-        guard state.untoldChanges == 0 else { return nil }
-        state.attempts.isTold = true
-        return state.lifecycle.state
-      }
-      if let lifecycle { return lifecycle }
-      await changesAreTold()
-    }
-  }
-
-  // MARK: On the engine's thread
+  // MARK: On the thread of the loop
 
   /// Calls the delegate without waiting for it.
   func delegate(_ body: @escaping @Sendable (SessionDelegate, URLSession, URLSessionTask) -> Void) {
-    guard let owner = state.withLock({ $0.attempts.owner }), let task = tasks(of: owner).last else { return }
+    guard let owner = state.withLock({ $0.observed.tasks.owner }), let task = tasks(of: owner).last else {
+      return
+    }
     let delegate = session.delegate
     let facade = session.facade
     if session.hasOwnDelegate {
@@ -123,7 +77,7 @@ extension RequestCore {
     }
   }
 
-  /// The head of a response that is read has come.
+  /// Tells observers of the head of a response whose body is read.
   func tellHead(_ response: HTTPURLResponse) {
     state.withLock { $0.extras.headResponse = response }
     guard download == nil else { return tellOffset(response) }
@@ -135,7 +89,7 @@ extension RequestCore {
     }
   }
 
-  /// Bytes of a body have come.
+  /// Tells observers of bytes of a body.
   func tellData(_ data: Data) {
     delegate { delegate, session, task in
       guard let task = task as? URLSessionDataTask else { return }

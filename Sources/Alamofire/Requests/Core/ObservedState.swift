@@ -1,0 +1,81 @@
+import Foundation
+import FoundationNetworking
+import Synchronization
+
+/// The part of a request that its observers see: its tasks, and the notifications that monitors have yet to receive.
+///
+/// The monitors and handlers themselves, which few requests have, are in ``RequestExtras``.
+struct ObservedState: Sendable {
+  /// The tasks of the attempts.
+  var tasks = AttemptTasks()
+  /// The number of changes of the state that monitors have yet to be told of.
+  private(set) var pendingChanges = 0
+
+  mutating func beginNotification() { pendingChanges += 1 }
+
+  /// Returns whether no notification is pending any more.
+  mutating func endNotification() -> Bool {
+    pendingChanges -= 1
+    return pendingChanges == 0
+  }
+}
+
+extension RequestCore.State {
+  /// Whether the request has handlers, sequences or monitors of its own that receive its tasks.
+  var hasTaskObservers: Bool {
+    guard hasExtras else { return false }
+    let hasMonitors = !extras.monitors.isEmpty || !extras.transferMonitors.isEmpty
+    return hasMonitors || extras.taskHandler != nil || extras.listeners?.tasks.isEmpty == false
+  }
+
+  /// Notes that monitors have been told of a change. Returns the attempt that waits for the last such notification.
+  mutating func endNotification() -> CheckedContinuation<Void, Never>? {
+    guard observed.endNotification(), hasExtras else { return nil }
+    defer { extras.changesWaiter = nil }
+    return extras.changesWaiter
+  }
+}
+
+extension RequestCore {
+  /// Waits until monitors have been told of every change so far. If two threads resume and cancel a request, the
+  /// notification of the first may be late, and the second may end the request meanwhile.
+  nonisolated(nonsending) func changesAreTold() async {
+    await withCheckedContinuation { continuation in
+      let isDone = state.withLock { state in
+        if state.observed.pendingChanges > 0 { state.extras.changesWaiter = continuation }
+        return state.observed.pendingChanges == 0
+      }
+      if isDone { continuation.resume() }
+    }
+  }
+
+  /// Notes that the task of the attempt is about to be announced. Returns the handler and the sequences that have not
+  /// received it yet. Those that were added while the request waited have looked at the task themselves.
+  func showTask(
+    of request: Request
+  ) -> (
+    handler: RequestWatchers.Handler<URLSessionTask>?, listeners: [AsyncStream<URLSessionTask>.Continuation]
+  ) {
+    state.withLock { state in
+      state.observed.tasks.owner = request
+      state.observed.tasks.begin()
+      defer { state.observed.tasks.isShown = true }
+      guard !state.observed.tasks.isShown, state.hasExtras else { return (nil, []) }
+      return (state.extras.taskHandler, state.extras.listeners?.tasks ?? [])
+    }
+  }
+
+  /// Returns the state of the request at the moment from which on its changes concern the task. Monitors have been told
+  /// of the task and of all earlier changes.
+  nonisolated(nonsending) func beginTaskChanges() async -> Request.State {
+    while true {
+      let lifecycle = state.withLock { state -> Request.State? in
+        guard state.observed.pendingChanges == 0 else { return nil }
+        state.observed.tasks.isTold = true
+        return state.lifecycle.state
+      }
+      if let lifecycle { return lifecycle }
+      await changesAreTold()
+    }
+  }
+}

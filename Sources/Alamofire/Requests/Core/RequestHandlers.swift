@@ -1,0 +1,79 @@
+import Foundation
+import FoundationNetworking
+import HTTPWire
+import Synchronization
+
+/// The validators of a request and the handlers of its response, each in the order in which they were added.
+///
+/// The handlers of heads, created requests and progress, which few requests have, are in ``RequestExtras``.
+struct RequestHandlers: Sendable {
+  private(set) var validators: [Validator] = []
+  private var sinks: ShortList<any ResponseSink> = []
+  /// The number of handlers whose response was made since the last attempt.
+  private var servedCount = 0
+
+  mutating func add(_ validator: Validator) { validators.append(validator) }
+
+  mutating func add(_ sink: any ResponseSink) { sinks.append(sink) }
+
+  /// Returns the next handler whose response has to be made; `nil` if each has one.
+  mutating func next() -> (any ResponseSink)? {
+    guard servedCount < sinks.count else { return nil }
+    defer { servedCount += 1 }
+    return sinks[servedCount]
+  }
+
+  /// Begins with the first handler again, because another attempt follows.
+  mutating func restart() { servedCount = 0 }
+
+  /// Returns all handlers of responses and forgets them.
+  mutating func takeServed() -> ShortList<any ResponseSink> {
+    defer {
+      sinks = []
+      servedCount = 0
+    }
+    return sinks
+  }
+}
+
+/// The end of a run: the handlers that were served, and the ones that have to be told outside the lock.
+private struct EndedRun: Sendable {
+  let served: ShortList<any ResponseSink>
+  var listeners: RequestListeners?
+  /// A handler that waits for the cURL command of a request that was never made.
+  var commandHandler: RequestWatchers.Handler<String>?
+}
+
+extension RequestCore.State {
+  /// Ends the run of the request, because every handler has its response.
+  fileprivate mutating func endRun() -> EndedRun {
+    var ended = EndedRun(served: handlers.takeServed())
+    if hasExtras {
+      ended.listeners = extras.listeners
+      if results.request == nil { ended.commandHandler = extras.watchers.creationFailed() }
+      extras.listeners = nil
+    }
+    run.end()
+    endAttempt()
+    lifecycle.ended()
+    return ended
+  }
+}
+
+extension RequestCore {
+  func add(_ validator: Validator) { state.withLock { $0.handlers.add(validator) } }
+
+  /// Returns the next handler whose response has to be made. Without one, ends the run and returns its handlers.
+  func nextSink() -> (sink: (any ResponseSink)?, served: ShortList<any ResponseSink>) {
+    let (sink, ended) = state.withLock { state -> ((any ResponseSink)?, EndedRun?) in
+      if let sink = state.handlers.next() { return (sink, nil) }
+      return (nil, state.endRun())
+    }
+    guard let ended else { return (sink, []) }
+    ended.listeners?.finish()
+    if let command = ended.commandHandler {
+      command.queue.async { command.closure(Request.missingCommand) }
+    }
+    return (nil, ended.served)
+  }
+}

@@ -1,0 +1,92 @@
+import Synchronization
+
+/// The events of a request that have observers: delegate, handlers and monitors of the session, and those of the request.
+///
+/// An observer of one of these events may change the course of an attempt, which then has to wait for it. The attempt reads
+/// ``task`` when the request is resumed, and ``bodies`` when it makes the request. It reads the others when the event comes,
+/// because handlers may be added to a running request and ``SessionDelegate/wantedEvents`` may change at any time.
+struct RequestObservers: OptionSet, Sendable {
+  let rawValue: UInt8
+
+  /// The tasks of attempts. They are announced before they are sent, and at their end.
+  static let task = RequestObservers(rawValue: 1)
+  static let redirects = RequestObservers(rawValue: 2)
+  /// Challenges of responses.
+  static let challenges = RequestObservers(rawValue: 4)
+  /// The certificates of servers.
+  static let trust = RequestObservers(rawValue: 8)
+  /// The storage of responses.
+  static let storing = RequestObservers(rawValue: 16)
+  /// The bodies of responses as they arrive.
+  static let bodies = RequestObservers(rawValue: 32)
+
+  /// The events that each observer of tasks sees.
+  static let wholeTask: RequestObservers = [.task, .redirects, .challenges]
+  /// The events that each monitor sees.
+  static let monitors: RequestObservers = [.wholeTask, .trust]
+}
+
+extension RequestObservers {
+  /// The events that a delegate of the caller wants.
+  init(_ events: SessionDelegate.Events) {
+    self = []
+    if events.contains(.transfers) { formUnion([.wholeTask, .bodies]) }
+    if events.contains(.caching) { formUnion([.wholeTask, .storing]) }
+    if events.contains(.redirects) { insert(.redirects) }
+    if events.contains(.authentication) { insert(.challenges) }
+    if events.contains(.trust) { insert(.trust) }
+  }
+
+  /// The events whose observers were added to the request itself.
+  fileprivate init(_ interests: RequestInterests) {
+    self = []
+    if interests.isEmpty { return }
+    if interests.contains(.events) { formUnion(.monitors) }
+    if interests.contains(.redirects) { insert(.redirects) }
+    if interests.contains(.storing) { insert(.storing) }
+    if !interests.isDisjoint(with: [.body, .transfers]) { insert(.bodies) }
+  }
+}
+
+/// The events for which a handler, a sequence or a monitor was added to the request itself. Most requests have none.
+struct RequestInterests: OptionSet, Sendable {
+  let rawValue: UInt8
+
+  /// The number of bytes that have moved.
+  static let progress = RequestInterests(rawValue: 1)
+  /// The head of the response, before its body is read.
+  static let head = RequestInterests(rawValue: 2)
+  /// The body of the response as it comes, for chunk readers. The body is not kept then.
+  static let body = RequestInterests(rawValue: 4)
+  /// The events of this request, for a monitor or a handler of tasks.
+  static let events = RequestInterests(rawValue: 8)
+  static let redirects = RequestInterests(rawValue: 16)
+  /// The storage of the response.
+  static let storing = RequestInterests(rawValue: 32)
+  /// The events of the URL session, for a monitor.
+  static let transfers = RequestInterests(rawValue: 64)
+}
+
+extension RequestCore {
+  /// The events that have observers at present.
+  var observers: RequestObservers {
+    let own = RequestInterests(rawValue: interests.load(ordering: .acquiring))
+    return session.watching.observers.union(RequestObservers(own))
+  }
+
+  /// Whether the session or the request has monitors. Asked before an event is made for them.
+  var notifiesMonitors: Bool { session.eventMonitor.isActive || has(.events) }
+
+  /// Whether any of these interests was added.
+  func has(_ interests: RequestInterests) -> Bool {
+    self.interests.load(ordering: .acquiring) & interests.rawValue != 0
+  }
+
+  func add(_ interests: RequestInterests) {
+    self.interests.bitwiseOr(interests.rawValue, ordering: .releasing)
+  }
+
+  func remove(_ interests: RequestInterests) {
+    self.interests.bitwiseAnd(~interests.rawValue, ordering: .releasing)
+  }
+}

@@ -1,0 +1,101 @@
+import Foundation
+import FoundationNetworking
+import HTTPWire
+import Synchronization
+
+/// The results of the last attempt of a request: what was sent, what came back, and the reason of a failure.
+///
+/// The requests and responses of earlier attempts are in ``RequestExtras``.
+struct RequestResults: Sendable {
+  /// The request of the last attempt; `nil` until one has been made.
+  private(set) var request: URLRequest?
+  /// The response and the metrics of the attempt, or of its part before a failure.
+  private(set) var exchange: Exchange?
+  /// The body of the response, as far as it is kept.
+  private(set) var data: Data?
+  /// The first error of the attempt. Later errors are its consequences.
+  private(set) var error: AFError?
+  private(set) var retryCount = 0
+
+  /// Returns the request of the previous attempt, if there was one.
+  mutating func replaceRequest(with new: URLRequest) -> URLRequest? {
+    defer { request = new }
+    return request
+  }
+
+  mutating func keep(_ exchange: Exchange, body: Data?) {
+    self.exchange = exchange
+    data = body
+  }
+
+  /// Keeps the first error.
+  mutating func fail(_ error: AFError) {
+    if self.error == nil { self.error = error }
+  }
+
+  /// Replaces the error by that of a retrier, which was asked about it.
+  mutating func replaceError(with error: AFError) { self.error = error }
+
+  /// Makes the metrics of an attempt that ended before anything was sent.
+  mutating func makeMissingExchange() {
+    guard exchange == nil else { return }
+    exchange = Exchange(url: request?.url, head: nil, metrics: TaskMetrics(from: Date()))
+  }
+
+  /// Forgets everything but the request, for a further attempt. Returns the exchange of the attempt that has failed.
+  mutating func beginRetry() -> Exchange? {
+    defer {
+      retryCount += 1
+      error = nil
+      data = nil
+      exchange = nil
+    }
+    return exchange
+  }
+}
+
+extension RequestCore.State {
+  /// The requests of all attempts, in their order.
+  var requests: [URLRequest] { extras.earlierRequests + (results.request.map { [$0] } ?? []) }
+
+  /// The responses and metrics of all attempts, in their order.
+  var exchanges: [Exchange] { extras.earlierExchanges + (results.exchange.map { [$0] } ?? []) }
+
+  /// The body for the caller; `nil` if chunk readers receive it.
+  var collectedBody: Data? { hasExtras && extras.pieces != nil ? nil : results.data }
+
+  mutating func add(_ request: URLRequest) {
+    if let earlier = results.replaceRequest(with: request) { extras.earlierRequests.append(earlier) }
+  }
+
+  /// The results as response handlers receive them.
+  var outcome: RequestOutcome {
+    var outcome = RequestOutcome(
+      request: results.request, exchange: results.exchange, data: collectedBody, error: results.error)
+    if hasExtras {
+      outcome.fileURL = extras.fileURL
+      outcome.resumeData = extras.resumeData
+    }
+    return outcome
+  }
+}
+
+extension RequestCore {
+  var error: AFError? { state.withLock { $0.results.error } }
+
+  var outcome: RequestOutcome { state.withLock { $0.outcome } }
+
+  /// Keeps the first error of an attempt.
+  func fail(_ error: AFError) { state.withLock { $0.results.fail(error) } }
+
+  /// Replaces the error by that of a retrier, which was asked about it.
+  func replaceError(_ error: AFError) { state.withLock { $0.results.replaceError(with: error) } }
+
+  /// Keeps the response and the metrics of an attempt, or those of its part before a failure.
+  func keep(_ exchange: Exchange, body: Data?) {
+    state.withLock { $0.results.keep(exchange, body: body) }
+  }
+
+  /// Makes the metrics of an attempt that ended before anything was sent.
+  func makeMissingExchange() { state.withLock { $0.results.makeMissingExchange() } }
+}

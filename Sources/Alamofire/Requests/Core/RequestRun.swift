@@ -1,0 +1,170 @@
+import HTTPWire
+import Synchronization
+
+/// The hop that is under way, for the thread that reads its response.
+struct CurrentHop: Sendable {
+  let request: WireRequest
+  /// The origin of the caller's request.
+  let initialOrigin: Origin
+  let authentication: Authentication?
+}
+
+/// The run of a request, from its start to the delivery of its outcome: the task and the transfer that perform it, and
+/// the continuations for which it waits.
+///
+/// ``RequestLifecycle`` decides, and holds no reference. A run holds the objects to which its decisions apply. Therefore
+/// the head decision and the gate are here.
+struct RequestRun: Sendable {
+  /// The number of earlier runs. Each run has a task of its own.
+  private(set) var number = 0
+  /// The task that performs the attempts; `nil` while the loop performs them.
+  private(set) var task: Task<Void, Never>?
+  /// Suspends, resumes and cancels the transfer that is under way.
+  var control: (any TransferControl)?
+  var hop: CurrentHop?
+  private(set) var headDecision = HeadDecision.none
+  /// Continues the attempt once the request is resumed.
+  private var gate: CheckedContinuation<Void, Never>?
+
+  /// Adds the task of a run. Returns false if that run has ended, and perhaps another one has begun.
+  mutating func add(_ task: Task<Void, Never>, ofRun number: Int) -> Bool {
+    guard self.number == number else { return false }
+    self.task = task
+    return true
+  }
+
+  mutating func end() {
+    task = nil
+    number += 1
+  }
+
+  // MARK: Waits
+
+  mutating func wait(atGate continuation: CheckedContinuation<Void, Never>) { gate = continuation }
+
+  mutating func takeGate() -> CheckedContinuation<Void, Never>? {
+    defer { gate = nil }
+    return gate
+  }
+
+  mutating func openHeadDecision() { headDecision = .open }
+
+  /// Waits for an open decision about the head. Returns false if there is none.
+  mutating func wait(forHeadDecision continuation: CheckedContinuation<Void, Never>) -> Bool {
+    guard case .open = headDecision else { return false }
+    headDecision = .awaited(continuation)
+    return true
+  }
+
+  /// Closes the decision about the head. Returns the continuation of the attempt that waits for it.
+  mutating func closeHeadDecision() -> CheckedContinuation<Void, Never>? {
+    defer { headDecision = .none }
+    guard case .awaited(let continuation) = headDecision else { return nil }
+    return continuation
+  }
+
+  // MARK: Cancellation
+
+  /// The objects to which a cancellation applies, outside the lock.
+  struct Cancellation: Sendable {
+    let task: Task<Void, Never>?
+    let control: (any TransferControl)?
+    let gate: CheckedContinuation<Void, Never>?
+    let headWaiter: CheckedContinuation<Void, Never>?
+
+    /// Cancels task and transfer, and ends the waits of the attempt.
+    func perform() {
+      task?.cancel()
+      control?.cancel()
+      gate?.resume()
+      headWaiter?.resume()
+    }
+  }
+
+  mutating func takeCancellation() -> Cancellation {
+    Cancellation(task: task, control: control, gate: takeGate(), headWaiter: closeHeadDecision())
+  }
+}
+
+extension RequestCore.State {
+  /// Whether bytes must not move, because the request is suspended or the decision about its head is open.
+  var isHeld: Bool { lifecycle.state == .suspended || run.headDecision.isOpen }
+}
+
+extension RequestCore {
+  var isCancelled: Bool { state.withLock { $0.lifecycle.state == .cancelled } }
+
+  /// Whether the session ended before the request.
+  var isAbandoned: Bool { state.withLock { $0.lifecycle.isAbandoned } }
+
+  /// Whether the request is resumed and nothing has failed.
+  var maySend: Bool { state.withLock { $0.lifecycle.state == .resumed && $0.results.error == nil } }
+
+  /// Starts a task of the current run, which is cancelled with the request.
+  func run(in start: () -> Task<Void, Never>) {
+    let number = state.withLock { $0.run.number }
+    let task = start()
+    // If the request was cancelled or left by its session between the start of the task and here, the task is cancelled.
+    let isCancelled = state.withLock { state in
+      guard state.run.add(task, ofRun: number) else { return false }
+      return state.results.error != nil && !state.lifecycle.mayAttemptAgain
+    }
+    if isCancelled { task.cancel() }
+  }
+
+  /// Cancels the run and ends its waits.
+  func cancelRun() {
+    state.withLock { $0.run.takeCancellation() }.perform()
+  }
+
+  /// Suspends or resumes the running transfer, as the state of the request says. Compares again afterwards, because another
+  /// thread may have changed the state meanwhile.
+  func alignControl() {
+    func wanted() -> (control: any TransferControl, isHeld: Bool)? {
+      state.withLock { state in state.run.control.map { ($0, state.isHeld) } }
+    }
+    var target = wanted()
+    while let (control, isHeld) = target {
+      if isHeld { control.suspend() } else { control.resume() }
+      target = wanted()
+      if target?.isHeld == isHeld { return }
+    }
+  }
+
+  // MARK: The gate
+
+  /// Continues an attempt that waits until the request is resumed.
+  func openGate() {
+    state.withLock { $0.run.takeGate() }?.resume()
+  }
+
+  /// Waits until the request is resumed. Returns at once if it is, or if it was cancelled.
+  nonisolated(nonsending) func untilResumed() async {
+    guard !state.withLock({ $0.lifecycle.readyToSend() }) else { return }
+    await withCheckedContinuation { continuation in
+      let waits = state.withLock { state in
+        // Otherwise the request was resumed or cancelled meanwhile.
+        guard state.lifecycle.run == .gated, state.lifecycle.mayAttemptAgain else { return false }
+        state.run.wait(atGate: continuation)
+        return true
+      }
+      if !waits { continuation.resume() }
+    }
+  }
+
+  /// Waits until a request without observers has been resumed; meanwhile its task can be seen. Returns false, and does
+  /// not wait, if it has observers of its own, which have to be told of the task before.
+  nonisolated(nonsending) func untilResumedUnobserved() async -> Bool {
+    let mayWait = state.withLock { state -> Bool? in
+      guard state.lifecycle.state == .initialized || state.lifecycle.state == .suspended else { return nil }
+      guard !state.hasTaskObservers else { return false }
+      state.observed.tasks.begin()
+      // Observers that are added from now on look at the task themselves.
+      state.observed.tasks.isShown = true
+      return true
+    }
+    guard let mayWait else { return true }
+    if mayWait { await untilResumed() }
+    return mayWait
+  }
+}
