@@ -1,5 +1,5 @@
-/// The operations of a stream of bytes and their order: reads after reads, writes after writes, and securing between
-/// the two sides. Pure: the owner of the socket moves the bytes as the flow tells it.
+/// The operations of a stream of bytes and their order: reads after reads, writes after writes, TLS between both
+/// sides. Pure: the owner of the socket performs the effects.
 ///
 /// ```
 /// idle ── connecting ── open ── over
@@ -7,9 +7,10 @@
 ///                     securing
 /// ```
 ///
-/// Each side of an open stream closes by itself; with both the stream is over. What comes late does nothing.
+/// Each side of an open stream closes separately; if both are closed, the stream is over. Later events have no
+/// effect.
 package struct ByteStreamFlow: Sendable {
-  /// Names what was asked for; the owner chooses it.
+  /// The number of an operation; chosen by the owner.
   package typealias Number = UInt64
 
   package enum Phase: Sendable, Equatable { case idle, connecting, open, securing, over }
@@ -24,7 +25,7 @@ package struct ByteStreamFlow: Sendable {
     case alreadySecure
     /// Bytes that came in the clear were not read before the stream was to be secured: an attacker could have sent them.
     case cleartextLeft
-    /// Some of the bytes of a write that was given up had gone out, or were past taking back.
+    /// A withdrawn write was sent in part, or could not be withdrawn any more.
     case cutOff
     /// The failure that the owner has reported.
     case failure
@@ -33,9 +34,9 @@ package struct ByteStreamFlow: Sendable {
   package enum Effect: Sendable, Equatable {
     case connect
     case secure
-    /// A read gets this many of the bytes that have come.
+    /// A read receives this many of the buffered bytes.
     case answer(Number, count: Int, isAtEnd: Bool)
-    /// A write has gone out, or the stream is secure.
+    /// A write was sent, or the TLS handshake has succeeded.
     case complete(Number)
     case fail(Number, Reason)
     case shutReading
@@ -62,11 +63,11 @@ package struct ByteStreamFlow: Sendable {
   package private(set) var isAtEnd = false
   package private(set) var isReadShut = false
   package private(set) var isWriteShut = false
-  /// Bytes that have come and that no read has got.
+  /// The number of received bytes that no read has consumed.
   package private(set) var buffered = 0
   private var incoming: [Incoming] = []
   private var outgoing: [Outgoing] = []
-  /// Whether bytes of the write at the front have gone out, or may have.
+  /// Whether bytes of the first write were sent, or may have been.
   private var hasSentPart = false
   private var reasonOfEnd = Reason.closed
 
@@ -91,7 +92,7 @@ package struct ByteStreamFlow: Sendable {
     return number
   }
 
-  /// Whether the writing side is to be closed; ``writingWasShut()`` tells that it is.
+  /// Whether the owner has to close the writing side; it then calls ``writingWasShut()``.
   package var shutsWriting: Bool { isMoving && outgoing.first == .shut }
 
   package var isSecuring: Bool { phase == .securing && !isSuspended }
@@ -100,7 +101,7 @@ package struct ByteStreamFlow: Sendable {
 
   // MARK: What is asked for
 
-  /// Begins to connect, or goes on after ``suspend()``.
+  /// Begins to connect, or continues after ``suspend()``.
   package mutating func resume() -> [Effect] {
     isSuspended = false
     return begin() + settle()
@@ -131,7 +132,7 @@ package struct ByteStreamFlow: Sendable {
     return begin() + settle()
   }
 
-  /// TLS, once everything that was asked for before is done.
+  /// Begins TLS after all pending operations.
   package mutating func secure(_ number: Number) -> [Effect] {
     guard phase != .over else { return [.fail(number, reasonOfEnd)] }
     guard !isSecure, !incoming.contains(where: \.isSecuring) else { return [.fail(number, .alreadySecure)] }
@@ -143,14 +144,14 @@ package struct ByteStreamFlow: Sendable {
     return begin() + settle()
   }
 
-  /// After the reads that were asked for.
+  /// Closes the reading side after all pending reads.
   package mutating func closeReading() -> [Effect] {
     guard phase != .over, !isReadShut, !incoming.contains(.shut) else { return [] }
     incoming.append(.shut)
     return settle()
   }
 
-  /// After the writes that were asked for.
+  /// Closes the writing side after all pending writes.
   package mutating func closeWriting() -> [Effect] {
     guard phase != .over, !isWriteShut, !outgoing.contains(.shut) else { return [] }
     outgoing.append(.shut)
@@ -292,7 +293,7 @@ package struct ByteStreamFlow: Sendable {
     phase = .over
     isSuspended = false
     reasonOfEnd = reason
-    // One that secures stands on both sides, and is told once.
+    // TLS is an operation of both sides, and fails once.
     let numbers =
       incoming.compactMap(\.number) + outgoing.compactMap { $0.isSecuring ? nil : $0.number }
     incoming.removeAll()

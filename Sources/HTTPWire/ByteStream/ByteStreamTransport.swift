@@ -1,23 +1,23 @@
 // The boundary between requests for a stream of bytes and the transport. The life of a stream:
 //
-//  1. A session asks for a connection to a host and a port by a ``WireRequest`` that only connects.
-//  2. Nothing happens until something is asked of the ``ByteStream``. Then the transport connects, by the same ways as
-//     for any request: proxies, overrides, guards, time limits.
-//  3. It reads what is asked for and no more, and writes what it is given, each in order. ``ByteStream/secure(_:)``
-//     begins TLS where the stream stands then; nothing is sent over it before the server is accepted, by the judge of
-//     the profile or, when that wants to ask elsewhere, by the ``ByteStreamWatcher``.
-//  4. It ends once; whatever is still asked for then has failed before.
+//  1. A session requests a connection to a host and a port by a ``WireRequest`` that only connects.
+//  2. At the first operation on the ``ByteStream``, the transport connects as for any request: with proxies,
+//     overrides, guards and timeouts.
+//  3. It reads only for pending reads, and writes in order. ``ByteStream/secure(_:)`` begins TLS. Nothing is sent
+//     over TLS before the server is accepted, by the judge of the profile, or by the ``ByteStreamWatcher`` if the
+//     judge returns ``TrustVerdict/ask``.
+//  4. It ends once; pending operations fail before.
 
 package import FoundationEssentials
 
 /// Opens streams of bytes.
 package protocol ByteStreamTransport: Sendable {
-  /// A stream that waits to be asked for something.
+  /// Makes a stream that connects at its first operation.
   ///
   /// - Parameters:
-  ///   - request: Where to; one that ``WireRequest/connectsOnly``.
-  ///   - isSecure: Whether TLS comes before everything else.
-  ///   - watcher: Kept until the end of the stream.
+  ///   - request: The target; one that ``WireRequest/connectsOnly``.
+  ///   - isSecure: Whether the stream begins with TLS.
+  ///   - watcher: Retained until the end of the stream.
   func stream(
     _ request: WireRequest, isSecure: Bool, watcher: any ByteStreamWatcher
   ) -> any ByteStream
@@ -39,10 +39,10 @@ package protocol ByteStream: Sendable {
   ) -> Number
   @discardableResult
   func write(_ data: Data, timeout: Duration?, _ completion: @escaping ByteStreamCompletion<Void>) -> Number
-  /// Begins TLS when everything asked for before is done.
+  /// Begins TLS after all pending operations.
   @discardableResult
   func secure(_ completion: @escaping ByteStreamCompletion<Void>) -> Number
-  /// Gives up something that was asked for.
+  /// Withdraws an operation.
   func withdraw(_ number: Number)
   func closeReading()
   func closeWriting()
@@ -64,8 +64,8 @@ package struct StreamedBytes: Sendable {
 
 /// The owner of a stream.
 package protocol ByteStreamWatcher: AnyObject, Sendable {
-  /// Decides about a server that the judge of the profile wants to be asked about elsewhere. Runs on no thread of the
-  /// transport. `nil` accepts it, and the judge is asked again.
+  /// Decides about a server for which the judge of the profile returned ``TrustVerdict/ask``. Never called on a
+  /// thread of the transport. `nil` accepts the server, and the judge is called again.
   func judge(_ chain: PresentedChain) async -> TransportFailure?
   /// Chooses the identity of the client for a server that asks for one, if the judge of the profile demands the choice.
   /// Runs on no thread of the transport. `nil` is no identity.

@@ -47,12 +47,12 @@ package struct AuthenticationOffer: Sendable, Equatable {
     }
   }
 
-  /// Those that can be answered, the strongest first; among equals the order of the server.
+  /// Returns the challenges that can be answered, the strongest first; equal ones in the order of the server.
   ///
   /// - Parameters:
-  ///   - challenges:        What the server said.
-  ///   - connectionSchemes: Of the schemes that authenticate connections, those that the transport can.
-  ///   - knows:             Whether a hash can be had.
+  ///   - challenges:        The challenges of the server.
+  ///   - connectionSchemes: The connection-based schemes that the transport supports.
+  ///   - knows:             Whether a hash function is available.
   package static func ranked(
     _ challenges: [Challenge], connectionSchemes: Set<AuthenticationScheme> = [],
     knows: (DigestChallenge.Algorithm) -> Bool = { _ in true }

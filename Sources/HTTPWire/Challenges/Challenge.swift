@@ -1,5 +1,5 @@
-/// One challenge of a `WWW-Authenticate` or `Proxy-Authenticate` field (RFC 9110 §11.6.1): a scheme, and what it
-/// says about itself.
+/// One challenge of a `WWW-Authenticate` or `Proxy-Authenticate` field (RFC 9110 §11.6.1): a scheme and its
+/// parameters.
 package struct Challenge: Sendable, Equatable {
   package struct Parameter: Sendable, Equatable {
     /// Lower case.
@@ -34,8 +34,8 @@ package struct Challenge: Sendable, Equatable {
   /// The protection space (RFC 9110 §11.5).
   package var realm: String? { self["realm"] }
 
-  /// The challenges of one field after the other. A field may hold several; commas stand between them as they stand
-  /// between the parameters of one. What cannot be read is left out.
+  /// Returns the challenges of several fields in order. A field may contain several challenges; commas separate
+  /// challenges as well as their parameters. Invalid ones are ignored.
   package static func all(in fields: [String]) -> [Challenge] {
     var challenges: [Challenge] = []
     for field in fields {

@@ -97,7 +97,7 @@ struct ChallengeScanner {
     while next < bytes.count, Self.isSpace(bytes[next]) { next += 1 }
     position = next
     if next < bytes.count, bytes[next] == UInt8(ascii: "\"") { return quoted() }
-    // Servers forget the quotation marks: whatever stands before a comma or a space counts.
+    // Servers omit quotation marks, so the value ends at a comma or a space.
     while position < bytes.count, bytes[position] != UInt8(ascii: ","), !Self.isSpace(bytes[position]) {
       position += 1
     }
@@ -121,7 +121,7 @@ struct ChallengeScanner {
     return String(decoding: content, as: UTF8.self)
   }
 
-  /// Steps over what nothing begins with; a quoted string as a whole.
+  /// Skips an invalid byte, or a whole quoted string.
   private mutating func skipOne() {
     guard bytes[position] == UInt8(ascii: "\"") else {
       position += 1

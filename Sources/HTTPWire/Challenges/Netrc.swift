@@ -1,10 +1,10 @@
 /// Names and passwords by host, as ftp, git and curl keep them in `~/.netrc`.
 ///
-/// `machine host`, `default`, `login`, `password`, `account` and `macdef` are known; words may stand in quotation
-/// marks, `#` at the beginning of a word makes the rest of the line a comment. What is unknown is stepped over.
+/// The words `machine host`, `default`, `login`, `password`, `account` and `macdef` are supported. Words may be
+/// quoted; a word that begins with `#` begins a comment up to the end of the line. Unknown words are ignored.
 package struct Netrc: Sendable, Equatable {
   private struct Entry: Sendable, Equatable {
-    /// Lower case; `nil` stands for all hosts.
+    /// In lower case; `nil` matches all hosts.
     let host: String?
     var login: String?
     var password: String?
@@ -55,7 +55,7 @@ private struct NetrcWords {
     bytes = Array(text.utf8)
   }
 
-  /// The next word; a value may begin with what would otherwise be a comment.
+  /// Returns the next word; a value may begin with `#`.
   mutating func next(isValue: Bool = false) -> String? {
     while position < bytes.count {
       if Self.isSpace(bytes[position]) {

@@ -16,7 +16,7 @@ package struct PasswordCredential: Sendable, Hashable, CustomStringConvertible, 
   package var debugDescription: String { description }
   package var customMirror: Mirror { Mirror(self, children: [:]) }
 
-  /// Whether it can stand in a field: control characters may not (RFC 7617 §2, RFC 7616 §3.4).
+  /// Whether it is valid in a field: control characters are not (RFC 7617 §2, RFC 7616 §3.4).
   package var isSendable: Bool {
     (Array(user.utf8) + Array(password.utf8)).allSatisfy { $0 >= 0x20 && $0 != 0x7F }
   }

@@ -1,6 +1,6 @@
 /// For which targets of an origin a credential is sent unasked.
 package enum ProtectionDomain {
-  /// The targets whose paths are as deep as that of one that was challenged, or deeper (RFC 7617 §2.2).
+  /// Returns the protection space of a challenged target: all targets in the folder of its path (RFC 7617 §2.2).
   package static func ofBasic(target: String) -> String {
     let path = target.prefix { $0 != "?" }
     guard let slash = path.lastIndex(of: "/") else { return "/" }
@@ -19,7 +19,7 @@ package enum ProtectionDomain {
     }
   }
 
-  /// Path and query of an absolute URL, as they stand in a request line (RFC 9112 §3.2.1).
+  /// Returns path and query of an absolute URL, as in a request line (RFC 9112 §3.2.1).
   package static func target(of url: String) -> String {
     let bytes = Array(url.utf8)
     guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")) else { return "/" }

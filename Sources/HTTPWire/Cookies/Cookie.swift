@@ -40,8 +40,7 @@ package struct Cookie: Sendable, Equatable {
     self.creation = creation
   }
 
-  /// Whether one takes the place of the other (RFC 6265bis §5.7, "with the same name, domain, host-only-flag,
-  /// and path").
+  /// Whether one replaces the other (RFC 6265bis §5.7, "with the same name, domain, host-only-flag, and path").
   package func hasIdentity(of other: Cookie) -> Bool {
     // Byte by byte: to a server, `é` and `e` with an accent are not one name.
     domain == other.domain && isHostOnly == other.isHostOnly && name.utf8.elementsEqual(other.name.utf8)

@@ -1,10 +1,11 @@
 /// The dates of cookies (RFC 6265bis §5.1.1): read out of almost any text, since servers have always written
 /// them as they liked.
 package enum CookieDate {
-  /// The point in time that a text names; `nil` if it names none, or a day that does not exist.
+  /// Returns the date in a text; `nil` if there is none, or the day does not exist.
   ///
-  /// A word is whatever comes first of these and is still missing: a time of day, a day of one or two digits, the name of
-  /// a month, a year of two to four digits. Other words, zones among them, are passed over: all is UTC.
+  /// Each word is taken as the first of these parts that it can be and that is still missing: a time of day, a day of
+  /// one or two digits, the name of a month, a year of two to four digits. Other words, including time zones, are
+  /// ignored: the time is UTC.
   package static func parse(_ text: some Sequence<UInt8>) -> HTTPDate? {
     var found = Found()
     var word: [UInt8] = []
@@ -34,7 +35,7 @@ package enum CookieDate {
     var month: Int64?
     var year: Int64?
 
-    /// A word is the first of these parts that is still missing and that it can be.
+    /// Takes a word as the first missing part that it can be.
     mutating func take(_ word: [UInt8]) {
       if time == nil, let time = Self.time(word) {
         self.time = time
@@ -61,7 +62,7 @@ package enum CookieDate {
         secondsSince1970: days * 86_400 + time.hour * 3_600 + time.minute * 60 + time.second)
     }
 
-    /// Three numbers with colons between them; what follows the last one must not be a digit.
+    /// Three numbers separated by colons; no digit may follow the last one.
     private static func time(_ word: [UInt8]) -> (Int64, Int64, Int64)? {
       let parts = word.split(separator: UInt8(ascii: ":"), maxSplits: 2, omittingEmptySubsequences: false)
       guard parts.count == 3, parts[0].allSatisfy(isDigit), parts[1].allSatisfy(isDigit),
@@ -71,7 +72,7 @@ package enum CookieDate {
       return (hour, minute, second)
     }
 
-    /// The number at the front of a word, if it has as many digits; anything but a digit may follow.
+    /// Returns the number at the beginning of a word, if it has as many digits; any other character may follow.
     private static func number(_ word: ArraySlice<UInt8>, digits: ClosedRange<Int>) -> Int64? {
       let front = word.prefix { isDigit($0) }
       guard digits.contains(front.count) else { return nil }

@@ -1,7 +1,7 @@
-/// The `Cookie` fields that were made of an unchanged set of cookies, so that a repeated request selects and sorts nothing.
+/// The `Cookie` fields for an unchanged set of cookies, so that a repeated request neither selects nor sorts cookies.
 ///
-/// A field depends on the host, the port, the path and the encryption of the target; on the time, when a cookie expires;
-/// and on the cause of the request, when a cookie has a `SameSite` attribute.
+/// A field depends on the host, the port, the path and the encryption of the target. It also depends on the time if a
+/// cookie expires, and on the cause of the request if a cookie has a `SameSite` attribute.
 package struct CookieFieldMemo: Sendable {
   private struct Key: Hashable {
     let target: CookieTarget
@@ -13,7 +13,7 @@ package struct CookieFieldMemo: Sendable {
   package enum Entry: Sendable, Equatable {
     /// The value of the field, `nil` without cookies; from when, and when the first of its cookies expires.
     case field(String?, from: HTTPDate, until: HTTPDate?)
-    /// It has to be asked for with a cause.
+    /// The field depends on the cause, which has to be passed.
     case dependsOnCause
   }
 
@@ -36,11 +36,11 @@ package struct CookieFieldMemo: Sendable {
     return from <= now && until.map { now < $0 } != false ? entry : nil
   }
 
-  /// Remembers what was selected for a target.
+  /// Stores the field for a target.
   ///
   /// - Parameters:
   ///   - cookies: The cookies in the field.
-  ///   - cause:   The cause of the request, if a cookie depended on it.
+  ///   - cause:   The cause of the request, if a cookie depends on it.
   package mutating func remember(
     _ field: String?, of cookies: [Cookie], for target: CookieTarget, cause: CookieSelection.Cause?,
     now: HTTPDate

@@ -4,8 +4,7 @@ package struct CookieRules: Sendable {
   package var target: CookieTarget
   package var suffixes: any PublicSuffixes
   package var now: HTTPDate
-  /// Whether the request was made for a document of another site. What a program asks for itself is
-  /// its own document.
+  /// Whether the request was made for a document of another site. A request without a document is its own document.
   package var isThirdParty = false
 
   package init(target: CookieTarget, suffixes: any PublicSuffixes, now: HTTPDate) {
@@ -116,7 +115,7 @@ package struct CookieRules: Sendable {
   /// Refuses a cookie of an insecure origin that would replace or hide a secure one (RFC 6265bis §5.7).
   private func checkShadow(_ cookie: Cookie, _ existing: [Cookie]) throws(CookieRefusal) {
     guard !cookie.isSecure, !target.isSecure else { return }
-    // One without a name is read as if it had what stands before the sign in its value.
+    // A cookie without a name is read by servers as if the text before the equals sign in its value were the name.
     let name =
       cookie.name.isEmpty
       ? String(decoding: cookie.value.utf8.prefix { $0 != UInt8(ascii: "=") }, as: UTF8.self) : cookie.name
@@ -129,8 +128,7 @@ package struct CookieRules: Sendable {
     if isHidden { throw .shadowsSecureCookie }
   }
 
-  /// Which cookies must go when there are too many: those that are over, then such as are not
-  /// secure, each time the oldest first.
+  /// Returns the cookies to remove above the limit: expired ones, then ones that are not secure, the oldest first.
   package static func surplus(of cookies: [Cookie], limit: Int = domainLimit, now: HTTPDate) -> [Int] {
     guard cookies.count > limit else { return [] }
     func rank(_ cookie: Cookie) -> Int { cookie.isExpired(at: now) ? 0 : cookie.isSecure ? 2 : 1 }
@@ -180,18 +178,18 @@ package enum CookieRefusal: Error, Sendable, Equatable {
   case controlCharacter
   /// Name or value is no UTF-8: it could not be sent back as it came.
   case notText
-  /// `Domain` names a host that the one that answered does not lie in.
+  /// The host of the response is not within the domain of `Domain`.
   case foreignDomain(String)
   /// `Domain` names a public suffix.
   case publicSuffix(String)
   /// `Secure`, from a server that is not.
   case secureFromInsecureOrigin
-  /// It would hide or push out one that is `Secure`, from a server that is not.
+  /// From a server without TLS, and it would hide or replace a `Secure` cookie.
   case shadowsSecureCookie
   /// `SameSite=None` without `Secure`.
   case sameSiteNoneWithoutSecure
   /// `SameSite` by a server of another site than the document that the request was made for.
   case crossSite
-  /// A name or a value that begins with `__Secure-` or `__Host-`, without what that promises.
+  /// The name or the value begins with `__Secure-` or `__Host-`, without the required attributes.
   case brokenPrefix
 }

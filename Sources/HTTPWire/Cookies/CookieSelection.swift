@@ -1,22 +1,22 @@
-/// Which cookies go along with a request, and how (RFC 6265bis §5.8.3): pure.
+/// The cookies of a request and their order (RFC 6265bis §5.8.3): pure.
 ///
-/// `SameSite` was made for browsers, where any page can cause a request in the user's name. A client has no pages; what can
-/// cause a request that its program did not ask for is a redirect. So a request is of another site when a redirect has
-/// led it there, or when the program says that it belongs to a document of another site.
+/// `SameSite` was made for browsers, where any page can cause a request. In a client, only a redirect can cause a
+/// request that the program did not make. Therefore a request is cross-site after a redirect from another site, or if
+/// the program sets a document of another site.
 package enum CookieSelection {
   /// The cause of a request.
   package enum Cause: Sendable, Hashable {
-    /// The program, or a redirect within the site that the program asked for.
+    /// The program, or a redirect within the site of the program's request.
     case sameSite
-    /// A redirect from another site; it is what following a link is for a browser.
+    /// A redirect from another site, which corresponds to a followed link in a browser.
     case redirect(isSafe: Bool)
-    /// A document of another site, of which it is a part.
+    /// A document of another site, which contains the requested resource.
     case foreignDocument
 
-    /// Whether a cookie may go along.
+    /// Whether a cookie may be sent.
     package func allows(_ sameSite: Cookie.SameSite?) -> Bool {
       switch (sameSite, self) {
-      // RFC 6265bis takes what says nothing for `Lax` and allows not to; clients never have, nor do Apple's.
+      // RFC 6265bis treats an absent attribute as `Lax`, but allows `None`, which clients other than browsers use.
       case (nil, _), (Cookie.SameSite.none?, _), (_, .sameSite): true
       case (.lax?, .redirect(let isSafe)): isSafe
       case (.lax?, .foreignDocument), (.strict?, _): false
@@ -61,7 +61,7 @@ package enum CookieSelection {
     }
   }
 
-  /// The value of the `Cookie` field, or `nil` for none. What would break the field is left out.
+  /// Returns the value of the `Cookie` field, or `nil` for none. Cookies that are invalid in a field are omitted.
   package static func field(_ cookies: [Cookie]) -> String? {
     let pairs = cookies.map(\.pair).filter { HeaderFieldRules.isFieldValue($0) }
     return pairs.isEmpty ? nil : pairs.joined(separator: "; ")

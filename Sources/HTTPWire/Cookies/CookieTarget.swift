@@ -5,7 +5,7 @@ package struct CookieTarget: Sendable, Hashable {
   package let port: Int
   /// Begins with a slash, as it is sent: percent-encoding is not undone.
   package let path: String
-  /// Whether what is sent there is encrypted.
+  /// Whether the connection to the target is encrypted.
   package let isSecure: Bool
 
   package init(host: String, port: Int = 80, path: String = "/", isSecure: Bool = false) {
@@ -59,7 +59,7 @@ package struct CookieTarget: Sendable, Hashable {
     return label.allSatisfy { (0x30...0x39).contains($0) } || label.starts(with: "0x".utf8)
   }
 
-  /// Whether this host is `domain` or lies in it (RFC 6265bis §5.1.3).
+  /// Whether this host is `domain` or one of its subdomains (RFC 6265bis §5.1.3).
   package func isCovered(by domain: String) -> Bool {
     Self.covers(domain, host: host)
   }
@@ -73,7 +73,7 @@ package struct CookieTarget: Sendable, Hashable {
     return !isAddress(String(host))
   }
 
-  /// Whether the path is `path` or lies below it (RFC 6265bis §5.1.4).
+  /// Whether the path is `path` or below it (RFC 6265bis §5.1.4).
   package func isBelow(_ path: String) -> Bool {
     Self.isPath(self.path, below: path)
   }
@@ -85,7 +85,7 @@ package struct CookieTarget: Sendable, Hashable {
       || path[path.index(path.startIndex, offsetBy: folder.count)] == UInt8(ascii: "/")
   }
 
-  /// Whether a cookie may be sent here at all: host, path, port, encryption. Who caused the request is another question.
+  /// Whether host, path, port and encryption allow a cookie. The cause of the request is checked separately.
   package func isMet(by cookie: Cookie) -> Bool {
     guard cookie.isHostOnly ? cookie.domain == host : isCovered(by: cookie.domain) else { return false }
     return (isSecure || !cookie.isSecure) && isBelow(cookie.path)

@@ -6,14 +6,14 @@ package protocol PublicSuffixes: Sendable {
 }
 
 extension PublicSuffixes {
-  /// The domain that a host's owner has registered: the public suffix and one label more. `nil` for a public
-  /// suffix itself, for an address, and for what is no host.
+  /// Returns the registrable domain of a host: the public suffix and one label more. `nil` for a public suffix, for
+  /// an address, and for an invalid host.
   package func registrableDomain(of host: String) -> String? {
     let host = host.lowercased()
     let labels = host.split(separator: ".", omittingEmptySubsequences: false)
     guard !labels.contains(where: \.isEmpty), !CookieTarget.isAddress(host) else { return nil }
     for start in labels.indices {
-      // The longest suffix that is public is the one that counts.
+      // The longest public suffix is used.
       guard isPublicSuffix(labels[start...].joined(separator: ".")) else { continue }
       return start == 0 ? nil : labels[(start - 1)...].joined(separator: ".")
     }

@@ -1,5 +1,4 @@
-/// A `Set-Cookie` field, taken apart (RFC 6265bis §5.6). What the server wishes; whether it gets it is decided by
-/// ``CookieRules``.
+/// A parsed `Set-Cookie` field (RFC 6265bis §5.6). ``CookieRules`` decides whether the cookie is stored.
 package struct SetCookie: Sendable, Equatable {
   package var name: String
   package var value: String
@@ -9,7 +8,7 @@ package struct SetCookie: Sendable, Equatable {
   package var maxAge: Int64?
   /// As it came, without a dot in front, in lower case; `nil` without one. May be empty.
   package var domain: String?
-  /// The path if one is named that can be one; an empty text for one that cannot, which means the default.
+  /// The path of a valid `Path` attribute; an empty text for an invalid one, which means the default.
   package var path: String?
   package var isSecure = false
   package var isHTTPOnly = false
@@ -67,7 +66,7 @@ package struct SetCookie: Sendable, Equatable {
     }
   }
 
-  /// RFC 6265bis §5.6.2; numbers beyond what fits are as large as fits.
+  /// Returns the seconds of `Max-Age` (RFC 6265bis §5.6.2), clamped to the range of the type.
   private static func seconds(_ value: ArraySlice<UInt8>) -> Int64? {
     let isNegative = value.first == UInt8(ascii: "-")
     let digits = isNegative ? value.dropFirst() : value

@@ -41,11 +41,11 @@ extension HTTPDate {
 
 /// The delay before the next request that a server asks for (RFC 9110 §10.2.3).
 package enum RetryAfter {
-  /// The seconds from `now` on, zero if the time has come already; `nil` when `value` is neither a number
-  /// of seconds nor a date.
+  /// Returns the seconds from `now` on, zero for a time in the past; `nil` if `value` is neither a number of seconds
+  /// nor a date.
   ///
-  /// A date is compared with `date`, the `Date` field of the same response, if there is one: both are of
-  /// the server's clock, so that a wrong clock on this side does no harm.
+  /// A date is compared with `date`, the `Date` field of the same response, if there is one, because both come from
+  /// the clock of the server.
   package static func seconds(of value: String, date: String?, now: HTTPDate) -> Double? {
     let text = value.drop { $0 == " " || $0 == "\t" }
     let digits = text.utf8.prefix { (0x30...0x39).contains($0) }

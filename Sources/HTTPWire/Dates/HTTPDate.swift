@@ -11,9 +11,9 @@ package struct HTTPDate: Equatable, Comparable, Sendable {
     self.secondsSince1970 = secondsSince1970
   }
 
-  /// Reads a date; `nil` if `text` is none. White space around it does not count.
+  /// Reads a date; `nil` if `text` is invalid. White space around it is ignored.
   ///
-  /// `now` places years of two digits: one that would be more than fifty years ahead is in the past.
+  /// A year of two digits that would be more than fifty years after `now` is in the past.
   package init?(_ text: String, now: HTTPDate) {
     var reader = DateReader(text)
     guard let parts = reader.date(), let seconds = parts.seconds(now: now) else { return nil }
@@ -146,7 +146,7 @@ private struct DateReader {
     return parts
   }
 
-  /// The second of the day. Second 60 is a leap second; it counts as the one that follows.
+  /// Returns the second of the day. Second 60 is a leap second and counts as the following one.
   private mutating func time() -> Int64? {
     guard let hour = number(ofDigits: 2), hour < 24, taken(":"),
       let minute = number(ofDigits: 2), minute < 60, taken(":"),

@@ -12,7 +12,7 @@
 /// Two values are equal when they hold the same fields in the same order and spelling.
 public struct HTTPHeaders: Equatable, Hashable, Sendable {
   private var fields: [HTTPHeader] = []
-  /// Where each name stands, for lists that are too long to be searched; `nil` until it is needed.
+  /// The positions of the names, for lists that are too long for a linear search; `nil` until needed.
   private var positions: FieldIndex?
 
   /// Makes an empty list.

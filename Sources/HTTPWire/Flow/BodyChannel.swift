@@ -57,7 +57,7 @@ package struct BodyChannel: Sendable {
     return takeReader()
   }
 
-  /// Takes bytes out, as many as there is room for. Tells whether the writer waits for that.
+  /// Takes bytes out, as many as there is room for. Returns whether the writer waits for them.
   package mutating func read(into room: UnsafeMutableRawBufferPointer) -> (BodyReading, wakesWriter: Bool) {
     guard !room.isEmpty else { return (.wait, false) }
     var copied = 0

@@ -1,20 +1,20 @@
 package import FoundationEssentials
 
-/// The chunks of a body that several readers read, each at its own pace: a log of which nothing is kept that all
-/// have read, and to which nothing is added while a reader is too far behind. Pure: the owner holds its lock, and
-/// wakes the readers and the writer.
+/// The chunks of a body for several readers, each at its own speed. Chunks that all readers have read are removed,
+/// and none is added while a reader is too far behind. Pure: the owner holds its lock, and wakes the readers and the
+/// writer.
 package struct ChunkLog: Sendable {
   package enum Entry: Equatable, Sendable {
-    /// A response begins; what came before belongs to another one.
+    /// A response begins; earlier entries belong to another one.
     case begin
     case chunk(Data)
-    /// All of the response has come.
+    /// The response is complete.
     case end
   }
 
   /// The effects of a write.
   package struct Written: Equatable, Sendable {
-    /// False when a reader is too far behind; then the writer waits until it is woken.
+    /// False if a reader is too far behind; then the writer waits until it is woken.
     package var isTaken: Bool
     /// Readers that wait for something.
     package var readers: [Int] = []
@@ -23,11 +23,11 @@ package struct ChunkLog: Sendable {
   /// The result of a read.
   package struct Reading: Equatable, Sendable {
     package var entries: [Entry]
-    /// Whether nothing will follow these. Told once.
+    /// Whether no entry follows these. True once.
     package var isLast: Bool
-    /// Whether the writer waits for what the reader has done with what it took before.
+    /// Whether the writer waits until the reader has processed its earlier entries.
     package var wakesWriter: Bool
-    /// Readers that waited for this one, and are to be woken.
+    /// Readers that waited for this one, to be woken.
     package var followers: [Int] = []
     /// Whether ``ChunkLog/handedOut(_:)`` has to be called before it reads again.
     package var isOrdered = false
@@ -53,10 +53,10 @@ package struct ChunkLog: Sendable {
     var holdsBack: Bool
     /// Whether the end of the whole waits for it.
     var delaysEnd: Bool
-    /// Whether it has found nothing, and is to be woken.
+    /// Whether it has found no entry and has to be woken.
     var waits = true
     var isFinished = false
-    /// Whether it wants nothing more but to know that it is over.
+    /// Whether it receives only the end.
     var isMuted = false
     /// The reader that has each entry before this one.
     var predecessor: Int?
@@ -72,12 +72,12 @@ package struct ChunkLog: Sendable {
     var isOrdered: Bool { predecessor != nil || successor != nil }
   }
 
-  /// The size of the pieces into which libcurl cuts what it has read.
+  /// The size of the chunks into which libcurl splits a read.
   private static let cut = 16_384
 
-  /// The writer stops when a reader is so many bytes behind.
+  /// The number of bytes that a reader may be behind before the writer stops.
   package var highMark: Int
-  /// It goes on when none is further behind than this.
+  /// The number of bytes behind which every reader has to be before the writer continues.
   package let lowMark: Int
   private let overhead: Int
 
@@ -97,7 +97,7 @@ package struct ChunkLog: Sendable {
   /// The last chunk while it may grow. It is closed before a reader gets it.
   private var open: OpenChunk?
 
-  /// - Parameter overhead: What each chunk counts for beside its bytes, so that many tiny ones are not held.
+  /// - Parameter overhead: The size of each chunk in addition to its bytes, which limits the number of small ones.
   package init(highMark: Int = 1 << 20, lowMark: Int = 1 << 18, overhead: Int = 0) {
     self.overhead = overhead
     self.highMark = max(1, highMark)
@@ -107,13 +107,13 @@ package struct ChunkLog: Sendable {
   /// Bytes that some reader has not taken yet.
   package var heldBytes: Int { entries[head...].reduce(open?.count ?? 0) { $0 + $1.count } }
 
-  /// Whether a reader that delays the end has something to read, or is at work on what it took.
+  /// Whether a reader that delays the end has unread or unprocessed entries.
   package var isBusy: Bool { readers.values.contains { $0.delaysEnd && !$0.waits } }
 
   // MARK: Writing
 
-  /// Copies bytes into the log, unless a reader is too far behind. Chunks of the size of libcurl's buffer are joined with
-  /// the following one until a reader takes them, because libcurl has split one read of the socket.
+  /// Copies bytes into the log, unless a reader is too far behind. Chunks of the size of libcurl's buffer are joined
+  /// with the following one until a reader takes them, because libcurl has split one read of the socket.
   package mutating func write(_ bytes: UnsafeRawBufferPointer) -> Written {
     guard !isFull else {
       writerWaits = true
@@ -121,7 +121,7 @@ package struct ChunkLog: Sendable {
     }
     guard isWanted else { return Written(isTaken: true) }
     if open?.append(bytes) != true { append(bytes) }
-    // The last piece of what has been read at once.
+    // The last chunk of one read.
     if bytes.count < Self.cut { close() }
     written += Int64(bytes.count)
     return Written(isTaken: true, readers: wakeReaders())
@@ -161,7 +161,7 @@ package struct ChunkLog: Sendable {
     entries.append(.end)
   }
 
-  /// The chunk that could grow becomes one that can be read.
+  /// Makes the growing chunk readable.
   private mutating func close() {
     guard let chunk = open.take() else { return }
     entries[entries.count - 1] = .chunk(chunk.close())
@@ -172,19 +172,19 @@ package struct ChunkLog: Sendable {
 
   private var isFull: Bool { isBehind(by: highMark - 1) }
 
-  /// Whether a reader that holds the writer back is more than so many bytes behind.
+  /// Whether a reader that holds the writer back is more than `count` bytes behind.
   private func isBehind(by count: Int) -> Bool {
     readers.values.contains { $0.holdsBack && !$0.isMuted && written - $0.done > Int64(count) }
   }
 
   // MARK: Readers
 
-  /// Another reader, which gets what is written from now on.
+  /// Adds a reader, which gets later entries only.
   ///
   /// - Parameters:
-  ///   - kind: How it comes by its entries. One that is pulling does not delay the end, until it has begun.
-  ///   - holdsBack: Whether the writer waits for it when it is slow.
-  ///   - predecessor: A reader that hands out each entry, and its end, before this one.
+  ///   - kind: The way in which it reads. A pulling one does not delay the end before it has begun.
+  ///   - holdsBack: Whether the writer waits for it if it is slow.
+  ///   - predecessor: A reader that delivers each entry, and its end, before this one.
   package mutating func addReader(_ kind: Kind, holdsBack: Bool, after predecessor: Int? = nil) -> Int {
     defer { nextID += 1 }
     close()
@@ -217,7 +217,8 @@ package struct ChunkLog: Sendable {
     return reader.waits
   }
 
-  /// It wants nothing more but to know that it is over. Returns whether the writer waits for this, and who else.
+  /// Stops delivery to a reader, except for the end. Returns whether the writer waits for this, and the readers that
+  /// do.
   package mutating func mute(_ id: Int) -> (wakesWriter: Bool, followers: [Int]) {
     guard readers[id]?.isMuted == false else { return (false, []) }
     readers[id]?.isMuted = true
@@ -231,7 +232,7 @@ package struct ChunkLog: Sendable {
 
   package func isMuted(_ id: Int) -> Bool { readers[id]?.isMuted ?? true }
 
-  /// It is gone. Returns whether the writer waits for this, and who else.
+  /// Removes a reader. Returns whether the writer waits for this, and the readers that do.
   package mutating func removeReader(_ id: Int) -> (wakesWriter: Bool, followers: [Int]) {
     guard remove(id) else { return (false, []) }
     close()
@@ -247,8 +248,8 @@ package struct ChunkLog: Sendable {
     return unblocked()
   }
 
-  /// The next entries for a reader, which has done with those that it took before. Without any it waits, and is
-  /// woken by the next one.
+  /// Returns the next entries for a reader, which has processed its earlier ones. Without any it waits, and the next
+  /// entry wakes it.
   package mutating func read(_ id: Int, atMost limit: Int = 64) -> Reading {
     guard var reader = readers[id], !reader.isOver else {
       return Reading(entries: [], isLast: false, wakesWriter: false)
@@ -326,7 +327,7 @@ package struct ChunkLog: Sendable {
     trim()
   }
 
-  /// Forgets what all have taken.
+  /// Removes entries that all readers have taken.
   private mutating func trim() {
     let oldest = readers.values.reduce(first + entries.count) { min($0, $1.next) }
     while first + head < oldest {

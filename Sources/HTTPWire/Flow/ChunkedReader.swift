@@ -6,7 +6,7 @@ package struct ChunkedReader: Sendable {
     case content(Range<Int>)
     /// All bytes have been read.
     case needsMore
-    /// The trailer section is over. What follows is not part of the message.
+    /// The trailer section is over. Later bytes are not part of the message.
     case end
     /// The trailer section is larger than the limit.
     case refuseTrailers
@@ -22,7 +22,7 @@ package struct ChunkedReader: Sendable {
     /// Behind the carriage return of a line with a chunk size.
     case sizeEnd(Int64)
     case content(left: Int64)
-    /// Behind the content of a chunk; a carriage return may have come.
+    /// After the content of a chunk; a carriage return may have been read.
     case contentEnd(hasReturn: Bool)
     case trailer
     case end
@@ -43,10 +43,10 @@ package struct ChunkedReader: Sendable {
     self.trailerSizeLimit = trailerSizeLimit
   }
 
-  /// Whether the last chunk and the trailer section have come.
+  /// Whether the last chunk and the trailer section were read.
   package var isComplete: Bool { state == .end }
 
-  /// Reads on at `position`, which moves over what is not content.
+  /// Continues at `position`, which it moves past bytes that are not content.
   package mutating func read(_ bytes: UnsafeRawBufferPointer, from position: inout Int) -> Step {
     do throws(HeadViolation) {
       while position < bytes.count {
@@ -71,7 +71,7 @@ package struct ChunkedReader: Sendable {
     }
   }
 
-  /// Takes note that the first `count` bytes of the content at hand were used.
+  /// Records that the first `count` bytes of the current content were used.
   package mutating func contentTaken(_ count: Int) {
     guard case .content(let left) = state, count > 0, Int64(count) <= left else {
       preconditionFailure("\(count) bytes of content taken in state \(state)")
@@ -116,8 +116,8 @@ package struct ChunkedReader: Sendable {
     }
   }
 
-  /// A bare line feed ends the line too (RFC 9112 §2.2), but not behind an extension: there other readers may go on
-  /// with the extension, and find another end of the body.
+  /// A bare line feed ends the line too (RFC 9112 §2.2), but not after an extension, because other readers may
+  /// continue the extension and find another end of the body.
   private func stateBehindSize(_ size: Int64, _ byte: UInt8) throws(HeadViolation) -> State {
     switch byte {
     case 0x0D: return .sizeEnd(size)

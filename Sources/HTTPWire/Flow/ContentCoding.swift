@@ -29,8 +29,8 @@ package enum ContentDecodingPlan: Sendable, Equatable {
   /// The most codings that one body may have. Each takes memory and processor time of its own.
   package static let limit = 5
 
-  /// Reads the value of the field, all its lines joined by commas. If a single coding of the list is unknown, the body is
-  /// handed over as it came: what remains after undoing a part of the list would no longer match the field.
+  /// Reads the value of the field, all its lines joined by commas. If one coding of the list is unknown, none is
+  /// decoded, because the partly decoded body would not match the field.
   package init(fieldValue: String?) {
     var codings: [ContentCoding] = []
     for element in (fieldValue ?? "").split(separator: ",") {

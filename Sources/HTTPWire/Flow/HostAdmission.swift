@@ -33,7 +33,7 @@ package struct HostAdmission: Sendable {
   package var runningCount: Int { running }
   package var waitingCount: Int { waiting.count - head }
 
-  /// A request has come. Returns whether it may run now; otherwise it waits.
+  /// Submits a request. Returns whether it may run now; otherwise it waits.
   package mutating func submitted(_ ticket: Ticket, priority: Float) -> Bool {
     if running < capacity, head == waiting.count {
       running += 1
@@ -45,7 +45,7 @@ package struct HostAdmission: Sendable {
     return false
   }
 
-  /// A running request is over. Returns the one that may run in its place.
+  /// Ends a running request. Returns the one that may run in its place.
   package mutating func ended() -> Ticket? {
     running -= 1
     return next()
@@ -65,12 +65,13 @@ package struct HostAdmission: Sendable {
     return admitted()
   }
 
-  /// A host takes fewer streams on a connection than is usual. Of a new connection libcurl does not know that, and would
-  /// open streams that the server refuses; so there are never more requests than the known connections and one new one take.
+  /// Limits a host that allows fewer streams on a connection than usual. libcurl does not know the limit of a new
+  /// connection, and would open streams that the server refuses. Therefore no more requests run than the known
+  /// connections and one new one allow.
   ///
   /// - Parameters:
-  ///   - streams: How many streams a connection takes at a time.
-  ///   - count: How many connections there are.
+  ///   - streams: The number of concurrent streams of a connection.
+  ///   - count: The number of connections.
   /// - Returns: The requests that may run now.
   package mutating func learned(streams: Int, connections count: Int) -> [Ticket] {
     limit = (streams, count)

@@ -14,8 +14,8 @@ package struct RepeatDecision: Sendable, Equatable {
     case unknown
   }
 
-  /// The most attempts after one that the server did not process. A server that closes each connection after a few
-  /// requests drops most streams of a burst several times; one that refuses without end ends the request.
+  /// The maximum number of attempts after ones that the server did not process. A server that closes each connection
+  /// after a few requests drops most streams of a burst several times; one that always refuses ends the request.
   private static let mostCertainRepeats = 32
 
   private var certainRepeats = 0

@@ -1,12 +1,12 @@
-/// Puts a response together from the lines and the bytes that a transport reads. Pure: the transport
-/// tells what came, and is told what to do. Lines are read strictly: see `Documentation/HTTPReading.md`.
+/// Assembles a response from the lines and the bytes that a transport reads. Pure: the transport performs the
+/// returned actions. Lines are read strictly: see `Documentation/HTTPReading.md`.
 package struct ResponseAssembly: Sendable {
   private enum State: Sendable {
     /// Before a status line, also after the head of an informational response.
     case waitingForHead
     /// Between a status line and the empty line that ends the head.
     case inHead(status: Int, version: HTTPVersion)
-    /// The head of the final response has come; later lines are trailers.
+    /// The head of the final response was read; later lines are trailers.
     case inBody
   }
 
@@ -66,7 +66,7 @@ package struct ResponseAssembly: Sendable {
     head = nil
   }
 
-  /// Whether a field of the head at hand has come.
+  /// Whether a field of the current head was read.
   package var hasFields: Bool { !lines.isEmpty }
 
   /// One line of a head or a trailer, with its line break.
@@ -118,8 +118,7 @@ package struct ResponseAssembly: Sendable {
     return .keep
   }
 
-  /// A line that starts with white space goes on with the field before it: what stands between them
-  /// is one space (RFC 9112 §5.2).
+  /// A line that begins with white space continues the field before it; they are joined by one space (RFC 9112 §5.2).
   private mutating func unfold() {
     while let last = lines.last, last == 0x0D || last == 0x0A { lines.removeLast() }
   }
@@ -142,7 +141,7 @@ package struct ResponseAssembly: Sendable {
     return .keep
   }
 
-  /// Decoded bytes of the body have come.
+  /// Counts decoded bytes of the body.
   package mutating func bodyReceived(_ count: Int) -> BodyAction {
     bodyCount += Int64(count)
     if let bodySizeLimit, bodyCount > bodySizeLimit { return .refuseBody }

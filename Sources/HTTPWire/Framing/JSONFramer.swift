@@ -1,10 +1,10 @@
 package import FoundationEssentials
 
-/// Finds the JSON texts (RFC 8259) in bytes that come in chunks: one behind the other, with or without white
-/// space between them, one a line, or as a JSON text sequence (RFC 7464). Where the chunks end does not matter.
+/// Finds the JSON texts (RFC 8259) in a stream of chunks with arbitrary boundaries. Texts follow one another with or
+/// without white space, one a line, or as a JSON text sequence (RFC 7464).
 ///
-/// It counts brackets and knows strings; whether a text is valid is for the decoder to say. What begins like no
-/// JSON at all is one text up to the end of its line, so that the next line has another chance.
+/// It counts brackets and recognizes strings; the decoder validates the texts. Bytes that cannot begin a JSON text
+/// form one text up to the end of their line, so that the next line can be valid.
 package struct JSONFramer: Sendable {
   private enum State: Sendable {
     /// Between two texts.
@@ -40,7 +40,7 @@ package struct JSONFramer: Sendable {
   /// The texts that are complete with `chunk`, in their order.
   package mutating func push(_ chunk: Data) -> [Data] {
     var texts: [Data] = []
-    // Where the text at hand begins in this chunk.
+    // The beginning of the current text in this chunk.
     var begin = 0
     chunk.withUnsafeBytes { bytes in
       var index = 0
@@ -73,7 +73,7 @@ package struct JSONFramer: Sendable {
     return kept.isEmpty ? nil : kept
   }
 
-  /// The text that ends in `range` of the chunk, together with what earlier chunks have of it.
+  /// Returns the text that ends in `range` of the chunk, including its part in earlier chunks.
   private mutating func text(in chunk: Data, _ range: Range<Int>) -> Data {
     let part = chunk[(chunk.startIndex + range.lowerBound)..<(chunk.startIndex + range.upperBound)]
     guard !kept.isEmpty else { return part }

@@ -2,9 +2,9 @@
 package final class StreamRecord {
   /// The stream identifier; 0 as long as the head of the request was not sent.
   package fileprivate(set) var number: UInt32 = 0
-  /// Whether END_STREAM has come, with all of its frame and of its field block.
+  /// Whether END_STREAM was received, with the whole frame and its field block.
   package fileprivate(set) var hasEnded = false
-  /// Whether a frame of the stream has come.
+  /// Whether a frame of the stream was received.
   package fileprivate(set) var hasResponse = false
   /// The error code of the server's RST_STREAM.
   package fileprivate(set) var resetCode: UInt32?
@@ -51,8 +51,8 @@ package final class ConnectionRecord {
   /// Whether requests and streams cannot be told apart any more. Streams from then on have no number.
   private var isConfused = false
 
-  /// - Parameter isAuthentic: Asked before what the server said about refused and broken streams counts. Without it,
-  ///   someone on the way could have a request sent twice.
+  /// - Parameter isAuthentic: Called before the server's frames about refused and broken streams are used. Without
+  ///   it, an attacker could cause a request to be sent twice.
   package init(isAuthentic: @escaping () -> Bool) { self.isAuthentic = isAuthentic }
 
   /// Adds a request that is about to be sent.

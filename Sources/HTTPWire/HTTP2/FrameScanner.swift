@@ -1,7 +1,7 @@
 /// Finds the frames in one direction of a connection of HTTP/2 (RFC 9113 §4.1). Payloads are passed over, but for the
 /// numbers of RST_STREAM and GOAWAY, so that their bytes need not be decrypted.
 package struct FrameScanner: Sendable {
-  /// A frame whose last byte has come.
+  /// A completely received frame.
   package struct Frame: Sendable, Equatable {
     /// The type of the frame (RFC 9113 §6).
     package let kind: UInt8
@@ -56,14 +56,14 @@ package struct FrameScanner: Sendable {
   package init(ofClient isClient: Bool) {
     part = isClient ? .preface : .header
     wanted = isClient ? Self.preface.count : Self.headerSize
-    // A client of ours leaves SETTINGS_MAX_FRAME_SIZE at its initial value; a server can set another one.
+    // This client keeps the initial SETTINGS_MAX_FRAME_SIZE; a server can set another one.
     longest = isClient ? 1 << 24 : 1 << 14
   }
 
-  /// Passes over the next bytes.
+  /// Scans the next bytes.
   ///
   /// - Parameters:
-  ///   - length: How many bytes have come.
+  ///   - length: The number of bytes.
   ///   - read: Copies some of them, from a position on. Returns false if that fails.
   ///   - found: Called with each frame whose last byte is among them.
   package mutating func scan(

@@ -1,6 +1,5 @@
-/// Reads the parts of which fields with parameters are made: tokens, quoted strings, what stands between them (RFC
-/// 9110 §5.6). Strict, where what is against the grammar has to be refused as a whole; challenges and `Cache-Control`
-/// are read by scanners that go on.
+/// A strict scanner for fields with parameters: tokens, quoted strings, delimiters (RFC 9110 §5.6). Invalid fields
+/// are refused as a whole, unlike challenges and `Cache-Control`, which have lenient scanners.
 struct StrictScanner {
   private var rest: Substring.UTF8View
 
@@ -49,7 +48,7 @@ struct StrictScanner {
   /// A token or a quoted string.
   mutating func value() -> String? { token() ?? quotedString() }
 
-  /// A number of seconds in decimal digits; one that is too large is the largest. `nil` for anything else.
+  /// Returns a decimal number of seconds, clamped to the largest one. `nil` for any other text.
   static func seconds(_ text: String) -> Int64? {
     guard !text.isEmpty, text.utf8.allSatisfy({ $0 >= 0x30 && $0 <= 0x39 }) else { return nil }
     return Int64(text) ?? .max
@@ -57,7 +56,7 @@ struct StrictScanner {
 }
 
 extension Int64 {
-  /// The second that lies so many seconds after this one; the last there is, when it lies beyond.
+  /// Returns this second plus `seconds`, clamped to the largest one.
   func later(by seconds: Int64) -> Int64 {
     let sum = addingReportingOverflow(seconds)
     return sum.overflow ? .max : sum.partialValue

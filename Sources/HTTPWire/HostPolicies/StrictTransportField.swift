@@ -1,6 +1,6 @@
 /// A `Strict-Transport-Security` field (RFC 6797 §6.1).
 package struct StrictTransportField: Equatable, Sendable {
-  /// In seconds; 0 takes back what was said before.
+  /// In seconds; 0 removes the policy.
   package let maxAge: Int64
   package let includesSubdomains: Bool
 

@@ -16,7 +16,7 @@ package struct StrictTransportTable: Sendable {
 
   package init(limit: Int) { self.limit = max(0, limit) }
 
-  /// Whether `host` is one, or lies below one that includes what lies below.
+  /// Whether `host` has a policy, or a parent domain has one that includes subdomains.
   package func protects(_ host: KnownHost, now: Int64) -> Bool {
     if isNoted(host, now, asParent: false) || preloaded[host] != nil { return true }
     var parent = host.parent
@@ -48,7 +48,7 @@ package struct StrictTransportTable: Sendable {
       return isNews
     }
     if noted.count >= limit { noted = noted.filter { $0.value.expiry > now } }
-    // A host that makes up names without end must not push out what others said.
+    // A host that invents names must not displace the policies of others.
     guard noted.count < limit else { return false }
     noted[host] = policy
     return true
@@ -66,7 +66,7 @@ package struct StrictTransportTable: Sendable {
     return !noted.isEmpty
   }
 
-  /// The names of those that have said so themselves, in order.
+  /// The names of hosts with a policy from their own header fields, sorted.
   package func hosts(now: Int64) -> [String] {
     noted.filter { $0.value.expiry > now }.map(\.key.name).sorted()
   }

@@ -23,7 +23,7 @@ package struct MediaType: Equatable, Sendable {
     parameters.first { $0.name == name }?.value
   }
 
-  /// The `charset` of a `Content-Type` value, or `nil`. What stands before the parameters may be anything.
+  /// Returns the `charset` of a `Content-Type` value, or `nil`. The text before the parameters is not checked.
   package static func charset(ofContentType value: String) -> String? {
     guard let semicolon = value.utf8.firstIndex(of: UInt8(ascii: ";")) else { return nil }
     return parameters(value[semicolon...]).first { $0.name == "charset" }?.value
@@ -31,8 +31,8 @@ package struct MediaType: Equatable, Sendable {
 
   package var isWildcard: Bool { type == "*" && subtype == "*" }
 
-  /// Whether this type, as an acceptable one, covers another: `*` stands for every type or subtype on
-  /// this side alone. Parameters do not count.
+  /// Whether this acceptable type matches another: `*` in this type matches every type or subtype. Parameters are
+  /// ignored.
   package func matches(_ other: MediaType) -> Bool {
     (type == "*" || type == other.type) && (subtype == "*" || subtype == other.subtype)
   }

@@ -39,7 +39,7 @@ package enum SuggestedFilename {
     }
   }
 
-  /// The last component of what a server calls a name, which is a path on some systems.
+  /// Returns the last component of a server's file name, which may be a path.
   private static func component(_ text: String) -> String? {
     let isSeparator = { (scalar: Unicode.Scalar) in scalar == "/" || scalar == "\\" }
     let isControl = { (scalar: Unicode.Scalar) in scalar.value < 0x20 || (0x7F...0x9F).contains(scalar.value)

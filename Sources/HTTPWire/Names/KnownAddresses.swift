@@ -17,7 +17,7 @@ package struct KnownAddresses: Equatable, Sendable {
 }
 
 extension IPAddress {
-  /// As it stands in a URL: `127.0.0.1`, `[0:0:0:0:0:0:0:1]`.
+  /// The address as in a URL: `127.0.0.1`, `[0:0:0:0:0:0:0:1]`.
   package var literal: String {
     switch family {
     case .v4: bytes.map(String.init).joined(separator: ".")

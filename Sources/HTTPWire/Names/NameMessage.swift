@@ -41,7 +41,7 @@ package enum NameMessage {
     var seconds = UInt32.max
     for _ in 0..<(Int(message[6]) << 8 | Int(message[7])) {
       guard let record = reader.record() else { return nil }
-      // Other records lead from the name that was asked for to the one that has the addresses.
+      // Other records lead from the requested name to the one with the addresses.
       seconds = min(seconds, record.seconds)
       guard record.kind == UInt16(kind(family)), record.isOfInternet,
         let address = IPAddress(family, bytes: Array(record.data))
@@ -68,7 +68,7 @@ package enum NameMessage {
     let bytes: [UInt8]
     var position: Int
 
-    /// Whose record it is stands in front; the question says it already.
+    /// Skips the name of a record, which the question contains.
     private mutating func skipName() -> Bool {
       while position < bytes.count {
         let length = Int(bytes[position])

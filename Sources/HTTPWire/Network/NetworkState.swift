@@ -81,7 +81,7 @@ package enum RouteAnswer: Sendable, Equatable {
   case unreachable
 }
 
-/// Whether packets can be sent, and over what.
+/// Whether packets can be sent, and by which type of interface.
 package enum NetworkPath: Sendable, Equatable {
   case unreachable
   case reachable(NetworkLinkKind, isLocal: Bool, isDirect: Bool)

@@ -10,17 +10,17 @@
 ///
 /// Neither the name nor the password of a proxy is in any description or error.
 public enum Proxy: Sendable, Hashable {
-  /// Straight to the server, whatever the environment says.
+  /// No proxy, regardless of the environment.
   case none
-  /// The proxies in `connectionProxyDictionary` of the session's configuration. Without one, the proxies in the variables
-  /// `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy` at their first use. All but the first may be in capitals.
-  /// `HTTP_PROXY` is ignored, because in a CGI program a client could set it.
+  /// The proxies in `connectionProxyDictionary` of the session's configuration. Without it, the proxies in the
+  /// variables `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy` at their first use. All but the first may be
+  /// in capitals. `HTTP_PROXY` is ignored, because in a CGI program a client could set it.
   case environment
-  /// Through this one, whatever the scheme.
+  /// This proxy, for every scheme.
   case server(ProxyServer)
 
-  /// A proxy that speaks HTTP (RFC 9110 §3.7): `http` requests are handed to it, `https` goes through a tunnel
-  /// (`CONNECT`, RFC 9110 §9.3.6).
+  /// An HTTP proxy (RFC 9110 §3.7). It receives `http` requests; `https` requests use a tunnel (`CONNECT`, RFC 9110
+  /// §9.3.6).
   ///
   /// - Parameters:
   ///   - host:     Its name or address; an IPv6 address without brackets.
@@ -35,7 +35,7 @@ public enum Proxy: Sendable, Hashable {
       ProxyServer(.http, host: host, port: port, username: username, password: password, bypass: bypass))
   }
 
-  /// A proxy that speaks HTTP over TLS, so that requests and the password are encrypted on the way to it. The proxy's
+  /// An HTTP proxy over TLS, so that requests and the password are encrypted on the way to it. The proxy's
   /// certificate must be valid for `host`; by default `port` is 443.
   public static func https(
     _ host: String, port: Int = 443, username: String? = nil, password: String? = nil, bypass: [String] = []
@@ -44,7 +44,7 @@ public enum Proxy: Sendable, Hashable {
       ProxyServer(.https, host: host, port: port, username: username, password: password, bypass: bypass))
   }
 
-  /// A SOCKS5 proxy (RFC 1928) that is told addresses; names are looked up here.
+  /// A SOCKS5 proxy (RFC 1928) that receives addresses; names are looked up by this machine.
   public static func socks5(
     _ host: String, port: Int = 1080, username: String? = nil, password: String? = nil, bypass: [String] = []
   ) -> Proxy {
@@ -60,7 +60,7 @@ public enum Proxy: Sendable, Hashable {
       ProxyServer(.socks5h, host: host, port: port, username: username, password: password, bypass: bypass))
   }
 
-  /// A SOCKS4 proxy, which knows IPv4 alone; names are looked up here.
+  /// A SOCKS4 proxy, which supports only IPv4; names are looked up by this machine.
   public static func socks4(_ host: String, port: Int = 1080, bypass: [String] = []) -> Proxy {
     .server(ProxyServer(.socks4, host: host, port: port, bypass: bypass))
   }

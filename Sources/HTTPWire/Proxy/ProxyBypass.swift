@@ -12,7 +12,7 @@ package struct ProxyBypass: Sendable {
     self.entries = entries.compactMap { Self.entry($0) }
   }
 
-  /// The entries of a variable, between which commas or spaces stand.
+  /// Splits the value of a variable at commas and spaces.
   package static func words(_ text: String) -> [String] {
     text.split { $0 == "," || $0 == " " || $0 == "\t" }.map(String.init)
   }
@@ -55,7 +55,7 @@ package struct ProxyBypass: Sendable {
     return name.isEmpty ? nil : .name(name, port: port)
   }
 
-  /// Host and port; an IPv6 address with a port stands in brackets.
+  /// Splits host and port; an IPv6 address with a port is in brackets.
   private static func split(_ text: String) -> (String, Int?) {
     if text.hasPrefix("[") {
       guard let end = text.firstIndex(of: "]") else { return (text, nil) }
@@ -86,8 +86,8 @@ package struct ProxyBypass: Sendable {
 }
 
 extension IPAddress {
-  /// Reads an address as it stands in a URL, without brackets (RFC 3986 §3.2.2); `nil` for any other text. A zone does
-  /// not count.
+  /// Reads an address as written in a URL, without brackets (RFC 3986 §3.2.2); `nil` for any other text. A zone is
+  /// ignored.
   package init?(text: String) {
     if let bytes = Self.four(text[...]) {
       self.init(.v4, bytes: bytes)

@@ -1,4 +1,4 @@
-/// One proxy, and how to come in.
+/// A proxy and the credentials for it.
 ///
 /// ```swift
 /// var server = ProxyServer(
@@ -16,47 +16,46 @@ public struct ProxyServer: Sendable, Hashable, CustomStringConvertible, CustomDe
     case http
     /// HTTP over TLS.
     case https
-    /// SOCKS4: IPv4 addresses alone.
+    /// SOCKS4: only IPv4 addresses.
     case socks4
-    /// SOCKS4a: names, too.
+    /// SOCKS4a: also host names.
     case socks4a
-    /// SOCKS5 (RFC 1928), told addresses.
+    /// SOCKS5 (RFC 1928) with addresses.
     case socks5
-    /// SOCKS5 (RFC 1928), told names.
+    /// SOCKS5 (RFC 1928) with host names.
     case socks5h
   }
 
-  /// The authentication to a proxy that speaks HTTP.
+  /// The authentication to an HTTP proxy.
   public enum Authentication: Sendable, Hashable {
-    /// At once, as Basic (RFC 7617).
+    /// Preemptively, as Basic (RFC 7617).
     case basic
-    /// When the proxy asks, by the strongest of Basic, Digest and NTLM that it offers and libcurl has. With an empty name
-    /// Negotiate, too, which takes the ticket of the process (Kerberos). Costs another exchange; a body that
-    /// is a stream cannot go this way over `http`.
+    /// After a challenge, by the strongest of Basic, Digest and NTLM that the proxy offers and libcurl supports. With
+    /// an empty user name, Negotiate with the Kerberos ticket of the process is possible, too. It needs a further
+    /// exchange, so that an `http` request cannot have a stream as its body.
     case negotiated
   }
 
   /// The protocol.
   public var kind: Kind
-  /// Its name or address; an IPv6 address without brackets.
+  /// The name or address of the proxy; an IPv6 address without brackets.
   public var host: String
-  /// Where it listens.
+  /// The port of the proxy.
   public var port: Int
-  /// The user; `nil` sends no credentials.
+  /// The user name; `nil` sends no credentials.
   public var username: String?
   /// The password of the user.
   public var password: String?
   /// The authentication to the proxy. Default: ``Authentication/basic``. SOCKS has its own (RFC 1929).
   public var authentication: Authentication = .basic
-  /// The hosts for which the proxy is not used, as in `no_proxy`. An entry is `*` for all hosts, a name for a host and all
-  /// below it (a dot or `*.` before it has no effect), an address, or a range of addresses (`10.0.0.0/8`). An entry with
-  /// `:port` is for that port alone. Default: none.
+  /// The hosts for which the proxy is not used, as in `no_proxy`. An entry is `*` for all hosts, a name for a host
+  /// and its subdomains (a leading dot or `*.` has no effect), an address, or a range of addresses (`10.0.0.0/8`). An
+  /// entry with `:port` applies to that port only. Default: none.
   public var bypass: [String]
-  /// The trusted certificates for a proxy over TLS. Default: the system's certificates, whatever the trust store for
-  /// servers is.
+  /// The trust store for a proxy over TLS. Default: the system's, regardless of the trust store for servers.
   public var trustStore: TransportOptions.TrustStore = .system
 
-  /// Makes one; see the properties.
+  /// Makes a proxy; see the properties.
   public init(
     _ kind: Kind, host: String, port: Int, username: String? = nil, password: String? = nil,
     bypass: [String] = []
@@ -94,8 +93,8 @@ extension ProxyServer {
     }
   }
 
-  /// Reads what stands in a variable: `[scheme://][user:password@]host[:port]`; a text without a scheme is one of
-  /// HTTP. `nil` for anything else.
+  /// Reads the value of an environment variable: `[scheme://][user:password@]host[:port]`; without a scheme it is an
+  /// HTTP proxy. `nil` for any other text.
   package init?(_ text: String, bypass: [String]) {
     var kind = Kind.http
     var rest = text[...]

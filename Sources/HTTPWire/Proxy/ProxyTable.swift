@@ -23,9 +23,9 @@ package struct ProxyTable: Sendable, Hashable {
     bypass = server.bypass
   }
 
-  /// Returns the table of the options; `nil` leaves the choice to the environment of the process.
+  /// Returns the table of the options; `nil` for the proxies of the process environment.
   ///
-  /// - Parameter system: What the session's configuration says, for options that leave it to the environment.
+  /// - Parameter system: The proxies of the session's configuration, which replace those of the environment.
   package static func named(by options: TransportOptions, system: ProxyTable?) -> ProxyTable? {
     switch options.proxy {
     case .none: ProxyTable()

@@ -29,7 +29,7 @@ package enum Redirect {
     case tooMany(limit: Int)
     /// The target is no http or https URL; its scheme is attached.
     case unsupportedScheme(String)
-    /// The target has no host, or one that cannot be one.
+    /// The target has no host, or an invalid one.
     case badLocation
 
     /// One sentence for people; without the target, which may carry a secret.

@@ -21,7 +21,7 @@ package struct RedirectPlan: Sendable, Equatable {
       leavesOrigin: leavesOrigin, leavesSecureScheme: leavesSecureScheme, protectedHeaders: protectedHeaders)
   }
 
-  /// The fields of the next request: those of the one before without what must not be sent on.
+  /// Returns the fields of the next request: those of the previous one without those that must not be sent on.
   package func fields(from fields: [HTTPHeader]) -> [HTTPHeader] {
     fields.filter { keeps($0.name) }
   }
@@ -30,7 +30,7 @@ package struct RedirectPlan: Sendable, Equatable {
   package func keeps(_ name: String) -> Bool {
     if FieldName.equal(name, "Host") { return false }
     if dropsContentFields, Self.contentFields.contains(where: { FieldName.equal(name, $0) }) { return false }
-    // RFC 9110 §10.1.3: what was read under TLS is not told to a server without it.
+    // RFC 9110 §10.1.3: an https URL is not sent to a server without TLS.
     if leavesSecureScheme, FieldName.equal(name, "Referer") { return false }
     guard leavesOrigin else { return true }
     return !Self.secretFields.contains { FieldName.equal(name, $0) }

@@ -45,8 +45,8 @@ package enum HeaderFieldRules {
     !text.isEmpty && text.utf8.allSatisfy(isTokenByte)
   }
 
-  /// Whether a text can be the value of a field: no control characters but tabs. What is not ASCII is
-  /// sent as UTF-8.
+  /// Whether a text is a valid field value: it has no control characters except tabs. Text beyond ASCII is sent as
+  /// UTF-8.
   package static func isFieldValue(_ text: String) -> Bool {
     forbiddenByte(in: text) == nil
   }
@@ -64,7 +64,7 @@ package enum HeaderFieldRules {
     text.utf8.first { ($0 < 0x20 && $0 != 0x09) || $0 == 0x7F }
   }
 
-  /// Whether a byte may stand in a token (RFC 9110 §5.6.2).
+  /// Whether a byte is valid in a token (RFC 9110 §5.6.2).
   static func isTokenByte(_ byte: UInt8) -> Bool {
     byte < 0x80 && (byte < 0x40 ? lowTokenBytes : highTokenBytes) >> UInt64(byte & 0x3F) & 1 == 1
   }

@@ -1,20 +1,20 @@
-/// Where the bytes of a request's body come from when they do not lie in memory. Called by the transport
-/// on its own thread, one call at a time, and must return at once.
+/// The source of a request's body that is not in memory. The transport calls it on its own thread, one call at a
+/// time; it must return at once.
 package protocol BodySource: AnyObject, Sendable {
   /// The number of bytes; −1 if it is unknown.
   var length: Int64 { get }
-  /// Whether ``start(wake:)`` will give the bytes from the first once more.
+  /// Whether ``start(wake:)`` can begin again with the first byte.
   var isRepeatable: Bool { get }
-  /// Whether it can be read from its first byte to its last at any time, without an effect on what is sent.
+  /// Whether the whole body can be read at any time, without an effect on its sending.
   var isStored: Bool { get }
-  /// Makes the first byte the next one to be read; before each sending of the body.
+  /// Begins with the first byte; called before each sending of the body.
   ///
-  /// - Parameter wake: To be called, from any thread, when there is something after ``BodyReading/wait``.
-  /// - Returns: Why the body cannot be had, if so.
+  /// - Parameter wake: Call it, on any thread, when there are bytes after ``BodyReading/wait``.
+  /// - Returns: The failure if the body cannot be read.
   func start(wake: @escaping @Sendable () -> Void) -> TransportFailure?
   /// The next bytes.
   func read(into room: UnsafeMutableRawBufferPointer) -> BodyReading
-  /// Nothing more will be read, until the next start.
+  /// Called when no more bytes are read until the next start.
   func stop()
 }
 
@@ -24,32 +24,32 @@ extension BodySource {
 
 /// The result of reading a ``BodySource``.
 package enum BodyReading: Sendable {
-  /// So many bytes have been copied, at least one.
+  /// The number of copied bytes, at least one.
   case bytes(Int)
   case end
-  /// There is nothing now; the source will wake the transport.
+  /// There are no bytes now; the source will wake the transport.
   case wait
   case failure(TransportFailure)
 }
 
-/// Where the bytes of a response's body go when they are not to be collected in memory. Called by the
-/// transport on its own thread, one call at a time, and must return at once.
+/// The destination of a response's body that is not collected in memory. The transport calls it on its own thread,
+/// one call at a time; it must return at once.
 package protocol BodySink: AnyObject, Sendable {
-  /// A response has come whose body follows; what an earlier one has left is not wanted any more.
+  /// Begins the body of a response; bytes of an earlier response are dropped.
   ///
-  /// - Parameter wake: To be called, from any thread, when there is room after ``BodyReception/full``.
-  /// - Returns: Why the body cannot be taken, if so.
+  /// - Parameter wake: Call it, on any thread, when there is room after ``BodyReception/full``.
+  /// - Returns: The failure if the body cannot be taken.
   func begin(_ head: ResponseHead, wake: @escaping @Sendable () -> Void) -> TransportFailure?
   /// Takes bytes, all or none.
   func receive(_ bytes: UnsafeRawBufferPointer) -> BodyReception
-  /// The transfer is over, well or not.
+  /// Called when the transfer has ended, with or without success.
   func finish() -> TransportFailure?
 }
 
 /// The result of writing to a ``BodySink``.
 package enum BodyReception: Sendable {
   case taken
-  /// None was taken: they come again when the sink has woken the transport.
+  /// No byte was taken: the transport offers them again after the wake closure was called.
   case full
   case failure(TransportFailure)
 }

@@ -2,7 +2,7 @@
 /// came. Looking one up scans the bytes and allocates only the answer.
 package struct FieldBlock: Sendable, Equatable {
   package let bytes: [UInt8]
-  /// Whether fields are there that every response is asked for.
+  /// Marks of the fields that are looked up in every response.
   package let marks: FieldMarks
 
   package init(bytes: [UInt8]) {

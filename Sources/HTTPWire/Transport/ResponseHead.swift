@@ -7,7 +7,7 @@ package struct ResponseHead: Sendable {
   package enum Role: Sendable, Equatable {
     /// A response of HTTP, which may lead elsewhere or ask for credentials.
     case hop
-    /// The answer, whatever its status: who gave it follows redirects in another way.
+    /// The final response, whatever its status, because its transport follows redirects in another way.
     case answer
     /// No response of HTTP, such as the content of a file. The status is 200 and means nothing.
     case other
@@ -34,7 +34,7 @@ package struct ResponseHead: Sendable {
 package enum HTTPVersion: UInt8, Sendable {
   case http1_0, http1_1, http2, http3
 
-  /// As it stands in a status line: `HTTP/1.1`, `HTTP/2`.
+  /// The version as in a status line: `HTTP/1.1`, `HTTP/2`.
   package var text: String {
     switch self {
     case .http1_0: "HTTP/1.0"

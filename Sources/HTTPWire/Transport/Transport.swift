@@ -1,18 +1,18 @@
-// The boundary between the pipeline and the engine. One exchange:
+// The boundary between the attempts of requests and the engine. One exchange:
 //
-//  1. The pipeline has a request that is ready to be sent: adapted, validated, with its credentials and cookies. It
-//     gives it to the transport as a ``WireRequest``.
+//  1. The attempt has a request that is ready to be sent: adapted, validated, with its credentials and cookies. It
+//     passes it to the transport as a ``WireRequest``.
 //  2. The transport queues it until its host may take one more request, connects or reuses a connection, and sends it
 //     once. It follows no redirect, answers no challenge, retries nothing.
-//  3. While bytes move, the transport tells the ``TransferObserver`` how many, and shows it the head of the response
-//     before the first byte of the body. The observer may hold the body back there. The bytes of the body are
-//     collected, or given to the ``BodySink`` of the request; those that are sent are in memory, or come from a
-//     ``BodySource``. Either may ask the transport to wait.
+//  3. The transport reports the moved bytes to the ``TransferObserver``, and the head of the response before the
+//     first byte of the body. The observer may hold the body back there. The bytes of the body are collected, or
+//     given to the ``BodySink`` of the request; sent bytes are in memory, or come from a ``BodySource``. Either may
+//     let the transport wait.
 //  4. The owner of the request may suspend and resume the transfer by its ``TransferControl``.
 //  5. It ends exactly once: with a ``WireResponse``, whatever its status, or with a ``TransportFailure``. If the
 //     surrounding task is cancelled, or the transfer by its control, the failure is `.cancelled`.
 //
-// libcurl is behind this boundary, and so are the fake of the tests and the `URLProtocol` classes of a user.
+// The implementations are the engine over libcurl, the fakes of tests, and the user's `URLProtocol` classes.
 
 /// Sends one request once: follows nothing, retries nothing, validates nothing.
 package protocol Transport: Sendable {
@@ -55,7 +55,7 @@ package protocol TransferObserver: AnyObject, Sendable {
   var cancelsByControl: Bool { get }
   /// The transport has taken the request. `control` works until the transfer ends, and does nothing afterwards.
   func transferBegan(_ control: any TransferControl) -> TransferStart
-  /// The head of the final response has come; informational ones (1xx) are not reported.
+  /// Called with the head of the final response; informational ones (1xx) are not reported.
   func headReceived(_ head: ResponseHead) -> HeadDisposition
   /// Bytes have moved, counted over the whole transfer.
   func bytesMoved(_ count: ByteCount)

@@ -50,14 +50,14 @@ package struct TransportFailure: Error, Sendable {
     case cannotContinue
     case resourceUnavailable
     case userAuthenticationRequired
-    /// This libcurl or this OpenSSL cannot do what was asked for.
+    /// The installed libcurl or OpenSSL does not support the requested feature.
     case unsupportedFeature
-    /// Something that should not happen; the message says what libcurl said.
+    /// An unexpected failure; the message contains libcurl's own.
     case unknown
   }
 
   package let kind: Kind
-  /// One reference: what a function may throw counts for the frame of every task that calls it.
+  /// One reference, because the size of a thrown error adds to the frame of every calling task.
   private let details: Details
 
   private final class Details: Sendable {
@@ -93,7 +93,7 @@ package struct TransportFailure: Error, Sendable {
     }
   }
 
-  /// One sentence or two: what happened, and what to do about it. Holds no secret of the request.
+  /// The message: the failure and its remedy, in one sentence or two. It contains no secret of the request.
   package var message: String { details.message }
   /// libcurl's own code, when it was libcurl that failed.
   package var curlCode: Int32? { details.curlCode }

@@ -80,7 +80,7 @@ package final class WireRequest: Sendable {
     return WireRequest(parts)
   }
 
-  /// Returns the request for an alternative service, which is told that it is one (RFC 7838 §5).
+  /// Returns the request for an alternative service, with `Alt-Used` (RFC 7838 §5).
   package func using(_ service: AlternativeService) -> WireRequest {
     changing { parts in
       parts.alternative = service

@@ -16,7 +16,7 @@ package struct NameConstraints: Sendable, Equatable {
     self.excluded = excluded
   }
 
-  /// Returns what forbids a certificate for `host`, a name; `nil` if nothing does.
+  /// Returns the constraint that forbids a certificate for the host name; `nil` if none does.
   package func violation(by host: String) -> Violation? {
     let host = Self.labels(of: host)
     if excluded.contains(where: { Self.labels(of: $0).isDomain(of: host) }) { return .isExcluded }
@@ -33,7 +33,7 @@ package struct NameConstraints: Sendable, Equatable {
 }
 
 extension [Substring] {
-  /// Whether `host` is this domain or below it. A domain that begins with a dot stands for the names below it alone.
+  /// Whether `host` is this domain or below it. A domain with a leading dot includes only the names below it.
   fileprivate func isDomain(of host: [Substring]) -> Bool {
     guard first?.isEmpty == true else { return host.suffix(count).elementsEqual(self) }
     return host.count >= count && host.suffix(count - 1).elementsEqual(dropFirst())

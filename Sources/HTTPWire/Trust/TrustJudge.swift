@@ -1,15 +1,15 @@
 package import FoundationEssentials
 
-/// Decides whether a server is who it claims to be.
+/// Decides whether a server is trusted.
 package protocol TrustJudge: Sendable {
-  /// Called in the middle of a handshake, on a thread that other transfers wait for: pure and fast, without code
-  /// of users, files or network. What needs any of these answers ``TrustVerdict/ask``.
+  /// Called during a handshake, on the thread of the transport: pure and fast, without user code, files or network.
+  /// If the decision needs any of these, it returns ``TrustVerdict/ask``.
   func judge(_ chain: PresentedChain, for profile: ConnectionProfile) -> TrustVerdict
-  /// Whether it accepts exactly the servers that the trust store, the name and the dates accept.
+  /// Whether it accepts exactly the servers that the trust store, the host name and the dates accept.
   var judgesAsUsual: Bool { get }
-  /// Whether it wants the stapled OCSP response of this host; then it is asked at the end of the handshake.
+  /// Whether it needs the stapled OCSP response of this host; then it is called at the end of the handshake.
   func wantsStapledResponse(ofHost host: String) -> Bool
-  /// Whether a delegate has still to choose the client's identity if this server asks for one.
+  /// Whether a delegate has to choose the client identity if this server requests one.
   func wantsToChooseIdentity(forHost host: String, port: Int) -> Bool
 }
 
@@ -17,9 +17,9 @@ package enum TrustVerdict: Sendable {
   case accept
   /// The trust store of the profile, the name and the dates decide, as without a judge.
   case usual
-  /// The error is the one that the request ends with.
+  /// The handshake fails; the request ends with this error.
   case refuse(any Error)
-  /// The handshake ends; the session decides on another thread, and sends the request again.
+  /// The handshake fails; the session decides on another thread, and sends the request again.
   case ask
 }
 
@@ -29,14 +29,14 @@ extension TrustJudge {
   package func wantsToChooseIdentity(forHost host: String, port: Int) -> Bool { false }
 }
 
-/// The certificates that a server presents in a TLS handshake, and the host that was to be reached.
+/// The certificates that a server presents in a TLS handshake, and the host of the request.
 package struct PresentedChain: Sendable, Hashable {
-  /// The host that was to be reached, as in the URL, without the brackets of an IPv6 address.
+  /// The host, as in the URL, without the brackets of an IPv6 address.
   package let host: String
   package let port: Int
-  /// DER, the server's own certificate first, the others in the order in which they came.
+  /// DER, the server's own certificate first, the others in the order of the server.
   package let certificates: [Data]
-  /// The OCSP response that the server stapled to it (RFC 6066 §8), if it did and an evaluator needs it.
+  /// The stapled OCSP response (RFC 6066 §8), if there is one and an evaluator needs it.
   package let stapledResponse: Data?
 
   package init(host: String, port: Int, certificates: [Data], stapledResponse: Data? = nil) {

@@ -1,7 +1,7 @@
 import FoundationEssentials
 
-/// Which servers were accepted by code that takes its time. Bounded: the oldest are forgotten, and judged again. So is
-/// what was accepted an hour ago: a certificate may end or be revoked during the life of a session.
+/// The servers that slow evaluators accepted. It is bounded: the oldest entries are removed, and those of an hour
+/// ago, because a certificate may expire or be revoked during the life of a session.
 package struct TrustMemory: Sendable {
   package enum Verdict: Sendable, Equatable {
     case accepted
@@ -14,7 +14,7 @@ package struct TrustMemory: Sendable {
     let port: Int
     let partition: Int
     let certificates: [Data]
-    // What was stapled decides too: a later response may say that the certificate was revoked.
+    // The stapled response is part of the key, because a later one may revoke the certificate.
     let stapledResponse: Data?
 
     init(_ chain: PresentedChain, _ partition: Int) {

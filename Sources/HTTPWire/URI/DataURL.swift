@@ -2,7 +2,7 @@ package import FoundationEssentials
 
 /// The content of a `data:` URL (RFC 2397).
 package struct DataURL: Sendable, Equatable {
-  /// As it stands in the URL, with its parameters; `text/plain;charset=US-ASCII` when there is none.
+  /// The media type with its parameters, as in the URL; `text/plain;charset=US-ASCII` by default.
   package let mediaType: String
   package let data: Data
 
@@ -49,7 +49,7 @@ package struct DataURL: Sendable, Equatable {
       parts.removeLast()
     }
     let type = PercentDecoding.text(parts.joined(separator: ";")).trimmedOfSpaces
-    // What stands there goes into a header field of the response.
+    // The type becomes a header field of the response.
     guard !type.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }), !type.isEmpty else {
       return ("text/plain;charset=US-ASCII", isBase64)
     }

@@ -1,12 +1,11 @@
-/// Percent-encoding (RFC 3986 §2.1): which ASCII bytes stand for themselves; all others, and all of
-/// UTF-8 beyond ASCII, become `%` and two capital hexadecimal digits.
+/// Percent-encoding (RFC 3986 §2.1) with a set of allowed ASCII bytes. All other bytes become `%` and two uppercase
+/// hexadecimal digits.
 package struct PercentEncoding: Sendable, Equatable {
-  /// The characters 0 to 63 and 64 to 127 that stand for themselves, a bit each.
+  /// The allowed characters 0 to 63 and 64 to 127, a bit each.
   private var low: UInt64 = 0
   private var high: UInt64 = 0
 
-  /// Lets the bytes stand for themselves that the predicate is true for; asked once for each byte of
-  /// ASCII.
+  /// Allows the bytes for which the predicate is true; it is called once for each ASCII byte.
   package init(allowing isAllowed: (UInt8) -> Bool) {
     for byte in UInt8(0)..<128 where isAllowed(byte) { insert(byte) }
   }
@@ -20,12 +19,12 @@ package struct PercentEncoding: Sendable, Equatable {
     }
   }
 
-  /// For a whole query: what may stand in one (RFC 3986 §3.4), but for `%`.
+  /// For a whole query: all characters of RFC 3986 §3.4 except `%`.
   package static let query = PercentEncoding { byte in
     queryComponent.allows(byte) || "!$&'()*+,;=:@".utf8.contains(byte)
   }
 
-  /// Whether a byte stands for itself.
+  /// Whether a byte is allowed.
   @inline(__always)
   package func allows(_ byte: UInt8) -> Bool {
     if byte < 64 { return low & (1 << UInt64(byte)) != 0 }
@@ -76,8 +75,8 @@ package struct PercentEncoding: Sendable, Equatable {
     } ?? text
   }
 
-  /// Makes a query that was put together elsewhere safe to stand in a URL: what may not stand there is
-  /// encoded, and so is a `%` that begins no escape; a valid query is returned as it is.
+  /// Makes a query valid in a URL: invalid characters are encoded, and so is a `%` that begins no escape. A valid
+  /// query is returned unchanged.
   package static func repairedQuery(_ text: String) -> String {
     var text = text
     return text.withUTF8 { bytes in

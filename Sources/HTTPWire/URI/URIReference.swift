@@ -15,9 +15,9 @@ package struct URIReference: Equatable, Sendable {
     self = text.withUTF8 { URIReference(bytes: $0) }
   }
 
-  /// Cuts what a server sent, in a `Location` field for instance: white space around it is not part of
-  /// it, and what cannot stand in a URI is percent-encoded instead of refused; but for the authority,
-  /// because a host has an encoding of its own (see ``Authority``).
+  /// Parses a server's text, of a `Location` field for example: white space around it is removed, and invalid
+  /// characters are percent-encoded. The authority is not, because a host has an encoding of its own (see
+  /// ``Authority``).
   package init(lenient text: String) {
     guard text.utf8.contains(where: Self.mustBeEscaped) else {
       self.init(text)

@@ -1,5 +1,5 @@
-/// Where a request goes, read from the text of its URL: user and password are taken out, since they
-/// are credentials and no part of what is sent as the target (RFC 9110 §4.2.4).
+/// The target of a request, read from the text of its URL. User and password are removed, because they are
+/// credentials and not part of the target (RFC 9110 §4.2.4).
 package struct WireTarget: Sendable, Equatable {
   /// The URL without user and password.
   package let url: String

@@ -1,8 +1,8 @@
 /// The directives of `Cache-Control` (RFC 9111 §5.2), of a request or of a response.
 ///
-/// Read so that a mistake never makes a response more reusable than it was meant to be: of a directive that
-/// comes more than once the strictest value counts, a number that is none is the strictest number, an open
-/// quotation, which may hide anything, forbids to store and to use unasked, and what is unknown is passed over.
+/// A mistake never makes a response more reusable than intended. Of a repeated directive the strictest value is used;
+/// an invalid number is the strictest one. An open quotation may hide any directive, so it forbids storing and reuse
+/// without validation. Unknown directives are ignored.
 package struct CacheControl: Sendable, Equatable {
   package var noStore = false
   /// Without names of fields.

@@ -5,11 +5,11 @@ package enum CacheDecision: Sendable {
   case send
   /// The stored response is the answer.
   case serve(StoredResponse)
-  /// The stored response is the answer, and is asked for again afterwards, with these conditions (RFC 5861 §3). There
-  /// are none where it has no validator.
+  /// The stored response is returned, and validated afterwards with these conditions (RFC 5861 §3). They are empty
+  /// without a validator.
   case serveAndRefresh(StoredResponse, [HTTPHeader])
-  /// It is sent with these conditions; a 304 makes the stored response the answer (RFC 9111 §4.3). There are none where
-  /// the response has no validator, but may stand in for a failure.
+  /// The request is sent with these conditions; after a 304 the stored response is used (RFC 9111 §4.3). They are
+  /// empty if the response has no validator, but may replace a failure.
   case validate(StoredResponse, [HTTPHeader])
   /// It is sent with the tags of responses for other fields; a 304 that names one makes that one the answer
   /// (RFC 9111 §4.3.1).
@@ -51,7 +51,7 @@ package enum CacheDecision: Sendable {
   }
 
   /// - Parameters:
-  ///   - stored: What is stored for the URL of the request.
+  ///   - stored: The stored responses for the URL of the request.
   ///   - now:    Seconds since 1970.
   package static func decide(_ question: Question, stored: [StoredResponse], now: Int64) -> CacheDecision {
     guard question.method == "GET" || question.method == "HEAD" else {
@@ -77,7 +77,7 @@ package enum CacheDecision: Sendable {
   ) -> CacheDecision {
     let freshness = Freshness(of: stored, now: now)
     let isUsable = mayUse(stored, freshness, control)
-    // RFC 8246: what never changes is not asked about for the sake of reloading alone.
+    // RFC 8246: a reload does not validate an immutable response.
     let mustAsk = question.policy == .revalidate && !(stored.control.isImmutable && freshness.isFresh)
     if isUsable, !mustAsk { return .serve(stored) }
     if control.onlyIfCached { return otherwise }
@@ -85,7 +85,7 @@ package enum CacheDecision: Sendable {
     if !mustAsk, question.mayRefresh, mayRefreshLater(stored, freshness, control) {
       return .serveAndRefresh(stored, conditions)
     }
-    // Without a validator there is nothing to ask, unless the response may stand in for a failure (RFC 5861 §4).
+    // A response without a validator is used here only if it may replace a failure (RFC 5861 §4).
     guard
       !conditions.isEmpty || mayServeInstead(stored, of: nil, fields: question.fields, now: now)
     else { return .send }
@@ -127,7 +127,7 @@ package enum CacheDecision: Sendable {
     return .validateVariants(variants, [condition])
   }
 
-  /// A program may have stored what no rule would have let pass.
+  /// Whether a stored response is complete; a program may have stored any response.
   package static func isWhole(_ stored: StoredResponse) -> Bool {
     stored.head.status >= 200 && stored.head.status != 206 && stored.head.status != 304
   }
@@ -143,7 +143,7 @@ package enum CacheDecision: Sendable {
     return freshness.staleness <= maxStale
   }
 
-  /// `no-store` in what a program has stored itself.
+  /// Whether `no-store` forbids the use of a response that a program has stored.
   private static func isForbidden(_ stored: StoredResponse) -> Bool {
     stored.control.noStore && !stored.control.mustUnderstand
   }
@@ -167,8 +167,8 @@ package enum CacheDecision: Sendable {
     return freshness.staleness <= window
   }
 
-  /// Whether a stored response may take the place of a failure, or of an answer with a status of 500, 502, 503 or
-  /// 504, to its validation (RFC 5861 §4).
+  /// Whether a stored response may replace a failed validation, or one with status 500, 502, 503 or 504 (RFC 5861
+  /// §4).
   package static func mayServeInstead(
     _ stored: StoredResponse, of status: Int?, fields: [HTTPHeader], now: Int64
   ) -> Bool {
@@ -177,7 +177,7 @@ package enum CacheDecision: Sendable {
     let request = CacheControl(request: fields)
     guard !request.noCache else { return false }
     let freshness = Freshness(of: stored, now: now)
-    // What a program asked to have revalidated may well be fresh still.
+    // A program can request the validation of a fresh response.
     if freshness.isFresh { return stored.control.staleIfError != nil || request.staleIfError != nil }
     guard let window = request.staleIfError ?? stored.control.staleIfError else { return false }
     return freshness.staleness <= window

@@ -27,7 +27,7 @@ package struct Freshness: Sendable, Equatable {
   private static func lifetime(of stored: StoredResponse) -> Int64 {
     if let maxAge = stored.control.maxAge { return maxAge }
     if let expires = stored.head.block.value(of: "Expires") {
-      // What is no date, such as 0, is in the past (RFC 9111 §5.3).
+      // An invalid date, such as 0, is in the past (RFC 9111 §5.3).
       guard let date = HTTPDate(expires, now: HTTPDate(secondsSince1970: stored.responseTime)) else {
         return 0
       }
@@ -36,7 +36,7 @@ package struct Freshness: Sendable, Equatable {
     return heuristicLifetime(of: stored)
   }
 
-  /// RFC 9111 §4.2.2. A URL with a query is what a program computes, and gets none.
+  /// The heuristic lifetime (RFC 9111 §4.2.2); 0 for a URL with a query, because a program computes its response.
   private static func heuristicLifetime(of stored: StoredResponse) -> Int64 {
     guard StorageRules.isHeuristicallyCacheable(stored.head.status) || stored.control.isPublic,
       !stored.key.url.utf8.contains(UInt8(ascii: "?")),
@@ -56,7 +56,7 @@ package struct Freshness: Sendable, Equatable {
     return clamped(max(apparent, corrected) + max(0, now - stored.responseTime))
   }
 
-  /// The first value counts, and what is no number does not (RFC 9111 §5.1).
+  /// The first `Age` value; an invalid one is ignored (RFC 9111 §5.1).
   private static func ageValue(of head: ResponseHead) -> Int64 {
     guard let text = head.block.value(of: "Age") else { return 0 }
     let first = text.prefix { $0 != "," }.filter { $0 != " " && $0 != "\t" }

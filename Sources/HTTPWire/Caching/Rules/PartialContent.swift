@@ -1,10 +1,12 @@
 import FoundationEssentials
 
-/// Parts of a representation (RFC 9111 §3.3, §3.4): which are stored, which requests they answer, what two of them make.
+/// Parts of a representation (RFC 9111 §3.3, §3.4): which are stored, which requests they answer, and how they are
+/// combined.
 ///
-/// One contiguous part is stored for each selection. Bodies are stored decoded, so that parts of encoded ones are not.
+/// One contiguous part is stored for each selection. Parts of encoded bodies are not stored, because bodies are
+/// stored decoded.
 package enum PartialContent {
-  /// Whether a 206 may be stored: one range of known bytes, whose entity tag tells every other version apart.
+  /// Whether a 206 may be stored: it has one known range, and a strong entity tag.
   package static func isStorable(_ head: ResponseHead) -> Bool {
     head.status == 206 && ContentRange(head) != nil && strongTag(of: head) != nil
       && !head.block.contains("Content-Encoding")
@@ -26,10 +28,11 @@ package enum PartialContent {
     return own.bounds.lowerBound <= wanted.lowerBound && wanted.upperBound <= own.bounds.upperBound
   }
 
-  /// The response to store when a part has come; `nil` when there is none.
+  /// Returns the response to store after a part was received; `nil` if there is none.
   ///
-  /// A part is combined with what has its strong entity tag: a complete response takes its fields, an adjacent or
-  /// overlapping part its bytes too. A complete response of another version stays until it is validated.
+  /// A part is combined with the stored response that has its strong entity tag: a complete response takes its
+  /// fields, an adjacent or overlapping part also its bytes. A complete response of another version stays until it is
+  /// validated.
   ///
   /// - Parameter stored: The stored responses for the URL.
   package static func combined(_ part: StoredResponse, with stored: [StoredResponse]) -> StoredResponse? {

@@ -1,8 +1,8 @@
-/// Which requests a stored response is for, among those of its URL: the fields that its `Vary` names
-/// (RFC 9111 §4.1), and the credentials that it was asked with.
+/// The requests for which a stored response can be used, among those of its URL: the fields that its `Vary` names
+/// (RFC 9111 §4.1), and the credentials of its request.
 ///
-/// A program may act for many people, although a private cache serves one. So a response is for no other
-/// `Authorization` than it was asked with, unless it is `public`; and one that says `private` for no other `Cookie`.
+/// A program may act for many users. Therefore a response is used only with the `Authorization` of its request,
+/// unless it is `public`. One that is `private` is used only with the `Cookie` of its request.
 package struct Selection: Sendable, Equatable {
   package struct Field: Sendable, Equatable {
     /// Lower case.
@@ -49,7 +49,7 @@ package struct Selection: Sendable, Equatable {
     }
   }
 
-  /// Whether a field may say who sends the request; some programs have fields of their own for that.
+  /// Whether a field can identify the sender; some programs use fields of their own.
   private static func isCredential(_ name: String) -> Bool {
     ["authorization", "cookie", "auth", "token", "key", "secret", "session"].contains { name.contains($0) }
   }
@@ -65,7 +65,7 @@ package struct Selection: Sendable, Equatable {
     }
   }
 
-  /// Tells variants of a URL apart; two may have the same one.
+  /// A hash that distinguishes variants of a URL; collisions are possible.
   package var hash: UInt32 {
     var hash: UInt64 = 0xCBF2_9CE4_8422_2325
     for field in fields {
@@ -103,7 +103,7 @@ package struct FieldDigests: Sendable {
       if let field = known.first(where: { $0.name == name }) { return field.digest }
       let digest = fields.joinedValue(of: name).map { value in
         computedCount += 1
-        // A value without a digest must not select a response, so that its text is one that no other value has.
+        // A value without a digest must not select a response, so that its text is unique.
         return hashes.text(.sha256, Self.normalized(value)) ?? "\(UInt64.random(in: .min ... .max))"
       }
       known.append(Selection.Field(name: name, digest: digest))

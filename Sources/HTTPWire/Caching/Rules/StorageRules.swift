@@ -1,4 +1,4 @@
-/// Whether a private cache may store a response, and what of its head (RFC 9111 §3).
+/// Whether a private cache may store a response, and which fields of its head (RFC 9111 §3).
 package enum StorageRules {
   /// - Parameters:
   ///   - method:  The method of the request that was answered.
@@ -6,7 +6,7 @@ package enum StorageRules {
   ///   - head:    The head of the response.
   package static func mayStore(method: String, fields: [HTTPHeader], head: ResponseHead) -> Bool {
     guard method == "GET", head.status >= 200, head.status != 304 else { return false }
-    // Servers that do not understand a range answer with the whole, or with what they take for it.
+    // A server that does not support ranges responds with the complete body, or with any other part.
     let isStorable = fields.contains("Range") ? PartialContent.isStorable(head) : head.status != 206
     guard isStorable else { return false }
     guard !CacheControl(fields.joinedValue(of: "Cache-Control")).noStore else { return false }
@@ -66,8 +66,8 @@ package enum Invalidation {
     }
   }
 
-  /// The URLs under which nothing stored may be used any more: the target, and what `Location` and
-  /// `Content-Location` name, as far as it is of the same origin. None after an error, which changed nothing.
+  /// Returns the keys whose stored responses an unsafe request invalidates: the target, and `Location` and
+  /// `Content-Location` of the same origin. None after an error status.
   package static func keys(method: String, url: String, origin: Origin, head: ResponseHead) -> [CacheKey] {
     guard !isSafe(method), (200..<400).contains(head.status) else { return [] }
     let named = [head.block.value(of: "Location"), head.block.value(of: "Content-Location")]

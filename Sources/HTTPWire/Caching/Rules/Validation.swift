@@ -1,4 +1,4 @@
-/// Asking a server whether a stored response is still good, and what its answer changes (RFC 9111 §4.3).
+/// The validation of a stored response, and its update after a 304 (RFC 9111 §4.3).
 package enum Validation {
   /// The fields that make a request for a stored response conditional; none when it has no validator.
   package static func conditions(for stored: StoredResponse) -> [HTTPHeader] {
@@ -31,8 +31,7 @@ package enum Validation {
     HTTPDate(text, now: HTTPDate(secondsSince1970: 0)) != nil
   }
 
-  /// Whether a 304 speaks of a stored response: a tag or a date that it brings is the one that is stored
-  /// (RFC 9111 §4.3.4).
+  /// Whether a 304 selects a stored response: its entity tag or its date equals the stored one (RFC 9111 §4.3.4).
   package static func confirms(_ head: ResponseHead, _ stored: StoredResponse) -> Bool {
     if let text = head.block.value(of: "ETag") {
       guard let tag = EntityTag(text), let own = stored.entityTag else { return false }
@@ -42,12 +41,12 @@ package enum Validation {
     return modified == stored.lastModified
   }
 
-  /// The stored response with what a 304 says anew (RFC 9111 §3.2, §4.3.4).
+  /// Returns the stored response updated by a 304 (RFC 9111 §3.2, §4.3.4).
   ///
   /// - Parameters:
-  ///   - fields:       The fields of the request, as they were sent.
-  ///   - requestTime:  When it was sent, in seconds since 1970.
-  ///   - responseTime: When the 304 came.
+  ///   - fields:       The fields of the request, as sent.
+  ///   - requestTime:  The time of the request, in seconds since 1970.
+  ///   - responseTime: The time of the 304.
   package static func freshened(
     _ stored: StoredResponse, by head: ResponseHead, fields: FieldDigests, requestTime: Int64,
     responseTime: Int64
@@ -58,7 +57,8 @@ package enum Validation {
       requestTime: requestTime, responseTime: responseTime)
   }
 
-  /// The fields of a newer head replace those of the same name; what describes the bytes that are stored stays.
+  /// Returns a head whose fields are replaced by those of a newer one, except for fields that describe the stored
+  /// bytes.
   package static func merged(_ old: ResponseHead, with new: ResponseHead) -> ResponseHead {
     let fresh = new.block.fields.filter { !describesBytes($0.name) }
     // A 304 whose age is not told is as old as it is: an `Age` of before would be wrong.

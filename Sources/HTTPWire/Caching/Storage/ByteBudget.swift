@@ -24,8 +24,8 @@ package struct ByteBudget<ID: Hashable & Sendable>: Sendable {
 
   package func contains(_ id: ID) -> Bool { indices[id] != nil }
 
-  /// Puts something there as the newest, or gives it another size. Returns what has to go for it, which may be
-  /// itself when it is larger than the whole.
+  /// Inserts an entry as the newest, or changes its size. Returns the entries to remove for it, which may include
+  /// itself if it is larger than the capacity.
   package mutating func insert(_ id: ID, size: Int) -> [ID] {
     remove(id)
     guard size <= capacity else { return [id] }
@@ -56,7 +56,7 @@ package struct ByteBudget<ID: Hashable & Sendable>: Sendable {
 
   package mutating func removeAll() { self = ByteBudget(capacity: capacity) }
 
-  /// Returns what has to go.
+  /// Returns the entries to remove.
   package mutating func setCapacity(_ capacity: Int) -> [ID] {
     self.capacity = max(0, capacity)
     return trimmed()

@@ -1,5 +1,5 @@
-/// The index of a cache in memory and in files, which evicts entries when there is no more room. Without I/O: it tells
-/// its owner which files to write and to remove.
+/// The index of a cache in memory and in files, which evicts entries when the capacity is exceeded. No I/O: it
+/// returns the files that its owner has to write and remove.
 package struct CacheIndex: Sendable {
   /// A response that is on its way into its file.
   package struct Pending: Sendable {
@@ -118,7 +118,7 @@ package struct CacheIndex: Sendable {
     return (lastSerial, gone)
   }
 
-  /// Whether something was removed since it was asked for, or the stored response was asked for later and made later.
+  /// Whether the response is obsolete: there was a removal after its request, or the stored response is newer.
   private func isOvertaken(
     _ stored: StoredResponse, _ id: EntryID, _ count: UInt64, _ now: Int64
   ) -> Bool {

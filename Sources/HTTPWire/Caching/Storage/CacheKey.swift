@@ -1,13 +1,13 @@
-/// Under what a response is stored: the URL of its request, query included, fragment not (RFC 9111 §2). Only
-/// responses to GET are stored, so that the method is no part of it.
+/// The key of a stored response: the URL of its request with the query, without the fragment (RFC 9111 §2). The
+/// method is not included, because only responses to GET are stored.
 package struct CacheKey: Sendable, Hashable {
   /// `http://host:port/path?query`; the port is always there.
   package let url: String
   /// A hash that is equal in every process, and computed without allocating (``hash(of:_:)``). Two URLs may share one.
   package let hash: UInt64
 
-  /// - Parameter partition: What keeps apart the responses that not everybody would have got, or trusted. Empty for
-  ///   what everybody may share.
+  /// - Parameter partition: Separates responses that other sessions would not have received or trusted. Empty for
+  ///   responses that all sessions may share.
   package init(_ url: String, _ origin: Origin, partition: String = "") {
     self.url = partition.isEmpty ? Self.text(url, origin) : "\(partition) \(Self.text(url, origin))"
     hash = Self.hash(of: url, origin)
@@ -19,7 +19,7 @@ package struct CacheKey: Sendable, Hashable {
     self.init(target.url, target.origin)
   }
 
-  /// FNV-1a, 64 bits, over what ``url`` consists of.
+  /// The FNV-1a hash of ``url``, 64 bits.
   package static func hash(of url: String, _ origin: Origin) -> UInt64 {
     var hash: UInt64 = 0xCBF2_9CE4_8422_2325
     func add(_ byte: UInt8) { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01B3 }
@@ -68,13 +68,13 @@ extension ConnectionProfile {
       && options.localInterface == nil && options.proxy == .environment && systemProxies == nil
   }
 
-  /// Tells profiles of one session apart whose servers are not the usual ones.
+  /// Separates the profiles of a session whose servers are not those of every session.
   package var cachePartition: String {
     if leadsToUsualServers, !options.refusesPrivateAddresses { return String(partition) }
     let routes = options.hostOverrides.map { "\($0.host):\($0.port ?? 0)>\($0.target):\($0.targetPort ?? 0)" }
     let parts =
       [options.unixSocket, options.nameServiceURL, options.localInterface].map { $0 ?? "-" } + routes
-      // What a session got without this guard is nothing that it may show with it.
+      // A response that was received without this guard must not be used with it.
       + (options.refusesPrivateAddresses ? ["public"] : [])
     return "\(partition)\n\(parts.joined(separator: "\n"))"
   }

@@ -1,21 +1,21 @@
 package import FoundationEssentials
 
-/// Where stored responses lie in files, each under a name of its own. Every call may wait for the disk.
+/// The files of stored responses, each with its own name. Every call may wait for the disk.
 ///
-/// A reader finds the old or the new content of a file, also if the process that wrote it was killed. Several processes
-/// may use one folder.
+/// A reader finds the old or the new content of a file, also if the writing process was killed. Several processes may
+/// use one folder.
 package protocol EntryFiles: Sendable {
   /// The folder. Two objects with one location have the same files.
   var location: String { get }
-  /// All that are there, with their sizes in bytes and the second since 1970 in which each was last used. `nil` when
-  /// that cannot be found out now, as without a free descriptor.
+  /// Returns all files, with their sizes in bytes and the second since 1970 of their last use. `nil` if they cannot
+  /// be listed now, for example without a free descriptor.
   func list() -> [EntryFile]?
   func read(_ name: String) -> EntryReading
-  /// Puts bytes there in place of others. Returns whether that is done.
+  /// Writes a file, and replaces an older one. Returns whether it succeeded.
   func write(_ name: String, _ bytes: Data) -> Bool
-  /// Returns whether its bytes are gone, or were not there.
+  /// Removes a file. Returns whether its bytes are removed, or did not exist.
   func remove(_ name: String) -> Bool
-  /// It has been used.
+  /// Records a use of a file.
   func touch(_ name: String)
 }
 
@@ -24,7 +24,7 @@ package enum EntryReading: Sendable {
   case bytes(Data)
   /// There is no such file, or something else in its place.
   case missing
-  /// The file cannot be read now, as without a free descriptor; it may be whole.
+  /// The file cannot be read now, for example without a free descriptor; it may be intact.
   case unavailable
 
   package var data: Data? {
@@ -47,7 +47,7 @@ package struct EntryFile: Sendable {
   }
 }
 
-/// One stored response among others: the URL's hash, and that of what selects it.
+/// The identifier of a stored response: the hash of the URL, and that of its selection.
 package struct EntryID: Hashable, Sendable {
   package let hash: UInt64
   package let variant: UInt32
@@ -67,7 +67,7 @@ package struct EntryID: Hashable, Sendable {
   /// The name of its file: 24 hexadecimal digits and `.response`.
   package var name: String { Self.digits(hash, 16) + Self.digits(UInt64(variant), 8) + Self.suffix }
 
-  /// `nil` for a file that is none of ours.
+  /// `nil` for a file name of another format.
   package init?(name: String) {
     guard name.utf8.count == 33, name.hasSuffix(Self.suffix),
       let hash = UInt64(name.prefix(16), radix: 16),

@@ -12,11 +12,11 @@ package struct StoredAnswer: Sendable {
 
   /// - Parameters:
   ///   - method:      `HEAD` gets no body.
-  ///   - fields:      The fields of the request; of one byte range, that part is given (RFC 9110 §14).
-  ///   - isConfirmed: Whether the server has just confirmed the response. Otherwise it carries its age
-  ///                  (RFC 9111 §4), and lacks what must not be used unasked (RFC 9111 §5.2.2.4).
+  ///   - fields:      The fields of the request; for a single byte range, that part is returned (RFC 9110 §14).
+  ///   - isConfirmed: Whether the server has just validated the response. Otherwise it has an `Age` (RFC 9111 §4),
+  ///     and lacks the fields that require validation (RFC 9111 §5.2.2.4).
   ///   - now:         Seconds since 1970.
-  /// - Returns: `nil` when ranges are asked for that cannot be cut out of what is stored.
+  /// - Returns: `nil` if the requested ranges cannot be cut from the stored body.
   package init?(
     of stored: StoredResponse, method: String, fields: [HTTPHeader], isConfirmed: Bool, now: Int64
   ) {
@@ -64,8 +64,8 @@ package struct StoredAnswer: Sendable {
   package static let gatewayTimeout = StoredAnswer(
     head: ResponseHead(status: 504, fields: [HTTPHeader(name: "Content-Length", value: "0")]), body: Data())
 
-  /// One range of bytes (RFC 9110 §14.1.2): `bytes=a-b`, `bytes=a-` or `bytes=-n`. `nil` for anything else, and for
-  /// one that is not there.
+  /// Returns one range of bytes (RFC 9110 §14.1.2): `bytes=a-b`, `bytes=a-` or `bytes=-n`. `nil` for any other value,
+  /// and for a range outside of the body.
   package static func part(_ text: String, of count: Int) -> Range<Int>? {
     let text = text.filter { $0 != " " && $0 != "\t" }.lowercased()
     guard text.hasPrefix("bytes="), count > 0 else { return nil }

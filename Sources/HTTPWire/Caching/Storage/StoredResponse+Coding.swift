@@ -1,8 +1,8 @@
 package import FoundationEssentials
 
-// The form in which a stored response lies in a file: a mark, the length of the head, the length of the body and a
-// checksum of both, each in 8 bytes of little end; then head and body. Files of another form, cut off ones and ones
-// whose checksum is wrong are no stored responses.
+// The format of a stored response in a file: a mark, the length of the head, the length of the body and a checksum of
+// both, each in 8 bytes, little-endian; then head and body. Files of another format, truncated ones and ones with a
+// wrong checksum are ignored.
 extension StoredResponse {
   private static let mark: UInt64 = 0x3130_4548_4341_4641  // "AFACHE01"
   package static let prefixLength = 32
@@ -19,7 +19,7 @@ extension StoredResponse {
     return data
   }
 
-  /// `nil` for anything but what ``encoded`` made.
+  /// `nil` for any bytes that ``encoded`` did not make.
   package static func decode(_ data: Data) -> StoredResponse? {
     var reader = EntryReader(data)
     guard reader.word() == mark, let headLength = reader.word(), let bodyLength = reader.word(),
@@ -49,7 +49,7 @@ extension StoredResponse {
     return writer.data
   }
 
-  /// `nil` for anything but what ``encodedHead`` made.
+  /// `nil` for any bytes that ``encodedHead`` did not make.
   package convenience init?(encodedHead data: Data, body: Data) {
     var reader = EntryReader(data)
     guard let url = reader.text(), let key = CacheKey(url), let status = reader.word(), status < 1_000,

@@ -1,7 +1,7 @@
 package import FoundationEssentials
 
-/// A response that was stored, complete or a part of one (206), with what is needed to judge it later. A class, since
-/// it goes through many hands and never changes.
+/// A stored response, complete or partial (206), with the values that its reuse depends on. An immutable class,
+/// because it is passed through many functions.
 package final class StoredResponse: Sendable {
   package let key: CacheKey
   package let head: ResponseHead
@@ -80,7 +80,7 @@ package struct EntityTag: Sendable, Equatable {
   /// Whether it follows the grammar. Some servers send tags without quotation marks, and compare them as they came.
   package let isQuoted: Bool
 
-  /// `nil` for what is none.
+  /// `nil` for an invalid entity tag.
   package init?(_ text: String) {
     let isWeak = text.utf8.starts(with: "W/\"".utf8)
     let bytes = text.utf8.dropFirst(isWeak ? 2 : 0)

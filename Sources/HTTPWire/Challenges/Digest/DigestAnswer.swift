@@ -4,7 +4,7 @@ package struct DigestAnswer {
   package var credential: PasswordCredential
   package var ticket: DigestTicket
   package var method: String
-  /// The target as it stands in the request line.
+  /// The target, as in the request line.
   package var target: String
   /// `nil` for servers that know none.
   package var quality: DigestChallenge.Quality?

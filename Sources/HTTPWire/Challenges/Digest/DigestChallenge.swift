@@ -1,6 +1,6 @@
 /// A Digest challenge (RFC 7616 §3.3).
 package struct DigestChallenge: Sendable, Hashable {
-  /// The hash functions of RFC 7616 §6.1, and one that is not among them and is used nevertheless.
+  /// The hash functions of RFC 7616 §6.1, and SHA-512, which is used in practice.
   package enum Algorithm: String, Sendable, Hashable, CaseIterable {
     case md5 = "MD5"
     case sha256 = "SHA-256"
@@ -21,7 +21,7 @@ package struct DigestChallenge: Sendable, Hashable {
   package enum Quality: String, Sendable, Hashable {
     /// Method and target.
     case auth
-    /// The content of the request, too.
+    /// Also the content of the request.
     case authInt = "auth-int"
   }
 
@@ -29,21 +29,21 @@ package struct DigestChallenge: Sendable, Hashable {
   package let nonce: String
   package let opaque: String?
   package let algorithm: Algorithm
-  /// The algorithm as the server wrote it; `nil` when it did not.
+  /// The algorithm as the server wrote it; `nil` if it did not.
   package let algorithmName: String?
-  /// Whether the password is hashed once for a row of requests (`-sess`).
+  /// Whether the password is hashed once for several requests (`-sess`).
   package let isSession: Bool
-  /// Empty stands for a server that knows RFC 2069 alone.
+  /// The offered qualities; empty for a server that supports only RFC 2069.
   package let qualities: Set<Quality>
-  /// The nonce was too old, and the credential may be right.
+  /// Whether the nonce has expired, so that the credential may be valid.
   package let isStale: Bool
   /// Whether the name is sent as a hash.
   package let hashesUser: Bool
   package let isUTF8: Bool
-  /// Where the credential is good for (RFC 7616 §3.3), as the server wrote it.
+  /// The protection space (RFC 7616 §3.3), as the server wrote it.
   package let domain: String?
 
-  /// `nil` for one that cannot be answered: without a nonce, or with an unknown algorithm or quality.
+  /// `nil` if it cannot be answered: without a nonce, or with an unknown algorithm or quality.
   package init?(_ challenge: Challenge) {
     guard challenge.scheme == "digest", let nonce = challenge["nonce"], !nonce.isEmpty else { return nil }
     self.nonce = nonce

@@ -32,8 +32,8 @@ extension HashFunctions {
       decoding: bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
   }
 
-  /// The hash of a body that can be read from its first byte: `nil` for one that cannot, or that cannot be read.
-  /// Reads files; not for a thread that others wait for.
+  /// Returns the hash of a body; `nil` if it cannot be read again from its first byte. It reads files, so it must not
+  /// run on the thread of the transport.
   package func text(_ algorithm: DigestChallenge.Algorithm, of body: RequestBody) -> String? {
     guard let hash = makeRunningHash(algorithm) else { return nil }
     switch body {

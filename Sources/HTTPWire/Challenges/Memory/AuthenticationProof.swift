@@ -13,7 +13,7 @@ package struct AuthenticationProof: Sendable, Equatable {
   }
 
   package let scheme: AuthenticationScheme
-  /// `nil` for one that was sent before any server asked, and for schemes that have none.
+  /// `nil` for preemptive credentials before any challenge, and for schemes without realms.
   package let realm: String?
   package let credential: PasswordCredential
   package let source: Source

@@ -35,13 +35,13 @@ package struct AuthenticationTrail: Sendable {
     return !proof.isAnswer || (digest.isStale && staleAnswers < Self.mostStaleAnswers)
   }
 
-  /// The number of failed credentials, for the delegate that is asked for another one.
+  /// The number of failed credentials, for the next challenge of the delegate.
   package func failureCount(for offer: AuthenticationOffer) -> Int {
     guard let proof else { return failures }
     return failures + (mayAnswer(offer, with: proof.credential) ? 0 : 1)
   }
 
-  /// The next hop brings this.
+  /// Records the credentials of the next hop.
   package mutating func brings(_ next: AuthenticationProof) {
     if next.isAnswer { answers += 1 }
     if let proof {

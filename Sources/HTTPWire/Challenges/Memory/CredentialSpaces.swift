@@ -1,7 +1,7 @@
-/// Where credentials have been good (RFC 7617 §2.2, RFC 7616 §3.6), so that later requests bring them unasked. Pure; a
-/// bounded number, of which those go first that were not used for the longest time.
+/// The protection spaces that accepted credentials (RFC 7617 §2.2, RFC 7616 §3.6), for preemptive credentials of
+/// later requests. Pure and bounded; the least recently used one is removed.
 package struct CredentialSpaces: Sendable {
-  /// One that a target lies in.
+  /// The protection space of a target.
   package struct Match: Sendable, Equatable {
     package let number: UInt64
     package let scheme: AuthenticationScheme
@@ -14,7 +14,7 @@ package struct CredentialSpaces: Sendable {
   fileprivate struct Space {
     let match: Match
     var prefixes: [String]
-    /// The nonce at hand, how often it has been used, and with what a `-sess` algorithm began.
+    /// The current nonce, the number of its uses, and the values that began a `-sess` algorithm.
     var nonce = ""
     var count: UInt32 = 0
     var session: DigestTicket.Session?
@@ -42,7 +42,7 @@ package struct CredentialSpaces: Sendable {
     return found.sorted { ($0.length, $0.use) > ($1.length, $1.use) }.map(\.match)
   }
 
-  /// The next use of the nonce of a space; `nil` when it is gone or has none.
+  /// Returns the next use of the nonce of a space; `nil` if the space was removed or has none.
   package mutating func ticket(_ number: UInt64, origin: Origin, cnonce: String) -> DigestTicket? {
     guard let index = spaces[origin]?.firstIndex(where: { $0.match.number == number }),
       let space = spaces[origin]?[index], !space.nonce.isEmpty, space.count < .max
@@ -60,7 +60,7 @@ package struct CredentialSpaces: Sendable {
   package mutating func accepted(
     _ proof: AuthenticationProof, origin: Origin, target: String, nextNonce: String?
   ) {
-    // Preemptive credentials without a realm do not tell the protection space that accepts them.
+    // Preemptive credentials without a realm do not identify the protection space that accepts them.
     guard let realm = proof.realm, !proof.scheme.isOfConnection else { return }
     clock += 1
     let prefixes =
@@ -86,13 +86,13 @@ package struct CredentialSpaces: Sendable {
       digest: proof.digest)
     var space = Space(match: match, prefixes: prefixes, lastUse: clock)
     space.noteNonce(of: proof, next: nextNonce)
-    // What another scheme or another challenge has left for the same credential is of no use any more.
+    // Replaces the spaces of earlier schemes or challenges for the same credential.
     forget(proof.credential, realm: realm, origin: origin)
     spaces[origin, default: []].append(space)
     count += 1
   }
 
-  /// A server has refused what it took before.
+  /// Removes the space of credentials that a server refused.
   package mutating func refused(_ proof: AuthenticationProof, origin: Origin) {
     forget(proof.credential, realm: proof.realm, origin: origin)
   }
