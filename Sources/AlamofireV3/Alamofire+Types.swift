@@ -1,4 +1,4 @@
-// Inside of the namespace, each name stands for the type of the module.
+// Each name in the namespace is an alias of the module's type.
 extension Alamofire {
   /// `AlamofireV3.Manager`.
   public typealias Manager = AlamofireV3::Manager

@@ -1,8 +1,8 @@
 public import Foundation
 
-/// The namespace that code of the third generation names like its module: `Alamofire.request(.GET, ...)`.
+/// The namespace that code of Alamofire 3 calls by the name of the module: `Alamofire.request(.GET, ...)`.
 ///
-/// Each function forwards to ``Manager/sharedInstance``; see ``Manager`` for what it does.
+/// Each function forwards to the method of ``Manager/sharedInstance``; see ``Manager``.
 public enum Alamofire {
   /// Makes a request from a method, a URL, parameters and an encoding for them; see
   /// ``Manager/request(_:_:parameters:encoding:headers:)``.
@@ -15,7 +15,7 @@ public enum Alamofire {
       method, URLString, parameters: parameters, encoding: encoding, headers: headers)
   }
 
-  /// Makes a request from what can be a URL request, a router for example.
+  /// Makes a request from a value that becomes a URL request, a router for example.
   @discardableResult
   public static func request(_ URLRequest: any URLRequestConvertible) -> Request {
     Manager.sharedInstance.request(URLRequest)
@@ -112,7 +112,7 @@ public enum Alamofire {
     Manager.sharedInstance.download(URLRequest, destination: destination)
   }
 
-  /// Goes on with a download that was broken off.
+  /// Resumes an interrupted download.
   @discardableResult
   public static func download(
     resumeData data: Data, destination: @escaping Request.DownloadFileDestination

@@ -38,11 +38,11 @@ extension Alamofire {
       public static let StatusCode = "StatusCode"
     }
 
-    /// An error of ``Domain``.
+    /// Returns an error of ``Domain``.
     ///
     /// - Parameters:
-    ///   - code: What failed.
-    ///   - failureReason: The sentence for people, under `NSLocalizedFailureReasonErrorKey`.
+    ///   - code: The code of the failure.
+    ///   - failureReason: The message, under `NSLocalizedFailureReasonErrorKey`.
     public static func errorWithCode(_ code: Code, failureReason: String) -> NSError {
       error(code: code, failureReason: failureReason)
     }

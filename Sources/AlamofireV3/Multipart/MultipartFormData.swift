@@ -3,8 +3,8 @@ public import Foundation
 
 /// A form whose fields and files are sent as `multipart/form-data` (RFC 7578).
 ///
-/// Parts are sent in the order in which they were appended. What is wrong with one is remembered, and thrown by
-/// the encoding; what was wrong first wins. A form is used by one thread at a time.
+/// Parts are sent in the order in which they were appended. If a part is invalid, the encoding throws the first such
+/// failure. A form is used by one thread at a time.
 public final class MultipartFormData {
   private let form = Alamofire::MultipartFormData()
 
@@ -45,14 +45,14 @@ public final class MultipartFormData {
     form.append(fileURL, withName: name, fileName: fileName, mimeType: mimeType)
   }
 
-  /// Appends what a stream will give, exactly `length` bytes, as a file.
+  /// Appends exactly `length` bytes of a stream, as a file.
   public func appendBodyPart(
     stream: InputStream, length: UInt64, name: String, fileName: String, mimeType: String
   ) {
     form.append(stream, withLength: length, name: name, fileName: fileName, mimeType: mimeType)
   }
 
-  /// Appends what a stream will give, exactly `length` bytes, with a head of the caller's own, sorted by name.
+  /// Appends exactly `length` bytes of a stream, with a head of the caller's own, sorted by name.
   public func appendBodyPart(stream: InputStream, length: UInt64, headers: [String: String]) {
     let fields = headers.sorted { $0.key < $1.key }.map { HTTPHeader(name: $0.key, value: $0.value) }
     form.append(stream, withLength: length, headers: HTTPHeaders(fields))

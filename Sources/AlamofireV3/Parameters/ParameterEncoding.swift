@@ -103,7 +103,7 @@ extension NSMutableURLRequest {
 
 /// The method of a request (RFC 9110 §9).
 public enum Method: String, Sendable {
-  /// Asks what a resource can do.
+  /// Requests the options of a resource.
   case OPTIONS
   /// Fetches.
   case GET

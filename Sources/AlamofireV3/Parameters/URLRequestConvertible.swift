@@ -1,7 +1,7 @@
 import Foundation
 public import FoundationNetworking
 
-/// Something that can be a URL request: `NSURLRequest`, `NSMutableURLRequest`, `URLRequest`, and routers.
+/// A value that becomes a URL request: `NSURLRequest`, `NSMutableURLRequest`, `URLRequest`, and routers.
 ///
 /// ```swift
 /// enum Router: URLRequestConvertible {
@@ -16,10 +16,9 @@ public import FoundationNetworking
 /// }
 /// ```
 ///
-/// It is asked once for each request, before the function that makes the request returns, on the thread of the
-/// caller.
+/// It is read once for each request, on the thread of the caller, before the function that makes the request returns.
 public protocol URLRequestConvertible {
-  /// The request. What is returned is not changed.
+  /// The request. The returned object is not changed.
   var URLRequest: NSMutableURLRequest { get }
 }
 

@@ -2,7 +2,7 @@ import Alamofire
 import AlamofireGenerations
 public import Foundation
 
-/// Tells whether a host, or the network at large, can be reached, and listens to changes.
+/// Reports whether a host, or the network in general, is reachable, and calls a listener for changes.
 ///
 /// ```swift
 /// let manager = NetworkReachabilityManager(host: "example.com")
@@ -10,7 +10,7 @@ public import Foundation
 /// manager?.startListening()
 /// ```
 ///
-/// Keep it as long as you listen.
+/// Retain the manager as long as you listen.
 open class NetworkReachabilityManager: @unchecked Sendable {
   // Unchecked, since the compiler checks no class that can be subclassed: its own property is a constant.
 
@@ -71,9 +71,9 @@ open class NetworkReachabilityManager: @unchecked Sendable {
   /// The current status.
   open var networkReachabilityStatus: NetworkReachabilityStatus { .init(core.manager.status) }
 
-  /// Starts to listen: the listener gets the current status, and every other one from then on.
+  /// Starts listening: the listener is called with the current status, and with every later one.
   ///
-  /// - Returns: False when the system does not tell of changes.
+  /// - Returns: False if the system does not report changes.
   @discardableResult
   open func startListening() -> Bool {
     core.manager.startListening(onQueue: listenerQueue) { [weak self] status in

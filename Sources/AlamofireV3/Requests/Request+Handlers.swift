@@ -3,12 +3,12 @@ public import Foundation
 public import FoundationNetworking
 
 extension Request {
-  /// Calls `completionHandler` when the request is over, with what has come, unchanged. For a download, the data is
-  /// what it can go on from.
+  /// Calls `completionHandler` after the end of the request with the data unchanged. For a download, these are its
+  /// resume data.
   ///
   /// - Parameters:
-  ///   - queue: Where. Default: the main queue.
-  ///   - completionHandler: What to call.
+  ///   - queue: The queue of the handler. Default: the main queue.
+  ///   - completionHandler: The handler.
   @discardableResult
   public func response(
     queue: DispatchQueue? = nil,
@@ -35,13 +35,13 @@ extension Request {
     response(queue: queue) { completionHandler(($0, $1, $2, $3)) }
   }
 
-  /// Calls `completionHandler` when the request is over, with what the serializer makes of it. The serializer runs
-  /// away from the main queue.
+  /// Calls `completionHandler` after the end of the request with the result of the serializer, which does not run on
+  /// the main queue.
   ///
   /// - Parameters:
-  ///   - queue: Where the handler is called. Default: the main queue.
-  ///   - responseSerializer: Makes the value. Its failure never sends the request again.
-  ///   - completionHandler: What to call.
+  ///   - queue: The queue of the handler. Default: the main queue.
+  ///   - responseSerializer: Makes the value. The request is not retried after its failure.
+  ///   - completionHandler: The handler.
   @discardableResult
   public func response<Serializer: ResponseSerializerType>(
     queue: DispatchQueue? = nil, responseSerializer: Serializer,

@@ -5,11 +5,11 @@ public import FoundationNetworking
 import Synchronization
 
 extension Request {
-  /// Calls `closure` as bytes move: for an upload those that are sent, for any other request those that come. Several
-  /// closures are all called, on the queue of the manager's delegate, one at a time with its closures. Does nothing for
-  /// a stream of bytes.
+  /// Calls `closure` for sent bytes of an upload, and for received bytes of other requests. All added closures are
+  /// called, on the queue of the manager's delegate, one at a time with its closures. It has no effect for a stream
+  /// of bytes.
   ///
-  /// - Parameter closure: Given the bytes of this piece, those so far, and the total; −1 when it is not known.
+  /// - Parameter closure: Called with the bytes of this piece, those so far, and the total; −1 if it is unknown.
   @discardableResult
   public func progress(_ closure: ((Int64, Int64, Int64) -> Void)? = nil) -> Self {
     guard let closure, let core else { return self }
@@ -18,10 +18,10 @@ extension Request {
     return self
   }
 
-  /// Calls `closure` with the pieces of the body as they come, on the queue of the manager's delegate; nothing is kept
-  /// of it, and handlers get no data. The server waits for a closure that is slow. Validators and handlers come after
-  /// the last piece. Pieces that came before the closure was there are handed over together; several closures each get
-  /// what comes while they are there. Not for downloads, and not for streams of bytes.
+  /// Calls `closure` with the pieces of the body, on the queue of the manager's delegate. The body is not kept:
+  /// handlers get no data. The server waits for a slow closure. Validators and handlers run after the last piece.
+  /// Pieces received before the closure was added are delivered together; several closures each get the pieces from
+  /// the moment they are added. It has no effect for downloads and streams of bytes.
   @discardableResult
   public func stream(_ closure: ((Data) -> Void)? = nil) -> Self {
     guard let closure, let core = core as? DataRequest else { return self }
@@ -37,7 +37,7 @@ extension Request {
   }
 }
 
-/// Tells closures of a request what moves.
+/// Calls closures of a request for moved bytes.
 private final class ByteWatch: EventMonitor {
   let queue: DispatchQueue
   private let isUpload: Bool
@@ -82,8 +82,8 @@ extension HTTPURLResponse {
 }
 
 extension Request {
-  /// Says where a downloaded file goes, given where it lies and the response. Called away from the main queue. A file
-  /// that is there already, or a folder that is not, is an error: nothing is replaced, and no folder made.
+  /// Returns the destination of a downloaded file, for the temporary file and the response. Not called on the main
+  /// queue. An existing file or a missing folder is an error: no file is replaced, and no folder created.
   public typealias DownloadFileDestination = (URL, HTTPURLResponse) -> URL
 
   /// A destination in a folder of the system, under the name that the response suggests. The folder is made when it

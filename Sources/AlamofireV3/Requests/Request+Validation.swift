@@ -11,11 +11,11 @@ extension Request {
     case Failure(NSError)
   }
 
-  /// Looks at a response.
+  /// Checks a response.
   public typealias Validation = (URLRequest?, HTTPURLResponse) -> ValidationResult
 
-  /// Asks `validation` about the response, unless the request has failed or another validator has refused it. Called
-  /// away from the main queue. Handlers that were added before it do not see what it says.
+  /// Adds a validator. It is not called if the request has failed or an earlier validator has refused the response,
+  /// and not on the main queue. Its failure has no effect on handlers that were added before it.
   @discardableResult
   public func validate(_ validation: @escaping Validation) -> Self {
     let validation = Boxed(validation)
@@ -37,8 +37,8 @@ extension Request {
     }
   }
 
-  /// Refuses content types other than these, in which `*` stands for any type or subtype and parameters do not
-  /// count: `ContentTypeValidationFailed`. A response without a body is accepted.
+  /// Accepts only these content types: `ContentTypeValidationFailed`. In them, `*` matches any type or subtype;
+  /// parameters are ignored. A response without a body is always accepted.
   @discardableResult
   public func validate<S: Sequence>(contentType acceptableContentTypes: S) -> Self
   where S.Element == String {

@@ -3,15 +3,15 @@ import AlamofireGenerations
 public import Foundation
 public import FoundationNetworking
 
-/// One request, of whatever kind: data, upload, download, or a stream of bytes. A ``Manager`` makes it, and starts it
-/// at once unless it was told otherwise.
+/// A request of any kind: data, upload, download, or a stream of bytes. A ``Manager`` makes it, and starts it unless
+/// ``Manager/startRequestsImmediately`` is false.
 ///
-/// Every method may be called from any thread and any number of times. Validators and handlers run one after the
-/// other, in the order in which they were added, once the request is over; those that are added later run then.
+/// Every method may be called from any thread and any number of times. Validators and handlers run after the end of
+/// the request, in the order in which they were added; those that are added later run then.
 public final class Request: Sendable {
   /// The session of the manager that made it. It does not keep the manager.
   public let session: URLSession
-  /// The request that does the work, to which is said what is said here; `nil` for a stream.
+  /// The request of the core, to which all calls are forwarded; `nil` for a stream.
   let core: Alamofire::Request?
   /// The stream that does the work, for want of a request.
   let stream: ByteStreamRequest?
@@ -59,7 +59,7 @@ public final class Request: Sendable {
   /// The request as it was made; `nil` when it could not be, and for a stream, which has none.
   public var request: URLRequest? { core?.request ?? prepared.value }
 
-  /// The server's answer; `nil` until it has come, for failures without one, and for a stream.
+  /// The response; `nil` before it, after a failure without a response, and for a stream.
   public var response: HTTPURLResponse? { record.withLock { $0.response } ?? core?.response }
 
   /// The progress of the body: of an upload the bytes sent, of any other request the bytes received. The total is −1 if
@@ -77,9 +77,9 @@ public final class Request: Sendable {
 
   // MARK: State
 
-  /// Starts the request, or lets it go on; its handlers, too.
+  /// Starts or continues the request, including its handlers.
   public func resume() {
-    // Before anything of it can be over: who counts requests by notifications sees no end without a beginning.
+    // Posted first, so that an observer of notifications sees no end without a beginning.
     Notifications.post(Notifications.Task.DidResume, of: self)
     record.withLock { record in
       if record.startTime == nil { record.startTime = Timeline.now }
@@ -126,7 +126,7 @@ public final class Request: Sendable {
     authenticate(usingCredential: URLCredential(user: user, password: password, persistence: persistence))
   }
 
-  /// Answers challenges of the server with `credential`. A stream is asked for none.
+  /// Answers challenges of the server with `credential`. It has no effect for a stream.
   @discardableResult
   public func authenticate(usingCredential credential: URLCredential) -> Self {
     core?.authenticate(with: credential)

@@ -15,8 +15,8 @@ public import FoundationNetworking
 ///
 /// Whatever is wrong with the arguments of a request, a text that is no URL for example, arrives in its handlers.
 open class Manager: @unchecked Sendable {
-  // Unchecked, since the compiler checks no class that can be subclassed: its own properties are constants, or stand
-  // under its lock.
+  // Unchecked, because the compiler checks no class that can be subclassed: its own properties are constants, or have
+  // a lock.
 
   private static let shared = Mutex<Manager?>(nil)
 
@@ -97,14 +97,14 @@ open class Manager: @unchecked Sendable {
     core = Self.core(configuration, delegate, serverTrustPolicyManager, TransportOptions())
   }
 
-  /// Makes a manager with options of the transport; an addition to the third generation.
+  /// Makes a manager with options of the transport; an addition to Alamofire 3.
   ///
   /// - Parameters:
-  ///   - configuration: Header fields, timeouts, connections per host and so on.
-  ///   - delegate: Whose closures decide, or a subclass. Default: a new one.
-  ///   - serverTrustPolicyManager: Whose policies decide about servers. Default: none.
-  ///   - transportOptions: What a configuration cannot say. That a GET may carry a body, and that requests are made
-  ///     at once, is always switched on.
+  ///   - configuration: The configuration of header fields, timeouts and connections per host.
+  ///   - delegate: The delegate of the manager. Default: a new one.
+  ///   - serverTrustPolicyManager: The policies by host. Default: none.
+  ///   - transportOptions: Options that a configuration does not have. `allowsBodyInGETRequests` and
+  ///     `makesRequestsAtOnce` are always set.
   public init(
     configuration: URLSessionConfiguration = .default, delegate: SessionDelegate = SessionDelegate(),
     serverTrustPolicyManager: ServerTrustPolicyManager? = nil, transportOptions: TransportOptions
@@ -166,11 +166,11 @@ open class Manager: @unchecked Sendable {
   /// Makes a request from a method, a URL, parameters and an encoding for them.
   ///
   /// - Parameters:
-  ///   - method: The method; that of a `URLRequest` that stands as the URL does not count.
+  ///   - method: The method; it replaces that of a `URLRequest` passed as the URL.
   ///   - URLString: The URL.
-  ///   - parameters: What is written into the query or the body. Default: nothing.
-  ///   - encoding: How. Default: the query for GET, HEAD and DELETE, else the body.
-  ///   - headers: Header fields; they win over those of the configuration. Default: none.
+  ///   - parameters: The parameters for the query or the body. Default: none.
+  ///   - encoding: Default: the query for GET, HEAD and DELETE, otherwise the body.
+  ///   - headers: Header fields; they override those of the configuration. Default: none.
   @discardableResult
   open func request(
     _ method: Method, _ URLString: any URLStringConvertible, parameters: [String: Any]? = nil,
@@ -180,14 +180,14 @@ open class Manager: @unchecked Sendable {
       PreparedRequest(method, URLString, headers: headers, parameters: parameters, encoding: encoding))
   }
 
-  /// Makes a request from what can be a URL request, a router for example.
+  /// Makes a request from a value that becomes a URL request, a router for example.
   @discardableResult
   open func request(_ URLRequest: any URLRequestConvertible) -> Request {
     request(PreparedRequest(URLRequest))
   }
 
   private func request(_ prepared: PreparedRequest) -> Request {
-    // A plain request costs less on its way than one that may fail.
+    // A valid request is passed directly, which costs less than one that may throw.
     begin(prepared.value.map { core.request($0) } ?? core.request(prepared), prepared)
   }
 
@@ -244,16 +244,16 @@ open class Manager: @unchecked Sendable {
 
   // MARK: Forms
 
-  /// Fills and encodes a form on a background queue, and sends it then.
+  /// Fills and encodes a form on a background queue, then sends it.
   ///
   /// - Parameters:
   ///   - method: The method.
   ///   - URLString: The URL.
   ///   - headers: Header fields. Default: none.
   ///   - multipartFormData: Fills the form. Called on a background queue.
-  ///   - encodingMemoryThreshold: From so many bytes on, the form is written into a temporary file, which is removed
-  ///     when the request is over.
-  ///   - encodingCompletion: Called on the main queue with the request, or with why the form could not be encoded.
+  ///   - encodingMemoryThreshold: A form of this many bytes or more is written to a temporary file, which is removed
+  ///     after the request.
+  ///   - encodingCompletion: Called on the main queue with the request, or with the error of the encoding.
   open func upload(
     _ method: Method, _ URLString: any URLStringConvertible, headers: [String: String]? = nil,
     multipartFormData: @escaping (MultipartFormData) -> Void,
@@ -276,15 +276,15 @@ open class Manager: @unchecked Sendable {
 
   // MARK: Downloads
 
-  /// Makes a request whose response goes to the file that `destination` names.
+  /// Makes a request whose response is written to the file that `destination` returns.
   ///
   /// - Parameters:
   ///   - method: The method.
   ///   - URLString: The URL.
-  ///   - parameters: What is written into the query or the body. Default: nothing.
-  ///   - encoding: How. Default: the query for GET, HEAD and DELETE, else the body.
+  ///   - parameters: The parameters for the query or the body. Default: none.
+  ///   - encoding: Default: the query for GET, HEAD and DELETE, otherwise the body.
   ///   - headers: Header fields. Default: none.
-  ///   - destination: Asked when all of the file has come. What prevents the move is the error of the handlers.
+  ///   - destination: Returns the destination of the complete file. The handlers get the error of a failed move.
   @discardableResult
   open func download(
     _ method: Method, _ URLString: any URLStringConvertible, parameters: [String: Any]? = nil,
@@ -305,7 +305,7 @@ open class Manager: @unchecked Sendable {
     return begin(core.download(prepared, to: coreDestination(destination)), prepared)
   }
 
-  /// Goes on with a download that was broken off, from its ``Request/resumeData``. Other data is an error.
+  /// Resumes an interrupted download from its ``Request/resumeData``. Other data are an error.
   @discardableResult
   open func download(
     resumeData data: Data, destination: @escaping Request.DownloadFileDestination
@@ -313,7 +313,7 @@ open class Manager: @unchecked Sendable {
     begin(core.download(resumingWith: data, to: coreDestination(destination)), .unknown)
   }
 
-  /// A request, started if this is what is wanted.
+  /// Returns a request, and starts it if ``startRequestsImmediately`` is set.
   func begin(_ core: Alamofire::Request, _ prepared: PreparedRequest) -> Request {
     let request = Request(core, prepared, session)
     if startRequestsImmediately { request.resume() }

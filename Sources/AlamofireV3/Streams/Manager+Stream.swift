@@ -6,10 +6,10 @@ import FoundationNetworking
 public typealias URLSessionStreamTask = Alamofire::ByteStreamTask
 
 extension Manager {
-  /// Makes a connection to a host and a port, in the clear, over which bytes go both ways.
+  /// Makes a two-way connection to a host and a port, without TLS.
   ///
-  /// What there is to do with it is done by its task, in the order of the calls, whose handlers are called on a queue of
-  /// the manager's. Its `startSecureConnection()` begins TLS, which is judged by the manager's policies.
+  /// Its task performs the operations in the order of the calls, and calls handlers on a queue of the manager. Its
+  /// `startSecureConnection()` begins TLS; the manager's policies evaluate the server.
   ///
   /// ```swift
   /// let stream = manager.stream(hostName: "mail.example.com", port: 25)
@@ -21,14 +21,14 @@ extension Manager {
   /// }
   /// ```
   ///
-  /// It is over when both sides are closed, when it fails or is cancelled, and with its manager. Handlers of the request
-  /// then get the error, if there is one, and nothing else; validators are not asked.
+  /// It ends when both sides are closed, when it fails or is cancelled, and with its manager. Handlers of the request
+  /// then get the error, if there is one, and no value; validators are not called.
   ///
-  /// Not there: the form that takes an `NSNetService`, since Linux has no such services, and of the tasks
-  /// `captureStreams()` and `stopSecureConnection()`.
+  /// The method with an `NSNetService` is missing, because Linux has no such services. So are `captureStreams()` and
+  /// `stopSecureConnection()` of the tasks.
   ///
   /// - Parameters:
-  ///   - hostName: A name or an address. What is none is an error in the handlers.
+  ///   - hostName: A name or an address. An invalid one is an error in the handlers.
   ///   - port: From 1 to 65,535.
   @discardableResult
   public func stream(hostName: String, port: Int) -> Request {

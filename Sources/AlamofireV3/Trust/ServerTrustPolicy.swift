@@ -14,7 +14,7 @@ public enum ServerTrustPolicy {
   case PinPublicKeys(publicKeys: [SecKey], validateCertificateChain: Bool, validateHost: Bool)
   /// Every server is accepted.
   case DisableEvaluation
-  /// The closure decides, given what the server has shown and the host. Called from any thread.
+  /// The closure decides, with the certificates of the server and the host. Called on any thread.
   case CustomEvaluation((_ serverTrust: SecTrust, _ host: String) -> Bool)
 
   /// The certificates in the files `*.cer`, `*.crt`, `*.der` and `*.pem` of a bundle, DER or PEM.

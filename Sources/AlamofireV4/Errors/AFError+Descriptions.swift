@@ -2,7 +2,7 @@ public import Alamofire
 import Foundation
 
 extension AFError: NSErrorConvertible {
-  /// One sentence that says what failed, followed by the message of the wrapped error, if there is one.
+  /// A sentence about the failure, followed by the message of the underlying error, if there is one.
   public var errorDescription: String? {
     switch self {
     // The core leaves out passwords.

@@ -9,12 +9,12 @@ import FoundationNetworking
 func legacy(_ error: any Error) -> any Error {
   guard let error = error as? Alamofire::AFError else { return error }
   return switch error {
-  // What users' own code has thrown, as it was thrown.
+  // Errors that user code has thrown, unchanged.
   case .createURLRequestFailed(let thrown): legacy(thrown)
   case .createUploadableFailed(let thrown): legacy(thrown)
   case .requestAdaptationFailed(let thrown): legacy(thrown)
   case .requestRetryFailed(_, let original): legacy(original)
-  // What the system has said.
+  // Errors of the system.
   case .downloadedFileMoveFailed(let system, _, _): legacy(system)
   case .sessionTaskFailed(let system): legacy(system)
   // Apple's systems end a cancelled task with this error.
@@ -24,7 +24,7 @@ func legacy(_ error: any Error) -> any Error {
   case .sessionInvalidated: URLError(.cancelled)
   // This generation lets it pass; with this code Apple's system refuses it.
   case .urlRequestValidationFailed(.bodyDataInGETRequest): URLError(.dataLengthExceedsMaximum)
-  // What the library says against a request or a response.
+  // Errors of the library about a request or a response.
   case .invalidURL(let url): AFError.invalidURL(url: url as? any URLConvertible ?? String(describing: url))
   case .multipartEncodingFailed(let reason): AFError.multipartEncodingFailed(reason: reason)
   case .parameterEncodingFailed(let reason): legacy(reason)

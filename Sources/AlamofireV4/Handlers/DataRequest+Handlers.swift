@@ -6,7 +6,7 @@ import FoundationNetworking
 // The handlers of data requests and uploads. They are called on `queue`, by default the main one, in the order in
 // which they were added; each as soon as its own value has been made.
 extension DataRequest {
-  /// Adds a handler that gets what came, without making a value of it.
+  /// Adds a handler that gets the data without serialization.
   @discardableResult
   public func response(
     queue: DispatchQueue? = nil, completionHandler: @escaping (DefaultDataResponse) -> Void

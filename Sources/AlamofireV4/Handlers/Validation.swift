@@ -2,9 +2,9 @@ import Alamofire
 import Foundation
 import FoundationNetworking
 
-// Checks of responses. They run in their order once a response has come, before the retrier is asked and before any
-// handler, on any thread; the first failure ends it, and reaches the handlers as it is. Requests that failed skip
-// them. A check may be added until the first handler has been served; it then counts for the handlers after it.
+// Validation of responses. Checks run in their order after a response, before the retrier and the handlers, on any
+// thread. The first failure stops them, and the handlers get it unchanged. Failed requests skip them. A check may be
+// added until the first handler was called; it applies to later handlers.
 extension DataRequest {
   /// Adds a check of your own.
   @discardableResult

@@ -3,8 +3,7 @@ public import Foundation
 
 /// A form whose fields and files are sent as `multipart/form-data` (RFC 7578).
 ///
-/// What is wrong with a part is remembered, and thrown by every later encoding; what was wrong first wins. A form
-/// is used by one thread at a time.
+/// If a part is invalid, every later encoding throws the first such failure. A form is used by one thread at a time.
 open class MultipartFormData {
   /// The form that is really made.
   let form = Alamofire::MultipartFormData()
@@ -48,16 +47,14 @@ open class MultipartFormData {
     form.append(fileURL, withName: name, fileName: fileName, mimeType: mimeType)
   }
 
-  /// Appends what a stream will give, exactly `length` bytes, as a file. The stream is read when the form is
-  /// encoded.
+  /// Appends exactly `length` bytes of a stream, as a file. The stream is read when the form is encoded.
   public func append(
     _ stream: InputStream, withLength length: UInt64, name: String, fileName: String, mimeType: String
   ) {
     form.append(stream, withLength: length, name: name, fileName: fileName, mimeType: mimeType)
   }
 
-  /// Appends what a stream will give, exactly `length` bytes, with a head of the caller's own. The fields are
-  /// written in the order of their names.
+  /// Appends exactly `length` bytes of a stream, with a head of the caller's own. The fields are sorted by name.
   public func append(_ stream: InputStream, withLength length: UInt64, headers: HTTPHeaders) {
     let sorted = headers.sorted { $0.key < $1.key }.map {
       Alamofire::HTTPHeader(name: $0.key, value: $0.value)

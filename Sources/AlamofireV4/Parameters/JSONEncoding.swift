@@ -2,10 +2,9 @@ import Alamofire
 public import Foundation
 public import FoundationNetworking
 
-/// Writes ``Parameters`` as JSON into the body, whatever the method.
+/// Encodes ``Parameters`` as JSON in the body, for any method.
 ///
-/// The values are those that `JSONSerialization` takes: text, numbers, bools, `NSNull`, and arrays and
-/// dictionaries of these.
+/// The values are those of `JSONSerialization`: text, numbers, bools, `NSNull`, and arrays and dictionaries of these.
 public struct JSONEncoding: ParameterEncoding, Sendable {
   /// An encoding that writes without spaces and in no particular order.
   public static var `default`: JSONEncoding { JSONEncoding() }
@@ -22,25 +21,25 @@ public struct JSONEncoding: ParameterEncoding, Sendable {
     self.options = options
   }
 
-  /// Returns the request with the parameters as its body; the content type `application/json` is set unless
-  /// there is one.
+  /// Returns the request with the parameters as its body. The content type `application/json` is set unless the
+  /// request has one.
   ///
-  /// - Throws: What `urlRequest` throws; ``AFError/parameterEncodingFailed(reason:)`` with
-  ///   `.jsonEncodingFailed` when the parameters cannot be written.
+  /// - Throws: The error of `urlRequest`; ``AFError/parameterEncodingFailed(reason:)`` with `.jsonEncodingFailed` if
+  ///   JSON cannot represent the parameters.
   public func encode(_ urlRequest: any URLRequestConvertible, with parameters: Parameters?) throws
     -> URLRequest
   {
     try encode(urlRequest, withJSONObject: parameters)
   }
 
-  /// Returns the request with any JSON object as its body, an array for example; the content type
-  /// `application/json` is set unless there is one.
+  /// Returns the request with a JSON object, such as an array, as its body. The content type `application/json` is
+  /// set unless the request has one.
   ///
   /// - Parameters:
   ///   - urlRequest: The request.
-  ///   - jsonObject: An array or a dictionary; `nil`, the default, leaves the request alone.
-  /// - Throws: What `urlRequest` throws; ``AFError/parameterEncodingFailed(reason:)`` with
-  ///   `.jsonEncodingFailed` when the object cannot be written, which ended the program in this generation.
+  ///   - jsonObject: An array or a dictionary; with `nil`, the default, the request is returned unchanged.
+  /// - Throws: The error of `urlRequest`; ``AFError/parameterEncodingFailed(reason:)`` with `.jsonEncodingFailed` if
+  ///   JSON cannot represent the object, which ended the program in Alamofire 4.
   public func encode(_ urlRequest: any URLRequestConvertible, withJSONObject jsonObject: Any? = nil) throws
     -> URLRequest
   {

@@ -17,12 +17,12 @@ public typealias Parameters = [String: Any]
 /// }
 /// ```
 public protocol ParameterEncoding {
-  /// Returns the request with the parameters in it. Called once for a request, on the thread that makes it.
+  /// Returns the request with the encoded parameters. Called once for a request, on the thread that makes it.
   ///
   /// - Parameters:
   ///   - urlRequest: The request.
-  ///   - parameters: What to put into it; the built-in encodings leave the request alone for `nil`.
-  /// - Throws: What goes wrong; it reaches the handlers untouched.
+  ///   - parameters: The parameters; for `nil`, the built-in encodings return the request unchanged.
+  /// - Throws: Any error; the handlers get it unchanged.
   func encode(_ urlRequest: any URLRequestConvertible, with parameters: Parameters?) throws -> URLRequest
 }
 

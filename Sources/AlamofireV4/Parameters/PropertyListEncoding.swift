@@ -2,10 +2,10 @@ import Alamofire
 public import Foundation
 public import FoundationNetworking
 
-/// Writes ``Parameters`` as a property list into the body, whatever the method.
+/// Encodes ``Parameters`` as a property list in the body, for any method.
 ///
-/// The values are those that `PropertyListSerialization` takes: text, numbers, bools, dates, data, and arrays
-/// and dictionaries of these.
+/// The values are those of `PropertyListSerialization`: text, numbers, bools, dates, data, and arrays and
+/// dictionaries of these.
 public struct PropertyListEncoding: ParameterEncoding, Sendable {
   /// An encoding that writes XML.
   public static var `default`: PropertyListEncoding { PropertyListEncoding() }
@@ -32,11 +32,11 @@ public struct PropertyListEncoding: ParameterEncoding, Sendable {
     self.options = options
   }
 
-  /// Returns the request with the parameters as its body; the content type `application/x-plist` is set unless
-  /// there is one. For `nil` it leaves the request alone.
+  /// Returns the request with the parameters as its body; for `nil`, unchanged. The content type
+  /// `application/x-plist` is set unless the request has one.
   ///
-  /// - Throws: What `urlRequest` throws; ``AFError/parameterEncodingFailed(reason:)`` with
-  ///   `.propertyListEncodingFailed` when the parameters cannot be written.
+  /// - Throws: The error of `urlRequest`; ``AFError/parameterEncodingFailed(reason:)`` with
+  ///   `.propertyListEncodingFailed` if a property list cannot represent the parameters.
   public func encode(_ urlRequest: any URLRequestConvertible, with parameters: Parameters?) throws
     -> URLRequest
   {

@@ -3,8 +3,8 @@ public import Foundation
 
 /// Something that can be a URL: `String`, `URL`, `URLComponents`, and types of users.
 public protocol URLConvertible {
-  /// Returns the URL, or throws. The error of the built-in types is ``AFError/invalidURL(url:)``; what a
-  /// type of one's own throws reaches the handlers untouched.
+  /// Returns the URL, or throws. The error of the built-in types is ``AFError/invalidURL(url:)``; the handlers get
+  /// the error of another type unchanged.
   func asURL() throws -> URL
 }
 

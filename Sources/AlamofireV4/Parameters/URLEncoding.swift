@@ -62,13 +62,13 @@ public struct URLEncoding: ParameterEncoding, Sendable {
     self.boolEncoding = boolEncoding
   }
 
-  /// Returns the request with the parameters in its query or body.
+  /// Returns the request with the parameters in its query or body. A `GET` may have a body.
   ///
-  /// The content type `application/x-www-form-urlencoded; charset=utf-8` is set with a body unless there is one.
-  /// A `GET` may get a body.
+  /// With a body, the content type `application/x-www-form-urlencoded; charset=utf-8` is set unless the request has
+  /// one.
   ///
-  /// - Throws: What `urlRequest` throws; ``AFError/parameterEncodingFailed(reason:)`` with `.missingURL` when
-  ///   the request has no URL.
+  /// - Throws: The error of `urlRequest`; ``AFError/parameterEncodingFailed(reason:)`` with `.missingURL` if the
+  ///   request has no URL.
   public func encode(_ urlRequest: any URLRequestConvertible, with parameters: Parameters?) throws
     -> URLRequest
   {

@@ -22,10 +22,10 @@ extension URLRequest {
   /// Makes a request.
   ///
   /// - Parameters:
-  ///   - url:     Where to send it.
+  ///   - url:     The URL.
   ///   - method:  The method.
   ///   - headers: The header fields; `nil`, the default, sets none.
-  /// - Throws: What `url` throws; ``AFError/invalidURL(url:)`` for the built-in types.
+  /// - Throws: The error of `url`; ``AFError/invalidURL(url:)`` for the built-in types.
   public init(url: any URLConvertible, method: HTTPMethod, headers: HTTPHeaders? = nil) throws {
     self.init(url: try url.asURL())
     httpMethod = method.rawValue

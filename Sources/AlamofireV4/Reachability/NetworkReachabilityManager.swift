@@ -5,7 +5,7 @@ import Foundation
 /// Details of the reachability of the network; see ``NetworkReachabilityManager/flags``.
 public typealias SCNetworkReachabilityFlags = Alamofire::NetworkReachabilityFlags
 
-/// Says whether a host, or the network at large, can be reached, and tells of changes.
+/// Reports whether a host, or the network in general, is reachable, and calls a listener for changes.
 ///
 /// ```swift
 /// let manager = NetworkReachabilityManager(host: "www.example.com")
@@ -13,8 +13,7 @@ public typealias SCNetworkReachabilityFlags = Alamofire::NetworkReachabilityFlag
 /// manager?.startListening()
 /// ```
 ///
-/// Keep the manager as long as you listen: one that is released tells nothing any more. It may be used from any
-/// thread.
+/// Retain the manager as long as you listen: its release ends listening. It may be used from any thread.
 open class NetworkReachabilityManager: @unchecked Sendable {
   // Unchecked, because the compiler checks no class that can be subclassed: its own properties are constants.
 
@@ -28,7 +27,7 @@ open class NetworkReachabilityManager: @unchecked Sendable {
 
   /// Whether the network can be reached.
   public enum NetworkReachabilityStatus: Equatable, Sendable {
-    /// The system does not tell, or a host's name has not been looked up yet.
+    /// The system does not report it, or the host's name has not been looked up yet.
     case unknown
     /// No packet can be sent there.
     case notReachable
@@ -79,9 +78,9 @@ open class NetworkReachabilityManager: @unchecked Sendable {
     set { core.listener = newValue }
   }
 
-  /// Starts to listen. The listener gets the current status first, as soon as it is known.
+  /// Starts listening. The listener is called with the current status as soon as it is known.
   ///
-  /// - Returns: False when the system does not tell of changes; the listener is not called then.
+  /// - Returns: False if the system does not report changes; the listener is then never called.
   @discardableResult
   open func startListening() -> Bool {
     core.manager.startListening(onQueue: listenerQueue) { [weak core] status in

@@ -38,13 +38,12 @@ open class DataRequest: Request, @unchecked Sendable {
   /// The progress of the body of the response. Its total is −1 if the length is unknown. A retry makes a new object.
   open var progress: Progress { core.downloadProgress }
 
-  /// Calls `closure` with each piece of the body as it comes, one after the other, on a queue of the manager's; nothing
-  /// is kept of it, handlers get no data, and checks of content types take the body for empty. The server waits for a
-  /// closure that is slow. Handlers come after the last piece. Several closures each get what comes while they are there.
+  /// Calls `closure` with each piece of the body, in order, on a queue of the manager. The body is not kept: handlers
+  /// get no data, and content types are checked as for an empty body. The server waits for a slow closure. Handlers
+  /// are called after the last piece. Several closures each get the pieces from the moment they are added.
   ///
-  /// Pieces that came before the closure was there are handed over together. What is not a 2xx response is one piece, as
-  /// long as it is small, and only when no retrier wants the request to be sent again. Once a piece was handed out, no
-  /// retrier is asked any more: the failure reaches the handlers.
+  /// Pieces received before a closure was added are delivered together. A small response other than 2xx is one piece,
+  /// and only if no retrier retries. After a piece was delivered, no retrier is called: the handlers get the failure.
   @discardableResult
   open func stream(closure: ((Data) -> Void)? = nil) -> Self {
     guard let closure else { return self }
@@ -71,8 +70,8 @@ open class DataRequest: Request, @unchecked Sendable {
   }
 }
 
-/// Stands at the end of the core's request. It succeeds when the request has failed, so that the core asks about
-/// no failure twice; what it throws is a check's finding, about which the core asks then.
+/// The last serializer of the core's request. It succeeds if the request has failed, so that the core calls its
+/// retriers once for a failure. It throws the failure of a check, for which the core then calls them.
 struct ResultSerializer: Alamofire::DataResponseSerializerProtocol,
   Alamofire::DownloadResponseSerializerProtocol
 {
@@ -103,8 +102,7 @@ open class UploadRequest: DataRequest, @unchecked Sendable {
   /// The progress of the body that is sent. Its total is −1 if the length is unknown.
   open var uploadProgress: Progress { core.uploadProgress }
 
-  /// Calls `closure` on `queue` (default: main) as the body is sent. The last closure given takes the place of
-  /// earlier ones.
+  /// Calls `closure` on `queue` (default: main) while the body is sent. The last closure set is used.
   @discardableResult
   open func uploadProgress(
     queue: DispatchQueue = DispatchQueue.main, closure: @escaping ProgressHandler

@@ -23,8 +23,8 @@ open class DownloadRequest: Request, @unchecked Sendable {
     public init(rawValue: UInt) { self.rawValue = rawValue }
   }
 
-  /// Where a file goes: called with the temporary file and the response, when all of it has come and before it is
-  /// validated, on any thread.
+  /// Returns the destination of a file: called with the temporary file and the response, when the body is complete
+  /// and before validation, on any thread.
   public typealias DownloadFileDestination =
     (_ temporaryURL: URL, _ response: HTTPURLResponse) -> (destinationURL: URL, options: DownloadOptions)
 
@@ -50,26 +50,25 @@ open class DownloadRequest: Request, @unchecked Sendable {
     return self
   }
 
-  /// With what the download can go on, once it was ended early; `nil` when the server does not allow it.
+  /// The data with which an interrupted download can be resumed; `nil` if the server does not support it.
   open var resumeData: Data? { download.resumeData }
 
   /// The progress of the file. Its total is −1 if the length is unknown. A retry makes a new object.
   open var progress: Progress { core.downloadProgress }
 
-  /// Ends the request with `URLError.cancelled`, unless it is over; what it can go on from appears in
-  /// ``resumeData`` and in the responses.
+  /// Ends the request with `URLError.cancelled`, unless it has ended; ``resumeData`` and the responses contain the
+  /// resume data.
   open override func cancel() { cancel(createResumeData: true) }
 
-  /// Ends the request with `URLError.cancelled`, unless it is over.
+  /// Ends the request with `URLError.cancelled`, unless it has ended.
   ///
-  /// - Parameter createResumeData: Whether what it can go on from is kept.
+  /// - Parameter createResumeData: Whether the resume data are kept.
   open func cancel(createResumeData: Bool) {
     download.cancel(producingResumeData: createResumeData)
     post(Notification.Name.Task.DidCancel)
   }
 
-  /// Calls `closure` on `queue` (default: main) as the file comes. The last closure given takes the place of earlier
-  /// ones.
+  /// Calls `closure` on `queue` (default: main) while the file is received. The last closure set is used.
   @discardableResult
   open func downloadProgress(
     queue: DispatchQueue = DispatchQueue.main, closure: @escaping ProgressHandler
@@ -96,7 +95,7 @@ open class DownloadRequest: Request, @unchecked Sendable {
 }
 
 extension RequestBridge {
-  /// The destination as the core calls it; what it says is noted for the responses.
+  /// Returns the destination for the core, and records its result for the responses.
   func notedDestination(
     _ destination: DownloadRequest.DownloadFileDestination?
   ) -> Alamofire::DownloadRequest.Destination? {

@@ -2,7 +2,7 @@ import Alamofire
 public import Foundation
 public import FoundationNetworking
 
-// What the built-in serializers do, for serializers of users' own.
+// The functions of the built-in serializers, for custom ones.
 extension Request {
   /// The body as it is; see ``DataRequest/dataResponseSerializer()``.
   public static func serializeResponseData(

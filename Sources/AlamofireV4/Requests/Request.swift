@@ -10,7 +10,7 @@ public import FoundationNetworking
 open class Request: @unchecked Sendable {
   // Unchecked, because the compiler checks no class that can be subclassed: its own properties are constants.
 
-  /// Told how far a body has come.
+  /// Called with the progress of a body.
   public typealias ProgressHandler = (Progress) -> Void
 
   /// The verdict of a validation.
@@ -47,7 +47,7 @@ open class Request: @unchecked Sendable {
     core.cancel()
   }
 
-  /// Makes the core tell the bridge how the request ended.
+  /// Connects the bridge to the end of the core's request.
   func observeEnd() {}
 
   // MARK: Results
@@ -66,7 +66,7 @@ open class Request: @unchecked Sendable {
 
   // MARK: State
 
-  /// Starts the request, or lets it go on. Does nothing after its end.
+  /// Starts or continues the request. Has no effect after its end.
   open func resume() { start() }
 
   private func start() {
@@ -76,7 +76,7 @@ open class Request: @unchecked Sendable {
     startCore()
   }
 
-  /// Starts what does the work, or lets it go on.
+  /// Starts or continues the request of the core.
   func startCore() { core.resume() }
 
   /// Holds the request back: nothing is sent or read until ``resume()``.
@@ -98,14 +98,14 @@ open class Request: @unchecked Sendable {
 
   // MARK: Credentials
 
-  /// Answers challenges of the server with a name and a password. They are sent once the server has asked, to that
-  /// server alone; credentials that are refused are not tried again. When the server has asked before, the request is
-  /// sent once more, also when it is over; the handlers that are added afterwards get what comes then.
+  /// Answers challenges of the server with a name and a password. They are sent after a challenge, to that server
+  /// only; refused credentials are not sent again. If the server has already sent a challenge, the request is sent
+  /// once more, also after its end. Handlers that are added afterwards get the new response.
   ///
   /// - Parameters:
-  ///   - user:        The name of the user.
+  ///   - user:        The user name.
   ///   - password:    The password.
-  ///   - persistence: How long the credential may be kept. Default: `.forSession`.
+  ///   - persistence: The persistence of the credential. Default: `.forSession`.
   @discardableResult
   open func authenticate(
     user: String, password: String, persistence: URLCredential.Persistence = .forSession
@@ -158,15 +158,15 @@ extension Request: CustomStringConvertible, CustomDebugStringConvertible {}
 open class TaskDelegate: NSObject {
   private let bridge: RequestBridge
 
-  /// Runs what waits for the end of the request, one operation after the other; it is suspended until then. Operations
-  /// of your own may be added.
+  /// The serial queue of operations that run after the end of the request; it is suspended until then. Further
+  /// operations may be added.
   public let queue: OperationQueue
 
   /// The body of the response as it was received; `nil` for downloads, and for requests with
   /// ``DataRequest/stream(closure:)``.
   open var data: Data? { bridge.outcome.value.data }
 
-  /// The error of the request. An error that is set before the end of the request takes the place of its own error.
+  /// The error of the request. An error that is set before the end of the request replaces its own error.
   public var error: (any Error)? {
     get { bridge.failure }
     set { bridge.failure = newValue }
@@ -183,7 +183,7 @@ extension Notification.Name {
   public struct Task: Sendable {
     /// A task runs; the object is the request.
     public static let DidResume = Notification.Name("org.alamofire.notification.name.task.didResume")
-    /// A task stands still; the object is the request.
+    /// A task was suspended; the object is the request.
     public static let DidSuspend = Notification.Name("org.alamofire.notification.name.task.didSuspend")
     /// A task was cancelled; the object is the request.
     public static let DidCancel = Notification.Name("org.alamofire.notification.name.task.didCancel")

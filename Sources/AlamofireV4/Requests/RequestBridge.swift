@@ -9,7 +9,7 @@ import FoundationNetworking
 /// It knows the ``Request`` weakly until that is started; from then on to its end it keeps it alive, since users
 /// need not.
 final class RequestBridge: Alamofire::RequestInterceptor {
-  /// Judges a response; returns what is wrong with it.
+  /// Checks a response; returns the failure.
   typealias Check = (_ outcome: RequestResult, _ response: HTTPURLResponse) -> (any Error)?
 
   private struct State {
@@ -26,7 +26,7 @@ final class RequestBridge: Alamofire::RequestInterceptor {
     var checks: [Boxed<Check>] = []
     /// The number of checks that have judged the response of this attempt.
     var checkedCount = 0
-    /// Whether all that there were have; what comes later needs another end.
+    /// Whether all checks so far have run; a later check needs another end.
     var isJudged = false
     /// The error of a check, or the error that the user has set.
     var failure: (any Error)?
@@ -44,14 +44,14 @@ final class RequestBridge: Alamofire::RequestInterceptor {
     case credentials
   }
 
-  /// The observers of one direction. The first is told the end of a running request; the second is replaced by the next
+  /// The observers of one direction. The first gets the end of a running request; the second is replaced by the next
   /// observer, also after the end.
   private struct Relays {
     var running: ProgressRelay?
     weak var latest: ProgressRelay?
   }
 
-  /// Runs the handlers, one after the other; it stands still until the request has ended.
+  /// Runs the handlers one after the other; suspended until the request has ended.
   let queue: OperationQueue = {
     let queue = OperationQueue()
     queue.maxConcurrentOperationCount = 1
@@ -69,13 +69,13 @@ final class RequestBridge: Alamofire::RequestInterceptor {
   private let state = Mutex(State())
 
   /// - Parameters:
-  ///   - manager: Whose request it is.
-  ///   - make:    Makes what is sent; called here and now, and never again.
+  ///   - manager: The manager of the request.
+  ///   - make:    Makes the `URLRequest`; called once, in this call.
   convenience init(manager: SessionManager, _ make: () throws -> URLRequest) {
     self.init(manager: manager, original: OriginalRequest(make))
   }
 
-  /// The request of a download that goes on, which the core makes itself.
+  /// Makes the bridge of a resumed download, whose request the core makes.
   convenience init(manager: SessionManager) {
     self.init(manager: manager, original: .unknown)
   }
@@ -103,7 +103,7 @@ final class RequestBridge: Alamofire::RequestInterceptor {
     sessionDelegate.remember(self)
   }
 
-  /// The request is started, or goes on.
+  /// Called when the request starts or continues.
   func started(_ request: Request) {
     outcome.update { if $0.start == nil { $0.start = Timeline.now } }
     state.withLock { state in
@@ -189,7 +189,7 @@ final class RequestBridge: Alamofire::RequestInterceptor {
     }
   }
 
-  /// Another attempt begins; what the one before has come to is forgotten.
+  /// Begins another attempt; the result of the previous one is dropped.
   private func begin(_ retry: Retry) {
     state.withLock { state in
       if retry == .retrier { state.retryCount += 1 }
@@ -200,8 +200,7 @@ final class RequestBridge: Alamofire::RequestInterceptor {
     outcome.update { $0.prepareForRetry() }
   }
 
-  /// There is no other attempt, since the adapter does not let it be: the request ends with the adapter's error, and
-  /// what the last attempt has come to.
+  /// Ends the request with the error of the adapter, which refused a retry, and with the result of the last attempt.
   private func abandon(_ error: any Error) {
     state.withLock { $0.isAbandoned = true }
     failure = error
@@ -214,7 +213,7 @@ final class RequestBridge: Alamofire::RequestInterceptor {
 
   // MARK: The end
 
-  /// Adds a check. Returns whether the core has to be asked for another end, since the last one went without it:
+  /// Adds a check. Returns whether the core has to be asked for another end, because the last one did not include it:
   /// requests start before their caller can add a check, and some are fast.
   func add(_ check: @escaping Check) -> Bool {
     let check = Boxed(check)
@@ -227,7 +226,7 @@ final class RequestBridge: Alamofire::RequestInterceptor {
     return isAgain
   }
 
-  /// Judges what has come. What is thrown is the failure of the attempt, about which the core then asks.
+  /// Runs the checks. The error that it throws is the failure of the attempt, for which the core then calls retriers.
   func judge(_ seen: RequestResult) throws {
     let isAbandoned = state.withLock { $0.isAbandoned }
     outcome.update { isAbandoned ? $0.complete() : $0.take(seen, refusal: original.refusal) }
@@ -245,8 +244,8 @@ final class RequestBridge: Alamofire::RequestInterceptor {
     }
   }
 
-  /// Notes that a closure takes the body. Returns whether the core has to be asked for another end, because the last one
-  /// may not have waited for the chunks.
+  /// Records that a closure takes the body. Returns whether the core has to be asked for another end, because the
+  /// last one may not have waited for the chunks.
   func waitForChunks() -> Bool { state.withLock { $0.isJudged && requireEnd(&$0) } }
 
   /// Handlers wait for another end.
@@ -268,7 +267,7 @@ final class RequestBridge: Alamofire::RequestInterceptor {
     }
   }
 
-  /// The core has served an end; with the last one the handlers go on.
+  /// Called after each end of the core; after the last one the handlers run.
   func ended(metrics: URLSessionTaskMetrics?, resumeData: Data?, error: (any Error)?) {
     retryQueue.leave(self)
     let (request, isFirst, relays, failure) = state.withLock { state in
@@ -320,7 +319,8 @@ final class RequestBridge: Alamofire::RequestInterceptor {
     state.withLock { $0.credentials.challenged() }
   }
 
-  /// There are credentials. Returns whether the core has to be asked for another end, since it went without them.
+  /// Called when credentials were set. Returns whether the core has to be asked for another end, because the last one
+  /// did not use them.
   func authenticated() -> Bool {
     let isAgain = state.withLock { state in
       state.credentials.added() && state.isJudged && state.failure == nil && requireEnd(&state)
@@ -329,11 +329,11 @@ final class RequestBridge: Alamofire::RequestInterceptor {
     return isAgain
   }
 
-  /// Hands what comes at the end to `handler`, once the handlers before it are done.
+  /// Passes the result to `handler`, after the earlier handlers.
   func handle(_ handler: @escaping (RequestResult) -> Void) {
     let (outcome, handler) = (outcome, Boxed(handler))
     queue.addOperation { [queue] in
-      // Kept until then: the request may be gone.
+      // Retained until then, because the request may have been released.
       withExtendedLifetime(queue) { handler.value(outcome.value) }
     }
   }

@@ -19,10 +19,10 @@ struct RequestResult: Sendable {
   var start: CFAbsoluteTime?
   var completed: CFAbsoluteTime?
 
-  /// Where the file of a download lies.
+  /// The downloaded file.
   var fileURL: URL? { destinationURL ?? temporaryURL }
 
-  /// Takes over what the core knows of an attempt.
+  /// Takes over the result of an attempt of the core.
   mutating func take(_ seen: RequestResult, refusal: (any Error)?) {
     request = seen.request
     response = seen.response

@@ -42,7 +42,7 @@ public struct DataResponse<Value> {
   public let response: HTTPURLResponse?
   /// The body.
   public let data: Data?
-  /// The value, or what went wrong.
+  /// The value, or the error.
   public let result: Result<Value>
   /// When the steps of the request happened.
   public let timeline: Timeline
@@ -99,7 +99,7 @@ extension DataResponse {
     with(result.mapError(transform))
   }
 
-  /// Makes another error of the error, or takes the one that is thrown; see ``Result/flatMapError(_:)``.
+  /// Transforms the error, or replaces it by the error that the closure throws; see ``Result/flatMapError(_:)``.
   public func flatMapError<E: Error>(_ transform: (any Error) throws -> E) -> DataResponse {
     with(result.flatMapError(transform))
   }
@@ -117,8 +117,8 @@ extension Optional {
   var shown: String { map { "\($0)" } ?? "nil" }
 }
 
-/// The metrics of a request, phase by phase. The name stands for this type, because only Foundation can make objects of
-/// its own class of this name.
+/// The metrics of a request, phase by phase. This type has the name of Foundation's class, because only Foundation
+/// can make objects of that.
 public typealias URLSessionTaskMetrics = Alamofire::TaskMetrics
 
 /// One exchange of ``URLSessionTaskMetrics``.

@@ -12,7 +12,7 @@ public struct DefaultDownloadResponse: Sendable {
   public let temporaryURL: URL?
   /// Where the file was moved; `nil` without a destination.
   public let destinationURL: URL?
-  /// With what the download can go on, if it was ended early.
+  /// The data with which an interrupted download can be resumed.
   public let resumeData: Data?
   /// The error; `nil` after a success.
   public let error: (any Error)?
@@ -48,9 +48,9 @@ public struct DownloadResponse<Value> {
   public let temporaryURL: URL?
   /// Where the file was moved; `nil` without a destination.
   public let destinationURL: URL?
-  /// With what the download can go on, if it was ended early.
+  /// The data with which an interrupted download can be resumed.
   public let resumeData: Data?
-  /// The value, or what went wrong.
+  /// The value, or the error.
   public let result: Result<Value>
   /// When the steps of the request happened.
   public let timeline: Timeline
@@ -112,7 +112,7 @@ extension DownloadResponse {
     with(result.mapError(transform))
   }
 
-  /// Makes another error of the error, or takes the one that is thrown; see ``Result/flatMapError(_:)``.
+  /// Transforms the error, or replaces it by the error that the closure throws; see ``Result/flatMapError(_:)``.
   public func flatMapError<E: Error>(_ transform: (any Error) throws -> E) -> DownloadResponse {
     with(result.flatMapError(transform))
   }

@@ -1,14 +1,13 @@
-/// A value, or the error in its place.
+/// A value, or an error.
 ///
-/// Stands in the place of Swift's type of this name wherever this module is imported; that one is
-/// `Swift.Result`.
+/// It replaces Swift's type of this name wherever this module is imported; that one is `Swift.Result`.
 public enum Result<Value> {
   /// It went well.
   case success(Value)
   /// It did not.
   case failure(any Error)
 
-  /// Calls a closure, and keeps what it returns or throws.
+  /// Calls a closure, and stores its value or its error.
   public init(value: () throws -> Value) {
     do { self = .success(try value()) } catch { self = .failure(error) }
   }
@@ -71,7 +70,7 @@ extension Result {
     }
   }
 
-  /// Makes another error of the error, or takes the one that is thrown meanwhile; a value stays.
+  /// Transforms the error, or replaces it by the error that the closure throws; a value is unchanged.
   public func flatMapError<T: Error>(_ transform: (any Error) throws -> T) -> Result {
     switch self {
     case .success: return self

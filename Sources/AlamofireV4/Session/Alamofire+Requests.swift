@@ -1,7 +1,7 @@
 import Alamofire
 public import Foundation
 
-// What code of the fourth generation calls by the name of the module.
+// The members that code of Alamofire 4 calls by the name of the module.
 extension Alamofire {
   /// ``AlamofireV4/DataRequest``.
   public typealias DataRequest = AlamofireV4::DataRequest
@@ -63,7 +63,7 @@ extension Alamofire {
     SessionManager.default.download(urlRequest, to: destination)
   }
 
-  /// Goes on with a download by ``SessionManager/default``; see ``SessionManager/download(resumingWith:to:)``.
+  /// Resumes a download by ``SessionManager/default``; see ``SessionManager/download(resumingWith:to:)``.
   @discardableResult
   public static func download(
     resumingWith resumeData: Data, to destination: DownloadRequest.DownloadFileDestination? = nil
@@ -101,7 +101,7 @@ extension Alamofire {
     SessionManager.default.upload(data, with: urlRequest)
   }
 
-  /// Uploads what a stream gives by ``SessionManager/default``.
+  /// Uploads the bytes of a stream by ``SessionManager/default``.
   @discardableResult
   public static func upload(
     _ stream: InputStream, to url: any URLConvertible, method: HTTPMethod = .post, headers: HTTPHeaders? = nil
@@ -109,7 +109,7 @@ extension Alamofire {
     SessionManager.default.upload(stream, to: url, method: method, headers: headers)
   }
 
-  /// Uploads what a stream gives by ``SessionManager/default``.
+  /// Uploads the bytes of a stream by ``SessionManager/default``.
   @discardableResult
   public static func upload(_ stream: InputStream, with urlRequest: any URLRequestConvertible)
     -> UploadRequest

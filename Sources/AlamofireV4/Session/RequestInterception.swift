@@ -17,13 +17,13 @@ public import FoundationNetworking
 /// }
 /// ```
 public protocol RequestAdapter {
-  /// Returns the request as it is to be sent.
+  /// Returns the adapted request.
   ///
-  /// Called on the thread that makes a request, before the factory returns, and again for each retry, then on
-  /// any thread. Several may call at once.
+  /// Called on the thread that makes a request, before the function returns, and again for each retry on any thread.
+  /// Calls may be concurrent.
   ///
-  /// - Throws: Why it cannot be sent. The error reaches the handlers untouched. The retrier is asked about it before the
-  ///   first attempt; a retry that cannot be sent ends the request.
+  /// - Throws: Any error; the handlers get it unchanged. Before the first attempt, the retrier is called for it;
+  ///   during a retry, it ends the request.
   func adapt(_ urlRequest: URLRequest) throws -> URLRequest
 }
 
@@ -32,19 +32,19 @@ public typealias RequestRetryCompletion = (_ shouldRetry: Bool, _ timeDelay: Tim
 
 /// Decides about requests that failed.
 public protocol RequestRetrier {
-  /// Decides whether `request` is sent again, and says so by `completion`: at once or later, from any thread. Only
-  /// the first call counts; a completion that is released without one stands for no.
+  /// Decides whether `request` is retried. Call `completion` once, on any thread; further calls are ignored. Its
+  /// release without a call means no.
   ///
-  /// Asked once for each attempt that failed, after its validation, on any thread, and about several requests at
-  /// once; not about those that were cancelled, nor about serializers that failed. A retry begins with the request as
-  /// it first was, which the adapter then changes anew; routers and encodings are not asked again. Requests that are
-  /// to be sent again at once are adapted in the order in which that was said.
+  /// Called once for each failed attempt, after its validation, on any thread; calls for several requests may be
+  /// concurrent. It is not called for cancelled requests, nor for failures of serializers. A retry begins with the
+  /// original request, which is adapted again; routers and encodings are not called again. Requests that are retried
+  /// at once are adapted in the order of their completions.
   ///
   /// - Parameters:
-  ///   - manager:    Who sends the request.
-  ///   - request:    The request; its `response` and its `task` show what came.
-  ///   - error:      What went wrong, as the handlers would get it.
-  ///   - completion: Takes the answer.
+  ///   - manager:    The manager of the request.
+  ///   - request:    The request; `response` and `task` are those of the failed attempt.
+  ///   - error:      The error, as the handlers would get it.
+  ///   - completion: Takes the decision.
   func should(
     _ manager: SessionManager, retry request: Request, with error: any Error,
     completion: @escaping RequestRetryCompletion)

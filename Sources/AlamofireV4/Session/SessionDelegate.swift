@@ -2,11 +2,11 @@ public import AlamofireGenerations
 import Foundation
 import FoundationNetworking
 
-/// Is called when something happens to the tasks of a manager, and decides where there is something to decide.
+/// The delegate of a manager: it is called for events of tasks, and decides about some of them.
 ///
-/// There are two ways to have a say: set a closure, which takes the place of what the class does by itself, or
-/// override a method and call `super`. Both are called on a queue of the manager's, one at a time, in the order of
-/// events. A completion handler that is released without a call stands for what would have been done without you.
+/// Set a closure, which replaces the behaviour of the class, or override a method and call `super`. Both are called
+/// on a queue of the manager, one at a time, in the order of events. If a completion handler is released without a
+/// call, the behaviour of the class is used.
 ///
 /// ```swift
 /// manager.delegate.taskWillPerformHTTPRedirection = { session, task, response, request in
@@ -14,7 +14,7 @@ import FoundationNetworking
 /// }
 /// ```
 open class SessionDelegate: ClosureSessionDelegate<any Error>, @unchecked Sendable {
-  // Unchecked, as its superclass is: what it adds stands under the lock.
+  // Unchecked, as its superclass is: its own properties have a lock.
 
   private struct KnownBridge {
     weak var bridge: RequestBridge?

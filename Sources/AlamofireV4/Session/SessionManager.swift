@@ -3,14 +3,13 @@ import AlamofireGenerations
 public import Foundation
 public import FoundationNetworking
 
-/// Makes requests and performs them, with connections, header fields and interceptors that they share.
+/// Makes requests and performs them, with shared connections, header fields and interceptors.
 ///
 /// A request starts when it is made, before its handlers are added, and also without any
-/// (``startRequestsImmediately``). Nothing is thrown: whatever is wrong with the arguments arrives in the
-/// handlers.
+/// (``startRequestsImmediately``). Nothing is thrown: errors of the arguments are passed to the handlers.
 ///
-/// Keep a manager as long as its requests run: when it is released, those that are under way end with
-/// `URLError.cancelled`. A manager may be used from any thread.
+/// Retain a manager as long as its requests run: its release ends them with `URLError.cancelled`. A manager may be
+/// used from any thread.
 ///
 /// A manager with a configuration of `URLSessionConfiguration.background(withIdentifier:)` behaves like one with
 /// `URLSessionConfiguration.default`: its transfers end with the process.
@@ -20,8 +19,8 @@ public import FoundationNetworking
 /// manager.request("https://httpbin.org/get").validate().responseJSON { print($0.result) }
 /// ```
 open class SessionManager: @unchecked Sendable {
-  // Unchecked, since the compiler checks no class that can be subclassed: its own properties are constants, and
-  // what can be set stands under the lock.
+  // Unchecked, because the compiler checks no class that can be subclassed: its own properties are constants, and its
+  // settings have a lock.
 
   private struct Settings {
     var startsRequestsImmediately = true
@@ -95,14 +94,15 @@ open class SessionManager: @unchecked Sendable {
     self.delegate = delegate
   }
 
-  /// Makes a manager with options of the transport; an addition to the fourth generation.
+  /// Makes a manager with options of the transport; an addition to Alamofire 4.
   ///
   /// - Parameters:
-  ///   - configuration:            Header fields, timeouts, connections per host and so on. Copied.
-  ///   - delegate:                 Is called when something happens to tasks.
-  ///   - serverTrustPolicyManager: Which servers to trust.
-  ///   - transportOptions:         What a configuration cannot say. That a GET may have a body, and that requests are
-  ///                               made at once, goes without saying.
+  ///   - configuration:            The configuration of header fields, timeouts and connections per host. It is
+  ///     copied.
+  ///   - delegate:                 The delegate of the manager.
+  ///   - serverTrustPolicyManager: The policies by host.
+  ///   - transportOptions:         Options that a configuration does not have. `allowsBodyInGETRequests` and
+  ///     `makesRequestsAtOnce` are always set.
   public init(
     configuration: URLSessionConfiguration = URLSessionConfiguration.default,
     delegate: SessionDelegate = SessionDelegate(),
@@ -114,10 +114,10 @@ open class SessionManager: @unchecked Sendable {
     self.delegate = delegate
   }
 
-  /// Makes a manager beside a session of Foundation's, whose configuration it takes over. What happens to
-  /// `session` itself is not seen.
+  /// Makes a manager with the configuration of one of Foundation's sessions. Later calls of `session` have no effect
+  /// on it.
   ///
-  /// - Returns: `nil` when `delegate` is not that of `session`.
+  /// - Returns: `nil` if `delegate` is not that of `session`.
   public init?(
     session: URLSession, delegate: SessionDelegate,
     serverTrustPolicyManager: ServerTrustPolicyManager? = nil
@@ -167,11 +167,11 @@ open class SessionManager: @unchecked Sendable {
   /// Makes a request whose response is kept in memory.
   ///
   /// - Parameters:
-  ///   - url:        Where to send it.
+  ///   - url:        The URL.
   ///   - method:     Default: GET.
-  ///   - parameters: What is encoded into the URL or the body. Default: nothing.
-  ///   - encoding:   How. Default: ``URLEncoding/default``.
-  ///   - headers:    Header fields; they win over those of the configuration.
+  ///   - parameters: The parameters for the query or the body. Default: none.
+  ///   - encoding:   Default: ``URLEncoding/default``.
+  ///   - headers:    Header fields; they override those of the configuration.
   @discardableResult
   open func request(
     _ url: any URLConvertible, method: HTTPMethod = .get, parameters: Parameters? = nil,
@@ -182,7 +182,7 @@ open class SessionManager: @unchecked Sendable {
     }
   }
 
-  /// Makes a request whose response is kept in memory, of a `URLRequest` or of what becomes one.
+  /// Makes a request whose response is kept in memory, from a `URLRequest` or a value that becomes one.
   @discardableResult
   open func request(_ urlRequest: any URLRequestConvertible) -> DataRequest {
     data { try urlRequest.asURLRequest() }
@@ -190,15 +190,15 @@ open class SessionManager: @unchecked Sendable {
 
   // MARK: Downloads
 
-  /// Makes a request whose response becomes a file.
+  /// Makes a request whose response is written to a file.
   ///
   /// - Parameters:
-  ///   - url:         Where to send it.
+  ///   - url:         The URL.
   ///   - method:      Default: GET.
-  ///   - parameters:  What is encoded into the URL or the body. Default: nothing.
-  ///   - encoding:    How. Default: ``URLEncoding/default``.
-  ///   - headers:     Header fields; they win over those of the configuration.
-  ///   - destination: Where the file goes. Without it, it stays where it was written, in the temporary folder.
+  ///   - parameters:  The parameters for the query or the body. Default: none.
+  ///   - encoding:    Default: ``URLEncoding/default``.
+  ///   - headers:     Header fields; they override those of the configuration.
+  ///   - destination: Returns the destination of the file. Without it, the file stays in the temporary folder.
   @discardableResult
   open func download(
     _ url: any URLConvertible, method: HTTPMethod = .get, parameters: Parameters? = nil,
@@ -210,7 +210,7 @@ open class SessionManager: @unchecked Sendable {
     }
   }
 
-  /// Makes a download of a `URLRequest` or of what becomes one.
+  /// Makes a download from a `URLRequest` or a value that becomes one.
   @discardableResult
   open func download(
     _ urlRequest: any URLRequestConvertible, to destination: DownloadRequest.DownloadFileDestination? = nil
@@ -218,12 +218,11 @@ open class SessionManager: @unchecked Sendable {
     download(to: destination) { try urlRequest.asURLRequest() }
   }
 
-  /// Goes on with a download that was ended early.
+  /// Resumes an interrupted download.
   ///
   /// - Parameters:
-  ///   - resumeData:  What the earlier request left as ``DownloadRequest/resumeData``. Data that name no download
-  ///                  are an error.
-  ///   - destination: Where the file goes.
+  ///   - resumeData:  The ``DownloadRequest/resumeData`` of an earlier request. Other data are an error.
+  ///   - destination: Returns the destination of the file.
   @discardableResult
   open func download(
     resumingWith resumeData: Data, to destination: DownloadRequest.DownloadFileDestination? = nil
@@ -265,7 +264,7 @@ open class SessionManager: @unchecked Sendable {
     upload(.data(data)) { try urlRequest.asURLRequest() }
   }
 
-  /// Uploads what a stream gives. It can be read once: a retry needs ``SessionDelegate/taskNeedNewBodyStream``.
+  /// Uploads the bytes of a stream, which can be read once: a retry needs ``SessionDelegate/taskNeedNewBodyStream``.
   @discardableResult
   open func upload(
     _ stream: InputStream, to url: any URLConvertible, method: HTTPMethod = .post, headers: HTTPHeaders? = nil
@@ -273,7 +272,7 @@ open class SessionManager: @unchecked Sendable {
     upload(.stream(stream)) { try URLRequest(url: url, method: method, headers: headers) }
   }
 
-  /// Uploads what a stream gives. It can be read once: a retry needs ``SessionDelegate/taskNeedNewBodyStream``.
+  /// Uploads the bytes of a stream, which can be read once: a retry needs ``SessionDelegate/taskNeedNewBodyStream``.
   @discardableResult
   open func upload(_ stream: InputStream, with urlRequest: any URLRequestConvertible) -> UploadRequest {
     upload(.stream(stream)) { try urlRequest.asURLRequest() }
@@ -305,7 +304,7 @@ open class SessionManager: @unchecked Sendable {
         completion: encodingCompletion))
   }
 
-  /// Encodes a form off the caller's thread, then uploads it with a `URLRequest` or what becomes one; see
+  /// Encodes a form off the caller's thread, then uploads it with a `URLRequest` or a value that becomes one; see
   /// ``upload(multipartFormData:usingThreshold:to:method:headers:queue:encodingCompletion:)``.
   open func upload(
     multipartFormData: @escaping (MultipartFormData) -> Void,

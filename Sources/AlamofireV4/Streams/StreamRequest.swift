@@ -5,9 +5,8 @@ public import FoundationNetworking
 /// The task of a ``StreamRequest``. Foundation's own class of this name can do nothing on Linux.
 public typealias URLSessionStreamTask = Alamofire::ByteStreamTask
 
-/// A connection to a host and a port over which bytes go both ways. A ``SessionManager`` makes it.
-///
-/// What there is to do with it is done by its task, in the order of the calls.
+/// A two-way connection to a host and a port. A ``SessionManager`` makes it. Its task performs the operations, in the
+/// order of the calls.
 ///
 /// ```swift
 /// let stream = Alamofire.stream(withHostName: "mail.example.com", port: 25)
@@ -21,8 +20,8 @@ public typealias URLSessionStreamTask = Alamofire::ByteStreamTask
 /// }
 /// ```
 ///
-/// It is over when both sides are closed, when it fails or is cancelled, and with its manager. Two things of Apple's
-/// systems are missing: the overload that takes a `NetService`, since Bonjour is not there, and `captureStreams()`.
+/// It ends when both sides are closed, when it fails or is cancelled, and with its manager. Two features of Apple's
+/// systems are missing: the overload with a `NetService`, because Linux has no Bonjour, and `captureStreams()`.
 open class StreamRequest: Request, @unchecked Sendable {
   // Unchecked, as ``Request`` is: its own properties are constants.
 

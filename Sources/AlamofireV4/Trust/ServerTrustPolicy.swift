@@ -4,7 +4,7 @@ public import Foundation
 
 /// A policy for the evaluation of the server of an HTTPS connection.
 public enum ServerTrustPolicy {
-  /// By the trust store and the dates, and by the host if that is asked for.
+  /// Verifies the path to the trust store, the dates, and optionally the host.
   case performDefaultEvaluation(validateHost: Bool)
   /// Like that, and no certificate may have been revoked; the flags are those of `kSecRevocation…`.
   case performRevokedEvaluation(validateHost: Bool, revocationFlags: CFOptionFlags)
@@ -70,7 +70,7 @@ public let kSecRevocationCRLMethod: CFOptionFlags = 1 << 1
 public let kSecRevocationPreferCRL: CFOptionFlags = 1 << 2
 /// A certificate passes only if its issuer says that it was not revoked.
 public let kSecRevocationRequirePositiveResponse: CFOptionFlags = 1 << 3
-/// Nothing is asked over the network.
+/// No network access.
 public let kSecRevocationNetworkAccessDisabled: CFOptionFlags = 1 << 4
 /// OCSP and lists.
 public let kSecRevocationUseAnyAvailableMethod: CFOptionFlags =

@@ -24,10 +24,10 @@ open class ServerTrustPolicyManager {
   /// Subclasses may override it, for wildcards for example. It is called on any thread, and on several at once.
   open func serverTrustPolicy(forHost host: String) -> ServerTrustPolicy? { policies[host] }
 
-  /// The manager of the core that decides the same.
+  /// The core's manager with the same decisions.
   ///
-  /// A dictionary goes over as it is, so that hosts are judged in the middle of a handshake; a subclass is asked
-  /// for every host.
+  /// A dictionary is passed unchanged, so that hosts are evaluated during a handshake; a subclass is called for every
+  /// host.
   var current: Alamofire::ServerTrustManager {
     guard type(of: self) == ServerTrustPolicyManager.self else {
       let policies = Boxed(self)
