@@ -2,10 +2,10 @@ import Alamofire
 import Foundation
 import Glibc
 
-/// The command `af`: an HTTP client for the terminal, on the public API of `Alamofire` alone.
+/// The command `af`: an HTTP client for the terminal, which uses only the public API of `Alamofire`.
 ///
-/// Arguments become an ``Invocation``, that becomes a `URLRequest`, and what comes back is printed; each of
-/// the three steps can be tried without the others.
+/// Arguments become an ``Invocation``, the invocation a `URLRequest`, and the response is printed; each of the three
+/// steps can be tested separately.
 package enum Command {
   /// Runs with the arguments of the process and ends it.
   package static func main() async -> Never {

@@ -1,7 +1,7 @@
 package import Foundation
 import Glibc
 
-/// Everything that the command has of the world around it; tests bring their own.
+/// The inputs and outputs of the command; tests use their own.
 package struct Environment: Sendable {
   /// The arguments without the name of the program.
   package var arguments: [String]
@@ -44,7 +44,7 @@ package struct Environment: Sendable {
   /// The palette of the standard error.
   var errorPalette: Palette { palette(isTerminal: isErrorTerminal) }
 
-  /// Colours are for people, and for those who did not say no (https://no-color.org).
+  /// Returns a palette with colours for a terminal, unless `NO_COLOR` (https://no-color.org) or `TERM` disables them.
   private func palette(isTerminal: Bool) -> Palette {
     let isRefused = variables["NO_COLOR"].map { !$0.isEmpty } ?? false
     return Palette(isOn: isTerminal && !isRefused && variables["TERM"] != "dumb")

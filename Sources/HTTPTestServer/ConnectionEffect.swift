@@ -9,7 +9,7 @@ public enum ConnectionEffect: Sendable, Equatable {
   case closeOnAccept
   /// Reset (RST) as soon as it is accepted.
   case resetOnAccept
-  /// Closed in good order after the first bytes of the client, its ClientHello, have come.
+  /// Closed in good order after the first bytes of the client, its ClientHello.
   case closeInHandshake
   /// Answers the first bytes of the client with a plain HTTP response, then closes.
   case plainText

@@ -43,8 +43,8 @@ public final class Gate: Sendable {
   /// The number of replies that have reached this gate, open or not.
   public var reachedCount: Int { state.withLock { $0.reachedCount } }
 
-  /// Waits until at least `count` replies have come to this gate (1 by default); returns at once when
-  /// they have. Returns as well when the surrounding task is cancelled.
+  /// Waits until at least `count` replies have reached this gate (1 by default); returns at once if they have, and
+  /// when the surrounding task is cancelled.
   public func waitUntilReached(count: Int = 1) async {
     let id = state.withLock { state in
       state.nextWaiter += 1
@@ -65,7 +65,7 @@ public final class Gate: Sendable {
     }
   }
 
-  /// Says that a reply has come here. Returns whether it must wait; then `waker` is woken by ``open()``.
+  /// Records that a reply has reached the gate. Returns whether it must wait; then ``open()`` wakes `waker`.
   func reached(by waker: Waker) -> Bool {
     let (mustWait, ready) = state.withLock { state in
       state.reachedCount += 1

@@ -1,7 +1,6 @@
 import Synchronization
 
-/// An HTTP server inside the process of a test, which answers as it is told and remembers what it was
-/// asked.
+/// An HTTP server inside the process of a test, which sends the enqueued replies and records the requests.
 ///
 /// ```swift
 /// let server = try HTTPTestServer()
@@ -11,10 +10,10 @@ import Synchronization
 /// #expect(request.header("Accept") == "application/json")
 /// ```
 ///
-/// Replies that were enqueued are used first, one a request, in their order over all connections; without
-/// one the ``Routes`` answer, by default those of ``Routes/standard``, which behave as httpbin's. The
-/// server speaks HTTP/1.1 and HTTP/1.0 on 127.0.0.1, with keep-alive and pipelining; a client that closes
-/// its sending side while it waits counts as gone.
+/// Enqueued replies are sent first, one for each request, in their order over all connections. Without one the
+/// ``Routes`` answer, by default those of ``Routes/standard``, which behave as httpbin's. The server speaks HTTP/1.1
+/// and HTTP/1.0 on 127.0.0.1, with keep-alive and pipelining. A client that closes its sending side while it waits
+/// counts as gone.
 ///
 /// All members may be used from any thread.
 public final class HTTPTestServer: Sendable {
@@ -30,11 +29,11 @@ public final class HTTPTestServer: Sendable {
 
   /// Starts a server; it listens when this returns.
   ///
-  /// `port` is 0 by default, which stands for any free one. Give the ``port`` of a server that was stopped to
-  /// start it again; connections of the old one that are not quite over do not matter.
+  /// `port` is 0 by default, which means any free port. Pass the ``port`` of a stopped server to start it again; old
+  /// connections that are not closed yet do no harm.
   ///
-  /// Throws ``ServerError/system(call:code:)`` when there is no socket or thread for it, or another program
-  /// has the port, and ``ServerError/tls(_:)`` when OpenSSL does not take the identity.
+  /// Throws ``ServerError/system(call:code:)`` if no socket or thread can be made, or another program uses the port,
+  /// and ``ServerError/tls(_:)`` if OpenSSL refuses the identity.
   public init(
     _ security: Security = .none, port: Int = 0, routes: Routes = .standard
   ) throws(ServerError) {
@@ -65,7 +64,7 @@ public final class HTTPTestServer: Sendable {
     core.state.withLock { $0.replies += replies }
   }
 
-  /// Adds to the script of connections: what goes wrong with the next ones that are accepted, one each.
+  /// Enqueues failures of connections, one for each accepted connection.
   public func enqueue(connections effects: ConnectionEffect...) {
     core.state.withLock { $0.connectionEffects += effects }
   }
@@ -95,7 +94,7 @@ public final class HTTPTestServer: Sendable {
   /// handshakes.
   public var receivedByteCount: Int { core.state.withLock { $0.receivedByteCount } }
 
-  /// Empties ``recordedRequests``; those who wait for a request go on waiting.
+  /// Empties ``recordedRequests``; tasks that wait for a request continue to wait.
   public func forgetRequests() {
     core.state.withLock { $0.forgetRequests() }
   }

@@ -44,7 +44,7 @@ public struct RecordedRequest: Sendable {
     public let version: String
     /// The cipher as OpenSSL names it, such as `TLS_AES_256_GCM_SHA384`.
     public let cipher: String
-    /// The name that the client asked for (SNI, RFC 6066 §3), or `nil`.
+    /// The requested host name (SNI, RFC 6066 §3), or `nil`.
     public let serverName: String?
     /// The protocol that was chosen by ALPN (RFC 7301), or `nil`.
     public let applicationProtocol: String?
@@ -76,7 +76,7 @@ public struct RecordedRequest: Sendable {
   public var bodyText: String { String(decoding: body, as: UTF8.self) }
 }
 
-/// Where a request came in: what is known of its connection.
+/// The connection of a request.
 struct RequestOrigin: Sendable {
   var connection: Int
   var indexOnConnection: Int

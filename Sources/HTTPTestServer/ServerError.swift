@@ -1,8 +1,8 @@
-/// Why the test server could not do what a test asked for.
+/// The error of the test server.
 public enum ServerError: Error, Sendable, Equatable, CustomStringConvertible {
   /// A system call failed; `code` is the value of `errno`.
   case system(call: String, code: Int32)
-  /// OpenSSL refused; the text says what was tried, followed by OpenSSL's own words.
+  /// OpenSSL refused an operation; the text names it, followed by OpenSSL's message.
   case tls(String)
   /// A ``TestIdentity/Specification`` cannot be made into a certificate; the text says why.
   case invalidSpecification(String)

@@ -1,6 +1,6 @@
 import Foundation
 
-/// The URL as people type it, and the one that is meant.
+/// The URL of an abbreviated argument.
 package enum Address {
   /// The whole URL for `:8080/path`, `example.com`, `localhost:3000/x` and the like.
   package static func expand(_ typed: String) throws(UsageError) -> String {

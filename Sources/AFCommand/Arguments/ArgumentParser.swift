@@ -112,7 +112,7 @@ package struct ArgumentParser {
     "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "QUERY",
   ]
 
-  /// A word in capitals, or a method that everybody knows: a host can be called `localhost`.
+  /// Whether a word is a method: uppercase letters, or a well-known method. A host can be called `localhost`.
   private static func isMethod(_ word: String) -> Bool {
     guard !word.isEmpty else { return false }
     return word.allSatisfy { ("A"..."Z").contains($0) || $0 == "-" }

@@ -1,8 +1,8 @@
-/// One option of the command line: its names, and what it changes.
+/// An option of the command line: its names and its effect.
 struct Option: Sendable {
   enum Effect: Sendable {
     case flag(@Sendable (inout Invocation) -> Void)
-    /// `value` is what the help calls its value.
+    /// `value` is the name of the value in the help.
     case value(String, @Sendable (inout Invocation, String) throws(UsageError) -> Void)
     case help
     case version

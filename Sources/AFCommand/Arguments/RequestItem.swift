@@ -17,7 +17,7 @@ package enum RequestItem: Equatable, Sendable {
     }
   }
 
-  /// Those that begin at the same character are tried in this order, so the longer ones come first.
+  /// Separators at the same position are tried in this order, so the longer ones come first.
   private static let separators = [":=@", "=@", ":=", "==", "=", ":", "@"]
 
   /// Reads an item. The first separator counts; a backslash in front of a character takes its meaning.

@@ -65,7 +65,7 @@ package struct Head: Equatable, Sendable {
 }
 
 extension Head {
-  /// A request as it was sent; `masksSecrets` hides what others must not read.
+  /// Makes the head of a request as it was sent, with its secrets masked.
   init(_ transaction: TransactionMetrics) {
     let url = transaction.request.url.flatMap { URLComponents(url: $0, resolvingAgainstBaseURL: false) }
     let path = url.map { $0.percentEncodedPath.isEmpty ? "/" : $0.percentEncodedPath } ?? "/"

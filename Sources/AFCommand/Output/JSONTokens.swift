@@ -8,7 +8,7 @@ package struct JSONTokens {
 
   package struct Token: Equatable, Sendable {
     package let kind: Kind
-    /// Where it stands in the bytes.
+    /// The position in the bytes.
     package let range: Range<Int>
   }
 

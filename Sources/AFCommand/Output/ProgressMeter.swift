@@ -21,7 +21,7 @@ final class ProgressMeter: Sendable {
     start = environment.now()
   }
 
-  /// The body has come so far.
+  /// Called for received bytes of the body.
   func moved(_ progress: Progress) {
     let now = environment.now()
     let line = ProgressLine(
@@ -37,7 +37,7 @@ final class ProgressMeter: Sendable {
     }
   }
 
-  /// The body has come, or will not.
+  /// Called at the end of the body, or after a failure.
   func finish() {
     let wasDrawn = state.withLock { state in
       state.isOver = true

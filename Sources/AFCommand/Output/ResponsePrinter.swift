@@ -1,7 +1,7 @@
 import Alamofire
 import Foundation
 
-/// Writes what the user wants to see of an exchange.
+/// Prints the requested parts of an exchange.
 struct ResponsePrinter {
   let environment: Environment
   let invocation: Invocation
@@ -55,7 +55,7 @@ struct ResponsePrinter {
 
   // MARK: Body
 
-  /// Programs get the bytes as they came, people what they can read.
+  /// Writes the body unchanged for a program, and in readable form for a terminal.
   private func writeBody(_ data: Data, _ response: HTTPURLResponse?) {
     guard environment.isOutputTerminal else { return environment.writeOutput(data) }
     write(

@@ -18,7 +18,7 @@ package enum Secrets {
     return "****"
   }
 
-  /// The names of cookies are no secrets, and neither are the attributes of those that a server sets.
+  /// Masks the values of cookies; names, and the attributes that a server sets, are not secret.
   private static func maskedCookies(_ value: String, isResponse: Bool) -> String {
     let pairs = value.split(separator: ";", omittingEmptySubsequences: false)
     return pairs.enumerated().map { index, pair in

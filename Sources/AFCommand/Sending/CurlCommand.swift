@@ -1,15 +1,14 @@
 package import Alamofire
 import Foundation
 
-/// The command that does the same with curl. Every word is quoted for the shell, so that what a value
-/// holds stays a value.
+/// The equivalent command of curl. Every word is quoted for the shell, so that it cannot interpret a value.
 package struct CurlCommand {
   private let invocation: Invocation
   private let request: URLRequest
   private let headers: HTTPHeaders
 
   /// - Parameters:
-  ///   - request: What is sent.
+  ///   - request: The request that is sent.
   ///   - headers: The fields that the session adds.
   package init(_ invocation: Invocation, request: URLRequest, headers: HTTPHeaders) {
     self.invocation = invocation
@@ -69,7 +68,7 @@ package struct CurlCommand {
     return [["--data-raw", Self.quoted(String(decoding: body, as: UTF8.self))]]
   }
 
-  /// A word as POSIX shells read it back unchanged.
+  /// Returns a word that POSIX shells read back unchanged.
   package static func quoted(_ word: String) -> String {
     let plain = word.utf8.allSatisfy { byte in
       switch byte {

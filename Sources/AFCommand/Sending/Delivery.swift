@@ -1,7 +1,7 @@
 import Alamofire
 import Foundation
 
-/// Sends a request and waits for what comes back.
+/// Sends a request and waits for the response.
 struct Delivery {
   let environment: Environment
   let invocation: Invocation

@@ -6,7 +6,7 @@ enum FailureMessage {
   static func text(_ error: AFError, isVerbose: Bool) -> String {
     guard let transport = error.underlyingError as? URLError else { return error.localizedDescription }
     var message = transport.localizedDescription
-    // The words of the library below are for those who want every detail.
+    // Messages of libcurl are only for verbose output.
     if !isVerbose, let detail = message.range(of: " (libcurl ") {
       message = String(message[..<detail.lowerBound])
     }

@@ -11,7 +11,7 @@ extension Session {
     var options = TransportOptions()
     if invocation.isHTTP1Only { options.httpVersions = .http1Only }
     if let file = invocation.trustFile { options.trustStore = .pem(try Self.contents(of: file)) }
-    // Who asks for a GET with a body here has a reason.
+    // A GET with a body was requested explicitly.
     options.allowsBodyInGETRequests = true
     switch invocation.redirects {
     case .follow(let limit?): options.redirectLimit = limit

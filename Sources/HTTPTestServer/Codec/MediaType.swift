@@ -26,7 +26,7 @@ struct MediaType: Equatable, Sendable {
     parameters.first { FieldName.equal($0.name, name) }?.value
   }
 
-  /// Cuts at separators that stand outside of quotes.
+  /// Splits at separators outside of quotes.
   static func split(_ value: String, at separator: Character) -> [String] {
     var pieces = [""]
     var isQuoted = false

@@ -27,7 +27,7 @@ enum MultipartParser {
   }
 
   private static func part(_ bytes: ArraySlice<UInt8>) -> Part? {
-    // Behind the delimiter stands the end of its line, then the head, an empty line and the body.
+    // The delimiter is followed by the end of its line, the head, an empty line and the body.
     guard let lineEnd = bytes.firstIndex(of: 0x0A) else { return nil }
     var position = lineEnd + 1
     var headers: [HTTPHeader] = []

@@ -1,6 +1,6 @@
 /// Percent-coding as URLs and forms use it (RFC 3986 §2.1, and the form coding of HTML).
 enum PercentCoding {
-  /// Decodes `%XX`, and `+` as a space where `plusIsSpace`. What is no valid escape stays as it is.
+  /// Decodes `%XX`, and `+` as a space if `plusIsSpace`. Invalid escapes are kept.
   static func decode(_ text: some StringProtocol, plusIsSpace: Bool) -> String {
     var bytes: [UInt8] = []
     bytes.reserveCapacity(text.utf8.count)

@@ -1,15 +1,15 @@
 import HTTPWire
 
-/// Takes the body of one request out of the bytes of its connection (RFC 9112 §6, §7.1).
+/// A decoder that takes the body of one request out of the bytes of its connection (RFC 9112 §6, §7.1).
 ///
-/// Bytes go in with ``feed(_:)``; what belongs to the body comes out, what lies behind it is left.
+/// ``feed(_:)`` takes bytes and returns those of the body; bytes after the body are left.
 struct RequestBodyDecoder: Sendable {
   private enum State: Equatable, Sendable {
-    /// So many bytes of a body of known length are still to come.
+    /// The number of remaining bytes of a body of known length.
     case length(Int)
     /// The line with the size of the next chunk is to come.
     case chunkSize
-    /// So many bytes of a chunk are still to come.
+    /// The number of remaining bytes of a chunk.
     case chunk(Int)
     /// The line end behind a chunk is to come.
     case chunkEnd
@@ -19,7 +19,7 @@ struct RequestBodyDecoder: Sendable {
   }
 
   private var state: State
-  /// The part of a line that has come so far.
+  /// The part of a line received so far.
   private var line: [UInt8] = []
   /// Whether the body comes in chunks.
   let isChunked: Bool
@@ -49,7 +49,7 @@ struct RequestBodyDecoder: Sendable {
     state = length == 0 ? .done : .length(length)
   }
 
-  /// Whether the whole body has come.
+  /// Whether the whole body was received.
   var isComplete: Bool { state == .done }
 
   /// Takes bytes from the front of `bytes`, and appends those of the body to `body`.

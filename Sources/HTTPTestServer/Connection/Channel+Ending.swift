@@ -40,8 +40,8 @@ extension Channel {
     }
   }
 
-  /// Waits, at most a second, until the client's side has taken what was written: a reset destroys what
-  /// is still in the send buffer.
+  /// Waits, at most a second, until the client's side has acknowledged the written bytes, because a reset destroys
+  /// the send buffer.
   private func waitForOutput() {
     let deadline = ContinuousClock.now.advanced(by: .seconds(1))
     var unsent: Int32 = 0

@@ -4,7 +4,7 @@ import Glibc
 ///
 /// The socket never blocks: every wait is a `poll` that also ends when the server is stopped.
 final class Channel {
-  /// Why a connection cannot go on.
+  /// The reason why a connection cannot continue.
   enum Failure: Error {
     /// The server is being stopped.
     case stopped
@@ -28,7 +28,7 @@ final class Channel {
     self.stopSignal = stopSignal
   }
 
-  /// Reads what is there, at most so many bytes; empty at the end of the stream.
+  /// Reads available bytes, up to `count`; empty at the end of the stream.
   func read(atMost count: Int) throws(Failure) -> [UInt8] {
     var received = 0
     var failure: Failure?

@@ -28,7 +28,7 @@ final class Conversation {
       switch error {
       case .stopped, .clientGone, .timedOut: break
       case .tls:
-        // OpenSSL has sent an alert, which must reach a client that goes on talking.
+        // OpenSSL has sent an alert, which must reach a client that still sends.
         channel.end(.close, hasUnread: true)
       }
     }
@@ -41,7 +41,7 @@ final class Conversation {
     tls = session.details
   }
 
-  /// Returns whether the connection goes on as usual.
+  /// Returns whether the connection continues normally.
   private func perform(_ effect: ConnectionEffect) throws(Channel.Failure) -> Bool {
     switch effect {
     case .none: return true
@@ -189,7 +189,7 @@ final class Conversation {
         if buffer.isEmpty { break }
       }
     } catch Channel.Failure.clientGone {
-      // What has come so far is recorded.
+      // The part received so far is recorded.
     }
     body.isComplete = decoder.isComplete
     body.trailers = decoder.trailers

@@ -1,6 +1,6 @@
 /// Cutting bodies that come in parts.
 extension [Reply.Part] {
-  /// The parts up to so many bytes; what comes behind the last byte is left out.
+  /// Returns the parts up to `limit` bytes; later parts are omitted.
   func prefix(bytes limit: Int) -> [Reply.Part] {
     var result: [Reply.Part] = []
     var left = Swift.max(0, limit)

@@ -5,12 +5,12 @@ extension Reply {
     case empty
     /// These bytes.
     case bytes([UInt8])
-    /// So many bytes of ``Reply/patternByte(at:)``, made while they are sent.
+    /// This many bytes of ``Reply/patternByte(at:)``, made while they are sent.
     case pattern(Int)
     /// Part after part, each as a chunk of its own, with pauses and gates between them.
     case parts([Part])
 
-    /// A body of so many chunks of text.
+    /// A body of text chunks.
     public static func chunks(_ chunks: [String]) -> Body {
       .parts(chunks.map { .bytes(Array($0.utf8)) })
     }
@@ -38,7 +38,7 @@ extension Reply {
   public enum Part: Sendable, ExpressibleByStringLiteral {
     /// These bytes, as one chunk; an empty part sends nothing.
     case bytes([UInt8])
-    /// So many bytes of ``Reply/patternByte(at:)``, which starts anew with every such part.
+    /// This many bytes of ``Reply/patternByte(at:)``, which begins anew with every such part.
     case pattern(Int)
     /// Nothing for a while.
     case pause(Duration)

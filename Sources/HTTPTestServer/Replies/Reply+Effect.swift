@@ -7,22 +7,22 @@ extension Reply {
     case stall
     /// The head is sent, then nothing more.
     case stallAfterHead
-    /// The head and so many bytes are sent, then nothing more.
+    /// The head and this many bytes are sent, then nothing more.
     case stallAfterBody(bytes: Int)
     /// The connection is closed in good order (FIN) without a byte of an answer.
     case closeBeforeReply
     /// The connection is reset (RST) without a byte of an answer.
     case reset
-    /// The head and so many bytes are sent, then the connection is reset (RST).
+    /// The head and this many bytes are sent, then the connection is reset (RST).
     case resetAfterBody(bytes: Int)
-    /// The head and so many bytes are sent, then the connection is closed in good order.
+    /// The head and this many bytes are sent, then the connection is closed in good order.
     case closeAfterBody(bytes: Int)
     /// As `closeAfterBody`, but on TLS without the closing alert (RFC 8446 §6.1): an attacker's cut.
     case cutAfterBody(bytes: Int)
     /// The whole body under a `Content-Length` that is not its length. The connection is closed when
     /// more was claimed than is sent, and stays open otherwise.
     case wrongLength(claimed: Int)
-    /// The body in steps of so many bytes, with a pause between them.
+    /// The body in steps of this many bytes, with a pause between them.
     case slowDrip(bytesPerStep: Int, interval: Duration)
     /// Bytes that are not HTTP, then the end of the connection.
     case garbage
@@ -52,7 +52,7 @@ extension Reply {
     case statusLine
     /// A field line without a colon.
     case fieldWithoutColon
-    /// A valid field of so many bytes.
+    /// A valid field of this many bytes.
     case huge(bytes: Int)
     /// `Content-Length: -5`.
     case negativeLength

@@ -26,7 +26,7 @@ extension Reply {
   /// This status, without a body.
   public static func status(_ status: Int) -> Reply { Reply(status: status) }
 
-  /// 200 with so many bytes of ``patternByte(at:)`` as `application/octet-stream`.
+  /// 200 with `count` bytes of ``patternByte(at:)`` as `application/octet-stream`.
   public static func bytes(_ count: Int) -> Reply {
     Reply(headers: [.contentType("application/octet-stream")], body: .pattern(count))
   }

@@ -5,7 +5,7 @@ extension Reply {
   /// Sends the head of a body of 1000 bytes, then nothing.
   public static let stallAfterHead = Reply.bytes(1000).with(effect: .stallAfterHead)
 
-  /// Sends so many bytes of a body that is 1000 bytes longer, then nothing.
+  /// Sends this many bytes of a body that is 1000 bytes longer, then nothing.
   public static func stallAfterBody(bytes: Int) -> Reply {
     Reply.bytes(bytes + 1000).with(effect: .stallAfterBody(bytes: bytes))
   }
@@ -16,12 +16,12 @@ extension Reply {
   /// Resets the connection without an answer.
   public static let reset = Reply(effect: .reset)
 
-  /// Sends so many bytes of a body that is 1000 bytes longer, then resets the connection.
+  /// Sends this many bytes of a body that is 1000 bytes longer, then resets the connection.
   public static func resetAfterBody(bytes: Int) -> Reply {
     Reply.bytes(bytes + 1000).with(effect: .resetAfterBody(bytes: bytes))
   }
 
-  /// Sends so many bytes of a body that is 1000 bytes longer, then closes the connection.
+  /// Sends this many bytes of a body that is 1000 bytes longer, then closes the connection.
   public static func closeAfterBody(bytes: Int) -> Reply {
     Reply.bytes(bytes + 1000).with(effect: .closeAfterBody(bytes: bytes))
   }
@@ -36,7 +36,7 @@ extension Reply {
     Reply.bytes(100).with(effect: .wrongLength(claimed: claimed))
   }
 
-  /// Sends ten steps of so many bytes, with a pause between them.
+  /// Sends ten steps of this many bytes, with a pause between them.
   public static func slowDrip(bytesPerStep: Int, interval: Duration) -> Reply {
     Reply.bytes(max(1, bytesPerStep) * 10)
       .with(effect: .slowDrip(bytesPerStep: bytesPerStep, interval: interval))

@@ -1,6 +1,6 @@
 public import HTTPWire
 
-/// One answer of the server: what it says, when, and how it misbehaves.
+/// A reply of the server: its content, its timing and its failure.
 ///
 /// ```swift
 /// server.enqueue(
@@ -10,14 +10,14 @@ public import HTTPWire
 ///   .reset)
 /// ```
 ///
-/// Framing is taken care of: a body of known length gets a `Content-Length`, one in parts the chunked
-/// coding (HTTP/1.1) or the end of the connection (HTTP/1.0); answers to HEAD, and the statuses 1xx,
-/// 204 and 304, are sent without a body. A `Content-Length` or `Transfer-Encoding` among ``headers`` is
-/// sent as it is, and nothing is added.
+/// The framing is automatic: a body of known length gets a `Content-Length`, one in parts the chunked coding
+/// (HTTP/1.1) or the end of the connection (HTTP/1.0). Replies to HEAD, and the statuses 1xx, 204 and 304, are sent
+/// without a body. If ``headers`` contains a `Content-Length` or `Transfer-Encoding`, it is sent unchanged, and none
+/// is added.
 public struct Reply: Sendable {
   /// The status code. Any number is sent as it is.
   public var status: Int
-  /// The reason phrase; `nil` stands for the usual one of the status.
+  /// The reason phrase; `nil` for the usual one of the status.
   public var reason: String?
   /// The header fields, sent in this order and spelling, before those that the server adds.
   public var headers: [HTTPHeader]

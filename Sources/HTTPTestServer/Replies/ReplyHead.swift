@@ -1,10 +1,10 @@
 import HTTPWire
 
-/// The head of a reply as it goes over the wire, and what follows from it.
+/// The bytes of a reply's head, and the framing of its body.
 struct ReplyHead: Sendable {
   /// The delimitation of the body, resolved from ``Reply/Framing-swift.enum``.
   enum Framing: Equatable {
-    /// The reply brings its own fields, or can have no body.
+    /// The reply has its own framing fields, or can have no body.
     case asGiven
     case length(Int)
     case chunked

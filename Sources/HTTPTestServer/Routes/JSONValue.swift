@@ -18,7 +18,7 @@ enum JSONValue: Sendable, Equatable {
     .members(members.map { Member(name: $0.0, value: $0.1) })
   }
 
-  /// Pairs as httpbin shows them: a name that comes once has a text, one that comes often an array.
+  /// Returns pairs as httpbin shows them: a single value is a text, several values of a name are an array.
   static func multimap(_ pairs: [(name: String, value: String)]) -> JSONValue {
     var names: [String] = []
     var values: [String: [String]] = [:]

@@ -62,7 +62,7 @@ extension Routes {
     return Reply(headers: [.contentType("application/json")], body: .parts(parts))
   }
 
-  /// So many asterisks, spread over a time, after a delay.
+  /// Returns asterisks that are sent over a time, after a delay.
   private static func drip(_ request: RecordedRequest) -> Reply {
     let count = request.queryValue("numbytes").map { RequestBodyDecoder.decimal($0) ?? 0 } ?? 10
     let duration = request.queryValue("duration").map { Double($0) ?? -1 } ?? 2

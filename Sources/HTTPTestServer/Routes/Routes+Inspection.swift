@@ -1,4 +1,4 @@
-/// Routes that tell a client what it sent.
+/// Routes that describe the request.
 extension Routes {
   var inspection: Routes {
     var routes =

@@ -46,12 +46,11 @@ public struct Routes: Sendable {
 
   init() {}
 
-  /// A copy with one more route, which comes before those that are there.
+  /// Returns a copy with one more route, which precedes the existing ones.
   ///
-  /// `pattern` is a path in which `{name}` stands for one segment and a final `**` for any rest, also none.
-  /// `methods` are those that the route takes; `nil`, the default, takes all. `requestBody` says what is
-  /// done with the body of the request before the handler is called; `afterReply` and `ignored` hand an
-  /// empty body to it.
+  /// `pattern` is a path in which `{name}` matches one segment and a final `**` any rest, also none. `methods` are
+  /// the methods of the route; `nil`, the default, matches all. `requestBody` is the handling of the request body
+  /// before the handler is called; with `afterReply` and `ignored` the handler gets an empty body.
   public func adding(
     _ pattern: String, methods: [String]? = nil, requestBody: Reply.RequestBody = .recorded,
     handler: @escaping Handler
@@ -82,7 +81,7 @@ public struct Routes: Sendable {
   }
 }
 
-/// One pattern and what answers it.
+/// A pattern and its handler.
 struct Route: Sendable {
   let pattern: RoutePattern
   let methods: [String]?

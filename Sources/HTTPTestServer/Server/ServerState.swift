@@ -42,7 +42,7 @@ struct ServerState {
     return waiterCount
   }
 
-  /// Hands out the next request at once, or remembers who waits for it.
+  /// Returns the delivery of the next request, or registers the waiting task.
   mutating func take(for id: Int, _ waiter: Waiter, isCancelled: Bool) -> Delivery? {
     if isCancelled { return (waiter, .failure(.cancelled)) }
     if takenCount < recorded.count {
@@ -54,7 +54,7 @@ struct ServerState {
     return nil
   }
 
-  /// Ends the waiting of one who still waits.
+  /// Ends the wait of a task.
   mutating func giveUp(_ id: Int, _ error: ServerError) -> Delivery? {
     guard let index = waiters.firstIndex(where: { $0.id == id }) else { return nil }
     return (waiters.remove(at: index).waiter, .failure(error))
@@ -67,7 +67,7 @@ struct ServerState {
 
   // MARK: Connections
 
-  /// Registers a connection that was accepted; returns its number and what is to go wrong with it.
+  /// Registers an accepted connection; returns its number and its failure.
   mutating func accepted(_ descriptor: Int32) -> (id: Int, effect: ConnectionEffect) {
     let id = acceptedCount
     acceptedCount += 1

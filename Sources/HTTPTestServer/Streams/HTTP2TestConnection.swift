@@ -120,7 +120,7 @@ public final class HTTP2TestConnection {
 
   /// Reads until a request is complete. Returns its stream.
   ///
-  /// - Parameter ignored: Streams whose frames do not count, such as those that were reset.
+  /// - Parameter ignored: Streams whose frames are ignored, such as reset ones.
   public func request(except ignored: Set<UInt32> = []) throws -> UInt32 {
     while true {
       let frame = try next()
@@ -180,7 +180,7 @@ public final class HTTP2TestConnection {
 }
 
 extension StreamTestConnection {
-  /// Reads so many bytes, or throws when the stream ends before.
+  /// Reads exactly `count` bytes; throws if the stream ends before.
   public func readExactly(_ count: Int) throws -> [UInt8] {
     var all: [UInt8] = []
     while all.count < count {

@@ -1,8 +1,8 @@
 import Glibc
 import Synchronization
 
-/// One connection of a ``StreamTestServer``; used by its script only. Every wait ends with an error when the client is
-/// gone or the server is stopped.
+/// A connection of a ``StreamTestServer``; used by its script only. Every wait throws if the client is gone or the
+/// server is stopped.
 public final class StreamTestConnection {
   let channel: Channel
   private let core: StreamTestServer.Core
@@ -18,15 +18,15 @@ public final class StreamTestConnection {
   /// The protocol that ALPN chose (RFC 7301), or `nil`.
   public var applicationProtocol: String? { channel.tls?.details.applicationProtocol }
 
-  /// Reads what is there, at most so many bytes; waits for the first. Empty at the end.
+  /// Reads available bytes, up to `count`; waits for the first. Empty at the end.
   public func read(atMost count: Int = 65_536) throws -> [UInt8] {
     let bytes = try channel.read(atMost: count)
     core.state.withLock { $0.received += bytes.count }
     return bytes
   }
 
-  /// Reads a line, byte for byte so that nothing behind it is taken; without its end. What there is at the end of the
-  /// stream counts as a line.
+  /// Reads a line without its end, byte for byte, so that no later byte is read. The rest at the end of the stream is
+  /// a line.
   public func line() throws -> String {
     var bytes: [UInt8] = []
     while let byte = try read(atMost: 1).first, byte != UInt8(ascii: "\n") { bytes.append(byte) }
@@ -50,7 +50,7 @@ public final class StreamTestConnection {
   /// Writes a text as UTF-8.
   public func write(_ text: String) throws { try channel.write(Array(text.utf8)) }
 
-  /// Sends back what comes, until the other side sends no more.
+  /// Sends received bytes back until the peer closes its side.
   public func echo() throws {
     while true {
       let bytes = try read()
@@ -59,7 +59,7 @@ public final class StreamTestConnection {
     }
   }
 
-  /// Says that nothing more will be written; what comes can still be read.
+  /// Closes the writing side; reads are still possible.
   public func closeWriting() {
     channel.tls?.sendClosingAlert()
     shutdown(channel.descriptor, Int32(SHUT_WR))

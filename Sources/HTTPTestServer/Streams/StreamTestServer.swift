@@ -25,7 +25,7 @@ public final class StreamTestServer: Sendable {
   ///
   /// - Parameters:
   ///   - security: Whether connections begin with TLS.
-  ///   - script: Default: sends back what comes.
+  ///   - script: Default: sends received bytes back.
   public init(
     _ security: HTTPTestServer.Security = .none, script: @escaping Script = { try $0.echo() }
   ) throws(ServerError) {

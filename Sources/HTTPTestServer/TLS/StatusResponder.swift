@@ -31,7 +31,7 @@ public struct StatusResponder: Sendable {
   /// The digest of signatures; SHA-256 by default.
   public var digest: TestIdentity.Specification.Digest = .sha256
 
-  /// A responder for the certificates of `authority`; those that are not `revoked` are good.
+  /// Makes a responder for the certificates of `authority`; those in `revoked` are revoked.
   public init(_ authority: TestIdentity, revoked: [TestIdentity] = []) {
     self.authority = authority
     self.revoked = revoked

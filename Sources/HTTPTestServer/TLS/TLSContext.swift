@@ -1,6 +1,6 @@
 import COpenSSL
 
-/// OpenSSL's settings of one server: its identity and what it asks of clients.
+/// OpenSSL's context of a server: its identity and its requirements for clients.
 final class TLSContext: Sendable {
   /// Only read after it has been set up, which OpenSSL allows from many threads.
   nonisolated(unsafe) private let pointer: OpaquePointer

@@ -19,8 +19,8 @@ public struct TLSOptions: Sendable, Equatable {
   public var maximumVersion: Version
   /// Asks the client for a certificate issued by one of these authorities (PEM); `nil` asks for none.
   public var clientAuthority: String?
-  /// Whether the handshake fails when the client shows no certificate; `true` by default, without
-  /// meaning when none is asked for.
+  /// Whether the handshake fails if the client presents no certificate; `true` by default, without effect if none is
+  /// requested.
   public var requiresClientCertificate: Bool
   /// Whether the issuers of the certificate are sent too, up to the one below the root; `true` by
   /// default.
@@ -29,8 +29,8 @@ public struct TLSOptions: Sendable, Equatable {
   public var appendedCertificates: [String] = []
   /// The OCSP response (DER) that is sent to clients that ask for one (RFC 6066 §8); `nil` by default.
   public var stapledResponse: [UInt8]?
-  /// The application protocols that are agreed to (RFC 7301 §3.2), best first; `http/1.1` alone by default. With a client
-  /// that offers none of them, the handshake goes on without one.
+  /// The supported application protocols (RFC 7301 §3.2), preferred ones first; only `http/1.1` by default. If the
+  /// client offers none of them, the handshake continues without one.
   public var applicationProtocols = ["http/1.1"]
   /// The size to whose multiples the records of TLS 1.3 are padded (RFC 8446 §5.4); 0, the default, pads none.
   public var recordPadding = 0

@@ -1,10 +1,10 @@
 import COpenSSL
 
-/// An extension with which a list of revoked certificates does not stand for all of them.
+/// An extension that makes a revocation list unusable as a complete one.
 public enum RevocationListRule: Sendable, Equatable {
   /// A critical extension that no client understands (RFC 5280 §5.2).
   case unknown
-  /// The list holds what has changed since list number 1 (RFC 5280 §5.2.4).
+  /// A list of the changes since list number 1 (RFC 5280 §5.2.4).
   case delta
 
   func add(to list: OpaquePointer) throws(ServerError) {
@@ -36,11 +36,11 @@ extension TestIdentity {
   /// Makes a list of revoked certificates (CRL, RFC 5280 §5), signed by this authority, as DER.
   ///
   /// - Parameters:
-  ///   - revoked:  What was revoked; the authority need not have issued it.
-  ///   - issued:   When the list was made, counted from now. Default: an hour ago.
-  ///   - next:     When there will be another one, counted from now; `nil` does not say. Default: in a day.
-  ///   - digest:   The digest that it is signed with. Default: SHA-256.
-  ///   - rule:     An extension with which clients must not use it as a list of all that were revoked. Default: none.
+  ///   - revoked:  The revoked certificates; the authority need not have issued them.
+  ///   - issued:   The time of `thisUpdate` relative to now. Default: an hour ago.
+  ///   - next:     The time of `nextUpdate` relative to now; `nil` omits it. Default: in a day.
+  ///   - digest:   The digest of the signature. Default: SHA-256.
+  ///   - rule:     An extension that makes the list unusable as a complete one. Default: none.
   /// - Throws: ``ServerError/tls(_:)``.
   public func revocationList(
     of revoked: [TestIdentity], issued: Duration = .seconds(-3600), next: Duration? = .seconds(86_400),

@@ -14,7 +14,7 @@ extension TestIdentity {
     public enum Key: Sendable, Equatable {
       /// Elliptic curve P-256.
       case ec
-      /// RSA with so many bits; 2048 or more are accepted by clients.
+      /// RSA with this many bits; clients require at least 2048.
       case rsa(bits: Int)
     }
 
@@ -73,9 +73,9 @@ extension TestIdentity {
     public var signsLists = true
     /// Whether it says whether it is an authority (`basicConstraints`); `true` by default.
     public var hasBasicConstraints = true
-    /// Where its issuer answers whether it was revoked (OCSP); `nil` by default.
+    /// The address of its issuer's OCSP responder; `nil` by default.
     public var statusURL: String?
-    /// Where the list of its issuer lies (CRL); `nil` by default.
+    /// The address of its issuer's revocation list (CRL); `nil` by default.
     public var listURL: String?
 
     /// Makes a specification; all but the name have defaults.

@@ -1,4 +1,4 @@
-/// A certificate with its private key, made at run time: who a server is, or a client.
+/// A certificate with its private key, made at run time, for a server or a client.
 ///
 /// ```swift
 /// let authority = try TestIdentity(.init(commonName: "Test CA", isCA: true))
@@ -34,9 +34,9 @@ public struct TestIdentity: Sendable, Equatable {
 
   /// Makes a key and a certificate for it.
   ///
-  /// An issuer need not be an authority; clients will refuse what it issues. Throws
-  /// ``ServerError/invalidSpecification(_:)`` for names or addresses that are none,
-  /// ``ServerError/tls(_:)`` when OpenSSL fails.
+  /// An issuer need not be an authority; clients refuse the certificates that it issues then. Throws
+  /// ``ServerError/invalidSpecification(_:)`` for invalid names or addresses, ``ServerError/tls(_:)`` if OpenSSL
+  /// fails.
   public init(_ specification: Specification) throws(ServerError) {
     try specification.validate()
     let key =

@@ -2,7 +2,7 @@ import Alamofire
 import Foundation
 
 extension TimingTable {
-  /// The table of what was measured.
+  /// Makes the table of the metrics of a request.
   init(_ metrics: TaskMetrics) {
     let origin = metrics.taskInterval.start
     self.init(

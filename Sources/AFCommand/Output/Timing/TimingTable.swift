@@ -40,7 +40,7 @@ package struct TimingTable: Equatable, Sendable {
     self.total = total
   }
 
-  /// The lines of the table for a terminal of so many columns; without bars where there is no room.
+  /// Returns the lines of the table for a terminal of `width` columns; without bars if they do not fit.
   package func text(width: Int, palette: Palette) -> String {
     let barWidth = min(Self.widestBar, width - 2 - Self.nameWidth - Self.timeWidth - 3)
     var lines: [String] = []
