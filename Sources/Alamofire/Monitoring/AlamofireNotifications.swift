@@ -9,29 +9,29 @@ extension Request {
   public static var didSuspendNotification: Notification.Name { NotificationDemand.name("didSuspend") }
   /// Posted when a request is cancelled.
   public static var didCancelNotification: Notification.Name { NotificationDemand.name("didCancel") }
-  /// Posted when a request is over, before its response handlers are called.
+  /// Posted when a request has ended, before its response handlers are called.
   public static var didFinishNotification: Notification.Name { NotificationDemand.name("didFinish") }
   /// Posted when the task of an attempt runs.
   public static var didResumeTaskNotification: Notification.Name { NotificationDemand.name("didResumeTask") }
-  /// Posted when the task of an attempt stands still.
+  /// Posted when the task of an attempt is suspended.
   public static var didSuspendTaskNotification: Notification.Name {
     NotificationDemand.name("didSuspendTask")
   }
   /// Posted when the task of an attempt is cancelled.
   public static var didCancelTaskNotification: Notification.Name { NotificationDemand.name("didCancelTask") }
-  /// Posted when an attempt is over and its validators have run.
+  /// Posted when an attempt has ended and its validators have run.
   public static var didCompleteTaskNotification: Notification.Name {
     NotificationDemand.name("didCompleteTask")
   }
 }
 
 extension Notification {
-  /// The request that the notification tells of; `nil` when it is not one of ``Request``'s.
+  /// The request of the notification; `nil` for notifications other than those of ``Request``.
   public var request: Request? { userInfo?[NotificationDemand.requestKey] as? Request }
 }
 
-/// Whether somebody may observe the notifications: whoever does has asked for a name of theirs. Until then
-/// no request pays for them.
+/// Whether the notifications may have observers. An observer has to use the name of one, so that requests post none before
+/// a name is used.
 enum NotificationDemand {
   static let requestKey = "org.alamofire.notification.key.request"
   private static let hasBeenNamed = Atomic<Bool>(false)
@@ -51,15 +51,14 @@ enum NotificationDemand {
 /// Posts the notifications of ``Request``, on the main queue, with the request as `Notification.request` and no
 /// object. Every session has one unless it is given other monitors.
 ///
-/// That of a session posts from the moment on when a name such as ``Request/didFinishNotification`` is first
-/// used anywhere in the process, and costs nothing before. To have them posted always, for an observer of all
-/// notifications, hand over one of your own:
+/// The one of a session begins to post when a name such as ``Request/didFinishNotification`` is first used in the
+/// process, and costs nothing before. For an observer of all notifications, give the session one that always posts:
 ///
 /// ```swift
 /// let session = Session(eventMonitors: [AlamofireNotifications()])
 /// ```
 public final class AlamofireNotifications: EventMonitor {
-  /// What a session has when it is given no other monitors.
+  /// The monitor of a session that is given no others.
   public static let onDemand = AlamofireNotifications(isOnDemand: true)
 
   let isOnDemand: Bool

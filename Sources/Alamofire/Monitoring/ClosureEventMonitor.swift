@@ -1,7 +1,7 @@
 public import Foundation
 public import FoundationNetworking
 
-/// An event monitor of closures, for when a type of one's own would be too much.
+/// An event monitor of closures, for programs that need no type of their own.
 ///
 /// Set the closures before the monitor is given to a session or request: they are read on ``queue`` without a
 /// lock. The events of serializers that are generic over their value, and those of streams, have no closure.
@@ -14,43 +14,43 @@ public import FoundationNetworking
 open class ClosureEventMonitor: EventMonitor, @unchecked Sendable {
   // Unchecked: the closures are set before the monitor is handed over, and only read from then on.
 
-  /// Where the closures are called.
+  /// The queue on which the closures are called.
   public let queue: DispatchQueue
 
-  /// - Parameter queue: Where the closures are called; default: main.
+  /// - Parameter queue: The queue on which the closures are called. Default: the main queue.
   public init(queue: DispatchQueue = .main) {
     self.queue = queue
   }
 
-  /// The session takes no more requests; `error` is `nil` when somebody asked for that.
+  /// The session takes no more requests. `error` is `nil` if the caller asked for that.
   open var sessionDidBecomeInvalidWithError: (@Sendable (URLSession, (any Error)?) -> Void)?
-  /// A server or proxy asks who we are.
+  /// A server or a proxy sends a challenge.
   open var taskDidReceiveChallenge:
     (@Sendable (URLSession, URLSessionTask, URLAuthenticationChallenge) -> Void)?
-  /// Bytes of the request's body have been sent. A total of −1 is not known.
+  /// Bytes of the request's body have been sent. A total of −1 is unknown.
   open var taskDidSendBodyData: (@Sendable (URLSession, URLSessionTask, Int64, Int64, Int64) -> Void)?
   /// A body that is a stream has to be sent again.
   open var taskNeedNewBodyStream: (@Sendable (URLSession, URLSessionTask) -> Void)?
-  /// A response leads elsewhere: to `request`, unless a ``RedirectHandler`` decides otherwise.
+  /// A response redirects to `request`, unless a ``RedirectHandler`` decides otherwise.
   open var taskWillPerformHTTPRedirection:
     (@Sendable (URLSession, URLSessionTask, HTTPURLResponse, URLRequest) -> Void)?
   /// The metrics of an attempt are complete.
   open var taskDidFinishCollectingMetrics:
     (@Sendable (URLSession, URLSessionTask, URLSessionTaskMetrics) -> Void)?
-  /// An attempt is over; `error` is `nil` when a response has come, whatever its status.
+  /// An attempt has ended. `error` is `nil` if a response was received, whatever its status.
   open var taskDidComplete: (@Sendable (URLSession, URLSessionTask, (any Error)?) -> Void)?
-  /// An attempt waits for a network, as `waitsForConnectivity` says; told once.
+  /// An attempt waits for a network because of `waitsForConnectivity`. Called once.
   open var taskIsWaitingForConnectivity: (@Sendable (URLSession, URLSessionTask) -> Void)?
-  /// The head of a response has come.
+  /// The head of a response was received.
   open var dataTaskDidReceiveResponse: (@Sendable (URLSession, URLSessionDataTask, URLResponse) -> Void)?
-  /// Some of a response's body has come.
+  /// A chunk of the body of a response was received.
   open var dataTaskDidReceiveData: (@Sendable (URLSession, URLSessionDataTask, Data) -> Void)?
   /// A response may be stored, unless a ``CachedResponseHandler`` decides otherwise.
   open var dataTaskWillCacheResponse: (@Sendable (URLSession, URLSessionDataTask, CachedURLResponse) -> Void)?
-  /// A download goes on at `fileOffset`, in bytes. A total of −1 is not known.
+  /// A download continues at `fileOffset`, in bytes. A total of −1 is unknown.
   open var downloadTaskDidResumeAtOffset:
     (@Sendable (URLSession, URLSessionDownloadTask, Int64, Int64) -> Void)?
-  /// Bytes of a download have come. A total of −1 is not known.
+  /// Bytes of a download were received. A total of −1 is unknown.
   open var downloadTaskDidWriteData:
     (@Sendable (URLSession, URLSessionDownloadTask, Int64, Int64, Int64) -> Void)?
   /// A download is complete, in a temporary file.
@@ -65,19 +65,19 @@ open class ClosureEventMonitor: EventMonitor, @unchecked Sendable {
     (@Sendable (Request, URLRequest, URLRequest) -> Void)?
   /// An adapter has failed, or has made a request that cannot be sent.
   open var requestDidFailToAdaptURLRequestWithError: (@Sendable (Request, URLRequest, AFError) -> Void)?
-  /// The request is as it will be sent.
+  /// The request is complete and will be sent.
   open var requestDidCreateURLRequest: (@Sendable (Request, URLRequest) -> Void)?
   /// An attempt begins.
   open var requestDidCreateTask: (@Sendable (Request, URLSessionTask) -> Void)?
   /// The metrics of an attempt are complete.
   open var requestDidGatherMetrics: (@Sendable (Request, URLSessionTaskMetrics) -> Void)?
-  /// An attempt has failed before its task was over: a server was not trusted.
+  /// An attempt has failed before the end of its task, because a server is not trusted.
   open var requestDidFailTaskEarlyWithError: (@Sendable (Request, URLSessionTask, AFError) -> Void)?
-  /// An attempt is over, and its validators have run.
+  /// An attempt has ended, and its validators have run.
   open var requestDidCompleteTaskWithError: (@Sendable (Request, URLSessionTask, AFError?) -> Void)?
-  /// The request begins anew.
+  /// Another attempt of the request begins.
   open var requestIsRetrying: (@Sendable (Request) -> Void)?
-  /// The request is over; its response handlers are about to be served.
+  /// The request has ended. Its response handlers are called next.
   open var requestDidFinish: (@Sendable (Request) -> Void)?
   /// The request was resumed.
   open var requestDidResume: (@Sendable (Request) -> Void)?
@@ -85,7 +85,7 @@ open class ClosureEventMonitor: EventMonitor, @unchecked Sendable {
   open var requestDidResumeTask: (@Sendable (Request, URLSessionTask) -> Void)?
   /// The request was suspended.
   open var requestDidSuspend: (@Sendable (Request) -> Void)?
-  /// The task of an attempt stands still.
+  /// The task of an attempt was suspended.
   open var requestDidSuspendTask: (@Sendable (Request, URLSessionTask) -> Void)?
   /// The request was cancelled.
   open var requestDidCancel: (@Sendable (Request) -> Void)?
@@ -100,16 +100,16 @@ open class ClosureEventMonitor: EventMonitor, @unchecked Sendable {
   open var requestDidValidateRequestResponseWithResult:
     (@Sendable (DataStreamRequest, URLRequest?, HTTPURLResponse, Request.ValidationResult) -> Void)?
 
-  /// The body of an upload is there.
+  /// The body of an upload has been made.
   open var requestDidCreateUploadable: (@Sendable (UploadRequest, UploadRequest.Uploadable) -> Void)?
   /// The body of an upload could not be made.
   open var requestDidFailToCreateUploadableWithError: (@Sendable (UploadRequest, AFError) -> Void)?
   /// A stream is about to be sent as the body of an upload. It belongs to the upload: do not read it.
   open var requestDidProvideInputStream: (@Sendable (UploadRequest, InputStream) -> Void)?
-  /// A download has its file where it stays, or the file could not be moved there.
+  /// The file of a download was moved to its destination, or could not be moved.
   open var requestDidFinishDownloadingUsingTaskWithResult:
     (@Sendable (DownloadRequest, URLSessionTask, Result<URL, AFError>) -> Void)?
-  /// The destination of a download has been named.
+  /// The destination of a download is known.
   open var requestDidCreateDestinationURL: (@Sendable (DownloadRequest, URL) -> Void)?
   /// A validator has judged a download.
   open var requestDidValidateRequestResponseFileURLWithResult:

@@ -3,19 +3,19 @@ public import FoundationNetworking
 
 // Each event goes to each monitor, on that monitor's queue.
 extension CompositeEventMonitor {
-  /// The session takes no more requests; `error` is `nil` when somebody asked for that.
+  /// The session takes no more requests. `error` is `nil` if the caller asked for that.
   public func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?) {
     perform { $0.urlSession(session, didBecomeInvalidWithError: error) }
   }
 
-  /// A server or proxy asks who we are.
+  /// A server or a proxy sends a challenge.
   public func urlSession(
     _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge
   ) {
     perform { $0.urlSession(session, task: task, didReceive: challenge) }
   }
 
-  /// Bytes of the request's body have been sent. A total of −1 is not known.
+  /// Bytes of the request's body have been sent. A total of −1 is unknown.
   public func urlSession(
     _ session: URLSession, task: URLSessionTask, didSendBodyData bytesSent: Int64, totalBytesSent: Int64,
     totalBytesExpectedToSend: Int64
@@ -32,7 +32,7 @@ extension CompositeEventMonitor {
     perform { $0.urlSession(session, taskNeedsNewBodyStream: task) }
   }
 
-  /// A response leads elsewhere: to `request`, unless a ``RedirectHandler`` decides otherwise.
+  /// A response redirects to `request`, unless a ``RedirectHandler`` decides otherwise.
   public func urlSession(
     _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
     newRequest request: URLRequest
@@ -47,26 +47,26 @@ extension CompositeEventMonitor {
     perform { $0.urlSession(session, task: task, didFinishCollecting: metrics) }
   }
 
-  /// An attempt is over; `error` is `nil` when a response has come, whatever its status.
+  /// An attempt has ended. `error` is `nil` if a response was received, whatever its status.
   public func urlSession(
     _ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?
   ) {
     perform { $0.urlSession(session, task: task, didCompleteWithError: error) }
   }
 
-  /// An attempt waits for a network, as `waitsForConnectivity` says; told once.
+  /// An attempt waits for a network because of `waitsForConnectivity`. Called once.
   public func urlSession(_ session: URLSession, taskIsWaitingForConnectivity task: URLSessionTask) {
     perform { $0.urlSession(session, taskIsWaitingForConnectivity: task) }
   }
 
-  /// The head of a response has come.
+  /// The head of a response was received.
   public func urlSession(
     _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse
   ) {
     perform { $0.urlSession(session, dataTask: dataTask, didReceive: response) }
   }
 
-  /// Some of a response's body has come.
+  /// A chunk of the body of a response was received.
   public func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
     perform { $0.urlSession(session, dataTask: dataTask, didReceive: data) }
   }
@@ -78,7 +78,7 @@ extension CompositeEventMonitor {
     perform { $0.urlSession(session, dataTask: dataTask, willCacheResponse: proposedResponse) }
   }
 
-  /// A download goes on at `fileOffset`, in bytes. A total of −1 is not known.
+  /// A download continues at `fileOffset`, in bytes. A total of −1 is unknown.
   public func urlSession(
     _ session: URLSession, downloadTask: URLSessionDownloadTask, didResumeAtOffset fileOffset: Int64,
     expectedTotalBytes: Int64
@@ -90,7 +90,7 @@ extension CompositeEventMonitor {
     }
   }
 
-  /// Bytes of a download have come. A total of −1 is not known.
+  /// Bytes of a download were received. A total of −1 is unknown.
   public func urlSession(
     _ session: URLSession, downloadTask: URLSessionDownloadTask, didWriteData bytesWritten: Int64,
     totalBytesWritten: Int64, totalBytesExpectedToWrite: Int64
@@ -133,7 +133,7 @@ extension CompositeEventMonitor {
     perform { $0.request(request, didFailToAdaptURLRequest: initialRequest, withError: error) }
   }
 
-  /// The request is as it will be sent.
+  /// The request is complete and will be sent.
   public func request(_ request: Request, didCreateURLRequest urlRequest: URLRequest) {
     perform { $0.request(request, didCreateURLRequest: urlRequest) }
   }
@@ -148,22 +148,22 @@ extension CompositeEventMonitor {
     perform { $0.request(request, didGatherMetrics: metrics) }
   }
 
-  /// An attempt has failed before its task was over: a server was not trusted.
+  /// An attempt has failed before the end of its task, because a server is not trusted.
   public func request(_ request: Request, didFailTask task: URLSessionTask, earlyWithError error: AFError) {
     perform { $0.request(request, didFailTask: task, earlyWithError: error) }
   }
 
-  /// An attempt is over, and its validators have run.
+  /// An attempt has ended, and its validators have run.
   public func request(_ request: Request, didCompleteTask task: URLSessionTask, with error: AFError?) {
     perform { $0.request(request, didCompleteTask: task, with: error) }
   }
 
-  /// The request begins anew.
+  /// Another attempt of the request begins.
   public func requestIsRetrying(_ request: Request) {
     perform { $0.requestIsRetrying(request) }
   }
 
-  /// The request is over; its response handlers are about to be served.
+  /// The request has ended. Its response handlers are called next.
   public func requestDidFinish(_ request: Request) {
     perform { $0.requestDidFinish(request) }
   }
@@ -183,7 +183,7 @@ extension CompositeEventMonitor {
     perform { $0.requestDidSuspend(request) }
   }
 
-  /// The task of an attempt stands still.
+  /// The task of an attempt was suspended.
   public func request(_ request: Request, didSuspendTask task: URLSessionTask) {
     perform { $0.request(request, didSuspendTask: task) }
   }
@@ -213,14 +213,14 @@ extension CompositeEventMonitor {
     perform { $0.request(request, didParseResponse: response) }
   }
 
-  /// A serializer has made its value, or failed to.
+  /// A serializer has made its value or failed.
   public func request<Value: Sendable>(
     _ request: DataRequest, didParseResponse response: DataResponse<Value, AFError>
   ) {
     perform { $0.request(request, didParseResponse: response) }
   }
 
-  /// The body of an upload is there.
+  /// The body of an upload has been made.
   public func request(_ request: UploadRequest, didCreateUploadable uploadable: UploadRequest.Uploadable) {
     perform { $0.request(request, didCreateUploadable: uploadable) }
   }
@@ -237,7 +237,7 @@ extension CompositeEventMonitor {
     perform { $0.request(request, didProvideInputStream: stream) }
   }
 
-  /// A download has its file where it stays, or the file could not be moved there.
+  /// The file of a download was moved to its destination, or could not be moved.
   public func request(
     _ request: DownloadRequest, didFinishDownloadingUsing task: URLSessionTask,
     with result: Result<URL, AFError>
@@ -245,7 +245,7 @@ extension CompositeEventMonitor {
     perform { $0.request(request, didFinishDownloadingUsing: task, with: result) }
   }
 
-  /// The destination of a download has been named.
+  /// The destination of a download is known.
   public func request(_ request: DownloadRequest, didCreateDestinationURL url: URL) {
     perform { $0.request(request, didCreateDestinationURL: url) }
   }
@@ -267,7 +267,7 @@ extension CompositeEventMonitor {
     perform { $0.request(request, didParseResponse: response) }
   }
 
-  /// A serializer has made its value of a download, or failed to.
+  /// The serializer of a download has made its value or failed.
   public func request<Value: Sendable>(
     _ request: DownloadRequest, didParseResponse response: DownloadResponse<Value, AFError>
   ) {
@@ -284,7 +284,7 @@ extension CompositeEventMonitor {
     }
   }
 
-  /// A serializer has made a value of a stream, or failed to.
+  /// The serializer of a stream has made a value or failed.
   public func request<Value: Sendable>(
     _ request: DataStreamRequest, didParseStream result: Result<Value, AFError>
   ) {

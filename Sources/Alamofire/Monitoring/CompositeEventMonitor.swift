@@ -1,31 +1,26 @@
 public import Foundation
 import FoundationNetworking
 
-/// Tells every event to a list of monitors, each on its own queue. A ``Session`` makes one of the monitors that
-/// it is given.
+/// Passes every event to a list of monitors, each on its own queue. A ``Session`` makes one of its monitors.
 public final class CompositeEventMonitor: EventMonitor {
-  /// Where a monitor that is asked for no queue of its own would be called. Nothing is called here: each
-  /// monitor has its own queue.
+  /// The queue that the protocol requires. Nothing is called on it, because each monitor has its own queue.
   public let queue = DispatchQueue(label: "org.alamofire.compositeEventMonitor")
-  /// Whom it tells, in their order.
+  /// The monitors, in the order in which they are called.
   public let monitors: [any EventMonitor]
 
-  /// Monitors that always want to be told.
-  private let others: Bool
-  /// Whether any of them may listen to the pieces of bodies: notifications tell nothing of them.
+  /// Whether there are monitors other than notifications on demand.
+  let seesMore: Bool
+  /// Whether a monitor may use the chunks of bodies. Notifications do not.
   let hearsBodies: Bool
 
   init(monitors: [any EventMonitor]) {
     self.monitors = monitors
     hearsBodies = monitors.contains { !($0 is AlamofireNotifications) }
-    others = monitors.contains { !(($0 as? AlamofireNotifications)?.isOnDemand ?? false) }
+    seesMore = monitors.contains { !(($0 as? AlamofireNotifications)?.isOnDemand ?? false) }
   }
 
-  /// Whether there is anybody but the notifications of requests.
-  var seesMore: Bool { others }
-
-  /// Whether anybody listens: read before an event is made.
-  var isActive: Bool { others || (!monitors.isEmpty && NotificationDemand.exists) }
+  /// Whether a monitor uses events at present. Read before an event is made.
+  var isActive: Bool { seesMore || (!monitors.isEmpty && NotificationDemand.exists) }
 
   func perform(_ event: @escaping @Sendable (any EventMonitor) -> Void) {
     for monitor in monitors {

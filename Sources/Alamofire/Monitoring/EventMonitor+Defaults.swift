@@ -1,7 +1,7 @@
 public import Foundation
 public import FoundationNetworking
 
-// What a monitor need not implement.
+// Every method of a monitor is optional.
 extension EventMonitor {
   /// The main queue.
   public var queue: DispatchQueue { .main }

@@ -1,14 +1,14 @@
 public import Foundation
 public import FoundationNetworking
 
-/// Is told what happens inside a session and its requests: for logs, statistics and tests.
+/// Receives the events of a session and its requests, for logs, statistics and tests.
 ///
 /// Every method has an empty default; implement those that matter. They are called on ``queue``, one after the
 /// other in the order of events when that queue is serial. Monitors on different queues see no common order.
-/// A monitor changes nothing: what decides is an interceptor, a ``RedirectHandler`` or a ``SessionDelegate``.
+/// A monitor changes nothing. Interceptors, a ``RedirectHandler`` or a ``SessionDelegate`` decide.
 ///
-/// Tasks and sessions are of Foundation's classes and show what the engine does; resuming, suspending or
-/// cancelling such a task does the same to its request. With no monitor attached nothing of this is made.
+/// Tasks and sessions are objects of Foundation's classes that show the work of the engine. Resuming, suspending or
+/// cancelling such a task does so to its request. Without monitors none of them is made.
 ///
 /// ```swift
 /// struct Logger: EventMonitor {
@@ -26,19 +26,19 @@ public import FoundationNetworking
 /// ``TaskMetrics`` there.
 @preconcurrency
 public protocol EventMonitor: Sendable {
-  /// Where the methods are called. Default: the main queue.
+  /// The queue on which the methods are called. Default: the main queue.
   var queue: DispatchQueue { get }
 
-  // MARK: What the engine does
+  // MARK: Events of the URL session
 
-  /// The session takes no more requests; `error` is `nil` when somebody asked for that.
+  /// The session takes no more requests. `error` is `nil` if the caller asked for that.
   func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?)
 
-  /// A server or proxy asks who we are.
+  /// A server or a proxy sends a challenge.
   func urlSession(
     _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge)
 
-  /// Bytes of the request's body have been sent. A total of −1 is not known.
+  /// Bytes of the request's body have been sent. A total of −1 is unknown.
   func urlSession(
     _ session: URLSession, task: URLSessionTask, didSendBodyData bytesSent: Int64, totalBytesSent: Int64,
     totalBytesExpectedToSend: Int64)
@@ -46,7 +46,7 @@ public protocol EventMonitor: Sendable {
   /// A body that is a stream has to be sent again.
   func urlSession(_ session: URLSession, taskNeedsNewBodyStream task: URLSessionTask)
 
-  /// A response leads elsewhere: to `request`, unless a ``RedirectHandler`` decides otherwise.
+  /// A response redirects to `request`, unless a ``RedirectHandler`` decides otherwise.
   func urlSession(
     _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
     newRequest request: URLRequest)
@@ -55,17 +55,16 @@ public protocol EventMonitor: Sendable {
   func urlSession(
     _ session: URLSession, task: URLSessionTask, didFinishCollecting metrics: URLSessionTaskMetrics)
 
-  /// An attempt is over; `error` is `nil` when a response has come, whatever its status.
+  /// An attempt has ended. `error` is `nil` if a response was received, whatever its status.
   func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?)
 
-  /// An attempt waits for a network, as `waitsForConnectivity` says; told once.
+  /// An attempt waits for a network because of `waitsForConnectivity`. Called once.
   func urlSession(_ session: URLSession, taskIsWaitingForConnectivity task: URLSessionTask)
 
-  /// The head of a response has come.
+  /// The head of a response was received.
   func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse)
 
-  /// Some of a response's body has come: each piece, in its order. Bodies of redirects that are followed are not
-  /// told.
+  /// A chunk of the body of a response was received. Not called for redirects that are followed.
   func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data)
 
   /// A response may be stored, unless a ``CachedResponseHandler`` decides otherwise.
@@ -73,12 +72,12 @@ public protocol EventMonitor: Sendable {
     _ session: URLSession, dataTask: URLSessionDataTask, willCacheResponse proposedResponse: CachedURLResponse
   )
 
-  /// A download goes on at `fileOffset`, in bytes. A total of −1 is not known.
+  /// A download continues at `fileOffset`, in bytes. A total of −1 is unknown.
   func urlSession(
     _ session: URLSession, downloadTask: URLSessionDownloadTask, didResumeAtOffset fileOffset: Int64,
     expectedTotalBytes: Int64)
 
-  /// Bytes of a download have come. A total of −1 is not known.
+  /// Bytes of a download were received. A total of −1 is unknown.
   func urlSession(
     _ session: URLSession, downloadTask: URLSessionDownloadTask, didWriteData bytesWritten: Int64,
     totalBytesWritten: Int64, totalBytesExpectedToWrite: Int64)
@@ -87,7 +86,7 @@ public protocol EventMonitor: Sendable {
   func urlSession(
     _ session: URLSession, downloadTask: URLSessionDownloadTask, didFinishDownloadingTo location: URL)
 
-  // MARK: What becomes of a request
+  // MARK: Events of requests
 
   /// The request has been made, before any adapter.
   func request(_ request: Request, didCreateInitialURLRequest urlRequest: URLRequest)
@@ -103,7 +102,7 @@ public protocol EventMonitor: Sendable {
   func request(
     _ request: Request, didFailToAdaptURLRequest initialRequest: URLRequest, withError error: AFError)
 
-  /// The request is as it will be sent.
+  /// The request is complete and will be sent.
   func request(_ request: Request, didCreateURLRequest urlRequest: URLRequest)
 
   /// An attempt begins.
@@ -112,17 +111,17 @@ public protocol EventMonitor: Sendable {
   /// The metrics of an attempt are complete.
   func request(_ request: Request, didGatherMetrics metrics: URLSessionTaskMetrics)
 
-  /// An attempt has failed before its task was over: a server was not trusted.
+  /// An attempt has failed before the end of its task, because a server is not trusted.
   func request(_ request: Request, didFailTask task: URLSessionTask, earlyWithError error: AFError)
 
-  /// An attempt is over, and its validators have run.
+  /// An attempt has ended, and its validators have run.
   func request(_ request: Request, didCompleteTask task: URLSessionTask, with error: AFError?)
 
-  /// The request begins anew.
+  /// Another attempt of the request begins.
   func requestIsRetrying(_ request: Request)
 
-  /// The request is over, and its state says so. Its parsed responses are told next, then its handlers are called. An
-  /// attempt that is retried because a serializer failed does not end the request.
+  /// The request has ended, and its state is final. The events of its parsed responses follow, then its handlers are
+  /// called. An attempt that is retried because a serializer failed does not end the request.
   func requestDidFinish(_ request: Request)
 
   /// The request was resumed.
@@ -134,7 +133,7 @@ public protocol EventMonitor: Sendable {
   /// The request was suspended.
   func requestDidSuspend(_ request: Request)
 
-  /// The task of an attempt stands still.
+  /// The task of an attempt was suspended.
   func request(_ request: Request, didSuspendTask task: URLSessionTask)
 
   /// The request was cancelled.
@@ -151,11 +150,11 @@ public protocol EventMonitor: Sendable {
   /// A handler without serializer is about to be called.
   func request(_ request: DataRequest, didParseResponse response: DataResponse<Data?, AFError>)
 
-  /// A serializer has made its value, or failed to.
+  /// A serializer has made its value or failed.
   func request<Value: Sendable>(
     _ request: DataRequest, didParseResponse response: DataResponse<Value, AFError>)
 
-  /// The body of an upload is there.
+  /// The body of an upload has been made.
   func request(_ request: UploadRequest, didCreateUploadable uploadable: UploadRequest.Uploadable)
 
   /// The body of an upload could not be made.
@@ -164,12 +163,12 @@ public protocol EventMonitor: Sendable {
   /// A stream is about to be sent as the body of an upload. It belongs to the upload: do not read it.
   func request(_ request: UploadRequest, didProvideInputStream stream: InputStream)
 
-  /// A download has its file where it stays, or the file could not be moved there.
+  /// The file of a download was moved to its destination, or could not be moved.
   func request(
     _ request: DownloadRequest, didFinishDownloadingUsing task: URLSessionTask,
     with result: Result<URL, AFError>)
 
-  /// The destination of a download has been named.
+  /// The destination of a download is known.
   func request(_ request: DownloadRequest, didCreateDestinationURL url: URL)
 
   /// A validator has judged a download.
@@ -180,7 +179,7 @@ public protocol EventMonitor: Sendable {
   /// A handler without serializer is about to be called.
   func request(_ request: DownloadRequest, didParseResponse response: DownloadResponse<URL?, AFError>)
 
-  /// A serializer has made its value of a download, or failed to.
+  /// The serializer of a download has made its value or failed.
   func request<Value: Sendable>(
     _ request: DownloadRequest, didParseResponse response: DownloadResponse<Value, AFError>)
 
@@ -189,7 +188,7 @@ public protocol EventMonitor: Sendable {
     _ request: DataStreamRequest, didValidateRequest urlRequest: URLRequest?, response: HTTPURLResponse,
     withResult result: Request.ValidationResult)
 
-  /// A serializer has made a value of a stream, or failed to.
+  /// The serializer of a stream has made a value or failed.
   func request<Value: Sendable>(
     _ request: DataStreamRequest, didParseStream result: Result<Value, AFError>)
 }
