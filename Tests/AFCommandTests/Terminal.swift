@@ -2,7 +2,7 @@ import AFCommand
 import Foundation
 import Synchronization
 
-/// What a run of the command left behind.
+/// The result of a run of the command.
 struct Run {
   let status: ExitCode
   let bytes: Data

@@ -97,7 +97,7 @@ package final class ChildProgram: Sendable {
   }
 
   private static func watch(_ process: pid_t, _ state: ChildState) {
-    // First without taking it away, so that its number is nobody else's while a signal is sent under the lock.
+    // The process is reaped later, so that its number cannot be reused while a signal is sent under the lock.
     var information = siginfo_t()
     while waitid(P_PID, id_t(process), &information, WEXITED | WNOWAIT) != 0, errno == EINTR {}
     let (end, waiters) = state.lock.withLock { state in

@@ -6,7 +6,7 @@ package enum Loopback {
   /// taken again at once.
   private static let candidates: Range<UInt16> = 15_000..<32_000
 
-  /// Ports that nobody listens on, all different.
+  /// Returns different ports without a listener.
   package static func freePorts(_ count: Int) throws -> [UInt16] {
     var ports: Set<UInt16> = []
     for _ in 0..<1000 where ports.count < count {
@@ -25,7 +25,7 @@ package enum Loopback {
     return withAddress(&address) { bind(socket, $0, $1) } == 0
   }
 
-  /// Whether somebody accepts connections on `port`.
+  /// Whether `port` has a listener.
   package static func answers(_ port: UInt16) -> Bool {
     let socket = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
     guard socket >= 0 else { return false }
@@ -34,10 +34,9 @@ package enum Loopback {
     return withAddress(&address) { connect(socket, $0, $1) } == 0
   }
 
-  /// Sends `request` to `port`, and returns all that comes back until the connection is closed there. Holds the
-  /// thread meanwhile.
+  /// Sends `request` to `port`, and returns all bytes until the connection is closed there. Blocks the thread.
   ///
-  /// - Throws: ``ServerFailure`` when nobody listens, or nothing moves for thirty seconds.
+  /// - Throws: ``ServerFailure`` without a listener, or if no byte moves for thirty seconds.
   package static func exchange(_ request: [UInt8], with port: UInt16) throws -> [UInt8] {
     let socket = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
     guard socket >= 0 else { throw ServerFailure(description: "there is no socket left") }

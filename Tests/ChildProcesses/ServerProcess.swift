@@ -8,8 +8,8 @@ package final class ServerProcess: Sendable {
   package let folder: URL
   private let lifeline: Mutex<FileHandle?>
 
-  /// Stands between the tests and the server: it reads from a pipe into which nobody writes, and ends
-  /// the server when the pipe does. (PR_SET_PDEATHSIG would look at the thread that started the server.)
+  /// A process between the tests and the server. It reads from a pipe that is never written to, and ends the server
+  /// at the end of the pipe. (PR_SET_PDEATHSIG would depend on the thread that started the server.)
   private static let watchdog = """
     trap '' INT HUP QUIT
     set -m

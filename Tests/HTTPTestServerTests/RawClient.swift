@@ -83,7 +83,7 @@ final class RawClient {
     return count > 0 || (count < 0 && errno == EAGAIN)
   }
 
-  /// Whether bytes have come that nobody has read; does not wait.
+  /// Whether there are unread bytes; does not wait.
   var hasBytes: Bool {
     var byte: UInt8 = 0
     return !buffer.isEmpty || recv(descriptor, &byte, 1, Int32(MSG_PEEK) | Int32(MSG_DONTWAIT)) > 0

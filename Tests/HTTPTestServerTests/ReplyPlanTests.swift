@@ -9,7 +9,7 @@ struct ReplyPlanTests {
       reply, to: .init(isHead: isHead, minorVersion: minorVersion, keepsConnection: keeps))
   }
 
-  /// What the plan puts on the wire; steps without bytes are shown by their names.
+  /// Returns the bytes of a plan; steps without bytes are shown by their names.
   private func wire(_ plan: ReplyPlan) -> String {
     plan.steps.map { step in
       switch step {

@@ -6,7 +6,7 @@ import HTTPTestServer
 final class TLSClient {
   enum Failure: Error {
     case setUp
-    /// What OpenSSL says about the certificate of the server; `X509_V_OK` when it failed otherwise.
+    /// OpenSSL's verification of the server's certificate; `X509_V_OK` after another failure.
     case handshake(verification: Int)
   }
 

@@ -21,7 +21,7 @@ struct EchoedRequest {
     (document?["headers"] as? [String: String])?.filter { $0.key != "X-Forwarded-Proto" }
   }
 
-  /// What is not the same, if anything; the reason phrase, the addresses and the time do not matter.
+  /// Returns the difference, if there is one; the reason phrase, the addresses and the time are ignored.
   func difference(from other: EchoedRequest) -> String? {
     if status != other.status { return "answered with \(status), expected \(other.status)" }
     for member in ["args", "data", "files", "form", "json", "authenticated", "user"] {

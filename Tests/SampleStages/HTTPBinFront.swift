@@ -3,11 +3,11 @@ import Foundation
 package import HTTPTestServer
 import Synchronization
 
-/// What stands before a real httpbin: a test server takes requests over TLS and records them, and this leads those for
-/// httpbin.org there. Answers come back byte for byte.
+/// A front of a real httpbin: a test server accepts and records requests over TLS, and this type forwards those for
+/// httpbin.org. Responses are returned byte for byte.
 ///
-/// Many samples look at no answer. So each request for httpbin.org goes to a test server as well, and ``verdict()`` tells
-/// whether the two have understood the same.
+/// Many samples ignore their response. Therefore each request for httpbin.org is also sent to a test server, and
+/// ``verdict()`` reports whether both parsed the same request.
 package final class HTTPBinFront: Sendable {
   private struct State {
     var port: UInt16 = 0

@@ -1,6 +1,6 @@
 package import HTTPTestServer
 
-/// Who plays httpbin.org for a sample.
+/// The server that serves httpbin.org for a sample.
 package enum Stage: Sendable {
   /// The test server, as for all other hosts.
   case testServer

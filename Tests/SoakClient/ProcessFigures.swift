@@ -1,6 +1,6 @@
 import Foundation
 
-/// What this process takes of the system.
+/// The resources of this process.
 struct ProcessFigures: Codable {
   /// Resident memory in KiB.
   let memory: Int

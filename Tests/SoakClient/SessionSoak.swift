@@ -7,7 +7,7 @@ enum SessionSoak {
     var busy: ProcessFigures
     /// Once their threads were given back, or ten seconds later.
     var idle: ProcessFigures
-    /// How long that took.
+    /// The duration until then.
     var seconds: Double
     /// After the last session was released.
     var released: ProcessFigures
@@ -39,7 +39,7 @@ enum SessionSoak {
       firstFailure: failures.first)
   }
 
-  /// Asks the kernel again and again, which tells nobody when a thread has ended.
+  /// Polls the kernel, because it does not report the end of a thread.
   private static func eventually(within limit: Duration, _ isSo: () throws -> Bool) async throws {
     let end = ContinuousClock.now + limit
     while try !isSo(), ContinuousClock.now < end { try await Task.sleep(for: .milliseconds(100)) }

@@ -9,7 +9,7 @@ package struct Arguments: Sendable {
     }
   }
 
-  /// What is no option, in order.
+  /// The arguments that are no options, in order.
   package private(set) var words: [String] = []
   private var values: [String: String] = [:]
 

@@ -1,7 +1,7 @@
-/// What one client process found out about itself while it moved one large body. Each prints one as a line of
-/// JSON, `Floor/bodies.c` included.
+/// The measurements of a client process that moved one large body. Each prints them as a line of JSON,
+/// `Floor/bodies.c` included.
 package struct BodyFigures: Codable, Sendable {
-  /// How many bytes came through.
+  /// The number of moved bytes.
   package var bytes: Int
   package var seconds: Double
   /// User and system time of the whole process while the body moved.

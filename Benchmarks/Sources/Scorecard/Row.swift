@@ -1,14 +1,14 @@
-/// What is measured: one way of using a client.
+/// A measured way to use a client.
 package enum Row: String, CaseIterable, Codable, Sendable {
   /// A small GET whose body is handed over as bytes, awaited.
   case getData = "get-data"
-  /// The same, decoded into a value.
+  /// A small GET whose body is decoded into a value, awaited.
   case getDecodable = "get-decodable"
   /// A small GET whose bytes are handed to a closure on a queue.
   case getCallback = "get-callback"
 }
 
-/// Who is measured.
+/// A measured client.
 package enum Client: String, CaseIterable, Codable, Sendable {
   /// Bare libcurl in C.
   case floor
@@ -18,7 +18,7 @@ package enum Client: String, CaseIterable, Codable, Sendable {
   case alamofire
 }
 
-/// What is spoken with the server.
+/// The protocol between client and server.
 package enum WireProtocol: String, CaseIterable, Codable, Sendable {
   /// HTTP/1.1 in clear text.
   case http1

@@ -1,7 +1,6 @@
-/// What one client process found out about itself. Each prints one as a line of JSON, `Floor/floor.c`
-/// included.
+/// The measurements of a client process. Each prints them as a line of JSON, `Floor/floor.c` included.
 package struct RunFigures: Codable, Sendable {
-  /// How many requests were measured; the ones that warmed up are not among them.
+  /// The number of measured requests, without those of the warm-up.
   package var requests: Int
   package var seconds: Double
   /// User and system time of the whole process between the marks.
@@ -10,7 +9,7 @@ package struct RunFigures: Codable, Sendable {
   package var p99Microseconds: Double
   /// The most memory that the process ever held, its start and the warm-up included.
   package var peakMegabytes: Double
-  /// What `Counts/counts.c` counted between the marks; `nil` when it is not preloaded.
+  /// The counts of `Counts/counts.c` between the marks; `nil` if it is not preloaded.
   package var counts: [String: Int]?
 
   package init(

@@ -7,8 +7,8 @@ struct ClosedLoop: Sendable {
   var client: any GetClient
   var row: Row
   var concurrency: Int
-  /// How long each request waits after the one before, in microseconds: long enough, when crossings are
-  /// counted, for every thread of the client to have gone to sleep.
+  /// The pause between two requests in microseconds. When crossings are counted, it is long enough for every thread
+  /// of the client to sleep.
   var pause: UInt32 = 0
 
   /// Makes `count` requests; the first failure ends the run.

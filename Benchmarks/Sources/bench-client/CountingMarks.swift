@@ -16,7 +16,7 @@ struct CountingMarks {
 
   func reset() { resetCounts() }
 
-  /// What happened since ``reset()``, by name.
+  /// Returns the counts since ``reset()``, by name.
   func read() -> [String: Int] {
     var text = [CChar](repeating: 0, count: 1024)
     readCounts(&text, text.count)

@@ -8,7 +8,7 @@ protocol GetClient: Sendable {
   func callback(_ done: @escaping @Sendable (Result<Data, any Error>) -> Void)
 }
 
-/// What a client is made from.
+/// The settings of a client.
 struct ClientSetting: Sendable {
   var url: URL
   /// Whether HTTP/2 may be spoken.

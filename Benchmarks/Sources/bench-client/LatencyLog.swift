@@ -1,7 +1,7 @@
 import Synchronization
 
-/// How long each request of a run took. Room for all of them is made beforehand, and each request
-/// writes to its own place: keeping the log costs no allocation and no lock between the marks.
+/// The duration of each request of a run. The memory is allocated before, and each request writes its own element, so
+/// that the log needs no allocation and no lock between the marks.
 final class LatencyLog: Sendable {
   private let next = Atomic<Int>(0)
   private let count: Int

@@ -19,7 +19,7 @@ struct Harness {
   let authority: String
   /// Preloaded into the other clients; `nil` for none.
   var preload: String?
-  /// How long the other clients wait between two requests, in microseconds; `nil` for not at all.
+  /// The pause of the other clients between two requests, in microseconds; `nil` for none.
   var pause: Int?
 
   /// Runs a client once, in a process of its own.

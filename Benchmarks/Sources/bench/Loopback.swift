@@ -2,7 +2,7 @@ import Foundation
 
 /// Ports of 127.0.0.1.
 enum Loopback {
-  /// Ports that nobody listens on, all different.
+  /// Returns different ports without a listener.
   static func freePorts(_ count: Int) throws -> [UInt16] {
     var sockets: [Int32] = []
     // All stay open until the last is found, so that none is found twice.
@@ -20,7 +20,7 @@ enum Loopback {
     }
   }
 
-  /// Whether somebody listens on a port.
+  /// Whether a port has a listener.
   static func answers(_ port: UInt16) -> Bool {
     let socket = Glibc.socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
     guard socket >= 0 else { return false }

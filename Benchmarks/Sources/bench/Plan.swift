@@ -1,6 +1,6 @@
 import Scorecard
 
-/// What is to be measured, and how often.
+/// The measurements and their number.
 struct Plan {
   /// One client on one row, under one protocol and concurrency.
   struct Contender: Hashable {

@@ -1,7 +1,7 @@
 import Foundation
 import Scorecard
 
-/// What one request does, on average; also what it may do at most.
+/// The counts of one request on average, or their limits.
 struct RequestCounts: Codable {
   var row: Row
   var client: Client

@@ -4,7 +4,7 @@ import Scorecard
 /// nginx on loopback, with a configuration, certificates and a folder of its own. Gone when ``stop()``
 /// is called or this process dies.
 final class Server {
-  /// What the server says about the connections that clients opened.
+  /// The connections that clients opened, according to the server.
   struct Openings {
     var count: Int
     /// Such as `HTTP/2.0`.

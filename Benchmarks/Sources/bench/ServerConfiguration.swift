@@ -1,7 +1,7 @@
 import Foundation
 import Scorecard
 
-/// What nginx is told.
+/// The configuration of nginx.
 struct ServerConfiguration {
   var folder: String
   var ports: [WireProtocol: UInt16]

@@ -4,7 +4,7 @@
 
 import Alamofire
 
-/// What httpbin answers to /headers. Write a type like this for the JSON of your own server.
+/// The response of httpbin to /headers. Write a type like this for the JSON of your own server.
 struct Echo: Decodable, Sendable {
   let headers: [String: String]
 }

@@ -1,7 +1,7 @@
 import Alamofire
 import HTTPTestServer
 
-/// What all steps share: two servers, on ports that the system chose, and a place to write to.
+/// The context of all steps: two servers, on ports that the system chose, and the output.
 struct Stage: Sendable {
   /// Speaks HTTP.
   let server: HTTPTestServer
@@ -29,7 +29,7 @@ struct Stage: Sendable {
     write("    " + line)
   }
 
-  /// What was asked, and what came of it.
+  /// Prints a step and its result.
   func show(_ what: String, _ result: String) {
     let padding = String(repeating: " ", count: max(1, 34 - what.count))
     say("\(what)\(padding)\(result)")

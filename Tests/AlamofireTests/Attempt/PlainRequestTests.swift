@@ -4,8 +4,8 @@ import FoundationNetworking
 import HTTPTestServer
 import Testing
 
-/// A plain request goes without a task, until there is something to wait for. Nobody may be able to tell: the same
-/// request with an interceptor that does nothing has a task from the start, and must come to the same end.
+/// A plain request runs without a task until it has to wait. This has no visible effect: the same request with an
+/// interceptor that does nothing has a task from the start, and must have the same outcome.
 @Suite("Requests without a task", .timeLimit(.minutes(5)))
 struct PlainRequestTests {
   struct Scene: Sendable, CustomTestStringConvertible {

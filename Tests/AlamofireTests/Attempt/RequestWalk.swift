@@ -21,7 +21,7 @@ final class RequestWalk: Sendable {
     weak var core: RequestCore?
 
     var isGone: Bool { request == nil && core == nil }
-    /// What the request is that is not gone.
+    /// A description of a request that was not released.
     var left: String? {
       request.map { "\(type(of: $0)) \($0.state), retried \($0.retryCount) times, \($0.error as Any)" }
         ?? core.map { _ in "the core of a request" }

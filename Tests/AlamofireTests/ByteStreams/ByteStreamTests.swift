@@ -23,7 +23,7 @@ func failure(of body: () async throws -> some Any) async -> AFError? {
 }
 
 extension Session {
-  /// A session that nobody shares, and that goes with the test.
+  /// Makes a session for one test.
   static func forStreams(
     _ change: (inout TransportOptions) -> Void = { _ in }, manager: ServerTrustManager? = nil,
     delegate: SessionDelegate = SessionDelegate(), timeout: TimeInterval = 60,
@@ -43,11 +43,11 @@ extension Session {
 }
 
 extension ByteStreamRequest {
-  /// Writes more than the system takes of a stream that nobody reads, each write small enough for one record of TLS, until
-  /// the stream is over; returns why the writes ended.
+  /// Writes more than the system buffers to a stream without a reader, each write small enough for one record of TLS,
+  /// until the stream ends. Returns the errors of the writes.
   func flooded() async -> [AFError?] {
     var ends: [AFError?] = []
-    // On a slow machine the time of the first ones may be over before any of them has begun, which harms nobody.
+    // On a slow machine the first writes can time out before they begin, which does no harm.
     for _ in 0..<20 where state != .closed { ends += await manyWritten() }
     return ends
   }
@@ -314,8 +314,8 @@ extension ByteStreamRequest {
     let other = try StreamTestServer { try send($0, sentToOther) }
     let stream = session.byteStream(host: "127.0.0.1", port: server.port)
     var count = try await stream.read(atMost: 1).data.count
-    // While the same loop moves all of another stream, it reads nothing of this one that nobody has asked for: the
-    // sender is never further ahead than by what the two sockets hold.
+    // While the loop moves all of another stream, it reads nothing of this one, which has no pending read. The sender
+    // is never further ahead than the two socket buffers.
     let quick = session.byteStream(host: "127.0.0.1", port: other.port)
     var countOfOther = 0
     while true {

@@ -253,7 +253,7 @@ import Testing
     #expect(server.connectionCount == 2)
   }
 
-  /// What TLS has made a record of cannot be taken back: the next write would go out behind bytes that nobody wanted.
+  /// Bytes in a TLS record cannot be withdrawn: the next write would follow bytes of a withdrawn one.
   @Test func aWriteThatWaitsTooLongTakesTheStreamWithIt() async throws {
     let gate = Gate()
     let server = try StreamTestServer(.tls(.localhost)) { connection in

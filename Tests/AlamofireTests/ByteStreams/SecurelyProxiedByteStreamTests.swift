@@ -89,7 +89,7 @@ struct SecurelyProxiedByteStreamTests {
     #expect(data.count == count && data.allSatisfy { $0 == 7 })
   }
 
-  /// libcurl looks through its connections for those that nobody uses when it needs another.
+  /// libcurl searches its connections for unused ones when it needs another.
   @Test func requestsBesideItDoNotDisturbIt() async throws {
     let proxy = try proxy { connection in
       try connection.write("early")

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Alamofire
 
-/// What somebody tried who wanted a wrong answer, a leak or a crash out of the cache.
+/// Attempts to get a wrong response, a leak or a crash from the cache.
 @Suite("Attacks on the cache", .timeLimit(.minutes(5))) struct CacheAttackTests {
   private let folder: TemporaryFolder
 
@@ -117,7 +117,7 @@ import Testing
     }
     let response = await request.end()
     #expect(heads.values == ["\"2\""] && response.error != nil)
-    // It makes no difference whether anybody looks.
+    // The outcome is the same without an observer.
     #expect(await bench.get().code == .networkConnectionLost)
     // Where there is no head at all, what is stored stands in.
     let lost = CacheBench(

@@ -32,7 +32,7 @@ struct CacheBench {
       fake: fake, configuration: .cached(by: cache, policy), options: options, watching: watching)
   }
 
-  /// What a request for a URL gets: its body, and where each hop came from.
+  /// Returns the outcome of a request: its body, and the source of each hop.
   func get(
     _ path: String = "x", headers: HTTPHeaders? = nil, method: HTTPMethod = .get,
     policy: URLRequest.CachePolicy = .useProtocolCachePolicy

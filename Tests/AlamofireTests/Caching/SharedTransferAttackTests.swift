@@ -4,7 +4,7 @@ import FoundationNetworking
 import HTTPWire
 import Testing
 
-/// Who must not get the transfer of another.
+/// Requests that must not share the transfer of another one.
 @Suite("Attacks on shared transfers", .timeLimit(.minutes(5))) struct SharedTransferAttackTests {
   private static func sharing(_ change: (inout TransportOptions) -> Void = { _ in }) -> TransportOptions {
     var options = TransportOptions()

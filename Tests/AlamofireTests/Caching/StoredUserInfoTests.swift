@@ -3,7 +3,7 @@ import Foundation
 import FoundationNetworking
 import Testing
 
-/// What a program attaches to a response that is stored.
+/// The `userInfo` that a program attaches to a stored response.
 @Suite("The user info of a stored response", .timeLimit(.minutes(5)))
 struct StoredUserInfoTests {
   private final class Note: Sendable {}

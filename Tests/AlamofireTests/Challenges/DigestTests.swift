@@ -9,7 +9,7 @@ import Testing
 struct DigestTests {
   private static let digest = #"Digest realm="r", nonce="n1", qop="auth", opaque="o""#
 
-  /// What a request brought, by name.
+  /// Returns the Digest parameters of a request, by name.
   private static func brought(_ request: WireRequest) -> [String: String] {
     let challenge = request.value("Authorization").flatMap { Challenge.all(in: [$0]).first }
     return Dictionary(

@@ -96,7 +96,7 @@ struct UnaskedCredentialTests {
           fake.requests.last?.value("Authorization")
             == HTTPHeader.authorization(username: user, password: password).value)
       }
-      // Without the option, nobody knows of it.
+      // Without the option, no credential is sent.
       _ = await session.request("http://a.test/").end()
       #expect(fake.requests.last?.value("Authorization") == nil)
     }

@@ -22,7 +22,7 @@ import Testing
     #expect(output.lines(with: ": error:") == [])
   }
 
-  /// What the compiler says about a file of `Tests/SourceCompatibility/Shared`.
+  /// Returns the compiler's diagnostics of a file of `Tests/SourceCompatibility/Shared`.
   private func compile(_ name: String, _ options: [String]) async throws -> Diagnostics {
     let package = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
       .deletingLastPathComponent().deletingLastPathComponent()

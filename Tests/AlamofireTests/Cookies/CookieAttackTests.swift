@@ -5,7 +5,7 @@ import Testing
 
 @testable import Alamofire
 
-/// What somebody tried who wanted a cookie where it does not belong, or an end of the process.
+/// Attempts to send a cookie to a wrong target, or to end the process.
 @Suite("Attacks on cookies", .timeLimit(.minutes(5))) struct CookieAttackTests {
   /// With the real list of public suffixes.
   @Test(arguments: [

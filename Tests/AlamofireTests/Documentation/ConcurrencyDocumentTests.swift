@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// What is shared between threads is listed in Documentation/Concurrency.md, completely.
+/// Documentation/Concurrency.md lists everything that threads share.
 @Suite("Concurrency document") struct ConcurrencyDocumentTests {
   private static let sources = PackageFiles.paths(in: ["Sources"], suffix: ".swift")
 

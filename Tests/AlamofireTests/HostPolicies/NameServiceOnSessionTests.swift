@@ -8,7 +8,7 @@ import Testing
 /// DNS over HTTPS as the user of a session sees it; the engine's tests hold the details.
 @Suite("Name services of a session", .timeLimit(.minutes(5)))
 struct NameServiceOnSessionTests {
-  /// Takes its time, as far as anybody knows, and writes down whom it was asked about.
+  /// An evaluator of unknown speed, which records its hosts.
   private final class Slow: ServerTrustEvaluating {
     struct Refused: Error {}
 
@@ -28,7 +28,7 @@ struct NameServiceOnSessionTests {
   private let server: HTTPTestServer
 
   init() throws {
-    // shop.example is this machine; nobody else exists.
+    // shop.example is this machine; no other name exists.
     let routes = Routes.none.adding("/dns-query") { request, _ in
       let question = request.body[12...]
       let isKnown = question.dropFirst().starts(with: "shop".utf8)

@@ -141,7 +141,7 @@ struct StrictTransportStageTests {
     let response = await session(fake, configuration: configuration).request("http://strict.test/x").end()
     #expect(response.response?.url?.absoluteString == "https://strict.test/x")
     #expect(response.response?.statusCode == 299)
-    // What such a class answers is nobody's word.
+    // A header field from a `URLProtocol` class sets no policy.
     #expect(hosts.hosts.isEmpty)
     #expect(fake.requests.isEmpty)
   }

@@ -71,7 +71,7 @@ import Testing
     #expect(try await sent(Data("a large body".utf8), compressor).encoding == "gzip")
   }
 
-  /// What Python, which is no code of ours, makes of the bytes.
+  /// Returns the output of Python, an independent implementation, for the bytes.
   private static func python(_ program: String, _ input: Data) async throws -> Data {
     let file = FileManager.default.temporaryDirectory.appendingPathComponent("zip-\(UUID().uuidString)")
     try input.write(to: file)

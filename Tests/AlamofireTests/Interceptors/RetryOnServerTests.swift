@@ -3,7 +3,7 @@ import Foundation
 import HTTPTestServer
 import Testing
 
-/// How often interceptors are asked, over the real engine.
+/// The number of calls of interceptors, over the real engine.
 @Suite("Retries with a server", .timeLimit(.minutes(5)))
 struct RetryOnServerTests {
   struct Item: Decodable, Sendable { let id: Int }

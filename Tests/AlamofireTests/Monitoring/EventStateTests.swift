@@ -24,7 +24,7 @@ private final class StateSpy: EventMonitor {
     return own
   }
 
-  /// What was told, after everything that was on its way.
+  /// The events so far, including pending ones.
   var told: [String] {
     own.sync {}
     return seen.values
@@ -57,7 +57,7 @@ private final class StateSpy: EventMonitor {
   }
 }
 
-/// What a request shows at the moment at which a monitor hears of an event.
+/// The state of a request when a monitor is called.
 @Suite("The state of a request that events tell of", .timeLimit(.minutes(5)))
 struct EventStateTests {
   private let spy = StateSpy()

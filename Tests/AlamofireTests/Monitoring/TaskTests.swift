@@ -51,7 +51,7 @@ struct TaskTests {
   func late() async throws {
     let fake = FakeTransport(.failure(.timedOut))
     let policy = Retrier { _, _, _, completion in completion(.retry) }
-    // Nobody else watches: not even who waits for notifications in another test.
+    // There are no other observers, not even of notifications in another test.
     let session = Session.kept(fake: fake, watching: SessionWatching(eventMonitors: []))
     let request = session.request("http://a.test/").retry(using: policy)
     _ = await request.end()

@@ -2,7 +2,7 @@ import Alamofire
 import Foundation
 import Testing
 
-/// What forms look like, byte by byte.
+/// The bytes of encoded forms.
 @Suite(.timeLimit(.minutes(5))) struct MultipartFormDataTests {
   private let folder: TemporaryFolder
 

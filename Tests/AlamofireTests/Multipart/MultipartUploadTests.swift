@@ -3,7 +3,7 @@ import Foundation
 import HTTPTestServer
 import Testing
 
-/// What an upload makes of a form.
+/// The uploads of forms.
 @Suite(.timeLimit(.minutes(5))) struct MultipartUploadTests {
   private func form(_ count: Int) -> MultipartFormData {
     let form = MultipartFormData(boundary: "B")

@@ -1,7 +1,7 @@
 import Alamofire
 import Testing
 
-/// What values of different shapes become, whatever the options.
+/// The encoding of values of different types, with default options.
 struct FormEncodingTests {
   private func form(_ value: some Encodable) throws -> String? {
     let text: String = try URLEncodedFormEncoder().encode(value)

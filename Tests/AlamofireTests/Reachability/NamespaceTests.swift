@@ -133,7 +133,7 @@ private final class NetworkNamespace: NetworkSource, @unchecked Sendable {
     return watch
   }
 
-  /// What the thread has to do; `nil` ends it.
+  /// The jobs of the thread; `nil` ends it.
   private final class Jobs: @unchecked Sendable {
     private let lock = NSLock()
     private let ready = DispatchSemaphore(value: 0)

@@ -217,7 +217,7 @@ private typealias Status = NetworkReachabilityManager.NetworkReachabilityStatus
     #expect(await eventually { openDescriptors() <= before })
   }
 
-  /// How many netlink sockets this process has.
+  /// Returns the number of netlink sockets of this process.
   private func openDescriptors() -> Int {
     let table = (try? String(contentsOfFile: "/proc/self/net/netlink", encoding: .utf8)) ?? ""
     let inodes = Set(

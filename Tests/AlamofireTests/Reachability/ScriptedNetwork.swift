@@ -32,7 +32,7 @@ final class ScriptedNetwork: NetworkSource {
 
   static let offline = NetworkState(links: [.init(index: 1, name: "lo", kind: .loopback)])
 
-  /// The network becomes another one, and whoever watches is told.
+  /// Changes the network, and notifies all watches.
   func become(_ network: NetworkState?) {
     let watches = script.withLock { state in
       state.network = network

@@ -71,12 +71,12 @@ import Testing
     #expect(killed >= 10)
     #expect(file.changes > 5)
     #expect(file.resumptions > 30)
-    // A process that is killed cannot take its file along; nobody else leaves one.
+    // A killed process cannot remove its file; all others do.
     #expect(try names(in: temporary).count <= killed)
   }
 }
 
-/// The server and the client of the moment, for whoever has to interfere.
+/// The current server and client, for interventions.
 private final class Stage: Sendable {
   private struct State {
     var server: HTTPTestServer?

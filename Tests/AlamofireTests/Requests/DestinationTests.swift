@@ -3,7 +3,7 @@ import Foundation
 import HTTPTestServer
 import Testing
 
-/// Destinations as nobody should give them.
+/// Invalid destinations.
 @Suite(.timeLimit(.minutes(5))) struct DestinationTests {
   private let server: HTTPTestServer
   private let session = Session.real()

@@ -4,7 +4,7 @@ import FoundationNetworking
 import HTTPTestServer
 import Testing
 
-/// Resume data that somebody has changed, and servers whose numbers cannot be counted with.
+/// Forged resume data, and servers with impossible numbers.
 @Suite(.timeLimit(.minutes(5))) struct ForgedResumeTests {
   private let session = Session.real()
   private let folder: TemporaryFolder

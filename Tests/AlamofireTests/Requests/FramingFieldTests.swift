@@ -4,8 +4,8 @@ import FoundationNetworking
 import HTTPTestServer
 import Testing
 
-/// What users say of where a body ends. A wrong length would let the server wait, or take the rest of the body for
-/// another request.
+/// Framing fields of users. With a wrong length, the server would wait, or take the rest of the body for another
+/// request.
 @Suite(.timeLimit(.minutes(5))) struct FramingFieldTests {
   private static let fields: [HTTPHeader] = [
     HTTPHeader(name: "Content-Length", value: "1"), HTTPHeader(name: "content-length", value: "99"),

@@ -4,7 +4,7 @@ import FoundationNetworking
 import HTTPTestServer
 import Testing
 
-/// Whoever takes the body in pieces is never given more than can be held, however long the body is.
+/// A consumer of pieces never gets more than the buffer limit at once, however long the body is.
 @Suite("Back-pressure of bodies in pieces", .timeLimit(.minutes(5))) struct PiecePressureTests {
   /// More than the buffers of the sockets hold.
   private static let size = 40_000_000
@@ -33,7 +33,7 @@ import Testing
     #expect(check.isRight(Self.size) && flow.heldBytes == 0)
   }
 
-  /// In a process of its own, whose peak of memory nobody else moves.
+  /// In a process of its own, so that its peak of memory belongs to this test.
   @Test func memoryDoesNotGrowWithTheBody() async {
     await #expect(processExitsWith: .success) {
       let server = try HTTPTestServer()

@@ -260,7 +260,7 @@ import Testing
     #expect(server.recordedRequests.count == 1)
   }
 
-  /// With a delegate, whose sessions show each piece to somebody as it comes, and without.
+  /// With and without a delegate, which observes each piece.
   @Test(arguments: [true, false]) func addedInTheMiddleItMissesNothing(isWatched: Bool) async {
     final class Delegate: SessionDelegate, @unchecked Sendable {
       let came = Recorder<Int>()

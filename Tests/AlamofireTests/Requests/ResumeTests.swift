@@ -42,7 +42,7 @@ import Testing
     #expect(try contents(response) == file.bytes)
     #expect(server.recordedRequests.last?.header("Range") == "bytes=123456-")
     #expect(counts.values.allSatisfy { $0 > 123_456 })
-    // Also when nobody has watched.
+    // The same without an observer.
     let unwatched = session.download(resumingWith: try await broken(file, server, after: 123_456))
     #expect(try contents(await end(unwatched)) == file.bytes)
     #expect(unwatched.downloadProgress.completedUnitCount == 400_000)
@@ -247,7 +247,7 @@ import Testing
   }
 }
 
-/// What a server may send that was asked for the bytes from 20,000 on.
+/// Responses of a server to a request for the bytes from 20,000 on.
 enum RestOfAFile: Sendable {
   case endsEarly, encoded, otherTag, tooLong
 

@@ -48,7 +48,7 @@ import Testing
     let error = try #require(response.error)
     let inner = error.underlyingError as? URLError
     let text = [
-      // What is no URL at all stands in the error as it was given, for whoever looks into it.
+      // The error keeps an invalid URL unchanged, for inspection.
       error.localizedDescription, error.isInvalidURLError ? "" : response.debugDescription,
       inner?.localizedDescription ?? "",
       "\(inner?.userInfo ?? [:])", inner?.failingURL?.absoluteString ?? "",

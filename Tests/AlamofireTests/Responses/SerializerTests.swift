@@ -4,7 +4,7 @@ import FoundationNetworking
 import HTTPWire
 import Testing
 
-/// What the serializers have in common, and those without an encoding of their own.
+/// The common behaviour of serializers, and serializers without an encoding.
 @Suite struct SerializerTests {
   struct Failure: Error, Equatable {}
 

@@ -5,7 +5,7 @@ import HTTPTestServer
 import HTTPWire
 import Testing
 
-/// What version 4 of the API called the timeline, out of what there is now.
+/// The timeline of Alamofire 4, made of the current metrics.
 private struct Timeline {
   let requestStartTime: Date
   let initialResponseTime: Date

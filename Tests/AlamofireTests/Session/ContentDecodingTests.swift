@@ -39,7 +39,7 @@ struct ContentDecodingTests {
     #expect(await Session.real(options: options).request(server.url("/")).end().data == Data(Self.gzip))
   }
 
-  /// What is stored is decoded, and of no use to a request that wants the bytes as they come.
+  /// Stored bodies are decoded, so that a request without decoding cannot use them.
   @Test func aRequestWithoutDecodingLeavesTheCacheAlone() async {
     let stored = reply().with(header: "Cache-Control", value: "max-age=600")
     server.enqueue(stored, stored, stored)

@@ -3,7 +3,7 @@ import Foundation
 import HTTPTestServer
 import Testing
 
-/// What a session, its connections and its requests over HTTP/2 keep in memory, and until when.
+/// The objects that a session, its connections and its requests over HTTP/2 keep in memory, and their lifetimes.
 @Suite("Lifetimes over HTTP/2", .timeLimit(.minutes(2))) struct HTTP2LifetimeTests {
   enum Security: CaseIterable { case none, tls12, tls13 }
 

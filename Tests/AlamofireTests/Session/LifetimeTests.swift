@@ -5,7 +5,7 @@ import HTTPTestServer
 import HTTPWire
 import Testing
 
-/// What a session, its connections and its requests keep in memory, and until when.
+/// The objects that a session, its connections and its requests keep in memory, and their lifetimes.
 @Suite("Lifetimes of sessions, connections and requests", .timeLimit(.minutes(2)))
 struct LifetimeTests {
   enum Protocols: CaseIterable { case http, tls12, tls13, tunnel, secureTunnel }

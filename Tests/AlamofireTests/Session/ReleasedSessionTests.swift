@@ -7,10 +7,10 @@ import Testing
 /// Every request ends when its session is released, whatever it waits for.
 @Suite("Requests of a released session", .timeLimit(.minutes(1)))
 struct ReleasedSessionTests {
-  /// How a request is kept from being sent.
+  /// The reason why a request is not sent.
   enum Start: CaseIterable { case never, suspended, suspendedEagerly }
 
-  /// What waits for its end.
+  /// The consumer that waits for the end of a request.
   enum Waiter: CaseIterable {
     case dataHandler, dataTask, uploadHandler, uploadTask, downloadHandler, downloadTask, resumeData
     case streamHandler, streamLoop, pieces, progressLoop, responseLoop, command
@@ -110,7 +110,7 @@ struct ReleasedSessionTests {
 
   // MARK: Underway
 
-  /// What a started request waits for.
+  /// The event for which a started request waits.
   enum Obstacle: CaseIterable {
     case adapter, retrier, retryDelay, headDecision, redirectHandler, connectivity, server, suspension
   }

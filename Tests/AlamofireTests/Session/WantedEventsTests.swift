@@ -157,7 +157,7 @@ struct WantedEventsTests {
       return await session.request(request).serializingData().response.response?.statusCode
     }
     #expect(try await status("/kept", in: accepting) == 200)
-    // The connection is open, and the server known; nobody is asked any more.
+    // The connection is open, and the server accepted; the delegate is not called any more.
     delegate.wantedEvents = []
     #expect(try await status("/kept?later", in: accepting) == 200)
     for path in ["/kept", "/kept?later"] {

@@ -5,7 +5,7 @@ import HTTPTestServer
 import HTTPWire
 import Testing
 
-/// How streams end: by errors, by cancellation, and once more by a retry.
+/// The ends of streams: by errors, by cancellation, and after a retry.
 @Suite("The end of a stream", .timeLimit(.minutes(5)))
 struct StreamEndTests {
   private let queue = DispatchQueue(label: "test.handlers")

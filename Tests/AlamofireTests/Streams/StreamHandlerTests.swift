@@ -4,7 +4,7 @@ import FoundationNetworking
 import HTTPWire
 import Testing
 
-/// What handlers of a stream get, over a transport that hands over chunk by chunk.
+/// The events that handlers of a stream get, over a transport that delivers chunk by chunk.
 @Suite("Handlers of a stream", .timeLimit(.minutes(5)))
 struct StreamHandlerTests {
   private let queue = DispatchQueue(label: "test.handlers")

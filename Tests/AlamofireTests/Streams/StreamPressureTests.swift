@@ -20,7 +20,7 @@ struct StreamPressureTests {
     server = try HTTPTestServer()
     sent.open()
     server.enqueue(.parts(.pattern(Self.size), .gate(sent)))
-    // Not before all readers of a test are there: whoever comes later gets the rest alone.
+    // Resumed when all readers of a test are added, because a later reader gets only the rest.
     request = Session.real().streamRequest(server.url("/"), shouldAutomaticallyResume: false)
   }
 

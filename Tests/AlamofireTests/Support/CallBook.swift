@@ -1,6 +1,6 @@
 import Synchronization
 
-/// What has been promised to somebody, such as the call of a handler, and how often it has happened.
+/// Promised calls, such as those of handlers, and the number of times that each has happened.
 final class CallBook: Sendable {
   private struct State {
     var names: [String] = []

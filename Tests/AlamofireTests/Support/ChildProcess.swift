@@ -23,7 +23,7 @@ struct ChildProcess {
       complaints: file.fileDescriptor)
   }
 
-  /// What it said about failures.
+  /// The standard error of the process.
   var said: String { (try? String(contentsOf: complaints, encoding: .utf8)) ?? "" }
 
   /// Ends it at once, by SIGKILL.

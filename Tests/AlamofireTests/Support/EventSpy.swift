@@ -7,7 +7,7 @@ final class EventSpy: EventMonitor {
   let queue = DispatchQueue(label: "spy")
   let events = Recorder<String>()
 
-  /// What was told so far, after everything that was on its way.
+  /// The events so far, including pending ones.
   var told: [String] {
     queue.sync {}
     return events.values

@@ -1,7 +1,7 @@
 import Foundation
 import HTTPWire
 
-/// What a ``FakeTransport`` does with one request.
+/// The behaviour of a ``FakeTransport`` for one request.
 struct FakeReply: Sendable {
   var status = 200
   var fields: [HTTPHeader] = []

@@ -33,7 +33,7 @@ final class FakeTransferControl: TransferControl {
     }
   }
 
-  /// Ends the fake transfer, too, when nobody else can: it goes without a task of the request's.
+  /// Also ends the fake transfer, which has no task of the request.
   func cancel() {
     state.withLock { state in
       state.isCancelled = true
@@ -41,7 +41,7 @@ final class FakeTransferControl: TransferControl {
     }?.cancel()
   }
 
-  /// What carries the transfer.
+  /// Sets the task that runs the transfer.
   func carry(by task: Task<Void, Never>) {
     let isCancelled = state.withLock { state in
       state.task = task

@@ -49,7 +49,7 @@ final class FakeTransport: Transport {
 
   private typealias Exchange = @Sendable () async throws(TransportFailure) -> WireResponse
 
-  /// What is done at once; `nil` when the transfer is not wanted any more.
+  /// Returns the exchange; `nil` if the transfer was cancelled.
   private func begin(
     _ request: WireRequest, _ observer: any TransferObserver, _ control: FakeTransferControl
   ) -> Exchange? {

@@ -9,7 +9,7 @@ final class OrderSpy: EventMonitor {
   let queue = DispatchQueue(label: "order spy")
   private let told = Mutex<[UUID: Told]>([:])
 
-  /// How many requests were told of in the wrong order, after everything that was on its way.
+  /// The number of requests whose events came in a wrong order, including pending events.
   var endsBeforeBeginnings: Int {
     queue.sync {}
     return told.withLock { told in told.values.count { $0 == .endBeforeBeginning } }

@@ -27,7 +27,7 @@ extension URLSessionConfiguration {
     return configuration
   }
 
-  /// One that shares neither a cache nor cookies with anybody.
+  /// A configuration with neither a shared cache nor shared cookies.
   static var solitary: URLSessionConfiguration {
     let configuration = URLSessionConfiguration.af.ephemeral
     configuration.urlCache = nil

@@ -37,7 +37,8 @@ final class Recorder<Value: Sendable>: Sendable {
   }
 }
 
-/// Whether a condition becomes true within half a minute: for what nobody tells, such as the end of an object.
+/// Whether a condition becomes true within two minutes, for events without a notification, such as the release of an
+/// object.
 func eventually(_ condition: () -> Bool) async -> Bool {
   let deadline = ContinuousClock.now + .seconds(120)
   while ContinuousClock.now < deadline {

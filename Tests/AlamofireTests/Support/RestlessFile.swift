@@ -8,7 +8,7 @@ import Synchronization
 final class RestlessFile: Sendable {
   enum Validator: Sendable { case entityTag, date }
 
-  /// What has to be done from outside, at the moment when the gate is reached.
+  /// An intervention of the test when the gate is reached.
   enum Intervention: Sendable {
     case killClient(Gate)
     case restart(Gate)
@@ -50,13 +50,13 @@ final class RestlessFile: Sendable {
 
   /// The bytes of the version that was sent last.
   var content: Data { Self.contents[state.withLock { $0.sent } - 1] }
-  /// How often something will go wrong still.
+  /// The number of remaining faults.
   var troublesLeft: Int { state.withLock { $0.left } }
-  /// How often what went wrong.
+  /// The number of faults so far, by kind.
   var troubles: [Trouble: Int] { state.withLock { $0.troubles } }
-  /// How often the file became another one.
+  /// The number of changes of the file.
   var changes: Int { state.withLock { $0.changes } }
-  /// How often the rest of a file was sent, and not all of it.
+  /// The number of responses with the rest of a file.
   var resumptions: Int { state.withLock { $0.resumptions } }
 
   /// A number of the same sequence that decides about everything.
@@ -101,7 +101,7 @@ final class RestlessFile: Sendable {
 
   private func trouble(_ request: RecordedRequest, _ state: inout State) -> Trouble? {
     guard state.left > 0, Int.random(in: 0..<4, using: &state.random) > 0 else { return nil }
-    // Whoever waits for the end of the body would wait for ever.
+    // A client that waits for the end of the body would wait forever.
     let kinds = Trouble.allCases.filter { $0 != .stall || request.header("X-Cautious") == "yes" }
     let trouble = kinds.randomElement(using: &state.random)
     state.left -= 1

@@ -2,7 +2,7 @@ import Alamofire
 import Foundation
 import HTTPWire
 
-/// What a handler of a stream was called with.
+/// The calls of a handler of a stream.
 final class StreamJournal<Success: Sendable, Failure: Error>: Sendable {
   typealias Stream = DataStreamRequest.Stream<Success, Failure>
 

@@ -4,7 +4,7 @@ import HTTPTestServer
 import HTTPWire
 import Testing
 
-/// What a server shows is judged on a thread that others wait for.
+/// Certificates are verified on a thread that other transfers wait for.
 @Suite("Attacks by long chains", .timeLimit(.minutes(5))) struct ChainSizeAttackTests {
   private static func der(_ identity: TestIdentity) throws -> Data {
     try #require(Certificate.all(in: Data(identity.certificatePEM.utf8)).first).data

@@ -2,7 +2,7 @@ import Alamofire
 import Foundation
 import FoundationNetworking
 
-/// Says who the client is, or that it is nobody, or that nothing comes of it.
+/// A delegate that chooses an identity, no identity, or fails.
 final class IdentityChooser: SessionDelegate, @unchecked Sendable {
   /// The host of each question, with the kind of the task that asked.
   let calls = Recorder<String>()

@@ -87,7 +87,7 @@ extension Laboratory {
     ]
   }
 
-  /// What authorities may issue, and which path leads to one that may.
+  /// Name constraints and other limits of authorities, and the paths around them.
   private func constraints() throws -> [String: Specimen] {
     let excludingOne = try Self.authority("Excluding one", by: middle) {
       $0.excludedDomains = ["api.lab.localhost"]
@@ -229,7 +229,7 @@ extension Laboratory {
     }
   }
 
-  /// Somebody whom `issuer` lets answer for it, or not.
+  /// Returns a responder that `issuer` has delegated, or not.
   private func delegated(
     _ issuer: TestIdentity, _ usages: [TestIdentity.Specification.Usage]
   ) throws -> StatusResponder {

@@ -8,7 +8,7 @@ struct Laboratory: Sendable {
   /// Both are in the trust store.
   let root: TestIdentity
   let otherRoot: TestIdentity
-  /// Nobody knows it.
+  /// An authority that is not in the trust store.
   let stranger: TestIdentity
   /// Issued by `root`; the pins are its certificate and its key.
   let middle: TestIdentity
@@ -62,7 +62,7 @@ struct Laboratory: Sendable {
     var tls = TLSOptions()
     var options: TransportOptions
 
-    /// What a client gets to see of it.
+    /// The trust that a client evaluates.
     func trust() throws -> ServerTrust {
       let texts =
         [identity.certificatePEM] + (tls.sendsIntermediates ? identity.intermediates : [])

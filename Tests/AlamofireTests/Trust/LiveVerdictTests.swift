@@ -46,7 +46,7 @@ import Testing
     if verdict != "ok" { #expect(server.receivedByteCount == 0) }
   }
 
-  // MARK: Somebody in between
+  // MARK: An attacker on the network path
 
   @Test(arguments: [TLSOptions.Version.tls1_2, .tls1_3])
   func aTrustedButUnpinnedAuthorityInBetweenGetsNothing(version: TLSOptions.Version) async throws {

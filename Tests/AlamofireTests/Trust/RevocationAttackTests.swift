@@ -80,8 +80,8 @@ import Testing
     }
   }
 
-  /// Who can put a list of an authority of his own at the place of another's, once, must not keep the true one away
-  /// for as long as his is valid.
+  /// An attacker that once replaces the list of an authority by that of another one must not suppress the real list
+  /// until the other expires.
   @Test func aKeptListOfAnotherIssuerHidesNothing() throws {
     let office = try HTTPTestServer(routes: .none)
     func authority(_ name: String) throws -> (TestIdentity, TestIdentity) {
@@ -100,7 +100,7 @@ import Testing
     #expect(office.requestCount == 2)
   }
 
-  /// A session behind a proxy asks nobody past it.
+  /// A session with a proxy sends no request past it.
   @Test func respondersAreAskedThroughTheProxy() async throws {
     let authority = try Laboratory.authority("Office")
     let straight = try HTTPTestServer(routes: .none)

@@ -78,7 +78,7 @@ import Testing
     if endsSession { session.session.invalidateAndCancel() } else { request.cancel() }
     let error = await response.error
     #expect(error?.isExplicitlyCancelledError == true || error?.isSessionInvalidatedError == true)
-    // Only now does it answer, and nobody listens.
+    // The evaluator returns only now, after the wait for it has ended.
     stuck.gate.signal()
     #expect(server.receivedByteCount == 0)
   }
@@ -124,7 +124,7 @@ import Testing
     #expect(server.requestCount == (isSecure ? 0 : 1))
   }
 
-  /// Chooses an identity for one server, and nobody for all others.
+  /// Chooses an identity for one server, and none for all others.
   private final class Loyal: SessionDelegate, @unchecked Sendable {
     let calls = Recorder<Int>()
     let identity: ClientIdentity

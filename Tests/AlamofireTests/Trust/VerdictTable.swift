@@ -1,7 +1,7 @@
 import Alamofire
 import Testing
 
-/// What each evaluator has to say about each specimen of the ``Laboratory``: `ok`, or the kind of the failure.
+/// The verdict of each evaluator about each specimen of the ``Laboratory``: `ok`, or the kind of the failure.
 ///
 /// - `default`, `anyHost`: `DefaultTrustEvaluator` with and without the host
 /// - `revoc`, `positive`: `RevocationTrustEvaluator` without the network, soft and with `requirePositiveResponse`

@@ -3,7 +3,7 @@ import Foundation
 import FoundationNetworking
 import Synchronization
 
-/// What a ``ScriptedProtocol`` does, and what was done to it.
+/// The script of a ``ScriptedProtocol``, and its calls.
 final class ProtocolScript: Sendable {
   typealias Step = @Sendable (ScriptedProtocol, any URLProtocolClient) -> Void
 

@@ -83,7 +83,7 @@ extension Request {
   }
 }
 
-/// What a collection of can be made of a response.
+/// A type of which a response gives a collection.
 public protocol ResponseCollectionSerializable {
   static func collection(response: HTTPURLResponse, representation: Any) -> [Self]
 }

@@ -24,7 +24,7 @@ extension Samples {
         validateHost: true
       )
 
-      // Nobody can be the one when there is no certificate in the bundle.
+      // No server matches, because the bundle has no certificate.
       let trust = SecTrust(certificates: [], host: "httpbin.org")
       #expect(!serverTrustPolicy.evaluateServerTrust(trust, isValidForHost: "httpbin.org"))
     }

@@ -88,9 +88,8 @@ extension Samples {
       #expect(value("files.rainbow", of: json) == "picture")
     }
 
-    /// Runs `body`, which downloads to the folder of documents under a name that nobody else's file has there, and
-    /// takes the file away with the folder, if that was not there either. What `body` leaves at `name` is returned
-    /// beside its value.
+    /// Runs `body`, which downloads to the folder of documents under a unique name. Removes the file, and the folder
+    /// if it did not exist. Returns the value of `body` and the lines of the file at `name`.
     private func inDocuments<Value>(
       _ name: String = Site.fileName, _ body: () async throws -> Value
     ) async throws -> (Value, lines: Int) {
@@ -219,7 +218,7 @@ extension Samples {
   }
 }
 
-/// What a sample has gathered on the main queue.
+/// Values that a sample has collected on the main queue.
 private final class Totals {
   var values: [Int64] = []
 }

@@ -34,7 +34,7 @@ final class Site: Sendable {
     try TestIdentity(.init(commonName: "httpbin.org", dnsNames: hosts, issuer: .localhostAuthority))
   }
 
-  /// What leads a manager to loopback.
+  /// The options that lead a manager to loopback.
   var options: TransportOptions {
     var options = TransportOptions()
     options.trustStore = .pem(Data(TestIdentity.localhostAuthority.caPEM.utf8))
@@ -47,8 +47,8 @@ final class Site: Sendable {
     return options
   }
 
-  /// The name of the file that `/stream/100` becomes: one that the test server suggests, and which nobody's own file
-  /// has. httpbin suggests none, and the end of the path is taken.
+  /// The name of the file for `/stream/100`. The test server suggests a unique one. httpbin suggests none, so that
+  /// the end of the path is used.
   static var fileName: String { Stage.current.isReal ? "100" : suggestion }
 
   private static let suggestion = "alamofire-sample-\(ProcessInfo.processInfo.processIdentifier).txt"

@@ -39,7 +39,7 @@ import Testing
       notes.add(name)
     }
 
-    /// What was posted until its end.
+    /// Returns the notifications until the end of the request.
     func lines() async -> [String] {
       #expect(await request.end().error != nil)
       for observer in observers.withLock({ $0 }) { NotificationCenter.default.removeObserver(observer.value) }

@@ -108,7 +108,7 @@ import Testing
     #expect(count > 0 && count <= 100_000)
   }
 
-  /// In a process of its own, whose peak of memory nobody else moves.
+  /// In a process of its own, so that its peak of memory belongs to this test.
   @Test func streamedBodiesAreHeldNowhere() async {
     await #expect(processExitsWith: .success) {
       let server = try HTTPTestServer()

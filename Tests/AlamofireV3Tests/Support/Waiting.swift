@@ -5,7 +5,7 @@ import HTTPTestServer
 import Synchronization
 import Testing
 
-/// What a request came to, as the handler with four values gets it.
+/// The outcome of a request, for the handler with four values.
 struct Ending: Sendable {
   let request: URLRequest?
   let response: HTTPURLResponse?
@@ -29,7 +29,7 @@ extension Request {
     }
   }
 
-  /// What a handler that `add` adds is given.
+  /// Returns the response for a handler that `add` adds.
   func outcome<Value>(
     of add: (Request, @escaping (Response<Value, NSError>) -> Void) -> Request
   ) async -> Response<Value, NSError> {
@@ -82,7 +82,7 @@ final class Notes: Sendable {
 }
 
 extension Manager {
-  /// A manager that shares neither a cache nor cookies with anybody, and lives as long as the tests.
+  /// Makes a manager with neither a shared cache nor shared cookies, which lives as long as the tests.
   static func lone(
     starting: Bool = true, delegate: SessionDelegate = SessionDelegate(),
     policies: ServerTrustPolicyManager? = nil, options: TransportOptions = TransportOptions()

@@ -41,7 +41,7 @@ private class Policies: ServerTrustPolicyManager {
   }
 }
 
-/// What a program gathers from its handlers.
+/// Data that a program collects in its handlers.
 private class Model {
   var status = 0
   var lines: [String] = []

@@ -22,7 +22,7 @@ import Testing
     #expect(status == 200)
   }
 
-  /// What stands for the functions of Security.
+  /// The replacements of the functions of Security.
   @Test func typesOfSecurityDoWhatItsFunctionsDid() throws {
     let pem = Data(TestIdentity.localhost.certificatePEM.utf8)
     let root = Data(TestIdentity.localhostAuthority.caPEM.utf8)

@@ -21,7 +21,7 @@ private class ImageRequestor {
       return
     }
 
-    // The document makes a destination here, and gives it to nobody.
+    // The document makes a destination here, and does not use it.
     let request: DownloadRequest
 
     if let resumeData = resumeData {

@@ -1,7 +1,7 @@
 import AlamofireV4
 import Foundation
 
-/// A file with so many bytes, in a folder of its own. Whoever asks for it calls ``removeFolder(of:)``.
+/// Makes a file of this many bytes, in a folder of its own. The caller has to call ``removeFolder(of:)``.
 func file(_ name: String, bytes: Int) throws -> URL {
   let folder = FileManager.default.temporaryDirectory.appendingPathComponent("samples-\(UUID().uuidString)")
   try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)

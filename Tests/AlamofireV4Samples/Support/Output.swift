@@ -1,6 +1,6 @@
 import Foundation
 
-/// What the samples print, which the tests look at.
+/// The output of the samples, which the tests check.
 final class Output: @unchecked Sendable {
   // Unchecked: what changes stands under the lock.
   static let shared = Output()
@@ -41,8 +41,8 @@ final class Output: @unchecked Sendable {
 /// Waits for the next lines that a sample prints.
 func printed(_ count: Int = 1) async -> [String] { await Output.shared.take(count) }
 
-// These stand before those of the standard library, and show what is in an optional value: the documents are of a time
-// in which nobody was warned about one.
+// These take precedence over those of the standard library, and print the value of an optional. The documents precede
+// the warning about it.
 
 func print(_ items: Any...) {
   Output.shared.add(items.map { "\($0)" }.joined(separator: " "))

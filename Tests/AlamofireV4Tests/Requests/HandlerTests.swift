@@ -183,7 +183,7 @@ import Testing
     #expect(!all.isEmpty && all == Reply.patternBytes(all.count))
   }
 
-  /// In a process of its own, whose peak of memory nobody else moves.
+  /// In a process of its own, so that its peak of memory belongs to this test.
   @Test func streamedBodiesAreHeldNowhere() async {
     await #expect(processExitsWith: .success) {
       let server = try HTTPTestServer()

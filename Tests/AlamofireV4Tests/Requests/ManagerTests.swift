@@ -121,7 +121,7 @@ import Testing
       },
     ]
     defer { for observer in observers { center.removeObserver(observer) } }
-    // Nobody listens there, which is known as soon as it is asked.
+    // The port has no listener, so that the request fails at once.
     let manager = manager
     await withTaskGroup(of: Void.self) { group in
       for _ in 0..<200 { group.addTask { _ = await manager.request("http://127.0.0.1:1/").ended() } }

@@ -3,7 +3,7 @@ import Foundation
 import Testing
 
 extension URLSessionConfiguration {
-  /// One that shares neither a cache nor cookies with anybody.
+  /// A configuration with neither a shared cache nor shared cookies.
   static var solitary: URLSessionConfiguration {
     let configuration = URLSessionConfiguration.ephemeral
     configuration.urlCache = nil
@@ -22,7 +22,7 @@ extension SessionManager {
   }
 }
 
-/// A value on its way out of a handler, which nobody else keeps.
+/// A value of a handler, which has no other references.
 struct Carried<Value>: @unchecked Sendable {
   let value: Value
 }
@@ -57,7 +57,8 @@ extension DownloadRequest {
   }
 }
 
-/// Whether a condition becomes true within half a minute: for the end of an object, of which nobody tells.
+/// Whether a condition becomes true within two minutes, for events without a notification, such as the release of an
+/// object.
 func eventually(_ condition: () -> Bool) async -> Bool {
   let deadline = ContinuousClock.now + .seconds(120)
   while ContinuousClock.now < deadline {
@@ -76,7 +77,7 @@ private let mainKey: DispatchSpecificKey<Bool> = {
 /// Whether this is the main queue; which thread serves it is up to the program.
 var isOnMainQueue: Bool { DispatchQueue.getSpecific(key: mainKey) == true }
 
-/// What closures note, from any thread.
+/// Values that closures record, on any thread.
 final class Notes<Value: Sendable>: Sendable {
   private let state = Mutex<[Value]>([])
 

@@ -80,7 +80,7 @@ private typealias Current = Alamofire::AFError
     #expect((error as? URLError)?.code == .dataLengthExceedsMaximum)
   }
 
-  /// What is left is the library's own, with the text of the reason that has to come out.
+  /// The other reasons, which are the library's own, with the expected text.
   private var ownReasons: [(Current, String)] {
     [
       (.multipartEncodingFailed(reason: .bodyPartFileIsDirectory(at: file)), "bodyPartFileIsDirectory(at: "),

@@ -25,7 +25,7 @@ import Testing
     try #require(certificate(identity).publicKey)
   }
 
-  /// What `api.test` shows; the root is known only if that is asked for.
+  /// Returns the trust of `api.test`; its root is in the trust store if `isKnown` is set.
   private func trust(isKnown: Bool = true) throws -> SecTrust {
     var options = TransportOptions()
     options.trustStore = .pem(Data((isKnown ? root : other).certificatePEM.utf8))

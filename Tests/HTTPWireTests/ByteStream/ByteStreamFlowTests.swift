@@ -156,8 +156,8 @@ import Testing
     #expect(flow.read(2, least: 1, most: 1) == [.fail(2, .cancelled)])
   }
 
-  /// Whatever happens in whatever order: everything asked for is told once, the end comes once and last, and nobody is
-  /// given bytes that have not come.
+  /// In any order of events, each operation ends once, the end comes once and last, and no read gets bytes that were
+  /// not received.
   @Test(arguments: 0..<40 as Range<UInt64>) func randomWalks(seed: UInt64) {
     var random = SplitMix(seed: seed)
     for _ in 0..<50 {

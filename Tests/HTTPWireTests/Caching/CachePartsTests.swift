@@ -190,7 +190,7 @@ import Testing
   }
 }
 
-/// The same numbers every time.
+/// A generator with the same numbers in every run.
 struct SplitMix: RandomNumberGenerator {
   private var state: UInt64
   init(seed: UInt64) { state = seed }

@@ -31,7 +31,7 @@ struct CacheScene {
     fields.map { HTTPHeader(name: $0.0, value: $0.1) }
   }
 
-  /// What is decided some seconds after the start.
+  /// Returns the decision some seconds after the start.
   static func decide(
     _ stored: StoredResponse..., after seconds: Int64 = 0, asked: [(String, String)] = [],
     method: String = "GET", policy: CacheDecision.Policy = .rules, mayRefresh: Bool = true

@@ -3,7 +3,7 @@ import Testing
 
 /// The published cases, which were written for RFC 6265; where RFC 6265bis wants something else, it is said.
 @Suite struct CookieDataTests {
-  /// What RFC 6265bis has changed since.
+  /// The changes of RFC 6265bis.
   enum Difference: String, CaseIterable {
     /// §5.6: a text without `=`, or with nothing before it, is the value of a cookie without a name. RFC 6265 §5.2 ignored it.
     case nameless

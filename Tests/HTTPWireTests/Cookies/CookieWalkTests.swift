@@ -43,7 +43,7 @@ import Testing
       let before = jar.cookies
       jar.receive(field, from: url)
       made["v\(step)"] = (host, isTLS, try SetCookie(Array(field.utf8)))
-      // Nobody without TLS takes a secure cookie away.
+      // No response without TLS removes a secure cookie.
       if !isTLS { for old in before where old.isSecure { #expect(jar.cookies.contains(old)) } }
     }
   }

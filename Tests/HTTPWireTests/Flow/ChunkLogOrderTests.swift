@@ -10,7 +10,7 @@ import Testing
     var random: SeededRandom
     var readers: [Int] = []
     var ready: Set<Int> = []
-    /// What was read, and has not been handed out.
+    /// Bytes that were read, but not delivered.
     var working: [Int: (bytes: [UInt8], isLast: Bool)] = [:]
     var events: [String] = []
 

@@ -2,11 +2,11 @@ import HTTPWire
 import Testing
 
 @Suite("Chunked transfer coding") struct ChunkedReaderTests {
-  /// What came of a body that arrived in pieces of `pieceSize` bytes.
+  /// The result of a body that arrives in pieces of `pieceSize` bytes.
   struct Reading: Equatable {
     var content = ""
     var last = ChunkedReader.Step.needsMore
-    /// How many bytes behind the end were left.
+    /// The number of bytes after the end.
     var excess = 0
   }
 

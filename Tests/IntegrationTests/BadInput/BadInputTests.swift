@@ -2,7 +2,7 @@ import Alamofire
 import Synchronization
 import Testing
 
-/// What users and programs get wrong: the handler is told, in a sentence that helps; nothing is thrown.
+/// Mistakes of users and programs: the handler gets an error with a useful message; nothing is thrown.
 @Suite(.timeLimit(.minutes(5))) struct BadInputTests {
   /// Parameters that no encoder can write.
   private struct Endless: Encodable, Sendable {
@@ -14,7 +14,7 @@ import Testing
     let testDescription: String
     let request: @Sendable (Session) -> DataRequest
     let isExpected: @Sendable (AFError) -> Bool
-    /// What the sentence must speak of.
+    /// The required words of the message.
     let words: [String]
 
     init(

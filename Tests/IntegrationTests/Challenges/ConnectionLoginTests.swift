@@ -37,7 +37,7 @@ struct NTLMTests {
     #expect(zip(known, users).allSatisfy { $0.user?.contains($1) == true }, "\(visits)")
     #expect(Set(known.map(\.port)).count == 3)
     for visit in known {
-      // Nothing was sent on the connection after it had become somebody's.
+      // No request was sent on the connection after its authentication.
       #expect(visits.last { $0.port == visit.port } == visit)
     }
   }

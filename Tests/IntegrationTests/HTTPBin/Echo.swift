@@ -1,6 +1,6 @@
 import Foundation
 
-/// What httpbin says about a request: `/anything`, `/get`, `/post` and their like.
+/// The description of a request by httpbin: `/anything`, `/get`, `/post` and similar routes.
 struct Echo: Decodable, Sendable {
   let method: String?
   let url: String

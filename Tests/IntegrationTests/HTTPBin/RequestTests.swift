@@ -1,7 +1,7 @@
 import Alamofire
 import Testing
 
-/// What leaves, as httpbin reports it back.
+/// The requests as httpbin reports them.
 @Suite(.needsHTTPBin, .timeLimit(.minutes(5))) struct RequestTests {
   @Test(arguments: ["get", "post", "put", "patch", "delete"])
   func everyMethodArrivesWithItsQuery(name: String) async throws {

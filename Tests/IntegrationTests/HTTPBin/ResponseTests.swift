@@ -2,7 +2,7 @@ import Alamofire
 import Synchronization
 import Testing
 
-/// What comes back from httpbin, and what is made of it.
+/// The responses of httpbin, and their serialization.
 @Suite(.needsHTTPBin, .timeLimit(.minutes(5))) struct ResponseTests {
   @Test(arguments: [200, 201, 204, 304, 400, 403, 404, 418, 500, 503])
   func validationLetsTheTwoHundredsThrough(code: Int) async throws {

@@ -1,6 +1,6 @@
 import Foundation
 
-/// What others read out of a multipart body: Python packages in `.build/venv`.
+/// Independent parsers of multipart bodies: Python packages in `.build/venv`.
 enum MultipartReader: String, CaseIterable {
   case werkzeug
   case pythonMultipart

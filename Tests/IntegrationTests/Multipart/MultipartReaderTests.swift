@@ -18,7 +18,7 @@ import Testing
     return url
   }
 
-  /// What a reader finds in a form, which both encoders must write in the same way.
+  /// Returns the parts that a reader finds in a form, which both encoders must write identically.
   private func read(_ form: MultipartFormData, by reader: MultipartReader) async throws -> [Part] {
     let body = folder.appendingPathComponent("body-\(reader)")
     let encoded = try form.encode()
@@ -163,7 +163,7 @@ import Testing
   }
 }
 
-/// The same numbers in every run.
+/// A generator with the same numbers in every run.
 private struct SplitMix: RandomNumberGenerator {
   var state: UInt64
 

@@ -34,7 +34,7 @@ struct AlternativeServiceTests {
     return Session(configuration: .solitary, serverTrustManager: manager, transportOptions: options)
   }
 
-  /// What so many requests, one after the other, are answered, each with the version of HTTP.
+  /// Returns the responses to sequential requests, each with the version of HTTP.
   private func answers(_ session: Session, _ url: String, _ count: Int = 3) async -> [String] {
     var answers: [String] = []
     for _ in 0..<count {

@@ -14,12 +14,12 @@ enum Batch {
 }
 
 extension Sequence where Element == DataResponse<Data, AFError> {
-  /// What went wrong, each kind once.
+  /// The different failures.
   var failures: Set<String> { Set(compactMap { $0.error.map { "\($0)" } }) }
 }
 
 extension DataResponse {
-  /// How many seconds the engine was occupied with the last request.
+  /// The duration of the last request in the engine, in seconds.
   var duration: TimeInterval {
     guard let start = transaction?.fetchStartDate, let end = transaction?.responseEndDate else { return 0 }
     return end.timeIntervalSince(start)

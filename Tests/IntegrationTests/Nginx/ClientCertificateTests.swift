@@ -38,7 +38,7 @@ struct UnixSocketTests {
     let response = await session.request("http://any.example/item").serializingString().response
     #expect(response.value == NginxConfiguration.item)
     #expect(response.metrics?.transactionMetrics.last?.request.url?.host == "any.example")
-    // Nobody guards it: the program itself has named it.
+    // The guard does not apply, because the program itself chose the socket.
     let guarded = server.makeSession {
       $0.unixSocket = server.socket
       $0.refusesPrivateAddresses = true

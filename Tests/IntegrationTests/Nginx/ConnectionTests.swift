@@ -1,7 +1,7 @@
 import Alamofire
 import Testing
 
-/// How many connections requests take, as nginx saw them.
+/// The number of connections of requests, according to nginx.
 @Suite(.needsNginx, .timeLimit(.minutes(5))) struct ConnectionTests {
   @Test func requestsOverHTTP2ShareOneConnection() async throws {
     let server = try await NginxServer.shared

@@ -9,7 +9,7 @@ import Testing
     let firstFailure: String?
   }
 
-  /// How many requests are sent; `ALAMOFIRE_SOAK_REQUESTS` says otherwise.
+  /// The number of requests; `ALAMOFIRE_SOAK_REQUESTS` replaces it.
   private static let requestCount =
     ProcessInfo.processInfo.environment["ALAMOFIRE_SOAK_REQUESTS"].flatMap { Int($0) } ?? 100_000
 

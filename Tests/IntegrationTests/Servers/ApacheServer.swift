@@ -69,7 +69,7 @@ final class ApacheServer: Sendable {
     try Data(text.utf8).write(to: file)
   }
 
-  /// What every configuration of it has: all that it writes lies in `folder`, what it serves in `root` there.
+  /// The common part of every configuration: all files are in `folder`, the served ones in `root` there.
   static func basis(in folder: URL, port: UInt16, modules names: [String]) -> String {
     """
     ServerRoot \(folder.path)

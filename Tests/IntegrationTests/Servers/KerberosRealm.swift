@@ -1,12 +1,12 @@
 import Foundation
 
-/// A realm of Kerberos with one user, anna, and an Apache that lets in whoever has a ticket of it.
+/// A Kerberos realm with one user, anna, and an Apache that requires its tickets.
 final class KerberosRealm: Sendable {
   static let programs = [
     "/usr/sbin/krb5kdc", "/usr/sbin/kdb5_util", "/usr/sbin/kadmin.local", "/usr/bin/kinit",
   ]
 
-  /// What a process needs in its environment to have the ticket of anna.
+  /// The environment of a process with the ticket of anna.
   let environment: [String: String]
   private let port: UInt16
   private let center: ServerProcess

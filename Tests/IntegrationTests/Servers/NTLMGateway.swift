@@ -1,6 +1,6 @@
 import Foundation
 
-/// squid in front of a server, and as a proxy, which lets in whoever goes the steps of NTLM. It writes who came.
+/// squid in front of a server, and as a proxy, which requires NTLM. It logs the users.
 final class NTLMGateway: Sendable {
   private let port: UInt16
   let proxyPort: UInt16

@@ -1,6 +1,6 @@
 import Foundation
 
-/// What nginx is told; the defaults get in nobody's way.
+/// The configuration of nginx; its default limits are too high to affect a test.
 struct NginxConfiguration {
   var streamsPerConnection = 128
   var requestsPerConnection = 1_000_000
@@ -10,7 +10,7 @@ struct NginxConfiguration {
   /// Whether clients have to show a certificate of the authority; `/who` says whose it was.
   var asksForClients = false
 
-  /// What `/item` answers.
+  /// The response to `/item`.
   static let item = #"{"id":17,"name":"Widget","tags":["alpha","beta"]}"#
 
   func write(to file: URL, ports: [UInt16], certificates: Certificates) throws {

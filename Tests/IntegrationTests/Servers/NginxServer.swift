@@ -12,7 +12,7 @@ final class NginxServer: Sendable {
     get async throws { try await starting.value }
   }
 
-  /// How to reach it.
+  /// The protocol and the port of the server.
   enum Entrance: Int, CaseIterable {
     case http, https1, h2
     /// HTTP/2 without TLS.
@@ -102,8 +102,7 @@ final class NginxServer: Sendable {
     }
   }
 
-  /// How many connections the server has, but for the one by which it is asked: that of `observer`, a session
-  /// which sends nothing else.
+  /// Returns the number of connections of the server, without that of `observer`, a session without other requests.
   func connectionCount(observer: Session) async throws -> Int {
     let text = try await observer.request(url(.http, "/status")).serializingString().value
     let number = text.split(separator: "\n").first?.split(separator: " ").last.flatMap { Int($0) }
@@ -119,7 +118,7 @@ final class NginxServer: Sendable {
   /// Ends it at once, in the middle of whatever it does.
   func kill() throws { try send(SIGTERM) }
 
-  /// Whether anybody still listens.
+  /// Whether a port of the server has a listener.
   var isAnswering: Bool { start.ports.contains(where: Loopback.answers) }
 
   private func send(_ signal: Int32) throws {

@@ -9,7 +9,7 @@ struct NginxStart {
 
   /// Returns when nginx listens on a port for each ``NginxServer/Entrance``.
   ///
-  /// - Throws: ``ServerFailure``, also when somebody else has taken one of the ports meanwhile.
+  /// - Throws: ``ServerFailure``, also if another process uses one of the ports meanwhile.
   init(_ configuration: NginxConfiguration) async throws {
     let folder = try ServerProcess.makeFolder("nginx")
     certificates = try await Certificates(in: folder)

@@ -1,7 +1,7 @@
 import Alamofire
 import Synchronization
 
-/// A real proxy that lets in whom it should: nobody but anna with the password "s3same", or everybody.
+/// A real proxy that accepts anna with the password "s3same" only, or every client.
 final class ProxyProcess: Sendable {
   enum Program: String, CaseIterable {
     case squid = "/usr/sbin/squid"
@@ -13,7 +13,7 @@ final class ProxyProcess: Sendable {
   static let password = "s3same"
 
   let port: UInt16
-  /// The same over TLS, for squid.
+  /// The port for TLS, with squid.
   let securePort: UInt16
   /// The file with the authority that signed the certificate of that.
   let authority: String
@@ -105,7 +105,8 @@ final class ProxyProcess: Sendable {
     try Data(text.utf8).write(to: folder.appendingPathComponent("proxy.conf"))
   }
 
-  /// What every configuration of squid has: all that it writes lies in `folder`, nothing is kept, and it ends at once.
+  /// The common part of every configuration of squid: all files are in `folder`, nothing is cached, and it stops at
+  /// once.
   static func squidBasis(in folder: URL) -> String {
     """
     cache deny all

@@ -10,7 +10,7 @@ extension URLSessionConfiguration {
 }
 
 extension Session {
-  /// A session that shares neither a cache nor cookies with anybody.
+  /// Makes a session with neither a shared cache nor shared cookies.
   static func solitary(_ options: TransportOptions = TransportOptions()) -> Session {
     Session(configuration: .solitary, transportOptions: options)
   }

@@ -105,7 +105,7 @@ private func pinsCertificate(_ trust: SecTrust, host: String, pinned: Data) -> B
   return SecCertificateCopyData(leaf) as Data == SecCertificateCopyData(wanted) as Data
 }
 
-/// The same for keys, as older code has it.
+/// Compares the keys of the chain with pinned ones, as older code does.
 private func pinsKey(_ trust: SecTrust, pinned: Set<Data>) -> Bool {
   for index in 0..<SecTrustGetCertificateCount(trust) {
     guard let certificate = SecTrustGetCertificateAtIndex(trust, index),

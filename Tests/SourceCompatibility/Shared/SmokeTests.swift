@@ -9,7 +9,7 @@ import Testing
   import FoundationNetworking
 #endif
 
-/// What compiles in this folder also runs, whatever else a file imports.
+/// The code of this folder compiles and runs with any other imports of a file.
 @Suite("Code of users") struct SmokeTests {
   struct Echo: Decodable, Sendable {
     let args: [String: String]

@@ -13,7 +13,7 @@ let concurrency = Step("Twenty at once") { stage in
   stage.show("all, over twenty connections", "\(try await milliseconds(forTwenty: url, session)) ms")
 }
 
-/// How long twenty requests take that are sent at the same time.
+/// Returns the duration of twenty concurrent requests.
 private func milliseconds(forTwenty url: String, _ session: Session) async throws -> Int {
   let start = ContinuousClock.now
   try await withThrowingTaskGroup(of: Void.self) { group in

@@ -31,7 +31,7 @@ private func fail(_ stage: Stage, _ what: String, _ request: DataRequest) async 
   stage.explain(error.localizedDescription)
 }
 
-/// How a program tells errors apart: by their case, and for the network by the code of the `URLError`.
+/// Errors are distinguished by their case, and errors of the network by the code of the `URLError`.
 private func name(of error: AFError) -> String {
   switch error {
   case .invalidURL: "AFError.invalidURL"

@@ -5,7 +5,7 @@ import Testing
 @Suite("Decisions about credentials") struct AuthenticationFlowTests {
   typealias Flow = AuthenticationFlow<String, Int, Int>
 
-  /// What was answered, in short.
+  /// A short text for a step.
   static func text(_ step: Flow.AdaptationStep) -> String {
     switch step {
     case .ask(let credential, let version): "ask \(credential) \(version)"

@@ -13,7 +13,7 @@ import Testing
     var flow = Flow(credential: 0, limit: Flow.Limit(interval: interval, attempts: attempts))
     var time = 0.0
     var numbers = 0
-    /// Who waits, in the order in which they came.
+    /// The waiting adaptations, in their order.
     var adaptations: [Int] = []
     var retries: [Int] = []
     var running: (ticket: Int, version: Int)?
