@@ -1,7 +1,7 @@
 import Synchronization
 
-/// A `Synchronization.Mutex` whose order the thread sanitizer sees: the lock of the standard library is in a library that
-/// is not instrumented, an atomic byte is compiled into this module.
+/// A `Synchronization.Mutex` whose order ThreadSanitizer sees. The lock of the standard library is in a library
+/// without instrumentation, so an atomic byte is compiled into this module.
 struct Mutex<Value: ~Copyable>: ~Copyable {
   private let order = Atomic<Bool>(false)
   private let base: Synchronization.Mutex<Value>

@@ -1,5 +1,5 @@
-/// Reads JSON (RFC 8259) token by token and keeps every token as it was written: the order of keys, the
-/// digits of numbers and the escapes of strings are those of the server. Depth is limited by memory alone.
+/// Reads JSON (RFC 8259) token by token, without changing any token: the order of keys, digits of numbers and escapes
+/// of strings stay the server's. The depth is limited only by memory.
 package struct JSONTokens {
   package enum Kind: Equatable, Sendable {
     case open, close, colon, comma

@@ -3,8 +3,8 @@ import Synchronization
 
 /// The transfers of a session that several requests wait for (``TransportOptions/sharesIdenticalRequests``).
 ///
-/// A transfer belongs to none of its requests: it runs in a task of its own, forwards its events to all of them, and
-/// is cancelled when the last of them has left.
+/// A transfer runs in a task of its own and forwards its events to all of its requests. It is cancelled when the last
+/// of them has left.
 package final class SharedTransfers: Sendable {
   typealias Outcome = Result<WireResponse, TransportFailure>
 

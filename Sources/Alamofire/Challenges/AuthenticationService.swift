@@ -17,8 +17,8 @@ struct ChallengeContext {
 struct AuthenticationService {
   let storage: URLCredentialStorage?
 
-  /// Returns the answer to a challenge, or `nil` if there is none: no credential, a refused credential, an unknown scheme,
-  /// an `Authorization` field of the caller, or another origin.
+  /// Returns the answer to a challenge. `nil` if there is no credential or a refused one, for an unknown scheme or
+  /// another origin, and if the request has its own `Authorization` field.
   func answer(_ head: ResponseHead, _ context: ChallengeContext) -> ChallengeAnswer? {
     offers(head, context).lazy
       .compactMap { offer in

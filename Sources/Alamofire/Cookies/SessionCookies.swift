@@ -74,8 +74,8 @@ final class SessionCookies: Sendable {
 
   /// Returns the current cookies if this takes no waiting.
   ///
-  /// Of the requests that begin in one turn of the engine, only the first reads an empty storage, because a request
-  /// that begins after a cookie was stored belongs to a later turn.
+  /// In one turn of the engine, only the first request reads an empty storage. A request that begins after a cookie
+  /// was stored belongs to a later turn.
   private func lookUp() -> CookieStore.Lookup {
     guard let turn = turn() else { return store.lookUp() }
     if turnWithoutCookies.load(ordering: .relaxed) == turn, !store.isBeingWritten { return .none }

@@ -15,8 +15,8 @@ extension URL {
     return "\(text[...colon])redacted\(text[at...])"
   }
 
-  /// Returns an invalid URL without text that may be a password: everything between the first colon and the last `@`,
-  /// because passwords without percent-encoding often make a URL invalid.
+  /// Returns an invalid URL without the text between the first colon and the last `@`. That text may be a password,
+  /// because a password without percent-encoding often makes a URL invalid.
   static func shown(invalid text: String) -> String {
     let rest = text[(text.range(of: "://")?.upperBound ?? text.startIndex)...]
     guard let at = rest.lastIndex(of: "@"), let colon = rest[..<at].firstIndex(of: ":") else { return text }

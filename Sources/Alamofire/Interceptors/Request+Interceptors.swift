@@ -1,8 +1,8 @@
 /// Interceptors that are added to a request.
 ///
 /// They run after those of the session and the one that the request was made with, in the order in which they were
-/// added, whatever their kind. Add them before the request starts. An adapter that is added later applies to the next
-/// attempt, a retrier to later failures; after the end, these are failures of handlers that are added even later.
+/// added. Add them before the request starts. An adapter that is added later applies to the next attempt, a retrier
+/// to later failures. After the end, these are only failures of handlers that are added even later.
 extension Request {
   /// Adapts and retries the request with `interceptor`, after all that do so already.
   @discardableResult

@@ -14,10 +14,10 @@ public enum RetryResult: Sendable {
 
 /// Decides whether a failed request is sent again.
 ///
-/// A retrier is called if a request could not be made or adapted, if its transfer or a validator failed, and once for
-/// each handler whose serialization failed. It is never called after a cancellation, and never on the engine's
-/// thread. Of several retriers, the first result other than ``RetryResult/doNotRetry`` is used. Releasing the
-/// completion without a call counts as ``RetryResult/doNotRetry``.
+/// A retrier is called if making, adapting, the transfer or a validator failed, and once for each handler whose
+/// serialization failed. It is never called after a cancellation, and never on the engine's thread. Of several
+/// retriers, the first result other than ``RetryResult/doNotRetry`` is used. Releasing the completion without a call
+/// counts as ``RetryResult/doNotRetry``.
 @preconcurrency
 public protocol RequestRetrier: Sendable {
   /// Decides about `request`, which failed with `error`; `completion` may be called from any thread.

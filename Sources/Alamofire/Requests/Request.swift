@@ -45,8 +45,8 @@ public class Request: @unchecked Sendable {
   /// The serialization queue of the session.
   public var serializationQueue: DispatchQueue { core.session.serializationQueue }
 
-  /// The interceptor of this request, beside the session's: the one that it was made with, or an ``Interceptor`` of
-  /// that one and those that were chained to it.
+  /// The interceptor of this request, beside the session's. It is the one that the request was made with, or an
+  /// ``Interceptor`` of that one and later added ones.
   public var interceptor: (any RequestInterceptor)? { core.ownInterceptor }
 
   /// Whether the first response handler resumes the request; `nil` for the session's setting.
@@ -126,12 +126,13 @@ public class Request: @unchecked Sendable {
   /// The credential that answers challenges, if one was given.
   public var credential: URLCredential? { core.state.withLock { $0.extras.credential } }
 
-  /// Answers challenges of the server with these credentials: Digest (RFC 7616), Basic (RFC 7617), and NTLM and
-  /// Negotiate if libcurl supports them; the strongest scheme that the server offers is used. The credentials are
-  /// sent after a challenge, to that server only, and never to another origin after a redirect. Later requests of the
-  /// session with the same credentials send them preemptively to protection spaces that accepted them. Refused
-  /// credentials are not sent again: the 401 is the response. A field `Authorization` of the request takes
-  /// precedence.
+  /// Answers challenges of the server with these credentials. The schemes are Digest (RFC 7616), Basic (RFC 7617),
+  /// and NTLM and Negotiate if libcurl supports them; the strongest that the server offers is used.
+  ///
+  /// The credentials are sent after a challenge, to that server only, and never to another origin after a redirect.
+  /// Later requests of the session with the same credentials send them preemptively to protection spaces that
+  /// accepted them. Refused credentials are not sent again: the 401 is the response. A field `Authorization` of the
+  /// request takes precedence.
   ///
   /// ```swift
   /// AF.request("https://example.com/private")

@@ -3,8 +3,8 @@ public import Foundation
 public import FoundationNetworking
 
 extension Manager {
-  /// Is called when something happens to the tasks of a manager, and decides where there is something to decide: by
-  /// its closures, or as a subclass, whose methods take precedence over them.
+  /// The delegate of a manager: it is called for events of tasks, and decides about some of them. Set its closures,
+  /// or override methods in a subclass, which take precedence.
   ///
   /// ```swift
   /// manager.delegate.taskWillPerformHTTPRedirection = { session, task, response, request in nil }

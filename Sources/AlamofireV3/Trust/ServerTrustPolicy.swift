@@ -6,8 +6,8 @@ public import Foundation
 public enum ServerTrustPolicy {
   /// By the certificates that the system trusts, and by the host name if that is wanted.
   case PerformDefaultEvaluation(validateHost: Bool)
-  /// One of the server's certificates must be one of these. With validation of the chain, it must also end at one of
-  /// these, be valid now, and for the host if that is wanted; without it, nothing else is looked at.
+  /// One of the server's certificates must be one of these. With validation of the chain, the chain must also end at
+  /// one of these, be valid now, and optionally for the host. Without it, nothing else is verified.
   case PinCertificates(certificates: [SecCertificate], validateCertificateChain: Bool, validateHost: Bool)
   /// One of the public keys of the server's certificates must be one of these. With validation of the chain, it is
   /// also judged as by default; without it, nothing else is looked at.

@@ -4,7 +4,7 @@ public import Foundation
 import FoundationNetworking
 
 // The handlers of data requests and uploads. They are called on `queue`, by default the main one, in the order in
-// which they were added; each as soon as its own value has been made.
+// which they were added. Each is called as soon as its own value was made.
 extension DataRequest {
   /// Adds a handler that gets the data without serialization.
   @discardableResult

@@ -4,7 +4,7 @@ public import Foundation
 import FoundationNetworking
 
 // The handlers of downloads. They are called on `queue`, by default the main one, in the order in which they were
-// added; each as soon as its own value has been made.
+// added. Each is called as soon as its own value was made.
 extension DownloadRequest {
   /// Adds a handler that gets where the file is, without reading it.
   @discardableResult

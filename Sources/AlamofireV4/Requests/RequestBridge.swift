@@ -213,8 +213,8 @@ final class RequestBridge: Alamofire::RequestInterceptor {
 
   // MARK: The end
 
-  /// Adds a check. Returns whether the core has to be asked for another end, because the last one did not include it:
-  /// requests start before their caller can add a check, and some are fast.
+  /// Adds a check. Returns whether the core has to be asked for another end, because the last one did not include the
+  /// check. Requests start before their caller can add a check, and some are fast.
   func add(_ check: @escaping Check) -> Bool {
     let check = Boxed(check)
     let isAgain = state.withLock { state in

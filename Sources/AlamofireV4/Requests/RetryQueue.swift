@@ -4,8 +4,8 @@ import AlamofireGenerations
 /// The lock of this module.
 typealias Mutex = AlamofireGenerations.Mutex
 
-/// Lets the requests of a manager be tried again in the order in which a retrier said so: the next one begins when the
-/// adapter has been asked about the one before. A handler that refreshes a token lets hundreds go at once.
+/// Performs the retries of a manager in the order of the retrier's completions. The next one begins when the adapter
+/// has adapted the previous one, because a handler that refreshes a token can complete hundreds at once.
 final class RetryQueue: Sendable {
   private struct State {
     var current: ObjectIdentifier?

@@ -8,8 +8,8 @@ public enum ServerTrustPolicy {
   case performDefaultEvaluation(validateHost: Bool)
   /// Like that, and no certificate may have been revoked; the flags are those of `kSecRevocation…`.
   case performRevokedEvaluation(validateHost: Bool, revocationFlags: CFOptionFlags)
-  /// One of the certificates has to be one of these. With validation of the chain these are the only ones that
-  /// it may end at, in the place of the trust store; without it neither dates nor host are looked at.
+  /// One of the certificates has to be one of these. With validation of the chain, these replace the trust store.
+  /// Without it, neither dates nor host are verified.
   case pinCertificates(certificates: [SecCertificate], validateCertificateChain: Bool, validateHost: Bool)
   /// One of the public keys has to be one of these. With validation of the chain, the trust store counts as
   /// well; without it neither dates nor host are looked at.

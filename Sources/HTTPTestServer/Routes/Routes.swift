@@ -7,8 +7,8 @@
 /// let server = try HTTPTestServer(routes: routes)
 /// ```
 ///
-/// HEAD is answered as GET, without the body; OPTIONS with `Allow`; a method that no route of the path
-/// takes with 405 and `Allow`; a path without a route with 404, all with a JSON document.
+/// HEAD is answered as GET, without the body. OPTIONS, and a method that no route of the path has (405), get a
+/// response with `Allow`. A path without a route gets 404. All of these have a JSON document.
 public struct Routes: Sendable {
   /// Answers one request. `parameters` are the decoded values of the `{…}` of the pattern, in their order.
   /// Called on the thread of the connection; ``HTTPTestServer/stop()`` waits for its end.

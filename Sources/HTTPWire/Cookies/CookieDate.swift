@@ -3,9 +3,9 @@
 package enum CookieDate {
   /// Returns the date in a text; `nil` if there is none, or the day does not exist.
   ///
-  /// Each word is taken as the first of these parts that it can be and that is still missing: a time of day, a day of
-  /// one or two digits, the name of a month, a year of two to four digits. Other words, including time zones, are
-  /// ignored: the time is UTC.
+  /// The parts are a time of day, a day of one or two digits, the name of a month, and a year of two to four digits.
+  /// Each word is taken as the first missing part that it can be. Other words, including time zones, are ignored: the
+  /// time is UTC.
   package static func parse(_ text: some Sequence<UInt8>) -> HTTPDate? {
     var found = Found()
     var word: [UInt8] = []

@@ -1,8 +1,7 @@
-/// A point in time as header fields carry it (RFC 9110 §5.6.7), to the second.
+/// A point in time in the format of header fields (RFC 9110 §5.6.7), to the second.
 ///
-/// All three forms are read: `Sun, 06 Nov 1994 08:49:37 GMT`, `Sunday, 06-Nov-94 08:49:37 GMT` and
-/// `Sun Nov  6 08:49:37 1994`. Names are compared without regard to case, and a name of a day that is not
-/// that of the date does not matter, as nothing depends on it.
+/// All three forms are read: `Sun, 06 Nov 1994 08:49:37 GMT`, `Sunday, 06-Nov-94 08:49:37 GMT` and `Sun Nov  6
+/// 08:49:37 1994`. Names are compared without regard to case. A wrong name of a day is accepted.
 package struct HTTPDate: Equatable, Comparable, Sendable {
   /// Seconds since the beginning of 1970, in UTC; negative before.
   package let secondsSince1970: Int64

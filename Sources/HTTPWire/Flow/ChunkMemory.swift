@@ -1,8 +1,8 @@
 import FoundationEssentials
 import Synchronization
 
-/// Memory for the chunks of one body that is used again and again: to get fresh pages from the system for each chunk
-/// takes longer than to copy it. Without a lock, since chunks are made and released under the lock of their log.
+/// Reused memory for the chunks of one body, because fresh pages from the system take longer than copying a chunk. It
+/// has no lock, because chunks are made and released under the lock of their log.
 package final class ChunkMemory: Sendable {
   /// The address of an unused block, or 0.
   private final class Slot: Sendable {

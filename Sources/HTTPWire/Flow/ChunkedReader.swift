@@ -116,8 +116,8 @@ package struct ChunkedReader: Sendable {
     }
   }
 
-  /// A bare line feed ends the line too (RFC 9112 §2.2), but not after an extension, because other readers may
-  /// continue the extension and find another end of the body.
+  /// A bare line feed ends the line too (RFC 9112 §2.2), but not after an extension. Other readers may continue the
+  /// extension there, and find another end of the body.
   private func stateBehindSize(_ size: Int64, _ byte: UInt8) throws(HeadViolation) -> State {
     switch byte {
     case 0x0D: return .sizeEnd(size)

@@ -1,7 +1,7 @@
 package import FoundationEssentials
 
-/// Cuts the bytes of a text that comes in chunks between characters (Unicode scalars in UTF-8, RFC 3629), so
-/// that each piece can be decoded by itself: the texts of the pieces, put together, are the text of the whole.
+/// Cuts text that arrives in chunks between characters (Unicode scalars in UTF-8, RFC 3629), so that each piece can
+/// be decoded separately. The decoded pieces, joined, equal the decoded text.
 package struct CharacterFramer: Sendable {
   /// The beginning of a character whose rest has not come; three bytes at most.
   private var kept = Data()

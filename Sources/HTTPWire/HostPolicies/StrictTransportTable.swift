@@ -32,10 +32,10 @@ package struct StrictTransportTable: Sendable {
     return !asParent || policy.includesSubdomains
   }
 
-  /// A host has said something, over TLS that was in order.
+  /// Records a policy that a host sent over TLS, with a verified certificate.
   ///
-  /// - Returns: Whether it is worth being written down: an expiry that moved by less than a hundredth of its distance
-  ///   is not, since most hosts say the same with every response.
+  /// - Returns: Whether the change has to be written to the file. A change of the expiry by less than a hundredth of
+  ///   its distance is not, because most hosts repeat the field in every response.
   package mutating func note(_ field: StrictTransportField, of host: KnownHost, now: Int64) -> Bool {
     guard field.maxAge > 0 else { return noted.removeValue(forKey: host) != nil }
     let expiry = now.later(by: field.maxAge)

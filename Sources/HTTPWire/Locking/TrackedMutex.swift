@@ -1,14 +1,14 @@
 public import Synchronization
 
-/// A `Synchronization.Mutex` whose order the thread sanitizer sees.
+/// A `Synchronization.Mutex` whose order ThreadSanitizer sees.
 ///
-/// On Linux the standard library locks by futex calls in a library that is not instrumented: the sanitizer reports each
-/// access under such a lock as a race, also in programs of users that are built with `--sanitize=thread`. Here each
-/// critical section begins with an acquiring load and ends with a releasing store of one byte. Both are compiled into
-/// the module itself, and are plain moves on x86.
+/// On Linux the standard library locks by futex calls in a library without instrumentation. ThreadSanitizer reports
+/// each access under such a lock as a race, also in users' programs that are built with `--sanitize=thread`. Here
+/// each critical section begins with an acquiring load and ends with a releasing store of one byte. Both are compiled
+/// into the module itself, and are plain moves on x86.
 ///
 /// Each module names it `Mutex` for itself; see `Mutex.swift` there. It is public because the compiler specializes
-/// inlinable code of other modules only when that is public; a lock that is not specialized costs some 900 instructions.
+/// inlinable code of other modules only if it is public. A lock that is not specialized costs some 900 instructions.
 public struct TrackedMutex<Value: ~Copyable>: ~Copyable {
   @usableFromInline let order = Atomic<Bool>(false)
   @usableFromInline let base: Synchronization.Mutex<Value>

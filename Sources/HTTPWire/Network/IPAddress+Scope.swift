@@ -1,6 +1,6 @@
 extension IPAddress {
-  /// Whether the address belongs to the public Internet: none of a private network, of this machine or its link,
-  /// none reserved, and none through which one of these could be reached (RFC 6890 and the registries it made).
+  /// Whether the address belongs to the public Internet. It is not private, loopback, link-local or reserved, and
+  /// embeds no such address (RFC 6890 and its registries).
   package var isPublic: Bool {
     switch family {
     case .v4: Self.isPublic(v4: bytes[...])

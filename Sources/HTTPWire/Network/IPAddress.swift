@@ -1,6 +1,6 @@
 extension IPAddress {
-  /// The addresses of `localhost` and of the names below it, in any case and with or without a dot at the end
-  /// (RFC 6761 §6.3); `nil` for other hosts.
+  /// Returns the addresses of `localhost` and its subdomains, in any case, with or without a dot at the end (RFC 6761
+  /// §6.3); `nil` for other hosts.
   package static func loopback(of host: String) -> [IPAddress]? {
     let name = host.lowercased()
     let relative = name.hasSuffix(".") ? name.dropLast() : name[...]

@@ -82,8 +82,8 @@ package enum Redirect {
         protectedHeaders: protectedHeaders))
   }
 
-  /// The method of the next request, and whether the body stays behind; `nil` for a status that is not
-  /// followed: 300 leaves the choice to the user, 304 is an answer of a cache, 305 and 306 are withdrawn.
+  /// Returns the method of the next request, and whether its body is dropped. `nil` for statuses that are not
+  /// followed: 300 leaves the choice to the user, 304 belongs to caches, 305 and 306 are withdrawn.
   private static func change(of method: String, for status: Int) -> (method: String, dropsBody: Bool)? {
     switch status {
     case 301, 302: method == "POST" ? ("GET", true) : (method, false)

@@ -21,8 +21,8 @@ package final class ConnectionProfile: Sendable {
   /// Whether ``proxies`` lead nowhere but straight to the servers; `nil` when that is up to the environment.
   package let isDirect: Bool?
 
-  /// The profile of hops that a redirect leads to another origin, if these have one of their own: without the client
-  /// identity that was meant for the first one.
+  /// The profile of hops after a redirect to another origin, without the client identity of the request; `nil` if it
+  /// is the same.
   package let elsewhere: ConnectionProfile?
 
   package init(

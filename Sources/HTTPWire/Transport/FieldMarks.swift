@@ -7,8 +7,8 @@ package struct FieldMarks: OptionSet, Sendable {
 
   package static let setCookie = FieldMarks(rawValue: 1)
   package static let contentEncoding = FieldMarks(rawValue: 2)
-  /// By the rules of HTTP a response could answer another request only if it says how long it is good for, or can be
-  /// validated: `Cache-Control`, `Expires`, `ETag`, `Last-Modified`.
+  /// Fields without which a response cannot answer another request, because they give a freshness lifetime or a
+  /// validator: `Cache-Control`, `Expires`, `ETag`, `Last-Modified`.
   package static let reusable = FieldMarks(rawValue: 4)
 
   /// The mark of the field `name`, if it has one.

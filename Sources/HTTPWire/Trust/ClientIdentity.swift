@@ -1,11 +1,11 @@
 public import FoundationEssentials
 
-/// The identity of a client for servers that ask for a certificate (RFC 8446 §4.3.2): a certificate, the certificates
+/// The identity of a client for servers that request a certificate (RFC 8446 §4.3.2): a certificate, the certificates
 /// of its issuers, and the private key.
 ///
-/// It is made of a PKCS#12 file or of PEM texts, and checked then: a wrong passphrase, a key that does not belong to
-/// the certificate and a certificate that is out of date are errors at once. Put it into
-/// ``TransportOptions/clientIdentity`` of a session, or of a request. The key is in no description.
+/// It is made of a PKCS#12 file or of PEM texts. A wrong passphrase, a key of another certificate and an expired
+/// certificate are errors at once. Set it as ``TransportOptions/clientIdentity`` of a session, or of a request. The
+/// key is in no description.
 ///
 /// ```swift
 /// var options = TransportOptions()

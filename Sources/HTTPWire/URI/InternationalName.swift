@@ -1,8 +1,8 @@
-/// Host names beyond ASCII, as they are looked up: each label in small letters and Punycode (RFC 3492)
-/// behind `xn--` (RFC 5890 §2.3.2.1).
+/// Host names beyond ASCII, as they are looked up: each label in lower case and Punycode (RFC 3492) after `xn--` (RFC
+/// 5890 §2.3.2.1).
 ///
-/// Letters are made small and the ideographic full stops are dots; the rest of the mapping of UTS 46
-/// (compatibility forms, for instance) is not done: such a name is not found.
+/// Letters are lowercased, and ideographic full stops become dots. The rest of the mapping of UTS 46, such as
+/// compatibility forms, is not done, so that such a name is not found.
 package enum InternationalName {
   /// The name in ASCII, or `nil` when a label cannot be encoded.
   package static func ascii(_ name: String) -> String? {

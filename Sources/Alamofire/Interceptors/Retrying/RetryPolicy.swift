@@ -2,13 +2,11 @@ public import Foundation
 import FoundationNetworking
 import HTTPWire
 
-/// Retries requests that may be sent twice and that failed for a reason that may pass, and waits longer
-/// each time.
+/// Retries requests that may be sent twice, after temporary failures, with increasing delays.
 ///
-/// A request is sent again while its ``Request/retryCount`` is below ``retryLimit``, if its method is one of
-/// ``retryableHTTPMethods`` and either the status of its response is one of ``retryableHTTPStatusCodes`` or its
-/// error is, or wraps, a `URLError` with one of ``retryableURLErrorCodes``. A status is a failure only with
-/// `validate()`, or when the body cannot be read.
+/// A request is retried at most ``retryLimit`` times, if its method is one of ``retryableHTTPMethods``. The status of
+/// its response must be one of ``retryableHTTPStatusCodes``, or its error must be or wrap a `URLError` with one of
+/// ``retryableURLErrorCodes``. A status is a failure only with `validate()`, or if the body cannot be read.
 ///
 /// The delay is ``exponentialBackoffBase`` to the power of the number of retries so far, times
 /// ``exponentialBackoffScale``: 0.5, 1, 2, 4 … seconds; at most a year.

@@ -34,8 +34,8 @@ final class FormNode {
     }
   }
 
-  /// Where a keyed container is to write: here, or into a new item when this is a list of items, which
-  /// happens when a superclass of something unkeyed has keys.
+  /// Returns the node for a keyed container: this one, or a new item if this is a list. The latter happens if the
+  /// superclass of an unkeyed value has keys.
   func openProperties() -> FormNode {
     switch content {
     case .empty: content = .properties(FormProperties())

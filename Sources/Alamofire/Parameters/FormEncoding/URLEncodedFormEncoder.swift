@@ -18,10 +18,9 @@ import Synchronization
 ///   arrayEncoding: .noBrackets, boolEncoding: .literal, keyEncoding: .convertToSnakeCase)
 /// ```
 ///
-/// There is no standard for nested values; the common way is taken by default: `name[]` for the items of
-/// an array, `name[key]` for the properties of a value. Bools are written as numbers and data as base64
-/// unless told otherwise. A `URL` encodes itself as an object with the property `relative`; hand in its
-/// `absoluteString` to have text.
+/// Nested values have no standard encoding. The common one is the default: `name[]` for the items of an array,
+/// `name[key]` for the properties of a value. By default bools are written as numbers and data as base64. A `URL`
+/// encodes itself as an object with the property `relative`; pass its `absoluteString` for text.
 ///
 /// One encoder can be used from several threads at once.
 public final class URLEncodedFormEncoder: Sendable {

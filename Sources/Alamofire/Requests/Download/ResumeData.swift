@@ -134,9 +134,8 @@ struct ResumeData: Codable, Equatable {
     return head.block.value(of: isTag ? "ETag" : "Last-Modified").map { $0 == validator } ?? true
   }
 
-  /// Only a strong validator proves that two parts belong together. A date is one when the response was made
-  /// at least a second later, so that the file has not changed within the second of the date (RFC 9110
-  /// §8.8.2.2).
+  /// Only a strong validator proves that two parts belong together. A date is strong if the response was made at
+  /// least a second later, because the file may change again within a second (RFC 9110 §8.8.2.2).
   private static func validator(of head: ResponseHead) -> String? {
     if let tag = head.block.value(of: "ETag") { return tag.hasPrefix("\"") ? tag : nil }
     let now = HTTPDate(secondsSince1970: Int64(Date().timeIntervalSince1970))

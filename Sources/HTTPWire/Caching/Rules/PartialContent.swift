@@ -30,9 +30,9 @@ package enum PartialContent {
 
   /// Returns the response to store after a part was received; `nil` if there is none.
   ///
-  /// A part is combined with the stored response that has its strong entity tag: a complete response takes its
-  /// fields, an adjacent or overlapping part also its bytes. A complete response of another version stays until it is
-  /// validated.
+  /// A part is combined with the stored response that has its strong entity tag. A complete response takes the fields
+  /// of the part, an adjacent or overlapping part also its bytes. A complete response of another version stays until
+  /// it is validated.
   ///
   /// - Parameter stored: The stored responses for the URL.
   package static func combined(_ part: StoredResponse, with stored: [StoredResponse]) -> StoredResponse? {

@@ -1,5 +1,5 @@
-/// The requests for which a stored response can be used, among those of its URL: the fields that its `Vary` names
-/// (RFC 9111 §4.1), and the credentials of its request.
+/// The requests for which a stored response can be used, among those of its URL. They have the same values of the
+/// fields that its `Vary` names (RFC 9111 §4.1), and the same credentials.
 ///
 /// A program may act for many users. Therefore a response is used only with the `Authorization` of its request,
 /// unless it is `public`. One that is `private` is used only with the `Cookie` of its request.

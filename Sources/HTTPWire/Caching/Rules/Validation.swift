@@ -10,8 +10,8 @@ package enum Validation {
     return fields
   }
 
-  /// The field that offers responses which are for other fields than those of a request (RFC 9111 §4.3.1): a server that
-  /// would send one of them says so by its tag. `nil` without a tag.
+  /// Returns the field that offers responses for other field values than those of a request (RFC 9111 §4.3.1). A
+  /// server that would send one of them responds with its tag. `nil` without a tag.
   package static func condition(for variants: [StoredResponse]) -> HTTPHeader? {
     var tags: [String] = []
     for tag in variants.compactMap(\.entityTag) where !tags.contains(tag.text) { tags.append(tag.text) }

@@ -57,8 +57,8 @@ package struct EntryID: Hashable, Sendable {
     self.variant = variant
   }
 
-  /// The URL goes into both, by another rule: two whose hashes are the same, and those of one URL that are for
-  /// certain sessions alone, do not get into each other's way.
+  /// Both hashes include the URL, with different functions, so that URLs with equal hashes, and entries of single
+  /// sessions, do not collide.
   package init(_ stored: StoredResponse) {
     let url = stored.key.url.utf8.reduce(UInt32(0)) { $0 &* 31 &+ UInt32($1) }
     self.init(hash: stored.key.hash, variant: stored.selection.hash ^ url)

@@ -1,8 +1,8 @@
 package import FoundationEssentials
 
 // The format of a stored response in a file: a mark, the length of the head, the length of the body and a checksum of
-// both, each in 8 bytes, little-endian; then head and body. Files of another format, truncated ones and ones with a
-// wrong checksum are ignored.
+// both, then head and body. The numbers have 8 bytes, little-endian. Files of another format, truncated ones and ones
+// with a wrong checksum are ignored.
 extension StoredResponse {
   private static let mark: UInt64 = 0x3130_4548_4341_4641  // "AFACHE01"
   package static let prefixLength = 32

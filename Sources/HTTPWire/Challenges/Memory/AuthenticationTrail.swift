@@ -15,8 +15,8 @@ package struct AuthenticationTrail: Sendable {
   /// The most stale nonces, one after the other.
   private static let mostStaleAnswers = 4
 
-  /// Whether an answer makes sense: not for a credential that has been refused, but for a nonce that was too old
-  /// (RFC 7616 §3.3) or that came from an earlier request.
+  /// Whether a credential may answer an offer. A refused one may not, unless the nonce had expired (RFC 7616 §3.3) or
+  /// came from an earlier request.
   package func mayAnswer(_ offer: AuthenticationOffer, with credential: PasswordCredential) -> Bool {
     guard answers < Self.mostAnswers,
       !refused.contains(where: { $0.credential == credential && $0.realm == offer.realm })
