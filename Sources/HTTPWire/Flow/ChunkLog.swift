@@ -55,7 +55,8 @@ package struct ChunkLog: Sendable {
     var delaysEnd: Bool
     /// Whether it has found no entry and has to be woken.
     var waits = true
-    var isFinished = false
+    /// The number of the entry that follows its last one; `nil` until it is known.
+    var end: Int?
     /// Whether it receives only the end.
     var isMuted = false
     /// The reader that has each entry before this one.
@@ -69,7 +70,10 @@ package struct ChunkLog: Sendable {
     /// Whether it has read the last entry, and has to hand it out.
     var isOver = false
 
+    var isFinished: Bool { end != nil }
     var isOrdered: Bool { predecessor != nil || successor != nil }
+    /// Whether it receives the entries that are written.
+    var isOpen: Bool { !isMuted && !isFinished }
   }
 
   /// The size of the chunks into which libcurl splits a read.
@@ -108,7 +112,7 @@ package struct ChunkLog: Sendable {
   package var heldBytes: Int { entries[head...].reduce(open?.count ?? 0) { $0 + $1.count } }
 
   /// Whether a reader that delays the end has unread or unprocessed entries.
-  package var isBusy: Bool { readers.values.contains { $0.delaysEnd && !$0.waits } }
+  package var isBusy: Bool { readers.values.contains { $0.delaysEnd && !$0.waits && !$0.isFinished } }
 
   // MARK: Writing
 
@@ -136,11 +140,11 @@ package struct ChunkLog: Sendable {
     return Written(isTaken: true, readers: wakeReaders())
   }
 
-  private var isWanted: Bool { readers.values.contains { !$0.isMuted } }
+  private var isWanted: Bool { readers.values.contains { $0.isOpen } }
 
   private mutating func wakeReaders() -> [Int] {
     var woken: [Int] = []
-    for (id, reader) in readers where reader.waits && !reader.isMuted {
+    for (id, reader) in readers where reader.waits && reader.isOpen {
       woken.append(id)
       readers[id]?.waits = false
     }
@@ -174,7 +178,7 @@ package struct ChunkLog: Sendable {
 
   /// Whether a reader that holds the writer back is more than `count` bytes behind.
   private func isBehind(by count: Int) -> Bool {
-    readers.values.contains { $0.holdsBack && !$0.isMuted && written - $0.done > Int64(count) }
+    readers.values.contains { $0.holdsBack && $0.isOpen && written - $0.done > Int64(count) }
   }
 
   // MARK: Readers
@@ -209,10 +213,11 @@ package struct ChunkLog: Sendable {
     for (id, reader) in readers where reader.kind == .pulling { readers[id]?.delaysEnd = false }
   }
 
-  /// Nothing more will be written for it. Returns whether it waits for that.
+  /// Ends the entries of a reader with those that are there. Returns whether the reader waits for that.
   package mutating func finish(_ id: Int) -> Bool {
     guard let reader = readers[id], !reader.isFinished else { return false }
-    readers[id]?.isFinished = true
+    close()
+    readers[id]?.end = first + entries.count
     readers[id]?.waits = false
     return reader.waits
   }
@@ -258,13 +263,14 @@ package struct ChunkLog: Sendable {
     let from = reader.next - first
     // One at a time, so that those of other readers come in between.
     let wanted = reader.isOrdered ? from + 1 : from + max(1, limit)
-    let to = max(from, min(entries.count, wanted, bound(of: reader) - first))
+    let end = (reader.end ?? first + entries.count) - first
+    let to = max(from, min(end, wanted, bound(of: reader) - first))
     let taken = Array(entries[from..<to])
     reader.done = reader.taken
     reader.handedOut = reader.next
     reader.taken += taken.reduce(0) { $0 + weight(of: $1) }
     reader.next += taken.count
-    let isAtEnd = to == entries.count
+    let isAtEnd = to == end
     let isLast = reader.isFinished && isAtEnd && reader.predecessor == nil
     reader.isBlocked = taken.isEmpty && !isLast && (!isAtEnd || reader.isFinished)
     reader.waits = taken.isEmpty && !isLast && !reader.isBlocked
@@ -309,9 +315,10 @@ package struct ChunkLog: Sendable {
   private mutating func unblocked() -> [Int] {
     var woken: [Int] = []
     for (id, reader) in readers where reader.isBlocked {
-      let hasEntries = reader.next < min(first + entries.count, bound(of: reader))
+      let end = reader.end ?? first + entries.count
+      let hasEntries = reader.next < min(end, bound(of: reader))
       let mayEnd =
-        reader.isFinished && reader.predecessor == nil && reader.next == first + entries.count
+        reader.isFinished && reader.predecessor == nil && reader.next == end
       guard hasEntries || mayEnd else { continue }
       readers[id]?.isBlocked = false
       woken.append(id)
@@ -321,7 +328,8 @@ package struct ChunkLog: Sendable {
 
   private mutating func skip(_ id: Int) {
     close()
-    readers[id]?.next = first + entries.count
+    guard let reader = readers[id] else { return }
+    readers[id]?.next = reader.end ?? first + entries.count
     readers[id]?.taken = written
     readers[id]?.done = written
     trim()

@@ -161,6 +161,28 @@ struct RetryTests {
     #expect(request.retryCount == 0)
   }
 
+  @Test("A cancellation during the delay of a retry keeps the failure", arguments: [false, true])
+  func cancelledDelay(failsInSerializer: Bool) async {
+    let asked = Latch()
+    let spy = SpyInterceptor(retry: { _, _, _ in
+      asked.open()
+      return .retryWithDelay(3600)
+    })
+    let fake = FakeTransport(failsInSerializer ? .text("not JSON") : .failure(.connectionLost))
+    let request = Session.kept(fake: fake, interceptor: spy).request("http://a.test/")
+    async let response = decoded(request)
+    await asked.wait()
+    request.cancel()
+    let error = await response.error
+    if failsInSerializer {
+      #expect(error?.isResponseSerializationError == true)
+    } else {
+      #expect((error?.underlyingError as? URLError)?.code == .networkConnectionLost)
+      #expect((request.error?.underlyingError as? URLError)?.code == .networkConnectionLost)
+    }
+    #expect(request.isCancelled && request.retryCount == 0 && fake.requests.count == 1)
+  }
+
   @Test func aDelayDoesNotKeepTheSession() async {
     let asked = Latch()
     let spy = SpyInterceptor(retry: { _, _, _ in

@@ -214,4 +214,41 @@ import Testing
     }
     #expect(log.heldBytes == 0)
   }
+
+  @Test("A finished reader reads up to its end, and what is written later neither wakes nor holds it")
+  func finishedReader() {
+    var log = ChunkLog(highMark: 10)
+    let old = log.addReader(.pulling, holdsBack: true)
+    _ = log.write(.begin)
+    _ = log.write(chunk(5, 1))
+    let waits = log.finish(old)
+    #expect(!waits)
+    let unread = log.write(chunk(100, 2))
+    #expect(unread.isTaken && unread.readers.isEmpty, "no reader is left for it")
+    let new = log.addReader(.called, holdsBack: true)
+    let begin = log.write(.begin)
+    #expect(begin.readers == [new])
+    let second = log.write(chunk(9, 3)).isTaken
+    #expect(second, "the old reader does not hold the writer back")
+    let first = log.read(old)
+    #expect(first.entries == [.begin, chunk(5, 1)] && first.isLast)
+    let later = log.read(new)
+    #expect(later.entries == [.begin, chunk(9, 3)])
+    #expect(log.heldBytes == 0)
+  }
+
+  @Test("A finished reader that wants nothing more is told of its end alone")
+  func mutedAfterTheEnd() {
+    var log = ChunkLog()
+    let old = log.addReader(.pulling, holdsBack: true)
+    _ = log.write(chunk(5, 1))
+    _ = log.finish(old)
+    let new = log.addReader(.called, holdsBack: true)
+    _ = log.write(chunk(5, 2))
+    _ = log.mute(old)
+    let end = log.read(old)
+    #expect(end.entries.isEmpty && end.isLast)
+    let later = log.read(new)
+    #expect(later.entries == [chunk(5, 2)])
+  }
 }

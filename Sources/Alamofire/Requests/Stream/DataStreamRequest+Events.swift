@@ -35,14 +35,16 @@ extension DataStreamRequest {
   /// Cancels the request whose stream it came with.
   public struct CancellationToken: Sendable {
     let request: DataStreamRequest
-    /// Whose token it is.
+    /// The number of the handler or loop.
     let reader: Int
+    /// The end of the run to which it belongs.
+    let runEnd: StreamRunEnd
 
     /// Cancels the request. The handler or loop with this token gets no further pieces, and the completion with
     /// `AFError.explicitlyCancelled`. Others get the pieces received so far. Callable on any thread; further calls,
     /// and calls after the end, have no effect.
     public func cancel() {
-      request.cancel()
+      if !runEnd.isReached { request.cancel() }
       mute()
     }
 
@@ -50,9 +52,9 @@ extension DataStreamRequest {
     func mute() { request.flow.mute(reader) }
   }
 
-  /// The outcome, for the last event.
-  var completion: Completion {
-    let outcome = core.outcome
+  /// The outcome of a run, for the last event.
+  func completion(at end: StreamRunEnd) -> Completion {
+    let outcome = end.outcome ?? core.outcome
     return Completion(
       request: outcome.request, response: outcome.exchange?.httpResponse, metrics: outcome.exchange?.metrics,
       error: outcome.error)

@@ -2,7 +2,7 @@ import HTTPWire
 import Synchronization
 
 /// The reader of a stream request for a loop: it wakes the waiting tasks.
-final class PullReader: StreamReader, ResponseSink {
+final class PullReader: StreamSink {
   private struct State {
     var isWoken = false
     /// Whether the stream is over, so that no task waits any more.
@@ -13,7 +13,8 @@ final class PullReader: StreamReader, ResponseSink {
   }
 
   let id: Int
-  private let flow: StreamFlow
+  let flow: StreamFlow
+  let runEnd = StreamRunEnd()
   private let state = Mutex(State())
 
   init(_ flow: StreamFlow, id: Int) {
@@ -67,14 +68,4 @@ final class PullReader: StreamReader, ResponseSink {
       if mayGoOn { continuation.resume() }
     }
   }
-
-  // MARK: The end
-
-  var runsUserCode: Bool { false }
-  func postpone(_ outcome: RequestOutcome) -> Bool { true }
-  func serialize(_ outcome: RequestOutcome) -> AFError? { nil }
-  func replaceFailure(with error: AFError) {}
-  func announce(to request: Request) {}
-
-  func deliver() { flow.end(id) }
 }

@@ -77,9 +77,10 @@ final class PulledStream<Success: Sendable, Failure: Error>: StreamSource {
     let (entries, isLast, _) = request.flow.read(reader.id, atMost: 1)
     // User code must not run under the lock.
     let values = decoding.values(of: entries)
-    let token = DataStreamRequest.CancellationToken(request: request, reader: reader.id)
+    let token = DataStreamRequest.CancellationToken(
+      request: request, reader: reader.id, runEnd: reader.runEnd)
     var ready = values.map { Element(event: .stream($0), token: token) }
-    if isLast { ready.append(Element(event: .complete(request.completion), token: token)) }
+    if isLast { ready.append(Element(event: .complete(request.completion(at: reader.runEnd)), token: token)) }
     ready.reverse()
     let isAwaited = state.withLock { state in
       state.decoding = decoding
@@ -116,7 +117,7 @@ final class PulledStream<Success: Sendable, Failure: Error>: StreamSource {
       return !state.isFinished && !state.isComplete
     }
     guard isFirst else { return }
-    if cancels { request.cancel() }
+    if cancels, !reader.runEnd.isReached { request.cancel() }
     request.flow.remove(reader.id)
     reader.end()
   }

@@ -96,7 +96,7 @@ final class ResponseInputStream: InputStream {
 
   /// Sets the final status, after all bytes were read.
   private func reachEnd() {
-    let error = request.error
+    let error = reader.runEnd.outcome?.error
     reading.withLock { reading in
       guard reading.status == .open else { return }
       reading.error = error
@@ -115,7 +115,9 @@ final class ResponseInputStream: InputStream {
       return isEarly
     }
     guard isEarly else { return }
-    if let error { request.core.cancelWhileRunning(because: error) } else { request.cancel() }
+    if !reader.runEnd.isReached {
+      if let error { request.core.cancelWhileRunning(because: error) } else { request.cancel() }
+    }
     request.flow.remove(reader.id)
     reader.wake()
   }
@@ -139,9 +141,10 @@ final class ResponseInputStream: InputStream {
 }
 
 /// The reader of a stream request for an `InputStream`: it wakes the thread that waits in a read.
-private final class BlockingReader: StreamReader, ResponseSink {
+private final class BlockingReader: StreamSink {
   let id: Int
-  private let flow: StreamFlow
+  let flow: StreamFlow
+  let runEnd = StreamRunEnd()
   private let semaphore = DispatchSemaphore(value: 0)
 
   init(_ flow: StreamFlow, id: Int) {
@@ -151,16 +154,6 @@ private final class BlockingReader: StreamReader, ResponseSink {
 
   func wake() { semaphore.signal() }
   func wait() { semaphore.wait() }
-
-  // MARK: The end
-
-  var runsUserCode: Bool { false }
-  func postpone(_ outcome: RequestOutcome) -> Bool { true }
-  func serialize(_ outcome: RequestOutcome) -> AFError? { nil }
-  func replaceFailure(with error: AFError) {}
-  func announce(to request: Request) {}
-
-  func deliver() { flow.end(id) }
 }
 
 extension DataStreamRequest {

@@ -4,7 +4,7 @@ import Synchronization
 
 /// A handler of a stream request. It takes all available chunks, decodes them on the serialization queue, calls the
 /// handler on its queue, and then takes more.
-final class StreamMailbox<Success: Sendable, Failure: Error>: StreamReader, ResponseSink {
+final class StreamMailbox<Success: Sendable, Failure: Error>: StreamSink {
   typealias Outcome = Result<Success, Failure>
 
   private struct State {
@@ -14,8 +14,9 @@ final class StreamMailbox<Success: Sendable, Failure: Error>: StreamReader, Resp
     var request: DataStreamRequest?
   }
 
-  private let flow: StreamFlow
+  let flow: StreamFlow
   let id: Int
+  let runEnd = StreamRunEnd()
   /// Weak, because the request holds this object.
   private weak let request: DataStreamRequest?
   private let decodingQueue: DispatchQueue?
@@ -68,7 +69,7 @@ final class StreamMailbox<Success: Sendable, Failure: Error>: StreamReader, Resp
   private func handOut(_ values: [Outcome], _ isLast: Bool) {
     let kept = state.withLock { $0.request.take() }
     guard let request = kept ?? request else { return }
-    let token = DataStreamRequest.CancellationToken(request: request, reader: id)
+    let token = DataStreamRequest.CancellationToken(request: request, reader: id, runEnd: runEnd)
     for value in values {
       guard !flow.isMuted(id) else { break }
       if request.core.notifiesMonitors, let result = value as? Result<Success, AFError> {
@@ -83,28 +84,23 @@ final class StreamMailbox<Success: Sendable, Failure: Error>: StreamReader, Resp
     }
     guard isLast else { return }
     // Nothing is left that an error could end.
-    try? handler(.init(event: .complete(request.completion), token: token))
+    try? handler(.init(event: .complete(request.completion(at: runEnd)), token: token))
   }
 
   private func stop(_ request: DataStreamRequest, because error: any Error) {
-    request.core.cancelWhileRunning(
-      because: error.asAFError(
-        or: .responseSerializationFailed(reason: .customSerializationFailed(error: error))))
+    if !runEnd.isReached {
+      request.core.cancelWhileRunning(
+        because: error.asAFError(
+          or: .responseSerializationFailed(reason: .customSerializationFailed(error: error))))
+    }
     flow.mute(id)
   }
 
   // MARK: The end
 
-  var runsUserCode: Bool { false }
-  func postpone(_ outcome: RequestOutcome) -> Bool { true }
-  func serialize(_ outcome: RequestOutcome) -> AFError? { nil }
-  func replaceFailure(with error: AFError) {}
-
-  // Monitors are called for each value when it is delivered.
-  func announce(to request: Request) {}
-
   func deliver() {
     state.withLock { $0.request = request }
+    runEnd.reach()
     flow.end(id)
   }
 }

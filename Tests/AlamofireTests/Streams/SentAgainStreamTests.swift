@@ -1,0 +1,118 @@
+import Alamofire
+import Foundation
+import FoundationNetworking
+import HTTPTestServer
+import HTTPWire
+import Testing
+
+/// The readers of a stream request belong to the run to which they were added. A later run of the request has its own.
+@Suite("Streams of requests that are sent again", .timeLimit(.minutes(1)))
+struct SentAgainStreamTests {
+  private let queue = DispatchQueue(label: "test.handlers")
+
+  private func end(of request: DataStreamRequest) async -> DataJournal {
+    let journal = DataJournal()
+    request.responseStream(on: queue, stream: journal.note)
+    _ = await journal.end()
+    return journal
+  }
+
+  @Test("A loop that has not begun reads the response of its own run, and its outcome")
+  func unreadLoop() async {
+    let session = Session.kept(
+      fake: FakeTransport(.chunks(["first"]), .chunks(["second"], failure: .connectionLost)))
+    let request = session.streamRequest("http://a.test/")
+    let loop = request.streamTask().streamingData()
+    _ = await end(of: request)
+    session.retryRequest(request, withDelay: nil)
+    let second = await end(of: request)
+    let journal = DataJournal()
+    for await stream in loop { try? journal.note(stream) }
+    #expect(journal.text == "first")
+    #expect(journal.completions.values.map { $0.error == nil && $0.response != nil } == [true])
+    #expect(second.text == "second")
+    #expect(second.completions.values.map { $0.error == nil } == [false])
+  }
+
+  @Test("Releasing a loop of an earlier run cancels nothing")
+  func releasedLoop() async {
+    let gate = Latch()
+    let session = Session.kept(fake: FakeTransport(.chunks(["first"]), .chunks(["second"]).held(by: gate)))
+    let request = session.streamRequest("http://a.test/")
+    do {
+      let loop = request.streamTask().streamingData()
+      _ = await end(of: request)
+      session.retryRequest(request, withDelay: nil)
+      withExtendedLifetime(loop) {}
+    }
+    #expect(!request.isCancelled)
+    gate.open()
+    #expect(await end(of: request).text == "second")
+  }
+
+  @Test("The token of an earlier run cancels nothing")
+  func oldToken() async throws {
+    let gate = Latch()
+    let session = Session.kept(fake: FakeTransport(.chunks(["first"]), .chunks(["second"]).held(by: gate)))
+    let request = session.streamRequest("http://a.test/")
+    let tokens = Recorder<DataStreamRequest.CancellationToken>()
+    let journal = DataJournal { tokens.add($0.token) }
+    request.responseStream(on: queue, stream: journal.note)
+    _ = await journal.end()
+    session.retryRequest(request, withDelay: nil)
+    for token in tokens.values { token.cancel() }
+    #expect(!request.isCancelled)
+    gate.open()
+    #expect(await end(of: request).text == "second")
+  }
+
+  @Test("An InputStream that was not read gives the response of its own run")
+  func unreadInputStream() async throws {
+    let gate = Latch()
+    let session = Session.kept(
+      fake: FakeTransport(.chunks(["first"]), .chunks(["second"], failure: .connectionLost).held(by: gate)))
+    let request = session.streamRequest("http://a.test/")
+    let stream = try #require(request.asInputStream())
+    _ = await end(of: request)
+    session.retryRequest(request, withDelay: nil)
+    gate.open()
+    #expect(await end(of: request).text == "second")
+    stream.open()
+    #expect(await onAThread(stream) { $0.bytes(100) } == Data("first".utf8))
+    #expect(stream.streamError == nil)
+    #expect(!request.isCancelled)
+  }
+
+  @Test("A reader of an earlier run does not hold back a later one")
+  func largeSecondResponse() async throws {
+    let server = try HTTPTestServer()
+    server.enqueue(.text("first"), .bytes(3_000_000))
+    let session = Session.real()
+    let request = session.streamRequest(server.url("/"))
+    let stream = try #require(request.asInputStream())
+    _ = await end(of: request)
+    session.retryRequest(request, withDelay: nil)
+    let second = await end(of: request)
+    #expect(second.completions.values.map { $0.error == nil } == [true])
+    withExtendedLifetime(stream) {}
+  }
+
+  @Test("A cancellation during the delay of a retry keeps the failure of the stream")
+  func cancelledDelay() async {
+    let asked = Latch()
+    let spy = SpyInterceptor(retry: { _, _, _ in
+      asked.open()
+      return .retryWithDelay(3600)
+    })
+    let request = Session.kept(fake: FakeTransport(.chunks(["part"], failure: .connectionLost)))
+      .streamRequest("http://a.test/", interceptor: spy)
+    let journal = DataJournal()
+    request.responseStream(on: queue, stream: journal.note)
+    await asked.wait()
+    request.cancel()
+    let error = await journal.end().error
+    #expect((error?.underlyingError as? URLError)?.code == .networkConnectionLost)
+    #expect(journal.text == "part")
+    #expect(request.isCancelled && request.retryCount == 0)
+  }
+}
