@@ -90,7 +90,8 @@ struct HeadHandlerTests {
     }
   }
 
-  @Test func aDecisionAboutAnEarlierAttemptDoesNotCount() async {
+  @Test("A decision about the head of an earlier attempt has no effect", arguments: [true, false])
+  func outdatedDecision(allows: Bool) async {
     let broken = FakeReply(failure: TransportFailure(.connectionLost, "lost"))
     let fake = FakeTransport(broken, .text("body"))
     let decisions = Recorder<Decide>()
@@ -98,7 +99,8 @@ struct HeadHandlerTests {
     request.onHTTPResponse(on: .global()) { _, decide in decisions.add(decide) }
     async let response = request.end()
     let decides = await decisions.wait(for: 2)
-    decides[0](.allow)
+    decides[0](allows ? .allow : .cancel)
+    #expect(!request.isCancelled)
     request.suspend().resume()
     #expect(fake.controls[1].isClosed)
     decides[1](.allow)

@@ -3,7 +3,7 @@ import FoundationNetworking
 import HTTPWire
 import Synchronization
 
-/// The handler that sees the head of a response before its body is read, and what it decided.
+/// The handler that receives the head of a response before its body is read.
 struct HeadHandler: Sendable {
   enum Kind: Sendable {
     case observe(@Sendable (HTTPURLResponse) -> Void)
@@ -93,12 +93,16 @@ extension RequestCore {
       authentication: hop.authentication)
   }
 
-  /// Applies the decision of a handler. To allow the head of an earlier attempt has no effect on the current one.
+  /// Applies the decision of a handler. A decision about the head of an earlier attempt has no effect.
   private func decided(_ disposition: Request.ResponseDisposition, attempt: Int) {
-    if disposition == .cancel { cancelWhileRunning() }
-    let waiter = state.withLock { state in
-      state.results.retryCount == attempt ? state.run.closeHeadDecision() : nil
+    let (action, waiter) = state.withLock { state in
+      guard state.results.retryCount == attempt else {
+        return (RequestLifecycle.Action.nothing, nil as CheckedContinuation<Void, Never>?)
+      }
+      let action = disposition == .cancel ? state.cancel(because: .explicitlyCancelled) : .nothing
+      return (action, state.run.closeHeadDecision())
     }
+    if action == .cancel { cancelRun() }
     waiter?.resume()
     if disposition == .allow { alignControl() }
   }
@@ -115,8 +119,8 @@ extension RequestCore {
   }
 }
 
-/// The completion of a head handler: its first call counts, and one that is released without a call
-/// allows the response, so that a forgotten completion cannot hang the request.
+/// The completion of a head handler. Its first call counts. A completion that is released without a call allows the
+/// response, so that it cannot hang the request.
 private final class DispositionOnce: Sendable {
   private let decide: Mutex<(@Sendable (Request.ResponseDisposition) -> Void)?>
 

@@ -184,7 +184,7 @@ package final class RequestCore: Sendable {
 }
 
 extension RequestCore.State {
-  fileprivate mutating func cancel(because error: AFError) -> RequestLifecycle.Action {
+  mutating func cancel(because error: AFError) -> RequestLifecycle.Action {
     let action = lifecycle.cancelled()
     if lifecycle.state == .cancelled { results.fail(error) }
     return action
