@@ -16,9 +16,7 @@ extension RequestCore {
   }
 
   /// Whether the request has adapters or retriers.
-  var isIntercepted: Bool {
-    beginsIntercepted || state.withLock { $0.hasExtras && !$0.extras.interceptors.isEmpty }
-  }
+  var isIntercepted: Bool { has(.interceptors) }
 
   /// The session's interceptor first, then the request's own, then those added to it.
   var interceptorsInOrder: [any RequestInterceptor] {
@@ -30,6 +28,7 @@ extension RequestCore {
   /// Adds an interceptor after all others.
   func add(_ interceptor: any RequestInterceptor) {
     state.withLock { $0.extras.interceptors.append(interceptor) }
+    add(.interceptors)
   }
 
   /// The request's own interceptors as one; `nil` without any.

@@ -25,12 +25,10 @@ package final class RequestCore: Sendable {
   let convertsByUserCode: Bool
   let kind: RequestKind
   let interceptor: (any RequestInterceptor)?
-  /// Whether the session or the request was made with an interceptor.
-  let beginsIntercepted: Bool
   let shouldAutomaticallyResume: Bool?
   let state = Mutex(State())
   /// See ``RequestInterests``. Read for each chunk of a body.
-  let interests = Atomic<UInt8>(0)
+  let interests: Atomic<UInt8>
   /// Whether cookies of the last response are being stored.
   let storesCookies = Atomic<Bool>(false)
 
@@ -43,8 +41,9 @@ package final class RequestCore: Sendable {
     self.convertsByUserCode = convertsByUserCode
     self.kind = kind
     self.interceptor = interceptor
-    beginsIntercepted = interceptor != nil || session.isIntercepted
     self.shouldAutomaticallyResume = shouldAutomaticallyResume
+    let isIntercepted = interceptor != nil || session.isIntercepted
+    interests = Atomic(isIntercepted ? RequestInterests.interceptors.rawValue : 0)
   }
 
   deinit {

@@ -48,7 +48,8 @@ extension RequestObservers {
   }
 }
 
-/// The events for which a handler, a sequence or a monitor was added to the request itself. Most requests have none.
+/// The events for which a handler, a sequence or a monitor was added to the request itself, and whether it is intercepted.
+/// Most requests have none. One atomic holds them, so that no step takes the lock to find none.
 struct RequestInterests: OptionSet, Sendable {
   let rawValue: UInt8
 
@@ -65,6 +66,8 @@ struct RequestInterests: OptionSet, Sendable {
   static let storing = RequestInterests(rawValue: 32)
   /// The events of the URL session, for a monitor.
   static let transfers = RequestInterests(rawValue: 64)
+  /// The adapters and retriers of the request or its session.
+  static let interceptors = RequestInterests(rawValue: 128)
 }
 
 extension RequestCore {
