@@ -17,14 +17,14 @@ package import HTTPWire
 /// let session = Session(configuration: configuration)
 /// ```
 ///
-/// Set `configuration.urlCache = nil` to disable caching. Capacities are in bytes: the least recently used response
-/// is removed first, and a response larger than a quarter of a capacity is not kept there. Bodies are stored decoded.
-/// Responses to requests with an identity, a trust store or evaluators of their session are used by that session
-/// alone and never written to a file.
+/// Set `configuration.urlCache = nil` to disable caching. Capacities are in bytes. The least recently used response
+/// is removed first. A response larger than a quarter of a capacity is not kept there. Bodies are stored decoded.
+/// Some responses are used by one session only and never written to a file: those to requests with its own identity,
+/// trust store or evaluators.
 ///
-/// The cache is a private cache in the terms of RFC 9111. A response is reused only with the `Authorization` it was
-/// requested with, unless it is marked `public`, and one marked `private` only with the same `Cookie`. A program that
-/// acts for many users should still use one cache for each user, or none.
+/// The cache is a private cache in the terms of RFC 9111. A response is reused only with the `Authorization` of its
+/// request, unless it is `public`. One that is `private` is reused only with the same `Cookie`. A program that acts
+/// for many users should still use one cache for each user, or none.
 ///
 /// All members may be used from any thread. Reads may wait for the disk; files are written in the background. A
 /// process that is killed before the write loses the newest responses only.

@@ -87,8 +87,9 @@ extension DataRequest {
       automaticallyCancelling: shouldAutomaticallyCancel)
   }
 
-  /// The response decoded, on the thread of the task that first awaits it unless a retrier has to know
-  /// of failures; its parameters are those of ``responseDecodable(of:queue:dataPreprocessor:decoder:emptyResponseCodes:emptyRequestMethods:completionHandler:)``.
+  /// The decoded response. It is decoded on the thread of the first awaiting task, unless a retrier needs the
+  /// failure. The parameters are those of
+  /// ``responseDecodable(of:queue:dataPreprocessor:decoder:emptyResponseCodes:emptyRequestMethods:completionHandler:)``.
   ///
   /// The request is cancelled with the task that awaits it, unless `automaticallyCancelling` is `false`.
   public func serializingDecodable<Value: Decodable & Sendable>(

@@ -103,8 +103,8 @@ struct ChainInspection: Sendable {
     }
   }
 
-  /// Returns the failure if an issuer has revoked a certificate of a verified path, or if `rules` demand to know and it
-  /// cannot be found out.
+  /// Returns the failure if a certificate of a verified path is revoked, or if its status is unknown and `rules`
+  /// require it.
   func revocationFailure(
     of path: [ParsedCertificate], _ rules: RevocationRules, stapled: Data?
   ) -> ChainFailure? {

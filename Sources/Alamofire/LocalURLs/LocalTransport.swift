@@ -1,8 +1,8 @@
 import Foundation
 import HTTPWire
 
-/// Serves `file:` (RFC 8089) and `data:` (RFC 2397) URLs: the content of one goes to memory or into the
-/// request's sink in pieces, never as a whole. Reads alone; method and header fields mean nothing.
+/// Serves `file:` (RFC 8089) and `data:` (RFC 2397) URLs. The content is delivered in pieces, to memory or to the
+/// request's sink. Reads alone; method and header fields mean nothing.
 struct LocalTransport: Transport {
   private static let chunk = 131_072
 

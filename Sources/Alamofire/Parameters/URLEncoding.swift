@@ -10,9 +10,9 @@ import HTTPWire
 /// let encoding = URLEncoding(arrayEncoding: .noBrackets, boolEncoding: .literal)
 /// ```
 ///
-/// There is no standard for nested values; the common way is taken: `name[]` for the items of an array,
-/// `name[key]` for the entries of a dictionary. Names are sorted at every level, items keep their order.
-/// A query that the URL already has is kept, in front.
+/// Nested values have no standard encoding. The common one is used: `name[]` for the items of an array, `name[key]`
+/// for the entries of a dictionary. Names are sorted at every level, items keep their order. A query that the URL
+/// already has is kept, in front.
 ///
 /// Numbers that are whole are written without a fraction (`1.0` as `1`). A value of another type than
 /// dictionary, array, number, bool and text is written as its description.

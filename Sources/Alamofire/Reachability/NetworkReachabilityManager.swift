@@ -64,8 +64,8 @@ open class NetworkReachabilityManager: @unchecked Sendable {
 
   /// Makes a manager for a host: one reachable address is sufficient.
   ///
-  /// A name is looked up in the background, first when ``status`` is read or listening starts, and again after every
-  /// change of the network while listening. Until then the status is unknown. A name without addresses is not
+  /// A name is looked up in the background when ``status`` is first read or listening starts. While listening, every
+  /// change of the network repeats the look-up. Until then the status is unknown. A name without addresses is not
   /// reachable. Addresses, and `localhost` with the names below it (RFC 6761 §6.3), need no look-up: their status is
   /// known at once.
   ///

@@ -22,8 +22,8 @@ extension DataRequest {
   ///   ``TransportOptions/makesRequestsAtOnce``, or an observer of transfers, further bytes still come in pieces.
   /// - Followed redirects and answered challenges have no pieces.
   /// - The cache is neither read nor written.
-  /// - The body of a status other than 200 to 299 is kept, up to a mebibyte, while a retrier may retry, and is one
-  ///   piece at the end.
+  /// - While a retrier may retry, a body of a status other than 200 to 299 is kept, up to a mebibyte. It is one piece
+  ///   at the end.
   ///
   /// If the request is retried after pieces were delivered, `onRestart` is called before the first piece of the new
   /// response. Without `onRestart`, no retrier is called and the request fails, because the pieces of two bodies must

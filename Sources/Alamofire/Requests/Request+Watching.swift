@@ -18,8 +18,8 @@ extension Request {
     return self
   }
 
-  /// Calls `handler` once with the cURL command of the request: at once if the request has been made, otherwise when
-  /// it is made or its making has failed. Only the last waiting handler is called.
+  /// Calls `handler` once with the cURL command of the request. If the `URLRequest` is not made yet, it is called
+  /// when it is made or its making has failed. Only the last waiting handler is called.
   @preconcurrency
   @discardableResult
   public func cURLDescription(

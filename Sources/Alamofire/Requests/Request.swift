@@ -155,7 +155,7 @@ public class Request: @unchecked Sendable {
 
   /// Answers challenges with `credential`, as ``authenticate(username:password:persistence:)`` does. A
   /// ``ClientIdentityCredential`` is the client certificate of the connection, as ``TransportOptions/clientIdentity``
-  /// is, but for the origin of the request only: after a redirect to another origin it is not sent.
+  /// is. It is not sent after a redirect to another origin.
   @discardableResult
   public func authenticate(with credential: URLCredential) -> Self {
     if let credential = credential as? ClientIdentityCredential {

@@ -2,8 +2,8 @@ package import FoundationNetworking
 package import HTTPWire
 import Synchronization
 
-/// The result of an attempt. Foundation's objects and the metrics are made on first access, and kept, because an
-/// `HTTPURLResponse` takes longer to make than the whole processing of a small response.
+/// The result of an attempt. Foundation's objects and the metrics are made on first access, and kept. Making an
+/// `HTTPURLResponse` takes longer than all other processing of a small response.
 package final class Exchange: Sendable {
   /// A request that was sent, and its response.
   package struct Hop: Sendable {

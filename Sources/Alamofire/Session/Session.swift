@@ -69,12 +69,9 @@ open class Session: @unchecked Sendable {
   /// A copy of the configuration with which the session was made; changing it has no effect.
   public var sessionConfiguration: URLSessionConfiguration { core.configuration.duplicated() }
 
-  /// Makes a session with the configuration of one of Foundation's. Requests use this library's engine. Later calls
-  /// of `session`, such as its invalidation, have no effect on it.
-  ///
-  /// The parameters not listed here are those of the initialiser with a configuration.
-  ///
-  /// - Parameter session: The source of the configuration, and the session that delegates and monitors see.
+  /// Makes a session with the configuration of `session`, a session of Foundation that delegates and monitors see.
+  /// Requests use this library's engine. Later calls of `session`, such as its invalidation, have no effect on it. The
+  /// other parameters are those of the initialiser with a configuration.
   public init(
     session: URLSession, delegate: SessionDelegate, rootQueue: DispatchQueue,
     startRequestsImmediately: Bool = true, requestSetup: RequestSetup = .lazy,
@@ -379,7 +376,7 @@ open class Session: @unchecked Sendable {
   }
 
   /// Resumes an interrupted download. If the server has another version of the file by now, or the partial file is
-  /// missing, the download begins again: parts of two versions are never joined.
+  /// missing, the download begins again. Parts of two versions are never joined.
   ///
   /// `data` is the ``DownloadRequest/resumeData`` of an earlier request, in this process or in another one with the
   /// same temporary folder. Other data is an error.

@@ -105,8 +105,8 @@ final class SessionSettings: Sendable {
 }
 
 extension HTTPHeader {
-  /// Whether the field says where a body ends. That is the transport's: another length than that of the body would let
-  /// the server wait for the rest, or take the rest for another request (RFC 9112 §6, §11.2).
+  /// Whether the field delimits the body, so that only the transport sets it. With a wrong length, the server would
+  /// wait, or take the rest of the body for another request (RFC 9112 §6, §11.2).
   fileprivate var isFraming: Bool {
     FieldName.equal(name, "Content-Length") || FieldName.equal(name, "Transfer-Encoding")
   }

@@ -1,8 +1,8 @@
 import Foundation
 import Synchronization
 
-/// A completion for code of the caller, which answers exactly once: with its first call, or, if it is released without a
-/// call, with a default. Later calls do nothing.
+/// A completion for user code, which has exactly one value: that of its first call, or a default if it is released
+/// without a call. Later calls do nothing.
 final class SingleCompletion<Value: Sendable>: Sendable {
   private let waiter: CompletionWaiter<Value>
   private let whenForgotten: Value
@@ -89,9 +89,8 @@ private final class CompletionWaiter<Value: Sendable>: Sendable {
   }
 }
 
-/// A completion for user code that calls its handler exactly once: with the first value, or with a default value if
-/// it is released without a call. It is for completions that lead to further completions; requests await
-/// ``SingleCompletion``.
+/// A completion for user code. Its handler is called once, with the first value, or with a default if it is released
+/// without a call. It is for completions that lead to further completions; requests await ``SingleCompletion``.
 final class GuardedCompletion<Value: Sendable>: Sendable {
   private let handler: Mutex<(@Sendable (Value) -> Void)?>
   private let whenForgotten: Value

@@ -13,8 +13,8 @@ protocol TrustObservers: Sendable {
   var observesTrust: Bool { get }
 }
 
-/// Decides about the servers of a session: by its evaluators as far as they may run in a handshake, and by the verdicts
-/// that were reached outside of one.
+/// Decides about the servers of a session, by evaluators that can run in a handshake, and by the verdicts of earlier
+/// evaluations outside of one.
 final class TrustService: TrustJudge {
   let manager: ServerTrustManager?
   private let observers: any TrustObservers

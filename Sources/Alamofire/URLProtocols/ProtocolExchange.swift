@@ -4,7 +4,7 @@ import HTTPWire
 
 /// The performance of one request by a `URLProtocol`, and the client of that object.
 ///
-/// The class may call its client on any thread, in any order, and after its end: every call becomes an event on the
+/// The class may call its client on any thread, in any order, and after its end. Every call becomes an event on the
 /// queue ``events``, which alone accesses the state. The class is called on another queue, because `startLoading()`
 /// may block. Unchecked for that reason: each variable belongs to one of the two queues.
 final class ProtocolExchange: NSObject, @unchecked Sendable {

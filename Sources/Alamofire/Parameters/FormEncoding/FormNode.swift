@@ -73,8 +73,7 @@ final class FormNode {
     return item
   }
 
-  /// A new property, in the place of one of the same name if there is one; `nil` when the node is not a
-  /// list of properties.
+  /// Adds a property, which replaces one of the same name; `nil` if the node is not a list of properties.
   func replaceProperty(_ name: String) -> FormNode? {
     guard case .properties(var properties) = content else { return nil }
     content = .empty  // so that the properties are not copied

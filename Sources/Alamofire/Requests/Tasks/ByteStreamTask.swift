@@ -2,8 +2,8 @@ public import Foundation
 public import FoundationNetworking
 import HTTPWire
 
-/// A stream of bytes as a task, with the methods of `URLSessionStreamTask` on Apple's systems, because Foundation's
-/// class of that name has no function on Linux. ``ByteStreamRequest/task`` is one.
+/// A stream of bytes as a task, with the methods of `URLSessionStreamTask` on Apple's systems. Foundation's class of
+/// that name has no function on Linux. ``ByteStreamRequest/task`` is one.
 ///
 /// Operations are performed in their order. Handlers are called on the root queue of the session. After the release
 /// of the ``ByteStreamRequest`` the task has no effect.

@@ -4,9 +4,9 @@ import HTTPWire
 
 /// `TaskMetrics` under the name that it has on Apple's systems.
 ///
-/// Foundation's own class cannot be filled from outside, so this name means ours wherever `Alamofire` is
-/// imported. In a file that imports FoundationNetworking as well the name is ambiguous: say `TaskMetrics`, leave
-/// that import out, which `Alamofire` makes superfluous, or say once in your module which type is meant:
+/// Foundation's own class cannot be filled from outside, so this name means ours wherever `Alamofire` is imported.
+/// The name is ambiguous in a file that also imports FoundationNetworking: write `TaskMetrics`, leave that import
+/// out, which `Alamofire` makes superfluous, or say once in your module which type is meant:
 ///
 /// ```swift
 /// typealias URLSessionTaskMetrics = Alamofire.URLSessionTaskMetrics
@@ -19,8 +19,8 @@ public typealias URLSessionTaskTransactionMetrics = TransactionMetrics
 
 /// The metrics of a request: one transaction for each request that was sent, including redirects and challenges.
 ///
-/// Every request that has ended has metrics. Without a transaction, nothing was sent: the request could not be made,
-/// was cancelled before, or was served by a file, a `data:` URL or a `URLProtocol` class.
+/// Every request that has ended has metrics. Metrics without a transaction mean that nothing was sent. The request
+/// could not be made, was cancelled before, or was served by a file, a `data:` URL or a `URLProtocol` class.
 ///
 /// It has the members of Foundation's class of the other name. The transport measured the values; they can be read on
 /// any thread.

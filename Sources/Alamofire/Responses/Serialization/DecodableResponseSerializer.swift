@@ -115,7 +115,7 @@ extension JSONDecoder: DataDecoder {}
 
 extension PropertyListDecoder: DataDecoder {}
 
-/// The decoder of handlers and tasks that are given none: one for all, since making one costs as much as
-/// decoding a small document, and no code can change it.
+/// The decoder of handlers and tasks without their own. It is shared, because making one costs as much as decoding a
+/// small document. No code can change it.
 @usableFromInline
 let defaultJSONDecoder = JSONDecoder()

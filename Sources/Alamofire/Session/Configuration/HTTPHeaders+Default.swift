@@ -54,8 +54,8 @@ extension HTTPHeader {
     return visibleASCII(agent)
   }
 
-  /// A program can be called anything, but a field value must be visible ASCII (RFC 9110 §5.5): a line
-  /// break in a file name must not make every request of the program fail.
+  /// Replaces characters that are invalid in a field (RFC 9110 §5.5), because the file name of a program can contain
+  /// any character, such as a line break.
   private static func visibleASCII(_ text: String) -> String {
     String(text.map { $0.isASCII && $0 >= " " && $0 <= "~" ? $0 : "?" })
   }

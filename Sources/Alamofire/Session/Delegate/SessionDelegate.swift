@@ -30,8 +30,8 @@ import Synchronization
 ///
 /// A subclass is called for all events, unless it sets ``wantedEvents``.
 open class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendable {
-  // Unchecked, because the compiler does not check classes that can be subclassed: its own properties are constants,
-  // the link has a lock, and the wanted events are atomic.
+  // Unchecked, because the compiler does not check classes that can be subclassed. The properties are constants,
+  // except for the link, which has a lock, and the wanted events, which are atomic.
 
   /// A file manager for subclasses that move files; the base class does not use it.
   public let fileManager: FileManager
@@ -77,11 +77,11 @@ open class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendabl
   /// Calls the monitors, and uses the default: the credential of the request, if it has one and no credential of the
   /// delegate has failed.
   ///
-  /// Called for challenges of the schemes Digest, Basic, NTLM and Negotiate, from the strongest that the server
-  /// offers to the weakest, as long as the disposition is to reject. It is not called if the request has its own
-  /// field `Authorization`, nor for an origin other than that of the user's request. The failure count is the number
-  /// of credentials that the request has sent in vain; a refused one is not sent again. A credential whose
-  /// `persistence` is not `.none` is also used for other requests of the session that have none of their own.
+  /// Called for challenges of the schemes Digest, Basic, NTLM and Negotiate, the strongest first. If the disposition
+  /// is to reject, it is called for the next one. It is not called if the request has its own field `Authorization`,
+  /// nor for an origin other than that of the user's request. The failure count is the number of credentials that the
+  /// request has sent in vain; a refused one is not sent again. A credential whose `persistence` is not `.none` is
+  /// also used for other requests of the session that have none of their own.
   open func urlSession(
     _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
     completionHandler: @escaping (URLSession.AuthChallengeDisposition, URLCredential?) -> Void

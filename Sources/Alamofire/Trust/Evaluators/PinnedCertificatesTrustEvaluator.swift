@@ -24,8 +24,8 @@ public import Foundation
 ///
 /// ## Verification besides the pin
 ///
-/// A pin holds if a path of valid signatures leads from the server's own certificate to the pinned one, through
-/// authorities that may issue what they issued. Two parameters decide what else is verified:
+/// A pin matches if a path of valid signatures leads from the server's own certificate to the pinned one. Each
+/// authority on the path must be allowed to issue what it issued. Two parameters decide what else is verified:
 ///
 /// - With `validateHost: true`, the default, the whole chain is verified: the path to the trust store, the dates and the
 ///   host. This holds with `performDefaultValidation: false` too, because a name in a certificate without a trusted

@@ -15,8 +15,9 @@ import HTTPWire
 /// let session = Session(serverTrustManager: manager)
 /// ```
 ///
-/// Without a manager, a session verifies the path of certificates to the trust store, their dates, purpose, and strength
-/// of keys and signatures, and the name of the host. Upper and lower case, and a dot at the end of a host, are ignored.
+/// Without a manager, a session verifies the path to the trust store and the name of the host. It also verifies
+/// dates, purposes, and the strength of keys and signatures. Upper and lower case, and a dot at the end of a host,
+/// are ignored.
 ///
 /// ## Evaluators
 ///
