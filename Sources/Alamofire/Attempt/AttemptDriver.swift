@@ -5,7 +5,7 @@ import Synchronization
 /// Performs the steps of one request's attempts, one after the other.
 ///
 /// There are two forms of one loop, because a synchronous function cannot be suspended. ``advance(after:)`` performs steps
-/// on the thread of the engine as long as each of them can be performed at once: a plain request needs no task.
+/// on the loop's thread as long as each of them can be performed at once: a plain request needs no task.
 /// ``run(from:)`` performs any steps in a task. Both ask the same ``RequestAttempt`` for the order and perform the same
 /// stages.
 ///
@@ -32,7 +32,7 @@ final class AttemptDriver: @unchecked Sendable {
 
   // MARK: The two forms of the loop
 
-  /// Performs steps on the thread of the engine until one has to wait; then a task continues.
+  /// Performs steps on the loop's thread until one has to wait; then a task continues.
   private func advance(after first: AttemptEvent) {
     var event = first
     while true {

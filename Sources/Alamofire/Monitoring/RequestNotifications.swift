@@ -61,7 +61,7 @@ extension RequestCore {
     }
   }
 
-  // MARK: On the thread of the loop
+  // MARK: On the loop's thread
 
   /// Calls the delegate without waiting for it.
   func delegate(_ body: @escaping @Sendable (SessionDelegate, URLSession, URLSessionTask) -> Void) {

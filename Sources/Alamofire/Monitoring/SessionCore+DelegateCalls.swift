@@ -3,7 +3,7 @@ import FoundationNetworking
 
 // Calls of code that belongs to the caller.
 extension SessionCore {
-  /// Runs code of the caller. Never on the thread of the loop, where it would delay every transfer of the session.
+  /// Runs code of the caller. Never on the loop's thread, where it would delay every transfer of the session.
   nonisolated(nonsending) func offLoop<Value: Sendable>(_ body: @escaping @Sendable () async -> Value) async
     -> Value
   {

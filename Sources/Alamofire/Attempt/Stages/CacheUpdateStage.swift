@@ -39,7 +39,7 @@ extension AttemptDriver {
 
   func updateCacheAtOnce() -> AttemptEvent? {
     guard let store = core.session.cache.store else { return .done }
-    // A store that is not open yet, or has to read files, keeps the thread of the engine.
+    // A store that is not open yet, or has to read files, would block the loop's thread.
     guard !store.waits, store.find(core.session.cache.key(of: values.outgoing)) != nil else { return nil }
     guard let candidate = cacheCandidate(store) else { return .done }
     propose(candidate, if: core.session.cache.update(with: candidate, asksFirst: asksObservers))

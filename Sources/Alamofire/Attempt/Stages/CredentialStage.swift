@@ -137,7 +137,7 @@ extension AttemptDriver {
     /// The value and the ticket of Digest that it used. There is no value for schemes that authenticate a connection, and
     /// none if it cannot be computed.
     case field(String?, DigestTicket?)
-    /// The body has to be hashed first, and is too long for the thread of the engine.
+    /// The body has to be hashed first, and is too long for the loop's thread.
     case needsBodyHash
   }
 
@@ -203,7 +203,7 @@ extension AttemptDriver {
 }
 
 extension RequestBody {
-  /// Whether the body can be hashed on the thread of the engine.
+  /// Whether the body can be hashed on the loop's thread.
   fileprivate var isShort: Bool {
     if case .source = self { return false }
     return count <= 16_384

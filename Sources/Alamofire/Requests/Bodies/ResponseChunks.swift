@@ -65,7 +65,7 @@ package final class ResponseChunks: Sendable {
     return nil
   }
 
-  /// Called on the thread of the loop.
+  /// Called on the loop's thread.
   func receive(_ bytes: UnsafeRawBufferPointer) -> BodyReception {
     let reception = flow.receive(bytes)
     if case .taken = reception { state.withLock { $0.passed += Int64(bytes.count) } }

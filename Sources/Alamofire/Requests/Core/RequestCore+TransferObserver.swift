@@ -1,7 +1,7 @@
 import HTTPWire
 import Synchronization
 
-// The transport calls these methods on the thread of the loop.
+// The transport calls these methods on the loop's thread.
 extension RequestCore: TransferObserver {
   package var cancelsByControl: Bool { true }
 

@@ -141,8 +141,8 @@ package final class RequestCore: Sendable {
 
   /// Starts the attempts of the request, or the delivery of its outcome to late handlers.
   ///
-  /// - A plain request needs no task: the thread of the loop performs its steps.
-  /// - The task of another request starts on the pool if code of the caller is ahead, and visits the thread of the loop
+  /// - A plain request needs no task: the loop's thread performs its steps.
+  /// - The task of another request starts on the pool if code of the caller is ahead, and visits the loop's thread
   ///   for the transfer alone; otherwise it starts on that thread.
   /// - An immediate request is performed on the current thread until it has to wait.
   private func start(_ request: Request, sends: Bool, isImmediate: Bool = false) {
