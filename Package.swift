@@ -101,14 +101,14 @@ let package = Package(
       swiftSettings: settings),
     // Who answers the samples of the older generations.
     .target(
-      name: "SampleStages", dependencies: ["ChildProcesses", "HTTPTestServer", "HTTPWire"],
-      path: "Tests/SampleStages", swiftSettings: settings),
+      name: "SampleServers", dependencies: ["ChildProcesses", "HTTPTestServer", "HTTPWire"],
+      path: "Tests/SampleServers", swiftSettings: settings),
     // What the documents of the older generations show, as their readers wrote it: in the mode of Swift 5.
     .testTarget(
-      name: "AlamofireV4Samples", dependencies: ["AlamofireV4", "HTTPTestServer", "SampleStages"],
+      name: "AlamofireV4Samples", dependencies: ["AlamofireV4", "HTTPTestServer", "SampleServers"],
       swiftSettings: [.swiftLanguageMode(.v5)]),
     .testTarget(
-      name: "AlamofireV3Samples", dependencies: ["AlamofireV3", "HTTPTestServer", "SampleStages"],
+      name: "AlamofireV3Samples", dependencies: ["AlamofireV3", "HTTPTestServer", "SampleServers"],
       swiftSettings: [.swiftLanguageMode(.v5)]),
     .testTarget(
       name: "AFCommandTests", dependencies: ["AFCommand", "HTTPTestServer"],

@@ -8,7 +8,7 @@ let settings: [SwiftSetting] = [
   .enableUpcomingFeature("MemberImportVisibility"),
 ]
 
-// `Scripts/bench` and `Scripts/ways` build and run this; README.md says how to read what they print.
+// `Scripts/bench` and `Scripts/ways` build and run this package. README.md explains what they print.
 let package = Package(
   name: "benchmarks",
   dependencies: [.package(name: "alamofire-linux", path: "..")],

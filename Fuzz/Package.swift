@@ -9,8 +9,8 @@ let settings: [SwiftSetting] = [
   .unsafeFlags(["-sanitize=fuzzer,address"]),
 ]
 
-// What parses the bytes of others, built so that libFuzzer sees which ways they take. The sources are those of the
-// library, found through links: what is fuzzed is not public. Scripts/fuzz runs it.
+// The parsers of untrusted bytes, built with the coverage that libFuzzer needs. The sources are links to those of
+// the library, because the fuzzed functions are not public. Scripts/fuzz runs this package.
 let package = Package(
   name: "fuzz",
   targets: [
@@ -29,7 +29,7 @@ let package = Package(
     .target(name: "CFuzzer"),
     .executableTarget(
       name: "fuzz", dependencies: ["HTTPWire", "HTTPEngine", "CFuzzer"], swiftSettings: settings,
-      // The usual linker gives up on what the fuzzer adds.
+      // The default linker fails on the sections that the fuzzer adds.
       linkerSettings: [.unsafeFlags(["-sanitize=fuzzer,address", "-use-ld=lld"])]),
   ]
 )

@@ -42,7 +42,7 @@ import Testing
     #expect(request.header("Content-Type") == "application/json")
   }
 
-  @Test("a form, with Basic credentials in the first request")
+  @Test("a form is sent with Basic credentials in the first request")
   func form() async throws {
     _ = await Terminal.pipe.run("-f", "-a", "Ada:pass:word", "PUT", server.url("/put"), "a=1", "a=2")
     let request = try await server.takeRequest()
@@ -51,7 +51,7 @@ import Testing
     #expect(request.header("Authorization") == "Basic QWRhOnBhc3M6d29yZA==")
   }
 
-  @Test("standard input can be the body, of a GET too")
+  @Test("standard input becomes the body, also of a GET")
   func input() async throws {
     let terminal = Terminal(isOutputTerminal: false, input: "typed")
     let run = await terminal.run("GET", server.url("/anything"), "--raw", "-", "Content-Type:text/plain")
@@ -62,15 +62,15 @@ import Testing
     #expect(request.header("Content-Type") == "text/plain")
   }
 
-  @Test("a short address goes to this machine")
+  @Test("an address without a host is sent to localhost")
   func shortAddress() async {
     let run = await Terminal.pipe.run(address("/ip"))
     #expect(run.status == .success)
   }
 
-  // MARK: What is shown
+  // MARK: Output
 
-  @Test("a program gets the bytes of the body alone, as they came")
+  @Test("a pipe receives the bytes of the body alone, unchanged")
   func pipe() async {
     let bytes: [UInt8] = [0, 255, 10, 13, 0]
     server.enqueue(.data(bytes), .json(#"{"a":1}"#))
@@ -78,14 +78,14 @@ import Testing
     #expect(await Terminal.pipe.run(server.url("/")).output == #"{"a":1}"#)
   }
 
-  @Test("a person gets a note in place of bytes that are no text")
+  @Test("a terminal shows a note in place of a binary body")
   func binary() async {
     server.enqueue(.data([0, 255]))
     let run = await Terminal().run("-b", server.url("/"))
     #expect(run.output.hasPrefix("Not text: 2 B of application/octet-stream."))
   }
 
-  @Test("text in another charset can be read")
+  @Test("text in another charset is converted")
   func charset() async {
     let latin = Reply.data([0x63, 0x61, 0x66, 0xE9]).with(header: "Content-Type", value: "")
     var reply = latin
@@ -94,7 +94,7 @@ import Testing
     #expect(await Terminal().run("-b", server.url("/")).output == "café\n")
   }
 
-  @Test("headers alone, body alone")
+  @Test("headers and body can be shown alone")
   func parts() async {
     server.enqueue(.text("body"), .text("body"))
     let headers = await Terminal.pipe.run("--headers", server.url("/"))
@@ -119,7 +119,7 @@ import Testing
     #expect(!run.output.contains("dTpw") && !run.output.contains("1234"))
   }
 
-  @Test("colours are for terminals")
+  @Test("colours are used on terminals only")
   func colours() async {
     server.enqueue(.json("[1]"), .json("[1]"))
     #expect(await Terminal(hasColours: true).run(server.url("/")).output.contains("\u{1B}[1;32m200 OK"))
@@ -127,7 +127,7 @@ import Testing
     #expect(!piped.output.contains("\u{1B}"))
   }
 
-  @Test("timing lists the hops on standard error and leaves the output alone")
+  @Test("timing lists the hops on standard error and does not change the output")
   func timing() async {
     server.enqueue(.redirect(to: "/there"), .text("done"))
     let run = await Terminal.pipe.run("--timing", server.url("/here"))
@@ -139,12 +139,12 @@ import Testing
     #expect(run.error.split(separator: "\n").allSatisfy { $0.count < 80 })
   }
 
-  @Test("a slow body draws its progress on a terminal, and takes it away")
+  @Test("a slow body shows its progress on a terminal, and removes it at the end")
   func progress() async {
     let gate = Gate()
     server.enqueue(
       Reply(body: .parts([.pattern(1000), .gate(gate), .pattern(9000)])).framed(.contentLength))
-    // The rest of the body follows the line that shows its beginning.
+    // The rest of the body is sent after the line that shows its beginning.
     let terminal = Terminal(isErrorTerminal: true, tick: .seconds(1)) { gate.open() }
     let slow = await terminal.run("-b", server.url("/"))
     #expect(slow.status == .success)
@@ -154,7 +154,7 @@ import Testing
     #expect(slow.error.components(separatedBy: "\r").allSatisfy { $0.count < 80 + "\u{1B}[K".count })
   }
 
-  @Test("a body that comes within half a second draws no progress")
+  @Test("a body that is complete within half a second shows no progress")
   func quickBody() async {
     server.enqueue(.bytes(1000))
     let terminal = Terminal(isErrorTerminal: true, tick: .milliseconds(1))
@@ -204,7 +204,7 @@ import Testing
     #expect(await Terminal.pipe.run("--no-check-status", server.url("/status/\(code)")).status == .success)
   }
 
-  @Test("a redirect is followed, or shown, or too much")
+  @Test("redirects are followed, shown or limited")
   func redirects() async {
     let followed = await Terminal.pipe.run(server.url("/redirect/2"))
     #expect(followed.status == .success)
@@ -216,7 +216,7 @@ import Testing
     #expect(refused.error.contains("--max-redirects"))
   }
 
-  @Test("help and version are outputs, mistakes are errors")
+  @Test("help and version are written to the output, mistakes to standard error")
   func texts() async {
     #expect(await Terminal().run("--help").output == Help.text)
     #expect(await Terminal().run("--version").output.hasPrefix("af "))
@@ -228,7 +228,7 @@ import Testing
 
   // MARK: Failures
 
-  @Test("no response is one sentence")
+  @Test("a request without a response is reported in one sentence")
   func refused() async throws {
     let port = try HTTPTestServer.refusedPort()
     let run = await Terminal().run("http://127.0.0.1:\(port)/")
@@ -239,7 +239,7 @@ import Testing
       run.error == "af: 127.0.0.1 does not accept the connection; check that the server runs on that port.\n")
   }
 
-  @Test("a body that breaks off is a failure, and no part of it is shown")
+  @Test("an incomplete body is a failure, and no part of it is shown")
   func brokenBody() async {
     server.enqueue(.closeAfterBody(bytes: 100))
     let run = await Terminal.pipe.run(server.url("/"))
@@ -248,7 +248,7 @@ import Testing
     #expect(run.error.hasPrefix("af: "))
   }
 
-  @Test("a server that says nothing runs into the timeout")
+  @Test("a request to an unresponsive server times out")
   func timeout() async {
     server.enqueue(.stall)
     let run = await Terminal.pipe.run("-v", "--timeout", "0.2", server.url("/silence"))

@@ -15,7 +15,7 @@ import Testing
     request.httpBody.map { String(decoding: $0, as: UTF8.self) }
   }
 
-  @Test("query items go behind the query that was typed, in their order, percent-encoded")
+  @Test("query items are appended to the typed query, in their order, percent-encoded")
   func query() throws {
     let request = try request("example.com/p?z=1#f", "b==2 3&4", "a==ü", "b==")
     #expect(request.url?.absoluteString == "https://example.com/p?z=1&b=2%203%264&a=%C3%BC&b=#f")
@@ -30,7 +30,7 @@ import Testing
     #expect(request.allHTTPHeaderFields?.isEmpty ?? true)
   }
 
-  @Test("JSON members keep their order and their text; of a name that comes twice the last counts")
+  @Test("JSON members preserve their order and text; the last of equal names counts")
   func json() throws {
     let request = try request("example.com", "z=a\"/\n", "a:=1.50", "l:=[1, 2]", "a:={\"x\":null}")
     #expect(body(request) == #"{"z": "a\"/\n", "l": [1, 2], "a": {"x":null}}"#)
@@ -38,7 +38,7 @@ import Testing
     #expect(request.value(forHTTPHeaderField: "Accept") == "application/json, */*;q=0.5")
   }
 
-  @Test("a form keeps the order and the repetitions")
+  @Test("a form preserves order and repetitions")
   func form() throws {
     let request = try request("-f", "example.com", "b=1 2", "a=&", "b=é")
     #expect(body(request) == "b=1%202&a=%26&b=%C3%A9")
@@ -47,13 +47,13 @@ import Testing
     #expect(request.value(forHTTPHeaderField: "Accept") == nil)
   }
 
-  @Test("a raw body is sent as it is, from the arguments or the input")
+  @Test("a raw body from the arguments or the input is sent unchanged")
   func raw() throws {
     #expect(body(try request("--raw", "{x", "example.com")) == "{x")
     #expect(body(try request("--raw", "-", "example.com", input: "typed")) == "typed")
   }
 
-  @Test("header items win over those that are added, and lists of one name are joined")
+  @Test("header items override default fields, and lists of one name are joined")
   func headers() throws {
     let request = try request(
       "-a", "u:p", "example.com", "a=b", "content-type:text/x", "X:1", "x:2", "Cookie:a=1", "Cookie:b=2")
@@ -66,7 +66,7 @@ import Testing
   }
 
   @Test(
-    "words are quoted so that a shell reads them back unchanged",
+    "quoted words are read back unchanged by a shell",
     arguments: [
       ("plain/word-1.x", "plain/word-1.x"), ("", "''"), ("a b", "'a b'"), ("it's", #"'it'\''s'"#),
       ("$(rm -rf ~)`x`!", "'$(rm -rf ~)`x`!'"), ("a\nb", "'a\nb'"), ("?x=1&y", "'?x=1&y'"), ("ü", "'ü'"),

@@ -11,19 +11,19 @@ struct Run {
   var output: String { String(decoding: bytes, as: UTF8.self) }
 }
 
-/// Runs the command inside the tests, with everything around it made up.
+/// Runs the command in the test process with a simulated environment.
 struct Terminal: Sendable {
   var isOutputTerminal = true
   var isErrorTerminal = false
   var hasColours = false
   var width = 80
   var input = ""
-  /// The time that passes between two readings of the clock.
+  /// The time between two readings of the clock.
   var tick = Duration.zero
   /// Called after each write to the standard error.
   var onError: @Sendable () -> Void = {}
 
-  /// A program reads the output.
+  /// A terminal whose output is a pipe.
   static let pipe = Terminal(isOutputTerminal: false)
 
   func run(_ arguments: String...) async -> Run {

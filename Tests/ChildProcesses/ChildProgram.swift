@@ -26,14 +26,14 @@ package final class ChildProgram: Sendable {
     let lock = Mutex(State())
   }
 
-  /// Starts it. It inherits no descriptor but these.
+  /// Starts the program. It inherits no other descriptors.
   ///
   /// - Parameters:
-  ///   - words: The program, by its path or looked for in `PATH`, then its arguments.
-  ///   - environment: Takes the place of variables of the tests, or adds to them.
-  ///   - input: What it reads; `nil` is nothing.
-  ///   - output: Where it writes; `nil` is nowhere.
-  ///   - complaints: Where it writes what it complains about; `nil` is nowhere.
+  ///   - words: The program, by its path or by a name in `PATH`, then its arguments.
+  ///   - environment: Variables that are added to those of the tests or replace them.
+  ///   - input: The standard input; `nil` is empty.
+  ///   - output: The standard output; `nil` drops it.
+  ///   - complaints: The standard error; `nil` drops it.
   package init(
     _ words: [String], environment: [String: String] = [:], input: Int32? = nil, output: Int32? = nil,
     complaints: Int32? = nil
@@ -41,7 +41,7 @@ package final class ChildProgram: Sendable {
     var actions = posix_spawn_file_actions_t()
     posix_spawn_file_actions_init(&actions)
     defer { posix_spawn_file_actions_destroy(&actions) }
-    // Out of the way first: one of the descriptors may lie where another goes.
+    // Moved first, because one descriptor may have the number that another one gets.
     let aside: Int32 = 900
     for (place, descriptor) in [input, output, complaints].enumerated() {
       let target = aside + Int32(place)
@@ -54,7 +54,7 @@ package final class ChildProgram: Sendable {
     for place in Int32(0)..<3 { posix_spawn_file_actions_adddup2(&actions, aside + place, place) }
     _ = addCloseFrom(&actions, 3)
 
-    // The loop's thread and others block signals; a child must not.
+    // The threads of the engine and others block signals; a child must not inherit that.
     var attributes = posix_spawnattr_t()
     posix_spawnattr_init(&attributes)
     defer { posix_spawnattr_destroy(&attributes) }
@@ -78,14 +78,14 @@ package final class ChildProgram: Sendable {
     Thread.detachNewThread { [state, process] in Self.watch(process, state) }
   }
 
-  /// Sends it a signal, unless it has ended.
+  /// Sends the program a signal, unless it has ended.
   package func send(_ signal: Int32) {
     state.lock.withLock { state in
       if state.end == nil { kill(identifier, signal) }
     }
   }
 
-  /// Returns when it has ended. It ends by itself, or by ``send(_:)``.
+  /// Waits for the end of the program, by itself or by ``send(_:)``.
   package func end() async -> End {
     await withCheckedContinuation { continuation in
       let end = state.lock.withLock { state in
@@ -97,7 +97,7 @@ package final class ChildProgram: Sendable {
   }
 
   private static func watch(_ process: pid_t, _ state: ChildState) {
-    // The process is reaped later, so that its number cannot be reused while a signal is sent under the lock.
+    // Waits without reaping, so that the process id cannot be reused while a signal is sent under the lock.
     var information = siginfo_t()
     while waitid(P_PID, id_t(process), &information, WEXITED | WNOWAIT) != 0, errno == EINTR {}
     let (end, waiters) = state.lock.withLock { state in
@@ -123,7 +123,7 @@ package final class ChildProgram: Sendable {
   }
 }
 
-/// The Glibc module leaves it out.
+/// The Glibc module does not declare it.
 @_silgen_name("posix_spawn_file_actions_addclosefrom_np")
 private func addCloseFrom(_ actions: UnsafeMutablePointer<posix_spawn_file_actions_t>, _ first: Int32)
   -> Int32

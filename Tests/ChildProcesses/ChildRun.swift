@@ -1,20 +1,20 @@
 package import Foundation
 import Glibc
 
-/// One run of a program to its end, and what it said.
+/// One run of a program to its end, with its output.
 package struct ChildRun: Sendable {
   package let end: ChildProgram.End
   package let output: Data
   package let complaints: String
 
-  /// The status with which it exited; −1 when it was killed.
+  /// The exit status; −1 if a signal ended the process.
   package var status: Int32 {
     if case .exited(let status) = end { status } else { -1 }
   }
 
-  /// Runs `words`, the first of which is looked for in `PATH`. No thread of the pool is held meanwhile.
+  /// Runs `words`, the first of which is a path or a name in `PATH`. It blocks no thread of the pool.
   ///
-  /// - Parameter isJoined: Whether what it complains about comes in ``output``, where it was said.
+  /// - Parameter isJoined: Whether ``output`` includes the standard error, in the order of the writes.
   package init(
     _ words: [String], environment: [String: String] = [:], input: URL? = nil, isJoined: Bool = false
   ) async throws {

@@ -1,6 +1,6 @@
 package import Foundation
 
-/// httpbin under gunicorn, as `Scripts/install httpbin` puts them into `.build/venv`.
+/// httpbin under gunicorn, as `Scripts/install httpbin` installs them in `.build/venv`.
 package final class HTTPBinServer: Sendable {
   package static let program = packageRoot.appendingPathComponent(".build/venv/bin/gunicorn").path
 
@@ -10,13 +10,13 @@ package final class HTTPBinServer: Sendable {
 
   private static let starting = Task { try await HTTPBinServer() }
 
-  /// One for all tests, started when it is first asked for; it ends with the process.
+  /// The server of all tests. The first use starts it, and the end of the process ends it.
   package static var shared: HTTPBinServer {
     get async throws { try await starting.value }
   }
 
-  /// Whether it is installed. Where `ALAMOFIRE_REQUIRE_SERVERS` is set it has to be, and tests fail without it.
-  package static let isAtHand =
+  /// Whether httpbin is installed. If `ALAMOFIRE_REQUIRE_SERVERS` is set, tests fail without it.
+  package static let isInstalled =
     ProcessInfo.processInfo.environment["ALAMOFIRE_REQUIRE_SERVERS"] == "1"
     || FileManager.default.isExecutableFile(atPath: program)
 

@@ -2,11 +2,11 @@ import Glibc
 
 /// Ports of 127.0.0.1.
 package enum Loopback {
-  /// Below the ports that Linux hands out by itself, to connections and to servers that want any: those are
-  /// taken again at once.
+  /// Ports below those that Linux assigns to connections and to servers without a fixed port, because assigned ports are
+  /// reused at once.
   private static let candidates: Range<UInt16> = 15_000..<32_000
 
-  /// Returns different ports without a listener.
+  /// Returns different ports without a listening server.
   package static func freePorts(_ count: Int) throws -> [UInt16] {
     var ports: Set<UInt16> = []
     for _ in 0..<1000 where ports.count < count {
@@ -25,7 +25,7 @@ package enum Loopback {
     return withAddress(&address) { bind(socket, $0, $1) } == 0
   }
 
-  /// Whether `port` has a listener.
+  /// Returns whether a server accepts connections on `port`.
   package static func answers(_ port: UInt16) -> Bool {
     let socket = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
     guard socket >= 0 else { return false }
@@ -34,9 +34,9 @@ package enum Loopback {
     return withAddress(&address) { connect(socket, $0, $1) } == 0
   }
 
-  /// Sends `request` to `port`, and returns all bytes until the connection is closed there. Blocks the thread.
+  /// Sends `request` to `port`, and returns all bytes until the peer closes the connection. Blocks the thread.
   ///
-  /// - Throws: ``ServerFailure`` without a listener, or if no byte moves for thirty seconds.
+  /// - Throws: ``ServerFailure`` if no server listens, or if no byte is transferred for thirty seconds.
   package static func exchange(_ request: [UInt8], with port: UInt16) throws -> [UInt8] {
     let socket = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
     guard socket >= 0 else { throw ServerFailure(description: "there is no socket left") }

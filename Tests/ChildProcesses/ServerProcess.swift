@@ -1,15 +1,15 @@
 package import Foundation
 import Synchronization
 
-/// A server in a process group and a temporary folder of its own. Both are gone after ``stop()``, and
-/// also when this value is released or the process of the tests dies, however it dies.
+/// A server with its own process group and temporary folder. ``stop()``, the release of this value, and any end of the
+/// test process end the server and remove the folder.
 package final class ServerProcess: Sendable {
   /// The folder that belongs to the server.
   package let folder: URL
   private let lifeline: Mutex<FileHandle?>
 
-  /// A process between the tests and the server. It reads from a pipe that is never written to, and ends the server
-  /// at the end of the pipe. (PR_SET_PDEATHSIG would depend on the thread that started the server.)
+  /// A shell between the tests and the server. It reads from a pipe without data, and ends the server when the pipe
+  /// closes. (PR_SET_PDEATHSIG would follow the thread that started the server.)
   private static let watchdog = """
     trap '' INT HUP QUIT
     set -m
@@ -30,7 +30,7 @@ package final class ServerProcess: Sendable {
     rm -rf "$1"
     """
 
-  /// A new folder for a server, not yet owned by one.
+  /// Makes a folder for a server that is started later.
   package static func makeFolder(_ name: String) throws -> URL {
     let folder = FileManager.default.temporaryDirectory
       .appendingPathComponent("alamofire-\(name)-\(UUID().uuidString)")
@@ -40,7 +40,7 @@ package final class ServerProcess: Sendable {
 
   /// Starts `command`, which must stay in the foreground.
   ///
-  /// - Parameter folder: Handed over: removed once the server has ended.
+  /// - Parameter folder: The folder of the server. It is removed once the server has ended.
   package init(_ command: [String], in folder: URL) throws {
     self.folder = folder
     let pipe = Pipe()
@@ -53,7 +53,7 @@ package final class ServerProcess: Sendable {
 
   deinit { stop() }
 
-  /// Ends the server and removes its folder, soon. Does nothing the second time.
+  /// Ends the server and removes its folder, without waiting. The second call has no effect.
   package func stop() {
     let lifeline = lifeline.withLock { lifeline in
       defer { lifeline = nil }
@@ -64,7 +64,7 @@ package final class ServerProcess: Sendable {
 
   /// Waits until every port accepts connections.
   ///
-  /// - Throws: ``ServerFailure`` with what the server has written, when it ends or takes two minutes.
+  /// - Throws: ``ServerFailure`` with the output of the server, if it ends or takes two minutes.
   package func untilAnswering(_ ports: some Collection<UInt16>) async throws {
     let deadline = ContinuousClock.now + .seconds(120)
     while !hasEnded, !ports.allSatisfy(Loopback.answers), ContinuousClock.now < deadline {
@@ -86,7 +86,7 @@ package final class ServerProcess: Sendable {
   }
 }
 
-/// Why a server could not be started.
+/// A failure to start a server.
 package struct ServerFailure: Error, CustomStringConvertible {
   package let description: String
 

@@ -1,11 +1,11 @@
 import Foundation
 import Glibc
 
-/// Gives the process of the tests folders of its own for caches and data, before Foundation looks for them: what the
-/// user's programs have stored must not answer tests, and tests must leave nothing there.
+/// Sets folders for caches and data of the test process, before Foundation reads their paths. Files of the user's
+/// programs must not answer tests, and tests must leave no files there.
 ///
-/// A plain `swift test` needs that; the scripts name the folder in `ALAMOFIRE_TEST_HOME`, so that it can be looked at
-/// afterwards. Programs that tests start inherit it.
+/// A plain `swift test` needs that. The scripts set `ALAMOFIRE_TEST_HOME` themselves, so that the folder can be
+/// inspected afterwards. Programs that tests start inherit the variable.
 private enum TestHome {
   static func make() {
     if let given = getenv("ALAMOFIRE_TEST_HOME") { return use(String(cString: given)) }
@@ -28,7 +28,7 @@ private enum TestHome {
   }
 
   private static func remove() {
-    // Children of the tests that were forked have the handler too, and leave the folder alone.
+    // Forked children of the tests have the handler too, and must not remove the folder.
     guard let owner = getenv("ALAMOFIRE_TEST_HOME_OWNER"), String(cString: owner) == "\(getpid())",
       let path = getenv("ALAMOFIRE_TEST_HOME")
     else { return }
@@ -36,6 +36,7 @@ private enum TestHome {
   }
 }
 
-// The linker collects what runs before `main`. No test can be early enough: the first one may use a shared session.
+// The linker collects functions that run before `main`. A test would run too late, because the first one may use a
+// shared session.
 @section(".init_array") @used
 private let makeTestHome: @convention(c) () -> Void = { TestHome.make() }

@@ -1,7 +1,6 @@
 import Alamofire
 
-/// Stores responses without end, new ones and others in place of those that are there, until it kills itself at some
-/// moment.
+/// Stores and replaces responses in a loop, until a timer kills the process.
 ///
 ///     SoakClient cache <folder> <seed>
 struct CacheWriting {
@@ -18,7 +17,7 @@ struct CacheWriting {
 
   func run() throws {
     let cache = HTTPCache(memoryCapacity: 100_000, diskCapacity: 1_000_000_000, directory: folder)
-    // Writing begins at once; the moment is anywhere in it.
+    // The timer can fire at any moment of the writes, which begin at once.
     let moment = DispatchTime.now() + .microseconds(2_000 + seed * 7_919 % 40_000)
     DispatchQueue.global().asyncAfter(deadline: moment) { kill(getpid(), SIGKILL) }
     for number in 0... {
@@ -29,7 +28,7 @@ struct CacheWriting {
           url: request.url ?? folder, statusCode: 200, httpVersion: nil,
           headerFields: ["Cache-Control": "max-age=600", "X-Version": "\(seed).\(number)"])
       else { throw SoakClient.Failure(description: "\(url) is no URL") }
-      // Of one letter, so that a mix of two would be seen.
+      // A body is one repeated letter, so that a mix of two bodies would be detected.
       let letter = UInt8(0x61 + (seed + number) % 26)
       cache.storeCachedResponse(
         CachedURLResponse(response: response, data: Data(repeating: letter, count: 20_000 + number % 1_000)),

@@ -1,26 +1,26 @@
 import Alamofire
 import Synchronization
 
-/// A download as one writes it that has to survive the end of its process: what it can go on from is saved
-/// whenever there is some, and a new process begins with what is saved. Tries until it has the file.
+/// A download that survives the end of its process. It saves its resume data as soon as there is some, and a new process
+/// continues from the saved data. It repeats failed attempts until the file is complete.
 ///
-///     SoakClient download <url> <destination> <file for resume data> <fuse>
+///     SoakClient download <url> <destination> <file for resume data> <crash point>
 struct DurableDownload {
   let url: String
   let destination: URL
   let notes: URL
-  let fuse: Fuse
+  let crashPoint: CrashPoint
   private let queue = DispatchQueue(label: "durable-download")
 
   init(_ words: [String]) throws {
-    guard words.count == 5, let fuse = Int(words[4]) else {
+    guard words.count == 5, let crashPoint = Int(words[4]) else {
       throw SoakClient.Failure(
-        description: "usage: SoakClient download <url> <destination> <file for resume data> <fuse>")
+        description: "usage: SoakClient download <url> <destination> <file for resume data> <crash point>")
     }
     url = words[1]
     destination = URL(fileURLWithPath: words[2])
     notes = URL(fileURLWithPath: words[3])
-    self.fuse = Fuse(fuse)
+    self.crashPoint = CrashPoint(crashPoint)
   }
 
   func run() async throws {
@@ -36,8 +36,8 @@ struct DurableDownload {
     while ContinuousClock.now < deadline {
       isCautious.toggle()
       let response = await attempt(session, data, isCautious: isCautious)
-      fuse.burn()
-      // A download that was cancelled when its file had been moved already leaves the file there.
+      crashPoint.pass()
+      // A download that was cancelled after its file was moved leaves the file there.
       guard let error = response.error, !FileManager.default.fileExists(atPath: destination.path) else {
         return
       }
@@ -46,20 +46,20 @@ struct DurableDownload {
       }
       data = response.resumeData
       try save(data)
-      fuse.burn()
+      crashPoint.pass()
     }
     throw SoakClient.Failure(description: "there is no file yet")
   }
 
-  /// - Parameter isCautious: Whether it is broken off as soon as there is something to save. The server is
-  ///   told, which can send no more than that then.
+  /// - Parameter isCautious: Whether the download is cancelled as soon as there is progress to save. A request field
+  ///   announces that to the server, which can then hold the rest back.
   private func attempt(
     _ session: Session, _ data: Data?, isCautious: Bool
   ) async -> AFDownloadResponse<URL> {
-    let (destination, fuse) = (destination, fuse)
-    // What the server has to say when it has no file is not the file.
+    let (destination, crashPoint) = (destination, crashPoint)
+    // The body of an error response is not the file.
     let target: DownloadRequest.Destination = { temporary, response in
-      fuse.burn()
+      crashPoint.pass()
       return (response.statusCode < 300 ? destination : temporary, [])
     }
     let hint = Adapter { request, _, completion in
@@ -71,7 +71,7 @@ struct DurableDownload {
       data.map { session.download(resumingWith: $0, interceptor: hint, to: target) }
       ?? session.download(url, interceptor: hint, to: target)
     request.validate().downloadProgress(queue: queue) { [weak request] _ in
-      fuse.burn()
+      crashPoint.pass()
       if isCautious { request?.cancel(producingResumeData: true) }
     }
     let response = await request.serializingDownloadedFileURL().response
@@ -88,14 +88,14 @@ struct DurableDownload {
   }
 }
 
-/// Ends this process, as nothing but SIGKILL does, at one of the moments that it is told of.
-final class Fuse: Sendable {
+/// Kills this process by SIGKILL at one of the points where it is called.
+final class CrashPoint: Sendable {
   private let length: Atomic<Int>
 
-  /// - Parameter length: How many moments there are; 0 for never.
+  /// - Parameter length: The number of the call that kills the process; 0 for none.
   init(_ length: Int) { self.length = Atomic(length) }
 
-  func burn() {
+  func pass() {
     if length.wrappingSubtract(1, ordering: .relaxed).newValue == 0 { kill(getpid(), SIGKILL) }
   }
 }

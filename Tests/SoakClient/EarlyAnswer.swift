@@ -7,21 +7,21 @@ enum EarlyAnswer {
     var code: Int?
     var message: String?
     var seconds: Double
-    /// Seconds for which nothing should have happened after the end.
+    /// The seconds after the end in which the process should be idle.
     var secondsAfter: Double
-    /// Milliseconds of processor time in these.
+    /// The processor time of these seconds, in milliseconds.
     var processorTimeAfter: Double
-    /// Whether another request on the session succeeds.
+    /// Whether a later request of the session succeeds.
     var goesOn: Bool
   }
 
-  /// - Parameter clock: What another session asks for to let time pass.
+  /// - Parameter clock: A URL whose response takes a second. Requests to it replace sleeps.
   static func run(
     _ url: String, _ options: TransportOptions, bytes: Int, clock: String
   ) async throws -> Report {
     let session = Session(transportOptions: options)
     defer { withExtendedLifetime(session) {} }
-    // What the server speaks is known then, as it would be in a program that has run for a while.
+    // The first request finds out the version of HTTP, as in a program that has run for a while.
     _ = await session.request(url).serializingData().response
     var request = try URLRequest(url: url, method: .post)
     request.httpBody = Data(repeating: 0x61, count: bytes)

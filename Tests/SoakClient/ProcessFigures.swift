@@ -1,6 +1,6 @@
 import Foundation
 
-/// The resources of this process.
+/// The resources that this process uses.
 struct ProcessFigures: Codable {
   /// Resident memory in KiB.
   let memory: Int
@@ -18,7 +18,7 @@ struct ProcessFigures: Codable {
     descriptors = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count
   }
 
-  /// The processor time of all threads so far.
+  /// The processor time of all threads.
   static var processorTime: Duration {
     var time = timespec()
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time)

@@ -1,8 +1,8 @@
 import Alamofire
 
-/// Very many requests of one session.
+/// Sends a large number of requests with one session.
 enum RequestSoak {
-  /// After how many requests everything is in place that will stay.
+  /// The number of requests after which no lasting memory is allocated any more.
   private static let warmUp = 1000
 
   struct Report: Codable {
@@ -28,7 +28,7 @@ enum RequestSoak {
       seconds: duration / .seconds(1))
   }
 
-  /// Sends requests from as many tasks as may run at a time. Returns what failed.
+  /// Sends requests from a number of concurrent tasks, and returns the failures.
   private static func send(_ count: Int, to url: String, _ session: Session, _ concurrency: Int) async
     -> [String]
   {

@@ -1,13 +1,13 @@
 import Alamofire
 
-/// Very many sessions at a time.
+/// Uses a large number of sessions at a time.
 enum SessionSoak {
   struct Report: Codable {
     /// With all sessions alive, right after their first requests.
     var busy: ProcessFigures
-    /// Once their threads were given back, or ten seconds later.
+    /// After the end of their idle threads, or ten seconds later.
     var idle: ProcessFigures
-    /// The duration until then.
+    /// The seconds between `busy` and `idle`.
     var seconds: Double
     /// After the last session was released.
     var released: ProcessFigures
@@ -39,13 +39,13 @@ enum SessionSoak {
       firstFailure: failures.first)
   }
 
-  /// Polls the kernel, because it does not report the end of a thread.
+  /// Polls a condition, because the kernel does not report the end of a thread.
   private static func eventually(within limit: Duration, _ isSo: () throws -> Bool) async throws {
     let end = ContinuousClock.now + limit
     while try !isSo(), ContinuousClock.now < end { try await Task.sleep(for: .milliseconds(100)) }
   }
 
-  /// One request of each session, all at once.
+  /// Sends one request with each session, all at once.
   private static func send(to url: String, _ sessions: [Session]) async -> [String] {
     let tasks = sessions.map { $0.request(url).validate().serializingData() }
     var failures: [String] = []

@@ -1,10 +1,10 @@
 import Alamofire
 
-/// A process that does much with the library and says what it left behind, as one line of JSON.
+/// A process that uses the library heavily and prints measurements of itself as one line of JSON.
 ///
 ///     SoakClient requests <url> <authority> <count> <concurrency>
 ///     SoakClient sessions <url> <authority> <count>
-///     SoakClient download <url> <destination> <file for resume data> <fuse>
+///     SoakClient download <url> <destination> <file for resume data> <crash point>
 ///     SoakClient cookies  <authority> <url> ...
 ///     SoakClient cache    <folder> <seed>
 ///     SoakClient ticket   <url> ...
@@ -14,8 +14,8 @@ enum SoakClient {
   static func main() async throws {
     let words = Array(CommandLine.arguments.dropFirst())
     if words.first == "download" { return try await DurableDownload(words).run() }
-    if words.first == "cookies" { return try await CookieVisit(words).run() }
-    if words.first == "ticket" { return try Self.print(await TicketVisit(words).run()) }
+    if words.first == "cookies" { return try await CookieRequests(words).run() }
+    if words.first == "ticket" { return try Self.print(await TicketRequests(words).run()) }
     if words.first == "cache" { return try CacheWriting(words).run() }
     guard (4...5).contains(words.count), let count = Int(words[3]), count > 0 else {
       throw Failure(

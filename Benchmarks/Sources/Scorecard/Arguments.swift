@@ -1,6 +1,6 @@
 /// The `--name value` pairs of a command line, and the words between them.
 package struct Arguments: Sendable {
-  /// Why a command line cannot be understood, in words for the one who typed it.
+  /// A mistake in a command line, described for the user.
   package struct Problem: Error, CustomStringConvertible {
     package let description: String
 
@@ -16,7 +16,7 @@ package struct Arguments: Sendable {
   /// - Parameters:
   ///   - arguments: The command line without the name of the program.
   ///   - options: The options that take a value.
-  ///   - flags: Those that take none; their value is the empty string.
+  ///   - flags: The options that take no value; theirs is the empty string.
   package init(_ arguments: some Sequence<String>, options: Set<String>, flags: Set<String> = []) throws {
     var rest = arguments.makeIterator()
     while let argument = rest.next() {
@@ -36,16 +36,16 @@ package struct Arguments: Sendable {
     }
   }
 
-  /// The value of an option; `nil` when it was not given.
+  /// The value of an option, or `nil` if it is missing.
   package subscript(name: String) -> String? { values[name] }
 
-  /// The value of an option that must be there.
+  /// Returns the value of a required option.
   package func required(_ name: String) throws -> String {
     guard let value = values[name] else { throw Problem("--\(name) is missing") }
     return value
   }
 
-  /// A positive number; `nil` when the option was not given.
+  /// Returns a positive number, or `nil` if the option is missing.
   package func count(_ name: String) throws -> Int? {
     guard let text = values[name] else { return nil }
     guard let number = Int(text), number > 0 else {
@@ -54,13 +54,13 @@ package struct Arguments: Sendable {
     return number
   }
 
-  /// One value of an enumeration; `nil` when the option was not given.
+  /// Returns a value of an enumeration, or `nil` if the option is missing.
   package func choice<Choice: RawRepresentable<String> & CaseIterable>(_ name: String) throws -> Choice? {
     let all: [Choice]? = try choices(name)
     return all?.first
   }
 
-  /// Values of an enumeration, separated by commas; `nil` when the option was not given.
+  /// Returns values of an enumeration, separated by commas, or `nil` if the option is missing.
   package func choices<Choice: RawRepresentable<String> & CaseIterable>(_ name: String) throws -> [Choice]? {
     try values[name]?.split(separator: ",").map { text in
       guard let choice = Choice(rawValue: String(text)) else {

@@ -1,10 +1,10 @@
-/// The measurements of a client process that moved one large body. Each prints them as a line of JSON,
+/// The measurements of a client process that moved one large body. Each client prints them as a line of JSON,
 /// `Floor/bodies.c` included.
 package struct BodyFigures: Codable, Sendable {
-  /// The number of moved bytes.
+  /// The number of bytes that arrived.
   package var bytes: Int
   package var seconds: Double
-  /// User and system time of the whole process while the body moved.
+  /// User and system time of the whole process during the transfer.
   package var cpuSeconds: Double
   /// The memory that the process held after a small request, before the body.
   package var idleMegabytes: Double

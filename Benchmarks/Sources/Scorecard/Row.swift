@@ -1,4 +1,4 @@
-/// A measured way to use a client.
+/// A measured way of using a client.
 package enum Row: String, CaseIterable, Codable, Sendable {
   /// A small GET whose body is handed over as bytes, awaited.
   case getData = "get-data"
@@ -12,13 +12,13 @@ package enum Row: String, CaseIterable, Codable, Sendable {
 package enum Client: String, CaseIterable, Codable, Sendable {
   /// Bare libcurl in C.
   case floor
-  /// Foundation's `URLSession`, as it comes.
+  /// Foundation's `URLSession` with its default configuration.
   case urlsession
   /// This package.
   case alamofire
 }
 
-/// The protocol between client and server.
+/// The protocol between the client and the server.
 package enum WireProtocol: String, CaseIterable, Codable, Sendable {
   /// HTTP/1.1 in clear text.
   case http1

@@ -1,4 +1,4 @@
-/// The measurements of a client process. Each prints them as a line of JSON, `Floor/floor.c` included.
+/// The measurements of one client process. Each client prints them as a line of JSON, `Floor/floor.c` included.
 package struct RunFigures: Codable, Sendable {
   /// The number of measured requests, without those of the warm-up.
   package var requests: Int

@@ -1,7 +1,7 @@
 import Alamofire
 import Dispatch
 
-/// This package, used as its users do.
+/// A client that uses the public API of this package.
 final class AlamofireClient: GetClient {
   private let session: Session
   private let url: URL

@@ -3,11 +3,11 @@ import Foundation
 import Scorecard
 import Synchronization
 
-/// One large body, moved by this package as its users would move it.
+/// Moves one large body with the public API of this package.
 struct BodyClient {
-  /// Where the body comes from or goes to.
+  /// The source or the target of the body.
   var url: URL
-  /// Answers a small GET; what is measured begins after it.
+  /// A URL that answers a small GET. The measurement begins after it.
   var warmup: URL
   var file: URL
   var bytes: Int
@@ -33,7 +33,7 @@ struct BodyClient {
       peakMegabytes: Memory.megabytes("VmHWM"))
   }
 
-  /// Returns what the server says it has read.
+  /// Returns the number of bytes that the server read, from its answer.
   private func upload(_ session: Session) async throws -> Int {
     let answer = try await session.upload(file, to: url).validate().serializingString().value
     return Int(answer.trimmingCharacters(in: .whitespacesAndNewlines)) ?? -1
@@ -47,7 +47,7 @@ struct BodyClient {
     return try FileManager.default.attributesOfItem(atPath: stored.path)[.size] as? Int ?? -1
   }
 
-  /// Returns how many bytes were handed over.
+  /// Returns the number of bytes that were handed over.
   private func stream(_ session: Session) async throws -> Int {
     let queue = DispatchQueue(label: "bench.stream")
     let counter = Counter()
@@ -64,7 +64,7 @@ struct BodyClient {
   }
 }
 
-/// Counts bytes, on whatever thread they come.
+/// Counts bytes on any thread.
 private final class Counter: Sendable {
   private let value = Atomic<Int>(0)
 

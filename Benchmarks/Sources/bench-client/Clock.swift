@@ -1,11 +1,11 @@
 import Foundation
 
-/// The clocks of the measurement, read without a detour.
+/// Reads the clocks of the measurement by system calls.
 enum Clock {
-  /// Nanoseconds that passed.
+  /// Returns the time since an arbitrary moment, in nanoseconds.
   static func monotonic() -> UInt64 { read(CLOCK_MONOTONIC) }
 
-  /// Nanoseconds that the threads of this process spent, in the program and in the kernel.
+  /// Returns the processor time of this process, user and system, in nanoseconds.
   static func processor() -> UInt64 { read(CLOCK_PROCESS_CPUTIME_ID) }
 
   private static func read(_ clock: clockid_t) -> UInt64 {
@@ -17,11 +17,11 @@ enum Clock {
 
 /// The memory of this process.
 enum Memory {
-  /// The high-water mark of the program itself, in megabytes; `ru_maxrss` would count the program that
-  /// started it, too.
+  /// Returns the peak of resident memory, in megabytes. `ru_maxrss` is not used, because it includes the program that
+  /// started this one.
   static func peakMegabytes() -> Double { megabytes("VmHWM") }
 
-  /// An amount that the kernel gives under this name (proc(5)), in megabytes: `VmRSS` is what is held now.
+  /// Returns a value of `/proc/self/status` in megabytes. `VmRSS` is the resident memory now.
   static func megabytes(_ name: String) -> Double {
     let status = (try? String(contentsOfFile: "/proc/self/status", encoding: .utf8)) ?? ""
     let line = status.split(separator: "\n").first { $0.hasPrefix("\(name):") } ?? ""

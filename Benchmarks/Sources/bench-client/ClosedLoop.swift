@@ -2,16 +2,16 @@ import Foundation
 import Scorecard
 import Synchronization
 
-/// Keeps a number of requests in flight until enough have been made: each that ends begins the next.
+/// Holds the number of requests in flight constant: the end of each request starts the next.
 struct ClosedLoop: Sendable {
   var client: any GetClient
   var row: Row
   var concurrency: Int
-  /// The pause between two requests in microseconds. When crossings are counted, it is long enough for every thread
-  /// of the client to sleep.
+  /// The pause before each request, in microseconds. When thread hops are counted, it is long enough for all threads
+  /// of the client to fall asleep.
   var pause: UInt32 = 0
 
-  /// Makes `count` requests; the first failure ends the run.
+  /// Sends `count` requests. The first failure ends the run.
   func perform(_ count: Int) async throws -> LatencyLog {
     let log = LatencyLog(count: count)
     switch row {
@@ -55,7 +55,7 @@ struct ClosedLoop: Sendable {
     }
   }
 
-  /// One request after the other, each begun by the callback of the one before.
+  /// Sends one request after the other, each from the callback of the previous one.
   private func next(_ log: LatencyLog, _ ended: CheckedContinuation<Void, any Error>) {
     guard let ticket = log.ticket() else { return ended.resume() }
     let start = Clock.monotonic()

@@ -1,13 +1,13 @@
 import Foundation
 
-/// The two marks of `Counts/counts.c`, where it is preloaded.
+/// The functions of `Counts/counts.c` that begin and end counting, if it is preloaded.
 struct CountingMarks {
   private typealias Reset = @convention(c) () -> Void
   private typealias Read = @convention(c) (UnsafeMutablePointer<CChar>, Int) -> Void
   private let resetCounts: Reset
   private let readCounts: Read
 
-  /// `nil` when nothing counts.
+  /// Returns `nil` if the library is not preloaded.
   init?() {
     guard let reset = dlsym(nil, "counts_reset"), let read = dlsym(nil, "counts_read") else { return nil }
     resetCounts = unsafeBitCast(reset, to: Reset.self)
@@ -16,7 +16,7 @@ struct CountingMarks {
 
   func reset() { resetCounts() }
 
-  /// Returns the counts since ``reset()``, by name.
+  /// Returns the counts since ``reset()`` by name.
   func read() -> [String: Int] {
     var text = [CChar](repeating: 0, count: 1024)
     readCounts(&text, text.count)

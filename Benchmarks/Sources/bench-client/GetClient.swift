@@ -1,6 +1,6 @@
 import Foundation
 
-/// One small GET in each of the ways that are measured. The URL is the client's.
+/// Sends one small GET in each measured way. The client knows the URL.
 protocol GetClient: Sendable {
   func data() async throws -> Data
   func item() async throws -> Item
@@ -11,13 +11,13 @@ protocol GetClient: Sendable {
 /// The settings of a client.
 struct ClientSetting: Sendable {
   var url: URL
-  /// Whether HTTP/2 may be spoken.
+  /// Whether HTTP/2 is allowed.
   var allowsHTTP2: Bool
-  /// The certificate that signed the server's.
+  /// The file of the authority that signed the certificate of the server.
   var authority: String
-  /// The most requests in flight, and so the most connections.
+  /// The largest number of requests in flight, and so of connections.
   var concurrency: Int
 }
 
-/// A response that is not the one that the server of the benchmarks gives.
+/// A response that differs from the one of the server of the benchmarks.
 struct UnexpectedResponse: Error {}

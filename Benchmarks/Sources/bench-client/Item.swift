@@ -1,4 +1,4 @@
-/// The document that the server of the benchmarks answers with.
+/// The document in the responses of the server.
 struct Item: Decodable, Sendable {
   struct Owner: Decodable, Sendable {
     var id: Int

@@ -1,11 +1,11 @@
 import Foundation
 import FoundationNetworking
 
-/// Foundation's `URLSession` as it comes: default configuration, nothing around it. More connections per
-/// host than the six of the default only make it slower, since it then opens new ones all the time.
+/// A client that uses Foundation's `URLSession` with its default configuration. A larger limit than its six
+/// connections per host makes it slower, because it then opens connections all the time.
 ///
-/// It trusts the system's certificates and cannot be told otherwise (`Authority/authority.c` lends it
-/// ours), and speaks HTTP/2 whenever a TLS server does: the port decides.
+/// It trusts the system's certificates and has no option for others, so `Authority/authority.c` adds ours. It uses
+/// HTTP/2 with every TLS server that offers it, so the port decides.
 final class StockClient: GetClient {
   private let session: URLSession
   private let url: URL

@@ -1,4 +1,4 @@
-/// A line of `bench.json`, of whichever kind.
+/// A line of `bench.json` of any kind.
 struct AnyResult: Encodable {
   let result: any Encodable
 

@@ -11,10 +11,10 @@ struct BenchResult: Encodable {
   var medianMicroseconds: Double
   var p99Microseconds: Double
   var peakMegabytes: Double
-  /// Processor time as a multiple of what the floor needs under the same protocol and concurrency, each round for itself,
-  /// and the median of these.
+  /// Processor time as a multiple of the floor's under the same protocol and concurrency: the median of the ratios of
+  /// all rounds.
   var ratioToFloor: Double?
-  /// The most connections that a run opened, by the server's own count.
+  /// The largest number of connections that a run opened, as the server counted them.
   var connections: Int
 
   /// - Parameters:

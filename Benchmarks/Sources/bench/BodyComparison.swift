@@ -1,7 +1,7 @@
 import Foundation
 import Scorecard
 
-/// One large body against bare libcurl: from a file, and into one.
+/// Compares transfers of one large body with bare libcurl: from a file, and into one.
 struct BodyComparison {
   /// A gigabyte.
   private static let bytes = 1_000_000_000
@@ -13,7 +13,7 @@ struct BodyComparison {
   private let sink: Process
   private let sinkURL: String
 
-  /// Makes the file that is moved, in the folder of the server, and starts the server for uploads.
+  /// Makes the file that is sent, in the folder of the server, and starts the server for uploads.
   ///
   /// - Parameters:
   ///   - core:       The core of the clients; `nil` for all.
@@ -37,14 +37,14 @@ struct BodyComparison {
     }
   }
 
-  /// Ends the sink. Does nothing the second time.
+  /// Ends the sink. The second call has no effect.
   func stop() {
     guard sink.isRunning else { return }
     sink.terminate()
     sink.waitUntilExit()
   }
 
-  /// Prints each row as it is done, and returns all results.
+  /// Prints each row when it is done, and returns all results.
   func perform(_ rows: [BodyRow], rounds: Int) throws -> [BodyResult] {
     Console.say(BodyResult.header)
     return try rows.flatMap { row in
@@ -77,7 +77,7 @@ struct BodyComparison {
         "--row", row.rawValue, "--url", url, "--warmup-url", server.url(.http1), "--file", file.path,
         "--bytes", String(Self.bytes),
       ]
-    // The file of a download is moved to its place, not copied.
+    // `TMPDIR` is on the same file system, so that a downloaded file is moved and not copied.
     let command = Command(words: words, environment: ["TMPDIR": server.folder.path], core: core)
     return try JSONDecoder().decode(BodyFigures.self, from: command.run())
   }

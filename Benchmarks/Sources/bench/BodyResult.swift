@@ -7,11 +7,11 @@ struct BodyResult: Encodable {
   var megabytes: Int
   var cpuSeconds: Double
   var seconds: Double
-  /// Processor time as a multiple of the floor's, each round for itself, and the median of these.
+  /// Processor time as a multiple of the floor's: the median of the ratios of all rounds.
   var ratioToFloor: Double
   var idleMegabytes: Double
   var peakMegabytes: Double
-  /// The most memory above what the client held before the body.
+  /// The peak of memory, without what the client held before the transfer.
   var aboveIdleMegabytes: Double
 
   /// - Parameters:
@@ -33,7 +33,7 @@ struct BodyResult: Encodable {
 
   static let header = line(["client", "row", "MB", "cpu s", "s", "ratio", "idle MB", "peak MB", "above"])
 
-  /// As people read it.
+  /// The result as a line of text for the terminal.
   var line: String {
     Self.line([
       client.rawValue, row.rawValue, "\(megabytes)", "\(cpuSeconds)", "\(seconds)", "\(ratioToFloor)",

@@ -1,8 +1,8 @@
 import Foundation
 
-/// A certificate authority of an hour, and a certificate of 127.0.0.1 that it signed.
+/// Makes a certificate authority that is valid for an hour, and a certificate of 127.0.0.1 that it signed.
 enum Certificates {
-  /// Writes `ca.pem`, `server.pem` and `server.key`; returns the path of the first.
+  /// Writes `ca.pem`, `server.pem` and `server.key`, and returns the path of `ca.pem`.
   static func make(in folder: URL) throws -> String {
     func path(_ name: String) -> String { folder.appendingPathComponent(name).path }
     let extensions = """

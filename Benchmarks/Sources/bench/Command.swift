@@ -1,19 +1,19 @@
 import Foundation
 
-/// A program that ended badly, in words for the one who runs the benchmarks.
+/// The failure of a program, described for the user of the benchmarks.
 struct CommandFailure: Error, CustomStringConvertible {
   let description: String
 }
 
-/// A program, its arguments, and what surrounds it while it runs.
+/// A program with its arguments and environment.
 struct Command {
   var words: [String]
   var environment: [String: String] = [:]
-  /// The one core that it may use; `nil` for all.
+  /// The number of the only core that it may use; `nil` for all.
   var core: Int?
 
-  /// Starts it. It gets a SIGTERM when this process dies, however that comes; the kernel looks at the
-  /// thread that started it, so this is called from the main thread alone.
+  /// Starts the program. The kernel sends it SIGTERM when the thread that started it ends. Therefore only the main
+  /// thread may call this.
   func start(output: Any? = nil, errors: Any? = nil) throws -> Process {
     var line = ["setpriv", "--pdeathsig", "TERM"]
     if let core { line += ["taskset", "--cpu-list", String(core)] }
@@ -28,12 +28,12 @@ struct Command {
     return process
   }
 
-  /// Runs it to its end and returns what it printed.
+  /// Runs the program to its end and returns its output.
   func run() throws -> Data {
     let output = Pipe()
     let errors = Pipe()
     let process = try start(output: output, errors: errors)
-    // What our programs print fits into a pipe, so that reading one after the other cannot block.
+    // The output of our programs fits into a pipe, so that reading one stream after the other cannot block.
     let printed = try output.fileHandleForReading.readToEnd() ?? Data()
     let complaint = try errors.fileHandleForReading.readToEnd() ?? Data()
     process.waitUntilExit()

@@ -1,12 +1,12 @@
 import Foundation
 import Scorecard
 
-/// The clients against each other: the scorecard, with times.
+/// Compares the times of the clients: the scorecard.
 struct Comparison {
   let harness: Harness
   let plan: Plan
 
-  /// Runs the plan, prints each cell as it is done, and returns all results.
+  /// Runs the plan, prints each cell when it is done, and returns all results.
   func perform() throws -> [BenchResult] {
     if !plan.cells.isEmpty { Console.say(Table.header) }
     return try plan.cells.flatMap { cell in

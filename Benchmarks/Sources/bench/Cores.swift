@@ -1,8 +1,8 @@
 import Foundation
 
-/// Which core the server runs on and which one the clients.
+/// The cores on which the server and the clients run.
 struct Cores {
-  /// `nil` on a machine with one core: then nothing is pinned.
+  /// The number of the server's core; `nil` on a machine with one core, where nothing is pinned.
   let server: Int?
   let client: Int?
 
@@ -16,7 +16,7 @@ struct Cores {
     client = isEnough ? allowed[1] : nil
   }
 
-  /// The numbers of a list in the kernel's spelling, such as `0-3,8`.
+  /// Parses a list of cores as the kernel writes it, such as `0-3,8`.
   static func list(_ text: some StringProtocol) -> [Int] {
     text.split(separator: ",").flatMap { part -> [Int] in
       let ends = part.split(separator: "-").compactMap { Int($0) }

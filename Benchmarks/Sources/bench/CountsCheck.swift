@@ -1,12 +1,12 @@
 import Foundation
 import Scorecard
 
-/// Counts what a request does, and compares it with the limits of `Thresholds/counts.json`. Counts depend little on how
-/// busy the machine is, so they can fail a build where times cannot. The limit of the system calls is the number beyond
-/// those of the floor in the same run.
+/// Counts the operations of a request, and compares them with the limits of `Thresholds/counts.json`. Counts depend
+/// little on the load of the machine, so they can fail a build where times cannot. The limit of system calls
+/// is the number beyond those of the floor in the same run.
 struct CountsCheck {
-  /// With the counting library preloaded, and with all cores: on one, a thread that is woken takes the
-  /// place of the one that woke it, and the loop would rarely be found asleep.
+  /// Runs clients with the counting library preloaded and with all cores. On one core, a thread that is woken replaces
+  /// the one that woke it, so that the loop would rarely be found asleep.
   let harness: Harness
   let thresholds: URL
 
@@ -28,7 +28,7 @@ struct CountsCheck {
       var floor = 0.0
       for contender in contenders {
         let counts = try count(contender, concurrency: concurrency)
-        // How often a loop asks the kernel depends on the machine, for libcurl alone as well.
+        // The number of system calls of a loop depends on the machine, for bare libcurl as well.
         if contender.client == .floor { floor = counts.systemCalls }
         let limit = limits.first(where: counts.matches)?.withSystemCalls(above: floor)
         Console.say(Self.line(counts, limit))
@@ -73,7 +73,7 @@ struct CountsCheck {
     "per request, and the limit\nconc client    row           "
     + RequestCounts.kinds.map { $0.name.leftPadded(to: 19) }.joined()
 
-  /// One line; an exclamation mark stands behind what exceeds its limit.
+  /// Returns a line of text, with an exclamation mark behind each count that exceeds its limit.
   private static func line(_ counts: RequestCounts, _ limit: RequestCounts?) -> String {
     let cells = RequestCounts.kinds.map { kind in
       let value = counts[keyPath: kind.value]

@@ -3,21 +3,21 @@ import Scorecard
 
 /// Runs clients against one server.
 struct Harness {
-  /// One run, and what the server saw of it.
+  /// One run of a client, and the connections that the server counted.
   struct Run {
     var figures: RunFigures
     var connections: Int
   }
 
   let server: Server
-  /// The one core that the clients may use; `nil` for all.
+  /// The number of the only core that the clients may use; `nil` for all.
   var core: Int?
   /// The programs: `floor` and `bench-client`.
   let floor: String
   let client: String
-  /// Preloaded into `URLSession`'s runs: `Authority/authority.c`.
+  /// The library that is preloaded into `URLSession`'s runs: `Authority/authority.c`.
   let authority: String
-  /// Preloaded into the other clients; `nil` for none.
+  /// The library that is preloaded into the other clients; `nil` for none.
   var preload: String?
   /// The pause of the other clients between two requests, in microseconds; `nil` for none.
   var pause: Int?

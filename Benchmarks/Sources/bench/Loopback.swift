@@ -2,10 +2,10 @@ import Foundation
 
 /// Ports of 127.0.0.1.
 enum Loopback {
-  /// Returns different ports without a listener.
+  /// Returns different ports without a listening server.
   static func freePorts(_ count: Int) throws -> [UInt16] {
     var sockets: [Int32] = []
-    // All stay open until the last is found, so that none is found twice.
+    // All sockets stay open until the last port is found, so that no port is found twice.
     defer { sockets.forEach { close($0) } }
     return try (0..<count).map { _ in
       let socket = Glibc.socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
@@ -20,7 +20,7 @@ enum Loopback {
     }
   }
 
-  /// Whether a port has a listener.
+  /// Returns whether a server listens on a port.
   static func answers(_ port: UInt16) -> Bool {
     let socket = Glibc.socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
     guard socket >= 0 else { return false }

@@ -1,7 +1,7 @@
 import Foundation
 
 extension [Double] {
-  /// The middle value, or the mean of the two in the middle; 0 when there is none.
+  /// The middle value, or the mean of the two in the middle; 0 for an empty array.
   var median: Double {
     guard !isEmpty else { return 0 }
     let sorted = sorted()
@@ -10,7 +10,7 @@ extension [Double] {
 }
 
 extension Double {
-  /// The nearest number with that many digits after the point.
+  /// Returns the value rounded to a number of digits after the point.
   func rounded(toDigits digits: Int) -> Double {
     let scale = pow(10, Double(digits))
     return (self * scale).rounded() / scale

@@ -1,6 +1,6 @@
 import Scorecard
 
-/// The measurements and their number.
+/// The measurements of one run of the benchmarks, and their numbers of rounds.
 struct Plan {
   /// One client on one row, under one protocol and concurrency.
   struct Contender: Hashable {
@@ -8,7 +8,7 @@ struct Plan {
     var row: Row
   }
 
-  /// Those who run in turn against each other.
+  /// Contenders that run in turn and are compared with each other.
   struct Cell {
     var wire: WireProtocol
     var concurrency: Int
@@ -20,7 +20,7 @@ struct Plan {
   /// Ways of moving a large body, measured after the cells.
   var bodies: [BodyRow]
 
-  /// Reads the filters of a command line. The floor always runs: the ratios need it.
+  /// Reads the filters of a command line. The floor always runs, because the ratios need it.
   init(_ arguments: Arguments) throws {
     let isQuick = arguments["quick"] != nil
     rounds = try arguments.count("rounds") ?? (isQuick ? 3 : 5)
@@ -30,8 +30,8 @@ struct Plan {
     let wires = try arguments.choices("protocol") ?? (isQuick ? [.http1] : WireProtocol.allCases)
     let clients = try arguments.choices("client") ?? (isQuick ? [.alamofire] : Client.allCases)
     let concurrencies = try Self.numbers(arguments["concurrency"]) ?? (isQuick ? [1, 64] : [1, 16, 64, 256])
-    // One round of each client lies between two rounds of any other: what disturbs the machine for a
-    // while disturbs all of them.
+    // Between two rounds of a client, each other client has one round. So a temporary load on the machine affects
+    // all clients.
     let others = [Client.alamofire, .urlsession].filter(clients.contains)
     let contenders =
       [Contender(client: .floor, row: .getData)]
@@ -41,7 +41,7 @@ struct Plan {
     }
   }
 
-  /// Requests of one run: about half a second's worth.
+  /// Returns the number of requests for a run of about half a second.
   static func requests(_ client: Client, concurrency: Int) -> Int {
     switch client {
     case .floor: concurrency == 1 ? 5000 : 20_000

@@ -1,12 +1,12 @@
 import Scorecard
 
-/// The rows that a command line asks for.
+/// The rows that a command line selects.
 struct RowSelection {
   var rows: [Row]
   var bodies: [BodyRow]
 
-  /// Without names, all; large bodies only if nothing else is filtered, since they know one protocol and one
-  /// request at a time.
+  /// Reads the names of rows. Without names all rows are selected. Large bodies are selected only if no other filter
+  /// is given, because they are measured under one protocol and with one request at a time.
   init(_ arguments: Arguments) throws {
     guard let text = arguments["row"] else {
       let isFiltered = ["quick", "protocol", "concurrency", "client"].contains { arguments[$0] != nil }

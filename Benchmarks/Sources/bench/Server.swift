@@ -1,22 +1,22 @@
 import Foundation
 import Scorecard
 
-/// nginx on loopback, with a configuration, certificates and a folder of its own. Gone when ``stop()``
-/// is called or this process dies.
+/// nginx on loopback, with its own configuration, certificates and folder. ``stop()`` and the end of this process
+/// end it.
 final class Server {
-  /// The connections that clients opened, according to the server.
+  /// The connections that clients opened, from the log of the server.
   struct Openings {
     var count: Int
-    /// Such as `HTTP/2.0`.
+    /// The versions of HTTP, such as `HTTP/2.0`.
     var versions: Set<String>
   }
 
   /// The name of the large file that is served under `/content`, when ``folder`` has one.
   static let content = "content.bin"
 
-  /// The certificate that signed the server's.
+  /// The authority that signed the certificate of the server.
   let authority: String
-  /// The server's own folder. What else lies in it goes with it.
+  /// The folder of the server, which is removed with all files in it.
   let folder: URL
   private let ports: [WireProtocol: UInt16]
   private let process: Process
@@ -28,7 +28,7 @@ final class Server {
   ///   - place: The folder in which the server's own is made.
   ///   - core: The core that its one worker stays on.
   init(in place: URL, core: Int?) throws {
-    Self.removeLeftovers(in: place)
+    Self.removeOrphanedFolders(in: place)
     let folder = place.appendingPathComponent("\(Self.prefix)\(getpid())")
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
     self.folder = folder
@@ -51,7 +51,7 @@ final class Server {
     "\(wire == .http1 ? "http" : "https")://127.0.0.1:\(ports[wire] ?? 0)\(path)"
   }
 
-  /// The connections on which a first request was answered since the last call.
+  /// Returns the connections that answered their first request since the last call.
   func openings() throws -> Openings {
     let log = try FileHandle(forReadingFrom: folder.appendingPathComponent("openings.log"))
     defer { try? log.close() }
@@ -62,7 +62,7 @@ final class Server {
     return Openings(count: lines.count, versions: Set(lines.map(String.init)))
   }
 
-  /// Ends nginx and removes its folder. Does nothing the second time.
+  /// Ends nginx and removes its folder. The second call has no effect.
   func stop() {
     if process.isRunning {
       process.terminate()
@@ -73,8 +73,8 @@ final class Server {
 
   private static let prefix = "bench-server-"
 
-  /// A harness that was killed leaves its folder behind, but not its server.
-  private static func removeLeftovers(in place: URL) {
+  /// Removes folders of harnesses that were killed. Their servers have ended already.
+  private static func removeOrphanedFolders(in place: URL) {
     let names = (try? FileManager.default.contentsOfDirectory(atPath: place.path)) ?? []
     for name in names where name.hasPrefix(prefix) {
       let isAlive = FileManager.default.fileExists(atPath: "/proc/\(name.dropFirst(prefix.count))")

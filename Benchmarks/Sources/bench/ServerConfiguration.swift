@@ -1,12 +1,12 @@
 import Foundation
 import Scorecard
 
-/// The configuration of nginx.
+/// The configuration file of nginx.
 struct ServerConfiguration {
   var folder: String
   var ports: [WireProtocol: UInt16]
 
-  /// 200 bytes.
+  /// A document of 200 bytes.
   static let item = """
     {"id":12345,"name":"Widget Mark II","price":1299.95,"tags":["alpha","beta","gamma"],"active":true,\
     "owner":{"id":77,"email":"someone@example.com"},"created":"2026-01-02T03:04:05Z","notes":"unchanging"}

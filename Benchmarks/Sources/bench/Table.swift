@@ -1,7 +1,7 @@
 import Foundation
 import Scorecard
 
-/// The results as people read them.
+/// Formats the results as a table for the terminal.
 enum Table {
   private static let widths = [8, 5, 10, 14, 8, 8, 9, 9, 7, 7, 6]
 
@@ -9,7 +9,7 @@ enum Table {
     "protocol", "conc", "client", "row", "cpu us", "rps", "p50 us", "p99 us", "MB", "ratio", "conns",
   ])
 
-  /// One line. An exclamation mark stands behind more connections than there were requests in flight.
+  /// Returns a line. An exclamation mark follows a number of connections above the concurrency.
   static func line(_ result: BenchResult) -> String {
     let connections = String(result.connections) + (result.connections > result.concurrency ? "!" : "")
     return line([
@@ -21,7 +21,7 @@ enum Table {
     ])
   }
 
-  /// Names to the left, numbers to the right.
+  /// Returns a line with names aligned left and numbers aligned right.
   private static func line(_ cells: [String]) -> String {
     zip(cells, widths).enumerated().map { place, cell in
       [0, 2, 3].contains(place) ? cell.0.rightPadded(to: cell.1) : cell.0.leftPadded(to: cell.1)

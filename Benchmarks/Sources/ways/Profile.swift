@@ -19,7 +19,7 @@ enum Profile {
     #if PROFILED
       setFilename(file)
       guard writeFile() == 0 else { throw Problem("the profile could not be written to \(file)") }
-      setFilename("/dev/null")  // the end of the process writes once more
+      setFilename("/dev/null")  // because the profile is written once more at the end of the process
     #else
       throw Problem("this build counts no lines; use Scripts/ways")
     #endif

@@ -1,6 +1,6 @@
 import Alamofire
 
-/// A kind of request, each of which takes another way through the library.
+/// A kind of request. Each kind executes other code of the library.
 enum Way: String {
   case get, upload, download, retry
   case cacheHit = "cache-hit"

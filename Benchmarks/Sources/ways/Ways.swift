@@ -2,12 +2,12 @@ import Alamofire
 import HTTPTestServer
 import Synchronization
 
-/// The program behind `Scripts/ways`: one request a process, whose covered lines are written to a file.
+/// The program of `Scripts/ways`. It sends one request and writes the covered lines to a file.
 ///
 ///     ways serve                   answers requests until the end of standard input; prints its URL
 ///     ways WAY URL FILE            sends one request to that URL and writes the profile of it
 ///
-/// The server is another process because it uses HTTPWire, too.
+/// The server is another process because it uses HTTPWire as well.
 @main struct Ways {
   static func main() async {
     let words = Array(CommandLine.arguments.dropFirst())
@@ -45,7 +45,7 @@ import Synchronization
     for _ in 0..<3 {
       _ = try await session.request(server.appending(path: way.warmup)).serializingData().value
     }
-    // The loop goes on for a moment behind the end of a request. Its lines belong to that request.
+    // The loop runs for a moment after the end of a request. Its lines belong to that request.
     try await Task.sleep(for: .milliseconds(200))
     Profile.reset()
     try await way.send(by: session, to: server)
@@ -54,7 +54,7 @@ import Synchronization
   }
 }
 
-/// A reason why nothing was measured.
+/// A reason for a missing measurement.
 struct Problem: Error, CustomStringConvertible {
   let description: String
 

@@ -1,4 +1,4 @@
-// Fetches several URLs at once and prints a line for each as soon as it has come:
+// Fetches several URLs at once and prints a line for each when it has arrived:
 //
 //     swift run concurrent https://example.com https://example.org https://example.net
 
@@ -10,7 +10,7 @@ guard !urls.isEmpty else {
   exit(2)
 }
 
-/// A line for one URL: status, size and time, or what went wrong.
+/// Returns a line for one URL: status, size and time, or the error.
 func line(for url: String) async -> (text: String, isGood: Bool) {
   let response = await AF.request(url).serializingData(emptyResponseCodes: Set(200..<600)).response
   switch response.result {

@@ -4,7 +4,7 @@
 
 import Alamofire
 
-/// The response of httpbin to /headers. Write a type like this for the JSON of your own server.
+/// The response of httpbin to `/headers`. Write a type like this for the JSON of your own server.
 struct Echo: Decodable, Sendable {
   let headers: [String: String]
 }
@@ -16,7 +16,7 @@ guard let url = CommandLine.arguments.dropFirst().first else {
 
 do {
   let echo = try await AF.request(url)
-    .validate()  // a 404 is an error, and so is anything but JSON
+    .validate()  // throws an error for a status such as 404 and for a content type other than JSON
     .serializingDecodable(Echo.self)
     .value
   for (name, value) in echo.headers.sorted(by: { $0.key < $1.key }) { print("\(name): \(value)") }

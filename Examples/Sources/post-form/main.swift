@@ -1,4 +1,4 @@
-// Posts a form and prints what the server says:
+// Posts a form and prints the response of the server:
 //
 //     swift run post-form https://httpbin.org/post name=Ada born=1815
 
@@ -17,7 +17,7 @@ for argument in arguments.dropFirst() {
 }
 
 do {
-  // For JSON in place of a form: encoder: JSONParameterEncoder.default
+  // To send JSON, add: encoder: JSONParameterEncoder.default
   let text = try await AF.request(url, method: .post, parameters: fields)
     .validate()
     .serializingString()

@@ -1,10 +1,10 @@
 import Alamofire
 
-/// A bar that is drawn again and again on a terminal, and at every quarter elsewhere.
+/// A progress bar. On a terminal it is redrawn in place; elsewhere it prints a line at every quarter.
 final class ProgressBar: Sendable {
   let queue = DispatchQueue(label: "progress")
   private let stage: Stage
-  nonisolated(unsafe) private var quarters = 0  // used on the queue alone
+  nonisolated(unsafe) private var quarters = 0  // accessed only on the queue
 
   init(stage: Stage) {
     self.stage = stage
@@ -22,7 +22,7 @@ final class ProgressBar: Sendable {
     }
   }
 
-  /// Waits for what is still to be drawn.
+  /// Waits until the last state is drawn.
   func finish() {
     queue.sync { if stage.isTerminal { stage.draw("\n") } }
   }

@@ -1,13 +1,13 @@
 import Alamofire
 import HTTPTestServer
 
-/// The context of all steps: two servers, on ports that the system chose, and the output.
+/// The environment of all steps: two servers, on ports that the system chose, and the output.
 struct Stage: Sendable {
-  /// Speaks HTTP.
+  /// A server over HTTP.
   let server: HTTPTestServer
-  /// Speaks HTTPS, with a certificate of an authority that no system knows.
+  /// A server over HTTPS, whose certificate authority is in no trust store of a system.
   let secureServer: HTTPTestServer
-  /// That authority (PEM).
+  /// The authority of `secureServer`, as PEM.
   let authority: Data
   let isTerminal: Bool
 
@@ -24,18 +24,18 @@ struct Stage: Sendable {
     write("\n\(title)\(line) \(step.file)")
   }
 
-  /// A line of a step.
+  /// Prints a line of a step.
   func say(_ line: String) {
     write("    " + line)
   }
 
-  /// Prints a step and its result.
+  /// Prints the name of a request and its result.
   func show(_ what: String, _ result: String) {
     let padding = String(repeating: " ", count: max(1, 34 - what.count))
     say("\(what)\(padding)\(result)")
   }
 
-  /// A long text, broken between words.
+  /// Prints a long text, wrapped between words.
   func explain(_ text: String) {
     var line = ""
     for word in text.split(separator: " ") {
@@ -48,7 +48,7 @@ struct Stage: Sendable {
     say("  " + line)
   }
 
-  /// Text at once, without a line break at its end: for lines that are drawn again.
+  /// Prints text at once and without a line break, for lines that are redrawn.
   func draw(_ text: String) {
     FileHandle.standardOutput.write(Data(text.utf8))
   }

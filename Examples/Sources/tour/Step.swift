@@ -3,7 +3,7 @@ import Alamofire
 /// One step of the tour.
 struct Step: Sendable {
   let title: String
-  /// The name of the file in which the step is.
+  /// The name of the file that contains the step.
   let file: String
   let run: @Sendable (Stage) async throws -> Void
 
@@ -14,7 +14,7 @@ struct Step: Sendable {
   }
 }
 
-/// Something went otherwise than the step says.
+/// A result that differs from the one that the step expects.
 struct Surprise: LocalizedError {
   let errorDescription: String?
 

@@ -1,7 +1,7 @@
 import Alamofire
 import HTTPTestServer
 
-/// A walk through the library, with a server of its own: nothing leaves this machine.
+/// Shows the library with local servers. No request leaves this machine.
 @main struct Tour {
   static let steps: [Step] = [
     getJSON, parameters, postJSON, validation, redirects, basicAuthentication, compression, concurrency,
@@ -11,7 +11,7 @@ import HTTPTestServer
   ]
 
   static func main() async {
-    // A proxy that the environment names would be asked for a server on this machine too.
+    // Without this, a proxy of the environment would get the requests to this machine as well.
     setenv("no_proxy", "*", 1)
     do {
       let stage = try Stage()

@@ -1,16 +1,16 @@
 import CFuzzer
 import Glibc
 
-/// `fuzz TARGET [argument of libFuzzer ...]`; the name of the target may come as `FUZZ_TARGET` instead, for the
-/// processes that libFuzzer itself starts with its own arguments alone.
+/// `fuzz TARGET [argument of libFuzzer ...]`. The name of the target can be in `FUZZ_TARGET` instead, for the processes
+/// that libFuzzer starts with its own arguments only.
 @main
 enum Fuzz {
-  // Set once, before libFuzzer calls back on this thread.
+  // Set once, before libFuzzer calls the test function on this thread.
   nonisolated(unsafe) private static var target: Target = { _ in }
 
   static func main() {
     var rest = CommandLine.arguments
-    // libFuzzer must not see the name of the target, which it would take for a folder.
+    // libFuzzer must not see the name of the target, because it would use it as the name of a folder.
     let variable = getenv("FUZZ_TARGET").map { String(cString: $0) }
     let name = variable ?? (rest.count > 1 ? rest.remove(at: 1) : nil)
     guard let name, let target = targets[name] else {

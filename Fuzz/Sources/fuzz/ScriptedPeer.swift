@@ -3,17 +3,17 @@ import Glibc
 import HTTPEngine
 import HTTPWire
 
-/// A server on a loopback socket that answers with the bytes of the fuzzer, and the client that asks it, in one process.
+/// A client, and a server on loopback that sends the bytes of the fuzzer as responses, in one process.
 ///
-/// The input is split at 0xFF: each part answers one request of the same client, so that what a part leaves on a kept
-/// connection, or in a handle, meets the next one. Belongs to one thread, which serves while the loop's thread asks.
+/// The input is split at 0xFF, and each part answers one request of the same client. So data that a part leaves behind
+/// in a reused connection or handle meets the next part. The value belongs to one thread, which is the server.
 final class ScriptedPeer {
-  /// The moment at which a run that has not ended counts as hanging.
+  /// The time after which a run counts as hanging, in seconds.
   private static let longest: Double = 5
 
   private let listener: Int32
   private let port: Int
-  /// A pipe that gets a byte when a request has ended.
+  /// A pipe that gets a byte at the end of a request.
   private let ended: (reader: Int32, writer: Int32)
   private var connection: Int32 = -1
   private let transport = CurlTransport()
@@ -43,7 +43,7 @@ final class ScriptedPeer {
     profile = ConnectionProfile(options: options)
   }
 
-  /// Sends one request for each part of `bytes`, at most four. Every one of them ends.
+  /// Sends one request for each part of `bytes`, at most four, and waits for the end of each.
   func run(_ bytes: UnsafeRawBufferPointer) {
     let parts = bytes.split(separator: 0xFF, maxSplits: 3, omittingEmptySubsequences: false)
     for (index, part) in parts.enumerated() {
@@ -67,8 +67,8 @@ final class ScriptedPeer {
     }
   }
 
-  /// Answers with `part` until the request has ended. A connection that is kept is closed after a while, since the part
-  /// may be the beginning of a response alone.
+  /// Answers with `part` until the request has ended. A connection that stays open is closed after a while, because the
+  /// part may be an incomplete response.
   private func serve(_ part: UnsafeRawBufferPointer, keepsConnection: Bool) {
     var head: [UInt8] = []
     var waited = 0.0

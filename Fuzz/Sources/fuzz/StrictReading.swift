@@ -1,7 +1,7 @@
 import HTTPWire
 
-/// Heads and chunks, read strictly: what was accepted holds what the rest of the library relies on, and where the bytes
-/// were cut changes nothing.
+/// Reads heads and chunks strictly. Accepted ones have the properties that the library relies on, and the boundaries of
+/// reads do not change the result.
 enum StrictReading {
   static func check(_ bytes: UnsafeRawBufferPointer) {
     var assembly = ResponseAssembly(headSizeLimit: 4096)

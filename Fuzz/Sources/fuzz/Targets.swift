@@ -2,15 +2,15 @@ import FoundationEssentials
 import HTTPEngine
 import HTTPWire
 
-/// Takes any bytes; whatever it does with them must neither trap nor take for ever.
+/// A function that must neither trap nor hang for any bytes.
 typealias Target = @Sendable (UnsafeRawBufferPointer) -> Void
 
-/// By the names under which Scripts/fuzz knows them.
+/// The targets by their names in Scripts/fuzz.
 let targets: [String: Target] = [
   "uri": { bytes in
     let text = string(bytes)
     guard let target = WireTarget(text) else { return }
-    // What was taken is not changed by being taken again.
+    // An accepted URL does not change if it is parsed again.
     if WireTarget(target.url)?.url != target.url {
       fatalError("\(target.url) is another URL the second time")
     }
@@ -67,7 +67,7 @@ let targets: [String: Target] = [
     var places = AlternativeTable(limit: 8)
     if let field = AlternativeField(text) { _ = places.note(field, of: origin, now: now) }
     _ = places.choice(for: origin, now: now)
-    // What is written down can be read again.
+    // A serialized table can be parsed again.
     var copy = AlternativeTable(limit: 8)
     if (try? copy.read(text: places.text(now: now))) == nil {
       fatalError("\(text) is written down and not read")
@@ -87,7 +87,7 @@ let targets: [String: Target] = [
     for family in [IPAddress.Family.v4, .v6] {
       guard let question = NameMessage.question("a.example", family) else { continue }
       _ = NameMessage.answer(Array(bytes), to: question, family)
-      // Behind what every answer has to begin with.
+      // The prefix that every answer must have.
       let head: [UInt8] = [0, 0, 0x81, 0x80, 0, 1, 0, 2, 0, 0, 0, 0]
       _ = NameMessage.answer(head + question.dropFirst(12) + bytes, to: question, family)
     }
@@ -118,7 +118,7 @@ let targets: [String: Target] = [
   },
 ]
 
-/// Made by the first input and used by all, on the one thread that runs the targets.
+/// The peer of all inputs, made by the first one, on the one thread that runs the targets.
 nonisolated(unsafe) private let peer = ScriptedPeer()
 
 private let now = HTTPDate(secondsSince1970: 1_700_000_000)

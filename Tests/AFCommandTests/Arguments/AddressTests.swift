@@ -3,7 +3,7 @@ import Testing
 
 @Suite struct AddressTests {
   @Test(
-    "short forms",
+    "short forms are completed",
     arguments: [
       (":8080/path?x=1", "http://localhost:8080/path?x=1"), (":8080", "http://localhost:8080"),
       (":", "http://localhost"), (":/path", "http://localhost/path"),
@@ -20,7 +20,7 @@ import Testing
   }
 
   @Test(
-    "what cannot be a URL is refused", arguments: ["", "ftp://x", "http://", "https:///x", "[::", "x:port"])
+    "invalid URLs are refused", arguments: ["", "ftp://x", "http://", "https:///x", "[::", "x:port"])
   func refusals(typed: String) {
     #expect(throws: UsageError.self) { try Address.expand(typed) }
   }

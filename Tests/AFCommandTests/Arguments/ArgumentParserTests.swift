@@ -18,7 +18,7 @@ import Testing
     }
   }
 
-  @Test("GET without data, POST with data, and the method that is named")
+  @Test("the method is GET without data, POST with data, or the one that is named")
   func methods() throws {
     #expect(try invocation("example.com").effectiveMethod == "GET")
     #expect(try invocation("example.com", "q==1", "A:b").effectiveMethod == "GET")
@@ -30,7 +30,7 @@ import Testing
     #expect(try invocation("PURGE", "example.com").effectiveMethod == "PURGE")
   }
 
-  @Test("a host that looks like a word is no method")
+  @Test("a host that looks like a word is not a method")
   func hosts() throws {
     #expect(try invocation("localhost", "name=Ada").url == "http://localhost")
     #expect(try invocation("INTRANET").url == "https://INTRANET")
@@ -38,7 +38,7 @@ import Testing
     #expect(message("", "x=1") != nil)
   }
 
-  @Test("options may stand anywhere, attached or apart, and behind -- nothing is one")
+  @Test("options stand anywhere, attached or apart, and end at --")
   func options() throws {
     let expected = try invocation("--auth", "u:p:q", "--form", "--verbose", "example.com", "a=b")
     #expect(expected.credentials == Invocation.Credentials(user: "u", password: "p:q"))
@@ -66,14 +66,14 @@ import Testing
     #expect(try self.invocation("--raw", "-", "example.com").rawBody == .standardInput)
   }
 
-  @Test("help and version need no URL, and -h alone cannot mean headers")
+  @Test("help and version need no URL, and -h alone is help")
   func help() throws {
     #expect(try ArgumentParser.parse(["--help"]) == .help)
     #expect(try ArgumentParser.parse(["-h"]) == .help)
     #expect(try ArgumentParser.parse(["--version", "example.com"]) == .version)
   }
 
-  @Test("what makes no sense is said in a sentence that helps")
+  @Test("mistakes are reported in a sentence that helps")
   func mistakes() {
     #expect(message() == "There is no URL.")
     #expect(message("example.com", "--hedaers") == "There is no option --hedaers; did you mean --headers?")

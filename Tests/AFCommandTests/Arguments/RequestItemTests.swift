@@ -25,13 +25,13 @@ import Testing
   }
 
   @Test(
-    "what is no item is refused",
+    "an invalid item is refused",
     arguments: ["", "word", "=x", "==x", ":=1", ":x", "a:=", "a:={", "f@x", "f=@x"])
   func refusals(argument: String) {
     #expect(throws: UsageError.self) { try RequestItem(parsing: argument) }
   }
 
-  @Test("a value that is no JSON is named together with the way to send it as a string")
+  @Test("an invalid JSON value is reported with the way to send it as a string")
   func jsonMistake() throws {
     let error = #expect(throws: UsageError.self) { try RequestItem(parsing: "a:=Ada") }
     #expect(error?.message == "'Ada' in 'a:=Ada' is not JSON; for a string write a=Ada instead.")

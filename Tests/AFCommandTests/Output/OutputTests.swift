@@ -8,7 +8,7 @@ import Testing
   // MARK: Progress
 
   @Test(
-    "the progress line fits, and its bar goes first when there is no room",
+    "the progress line fits the width, and omits its bar first",
     arguments: [
       (100, " 25%  ██████████░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░  2.0 MB of 8.0 MB  1.0 MB/s  6 s left"),
       (60, " 25%  ███░░░░░░░░░░░░  2.0 MB of 8.0 MB  1.0 MB/s  6 s left"),
@@ -20,7 +20,7 @@ import Testing
     #expect(text.count < width)
   }
 
-  @Test("a total that nobody knows, no bytes, and more bytes than announced")
+  @Test("an unknown total, no bytes and more bytes than the total are shown")
   func oddProgress() {
     #expect(ProgressLine(completed: 1500, total: -1, elapsed: 1).text(width: 80) == "1.5 kB  1.5 kB/s")
     #expect(ProgressLine(completed: 0, total: 100, elapsed: 0).text(width: 80).hasPrefix("  0%  ░"))
@@ -38,7 +38,7 @@ import Testing
       .init(title: "GET http://x/b → 200", details: [], phases: [.init("waiting", from: 20, to: 40)]),
     ], total: 40)
 
-  @Test("bars begin and end where the phases do")
+  @Test("bars begin and end with their phases")
   func timingTable() {
     #expect(
       table.text(width: 49, palette: plain) == """
@@ -53,7 +53,7 @@ import Testing
         """)
   }
 
-  @Test("bars are as wide as the terminal lets them, and left out where they would say nothing")
+  @Test("bars use the width of the terminal, and are omitted without room or duration")
   func timingWidths() {
     for (width, bar) in [(80, 25), (120, 30), (400, 30)] {
       #expect(
@@ -67,7 +67,7 @@ import Testing
 
   // MARK: Heads
 
-  @Test("a head shows its lines, and no control characters of the server")
+  @Test("a head is shown without control characters of the server")
   func heads() {
     let head = Head(
       start: .response(status: 404), version: "HTTP/2", fields: [("A", "b"), ("X", "evil\u{1B}[2Jü\tx")])
@@ -82,7 +82,7 @@ import Testing
   }
 
   @Test(
-    "secrets are masked, and what they are is left",
+    "secrets are masked, and their schemes and names are shown",
     arguments: [
       ("Authorization", "Basic dTpw", "Basic ****"), ("authorization", "token", "****"),
       ("Proxy-Authorization", "Bearer abc", "Bearer ****"), ("Cookie", "a=1; b=2=3", "a=****; b=****"),
@@ -100,7 +100,7 @@ import Testing
     BodyText.format(Data(bytes), contentType: type, palette: plain, width: width)
   }
 
-  @Test("JSON is laid out, other text is left alone, and each ends its line")
+  @Test("JSON is formatted, other text is unchanged, and each ends with a line break")
   func bodies() {
     #expect(body(Array(#"{"a":1}"#.utf8), "application/json; charset=utf-8") == "{\n  \"a\": 1\n}\n")
     #expect(body(Array(#"[1]"#.utf8), "application/problem+JSON") == "[\n  1\n]\n")
@@ -110,7 +110,7 @@ import Testing
     #expect(body([], nil) == "")
   }
 
-  @Test("bytes that are no text are replaced by a note, on two lines where one is too long")
+  @Test("a binary body is replaced by a note, on two lines if one is too long")
   func binaryBodies() {
     let wide = "Not text: 1.2 kB of image/png. Send the output to a file or a program to have it.\n"
     #expect(body([0] + Array(repeating: 1, count: 1233), "image/png", width: 100) == wide)

@@ -52,8 +52,8 @@ import Testing
     while true {
       let isLast = file.troublesLeft == 0
       // Some processes end by themselves at one of their first moments.
-      let fuse = isLast || file.random(in: 0...2) == 0 ? 0 : file.random(in: 1...30)
-      let words = ["download", stage.url, destination.path, notes.path, "\(fuse)"]
+      let crashPoint = isLast || file.random(in: 0...2) == 0 ? 0 : file.random(in: 1...30)
+      let words = ["download", stage.url, destination.path, notes.path, "\(crashPoint)"]
       let child = try ChildProcess(
         words, folder: temporary, complaints: folder.appendingPathComponent("complaints"))
       stage.put(child)

@@ -28,7 +28,7 @@ struct TemporaryFileTests {
       let words = ["download", server.url("/"), folder.path + "/target", folder.path + "/../none", "1"]
       let child = try ChildProcess(
         words, folder: folder, complaints: folder.appendingPathComponent("complaints"))
-      // The first attempt is cancelled for its resume data; it burns the fuse.
+      // The first attempt is cancelled for its resume data, and passes the crash point.
       #expect(await child.end() == .killed)
     }
     func left() throws -> [String] {

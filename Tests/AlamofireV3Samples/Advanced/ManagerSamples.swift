@@ -21,7 +21,7 @@ extension Samples {
       #expect(first.headers.map(\.value).sorted() == second.headers.map(\.value).sorted())
     }
 
-    /// That the manager works; it has no way to the servers of the samples.
+    /// Checks that the manager sends a request. It has no host overrides for the servers of the samples.
     private func check(_ manager: Manager) async {
       let status: Int? = await waiting { done in
         manager.request(.GET, site.plain.url("/get")).response { _, response, _, _ in
@@ -34,7 +34,7 @@ extension Samples {
     // Creating a Manager with Default Configuration
     @Test func sample33_defaultConfiguration() async {
       let configuration = URLSessionConfiguration.default
-      configuration.urlCache = nil  // Not in the document: what earlier runs have left answers nothing.
+      configuration.urlCache = nil  // Not in the document: responses of earlier runs must not be used.
       let manager = Alamofire.Manager(configuration: configuration)
       await check(manager)
     }

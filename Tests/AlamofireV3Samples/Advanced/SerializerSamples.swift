@@ -2,7 +2,7 @@ import AlamofireV3
 import HTTPTestServer
 import Testing
 
-/// In the place of Ono's document of XML, a library for other platforms.
+/// A stand-in for the XML document of Ono, a library for other platforms.
 public final class ONOXMLDocument {
   let text: String
 
@@ -34,7 +34,7 @@ extension Request {
     }
   }
 
-  /// The handler for it.
+  /// Adds a handler with this serializer.
   @discardableResult
   public func responseXMLDocument(
     _ completionHandler: @escaping (Response<ONOXMLDocument, NSError>) -> Void
@@ -45,13 +45,13 @@ extension Request {
 }
 
 /// Generic Response Object Serialization:
-/// What can be made of a response.
+/// A type that is initialized with a response.
 public protocol ResponseObjectSerializable {
   init?(response: HTTPURLResponse, representation: Any)
 }
 
 extension Request {
-  /// The handler for it.
+  /// Adds a handler with a serializer of this type.
   @discardableResult
   public func responseObject<T: ResponseObjectSerializable>(
     _ completionHandler: @escaping (Response<T, NSError>) -> Void
@@ -83,13 +83,13 @@ extension Request {
   }
 }
 
-/// A type of which a response gives a collection.
+/// A type of which a response yields a collection.
 public protocol ResponseCollectionSerializable {
   static func collection(response: HTTPURLResponse, representation: Any) -> [Self]
 }
 
 extension Alamofire.Request {
-  /// The handler for it.
+  /// Adds a handler with a serializer of collections.
   @discardableResult
   public func responseCollection<T: ResponseCollectionSerializable>(
     _ completionHandler: @escaping (Response<[T], NSError>) -> Void
@@ -119,7 +119,7 @@ extension Alamofire.Request {
   }
 }
 
-// The document has this class twice, the second time with the collection.
+// The document has this class twice. The second one adds the collection.
 final class User: ResponseObjectSerializable, ResponseCollectionSerializable {
   let username: String
   let name: String
@@ -143,7 +143,7 @@ final class User: ResponseObjectSerializable, ResponseCollectionSerializable {
     return users
   }
 
-  // Not in the document, which makes a user from a name alone further down.
+  // Not in the document, which later makes a user from a name alone.
   init(username: String) {
     self.username = username
     self.name = username

@@ -24,14 +24,14 @@ extension Samples {
         validateHost: true
       )
 
-      // No server matches, because the bundle has no certificate.
+      // Without a certificate in the bundle, no server is trusted.
       let trust = SecTrust(certificates: [], host: "httpbin.org")
       #expect(!serverTrustPolicy.evaluateServerTrust(trust, isValidForHost: "httpbin.org"))
     }
 
     // Server Trust Policy Manager
     @Test func sample46_policyManager() async throws {
-      // The bundle of a program that has the certificate of the authority among its resources.
+      // A bundle of a program with the certificate of the authority among its resources.
       let folder = FileManager.default.temporaryDirectory.appendingPathComponent("\(UUID()).bundle")
       try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
       defer { try? FileManager.default.removeItem(at: folder) }
@@ -48,7 +48,7 @@ extension Samples {
         "insecure.expired-apis.com": .DisableEvaluation,
       ]
 
-      // Without the trust of the other samples.
+      // The trust store of the system, which does not contain the authority.
       var options = site.options
       options.trustStore = .system
       let manager = Manager(

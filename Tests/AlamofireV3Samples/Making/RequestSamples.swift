@@ -83,7 +83,7 @@ extension Samples {
       Alamofire.request(.POST, "https://httpbin.org/post", parameters: parameters)
       // HTTP body: foo=bar&baz[]=a&baz[]=1&qux[x]=1&qux[y]=2&qux[z]=3
 
-      // The document shows it without escapes; names were always sorted.
+      // The document shows the body without escapes. Names are sorted in every generation.
       let body = try await site.request().bodyText
       #expect(
         body.removingPercentEncoding == "baz[]=a&baz[]=1&foo=bar&qux[x]=1&qux[y]=2&qux[z]=3")

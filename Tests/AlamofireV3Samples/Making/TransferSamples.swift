@@ -15,7 +15,7 @@ extension Samples {
     private let folder = FileManager.default.temporaryDirectory
       .appendingPathComponent("v3-samples-\(UUID().uuidString)")
 
-    /// The document takes it from the bundle of the program: `Default.png`.
+    /// The file that the document takes from the bundle of the program: `Default.png`.
     private var fileURL: URL { folder.appendingPathComponent("Default.png") }
 
     private func cleanUp() { try? FileManager.default.removeItem(at: folder) }
@@ -52,7 +52,7 @@ extension Samples {
       }
 
       #expect(value("data", of: json) == "picture")
-      // Chained a moment after the start, the closure may have come too late for the one piece there is.
+      // The closure may be added after the only chunk was sent.
       #expect(totals.isEmpty || totals.last == 7)
     }
 
@@ -88,8 +88,8 @@ extension Samples {
       #expect(value("files.rainbow", of: json) == "picture")
     }
 
-    /// Runs `body`, which downloads to the folder of documents under a unique name. Removes the file, and the folder
-    /// if it did not exist. Returns the value of `body` and the lines of the file at `name`.
+    /// Runs `body`, which downloads to the folder of documents under an unused name. Removes the file, and the folder if it
+    /// did not exist before. Returns the contents of the file at `name` with the value of `body`.
     private func inDocuments<Value>(
       _ name: String = Site.fileName, _ body: () async throws -> Value
     ) async throws -> (Value, lines: Int) {
@@ -218,7 +218,7 @@ extension Samples {
   }
 }
 
-/// Values that a sample has collected on the main queue.
+/// Values that a sample collects on the main queue.
 private final class Totals {
   var values: [Int64] = []
 }

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// The table of the migration page names the tests of the samples, all of them, in their order.
+/// The table of the migration page names all tests of the samples in their order.
 @Suite struct MigrationPageTests {
   @Test func tableNamesTheTestsInTheirOrder() throws {
     let tests = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()

@@ -1,15 +1,15 @@
 import AlamofireV3
 import HTTPTestServer
-import SampleStages
+import SampleServers
 import Testing
 
-/// The samples of a README of the third generation, in their order and in the nearest spelling that compiles, against a
-/// server in the place of httpbin.org and example.com. One after the other: they share the manager of the namespace.
-/// Each is played on every stage.
-@Suite(.serialized, .onEveryStage, .timeLimit(.minutes(5))) enum Samples {}
+/// The samples of a README of the third generation, in their order and in the nearest spelling that compiles. Test
+/// servers stand for httpbin.org and example.com. The samples are serialized because they share the manager of the
+/// namespace. Each runs with every sample server.
+@Suite(.serialized, .onEverySampleServer, .timeLimit(.minutes(5))) enum Samples {}
 
-/// Those two hosts, on loopback, for one sample. The manager of the namespace is led there. On the stage of httpbin, the
-/// server with TLS leads the requests for httpbin.org there, and others to the plain one.
+/// The servers of one sample, to which the manager of the namespace connects. If httpbin is the sample server, the
+/// server with TLS forwards requests for httpbin.org to it, and others to the plain server.
 final class Site: Sendable {
   let secure: HTTPTestServer
   let plain: HTTPTestServer
@@ -17,16 +17,16 @@ final class Site: Sendable {
   init() throws {
     plain = try HTTPTestServer(routes: Self.routes)
     let routes =
-      switch Stage.current {
+      switch SampleServer.current {
       case .testServer: Self.routes
-      case .httpbin(let front): front.routes(others: plain.port)
+      case .httpbin(let proxy): proxy.routes(others: plain.port)
       }
     secure = try HTTPTestServer(.tls(Self.identity.get()), routes: routes)
     Manager.sharedInstance = Manager(configuration: Self.configuration, transportOptions: options)
   }
 
-  /// The next request that the server with TLS gets, or has got.
-  func request() async throws -> RecordedRequest { try await Stage.current.request(of: secure) }
+  /// Returns the next recorded request of the server with TLS.
+  func request() async throws -> RecordedRequest { try await SampleServer.current.request(of: secure) }
 
   private static let hosts = ["httpbin.org", "example.com", "test.example.com", "insecure.expired-apis.com"]
 
@@ -34,7 +34,7 @@ final class Site: Sendable {
     try TestIdentity(.init(commonName: "httpbin.org", dnsNames: hosts, issuer: .localhostAuthority))
   }
 
-  /// The options that lead a manager to loopback.
+  /// The options that connect a manager to the servers on loopback.
   var options: TransportOptions {
     var options = TransportOptions()
     options.trustStore = .pem(Data(TestIdentity.localhostAuthority.caPEM.utf8))
@@ -47,9 +47,9 @@ final class Site: Sendable {
     return options
   }
 
-  /// The name of the file for `/stream/100`. The test server suggests a unique one. httpbin suggests none, so that
-  /// the end of the path is used.
-  static var fileName: String { Stage.current.isReal ? "100" : suggestion }
+  /// The name of the downloaded `/stream/100`. The test server suggests a name that no other file has. httpbin suggests
+  /// none, so the name is the last component of the path.
+  static var fileName: String { SampleServer.current.isReal ? "100" : suggestion }
 
   private static let suggestion = "alamofire-sample-\(ProcessInfo.processInfo.processIdentifier).txt"
 
@@ -76,19 +76,19 @@ final class Site: Sendable {
   }
 }
 
-/// Waits until `body` has called what it is given.
+/// Waits until `body` has called its argument.
 func waiting<Value>(for body: (@escaping (Value) -> Void) throws -> Void) async rethrows -> Value {
   try await withoutActuallyEscaping(body) { body in
-    let (stream, continuation) = AsyncStream<Carried<Value>>.makeStream()
-    try body { continuation.yield(Carried(value: $0)) }
+    let (stream, continuation) = AsyncStream<UncheckedBox<Value>>.makeStream()
+    try body { continuation.yield(UncheckedBox(value: $0)) }
     for await carried in stream { return carried.value }
     preconditionFailure("The stream is never finished.")
   }
 }
 
-/// A value on its way from a handler to its test.
-struct Carried<Value>: @unchecked Sendable {
-  // Unchecked: handed over, and not used by its former owner any more.
+/// A value that a handler hands over to its test.
+struct UncheckedBox<Value>: @unchecked Sendable {
+  // Unchecked: the handler does not use the value after the transfer.
   let value: Value
 }
 

@@ -20,7 +20,7 @@ import Testing
         }, encodingMemoryThreshold: threshold
       ) { result in
         notes.add("completion \(isOnMain)")
-        continuation.resume(returning: Carried(value: result))
+        continuation.resume(returning: UncheckedBox(value: result))
       }
     }
     return box.value

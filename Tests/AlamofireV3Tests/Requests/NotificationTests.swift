@@ -11,7 +11,7 @@ import Testing
   private final class Watch: Sendable {
     let request: Request
     let notes = Notes()
-    private let observers = Mutex<[Carried<any NSObjectProtocol>]>([])
+    private let observers = Mutex<[UncheckedBox<any NSObjectProtocol>]>([])
     private let ended = DispatchSemaphore(value: 0)
 
     init(_ request: Request) {
@@ -30,7 +30,7 @@ import Testing
       ) { [weak self] _ in
         if let self { body(self) }
       }
-      let carried = Carried(value: observer)
+      let carried = UncheckedBox(value: observer)
       observers.withLock { $0.append(carried) }
     }
 
@@ -39,7 +39,7 @@ import Testing
       notes.add(name)
     }
 
-    /// Returns the notifications until the end of the request.
+    /// Returns the notifications that were posted until the end of the request.
     func lines() async -> [String] {
       #expect(await request.end().error != nil)
       for observer in observers.withLock({ $0 }) { NotificationCenter.default.removeObserver(observer.value) }

@@ -48,7 +48,7 @@ import Testing
     let manager = Manager.lone()
     let form = await withCheckedContinuation { continuation in
       manager.upload(.POST, text, multipartFormData: { _ in }) {
-        continuation.resume(returning: Carried(value: $0))
+        continuation.resume(returning: UncheckedBox(value: $0))
       }
     }
     guard case .Success(let upload, _, _) = form.value else {

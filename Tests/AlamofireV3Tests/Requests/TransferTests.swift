@@ -108,7 +108,7 @@ import Testing
     #expect(count > 0 && count <= 100_000)
   }
 
-  /// In a process of its own, so that its peak of memory belongs to this test.
+  /// Runs in a process of its own, so that no other test changes the peak of memory.
   @Test func streamedBodiesAreHeldNowhere() async {
     await #expect(processExitsWith: .success) {
       let server = try HTTPTestServer()

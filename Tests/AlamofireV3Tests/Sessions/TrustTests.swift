@@ -12,7 +12,7 @@ import Testing
     try? SecCertificate.all(in: Data(identity.certificatePEM.utf8)).first
   }
 
-  /// Returns the outcome of a request to `localhost`, whose authority is trusted only if `trusts` is set.
+  /// Returns the outcome of a request to `localhost`. Its authority is trusted only if `trusts` is true.
   private func outcome(_ policy: ServerTrustPolicy?, trusts: Bool = false) async throws -> String {
     let server = try HTTPTestServer(.tls(.localhost))
     var options = TransportOptions()

@@ -5,8 +5,8 @@ import HTTPTestServer
 import Synchronization
 import Testing
 
-/// The outcome of a request, for the handler with four values.
-struct Ending: Sendable {
+/// The arguments of a handler with four values.
+struct RequestResult: Sendable {
   let request: URLRequest?
   let response: HTTPURLResponse?
   let data: Data?
@@ -14,39 +14,39 @@ struct Ending: Sendable {
 
   var status: Int? { response?.statusCode }
   var text: String? { data.map { String(decoding: $0, as: UTF8.self) } }
-  /// Domain and number of the error.
+  /// The domain and the code of the error.
   var fault: String? { error.map { "\($0.domain) \($0.code)" } }
 }
 
 extension Request {
-  /// Waits for the end.
-  func end() async -> Ending {
+  /// Waits for the end of the request.
+  func end() async -> RequestResult {
     await withCheckedContinuation { continuation in
       response(queue: .global()) { request, response, data, error in
         continuation.resume(
-          returning: Ending(request: request, response: response, data: data, error: error))
+          returning: RequestResult(request: request, response: response, data: data, error: error))
       }
     }
   }
 
-  /// Returns the response for a handler that `add` adds.
+  /// Returns the response that a handler of `add` receives.
   func outcome<Value>(
     of add: (Request, @escaping (Response<Value, NSError>) -> Void) -> Request
   ) async -> Response<Value, NSError> {
     let box = await withCheckedContinuation { continuation in
-      _ = add(self) { continuation.resume(returning: Carried(value: $0)) }
+      _ = add(self) { continuation.resume(returning: UncheckedBox(value: $0)) }
     }
     return box.value
   }
 }
 
-/// A value that one test hands from one queue to its own.
-struct Carried<Value>: @unchecked Sendable {
-  // Unchecked: handed over, and not used by its former owner any more.
+/// A value that a handler hands over to its test.
+struct UncheckedBox<Value>: @unchecked Sendable {
+  // Unchecked: the handler does not use the value after the transfer.
   let value: Value
 }
 
-/// Collects what closures are called with, from any thread, and lets a test wait for it.
+/// Records calls of closures on any thread, and lets a test wait for them.
 final class Notes: Sendable {
   private struct State {
     var lines: [String] = []
@@ -67,7 +67,7 @@ final class Notes: Sendable {
     for continuation in ready { continuation.resume() }
   }
 
-  /// The lines, as soon as there are so many.
+  /// Waits until there are `count` lines, and returns all.
   func wait(for count: Int) async -> [String] {
     await withCheckedContinuation { continuation in
       let isReady = state.withLock { state in
@@ -82,7 +82,7 @@ final class Notes: Sendable {
 }
 
 extension Manager {
-  /// Makes a manager with neither a shared cache nor shared cookies, which lives as long as the tests.
+  /// Returns a manager with its own cache and cookies, which is released at the end of the process.
   static func lone(
     starting: Bool = true, delegate: SessionDelegate = SessionDelegate(),
     policies: ServerTrustPolicyManager? = nil, options: TransportOptions = TransportOptions()
@@ -106,7 +106,7 @@ extension URLSessionConfiguration {
   }
 }
 
-/// A folder of this test alone, which goes with it.
+/// A temporary folder of one test, which is removed at the end of the test.
 final class Folder: Sendable {
   let url: URL
 
@@ -137,11 +137,11 @@ private let mainQueueKey: DispatchSpecificKey<Bool> = {
   return key
 }()
 
-/// Whether the caller runs on the main queue. That has no thread of its own where the main thread is in
-/// `dispatchMain()`, so it is asked for a mark.
+/// Whether the caller runs on the main queue. The queue is marked because it has no thread of its own if the main
+/// thread is in `dispatchMain()`.
 var isOnMain: Bool { DispatchQueue.getSpecific(key: mainQueueKey) ?? false }
 
-/// The most memory that this process has had, in KiB.
+/// Returns the peak of resident memory of this process, in KiB.
 func peakOfMemory() throws -> Int {
   let status = try String(contentsOfFile: "/proc/self/status", encoding: .utf8)
   let line = try #require(status.split(separator: "\n").first { $0.hasPrefix("VmHWM:") })

@@ -4,9 +4,9 @@ import FoundationNetworking
 import HTTPTestServer
 import Testing
 
-// Code as users have it, compiled in both language modes: classes that change, and nothing of `Sendable`.
+// Code of users, compiled in both language modes: classes with variables and without `Sendable`.
 
-/// A router that changes, and signs what it makes.
+/// A router with variables that signs its requests.
 private class SigningRouter: URLRequestConvertible {
   let base: String
   var path = "/get"
@@ -17,7 +17,7 @@ private class SigningRouter: URLRequestConvertible {
 
   var URLRequest: NSMutableURLRequest {
     count += 1
-    // A type of this name beside the member: the type wins where a type is meant.
+    // A type has the same name as the member. Where a type is expected, the type is found.
     let value: Foundation.URL? = URL(string: base + path)
     let request = NSMutableURLRequest(url: value ?? URL(fileURLWithPath: "/"))
     if let token { request.setValue("Bearer \(token)", forHTTPHeaderField: "Authorization") }
@@ -41,7 +41,7 @@ private class Policies: ServerTrustPolicyManager {
   }
 }
 
-/// Data that a program collects in its handlers.
+/// Values that a program collects in its handlers.
 private class Model {
   var status = 0
   var lines: [String] = []
@@ -92,7 +92,7 @@ private enum Failure: Error { case own }
     #expect(try await server.takeRequest().bodyText == "b=1")
   }
 
-  /// The closures of code of the main actor are called where they always were: handlers there, others elsewhere.
+  /// Closures of the main actor are called on the same queues as before: handlers on the main one, others elsewhere.
   @MainActor @Test func closuresOfTheMainActorCanBeUsed() async throws {
     let server = try HTTPTestServer()
     let manager = manager()

@@ -2,7 +2,7 @@ import AlamofireV3
 import HTTPTestServer
 import Testing
 
-// Code as users have it, compiled in both language modes, with this import alone.
+// Code of users, compiled in both language modes, with this import alone.
 
 @Suite("Users who import the generation alone", .timeLimit(.minutes(5))) struct UsersAlone {
   @Test func methodOfTheChallengeTellsAServerThatShowsItsCertificates() async throws {

@@ -12,8 +12,8 @@ private let folder = FileManager.default.temporaryDirectory.appendingPathCompone
 
 extension Samples {
   @Suite struct MigrationGuide {
-    let scene: Scene
-    init() throws { scene = try Scene.set() }
+    let environment: SampleEnvironment
+    init() throws { environment = try SampleEnvironment.set() }
 
     @Test func simpleDataRequest() async {
       Alamofire.request(urlString).response { response in  // method defaults to `.get`
@@ -40,7 +40,7 @@ extension Samples {
 
       #expect(await printed()[0].contains("SUCCESS"))
       // A GET with a body, as 4.x sent it.
-      #expect(try await scene.request().bodyText == #"{"foo":"bar"}"#)
+      #expect(try await environment.request().bodyText == #"{"foo":"bar"}"#)
     }
 
     private var destination: DownloadRequest.DownloadFileDestination {
@@ -107,7 +107,7 @@ extension Samples {
         debugPrint(response)
       }
       _ = await printed()
-      #expect(try await scene.request().bodyText == "data")
+      #expect(try await environment.request().bodyText == "data")
 
       let fileURL = try file("file", bytes: 3)
       defer { removeFolder(of: fileURL) }
@@ -200,7 +200,7 @@ extension Samples {
       Alamofire.request(urlString, method: .post, parameters: parameters, encoding: URLEncoding.default)
       Alamofire.request(urlString, method: .post, parameters: parameters, encoding: URLEncoding.queryString)
       Alamofire.request(urlString, method: .post, parameters: parameters, encoding: URLEncoding.httpBody)
-      let forms = try await scene.requests(6)
+      let forms = try await environment.requests(6)
       #expect(forms.filter { $0.target == "/post?foo=bar" && $0.body.isEmpty }.count == 2)
       #expect(forms.filter { $0.target == "/post" && $0.bodyText == "foo=bar" }.count == 4)
 
@@ -210,7 +210,7 @@ extension Samples {
       Alamofire.request(urlString, method: .post, parameters: parameters, encoding: JSONEncoding.default)
       Alamofire.request(
         urlString, method: .post, parameters: parameters, encoding: JSONEncoding.prettyPrinted)
-      for request in try await scene.requests(4) { #expect(request.json == ["foo": "bar"]) }
+      for request in try await environment.requests(4) { #expect(request.json == ["foo": "bar"]) }
 
       Alamofire.request(
         urlString, method: .post, parameters: parameters,
@@ -221,7 +221,7 @@ extension Samples {
       Alamofire.request(urlString, method: .post, parameters: parameters, encoding: PropertyListEncoding.xml)
       Alamofire.request(
         urlString, method: .post, parameters: parameters, encoding: PropertyListEncoding.binary)
-      for request in try await scene.requests(4) {
+      for request in try await environment.requests(4) {
         let list = try PropertyListSerialization.propertyList(from: Data(request.body), format: nil)
         #expect(list as? [String: String] == ["foo": "bar"])
         #expect(request.header("Content-Type") == "application/x-plist")

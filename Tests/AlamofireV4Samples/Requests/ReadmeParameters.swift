@@ -30,8 +30,8 @@ private struct JSONStringArrayEncoding: ParameterEncoding {
 
 extension Samples {
   @Suite struct ReadmeParameters {
-    let scene: Scene
-    init() throws { scene = try Scene.set() }
+    let environment: SampleEnvironment
+    init() throws { environment = try SampleEnvironment.set() }
 
     @Test func getRequestWithURLEncodedParameters() async throws {
       let parameters: Parameters = ["foo": "bar"]
@@ -45,7 +45,7 @@ extension Samples {
         encoding: URLEncoding(destination: .methodDependent))
 
       // https://httpbin.org/get?foo=bar
-      #expect(try await scene.requests(3).map(\.target) == Array(repeating: "/get?foo=bar", count: 3))
+      #expect(try await environment.requests(3).map(\.target) == Array(repeating: "/get?foo=bar", count: 3))
     }
 
     @Test func postRequestWithURLEncodedParameters() async throws {
@@ -67,7 +67,7 @@ extension Samples {
         "https://httpbin.org/post", method: .post, parameters: parameters, encoding: URLEncoding.httpBody)
 
       // HTTP body: foo=bar&baz[]=a&baz[]=1&qux[x]=1&qux[y]=2&qux[z]=3, in the order of the keys, escaped.
-      for request in try await scene.requests(3) {
+      for request in try await environment.requests(3) {
         #expect(
           request.bodyText.removingPercentEncoding
             == "baz[]=a&baz[]=1&foo=bar&qux[x]=1&qux[y]=2&qux[z]=3")
@@ -91,7 +91,7 @@ extension Samples {
       )
 
       // HTTP body: {"foo": [1, 2, 3], "bar": {"baz": "qux"}}
-      for request in try await scene.requests(2) {
+      for request in try await environment.requests(2) {
         #expect(request.json == ["foo": [1, 2, 3], "bar": ["baz": "qux"]] as NSDictionary)
         #expect(request.header("Content-Type") == "application/json")
       }
@@ -101,7 +101,7 @@ extension Samples {
       Alamofire.request(
         "https://httpbin.org/post", method: .post, encoding: JSONStringArrayEncoding(array: ["a", "b"]))
 
-      let request = try await scene.request()
+      let request = try await environment.request()
       #expect(request.bodyText == #"["a","b"]"#)
       #expect(request.header("Content-Type") == "application/json")
     }
@@ -127,7 +127,7 @@ extension Samples {
       }
 
       #expect(await printed()[0].contains("SUCCESS"))
-      let request = try await scene.request()
+      let request = try await environment.request()
       #expect(request.header("Authorization") == "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==")
       #expect(request.header("Accept") == "application/json")
       // What the document lists as the default header fields.
@@ -148,7 +148,7 @@ extension Samples {
 
       #expect(await printed()[0].contains("authenticated"))
       // The first request goes without, and the challenge of the server is answered.
-      let requests = try await scene.requests(2)
+      let requests = try await environment.requests(2)
       #expect(requests[0].header("Authorization") == nil)
       #expect(requests[1].header("Authorization") == "Basic dXNlcjpwYXNzd29yZA==")
     }
@@ -169,8 +169,8 @@ extension Samples {
         }
 
       #expect(await printed()[0].contains("authenticated"))
-      #expect(try await scene.request().header("Authorization") == "Basic dXNlcjpwYXNzd29yZA==")
-      #expect(scene.server.requestCount == 1)
+      #expect(try await environment.request().header("Authorization") == "Basic dXNlcjpwYXNzd29yZA==")
+      #expect(environment.server.requestCount == 1)
     }
 
     @Test func authenticationWithACredential() async throws {

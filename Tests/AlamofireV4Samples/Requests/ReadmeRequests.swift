@@ -7,13 +7,13 @@ import Testing
 
 extension Samples {
   @Suite struct ReadmeRequests {
-    let scene: Scene
-    init() throws { scene = try Scene.set() }
+    let environment: SampleEnvironment
+    init() throws { environment = try SampleEnvironment.set() }
 
     @Test func makingARequest() async throws {
       Alamofire.request("https://httpbin.org/get")
 
-      let request = try await scene.request()
+      let request = try await environment.request()
       #expect(request.method == "GET")
       #expect(request.path == "/get")
     }
@@ -108,7 +108,7 @@ extension Samples {
       let lines = await printed(2)
       #expect(lines[0].hasPrefix("Response String: Optional("))
       #expect(lines[1].hasPrefix("Response JSON: Optional("))
-      #expect(scene.server.requestCount == 1)
+      #expect(environment.server.requestCount == 1)
     }
 
     @Test func handlersOnAQueue() async throws {
@@ -161,13 +161,13 @@ extension Samples {
 
     @Test func methods() async throws {
       Alamofire.request("https://httpbin.org/get")  // method defaults to `.get`
-      #expect(try await scene.request().method == "GET")
+      #expect(try await environment.request().method == "GET")
       Alamofire.request("https://httpbin.org/post", method: .post)
-      #expect(try await scene.request().method == "POST")
+      #expect(try await environment.request().method == "POST")
       Alamofire.request("https://httpbin.org/put", method: .put)
-      #expect(try await scene.request().method == "PUT")
+      #expect(try await environment.request().method == "PUT")
       Alamofire.request("https://httpbin.org/delete", method: .delete)
-      #expect(try await scene.request().method == "DELETE")
+      #expect(try await environment.request().method == "DELETE")
     }
 
     // The document lists the enum itself.

@@ -21,7 +21,7 @@ private class ImageRequestor {
       return
     }
 
-    // The document makes a destination here, and does not use it.
+    // The document makes a destination here and does not use it.
     let request: DownloadRequest
 
     if let resumeData = resumeData {
@@ -46,8 +46,8 @@ private class ImageRequestor {
 
 extension Samples {
   @Suite struct ReadmeTransfers {
-    let scene: Scene
-    init() throws { scene = try Scene.set() }
+    let environment: SampleEnvironment
+    init() throws { environment = try SampleEnvironment.set() }
 
     @Test func download() async throws {
       let request = Alamofire.download("https://httpbin.org/image/png").responseData { response in
@@ -152,7 +152,7 @@ extension Samples {
       }
 
       #expect(await printed()[0].contains("SUCCESS"))
-      #expect(try await scene.request().body == Array(image.data))
+      #expect(try await environment.request().body == Array(image.data))
     }
 
     @Test func uploadingAFile() async throws {
@@ -165,7 +165,7 @@ extension Samples {
       }
 
       #expect(await printed()[0].contains("SUCCESS"))
-      #expect(try await scene.request().bodyLength == 100_000)
+      #expect(try await environment.request().bodyLength == 100_000)
     }
 
     @Test func uploadingMultipartFormData() async throws {
@@ -195,7 +195,8 @@ extension Samples {
       #expect(line.contains("unicorn"))
       #expect(line.contains("rainbow"))
       #expect(
-        try await scene.request().header("Content-Type")?.hasPrefix("multipart/form-data; boundary=") == true)
+        try await environment.request().header("Content-Type")?.hasPrefix("multipart/form-data; boundary=")
+          == true)
     }
 
     @Test func uploadProgress() async throws {
@@ -266,7 +267,7 @@ extension Samples {
       #expect(line.hasPrefix("$ curl -v"))
       #expect(line.contains(#"-H "Accept-Encoding: gzip;q=1.0, compress;q=0.5""#))
       #expect(line.hasSuffix(#""https://httpbin.org/get?foo=bar""#))
-      _ = try await scene.request()
+      _ = try await environment.request()
     }
   }
 }

@@ -158,8 +158,8 @@ private struct User: ResponseObjectSerializable, ResponseCollectionSerializable,
 
 extension Samples {
   @Suite struct AdvancedSerializers {
-    let scene: Scene
-    init() throws { scene = try Scene.set() }
+    let environment: SampleEnvironment
+    init() throws { environment = try SampleEnvironment.set() }
 
     @Test(arguments: ["xml", "get"])
     func customResponseSerializer(path: String) async {

@@ -149,8 +149,8 @@ private class RetryAfterASecond: RequestRetrier {
 
 extension Samples {
   @Suite struct AdvancedAdapters {
-    let scene: Scene
-    init() throws { scene = try Scene.set() }
+    let environment: SampleEnvironment
+    init() throws { environment = try SampleEnvironment.set() }
 
     @Test func requestAdapter() async throws {
       let sessionManager = SessionManager()
@@ -158,7 +158,7 @@ extension Samples {
 
       sessionManager.request("https://httpbin.org/get")
 
-      #expect(try await scene.request().header("Authorization") == "Bearer 1234")
+      #expect(try await environment.request().header("Authorization") == "Bearer 1234")
     }
 
     @Test func requestRetrierShortForm() async throws {
@@ -171,14 +171,14 @@ extension Samples {
       }
 
       #expect(await printed()[0].contains("FAILURE"))
-      #expect(scene.server.requestCount == 2)
+      #expect(environment.server.requestCount == 2)
       #expect(Date().timeIntervalSince(start) >= 1)
     }
 
     @Test func requestRetrier() async throws {
       let gate = Gate()
       let expired = Reply.json(#"{"error":"expired"}"#).with(status: 401)
-      scene.server.enqueue(
+      environment.server.enqueue(
         expired, .json(#"{"access_token":"new","refresh_token":"newer"}"#).held(by: gate),
         .json(#"{"some":"endpoint"}"#))
       gate.open()
@@ -202,7 +202,7 @@ extension Samples {
       }
 
       #expect(await printed()[0].contains("endpoint"))
-      let requests = try await scene.requests(3)
+      let requests = try await environment.requests(3)
       #expect(requests.map(\.path) == ["/some/endpoint", "/oauth2/token", "/some/endpoint"])
       #expect(requests[0].header("Authorization") == "Bearer abcd1234")
       #expect(requests[1].json?["refresh_token"] as? String == "ef56789a")

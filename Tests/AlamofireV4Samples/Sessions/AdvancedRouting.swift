@@ -100,8 +100,8 @@ private enum Router: URLRequestConvertible {
 
 extension Samples {
   @Suite struct AdvancedRouting {
-    let scene: Scene
-    init() throws { scene = try Scene.set() }
+    let environment: SampleEnvironment
+    init() throws { environment = try SampleEnvironment.set() }
 
     @Test func urlConvertible() async throws {
       let urlString = "https://httpbin.org/post"
@@ -115,7 +115,7 @@ extension Samples {
       Alamofire.request(urlComponents, method: .post)
 
       #expect(
-        try await scene.requests(3).map { "\($0.method) \($0.path)" }
+        try await environment.requests(3).map { "\($0.method) \($0.path)" }
           == Array(repeating: "POST /post", count: 3))
     }
 
@@ -123,7 +123,7 @@ extension Samples {
       let user = User(username: "mattt")
       Alamofire.request(user)  // https://example.com/users/mattt
 
-      let request = try await scene.request()
+      let request = try await environment.request()
       #expect(request.path == "/users/mattt/")
       #expect(request.header("Host") == "example.com")
     }
@@ -145,7 +145,7 @@ extension Samples {
 
       Alamofire.request(urlRequest)
 
-      let request = try await scene.request()
+      let request = try await environment.request()
       #expect(request.method == "POST")
       #expect(request.bodyText == #"{"foo":"bar"}"#)
       #expect(request.header("Content-Type") == "application/json")
@@ -155,25 +155,25 @@ extension Samples {
       Alamofire.request(SearchRouter.search(query: "foo bar", page: 1))  // ?q=foo%20bar&offset=50
 
       // In the order of the keys.
-      #expect(try await scene.request().target == "/search?offset=50&q=foo%20bar")
+      #expect(try await environment.request().target == "/search?offset=50&q=foo%20bar")
     }
 
     @Test func crudAndAuthorization() async throws {
       // The document omits the label `username:`.
       Alamofire.request(Router.readUser(username: "mattt"))  // GET /users/mattt
-      let read = try await scene.request()
+      let read = try await environment.request()
       #expect("\(read.method) \(read.path)" == "GET /users/mattt")
 
       Alamofire.request(Router.createUser(parameters: ["name": "Ada"]))
-      let create = try await scene.request()
+      let create = try await environment.request()
       #expect("\(create.method) \(create.path) \(create.bodyText)" == "POST /users name=Ada")
 
       Alamofire.request(Router.updateUser(username: "ada", parameters: ["name": "Ada"]))
-      let update = try await scene.request()
+      let update = try await environment.request()
       #expect("\(update.method) \(update.path) \(update.bodyText)" == "PUT /users/ada name=Ada")
 
       Alamofire.request(Router.destroyUser(username: "ada"))
-      #expect(try await scene.request().method == "DELETE")
+      #expect(try await environment.request().method == "DELETE")
     }
   }
 }

@@ -27,8 +27,8 @@ private class LoggingSessionDelegate: SessionDelegate, @unchecked Sendable {
 
 extension Samples {
   @Suite struct AdvancedSessions {
-    let scene: Scene
-    init() throws { scene = try Scene.set() }
+    let environment: SampleEnvironment
+    init() throws { environment = try SampleEnvironment.set() }
 
     @Test func theDefaultManager() async throws {
       Alamofire.request("https://httpbin.org/get")
@@ -36,7 +36,7 @@ extension Samples {
       let sessionManager = Alamofire.SessionManager.default
       sessionManager.request("https://httpbin.org/get")
 
-      #expect(try await scene.requests(2).map(\.path) == ["/get", "/get"])
+      #expect(try await environment.requests(2).map(\.path) == ["/get", "/get"])
     }
 
     private func answers(_ sessionManager: SessionManager) async -> Bool {
@@ -79,7 +79,7 @@ extension Samples {
       let sessionManager = Alamofire.SessionManager(configuration: configuration)
 
       #expect(await answers(sessionManager))
-      #expect(try await scene.request().header("DNT") == "1 (Do Not Track Enabled)")
+      #expect(try await environment.request().header("DNT") == "1 (Do Not Track Enabled)")
     }
 
     // The document lists four of the closures that take the place of the default behaviour.

@@ -18,8 +18,8 @@ private class CustomServerTrustPolicyManager: ServerTrustPolicyManager, @uncheck
 
 extension Samples {
   @Suite struct AdvancedTrust {
-    let scene: Scene
-    init() throws { scene = try Scene.set() }
+    let environment: SampleEnvironment
+    init() throws { environment = try SampleEnvironment.set() }
 
     private func outcome(_ sessionManager: SessionManager, _ url: String) async -> String {
       sessionManager.request(url).response { response in

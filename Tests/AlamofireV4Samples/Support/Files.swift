@@ -1,7 +1,7 @@
 import AlamofireV4
 import Foundation
 
-/// Makes a file of this many bytes, in a folder of its own. The caller has to call ``removeFolder(of:)``.
+/// Makes a file with `bytes` bytes, in a folder of its own. The caller removes it by ``removeFolder(of:)``.
 func file(_ name: String, bytes: Int) throws -> URL {
   let folder = FileManager.default.temporaryDirectory.appendingPathComponent("samples-\(UUID().uuidString)")
   try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
@@ -14,8 +14,8 @@ func removeFolder(of files: URL...) {
   for file in files { try? FileManager.default.removeItem(at: file.deletingLastPathComponent()) }
 }
 
-/// Removes what a download without a destination leaves in the temporary folder, once it is over. The documents leave it
-/// there.
+/// Removes the file that a download without a destination leaves in the temporary folder, at the end of the download.
+/// The documents leave it there.
 func removeFile(of download: DownloadRequest) async {
   let url = await withCheckedContinuation { continuation in
     download.response { continuation.resume(returning: $0.temporaryURL) }

@@ -1,8 +1,8 @@
 import Foundation
 
-/// The output of the samples, which the tests check.
+/// The printed output of the samples, which the tests check.
 final class Output: @unchecked Sendable {
-  // Unchecked: what changes stands under the lock.
+  // Unchecked: the variables are protected by the lock.
   static let shared = Output()
 
   private let lock = NSLock()
@@ -21,7 +21,7 @@ final class Output: @unchecked Sendable {
     woken?.resume()
   }
 
-  /// Waits until so much has been printed, and takes it.
+  /// Waits until `count` lines have been printed, and removes them.
   func take(_ count: Int) async -> [String] {
     await withCheckedContinuation { continuation in
       let isThere = lock.withLock { () -> Bool in
@@ -38,11 +38,11 @@ final class Output: @unchecked Sendable {
   }
 }
 
-/// Waits for the next lines that a sample prints.
+/// Waits for the next `count` lines that a sample prints.
 func printed(_ count: Int = 1) async -> [String] { await Output.shared.take(count) }
 
-// These take precedence over those of the standard library, and print the value of an optional. The documents precede
-// the warning about it.
+// These functions hide those of the standard library, and print the value in an optional. The documents are older than
+// the compiler's warning about printed optionals.
 
 func print(_ items: Any...) {
   Output.shared.add(items.map { "\($0)" }.joined(separator: " "))

@@ -35,7 +35,7 @@ import Testing
     let request = manager.request(server.url("/get"))
     request.responseData(queue: .global()) { _ in isServed.signal() }
     let response = await awaited { done in
-      request.response(responseSerializer: slow) { done(Carried(value: $0)) }
+      request.response(responseSerializer: slow) { done(UncheckedBox(value: $0)) }
     }
     #expect(response.value == true)
   }
@@ -53,7 +53,7 @@ import Testing
     queue.setSpecific(key: key, value: "mine")
     let name = await awaited { done in
       manager.request(server.url("/get")).responseJSON(queue: queue) { _ in
-        done(Carried(value: DispatchQueue.getSpecific(key: key)))
+        done(UncheckedBox(value: DispatchQueue.getSpecific(key: key)))
       }
     }
     #expect(name == "mine")
@@ -80,7 +80,7 @@ import Testing
     let body = try PropertyListSerialization.data(fromPropertyList: ["a": 1], format: .xml, options: 0)
     server.enqueue(.data(Array(body)))
     let response = await awaited { done in
-      manager.request(server.url("/")).responsePropertyList { done(Carried(value: $0)) }
+      manager.request(server.url("/")).responsePropertyList { done(UncheckedBox(value: $0)) }
     }
     #expect((response.value as? [String: Int]) == ["a": 1])
   }
@@ -100,7 +100,7 @@ import Testing
     }
     let response = await awaited { done in
       manager.request(server.url("/"), method: .post).response(responseSerializer: own) {
-        done(Carried(value: $0))
+        done(UncheckedBox(value: $0))
       }
     }
     #expect((response.error as? Own)?.inner is URLError)
@@ -183,7 +183,7 @@ import Testing
     #expect(!all.isEmpty && all == Reply.patternBytes(all.count))
   }
 
-  /// In a process of its own, so that its peak of memory belongs to this test.
+  /// Runs in a process of its own, so that no other test changes the peak of memory.
   @Test func streamedBodiesAreHeldNowhere() async {
     await #expect(processExitsWith: .success) {
       let server = try HTTPTestServer()

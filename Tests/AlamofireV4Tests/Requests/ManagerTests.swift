@@ -102,7 +102,7 @@ import Testing
   }
 
   @Test func noEndIsPostedBeforeItsBeginning() async {
-    let (began, notes) = (Notes<Carried<URLSessionTask>>(), Notes<Bool>())
+    let (began, notes) = (Notes<UncheckedBox<URLSessionTask>>(), Notes<Bool>())
     let (session, delegate) = (manager.session, manager.delegate)
     let center = NotificationCenter.default
     let observers = [
@@ -112,7 +112,7 @@ import Testing
         else {
           return
         }
-        began.add(Carried(value: task))
+        began.add(UncheckedBox(value: task))
       },
       center.addObserver(forName: Notification.Name.Task.DidComplete, object: delegate, queue: nil) {
         notification in
@@ -121,7 +121,7 @@ import Testing
       },
     ]
     defer { for observer in observers { center.removeObserver(observer) } }
-    // The port has no listener, so that the request fails at once.
+    // No server listens on that port, so the connection is refused at once.
     let manager = manager
     await withTaskGroup(of: Void.self) { group in
       for _ in 0..<200 { group.addTask { _ = await manager.request("http://127.0.0.1:1/").ended() } }
@@ -132,7 +132,7 @@ import Testing
   @Test func operationsOfOnesOwnWaitForTheEnd() async {
     let request = manager.request(server.url("/get"))
     let status = await awaited { done in
-      request.delegate.queue.addOperation { done(Carried(value: request.response?.statusCode)) }
+      request.delegate.queue.addOperation { done(UncheckedBox(value: request.response?.statusCode)) }
     }
     #expect(status == 200 && request.delegate.error == nil && request.delegate.data?.isEmpty == false)
   }

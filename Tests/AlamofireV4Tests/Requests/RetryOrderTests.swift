@@ -24,7 +24,7 @@ import Testing
   /// Retries each request once; keeps the answer to `late` until it is asked for.
   private final class Retrier: RequestRetrier {
     let answered = Notes<String>()
-    private let late = Mutex<Carried<RequestRetryCompletion>?>(nil)
+    private let late = Mutex<UncheckedBox<RequestRetryCompletion>?>(nil)
 
     func should(
       _ manager: SessionManager, retry request: Request, with error: any Error,
@@ -32,7 +32,7 @@ import Testing
     ) {
       let name = request.request?.url?.query ?? ""
       if name == "late" {
-        let carried = Carried(value: completion)
+        let carried = UncheckedBox(value: completion)
         late.withLock { $0 = carried }
       } else {
         completion(request.retryCount == 0, 0)

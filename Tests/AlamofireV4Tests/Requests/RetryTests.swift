@@ -84,7 +84,7 @@ import Testing
     let retrier = ScriptedRetrier { error, _ in (error is Own, 0) }
     manager.adapter = adapter
     manager.retrier = retrier
-    // The test does not retain the request.
+    // The test holds no reference to the request.
     let response = await manager.request(server.url("/get")).ended()
     #expect(response.error == nil && response.response?.statusCode == 200)
     #expect(adapter.calls.count == 2 && retrier.asked.all.map(\.count) == [0] && server.requestCount == 1)

@@ -18,7 +18,7 @@ import Testing
     defer { try? FileManager.default.removeItem(at: file) }
     #expect(response.destinationURL == nil && response.error == nil && response.resumeData == nil)
     #expect(try Data(contentsOf: file).count == 100)
-    let data = await awaited { done in request.responseData { done(Carried(value: $0)) } }
+    let data = await awaited { done in request.responseData { done(UncheckedBox(value: $0)) } }
     #expect(data.value?.count == 100 && data.temporaryURL == file)
   }
 
@@ -130,7 +130,7 @@ import Testing
     await awaited { done in
       manager.upload(
         multipartFormData: fill, usingThreshold: threshold, to: url, queue: queue
-      ) { done(Carried(value: ($0, isOnMainQueue))) }
+      ) { done(UncheckedBox(value: ($0, isOnMainQueue))) }
     }
   }
 

@@ -78,7 +78,7 @@ import Testing
   }
 
   @Test func manyFastRequestsAreAllValidated() async {
-    // A request starts before a check can be added; all must be checked nevertheless.
+    // The requests start before a check can be added. Each must be validated nevertheless.
     await withTaskGroup(of: Bool.self) { group in
       for _ in 0..<200 {
         group.addTask { await manager.request(server.url("/status/401")).validate().ended().error is AFError }

@@ -3,7 +3,7 @@ import Foundation
 import Testing
 
 extension URLSessionConfiguration {
-  /// A configuration with neither a shared cache nor shared cookies.
+  /// A configuration without a cache and with its own cookies.
   static var solitary: URLSessionConfiguration {
     let configuration = URLSessionConfiguration.ephemeral
     configuration.urlCache = nil
@@ -12,7 +12,7 @@ extension URLSessionConfiguration {
 }
 
 extension SessionManager {
-  /// A manager that shares nothing.
+  /// Returns a manager that shares no storage.
   static func solitary(
     delegate: SessionDelegate = SessionDelegate(), _ change: (URLSessionConfiguration) -> Void = { _ in }
   ) -> SessionManager {
@@ -22,14 +22,14 @@ extension SessionManager {
   }
 }
 
-/// A value of a handler, which has no other references.
-struct Carried<Value>: @unchecked Sendable {
+/// A value that a handler hands over to its test.
+struct UncheckedBox<Value>: @unchecked Sendable {
   let value: Value
 }
 
-/// Waits for what a closure is called with, once.
+/// Waits for the first call of a closure, and returns its argument.
 func awaited<Value>(
-  _ body: (@escaping @Sendable (Carried<Value>) -> Void) -> Void
+  _ body: (@escaping @Sendable (UncheckedBox<Value>) -> Void) -> Void
 ) async -> Value {
   await withCheckedContinuation { continuation in
     body { continuation.resume(returning: $0) }
@@ -37,28 +37,27 @@ func awaited<Value>(
 }
 
 extension DataRequest {
-  /// The response without a serializer; the manager has to be kept meanwhile.
+  /// Waits for the response without a serializer. The caller must hold the manager until then.
   func ended() async -> DefaultDataResponse {
-    await awaited { done in response { done(Carried(value: $0)) } }
+    await awaited { done in response { done(UncheckedBox(value: $0)) } }
   }
 
   func json() async -> DataResponse<Any> {
-    await awaited { done in responseJSON { done(Carried(value: $0)) } }
+    await awaited { done in responseJSON { done(UncheckedBox(value: $0)) } }
   }
 
   func text() async -> DataResponse<String> {
-    await awaited { done in responseString { done(Carried(value: $0)) } }
+    await awaited { done in responseString { done(UncheckedBox(value: $0)) } }
   }
 }
 
 extension DownloadRequest {
   func ended() async -> DefaultDownloadResponse {
-    await awaited { done in response { done(Carried(value: $0)) } }
+    await awaited { done in response { done(UncheckedBox(value: $0)) } }
   }
 }
 
-/// Whether a condition becomes true within two minutes, for events without a notification, such as the release of an
-/// object.
+/// Polls a condition for at most two minutes. For the release of objects, which has no event.
 func eventually(_ condition: () -> Bool) async -> Bool {
   let deadline = ContinuousClock.now + .seconds(120)
   while ContinuousClock.now < deadline {
@@ -74,10 +73,10 @@ private let mainKey: DispatchSpecificKey<Bool> = {
   return key
 }()
 
-/// Whether this is the main queue; which thread serves it is up to the program.
+/// Whether the caller runs on the main queue, which any thread may serve.
 var isOnMainQueue: Bool { DispatchQueue.getSpecific(key: mainKey) == true }
 
-/// Values that closures record, on any thread.
+/// Records values that closures add on any thread.
 final class Notes<Value: Sendable>: Sendable {
   private let state = Mutex<[Value]>([])
 
@@ -87,7 +86,7 @@ final class Notes<Value: Sendable>: Sendable {
   func add(_ value: Value) { state.withLock { $0.append(value) } }
 }
 
-/// A folder that is removed with its last reference.
+/// A temporary folder that is removed when it is released.
 final class Folder: Sendable {
   let url: URL
 
@@ -101,7 +100,7 @@ final class Folder: Sendable {
   func file(_ name: String) -> URL { url.appendingPathComponent(name) }
 }
 
-/// The most memory that this process has had, in KiB.
+/// Returns the peak of resident memory of this process, in KiB.
 func peakOfMemory() throws -> Int {
   let status = try String(contentsOfFile: "/proc/self/status", encoding: .utf8)
   let line = try #require(status.split(separator: "\n").first { $0.hasPrefix("VmHWM:") })

@@ -80,7 +80,7 @@ private typealias Current = Alamofire::AFError
     #expect((error as? URLError)?.code == .dataLengthExceedsMaximum)
   }
 
-  /// The other reasons, which are the library's own, with the expected text.
+  /// The reasons of the library's own, with the text of the mapped reason.
   private var ownReasons: [(Current, String)] {
     [
       (.multipartEncodingFailed(reason: .bodyPartFileIsDirectory(at: file)), "bodyPartFileIsDirectory(at: "),

@@ -11,7 +11,7 @@ enum ServerRequirement {
   static let proxies = isMet(
     ProxyProcess.Program.allCases.map(\.rawValue) + [NginxServer.program, "/usr/bin/openssl"])
   static let kerberos = isMet([ApacheServer.program] + KerberosRealm.programs)
-  static let httpbin = HTTPBinServer.isAtHand
+  static let httpbin = HTTPBinServer.isInstalled
   static let multipartReaders = isMet([MultipartReader.program], MultipartReader.areInstalled)
 
   private static func isMet(_ programs: [String], _ condition: @autoclosure () -> Bool = true) -> Bool {

@@ -7,7 +7,7 @@ import Alamofire
   import FoundationNetworking
 #endif
 
-// The forms for `async` functions.
+// The API for `async` functions.
 
 private let url = "http://localhost"
 
@@ -86,7 +86,7 @@ private func together() async throws -> [String] {
   }
 }
 
-/// As view models call them.
+/// A view model that sends requests.
 @MainActor private final class ViewModel {
   private(set) var users: [User] = []
 

@@ -7,7 +7,7 @@ import Alamofire
   import FoundationNetworking
 #endif
 
-// The entry points, methods, header fields and what becomes a URL or a request.
+// The entry points, methods, header fields, and conversions to URLs and requests.
 
 private func entryPoints() {
   let session: Session = AF
@@ -24,7 +24,7 @@ private func configurations() {
   print(ephemeral.headers, ephemeral.af.type)
 }
 
-/// The extension point, used for a type of the user.
+/// A type of the user with an extension of `.af`.
 private struct Badge {}
 extension Badge: AlamofireExtended {}
 extension AlamofireExtension where ExtendedType == Badge {
@@ -108,7 +108,7 @@ private struct Page: URLConvertible {
   }
 }
 
-/// A router, as users write them.
+/// A router of a user.
 private enum Router: URLRequestConvertible {
   case search(query: String, page: Int)
   case user(id: Int)

@@ -7,7 +7,7 @@ import Alamofire
   import FoundationNetworking
 #endif
 
-// Handlers of data requests, validation, and what the responses carry.
+// Handlers of data requests, validation, and the properties of responses.
 
 private let url = "http://localhost"
 

@@ -7,7 +7,7 @@ import Alamofire
   import FoundationNetworking
 #endif
 
-// Errors: every case and reason, matched and made, and what they tell.
+// Errors: every case and reason, in patterns and as values, and their properties.
 
 private func cases(_ error: AFError) -> Error? {
   switch error {

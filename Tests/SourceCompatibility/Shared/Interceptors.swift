@@ -11,7 +11,7 @@ import Alamofire
 
 private let url = "http://localhost"
 
-/// An interceptor that is clean in both language modes.
+/// An interceptor that compiles without warnings in both language modes.
 private struct TokenInterceptor: RequestInterceptor {
   let token: String
 
@@ -34,7 +34,7 @@ private struct TokenInterceptor: RequestInterceptor {
 }
 
 #if swift(<6)
-  /// As it was written before closures were `Sendable`: a class with variables, and neither annotation.
+  /// An interceptor from before closures were `Sendable`: a class with variables and no annotation.
   private class OldInterceptor: RequestInterceptor, @unchecked Sendable {
     var count = 0
 

@@ -9,7 +9,7 @@ import Alamofire
 
 // Monitors, notifications and delegates.
 
-/// Every event, as users implement them.
+/// A monitor that implements every event.
 private final class Logger: EventMonitor {
   let queue = DispatchQueue(label: "logger")
 
@@ -97,7 +97,7 @@ private final class Logger: EventMonitor {
 }
 
 #if swift(<6)
-  /// As it was written before values were `Sendable`.
+  /// A monitor from before values were `Sendable`.
   private class OldLogger: EventMonitor, @unchecked Sendable {
     var count = 0
     func requestDidFinish(_ request: Request) {
@@ -110,7 +110,7 @@ private final class Logger: EventMonitor {
   }
 #endif
 
-/// One that implements nothing but the end.
+/// A monitor that implements the end of a request only.
 private struct Ending: EventMonitor {
   func requestDidFinish(_ request: Request) { print(request) }
 }

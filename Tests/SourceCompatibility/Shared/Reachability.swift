@@ -7,7 +7,7 @@ import Alamofire
   import FoundationNetworking
 #endif
 
-// Whether there is a network, and requests that wait for one.
+// Reachability, and requests that wait for a network.
 
 private let url = "http://localhost"
 
@@ -34,7 +34,7 @@ private func listening() {
   if status == .reachable(type) || status != .notReachable { print(status) }
 }
 
-/// A manager of a user's own kind.
+/// A subclass of the manager.
 private final class Watcher: NetworkReachabilityManager, @unchecked Sendable {
   override func startListening(
     onQueue queue: DispatchQueue = .main, onUpdatePerforming listener: @escaping Listener
@@ -63,7 +63,7 @@ private func retriers() {
   print(OfflineRetrier.defaultURLErrorOfflineCodes.contains(.notConnectedToInternet))
 }
 
-/// Serves what a session asks for, as tests of users do.
+/// A stub of responses for tests of users.
 private final class Stub: URLProtocol {
   override class func canInit(with request: URLRequest) -> Bool { request.url?.host == "stub" }
   override class func canonicalRequest(for request: URLRequest) -> URLRequest { request }

@@ -7,7 +7,7 @@ import Alamofire
   import FoundationNetworking
 #endif
 
-// What every request tells and lets itself be asked.
+// The properties and methods of all requests.
 
 private let url = "http://localhost"
 

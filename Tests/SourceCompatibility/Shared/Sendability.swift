@@ -7,7 +7,7 @@ import Alamofire
   import FoundationNetworking
 #endif
 
-// Code from before closures were `Sendable`: they change variables and objects of their surroundings. It is free of
+// Code from before closures were `Sendable`. Its closures change captured variables and objects. It compiles without
 // warnings in the Swift 5 mode. In the Swift 6 mode it has warnings, which are errors in this target, so
 // `SendabilityDiagnosticsTests` compiles it there.
 #if swift(<6) || ALLOWS_WARNINGS
@@ -240,7 +240,7 @@ import Alamofire
   }
 
   #if ALLOWS_WARNINGS
-    /// A controller that keeps to the main actor: a warning in both modes.
+    /// A controller on the main actor, which is a warning in both modes.
     @MainActor private final class Controller {
       private var text = ""
 

@@ -7,7 +7,7 @@ import Alamofire
   import FoundationNetworking
 #endif
 
-// Serializers, their options, and those that users write.
+// Serializers, their options, and serializers of users.
 
 private struct User: Codable, Sendable {
   var name: String
@@ -60,7 +60,7 @@ private func shorthands(_ request: DataRequest, _ download: DownloadRequest) {
   download.response(responseSerializer: .decodable(of: User.self)) { _ in }
 }
 
-/// For data alone.
+/// A serializer of data only.
 private struct CountSerializer: DataResponseSerializerProtocol {
   func serialize(request: URLRequest?, response: HTTPURLResponse?, data: Data?, error: Error?) throws -> Int {
     if let error = error { throw error }
@@ -68,7 +68,7 @@ private struct CountSerializer: DataResponseSerializerProtocol {
   }
 }
 
-/// For downloads alone.
+/// A serializer of downloads only.
 private struct SizeSerializer: DownloadResponseSerializerProtocol {
   func serializeDownload(
     request: URLRequest?, response: HTTPURLResponse?, fileURL: URL?, error: Error?
@@ -79,7 +79,7 @@ private struct SizeSerializer: DownloadResponseSerializerProtocol {
   }
 }
 
-/// For both, with the default properties.
+/// A serializer of both, with the default properties.
 private final class XMLSerializer: ResponseSerializer {
   func serialize(
     request: URLRequest?, response: HTTPURLResponse?, data: Data?, error: Error?
@@ -96,7 +96,7 @@ private final class XMLSerializer: ResponseSerializer {
   }
 }
 
-/// For both, with properties of its own.
+/// A serializer of both, with properties of its own.
 private struct Strict: ResponseSerializer {
   typealias SerializedObject = String
   let dataPreprocessor: DataPreprocessor = Trim()
@@ -125,7 +125,7 @@ private struct LineDecoder: DataDecoder {
 }
 
 extension DataRequest {
-  /// A handler as users add them.
+  /// A handler of a user.
   @discardableResult
   fileprivate func responseXML(
     queue: DispatchQueue = .main, completionHandler: @escaping @Sendable (AFDataResponse<[String]>) -> Void

@@ -91,7 +91,7 @@ private func failures(_ error: AFError) -> String {
   }
 }
 
-/// A session delegate's pinning, written for Apple's Security framework.
+/// The certificate pinning of a session delegate, written for Apple's Security framework.
 private func pinsCertificate(_ trust: SecTrust, host: String, pinned: Data) -> Bool {
   SecTrustSetPolicies(trust, SecPolicyCreateSSL(true, host as CFString))
   var error: CFError?
@@ -105,7 +105,7 @@ private func pinsCertificate(_ trust: SecTrust, host: String, pinned: Data) -> B
   return SecCertificateCopyData(leaf) as Data == SecCertificateCopyData(wanted) as Data
 }
 
-/// Compares the keys of the chain with pinned ones, as older code does.
+/// The key pinning of a session delegate, with the functions of older systems.
 private func pinsKey(_ trust: SecTrust, pinned: Set<Data>) -> Bool {
   for index in 0..<SecTrustGetCertificateCount(trust) {
     guard let certificate = SecTrustGetCertificateAtIndex(trust, index),
@@ -118,7 +118,7 @@ private func pinsKey(_ trust: SecTrust, pinned: Set<Data>) -> Bool {
 }
 
 #if !IMPORTS_FOUNDATION_NETWORKING
-  // A file that imports FoundationNetworking sees its types of these names as well, and names the module.
+  // A file that imports FoundationNetworking sees its types of these names as well, so it names the module.
   private func agreed(_ metrics: URLSessionTaskTransactionMetrics) -> Bool {
     let oldest: tls_protocol_version_t = .TLSv12
     let suites: [tls_ciphersuite_t] = [.AES_128_GCM_SHA256, .ECDHE_RSA_WITH_AES_128_GCM_SHA256]

@@ -7,7 +7,7 @@ import Alamofire
   import FoundationNetworking
 #endif
 
-// Sessions: how they are made, what they tell, and the requests that they make.
+// Sessions: their initializers, properties and requests.
 
 private let url = "http://localhost"
 
@@ -69,7 +69,7 @@ private func properties(of session: Session) {
   print(monitors)
 }
 
-/// A session of a user's own kind, with properties and an initialiser of its own.
+/// A subclass of the session with properties and an initializer of its own.
 final class Backend: Session, @unchecked Sendable {
   let base: String
 
@@ -97,7 +97,7 @@ final class Backend: Session, @unchecked Sendable {
   }
 }
 
-/// One that inherits the initialisers.
+/// A subclass that inherits the initializers.
 private final class Plain: Session, @unchecked Sendable {}
 
 private func subclasses() {

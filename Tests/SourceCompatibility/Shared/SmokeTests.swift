@@ -9,13 +9,13 @@ import Testing
   import FoundationNetworking
 #endif
 
-/// The code of this folder compiles and runs with any other imports of a file.
+/// Runs code of this folder, which otherwise is only compiled.
 @Suite("Code of users") struct SmokeTests {
   struct Echo: Decodable, Sendable {
     let args: [String: String]
   }
 
-  @Test("A request with parameters, decoded") func decoded() async throws {
+  @Test("A request with parameters is decoded") func decoded() async throws {
     let server = try HTTPTestServer()
     let echo = try await AF.request(server.url("/get"), parameters: ["q": "袜子"])
       .validate()
@@ -23,7 +23,7 @@ import Testing
     #expect(echo.args == ["q": "袜子"])
   }
 
-  @Test("A completion handler, and the metrics by Apple's name") func handler() async throws {
+  @Test("A completion handler receives the metrics under Apple's name") func handler() async throws {
     let server = try HTTPTestServer()
     let response = await withCheckedContinuation { continuation in
       AF.request(server.url("/status/418")).validate().responseData(queue: .global()) { response in
@@ -35,7 +35,7 @@ import Testing
     #expect(metrics?.transactionMetrics.count == 1)
   }
 
-  @Test("A session of a user's own kind") func subclass() async throws {
+  @Test("A subclass of the session sends requests") func subclass() async throws {
     let server = try HTTPTestServer()
     let session = Backend(base: server.url("/get"))
     let response = await session.request(session.base).serializingData().response

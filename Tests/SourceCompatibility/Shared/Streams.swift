@@ -7,7 +7,7 @@ import Alamofire
   import FoundationNetworking
 #endif
 
-// Requests whose responses are handed out as they come.
+// Streamed responses.
 
 private let url = "http://localhost"
 
@@ -189,7 +189,7 @@ private func monitors(_ monitor: ClosureEventMonitor) {
   _ = StreamLogger()
 }
 
-/// A session that looks at the streams that it makes.
+/// A subclass of the session that observes its streams.
 private final class Observed: Session, @unchecked Sendable {
   override func streamRequest(
     _ convertible: URLRequestConvertible, automaticallyCancelOnStreamError: Bool = false,

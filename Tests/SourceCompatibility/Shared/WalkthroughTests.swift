@@ -15,7 +15,7 @@ import Testing
   typealias SearchParameters = [String: any Any & Sendable]
 #endif
 
-/// Calls in the shapes that tutorials for the first releases of this generation teach, and what they print.
+/// Calls from tutorials for the first releases of this generation, and their printed results.
 @Suite("Calls from tutorials") struct WalkthroughTests {
   let server: HTTPTestServer
 
@@ -29,7 +29,7 @@ import Testing
     }
   }
 
-  @Test("A dictionary of any values in the query") func search() async throws {
+  @Test("A dictionary of any values becomes the query") func search() async throws {
     let url = server.url("/get")
     let parameters: SearchParameters = ["code": "utf-8", "q": "袜子", "page": 2, "all": true]
     let request = AF.request(url, method: .get, parameters: parameters).validate(statusCode: [200])
@@ -44,14 +44,14 @@ import Testing
     #expect(request.request?.url?.query == "all=1&code=utf-8&page=2&q=%E8%A2%9C%E5%AD%90")
   }
 
-  @Test("The same as a URL, and no parameters") func noParameters() async {
+  @Test("A URL value without parameters is requested") func noParameters() async {
     let url = server.url("/get?code=utf-8&q=%E8%A2%9C%E5%AD%90")
     let request = AF.request(url, method: .get, parameters: nil)
     #expect(await response(request).error == nil)
     #expect(request.description == "GET \(url) (200)")
   }
 
-  @Test("The error that a wrong status prints") func wrongStatus() async {
+  @Test("An unacceptable status prints its error") func wrongStatus() async {
     let response = await response(AF.request(server.url("/get")).validate(statusCode: [201]))
     guard let error = response.error else {
       Issue.record("201 was acceptable, and 200 came")
@@ -66,7 +66,7 @@ import Testing
     #expect(error.localizedDescription.contains("200"))
   }
 
-  @Test("What is printed of a response") func printing() async {
+  @Test("A response prints its request, status and body") func printing() async {
     let url = server.url("/get")
     let response = await response(AF.request(url, headers: ["X-Walk": "through"]))
     let lines = response.debugDescription.components(separatedBy: "\n")
@@ -78,7 +78,7 @@ import Testing
     #expect(lines.contains { $0.hasPrefix("[Serialization Duration]: ") && $0.hasSuffix("s") })
   }
 
-  @Test("A form and JSON in the body") func bodies() async throws {
+  @Test("Parameters are encoded as a form and as JSON in the body") func bodies() async throws {
     let parameters: SearchParameters = ["foo": [1, 2], "bar": ["baz": "qux"]]
     let form = AF.request(server.url("/post"), method: .post, parameters: parameters)
     #expect(await response(form).error == nil)
@@ -102,7 +102,7 @@ import Testing
     #expect(variable.request?.url?.query == "b%5B%5D=a&b%5B%5D=y")
   }
 
-  @Test("The header fields that are sent without being asked for") func defaultHeaders() async throws {
+  @Test("The default header fields are sent") func defaultHeaders() async throws {
     _ = await response(AF.request(server.url("/headers")))
     let sent = server.recordedRequests.first?.headers.map(\.name) ?? []
     #expect(["Accept", "Accept-Encoding", "Accept-Language", "Host", "User-Agent"].allSatisfy(sent.contains))
@@ -110,7 +110,7 @@ import Testing
   }
 
   @available(*, deprecated)
-  @Test("JSON as a value without a type") func untypedJSON() async {
+  @Test("JSON is read as a value without a type") func untypedJSON() async {
     let answer = await withCheckedContinuation { continuation in
       AF.request(server.url("/get"), parameters: ["a": "b"]).responseJSON { response in
         let object = response.value as? [String: Any]
@@ -120,8 +120,8 @@ import Testing
     #expect(answer == ["a": "b"])
   }
 
-  @Test("States, as they are asked for") func states() async {
-    // Far from its end for as long as the test lasts.
+  @Test("A request returns its states") func states() async {
+    // The delay is longer than the test.
     let request = AF.request(server.url("/delay/60"))
     #expect(request.isInitialized)
     request.suspend()

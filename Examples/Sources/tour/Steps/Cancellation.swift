@@ -2,7 +2,7 @@ import Alamofire
 import HTTPTestServer
 
 let cancellation = Step("Cancellation") { stage in
-  // The server holds both replies until the gate is opened, which never happens.
+  // The server holds both responses back until the gate is opened, which never happens.
   let gate = Gate()
   stage.server.enqueue(.text("late").held(by: gate), .text("late").held(by: gate))
   let url = stage.server.url("/late")

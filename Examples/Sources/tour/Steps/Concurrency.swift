@@ -3,7 +3,7 @@ import Alamofire
 let concurrency = Step("Twenty at once") { stage in
   let url = stage.server.url("/delay/0.2")
 
-  // Six connections to a host are the default; the other requests wait for their turn.
+  // The default limit is six connections to a host. The other requests wait in a queue.
   stage.show("each takes", "200 ms")
   stage.show("all, over six connections", "\(try await milliseconds(forTwenty: url, AF)) ms")
 

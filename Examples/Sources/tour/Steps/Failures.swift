@@ -23,7 +23,7 @@ private struct Person: Decodable, Sendable {
   let name: String
 }
 
-/// Shows the error of a request that must not succeed.
+/// Sends a request that must fail, and shows its error.
 private func fail(_ stage: Stage, _ what: String, _ request: DataRequest) async throws {
   let response = await request.serializingDecodable(Person.self).response
   guard let error = response.error else { throw Surprise("This was to fail: \(what).") }
@@ -31,7 +31,7 @@ private func fail(_ stage: Stage, _ what: String, _ request: DataRequest) async 
   stage.explain(error.localizedDescription)
 }
 
-/// Errors are distinguished by their case, and errors of the network by the code of the `URLError`.
+/// Returns the name of an error by its case, and by the code of its `URLError` if the network failed.
 private func name(of error: AFError) -> String {
   switch error {
   case .invalidURL: "AFError.invalidURL"

@@ -27,7 +27,7 @@ let metrics = Step("Where the time goes") { stage in
   }
 }
 
-/// Bars that begin and end where the phases do.
+/// Bars that show when the phases begin and end.
 private struct Waterfall {
   private static let width = 40
   let interval: DateInterval

@@ -2,7 +2,7 @@ import Alamofire
 import HTTPTestServer
 
 let progress = Step("The progress of a download") { stage in
-  // Four megabytes, in steps of a twentieth with a pause behind each.
+  // Four megabytes in twenty chunks, with a pause after each.
   stage.server.enqueue(
     .bytes(4_000_000).with(effect: .slowDrip(bytesPerStep: 200_000, interval: .milliseconds(40))))
 

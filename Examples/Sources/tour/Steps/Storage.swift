@@ -1,7 +1,7 @@
 import Alamofire
 
 let storage = Step("Cookies and the cache") { stage in
-  // In memory, and gone with the session.
+  // Stores in memory, and is released with the session.
   let session = Session(configuration: .af.ephemeral)
 
   _ = await session.request(stage.server.url("/cookies/set?flavour=oat")).serializingData().response

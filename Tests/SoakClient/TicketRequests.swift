@@ -1,9 +1,9 @@
 import Alamofire
 
-/// Visits one URL after the other with the Kerberos ticket of the process, and without it, and says what came back.
+/// Requests each URL with the Kerberos ticket of the process and without it, and reports the responses.
 ///
 ///     SoakClient ticket <url> ...
-struct TicketVisit {
+struct TicketRequests {
   let urls: [String]
 
   init(_ words: [String]) throws {
@@ -13,8 +13,8 @@ struct TicketVisit {
     urls = Array(words[1...])
   }
 
-  /// One visit: with the ticket or not, and the status and the body of the answer.
-  struct Visit: Codable {
+  /// One response, with the facts of its request.
+  struct Response: Codable {
     let url: String
     let hasTicket: Bool
     let status: Int?
@@ -22,22 +22,22 @@ struct TicketVisit {
     let port: Int?
   }
 
-  func run() async throws -> [Visit] {
+  func run() async throws -> [Response] {
     let configuration = URLSessionConfiguration.af.ephemeral
     configuration.urlCache = nil
     let session = Session(configuration: configuration)
-    var visits: [Visit] = []
+    var responses: [Response] = []
     for url in urls {
       for hasTicket in [true, false] {
         let request = session.request(url)
         if hasTicket { request.authenticate(username: "anna", password: "") }
         let response = await request.serializingString(emptyResponseCodes: [200]).response
-        visits.append(
-          Visit(
+        responses.append(
+          Response(
             url: url, hasTicket: hasTicket, status: response.response?.statusCode, body: response.value,
             port: response.metrics?.transactionMetrics.last?.localPort))
       }
     }
-    return visits
+    return responses
   }
 }

@@ -3,17 +3,17 @@ import Foundation
 package import HTTPTestServer
 import Synchronization
 
-/// A front of a real httpbin: a test server accepts and records requests over TLS, and this type forwards those for
-/// httpbin.org. Responses are returned byte for byte.
+/// A reverse proxy of a real httpbin. A test server receives requests over TLS and records them, and this forwards those
+/// for httpbin.org. Responses are returned byte for byte.
 ///
-/// Many samples ignore their response. Therefore each request for httpbin.org is also sent to a test server, and
-/// ``verdict()`` reports whether both parsed the same request.
-package final class HTTPBinFront: Sendable {
+/// Many samples ignore the response. So each request for httpbin.org goes to a test server as well, and ``takeDifferences()``
+/// compares both responses.
+package final class HTTPBinProxy: Sendable {
   private struct State {
     var port: UInt16 = 0
     var underWay = 0
     var differences: [String] = []
-    /// Requests by their connections, and their numbers there.
+    /// Answered requests by the number of their connection and their index on it.
     var answered: Set<[Int]> = []
     var waiters: [(isOver: @Sendable (State) -> Bool, continuation: CheckedContinuation<Void, Never>)] = []
   }
@@ -22,17 +22,17 @@ package final class HTTPBinFront: Sendable {
 
   package init() {}
 
-  /// Sets where httpbin is; nowhere, before.
-  package func lead(to port: UInt16) { state.withLock { $0.port = port } }
+  /// Sets the port of httpbin.
+  package func forward(to port: UInt16) { state.withLock { $0.port = port } }
 
-  /// The routes of the server in front.
+  /// The routes of the test server in proxy.
   ///
   /// - Parameter others: The port of the test server that answers for all other hosts, over plain HTTP.
   package func routes(others: Int) -> Routes {
     Routes.none.adding("/**") { request, _ in self.answer(to: request, others: UInt16(others)) }
   }
 
-  /// A request that goes nowhere is answered with 502 and the reason.
+  /// Forwards a request. If that fails, the response is 502 with the reason.
   private func answer(to request: RecordedRequest, others: UInt16) -> Reply {
     let port = state.withLock { state in
       state.underWay += 1
@@ -79,15 +79,15 @@ package final class HTTPBinFront: Sendable {
     }
   }
 
-  /// Waits until a request is answered that was recorded in front. One for another host need not have come here.
+  /// Waits until a recorded request for httpbin.org is answered. Returns at once for another host.
   package func untilAnswered(_ request: RecordedRequest) async {
     guard request.header("Host") == "httpbin.org" else { return }
     await wait { $0.answered.contains([request.connection, request.indexOnConnection]) }
   }
 
-  /// Waits until every request that has come is answered, forgets them, and returns where httpbin has understood
-  /// something else than the test server.
-  package func verdict() async -> [String] {
+  /// Waits until all requests are answered, forgets them, and returns the differences between httpbin and the test
+  /// server.
+  package func takeDifferences() async -> [String] {
     await wait { $0.underWay == 0 }
     return state.withLock { state in
       defer { (state.differences, state.answered) = ([], []) }

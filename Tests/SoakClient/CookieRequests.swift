@@ -1,9 +1,9 @@
 import Alamofire
 
-/// Visits one URL after the other with the shared storage of cookies, which outlives the process.
+/// Requests one URL after the other with the shared cookie storage, which outlives the process.
 ///
 ///     SoakClient cookies <authority> <url> ...
-struct CookieVisit {
+struct CookieRequests {
   let authority: String
   let urls: [String]
 

@@ -1,37 +1,37 @@
 import AlamofireV4
 import HTTPTestServer
-import SampleStages
+import SampleServers
 import Testing
 
-/// That the stages are what the samples take them for.
+/// Checks the sample servers.
 extension Samples {
-  @Suite struct Stages {
-    let scene: Scene
-    init() throws { scene = try Scene.set() }
+  @Suite struct SampleServerTests {
+    let environment: SampleEnvironment
+    init() throws { environment = try SampleEnvironment.set() }
 
-    /// Skipped where the samples are played before the test server alone.
-    @Test(.needsHTTPBin) func aSampleIsPlayedOnceOnEachStage() async throws {
-      let played = Plays()
+    /// Skipped if the samples run with the test server only.
+    @Test(.needsHTTPBin) func aSampleRunsOnceWithEachSampleServer() async throws {
+      let runs = SampleRuns()
       let test = try #require(Test.current)
-      let trait: EveryStage = .onEveryStage
-      try await trait.provideScope(for: test, testCase: nil) { await played.add(Stage.current) }
-      let stages = await played.stages
-      #expect(stages.map(\.isReal) == [false, true])
+      let trait: EverySampleServer = .onEverySampleServer
+      try await trait.provideScope(for: test, testCase: nil) { await runs.add(SampleServer.current) }
+      let servers = await runs.servers
+      #expect(servers.map(\.isReal) == [false, true])
     }
 
-    /// gunicorn says who it is, the test server says nothing.
-    @Test(arguments: Scene.hosts) func httpbinAnswersForItsHostAlone(host: String) async {
+    /// gunicorn sends a `Server` field, the test server does not.
+    @Test(arguments: SampleEnvironment.hosts) func httpbinAnswersForItsHostAlone(host: String) async {
       Alamofire.request("https://\(host)/get").responseJSON { response in
         print(response.response?.allHeaderFields["Server"] ?? "nobody")
         print((response.result.value as? [String: Any])?["url"])
       }
       let lines = await printed(2)
-      let isReal = Stage.current.isReal && host == "httpbin.org"
+      let isReal = SampleServer.current.isReal && host == "httpbin.org"
       #expect(isReal == lines[0].hasPrefix("gunicorn"))
       #expect(host != "httpbin.org" || lines[1] == "https://httpbin.org/get")
     }
 
-    /// httpbin echoes what the server in front has recorded.
+    /// httpbin echoes the request that the server in front has recorded.
     @Test func requestsAreLedOnAsTheyAre() async throws {
       let body = Data((0..<70_000).map { UInt8(truncatingIfNeeded: $0 * 7) })
       let fields = ["X-Case": "AbC", "Content-Type": "application/x-own"]
@@ -49,14 +49,14 @@ extension Samples {
         print(headers?["Content-Length"])
       }
       #expect(await printed(6) == ["PATCH", "true", "true", "AbC", "application/x-own", "70000"])
-      let request = try await scene.request()
+      let request = try await environment.request()
       #expect(request.body == Array(body))
       #expect(request.target == "/anything/a%20b?x=1&y=%2F")
     }
   }
 }
 
-private actor Plays {
-  var stages: [Stage] = []
-  func add(_ stage: Stage) { stages.append(stage) }
+private actor SampleRuns {
+  var servers: [SampleServer] = []
+  func add(_ server: SampleServer) { servers.append(server) }
 }

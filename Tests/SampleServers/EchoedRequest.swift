@@ -1,6 +1,6 @@
 import Foundation
 
-/// An answer of httpbin, or of a test server, and what it says of the request.
+/// A response of httpbin, or of a test server, and its description of the request.
 struct EchoedRequest {
   private let statusLine: String
   private let document: NSDictionary?
@@ -16,12 +16,12 @@ struct EchoedRequest {
 
   private var status: String { statusLine.split(separator: " ").dropFirst().first.map(String.init) ?? "none" }
 
-  /// The header fields, without what is between the server in front and httpbin, which does not show it.
+  /// The header fields, without the one that the test server adds for httpbin, which httpbin does not echo.
   private var fields: [String: String]? {
     (document?["headers"] as? [String: String])?.filter { $0.key != "X-Forwarded-Proto" }
   }
 
-  /// Returns the difference, if there is one; the reason phrase, the addresses and the time are ignored.
+  /// Returns the first difference, or `nil`. The reason phrase, the addresses and the time are ignored.
   func difference(from other: EchoedRequest) -> String? {
     if status != other.status { return "answered with \(status), expected \(other.status)" }
     for member in ["args", "data", "files", "form", "json", "authenticated", "user"] {

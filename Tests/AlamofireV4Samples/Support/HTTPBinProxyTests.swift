@@ -1,18 +1,18 @@
 import AlamofireV4
 import HTTPTestServer
-import SampleStages
+import SampleServers
 import Testing
 
-/// The front of httpbin, with test servers in its place.
-@Suite(.timeLimit(.minutes(5))) struct HTTPBinFrontTests {
-  private let front = HTTPBinFront()
+/// The reverse proxy of httpbin, with test servers in place of httpbin.
+@Suite(.timeLimit(.minutes(5))) struct HTTPBinProxyTests {
+  private let proxy = HTTPBinProxy()
   private let others: HTTPTestServer
   private let server: HTTPTestServer
   private let manager = SessionManager(configuration: .ephemeral, transportOptions: TransportOptions())
 
   init() throws {
     others = try HTTPTestServer()
-    server = try HTTPTestServer(routes: front.routes(others: others.port))
+    server = try HTTPTestServer(routes: proxy.routes(others: others.port))
   }
 
   private func status(_ host: String = "httpbin.org") async -> Int? {
@@ -24,9 +24,9 @@ import Testing
 
   @Test func twoThatUnderstandTheSameDoNotDiffer() async throws {
     let httpbin = try HTTPTestServer()
-    front.lead(to: UInt16(httpbin.port))
+    proxy.forward(to: UInt16(httpbin.port))
     #expect(await status() == 200)
-    #expect(await front.verdict() == [])
+    #expect(await proxy.takeDifferences() == [])
     #expect(httpbin.recordedRequests.map(\.bodyText) == ["a=b"])
     #expect(await status("example.com") == 200)
     #expect(httpbin.requestCount == 1)
@@ -40,21 +40,21 @@ import Testing
   ])
   func anotherUnderstandingIsADifference(document: String) async throws {
     let httpbin = try HTTPTestServer(routes: .none.adding("/post") { _, _ in .json(document) })
-    front.lead(to: UInt16(httpbin.port))
+    proxy.forward(to: UInt16(httpbin.port))
     #expect(await status() == 200)
-    let differences = await front.verdict()
+    let differences = await proxy.takeDifferences()
     #expect(differences.count == 1)
     #expect(differences.first?.hasPrefix("POST /post: ") == true)
-    #expect(await front.verdict() == [], "told once")
+    #expect(await proxy.takeDifferences() == [], "told once")
   }
 
   @Test func anotherStatusIsADifferenceAndSoIsNobody() async throws {
     let httpbin = try HTTPTestServer(routes: .none)
-    front.lead(to: UInt16(httpbin.port))
+    proxy.forward(to: UInt16(httpbin.port))
     #expect(await status() == 404)
-    #expect(await front.verdict() == ["POST /post: answered with 404, expected 200"])
-    front.lead(to: UInt16(try HTTPTestServer.refusedPort()))
+    #expect(await proxy.takeDifferences() == ["POST /post: answered with 404, expected 200"])
+    proxy.forward(to: UInt16(try HTTPTestServer.refusedPort()))
     #expect(await status() == 502)
-    #expect(await front.verdict().first?.hasPrefix("POST /post went nowhere: ") == true)
+    #expect(await proxy.takeDifferences().first?.hasPrefix("POST /post went nowhere: ") == true)
   }
 }

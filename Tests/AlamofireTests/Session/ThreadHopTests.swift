@@ -4,12 +4,12 @@ import FoundationNetworking
 import HTTPTestServer
 import Testing
 
-/// One crossing in, one out: what makes a request cheap.
-@Suite("Crossings", .timeLimit(.minutes(5)))
-struct CrossingTests {
+/// A request enters the loop once, because each thread hop costs more than the rest of a small request.
+@Suite("Thread hops", .timeLimit(.minutes(5)))
+struct ThreadHopTests {
   struct Item: Decodable, Sendable {}
 
-  @Test func anAwaitedRequestEntersTheLoopOnce() async throws {
+  @Test("An awaited request enters the loop once") func awaitedRequest() async throws {
     let server = try HTTPTestServer()
     let session = Session.real(configuration: .solitary, eventMonitors: [])
     for _ in 0..<20 {
@@ -19,7 +19,7 @@ struct CrossingTests {
     }
   }
 
-  @Test func decodingAndValidationAddNone() async throws {
+  @Test("Decoding and validation add no thread hop") func decodingAndValidation() async throws {
     let server = try HTTPTestServer()
     let session = Session.real(configuration: .solitary, eventMonitors: [])
     let before = session.core.crossingCount
@@ -29,7 +29,7 @@ struct CrossingTests {
     #expect(session.core.crossingCount - before == 2)
   }
 
-  @Test func redirectsAndChallengesAddNone() async throws {
+  @Test("Redirects and challenges add no thread hop") func redirectsAndChallenges() async throws {
     let server = try HTTPTestServer()
     let session = Session.real(configuration: .solitary, eventMonitors: [])
     let before = session.core.crossingCount
@@ -40,7 +40,7 @@ struct CrossingTests {
     #expect(server.requestCount == 8)
   }
 
-  @Test func aFailureEntersOnceToo() async throws {
+  @Test("A failed request enters the loop once") func failure() async throws {
     let server = try HTTPTestServer()
     server.enqueue(.reset)
     let session = Session.real(configuration: .solitary, eventMonitors: [])
@@ -49,13 +49,13 @@ struct CrossingTests {
     #expect(session.core.crossingCount == 1)
   }
 
-  @Test func aSessionWithoutRequestsOwnsNoThread() {
+  @Test("A session without a started request does not wake the loop") func unstartedRequest() {
     let session = Session()
     _ = session.request("http://127.0.0.1:1/")
     #expect(session.core.crossingCount == 0)
   }
 
-  @Test func theResponseObjectIsMadeOnceAndOnlyWhenAskedFor() async throws {
+  @Test("The response object is made at its first use, once") func responseObject() async throws {
     let server = try HTTPTestServer()
     let response = await Session.real(configuration: .solitary, eventMonitors: []).request(server.url("/get"))
       .serializingData()

@@ -1,7 +1,7 @@
 import HTTPTestServer
 
-/// A request as it came, but for what belongs to its connection: it gets one of its own, which the answer ends. httpbin
-/// is told of the TLS in front of it, as where it is at home.
+/// A recorded request without the fields of its connection, because it is sent on a new connection that the response
+/// ends. `X-Forwarded-Proto` tells httpbin that the client used TLS.
 struct ForwardedRequest {
   let bytes: [UInt8]
 
