@@ -12,7 +12,7 @@ struct FaultTests {
     client = try RawClient(server)
   }
 
-  @Test func aStallReadsTheRequestAndSaysNothing() async throws {
+  @Test("A stall reads the request and sends no byte") func stall() async throws {
     server.enqueue(.stall)
     try client.ask("GET", "/")
     #expect(try await server.takeRequest().path == "/")
@@ -22,7 +22,7 @@ struct FaultTests {
     #expect(try client.readToEnd().isEmpty)
   }
 
-  @Test func aStallEndsWhenTheClientGoes() async throws {
+  @Test("A stall ends when the client closes the connection") func endOfStall() async throws {
     server.enqueue(.stall)
     try client.ask("GET", "/")
     _ = try await server.takeRequest()
@@ -30,8 +30,10 @@ struct FaultTests {
     while server.openConnectionCount > 0 { await Task.yield() }
   }
 
-  @Test(arguments: [(Reply.stallAfterHead, 0), (.stallAfterBody(bytes: 300), 300)])
-  func aStallInTheMiddleKeepsTheConnection(_ reply: Reply, _ count: Int) throws {
+  @Test(
+    "A stall after some bytes leaves the connection open",
+    arguments: [(Reply.stallAfterHead, 0), (.stallAfterBody(bytes: 300), 300)])
+  func partialStall(_ reply: Reply, _ count: Int) throws {
     server.enqueue(reply)
     try client.ask("GET", "/")
     let head =
@@ -42,19 +44,19 @@ struct FaultTests {
     #expect(!client.hasBytes)
   }
 
-  @Test func closingSendsAnEndWithoutABytes() throws {
+  @Test("closing sends an end without bytes") func closeConnection() throws {
     server.enqueue(.closeBeforeReply)
     try client.ask("GET", "/")
     #expect(try client.readToEnd().isEmpty)
   }
 
-  @Test func resettingIsSeenAsSuch() throws {
+  @Test("A reset is received as one") func reset() throws {
     server.enqueue(.reset)
     try client.ask("GET", "/")
     #expect(client.endingError() == ECONNRESET)
   }
 
-  @Test func resettingAfterBytesDeliversThem() throws {
+  @Test("A reset after some bytes delivers them") func resetAfterBytes() throws {
     server.enqueue(.resetAfterBody(bytes: 100))
     try client.ask("GET", "/")
     var bytes: [UInt8] = []
@@ -65,8 +67,10 @@ struct FaultTests {
     #expect(bytes.suffix(100) == Reply.patternBytes(100)[...])
   }
 
-  @Test(arguments: [Reply.closeAfterBody(bytes: 100), .cutAfterBody(bytes: 100)])
-  func closingAfterBytesDeliversThem(_ reply: Reply) throws {
+  @Test(
+    "A close after some bytes delivers them",
+    arguments: [Reply.closeAfterBody(bytes: 100), .cutAfterBody(bytes: 100)])
+  func closeAfterBytes(_ reply: Reply) throws {
     server.enqueue(reply)
     try client.ask("GET", "/")
     let bytes = try client.readToEnd()
@@ -74,13 +78,13 @@ struct FaultTests {
     #expect(bytes.suffix(100) == Reply.patternBytes(100)[...])
   }
 
-  @Test func aDripArrivesWhole() throws {
+  @Test("A slow drip is complete") func drip() throws {
     server.enqueue(Reply.bytes(50).with(effect: .slowDrip(bytesPerStep: 7, interval: .milliseconds(1))))
     #expect(try client.get("/").body == Reply.patternBytes(50))
     #expect(try client.get("/ip").status == 200)
   }
 
-  @Test func garbageAndRawBytesAreSentAsTheyAre() throws {
+  @Test("Garbage and raw bytes are sent unchanged") func rawBytes() throws {
     server.enqueue(.garbage, .raw("abc", closes: false), .raw("def"))
     try client.ask("GET", "/")
     #expect(try !client.readText().contains("HTTP"))
@@ -91,7 +95,7 @@ struct FaultTests {
     #expect(try other.readText() == "def")
   }
 
-  @Test func brokenChunksComeAsPromised() throws {
+  @Test("Malformed chunks are sent as scripted") func malformedChunks() throws {
     server.enqueue(.badChunk, .truncatedChunked)
     try client.ask("GET", "/")
     #expect(try client.readText().hasSuffix("\r\nnot-a-size\r\nmore\r\n"))
@@ -102,7 +106,7 @@ struct FaultTests {
     #expect(!text.hasSuffix("0\r\n\r\n"))
   }
 
-  @Test func anEarlyReplyDoesNotWaitForTheBody() async throws {
+  @Test("An early reply does not wait for the body") func earlyReply() async throws {
     server.enqueue(.earlyReply(413))
     try client.ask("POST", "/", ["Content-Length: 1000000"])
     let response = try client.readResponse()
@@ -111,12 +115,12 @@ struct FaultTests {
     let request = try await server.takeRequest()
     #expect(request.body.isEmpty)
     #expect(!request.isBodyComplete)
-    // What is still on its way must not destroy the answer: the end comes in good order.
+    // Bytes that are still in flight must not destroy the response, so the connection ends without a reset.
     try client.write([UInt8](repeating: 0, count: 1_000_000))
     #expect(client.endingError() == nil)
   }
 
-  @Test func anEarlyReplyCanTakeTheBodyAfterwards() async throws {
+  @Test("An early reply can read the body afterwards") func bodyAfterEarlyReply() async throws {
     server.enqueue(.earlyReply(200, then: .afterReply))
     try client.ask("POST", "/", ["Content-Length: 3"])
     #expect(try client.readResponse().status == 200)
@@ -126,7 +130,7 @@ struct FaultTests {
     #expect(try client.get("/ip").status == 200)
   }
 
-  @Test func aBodyThatBreaksOffIsRecordedAsSuch() async throws {
+  @Test("An incomplete body is recorded as incomplete") func incompleteBody() async throws {
     server.enqueue(.ok)
     try client.ask("POST", "/", ["Content-Length: 10"])
     try client.write("abc")
@@ -136,7 +140,7 @@ struct FaultTests {
     #expect(!request.isBodyComplete)
   }
 
-  @Test func earlyHintsComeBeforeTheReply() throws {
+  @Test("Early hints precede the reply") func earlyHints() throws {
     server.enqueue(Reply.text("x").preceded(by: 103, headers: [HTTPHeader(name: "Link", value: "</a>")]))
     try client.ask("GET", "/")
     let hints = try client.readResponse()
@@ -145,12 +149,12 @@ struct FaultTests {
     #expect(try client.readResponse().text == "x")
   }
 
-  @Test func trailersComeBehindTheLastChunk() throws {
+  @Test("Trailers follow the last chunk") func trailers() throws {
     server.enqueue(Reply.text("x").with(trailers: [HTTPHeader(name: "Sum", value: "1")]))
     #expect(try client.get("/").trailers == ["Sum: 1"])
   }
 
-  @Test func connectionsGoWrongAsScripted() throws {
+  @Test("Connections fail as scripted") func connectionEffects() throws {
     let server = try HTTPTestServer()
     server.enqueue(connections: .closeOnAccept, .resetOnAccept, .closeInHandshake, .plainText, .alert(40))
     #expect(try RawClient(server).readToEnd().isEmpty)
@@ -167,7 +171,7 @@ struct FaultTests {
     #expect(try RawClient(server).get("/ip").status == 200)
   }
 
-  @Test func aConnectionThatStallsReadsNothing() throws {
+  @Test("A stalled connection reads no byte") func stalledConnection() throws {
     let server = try HTTPTestServer()
     server.enqueue(connections: .stall)
     let client = try RawClient(server)
@@ -180,14 +184,14 @@ struct FaultTests {
     #expect(client.endingError() == ECONNRESET)
   }
 
-  @Test func aRefusedPortRefuses() throws {
+  @Test("A refused port refuses connections") func refusedPort() throws {
     let port = try HTTPTestServer.refusedPort()
     #expect(try HTTPTestServer.refusedPort() == port)
     let error = #expect(throws: RawClient.Failure.self) { try RawClient(port: port) }
     if case .system("connect", ECONNREFUSED)? = error {} else { Issue.record("\(String(describing: error))") }
   }
 
-  @Test func anUnresponsivePortNeitherAcceptsNorRefuses() throws {
+  @Test("An unresponsive port neither accepts nor refuses connections") func unresponsivePort() throws {
     let target = try UnresponsivePort()
     let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
     defer { close(descriptor) }

@@ -12,7 +12,7 @@ struct GateTests {
     client = try RawClient(server)
   }
 
-  @Test func aGateHoldsTheReply() async throws {
+  @Test("A gate holds the reply") func reply() async throws {
     server.enqueue(Reply.text("late").held(by: gate))
     try client.ask("GET", "/")
     await gate.waitUntilReached()
@@ -24,7 +24,7 @@ struct GateTests {
     #expect(gate.isOpen)
   }
 
-  @Test func aGateHoldsPartsOfABody() async throws {
+  @Test("A gate holds a part of a body") func partOfBody() async throws {
     server.enqueue(.parts("one", .gate(gate), "two"))
     try client.ask("GET", "/")
     await gate.waitUntilReached()
@@ -37,7 +37,7 @@ struct GateTests {
     #expect(String(decoding: try client.read(13), as: UTF8.self) == "3\r\ntwo\r\n0\r\n\r\n")
   }
 
-  @Test func aGateHoldsTheReadingOfABody() async throws {
+  @Test("A gate holds the reading of a body") func readingOfBody() async throws {
     server.enqueue(Reply.ok.requestBody(.held(gate)))
     try client.ask("POST", "/", ["Content-Length: 3", "Expect: 100-continue"])
     await gate.waitUntilReached()
@@ -50,7 +50,7 @@ struct GateTests {
     #expect(server.recordedRequests.map(\.bodyText) == ["abc"])
   }
 
-  @Test func anOpenGateHoldsNobodyAndCounts() async throws {
+  @Test("An open gate holds no reply and counts it") func openGate() async throws {
     gate.open()
     server.enqueue(Reply.ok.held(by: gate), Reply.ok.held(by: gate))
     _ = try client.get("/")
@@ -59,7 +59,7 @@ struct GateTests {
     #expect(gate.reachedCount == 2)
   }
 
-  @Test func oneGateHoldsManyReplies() async throws {
+  @Test("One gate holds several replies") func severalReplies() async throws {
     let clients = try (0..<5).map { _ in try RawClient(server) }
     for client in clients {
       server.enqueue(Reply.text("x").held(by: gate))
@@ -70,7 +70,7 @@ struct GateTests {
     for client in clients { #expect(try client.readResponse().text == "x") }
   }
 
-  @Test func aClientThatGoesEndsTheWaiting() async throws {
+  @Test("A closed connection ends the wait") func closedConnection() async throws {
     server.enqueue(Reply.ok.held(by: gate))
     try client.ask("GET", "/")
     await gate.waitUntilReached()
@@ -79,7 +79,7 @@ struct GateTests {
     gate.open()
   }
 
-  @Test func waitingEndsWhenTheTaskIsCancelled() async {
+  @Test("A cancelled task ends the wait") func cancelledTask() async {
     let waiting = Task { [gate] in await gate.waitUntilReached() }
     waiting.cancel()
     await waiting.value

@@ -5,7 +5,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(5)))
 struct LifecycleTests {
-  /// Clients in every state in which a connection can be; all of them have been accepted.
+  /// Returns accepted connections in every state.
   static func clients(of server: HTTPTestServer) throws -> [RawClient] {
     let gate = Gate()
     server.enqueue(
@@ -27,7 +27,7 @@ struct LifecycleTests {
     return clients
   }
 
-  @Test func stoppingEndsConnectionsInEveryState() throws {
+  @Test("Stopping ends connections in every state") func stop() throws {
     let server = try HTTPTestServer()
     let clients = try Self.clients(of: server)
     server.stop()
@@ -38,7 +38,7 @@ struct LifecycleTests {
     if case .system("connect", ECONNREFUSED)? = error {} else { Issue.record("\(String(describing: error))") }
   }
 
-  @Test func stoppingEndsHandshakesAndTLSConnections() throws {
+  @Test("Stopping ends handshakes and TLS connections") func stopTLS() throws {
     let server = try HTTPTestServer(.tls(.localhost))
     server.enqueue(connections: .stall)
     let stalled = try RawClient(server)
@@ -52,7 +52,7 @@ struct LifecycleTests {
     #expect(idle.exchange("/").text.isEmpty)
   }
 
-  @Test func theEndOfItsLifeStopsAServer() throws {
+  @Test("The release of a server stops it") func release() throws {
     weak var core: ServerCore?
     let client: RawClient
     do {
@@ -65,7 +65,7 @@ struct LifecycleTests {
     #expect(core == nil)
   }
 
-  @Test func theThreadOfAClosedConnectionIsJoinedWhileTheServerRuns() throws {
+  @Test("The thread of a closed connection is joined while the server runs") func closedConnection() throws {
     let server = try HTTPTestServer()
     let clients = try (0..<3).map { _ in try RawClient(server) }
     for client in clients { _ = try client.get("/ip") }
@@ -85,7 +85,7 @@ struct LifecycleTests {
     while streams.receivedByteCount == 0 { sched_yield() }
   }
 
-  @Test func aServerCanBeStoppedByItsOwnRoute() throws {
+  @Test("A route can stop its own server") func stopByRoute() throws {
     let own = Mutex<HTTPTestServer?>(nil)
     let server = try HTTPTestServer(
       routes: Routes.none.adding("/stop") { _, _ in
@@ -100,7 +100,7 @@ struct LifecycleTests {
     own.withLock { $0 = nil }
   }
 
-  @Test func stoppingFromManyThreadsIsHarmless() async throws {
+  @Test("Threads can stop a server concurrently") func concurrentStop() async throws {
     let server = try HTTPTestServer()
     let clients = try Self.clients(of: server)
     await withTaskGroup(of: Void.self) { group in
@@ -110,7 +110,7 @@ struct LifecycleTests {
     #expect(clients.count == 10)
   }
 
-  @Test func fiveHundredConnectionsAreServedAtOnce() throws {
+  @Test("Five hundred connections are served concurrently") func manyConnections() throws {
     var limit = rlimit()
     getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
     limit.rlim_cur = limit.rlim_max
@@ -131,8 +131,8 @@ struct LifecycleTests {
   }
 
   #if !THREAD_SANITIZER
-    @Test func stoppingLeavesNoThreadAndNoDescriptor() async {
-      // A process of its own, in which nothing else comes and goes.
+    @Test("Stopping leaves no thread and no descriptor") func resources() async {
+      // Runs in a process of its own, in which no other code opens descriptors or threads.
       await #expect(processExitsWith: .success) {
         func count(_ directory: String) -> Int {
           guard let stream = opendir(directory) else { return -1 }
@@ -153,7 +153,7 @@ struct LifecycleTests {
           secure.stop()
           for client in clients { client.closeNow() }
         }
-        // The first time OpenSSL and others set up what stays.
+        // The first run initializes OpenSSL and other libraries, which hold their resources.
         try use()
         let before = (count("/proc/self/task"), count("/proc/self/fd"))
         for _ in 0..<5 { try use() }

@@ -1,7 +1,7 @@
 import Glibc
 import HTTPTestServer
 
-/// A connected socket and nothing else: what a test needs to look at the bytes of the server.
+/// A connected socket, with which a test reads the bytes of the server.
 final class RawClient {
   enum Failure: Error {
     case system(String, Int32)
@@ -25,7 +25,7 @@ final class RawClient {
     }
   }
 
-  /// Returns 0 or the error number.
+  /// Connects, and returns 0 or the error number.
   static func connect(_ descriptor: Int32, to port: Int) -> Int32 {
     var address = sockaddr_in()
     address.sin_family = sa_family_t(AF_INET)
@@ -66,7 +66,7 @@ final class RawClient {
     try write(lines.joined(separator: "\r\n") + "\r\n\r\n")
   }
 
-  /// Appends what comes next to the buffer; returns `false` at the end of the stream.
+  /// Appends received bytes to the buffer. Returns `false` at the end of the stream.
   @discardableResult
   private func fill() throws -> Bool {
     var bytes = [UInt8](repeating: 0, count: 65_536)
@@ -76,20 +76,20 @@ final class RawClient {
     return count > 0
   }
 
-  /// Whether the server has not ended the stream; does not wait.
+  /// Whether the server has not ended the stream. It does not wait.
   var isOpen: Bool {
     var byte: UInt8 = 0
     let count = recv(descriptor, &byte, 1, Int32(MSG_PEEK) | Int32(MSG_DONTWAIT))
     return count > 0 || (count < 0 && errno == EAGAIN)
   }
 
-  /// Whether there are unread bytes; does not wait.
+  /// Whether unread bytes were received. It does not wait.
   var hasBytes: Bool {
     var byte: UInt8 = 0
     return !buffer.isEmpty || recv(descriptor, &byte, 1, Int32(MSG_PEEK) | Int32(MSG_DONTWAIT)) > 0
   }
 
-  /// Everything up to the end of the stream.
+  /// Returns all bytes up to the end of the stream.
   func readToEnd() throws -> [UInt8] {
     while try fill() {}
     defer { buffer = [] }
@@ -98,14 +98,14 @@ final class RawClient {
 
   func readText() throws -> String { String(decoding: try readToEnd(), as: UTF8.self) }
 
-  /// At least one byte, or none at the end.
+  /// Returns at least one byte, or none at the end.
   func readSome() throws -> [UInt8] {
     if buffer.isEmpty { try fill() }
     defer { buffer = [] }
     return buffer
   }
 
-  /// Exactly so many bytes.
+  /// Returns exactly `count` bytes.
   func read(_ count: Int) throws -> [UInt8] {
     while buffer.count < count {
       guard try fill() else { throw Failure.incomplete(String(decoding: buffer, as: UTF8.self)) }
@@ -114,7 +114,7 @@ final class RawClient {
     return Array(buffer.prefix(count))
   }
 
-  /// The code of the error that ends the stream, or `nil` when it ends in good order.
+  /// Returns the code of the error that ends the stream, or `nil` after a regular end.
   func endingError() -> Int32? {
     do {
       _ = try readToEnd()
@@ -144,7 +144,7 @@ final class RawClient {
     }
   }
 
-  /// A head and the body that it announces. `isHead` says that the request was a HEAD.
+  /// Returns a head and its body. `isHead` means that the request was a HEAD.
   func readResponse(isHead: Bool = false) throws -> Response {
     let statusLine = try readLine()
     let parts = statusLine.split(separator: " ")
@@ -170,7 +170,7 @@ final class RawClient {
     return response
   }
 
-  /// Asks on this connection and reads the answer.
+  /// Sends a request on this connection and reads the response.
   func get(_ target: String, _ fields: [String] = []) throws -> Response {
     try ask("GET", target, fields)
     return try readResponse()

@@ -9,7 +9,7 @@ struct ReplyPlanTests {
       reply, to: .init(isHead: isHead, minorVersion: minorVersion, keepsConnection: keeps))
   }
 
-  /// Returns the bytes of a plan; steps without bytes are shown by their names.
+  /// Returns the bytes of the plan. Steps without bytes are shown by their names.
   private func wire(_ plan: ReplyPlan) -> String {
     plan.steps.map { step in
       switch step {
@@ -22,7 +22,7 @@ struct ReplyPlanTests {
     }.joined()
   }
 
-  @Test func aKnownLengthIsAnnounced() {
+  @Test("A known length is sent as Content-Length") func knownLength() {
     let plan = plan(.text("hi"))
     #expect(
       wire(plan)
@@ -31,7 +31,7 @@ struct ReplyPlanTests {
     #expect(wire(self.plan(.ok)) == "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
   }
 
-  @Test func partsAreChunks() {
+  @Test("Parts are chunks") func parts() {
     let reply = Reply(body: .parts(["ab", "", .gate(Gate()), .pattern(20), .pause(.seconds(1))]))
       .with(trailers: [HTTPHeader(name: "Sum", value: "3")])
     #expect(
@@ -40,7 +40,7 @@ struct ReplyPlanTests {
         + "<pause 1.0 seconds>0\r\nSum: 3\r\n\r\n")
   }
 
-  @Test func anOldClientGetsNoChunks() {
+  @Test("A client of HTTP/1.0 receives no chunks") func oldClient() {
     let plan = plan(Reply(body: .chunks(["a", "b"])), minorVersion: 0, keeps: true)
     #expect(wire(plan) == "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nab")
     #expect(plan.ending == .close)
@@ -49,18 +49,18 @@ struct ReplyPlanTests {
     #expect(kept.ending == .keepAlive)
   }
 
-  @Test(arguments: [204, 304, 101])
-  func someStatusesHaveNoBody(_ status: Int) {
+  @Test("Some statuses have no body", arguments: [204, 304, 101])
+  func statusesWithoutBody(_ status: Int) {
     let plan = plan(Reply(status: status, body: .bytes([1])))
     #expect(!wire(plan).contains("Content-Length"))
     #expect(wire(plan).hasSuffix("\r\n\r\n"))
   }
 
-  @Test func theAnswerToHeadHasTheLengthOnly() {
+  @Test("The response to HEAD has the length only") func headResponse() {
     #expect(wire(plan(.text("hi"), isHead: true)).hasSuffix("Content-Length: 2\r\n\r\n"))
   }
 
-  @Test func fieldsOfTheReplyWin() {
+  @Test("Fields of the reply have priority") func priority() {
     let reply = Reply(
       status: 299, reason: "Fine", headers: [HTTPHeader(name: "content-length", value: "7")],
       body: .bytes(Array("hi".utf8)))
@@ -70,7 +70,7 @@ struct ReplyPlanTests {
     #expect(wire(closing).contains("\r\nConnection: Close\r\n"))
   }
 
-  @Test func framingCanBeChosen() {
+  @Test("The framing can be chosen") func framing() {
     #expect(wire(plan(Reply.text("hi").framed(.chunked))).hasSuffix("\r\n\r\n2\r\nhi\r\n0\r\n\r\n"))
     let plain = plan(Reply(body: .chunks(["ab", "c"])).framed(.contentLength))
     #expect(wire(plain) == "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc")
@@ -79,14 +79,14 @@ struct ReplyPlanTests {
     #expect(open.ending == .close)
   }
 
-  @Test func theClientsWishToCloseIsKept() {
+  @Test("The client can request the end of the connection") func connectionClose() {
     let plan = plan(.ok, keeps: false)
     #expect(plan.ending == .close)
     #expect(wire(plan).contains("\r\nConnection: close\r\n"))
     #expect(self.plan(Reply.ok.closing()).ending == .close)
   }
 
-  @Test func informationalAnswersComeFirst() {
+  @Test("Informational responses are first") func informationalResponses() {
     let reply = Reply.ok.preceded(by: 103, headers: [HTTPHeader(name: "Link", value: "</a>")])
     #expect(
       wire(plan(reply)) == "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"
@@ -95,6 +95,7 @@ struct ReplyPlanTests {
   }
 
   @Test(
+    "Effects are converted to steps",
     arguments: [
       (.stall, "<stall>", .keepAlive), (.closeBeforeReply, "", .close), (.reset, "", .reset),
       (.stallAfterHead, "HEAD<stall>", .keepAlive),
@@ -104,20 +105,20 @@ struct ReplyPlanTests {
       (.raw([0x41], closes: true), "A", .close), (.raw([0x41], closes: false), "A", .keepAlive),
       (.slowDrip(bytesPerStep: 4, interval: .seconds(1)), "HEADabcd<pause 1.0 seconds>ef", .keepAlive),
     ] as [(Reply.Effect, String, ConnectionEnding)])
-  func effectsBecomeSteps(_ effect: Reply.Effect, _ expected: String, _ ending: ConnectionEnding) {
+  func effects(_ effect: Reply.Effect, _ expected: String, _ ending: ConnectionEnding) {
     let plan = plan(Reply(body: .bytes(Array("abcdef".utf8)), effect: effect))
     let head = "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n"
     #expect(wire(plan) == expected.replacing("HEAD", with: head))
     #expect(plan.ending == ending)
   }
 
-  @Test func partsAreCutAcrossTheirBorders() {
+  @Test("Parts are divided across their boundaries") func dividedParts() {
     let reply = Reply(
       body: .parts(["ab", .pause(.seconds(1)), "cd"]), effect: .closeAfterBody(bytes: 3))
     #expect(wire(plan(reply)).hasSuffix("2\r\nab\r\n<pause 1.0 seconds>1\r\nc\r\n"))
   }
 
-  @Test func aWrongLengthClosesOnlyWhereBytesAreMissing() {
+  @Test("A wrong length closes the connection only if bytes are missing") func wrongLength() {
     let short = plan(.wrongLength(claimed: 50))
     #expect(wire(short).contains("Content-Length: 50\r\n"))
     #expect(wire(short).hasSuffix("<0..<100>"))
@@ -125,13 +126,13 @@ struct ReplyPlanTests {
     #expect(plan(.wrongLength(claimed: 101)).ending == .close)
   }
 
-  @Test func badChunksAndMissingEnds() {
+  @Test("Malformed chunks and missing ends are sent") func malformedChunks() {
     #expect(wire(plan(.badChunk)).hasSuffix("64\r\n<0..<100>\r\nnot-a-size\r\nmore\r\n"))
     #expect(wire(plan(.truncatedChunked)).hasSuffix("64\r\n<0..<100>\r\n"))
     #expect(plan(.truncatedChunked).ending == .close)
   }
 
-  @Test func halfOfAGzipBodyIsSentUnderItsOwnLength() throws {
+  @Test("Half of a gzip body is sent with its own length") func halfOfGzip() throws {
     let plan = plan(.truncatedGzip)
     guard case .send(let bytes)? = plan.steps.last else {
       Issue.record("nothing is sent")
@@ -143,12 +144,12 @@ struct ReplyPlanTests {
     #expect(wire(plan).contains("Content-Encoding: gzip\r\n"))
   }
 
-  @Test(arguments: Reply.GarbageHead.allCases)
-  func brokenHeadsEndTheConnection(_ kind: Reply.GarbageHead) {
+  @Test("A malformed head ends the connection", arguments: Reply.GarbageHead.allCases)
+  func malformedHeads(_ kind: Reply.GarbageHead) {
     #expect(plan(.garbageHead(kind)).ending == .close)
   }
 
-  @Test func strangeStatusesAreSent() {
+  @Test("Unusual statuses are sent") func unusualStatuses() {
     #expect(wire(plan(.status(7))).hasPrefix("HTTP/1.1 007 Unknown\r\n"))
     #expect(wire(plan(.status(1234))).hasPrefix("HTTP/1.1 1234 Unknown\r\n"))
     #expect(wire(plan(.status(-1))).hasPrefix("HTTP/1.1 -1 Unknown\r\n"))
@@ -156,7 +157,7 @@ struct ReplyPlanTests {
 }
 
 struct CompressionTests {
-  /// The checksum of gzip (RFC 1952 §8), bit by bit.
+  /// Computes the checksum of gzip (RFC 1952 §8) bit by bit.
   private func crc(_ bytes: [UInt8]) -> UInt32 {
     var crc = ~UInt32(0)
     for byte in bytes {
@@ -174,8 +175,8 @@ struct CompressionTests {
     bytes.reversed().reduce(0) { $0 << 8 | UInt32($1) }
   }
 
-  @Test(arguments: [0, 1, 1000, 100_000])
-  func gzipHasItsMarkAndItsChecksum(_ count: Int) {
+  @Test("gzip has its magic number and its checksum", arguments: [0, 1, 1000, 100_000])
+  func gzip(_ count: Int) {
     let bytes = Reply.patternBytes(count)
     let coded = Compression.gzip(bytes)
     #expect(coded.prefix(3) == [0x1F, 0x8B, 8])
@@ -183,7 +184,7 @@ struct CompressionTests {
     #expect(number(coded.suffix(4)) == UInt32(count))
   }
 
-  @Test func deflateIsTheFormatOfZlib() {
+  @Test("deflate is the format of zlib") func deflate() {
     let coded = Compression.zlib([0x61])
     #expect(coded[0] & 0x0F == 8)
     #expect((Int(coded[0]) << 8 | Int(coded[1])) % 31 == 0)

@@ -8,7 +8,7 @@ struct RequestHeadParserTests {
     return head
   }
 
-  @Test func aHeadIsReadWithItsFieldsInOrder() throws {
+  @Test("A head has its fields in order") func headFields() throws {
     let head = try #require(try head("GET /a?b HTTP/1.1\r\nHost: x\r\nA:  1 \r\na: 2\r\nEmpty:\r\n\r\n"))
     #expect(head.method == "GET")
     #expect(head.target == "/a?b")
@@ -17,7 +17,7 @@ struct RequestHeadParserTests {
     #expect(head.keepsConnection)
   }
 
-  @Test func everyPrefixOfAHeadIsIncomplete() throws {
+  @Test("Every prefix of a head is incomplete") func prefixes() throws {
     let bytes = Array("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\n".utf8)
     for count in 0..<bytes.count {
       #expect(try RequestHeadParser.parse(Array(bytes.prefix(count))) == .incomplete)
@@ -25,11 +25,11 @@ struct RequestHeadParserTests {
     #expect(try RequestHeadParser.parse(bytes) != .incomplete)
   }
 
-  @Test func bareLineFeedsAndLeadingEmptyLinesAreTaken() throws {
+  @Test("Bare line feeds and leading empty lines are accepted") func lineFeeds() throws {
     #expect(try head("\r\n\r\nGET / HTTP/1.0\nA: b\n\n")?.headers.count == 1)
   }
 
-  @Test func bytesBehindTheHeadAreLeft() throws {
+  @Test("Bytes after the head are not read") func bytesAfterHead() throws {
     let outcome = try RequestHeadParser.parse(Array("GET / HTTP/1.1\r\n\r\nGET".utf8))
     guard case .head(_, let length) = outcome else {
       Issue.record("no head")
@@ -38,31 +38,33 @@ struct RequestHeadParserTests {
     #expect(length == 18)
   }
 
-  @Test(arguments: [
-    ("GET /\r\n\r\n", 400), ("GET  / HTTP/1.1\r\n\r\n", 400), ("G(T / HTTP/1.1\r\n\r\n", 400),
-    ("GET / HTTP/2.0\r\n\r\n", 505), ("GET / HTTQ/1.1\r\n\r\n", 400),
-    ("GET / HTTP/1.1\r\nno colon\r\n\r\n", 400), ("GET / HTTP/1.1\r\n: x\r\n\r\n", 400),
-    ("GET / HTTP/1.1\r\nA : x\r\n\r\n", 400), ("\u{16}\u{3}\u{1}\n\n", 400),
-  ])
-  func aBadHeadIsRefused(_ text: String, _ status: Int) {
+  @Test(
+    "A malformed head is refused",
+    arguments: [
+      ("GET /\r\n\r\n", 400), ("GET  / HTTP/1.1\r\n\r\n", 400), ("G(T / HTTP/1.1\r\n\r\n", 400),
+      ("GET / HTTP/2.0\r\n\r\n", 505), ("GET / HTTQ/1.1\r\n\r\n", 400),
+      ("GET / HTTP/1.1\r\nno colon\r\n\r\n", 400), ("GET / HTTP/1.1\r\n: x\r\n\r\n", 400),
+      ("GET / HTTP/1.1\r\nA : x\r\n\r\n", 400), ("\u{16}\u{3}\u{1}\n\n", 400),
+    ])
+  func malformedHeads(_ text: String, _ status: Int) {
     let refusal = #expect(throws: RequestRefusal.self) {
       try RequestHeadParser.parse(Array(text.utf8))
     }
     #expect(refusal?.status == status)
   }
 
-  @Test func aHugeHeadIsRefusedBeforeItsEnd() {
+  @Test("A large head is refused before its end") func largeHead() {
     for start in ["", "GET / HTTP/1.1\r\nA: "] {
       let bytes = Array(start.utf8) + [UInt8](repeating: 0x78, count: 300_000)
       #expect(throws: RequestRefusal.headTooLarge) { try RequestHeadParser.parse(bytes) }
     }
   }
 
-  @Test func aTLSHandshakeIsRefusedAtItsFirstByte() {
+  @Test("A TLS handshake is refused at its first byte") func handshake() {
     #expect(throws: RequestRefusal.self) { try RequestHeadParser.parse([0x16]) }
   }
 
-  @Test func aFieldThatIsNoUTF8IsReadAsLatin1() throws {
+  @Test("A field of invalid UTF-8 is read as Latin-1") func latin1() throws {
     let bytes = Array("GET / HTTP/1.1\r\nA: ".utf8) + [0xE4] + Array("\r\n\r\n".utf8)
     guard case .head(let head, _) = try RequestHeadParser.parse(bytes) else {
       Issue.record("no head")
@@ -71,7 +73,7 @@ struct RequestHeadParserTests {
     #expect(head.value("a") == "ä")
   }
 
-  @Test func theConnectionLivesOnByVersionAndField() throws {
+  @Test("The connection stays open depending on version and field") func keepAlive() throws {
     #expect(try head("GET / HTTP/1.1\r\nConnection: foo, Close\r\n\r\n")?.keepsConnection == false)
     #expect(try head("GET / HTTP/1.0\r\n\r\n")?.keepsConnection == false)
     #expect(try head("GET / HTTP/1.0\r\nConnection: Keep-Alive\r\n\r\n")?.keepsConnection == true)
@@ -87,7 +89,7 @@ struct RequestBodyDecoderTests {
 
   private let chunked = HTTPHeader(name: "transfer-encoding", value: "Chunked")
 
-  @Test func withoutFieldsThereIsNoBody() throws {
+  @Test("Without fields there is no body") func noBody() throws {
     var decoder = try decoder([])
     var body: [UInt8] = []
     #expect(decoder.isComplete)
@@ -95,7 +97,7 @@ struct RequestBodyDecoderTests {
     #expect(body.isEmpty)
   }
 
-  @Test func aLengthIsTakenAndTheRestIsLeft() throws {
+  @Test("A body of a known length is read and the rest is not") func knownLength() throws {
     var decoder = try decoder([HTTPHeader(name: "Content-Length", value: "5")])
     var body: [UInt8] = []
     #expect(try decoder.feed(Array("hel".utf8)[...], into: &body) == 3)
@@ -106,8 +108,8 @@ struct RequestBodyDecoderTests {
     #expect(!decoder.isChunked)
   }
 
-  @Test(arguments: [1, 2, 3, 7, 100])
-  func chunksAreTakenInPiecesOfAnySize(_ size: Int) throws {
+  @Test("Chunks are read in pieces of any size", arguments: [1, 2, 3, 7, 100])
+  func chunks(_ size: Int) throws {
     var decoder = try decoder([chunked])
     let wire = Array("5;x=y\r\nhello\r\n0a\r\n0123456789\r\n0\r\nSum: 15\r\nB:c \r\n\r\nGET".utf8)
     var body: [UInt8] = []
@@ -122,23 +124,25 @@ struct RequestBodyDecoderTests {
     #expect(decoder.isChunked)
   }
 
-  @Test(arguments: [
-    "x\r\n", "-1\r\n", "\r\n", "1\r\nab\r\n", "ffffffffffffffff\r\n", "+1\r\n", "0\r\nbad\r\n",
-  ])
-  func badChunksAreRefused(_ text: String) throws {
+  @Test(
+    "A malformed chunk is refused",
+    arguments: [
+      "x\r\n", "-1\r\n", "\r\n", "1\r\nab\r\n", "ffffffffffffffff\r\n", "+1\r\n", "0\r\nbad\r\n",
+    ])
+  func malformedChunks(_ text: String) throws {
     var decoder = try decoder([chunked])
     var body: [UInt8] = []
     #expect(throws: RequestRefusal.self) { _ = try decoder.feed(Array(text.utf8)[...], into: &body) }
   }
 
-  @Test func anEndlessChunkLineIsRefused() throws {
+  @Test("An endless chunk line is refused") func endlessLine() throws {
     var decoder = try decoder([chunked])
     var body: [UInt8] = []
     let line = [UInt8](repeating: 0x31, count: 20_000)
     #expect(throws: RequestRefusal.headTooLarge) { _ = try decoder.feed(line[...], into: &body) }
   }
 
-  @Test func badFramingIsRefused() {
+  @Test("Invalid framing is refused") func invalidFraming() {
     let length = { HTTPHeader(name: "Content-Length", value: $0) }
     for fields in [[length("-1")], [length("1"), length("2")], [length("x")], [length("")]] {
       #expect(throws: RequestRefusal.self) { _ = try decoder(fields) }
@@ -150,7 +154,7 @@ struct RequestBodyDecoderTests {
 }
 
 struct SmallCodecTests {
-  @Test func targetsAreTakenApart() {
+  @Test("Targets are parsed") func targets() {
     let parts = { (target: String) in
       let target = RequestTarget(target)
       return [target.path, target.query]
@@ -163,7 +167,7 @@ struct SmallCodecTests {
     #expect(parts("/a?u=http://x/y") == ["/a", "u=http://x/y"])
   }
 
-  @Test func percentEscapesAreDecoded() {
+  @Test("Percent escapes are decoded") func percentEscapes() {
     #expect(PercentCoding.decode("a%20b+c%zz%4", plusIsSpace: true) == "a b c%zz%4")
     #expect(PercentCoding.decode("a+%E2%82%AC", plusIsSpace: false) == "a+€")
     let pairs = PercentCoding.pairs("a=1&&b&c=x=y&=z")
@@ -171,7 +175,7 @@ struct SmallCodecTests {
     #expect(pairs.map(\.value) == ["1", "", "x=y", "z"])
   }
 
-  @Test func mediaTypesAreTakenApart() {
+  @Test("Media types are parsed") func mediaTypes() {
     let type = MediaType(#"Multipart/Form-Data; Boundary="a;\"b"; charset=utf-8"#)
     #expect(type.essence == "multipart/form-data")
     #expect(type.parameter("boundary") == #"a;"b"#)
@@ -180,7 +184,7 @@ struct SmallCodecTests {
     #expect(MediaType("").essence == "")
   }
 
-  @Test func formPartsAreRead() {
+  @Test("Parts of forms are parsed") func formParts() {
     let body =
       "--B\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n1\r\n2\r\n"
       + "--B\r\ncontent-disposition: form-data; name=\"f\"; filename=\"x;y.txt\"\r\nContent-Type: text/plain\r\n"
@@ -195,28 +199,29 @@ struct SmallCodecTests {
   }
 
   @Test(
+    "Ranges are parsed",
     arguments: [
       ("bytes=0-9", .part(0..<10)), ("bytes=5-", .part(5..<100)), ("bytes=-5", .part(95..<100)),
       ("bytes=90-200", .part(90..<100)), ("bytes=-500", .part(0..<100)), ("bytes=100-", .unsatisfiable),
       ("bytes=-0", .unsatisfiable), ("bytes=9-5", .whole), ("bytes=0-1,5-6", .whole), ("lines=1-2", .whole),
       ("bytes=a-b", .whole), ("bytes=-", .whole), ("Bytes=99-99", .part(99..<100)),
     ] as [(String, ByteRange)])
-  func rangesAreRead(_ field: String, _ range: ByteRange) {
+  func ranges(_ field: String, _ range: ByteRange) {
     #expect(ByteRange.parse(field, of: 100) == range)
   }
 
-  @Test func anEmptyDocumentHasNoRange() {
+  @Test("An empty document has no range") func emptyDocument() {
     #expect(ByteRange.parse("bytes=0-", of: 0) == .unsatisfiable)
     #expect(ByteRange.parse("bytes=-1", of: 0) == .unsatisfiable)
     #expect(ByteRange.parse(nil, of: 0) == .whole)
   }
 
-  @Test func datesAreWrittenInTheirFixedForm() {
+  @Test("Dates are written in the preferred format") func dates() {
     #expect(HTTPDate.text(secondsSince1970: 784_111_777) == "Sun, 06 Nov 1994 08:49:37 GMT")
     #expect(HTTPDate.text(secondsSince1970: 0) == "Thu, 01 Jan 1970 00:00:00 GMT")
   }
 
-  @Test func documentsAreQuoted() {
+  @Test("Documents are quoted") func quotation() {
     let document = JSONValue.object([
       ("a\"\\", .string("\n\r\t\u{1}ä")), ("b", .array([.int(-1), .bool(true), .null])),
       ("c", .multimap([("x", "1"), ("y", "2"), ("x", "3")])),
@@ -226,7 +231,7 @@ struct SmallCodecTests {
         == #"{"a\"\\": "\n\r\t\u0001ä", "b": [-1, true, null], "c": {"x": ["1", "3"], "y": "2"}}"#)
   }
 
-  @Test func patternsMatchPathsBySegments() {
+  @Test("Patterns match paths by segments") func patterns() {
     let pattern = RoutePattern("/a/{x}/b/{y}")
     #expect(pattern.match(RoutePattern.segments(of: "/a/1%2F2/b/c/")) == ["1/2", "c"])
     #expect(pattern.match(RoutePattern.segments(of: "/a/1/b")) == nil)
@@ -237,7 +242,7 @@ struct SmallCodecTests {
     #expect(rest.match(RoutePattern.segments(of: "/other")) == nil)
   }
 
-  @Test func thePatternOfBytesIsTheSameInAnyWindow() {
+  @Test("The byte pattern does not depend on the window") func bytePattern() {
     let whole = Reply.patternBytes(200_000)
     #expect(whole.count == 200_000)
     #expect(Reply.patternBytes(65_000..<140_000) == Array(whole[65_000..<140_000]))

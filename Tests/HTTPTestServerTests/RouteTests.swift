@@ -19,7 +19,7 @@ struct RouteTests {
     return try client.readResponse()
   }
 
-  @Test func getTellsWhatWasSent() throws {
+  @Test("/get returns the request") func get() throws {
     let response = try client.get("/get?a=1&b=%26&a=3", ["x-my-HEADER: v", "X-My-Header: w"])
     #expect(response.field("Content-Type") == "application/json")
     #expect(
@@ -29,8 +29,8 @@ struct RouteTests {
         """)
   }
 
-  @Test(arguments: ["POST", "PUT", "PATCH", "DELETE"])
-  func bodiesAreShownByTheirType(_ method: String) throws {
+  @Test("Bodies are returned by their type", arguments: ["POST", "PUT", "PATCH", "DELETE"])
+  func bodies(_ method: String) throws {
     let target = "/\(method.lowercased())"
     let form = try send(method, target, "application/x-www-form-urlencoded", "a=1&b=+x&a=2")
     #expect(
@@ -41,7 +41,7 @@ struct RouteTests {
     #expect(wrong.text.contains(#""json": null"#))
   }
 
-  @Test func filesAreShown() throws {
+  @Test("Files are returned") func files() throws {
     let body =
       "--B\r\nContent-Disposition: form-data; name=\"f\"; filename=\"a.txt\"\r\n\r\ntext\r\n"
       + "--B\r\nContent-Disposition: form-data; name=\"v\"\r\n\r\n1\r\n--B--\r\n"
@@ -49,7 +49,7 @@ struct RouteTests {
     #expect(response.text.contains(#""data": "", "files": {"f": "text"}, "form": {"v": "1"}"#))
   }
 
-  @Test func bytesThatAreNoTextAreShownAsADataURL() throws {
+  @Test("A binary body is returned as a data URL") func binaryBody() throws {
     try client.ask("POST", "/anything/x", ["Content-Length: 2"])
     try client.write([0xFF, 0xFE])
     let text = try client.readResponse().text
@@ -57,7 +57,7 @@ struct RouteTests {
     #expect(text.contains(#""method": "POST""#))
   }
 
-  @Test func partsOfTheRequestAreShown() throws {
+  @Test("Parts of the request are returned") func partsOfRequest() throws {
     #expect(try client.get("/ip").text == #"{"origin": "127.0.0.1"}"#)
     #expect(try client.get("/user-agent", ["User-Agent: x"]).text == #"{"user-agent": "x"}"#)
     #expect(try client.get("/headers").text == #"{"headers": {"Host": "127.0.0.1"}}"#)
@@ -65,7 +65,7 @@ struct RouteTests {
       try client.get("/cookies", ["Cookie: a=1; b=x=y"]).text == #"{"cookies": {"a": "1", "b": "x=y"}}"#)
   }
 
-  @Test func methodsAreMinded() throws {
+  @Test("Routes check the method") func methods() throws {
     let wrong = try client.get("/post")
     #expect(wrong.status == 405)
     #expect(wrong.field("Allow") == "POST, OPTIONS")
@@ -83,7 +83,7 @@ struct RouteTests {
     #expect(missing.text == #"{"error": "not found", "path": "/nothing/here"}"#)
   }
 
-  @Test func statusesCarryTheirFields() throws {
+  @Test("Statuses have their fields") func statuses() throws {
     #expect(try client.get("/status/418").statusLine == "HTTP/1.1 418 I'm a teapot")
     #expect(try client.get("/status/302").field("Location") == "/redirect/1")
     #expect(try client.get("/status/401").field("WWW-Authenticate")?.hasPrefix("Basic ") == true)
@@ -92,7 +92,7 @@ struct RouteTests {
     #expect(try client.get("/status/100").status == 400)
   }
 
-  @Test func bytesAreTheSameInEveryForm() throws {
+  @Test("Bytes are equal in every form") func bytes() throws {
     #expect(try client.get("/bytes/100000").body == Reply.patternBytes(100_000))
     let stream = try client.get("/stream-bytes/100000")
     #expect(stream.field("Transfer-Encoding") == "chunked")
@@ -101,13 +101,13 @@ struct RouteTests {
     #expect(try client.get("/bytes/0").body.isEmpty)
   }
 
-  @Test func linesAreDocuments() throws {
+  @Test("Lines are documents") func lines() throws {
     let lines = try client.get("/stream/3").text.split(separator: "\n")
     #expect(lines.count == 3)
     #expect(lines[2].hasSuffix(#""id": 2}"#))
   }
 
-  @Test func timeIsTaken() throws {
+  @Test("Delays are respected") func delays() throws {
     let clock = ContinuousClock()
     let start = clock.now
     #expect(try client.get("/delay/0.05").status == 200)
@@ -117,7 +117,7 @@ struct RouteTests {
     #expect(try client.get("/drip?numbytes=0").status == 400)
   }
 
-  @Test func redirectsCountDown() throws {
+  @Test("Redirects count down") func redirects() throws {
     #expect(try client.get("/redirect/3").field("Location") == "/redirect/2")
     #expect(try client.get("/redirect/1").field("Location") == "/get")
     #expect(try client.get("/relative-redirect/2").field("Location") == "/relative-redirect/1")
@@ -133,7 +133,7 @@ struct RouteTests {
     #expect(try client.get("/redirect/0").status == 400)
   }
 
-  @Test func credentialsAreWanted() throws {
+  @Test("Credentials are required") func credentials() throws {
     let basic = "Authorization: Basic dTpw"
     let refused = try client.get("/basic-auth/u/p")
     #expect(refused.status == 401)
@@ -149,12 +149,12 @@ struct RouteTests {
         == #"{"authenticated": true, "token": "t"}"#)
   }
 
-  @Test func digestCredentialsAreComputed() throws {
+  @Test("Digest credentials are computed") func digest() throws {
     let challenge = try client.get("/digest-auth/auth/Mufasa/Circle%20of%20Life/SHA-256")
     #expect(challenge.status == 401)
     #expect(challenge.field("WWW-Authenticate")?.contains("algorithm=SHA-256") == true)
     #expect(try client.get("/digest-auth/auth/u/p/MD4").status == 400)
-    // The response was computed apart from this code, by the openssl tool.
+    // The response was computed by the openssl tool, independently of this code.
     let credentials =
       #"Authorization: Digest username="u", realm="r", nonce="n", uri="/digest-auth/auth/u/p", "#
       + #"qop=auth, nc=00000001, cnonce="c", response="DIGEST""#
@@ -164,7 +164,7 @@ struct RouteTests {
     #expect(try client.get("/digest-auth/auth/x/p", [right]).status == 401)
   }
 
-  @Test func cookiesAreSetAndDeleted() throws {
+  @Test("Cookies are set and deleted") func cookies() throws {
     let set = try client.get("/cookies/set?a=1&b=2")
     #expect(set.status == 302)
     #expect(set.field("Location") == "/cookies")
@@ -173,7 +173,7 @@ struct RouteTests {
     #expect(try client.get("/cookies/delete?a").all("Set-Cookie")[0].contains("Max-Age=0"))
   }
 
-  @Test func conditionsAreMinded() throws {
+  @Test("Conditions are evaluated") func conditions() throws {
     let fresh = try client.get("/etag/x")
     #expect(fresh.field("ETag") == "\"x\"")
     #expect(try client.get("/etag/x", ["If-None-Match: \"y\", W/\"x\""]).status == 304)
@@ -184,7 +184,7 @@ struct RouteTests {
     #expect(try client.get("/cache/60").field("Cache-Control") == "public, max-age=60")
   }
 
-  @Test func rangesAreSent() throws {
+  @Test("Ranges are sent") func ranges() throws {
     let part = try client.get("/range/100", ["Range: bytes=24-27", "If-Range: \"range100\""])
     #expect(part.status == 206)
     #expect(part.text == "yzab")
@@ -196,7 +196,7 @@ struct RouteTests {
     #expect(outside.field("Content-Range") == "bytes */100")
   }
 
-  @Test func documentsHaveTheirTypes() throws {
+  @Test("Documents have their types") func documents() throws {
     for (path, type) in [
       ("/json", "application/json"), ("/html", "text/html; charset=utf-8"), ("/xml", "application/xml"),
       ("/encoding/utf8", "text/html; charset=utf-8"), ("/image/png", "image/png"),
@@ -213,7 +213,7 @@ struct RouteTests {
     #expect(try client.get("/response-headers?X-A=1&X-A=2").all("X-A") == ["1", "2"])
   }
 
-  @Test func uploadsAreEchoedOrCounted() throws {
+  @Test("Uploads are echoed or counted") func uploads() throws {
     let echo = try send("POST", "/echo", "text/x-own", "hello")
     #expect(echo.text == "hello")
     #expect(echo.field("Content-Type") == "text/x-own")

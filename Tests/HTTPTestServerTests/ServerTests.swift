@@ -11,7 +11,7 @@ struct ServerTests {
     client = try RawClient(server)
   }
 
-  @Test func anEnqueuedReplyComesBeforeTheRoutes() throws {
+  @Test("An enqueued reply precedes the routes") func enqueuedReply() throws {
     server.enqueue(.text("first"), .status(503).with(header: "Retry-After", value: "1"))
     #expect(server.pendingReplyCount == 2)
     #expect(try client.get("/get").text == "first")
@@ -23,7 +23,7 @@ struct ServerTests {
     #expect(server.connectionCount == 1)
   }
 
-  @Test func aRequestIsRecordedAsItCame() async throws {
+  @Test("A request is recorded unchanged") func record() async throws {
     try client.write(
       "POST /a%20b?x=1&y=%C3%A4+b&x HTTP/1.1\r\nHost: h\r\nX-Twice: 1\r\nx-twice: 2\r\n"
         + "Content-Length: 5\r\n\r\nhello")
@@ -46,7 +46,7 @@ struct ServerTests {
     #expect(request.tlsVersion == nil)
   }
 
-  @Test func aChunkedBodyIsRecordedWithItsTrailers() async throws {
+  @Test("A chunked body is recorded with its trailers") func chunkedBody() async throws {
     server.enqueue(.ok)
     try client.write(
       "PUT / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\nSum: 5\r\n\r\n")
@@ -57,7 +57,7 @@ struct ServerTests {
     #expect(request.trailers.map(\.description) == ["Sum: 5"])
   }
 
-  @Test func requestsAreTakenInOrderAndStayInTheRecord() async throws {
+  @Test("Requests are taken in order and remain in the record") func order() async throws {
     for path in ["/1", "/2", "/3"] { _ = try client.get(path) }
     let second = try RawClient(server)
     _ = try second.get("/4")
@@ -75,25 +75,25 @@ struct ServerTests {
     #expect(try await server.takeRequest().path == "/5")
   }
 
-  @Test func takingWaitsForARequest() async throws {
+  @Test("takeRequest waits for a request") func wait() async throws {
     let first = Task { [server] in try await server.takeRequest() }
     try client.ask("GET", "/late")
     #expect(try await first.value.path == "/late")
   }
 
-  @Test func takingEndsAfterItsTime() async {
+  @Test("takeRequest times out") func timeout() async {
     await #expect(throws: ServerError.timedOut(after: .milliseconds(20))) {
       try await server.takeRequest(timeout: .milliseconds(20))
     }
   }
 
-  @Test func takingEndsWhenTheTaskIsCancelled() async {
+  @Test("takeRequest ends when the task is cancelled") func cancel() async {
     let task = Task { [server] in try await server.takeRequest() }
     task.cancel()
     await #expect(throws: ServerError.cancelled) { try await task.value }
   }
 
-  @Test func takingEndsWhenTheServerStops() async throws {
+  @Test("takeRequest ends when the server stops") func stop() async throws {
     _ = try client.get("/last")
     let server = server
     server.stop()
@@ -105,7 +105,7 @@ struct ServerTests {
     await #expect(throws: ServerError.stopped) { try await waiting.value }
   }
 
-  @Test func pipelinedRequestsAreAnsweredInOrder() throws {
+  @Test("Pipelined requests are answered in order") func pipelining() throws {
     server.enqueue(.text("1"), .text("2"), .text("3"))
     let post = "POST / HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc"
     try client.write(post + "GET /b HTTP/1.1\r\n\r\n" + post)
@@ -113,13 +113,13 @@ struct ServerTests {
     #expect(server.recordedRequests.map(\.bodyText) == ["abc", "", "abc"])
   }
 
-  @Test func aConnectionEndsWhenTheClientWishes() throws {
+  @Test("A connection ends on request of the client") func connectionClose() throws {
     let response = try client.get("/ip", ["Connection: close"])
     #expect(response.field("Connection") == "close")
     #expect(client.endingError() == nil)
   }
 
-  @Test func anOldClientIsServed() throws {
+  @Test("A client of HTTP/1.0 is served") func oldClient() throws {
     try client.write("GET /stream/2 HTTP/1.0\r\n\r\n")
     let text = try client.readText()
     #expect(text.hasPrefix("HTTP/1.1 200 OK\r\n"))
@@ -127,7 +127,7 @@ struct ServerTests {
     #expect(text.split(separator: #""id": "#).count == 3)
   }
 
-  @Test func theClientIsToldToContinue() async throws {
+  @Test("The client receives 100 Continue") func expectContinue() async throws {
     server.enqueue(.ok)
     try client.ask("POST", "/", ["Content-Length: 3", "Expect: 100-continue"])
     #expect(try client.readResponse().status == 100)
@@ -136,7 +136,7 @@ struct ServerTests {
     #expect(try await server.takeRequest().bodyText == "abc")
   }
 
-  @Test func badRequestsAreRefusedAndNotRecorded() throws {
+  @Test("Malformed requests are refused and not recorded") func malformedRequests() throws {
     try client.write("nonsense\r\n\r\n")
     let response = try client.readResponse()
     #expect(response.status == 400)
@@ -148,7 +148,7 @@ struct ServerTests {
     #expect(server.requestCount == 0)
   }
 
-  @Test func ownRoutesComeFirst() throws {
+  @Test("Added routes precede the standard ones") func addedRoutes() throws {
     let routes = Routes.standard.adding("/get/{a}", methods: ["GET"]) { request, parameters in
       .text("\(request.method) \(parameters)")
     }.adding("/ip", methods: ["GET"]) { _, _ in .text("mine") }
@@ -161,7 +161,7 @@ struct ServerTests {
     #expect(try RawClient(empty).get("/get").status == 404)
   }
 
-  @Test func idleConnectionsAreClosedAndBusyOnesAreNot() async throws {
+  @Test("Idle connections are closed and busy ones are not") func idleConnections() async throws {
     let gate = Gate()
     server.enqueue(.ok, Reply.text("busy").held(by: gate))
     _ = try client.get("/")
@@ -169,7 +169,7 @@ struct ServerTests {
     try busy.ask("GET", "/")
     await gate.waitUntilReached()
     #expect(server.openConnectionCount == 2)
-    // The first connection turns idle right after its reply has been read.
+    // The first connection becomes idle after its reply is read.
     while client.isOpen { server.closeIdleConnections() }
     gate.open()
     #expect(try busy.readResponse().text == "busy")
@@ -177,7 +177,7 @@ struct ServerTests {
     #expect(server.connectionCount == 2)
   }
 
-  @Test func urlsAreMadeOfPaths() {
+  @Test("URLs are made from paths") func urls() {
     #expect(server.baseURL == "http://127.0.0.1:\(server.port)")
     #expect(server.url("/a?b") == "\(server.baseURL)/a?b")
     #expect(server.url("a") == "\(server.baseURL)/a")

@@ -6,7 +6,7 @@ import HTTPTestServer
 final class TLSClient {
   enum Failure: Error {
     case setUp
-    /// OpenSSL's verification of the server's certificate; `X509_V_OK` after another failure.
+    /// OpenSSL's result for the certificate of the server; `X509_V_OK` if the handshake failed for another reason.
     case handshake(verification: Int)
   }
 
@@ -14,7 +14,7 @@ final class TLSClient {
   private let context: OpaquePointer
   private let session: OpaquePointer
 
-  /// Shakes hands, trusting `authority` (PEM) and expecting `name`, a host name or an address.
+  /// Performs the handshake. It trusts `authority` (PEM) and expects `name`, a host name or an address.
   init(
     _ server: HTTPTestServer, authority: String, name: String = "localhost",
     identity: TestIdentity? = nil, offers: [String] = []
@@ -83,8 +83,8 @@ final class TLSClient {
 
   var version: String { String(cString: SSL_get_version(session)) }
 
-  /// Sends a request that ends the connection, and returns all that comes back; `nil` instead of the end
-  /// where the closing alert is missing.
+  /// Sends a request that ends the connection, and returns all received bytes. `isClosedInOrder` is false without the
+  /// alert `close_notify`.
   func exchange(_ target: String) -> (text: String, isClosedInOrder: Bool) {
     let request = Array("GET \(target) HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".utf8)
     SSL_write(session, request, Int32(request.count))

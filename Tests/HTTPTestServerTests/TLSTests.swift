@@ -18,8 +18,8 @@ struct TLSTests {
     }
   }
 
-  @Test(arguments: ["localhost", "127.0.0.1", "::1"])
-  func theDefaultIdentityIsTrustedForItsNames(_ name: String) async throws {
+  @Test("The default identity is trusted for its names", arguments: ["localhost", "127.0.0.1", "::1"])
+  func defaultIdentity(_ name: String) async throws {
     let server = try HTTPTestServer(.tls(.localhost))
     #expect(server.baseURL == "https://localhost:\(server.port)")
     let client = try TLSClient(server, authority: TestIdentity.localhost.caPEM, name: name)
@@ -35,14 +35,14 @@ struct TLSTests {
     #expect(request.tls?.clientCertificatePEM == nil)
   }
 
-  @Test func identitiesAreMadeOnce() {
+  @Test("Identities are made once") func once() {
     #expect(TestIdentity.localhost == TestIdentity.localhost)
     #expect(TestIdentity.localhost.caPEM == authority.certificatePEM)
     #expect(!TestIdentity.localhost.isSelfSigned)
     #expect(authority.isSelfSigned)
   }
 
-  @Test func wrongIdentitiesAreRefusedForTheRightReason() throws {
+  @Test("Invalid identities are refused for their reason") func invalidIdentities() throws {
     let root = authority.caPEM
     let names = TestIdentity.Specification(commonName: "localhost", dnsNames: ["localhost"])
     var expired = names
@@ -70,7 +70,7 @@ struct TLSTests {
         == Int(X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY))
   }
 
-  @Test func aChainWithAnIntermediateIsSentUnlessItIsLeftOut() throws {
+  @Test("A chain with an intermediate is sent unless it is omitted") func intermediate() throws {
     let middle = try TestIdentity(.init(commonName: "Middle CA", isCA: true, issuer: authority))
     let leaf = try TestIdentity(
       .init(commonName: "localhost", dnsNames: ["localhost"], issuer: middle, key: .rsa(bits: 2048)))
@@ -82,30 +82,32 @@ struct TLSTests {
     #expect(throws: TLSClient.Failure.self) { try TLSClient(server, authority: authority.caPEM) }
   }
 
-  @Test func anIssuerThatIsNoAuthorityIsNotBelieved() throws {
+  @Test("An issuer that is not an authority is refused") func invalidIssuer() throws {
     let leaf = try TestIdentity(
       .init(commonName: "localhost", dnsNames: ["localhost"], issuer: .localhost))
     #expect(try verification(of: leaf, trusting: authority.caPEM) == Int(X509_V_ERR_INVALID_CA))
   }
 
-  @Test(arguments: [
-    TestIdentity.Specification(commonName: ""),
-    .init(commonName: "x", dnsNames: ["a,DNS:b"]), .init(commonName: "x", dnsNames: [""]),
-    .init(commonName: "x", ipAddresses: ["1.2.3"]),
-    .init(commonName: "x", notBefore: .seconds(10), notAfter: .seconds(0)),
-    .init(commonName: String(repeating: "x", count: 65)),
-  ])
-  func senselessSpecificationsAreRefused(_ specification: TestIdentity.Specification) {
+  @Test(
+    "Invalid specifications are refused",
+    arguments: [
+      TestIdentity.Specification(commonName: ""),
+      .init(commonName: "x", dnsNames: ["a,DNS:b"]), .init(commonName: "x", dnsNames: [""]),
+      .init(commonName: "x", ipAddresses: ["1.2.3"]),
+      .init(commonName: "x", notBefore: .seconds(10), notAfter: .seconds(0)),
+      .init(commonName: String(repeating: "x", count: 65)),
+    ])
+  func invalidSpecifications(_ specification: TestIdentity.Specification) {
     let error = #expect(throws: ServerError.self) { try TestIdentity(specification) }
     if case .invalidSpecification? = error {} else { Issue.record("\(String(describing: error))") }
   }
 
-  @Test func aKeyThatCannotBeMadeIsAnError() {
+  @Test("A key that cannot be made is an error") func invalidKey() {
     #expect(throws: ServerError.self) { try TestIdentity(.init(commonName: "x", key: .rsa(bits: 1))) }
     #expect(throws: ServerError.self) { try TestIdentity(.init(commonName: "x", key: .rsa(bits: -1))) }
   }
 
-  @Test func versionsCanBeLimited() async throws {
+  @Test("Versions can be limited") func versions() async throws {
     let server = try HTTPTestServer(.tls(.localhost, TLSOptions(maximumVersion: .tls1_2)))
     let client = try TLSClient(server, authority: authority.caPEM, offers: ["h2", "http/1.1"])
     #expect(client.version == "TLSv1.2")
@@ -115,14 +117,14 @@ struct TLSTests {
     #expect(request.tls?.applicationProtocol == "http/1.1")
   }
 
-  @Test func clientsShowTheirCertificates() async throws {
+  @Test("Clients send their certificates") func clientCertificates() async throws {
     let own = try TestIdentity(.init(commonName: "client", issuer: authority))
     let options = TLSOptions(clientAuthority: authority.caPEM)
     let server = try HTTPTestServer(.tls(.localhost, options))
     let client = try TLSClient(server, authority: authority.caPEM, identity: own)
     #expect(client.exchange("/ip").text.contains("200 OK"))
     #expect(try await server.takeRequest().tls?.clientCertificatePEM == own.certificatePEM)
-    // With TLS 1.3 the client learns only after its handshake that it was refused.
+    // With TLS 1.3, a client is refused after its handshake.
     let refused = try? TLSClient(server, authority: authority.caPEM).exchange("/ip").text
     #expect((refused ?? "").isEmpty)
     #expect(server.requestCount == 1)
@@ -131,7 +133,7 @@ struct TLSTests {
     #expect(try TLSClient(lenient, authority: authority.caPEM).exchange("/ip").text.contains("200 OK"))
   }
 
-  @Test func aCutLacksTheClosingAlertAndACloseHasIt() throws {
+  @Test("A cut has no closing alert and a close has one") func closingAlert() throws {
     let server = try HTTPTestServer(.tls(.localhost))
     server.enqueue(.cutAfterBody(bytes: 10), .closeAfterBody(bytes: 10))
     let cut = try TLSClient(server, authority: authority.caPEM).exchange("/")
@@ -140,17 +142,19 @@ struct TLSTests {
     #expect(try TLSClient(server, authority: authority.caPEM).exchange("/").isClosedInOrder)
   }
 
-  @Test(arguments: [
-    ConnectionEffect.closeInHandshake, .closeOnAccept, .resetOnAccept, .plainText, .alert(40),
-  ])
-  func handshakesFailAsScripted(_ effect: ConnectionEffect) throws {
+  @Test(
+    "Handshakes fail as scripted",
+    arguments: [
+      ConnectionEffect.closeInHandshake, .closeOnAccept, .resetOnAccept, .plainText, .alert(40),
+    ])
+  func handshakes(_ effect: ConnectionEffect) throws {
     let server = try HTTPTestServer(.tls(.localhost))
     server.enqueue(connections: effect)
     #expect(throws: TLSClient.Failure.self) { try TLSClient(server, authority: authority.caPEM) }
     #expect(try TLSClient(server, authority: authority.caPEM).exchange("/ip").text.contains("200 OK"))
   }
 
-  @Test func plainBytesOnATLSPortAreNoRequest() throws {
+  @Test("Plain bytes on a TLS port are not a request") func plainBytes() throws {
     let server = try HTTPTestServer(.tls(.localhost))
     let client = try RawClient(server)
     try client.ask("GET", "/")
@@ -158,12 +162,12 @@ struct TLSTests {
     #expect(server.requestCount == 0)
   }
 
-  @Test func aTLSClientOnAPlainPortFailsAtOnce() throws {
+  @Test("A TLS client on a plain port fails at once") func plainPort() throws {
     let server = try HTTPTestServer()
     #expect(throws: TLSClient.Failure.self) { try TLSClient(server, authority: authority.caPEM) }
   }
 
-  @Test func aLargeBodyComesWhole() throws {
+  @Test("A large body is complete") func largeBody() throws {
     let server = try HTTPTestServer(.tls(.localhost))
     server.enqueue(Reply(body: .bytes([UInt8](repeating: 0x61, count: 3_000_000))))
     let text = try TLSClient(server, authority: authority.caPEM).exchange("/").text

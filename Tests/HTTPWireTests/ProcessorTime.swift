@@ -1,6 +1,6 @@
 import Glibc
 
-/// The processor time that `body` takes on this thread: what others do meanwhile does not count.
+/// Returns the processor time of `body` on this thread. Other threads do not count.
 func processorTime(of body: () throws -> Void) rethrows -> Duration {
   func now() -> Duration {
     var time = timespec()

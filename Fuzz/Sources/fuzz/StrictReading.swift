@@ -4,7 +4,7 @@ import HTTPWire
 /// reads do not change the result.
 enum StrictReading {
   static func check(_ bytes: UnsafeRawBufferPointer) {
-    var assembly = ResponseAssembly(headSizeLimit: 4096)
+    var assembly = ResponseAssembly(headerSizeLimit: 4096)
     var start = 0
     while start < bytes.count {
       let end = bytes[start...].firstIndex(of: 0x0A).map { $0 + 1 } ?? bytes.count

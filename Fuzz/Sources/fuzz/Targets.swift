@@ -53,7 +53,7 @@ let targets: [String: Target] = [
   },
   "head": { bytes in
     var assembly = ResponseAssembly()
-    assembly.restart(headSizeLimit: 4096, bodySizeLimit: nil)
+    assembly.restart(headerSizeLimit: 4096, bodySizeLimit: nil)
     for line in bytes.split(separator: 0x0A, omittingEmptySubsequences: false) {
       _ = assembly.lineReceived(UnsafeRawBufferPointer(rebasing: line))
     }
@@ -73,7 +73,7 @@ let targets: [String: Target] = [
       fatalError("\(text) is written down and not read")
     }
     var hosts = StrictTransportTable(limit: 8)
-    if let field = StrictTransportField(text), let host = KnownHost("a.example") {
+    if let field = StrictTransportField(text), let host = HostPolicyName("a.example") {
       _ = hosts.note(field, of: host, now: now)
     }
     var kept = StrictTransportTable(limit: 8)

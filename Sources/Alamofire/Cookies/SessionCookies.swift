@@ -66,7 +66,7 @@ final class SessionCookies: Sendable {
     let request = query.request
     return index.field(for: CookieTarget(url: request.url, origin: request.origin), now: .now) {
       CookieSelection.cause(
-        of: request.origin, method: request.method, home: query.initialOrigin,
+        of: request.origin, method: request.method, initialOrigin: query.initialOrigin,
         document: query.urlRequest.mainDocumentURL.flatMap { Origin(url: $0.absoluteString) },
         suffixes: Engine.publicSuffixes)
     }

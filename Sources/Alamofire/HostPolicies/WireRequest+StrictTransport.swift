@@ -21,7 +21,7 @@ extension WireRequest {
     guard profile.hasHostPolicies, let hosts = profile.options.strictTransportSecurity,
       let target = hosts.upgrade(plan.url, plan.origin)
     else { return plan }
-    return plan.led(to: target.url, target.origin)
+    return plan.withTarget(target.url, origin: target.origin)
   }
 }
 

@@ -12,8 +12,8 @@ struct ReceivedResponse {
   var bodyEnd = BodyEnd.framed
 
   /// Forgets everything, because another response begins.
-  mutating func restart(headSizeLimit: Int, bodySizeLimit: Int64?) {
-    assembly.restart(headSizeLimit: headSizeLimit, bodySizeLimit: bodySizeLimit)
+  mutating func restart(headerSizeLimit: Int, bodySizeLimit: Int64?) {
+    assembly.restart(headerSizeLimit: headerSizeLimit, bodySizeLimit: bodySizeLimit)
     endsInsideLine = false
     if chunks.hasBegun { chunks = ChunkedBody() }
     coding = BodyCoding()

@@ -99,7 +99,7 @@ final class Transfer {
     // The options are large, and a copy of them counts many references.
     guard let profile = request?.profile else { return }
     response.restart(
-      headSizeLimit: profile.options.headerSizeLimit, bodySizeLimit: profile.options.bodySizeLimit)
+      headerSizeLimit: profile.options.headerSizeLimit, bodySizeLimit: profile.options.bodySizeLimit)
   }
 
   /// The time at which silence or the deadline ends the transfer.

@@ -27,15 +27,18 @@ package enum CookieSelection {
   /// Returns the cause of a hop.
   ///
   /// - Parameters:
-  ///   - origin:   Where it goes.
-  ///   - method:   Its method.
-  ///   - home:     The origin of the program's own request.
-  ///   - document: The origin of the document that the program names (`mainDocumentURL`), if it names one.
+  ///   - origin:        The origin of the hop.
+  ///   - method:        The method of the hop.
+  ///   - initialOrigin: The origin of the request of the caller.
+  ///   - document:      The origin of the document that the caller names (`mainDocumentURL`), if it names one.
   package static func cause(
-    of origin: Origin, method: String, home: Origin, document: Origin?, suffixes: any PublicSuffixes
+    of origin: Origin, method: String, initialOrigin: Origin, document: Origin?,
+    suffixes: any PublicSuffixes
   ) -> Cause {
     if let document, !suffixes.isSameSite(origin, document) { return .foreignDocument }
-    if document != nil || origin == home || suffixes.isSameSite(origin, home) { return .sameSite }
+    if document != nil || origin == initialOrigin || suffixes.isSameSite(origin, initialOrigin) {
+      return .sameSite
+    }
     return .redirect(isSafe: ["GET", "HEAD", "OPTIONS", "TRACE"].contains(method))
   }
 

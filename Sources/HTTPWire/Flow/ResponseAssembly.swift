@@ -31,7 +31,7 @@ package struct ResponseAssembly: Sendable {
 
   private var state = State.waitingForHead
   private var lines: [UInt8] = []
-  private var headSizeLimit: Int
+  private var headerSizeLimit: Int
   /// The size of all heads and trailers so far: an endless row of informational heads is too large as well.
   private var headSize = 0
   /// Whether the last line was a field that declares the framing, which must not be folded.
@@ -45,18 +45,18 @@ package struct ResponseAssembly: Sendable {
   package private(set) var head: ResponseHead?
 
   /// The number of bytes of trailers that may follow.
-  package var headSizeLeft: Int { max(0, headSizeLimit - headSize) }
+  package var headSizeLeft: Int { max(0, headerSizeLimit - headSize) }
 
-  package init(headSizeLimit: Int = 262_144, bodySizeLimit: Int64? = nil) {
-    self.headSizeLimit = headSizeLimit
+  package init(headerSizeLimit: Int = 262_144, bodySizeLimit: Int64? = nil) {
+    self.headerSizeLimit = headerSizeLimit
     self.bodySizeLimit = bodySizeLimit
   }
 
   /// Makes it as new for another response; the memory for lines is kept.
-  package mutating func restart(headSizeLimit: Int, bodySizeLimit: Int64?) {
+  package mutating func restart(headerSizeLimit: Int, bodySizeLimit: Int64?) {
     state = .waitingForHead
     lines.removeAll(keepingCapacity: true)
-    self.headSizeLimit = headSizeLimit
+    self.headerSizeLimit = headerSizeLimit
     self.bodySizeLimit = bodySizeLimit
     headSize = 0
     bodyCount = 0
@@ -93,7 +93,7 @@ package struct ResponseAssembly: Sendable {
     endsWithFraming = false
     if status < 200 {
       headSize += line.count
-      guard headSize <= headSizeLimit else { return .refuseHead }
+      guard headSize <= headerSizeLimit else { return .refuseHead }
     }
     return version == .http2 || version == .http3 ? .verify(version) : .keep
   }
@@ -102,7 +102,7 @@ package struct ResponseAssembly: Sendable {
     _ line: UnsafeRawBufferPointer, _ version: HTTPVersion
   ) throws(HeadViolation) -> LineAction {
     headSize += line.count
-    guard headSize <= headSizeLimit else { return .refuseHead }
+    guard headSize <= headerSizeLimit else { return .refuseHead }
     if FieldLineRules.isContinuation(line) {
       guard !lines.isEmpty else { throw .foldBeforeFirstField }
       // libcurl before 8.18 interprets each line by itself.
@@ -131,7 +131,7 @@ package struct ResponseAssembly: Sendable {
   /// Trailers are checked and counted, and not kept.
   private mutating func trailerReceived(_ line: UnsafeRawBufferPointer) throws(HeadViolation) -> LineAction {
     headSize += line.count
-    guard headSize <= headSizeLimit else { return .refuseHead }
+    guard headSize <= headerSizeLimit else { return .refuseHead }
     if FieldLineRules.isEmpty(line) { return .keep }
     if FieldLineRules.isContinuation(line) {
       try FieldLineRules.checkContinuation(line, of: "Trailer")

@@ -33,7 +33,7 @@ public final class StrictTransportSecurity: Sendable, Hashable {
   /// - Returns: Whether the host is a name; addresses are not added.
   @discardableResult
   public func preload(_ host: String, includingSubdomains: Bool = true) -> Bool {
-    guard let host = KnownHost(host) else { return false }
+    guard let host = HostPolicyName(host) else { return false }
     storage.change { table, _ in
       table.preload(host, includingSubdomains: includingSubdomains)
       return false
@@ -43,13 +43,13 @@ public final class StrictTransportSecurity: Sendable, Hashable {
 
   /// Whether requests to the host are upgraded to TLS.
   public func protects(_ host: String) -> Bool {
-    guard let host = KnownHost(host) else { return false }
+    guard let host = HostPolicyName(host) else { return false }
     return storage.read { $0.protects(host, now: $1) }
   }
 
   /// Removes the policy of a host. It stays protected if it is preloaded, or if the policy of a parent domain includes it.
   public func forget(_ host: String) {
-    guard let host = KnownHost(host) else { return }
+    guard let host = HostPolicyName(host) else { return }
     storage.change { table, _ in table.forget(host) }
   }
 
@@ -64,7 +64,7 @@ public final class StrictTransportSecurity: Sendable, Hashable {
   package func note(_ head: ResponseHead, of origin: Origin) {
     // Only the first field counts (RFC 6797 §8.1).
     guard origin.scheme == "https", let value = head.block.values(of: "Strict-Transport-Security").first,
-      let field = StrictTransportField(value), let host = KnownHost(origin.host)
+      let field = StrictTransportField(value), let host = HostPolicyName(origin.host)
     else { return }
     storage.change { $0.note(field, of: host, now: $1) }
   }

@@ -10,14 +10,14 @@ package struct StrictTransportTable: Sendable {
 
   /// The most hosts that are noted.
   private let limit: Int
-  private var noted: [KnownHost: Policy] = [:]
+  private var noted: [HostPolicyName: Policy] = [:]
   /// Whether the domains below are included, by host.
-  private var preloaded: [KnownHost: Bool] = [:]
+  private var preloaded: [HostPolicyName: Bool] = [:]
 
   package init(limit: Int) { self.limit = max(0, limit) }
 
   /// Whether `host` has a policy, or a parent domain has one that includes subdomains.
-  package func protects(_ host: KnownHost, now: Int64) -> Bool {
+  package func protects(_ host: HostPolicyName, now: Int64) -> Bool {
     if isNoted(host, now, asParent: false) || preloaded[host] != nil { return true }
     var parent = host.parent
     while let domain = parent {
@@ -27,7 +27,7 @@ package struct StrictTransportTable: Sendable {
     return false
   }
 
-  private func isNoted(_ host: KnownHost, _ now: Int64, asParent: Bool) -> Bool {
+  private func isNoted(_ host: HostPolicyName, _ now: Int64, asParent: Bool) -> Bool {
     guard let policy = noted[host], policy.expiry > now else { return false }
     return !asParent || policy.includesSubdomains
   }
@@ -36,7 +36,7 @@ package struct StrictTransportTable: Sendable {
   ///
   /// - Returns: Whether the change has to be written to the file. A change of the expiry by less than a hundredth of
   ///   its distance is not, because most hosts repeat the field in every response.
-  package mutating func note(_ field: StrictTransportField, of host: KnownHost, now: Int64) -> Bool {
+  package mutating func note(_ field: StrictTransportField, of host: HostPolicyName, now: Int64) -> Bool {
     guard field.maxAge > 0 else { return noted.removeValue(forKey: host) != nil }
     let expiry = now.later(by: field.maxAge)
     var policy = Policy(expiry: expiry, includesSubdomains: field.includesSubdomains, written: expiry)
@@ -54,12 +54,12 @@ package struct StrictTransportTable: Sendable {
     return true
   }
 
-  package mutating func preload(_ host: KnownHost, includingSubdomains: Bool) {
+  package mutating func preload(_ host: HostPolicyName, includingSubdomains: Bool) {
     preloaded[host] = includingSubdomains
   }
 
   /// Whether there was something to forget.
-  package mutating func forget(_ host: KnownHost) -> Bool { noted.removeValue(forKey: host) != nil }
+  package mutating func forget(_ host: HostPolicyName) -> Bool { noted.removeValue(forKey: host) != nil }
 
   package mutating func forgetAll() -> Bool {
     defer { noted.removeAll() }
@@ -83,7 +83,7 @@ extension StrictTransportTable: HostPolicyTable {
 
   package mutating func read(_ line: Substring) -> Bool {
     let words = line.split(separator: " ")
-    guard (2...3).contains(words.count), let host = KnownHost(String(words[0])),
+    guard (2...3).contains(words.count), let host = HostPolicyName(String(words[0])),
       let expiry = Int64(words[1]), expiry >= 0, words.count == 2 || words[2] == "includeSubDomains"
     else { return false }
     guard noted.count < limit else { return true }

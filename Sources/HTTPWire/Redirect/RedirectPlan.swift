@@ -15,7 +15,7 @@ package struct RedirectPlan: Sendable, Equatable {
   package let protectedHeaders: Set<String>
 
   /// Returns the plan with another target. It drops the fields that it drops on the way to the first target.
-  package func led(to url: String, _ origin: Origin) -> RedirectPlan {
+  package func withTarget(_ url: String, origin: Origin) -> RedirectPlan {
     RedirectPlan(
       url: url, origin: origin, method: method, keepsBody: keepsBody, dropsContentFields: dropsContentFields,
       leavesOrigin: leavesOrigin, leavesSecureScheme: leavesSecureScheme, protectedHeaders: protectedHeaders)

@@ -3,9 +3,9 @@ import Foundation
 import FoundationNetworking
 import Testing
 
-@Suite("Handlers of responses that may be stored", .timeLimit(.minutes(5)))
+@Suite("Cached response handlers", .timeLimit(.minutes(5)))
 struct CachedResponseHandlerTests {
-  // A folder of its own: without one, Foundation's caches share what they keep on the disk.
+  // A folder of its own, because Foundation's caches without a folder share one on disk.
   private let folder: TemporaryFolder
   private let cache: URLCache
   private let spy = EventSpy()
@@ -18,7 +18,7 @@ struct CachedResponseHandlerTests {
   private func session(_ fake: FakeTransport, _ handler: (any CachedResponseHandler)? = nil) -> Session {
     let configuration = URLSessionConfiguration.af.default
     configuration.urlCache = cache
-    return Session.kept(
+    return Session.retained(
       fake: fake, configuration: configuration,
       watching: SessionWatching(cachedResponseHandler: handler, eventMonitors: [spy]))
   }
@@ -27,11 +27,11 @@ struct CachedResponseHandlerTests {
     cache.cachedResponse(for: try URLRequest(url: url, method: .get))?.data
   }
 
-  @Test("Told, a response is stored; a handler may refuse or change it")
+  @Test("The handler stores a response, refuses it or changes it")
   func behaviours() async throws {
     _ = await session(FakeTransport(), .cache).request("http://a.test/1").end()
     #expect(try stored("http://a.test/1") == Data("ok".utf8))
-    #expect(spy.told.contains("willCacheResponse 2"))
+    #expect(spy.reported.contains("willCacheResponse 2"))
     _ = await session(FakeTransport(), .doNotCache).request("http://a.test/2").end()
     #expect(try stored("http://a.test/2") == nil)
     let other = ResponseCacher(
@@ -43,14 +43,16 @@ struct CachedResponseHandlerTests {
     #expect(try stored("http://a.test/3") == Data("other".utf8))
   }
 
-  @Test func whatMayNotBeStoredIsNotOffered() async throws {
+  @Test("A response that is not cacheable is not passed to the handler") func uncacheableResponse()
+    async throws
+  {
     let fake = FakeTransport { _, _ in .status(200, "x", headers: [("Cache-Control", "no-store")]) }
     _ = await session(fake, .cache).request("http://a.test/no-store").end()
     #expect(try stored("http://a.test/no-store") == nil)
-    #expect(!spy.told.contains { $0.hasPrefix("willCache") })
+    #expect(!spy.reported.contains { $0.hasPrefix("willCache") })
   }
 
-  @Test func aQueryIsNotForgotten() async throws {
+  @Test("A response is stored under its URL with the query") func query() async throws {
     let fake = FakeTransport { request, _ in
       .status(200, request.url, headers: [("Cache-Control", "max-age=600")])
     }
@@ -58,7 +60,7 @@ struct CachedResponseHandlerTests {
     for url in ["http://a.test/q?x=1", "http://a.test/q?x=2", "https://a.test/q?x=1"] {
       #expect(await session.request(url).end().data == Data(url.utf8))
     }
-    // Foundation's own look-up would give one of them for each of the others.
+    // Foundation's lookup ignores the query and would return one of the others.
     #expect(try stored("http://a.test/q?x=3") == nil)
     #expect(await session.request("http://a.test/q?x=2").end().data == Data("http://a.test/q?x=2".utf8))
     #expect(fake.requests.count == 3)

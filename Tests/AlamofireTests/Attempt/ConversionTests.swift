@@ -4,7 +4,7 @@ import FoundationNetworking
 import HTTPWire
 import Testing
 
-@Suite("What cannot become a request", .timeLimit(.minutes(5)))
+@Suite("Conversion of values to requests", .timeLimit(.minutes(5)))
 struct ConversionTests {
   let fake = FakeTransport()
 
@@ -13,8 +13,8 @@ struct ConversionTests {
     func asURLRequest() throws -> URLRequest { throw error }
   }
 
-  @Test func anEmptyStringIsNoURL() async {
-    let session = Session.kept(fake: fake)
+  @Test("An empty string is not a URL") func emptyString() async {
+    let session = Session.retained(fake: fake)
     let response = await session.request("").end()
     guard case .invalidURL(let url)? = response.error else {
       Issue.record("\(String(describing: response.error))")
@@ -26,8 +26,8 @@ struct ConversionTests {
     #expect(fake.requests.isEmpty)
   }
 
-  @Test func whatARouterThrowsIsWrappedUnlessItIsAnAFError() async {
-    let session = Session.kept(fake: fake)
+  @Test("An error of a router is wrapped unless it is an AFError") func routerError() async {
+    let session = Session.retained(fake: fake)
     let response = await session.request(ThrowingRouter(error: TestError())).end()
     guard case .createURLRequestFailed(let error)? = response.error else {
       Issue.record("\(String(describing: response.error))")
@@ -39,15 +39,15 @@ struct ConversionTests {
     #expect(fake.requests.isEmpty)
   }
 
-  @Test func whatAModifierThrowsArrivesInTheHandler() async {
-    let session = Session.kept(fake: fake)
+  @Test("An error of a modifier is delivered to the handler") func modifierError() async {
+    let session = Session.retained(fake: fake)
     let response = await session.request("http://a.test/", requestModifier: { _ in throw TestError() }).end()
     #expect(response.error?.isCreateURLRequestError == true)
     #expect(response.error?.underlyingError as? TestError == TestError())
   }
 
-  @Test func theModifierComesBeforeTheParameters() async {
-    let session = Session.kept(fake: fake)
+  @Test("The modifier runs before the parameters are encoded") func modifierOrder() async {
+    let session = Session.retained(fake: fake)
     let response = await session.request(
       "http://a.test/", parameters: ["a": 1],
       requestModifier: { request in
@@ -60,8 +60,8 @@ struct ConversionTests {
     #expect(fake.requests.first?.idleTimeout == .seconds(7))
   }
 
-  @Test func aGETWithABodyIsRefusedUnlessAllowed() async throws {
-    let session = Session.kept(fake: fake)
+  @Test("A GET with a body is refused unless it is allowed") func bodyOfGET() async throws {
+    let session = Session.retained(fake: fake)
     var request = try URLRequest(url: "http://a.test/", method: .get)
     request.httpBody = Data("x".utf8)
     let refused = await session.request(request).end()
@@ -79,7 +79,7 @@ struct ConversionTests {
 
     var options = TransportOptions()
     options.allowsBodyInGETRequests = true
-    #expect(await Session.kept(fake: fake, options: options).request(request).end().error == nil)
+    #expect(await Session.retained(fake: fake, options: options).request(request).end().error == nil)
   }
 
   static let unusable: [(String, URLError.Code)] = [
@@ -89,9 +89,9 @@ struct ConversionTests {
     ("http://a.test:99999/", .badURL),
   ]
 
-  @Test("URLs that cannot be asked", arguments: unusable)
+  @Test("A URL that cannot be requested ends with its error code", arguments: unusable)
   func urls(url: String, code: URLError.Code) async {
-    let response = await Session.kept(fake: fake).request(url).end()
+    let response = await Session.retained(fake: fake).request(url).end()
     guard case .sessionTaskFailed(let error as URLError)? = response.error else {
       Issue.record("\(url): \(String(describing: response.error))")
       return
@@ -102,12 +102,12 @@ struct ConversionTests {
   }
 
   @Test(
-    "Fields that would break out of their line",
+    "A field with a line break is refused",
     arguments: [
       ("X-A", "one\r\nX-B: two"), ("X-A", "one\ntwo"), ("X-A", "a\0b"), ("X A", "b"), ("", "b"), ("X-Ä", "b"),
     ])
   func fields(name: String, value: String) async {
-    let response = await Session.kept(fake: fake).request("http://a.test/", headers: [name: value]).end()
+    let response = await Session.retained(fake: fake).request("http://a.test/", headers: [name: value]).end()
     guard case .sessionTaskFailed(let error as URLError)? = response.error else {
       Issue.record("\(String(describing: response.error))")
       return
@@ -117,12 +117,12 @@ struct ConversionTests {
     #expect(fake.requests.isEmpty)
   }
 
-  @Test("Methods that are no tokens", arguments: ["", "GE T", "GET / HTTP/1.1\r\nX: y", "Ä"])
+  @Test("A method that is not a token is refused", arguments: ["", "GE T", "GET / HTTP/1.1\r\nX: y", "Ä"])
   func methods(method: String) async {
-    let response = await Session.kept(fake: fake).request(
+    let response = await Session.retained(fake: fake).request(
       "http://a.test/", method: HTTPMethod(rawValue: method)
     ).end()
-    // Foundation reads an empty method as none, which is GET.
+    // Foundation replaces an empty method by GET.
     if method.isEmpty, response.error == nil {
       #expect(fake.requests.first?.method == "GET")
       return
@@ -131,20 +131,20 @@ struct ConversionTests {
     #expect(fake.requests.isEmpty)
   }
 
-  @Test func aRelativeURLWithABaseIsResolved() async throws {
+  @Test("A relative URL is resolved against its base") func relativeURL() async throws {
     let base = try #require(URL(string: "http://a.test/b/c"))
     let url = try #require(URL(string: "d?e", relativeTo: base))
-    let response = await Session.kept(fake: fake).request(url).end()
+    let response = await Session.retained(fake: fake).request(url).end()
     #expect(response.error == nil)
     #expect(fake.urls == ["http://a.test/b/d?e"])
   }
 
-  @Test func aFragmentStaysWithTheResponse() async {
-    let response = await Session.kept(fake: fake).request("http://a.test/b#part").end()
+  @Test("The URL of the response has the fragment of the request") func fragment() async {
+    let response = await Session.retained(fake: fake).request("http://a.test/b#part").end()
     #expect(response.response?.url?.absoluteString == "http://a.test/b#part")
   }
 
-  @Test func theRequestIsMadeAnewForEachAttempt() async {
+  @Test("Each attempt converts the request anew") func conversionOfAttempts() async {
     let count = Recorder<Void>()
     struct Router: URLRequestConvertible {
       let count: Recorder<Void>
@@ -154,7 +154,7 @@ struct ConversionTests {
       }
     }
     let fake = FakeTransport(.failure(.connectionLost))
-    let request = Session.kept(fake: fake, interceptor: SpyInterceptor(retries: 1)).request(
+    let request = Session.retained(fake: fake, interceptor: SpyInterceptor(retries: 1)).request(
       Router(count: count))
     let response = await request.end()
     #expect(response.error == nil)
@@ -165,9 +165,9 @@ struct ConversionTests {
     #expect(request.request == request.lastRequest)
   }
 
-  @Test func retriersAreAskedAboutWhatCannotBeMade() async {
+  @Test("A failed conversion is offered to retriers") func retryOfConversion() async {
     let spy = SpyInterceptor(retries: 1)
-    let response = await Session.kept(fake: fake, interceptor: spy).request("").end()
+    let response = await Session.retained(fake: fake, interceptor: spy).request("").end()
     #expect(response.error?.isInvalidURLError == true)
     #expect(spy.retryCount == 2)
     #expect(spy.adaptCount == 0)

@@ -8,24 +8,24 @@ import Testing
 struct HandlerTests {
   struct Item: Codable, Sendable, Equatable { let id: Int }
 
-  @Test func eachHandlerHasItsOwnResultAndAllAreReleasedTogetherInOrder() async {
+  @Test("Each handler has its own result, and handlers run in their order") func order() async {
     let gate = Latch()
     let fake = FakeTransport(.json(#"{"id": 7}"#).held(by: gate))
     let queue = DispatchQueue(label: "handlers")
-    let journal = Recorder<String>()
-    let request = Session.kept(fake: fake).request("http://a.test/")
-    request.responseDecodable(of: Item.self, queue: queue) { journal.add("1 \($0.value?.id ?? -1)") }
-    request.responseString(queue: queue) { journal.add("2 \($0.value ?? "")") }
+    let recorder = Recorder<String>()
+    let request = Session.retained(fake: fake).request("http://a.test/")
+    request.responseDecodable(of: Item.self, queue: queue) { recorder.add("1 \($0.value?.id ?? -1)") }
+    request.responseString(queue: queue) { recorder.add("2 \($0.value ?? "")") }
     request.responseDecodable(of: [Int].self, queue: queue) {
-      journal.add("3 \($0.error?.isResponseSerializationError == true)")
+      recorder.add("3 \($0.error?.isResponseSerializationError == true)")
     }
-    request.responseData(queue: queue) { journal.add("4 \($0.value?.count ?? -1)") }
-    request.response(queue: queue) { journal.add("5 \($0.value??.count ?? -1)") }
+    request.responseData(queue: queue) { recorder.add("4 \($0.value?.count ?? -1)") }
+    request.response(queue: queue) { recorder.add("5 \($0.value??.count ?? -1)") }
     request.response(
-      queue: queue, responseSerializer: SlowSerializer { journal.add("serializing") }
-    ) { journal.add("6 \($0.value ?? "")") }
+      queue: queue, responseSerializer: SlowSerializer { recorder.add("serializing") }
+    ) { recorder.add("6 \($0.value ?? "")") }
     gate.open()
-    let values = await journal.wait(for: 7)
+    let values = await recorder.wait(for: 7)
     #expect(values == ["serializing", "1 7", #"2 {"id": 7}"#, "3 true", "4 9", "5 9", "6 slow"])
     #expect(fake.requests.count == 1)
   }
@@ -41,25 +41,25 @@ struct HandlerTests {
     }
   }
 
-  @Test func handlersRunOnTheirQueues() async {
+  @Test("Handlers run on their queues") func queues() async {
     let key = DispatchSpecificKey<String>()
     let one = DispatchQueue(label: "one")
     let two = DispatchQueue(label: "two")
     one.setSpecific(key: key, value: "one")
     two.setSpecific(key: key, value: "two")
     let names = Recorder<String?>()
-    let request = Session.kept(fake: FakeTransport()).request("http://a.test/")
+    let request = Session.retained(fake: FakeTransport()).request("http://a.test/")
     request.responseString(queue: one) { _ in names.add(DispatchQueue.getSpecific(key: key)) }
     request.responseString(queue: two) { _ in names.add(DispatchQueue.getSpecific(key: key)) }
     #expect(Set(await names.wait(for: 2)) == ["one", "two"])
   }
 
-  @Test func theQueueOfTheUserIsWhereSerializersRun() async {
+  @Test("Serializers run on the session's serialization queue") func serializationQueue() async {
     let key = DispatchSpecificKey<Bool>()
     let queue = DispatchQueue(label: "serialization")
     queue.setSpecific(key: key, value: true)
     let isThere = Recorder<Bool?>()
-    let session = Session.kept(fake: FakeTransport(), serializationQueue: queue)
+    let session = Session.retained(fake: FakeTransport(), serializationQueue: queue)
     #expect(session.serializationQueue === queue)
     let request = session.request("http://a.test/")
     #expect(request.serializationQueue === queue)
@@ -69,9 +69,9 @@ struct HandlerTests {
     #expect(await isThere.wait(for: 2) == [true, true])
   }
 
-  @Test func aLateHandlerGetsTheKeptDataWithoutAnotherExchange() async {
+  @Test("A late handler receives the stored data without another exchange") func lateHandler() async {
     let fake = FakeTransport(.json(#"{"id": 1}"#))
-    let request = Session.kept(fake: fake).request("http://a.test/")
+    let request = Session.retained(fake: fake).request("http://a.test/")
     _ = await request.end()
     #expect(request.isFinished)
     #expect(await request.serializingDecodable(Item.self).response.value == Item(id: 1))
@@ -80,9 +80,9 @@ struct HandlerTests {
     #expect(fake.requests.count == 1)
   }
 
-  @Test func handlersOnACancelledRequestAreTold() async {
+  @Test("Handlers of a cancelled request receive the cancellation") func cancellation() async {
     let fake = FakeTransport()
-    let request = Session.kept(fake: fake).request("http://a.test/").cancel()
+    let request = Session.retained(fake: fake).request("http://a.test/").cancel()
     for _ in 0..<3 {
       #expect(await request.end().error?.isExplicitlyCancelledError == true)
       #expect(request.isCancelled)
@@ -91,24 +91,24 @@ struct HandlerTests {
     #expect(fake.requests.isEmpty)
   }
 
-  @Test func thePlainResponseMirrors() async {
-    let empty = await Session.kept(fake: FakeTransport(.status(204))).request("http://a.test/").end()
+  @Test("The response without a serializer has the properties of the request") func plainResponse() async {
+    let empty = await Session.retained(fake: FakeTransport(.status(204))).request("http://a.test/").end()
     #expect(empty.error == nil)
     #expect(empty.data == nil)
     #expect(empty.value == .some(.none))
     #expect(empty.serializationDuration == 0)
-    let failed = await Session.kept(fake: FakeTransport(.status(500, "x"))).request("http://a.test/")
+    let failed = await Session.retained(fake: FakeTransport(.status(500, "x"))).request("http://a.test/")
       .validate().end()
     #expect(failed.data == Data("x".utf8))
     #expect(failed.error?.responseCode == 500)
   }
 
   @Test(
-    "Empty bodies",
+    "An empty body is accepted for statuses and methods that allow it",
     arguments: [(200, "GET", false), (204, "GET", true), (205, "POST", true), (200, "HEAD", true)])
   func empty(status: Int, method: String, isAllowed: Bool) async {
     let fake = FakeTransport { _, _ in .status(status) }
-    let session = Session.kept(fake: fake)
+    let session = Session.retained(fake: fake)
     func request() -> DataRequest { session.request("http://a.test/", method: HTTPMethod(rawValue: method)) }
     #expect((await request().serializingData().response.value == Data()) == isAllowed)
     #expect((await request().serializingString().response.value == "") == isAllowed)
@@ -125,8 +125,8 @@ struct HandlerTests {
     }
   }
 
-  @Test func emptyBodiesCanBeAllowedForOtherCodes() async {
-    let session = Session.kept(fake: FakeTransport { _, _ in .status(200) })
+  @Test("Other statuses can be allowed to have an empty body") func emptyResponseCodes() async {
+    let session = Session.retained(fake: FakeTransport { _, _ in .status(200) })
     #expect(
       await session.request("http://a.test/").serializingData(emptyResponseCodes: [200]).response.value
         == Data())
@@ -141,9 +141,9 @@ struct HandlerTests {
   }
 
   @available(*, deprecated)
-  @Test func untypedJSON() async {
+  @Test("JSON is read without a type") func untypedJSON() async {
     let results = Recorder<String>()
-    let session = Session.kept(fake: FakeTransport(.json(#"{"id": 1}"#), .text("no"), .status(204)))
+    let session = Session.retained(fake: FakeTransport(.json(#"{"id": 1}"#), .text("no"), .status(204)))
     json(session.request("http://a.test/")) {
       results.add("\(($0.value as? [String: Any])?["id"] as? Int ?? -1)")
     }
@@ -156,14 +156,14 @@ struct HandlerTests {
     #expect(await results.wait(for: 3) == ["1", "true", "true"])
   }
 
-  @Test func whatASerializerThrowsIsWrapped() async {
+  @Test("An error of a serializer is wrapped") func serializerError() async {
     struct Throwing: DataResponseSerializerProtocol {
       let error: any Error & Sendable
       func serialize(
         request: URLRequest?, response: HTTPURLResponse?, data: Data?, error: (any Error)?
       ) throws -> Int { throw self.error }
     }
-    let session = Session.kept(fake: FakeTransport())
+    let session = Session.retained(fake: FakeTransport())
     let wrapped = await session.request("http://a.test/").serializingResponse(
       using: Throwing(error: TestError())
     ).response
@@ -177,49 +177,51 @@ struct HandlerTests {
     #expect(kept.error?.isSessionDeinitializedError == true)
   }
 
-  @Test func aSerializerSeesTheErrorAndMayIgnoreIt() async {
+  @Test("A serializer receives the error and can ignore it") func serializerWithError() async {
     struct Ignoring: DataResponseSerializerProtocol {
       func serialize(
         request: URLRequest?, response: HTTPURLResponse?, data: Data?, error: (any Error)?
       ) throws -> String { "\(response?.statusCode ?? 0) \(error?.asAFError?.responseCode ?? 0)" }
     }
-    let response = await Session.kept(fake: FakeTransport(.status(500))).request("http://a.test/").validate()
+    let response = await Session.retained(fake: FakeTransport(.status(500))).request("http://a.test/")
+      .validate()
       .serializingResponse(using: Ignoring()).response
     #expect(response.value == "500 500")
   }
 
-  @Test func textIsReadByTheCharsetOfTheResponse() async {
+  @Test("Text is decoded by the charset of the response") func charset() async {
     var reply = FakeReply.status(200, "", headers: [("Content-Type", "text/plain; charset=utf-16be")])
     reply.chunks = [Data([0, 0x41, 0, 0xE4])]
     #expect(
-      await Session.kept(fake: FakeTransport(reply)).request("http://a.test/").serializingString().response
+      await Session.retained(fake: FakeTransport(reply)).request("http://a.test/").serializingString()
+        .response
         .value == "Aä")
   }
 
-  @Test func theStagesComeInTheirOrder() async {
-    let journal = Recorder<String>()
-    let spy = SpyInterceptor(journal: journal, retries: 1)
+  @Test("The stages run in their order") func stages() async {
+    let recorder = Recorder<String>()
+    let spy = SpyInterceptor(recorder: recorder, retries: 1)
     let fake = FakeTransport { _, index in
-      journal.add("sent")
+      recorder.add("sent")
       return index == 0 ? .status(500, "x") : .status(200, "x")
     }
     struct Router: URLRequestConvertible {
-      let journal: Recorder<String>
+      let recorder: Recorder<String>
       func asURLRequest() throws -> URLRequest {
-        journal.add("converted")
+        recorder.add("converted")
         return try URLRequest(url: "http://a.test/", method: .get)
       }
     }
-    let request = Session.kept(fake: fake, interceptor: spy).request(Router(journal: journal))
+    let request = Session.retained(fake: fake, interceptor: spy).request(Router(recorder: recorder))
       .validate { _, response, _ in
-        journal.add("validated")
+        recorder.add("validated")
         return response.statusCode == 200 ? .success(()) : .failure(TestError())
       }
-    request.response(queue: .global(), responseSerializer: SlowSerializer { journal.add("serialized") }) {
+    request.response(queue: .global(), responseSerializer: SlowSerializer { recorder.add("serialized") }) {
       _ in
-      journal.add("handled")
+      recorder.add("handled")
     }
     let attempt = ["converted", "spy adapts", "sent", "validated"]
-    #expect(await journal.wait(for: 11) == attempt + ["spy retries"] + attempt + ["serialized", "handled"])
+    #expect(await recorder.wait(for: 11) == attempt + ["spy retries"] + attempt + ["serialized", "handled"])
   }
 }

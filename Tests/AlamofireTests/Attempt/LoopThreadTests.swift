@@ -5,8 +5,8 @@ import HTTPTestServer
 import HTTPWire
 import Testing
 
-/// No code of a user runs on the engine's thread, where it would hold up every other transfer.
-@Suite("Where code of users runs", .timeLimit(.minutes(5)))
+/// Code of the caller never runs on the engine's thread, because it would delay every other transfer.
+@Suite("Threads of the caller's code", .timeLimit(.minutes(5)))
 struct LoopThreadTests {
   static let names = Recorder<(String, String)>()
 
@@ -82,7 +82,7 @@ struct LoopThreadTests {
     _ = await request.end()
   }
 
-  @Test("Never on the engine's thread", arguments: [false, true])
+  @Test("Code of the caller does not run on the engine's thread", arguments: [false, true])
   func places(withInterceptor: Bool) async throws {
     let server = try HTTPTestServer()
     let names = Recorder<(String, String)>()

@@ -4,8 +4,8 @@ import FoundationNetworking
 import HTTPTestServer
 import Testing
 
-/// A plain request runs without a task until it has to wait. This has no visible effect: the same request with an
-/// interceptor that does nothing has a task from the start, and must have the same outcome.
+/// A plain request needs no task until it has to wait. The result must not depend on that. Therefore each request is also
+/// sent with an interceptor that has no effect but makes the request start in a task.
 @Suite("Requests without a task", .timeLimit(.minutes(5)))
 struct PlainRequestTests {
   struct Scene: Sendable, CustomTestStringConvertible {
@@ -55,14 +55,14 @@ struct PlainRequestTests {
     Scene(name: "a monitor that comes late") { $0.eventMonitor(ClosureEventMonitor()) },
   ]
 
-  @Test("They end like others", arguments: scenes)
+  @Test("A request without a task has the same result as one with a task", arguments: scenes)
   func ends(_ scene: Scene) async throws {
     let plain = try await end(of: scene, with: nil)
     let tasked = try await end(of: scene, with: SpyInterceptor())
     #expect(plain == tasked)
   }
 
-  /// Two requests, one after the other, so that the second finds what the first has left.
+  /// Sends two requests one after the other, so that the second finds the state that the first one left.
   private func end(of scene: Scene, with interceptor: SpyInterceptor?) async throws -> [String] {
     let server = try HTTPTestServer()
     let configuration = URLSessionConfiguration.af.ephemeral

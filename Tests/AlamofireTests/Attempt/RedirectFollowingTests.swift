@@ -31,7 +31,7 @@ struct RedirectFollowingTests {
     Row(status: 308, method: "GET", next: "GET", keepsBody: false),
   ]
 
-  @Test("Methods and bodies", arguments: rows)
+  @Test("The status decides about method and body of the next hop", arguments: rows)
   func methods(row: Row) async throws {
     let fake = FakeTransport(.redirect(row.status, to: "/next"))
     var request = try URLRequest(url: "http://a.test/", method: HTTPMethod(rawValue: row.method))
@@ -40,7 +40,7 @@ struct RedirectFollowingTests {
       request.httpBody = Data("body".utf8)
       request.headers.add(.contentType("text/plain"))
     }
-    let response = await Session.kept(fake: fake).request(request).end()
+    let response = await Session.retained(fake: fake).request(request).end()
     #expect(response.error == nil)
     #expect(fake.requests.count == 2)
     let next = try #require(fake.requests.last)
@@ -54,7 +54,7 @@ struct RedirectFollowingTests {
   }
 
   @Test(
-    "Locations",
+    "A location is resolved against the URL of its hop",
     arguments: [
       ("next", "http://a.test/b/next"), ("../x?y", "http://a.test/x?y"), ("?q", "http://a.test/b/c?q"),
       ("//b.test/z", "http://b.test/z"), ("HTTP://B.test:81/z", "http://b.test:81/z"),
@@ -63,7 +63,7 @@ struct RedirectFollowingTests {
     ])
   func locations(location: String, target: String) async {
     let fake = FakeTransport(.redirect(302, to: location))
-    let request = Session.kept(fake: fake).request("http://a.test/b/c")
+    let request = Session.retained(fake: fake).request("http://a.test/b/c")
     #expect(await request.end().error == nil)
     #expect(fake.urls.last == target)
     #expect(request.credential == nil)
@@ -80,7 +80,7 @@ struct RedirectFollowingTests {
     let fake = FakeTransport(.redirect(307, to: location))
     var options = TransportOptions()
     options.protectedHeaders = ["X-Api-Key"]
-    let response = await Session.kept(fake: fake, options: options).request(
+    let response = await Session.retained(fake: fake, options: options).request(
       "http://a.test/",
       headers: [
         "Authorization": "Bearer s", "Cookie": "a=1", "x-api-key": "k", "X-Other": "o", "Host": "a.test",
@@ -95,31 +95,31 @@ struct RedirectFollowingTests {
     #expect(next.value("Host") == nil)
   }
 
-  @Test func theTwentyFirstRedirectIsRefused() async throws {
+  @Test("The twenty-first redirect is refused") func limit() async throws {
     let fake = FakeTransport { _, index in .redirect(302, to: "/\(index + 1)") }
-    let response = await Session.kept(fake: fake).request("http://a.test/").end()
+    let response = await Session.retained(fake: fake).request("http://a.test/").end()
     let error = try #require(response.error?.underlyingError as? URLError)
     #expect(error.code == .httpTooManyRedirects)
     #expect(fake.requests.count == 21)
     #expect(response.response?.statusCode == 302)
   }
 
-  @Test func theLimitCanBeChanged() async throws {
+  @Test("The limit of redirects can be changed") func changedLimit() async throws {
     let fake = FakeTransport { _, index in .redirect(302, to: "/\(index + 1)") }
-    let session = Session.kept(fake: fake)
+    let session = Session.retained(fake: fake)
     let response = await session.request("http://a.test/").transportOptions { $0.redirectLimit = 0 }.end()
     #expect((response.error?.underlyingError as? URLError)?.code == .httpTooManyRedirects)
     #expect(fake.requests.count == 1)
   }
 
-  @Test("Options that are changed during an attempt count for the next one")
+  @Test("Options that are changed during an attempt apply to the next one")
   func optionsOfTheAttempt() async {
     let changed = Recorder<Request>()
     let fake = FakeTransport { _, index in
       for request in changed.values { request.transportOptions { $0.redirectLimit = 0 } }
       return index == 0 ? .redirect(302, to: "/1") : .text("ok")
     }
-    let request = Session.kept(fake: fake).request("http://a.test/", shouldAutomaticallyResume: false)
+    let request = Session.retained(fake: fake).request("http://a.test/", shouldAutomaticallyResume: false)
     changed.add(request)
     let ends = Recorder<AFDataResponse<Data?>>()
     request.response(queue: .global()) { ends.add($0) }.resume()
@@ -128,60 +128,60 @@ struct RedirectFollowingTests {
   }
 
   @Test(
-    "Other schemes are refused",
+    "A location with another scheme is refused",
     arguments: ["ftp://a.test/", "file:///etc/passwd", "data:,x", "javascript:1"])
   func schemes(location: String) async throws {
     let fake = FakeTransport(.redirect(302, to: location))
-    let response = await Session.kept(fake: fake).request("http://a.test/").end()
+    let response = await Session.retained(fake: fake).request("http://a.test/").end()
     #expect((response.error?.underlyingError as? URLError)?.code == .unsupportedURL)
     #expect(fake.requests.count == 1)
   }
 
-  @Test func aLocationWithoutAHostIsRefused() async {
+  @Test("A location without a host is refused") func missingHost() async {
     let fake = FakeTransport(.redirect(302, to: "http:///x"))
-    let response = await Session.kept(fake: fake).request("http://a.test/").end()
+    let response = await Session.retained(fake: fake).request("http://a.test/").end()
     #expect((response.error?.underlyingError as? URLError)?.code == .redirectToNonExistentLocation)
   }
 
-  @Test("What is no redirect is a response", arguments: [300, 304, 305, 306])
+  @Test("A status in 3xx that is not a redirect is delivered", arguments: [300, 304, 305, 306])
   func responses(status: Int) async {
     let fake = FakeTransport(.redirect(status, to: "/x"))
-    let response = await Session.kept(fake: fake).request("http://a.test/").end()
+    let response = await Session.retained(fake: fake).request("http://a.test/").end()
     #expect(response.error == nil)
     #expect(response.response?.statusCode == status)
     #expect(fake.requests.count == 1)
   }
 
-  @Test func aRedirectWithoutALocationIsAResponse() async {
-    let response = await Session.kept(fake: FakeTransport(.status(302))).request("http://a.test/").end()
+  @Test("A redirect without Location is delivered") func missingLocation() async {
+    let response = await Session.retained(fake: FakeTransport(.status(302))).request("http://a.test/").end()
     #expect(response.error == nil)
     #expect(response.response?.statusCode == 302)
     #expect(response.data == nil)
   }
 
-  @Test func aFailureBehindARedirectKeepsTheMetricsOfBothHops() async throws {
+  @Test("A failure after a redirect has the metrics of both hops") func metrics() async throws {
     let late = FakeReply(
       failure: TransportFailure(.connectionLost, "lost", metrics: TransferMetrics()), hasHead: false)
     let fake = FakeTransport(.redirect(302, to: "/next"), late)
-    let response = await Session.kept(fake: fake).request("http://a.test/").end()
+    let response = await Session.retained(fake: fake).request("http://a.test/").end()
     #expect((response.error?.underlyingError as? URLError)?.failingURL?.path == "/next")
     #expect(response.metrics?.transactionMetrics.count == 2)
     #expect(response.response == nil)
   }
 
-  @Test func theFragmentIsInherited() async {
+  @Test("A redirect inherits the fragment") func fragment() async {
     let fake = FakeTransport(.redirect(302, to: "/next"))
-    let response = await Session.kept(fake: fake).request("http://a.test/#here").end()
+    let response = await Session.retained(fake: fake).request("http://a.test/#here").end()
     #expect(response.response?.url?.absoluteString == "http://a.test/next#here")
   }
 
-  @Test func progressAndHeadHandlersSeeOnlyTheFinalResponse() async {
+  @Test("Progress and head handlers receive only the final response") func handlers() async {
     var redirect = FakeReply.redirect(302, to: "/next")
     redirect.chunks = [Data("moved, see elsewhere".utf8)]
     let fake = FakeTransport(redirect, .text("four"))
     let heads = Recorder<Int>()
     let completed = Recorder<Int64>()
-    let request = Session.kept(fake: fake).request("http://a.test/")
+    let request = Session.retained(fake: fake).request("http://a.test/")
       .onHTTPResponse(on: .global()) { (response: HTTPURLResponse) in heads.add(response.statusCode) }
     let queue = DispatchQueue(label: "progress")
     request.downloadProgress(queue: queue) { completed.add($0.completedUnitCount) }

@@ -5,13 +5,13 @@ import HTTPTestServer
 import HTTPWire
 import Testing
 
-@Suite("Handlers of redirects", .timeLimit(.minutes(5)))
+@Suite("Redirect handlers", .timeLimit(.minutes(5)))
 struct RedirectHandlerTests {
   private func session(_ fake: FakeTransport, _ handler: (any RedirectHandler)? = nil) -> Session {
-    Session.kept(fake: fake, watching: SessionWatching(redirectHandler: handler))
+    Session.retained(fake: fake, watching: SessionWatching(redirectHandler: handler))
   }
 
-  @Test("Not followed, the redirect is the response, without body or error")
+  @Test("A redirect that is not followed is the response, without body or error")
   func doNotFollow() async {
     let fake = FakeTransport(.status(301, "moved", headers: [("Location", "/next")]))
     let response = await session(fake, .doNotFollow).request("http://a.test/").end()
@@ -21,7 +21,7 @@ struct RedirectHandlerTests {
     #expect(fake.urls == ["http://a.test/"])
   }
 
-  @Test("A request's handler takes the place of the session's")
+  @Test("The handler of a request replaces the handler of the session")
   func precedence() async {
     let fake = FakeTransport(.redirect(301, to: "/next"))
     let request = session(fake, .doNotFollow).request("http://a.test/").redirect(using: .follow)
@@ -29,7 +29,7 @@ struct RedirectHandlerTests {
     #expect(fake.urls == ["http://a.test/", "http://a.test/next"])
   }
 
-  @Test("A modified request is what is sent")
+  @Test("A modified request is sent as the handler returned it")
   func modify() async throws {
     let fake = FakeTransport(.redirect(302, to: "/next"))
     let handler = Redirector(
@@ -71,7 +71,7 @@ struct RedirectHandlerTests {
     #expect(fake.requests.map { $0.value("X-Changed") } == [nil, "1", nil, "1"])
   }
 
-  @Test("What is proposed carries no credentials to another origin")
+  @Test("The proposed request has no credentials for another origin")
   func credentials() async throws {
     let fake = FakeTransport(.redirect(302, to: "http://b.test/"))
     let proposals = Recorder<URLRequest>()
@@ -88,7 +88,7 @@ struct RedirectHandlerTests {
   }
 
   @Test(
-    "A request that cannot be sent, or leaves the network, ends with an error",
+    "A proposed request that is invalid or leaves HTTP ends with an error",
     arguments: ["ftp://b.test/", "file:///etc/hostname", "data:,x"])
   func bad(location: String) async {
     let handler = Redirector(
@@ -110,14 +110,14 @@ struct RedirectHandlerTests {
     ) {}
   }
 
-  @Test("A completion that is forgotten lets the request follow")
+  @Test("A handler that releases its completion follows the redirect")
   func forgotten() async {
     let fake = FakeTransport(.redirect(302, to: "/next"))
     let response = await session(fake, Forgetful()).request("http://a.test/").end()
     #expect(response.response?.statusCode == 200)
   }
 
-  @Test("A body that may be kept goes along")
+  @Test("The proposed request preserves the body if the status does")
   func body() async throws {
     let fake = FakeTransport(.redirect(307, to: "/next"))
     var request = try URLRequest(url: "http://a.test/", method: .post)
@@ -135,7 +135,7 @@ struct RedirectHandlerTests {
     #expect(sent.value("X-Again") == "1")
   }
 
-  @Test func theBodyStreamOfAChangedRequestIsSent() async throws {
+  @Test("The body stream of a modified request is sent") func bodyStream() async throws {
     let server = try HTTPTestServer()
     let request = Session.real().request(server.url("/redirect-to?url=/anything"))
       .redirect(
@@ -150,8 +150,10 @@ struct RedirectHandlerTests {
     #expect(server.recordedRequests.last?.bodyText == "from a stream")
   }
 
-  @Test(arguments: ["file:///etc/hosts", "data:,x", "ftp://a.test/", "/relative"])
-  func aChangedRequestDoesNotLeaveHTTP(url: String) async throws {
+  @Test(
+    "A modified request with another scheme is refused",
+    arguments: ["file:///etc/hosts", "data:,x", "ftp://a.test/", "/relative"])
+  func otherSchemes(url: String) async throws {
     let fake = FakeTransport(.redirect(302, to: "/next"))
     let response = await session(fake, .modify { _, _, _ in URL(string: url).map { URLRequest(url: $0) } })
       .request("http://a.test/").end()

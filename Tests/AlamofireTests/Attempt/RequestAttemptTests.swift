@@ -16,7 +16,7 @@ struct RequestAttemptTests {
   private static let end: [AttemptStep] = [.settle, .serialize]
   private static let failure: [AttemptStep] = [.waitForCookies, .recordFailure, .askRetriers]
 
-  /// Performs an attempt whose steps end as those of a plain GET, except for `events`, which replace the outcomes of their
+  /// Performs an attempt. Its steps end as those of a plain GET, except for `events`, which replace the outcomes of their
   /// steps in this order.
   private static func steps(
     kind: Kind = .data, after first: AttemptEvent = .begun, _ events: (AttemptStep, AttemptEvent)...
@@ -80,7 +80,7 @@ struct RequestAttemptTests {
         == Self.request + Self.hop + Self.challenge + [.followRedirect] + Self.result + Self.end)
   }
 
-  @Test("A response to credentials is judged even if it is successful")
+  @Test("A response to credentials is evaluated even if it is successful")
   func credentialsAreJudged() {
     let accepted = AttemptEvent.responded(ResponseFacts(status: 200, isHTTP: true, hasAuthentication: true))
     #expect(Self.steps((.send, accepted)).contains(.judgeCredentials))
@@ -88,7 +88,7 @@ struct RequestAttemptTests {
     #expect(!Self.steps((.send, local)).contains(.judgeCredentials))
   }
 
-  @Test("A stored response is replayed or revalidated before anything is sent")
+  @Test("A stored response is replayed or revalidated before the request is sent")
   func caching() {
     let looked = Self.request + Array(Self.hop.dropLast()) + [.lookUpCache]
     #expect(
@@ -105,7 +105,7 @@ struct RequestAttemptTests {
         == looked + [.revalidate, .send, .updateCache] + Self.result + Self.end)
   }
 
-  @Test("The second hop asks the cache anew")
+  @Test("The second hop looks up the cache again")
   func cachePolicyOfTheSecondHop() {
     let steps = Self.steps(
       (.applyCachePolicy, .cache(.lookUp)), (.lookUpCache, .cache(.send)),
@@ -193,7 +193,7 @@ struct RequestAttemptTests {
         == Self.request + Self.hop + Self.result.dropLast() + Self.failure + [.prepareRetry] + Self.end)
   }
 
-  @Test("A failed serializer may lead to another attempt; otherwise the next handler follows")
+  @Test("A failed serializer can cause another attempt; otherwise the next handler follows")
   func serializers() {
     let before = Self.request + Self.hop + Self.result + Self.end
     #expect(

@@ -1,12 +1,12 @@
 import Alamofire
 import Testing
 
-@Suite("The life of a request")
+@Suite("Lifecycle of a request")
 struct RequestLifecycleTests {
   typealias State = Request.State
   static let all: [State] = [.initialized, .resumed, .suspended, .cancelled, .finished]
 
-  @Test("The table of allowed changes", arguments: all, all)
+  @Test("The table lists the allowed changes of state", arguments: all, all)
   func table(from: State, to: State) {
     let allowed: [State] =
       switch from {
@@ -18,7 +18,7 @@ struct RequestLifecycleTests {
     #expect(from.canBecome(to) == allowed.contains(to))
   }
 
-  @Test func theFirstResumeStartsAndOthersDoNothing() {
+  @Test("The first resume starts the request, others have no effect") func resume() {
     var life = RequestLifecycle()
     #expect(life.resumed() == .start)
     #expect(life.resumed() == .nothing)
@@ -26,7 +26,7 @@ struct RequestLifecycleTests {
     #expect(life.run == .running)
   }
 
-  @Test func suspendingHoldsOnlyWhatRuns() {
+  @Test("Suspending holds a running request only") func suspend() {
     var life = RequestLifecycle()
     #expect(life.suspended() == .nothing)
     #expect(life.suspended() == .nothing)
@@ -36,7 +36,7 @@ struct RequestLifecycleTests {
     #expect(life.resumed() == .proceed)
   }
 
-  @Test func cancellingBeforeTheStartOnlyServesTheHandlers() {
+  @Test("Cancelling before the start only runs the handlers") func cancelBeforeStart() {
     var life = RequestLifecycle()
     #expect(life.cancelled() == .finish)
     #expect(life.cancelled() == .nothing)
@@ -48,7 +48,7 @@ struct RequestLifecycleTests {
     #expect(!life.mayAttemptAgain)
   }
 
-  @Test func cancellingWhatRunsCancelsIt() {
+  @Test("Cancelling a running request cancels its transfer") func cancelRunning() {
     var life = RequestLifecycle()
     _ = life.resumed()
     #expect(life.cancelled() == .cancel)
@@ -57,7 +57,7 @@ struct RequestLifecycleTests {
     #expect(life.cancelled() == .nothing)
   }
 
-  @Test func anEagerRequestWaitsForResume() {
+  @Test("An eager request waits for resume") func eagerRequest() {
     var life = RequestLifecycle()
     #expect(life.setUpEagerly() == .start)
     #expect(life.setUpEagerly() == .nothing)
@@ -69,7 +69,7 @@ struct RequestLifecycleTests {
     #expect(life.readyToSend() == true)
   }
 
-  @Test func aGatedRequestCanBeCancelledAndAbandoned() {
+  @Test("A request that waits for resume can be cancelled and abandoned") func waitingRequest() {
     var life = RequestLifecycle()
     _ = life.setUpEagerly()
     _ = life.readyToSend()
@@ -80,7 +80,7 @@ struct RequestLifecycleTests {
     #expect(!other.mayAttemptAgain)
   }
 
-  @Test func abandoningIsAFinishBeforeTheStartAndNothingAfterTheEnd() {
+  @Test("Abandoning finishes a request before its start and has no effect after its end") func abandon() {
     var life = RequestLifecycle()
     #expect(life.abandoned() == .finish)
     life.ended()
@@ -88,7 +88,7 @@ struct RequestLifecycleTests {
     #expect(life.abandoned() == .nothing)
   }
 
-  @Test func handlersResumeOnceAndOnlyWhereTheyMay() {
+  @Test("A handler resumes the request once, and only if that is allowed") func automaticResume() {
     var life = RequestLifecycle()
     #expect(life.handlerAdded(resumesAutomatically: false) == .nothing)
     #expect(life.state == .initialized)
@@ -99,7 +99,7 @@ struct RequestLifecycleTests {
     #expect(suspended.handlerAdded(resumesAutomatically: true) == .nothing)
   }
 
-  @Test func aHandlerAfterTheEndRunsAgainWithoutSending() {
+  @Test("A handler after the end runs again without sending") func lateHandler() {
     var life = RequestLifecycle()
     _ = life.resumed()
     life.ended()
@@ -111,7 +111,7 @@ struct RequestLifecycleTests {
     #expect(life.resumed() == .nothing)
   }
 
-  @Test func aHandlerOnACancelledRequestLeavesItCancelled() {
+  @Test("A handler on a cancelled request does not change its state") func handlerAfterCancel() {
     var life = RequestLifecycle()
     _ = life.resumed()
     _ = life.cancelled()
@@ -120,7 +120,7 @@ struct RequestLifecycleTests {
     #expect(life.state == .cancelled)
   }
 
-  @Test func aSuspendedRequestWaitsBeforeItsNextAttempt() {
+  @Test("A suspended request waits before its next attempt") func suspendedRetry() {
     var life = RequestLifecycle()
     _ = life.resumed()
     _ = life.suspended()

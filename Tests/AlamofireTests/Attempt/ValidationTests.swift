@@ -4,24 +4,26 @@ import FoundationNetworking
 import HTTPWire
 import Testing
 
-@Suite("Validation in the pipeline", .timeLimit(.minutes(5)))
+@Suite("Validation of responses", .timeLimit(.minutes(5)))
 struct ValidationTests {
   private func error(_ reply: FakeReply, _ validate: (DataRequest) -> DataRequest) async -> AFError? {
-    await validate(Session.kept(fake: FakeTransport(reply)).request("http://a.test/")).end().error
+    await validate(Session.retained(fake: FakeTransport(reply)).request("http://a.test/")).end().error
   }
 
   @Test(
-    "Automatic status codes", arguments: [(200, true), (299, true), (199, false), (304, false), (500, false)])
+    "Automatic validation accepts statuses of 2xx",
+    arguments: [(200, true), (299, true), (199, false), (304, false), (500, false)])
   func automatic(status: Int, passes: Bool) async {
     let error = await error(.status(status)) { $0.validate() }
     #expect((error == nil) == passes)
     #expect(error?.responseCode == (passes ? nil : status))
   }
 
-  @Test func automaticContentTypeFollowsAccept() async {
+  @Test("Automatic validation reads the content types of Accept") func automaticContentType() async {
     func failure(accept: String, type: String, body: String = "x") async -> AFError? {
       let fake = FakeTransport(.status(200, body, headers: [("Content-Type", type)]))
-      return await Session.kept(fake: fake).request("http://a.test/", headers: [.accept(accept)]).validate()
+      return await Session.retained(fake: fake).request("http://a.test/", headers: [.accept(accept)])
+        .validate()
         .end().error
     }
     #expect(await failure(accept: "application/json", type: "application/json; charset=utf-8") == nil)
@@ -33,7 +35,7 @@ struct ValidationTests {
     #expect(wrong?.responseContentType == "text/html")
   }
 
-  @Test func explicitCodesAndTypes() async {
+  @Test("Explicit statuses and content types are validated") func explicitRules() async {
     #expect(await error(.status(201)) { $0.validate(statusCode: [200, 201]) } == nil)
     #expect(await error(.status(202)) { $0.validate(statusCode: [200, 201]) }?.responseCode == 202)
     #expect(await error(.status(200)) { $0.validate(statusCode: [Int]()) }?.responseCode == 200)
@@ -50,38 +52,38 @@ struct ValidationTests {
     }
   }
 
-  @Test func theTypesAreAskedForLate() async {
-    let asked = Recorder<Void>()
+  @Test("The closure of content types is evaluated at validation") func lateContentTypes() async {
+    let calls = Recorder<Void>()
     @Sendable func types() -> [String] {
-      asked.add(())
+      calls.add(())
       return ["application/json"]
     }
-    let request = Session.kept(fake: FakeTransport(.json("1"))).request("http://a.test/")
+    let request = Session.retained(fake: FakeTransport(.json("1"))).request("http://a.test/")
       .validate(contentType: types())
-    #expect(asked.count == 0)
+    #expect(calls.count == 0)
     #expect(await request.end().error == nil)
-    #expect(asked.count == 1)
+    #expect(calls.count == 1)
   }
 
-  @Test func theyRunInOrderAndTheFirstFailureEndsIt() async {
-    let journal = Recorder<String>()
+  @Test("Validators run in order until the first failure") func order() async {
+    let recorder = Recorder<String>()
     let error = await error(.json("1")) { request in
       request
         .validate { _, _, _ in
-          journal.add("one")
+          recorder.add("one")
           return .success(())
         }
         .validate(statusCode: 200..<300)
         .validate { _, _, _ in
-          journal.add("two")
+          recorder.add("two")
           return .failure(TestError(text: "two"))
         }
         .validate { _, _, _ in
-          journal.add("three")
+          recorder.add("three")
           return .failure(TestError(text: "three"))
         }
     }
-    #expect(journal.values == ["one", "two"])
+    #expect(recorder.values == ["one", "two"])
     guard case .responseValidationFailed(.customValidationFailed(let cause))? = error else {
       Issue.record("\(String(describing: error))")
       return
@@ -89,15 +91,15 @@ struct ValidationTests {
     #expect(cause as? TestError == TestError(text: "two"))
   }
 
-  @Test func anAFErrorOfAValidatorIsKept() async {
+  @Test("An AFError of a validator is not wrapped") func validatorError() async {
     let error = await error(.json("1")) { $0.validate { _, _, _ in .failure(AFError.sessionDeinitialized) } }
     #expect(error?.isSessionDeinitializedError == true)
   }
 
-  @Test func aValidatorSeesRequestResponseAndData() async {
+  @Test("A validator receives request, response and data") func arguments() async {
     let fake = FakeTransport(.status(418, "tea", headers: [("X-A", "b")]))
     let seen = Recorder<(URLRequest?, Int, String?, Data?)>()
-    let response = await Session.kept(fake: fake).request("http://a.test/")
+    let response = await Session.retained(fake: fake).request("http://a.test/")
       .validate { request, response, data in
         seen.add((request, response.statusCode, response.value(forHTTPHeaderField: "x-a"), data))
         return .success(())
@@ -111,7 +113,7 @@ struct ValidationTests {
     #expect(values.first?.3 == Data("tea".utf8))
   }
 
-  @Test func failedTransfersSkipValidation() async {
+  @Test("A failed transfer skips validation") func failedTransfer() async {
     let count = Recorder<Void>()
     let error = await error(.failure(.timedOut)) { request in
       request.validate { _, _, _ in
@@ -123,8 +125,8 @@ struct ValidationTests {
     #expect(count.count == 0)
   }
 
-  @Test func aFailedValidationKeepsTheData() async {
-    let response = await Session.kept(fake: FakeTransport(.status(500, "why"))).request("http://a.test/")
+  @Test("A failed validation preserves the data") func dataOfFailure() async {
+    let response = await Session.retained(fake: FakeTransport(.status(500, "why"))).request("http://a.test/")
       .validate().end()
     #expect(response.data == Data("why".utf8))
     #expect(response.error?.responseCode == 500)

@@ -21,7 +21,7 @@ struct DefaultHeadersTests {
     #expect(HTTPHeader.ranked([]) == "")
   }
 
-  @Test("the codings are those that can be decoded")
+  @Test("the content codings are those that the engine decodes")
   func codings() {
     #expect(HTTPHeader.defaultAcceptEncoding.value == HTTPHeader.ranked(ContentCodings.supported))
   }
@@ -41,7 +41,7 @@ struct DefaultHeadersTests {
     #expect(agent.contains("/Unknown (Unknown; build:Unknown; "))
   }
 
-  @Test("the agent takes its parts from the bundle, else from the first argument")
+  @Test("the agent is built from the bundle, else from the first argument")
   func agentParts() {
     let system = OperatingSystemVersion(majorVersion: 6, minorVersion: 18, patchVersion: 44)
     #expect(
@@ -59,7 +59,7 @@ struct DefaultHeadersTests {
         == "App/1.2 (org.example.app; build:3; Linux 6.18.44) Alamofire/\(AFInfo.version)")
   }
 
-  @Test("the agent stays a valid field value whatever the program is called")
+  @Test("the agent is a valid field value for any program name")
   func agentOfOddProgram() {
     let system = OperatingSystemVersion(majorVersion: 1, minorVersion: 2, patchVersion: 3)
     let agent = HTTPHeader.userAgent(info: [:], arguments: ["/bin/t\u{f6}ol\r\nX: y\n"], system: system)

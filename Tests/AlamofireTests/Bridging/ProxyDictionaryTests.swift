@@ -10,7 +10,7 @@ struct ProxyDictionaryTests {
     ProxyTable(dictionary: dictionary).choice(for: try #require(Origin(url: url)))
   }
 
-  @Test func theKeysOfApplesSystems() throws {
+  @Test("The keys of Apple's systems are read") func applesKeys() throws {
     let dictionary: [AnyHashable: Any] = [
       "HTTPEnable": 1, "HTTPProxy": "h.test", "HTTPPort": 8080, "HTTPSEnable": true, "HTTPSProxy": "s.test",
       "HTTPSPort": NSNumber(value: 8443), "ExceptionsList": ["*.local", "10.0.0.0/8"],
@@ -25,13 +25,13 @@ struct ProxyDictionaryTests {
     }
   }
 
-  @Test func whatIsNotEnabledIsNotUsed() throws {
+  @Test("A proxy that is not enabled is not used") func disabledProxy() throws {
     #expect(try choice([:], "http://a.test") == .direct)
     #expect(try choice(["HTTPEnable": 0, "HTTPProxy": "h.test", "HTTPPort": 1], "http://a.test") == .direct)
     #expect(try choice(["HTTPProxy": "h.test", "HTTPPort": 1], "http://a.test") == .direct)
   }
 
-  @Test func socksServesWhatTheOthersDoNot() throws {
+  @Test("SOCKS serves the schemes without a proxy of their own") func socks() throws {
     let dictionary: [AnyHashable: Any] = [
       "SOCKSEnable": 1, "SOCKSProxy": "s.test", "SOCKSPort": "1081", "HTTPEnable": 1, "HTTPProxy": "h.test",
     ]
@@ -40,7 +40,7 @@ struct ProxyDictionaryTests {
     #expect(try choice(dictionary, "http://a.test") == .server(ProxyServer(.http, host: "h.test", port: 80)))
   }
 
-  @Test func anEnabledProxyWithoutANameIsNotPassedBy() async throws {
+  @Test("An enabled proxy without a host fails the request") func missingHost() async throws {
     let configuration = URLSessionConfiguration.af.default
     configuration.connectionProxyDictionary = ["HTTPEnable": 1]
     let session = Session(configuration: configuration)

@@ -12,12 +12,12 @@ struct URLConversionTests {
     #expect(try components.asURL() == url)
   }
 
-  @Test("a relative reference passes, since only the transport can know better")
+  @Test("a relative reference converts, because the transport reports its error")
   func relativeReference() throws {
     #expect(try "invalid".asURL().absoluteString == "invalid")
   }
 
-  @Test("text that is no URL is reported with itself", arguments: ["", "http://[::1"])
+  @Test("text that is not a URL is part of the error", arguments: ["", "http://[::1"])
   func invalidText(text: String) throws {
     let error = try #require(throws: AFError.self) { try text.asURL() }
     #expect(error.isInvalidURLError)
@@ -25,7 +25,7 @@ struct URLConversionTests {
     #expect(error.underlyingError == nil)
   }
 
-  @Test("components that do not go together are reported with themselves")
+  @Test("inconsistent components are part of the error")
   func invalidComponents() throws {
     var components = URLComponents()
     components.host = "example.com"
@@ -34,14 +34,14 @@ struct URLConversionTests {
     #expect(error.urlConvertible as? URLComponents == components)
   }
 
-  @Test("a request is its own request")
+  @Test("a request converts to itself")
   func requestConverts() throws {
     let request = try URLRequest(url: "https://example.com", method: .get)
     #expect(try request.asURLRequest() == request)
     #expect(request.urlRequest == request)
   }
 
-  @Test("urlRequest swallows the error")
+  @Test("urlRequest returns nil for an error")
   func urlRequestSwallowsTheError() {
     struct Broken: URLRequestConvertible {
       func asURLRequest() throws -> URLRequest { try URLRequest(url: "", method: .get) }

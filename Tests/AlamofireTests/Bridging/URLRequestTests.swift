@@ -11,19 +11,19 @@ struct URLRequestTests {
     #expect(request.headers.sorted() == ["X-One": "1", "X-Two": "2"])
   }
 
-  @Test("the initialiser throws what the URL throws")
+  @Test("the initialiser throws the error of the URL")
   func initialiserThrows() {
     #expect(throws: AFError.self) { try URLRequest(url: "", method: .get) }
   }
 
-  @Test("without header fields there are none")
+  @Test("a request without header fields has none")
   func noHeaders() throws {
     let request = try URLRequest(url: "https://example.com", method: .get)
     #expect(request.headers.isEmpty)
     #expect(request.value(forHTTPHeaderField: "Accept") == nil)
   }
 
-  @Test("any method survives")
+  @Test("any method is preserved")
   func anyMethod() throws {
     var request = try URLRequest(url: "https://example.com", method: HTTPMethod(rawValue: "purge"))
     #expect(request.httpMethod == "purge")
@@ -55,7 +55,7 @@ struct URLRequestTests {
     }
   }
 
-  @Test("a GET with a body passes when that is allowed, and other methods always do")
+  @Test("a GET with a body is accepted if that is allowed, and other methods always are")
   func bodiesThatPass() throws {
     var request = try URLRequest(url: "https://example.com", method: .get)
     request.httpBody = Data("body".utf8)
@@ -66,7 +66,7 @@ struct URLRequestTests {
     }
   }
 
-  @Test("a response gives its header fields")
+  @Test("a response returns its header fields")
   func responseHeaders() throws {
     let url = try "https://example.com".asURL()
     let response = try #require(

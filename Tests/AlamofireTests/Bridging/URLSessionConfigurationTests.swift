@@ -41,7 +41,7 @@ struct URLSessionConfigurationTests {
     #expect(!background.sessionSendsLaunchEvents)
   }
 
-  @Test("header fields that are not text are not given")
+  @Test("header fields that are not text are ignored")
   func headersThatAreNotText() {
     let configuration = URLSessionConfiguration.ephemeral
     configuration.httpAdditionalHeaders = ["X-Number": 1]
@@ -59,12 +59,12 @@ extension AlamofireExtension where ExtendedType == Celsius {
 }
 
 struct AlamofireExtendedTests {
-  @Test("a type of one's own gets an af room")
+  @Test("a type of the user gets the af namespace")
   func ownType() {
     #expect(Celsius.af.freezing.af.fahrenheit == 32)
   }
 
-  @Test("setting the room changes nothing")
+  @Test("setting the af namespace has no effect")
   func settingDoesNothing() {
     var value = Celsius(degrees: 100)
     value.af = Celsius(degrees: 1).af

@@ -12,7 +12,7 @@ extension AFError {
   }
 }
 
-/// The error that `body` throws.
+/// Returns the error that `body` throws.
 func failure(of body: () async throws -> some Any) async -> AFError? {
   do {
     _ = try await body()
@@ -23,7 +23,7 @@ func failure(of body: () async throws -> some Any) async -> AFError? {
 }
 
 extension Session {
-  /// Makes a session for one test.
+  /// Returns a session of this test, which is released at its end.
   static func forStreams(
     _ change: (inout TransportOptions) -> Void = { _ in }, manager: ServerTrustManager? = nil,
     delegate: SessionDelegate = SessionDelegate(), timeout: TimeInterval = 60,
@@ -33,7 +33,7 @@ extension Session {
     options.proxy = .none
     options.trustStore = .pem(Data(TestIdentity.localhostAuthority.caPEM.utf8))
     change(&options)
-    let configuration = URLSessionConfiguration.solitary
+    let configuration = URLSessionConfiguration.isolated
     configuration.timeoutIntervalForRequest = timeout
     configuration.timeoutIntervalForResource = wholeTimeout
     return Session(
@@ -43,11 +43,11 @@ extension Session {
 }
 
 extension ByteStreamRequest {
-  /// Writes more than the system buffers to a stream without a reader, each write small enough for one record of TLS,
-  /// until the stream ends. Returns the errors of the writes.
+  /// Writes until the stream ends, to a peer that does not read, and returns the errors of the writes. The writes exceed
+  /// the system's buffers, and each fits into one TLS record.
   func flooded() async -> [AFError?] {
     var ends: [AFError?] = []
-    // On a slow machine the first writes can time out before they begin, which does no harm.
+    // On a slow machine the first writes may time out before they begin, which does not affect the result.
     for _ in 0..<20 where state != .closed { ends += await manyWritten() }
     return ends
   }
@@ -68,7 +68,7 @@ extension ByteStreamRequest {
 @Suite("Streams of bytes", .timeLimit(.minutes(5))) struct ByteStreamTests {
   private let session = Session.forStreams()
 
-  @Test func whatIsWrittenComesBack() async throws {
+  @Test("Written bytes are echoed") func echo() async throws {
     let server = try StreamTestServer()
     let stream = session.byteStream(host: "127.0.0.1", port: server.port)
     #expect(stream.state == .initialized)
@@ -83,7 +83,7 @@ extension ByteStreamRequest {
     #expect(stream.state == .closed && stream.error == nil)
   }
 
-  @Test func aStreamThatIsOnlyMadeConnectsNobody() async throws {
+  @Test("A stream without operations does not connect") func lazyConnection() async throws {
     let server = try StreamTestServer()
     do {
       let stream = session.byteStream(host: "127.0.0.1", port: server.port)
@@ -95,7 +95,7 @@ extension ByteStreamRequest {
     #expect(server.connectionCount == 0)
   }
 
-  @Test func readsAndWritesWithHandlersKeepTheirOrder() async throws {
+  @Test("Reads and writes with handlers run in order") func order() async throws {
     let server = try StreamTestServer()
     let stream = session.byteStream(host: "127.0.0.1", port: server.port)
     let queue = DispatchQueue(label: "handlers")
@@ -115,7 +115,7 @@ extension ByteStreamRequest {
     #expect(pieces.values == (0..<10).map { "\($0)," })
   }
 
-  @Test func theWritingSideClosesByItself() async throws {
+  @Test("The write side closes alone") func closeWrite() async throws {
     let server = try StreamTestServer { connection in
       let all = try connection.readToEnd()
       try connection.write("\(all.count)")
@@ -132,7 +132,7 @@ extension ByteStreamRequest {
     #expect(late?.transferCode == .networkConnectionLost)
   }
 
-  @Test func theReadingSideClosesByItself() async throws {
+  @Test("The read side closes alone") func closeRead() async throws {
     let server = try StreamTestServer()
     let stream = session.byteStream(host: "127.0.0.1", port: server.port)
     try await stream.write(Data([1]))
@@ -144,7 +144,7 @@ extension ByteStreamRequest {
     #expect(await stream.ended() == nil)
   }
 
-  @Test func aReadThatTimesOutLosesNothing() async throws {
+  @Test("A read that times out loses no bytes") func readTimeout() async throws {
     let gate = Gate()
     let server = try StreamTestServer { connection in
       try connection.write("ab")
@@ -160,7 +160,7 @@ extension ByteStreamRequest {
     #expect(try await stream.read(atLeast: 4).data == Data("abcd".utf8))
   }
 
-  @Test func aTaskThatIsCancelledGivesUpItsRead() async throws {
+  @Test("Cancelling a task ends its read") func cancelledTask() async throws {
     let server = try StreamTestServer()
     let stream = session.byteStream(host: "127.0.0.1", port: server.port)
     try await stream.write(Data("x".utf8))
@@ -175,7 +175,7 @@ extension ByteStreamRequest {
     #expect(try await stream.read().data == Data("y".utf8))
   }
 
-  @Test func cancellingEndsWhatIsReadAndTheConnection() async throws {
+  @Test("Cancelling the stream ends its reads and the connection") func cancel() async throws {
     let gone = Gate()
     let server = try StreamTestServer { connection in
       try connection.write("x")
@@ -193,7 +193,7 @@ extension ByteStreamRequest {
     while server.openConnectionCount > 0 { await Task.yield() }
   }
 
-  @Test func cancellingEverythingCancelsStreams() async throws {
+  @Test("cancelAllRequests cancels streams") func cancelAll() async throws {
     let server = try StreamTestServer()
     let stream = session.byteStream(host: "127.0.0.1", port: server.port)
     try await stream.write(Data("x".utf8))
@@ -204,7 +204,7 @@ extension ByteStreamRequest {
     }
   }
 
-  @Test func theEndOfTheSessionEndsItsStreams() async throws {
+  @Test("The end of the session ends its streams") func endOfSession() async throws {
     let server = try StreamTestServer()
     var session: Session? = .forStreams()
     let stream = try #require(session).byteStream(host: "127.0.0.1", port: server.port)
@@ -221,7 +221,7 @@ extension ByteStreamRequest {
     }
   }
 
-  @Test func whoeverLetsGoOfAStreamEndsIt() async throws {
+  @Test("Releasing a stream ends it") func release() async throws {
     let server = try StreamTestServer()
     var stream: ByteStreamRequest? = session.byteStream(host: "127.0.0.1", port: server.port)
     try await stream?.write(Data("x".utf8))
@@ -231,7 +231,7 @@ extension ByteStreamRequest {
     while server.openConnectionCount > 0 { await Task.yield() }
   }
 
-  @Test func failuresAreThoseOfRequests() async throws {
+  @Test("Failures are those of requests") func failures() async throws {
     let refused = session.byteStream(host: "127.0.0.1", port: 1)
     #expect(await failure { try await refused.read() }?.transferCode == .cannotConnectToHost)
     #expect(await refused.ended()?.transferCode == .cannotConnectToHost)
@@ -250,23 +250,25 @@ extension ByteStreamRequest {
     #expect(await failure { try await stream.read() }?.transferCode == .timedOut)
   }
 
-  @Test(arguments: [true, false]) func theTimeOfAResourceEndsTheStream(isSuspended: Bool) async throws {
+  @Test("timeoutIntervalForResource ends the stream", arguments: [true, false]) func resourceTimeout(
+    isSuspended: Bool
+  ) async throws {
     let server = try StreamTestServer()
     let session = Session.forStreams(wholeTimeout: 1)
     let stream = session.byteStream(host: "127.0.0.1", port: server.port)
-    // On a machine with much else to do, this may be too late already.
+    // On a busy machine, the write may time out as well.
     _ = await failure { try await stream.write(Data("x".utf8)) }
     if isSuspended { stream.suspend() }
     #expect(await failure { try await stream.read(atLeast: 2) }?.transferCode == .timedOut)
     #expect(await stream.ended()?.transferCode == .timedOut)
     while server.openConnectionCount > 0 { await Task.yield() }
-    // It counts from the first thing that is asked for, while it is connected as well.
+    // The time counts from the first operation, so it includes connecting.
     let silent = try UnresponsivePort()
     let slow = session.byteStream(host: "127.0.0.1", port: silent.port)
     #expect(await failure { try await slow.read() }?.transferCode == .timedOut)
   }
 
-  @Test func aResetEndsTheStream() async throws {
+  @Test("A connection reset ends the stream") func reset() async throws {
     let server = try StreamTestServer { connection in
       _ = try connection.read()
       connection.reset()
@@ -277,7 +279,7 @@ extension ByteStreamRequest {
     #expect(await stream.ended()?.transferCode == .networkConnectionLost)
   }
 
-  @Test func aSuspendedStreamMovesNothing() async throws {
+  @Test("A suspended stream transfers no bytes") func suspend() async throws {
     let server = try StreamTestServer()
     let stream = session.byteStream(host: "127.0.0.1", port: server.port)
     try await stream.write(Data("x".utf8))
@@ -285,12 +287,12 @@ extension ByteStreamRequest {
     stream.suspend()
     #expect(stream.isSuspended)
     let received = server.receivedByteCount
-    // A limit that would be over long before the stream goes on.
+    // The limit is shorter than the suspension.
     let read = Recorder<Result<ByteStreamRequest.Bytes, AFError>>()
     stream.read(atLeast: 3, timeout: .milliseconds(300), queue: .global()) { read.add($0) }
     let written = Recorder<Bool>()
     stream.write(Data("abc".utf8), queue: .global()) { written.add((try? $0.get()) != nil) }
-    // The same loop, which has seen all that by then, counts a longer limit to its end.
+    // The loop is awake meanwhile, because another stream waits for a longer limit.
     let other = session.byteStream(host: "127.0.0.1", port: server.port)
     await #expect(throws: AFError.self) { try await other.read(timeout: .milliseconds(500)) }
     #expect(read.values.isEmpty && written.values.isEmpty)
@@ -300,7 +302,7 @@ extension ByteStreamRequest {
     #expect(try await read.wait(for: 1)[0].get().data == Data("abc".utf8))
   }
 
-  @Test func whoSendsTooMuchIsHeldUp() async throws {
+  @Test("A fast sender is slowed down by back-pressure") func backPressure() async throws {
     let size = 64 << 20
     @Sendable func send(_ connection: StreamTestConnection, _ sent: Recorder<Int>) throws {
       let piece = [UInt8](repeating: 7, count: 1 << 20)
@@ -314,8 +316,8 @@ extension ByteStreamRequest {
     let other = try StreamTestServer { try send($0, sentToOther) }
     let stream = session.byteStream(host: "127.0.0.1", port: server.port)
     var count = try await stream.read(atMost: 1).data.count
-    // While the loop moves all of another stream, it reads nothing of this one, which has no pending read. The sender
-    // is never further ahead than the two socket buffers.
+    // While the same loop transfers all of another stream, it reads no bytes of this one without a pending read. The sender
+    // is never further ahead than the buffers of both sockets.
     let quick = session.byteStream(host: "127.0.0.1", port: other.port)
     var countOfOther = 0
     while true {
@@ -336,7 +338,7 @@ extension ByteStreamRequest {
     #expect(count == size)
   }
 
-  @Test func descriptorsAndThreadsAreGivenBack() async {
+  @Test("Descriptors and threads are released") func resources() async {
     await #expect(processExitsWith: .success) {
       func sockets() -> Int {
         let names = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? []

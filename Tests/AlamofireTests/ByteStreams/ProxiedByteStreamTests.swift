@@ -5,7 +5,7 @@ import HTTPTestServer
 import Testing
 
 @Suite("Streams of bytes through proxies", .timeLimit(.minutes(5))) struct ProxiedByteStreamTests {
-  /// An HTTP proxy that knows `CONNECT` alone, and leads every host to one port.
+  /// An HTTP proxy that supports `CONNECT` only, and connects every host to one port.
   static func proxy(
     _ security: HTTPTestServer.Security = .none, to port: Int, seen: Recorder<String>,
     status: String = "200 OK"
@@ -24,9 +24,9 @@ import Testing
     }
   }
 
-  @Test(arguments: [true, false]) func throughATunnel(isSecure: Bool) async throws {
+  @Test("Tunnel through an HTTP proxy", arguments: [true, false]) func tunnel(isSecure: Bool) async throws {
     let server = try StreamTestServer(isSecure ? .tls(.localhost) : .none) { connection in
-      // A server that speaks first, right behind the answer of the proxy.
+      // The server sends first, right after the response of the proxy.
       try connection.write("hello\n")
       try connection.echo()
     }
@@ -41,14 +41,14 @@ import Testing
     #expect(try await stream.read().data == Data("x".utf8))
     #expect(seen.values.first == "CONNECT localhost:7777 HTTP/1.1")
     #expect(seen.values.contains { $0.hasPrefix("Proxy-Authorization: Basic ") })
-    // The same handle of libcurl's sends requests as before.
+    // The same easy handle sends requests afterwards.
     let http = try HTTPTestServer()
     let direct = session.request(http.url("/get"))
     direct.transportOptions { $0.proxy = .none }
     #expect(await direct.serializingData().response.response?.statusCode == 200)
   }
 
-  @Test func aProxyThatRefuses() async throws {
+  @Test("A proxy that refuses fails the stream") func refusal() async throws {
     let seen = Recorder<String>()
     let proxy = try Self.proxy(to: 1, seen: seen, status: "403 Forbidden")
     let session = Session.forStreams { $0.proxy = .http("127.0.0.1", port: proxy.port) }
@@ -60,12 +60,12 @@ import Testing
     #expect(await failure { try await stranger.read() }?.transferCode == .userAuthenticationRequired)
   }
 
-  @Test func throughSOCKS() async throws {
+  @Test("SOCKS proxy is used") func socks() async throws {
     let server = try StreamTestServer()
     let port = server.port
     let proxy = try StreamTestServer { connection in
       _ = try connection.read(atMost: 2)
-      _ = try connection.read()  // the methods
+      _ = try connection.read()  // the methods of authentication
       try connection.write([5, 0])
       let head = try connection.read(atMost: 5)
       guard head.count == 5, head[3] == 3 else { return }
@@ -79,7 +79,7 @@ import Testing
     #expect(server.connectionCount == 1)
   }
 
-  @Test func overridesAndGuardsHold() async throws {
+  @Test("Host overrides and refused addresses apply to streams") func overrides() async throws {
     let server = try StreamTestServer()
     let led = Session.forStreams {
       $0.hostOverrides = [.init(host: "nowhere.test", target: "127.0.0.1", targetPort: server.port)]

@@ -7,7 +7,7 @@ import Testing
 @Suite("Streams of bytes over TLS", .timeLimit(.minutes(5))) struct SecureByteStreamTests {
   private struct Refused: Error {}
 
-  /// Code of a user.
+  /// An evaluator of a user.
   private final class Slow: ServerTrustEvaluating {
     let calls = Recorder<String>()
     let refuses: Bool
@@ -32,8 +32,8 @@ import Testing
     try connection.echo()
   }
 
-  @Test(arguments: [TransportOptions.TLSVersion.tls12, .tls13])
-  func tlsFromTheStart(version: TransportOptions.TLSVersion) async throws {
+  @Test("TLS from the start", arguments: [TransportOptions.TLSVersion.tls12, .tls13])
+  func tlsFromStart(version: TransportOptions.TLSVersion) async throws {
     let server = try StreamTestServer(.tls(.localhost))
     let session = Session.forStreams {
       $0.minimumTLSVersion = version
@@ -82,7 +82,7 @@ import Testing
     }
   }
 
-  @Test func tlsInTheMiddle() async throws {
+  @Test("TLS starts in the middle of a stream") func startTLS() async throws {
     let server = try StreamTestServer(script: Self.startsTLS)
     let session = Session.forStreams()
     let stream = session.byteStream(host: "localhost", port: server.port)
@@ -96,28 +96,28 @@ import Testing
     #expect(stream.state == .open)
   }
 
-  @Test func everythingInOneGo() async throws {
+  @Test("Operations that are queued before the handshake run in order") func queuedOperations() async throws {
     let server = try StreamTestServer(script: Self.startsTLS)
     let session = Session.forStreams()
     let stream = session.byteStream(host: "localhost", port: server.port)
-    let told = Recorder<String>()
+    let reported = Recorder<String>()
     let queue = DispatchQueue(label: "handlers")
     await withCheckedContinuation { done in
-      stream.read(atLeast: 11, atMost: 11, queue: queue) { _ in told.add("greeting") }
-      stream.write(Data("STARTTLS\r\n".utf8), queue: queue) { _ in told.add("asked") }
-      stream.read(atLeast: 11, atMost: 11, queue: queue) { _ in told.add("answer") }
-      stream.startTLS(queue: queue) { told.add((try? $0.get()) == nil ? "failed" : "secure") }
-      stream.write(Data("secret".utf8), queue: queue) { _ in told.add("sent") }
+      stream.read(atLeast: 11, atMost: 11, queue: queue) { _ in reported.add("greeting") }
+      stream.write(Data("STARTTLS\r\n".utf8), queue: queue) { _ in reported.add("request") }
+      stream.read(atLeast: 11, atMost: 11, queue: queue) { _ in reported.add("answer") }
+      stream.startTLS(queue: queue) { reported.add((try? $0.get()) == nil ? "failed" : "secure") }
+      stream.write(Data("secret".utf8), queue: queue) { _ in reported.add("sent") }
       stream.read(atLeast: 6, queue: queue) { result in
-        told.add((try? result.get()).map { String(decoding: $0.data, as: UTF8.self) } ?? "failed")
+        reported.add((try? result.get()).map { String(decoding: $0.data, as: UTF8.self) } ?? "failed")
         done.resume()
       }
     }
-    #expect(Set(told.values.prefix(3)) == ["greeting", "asked", "answer"])
-    #expect(told.values.suffix(3) == ["secure", "sent", "secret"])
+    #expect(Set(reported.values.prefix(3)) == ["greeting", "request", "answer"])
+    #expect(reported.values.suffix(3) == ["secure", "sent", "secret"])
   }
 
-  @Test func whoIsNotTrustedGetsNoByte() async throws {
+  @Test("An untrusted server receives no bytes") func untrustedServer() async throws {
     let stranger = try TestIdentity(.init(commonName: "localhost", dnsNames: ["localhost"]))
     let server = try StreamTestServer(.tls(stranger))
     let session = Session.forStreams()
@@ -129,7 +129,7 @@ import Testing
     #expect(server.receivedByteCount == 0)
   }
 
-  @Test func theNameOfTheHostCounts() async throws {
+  @Test("The host name is verified") func hostName() async throws {
     let other = try TestIdentity(
       .init(commonName: "other", dnsNames: ["other.localhost"], issuer: .localhostAuthority))
     let server = try StreamTestServer(.tls(other))
@@ -141,7 +141,7 @@ import Testing
     #expect(server.receivedByteCount == 0)
   }
 
-  @Test func evaluatorsDecide() async throws {
+  @Test("Evaluators decide about trust") func evaluators() async throws {
     let server = try StreamTestServer(.tls(.localhost))
     let authority = try #require(
       Certificate.all(in: Data(TestIdentity.localhostAuthority.certificatePEM.utf8)).first)
@@ -162,9 +162,10 @@ import Testing
     #expect(server.receivedByteCount == count)
   }
 
-  /// The handshake stands still meanwhile, in the middle of a stream that could not be made again.
-  @Test(arguments: [true, false]) func anEvaluatorOfAUserIsAskedOnceElsewhere(isFromStart: Bool) async throws
-  {
+  /// The handshake waits for the evaluator in the middle of the stream, because the connection cannot be made again.
+  @Test("An evaluator of the user runs once, on another thread", arguments: [true, false]) func userEvaluator(
+    isFromStart: Bool
+  ) async throws {
     let slow = Slow()
     let session = session(slow)
     let server =
@@ -186,7 +187,7 @@ import Testing
     #expect(server.connectionCount == 2)
   }
 
-  @Test func whatAnEvaluatorOfAUserThrowsIsTheError() async throws {
+  @Test("An error of an evaluator is the error of the stream") func evaluatorError() async throws {
     let server = try StreamTestServer(script: Self.startsTLS)
     let session = session(Slow(refuses: true))
     let stream = session.byteStream(host: "localhost", port: server.port)
@@ -201,7 +202,7 @@ import Testing
     #expect(cause is Refused)
   }
 
-  @Test func aClientShowsItsIdentity() async throws {
+  @Test("The client sends its certificate") func clientIdentity() async throws {
     let authority = try TestIdentity(.init(commonName: "Clients", isCA: true))
     let client = try TestIdentity(.init(commonName: "ada", issuer: authority))
     let server = try StreamTestServer(
@@ -224,10 +225,10 @@ import Testing
       maximumVersion: version, clientAuthority: authority.certificatePEM, requiresClientCertificate: true)
   }
 
-  /// In the middle of a stream, which could not be made again.
-  @Test(arguments: [TLSOptions.Version.tls1_2, .tls1_3])
-  func aDelegateChoosesTheIdentity(version: TLSOptions.Version) async throws {
-    // One that no client could show without its issuer.
+  /// The handshake waits for the delegate, because the connection cannot be made again.
+  @Test("A delegate chooses the client certificate", arguments: [TLSOptions.Version.tls1_2, .tls1_3])
+  func delegateIdentity(version: TLSOptions.Version) async throws {
+    // A certificate that no client would choose without its issuer.
     let authority = try TestIdentity(.init(commonName: "Clients", isCA: true))
     let middle = try TestIdentity(.init(commonName: "Middle", isCA: true, issuer: authority))
     let client = try TestIdentity(.init(commonName: "ada", issuer: middle))
@@ -253,8 +254,8 @@ import Testing
     #expect(server.connectionCount == 2)
   }
 
-  /// Bytes in a TLS record cannot be withdrawn: the next write would follow bytes of a withdrawn one.
-  @Test func aWriteThatWaitsTooLongTakesTheStreamWithIt() async throws {
+  /// A TLS record that was made cannot be discarded, and the next write would follow it.
+  @Test("A write that times out ends the stream") func writeTimeout() async throws {
     let gate = Gate()
     let server = try StreamTestServer(.tls(.localhost)) { connection in
       try connection.pass(gate)
@@ -268,7 +269,8 @@ import Testing
     #expect(next?.transferCode == .networkConnectionLost)
   }
 
-  @Test func aDelegateMayChooseToBeNobodyOrToEndIt() async throws {
+  @Test("A delegate can decline to send a certificate or cancel") func delegateWithoutIdentity() async throws
+  {
     let authority = try TestIdentity(.init(commonName: "Clients", isCA: true))
     let server = try StreamTestServer(.tls(.localhost, Self.optionsForClients(.tls1_2, authority)))
     let nobody = IdentityChooser(nil)
@@ -277,7 +279,7 @@ import Testing
       let stream = session.byteStream(host: "localhost", port: server.port, secure: true)
       #expect(await failure { try await stream.write(Data("x".utf8)) } != nil)
     }
-    // Once is enough, as for requests.
+    // The delegate is asked once, as for requests.
     #expect(nobody.calls.count == 1)
     let cancelling = IdentityChooser(nil, cancels: true)
     let other = Session.forStreams(delegate: cancelling)
@@ -286,7 +288,9 @@ import Testing
     #expect(cancelling.calls.count == 1)
   }
 
-  @Test func whatCameInTheClearIsNotTakenForSecure() async throws {
+  @Test("Plain bytes before the handshake are not taken for secure ones") func plainBytesBeforeTLS()
+    async throws
+  {
     let server = try StreamTestServer { connection in
       try connection.write("220 go on\r\nEVIL")
       try connection.startTLS(.localhost)
@@ -299,7 +303,7 @@ import Testing
     #expect(await stream.ended()?.transferCode == .secureConnectionFailed)
   }
 
-  @Test func anEndWithoutTheWordOfTLSIsNoEnd() async throws {
+  @Test("A connection that closes without close_notify is an error") func truncation() async throws {
     let server = try StreamTestServer(.tls(.localhost)) { connection in
       try connection.write("half")
       connection.cutOff()
@@ -311,7 +315,7 @@ import Testing
     #expect(await failure { try await stream.read() }?.transferCode == .networkConnectionLost)
   }
 
-  @Test func aServerThatSpeaksNoTLS() async throws {
+  @Test("A server without TLS fails the handshake") func serverWithoutTLS() async throws {
     let server = try StreamTestServer { connection in
       _ = try connection.read()
       try connection.write("HTTP/1.1 400 Bad Request\r\n\r\n")
@@ -325,7 +329,8 @@ import Testing
     #expect(await failure { try await other.read() }?.transferCode == .timedOut)
   }
 
-  @Test(arguments: [true, false]) func tenMegabytesThereAndBack(isSecure: Bool) async throws {
+  @Test("Ten megabytes are echoed", arguments: [true, false]) func largeTransfer(isSecure: Bool) async throws
+  {
     let server = try isSecure ? StreamTestServer(.tls(.localhost)) : StreamTestServer()
     let session = Session.forStreams()
     let stream = session.byteStream(host: "localhost", port: server.port, secure: isSecure)

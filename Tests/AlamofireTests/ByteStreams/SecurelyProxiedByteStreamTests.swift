@@ -12,7 +12,7 @@ struct SecurelyProxiedByteStreamTests {
     return .forStreams({ $0.proxy = .server(proxy) }, timeout: timeout)
   }
 
-  /// A proxy that is the server behind itself.
+  /// A proxy that answers CONNECT and then acts as the server.
   private func proxy(
     _ options: TLSOptions = TLSOptions(), behind: @escaping @Sendable (StreamTestConnection) throws -> Void
   ) throws -> StreamTestServer {
@@ -23,10 +23,10 @@ struct SecurelyProxiedByteStreamTests {
     }
   }
 
-  @Test(arguments: [false, true], [TLSOptions.Version.tls1_2, .tls1_3])
-  func throughATunnel(isSecure: Bool, version: TLSOptions.Version) async throws {
+  @Test("Tunnel through a proxy over TLS", arguments: [false, true], [TLSOptions.Version.tls1_2, .tls1_3])
+  func tunnel(isSecure: Bool, version: TLSOptions.Version) async throws {
     let server = try StreamTestServer(isSecure ? .tls(.localhost) : .none) { connection in
-      // A server that speaks first, right behind the answer of the proxy.
+      // The server sends first, right after the response of the proxy.
       try connection.write("hello\n")
       try connection.echo()
     }
@@ -47,14 +47,14 @@ struct SecurelyProxiedByteStreamTests {
     let (data, isAtEnd) = try await stream.read()
     #expect(data.isEmpty && isAtEnd)
     #expect(await stream.ended() == nil)
-    // The same handle of libcurl's sends requests as before.
+    // The same easy handle sends requests afterwards.
     let http = try HTTPTestServer()
     let direct = session.request(http.url("/get"))
     direct.transportOptions { $0.proxy = .none }
     #expect(await direct.serializingData().response.response?.statusCode == 200)
   }
 
-  @Test func tlsInTheMiddle() async throws {
+  @Test("TLS starts in the middle of a tunnel") func startTLS() async throws {
     let server = try StreamTestServer { connection in
       guard try connection.line() == "STARTTLS" else { return }
       try connection.startTLS(.localhost)
@@ -69,8 +69,10 @@ struct SecurelyProxiedByteStreamTests {
     #expect(try await stream.read(atLeast: 6).data == Data("secret".utf8))
   }
 
-  /// Neither side waits for the other with its hands full.
-  @Test(arguments: [true, false]) func muchInOneDirection(isSecure: Bool) async throws {
+  /// A full buffer in one direction does not block the other direction.
+  @Test("Large transfers in one direction do not block", arguments: [true, false]) func oneDirection(
+    isSecure: Bool
+  ) async throws {
     let count = 4_000_000
     let server = try StreamTestServer(isSecure ? .tls(.localhost) : .none) { connection in
       var left = count
@@ -89,8 +91,8 @@ struct SecurelyProxiedByteStreamTests {
     #expect(data.count == count && data.allSatisfy { $0 == 7 })
   }
 
-  /// libcurl searches its connections for unused ones when it needs another.
-  @Test func requestsBesideItDoNotDisturbIt() async throws {
+  /// libcurl searches its pool for idle connections when it needs one.
+  @Test("Concurrent requests do not disturb a stream") func concurrentRequests() async throws {
     let proxy = try proxy { connection in
       try connection.write("early")
       try connection.echo()
@@ -114,7 +116,7 @@ struct SecurelyProxiedByteStreamTests {
     #expect(proxy.connectionCount == 1)
   }
 
-  @Test func aWriteThatWaitsTooLongTakesTheStreamWithIt() async throws {
+  @Test("A write that times out ends the stream") func writeTimeout() async throws {
     let gate = Gate()
     let proxy = try proxy { try $0.pass(gate) }
     let session = self.session(port: proxy.port)
@@ -125,7 +127,7 @@ struct SecurelyProxiedByteStreamTests {
     #expect(next?.transferCode == .networkConnectionLost)
   }
 
-  @Test func whoCancelsClosesTheConnection() async throws {
+  @Test("Cancelling closes the connection") func cancel() async throws {
     let proxy = try proxy { connection in
       try connection.write("x")
       _ = try connection.readToEnd()
@@ -141,7 +143,7 @@ struct SecurelyProxiedByteStreamTests {
     while proxy.openConnectionCount > 0 { await Task.yield() }
   }
 
-  @Test func theEndOfTheSessionEndsItsStreams() async throws {
+  @Test("The end of the session ends its streams") func endOfSession() async throws {
     let proxy = try proxy { try $0.echo() }
     var session: Session? = session(port: proxy.port)
     let stream = try #require(session).byteStream(host: "localhost", port: 7777)
@@ -155,7 +157,7 @@ struct SecurelyProxiedByteStreamTests {
     while proxy.openConnectionCount > 0 { await Task.yield() }
   }
 
-  @Test func aProxyThatRefuses() async throws {
+  @Test("A proxy that refuses fails the stream") func refusal() async throws {
     let seen = Recorder<String>()
     let proxy = try ProxiedByteStreamTests.proxy(
       .tls(.localhost), to: 1, seen: seen, status: "403 Forbidden")
@@ -168,7 +170,7 @@ struct SecurelyProxiedByteStreamTests {
     #expect(await failure { try await other.read() }?.transferCode == .userAuthenticationRequired)
   }
 
-  @Test func aProxyThatIsNotTrustedGetsNoByte() async throws {
+  @Test("An untrusted proxy receives no bytes") func untrustedProxy() async throws {
     let stranger = try TestIdentity(.init(commonName: "localhost", dnsNames: ["localhost"]))
     let proxy = try StreamTestServer(.tls(stranger))
     let session = self.session(port: proxy.port)

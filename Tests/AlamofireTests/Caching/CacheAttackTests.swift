@@ -5,7 +5,7 @@ import Testing
 
 @testable import Alamofire
 
-/// Attempts to get a wrong response, a leak or a crash from the cache.
+/// Attempts to get a wrong response or a secret from the cache, or to crash it.
 @Suite("Attacks on the cache", .timeLimit(.minutes(5))) struct CacheAttackTests {
   private let folder: TemporaryFolder
 
@@ -17,10 +17,10 @@ import Testing
 
   private func onDisk(_ fake: FakeTransport) -> (HTTPCache, Session) {
     let cache = HTTPCache(memoryCapacity: 1 << 20, diskCapacity: 1 << 24, directory: folder["cache"])
-    return (cache, Session.kept(fake: fake, configuration: .cached(by: cache)))
+    return (cache, Session.retained(fake: fake, configuration: .cached(by: cache)))
   }
 
-  @Test func bytesOfStoredBodiesAreCountedFromZero() async throws {
+  @Test("Indices of a stored body start at zero") func indicesOfStoredBodies() async throws {
     let (first, writer) = onDisk(FakeTransport(.cacheable("0123456789", "max-age=60")))
     _ = await writer.request(try request()).end()
     first.settle()
@@ -35,18 +35,20 @@ import Testing
     #expect(part.startIndex == 0 && part == Data("234".utf8))
   }
 
-  @Test func aLimitOfTheBodyHoldsForStoredOnesToo() async throws {
-    let bench = CacheBench(
+  @Test("The limit of the body size applies to stored responses") func sizeLimitOfStoredBodies() async throws
+  {
+    let bench = CacheFixture(
       FakeTransport { _, index in .cacheable("0123456789", "max-age=60", tag: "\(index)") })
     _ = await bench.get()
-    func get(_ limit: Int64, _ change: (inout URLRequest) -> Void = { _ in }) async throws -> CacheBench.Got {
+    func get(_ limit: Int64, _ change: (inout URLRequest) -> Void = { _ in }) async throws -> CacheFixture.Got
+    {
       var request = try request()
       change(&request)
       let limited = bench.session.request(request).transportOptions { $0.bodySizeLimit = limit }
-      return CacheBench.Got(await limited.end())
+      return CacheFixture.Got(await limited.end())
     }
     #expect(try await get(10).hops == "c")
-    // The server is asked, whose answer the transport refuses.
+    // The request is sent, and the transport refuses the response.
     #expect(try await get(9).hops == "n")
     #expect(try await get(9) { $0.setValue("bytes=0-3", forHTTPHeaderField: "Range") }.hops == "c")
     #expect(try await get(9) { $0.cachePolicy = .returnCacheDataDontLoad }.code == .resourceUnavailable)
@@ -55,12 +57,13 @@ import Testing
     #expect(bench.fake.requests.last?.value("If-None-Match") == nil)
   }
 
-  @Test func whatComesFromPrivateAddressesIsNotForWhoRefusesThem() async {
-    let bench = CacheBench(FakeTransport { _, index in .cacheable("\(index)", "max-age=60") })
+  @Test("A response from a private address is not used by requests that refuse such addresses")
+  func privateAddresses() async {
+    let bench = CacheFixture(FakeTransport { _, index in .cacheable("\(index)", "max-age=60") })
     func get(_ refuses: Bool) async -> String {
       let request = bench.session.request("http://a.test/x")
         .transportOptions { $0.refusesPrivateAddresses = refuses }
-      return CacheBench.Got(await request.end()).description
+      return CacheFixture.Got(await request.end()).description
     }
     #expect(await get(false) == "200 0 n")
     #expect(await get(true) == "200 1 n")
@@ -68,22 +71,22 @@ import Testing
     #expect(await get(true) == "200 1 c")
   }
 
-  @Test func aRefreshAfterTheAnswerTakesItsCookies() async throws {
-    let configuration = URLSessionConfiguration.solitary
+  @Test("A background revalidation stores its cookies") func cookiesOfRevalidation() async throws {
+    let configuration = URLSessionConfiguration.isolated
     configuration.urlCache = HTTPCache(clock: { 1_800_000_000 })
     let fake = FakeTransport(
       .cacheable("one", "max-age=0, stale-while-revalidate=60", tag: "1"),
       .status(304, headers: [("Set-Cookie", "fresh=1")]))
-    let session = Session.kept(fake: fake, configuration: configuration)
+    let session = Session.retained(fake: fake, configuration: configuration)
     let storage = try #require(session.sessionConfiguration.httpCookieStorage)
     _ = await session.request("http://a.test/x").end()
-    #expect(CacheBench.Got(await session.request("http://a.test/x").end()).description == "200 one c")
+    #expect(CacheFixture.Got(await session.request("http://a.test/x").end()).description == "200 one c")
     #expect(await eventually { storage.cookies?.map(\.name) == ["fresh"] })
   }
 
-  @Test func aServerThatFailsDoesNotReplaceWhatStandsInForIt() async {
+  @Test("A failed revalidation does not replace the stale response") func failedRevalidation() async {
     let gone = Latch()
-    let bench = CacheBench(
+    let bench = CacheFixture(
       FakeTransport(
         .cacheable("one", "max-age=60, stale-while-revalidate=600, stale-if-error=600", tag: "1"),
         .status(503, "busy", headers: [("Cache-Control", "max-age=60")]).held(by: gone)))
@@ -93,7 +96,7 @@ import Testing
     let caching = bench.session.core.cache
     gone.open()
     let key = CacheKey("http://a.test/x") ?? CacheKey("", Origin(scheme: "", host: "", port: nil))
-    // The refresh is over when another may begin.
+    // A new revalidation can begin only after the end of the first one.
     #expect(
       await eventually {
         guard caching.beginRefreshing(key) else { return false }
@@ -103,11 +106,11 @@ import Testing
     #expect(await bench.get().body == "one")
   }
 
-  @Test func oneHeadIsShownAlthoughAValidationBreaksOff() async {
+  @Test("One head is delivered although a revalidation breaks off") func brokenRevalidation() async {
     var broken = FakeReply.cacheable("two", "max-age=60", tag: "2")
     broken.failure = TransportFailure(.connectionLost, "lost")
     let reply = broken
-    let bench = CacheBench(
+    let bench = CacheFixture(
       FakeTransport(.cacheable("one", "max-age=60, stale-if-error=600", tag: "1")) { _, _ in reply })
     _ = await bench.get()
     bench.clock.advance(70)
@@ -117,10 +120,10 @@ import Testing
     }
     let response = await request.end()
     #expect(heads.values == ["\"2\""] && response.error != nil)
-    // The outcome is the same without an observer.
+    // The result does not depend on observers.
     #expect(await bench.get().code == .networkConnectionLost)
-    // Where there is no head at all, what is stored stands in.
-    let lost = CacheBench(
+    // If there is no head, the stored response is used.
+    let lost = CacheFixture(
       FakeTransport(.cacheable("one", "max-age=60, stale-if-error=600", tag: "1")) { _, _ in
         .failure(.connectionLost)
       })
@@ -129,8 +132,8 @@ import Testing
     #expect(await lost.get().body == "one")
   }
 
-  @Test func aClockThatWasWrongDoesNotEndTheCache() async {
-    let bench = CacheBench(FakeTransport { _, index in .cacheable("\(index)", "max-age=60") })
+  @Test("A wrong clock does not disable the cache") func wrongClock() async {
+    let bench = CacheFixture(FakeTransport { _, index in .cacheable("\(index)", "max-age=60") })
     bench.clock.advance(1_000_000)
     _ = await bench.get()
     _ = await bench.get(method: .post)
@@ -143,27 +146,27 @@ import Testing
     }
   }
 
-  @Test func whatVariesByCookieIsNotForAnotherJar() async throws {
-    let configuration = URLSessionConfiguration.solitary
+  @Test("A response that varies by Cookie is not used with other cookies") func varyCookie() async throws {
+    let configuration = URLSessionConfiguration.isolated
     configuration.urlCache = HTTPCache(clock: { 1_800_000_000 })
     let fake = FakeTransport { request, _ in
       .cacheable(request.value("Cookie") ?? "nobody", "max-age=60", tag: nil, ("vary", "accept,COOKIE"))
     }
-    let session = Session.kept(fake: fake, configuration: configuration)
+    let session = Session.retained(fake: fake, configuration: configuration)
     let storage = try #require(session.sessionConfiguration.httpCookieStorage)
     for (user, count) in [("ada", 1), ("bob", 2), ("ada", 2), ("bob", 2)] {
       let properties: [HTTPCookiePropertyKey: Any] = [
         .name: "user", .value: user, .domain: "a.test", .path: "/",
       ]
       storage.setCookie(try #require(HTTPCookie(properties: properties)))
-      let got = CacheBench.Got(await session.request("http://a.test/x").end())
+      let got = CacheFixture.Got(await session.request("http://a.test/x").end())
       #expect(got.body == "user=\(user)" && fake.requests.count == count)
     }
     storage.removeCookies(since: .distantPast)
-    #expect(CacheBench.Got(await session.request("http://a.test/x").end()).body == "nobody")
+    #expect(CacheFixture.Got(await session.request("http://a.test/x").end()).body == "nobody")
   }
 
-  @Test func aRequestBeganWhenItBegan() {
+  @Test("The request time is the start of the request") func requestTime() {
     func requestTime(start: Double, microseconds: Int64) -> Int64 {
       var values = TransferMetrics.Values()
       values.start = start
@@ -176,7 +179,7 @@ import Testing
     #expect(requestTime(start: 999.9, microseconds: 300_000) == 999)
     #expect(requestTime(start: 1_000.1, microseconds: 300_000) == 1_000)
     #expect(requestTime(start: 997.9, microseconds: 2_300_000) == 997)
-    // A clock that was set meanwhile says nothing about when it began.
+    // If the clock was changed, the start is unknown.
     for start in [0, 5_000, -Double.infinity, Double.nan] {
       #expect(requestTime(start: start, microseconds: 2_300_000) == 998)
     }
@@ -184,8 +187,10 @@ import Testing
 
   // MARK: Files
 
-  @Test(arguments: ["link", "folder", "pipe", "hole", "nobody's"])
-  func whatIsNoFileOfOursIsNotRead(kind: String) async throws {
+  @Test(
+    "A file that the cache did not write is not read",
+    arguments: ["link", "folder", "pipe", "hole", "nobody's"])
+  func foreignFiles(kind: String) async throws {
     let (first, writer) = onDisk(FakeTransport(.cacheable("one", "max-age=60")))
     _ = await writer.request(try request()).end()
     first.settle()
@@ -203,17 +208,17 @@ import Testing
     case "hole": #expect(truncate(file, 1 << 43) == 0)
     default: #expect(chmod(file, 0) == 0 || true)
     }
-    let got = CacheBench.Got(await reader.request(try request()).end())
+    let got = CacheFixture.Got(await reader.request(try request()).end())
     #expect(got.body == (kind == "nobody's" && geteuid() == 0 ? "one" : "two"))
     second.settle()
   }
 
-  @Test func aFolderThatVanishesIsMadeAgain() async throws {
+  @Test("A folder that was removed is made again") func removedFolder() async throws {
     let (cache, session) = onDisk(FakeTransport { _, index in .cacheable("\(index)", "max-age=60") })
     _ = await session.request(try request()).end()
     cache.settle()
     try FileManager.default.removeItem(at: folder["cache"])
-    // Known from memory; of files that are gone nothing comes.
+    // The index in memory knows the files, which cannot be read any more.
     #expect(await session.request(try request()).end().data == Data("0".utf8))
     cache.memoryCapacity = 0
     #expect(await session.request(try request()).end().data == Data("1".utf8))
@@ -223,7 +228,7 @@ import Testing
     #expect(await other.request(try request()).end().data == Data("1".utf8))
   }
 
-  @Test func aFolderThatSomebodyElseMadeMeanwhileIsNotUsed() async throws {
+  @Test("A folder that another user can write to is not used") func foreignFolder() async throws {
     let (cache, session) = onDisk(FakeTransport(.cacheable("secret", "max-age=60")))
     #expect(cache.currentDiskUsage == 0, "there was no folder yet")
     try FileManager.default.createDirectory(at: folder["cache"], withIntermediateDirectories: true)
@@ -234,14 +239,14 @@ import Testing
     #expect(await session.request(try request()).end().data == Data("secret".utf8))
   }
 
-  @Test(arguments: [Int.min, -1, 0, 1, 4096, Int.max])
-  func anyCapacityWillDo(capacity: Int) async throws {
+  @Test("Any capacity is accepted", arguments: [Int.min, -1, 0, 1, 4096, Int.max])
+  func capacities(capacity: Int) async throws {
     let cache = HTTPCache(memoryCapacity: capacity, diskCapacity: capacity, directory: folder["cache"])
-    let session = Session.kept(
+    let session = Session.retained(
       fake: FakeTransport { _, _ in .cacheable("one", "max-age=60") }, configuration: .cached(by: cache))
     for _ in 0..<3 { #expect(await session.request(try request()).end().data == Data("one".utf8)) }
     cache.settle()
-    // A quarter of it is for one response; files take whole blocks.
+    // A response may use a quarter of the capacity, and files use whole blocks.
     #expect((cache.currentMemoryUsage > 0) == (capacity >= 4096))
     #expect((cache.currentDiskUsage > 0) == (capacity == .max))
     cache.memoryCapacity = capacity
@@ -250,7 +255,7 @@ import Testing
     #expect(cache.currentDiskUsage == 0 && cache.memoryCapacity == max(0, capacity))
   }
 
-  @Test func aFullDiskCostsOnlyTheCache() async throws {
+  @Test("A full disk does not fail requests") func fullDisk() async throws {
     struct Full: EntryFiles {
       var location: String { "/full" }
       func list() -> [EntryFile]? { [] }
@@ -260,7 +265,7 @@ import Testing
       func touch(_ name: String) {}
     }
     let cache = HTTPCache(memoryCapacity: 0, diskCapacity: 1 << 24, files: { Full() }, clock: nil)
-    let session = Session.kept(
+    let session = Session.retained(
       fake: FakeTransport { _, index in .cacheable("\(index)", "max-age=60") },
       configuration: .cached(by: cache))
     for index in 0..<3 {

@@ -7,7 +7,7 @@ import Testing
 @testable import Alamofire
 
 @Suite("A cache whose folder fails", .timeLimit(.minutes(5))) struct CacheFolderTests {
-  /// Files in memory that fail when they are told to.
+  /// Files in memory that fail on demand.
   private final class Files: EntryFiles {
     struct State {
       var files: [String: Data] = [:]
@@ -56,9 +56,9 @@ import Testing
   }
 
   private func get(_ cache: HTTPCache, _ reply: String, path: String = "x") async -> String {
-    let session = Session.kept(
+    let session = Session.retained(
       fake: FakeTransport { _, _ in .cacheable(reply, "max-age=60") }, configuration: .cached(by: cache))
-    let got = CacheBench.Got(await session.request("http://a.test/\(path)").end())
+    let got = CacheFixture.Got(await session.request("http://a.test/\(path)").end())
     cache.settle()
     return got.body
   }
@@ -68,7 +68,7 @@ import Testing
     cache.settle()
   }
 
-  @Test func aFileThatCannotBeReadNowIsKept() async throws {
+  @Test("A file that cannot be read temporarily is not removed") func unreadableFile() async throws {
     let cache = cache()
     #expect(await get(cache, "one") == "one")
     let names = files.names
@@ -81,7 +81,7 @@ import Testing
     #expect(cache.cachedResponse(for: request)?.data == Data("one".utf8))
   }
 
-  @Test func aFileWithoutAResponseIsDropped() async throws {
+  @Test("A file without a response is removed") func invalidFile() async throws {
     let cache = cache()
     #expect(await get(cache, "one") == "one")
     files.set { state in for name in state.files.keys { state.files[name] = Data("nonsense".utf8) } }
@@ -90,7 +90,7 @@ import Testing
     #expect(files.names.isEmpty)
   }
 
-  @Test func aFolderThatCannotBeListedIsOpenedLater() async throws {
+  @Test("A folder that cannot be listed is opened later") func unlistableFolder() async throws {
     #expect(await get(cache(), "one") == "one")
     #expect(await get(cache(), "one", path: "y") == "one")
     files.set { $0.canList = false }
@@ -105,27 +105,27 @@ import Testing
     #expect(cache.currentDiskUsage > 0)
   }
 
-  @Test func whatCouldNotBeRemovedDoesNotComeBack() async throws {
+  @Test("A removed response is not used although its file remains") func unremovableFile() async throws {
     let first = cache()
     #expect(await get(first, "one") == "one")
     files.set { $0.canChange = false }
     try remove(from: first)
     #expect(files.names.count == 1, "it could not be")
-    // Neither for the same cache, nor for another one of the process that opens the folder.
+    // The response is used neither by this cache nor by another one of the process with the same folder.
     #expect(await get(first, "two") == "two")
     #expect(await get(cache(), "three") == "three")
     files.set { $0.canChange = true }
-    // As soon as the folder can be written again, it is removed after all.
+    // The file is removed as soon as the folder is writable.
     #expect(await get(first, "other", path: "y") == "other")
     #expect(await get(cache(), "four") == "four")
     #expect(await get(cache(), "five") == "four", "what replaced it is found")
   }
 
-  @Test func whatCouldNotBeReplacedDoesNotComeBack() async throws {
+  @Test("A replaced response is not used although its file remains") func unreplaceableFile() async throws {
     let first = cache()
     #expect(await get(first, "one") == "one")
     files.set { $0.canChange = false }
-    let session = Session.kept(
+    let session = Session.retained(
       fake: FakeTransport { _, _ in .cacheable("two", "max-age=60") }, configuration: .cached(by: first))
     var request = try URLRequest(url: "http://a.test/x", method: .get)
     request.cachePolicy = .reloadIgnoringLocalCacheData
@@ -134,7 +134,7 @@ import Testing
     #expect(await get(cache(), "three") == "three")
   }
 
-  @Test func aFolderThatCouldNotBeEmptiedIsEmptyAllTheSame() async throws {
+  @Test("A cache that was emptied is empty although its files remain") func unlistableRemoval() async throws {
     let first = cache()
     #expect(await get(first, "one") == "one")
     #expect(await get(cache(), "one", path: "unknown-to-the-first") == "one")
@@ -150,14 +150,14 @@ import Testing
 
   // MARK: Real folders
 
-  @Test func withoutDescriptorsNothingIsDeleted() async throws {
+  @Test("Without free descriptors no file is removed") func exhaustedDescriptors() async throws {
     let folder = try TemporaryFolder()
     let cache = HTTPCache(memoryCapacity: 0, diskCapacity: 1 << 24, directory: folder["cache"])
     #expect(await get(cache, "one") == "one")
     let entries = try #require(CacheFolder.open(folder["cache"].path))
     let name = try #require(entries.list()?.first?.name)
     #expect(entries.read(name).data != nil)
-    // A name that is too long stands for every failure that says nothing of the file.
+    // A name that is too long stands for every failure that does not depend on the file.
     guard case .unavailable = entries.read(String(repeating: "x", count: 300)) else {
       Issue.record("a failure was taken for a missing file")
       return
@@ -168,7 +168,7 @@ import Testing
     }
   }
 
-  @Test func aFileThatCannotBeUnlinkedSaysSo() throws {
+  @Test("A file that cannot be unlinked is reported") func unlinkFailure() throws {
     let folder = try TemporaryFolder()
     let path = folder["cache"]
     try FileManager.default.createDirectory(
@@ -181,7 +181,7 @@ import Testing
     try FileManager.default.setAttributes([.posixPermissions: 0o500], ofItemAtPath: path.path)
     defer { try? FileManager.default.setAttributes([.posixPermissions: 0o700], ofItemAtPath: path.path) }
     #expect(entries.remove("file"))
-    // Where the folder cannot be written, the file is emptied; the superuser may write to any.
+    // If the folder is not writable, the file is truncated. The superuser can write to any folder.
     let left = try? Data(contentsOf: file)
     #expect(geteuid() == 0 ? left == nil : left == Data())
   }

@@ -4,8 +4,8 @@ import FoundationNetworking
 import HTTPWire
 import Testing
 
-@Suite("The cache and logins", .timeLimit(.minutes(5))) struct CacheLoginTests {
-  /// A server that knows who asks, and lets every answer be stored.
+@Suite("The cache and credentials", .timeLimit(.minutes(5))) struct CacheLoginTests {
+  /// A server whose response depends on the credential. Every response may be stored.
   private static func server(_ control: String = "max-age=60", challengesMayBeStored: Bool = false)
     -> FakeTransport
   {
@@ -23,40 +23,40 @@ import Testing
     "Basic " + Data("\(user):p".utf8).base64EncodedString()
   }
 
-  private static func get(_ bench: CacheBench, as user: String?) async -> CacheBench.Got {
+  private static func get(_ bench: CacheFixture, as user: String?) async -> CacheFixture.Got {
     let request = bench.session.request("http://a.test/x")
-    return CacheBench.Got(
+    return CacheFixture.Got(
       await (user.map { request.authenticate(username: $0, password: "p") } ?? request).end())
   }
 
-  @Test func anAnswerToALoginIsForThatUserAlone() async {
-    let bench = CacheBench(Self.server())
+  @Test("A response to credentials is used for these credentials only") func credentials() async {
+    let bench = CacheFixture(Self.server())
     #expect(await Self.get(bench, as: "ada").description == "200 \(Self.field("ada")) nn")
     #expect(await Self.get(bench, as: "ada").description == "200 \(Self.field("ada")) c")
     #expect(await Self.get(bench, as: "bob").body == Self.field("bob"))
     #expect(await Self.get(bench, as: "ada").body == Self.field("ada"))
     #expect(await Self.get(bench, as: "bob").description == "200 \(Self.field("bob")) c")
-    // Another session has no credentials, and gets nothing of theirs.
-    let other = CacheBench(Self.server(), sharing: bench)
+    // Another session has no credentials, so it must not get the response.
+    let other = CacheFixture(Self.server(), sharing: bench)
     #expect(await Self.get(other, as: nil).status == 401)
   }
 
-  @Test func aStoredChallengeIsAnsweredAllTheSame() async {
-    let bench = CacheBench(Self.server(challengesMayBeStored: true))
+  @Test("A stored challenge is answered") func storedChallenge() async {
+    let bench = CacheFixture(Self.server(challengesMayBeStored: true))
     #expect(await Self.get(bench, as: nil).description == "401 who? n")
     #expect(await Self.get(bench, as: nil).description == "401 who? c")
     #expect(await Self.get(bench, as: "ada").body == Self.field("ada"))
-    // Neither stands for the other.
-    let other = CacheBench(Self.server(), sharing: bench)
+    // The challenge and the response are stored separately.
+    let other = CacheFixture(Self.server(), sharing: bench)
     #expect(await Self.get(other, as: nil).description == "401 who? c")
   }
 
-  /// Nothing in its fields would tell it from a response for another user.
+  /// No field would distinguish the response from that for another user.
   @Test(
     "A response on a connection that is authenticated is not stored",
     .enabled(if: AuthenticationFeatures.connectionSchemes.contains(.ntlm)))
   func connectionLogin() async {
-    let bench = CacheBench(
+    let bench = CacheFixture(
       FakeTransport(.challenge("NTLM"), .cacheable("ada's", "max-age=60"), .cacheable("open", "max-age=60")))
     #expect(await Self.get(bench, as: "ada").description == "200 ada's nn")
     #expect(bench.fake.requests[1].login?.credential.user == "ada")
@@ -64,15 +64,15 @@ import Testing
     #expect(await Self.get(bench, as: nil).description == "200 open c")
   }
 
-  @Test func whatIsPublicIsForEverybody() async {
-    let bench = CacheBench(Self.server("public, max-age=60"))
+  @Test("A public response is shared by all users") func publicResponse() async {
+    let bench = CacheFixture(Self.server("public, max-age=60"))
     #expect(await Self.get(bench, as: "ada").body == Self.field("ada"))
-    let other = CacheBench(Self.server(), sharing: bench)
+    let other = CacheFixture(Self.server(), sharing: bench)
     #expect(await Self.get(other, as: nil).description == "200 \(Self.field("ada")) c")
   }
 
-  @Test func sixteenUsersKeepTheirOwn() async {
-    let bench = CacheBench(
+  @Test("Responses of sixteen users are stored separately") func manyUsers() async {
+    let bench = CacheFixture(
       FakeTransport { request, _ in .cacheable(request.value("Authorization") ?? "", "max-age=60") })
     for _ in 0..<2 {
       for number in 0..<16 {
@@ -83,8 +83,8 @@ import Testing
     #expect(bench.fake.requests.count == 16)
   }
 
-  @Test func aRefusedLoginLeavesWhatIsStored() async {
-    let bench = CacheBench(
+  @Test("A rejected credential does not remove the stored response") func rejectedCredential() async {
+    let bench = CacheFixture(
       FakeTransport(
         .cacheable("mine", "max-age=60"), .status(401, "no", headers: [("WWW-Authenticate", "Bearer")])))
     let token: HTTPHeaders = [.authorization(bearerToken: "a")]

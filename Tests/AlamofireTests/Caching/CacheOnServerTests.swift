@@ -13,7 +13,7 @@ import Testing
     server = try HTTPTestServer()
   }
 
-  /// A session with a cache of its own in the folder, as another run of a program would have it.
+  /// Returns a session with a new cache in the folder, as another run of a program would have it.
   private func session(memory: Int = 1 << 20, options: TransportOptions = TransportOptions()) -> (
     Session, HTTPCache
   ) {
@@ -21,11 +21,11 @@ import Testing
     return (Session.real(configuration: .cached(by: cache), options: options), cache)
   }
 
-  private func get(_ path: String, _ session: Session) async -> CacheBench.Got {
-    CacheBench.Got(await session.request(server.url(path)).end())
+  private func get(_ path: String, _ session: Session) async -> CacheFixture.Got {
+    CacheFixture.Got(await session.request(server.url(path)).end())
   }
 
-  @Test func whatIsFreshIsServedFromMemoryAndFromTheDisk() async {
+  @Test("A fresh response is served from memory and from disk") func freshResponse() async {
     let (first, cache) = session()
     let original = await get("/cache/600?x=1", first)
     #expect(original.hops == "n")
@@ -40,7 +40,7 @@ import Testing
     #expect(server.requestCount == 2)
   }
 
-  @Test func whatIsStaleIsValidated() async {
+  @Test("A stale response is revalidated") func staleResponse() async {
     let (session, _) = session()
     let original = await get("/etag/v1", session)
     let again = await get("/etag/v1", session)
@@ -49,24 +49,24 @@ import Testing
     #expect(server.requestCount == 2)
   }
 
-  @Test func whatWasEncodedIsServedDecoded() async {
+  @Test("A stored response is decoded") func encodedResponse() async {
     let (session, _) = session()
-    var all: [CacheBench.Got] = []
+    var all: [CacheFixture.Got] = []
     for _ in 0..<2 {
       let request = session.request(server.url("/gzip")) { $0.cachePolicy = .returnCacheDataElseLoad }
-      all.append(CacheBench.Got(await request.end()))
+      all.append(CacheFixture.Got(await request.end()))
     }
     #expect(all.map(\.hops) == ["n", "c"] && all[0].body == all[1].body && all[1].body.hasPrefix("{"))
   }
 
-  @Test func whatBrokeOffIsNotStored() async {
+  @Test("An incomplete response is not stored") func incompleteResponse() async {
     let (session, cache) = session()
     server.enqueue(.closeAfterBody(bytes: 5).with(header: "Cache-Control", value: "max-age=60"))
     #expect(await get("/", session).code == .networkConnectionLost)
     #expect(cache.currentMemoryUsage == 0)
   }
 
-  @Test func identicalRequestsShareATransfer() async {
+  @Test("Concurrent identical requests share a transfer") func sharedTransfer() async {
     var options = TransportOptions()
     options.sharesIdenticalRequests = true
     let (session, _) = session(options: options)
@@ -83,7 +83,7 @@ import Testing
     #expect(server.requestCount == 1)
   }
 
-  @Test func manyAtOnceGetTheirOwn() async {
+  @Test("Concurrent requests get their own responses") func concurrentRequests() async {
     let (session, _) = session()
     let server = server
     await withTaskGroup(of: Bool.self) { group in

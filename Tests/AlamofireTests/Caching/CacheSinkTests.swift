@@ -8,15 +8,15 @@ import Testing
 @Suite("Downloads and streams from the cache", .timeLimit(.minutes(5))) struct CacheSinkTests {
   private static let body = String(repeating: "0123456789abcdef", count: 40_000)
 
-  private func bench(_ control: String = "max-age=60", _ more: FakeReply...) async -> CacheBench {
-    let bench = CacheBench(
+  private func bench(_ control: String = "max-age=60", _ more: FakeReply...) async -> CacheFixture {
+    let bench = CacheFixture(
       FakeTransport { _, index in .cacheable(Self.body + "\(index)", control, tag: "1") })
     _ = await bench.get()
     return bench
   }
 
   private func download(
-    _ bench: CacheBench, _ headers: HTTPHeaders? = nil,
+    _ bench: CacheFixture, _ headers: HTTPHeaders? = nil,
     policy: URLRequest.CachePolicy = .useProtocolCachePolicy,
     to destination: DownloadRequest.Destination? = nil
   ) async -> AFDownloadResponse<Data> {
@@ -25,7 +25,7 @@ import Testing
     ).serializingData().response
   }
 
-  @Test func aFreshResponseIsDownloadedFromTheCache() async throws {
+  @Test("A fresh response is downloaded from the cache") func freshDownload() async throws {
     let bench = await bench()
     let folder = try TemporaryFolder()
     let response = await download(bench) { _, _ in (folder["file"], []) }
@@ -37,7 +37,7 @@ import Testing
     #expect(response.resumeData == nil && bench.fake.requests.count == 1)
   }
 
-  @Test func policiesOfDownloadsCount() async {
+  @Test("The cache policy applies to downloads") func policies() async {
     let bench = await bench()
     func count(_ policy: URLRequest.CachePolicy) async -> Int {
       let response = await download(bench, policy: policy)
@@ -50,23 +50,23 @@ import Testing
     bench.clock.advance(100)
     #expect(await count(.returnCacheDataElseLoad) == 3)
     #expect(await count(.returnCacheDataDontLoad) == 3)
-    // What is stale is asked for, and goes into the file as it comes.
+    // A stale response is not revalidated, and the new one is written to the file.
     #expect(await count(.useProtocolCachePolicy) == 4)
     #expect(bench.fake.requests.last?.value("If-None-Match") == nil)
     // A download is not stored.
     #expect(await bench.get().hops == "n")
   }
 
-  @Test(arguments: ["Range", "If-None-Match", "If-Range"])
-  func whatIsNotForTheWholeIsSent(name: String) async {
+  @Test("A conditional or range request is sent", arguments: ["Range", "If-None-Match", "If-Range"])
+  func requestsForParts(name: String) async {
     let bench = await bench()
     let response = await download(bench, [name: name == "Range" ? "bytes=0-4" : "\"1\""])
     response.removeFile()
     #expect(bench.fake.requests.count == 2)
   }
 
-  @Test func onlyCompleteResponsesGoIntoFiles() async {
-    let bench = CacheBench(
+  @Test("Only complete responses are written to files") func completeResponses() async {
+    let bench = CacheFixture(
       FakeTransport(.status(404, "gone", headers: [("Cache-Control", "max-age=60")]), .text("there")))
     _ = await bench.get()
     let response = await download(bench)
@@ -74,7 +74,9 @@ import Testing
     #expect(response.value == Data("there".utf8) && bench.fake.requests.count == 2)
   }
 
-  @Test func aFileThatCannotBeWrittenFailsAsOneOfTheNetwork() async throws {
+  @Test("A file that cannot be written fails the download, as without a cache") func unwritableFile()
+    async throws
+  {
     let bench = await bench()
     let folder = try TemporaryFolder()
     try Data("mine".utf8).write(to: folder["file"])
@@ -83,7 +85,7 @@ import Testing
     #expect(try Data(contentsOf: folder["file"]) == Data("mine".utf8))
   }
 
-  @Test func aStreamIsAnsweredFromTheCache() async throws {
+  @Test("A stream is served from the cache") func stream() async throws {
     let bench = await bench()
     var text = ""
     for try await piece in bench.session.streamRequest("http://a.test/x").streamTask().streamingStrings() {
@@ -92,10 +94,10 @@ import Testing
     #expect(text == Self.body + "0" && bench.fake.requests.count == 1)
   }
 
-  /// The cache gives no more than a mebibyte ahead of a slow reader.
-  @Test func aSlowReaderHoldsTheCacheBack() async throws {
+  /// The cache is at most a mebibyte ahead of a slow reader.
+  @Test("A slow reader of a stored response causes back-pressure") func slowReader() async throws {
     let large = String(repeating: "x", count: 3 << 20)
-    let bench = CacheBench(FakeTransport { _, _ in .cacheable(large, "max-age=60") })
+    let bench = CacheFixture(FakeTransport { _, _ in .cacheable(large, "max-age=60") })
     _ = await bench.get()
     let request = bench.session.streamRequest("http://a.test/x")
     let flow = try #require(request.core.stream)
@@ -107,7 +109,7 @@ import Testing
     #expect(count == 3 << 20 && bench.fake.requests.count == 1)
   }
 
-  @Test func aStreamOfTheCacheCanBeCancelledAtItsHead() async {
+  @Test("A stream from the cache can be cancelled at its head") func cancelledStream() async {
     let bench = await bench()
     let error = await withCheckedContinuation { (continuation: CheckedContinuation<AFError?, Never>) in
       bench.session.streamRequest("http://a.test/x")

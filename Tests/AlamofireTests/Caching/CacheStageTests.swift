@@ -4,9 +4,9 @@ import FoundationNetworking
 import HTTPWire
 import Testing
 
-@Suite("The cache in the pipeline", .timeLimit(.minutes(5))) struct CacheStageTests {
-  @Test func aFreshResponseIsAnsweredWithoutTheNetwork() async {
-    let bench = CacheBench(FakeTransport(.cacheable("one", "max-age=60")))
+@Suite("Caching of requests", .timeLimit(.minutes(5))) struct CacheStageTests {
+  @Test("A fresh response is used without a request") func freshResponse() async {
+    let bench = CacheFixture(FakeTransport(.cacheable("one", "max-age=60")))
     #expect(await bench.get().description == "200 one n")
     bench.clock.advance(20)
     let again = await bench.get()
@@ -15,8 +15,8 @@ import Testing
     #expect(await bench.get("y").description == "200 ok n")
   }
 
-  @Test func aStaleResponseIsValidated() async {
-    let bench = CacheBench(
+  @Test("A stale response is revalidated") func staleResponse() async {
+    let bench = CacheFixture(
       FakeTransport(
         .cacheable("one", "max-age=60", tag: "1"),
         .status(304, headers: [("ETag", "\"1\""), ("Cache-Control", "max-age=90"), ("X", "new")])))
@@ -29,8 +29,8 @@ import Testing
     #expect(await bench.get().description == "200 one c")
   }
 
-  @Test func anotherVersionTakesThePlaceOfTheStoredOne() async {
-    let bench = CacheBench(
+  @Test("A new version replaces the stored response") func newVersion() async {
+    let bench = CacheFixture(
       FakeTransport(.cacheable("one", "max-age=60", tag: "1"), .cacheable("two", "max-age=60", tag: "2")))
     _ = await bench.get()
     bench.clock.advance(60)
@@ -38,8 +38,8 @@ import Testing
     #expect(await bench.get().description == "200 two c")
   }
 
-  @Test func aConfirmationOfSomethingElseIsNotBelieved() async {
-    let bench = CacheBench(
+  @Test("A 304 with another entity tag is not used") func foreignNotModified() async {
+    let bench = CacheFixture(
       FakeTransport(
         .cacheable("one", "no-cache", tag: "1"), .status(304, headers: [("ETag", "\"9\"")]),
         .cacheable("two", "no-cache", tag: "2")))
@@ -52,9 +52,9 @@ import Testing
   func bodiesAsTheyCame() async {
     var options = TransportOptions()
     options.decodesContent = false
-    let decoding = CacheBench(FakeTransport(.cacheable("decoded", "max-age=60")))
+    let decoding = CacheFixture(FakeTransport(.cacheable("decoded", "max-age=60")))
     _ = await decoding.get()
-    let raw = CacheBench(
+    let raw = CacheFixture(
       FakeTransport(.cacheable("one", "max-age=60"), .cacheable("two", "max-age=60")), options: options,
       sharing: decoding)
     #expect(await raw.get().description == "200 one n")
@@ -62,31 +62,34 @@ import Testing
     #expect(await decoding.get().description == "200 decoded c")
   }
 
-  @Test func a304ReachesOnlyWhoAskedForIt() async {
-    let bench = CacheBench(
+  @Test("A 304 is delivered only to a request with a condition of its own") func ownCondition() async {
+    let bench = CacheFixture(
       FakeTransport(
         .cacheable("one", "max-age=60", tag: "1"), .status(304, headers: [("ETag", "\"1\"")])))
     _ = await bench.get()
     bench.clock.advance(100)
     #expect(await bench.get(headers: ["If-None-Match": "\"1\""]).description == "304  n")
-    // What he learned is known to the cache.
+    // The cache is updated by the 304.
     #expect(await bench.get().description == "200 one c")
   }
 
-  @Test(arguments: [
-    (URLRequest.CachePolicy.useProtocolCachePolicy, "200 one c", "200 two n"),
-    (.reloadIgnoringLocalCacheData, "200 two n", "200 two n"),
-    (.reloadIgnoringLocalAndRemoteCacheData, "200 two n", "200 two n"),
-    (.returnCacheDataElseLoad, "200 one c", "200 one c"),
-    (.returnCacheDataDontLoad, "200 one c", "200 one c"),
-    (.reloadRevalidatingCacheData, "200 two n", "200 two n"),
-  ]) func policies(policy: URLRequest.CachePolicy, fresh: String, stale: String) async {
+  @Test(
+    "Each cache policy decides about fresh and stale responses",
+    arguments: [
+      (URLRequest.CachePolicy.useProtocolCachePolicy, "200 one c", "200 two n"),
+      (.reloadIgnoringLocalCacheData, "200 two n", "200 two n"),
+      (.reloadIgnoringLocalAndRemoteCacheData, "200 two n", "200 two n"),
+      (.returnCacheDataElseLoad, "200 one c", "200 one c"),
+      (.returnCacheDataDontLoad, "200 one c", "200 one c"),
+      (.reloadRevalidatingCacheData, "200 two n", "200 two n"),
+    ]) func policies(policy: URLRequest.CachePolicy, fresh: String, stale: String) async
+  {
     for (age, expected) in [(Int64(10), fresh), (100, stale)] {
       for isOfSession in [true, false] {
-        let first = CacheBench(FakeTransport(.cacheable("one", "max-age=60", tag: "1")))
+        let first = CacheFixture(FakeTransport(.cacheable("one", "max-age=60", tag: "1")))
         _ = await first.get()
         first.clock.advance(age)
-        let second = CacheBench(
+        let second = CacheFixture(
           FakeTransport(.cacheable("two", "max-age=60")),
           policy: isOfSession ? policy : .useProtocolCachePolicy, sharing: first)
         let got = await second.get(policy: isOfSession ? .useProtocolCachePolicy : policy)
@@ -98,12 +101,12 @@ import Testing
     }
   }
 
-  @Test func whatMayNotBeLoadedIsUnavailable() async {
-    let bench = CacheBench(FakeTransport())
+  @Test("returnCacheDataDontLoad fails without a stored response") func dontLoad() async {
+    let bench = CacheFixture(FakeTransport())
     #expect(await bench.get(policy: .returnCacheDataDontLoad).code == .resourceUnavailable)
     #expect(await bench.get(method: .post, policy: .returnCacheDataDontLoad).code == .resourceUnavailable)
     #expect(await bench.get(policy: .returnCacheDataElseLoad).description == "200 ok n")
-    // Asked for with that policy, it has been stored, although it can never be fresh.
+    // A request with returnCacheDataElseLoad stored the response, although it is never fresh.
     #expect(await bench.get(policy: .returnCacheDataDontLoad).description == "200 ok c")
     #expect(bench.fake.requests.count == 1)
     var only = URLRequest(url: URL(fileURLWithPath: "/"))
@@ -115,21 +118,21 @@ import Testing
     only.url = URL(string: "http://a.test/y")
     let missing = await bench.session.download(only).serializingData().response
     #expect((missing.error?.underlyingError as? URLError)?.code == .resourceUnavailable)
-    let uncached = Session.kept(fake: bench.fake)
-    #expect(CacheBench.Got(await uncached.request(only).end()).code == .resourceUnavailable)
+    let uncached = Session.retained(fake: bench.fake)
+    #expect(CacheFixture.Got(await uncached.request(only).end()).code == .resourceUnavailable)
     #expect(bench.fake.requests.count == 1)
   }
 
-  @Test func onlyIfCachedIsAnsweredWith504() async {
-    let bench = CacheBench(FakeTransport(.cacheable("one", "max-age=60")))
+  @Test("only-if-cached is answered with 504 without a stored response") func onlyIfCached() async {
+    let bench = CacheFixture(FakeTransport(.cacheable("one", "max-age=60")))
     let only: HTTPHeaders = ["Cache-Control": "only-if-cached"]
     #expect(await bench.get(headers: only).description == "504  c")
     _ = await bench.get()
     #expect(await bench.get(headers: only).description == "200 one c")
   }
 
-  @Test func unsafeRequestsMakeInvalid() async {
-    let bench = CacheBench(
+  @Test("Unsafe methods invalidate the URL and the Location") func unsafeRequests() async {
+    let bench = CacheFixture(
       FakeTransport { request, index in
         request.method == "GET"
           ? .cacheable("\(index)", "max-age=600")
@@ -144,9 +147,9 @@ import Testing
     #expect(await bench.get("y").hops == "c")
   }
 
-  @Test func anAnswerThatAnUnsafeRequestOvertookIsNotStored() async {
+  @Test("A response is not stored if an unsafe request ended before it") func overtakenResponse() async {
     let (gate, reached) = (Latch(), Latch())
-    let bench = CacheBench(
+    let bench = CacheFixture(
       FakeTransport(.cacheable("old", "max-age=600").held(by: gate, reached: reached), .status(200)))
     async let slow = bench.get()
     await reached.wait()
@@ -156,8 +159,8 @@ import Testing
     #expect(bench.cache.currentMemoryUsage == 0)
   }
 
-  @Test func aConfirmationMayForbidToKeep() async {
-    let bench = CacheBench(
+  @Test("A 304 with no-store removes the stored response") func noStoreInNotModified() async {
+    let bench = CacheFixture(
       FakeTransport(
         .cacheable("one", "no-cache", tag: "1"), .status(304, headers: [("Cache-Control", "no-store")])))
     _ = await bench.get()
@@ -165,8 +168,8 @@ import Testing
     #expect(bench.cache.currentMemoryUsage == 0)
   }
 
-  @Test func aHeadIsAnsweredAndTeaches() async {
-    let bench = CacheBench(
+  @Test("HEAD is answered from the cache and can invalidate it") func headRequests() async {
+    let bench = CacheFixture(
       FakeTransport(.cacheable("one", "max-age=60", tag: "1")) { request, _ in
         .status(200, headers: [("ETag", request.url.hasSuffix("x") ? "\"2\"" : "\"1\"")])
       })
@@ -176,16 +179,16 @@ import Testing
     #expect(bench.cache.currentMemoryUsage == 0)
   }
 
-  @Test func aHeadThatFailsTeachesNothing() async {
-    let bench = CacheBench(
+  @Test("A failed HEAD does not change the cache") func failedHead() async {
+    let bench = CacheFixture(
       FakeTransport(.cacheable("one", "max-age=60", tag: "1")) { _, _ in .status(503) })
     _ = await bench.get()
     #expect(await bench.get(headers: ["Cache-Control": "no-cache"], method: .head).status == 503)
     #expect(await bench.get().description == "200 one c")
   }
 
-  @Test func aPartIsCutOutOfTheWhole() async {
-    let bench = CacheBench(FakeTransport(.cacheable("0123456789", "max-age=60"), .status(416)))
+  @Test("A range is served from a complete response") func range() async {
+    let bench = CacheFixture(FakeTransport(.cacheable("0123456789", "max-age=60"), .status(416)))
     _ = await bench.get()
     let part = await bench.get(headers: ["Range": "bytes=2-4"])
     #expect(part.description == "206 234 c" && part.fields["Content-Range"] == "bytes 2-4/10")
@@ -193,8 +196,8 @@ import Testing
     #expect(await bench.get().description == "200 0123456789 c")
   }
 
-  @Test func variantsAreKeptApart() async {
-    let bench = CacheBench(
+  @Test("Variants are stored separately") func separateVariants() async {
+    let bench = CacheFixture(
       FakeTransport { request, _ in
         .cacheable(request.value("Accept") ?? "", "max-age=60", tag: nil, ("Vary", "Accept"))
       })
@@ -204,8 +207,8 @@ import Testing
     #expect(bench.fake.requests.count == 2)
   }
 
-  @Test func credentialsAreNotMixed() async {
-    let bench = CacheBench(
+  @Test("Responses with different credentials are stored separately") func separateCredentials() async {
+    let bench = CacheFixture(
       FakeTransport { request, _ in .cacheable(request.value("Authorization") ?? "", "max-age=60") })
     for token in ["a", "b", "a"] {
       #expect(await bench.get(headers: [.authorization(bearerToken: token)]).body == "Bearer \(token)")
@@ -214,10 +217,10 @@ import Testing
     #expect(bench.fake.requests.count == 3)
   }
 
-  @Test func aStaleAnswerIsRefreshedAfterwards() async {
+  @Test("stale-while-revalidate uses a stale response and revalidates it") func staleWhileRevalidate() async {
     let reached = Latch()
     let gate = Latch()
-    let bench = CacheBench(
+    let bench = CacheFixture(
       FakeTransport(
         .cacheable("one", "max-age=60, stale-while-revalidate=60", tag: "1"),
         .cacheable("two", "max-age=60").held(by: gate, reached: reached)))
@@ -238,8 +241,8 @@ import Testing
     #expect(bench.fake.requests[1].value("If-None-Match") == "\"1\"")
   }
 
-  @Test func aStaleAnswerStandsInForAnOutage() async {
-    let bench = CacheBench(
+  @Test("stale-if-error uses a stale response for errors") func staleIfError() async {
+    let bench = CacheFixture(
       FakeTransport(
         .cacheable("one", "max-age=60, stale-if-error=60", tag: "1"), .failure(.cannotConnectToHost),
         .status(503, "busy"), .status(404, "gone")))
@@ -248,15 +251,15 @@ import Testing
     #expect(await bench.get().body == "one")
     #expect(await bench.get().description == "200 one nc")
     #expect(await bench.get().description == "404 gone n")
-    let strict = CacheBench(
+    let strict = CacheFixture(
       FakeTransport(.cacheable("one", "max-age=60", tag: "1"), .failure(.cannotConnectToHost)))
     _ = await strict.get()
     strict.clock.advance(70)
     #expect(await strict.get().code == .cannotConnectToHost)
   }
 
-  @Test func everyHopOfARedirectIsCached() async {
-    let bench = CacheBench(
+  @Test("Every hop of a redirect is cached") func redirects() async {
+    let bench = CacheFixture(
       FakeTransport { request, _ in
         request.url.hasSuffix("x")
           ? .status(301, headers: [("Location", "/y"), ("Cache-Control", "max-age=60")])
@@ -267,42 +270,42 @@ import Testing
     #expect(bench.fake.requests.count == 2)
   }
 
-  @Test(arguments: ["no-store", "no-store, max-age=60"])
-  func whatMayNotBeKeptIsNotKept(control: String) async {
-    let bench = CacheBench(
+  @Test("A no-store response removes the stored one", arguments: ["no-store", "no-store, max-age=60"])
+  func noStoreResponse(control: String) async {
+    let bench = CacheFixture(
       FakeTransport(.cacheable("one", "max-age=60"), .cacheable("two", control), .ok))
     _ = await bench.get()
     _ = await bench.get(policy: .reloadIgnoringLocalCacheData)
-    // Neither the newer one, nor the older one in its place.
+    // Neither the new response is stored nor the old one.
     #expect(bench.cache.currentMemoryUsage == 0)
     #expect(await bench.get().hops == "n")
   }
 
-  @Test func whatCouldNeverBeUsedIsNotKept() async {
-    let bench = CacheBench(FakeTransport(.text("plain")))
+  @Test("A response that could never be used is not stored") func unusableResponse() async {
+    let bench = CacheFixture(FakeTransport(.text("plain")))
     _ = await bench.get()
     #expect(bench.cache.currentMemoryUsage == 0)
   }
 
-  @Test func othersThanTheUsualServersAreForTheirSessionAlone() async {
+  @Test("Responses under other trust settings are used by their session only") func trustSettings() async {
     var options = TransportOptions()
     options.trustStore = .file("/nowhere")
-    let own = CacheBench(FakeTransport(.cacheable("own", "max-age=60")), options: options)
+    let own = CacheFixture(FakeTransport(.cacheable("own", "max-age=60")), options: options)
     #expect(await own.get().description == "200 own n")
     #expect(await own.get().description == "200 own c")
-    let usual = CacheBench(FakeTransport(.cacheable("usual", "max-age=60")), sharing: own)
+    let usual = CacheFixture(FakeTransport(.cacheable("usual", "max-age=60")), sharing: own)
     #expect(await usual.get().description == "200 usual n")
-    let third = CacheBench(FakeTransport(.cacheable("third", "max-age=60")), options: options, sharing: own)
+    let third = CacheFixture(FakeTransport(.cacheable("third", "max-age=60")), options: options, sharing: own)
     #expect(await third.get().description == "200 third n")
     #expect(await own.get().description == "200 own c")
     #expect(await usual.get().description == "200 usual c")
   }
 
-  @Test func otherRoutesLeadToOtherServers() async {
-    let bench = CacheBench(FakeTransport { _, index in .cacheable("\(index)", "max-age=60") })
+  @Test("Responses over other routes are stored separately") func routes() async {
+    let bench = CacheFixture(FakeTransport { _, index in .cacheable("\(index)", "max-age=60") })
     func get(_ change: @escaping @Sendable (inout TransportOptions) -> Void) async -> String {
       let request = bench.session.request("http://a.test/x").transportOptions { change(&$0) }
-      return CacheBench.Got(await request.end()).description
+      return CacheFixture.Got(await request.end()).description
     }
     #expect(await get { _ in } == "200 0 n")
     #expect(await get { $0.unixSocket = "/a" } == "200 1 n")
@@ -313,16 +316,16 @@ import Testing
     #expect(await get { _ in } == "200 0 c")
   }
 
-  @Test func cookiesOfAStoredResponseAreNotTakenAgain() async throws {
-    let configuration = URLSessionConfiguration.solitary
+  @Test("Cookies of a stored response are not stored again") func cookies() async throws {
+    let configuration = URLSessionConfiguration.isolated
     configuration.urlCache = HTTPCache(memoryCapacity: 1 << 20, diskCapacity: 0, directory: nil)
     let fake = FakeTransport(
       .cacheable("one", "public, max-age=60", tag: "1", ("Set-Cookie", "a=1")),
       .status(304, headers: [("Set-Cookie", "b=2")]))
-    let session = Session.kept(fake: fake, configuration: configuration)
+    let session = Session.retained(fake: fake, configuration: configuration)
     let storage = try #require(session.sessionConfiguration.httpCookieStorage)
-    func get(_ headers: HTTPHeaders? = nil) async -> CacheBench.Got {
-      CacheBench.Got(await session.request("http://a.test/x", headers: headers).end())
+    func get(_ headers: HTTPHeaders? = nil) async -> CacheFixture.Got {
+      CacheFixture.Got(await session.request("http://a.test/x", headers: headers).end())
     }
     #expect(await get().hops == "n")
     #expect(storage.cookies?.map(\.name) == ["a"])
@@ -333,7 +336,7 @@ import Testing
     #expect(storage.cookies?.map(\.name) == ["b"])
   }
 
-  @Test func theDefaultConfigurationMeansOurCache() {
+  @Test("The default configurations use HTTPCache") func defaultConfiguration() {
     #expect(SessionCache(URLSessionConfiguration.af.default).store as? HTTPCache === HTTPCache.default)
     #expect(SessionCache(URLSessionConfiguration.default).store as? HTTPCache === HTTPCache.default)
     let ephemeral = SessionCache(URLSessionConfiguration.af.ephemeral).store as? HTTPCache

@@ -4,13 +4,13 @@ import FoundationNetworking
 import HTTPWire
 import Testing
 
-@Suite("Validation and storing in the pipeline", .timeLimit(.minutes(5))) struct CacheValidationTests {
+@Suite("Revalidation and storage of responses", .timeLimit(.minutes(5))) struct CacheValidationTests {
   private static let get = URLRequest(url: URL(string: "http://a.test/x") ?? URL(fileURLWithPath: "/"))
 
   // MARK: Without a validator
 
-  @Test func aFailureIsBridgedWithoutAValidator() async {
-    let bench = CacheBench(
+  @Test("stale-if-error needs no validator") func staleIfErrorWithoutValidator() async {
+    let bench = CacheFixture(
       FakeTransport(
         .cacheable("one", "max-age=60, stale-if-error=600"), .failure(.cannotConnectToHost),
         .status(503, "busy"),
@@ -20,14 +20,14 @@ import Testing
     #expect(await bench.get().body == "one")
     #expect(await bench.get().description == "200 one nc")
     #expect(bench.fake.requests[2].value("If-None-Match") == nil)
-    // A 304 that answers no condition confirms nothing.
+    // A 304 to a request without a condition does not update the stored response.
     #expect(await bench.get().status == 304)
     #expect(await bench.get().description == "200 two n")
     #expect(await bench.get().description == "200 two c")
   }
 
-  @Test func aStaleAnswerIsRefreshedWithoutAValidator() async {
-    let bench = CacheBench(
+  @Test("stale-while-revalidate needs no validator") func staleWhileRevalidateWithoutValidator() async {
+    let bench = CacheFixture(
       FakeTransport(
         .cacheable("one", "max-age=60, stale-while-revalidate=60"), .cacheable("two", "max-age=60")))
     _ = await bench.get()
@@ -38,9 +38,11 @@ import Testing
     #expect(bench.fake.requests[1].fields.allSatisfy { !$0.name.hasPrefix("If-") })
   }
 
-  /// The body of the refresh belongs to the cache, and not to a request that has its answer.
-  @Test func aRefreshOfAWatchedRequestIsStoredWhole() async {
-    let bench = CacheBench(
+  /// The body of the revalidation belongs to the cache, and not to a request that has its response already.
+  @Test("A background revalidation of an observed request is stored completely") func observedRevalidation()
+    async
+  {
+    let bench = CacheFixture(
       FakeTransport(
         .cacheable("one", "max-age=60, stale-while-revalidate=60"), .cacheable("two", "max-age=60")),
       watching: SessionWatching(eventMonitors: [EventSpy()]))
@@ -53,29 +55,29 @@ import Testing
 
   // MARK: Policies
 
-  @Test func aReloadThatRevalidatesTellsCachesOnTheWay() async {
-    let bench = CacheBench(
+  @Test("reloadRevalidatingCacheData sends max-age=0") func reloadRevalidating() async {
+    let bench = CacheFixture(
       FakeTransport(.cacheable("one", "max-age=60", tag: "1"), .status(304, headers: [("ETag", "\"1\"")])) {
         _, _ in .cacheable("two", "max-age=600, immutable")
       }, policy: .reloadRevalidatingCacheData)
-    // Where nothing is stored, too: a cache on the way may have something.
+    // Also without a stored response, because a shared cache may have one.
     #expect(await bench.get().description == "200 one n")
     #expect(await bench.get().description == "200 one nc")
     #expect(await bench.get("y", headers: ["Cache-Control": "no-transform"]).hops == "n")
     #expect(
       bench.fake.requests.map { $0.value("Cache-Control") } == ["max-age=0", "max-age=0", "no-transform"])
     #expect(bench.fake.requests[1].value("If-None-Match") == "\"1\"")
-    // What never changes is not asked about while it is fresh.
+    // An immutable response is not revalidated while it is fresh.
     #expect(await bench.get("y").description == "200 two c")
-    let other = CacheBench(FakeTransport(.ok), policy: .useProtocolCachePolicy)
+    let other = CacheFixture(FakeTransport(.ok), policy: .useProtocolCachePolicy)
     _ = await other.get()
     #expect(other.fake.requests[0].value("Cache-Control") == nil)
   }
 
   // MARK: Removals
 
-  @Test func aGetAfterAPostIsStoredInTheSameSecond() async {
-    let bench = CacheBench(
+  @Test("A response after an invalidation in the same second is stored") func sameSecond() async {
+    let bench = CacheFixture(
       FakeTransport { request, index in
         request.method == "GET" ? .cacheable("\(index)", "max-age=600") : .status(200)
       })
@@ -91,9 +93,10 @@ import Testing
     #expect(await bench.get().description == "200 4 c")
   }
 
-  @Test func aConfirmationThatARemovalOvertookBringsNothingBack() async {
+  @Test("A 304 does not restore a response that was removed meanwhile") func removedDuringRevalidation() async
+  {
     let (gate, reached) = (Latch(), Latch())
-    let bench = CacheBench(
+    let bench = CacheFixture(
       FakeTransport(
         .cacheable("one", "max-age=60", tag: "1"),
         .status(304, headers: [("ETag", "\"1\"")]).held(by: gate, reached: reached)))
@@ -109,8 +112,8 @@ import Testing
 
   // MARK: no-store
 
-  @Test func noStoreOfARequestTouchesNothing() async {
-    let bench = CacheBench(FakeTransport { _, index in .cacheable("\(index)", "max-age=60") })
+  @Test("no-store of a request leaves the cache unchanged") func noStoreLeavesCache() async {
+    let bench = CacheFixture(FakeTransport { _, index in .cacheable("\(index)", "max-age=60") })
     _ = await bench.get()
     for policy in [URLRequest.CachePolicy.useProtocolCachePolicy, .returnCacheDataElseLoad] {
       #expect(await bench.get(headers: ["Cache-Control": "no-store"], policy: policy).hops == "n")
@@ -118,8 +121,8 @@ import Testing
     #expect(await bench.get().description == "200 0 c")
   }
 
-  /// A cache that counts what is asked of it.
-  @Test func noStoreCostsNoLookUp() async {
+  /// A cache that counts its lookups.
+  @Test("A request with no-store does not look up the cache") func noStoreLookups() async {
     final class Counting: URLCache, @unchecked Sendable {
       let calls = Recorder<String>()
       override var diskCapacity: Int {
@@ -137,7 +140,7 @@ import Testing
     }
     let cache = Counting(memoryCapacity: 0, diskCapacity: 0, diskPath: "/dev/null")
     let fake = FakeTransport { _, _ in .cacheable("one", "max-age=60") }
-    let session = Session.kept(fake: fake, configuration: .cached(by: cache))
+    let session = Session.retained(fake: fake, configuration: .cached(by: cache))
     for _ in 0..<2 {
       _ = await session.request("http://a.test/x", headers: ["Cache-Control": "no-store"]).end()
     }
@@ -146,12 +149,15 @@ import Testing
     #expect(cache.calls.values.contains("read") && cache.calls.values.contains("store"))
   }
 
-  @Test(arguments: [
-    // An error says nothing of what is stored, unless the resource is gone.
-    (500, "200 one c"), (503, "200 one c"), (403, "200 one c"), (404, "200 after n"), (410, "200 after n"),
-    (200, "200 after n"), (299, "200 after n"),
-  ]) func noStoreOnErrors(status: Int, next: String) async {
-    let bench = CacheBench(
+  @Test(
+    "A no-store response removes the stored one unless it is an error other than 404 and 410",
+    arguments: [
+      // An error does not concern the stored response, unless the resource is gone.
+      (500, "200 one c"), (503, "200 one c"), (403, "200 one c"), (404, "200 after n"), (410, "200 after n"),
+      (200, "200 after n"), (299, "200 after n"),
+    ]) func noStoreOnErrors(status: Int, next: String) async
+  {
+    let bench = CacheFixture(
       FakeTransport(
         .cacheable("one", "max-age=60"), .status(status, "bad", headers: [("Cache-Control", "no-store")]),
         .cacheable("after", "max-age=60")))
@@ -160,8 +166,8 @@ import Testing
     #expect(await bench.get().description == next)
   }
 
-  @Test func anErrorWithNoStoreStillGivesWayToAStaleAnswer() async {
-    let bench = CacheBench(
+  @Test("no-store of an error does not prevent stale-if-error") func noStoreError() async {
+    let bench = CacheFixture(
       FakeTransport(.cacheable("one", "max-age=60, stale-if-error=60", tag: "1")) { _, _ in
         .status(503, "busy", headers: [("Cache-Control", "no-store")])
       })
@@ -174,8 +180,8 @@ import Testing
 
   // MARK: Variants and tags
 
-  @Test func aServerMaySendAVariantThatIsStored() async {
-    let bench = CacheBench(
+  @Test("A 304 can select a stored variant") func storedVariantOfNotModified() async {
+    let bench = CacheFixture(
       FakeTransport(
         .cacheable("english", "max-age=60", tag: "en", ("Vary", "Accept-Language")),
         .status(
@@ -188,15 +194,15 @@ import Testing
     #expect(await get("cs") == "200 english nc")
     #expect(bench.fake.requests[1].value("If-None-Match") == "\"en\"")
     #expect(await get("cs") == "200 english c")
-    // A 304 that does not say of what it speaks is not believed, and loses nothing.
+    // A 304 without an entity tag selects no variant, and nothing is removed.
     #expect(await get("de") == "200 deutsch nn")
     #expect(bench.fake.requests[3].value("If-None-Match") == nil)
     #expect(await get("en") == "200 english c")
     #expect(await get("de") == "200 deutsch c")
   }
 
-  @Test func unquotedTagsAreSentBackAsTheyCame() async {
-    let bench = CacheBench(
+  @Test("Unquoted entity tags are sent back unchanged") func unquotedTags() async {
+    let bench = CacheFixture(
       FakeTransport(
         .status(200, "one", headers: [("Cache-Control", "no-cache"), ("ETag", "v1")]),
         .status(304, headers: [("ETag", "v1")])))
@@ -217,8 +223,8 @@ import Testing
       ])
   }
 
-  @Test func partsBecomeTheWhole() async {
-    let bench = CacheBench(FakeTransport(Self.part(0..<5), Self.part(5..<10)))
+  @Test("Adjacent parts are combined to a complete response") func combinedParts() async {
+    let bench = CacheFixture(FakeTransport(Self.part(0..<5), Self.part(5..<10)))
     #expect(await bench.get(headers: ["Range": "bytes=0-4"]).description == "206 01234 n")
     #expect(await bench.get(headers: ["Range": "bytes=1-3"]).description == "206 123 c")
     #expect(bench.cache.cachedResponse(for: Self.get) == nil, "no program takes a part for the whole")
@@ -230,16 +236,16 @@ import Testing
     #expect(bench.fake.requests.count == 2)
   }
 
-  @Test func aPartIsNoAnswerToTheWhole() async {
-    let bench = CacheBench(FakeTransport(Self.part(0..<5), .cacheable("0123456789", "max-age=60")))
+  @Test("A stored part does not answer a request for the whole") func partForWhole() async {
+    let bench = CacheFixture(FakeTransport(Self.part(0..<5), .cacheable("0123456789", "max-age=60")))
     _ = await bench.get(headers: ["Range": "bytes=0-4"])
     #expect(await bench.get().description == "200 0123456789 n")
     #expect(bench.fake.requests[1].fields.allSatisfy { !$0.name.hasPrefix("If-") })
     #expect(await bench.get(headers: ["Range": "bytes=0-4"]).description == "206 01234 c")
   }
 
-  @Test func aStalePartIsValidated() async {
-    let bench = CacheBench(
+  @Test("A stale part is revalidated") func stalePart() async {
+    let bench = CacheFixture(
       FakeTransport(Self.part(0..<5), .status(304, headers: [("ETag", "\"1\"")]), Self.part(0..<5, tag: "2")))
     _ = await bench.get(headers: ["Range": "bytes=0-4"])
     bench.clock.advance(70)
@@ -252,8 +258,8 @@ import Testing
     #expect(bench.fake.requests.last?.value("If-None-Match") == "\"2\"")
   }
 
-  @Test func anAnswerToARangeDoesNotDropTheWhole() async {
-    let bench = CacheBench(
+  @Test("A response to a range does not remove the complete response") func rangeBesideWhole() async {
+    let bench = CacheFixture(
       FakeTransport(
         .cacheable("0123456789", "max-age=60", tag: "1"), .cacheable("whole", "max-age=60"),
         .status(200, "whole", headers: [("Cache-Control", "no-store")]), Self.part(0..<2, tag: "2")))
@@ -264,10 +270,10 @@ import Testing
     }
   }
 
-  @Test func partsAreNotPutIntoACacheOfFoundation() async {
+  @Test("Parts are not stored in a URLCache of Foundation") func foundationCache() async {
     let cache = URLCache(memoryCapacity: 1 << 20, diskCapacity: 0, diskPath: "/dev/null")
     let fake = FakeTransport { _, _ in Self.part(0..<5) }
-    let session = Session.kept(fake: fake, configuration: .cached(by: cache))
+    let session = Session.retained(fake: fake, configuration: .cached(by: cache))
     _ = await session.request("http://a.test/x", headers: ["Range": "bytes=0-4"]).end()
     #expect(cache.currentMemoryUsage == 0)
   }

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Alamofire
 
-// Caches on disk hold these texts: they must not change.
+// Caches on disk contain these digests, so they must not change.
 @Suite("Digests of request fields") struct FieldDigestTests {
   @Test(
     "The digest of a field is the SHA-256 of its value",
@@ -27,7 +27,7 @@ import Testing
     #expect(digests["other"] == nil)
   }
 
-  @Test("A selection names its fields in order, and its hash tells variants apart")
+  @Test("A selection lists its fields in order, and its hash distinguishes variants")
   func selection() {
     let request = [
       HTTPHeader(name: "Authorization", value: "Bearer secret-token"),

@@ -42,7 +42,7 @@ import Testing
     cache.cachedResponse(for: try request(text, fields)).map { String(decoding: $0.data, as: UTF8.self) }
   }
 
-  @Test func membersBehave() throws {
+  @Test("The members of URLCache store, find and remove responses") func members() throws {
     let cache: URLCache = cache()
     #expect(cache.memoryCapacity == 1 << 20 && cache.diskCapacity == 1 << 24)
     #expect(cache.currentMemoryUsage == 0 && cache.currentDiskUsage == 0)
@@ -59,7 +59,7 @@ import Testing
     #expect(cache.currentMemoryUsage == 0 && cache.currentDiskUsage == 0)
   }
 
-  @Test func whatIsNoAnswerToAGetIsNotStored() throws {
+  @Test("Only responses to GET are stored") func storableMethods() throws {
     let cache = cache()
     var post = try request("http://a.test/x")
     post.httpMethod = "POST"
@@ -74,7 +74,7 @@ import Testing
     cache.removeCachedResponse(for: URLRequest(url: path))
   }
 
-  @Test func variantsAreFoundByTheirFields() throws {
+  @Test("Variants are found by their fields") func variants() throws {
     let cache = cache()
     for type in ["a/a", "b/b"] {
       let request = try request("http://a.test/x", ["Accept": type])
@@ -83,11 +83,11 @@ import Testing
     #expect(try body("http://a.test/x", in: cache, ["Accept": "a/a"]) == "a/a")
     #expect(try body("http://a.test/x", in: cache, ["Accept": "b/b"]) == "b/b")
     #expect(try body("http://a.test/x", in: cache, ["Accept": "c/c"]) == nil)
-    // A request that leaves it open gets one of them.
+    // A request without the field gets any variant.
     #expect(try body("http://a.test/x", in: cache) != nil)
   }
 
-  @Test func anotherObjectFindsWhatWasStored() throws {
+  @Test("Another cache with the same folder finds stored responses") func sharedFolder() throws {
     let request = try request("https://a.test/x?y=1")
     let first = cache()
     first.storeCachedResponse(
@@ -110,7 +110,7 @@ import Testing
     #expect(try FileManager.default.contentsOfDirectory(atPath: path.path).isEmpty)
   }
 
-  @Test func whatWasUsedLongestAgoGoesFirst() throws {
+  @Test("The least recently used responses are removed first") func leastRecentlyUsed() throws {
     let cache = cache(memory: 0, disk: 40_960)
     for number in 0..<10 { try store("http://a.test/\(number)", "x", in: cache) }
     cache.settle()
@@ -125,7 +125,7 @@ import Testing
     #expect(try FileManager.default.contentsOfDirectory(atPath: path.path).count == 2)
   }
 
-  @Test func whatIsNewerThanADateGoes() throws {
+  @Test("Responses since a date are removed") func removalByDate() throws {
     let time = Mutex<Int64>(1_000)
     let path = path.path
     let first = HTTPCache(memoryCapacity: 0, diskCapacity: 1 << 20, files: { CacheFolder.open(path) }) {
@@ -142,7 +142,7 @@ import Testing
     #expect(try body("http://a.test/old", in: first) == nil)
   }
 
-  @Test func corruptFilesAreDroppedAndStrangersAreLeftAlone() throws {
+  @Test("Corrupt files are removed and foreign files are not") func corruptFiles() throws {
     let first = cache()
     for number in 0..<8 { try store("http://a.test/\(number)", "body \(number)", in: first) }
     first.settle()
@@ -172,7 +172,7 @@ import Testing
     #expect(try Data(contentsOf: stranger) == Data("mine".utf8))
   }
 
-  @Test func aFolderThatOthersMayWriteToIsNotUsed() throws {
+  @Test("A folder that other users can write to is not used") func sharedPermissions() throws {
     try FileManager.default.createDirectory(at: path, withIntermediateDirectories: true)
     try FileManager.default.setAttributes([.posixPermissions: 0o777], ofItemAtPath: path.path)
     let cache = cache()
@@ -182,7 +182,7 @@ import Testing
     #expect(try FileManager.default.contentsOfDirectory(atPath: path.path).isEmpty)
   }
 
-  @Test func filesAreForTheirOwnerAlone() throws {
+  @Test("Files are accessible for their owner only") func permissions() throws {
     let cache = cache()
     try store("http://a.test/x", "x", in: cache)
     cache.settle()
@@ -193,7 +193,7 @@ import Testing
     }
   }
 
-  @Test func withoutAFolderItKeepsToMemory() throws {
+  @Test("Without a folder the cache is in memory") func memoryOnly() throws {
     let cache = HTTPCache(memoryCapacity: 100_000, diskCapacity: 1 << 20, directory: nil)
     try store("http://a.test/x", "x", in: cache)
     #expect(try body("http://a.test/x", in: cache) == "x")
@@ -202,8 +202,8 @@ import Testing
     #expect(try body("http://a.test/x", in: cache) == nil && cache.memoryCapacity == 0)
   }
 
-  /// Two objects stand for two processes: they know nothing of each other.
-  @Test func twoMayUseOneFolder() async throws {
+  /// Two objects stand for two processes, because they share no state.
+  @Test("Two caches can use one folder") func twoCaches() async throws {
     let caches = [cache(memory: 0), cache(memory: 0)]
     await withTaskGroup(of: Void.self) { group in
       for (index, cache) in caches.enumerated() {
@@ -225,8 +225,8 @@ import Testing
     }
   }
 
-  @Test func lookUpsStayFlat() throws {
-    /// A folder that is only a list.
+  @Test("The time of a lookup does not grow with the number of responses") func lookupTime() throws {
+    /// A folder that only has a list of files.
     struct List: EntryFiles {
       let count: Int
       var location: String { "/a list of \(count)" }
@@ -261,7 +261,7 @@ import Testing
     }
     let few = try duration(100)
     let many = try duration(100_000)
-    // A hundred times would be the length of a list; what is left is the memory that is touched.
+    // A linear search would be a hundred times slower. Some growth remains because more memory is accessed.
     #expect(many < few * 10, "\(few) became \(many)")
   }
 }

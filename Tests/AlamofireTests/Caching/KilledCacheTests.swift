@@ -18,7 +18,8 @@ import Testing
     }
   }
 
-  @Test func killedWhileItWritesNothingOlderIsLost() async throws {
+  @Test("A process that is killed while it writes loses no earlier response") func killedWriter() async throws
+  {
     let folder = try TemporaryFolder()
     let path = folder["cache"]
     func cache(memory: Int = 1 << 20) -> HTTPCache {
@@ -44,7 +45,7 @@ import Testing
       let replaced = try #require(try body("http://a.test/old/\(number)", in: after))
       #expect(replaced.utf8.count >= 20_000 && Set(replaced.utf8).count == 1)
     }
-    // Whatever has a name is whole.
+    // Each file with the name of an entry is complete.
     for name in names where EntryID(name: name) != nil {
       #expect(StoredResponse.decode(try Data(contentsOf: path.appendingPathComponent(name))) != nil)
     }

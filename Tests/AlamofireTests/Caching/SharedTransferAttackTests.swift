@@ -4,7 +4,7 @@ import FoundationNetworking
 import HTTPWire
 import Testing
 
-/// Requests that must not share the transfer of another one.
+/// Requests that must not share a transfer.
 @Suite("Attacks on shared transfers", .timeLimit(.minutes(5))) struct SharedTransferAttackTests {
   private static func sharing(_ change: (inout TransportOptions) -> Void = { _ in }) -> TransportOptions {
     var options = TransportOptions()
@@ -13,16 +13,16 @@ import Testing
     return options
   }
 
-  /// The first request waits until the gate is open, and has its number for an answer, like all others.
+  /// The first response waits until the gate is open. Each response is the index of its request.
   private func bench() -> (Session, FakeTransport, gate: Latch, reached: Latch) {
     let (gate, reached) = (Latch(), Latch())
     let fake = FakeTransport(FakeReply.text("0").held(by: gate, reached: reached)) { _, index in
       .text("\(index)")
     }
-    return (Session.kept(fake: fake, options: Self.sharing()), fake, gate, reached)
+    return (Session.retained(fake: fake, options: Self.sharing()), fake, gate, reached)
   }
 
-  @Test func whoComesAfterAChangeDoesNotGetWhatWasBefore() async {
+  @Test("A request after an unsafe one does not share an earlier transfer") func unsafeRequest() async {
     let (session, fake, gate, reached) = bench()
     async let early = session.request("http://a.test/x").end()
     await reached.wait()
@@ -33,8 +33,10 @@ import Testing
     #expect(fake.requests.count == 3 && session.core.sharedTransfers.memberCount == 0)
   }
 
-  @Test(arguments: ["credential", "letters", "options", "cookies"])
-  func otherPeopleDoNotShare(difference: String) async throws {
+  @Test(
+    "Requests with different credentials, fields, options or cookies do not share",
+    arguments: ["credential", "letters", "options", "cookies"])
+  func differences(difference: String) async throws {
     let (session, fake, gate, reached) = bench()
     var url = "http://a.test/x"
     var (headers, others) = (HTTPHeaders(), HTTPHeaders())
@@ -43,7 +45,7 @@ import Testing
       headers = [.authorization(bearerToken: "a")]
       others = [.authorization(bearerToken: "b")]
     case "letters":
-      // The same to the eye, and to Swift.
+      // Both look the same, and are equal strings in Swift.
       headers = ["X-User": "\u{E9}"]
       others = ["X-User": "e\u{301}"]
     case "cookies":
@@ -61,10 +63,10 @@ import Testing
     #expect(await one.data == Data("0".utf8) && fake.requests.count == 2)
   }
 
-  @Test func eachDecidesAboutItsOwnFailure() async {
+  @Test("Each request decides about a retry of the shared transfer") func retry() async {
     let (gate, reached) = (Latch(), Latch())
     let fake = FakeTransport(FakeReply.failure(.connectionLost).held(by: gate, reached: reached))
-    let session = Session.kept(fake: fake, options: Self.sharing())
+    let session = Session.retained(fake: fake, options: Self.sharing())
     async let plain = session.request("http://a.test/x").end()
     await reached.wait()
     let retrying = session.request(

@@ -16,10 +16,10 @@ import Testing
 
   private func session(_ reply: FakeReply) -> (Session, FakeTransport) {
     let fake = FakeTransport(reply.held(by: gate, reached: reached))
-    return (Session.kept(fake: fake, options: Self.sharing), fake)
+    return (Session.retained(fake: fake, options: Self.sharing), fake)
   }
 
-  /// A request that has begun to wait.
+  /// Returns a request that waits for its transfer.
   private func begun(_ session: Session, _ url: String = "http://a.test/x", headers: HTTPHeaders? = nil) async
     -> (DataRequest, Recorder<AFDataResponse<Data?>>)
   {
@@ -32,7 +32,7 @@ import Testing
     return (request, ends)
   }
 
-  @Test func oneTransferServesAll() async {
+  @Test("Identical requests share one transfer") func identicalRequests() async {
     let (session, fake) = session(.text("shared"))
     let all = [await begun(session), await begun(session), await begun(session)]
     gate.open()
@@ -44,7 +44,7 @@ import Testing
   @Test("Requests with equal options of their own share a transfer, those with other options do not")
   func optionsOfRequests() async {
     let fake = FakeTransport(FakeReply.text("shared").held(by: gate, reached: reached))
-    let session = Session.kept(fake: fake)
+    let session = Session.retained(fake: fake)
     let shared = session.core.sharedTransfers
     let ends = Recorder<AFDataResponse<Data?>>()
     for count in 1...2 {
@@ -62,7 +62,7 @@ import Testing
     #expect(fake.requests.count == 2)
   }
 
-  @Test func othersAreNotTheSame() async {
+  @Test("Requests that differ do not share a transfer") func differentRequests() async {
     let (session, fake) = session(.text("shared"))
     let first = await begun(session)
     _ = await session.request("http://a.test/y").end()
@@ -71,14 +71,16 @@ import Testing
     #expect(fake.requests.count == 4)
     gate.open()
     #expect(await first.1.wait(for: 1).count == 1)
-    let plain = Session.kept(fake: fake)
+    let plain = Session.retained(fake: fake)
     async let one = plain.request("http://a.test/x").end()
     async let two = plain.request("http://a.test/x").end()
     _ = await (one, two)
     #expect(fake.requests.count == 6)
   }
 
-  @Test(arguments: [0, 1]) func oneThatIsCancelledHarmsNoOther(index: Int) async {
+  @Test("Cancelling one request does not affect the others", arguments: [0, 1]) func cancelOne(index: Int)
+    async
+  {
     let (session, fake) = session(.text("shared"))
     let all = [await begun(session), await begun(session)]
     await reached.wait()
@@ -89,7 +91,7 @@ import Testing
     #expect(fake.requests.count == 1 && fake.controls.allSatisfy { !$0.isCancelled })
   }
 
-  @Test func theLastThatLeavesEndsTheTransfer() async {
+  @Test("The last cancelled request ends the transfer") func cancelLast() async {
     let (session, fake) = session(.text("shared"))
     let all = [await begun(session), await begun(session)]
     await reached.wait()
@@ -101,7 +103,7 @@ import Testing
     gate.open()
   }
 
-  @Test func aFailureIsEverybodys() async {
+  @Test("A failure is delivered to all requests") func failure() async {
     let (session, _) = session(.failure(.connectionLost))
     let all = [await begun(session), await begun(session)]
     gate.open()
@@ -111,7 +113,7 @@ import Testing
     }
   }
 
-  @Test func oneThatIsSuspendedHoldsUpNoOther() async {
+  @Test("Suspending one request does not hold the others") func suspendOne() async {
     let (session, _) = session(.text("shared"))
     let all = [await begun(session), await begun(session)]
     all[0].0.suspend()

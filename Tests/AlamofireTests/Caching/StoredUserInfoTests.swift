@@ -3,7 +3,7 @@ import Foundation
 import FoundationNetworking
 import Testing
 
-/// The `userInfo` that a program attaches to a stored response.
+/// The user info that a program attaches to a stored response.
 @Suite("The user info of a stored response", .timeLimit(.minutes(5)))
 struct StoredUserInfoTests {
   private final class Note: Sendable {}
@@ -30,10 +30,11 @@ struct StoredUserInfoTests {
   }
 
   @Test(
-    "It is kept, with the storage policy", arguments: [URLCache.StoragePolicy.allowed, .allowedInMemoryOnly])
+    "User info and storage policy are stored",
+    arguments: [URLCache.StoragePolicy.allowed, .allowedInMemoryOnly])
   func kept(policy: URLCache.StoragePolicy) async throws {
     for (cache, folder) in try caches() {
-      let session = Session.kept(
+      let session = Session.retained(
         fake: FakeTransport(.status(200, "x", headers: [("Cache-Control", "max-age=60")])),
         configuration: .cached(by: cache),
         watching: SessionWatching(cachedResponseHandler: handler(policy)))
@@ -44,23 +45,23 @@ struct StoredUserInfoTests {
       #expect(stored.userInfo?["text"] as? String == "value", "\(cache) \(folder)")
       #expect(stored.userInfo?["date"] as? Date == Date(timeIntervalSince1970: 1))
       #expect(stored.userInfo?["list"] as? [Int] == [1, 2])
-      // Only property list values with names can be written down.
+      // Only property list values with string keys can be serialized.
       #expect(stored.userInfo?[7] == nil)
       #expect(stored.userInfo?["object"] == nil)
     }
   }
 
-  @Test("A file keeps the part that can be written down")
+  @Test("A file contains the part that can be serialized")
   func file() async throws {
     let folder = try TemporaryFolder()
-    let session = Session.kept(
+    let session = Session.retained(
       fake: FakeTransport(.status(200, "x", headers: [("Cache-Control", "max-age=60")])),
       configuration: .cached(
         by: HTTPCache(memoryCapacity: 1 << 20, diskCapacity: 1 << 20, directory: folder.url)),
       watching: SessionWatching(cachedResponseHandler: handler(.allowed)))
     _ = await session.request("http://a.test/").end()
     let request = try URLRequest(url: "http://a.test/", method: .get)
-    // Another cache of the same folder has nothing in memory.
+    // Another cache of the same folder has no response in memory.
     #expect(
       await eventually {
         let cache = HTTPCache(memoryCapacity: 1 << 20, diskCapacity: 1 << 20, directory: folder.url)

@@ -11,9 +11,9 @@ struct AuthenticationTests {
       ? .text("in") : .challenge()
   }
 
-  @Test func credentialsAnswerAChallengeAndAreNotSentBefore() async {
+  @Test("Credentials answer a challenge and are not sent before") func credentials() async {
     let fake = FakeTransport(responder: Self.guarded)
-    let request = Session.kept(fake: fake).request("http://a.test/").authenticate(
+    let request = Session.retained(fake: fake).request("http://a.test/").authenticate(
       username: "user", password: "pass")
     let response = await request.end()
     #expect(response.value == Data("in".utf8))
@@ -24,26 +24,26 @@ struct AuthenticationTests {
     #expect(request.allMetrics.count == 1)
   }
 
-  @Test func theBodyIsSentAgain() async throws {
+  @Test("The body is sent again") func body() async throws {
     let fake = FakeTransport(responder: Self.guarded)
     var urlRequest = try URLRequest(url: "http://a.test/", method: .post)
     urlRequest.httpBody = Data("body".utf8)
     let credential = URLCredential(user: "user", password: "pass", persistence: .none)
-    let response = await Session.kept(fake: fake).request(urlRequest).authenticate(with: credential).end()
+    let response = await Session.retained(fake: fake).request(urlRequest).authenticate(with: credential).end()
     #expect(response.value == Data("in".utf8))
     #expect(fake.requests.map(\.body.bytes) == [Data("body".utf8), Data("body".utf8)])
   }
 
-  @Test func credentialsOfTheURLAnswerToo() async {
+  @Test("Credentials of the URL answer a challenge") func credentialsOfURL() async {
     let fake = FakeTransport(responder: Self.guarded)
-    let response = await Session.kept(fake: fake).request("http://us%65r:pass@a.test/x").end()
+    let response = await Session.retained(fake: fake).request("http://us%65r:pass@a.test/x").end()
     #expect(response.value == Data("in".utf8))
     #expect(fake.urls == ["http://a.test/x", "http://a.test/x"])
   }
 
-  @Test("The session's storage answers, too", arguments: [true, false])
+  @Test("Credentials of the session's storage answer a challenge", arguments: [true, false])
   func storedCredentials(isOfThisRealm: Bool) async {
-    // The name of a host of its own: the storage may be that of the process.
+    // A unique host, because the storage may be that of the process.
     let host = "\(UUID().uuidString.lowercased()).test"
     let configuration = URLSessionConfiguration.ephemeral
     let space = URLProtectionSpace(
@@ -58,16 +58,16 @@ struct AuthenticationTests {
     #expect(fake.requests.count == (isOfThisRealm ? 2 : 1))
   }
 
-  @Test func givenCredentialsWinOverThoseOfTheURL() async {
+  @Test("Credentials of the request have priority over those of the URL") func priority() async {
     let fake = FakeTransport(responder: Self.guarded)
-    let response = await Session.kept(fake: fake).request("http://other:wrong@a.test/")
+    let response = await Session.retained(fake: fake).request("http://other:wrong@a.test/")
       .authenticate(username: "user", password: "pass").end()
     #expect(response.value == Data("in".utf8))
   }
 
-  @Test func wrongCredentialsEndWithThe401() async {
+  @Test("Wrong credentials end with the 401") func wrongCredentials() async {
     let fake = FakeTransport(responder: Self.guarded)
-    let request = Session.kept(fake: fake).request("http://a.test/").authenticate(
+    let request = Session.retained(fake: fake).request("http://a.test/").authenticate(
       username: "user", password: "bad")
     let response = await request.end()
     #expect(response.error == nil)
@@ -76,16 +76,16 @@ struct AuthenticationTests {
     #expect(fake.requests.count == 2)
   }
 
-  @Test func withoutCredentialsThe401IsTheResponse() async {
+  @Test("Without credentials the 401 is the response") func noCredentials() async {
     let fake = FakeTransport(responder: Self.guarded)
-    let response = await Session.kept(fake: fake).request("http://a.test/").validate().end()
+    let response = await Session.retained(fake: fake).request("http://a.test/").validate().end()
     #expect(response.error?.responseCode == 401)
     #expect(fake.requests.count == 1)
   }
 
-  @Test func ownAuthorizationIsNotReplaced() async {
+  @Test("An Authorization field of the request is not replaced") func ownAuthorization() async {
     let fake = FakeTransport(responder: Self.guarded)
-    let response = await Session.kept(fake: fake).request(
+    let response = await Session.retained(fake: fake).request(
       "http://a.test/", headers: ["authorization": "Bearer x"]
     )
     .authenticate(username: "user", password: "pass").end()
@@ -94,7 +94,7 @@ struct AuthenticationTests {
   }
 
   @Test(
-    "Challenges",
+    "Each challenge is answered if its scheme is supported",
     arguments: [
       (#"basic realm="x""#, true), (#"Digest realm="x", nonce="y", Basic realm="z""#, true), ("BASIC", true),
       (#"Digest realm="x", nonce="y""#, true), (#"Digest realm="x""#, false), ("Bearer", false),
@@ -102,43 +102,47 @@ struct AuthenticationTests {
     ])
   func schemes(challenge: String, isAnswered: Bool) async {
     let fake = FakeTransport(.challenge(challenge))
-    _ = await Session.kept(fake: fake).request("http://a.test/").authenticate(username: "u", password: "p")
-      .end()
+    _ = await Session.retained(fake: fake).request("http://a.test/").authenticate(
+      username: "u", password: "p"
+    )
+    .end()
     #expect(fake.requests.count == (isAnswered ? 2 : 1))
   }
 
-  @Test("Another origin gets nothing", arguments: ["http://b.test/", "http://a.test:81/", "https://a.test/"])
+  @Test(
+    "Another origin receives no credentials",
+    arguments: ["http://b.test/", "http://a.test:81/", "https://a.test/"])
   func origins(location: String) async {
     let fake = FakeTransport(.challenge(), .redirect(307, to: location), .challenge())
-    let response = await Session.kept(fake: fake).request("http://a.test/")
+    let response = await Session.retained(fake: fake).request("http://a.test/")
       .authenticate(username: "user", password: "pass").end()
     #expect(response.response?.statusCode == 401)
     #expect(fake.requests.map { $0.value("Authorization") != nil } == [false, true, false])
   }
 
-  @Test func theSameOriginKeepsThemBehindARedirect() async {
+  @Test("A redirect within the origin sends the credentials") func sameOrigin() async {
     let fake = FakeTransport(.challenge(), .redirect(302, to: "/next"), .text("in"))
-    let response = await Session.kept(fake: fake).request("http://a.test/")
+    let response = await Session.retained(fake: fake).request("http://a.test/")
       .authenticate(username: "user", password: "pass").end()
     #expect(response.value == Data("in".utf8))
     #expect(fake.requests.map { $0.value("Authorization") != nil } == [false, true, true])
   }
 
-  @Test func comingHomeIsAskedAgain() async {
+  @Test("A redirect back to the origin is challenged again") func returnToOrigin() async {
     let fake = FakeTransport(
       .challenge(), .redirect(302, to: "http://b.test/"), .redirect(302, to: "http://a.test/back"),
       .challenge(),
       .text("in"))
-    let response = await Session.kept(fake: fake).request("http://a.test/")
+    let response = await Session.retained(fake: fake).request("http://a.test/")
       .authenticate(username: "user", password: "pass").end()
     #expect(response.value == Data("in".utf8))
     #expect(fake.requests.map { $0.value("Authorization") != nil } == [false, true, false, false, true])
   }
 
-  @Test func aChallengeThatWillBeAnsweredIsNotShown() async {
+  @Test("The head of a challenge that is answered is not delivered") func answeredChallenge() async {
     let fake = FakeTransport(responder: Self.guarded)
     let heads = Recorder<Int>()
-    let request = Session.kept(fake: fake).request("http://a.test/")
+    let request = Session.retained(fake: fake).request("http://a.test/")
       .authenticate(username: "user", password: "bad")
       .onHTTPResponse(on: .global()) { (response: HTTPURLResponse) in heads.add(response.statusCode) }
     _ = await request.end()

@@ -5,14 +5,14 @@ import HTTPTestServer
 import HTTPWire
 import Testing
 
-/// NTLM, as far as it is seen from outside: libcurl goes its steps on a connection of its own.
+/// NTLM as the caller sees it. libcurl performs its steps on one connection.
 @Suite("Connections that are authenticated", .timeLimit(.minutes(5)))
 struct ConnectionLoginTests {
   private static func asks(_ token: String = "") -> Reply {
     Reply.status(401).with(header: "WWW-Authenticate", value: "NTLM" + (token.isEmpty ? "" : " \(token)"))
   }
 
-  /// The second message of the three (MS-NLMP 2.2.1.2): the challenge of the server.
+  /// The second of the three messages (MS-NLMP 2.2.1.2): the challenge of the server.
   private static let challenge: String = {
     var bytes = Array("NTLMSSP\0".utf8) + [2, 0, 0, 0]
     bytes += [0, 0, 0, 0, 48, 0, 0, 0]
@@ -22,7 +22,7 @@ struct ConnectionLoginTests {
     return Data(bytes).base64EncodedString()
   }()
 
-  /// The number of the message that a request brings.
+  /// Returns the type of the NTLM message of a request.
   private static func step(_ request: RecordedRequest) -> UInt8? {
     guard let value = request.header("Authorization"), value.hasPrefix("NTLM "),
       let data = Data(base64Encoded: String(value.dropFirst(5))), data.count > 8
@@ -32,7 +32,7 @@ struct ConnectionLoginTests {
 
   private static let hasNTLM = AuthenticationFeatures.connectionSchemes.contains(.ntlm)
 
-  @Test("The three steps", .enabled(if: hasNTLM))
+  @Test("NTLM succeeds in three steps", .enabled(if: hasNTLM))
   func steps() async throws {
     let server = try HTTPTestServer()
     server.enqueue(Self.asks(), Self.asks(), Self.asks(Self.challenge), .text("in"), .text("open"))
@@ -50,17 +50,17 @@ struct ConnectionLoginTests {
     let steps = requests.map(Self.step)
     #expect(steps.suffix(2) == [1, 3] || steps.suffix(1) == [3])
     #expect(requests.last?.body == Array(body))
-    // Another request of the session does not go out on that connection.
+    // Another request of the session must not use that connection.
     _ = await session.request(server.url("/open")).end()
     let other = try await server.takeRequest()
     #expect(other.header("Authorization") == nil)
     #expect(other.connection != requests.last?.connection)
   }
 
-  @Test("A refusal is the response", .enabled(if: hasNTLM))
+  @Test("A rejected credential is answered with the 401", .enabled(if: hasNTLM))
   func refusal() async throws {
     let server = try HTTPTestServer()
-    // The first asks; the second gives a challenge, the third refuses the answer to it.
+    // The first response challenges, the second contains the NTLM challenge, and the third rejects the answer.
     server.enqueue(Self.asks(), Self.asks(Self.challenge), Self.asks())
     let session = Session()
     let response = await session.request(server.url("/in"))
@@ -70,7 +70,7 @@ struct ConnectionLoginTests {
     #expect(server.requestCount == 3)
   }
 
-  @Test("A server that never comes to an end gets one", .enabled(if: hasNTLM))
+  @Test("A server that never stops challenging is given up", .enabled(if: hasNTLM))
   func endless() async throws {
     let server = try HTTPTestServer()
     for _ in 0..<100 { server.enqueue(Self.asks(Self.challenge)) }
@@ -82,7 +82,7 @@ struct ConnectionLoginTests {
     #expect(server.requestCount < 12)
   }
 
-  @Test("Negotiate without a ticket is the 401")
+  @Test("Negotiate without a ticket ends with the 401")
   func withoutATicket() async throws {
     let server = try HTTPTestServer()
     for _ in 0..<10 {
@@ -96,7 +96,7 @@ struct ConnectionLoginTests {
     #expect(server.requestCount <= 3)
   }
 
-  @Test func withoutACredentialOfItsOwnNothingIsAnswered() async {
+  @Test("A default credential of the storage does not answer NTLM") func defaultCredential() async {
     let host = "\(UUID().uuidString.lowercased()).test"
     let configuration = URLSessionConfiguration.ephemeral
     let space = URLProtectionSpace(
@@ -105,18 +105,18 @@ struct ConnectionLoginTests {
     configuration.urlCredentialStorage?.setDefaultCredential(
       URLCredential(user: "u", password: "p", persistence: .forSession), for: space)
     let fake = FakeTransport { _, _ in .challenge("NTLM") }
-    let response = await Session.kept(fake: fake, configuration: configuration)
+    let response = await Session.retained(fake: fake, configuration: configuration)
       .request("http://\(host)/").end()
     #expect(response.response?.statusCode == 401)
     #expect(fake.requests.count == 1)
   }
 
-  @Test("Negotiate gives way to NTLM", .enabled(if: hasNTLM))
+  @Test("Negotiate falls back to NTLM", .enabled(if: hasNTLM))
   func fallback() async {
     let fake = FakeTransport { request, _ in
       request.login?.scheme == .ntlm ? .text("in") : .challenge("Negotiate, NTLM, Basic realm=\"x\"")
     }
-    let response = await Session.kept(fake: fake).request("http://a.test/")
+    let response = await Session.retained(fake: fake).request("http://a.test/")
       .authenticate(username: "u", password: "p").end()
     #expect(response.response?.statusCode == 200)
     #expect(fake.requests.last?.login?.credential.user == "u")

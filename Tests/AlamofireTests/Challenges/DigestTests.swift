@@ -9,7 +9,7 @@ import Testing
 struct DigestTests {
   private static let digest = #"Digest realm="r", nonce="n1", qop="auth", opaque="o""#
 
-  /// Returns the Digest parameters of a request, by name.
+  /// Returns the parameters of the Authorization field by name.
   private static func brought(_ request: WireRequest) -> [String: String] {
     let challenge = request.value("Authorization").flatMap { Challenge.all(in: [$0]).first }
     return Dictionary(
@@ -46,9 +46,9 @@ struct DigestTests {
     #expect(wrong.error == nil)
   }
 
-  @Test func laterRequestsBringItUnaskedAndCountTheNonce() async {
+  @Test("Later requests send Digest preemptively and increase the nonce count") func nonceCount() async {
     let fake = FakeTransport(responder: Self.guarded())
-    let session = Session.kept(fake: fake)
+    let session = Session.retained(fake: fake)
     #expect(await ask(session) == 200)
     #expect(await ask(session, "http://a.test/other") == 200)
     #expect(await ask(session, "http://a.test/third#part") == 200)
@@ -59,72 +59,74 @@ struct DigestTests {
     #expect(brought[1]["opaque"] == "o")
   }
 
-  @Test func whoHasAnotherCredentialOrNoneIsAskedFirst() async {
+  @Test("A request with another credential or none is not authenticated preemptively") func otherCredential()
+    async
+  {
     let fake = FakeTransport(responder: Self.guarded())
-    let session = Session.kept(fake: fake)
+    let session = Session.retained(fake: fake)
     #expect(await ask(session) == 200)
     #expect(await ask(session, password: nil) == 401)
     #expect(await ask(session, password: "other") == 200)
     #expect(fake.requests.map { $0.value("Authorization") != nil } == [false, true, false, false, true])
   }
 
-  @Test func theStrongestIsAnswered() async {
+  @Test("The strongest challenge is answered") func strongestChallenge() async {
     let offers = """
       Basic realm="b", Digest realm="m", nonce="1", qop="auth", algorithm=MD5, Digest realm="s", nonce="2", \
       qop="auth", algorithm=SHA-256, Digest realm="?", nonce="3", algorithm=SHA3-512
       """
     let fake = FakeTransport(responder: Self.guarded(offers))
-    #expect(await ask(Session.kept(fake: fake)) == 200)
+    #expect(await ask(Session.retained(fake: fake)) == 200)
     #expect(fake.requests.last.map { Self.brought($0)["realm"] } == "s")
   }
 
-  @Test func aStaleNonceIsAnsweredWithTheNewOne() async {
+  @Test("A stale nonce is replaced by the new one") func staleNonce() async {
     let stale = #"Digest realm="r", nonce="n2", qop="auth", stale=true"#
     let fake = FakeTransport(.challenge(Self.digest), .challenge(stale), .text("in"), .text("in"))
-    let session = Session.kept(fake: fake)
+    let session = Session.retained(fake: fake)
     #expect(await ask(session) == 200)
     #expect(await ask(session) == 200)
     #expect(fake.requests.map { Self.brought($0)["nonce"] } == [nil, "n1", "n2", "n2"])
     #expect(fake.requests.map { Self.brought($0)["nc"] } == [nil, "00000001", "00000001", "00000002"])
   }
 
-  @Test func aNonceThatExpiredBetweenTwoRequestsIsReplaced() async {
+  @Test("A nonce that expired between two requests is replaced") func expiredNonce() async {
     let fresh = #"Digest realm="r", nonce="n2", qop="auth""#
     let fake = FakeTransport(.challenge(Self.digest), .text("in"), .challenge(fresh), .text("in"))
-    let session = Session.kept(fake: fake)
+    let session = Session.retained(fake: fake)
     #expect(await ask(session) == 200)
     #expect(await ask(session) == 200)
     #expect(fake.requests.map { Self.brought($0)["nonce"] } == [nil, "n1", "n1", "n2"])
   }
 
-  @Test func aServerThatIsNeverContentGetsAnEnd() async {
+  @Test("A server that challenges forever is given up") func endlessChallenges() async {
     let fake = FakeTransport { _, index in
       .challenge(#"Digest realm="r", nonce="\#(index)", qop="auth", stale=true"#)
     }
-    #expect(await ask(Session.kept(fake: fake)) == 401)
+    #expect(await ask(Session.retained(fake: fake)) == 401)
     #expect(fake.requests.count == 6)
   }
 
-  @Test func theNextNonceIsUsed() async {
+  @Test("The next nonce is used") func nextNonce() async {
     let fake = FakeTransport(
       .challenge(Self.digest), .status(200, "in", headers: [("Authentication-Info", #"nextnonce="n9""#)]),
       .text("in"))
-    let session = Session.kept(fake: fake)
+    let session = Session.retained(fake: fake)
     #expect(await ask(session) == 200)
     #expect(await ask(session) == 200)
     #expect(fake.requests.map { Self.brought($0)["nonce"] } == [nil, "n1", "n9"])
     #expect(fake.requests.last.map { Self.brought($0)["nc"] } == "00000001")
   }
 
-  @Test func aRedirectWithinTheOriginIsSignedAnew() async {
+  @Test("A redirect within the origin has a new digest") func redirect() async {
     let fake = FakeTransport(.challenge(Self.digest), .redirect(302, to: "/next"), .text("in"))
-    #expect(await ask(Session.kept(fake: fake)) == 200)
+    #expect(await ask(Session.retained(fake: fake)) == 200)
     #expect(fake.requests.map { Self.brought($0)["uri"] } == [nil, "/x?y=1", "/next"])
   }
 
-  @Test func concurrentRequestsShareACount() async {
+  @Test("Concurrent requests share a nonce count") func concurrentRequests() async {
     let fake = FakeTransport(responder: Self.guarded())
-    let session = Session.kept(fake: fake)
+    let session = Session.retained(fake: fake)
     #expect(await ask(session) == 200)
     await withTaskGroup { group in
       for _ in 0..<50 { group.addTask { await ask(session) } }
@@ -134,7 +136,7 @@ struct DigestTests {
     #expect(counts.count == 51 && Set(counts).count == 51)
   }
 
-  @Test func aFileIsSignedAndSent() async throws {
+  @Test("A file is hashed for auth-int and sent") func file() async throws {
     let server = try HTTPTestServer()
     let file = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
     try Data(String(repeating: "line\n", count: 40_000).utf8).write(to: file)
@@ -146,13 +148,13 @@ struct DigestTests {
   }
 
   @Test(
-    "A stream that would have to be signed is a clear error; one that need not be is sent",
+    "A stream fails with auth-int and is sent with auth",
     arguments: [
       "auth-int", "auth,auth-int",
     ])
   func stream(quality: String) async throws {
     let fake = FakeTransport(responder: Self.guarded(#"Digest realm="r", nonce="n", qop="\#(quality)""#))
-    let response = await Session.kept(fake: fake)
+    let response = await Session.retained(fake: fake)
       .upload(InputStream(data: Data("abc".utf8)), to: "http://a.test/")
       .authenticate(username: "u", password: "p").end()
     if quality == "auth-int" {
@@ -164,9 +166,9 @@ struct DigestTests {
     }
   }
 
-  @Test func theDelegateIsAskedForDigestToo() async throws {
+  @Test("The delegate is called for a Digest credential") func delegate() async throws {
     let server = try HTTPTestServer()
-    let delegate = Doorkeeper { challenge in
+    let delegate = ChallengeDelegate { challenge in
       challenge.previousFailureCount > 0
         ? (.rejectProtectionSpace, nil)
         : (.useCredential, URLCredential(user: "u", password: "p", persistence: .forSession))
@@ -174,43 +176,44 @@ struct DigestTests {
     let session = Session(delegate: delegate)
     let response = await session.request(server.url("/digest-auth/auth/u/p/SHA-256")).end()
     #expect(response.response?.statusCode == 200)
-    #expect(delegate.asked.values == ["\(NSURLAuthenticationMethodHTTPDigest) test@localhost 0"])
-    // The answer was for the session: its other requests bring it unasked.
+    #expect(delegate.calls.values == ["\(NSURLAuthenticationMethodHTTPDigest) test@localhost 0"])
+    // The credential is for the session, so its other requests use it preemptively.
     let second = await session.request(server.url("/digest-auth/auth/u/p/SHA-256")).end()
     #expect(second.response?.statusCode == 200)
-    #expect(delegate.asked.count == 1)
+    #expect(delegate.calls.count == 1)
     let wrong = await session.request(server.url("/digest-auth/auth/u/other/SHA-256")).end()
     #expect(wrong.response?.statusCode == 401)
   }
 
-  @Test func whatTheDelegateRejectsGivesWayToTheNextScheme() async {
+  @Test("A challenge that the delegate rejects is followed by the next scheme") func rejectedScheme() async {
     let fake = FakeTransport(responder: Self.guarded(Self.digest + #", Basic realm="b""#))
-    let delegate = Doorkeeper { challenge in
+    let delegate = ChallengeDelegate { challenge in
       challenge.protectionSpace.authenticationMethod == NSURLAuthenticationMethodHTTPDigest
         ? (.rejectProtectionSpace, nil)
         : (.useCredential, URLCredential(user: "u", password: "p", persistence: .none))
     }
-    let session = Session.kept(fake: fake, watching: SessionWatching(delegate: delegate))
+    let session = Session.retained(fake: fake, watching: SessionWatching(delegate: delegate))
     #expect(await session.request("http://a.test/").end().response?.statusCode == 200)
     #expect(fake.requests.last?.value("Authorization")?.hasPrefix("Basic ") == true)
     #expect(
-      delegate.asked.values == [
+      delegate.calls.values == [
         "\(NSURLAuthenticationMethodHTTPDigest) r 0", "\(NSURLAuthenticationMethodHTTPBasic) b 0",
       ])
   }
 
-  @Test func aDelegateThatKeepsGivingTheSameCredentialGetsAnEnd() async {
+  @Test("A delegate that repeats the same wrong credential ends with the 401") func repeatedCredential() async
+  {
     let fake = FakeTransport { _, _ in .challenge() }
-    let delegate = Doorkeeper { _ in
+    let delegate = ChallengeDelegate { _ in
       (.useCredential, URLCredential(user: "u", password: "p", persistence: .none))
     }
-    let session = Session.kept(fake: fake, watching: SessionWatching(delegate: delegate))
+    let session = Session.retained(fake: fake, watching: SessionWatching(delegate: delegate))
     #expect(await session.request("http://a.test/").end().response?.statusCode == 401)
     #expect(fake.requests.count == 2)
-    #expect(delegate.asked.values.last?.hasSuffix(" 1") == true)
+    #expect(delegate.calls.values.last?.hasSuffix(" 1") == true)
   }
 
-  @Test func theStorageAnswersDigest() async {
+  @Test("The credential storage answers Digest") func storage() async {
     let host = "\(UUID().uuidString.lowercased()).test"
     let configuration = URLSessionConfiguration.ephemeral
     let space = URLProtectionSpace(
@@ -219,24 +222,24 @@ struct DigestTests {
     configuration.urlCredentialStorage?.setDefaultCredential(
       URLCredential(user: "stored", password: "p", persistence: .forSession), for: space)
     let fake = FakeTransport(responder: Self.guarded())
-    let session = Session.kept(fake: fake, configuration: configuration)
+    let session = Session.retained(fake: fake, configuration: configuration)
     #expect(await ask(session, "http://\(host)/", password: nil) == 200)
     #expect(await ask(session, "http://\(host)/", password: nil) == 200)
     #expect(fake.requests.map { Self.brought($0)["username"] } == [nil, "stored", "stored"])
   }
 
-  @Test func credentialsOfTheURLAnswer() async {
+  @Test("Credentials of the URL answer Digest") func credentialsOfURL() async {
     let fake = FakeTransport(responder: Self.guarded())
-    #expect(await ask(Session.kept(fake: fake), "http://user:pass@a.test/", password: nil) == 200)
+    #expect(await ask(Session.retained(fake: fake), "http://user:pass@a.test/", password: nil) == 200)
     #expect(fake.requests.last.map { Self.brought($0)["username"] } == "user")
   }
 }
 
-/// Answers challenges as it is told, and remembers them.
-final class Doorkeeper: SessionDelegate, @unchecked Sendable {
+/// A delegate that answers challenges with given dispositions and records them.
+final class ChallengeDelegate: SessionDelegate, @unchecked Sendable {
   typealias Answer = (URLSession.AuthChallengeDisposition, URLCredential?)
 
-  let asked = Recorder<String>()
+  let calls = Recorder<String>()
   private let answer: @Sendable (URLAuthenticationChallenge) -> Answer
 
   init(_ answer: @escaping @Sendable (URLAuthenticationChallenge) -> Answer) {
@@ -249,7 +252,7 @@ final class Doorkeeper: SessionDelegate, @unchecked Sendable {
     completionHandler: @escaping (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
   ) {
     let space = challenge.protectionSpace
-    asked.add("\(space.authenticationMethod) \(space.realm ?? "") \(challenge.previousFailureCount)")
+    calls.add("\(space.authenticationMethod) \(space.realm ?? "") \(challenge.previousFailureCount)")
     let answer = answer(challenge)
     completionHandler(answer.0, answer.1)
   }

@@ -5,9 +5,9 @@ import HTTPWire
 import Testing
 
 @Suite("Delegates that do not answer a challenge", .timeLimit(.minutes(1))) struct SilentDelegateTests {
-  /// Keeps completion handlers without a call.
+  /// Stores completion handlers and never calls them.
   private final class Silent: SessionDelegate, @unchecked Sendable {
-    // Unchecked: used on the queue of the session alone.
+    // Unchecked: used on the queue of the session only.
     private var kept: [(URLSession.AuthChallengeDisposition, URLCredential?) -> Void] = []
 
     override func urlSession(
@@ -16,11 +16,11 @@ import Testing
     ) { kept.append(completionHandler) }
   }
 
-  @Test("The request ends when the time for the resource is over")
+  @Test("The request times out by timeoutIntervalForResource")
   func timeLimit() async {
     let configuration = URLSessionConfiguration.uncached
     configuration.timeoutIntervalForResource = 0.2
-    let session = Session.kept(
+    let session = Session.retained(
       fake: FakeTransport(.challenge()), configuration: configuration,
       watching: SessionWatching(delegate: Silent()))
     let error = await session.request("http://a.test/").end().error

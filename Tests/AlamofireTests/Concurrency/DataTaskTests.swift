@@ -17,8 +17,8 @@ struct DataTaskTests {
     }
   }
 
-  @Test func valueResultAndResponseAgree() async throws {
-    let task = Session.kept(fake: FakeTransport(.json(#"{"id": 3}"#))).request("http://a.test/")
+  @Test("Value, result and response agree") func agreement() async throws {
+    let task = Session.retained(fake: FakeTransport(.json(#"{"id": 3}"#))).request("http://a.test/")
       .serializingDecodable(Item.self)
     #expect(try await task.value == Item(id: 3))
     #expect(await task.result.success == Item(id: 3))
@@ -30,18 +30,18 @@ struct DataTaskTests {
     #expect(response.serializationDuration > 0)
   }
 
-  @Test func aFailureIsThrownAsAnAFError() async {
-    let task = Session.kept(fake: FakeTransport(.status(404))).request("http://a.test/").validate()
+  @Test("A failure is thrown as an AFError") func failure() async {
+    let task = Session.retained(fake: FakeTransport(.status(404))).request("http://a.test/").validate()
       .serializingData()
     await #expect(throws: AFError.self) { try await task.value }
     #expect(await task.response.error?.responseCode == 404)
   }
 
-  @Test func manyMayAwaitAndItIsMadeOnce() async throws {
+  @Test("The value is made once for all awaiting tasks") func sharedValue() async throws {
     let gate = Latch()
     let fake = FakeTransport(.json(#"{"id": 3}"#).held(by: gate))
     let decoder = CountingDecoder()
-    let task = Session.kept(fake: fake).request("http://a.test/").serializingDecodable(
+    let task = Session.retained(fake: fake).request("http://a.test/").serializingDecodable(
       Item.self, decoder: decoder)
     try await withThrowingTaskGroup(of: Item.self) { group in
       for _ in 0..<50 { group.addTask { try await task.value } }
@@ -53,7 +53,7 @@ struct DataTaskTests {
     #expect(fake.requests.count == 1)
   }
 
-  @Test func aTaskThatNobodyAwaitsRuns() async throws {
+  @Test("A task that is not awaited runs") func unawaitedTask() async throws {
     let server = try HTTPTestServer()
     let request = Session.real().request(server.url("/get"))
     _ = request.serializingString()
@@ -63,7 +63,7 @@ struct DataTaskTests {
     #expect(request.response?.statusCode == 200)
   }
 
-  @Test func cancellingTheAwaitingTaskCancelsTheRequest() async throws {
+  @Test("Cancelling the awaiting task cancels the request") func cancelAwaitingTask() async throws {
     let server = try HTTPTestServer()
     server.enqueue(.stall)
     let request = Session.real().request(server.url("/"))
@@ -75,7 +75,7 @@ struct DataTaskTests {
     #expect(request.isCancelled)
   }
 
-  @Test func unlessItShallNot() async throws {
+  @Test("Automatic cancellation can be disabled") func noAutomaticCancellation() async throws {
     let server = try HTTPTestServer()
     let gate = Gate()
     server.enqueue(.text("late").held(by: gate))
@@ -90,9 +90,9 @@ struct DataTaskTests {
     #expect(request.isFinished)
   }
 
-  @Test func aTaskThatIsCancelledAlreadyDoesNotWait() async {
+  @Test("A task that is cancelled already does not wait") func cancelledTask() async {
     let fake = FakeTransport { _, _ in .ok.held(by: Latch()) }
-    let session = Session.kept(fake: fake)
+    let session = Session.retained(fake: fake)
     let awaiting = Task {
       withUnsafeCurrentTask { $0?.cancel() }
       return await session.request("http://a.test/").serializingData().response
@@ -100,8 +100,8 @@ struct DataTaskTests {
     #expect(await awaiting.value.error?.isExplicitlyCancelledError == true)
   }
 
-  @Test func theTaskCancelsSuspendsAndResumes() async {
-    let session = Session.kept(fake: FakeTransport(), startRequestsImmediately: false)
+  @Test("The task cancels, suspends and resumes the request") func control() async {
+    let session = Session.retained(fake: FakeTransport(), startRequestsImmediately: false)
     let request = session.request("http://a.test/")
     let task = request.serializingString()
     #expect(request.isInitialized)
@@ -116,8 +116,8 @@ struct DataTaskTests {
     #expect(other.isCancelled)
   }
 
-  @Test func tasksOfOneRequestAreIndependent() async throws {
-    let request = Session.kept(fake: FakeTransport(.json(#"{"id": 3}"#))).request("http://a.test/")
+  @Test("Tasks of one request are independent") func independentTasks() async throws {
+    let request = Session.retained(fake: FakeTransport(.json(#"{"id": 3}"#))).request("http://a.test/")
     let decoded = request.serializingDecodable(Item.self)
     let text = request.serializingString()
     let wrong = request.serializingDecodable([Int].self)
@@ -126,7 +126,7 @@ struct DataTaskTests {
     #expect(await wrong.result.failure?.isResponseSerializationError == true)
   }
 
-  @Test func manyRequestsAtOnce() async throws {
+  @Test("Concurrent requests are awaited") func concurrentRequests() async throws {
     let server = try HTTPTestServer()
     let session = Session.real()
     try await withThrowingTaskGroup(of: Int.self) { group in

@@ -3,7 +3,7 @@ import Foundation
 import FoundationNetworking
 import Testing
 
-@Suite("Sequences that tell of a request", .timeLimit(.minutes(5)))
+@Suite("Sequences of a request's events", .timeLimit(.minutes(5)))
 struct RequestSequenceTests {
   private func all<Element: Sendable>(_ stream: StreamOf<Element>) async -> [Element] {
     var elements: [Element] = []
@@ -15,10 +15,10 @@ struct RequestSequenceTests {
     completion(request.retryCount < 1 ? .retry : .doNotRetry)
   }
 
-  @Test("Requests, tasks and commands of every attempt, each to every sequence and to the closure")
+  @Test("Requests, tasks and commands of every attempt are delivered to each sequence and the closure")
   func attempts() async {
     let fake = FakeTransport(.failure(.timedOut))
-    let request = Session.kept(fake: fake).request("http://a.test/").retry(using: twice)
+    let request = Session.retained(fake: fake).request("http://a.test/").retry(using: twice)
     let heard = Recorder<URLRequest>()
     request.onURLRequestCreation(on: DispatchQueue(label: "requests")) { heard.add($0) }
     let (first, second) = (request.urlRequests(), request.urlRequests())
@@ -33,11 +33,11 @@ struct RequestSequenceTests {
     #expect(lines.allSatisfy { $0.hasPrefix("$ curl -v") })
   }
 
-  @Test("Progress, to every sequence and to the closure")
+  @Test("Progress is delivered to each sequence and the closure")
   func progress() async {
     var reply = FakeReply(chunks: [Data(count: 10), Data(count: 20)])
     reply.fields = [HTTPHeader(name: "Content-Length", value: "30")]
-    let request = Session.kept(fake: FakeTransport(reply)).upload(Data(count: 5), to: "http://a.test/")
+    let request = Session.retained(fake: FakeTransport(reply)).upload(Data(count: 5), to: "http://a.test/")
     let closure = Recorder<Double>()
     request.downloadProgress(queue: DispatchQueue(label: "progress")) { closure.add($0.fractionCompleted) }
     let (first, second, upload) = (
@@ -50,10 +50,10 @@ struct RequestSequenceTests {
     #expect(await closure.wait(for: 2).count == 2)
   }
 
-  @Test("The heads of responses, without redirects")
+  @Test("The heads of responses are delivered, without redirects")
   func heads() async {
     let fake = FakeTransport(.redirect(302, to: "/next"), .status(500))
-    let request = Session.kept(fake: fake).request("http://a.test/").validate().retry(using: twice)
+    let request = Session.retained(fake: fake).request("http://a.test/").validate().retry(using: twice)
     let responses = request.httpResponses()
     _ = await request.end()
     #expect(await all(responses).map(\.statusCode) == [500, 200])
@@ -61,21 +61,21 @@ struct RequestSequenceTests {
 
   @Test("An asynchronous handler of the head decides")
   func decision() async {
-    let request = Session.kept(fake: FakeTransport()).request("http://a.test/")
+    let request = Session.retained(fake: FakeTransport()).request("http://a.test/")
       .onHTTPResponse { response async -> Request.ResponseDisposition in
         response.statusCode == 200 ? .cancel : .allow
       }
     #expect(await request.end().error?.isExplicitlyCancelledError == true)
     let seen = Recorder<Int>()
-    let second = Session.kept(fake: FakeTransport()).request("http://a.test/")
+    let second = Session.retained(fake: FakeTransport()).request("http://a.test/")
       .onHTTPResponse { response async -> Void in seen.add(response.statusCode) }
     #expect(await second.end().error == nil)
     #expect(seen.values == [200])
   }
 
-  @Test("After the end they tell of the present, and end")
+  @Test("After the end sequences deliver the current values and end")
   func late() async {
-    let request = Session.kept(fake: FakeTransport()).request("http://a.test/")
+    let request = Session.retained(fake: FakeTransport()).request("http://a.test/")
     _ = await request.end()
     #expect(await all(request.urlRequests()).count == 1)
     #expect(await all(request.cURLDescriptions()).count == 1)
@@ -84,9 +84,9 @@ struct RequestSequenceTests {
     #expect(await all(request.httpResponses()).isEmpty)
   }
 
-  @Test("One that is left alone does no harm")
+  @Test("A sequence that is not read has no effect")
   func abandoned() async {
-    let request = Session.kept(fake: FakeTransport()).request("http://a.test/")
+    let request = Session.retained(fake: FakeTransport()).request("http://a.test/")
     let requests = request.urlRequests()
     request.resume()
     for await _ in requests { break }

@@ -8,21 +8,21 @@ import Testing
 /// The targets of `SourceCompatibility` compile the same file in the Swift 5 mode. They cannot compile it in the Swift 6
 /// mode, where it has warnings, because their warnings are errors.
 @Suite(.timeLimit(.minutes(5))) struct SendabilityDiagnosticsTests {
-  @Test("Closures that are not Sendable are no errors in either language mode", arguments: ["5", "6"])
+  @Test("Closures that are not Sendable are not errors in either language mode", arguments: ["5", "6"])
   func modes(mode: String) async throws {
     let output = try await compile("Sendability.swift", ["-swift-version", mode, "-D", "ALLOWS_WARNINGS"])
     #expect(output.lines(with: ": error:") == [])
-    // Otherwise the file would not show what it is for.
+    // Otherwise the file would contain no code of interest.
     #expect(output.lines(with: ": warning:").isEmpty == false)
   }
 
-  @Test("Closures that are not Sendable are free of warnings in the Swift 5 mode")
+  @Test("Closures that are not Sendable cause no warnings in the Swift 5 mode")
   func swift5() async throws {
     let output = try await compile("Sendability.swift", ["-swift-version", "5", "-warnings-as-errors"])
     #expect(output.lines(with: ": error:") == [])
   }
 
-  /// Returns the compiler's diagnostics of a file of `Tests/SourceCompatibility/Shared`.
+  /// Returns the compiler's diagnostics for a file of `Tests/SourceCompatibility/Shared`.
   private func compile(_ name: String, _ options: [String]) async throws -> Diagnostics {
     let package = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
       .deletingLastPathComponent().deletingLastPathComponent()
@@ -41,7 +41,7 @@ import Testing
       ], output: descriptor, complaints: descriptor)
     let end = await compiler.end()
     let text = try String(contentsOf: log, encoding: .utf8)
-    // Without a diagnostic, an end with an error is a compiler that did not work.
+    // A compiler that fails without a diagnostic did not work.
     if end != .exited(0), !text.contains(": error:") { Issue.record("\(end): \(text)") }
     return Diagnostics(text: text)
   }
@@ -49,7 +49,7 @@ import Testing
   private struct Diagnostics {
     let text: String
 
-    /// The lines with a word, each of which names a file; the compiler repeats them indented below the code.
+    /// Returns the lines with a word and the name of a file. The compiler repeats them, indented, below the code.
     func lines(with word: String) -> [Substring] {
       text.split(separator: "\n").filter { $0.contains(word) && !$0.hasPrefix(" ") }
     }

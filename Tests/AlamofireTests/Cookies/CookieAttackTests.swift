@@ -5,34 +5,36 @@ import Testing
 
 @testable import Alamofire
 
-/// Attempts to send a cookie to a wrong target, or to end the process.
+/// Attempts to set or read a foreign cookie, or to end the process.
 @Suite("Attacks on cookies", .timeLimit(.minutes(5))) struct CookieAttackTests {
-  /// With the real list of public suffixes.
-  @Test(arguments: [
-    ("evil.co.uk.", "co.uk.", "shop.co.uk."), ("evil.com.", "com.", "shop.com."),
-    ("evil.xn--55qx5d.cn", "xn--55qx5d.cn", "shop.xn--55qx5d.cn"),
-    ("evil.github.io", ".GitHub.io", "a.github.io"),
-    ("evil.co.uk", "co.uk.", "shop.co.uk"), ("evil.test", "公司.cn", "shop.xn--55qx5d.cn"),
-  ])
-  func noCookieIsForARegistry(evil: String, domain: String, victim: String) async throws {
-    let bench = try CookieBench(FakeTransport(FakeReply.ok.setting("a=1; Domain=\(domain)")))
+  /// With the public suffix list of the package.
+  @Test(
+    "A cookie for a public suffix is refused",
+    arguments: [
+      ("evil.co.uk.", "co.uk.", "shop.co.uk."), ("evil.com.", "com.", "shop.com."),
+      ("evil.xn--55qx5d.cn", "xn--55qx5d.cn", "shop.xn--55qx5d.cn"),
+      ("evil.github.io", ".GitHub.io", "a.github.io"),
+      ("evil.co.uk", "co.uk.", "shop.co.uk"), ("evil.test", "公司.cn", "shop.xn--55qx5d.cn"),
+    ])
+  func publicSuffix(evil: String, domain: String, victim: String) async throws {
+    let bench = try CookieFixture(FakeTransport(FakeReply.ok.setting("a=1; Domain=\(domain)")))
     for host in [evil, victim] { _ = await bench.session.request("http://\(host)/").end() }
     #expect(bench.sent == [nil, nil] && bench.storage.cookies?.isEmpty != false)
   }
 
-  /// Each cookie may write a file, and all who set some wait for it.
-  @Test func oneResponseCannotKeepEverybodyWaiting() async throws {
+  /// Each cookie can cause a write of the file, which the response waits for.
+  @Test("The number of cookies of one response is limited") func manyCookies() async throws {
     var reply = FakeReply.ok
     reply.fields = (0..<10_000).map { HTTPHeader(name: "Set-Cookie", value: "n\($0)=1; Path=/") }
-    let bench = try CookieBench(FakeTransport(reply))
+    let bench = try CookieFixture(FakeTransport(reply))
     _ = await bench.session.request("http://a.test/").end()
     let names = Set(bench.storage.cookies?.map(\.name) ?? [])
     #expect(names == Set((0..<CookieRules.domainLimit).map { "n\($0)" }))
   }
 
-  /// A jar in which a user writes meanwhile loses neither his cookies nor the server's.
-  @Test func whoWritesAtTheSameTimeLosesNothing() async throws {
-    let bench = try CookieBench(
+  /// Concurrent writes of the user and of the server lose no cookie.
+  @Test("Concurrent writes lose no cookie") func concurrentWrites() async throws {
+    let bench = try CookieFixture(
       FakeTransport { _, index in FakeReply.ok.setting("server\(index)=1; Path=/") })
     let storage = bench.storage
     async let users: Void = {

@@ -8,8 +8,9 @@ import Testing
 @Suite("Cookie fields of repeated requests", .timeLimit(.minutes(5))) struct CookieMemoTests {
   private static let start: Int64 = 1_800_000_000
 
-  /// Whatever the order of requests is, each gets what it would have got alone.
-  @Test(arguments: 1...4 as ClosedRange<UInt64>) func nothingDependsOnEarlierRequests(_ seed: UInt64) throws {
+  /// The cookies of a request do not depend on earlier requests.
+  @Test("The cookies of a request do not depend on earlier requests", arguments: 1...4 as ClosedRange<UInt64>)
+  func independence(_ seed: UInt64) throws {
     var random = StepRandom(seed)
     let cookies = try (0..<30).map { number -> HTTPCookie in
       var cookie = Cookie(
@@ -39,8 +40,8 @@ import Testing
     }
   }
 
-  @Test func changesOfTheStorageCountAtOnce() async throws {
-    let bench = try CookieBench()
+  @Test("Changes of the storage are effective at once") func changes() async throws {
+    let bench = try CookieFixture()
     func get() async { _ = await bench.session.request("http://a.test/x").end() }
     bench.put("a", "1", domain: "a.test")
     for _ in 0..<3 { await get() }
@@ -55,10 +56,9 @@ import Testing
     #expect(bench.sent == ["a=1", "a=1", "a=1", "a=2", "b=1; a=2", "b=1", nil])
   }
 
-  /// A request that belongs to a document of another site carries no cookie that its site keeps for itself, whatever
-  /// the requests before it carried.
-  @Test func theDocumentDecidesWhichCookiesGoAlong() async throws {
-    let bench = try CookieBench(
+  /// A request with a document of another site sends no `SameSite` cookie, whatever the requests before it sent.
+  @Test("The document decides which SameSite cookies are sent") func document() async throws {
+    let bench = try CookieFixture(
       FakeTransport(
         FakeReply.ok.setting(
           "strict=1; SameSite=Strict", "lax=1; SameSite=Lax", "none=1; SameSite=None; Secure", "unset=1")))
@@ -78,9 +78,9 @@ import Testing
     #expect([all, foreign].contains(bench.sent.last ?? ""))
   }
 
-  /// The documents of redirects: it is the one of the user's request that counts.
-  @Test func theDocumentCountsAtEveryHop() async throws {
-    let bench = try CookieBench(
+  /// After redirects, the document of the first request decides.
+  @Test("The document decides for each hop") func documentOfRedirect() async throws {
+    let bench = try CookieFixture(
       FakeTransport(FakeReply.ok.setting("strict=1; SameSite=Strict"), .redirect(302, to: "https://a.test/")))
     _ = await bench.session.request("https://a.test/").end()
     var request = try URLRequest(url: "https://b.test/", method: .get)
@@ -89,7 +89,7 @@ import Testing
     #expect(bench.sent == [nil, nil, "strict=1"])
   }
 
-  @Test func testsSeeNoCookiesAndCachesOfTheUser() throws {
+  @Test("Tests use their own cookies and caches") func testFolders() throws {
     let home = try #require(ProcessInfo.processInfo.environment["ALAMOFIRE_TEST_HOME"])
     let caches = try #require(FileManager.default.urls(for: .cachesDirectory, in: .userDomainMask).first)
     #expect(caches.path.hasPrefix(home))

@@ -4,17 +4,17 @@ import FoundationNetworking
 import HTTPTestServer
 import Testing
 
-/// The shared storage outlives its process; what its file forgets is known all the same.
-@Suite("Cookies from process to process", .timeLimit(.minutes(5)))
+/// The shared storage outlives its process. Attributes that its file loses are restored.
+@Suite("Cookies across processes", .timeLimit(.minutes(5)))
 struct CookiePersistenceTests {
-  @Test func cookiesOutliveTheirProcessWithAllTheirRules() async throws {
+  @Test("Cookies outlive their process with all attributes") func persistence() async throws {
     let folder = try TemporaryFolder()
     let authority = folder.url.appendingPathComponent("authority.pem")
     try Data(TestIdentity.localhostAuthority.caPEM.utf8).write(to: authority)
     let secure = try HTTPTestServer(.tls(.localhost))
     let plain = try HTTPTestServer()
     let local = "http://localhost:\(plain.port)/"
-    let visit = { (urls: String...) in
+    let load = { (urls: String...) in
       let complaints = folder.url.appendingPathComponent("complaints")
       let child = try ChildProcess(
         ["cookies", authority.path] + urls, folder: folder.url, complaints: complaints)
@@ -27,15 +27,15 @@ struct CookiePersistenceTests {
       "session=1; Path=/", "ä=ö\t<&>; Path=/; Max-Age=3600",
     ].map { HTTPHeader(name: "Set-Cookie", value: $0) }
     secure.enqueue(first)
-    try await visit(secure.url("/"), secure.url("/"))
+    try await load(secure.url("/"), secure.url("/"))
     let cookies = (0..<6).map { "c\($0)=1" }
     let last = "ä=ö\t<&>"
     #expect(fields(of: secure) == [[], cookies + ["secure=1", "strict=1", "session=1", last]])
 
     secure.forgetRequests()
-    // The last one is led there by another site.
+    // The last request is redirected by another site.
     plain.enqueue(.text("ok"), .redirect(to: secure.url("/")))
-    try await visit(secure.url("/"), local, plain.url("/"))
+    try await load(secure.url("/"), local, plain.url("/"))
     #expect(
       fields(of: secure) == [cookies + ["secure=1", "strict=1", last], cookies + ["secure=1", last]])
     #expect(fields(of: plain) == [cookies + ["strict=1", last], []])

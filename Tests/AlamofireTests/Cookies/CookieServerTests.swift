@@ -14,7 +14,7 @@ struct CookieServerTests {
     return .real(configuration: .af.ephemeral, options: options)
   }
 
-  @Test func cookiesAreSetSentAndDeletedOverRedirects() async throws {
+  @Test("Cookies are set, sent and deleted over redirects") func redirects() async throws {
     let server = try HTTPTestServer()
     let session = session()
     let ask = { (path: String) in
@@ -23,14 +23,14 @@ struct CookieServerTests {
     #expect(try await ask("/cookies/set?a=1&b=2") == ["a": "1", "b": "2"])
     #expect(try await ask("/cookies") == ["a": "1", "b": "2"])
     #expect(try await ask("/cookies/delete?a") == ["b": "2"])
-    // Cookies know no ports: another server of the host gets them as well.
+    // Cookies ignore ports: another server of the host receives them as well.
     let other = try HTTPTestServer()
     let cookies = try await session.request(other.url("/cookies")).serializingDecodable(Echo.self).value
       .cookies
     #expect(cookies == ["b": "2"])
   }
 
-  @Test func cookiesOfABodyThatStillComesAreThere() async throws {
+  @Test("Cookies are stored before the body is complete") func incompleteBody() async throws {
     let server = try HTTPTestServer()
     let session = session()
     let storage = try #require(session.sessionConfiguration.httpCookieStorage)
@@ -48,8 +48,8 @@ struct CookieServerTests {
     request.cancel()
   }
 
-  /// Requests that find the storage empty tell others of the same turn of the engine.
-  @Test func whatIsStoredBeforeARequestGoesAlongHoweverManyFoundNothingYet() async throws {
+  /// Requests that find an empty storage share this result within a turn of the loop.
+  @Test("Cookies that are stored before a request are sent") func turnOfLoop() async throws {
     let server = try HTTPTestServer()
     let session = session()
     let storage = try #require(session.sessionConfiguration.httpCookieStorage)
@@ -77,10 +77,12 @@ struct CookieServerTests {
     }
   }
 
-  /// Foundation's own reading of these ends the process.
-  @Test(arguments: [
-    "ae\u{301}=1", "Secure\u{301}Path=", "session=1; na\u{301}me=", "x\u{301}=\u{301};\u{301}",
-  ])
+  /// Foundation's parser ends the process for these fields.
+  @Test(
+    "No cookie ends the process",
+    arguments: [
+      "ae\u{301}=1", "Secure\u{301}Path=", "session=1; na\u{301}me=", "x\u{301}=\u{301};\u{301}",
+    ])
   func noCookieEndsTheProcess(_ field: String) async throws {
     let server = try HTTPTestServer()
     let session = session()
@@ -92,7 +94,7 @@ struct CookieServerTests {
     #expect(Array(field.utf8).starts(with: sent.utf8), "\(Array(sent.utf8))")
   }
 
-  @Test func secureCookiesStayWithTLS() async throws {
+  @Test("Secure cookies are sent over TLS only") func secureCookies() async throws {
     let plain = try HTTPTestServer()
     let secure = try HTTPTestServer(.tls(.localhost))
     let session = session(trusting: .localhost)

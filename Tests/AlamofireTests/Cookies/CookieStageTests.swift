@@ -4,23 +4,23 @@ import FoundationNetworking
 import HTTPWire
 import Testing
 
-@Suite("Cookies in the pipeline", .timeLimit(.minutes(5)))
+@Suite("Cookies of requests", .timeLimit(.minutes(5)))
 struct CookieStageTests {
-  @Test func whatAResponseSetsGoesAlongWithTheNextRequest() async throws {
-    let bench = try CookieBench(FakeTransport(FakeReply.ok.setting("a=1; Path=/", "b=2; Path=/x")))
+  @Test("A cookie of a response is sent with the next request") func nextRequest() async throws {
+    let bench = try CookieFixture(FakeTransport(FakeReply.ok.setting("a=1; Path=/", "b=2; Path=/x")))
     _ = await bench.session.request("http://a.test/").end()
     #expect(bench.cookie("a") != nil, "stored when the response is there")
     let response = await bench.session.request("http://a.test/x/y").end()
     _ = await bench.session.request("http://b.test/").end()
     #expect(bench.sent == [nil, "b=2; a=1", nil])
-    // What the user's request was like is not changed; what was sent can be seen.
+    // The request of the caller is unchanged; the sent fields are available.
     #expect(response.request?.headers["Cookie"] == nil)
     #expect(response.metrics?.transactionMetrics.first?.request.headers["Cookie"] == "b=2; a=1")
   }
 
-  @Test(arguments: [301, 302, 303, 307, 308])
+  @Test("Cookies are stored and sent at every hop", arguments: [301, 302, 303, 307, 308])
   func cookiesAreStoredAndSentAtEveryHop(_ status: Int) async throws {
-    let bench = try CookieBench(
+    let bench = try CookieFixture(
       FakeTransport(
         FakeReply.redirect(status, to: "/second").setting("a=1"),
         FakeReply.redirect(status, to: "http://b.test/third").setting("a=2", "b=1"),
@@ -30,8 +30,8 @@ struct CookieStageTests {
     #expect(bench.cookie("c")?.domain == "b.test")
   }
 
-  @Test func cookiesGoAlongWithTheAnswerToAChallenge() async throws {
-    let bench = try CookieBench(FakeTransport(FakeReply.challenge().setting("a=1")))
+  @Test("Cookies are sent with the answer to a challenge") func challenge() async throws {
+    let bench = try CookieFixture(FakeTransport(FakeReply.challenge().setting("a=1")))
     let response = await bench.session.request("http://a.test/").authenticate(username: "u", password: "p")
       .end()
     #expect(response.error == nil)
@@ -39,24 +39,24 @@ struct CookieStageTests {
     #expect(bench.fake.requests.last?.value("Authorization") != nil)
   }
 
-  @Test func cookiesGoAlongWithARetry() async throws {
-    let bench = try CookieBench(
+  @Test("Cookies are sent with a retry") func retry() async throws {
+    let bench = try CookieFixture(
       FakeTransport(FakeReply.status(503).setting("a=1")),
       interceptor: RetryPolicy(exponentialBackoffScale: 0))
     _ = await bench.session.request("http://a.test/").validate().end()
     #expect(bench.sent == [nil, "a=1"])
   }
 
-  @Test func aHeadIsEnoughWhateverBecomesOfItsBody() async throws {
+  @Test("Cookies are stored with the head, even if the body fails") func failedBody() async throws {
     var reply = FakeReply.text("half").setting("a=1")
     reply.failure = TransportFailure(.connectionLost, "lost")
-    let bench = try CookieBench(FakeTransport(reply))
+    let bench = try CookieFixture(FakeTransport(reply))
     #expect(await bench.session.request("http://a.test/").end().error != nil)
     #expect(bench.cookie("a")?.value == "1")
   }
 
-  @Test func whatTheUserPutsInOrTakesOutCountsAtOnce() async throws {
-    let bench = try CookieBench()
+  @Test("Changes of the storage by the user are effective at once") func changes() async throws {
+    let bench = try CookieFixture()
     bench.put("mine", domain: ".a.test")
     _ = await bench.session.request("http://www.a.test/").end()
     bench.put("host", domain: "www.a.test", path: "/deep")
@@ -68,8 +68,8 @@ struct CookieStageTests {
     #expect(bench.sent == ["mine=1", "host=1; mine=1", "host=1", nil])
   }
 
-  @Test func whatTheUserPutsInIsHeldToItsRules() async throws {
-    let bench = try CookieBench()
+  @Test("Cookies of the user are sent within their scope") func scope() async throws {
+    let bench = try CookieFixture()
     bench.put("secure", domain: ".a.test", secure: true)
     bench.put("path", domain: "a.test", path: "/only")
     bench.put("noPath", domain: "a.test", path: "")
@@ -80,26 +80,26 @@ struct CookieStageTests {
     #expect(bench.sent == ["noPath=1", "secure=1", nil, "path=1; noPath=1"])
   }
 
-  @Test func theUsersOwnFieldWins() async throws {
+  @Test("A Cookie field of the request has priority") func ownField() async throws {
     let reply = FakeReply.redirect(307, to: "http://b.test/")
-    let bench = try CookieBench(FakeTransport(FakeReply.redirect(307, to: "/2").setting("a=2"), reply))
+    let bench = try CookieFixture(FakeTransport(FakeReply.redirect(307, to: "/2").setting("a=2"), reply))
     bench.put("a", domain: "a.test")
     bench.put("b", domain: "b.test")
     _ = await bench.session.request("http://a.test/", headers: ["cookie": "mine=1"]).end()
-    // The field belongs to its origin; beyond it the storage's cookies count again.
+    // The field is sent to its origin only. Other origins receive cookies of the storage.
     #expect(bench.sent == ["mine=1", "mine=1", "b=1"])
     #expect(bench.cookie("a")?.value == "2", "stored all the same")
   }
 
-  @Test func theFieldOfASessionWins() async throws {
-    let bench = try CookieBench(configure: { $0.httpAdditionalHeaders = ["Cookie": "ours=1"] })
+  @Test("A Cookie field of the session has priority") func fieldOfSession() async throws {
+    let bench = try CookieFixture(configure: { $0.httpAdditionalHeaders = ["Cookie": "ours=1"] })
     bench.put("a", domain: "a.test")
     _ = await bench.session.request("http://a.test/").end()
     #expect(bench.sent == ["ours=1"])
   }
 
-  @Test func aRedirectHandlersOwnFieldWins() async throws {
-    let bench = try CookieBench(FakeTransport(FakeReply.redirect(307, to: "http://b.test/")))
+  @Test("A Cookie field of a redirect handler has priority") func fieldOfRedirectHandler() async throws {
+    let bench = try CookieFixture(FakeTransport(FakeReply.redirect(307, to: "http://b.test/")))
     bench.put("a", domain: "a.test")
     bench.put("b", domain: "b.test")
     let redirector = Redirector(
@@ -113,8 +113,8 @@ struct CookieStageTests {
     #expect(bench.sent == ["a=1", "handler=1"])
   }
 
-  @Test func nothingIsSentWithoutHTTPShouldSetCookies() async throws {
-    let bench = try CookieBench(
+  @Test("Without httpShouldSetCookies no cookie is sent") func httpShouldSetCookies() async throws {
+    let bench = try CookieFixture(
       FakeTransport(FakeReply.ok.setting("a=1")), configure: { $0.httpShouldSetCookies = false })
     bench.put("b", domain: "a.test")
     for _ in 0..<2 { _ = await bench.session.request("http://a.test/").end() }
@@ -122,8 +122,10 @@ struct CookieStageTests {
     #expect(bench.cookie("a") != nil)
   }
 
-  @Test func aRequestThatHandlesNoCookiesNeitherSendsNorStores() async throws {
-    let bench = try CookieBench(FakeTransport(FakeReply.ok.setting("a=1")))
+  @Test("A request without cookie handling neither sends nor stores cookies") func httpShouldHandleCookies()
+    async throws
+  {
+    let bench = try CookieFixture(FakeTransport(FakeReply.ok.setting("a=1")))
     bench.put("b", domain: "a.test")
     var request = try URLRequest(url: "http://a.test/", method: .get)
     request.httpShouldHandleCookies = false
@@ -132,16 +134,16 @@ struct CookieStageTests {
     #expect(bench.cookie("a") == nil)
   }
 
-  @Test func withoutAStorageThereAreNoCookies() async throws {
-    let bench = try CookieBench(
+  @Test("Without a storage there are no cookies") func noStorage() async throws {
+    let bench = try CookieFixture(
       FakeTransport(FakeReply.ok.setting("a=1")), configure: { $0.httpCookieStorage = nil })
     for _ in 0..<2 { _ = await bench.session.request("http://a.test/").end() }
     #expect(bench.sent == [nil, nil])
   }
 
-  @Test func policiesOfTheConfigurationAndOfTheStorageCount() async throws {
+  @Test("Policies of the configuration and of the storage apply") func policies() async throws {
     for isStorages in [false, true] {
-      let bench = try CookieBench(
+      let bench = try CookieFixture(
         FakeTransport { _, _ in FakeReply.ok.setting("a=1") },
         configure: {
           if isStorages {
@@ -158,21 +160,23 @@ struct CookieStageTests {
     }
   }
 
-  @Test(arguments: [
-    ("http://www.a.test/", true), ("https://a.test/", true), ("http://b.test/", false), (nil, true),
-  ])
+  @Test(
+    "By default only the domain of the document sets cookies",
+    arguments: [
+      ("http://www.a.test/", true), ("https://a.test/", true), ("http://b.test/", false), (nil, true),
+    ])
   func onlyTheDocumentsDomainSetsCookiesByDefault(_ document: String?, _ isStored: Bool) async throws {
-    let bench = try CookieBench(FakeTransport(FakeReply.ok.setting("a=1")))
+    let bench = try CookieFixture(FakeTransport(FakeReply.ok.setting("a=1")))
     var request = try URLRequest(url: "http://cdn.a.test/", method: .get)
     request.mainDocumentURL = document.flatMap { URL(string: $0) }
     _ = await bench.session.request(request).end()
     #expect((bench.cookie("a") != nil) == isStored)
   }
 
-  @Test func sameSiteHoldsBackWhatARedirectOfAnotherSiteWouldSend() async throws {
+  @Test("SameSite cookies are not sent after a redirect by another site") func sameSite() async throws {
     let start = FakeReply.ok.setting(
       "strict=1; SameSite=Strict", "lax=1; SameSite=Lax", "none=1; SameSite=None; Secure", "unset=1")
-    let bench = try CookieBench(
+    let bench = try CookieFixture(
       FakeTransport(
         start, .ok, .redirect(302, to: "https://www.a.test/"), .ok, .redirect(307, to: "https://www.a.test/"),
         .ok,
@@ -187,16 +191,17 @@ struct CookieStageTests {
       bench.sent == [nil, all, nil, "lax=1; none=1; unset=1", nil, "none=1; unset=1", nil, all])
   }
 
-  @Test func cookiesOfStubsAreTheirs() async throws {
-    let bench = try CookieBench(configure: { $0.protocolClasses = [SettingProtocol.self] })
+  @Test("Requests of URLProtocol classes neither send nor store cookies") func protocolClasses() async throws
+  {
+    let bench = try CookieFixture(configure: { $0.protocolClasses = [SettingProtocol.self] })
     bench.put("a", domain: "stub.test")
     let response = await bench.session.request("http://stub.test/").end()
     #expect(response.response?.headers["X-Cookie"] == "none")
     #expect(bench.cookie("stub") == nil)
   }
 
-  @Test func aCURLCommandShowsWhatWouldBeSent() async throws {
-    let bench = try CookieBench()
+  @Test("A cURL command contains the cookies that would be sent") func curl() async throws {
+    let bench = try CookieFixture()
     bench.put("secure", domain: "a.test", secure: true)
     bench.put("deep", domain: "a.test", path: "/deep")
     bench.put("a", domain: ".a.test")
@@ -206,7 +211,7 @@ struct CookieStageTests {
   }
 }
 
-/// Answers each request itself, with a cookie.
+/// Responds with a cookie.
 private final class SettingProtocol: URLProtocol {
   override class func canInit(with request: URLRequest) -> Bool { request.url?.host == "stub.test" }
   override class func canonicalRequest(for request: URLRequest) -> URLRequest { request }

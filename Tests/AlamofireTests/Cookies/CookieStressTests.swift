@@ -6,8 +6,8 @@ import Testing
 
 @Suite("Cookies from many threads", .timeLimit(.minutes(5)))
 struct CookieStressTests {
-  @Test func usersAndResponsesMayChangeAStorageAtAnyTime() async throws {
-    let bench = try CookieBench(
+  @Test("Users and responses can change a storage concurrently") func concurrency() async throws {
+    let bench = try CookieFixture(
       FakeTransport { request, index in
         FakeReply.ok.setting(
           "r\(index % 17)=\(request.origin.host)",
@@ -45,14 +45,14 @@ struct CookieStressTests {
     }
   }
 
-  @Test func concurrentResponsesLoseNoCookie() async throws {
-    let bench = try CookieBench(FakeTransport { _, index in FakeReply.ok.setting("n\(index)=1") })
+  @Test("Concurrent responses lose no cookie") func responses() async throws {
+    let bench = try CookieFixture(FakeTransport { _, index in FakeReply.ok.setting("n\(index)=1") })
     let sessions =
       [bench.session]
       + (0..<3).map { _ in
         let configuration = URLSessionConfiguration.af.ephemeral
         configuration.httpCookieStorage = bench.storage
-        return Session.kept(fake: bench.fake, configuration: configuration)
+        return Session.retained(fake: bench.fake, configuration: configuration)
       }
     await withTaskGroup(of: Void.self) { group in
       for count in 0..<120 {
@@ -62,8 +62,8 @@ struct CookieStressTests {
     #expect(Set(bench.storage.cookies?.map(\.name) ?? []) == Set((0..<120).map { "n\($0)" }))
   }
 
-  @Test func anInsecureResponseNeverReplacesASecureCookie() async throws {
-    let bench = try CookieBench(
+  @Test("An insecure response does not replace a secure cookie") func secureCookie() async throws {
+    let bench = try CookieFixture(
       FakeTransport { request, index in
         FakeReply.ok.setting(request.origin.scheme == "https" ? "a=good\(index); Secure" : "a=bad\(index)")
       })
@@ -76,7 +76,7 @@ struct CookieStressTests {
     #expect(bench.cookie("a")?.value.hasPrefix("good") == true)
   }
 
-  @Test func whateverServersSetFoundationsClassesBearIt() async throws {
+  @Test("Any cookie of a server is stored by Foundation without a crash") func anyCookie() async throws {
     let words = [
       "a", "=", "; ", " ", "Expires=", "Max-Age=", "Domain=", "Path=", "Secure", "HttpOnly", "SameSite=Lax",
       "/", ".",
@@ -84,7 +84,7 @@ struct CookieStressTests {
       "\u{301}",
       "\u{FFFE}", "\u{10FFFF}", "🍪", "\t", ",", "<&>", "%00", "\u{202E}",
     ]
-    let bench = try CookieBench(
+    let bench = try CookieFixture(
       FakeTransport { _, index in
         var random = StepRandom(UInt64(index + 1))
         return (0..<5).reduce(FakeReply.ok) { reply, _ in

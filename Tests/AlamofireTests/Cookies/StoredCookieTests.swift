@@ -7,8 +7,8 @@ import Testing
 
 @Suite("Cookies in a storage", .timeLimit(.minutes(5)))
 struct StoredCookieTests {
-  @Test func usersSeeWhatTheServerSaid() async throws {
-    let bench = try CookieBench(
+  @Test("Properties are those of the Set-Cookie field") func properties() async throws {
+    let bench = try CookieFixture(
       FakeTransport(
         FakeReply.ok.setting(
           "a=1; Domain=a.test; Path=/x; Secure; HttpOnly; SameSite=Strict; Max-Age=3600", "b=2", "token")))
@@ -23,7 +23,7 @@ struct StoredCookieTests {
     #expect(cookie.sameSitePolicy == .sameSiteStrict)
     #expect(!cookie.isSessionOnly)
     #expect(cookie.comment == nil)
-    // In whole seconds, counted from some moment in between.
+    // In whole seconds, from a moment during the request.
     let start = try #require(cookie.expiresDate).addingTimeInterval(-3600)
     #expect(start > before.addingTimeInterval(-2) && start <= Date())
     let other = try #require(bench.cookie("b"))
@@ -36,8 +36,8 @@ struct StoredCookieTests {
     #expect(bench.cookie("")?.value == "token")
   }
 
-  @Test func aCopyByPropertiesIsTheSame() async throws {
-    let bench = try CookieBench(
+  @Test("A copy by properties is equal") func copy() async throws {
+    let bench = try CookieFixture(
       FakeTransport(FakeReply.ok.setting("a=1; Secure; HttpOnly; SameSite=Lax; Domain=a.test", "b=1")))
     _ = await bench.session.request("https://a.test/").end()
     let cookie = try #require(bench.cookie("a"))
@@ -48,14 +48,14 @@ struct StoredCookieTests {
     #expect(cookie.properties?[.sameSitePolicy] as? String == "lax")
     let plain = try #require(bench.cookie("b")?.properties.flatMap { HTTPCookie(properties: $0) })
     #expect(!plain.isSecure)
-    // The copy takes the place of the first, and counts like any cookie of a user's.
+    // The copy replaces the first cookie, and is treated as a cookie of the user.
     bench.storage.setCookie(copy)
     _ = await bench.session.request("http://a.test/").end()
     _ = await bench.session.request("https://www.a.test/").end()
     #expect(bench.sent.suffix(2) == ["b=1", "a=1"])
   }
 
-  @Test func notesBringBackWhatAFileForgets() {
+  @Test("Notes contain attributes that a file loses") func notes() {
     var cookie = Cookie(name: "a", value: "1", domain: "a.test", creation: 1_795_373_232_000_001)
     #expect(CookieNote(CookieNote(cookie).text) == CookieNote(cookie))
     cookie.isSecure = true
@@ -68,7 +68,7 @@ struct StoredCookieTests {
     #expect(CookieNote("Alamofire; SameSite=x; Created=soon; =; ;")?.creation == nil)
   }
 
-  @Test func whatAFileForgotIsStillKnown() throws {
+  @Test("Attributes that a file lost are known") func lostAttributes() throws {
     var cookie = Cookie(name: "a", value: "1", domain: "a.test", creation: 5)
     cookie.isSecure = true
     cookie.isHTTPOnly = true
@@ -81,29 +81,30 @@ struct StoredCookieTests {
     #expect(Cookie(loaded) == cookie)
   }
 
-  @Test(arguments: [
-    ("A.Test", "a.test", true), (".a.test", "a.test", false), ("[::1]", "::1", true),
-    (".127.0.0.1", "127.0.0.1", true),
-    ("bücher.test", "xn--bcher-kva.test", true), ("", "", true),
-  ])
-  func domainsOfUsersAreReadAsFoundationMeansThem(_ text: String, _ domain: String, _ isHostOnly: Bool) throws
-  {
+  @Test(
+    "Domains of the user are read as by Foundation",
+    arguments: [
+      ("A.Test", "a.test", true), (".a.test", "a.test", false), ("[::1]", "::1", true),
+      (".127.0.0.1", "127.0.0.1", true),
+      ("bücher.test", "xn--bcher-kva.test", true), ("", "", true),
+    ])
+  func domains(_ text: String, _ domain: String, _ isHostOnly: Bool) throws {
     let properties: [HTTPCookiePropertyKey: Any] = [.name: "a", .value: "1", .domain: text, .path: "/"]
     let cookie = Cookie(try #require(HTTPCookie(properties: properties)))
     #expect(cookie.domain == domain)
     #expect(cookie.isHostOnly == isHostOnly)
   }
 
-  @Test func datesBeyondAllBoundsAreFarAway() {
+  @Test("Dates out of range are distant dates") func dates() {
     #expect(HTTPDate(clamping: .distantFuture) > .now)
     #expect(HTTPDate(clamping: Date(timeIntervalSince1970: .infinity)).secondsSince1970 == .max)
     #expect(HTTPDate(clamping: Date(timeIntervalSince1970: -1e300)).secondsSince1970 == .min)
     #expect(HTTPDate(clamping: Date(timeIntervalSince1970: .nan)).secondsSince1970 == .max)
   }
 
-  @Test func theKeyOfFoundationIsNoWayAroundSecure() async throws {
-    // Foundation keys by domain, path and name without anything in between: "/b" and "c" is "/" and "bc".
-    let bench = try CookieBench(
+  @Test("The key of Foundation does not bypass Secure") func keyOfFoundation() async throws {
+    // Foundation's key is domain, path and name without separators, so "/b" and "c" equals "/" and "bc".
+    let bench = try CookieFixture(
       FakeTransport(
         FakeReply.ok.setting("bc=secret; Secure; Path=/"), FakeReply.ok.setting("c=evil; Path=/b"),
         FakeReply.ok.setting("c=fine; Path=/b")))
@@ -114,8 +115,8 @@ struct StoredCookieTests {
     #expect(bench.cookie("c")?.value == "fine")
   }
 
-  @Test func cookiesAreReplacedRemovedAndKeptInOrder() async throws {
-    let bench = try CookieBench(
+  @Test("Cookies are replaced, removed and ordered") func order() async throws {
+    let bench = try CookieFixture(
       FakeTransport(
         FakeReply.ok.setting("a=1", "b=1", "c=1"), FakeReply.ok.setting("a=2", "b=; Max-Age=0", "d=1"), .ok))
     bench.put("c", "users", domain: "a.test")
@@ -124,16 +125,16 @@ struct StoredCookieTests {
     #expect(bench.storage.cookies?.count == 3)
   }
 
-  @Test func aValueThatOnlyLooksTheSameIsAnotherOne() async throws {
-    let bench = try CookieBench(
+  @Test("A value that is canonically equivalent is another value") func canonicalEquivalence() async throws {
+    let bench = try CookieFixture(
       FakeTransport(FakeReply.ok.setting("a=\u{E9}"), FakeReply.ok.setting("a=e\u{301}")))
     for _ in 0..<3 { _ = await bench.session.request("http://a.test/").end() }
     let sent = try #require(bench.sent.last ?? nil)
     #expect(Array(sent.utf8) == Array("a=e\u{301}".utf8))
   }
 
-  @Test func oneDomainHasSoManyCookiesAndNoMore() async throws {
-    let bench = try CookieBench(
+  @Test("The number of cookies of a domain is limited") func domainLimit() async throws {
+    let bench = try CookieFixture(
       FakeTransport { _, index in
         var reply = FakeReply.ok
         for count in 0..<50 { reply = reply.setting("n\(index * 50 + count)=1") }
@@ -147,17 +148,17 @@ struct StoredCookieTests {
     #expect(bench.cookie("other") != nil)
   }
 
-  @Test func aStorageHasSoManyCookiesAndNoMore() async throws {
-    let bench = try CookieBench(
+  @Test("The number of cookies of a storage is limited") func totalLimit() async throws {
+    let bench = try CookieFixture(
       FakeTransport((0..<30).reduce(FakeReply.ok) { $0.setting("new\($1)=1") }))
-    // A user's own, which say nothing of when they were made, are the oldest.
+    // Cookies of the user have no creation date, so they are the oldest.
     for number in 0..<CookieRules.totalLimit - 10 { bench.put("n\(number)", domain: "h\(number / 100).test") }
     _ = await bench.session.request("http://a.test/").end()
     #expect(bench.storage.cookies?.count == CookieRules.totalLimit)
     #expect(bench.storage.cookies?.count { $0.domain == "a.test" } == 30)
   }
 
-  @Test func aStorageHasOneStoreWhoeverAsks() throws {
+  @Test("A storage has one store for all sessions") func sharedStore() throws {
     let storage = try #require(URLSessionConfiguration.ephemeral.httpCookieStorage)
     let other = try #require(URLSessionConfiguration.ephemeral.httpCookieStorage)
     let store = CookieStores.shared.store(of: storage)

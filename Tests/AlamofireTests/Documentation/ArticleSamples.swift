@@ -1,7 +1,7 @@
 import Alamofire
 
-// The samples of the README and of the documentation's articles, word for word: what compiles here works there.
-// `SampleTests` sees to it that they are the same.
+// The samples of the README and of the articles. They must compile, and `SampleTests` checks that they are equal to
+// those of the documents.
 
 func readmeFirstScreen() async throws {
   struct Echo: Decodable, Sendable { let headers: [String: String] }

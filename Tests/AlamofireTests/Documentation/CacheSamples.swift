@@ -1,6 +1,6 @@
 import Alamofire
 
-// The samples of the comments about caching: they compile, or the tests do not.
+// Samples of the comments on caching; see `SampleTests`.
 
 private func cacheSample() {
   let folder = FileManager.default.temporaryDirectory.appendingPathComponent("maps-cache")

@@ -1,9 +1,9 @@
 import Foundation
 import Testing
 
-/// Each row of the table of RFC 9111 names a test that is there.
+/// Each row of the table of RFC 9111 names a test that exists.
 @Suite("Caching document") struct CachingDocumentTests {
-  @Test func everyRequirementNamesItsTest() throws {
+  @Test("Each requirement names its test") func requirements() throws {
     let tests = try PackageFiles.paths(
       in: ["Tests/HTTPWireTests/Caching", "Tests/HTTPWireTests/Flow", "Tests/AlamofireTests/Caching"],
       suffix: "Tests.swift"
@@ -19,8 +19,8 @@ import Testing
     #expect(count > 40)
   }
 
-  /// The other direction: a requirement that is tested stands in the table.
-  @Test func everyTestOfARequirementIsNamed() throws {
+  /// Each test of a requirement is named in the table.
+  @Test("Each test of a requirement is named") func requirementTests() throws {
     let document = try PackageFiles.text(of: "Documentation/HTTPCaching.md")
     for path in PackageFiles.paths(in: ["Tests/HTTPWireTests/Caching"], suffix: "RequirementTests.swift") {
       for match in try PackageFiles.text(of: path).matches(of: /@Test(?:\([^\n]*\))?\s+func (\w+)\(/) {

@@ -1,14 +1,14 @@
 import Foundation
 import Testing
 
-/// Documentation/Concurrency.md lists everything that threads share.
+/// Documentation/Concurrency.md lists all state that threads share.
 @Suite("Concurrency document") struct ConcurrencyDocumentTests {
   private static let sources = PackageFiles.paths(in: ["Sources"], suffix: ".swift")
 
-  /// Texts of which at least one stands in every file that shares something.
+  /// Texts, at least one of which is in every file with shared state.
   private static let marks = ["Mutex", "Atomic", "(unsafe)", "@unchecked"]
 
-  /// The types of a file that hold a lock, an atomic, or something that the compiler does not check.
+  /// Returns the types of a file that hold a lock, an atomic or a value that the compiler does not check.
   private static func holders(in lines: [Substring]) -> [String] {
     var enclosing: [(indentation: Int, name: String)] = []
     var holders: [String] = []
@@ -28,16 +28,16 @@ import Testing
     return holders
   }
 
-  @Test func everyHolderOfALockIsNamed() throws {
+  @Test("Each type with a lock is named in the document") func namedTypes() throws {
     let document = try PackageFiles.text(of: "Documentation/Concurrency.md")
     var count = 0
     for path in Self.sources {
-      // Most files share nothing, and looking at each of their lines takes seconds.
+      // Most files have no shared state, and searching each of their lines takes seconds.
       let text = try PackageFiles.text(of: path)
       guard Self.marks.contains(where: text.contains) else { continue }
       for holder in Self.holders(in: text.split(separator: "\n")) {
         count += 1
-        // As code, alone or with one of its members.
+        // As code, with or without one of its members.
         #expect(
           document.contains("`\(holder)`") || document.contains("`\(holder)."),
           "\(holder) in \(path) is not in Documentation/Concurrency.md")
@@ -46,7 +46,7 @@ import Testing
     #expect(count > 20)
   }
 
-  @Test func holdersAreFound() {
+  @Test("Types with locks are found") func foundTypes() {
     let text = """
       final class Outer: Sendable {
         private struct State {}

@@ -1,6 +1,6 @@
 import Alamofire
 
-// Samples of the documentation as they stand there.
+// Samples of the comments on cookies; see `SampleTests`.
 
 private func strictCookies() {
   for cookie in HTTPCookieStorage.shared.cookies ?? [] where cookie.sameSitePolicy == .sameSiteStrict {

@@ -1,7 +1,7 @@
 import Alamofire
 import Foundation
 
-// Samples of the documentation, as they stand there.
+// Samples of the comments on client certificates; see `SampleTests`.
 
 private func identities(data: Data, passphrase: String) throws {
   var options = TransportOptions()

@@ -2,7 +2,7 @@ import Alamofire
 import Dispatch
 import FoundationNetworking
 
-// The samples of the comments about monitors, handlers and delegates: they compile, or the tests do not.
+// Samples of the comments on monitors, handlers and delegates; see `SampleTests`.
 
 private enum LoggerSample {
   struct Logger: EventMonitor {

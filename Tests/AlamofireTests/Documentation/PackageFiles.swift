@@ -1,13 +1,13 @@
 import Foundation
 
-/// The files of the package, for tests that read what is written in them.
+/// The files of the package, for tests of their text.
 enum PackageFiles {
-  /// The folder that holds `Package.swift`.
+  /// The folder with `Package.swift`.
   static let root = URL(fileURLWithPath: #filePath)
     .deletingLastPathComponent().deletingLastPathComponent()
     .deletingLastPathComponent().deletingLastPathComponent()
 
-  /// The files below the given folders, or the given files themselves, whose names end with `suffix`; sorted.
+  /// Returns the files below the given folders, and the given files, whose names end with `suffix`, sorted.
   static func paths(in places: [String], suffix: String) -> [String] {
     places.flatMap { place -> [String] in
       guard !place.hasSuffix(suffix) else { return [place] }

@@ -1,8 +1,8 @@
 import Foundation
 import Testing
 
-/// Every public declaration has a comment. `Scripts/lint` holds most of them by a rule of the formatter; this one
-/// sees types, what is `open`, the cases of public enums and the requirements of public protocols as well.
+/// Every public declaration has a comment. A rule of the formatter in `Scripts/lint` covers most of them. This test also
+/// covers types, `open` members, the cases of public enums and the requirements of public protocols.
 @Suite("Comments of public declarations") struct PublicDocumentationTests {
   private static let sources = PackageFiles.paths(
     in: ["Sources/Alamofire", "Sources/HTTPWire", "Sources/HTTPTestServer"], suffix: ".swift")
@@ -20,7 +20,7 @@ import Testing
     var modifiers: Set<Substring> = []
     var kind: Substring = ""
 
-    /// The declaration that a line begins with, after its attributes.
+    /// The declaration at the beginning of a line, after its attributes.
     init?(_ line: Substring) {
       var rest = line
       while true {
@@ -41,16 +41,16 @@ import Testing
     }
   }
 
-  /// Whether a word is a modifier; `class` is one only before a member.
+  /// Returns whether a word is a modifier. `class` is a modifier only before a member.
   private static func isModifier(_ word: Substring, before rest: Substring) -> Bool {
     guard word == "class" else { return modifiers.contains(word) }
     return rest.hasPrefix(" func ") || rest.hasPrefix(" var ")
   }
 
-  /// A public type whose members need no word to be public.
+  /// A public type whose members are public without a modifier.
   private enum Scope { case publicEnum, publicProtocol, publicExtension, other }
 
-  /// The lines of a file that declare something public without a comment above.
+  /// Returns the lines of a file with a public declaration and no comment above it.
   private static func undocumented(in lines: [Substring]) -> [Int] {
     var scopes: [(indentation: Int, scope: Scope)] = []
     var isDocumented = false
@@ -66,7 +66,7 @@ import Testing
       let indentation = line.count - text.count
       scopes.removeAll { $0.indentation >= indentation }
       guard let declaration = Declaration(text) else {
-        // A line of attributes may stand between the comment and its declaration.
+        // Attributes may stand between the comment and the declaration.
         if !text.hasPrefix("@") { isDocumented = false }
         continue
       }
@@ -102,7 +102,7 @@ import Testing
     }
   }
 
-  @Test func everyPublicDeclarationHasAComment() throws {
+  @Test("Each public declaration has a comment") func comments() throws {
     for path in Self.sources {
       for line in Self.undocumented(in: try PackageFiles.lines(of: path)) {
         Issue.record("\(path):\(line) is public and has no comment")
@@ -110,7 +110,7 @@ import Testing
     }
   }
 
-  @Test func whatHasNoCommentIsFound() {
+  @Test("A declaration without a comment is found") func missingComment() {
     let text = """
       public import Foundation
       /// With a comment.

@@ -9,7 +9,7 @@ private struct Sample: Sendable, CustomTestStringConvertible {
 
   var testDescription: String { "\(path):\(line)" }
 
-  /// White space does not count, and the import of the module is at the top of the file anyway.
+  /// The text without white space and without the import of the module, which is at the top of the file.
   var normalized: String {
     let lines = text.split(separator: "\n").filter { !$0.hasPrefix("import Alamofire") }
     return Self.normalized(lines.joined(separator: "\n"))
@@ -19,7 +19,7 @@ private struct Sample: Sendable, CustomTestStringConvertible {
     text.split(whereSeparator: \.isWhitespace).joined(separator: " ")
   }
 
-  /// The blocks of a file. Those of Swift source files stand in `///` comments.
+  /// Returns the blocks of a file. Those of Swift source files are in `///` comments.
   static func all(in path: String) throws -> [Sample] {
     let prefix = path.hasSuffix(".swift") ? "///" : ""
     var samples: [Sample] = []
@@ -43,7 +43,8 @@ private struct Sample: Sendable, CustomTestStringConvertible {
   }
 }
 
-/// A sample stands word for word in a file of this folder, or of that of the older generations, where it is compiled, so that it cannot drift.
+/// Each sample is equal to the text of a test file, where it is compiled. The file is in this folder or in that of an
+/// older generation.
 @Suite("Samples") struct SampleTests {
   private static let documents = PackageFiles.paths(
     in: [
@@ -71,7 +72,7 @@ private struct Sample: Sendable, CustomTestStringConvertible {
     compiled = try files.map { Sample.normalized(try PackageFiles.text(of: $0)) }.joined(separator: " \n ")
   }
 
-  @Test func everySampleOfADocumentIsCompiled() throws {
+  @Test("Each sample of a document is compiled") func samplesOfDocuments() throws {
     let samples = try Self.samples(in: Self.documents)
     #expect(samples.contains { $0.path == "README.md" })
     #expect(samples.contains { $0.path.hasSuffix("GettingStarted.md") })
@@ -81,7 +82,7 @@ private struct Sample: Sendable, CustomTestStringConvertible {
     }
   }
 
-  @Test func everySampleOfACommentIsCompiled() throws {
+  @Test("Each sample of a comment is compiled") func samplesOfComments() throws {
     let samples = try Self.samples(in: Self.sources)
     #expect(samples.count > 30)
     for sample in samples {
@@ -90,17 +91,17 @@ private struct Sample: Sendable, CustomTestStringConvertible {
     }
   }
 
-  @Test func theLinksOfTheDocumentsLeadToFiles() throws {
+  @Test("The links of the documents have existing targets") func links() throws {
     for path in Self.documents {
       let folder = PackageFiles.root.appendingPathComponent(path).deletingLastPathComponent()
       for match in try PackageFiles.text(of: path).matches(of: /\]\(([^):#\s]+)(?:#[^)]*)?\)/) {
         let target = folder.appendingPathComponent(String(match.1)).standardizedFileURL
-        #expect(FileManager.default.fileExists(atPath: target.path), "\(path) leads to \(match.1)")
+        #expect(FileManager.default.fileExists(atPath: target.path), "\(path) links to \(match.1)")
       }
     }
   }
 
-  @Test func theFilesThatDocumentsNameAreThere() throws {
+  @Test("The files that documents name exist") func files() throws {
     let names = Set(
       PackageFiles.paths(in: ["Sources", "Tests"], suffix: ".swift").compactMap {
         $0.split(separator: "/").last

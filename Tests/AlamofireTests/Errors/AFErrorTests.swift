@@ -12,7 +12,7 @@ struct AFErrorTests {
   static let trust = ServerTrust(certificates: [], host: "example.com")
   static let output = AFError.ServerTrustFailureReason.Output("example.com", trust, -50, .otherError)
 
-  /// One error of each kind that wraps another.
+  /// One error of each kind with an underlying error.
   static let wrapping: [AFError] = [
     .createUploadableFailed(error: Inner()),
     .createURLRequestFailed(error: Inner()),
@@ -36,7 +36,7 @@ struct AFErrorTests {
     .sessionTaskFailed(error: Inner()),
   ]
 
-  /// One error of each kind that wraps none.
+  /// One error of each kind without an underlying error.
   static let plain: [AFError] = [
     .explicitlyCancelled,
     .invalidURL(url: "::"),
@@ -84,13 +84,13 @@ struct AFErrorTests {
     .urlRequestValidationFailed(reason: .bodyDataInGETRequest(Data("secret".utf8))),
   ]
 
-  @Test("an error that wraps another gives it and its message", arguments: wrapping)
+  @Test("an error with an underlying error returns it and its message", arguments: wrapping)
   func wrappedErrors(error: AFError) {
     #expect(error.underlyingError as? Inner == Inner())
     #expect(error.localizedDescription.contains("inner message"))
   }
 
-  @Test("an error that wraps none says what failed in sentences", arguments: plain)
+  @Test("an error without an underlying error describes the failure in sentences", arguments: plain)
   func plainErrors(error: AFError) {
     #expect(error.underlyingError == nil)
     let message = error.localizedDescription
@@ -113,7 +113,7 @@ struct AFErrorTests {
         + "Alamofire.AFError.ResponseSerializationFailureReason.inputDataNilOrZeroLength)")
   }
 
-  @Test("no two errors say the same")
+  @Test("all errors have different messages")
   func messagesDiffer() {
     let messages = (Self.wrapping + Self.plain).map(\.localizedDescription)
     #expect(Set(messages).count == messages.count)
@@ -135,7 +135,7 @@ struct AFErrorTests {
     }
   }
 
-  @Test("the properties read the payloads")
+  @Test("the properties return the associated values")
   func payloads() {
     let move = AFError.downloadedFileMoveFailed(error: Inner(), source: Self.file, destination: Self.other)
     #expect(move.sourceURL == Self.file)
@@ -168,7 +168,7 @@ struct AFErrorTests {
     #expect(multipart.count(where: { $0.url == Self.file }) == 11)
   }
 
-  @Test("resume data is found in the transfer error")
+  @Test("resume data is found in the error of the transfer")
   func resumeData() {
     let data = Data([1, 2, 3])
     let lost = URLError(.networkConnectionLost, userInfo: [NSURLSessionDownloadTaskResumeData: data])
@@ -178,7 +178,7 @@ struct AFErrorTests {
     #expect(AFError.explicitlyCancelled.downloadResumeData == nil)
   }
 
-  @Test("any error can be asked whether it is ours")
+  @Test("any error can be cast to AFError")
   func asAFError() {
     let ours: any Error = AFError.explicitlyCancelled
     #expect(ours.asAFError?.isExplicitlyCancelledError == true)
@@ -194,7 +194,7 @@ struct AFErrorTests {
     #expect(error.localizedDescription == "The stream was announced with 10 bytes but held 7.")
   }
 
-  /// Texts that are no URLs, and what of them may be shown.
+  /// Texts that are not URLs, and their visible parts.
   @Test(
     "Neither message nor description of an invalid URL shows a password",
     arguments: [

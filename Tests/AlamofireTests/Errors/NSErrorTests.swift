@@ -3,7 +3,7 @@ import Foundation
 import FoundationNetworking
 import Testing
 
-/// Errors as `NSError`, which code for Apple's systems asks for.
+/// Casts of errors to `NSError`, as in code for Apple's systems.
 @Suite("Errors as NSError") struct NSErrorTests {
   private static let failures: [(AFError, Int)] = [
     (.responseSerializationFailed(reason: .inputFileNil), 10),
@@ -83,6 +83,6 @@ import Testing
     #expect(Self.cast(AFError.explicitlyCancelled) == cast)
   }
 
-  /// As `error as? NSError`; the compiler calls that one a cast that always succeeds.
+  /// Casts like `error as? NSError`, which the compiler reports as a cast that always succeeds.
   private static func cast(_ value: Any) -> NSError? { value as? NSError }
 }

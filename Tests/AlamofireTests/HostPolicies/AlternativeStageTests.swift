@@ -4,7 +4,7 @@ import FoundationNetworking
 import HTTPWire
 import Testing
 
-@Suite("Alternative services in the pipeline", .timeLimit(.minutes(5)))
+@Suite("Alternative services of requests", .timeLimit(.minutes(5)))
 struct AlternativeStageTests {
   private let services = AlternativeServices()
   private let url = "https://a.test:8443/x"
@@ -22,10 +22,10 @@ struct AlternativeStageTests {
     var options = TransportOptions()
     options.alternativeServices = services
     change(&options)
-    return .kept(fake: fake, configuration: .solitary, options: options)
+    return .retained(fake: fake, configuration: .isolated, options: options)
   }
 
-  @Test func theOriginStaysWhoItIs() async throws {
+  @Test("A request to an alternative service has the origin of its URL") func origin() async throws {
     let fake = FakeTransport()
     let response = await session(fake).request(url, headers: ["X-Mine": "1"]).end()
     let request = try #require(fake.requests.first)
@@ -37,23 +37,25 @@ struct AlternativeStageTests {
     #expect(response.response?.url?.absoluteString == url)
   }
 
-  @Test func othersGoTheirWay() async throws {
+  @Test("Requests to other origins do not use the service") func otherOrigins() async throws {
     let fake = FakeTransport()
     let session = session(fake)
     for url in ["https://a.test/x", "http://a.test:8443/x", "https://b.test:8443/"] {
       _ = await session.request(url).end()
     }
-    _ = await Session.kept(fake: fake).request(url).end()
+    _ = await Session.retained(fake: fake).request(url).end()
     #expect(fake.requests.allSatisfy { $0.alternative == nil && $0.value("Alt-Used") == nil })
     #expect(fake.requests.count == 4)
   }
 
-  @Test(arguments: [
-    TransportFailure.Kind.cannotFindHost, .cannotConnectToHost, .timedOut, .secureConnectionFailed,
-    .certificateUntrusted, .certificateHasBadDate, .trustRefused, .trustUndecided, .identityUndecided,
-    .alternativeUnfit, .connectionLost,
-  ])
-  func whatCannotBeConnectedToIsLeftAlone(kind: TransportFailure.Kind) async throws {
+  @Test(
+    "A service that cannot be connected to is not used for a while",
+    arguments: [
+      TransportFailure.Kind.cannotFindHost, .cannotConnectToHost, .timedOut, .secureConnectionFailed,
+      .certificateUntrusted, .certificateHasBadDate, .trustRefused, .trustUndecided, .identityUndecided,
+      .alternativeUnfit, .connectionLost,
+    ])
+  func failedService(kind: TransportFailure.Kind) async throws {
     let fake = FakeTransport(.failure(kind), .text("origin"), .text("origin"))
     let session = session(fake)
     for _ in 0..<2 {
@@ -63,7 +65,7 @@ struct AlternativeStageTests {
     #expect(fake.requests.map { $0.alternative } == [place, nil, nil])
   }
 
-  @Test func whatMayHaveArrivedIsNotSentAgain() async throws {
+  @Test("A request that may have reached the service is not repeated") func noRepeat() async throws {
     var values = TransferMetrics.Values()
     values.requestStart = 5
     var reply = FakeReply.failure(.connectionLost)
@@ -77,7 +79,9 @@ struct AlternativeStageTests {
     #expect(cancelled.requests.count == 1)
   }
 
-  @Test func aMisdirectedRequestGoesToTheOriginAndNobodyIsTold() async throws {
+  @Test("A 421 of the service repeats the request at the origin without an event") func misdirectedRequest()
+    async throws
+  {
     let fake = FakeTransport(.status(421, "wrong", headers: [("Alt-Svc", "clear")]), .text("origin"))
     let heads = Recorder<Int>()
     let session = session(fake)
@@ -85,12 +89,12 @@ struct AlternativeStageTests {
     #expect(response.data == Data("origin".utf8))
     #expect(heads.values == [200])
     #expect(fake.requests.map { $0.alternative } == [place, nil])
-    // From the origin itself it is an answer.
+    // A 421 of the origin itself is the response.
     let own = FakeTransport(.status(421))
     #expect(await self.session(own).request(url).end().response?.statusCode == 421)
   }
 
-  @Test func someRequestsGoToTheOriginAtOnce() async throws {
+  @Test("Requests with certain options go to the origin") func originOnly() async throws {
     let fake = FakeTransport()
     _ = await session(fake) { $0.httpVersions = .http1Only }.request(url).end()
     _ = await session(fake) { $0.unixSocket = "/socket" }.request(url).end()
@@ -110,7 +114,7 @@ struct AlternativeStageTests {
     #expect(fake.requests.last?.alternative == place)
   }
 
-  @Test func aServerThatTakesItBackIsBelieved() async throws {
+  @Test("Alt-Svc: clear removes the services") func clear() async throws {
     let fake = FakeTransport(.status(200, headers: [("Alt-Svc", "clear")]))
     let session = session(fake)
     _ = await session.request(url).end()

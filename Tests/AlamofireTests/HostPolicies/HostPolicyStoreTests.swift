@@ -5,11 +5,11 @@ import Testing
 @Suite("Storage of host policies", .timeLimit(.minutes(5)))
 struct HostPolicyStoreTests {
   private func note(_ hosts: HostPolicyStore<StrictTransportTable>, _ name: String) throws {
-    let host = try #require(KnownHost(name))
+    let host = try #require(HostPolicyName(name))
     hosts.change { $0.note(StrictTransportField(maxAge: 100, includesSubdomains: false), of: host, now: $1) }
   }
 
-  @Test func whatIsNotedIsWrittenDownByItself() async throws {
+  @Test("A new policy is written in the background") func backgroundWrite() async throws {
     let file = FakePolicyFile()
     let store = HostPolicyStore(StrictTransportTable(limit: 10), file: file, now: { 1000 })
     try note(store, "a.test")
@@ -20,7 +20,7 @@ struct HostPolicyStoreTests {
     #expect(again.error == nil)
   }
 
-  @Test func savingWritesAllThatIsKnown() throws {
+  @Test("Saving writes all policies") func save() throws {
     let file = FakePolicyFile()
     let store = HostPolicyStore(StrictTransportTable(limit: 1000), file: file, now: { 0 })
     for index in 0..<200 { try note(store, "h\(index).test") }
@@ -28,7 +28,7 @@ struct HostPolicyStoreTests {
     #expect(file.text?.split(separator: "\n").count == 201)
   }
 
-  @Test func aBrokenFileIsEmptyAndIsReplaced() throws {
+  @Test("A corrupt file is treated as empty and replaced") func corruptFile() throws {
     let file = FakePolicyFile("# strict-transport-security 1\na.test 99 includ")
     let store = HostPolicyStore(StrictTransportTable(limit: 10), file: file, now: { 0 })
     #expect(store.error == .brokenLine(2))
@@ -39,7 +39,7 @@ struct HostPolicyStoreTests {
     #expect(file.text == "# strict-transport-security 1\nb.test 100\n")
   }
 
-  @Test func whatSomebodyElseKeepsThereIsLeftAlone() throws {
+  @Test("A foreign file is not overwritten") func foreignFile() throws {
     let file = FakePolicyFile("secret")
     let store = HostPolicyStore(StrictTransportTable(limit: 10), file: file, now: { 0 })
     try note(store, "b.test")
@@ -49,7 +49,7 @@ struct HostPolicyStoreTests {
     #expect(store.read { $0.hosts(now: $1) } == ["b.test"])
   }
 
-  @Test func aFileThatCannotBeWrittenIsAnErrorAndNothingIsForgotten() throws {
+  @Test("A file that cannot be written is an error, and no policy is lost") func unwritableFile() throws {
     let file = FakePolicyFile(canWrite: false)
     let store = HostPolicyStore(StrictTransportTable(limit: 10), file: file, now: { 0 })
     try note(store, "b.test")
@@ -58,7 +58,7 @@ struct HostPolicyStoreTests {
     #expect(store.read { $0.hosts(now: $1) } == ["b.test"])
   }
 
-  @Test func withoutAFileSavingDoesNothing() throws {
+  @Test("Saving without a file has no effect") func noFile() throws {
     try StrictTransportSecurity().save()
     #expect(StrictTransportSecurity().storageError == nil)
     let hosts = StrictTransportSecurity()

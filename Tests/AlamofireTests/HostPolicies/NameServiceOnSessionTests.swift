@@ -5,10 +5,10 @@ import HTTPTestServer
 import HTTPWire
 import Testing
 
-/// DNS over HTTPS as the user of a session sees it; the engine's tests hold the details.
+/// DNS over HTTPS through the API of a session. The tests of the engine cover the details.
 @Suite("Name services of a session", .timeLimit(.minutes(5)))
 struct NameServiceOnSessionTests {
-  /// An evaluator of unknown speed, which records its hosts.
+  /// An evaluator that may block, as far as the library knows. It records the evaluated hosts.
   private final class Slow: ServerTrustEvaluating {
     struct Refused: Error {}
 
@@ -28,7 +28,7 @@ struct NameServiceOnSessionTests {
   private let server: HTTPTestServer
 
   init() throws {
-    // shop.example is this machine; no other name exists.
+    // shop.example has the address of this machine. No other name exists.
     let routes = Routes.none.adding("/dns-query") { request, _ in
       let question = request.body[12...]
       let isKnown = question.dropFirst().starts(with: "shop".utf8)
@@ -49,12 +49,12 @@ struct NameServiceOnSessionTests {
     options.nameServiceURL = service.url("/dns-query")
     options.refusesPrivateAddresses = guarded
     let manager = evaluator.map { ServerTrustManager(evaluators: ["localhost": $0, "shop.example": $0]) }
-    return Session(configuration: .solitary, serverTrustManager: manager, transportOptions: options)
+    return Session(configuration: .isolated, serverTrustManager: manager, transportOptions: options)
   }
 
   private var url: String { "https://shop.example:\(server.port)/get" }
 
-  @Test func aNameIsFoundAndTheServiceIsNoHopOfTheRequest() async throws {
+  @Test("A name is resolved, and the request has no hop for the service") func resolution() async throws {
     let session = session()
     let response = await session.request(url).validate().serializingData().response
     #expect(response.error == nil)
@@ -64,7 +64,7 @@ struct NameServiceOnSessionTests {
     #expect(missing.error?.errorDescription?.contains("nobody.example") == true)
   }
 
-  @Test func evaluatorsThatTakeTheirTimeJudgeTheServiceToo() async throws {
+  @Test("Blocking evaluators evaluate the name service, too") func evaluators() async throws {
     let evaluator = Slow()
     let session = session(evaluator)
     for _ in 0..<2 { #expect(await session.request(url).validate().serializingData().response.error == nil) }
@@ -73,10 +73,10 @@ struct NameServiceOnSessionTests {
     let other = self.session(refusing)
     let error = await other.request(url).serializingData().response.error
     #expect(error?.isServerTrustEvaluationError == true, "\(String(describing: error))")
-    #expect(service.requestCount == 2, "only what was asked before")
+    #expect(service.requestCount == 2, "no further request")
   }
 
-  @Test func theGuardHolds() async throws {
+  @Test("refusesPrivateAddresses applies to resolved addresses") func privateAddresses() async throws {
     let session = session(guarded: true)
     let error = await session.request(url).serializingData().response.error
     #expect((error?.underlyingError as? URLError)?.code == .cannotConnectToHost)
@@ -84,7 +84,7 @@ struct NameServiceOnSessionTests {
     #expect(server.connectionCount == 0)
   }
 
-  @Test func aRequestThatIsCancelledWhileItAsksEnds() async throws {
+  @Test("A request that is cancelled during the lookup ends") func cancel() async throws {
     let gate = Gate()
     var reply = Reply.status(200)
     reply.gate = gate

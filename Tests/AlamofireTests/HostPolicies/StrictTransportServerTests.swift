@@ -5,8 +5,8 @@ import HTTPTestServer
 import HTTPWire
 import Testing
 
-/// With a server that speaks TLS, and names that lead to it.
-@Suite("Hosts over TLS alone, on a server", .timeLimit(.minutes(5)))
+/// HSTS with a server over TLS, and names that resolve to it.
+@Suite("HSTS with a server", .timeLimit(.minutes(5)))
 struct StrictTransportServerTests {
   private let hosts = StrictTransportSecurity()
   private let server: HTTPTestServer
@@ -35,10 +35,10 @@ struct StrictTransportServerTests {
     options.hostOverrides = [.init(host: "shop.example", target: "127.0.0.1", targetPort: server.port)]
     change(&options)
     let manager = evaluators.map { ServerTrustManager(allHostsMustBeEvaluated: false, evaluators: $0) }
-    return Session(configuration: .solitary, serverTrustManager: manager, transportOptions: options)
+    return Session(configuration: .isolated, serverTrustManager: manager, transportOptions: options)
   }
 
-  @Test func whatAServerSaysHoldsForTheNextRequest() async throws {
+  @Test("The policy of a response applies to the next request") func nextRequest() async throws {
     let session = session()
     #expect(await session.request("https://shop.example/1").serializingString().response.value == "here")
     let response = await session.request("http://shop.example/2").serializingString().response
@@ -47,7 +47,7 @@ struct StrictTransportServerTests {
     #expect(server.recordedRequests.map(\.path) == ["/1", "/2"])
   }
 
-  @Test func aServerThatNobodyMadeSureOfSaysNothing() async throws {
+  @Test("The policy of a server that was not verified is ignored") func unverifiedServer() async throws {
     let lax = session(evaluators: ["shop.example": .disabled]) { $0.trustStore = .system }
     #expect(await lax.request("https://shop.example/").serializingString().response.value == "here")
     #expect(hosts.hosts.isEmpty)
@@ -61,7 +61,7 @@ struct StrictTransportServerTests {
     #expect(hosts.hosts == ["shop.example"])
   }
 
-  @Test func nothingGoesBackToHTTPWhenTLSFails() async throws {
+  @Test("A request does not fall back to HTTP if TLS fails") func noFallback() async throws {
     hosts.preload("shop.example")
     let session = session { $0.trustStore = .system }
     let response = await session.request("http://shop.example/").serializingData().response
@@ -69,7 +69,7 @@ struct StrictTransportServerTests {
     #expect(server.requestCount == 0)
   }
 
-  @Test func anAddressSaysNothing() async throws {
+  @Test("The policy of an IP address is ignored") func addresses() async throws {
     let identity = try TestIdentity(
       .init(commonName: "x", ipAddresses: ["127.0.0.1"], issuer: .localhostAuthority))
     let server = try HTTPTestServer(.tls(identity), routes: .none)

@@ -5,25 +5,25 @@ import HTTPTestServer
 import HTTPWire
 import Testing
 
-@Suite("Hosts over TLS alone, in the pipeline", .timeLimit(.minutes(5)))
+@Suite("HSTS of requests", .timeLimit(.minutes(5)))
 struct StrictTransportStageTests {
   private let hosts = StrictTransportSecurity()
 
   private func session(
-    _ fake: FakeTransport, configuration: URLSessionConfiguration = .solitary,
+    _ fake: FakeTransport, configuration: URLSessionConfiguration = .isolated,
     _ change: (inout TransportOptions) -> Void = { _ in }
   ) -> Session {
     var options = TransportOptions()
     options.strictTransportSecurity = hosts
     change(&options)
-    return .kept(fake: fake, configuration: configuration, options: options)
+    return .retained(fake: fake, configuration: configuration, options: options)
   }
 
   private static func strict(_ value: String = "max-age=1000", status: Int = 200) -> FakeReply {
     .status(status, headers: [("Strict-Transport-Security", value)])
   }
 
-  @Test func aHostThatHasSaidSoIsReachedOverTLS() async throws {
+  @Test("A host with a policy is requested over HTTPS") func upgrade() async throws {
     let fake = FakeTransport(Self.strict(), .text("here"))
     let session = session(fake)
     _ = await session.request("https://a.test/first").end()
@@ -35,12 +35,12 @@ struct StrictTransportStageTests {
     #expect(response.metrics?.transactionMetrics.last?.request.url?.scheme == "https")
     #expect(request.performedRequests.map(\.url?.absoluteString) == ["https://a.test/second?q#f"])
     #expect(response.metrics?.redirectCount == 0, "no redirect is invented")
-    // What the user wanted is not changed.
+    // The request of the caller is not changed.
     #expect(response.request?.url?.absoluteString == "http://a.test:80/second?q#f")
     #expect(hosts.hosts == ["a.test"])
   }
 
-  @Test func othersGoAsTheyAre() async throws {
+  @Test("Hosts without a policy are requested as they are") func otherHosts() async throws {
     hosts.preload("a.test", includingSubdomains: false)
     let fake = FakeTransport(Self.strict(), .ok)
     let session = session(fake)
@@ -48,11 +48,11 @@ struct StrictTransportStageTests {
     _ = await session.request("http://b.a.test/").end()
     #expect(fake.urls == ["http://b.a.test/", "http://b.a.test/"], "what comes without TLS says nothing")
     let plain = FakeTransport()
-    _ = await Session.kept(fake: plain).request("http://a.test/").end()
+    _ = await Session.retained(fake: plain).request("http://a.test/").end()
     #expect(plain.urls == ["http://a.test/"])
   }
 
-  @Test(arguments: [301, 307, 401, 404, 503])
+  @Test("The policy of every response is stored", arguments: [301, 307, 401, 404, 503])
   func everyResponseCounts(status: Int) async throws {
     var reply = Self.strict(status: status)
     if status < 400 { reply.fields.append(HTTPHeader(name: "Location", value: "https://b.test/")) }
@@ -60,7 +60,7 @@ struct StrictTransportStageTests {
     #expect(hosts.hosts == ["a.test"])
   }
 
-  @Test func aHeadIsEnoughWhateverBecomesOfItsBody() async throws {
+  @Test("The policy is stored with the head, even if the body fails") func failedBody() async throws {
     var reply = Self.strict()
     reply.chunks = [Data("half".utf8)]
     reply.failure = TransportFailure(.connectionLost, "lost")
@@ -68,7 +68,7 @@ struct StrictTransportStageTests {
     #expect(hosts.hosts == ["a.test"])
   }
 
-  @Test func redirectsLeadOverTLS() async throws {
+  @Test("Redirects to a host with a policy are upgraded") func redirects() async throws {
     hosts.preload("a.test")
     hosts.preload("b.test")
     let fake = FakeTransport(.redirect(302, to: "http://b.test:8080/x"), .redirect(307, to: "http://c.test/"))
@@ -78,8 +78,8 @@ struct StrictTransportStageTests {
     #expect(response.metrics?.redirectCount == 2)
   }
 
-  /// RFC 6797 changes the URL after the redirect has been judged: what stays behind on the way to http stays behind.
-  @Test func aWayDownAndUpAgainTakesNoSecretsAlong() async throws {
+  /// RFC 6797 upgrades the URL after the redirect is evaluated, so credentials are dropped by the redirect to http.
+  @Test("A redirect to HTTP that is upgraded drops credentials") func credentialsOfRedirect() async throws {
     hosts.preload("a.test")
     let fake = FakeTransport(.redirect(302, to: "http://a.test/x"))
     _ = await session(fake).request("https://a.test/", headers: [.authorization("secret")]).end()
@@ -87,7 +87,9 @@ struct StrictTransportStageTests {
     #expect(fake.requests.last?.value("Authorization") == nil)
   }
 
-  @Test func aServerThatLeadsBackForEverIsLeftAtTheLimit() async throws {
+  @Test("A server that redirects to HTTP forever ends at the limit of redirects") func endlessRedirects()
+    async throws
+  {
     hosts.preload("a.test")
     let fake = FakeTransport { _, _ in .redirect(301, to: "http://a.test/") }
     let response = await session(fake) { $0.redirectLimit = 5 }.request("http://a.test/").end()
@@ -95,7 +97,7 @@ struct StrictTransportStageTests {
     #expect(fake.urls == Array(repeating: "https://a.test/", count: 6))
   }
 
-  @Test func redirectHandlersSeeAndMayNotUndoIt() async throws {
+  @Test("Redirect handlers see the upgraded URL and cannot undo it") func redirectHandlers() async throws {
     hosts.preload("b.test")
     hosts.preload("c.test")
     let seen = Recorder<String>()
@@ -112,9 +114,9 @@ struct StrictTransportStageTests {
     #expect(fake.urls == ["http://a.test/", "https://c.test/y"])
   }
 
-  @Test func cookiesAreThoseOfTheSecureURL() async throws {
+  @Test("Cookies are those of the upgraded URL") func cookies() async throws {
     hosts.preload("a.test")
-    let configuration = URLSessionConfiguration.solitary
+    let configuration = URLSessionConfiguration.isolated
     let properties: [HTTPCookiePropertyKey: Any] = [
       .name: "s", .value: "1", .domain: "a.test", .path: "/", .secure: "TRUE",
     ]
@@ -125,7 +127,7 @@ struct StrictTransportStageTests {
     #expect(fake.requests.first?.value("Cookie") == "s=1")
   }
 
-  @Test func credentialsOfTheURLAreNotSentInTheClear() async throws {
+  @Test("Credentials of the URL are not sent over HTTP") func credentialsOfURL() async throws {
     hosts.preload("a.test")
     let fake = FakeTransport()
     _ = await session(fake) { $0.preemptiveBasicAuthentication = true }.request("http://u:p@a.test/").end()
@@ -133,20 +135,21 @@ struct StrictTransportStageTests {
     #expect(fake.requests.first?.value("Authorization")?.hasPrefix("Basic ") == true)
   }
 
-  @Test func classesOfTheUserSeeTheSecureURL() async throws {
+  @Test("URLProtocol classes receive the upgraded URL") func protocolClasses() async throws {
     hosts.preload("strict.test")
-    let configuration = URLSessionConfiguration.solitary
+    let configuration = URLSessionConfiguration.isolated
     configuration.protocolClasses = [StrictProtocol.self]
     let fake = FakeTransport()
     let response = await session(fake, configuration: configuration).request("http://strict.test/x").end()
     #expect(response.response?.url?.absoluteString == "https://strict.test/x")
     #expect(response.response?.statusCode == 299)
-    // A header field from a `URLProtocol` class sets no policy.
+    // A policy from a response of such a class is ignored.
     #expect(hosts.hosts.isEmpty)
     #expect(fake.requests.isEmpty)
   }
 
-  @Test func theCacheAnswersForTheSecureURLAndSaysNothing() async throws {
+  @Test("A stored response is found by the upgraded URL, and its policy is ignored") func cache() async throws
+  {
     hosts.preload("a.test")
     let fake = FakeTransport(
       .status(
@@ -163,20 +166,20 @@ struct StrictTransportStageTests {
     #expect(hosts.hosts.isEmpty)
   }
 
-  @Test func sessionsShareWhatTheyLearn() async throws {
+  @Test("Sessions share policies") func sharedStore() async throws {
     _ = await session(FakeTransport(Self.strict())).request("https://a.test/").end()
     let fake = FakeTransport()
     _ = await session(fake).request("http://a.test/").end()
     #expect(fake.urls == ["https://a.test/"])
     let own = FakeTransport()
     let hosts = hosts
-    _ = await Session.kept(fake: own).request("http://a.test/")
+    _ = await Session.retained(fake: own).request("http://a.test/")
       .transportOptions { $0.strictTransportSecurity = hosts }.end()
     #expect(own.urls == ["https://a.test/"])
   }
 }
 
-/// Takes requests for one host, and answers in its own way.
+/// Responds to requests for one host.
 private final class StrictProtocol: URLProtocol {
   override class func canInit(with request: URLRequest) -> Bool { request.url?.host == "strict.test" }
   override class func canonicalRequest(for request: URLRequest) -> URLRequest { request }

@@ -18,7 +18,7 @@ struct AdaptationTests {
     }
   }
 
-  /// Keeps or drops its completion, or calls it twice.
+  /// Stores or releases its completion, or calls it twice.
   final class Odd: RequestInterceptor {
     enum Manner { case forgets, answersTwice, keeps }
     typealias Completion = @Sendable (Result<URLRequest, any Error>) -> Void
@@ -38,23 +38,23 @@ struct AdaptationTests {
     }
   }
 
-  @Test func theSessionsComesFirst() async {
-    let journal = Recorder<String>()
-    let session = Session.kept(
-      fake: fake, interceptor: SpyInterceptor("session", journal: journal, adapt: Self.adding("s")))
+  @Test("The adapter of the session precedes that of the request") func order() async {
+    let recorder = Recorder<String>()
+    let session = Session.retained(
+      fake: fake, interceptor: SpyInterceptor("session", recorder: recorder, adapt: Self.adding("s")))
     let request = session.request(
-      "http://a.test/", interceptor: SpyInterceptor("request", journal: journal, adapt: Self.adding("r")))
+      "http://a.test/", interceptor: SpyInterceptor("request", recorder: recorder, adapt: Self.adding("r")))
     let response = await request.end()
     #expect(response.error == nil)
     #expect(fake.requests.first?.value("X-Trail") == "sr")
-    #expect(journal.values == ["session adapts", "request adapts"])
+    #expect(recorder.values == ["session adapts", "request adapts"])
     #expect(request.request?.value(forHTTPHeaderField: "X-Trail") == "sr")
     #expect(request.requests.count == 1)
   }
 
-  @Test func aFailureStopsTheChain() async {
+  @Test("A failure ends the chain") func failure() async {
     let second = SpyInterceptor()
-    let session = Session.kept(
+    let session = Session.retained(
       fake: fake, interceptor: SpyInterceptor(adapt: { _, _ in .failure(TestError()) }))
     let response = await session.request("http://a.test/", interceptor: second).end()
     guard case .requestAdaptationFailed(let error)? = response.error else {
@@ -68,8 +68,8 @@ struct AdaptationTests {
     #expect(response.request?.url?.absoluteString == "http://a.test/")
   }
 
-  @Test func theAdaptedRequestIsValidatedAgain() async {
-    let session = Session.kept(
+  @Test("The adapted request is validated") func validation() async {
+    let session = Session.retained(
       fake: fake,
       interceptor: SpyInterceptor(adapt: { request, _ in
         var request = request
@@ -84,23 +84,26 @@ struct AdaptationTests {
     #expect(fake.requests.isEmpty)
   }
 
-  @Test func aForgottenCompletionFailsTheRequest() async {
-    let response = await Session.kept(fake: fake, interceptor: Odd(.forgets)).request("http://a.test/").end()
+  @Test("A completion that is released without a call fails the request") func releasedCompletion() async {
+    let response = await Session.retained(fake: fake, interceptor: Odd(.forgets)).request("http://a.test/")
+      .end()
     #expect(response.error?.isRequestAdaptationError == true)
     #expect(response.error?.underlyingError?.localizedDescription.contains("completion") == true)
     #expect(fake.requests.isEmpty)
   }
 
-  @Test func ofTwoAnswersTheFirstCounts() async {
-    let response = await Session.kept(fake: fake, interceptor: Odd(.answersTwice)).request("http://a.test/")
-      .end()
+  @Test("The first of two completions counts") func twoCompletions() async {
+    let response = await Session.retained(fake: fake, interceptor: Odd(.answersTwice)).request(
+      "http://a.test/"
+    )
+    .end()
     #expect(response.error == nil)
     #expect(fake.requests.count == 1)
   }
 
-  @Test func anAdapterThatKeepsItsCompletionCannotHoldUpACancelledRequest() async {
+  @Test("A cancelled request does not wait for its adapter") func cancelledRequest() async {
     let odd = Odd(.keeps)
-    let request = Session.kept(fake: fake, interceptor: odd).request("http://a.test/")
+    let request = Session.retained(fake: fake, interceptor: odd).request("http://a.test/")
     async let response = request.end()
     let completions = await odd.kept.wait(for: 1)
     request.cancel()
@@ -110,9 +113,9 @@ struct AdaptationTests {
     #expect(request.error?.isExplicitlyCancelledError == true)
   }
 
-  @Test func aLateAnswerFromAnotherThreadIsFine() async throws {
+  @Test("A completion from another thread is accepted") func otherThread() async throws {
     let odd = Odd(.keeps)
-    let request = Session.kept(fake: fake, interceptor: odd).request("http://a.test/")
+    let request = Session.retained(fake: fake, interceptor: odd).request("http://a.test/")
     async let response = request.end()
     let completion = await odd.kept.wait(for: 1)[0]
     DispatchQueue.global().async {
@@ -122,7 +125,7 @@ struct AdaptationTests {
     #expect(fake.urls == ["http://b.test/"])
   }
 
-  @Test func theStateNamesTheRequestAndTheSession() async {
+  @Test("The state has the request and the session") func state() async {
     final class Stateful: RequestInterceptor {
       let seen = Recorder<(UUID, ObjectIdentifier)>()
       func adapt(
@@ -134,15 +137,15 @@ struct AdaptationTests {
       }
     }
     let adapter = Stateful()
-    let session = Session.kept(fake: fake, interceptor: adapter)
+    let session = Session.retained(fake: fake, interceptor: adapter)
     let request = session.request("http://a.test/")
     _ = await request.end()
     #expect(adapter.seen.values.map(\.0) == [request.id])
     #expect(adapter.seen.values.map(\.1) == [ObjectIdentifier(session)])
   }
 
-  @Test func anAdapterMayBreakTheRequestOnlyWithAnError() async {
-    let session = Session.kept(
+  @Test("An adapter that makes the request invalid fails it with an error") func invalidRequest() async {
+    let session = Session.retained(
       fake: fake,
       interceptor: SpyInterceptor(adapt: { request, _ in
         var request = request

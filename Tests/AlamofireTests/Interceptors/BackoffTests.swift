@@ -8,13 +8,13 @@ import Testing
     return (0..<4).map { backoff.delay(retryCount: $0, random: 0) }
   }
 
-  @Test func theyGrowByTheBase() {
+  @Test("Delays grow by the base") func growth() {
     #expect(delays() == [0.5, 1, 2, 4])
     #expect(delays(base: 10, scale: 0.01) == [0.01, 0.1, 1, 10])
   }
 
   @Test(
-    "They are numbers, whatever is given",
+    "Delays are finite for any parameters",
     arguments: [0, 1, 63, 64, 1_100, Int.max, -1],
     [0.5, 0, -1, .nan, .infinity, -.infinity, .greatestFiniteMagnitude, Double.leastNonzeroMagnitude])
   func bounds(count: Int, scale: Double) {
@@ -31,7 +31,7 @@ import Testing
     }
   }
 
-  @Test func whatMakesNoSenseIsNoDelay() {
+  @Test("Invalid parameters yield no delay") func invalidParameters() {
     #expect(delays(scale: 0) == [0, 0, 0, 0])
     #expect(delays(scale: -1) == [0, 0, 0, 0])
     #expect(delays(scale: .nan) == [0, 0, 0, 0])
@@ -39,14 +39,14 @@ import Testing
     #expect(Backoff(base: 2, scale: 0, isJittered: false).delay(retryCount: 5_000, random: 0) == 0)
   }
 
-  @Test func jitterTakesAPart() {
+  @Test("Jitter subtracts a part of the delay") func jitter() {
     let backoff = Backoff(base: 2, scale: 1, isJittered: true)
     #expect(backoff.delay(retryCount: 3, random: 0) == 0)
     #expect(backoff.delay(retryCount: 3, random: 0.25) == 2)
     #expect(backoff.delay(retryCount: 3, random: 1) == 8)
   }
 
-  @Test func whatTheServerAskedForIsTheLeast() {
+  @Test("Retry-After is the minimum of the delay") func retryAfter() {
     let plain = Backoff(base: 2, scale: 1, isJittered: false)
     #expect(plain.delay(retryCount: 1, asked: 10, random: 0) == 10)
     #expect(plain.delay(retryCount: 4, asked: 10, random: 0) == 16)

@@ -14,23 +14,23 @@ import Testing
     var request = try URLRequest(url: "http://a.test/", method: .post)
     request.httpBody = body
     if let encoding { request.headers.add(name: "Content-Encoding", value: encoding) }
-    let response = await Session.kept(fake: fake, interceptor: interceptor).request(request).end()
+    let response = await Session.retained(fake: fake, interceptor: interceptor).request(request).end()
     return (fake.requests.last?.body.bytes, fake.requests.last?.value("Content-Encoding"), response.error)
   }
 
-  @Test func oneZeroByteBecomesTheseNine() async throws {
+  @Test("One zero byte is compressed to nine bytes") func oneByte() async throws {
     let sent = try await sent(Data([0]), .deflateCompressor)
     #expect(sent.body == Data([0x78, 0x5E, 0x63, 0, 0, 0, 1, 0, 1]))
     #expect(sent.encoding == "deflate")
   }
 
-  @Test func theChecksumIsThatOfTheBytes() async throws {
+  @Test("The checksum is that of the bytes") func checksum() async throws {
     let sent = try await sent(Data("Wikipedia".utf8), .deflateCompressor)
     #expect(sent.body?.suffix(4) == Data([0x11, 0xE6, 0x03, 0x98]), "300286872, big-endian")
   }
 
-  @Test(arguments: [0, 1, 65_535, 65_536, 65_537, 3_000_000])
-  func aServerReadsWhatWasCompressed(count: Int) async throws {
+  @Test("A server decompresses the body", arguments: [0, 1, 65_535, 65_536, 65_537, 3_000_000])
+  func server(count: Int) async throws {
     let body = Data((0..<count).map { UInt8(truncatingIfNeeded: $0 &* $0 >> 7) })
     for (interceptor, unpack) in [
       (DeflateRequestCompressor() as any RequestInterceptor, "zlib.decompress(b)"),
@@ -43,14 +43,16 @@ import Testing
     }
   }
 
-  @Test func requestsWithoutABodyStayAsTheyAre() async throws {
+  @Test("A request without a body is not changed") func noBody() async throws {
     let sent = try await sent(nil, .gzipCompressor)
     #expect(sent.body == nil)
     #expect(sent.encoding == nil)
     #expect(sent.error == nil)
   }
 
-  @Test func aCodingThatIsThereDecides() async throws {
+  @Test("An existing Content-Encoding is an error, unless it is skipped or replaced") func existingCoding()
+    async throws
+  {
     let body = Data("body".utf8)
     let error = try await sent(body, .deflateCompressor, encoding: "br")
     guard case .requestAdaptationFailed(let reason)? = error.error else {
@@ -65,13 +67,13 @@ import Testing
     #expect(replaced.body != body && replaced.encoding == "deflate")
   }
 
-  @Test func smallBodiesCanBeLeftAlone() async throws {
+  @Test("Small bodies can be exempt") func smallBodies() async throws {
     let compressor = GzipRequestCompressor { $0.count > 10 }
     #expect(try await sent(Data("small".utf8), compressor).encoding == nil)
     #expect(try await sent(Data("a large body".utf8), compressor).encoding == "gzip")
   }
 
-  /// Returns the output of Python, an independent implementation, for the bytes.
+  /// Returns the bytes that a Python program makes of the input, because Python is independent of our code.
   private static func python(_ program: String, _ input: Data) async throws -> Data {
     let file = FileManager.default.temporaryDirectory.appendingPathComponent("zip-\(UUID().uuidString)")
     try input.write(to: file)

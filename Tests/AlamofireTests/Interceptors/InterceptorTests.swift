@@ -4,20 +4,20 @@ import FoundationNetworking
 import HTTPWire
 import Testing
 
-@Suite("Interceptors of closures, and in rows", .timeLimit(.minutes(5)))
+@Suite("Closures as interceptors, and Interceptor", .timeLimit(.minutes(5)))
 struct InterceptorTests {
-  let journal = Recorder<String>()
+  let recorder = Recorder<String>()
 
   private func spy(_ name: String, retries: Int = 0) -> SpyInterceptor {
     let answer: SpyInterceptor.Retry = { _, _, count in count <= retries ? .retry : .doNotRetry }
-    return SpyInterceptor(name, journal: journal, adapt: AdaptationTests.adding(name), retry: answer)
+    return SpyInterceptor(name, recorder: recorder, adapt: AdaptationTests.adding(name), retry: answer)
   }
 
   private func trail(of fake: FakeTransport) -> [String?] { fake.requests.map { $0.value("X-Trail") } }
 
-  @Test func closuresAdaptAndRetry() async {
+  @Test("Closures adapt and retry") func closures() async {
     let fake = FakeTransport(.failure(.connectionLost))
-    let session = Session.kept(
+    let session = Session.retained(
       fake: fake,
       interceptor: Interceptor(
         adaptHandler: { urlRequest, _, completion in
@@ -32,74 +32,77 @@ struct InterceptorTests {
     #expect(trail(of: fake) == ["closure", "closure"])
   }
 
-  @Test func anAdapterNeverRetriesAndARetrierNeverAdapts() async {
+  @Test("An adapter does not retry, and a retrier does not adapt") func singlePurpose() async {
     let adapter = Adapter { urlRequest, _, completion in completion(.success(urlRequest)) }
     let first = FakeTransport(.failure(.connectionLost))
     #expect(
-      await Session.kept(fake: first, interceptor: adapter).request("http://a.test/").end().error != nil)
+      await Session.retained(fake: first, interceptor: adapter).request("http://a.test/").end().error != nil)
     let second = FakeTransport(.failure(.connectionLost))
     let retrier = Retrier { _, _, _, completion in completion(.retry) }
     #expect(
-      await Session.kept(fake: second, interceptor: retrier).request("http://a.test/").end().error == nil)
+      await Session.retained(fake: second, interceptor: retrier).request("http://a.test/").end().error == nil)
     #expect(second.requests.count == 2)
   }
 
-  @Test func adaptersAndRetriersComeBeforeInterceptors() async {
+  @Test("Adapters and retriers precede interceptors") func order() async {
     let fake = FakeTransport(.failure(.connectionLost))
     let interceptor = Interceptor(
       adapters: [spy("a"), spy("b")], retriers: [spy("c"), spy("d")], interceptors: [spy("e"), spy("f")])
     #expect(interceptor.adapters.count == 4)
     #expect(interceptor.retriers.count == 4)
     #expect(
-      await Session.kept(fake: fake, interceptor: interceptor).request("http://a.test/").end().error != nil)
+      await Session.retained(fake: fake, interceptor: interceptor).request("http://a.test/").end().error
+        != nil)
     #expect(trail(of: fake) == ["abef"])
     #expect(
-      journal.values == [
+      recorder.values == [
         "a adapts", "b adapts", "e adapts", "f adapts", "c retries", "d retries", "e retries", "f retries",
       ])
   }
 
-  @Test func theFirstRetrierWithAnAnswerDecides() async {
+  @Test("The first retrier that decides ends the chain") func firstRetrier() async {
     let fake = FakeTransport(.failure(.connectionLost))
     let interceptor = Interceptor(
       retriers: [spy("a"), SpyInterceptor(retry: { _, _, _ in .doNotRetryWithError(TestError()) }), spy("b")])
-    let response = await Session.kept(fake: fake, interceptor: interceptor).request("http://a.test/").end()
+    let response = await Session.retained(fake: fake, interceptor: interceptor).request("http://a.test/")
+      .end()
     #expect(response.error?.isRequestRetryError == true)
-    #expect(journal.values == ["a retries"])
+    #expect(recorder.values == ["a retries"])
   }
 
-  @Test func theFirstFailureEndsTheRow() async {
+  @Test("The first failed adapter ends the chain") func firstFailure() async {
     let fake = FakeTransport()
     let interceptor = Interceptor(
       adapters: [spy("a"), SpyInterceptor(adapt: { _, _ in .failure(TestError()) }), spy("b")])
-    let response = await Session.kept(fake: fake, interceptor: interceptor).request("http://a.test/").end()
+    let response = await Session.retained(fake: fake, interceptor: interceptor).request("http://a.test/")
+      .end()
     #expect(response.error?.underlyingError as? TestError == TestError())
-    #expect(journal.values == ["a adapts"])
+    #expect(recorder.values == ["a adapts"])
   }
 
-  @Test func anEmptyRowDoesNothing() async {
+  @Test("An interceptor without members has no effect") func empty() async {
     let fake = FakeTransport(.failure(.connectionLost))
-    let session = Session.kept(fake: fake, interceptor: Interceptor())
+    let session = Session.retained(fake: fake, interceptor: Interceptor())
     #expect(await session.request("http://a.test/").end().error != nil)
     #expect(await session.request("http://a.test/").end().error == nil)
   }
 
-  @Test func aForgottenCompletionInARowIsAnAnswer() async {
+  @Test("A completion that is released without a call fails the adaptation") func releasedCompletion() async {
     let forgetful = Interceptor(
       adaptHandler: { _, _, _ in }, retryHandler: { _, _, _, _ in })
-    let failed = await Session.kept(
+    let failed = await Session.retained(
       fake: FakeTransport(), interceptor: Interceptor(adapters: [forgetful, spy("a")])
     ).request("http://a.test/").end()
     #expect(failed.error?.underlyingError?.localizedDescription.contains("completion") == true)
     let fake = FakeTransport(.failure(.connectionLost))
-    let retried = await Session.kept(
+    let retried = await Session.retained(
       fake: fake, interceptor: Interceptor(retriers: [forgetful, spy("b", retries: 1)])
     ).request("http://a.test/").end()
-    #expect(retried.error == nil, "the next retrier is asked")
-    #expect(journal.values == ["b retries"])
+    #expect(retried.error == nil, "the next retrier is called")
+    #expect(recorder.values == ["b retries"])
   }
 
-  @Test func ofTwoAnswersInARowTheFirstCounts() async {
+  @Test("The first of two completions counts") func twoCompletions() async {
     let twice = Interceptor(
       adaptHandler: { urlRequest, _, completion in
         completion(.success(urlRequest))
@@ -111,11 +114,11 @@ struct InterceptorTests {
       })
     let fake = FakeTransport(.failure(.connectionLost))
     let row = Interceptor(interceptors: [twice, spy("a")])
-    _ = await Session.kept(fake: fake, interceptor: row).request("http://a.test/").end()
-    #expect(journal.values == ["a adapts", "a retries"])
+    _ = await Session.retained(fake: fake, interceptor: row).request("http://a.test/").end()
+    #expect(recorder.values == ["a adapts", "a retries"])
   }
 
-  @Test func theStateReachesEveryAdapterOfARow() async {
+  @Test("The state is passed to each adapter") func state() async {
     final class Stateful: RequestAdapter {
       let seen = Recorder<UUID>()
       func adapt(
@@ -134,12 +137,12 @@ struct InterceptorTests {
     }
     let adapters = [Stateful(), Stateful()]
     let row = Interceptor(adapters: [adapters[0]], interceptors: [Interceptor(adapters: [adapters[1]])])
-    let request = Session.kept(fake: FakeTransport(), interceptor: row).request("http://a.test/")
+    let request = Session.retained(fake: FakeTransport(), interceptor: row).request("http://a.test/")
     #expect(await request.end().error == nil)
     #expect(adapters.map(\.seen.values) == [[request.id], [request.id]])
   }
 
-  @Test func aSubclassMayOverrideEitherForm() async {
+  @Test("A subclass can override either form of adapt") func subclass() async {
     final class Simple: Adapter, @unchecked Sendable {
       override func adapt(
         _ urlRequest: URLRequest, for session: Session,
@@ -149,13 +152,15 @@ struct InterceptorTests {
       }
     }
     let adapter = Simple { urlRequest, _, completion in completion(.success(urlRequest)) }
-    let response = await Session.kept(fake: FakeTransport(), interceptor: adapter).request("http://a.test/")
-      .end()
+    let response = await Session.retained(fake: FakeTransport(), interceptor: adapter).request(
+      "http://a.test/"
+    )
+    .end()
     #expect(response.error?.underlyingError as? TestError == TestError(text: "overridden"))
   }
 
-  @Test func aRowCanBeAskedByHand() async throws {
-    let session = Session.kept(fake: FakeTransport())
+  @Test("An interceptor can be called directly") func directCall() async throws {
+    let session = Session.retained(fake: FakeTransport())
     let row = Interceptor(adapter: spy("a"), retrier: spy("b"))
     let urlRequest = try URLRequest(url: "http://a.test/", method: .get)
     let result = await withCheckedContinuation { continuation in

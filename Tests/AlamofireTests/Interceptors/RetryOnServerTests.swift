@@ -3,7 +3,7 @@ import Foundation
 import HTTPTestServer
 import Testing
 
-/// The number of calls of interceptors, over the real engine.
+/// The number of calls of interceptors, with the engine.
 @Suite("Retries with a server", .timeLimit(.minutes(5)))
 struct RetryOnServerTests {
   struct Item: Decodable, Sendable { let id: Int }
@@ -14,7 +14,7 @@ struct RetryOnServerTests {
     }
   }
 
-  @Test func oneRetrier() async throws {
+  @Test("One retrier is called for each failure") func oneRetrier() async throws {
     let server = try HTTPTestServer()
     let spy = SpyInterceptor(retries: 1)
     let request = Session.real(interceptor: spy).request(server.url("/status/401")).validate()
@@ -25,7 +25,7 @@ struct RetryOnServerTests {
     server.stop()
   }
 
-  @Test func twoRetriers() async throws {
+  @Test("Two retriers are called in order") func twoRetriers() async throws {
     let server = try HTTPTestServer()
     let sessions = SpyInterceptor("session", retries: 1)
     let own = SpyInterceptor("request", retries: 1)
@@ -40,7 +40,7 @@ struct RetryOnServerTests {
     server.stop()
   }
 
-  @Test func aRetrierThatAlwaysFails() async throws {
+  @Test("A retrier that fails ends the request") func failingRetrier() async throws {
     let server = try HTTPTestServer()
     let spy = SpyInterceptor(retry: { _, _, count in .doNotRetryWithError(TestError(text: "\(count)")) })
     let request = Session.real(interceptor: spy).request(server.url("/status/401")).validate()
@@ -50,7 +50,7 @@ struct RetryOnServerTests {
     server.stop()
   }
 
-  @Test func aServerThatRecovers() async throws {
+  @Test("A request succeeds when the server recovers") func recovery() async throws {
     let server = try HTTPTestServer()
     server.enqueue(.status(503).with(header: "Retry-After", value: "0"), .status(500), .json(#"{"id": 7}"#))
     let policy = RetryPolicy(exponentialBackoffScale: 0.001, maximumRetryAfter: 5, jitter: .full)

@@ -16,9 +16,10 @@ struct RetryTests {
     }
   }
 
-  @Test func aRetrierThatRetriesOnceIsAskedThreeTimes() async {
+  @Test("A retrier is called for each failed attempt and serializer") func calls() async {
     let spy = SpyInterceptor(retries: 1)
-    let request = Session.kept(fake: Self.unauthorized, interceptor: spy).request("http://a.test/").validate()
+    let request = Session.retained(fake: Self.unauthorized, interceptor: spy).request("http://a.test/")
+      .validate()
     let response = await decoded(request)
     #expect(response.error?.responseCode == 401)
     #expect(spy.adaptCount == 2)
@@ -27,11 +28,11 @@ struct RetryTests {
     #expect(request.allMetrics.count == 2)
   }
 
-  @Test func bothRetriersOfSessionAndRequestAreAskedInTheirOrder() async {
-    let journal = Recorder<String>()
-    let sessions = SpyInterceptor("session", journal: journal, retries: 1)
-    let own = SpyInterceptor("request", journal: journal, retries: 1)
-    let request = Session.kept(fake: Self.unauthorized, interceptor: sessions)
+  @Test("The retriers of the request and the session are called in order") func order() async {
+    let recorder = Recorder<String>()
+    let sessions = SpyInterceptor("session", recorder: recorder, retries: 1)
+    let own = SpyInterceptor("request", recorder: recorder, retries: 1)
+    let request = Session.retained(fake: Self.unauthorized, interceptor: sessions)
       .request("http://a.test/", interceptor: own).validate()
     _ = await decoded(request)
     #expect(sessions.retryCount == 4)
@@ -40,15 +41,16 @@ struct RetryTests {
     #expect(own.adaptCount == 3)
     #expect(request.retryCount == 2)
     #expect(
-      journal.values.filter { $0.hasSuffix("retries") }.prefix(3)
+      recorder.values.filter { $0.hasSuffix("retries") }.prefix(3)
         == ["session retries", "session retries", "request retries"])
   }
 
-  @Test func eachFailingSerializerAsks() async {
+  @Test("Each failed serializer calls the retrier") func serializers() async {
     let spy = SpyInterceptor(
       adapt: { request, count in count == 1 ? .success(request) : .failure(TestError()) },
       retry: { _, _, count in count == 1 ? .retry : .doNotRetry })
-    let request = Session.kept(fake: Self.unauthorized, interceptor: spy).request("http://a.test/").validate()
+    let request = Session.retained(fake: Self.unauthorized, interceptor: spy).request("http://a.test/")
+      .validate()
     let errors = Recorder<AFError?>()
     request.responseDecodable(of: Item.self, queue: .global()) { errors.add($0.error) }
     request.responseString(queue: .global()) { errors.add($0.error) }
@@ -59,9 +61,10 @@ struct RetryTests {
     #expect(errors.values.allSatisfy { $0?.isRequestAdaptationError == true })
   }
 
-  @Test func anErrorOfARetrierIsTheErrorOfTheRequest() async {
+  @Test("An error of a retrier is the error of the request") func retrierError() async {
     let spy = SpyInterceptor(retry: { _, _, count in .doNotRetryWithError(TestError(text: "\(count)")) })
-    let request = Session.kept(fake: Self.unauthorized, interceptor: spy).request("http://a.test/").validate()
+    let request = Session.retained(fake: Self.unauthorized, interceptor: spy).request("http://a.test/")
+      .validate()
     let response = await decoded(request)
     #expect(spy.retryCount == 2)
     guard case .requestRetryFailed(let second, let original)? = response.error,
@@ -77,10 +80,11 @@ struct RetryTests {
     #expect(request.error?.isRequestRetryError == true)
   }
 
-  @Test func anErrorOfARetrierReachesTheHandlerWhoseSerializerFailedAndNoOther() async {
+  @Test("An error of a retrier reaches only the handler whose serializer failed") func errorOfHandler() async
+  {
     let fake = FakeTransport(.text("not JSON"))
     let spy = SpyInterceptor(retry: { _, _, _ in .doNotRetryWithError(TestError()) })
-    let request = Session.kept(fake: fake, interceptor: spy).request("http://a.test/")
+    let request = Session.retained(fake: fake, interceptor: spy).request("http://a.test/")
     async let decoded = decoded(request)
     async let plain = request.serializingString().response
     #expect(await decoded.error?.isRequestRetryError == true)
@@ -89,18 +93,18 @@ struct RetryTests {
     #expect(request.error == nil)
   }
 
-  @Test func anErrorOfARetrierReachesWhoeverAwaits() async {
+  @Test("An error of a retrier is thrown by an awaited response") func awaitedError() async {
     let fake = FakeTransport(.text("not JSON"))
     let spy = SpyInterceptor(retry: { _, _, _ in .doNotRetryWithError(TestError()) })
-    let response = await Session.kept(fake: fake, interceptor: spy).request("http://a.test/")
+    let response = await Session.retained(fake: fake, interceptor: spy).request("http://a.test/")
       .serializingDecodable(Item.self).response
     #expect(response.error?.isRequestRetryError == true)
   }
 
-  @Test func aFailingSerializerLeadsToAnotherAttempt() async {
+  @Test("A failed serializer can cause another attempt") func serializerRetry() async {
     let fake = FakeTransport(.text("not JSON"), .json(#"{"id": 1}"#))
     let spy = SpyInterceptor(retries: 5)
-    let request = Session.kept(fake: fake, interceptor: spy).request("http://a.test/")
+    let request = Session.retained(fake: fake, interceptor: spy).request("http://a.test/")
     let strings = Recorder<String?>()
     request.responseString(queue: .global()) { strings.add($0.value) }
     #expect(await decoded(request).value?.id == 1)
@@ -108,18 +112,18 @@ struct RetryTests {
     #expect(request.retryCount == 1)
   }
 
-  @Test func aLateHandlerMayLeadToAnotherAttemptToo() async {
+  @Test("A late handler can cause another attempt") func lateHandler() async {
     let fake = FakeTransport(.text("not JSON"), .json(#"{"id": 1}"#))
-    let session = Session.kept(fake: fake, interceptor: SpyInterceptor(retries: 1))
+    let session = Session.retained(fake: fake, interceptor: SpyInterceptor(retries: 1))
     let request = session.request("http://a.test/")
     #expect(await request.end().error == nil)
     #expect(await decoded(request).value?.id == 1)
     #expect(fake.requests.count == 2)
     #expect(request.isFinished)
-    // Two requests at a time would share one place in the session if this one had ended twice.
+    // If this request ended twice, two requests would share its entry in the session.
     let gate = Latch()
     let held = FakeTransport { _, _ in .ok.held(by: gate) }
-    let other = Session.kept(fake: held)
+    let other = Session.retained(fake: held)
     let requests = (0..<2).map { _ in other.request("http://a.test/").resume() }
     #expect(other.core.activeCount == 2)
     gate.open()
@@ -127,33 +131,33 @@ struct RetryTests {
     #expect(session.core.activeCount == 0)
   }
 
-  @Test func thePlainHandlerAsksNobody() async {
+  @Test("A handler without a serializer does not call the retrier") func plainHandler() async {
     let spy = SpyInterceptor()
-    _ = await Session.kept(fake: FakeTransport(.status(204)), interceptor: spy).request("http://a.test/")
+    _ = await Session.retained(fake: FakeTransport(.status(204)), interceptor: spy).request("http://a.test/")
       .end()
     #expect(spy.retryCount == 0)
   }
 
-  @Test("Delays", arguments: [0.001, 0, -1, .nan, -.infinity])
+  @Test("Any delay is accepted", arguments: [0.001, 0, -1, .nan, -.infinity])
   func delays(delay: TimeInterval) async {
     let spy = SpyInterceptor(retry: { _, _, count in count == 1 ? .retryWithDelay(delay) : .doNotRetry })
     let fake = FakeTransport(.failure(.connectionLost))
-    let request = Session.kept(fake: fake, interceptor: spy).request("http://a.test/")
+    let request = Session.retained(fake: fake, interceptor: spy).request("http://a.test/")
     #expect(await request.end().error == nil)
     #expect(request.retryCount == 1)
   }
 
-  @Test("Endless delays can be cancelled", arguments: [TimeInterval.infinity, 1e300, 3600])
+  @Test("A request with an endless delay can be cancelled", arguments: [TimeInterval.infinity, 1e300, 3600])
   func endless(delay: TimeInterval) async {
-    let asked = Latch()
+    let isCalled = Latch()
     let spy = SpyInterceptor(retry: { _, _, _ in
-      asked.open()
+      isCalled.open()
       return .retryWithDelay(delay)
     })
     let fake = FakeTransport(.failure(.connectionLost))
-    let request = Session.kept(fake: fake, interceptor: spy).request("http://a.test/")
+    let request = Session.retained(fake: fake, interceptor: spy).request("http://a.test/")
     async let response = request.end()
-    await asked.wait()
+    await isCalled.wait()
     request.cancel()
     #expect(await response.error != nil)
     #expect(request.isCancelled)
@@ -163,15 +167,15 @@ struct RetryTests {
 
   @Test("A cancellation during the delay of a retry keeps the failure", arguments: [false, true])
   func cancelledDelay(failsInSerializer: Bool) async {
-    let asked = Latch()
+    let isCalled = Latch()
     let spy = SpyInterceptor(retry: { _, _, _ in
-      asked.open()
+      isCalled.open()
       return .retryWithDelay(3600)
     })
     let fake = FakeTransport(failsInSerializer ? .text("not JSON") : .failure(.connectionLost))
-    let request = Session.kept(fake: fake, interceptor: spy).request("http://a.test/")
+    let request = Session.retained(fake: fake, interceptor: spy).request("http://a.test/")
     async let response = decoded(request)
-    await asked.wait()
+    await isCalled.wait()
     request.cancel()
     let error = await response.error
     if failsInSerializer {
@@ -183,28 +187,28 @@ struct RetryTests {
     #expect(request.isCancelled && request.retryCount == 0 && fake.requests.count == 1)
   }
 
-  @Test func aDelayDoesNotKeepTheSession() async {
-    let asked = Latch()
+  @Test("A delay does not retain the session") func releasedSession() async {
+    let isCalled = Latch()
     let spy = SpyInterceptor(retry: { _, _, _ in
-      asked.open()
+      isCalled.open()
       return .retryWithDelay(3600)
     })
     var session: Session? = Session(fake: FakeTransport(.failure(.connectionLost)), interceptor: spy)
     weak let released = session
     let request = session?.request("http://a.test/")
     async let response = request?.end()
-    await asked.wait()
+    await isCalled.wait()
     session = nil
-    // Nothing but the end of the session can end this wait.
+    // Only the end of the session can end this delay.
     #expect(await response?.error != nil)
     #expect(released == nil)
   }
 
-  @Test func nobodyIsAskedAfterACancellation() async {
+  @Test("A cancelled request does not call the retrier") func cancelled() async {
     let spy = SpyInterceptor(retries: 10)
     let reached = Latch()
     let fake = FakeTransport(.ok.held(by: Latch(), reached: reached))
-    let request = Session.kept(fake: fake, interceptor: spy).request("http://a.test/").validate()
+    let request = Session.retained(fake: fake, interceptor: spy).request("http://a.test/").validate()
     async let response = decoded(request)
     await reached.wait()
     request.cancel()
@@ -212,13 +216,13 @@ struct RetryTests {
     #expect(spy.retryCount == 0)
   }
 
-  @Test func aCancellationByTheRetrierItselfCounts() async {
+  @Test("A cancellation by the retrier ends the request") func cancelledByRetrier() async {
     let spy = SpyInterceptor(retry: { request, _, _ in
       request.cancel()
       return .retry
     })
     let fake = FakeTransport(.failure(.connectionLost))
-    let request = Session.kept(fake: fake, interceptor: spy).request("http://a.test/")
+    let request = Session.retained(fake: fake, interceptor: spy).request("http://a.test/")
     let response = await decoded(request)
     #expect((response.error?.underlyingError as? URLError)?.code == .networkConnectionLost)
     #expect(request.isCancelled)
@@ -226,7 +230,7 @@ struct RetryTests {
     #expect(fake.requests.count == 1)
   }
 
-  @Test func aForgottenCompletionIsNoRetry() async {
+  @Test("A completion that is released without a call ends the request") func releasedCompletion() async {
     final class Forgetful: RequestInterceptor {
       func retry(
         _ request: Request, for session: Session, dueTo error: any Error,
@@ -234,17 +238,18 @@ struct RetryTests {
       ) {}
     }
     let fake = FakeTransport(.failure(.timedOut))
-    let response = await Session.kept(fake: fake, interceptor: Forgetful()).request("http://a.test/").end()
+    let response = await Session.retained(fake: fake, interceptor: Forgetful()).request("http://a.test/")
+      .end()
     #expect((response.error?.underlyingError as? URLError)?.code == .timedOut)
   }
 
-  @Test func aRetryForgetsWhatTheLastAttemptLeft() async {
+  @Test("A retry resets the state of the last attempt") func reset() async {
     let fake = FakeTransport(.status(500, "broken"), .failure(.connectionLost))
     let seen = Recorder<Bool>()
     let spy = SpyInterceptor(
       adapt: { request, _ in .success(request) },
       retry: { _, _, count in count <= 1 ? .retry : .doNotRetry })
-    let request = Session.kept(fake: fake, interceptor: spy).request("http://a.test/").validate()
+    let request = Session.retained(fake: fake, interceptor: spy).request("http://a.test/").validate()
     let response = await request.end()
     #expect(response.data == nil)
     #expect(response.response == nil)
@@ -253,14 +258,16 @@ struct RetryTests {
     _ = seen
   }
 
-  @Test func validatorsRunOncePerAttempt() async {
+  @Test("Validators run once per attempt") func validators() async {
     let count = Recorder<Int>()
     let fake = FakeTransport(.status(500), .status(500), .status(200, "ok"))
-    let request = Session.kept(fake: fake, interceptor: SpyInterceptor(retries: 9)).request("http://a.test/")
-      .validate { _, response, _ in
-        count.add(response.statusCode)
-        return response.statusCode == 200 ? .success(()) : .failure(TestError())
-      }
+    let request = Session.retained(fake: fake, interceptor: SpyInterceptor(retries: 9)).request(
+      "http://a.test/"
+    )
+    .validate { _, response, _ in
+      count.add(response.statusCode)
+      return response.statusCode == 200 ? .success(()) : .failure(TestError())
+    }
     #expect(await request.end().error == nil)
     #expect(count.values == [500, 500, 200])
     #expect(request.retryCount == 2)

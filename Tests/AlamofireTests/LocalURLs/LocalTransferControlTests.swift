@@ -3,11 +3,11 @@ import HTTPWire
 import Testing
 
 @Suite struct LocalTransferControlTests {
-  @Test func anOpenTransferControlLetsPass() async throws {
+  @Test("An open control does not block") func open() async throws {
     try await LocalTransferControl().pass()
   }
 
-  @Test func aClosedTransferControlWaitsForItsOpening() async throws {
+  @Test("A suspended control waits for resume") func suspended() async throws {
     let control = LocalTransferControl()
     control.suspend()
     async let passed: Void = control.pass()
@@ -16,7 +16,7 @@ import Testing
     #expect(control.resumptions == 1)
   }
 
-  @Test func aDecisionThatWasMadeBeforeIsNotUndone() async throws {
+  @Test("A decision that was made before is not undone") func earlyDecision() async throws {
     let control = LocalTransferControl()
     let openings = control.resumptions
     control.resume()
@@ -24,7 +24,7 @@ import Testing
     try await control.pass()
   }
 
-  @Test func roomMayComeBeforeTheOfferReturns() async throws {
+  @Test("Room can be reported before the offer returns") func earlyRoom() async throws {
     let control = LocalTransferControl()
     control.expectFullness()
     control.hasRoom()
@@ -35,7 +35,7 @@ import Testing
     try await passed
   }
 
-  @Test func aCancelledTransferControlThrows() async {
+  @Test("A cancelled control throws") func cancelled() async {
     let control = LocalTransferControl()
     control.suspend()
     control.cancel()

@@ -4,7 +4,7 @@ import FoundationNetworking
 import HTTPTestServer
 import Testing
 
-/// `file:` and `data:` URLs, over sessions whose engine is never asked.
+/// `file:` and `data:` URLs, in sessions whose engine is not used.
 @Suite struct LocalURLTests {
   private let folder: TemporaryFolder
   private let fake = FakeTransport()
@@ -12,12 +12,12 @@ import Testing
   init() throws { folder = try TemporaryFolder() }
 
   private func session(_ options: TransportOptions = TransportOptions()) -> Session {
-    .kept(fake: fake, options: options)
+    .retained(fake: fake, options: options)
   }
 
   private func code(_ error: AFError?) -> URLError.Code? { (error?.underlyingError as? URLError)?.code }
 
-  @Test func aFileIsRead() async throws {
+  @Test("A file is read") func file() async throws {
     let file = try folder.file("people.json", Data(#"{"name":"Ada"}"#.utf8))
     struct Person: Decodable, Sendable { var name: String }
     let response = await session().request(file).validate().serializingDecodable(Person.self).response
@@ -27,14 +27,14 @@ import Testing
     #expect(fake.requests.isEmpty)
   }
 
-  @Test func namesAreDecodedAndQueriesPassedOver() async throws {
+  @Test("Paths are decoded and queries are ignored") func paths() async throws {
     let file = try folder.file("a b%ä.txt", Data("x".utf8))
     #expect(await session().request(file).serializingString().response.value == "x")
     let odd = file.absoluteString.replacingOccurrences(of: "file://", with: "file://localhost") + "?v=1#top"
     #expect(await session().request(odd).serializingString().response.value == "x")
   }
 
-  @Test func anEmptyFileAndOneWithoutSize() async throws {
+  @Test("An empty file and a file without a size are read") func sizes() async throws {
     let file = try folder.file("empty", Data())
     let empty = await session().request(file).serializingData().response
     #expect(empty.error != nil)
@@ -43,7 +43,7 @@ import Testing
     #expect(made.value?.contains("Name:") == true)
   }
 
-  @Test func aLargeFileIsDownloadedInPieces() async throws {
+  @Test("A large file is downloaded in chunks") func largeFile() async throws {
     let content = Data((0..<3_000_000).map { UInt8(truncatingIfNeeded: $0 &* 31) })
     let file = try folder.file("large.bin", content)
     let target = folder["copies/large.bin"]
@@ -68,7 +68,7 @@ import Testing
     #expect(seen.values.first?.suggestedFilename == "large.bin")
   }
 
-  @Test func whatCannotBeReadSaysWhy() async throws {
+  @Test("An unreadable file has a specific error") func unreadableFile() async throws {
     let missing = await session().request(folder["nothing"]).serializingData().response
     #expect(code(missing.error) == .fileDoesNotExist)
     #expect(missing.error?.localizedDescription.contains("nothing") == true)
@@ -85,23 +85,23 @@ import Testing
     #expect(code(await session().request("file:").serializingData().response.error) == .badURL)
   }
 
-  @Test func aFileWithoutPermissionIsNotRead() async throws {
+  @Test("A file without permission is not read") func permissions() async throws {
     let file = try folder.file("secret")
     try FileManager.default.setAttributes([.posixPermissions: 0], ofItemAtPath: file.path)
     let mayReadAnything = FileHandle(forReadingAtPath: file.path) != nil
     let response = await session().request(file).serializingData().response
-    // Root may read it.
+    // The superuser can read it.
     #expect(code(response.error) == (mayReadAnything ? nil : .noPermissionsToReadFile))
   }
 
-  @Test func nothingIsWrittenToAFile() async throws {
+  @Test("An upload to a file URL is refused") func upload() async throws {
     let file = try folder.file("kept")
     let response = await session().upload(Data("new".utf8), to: file).serializingData().response
     #expect(code(response.error) == .unsupportedURL)
     #expect(try String(contentsOf: file, encoding: .utf8) == "content")
   }
 
-  @Test func aDataURLIsDecoded() async throws {
+  @Test("A data URL is decoded") func dataURL() async throws {
     let session = session()
     let plain = await session.request("data:text/plain;charset=utf-8,%C3%A4%20b").validate()
       .serializingString().response
@@ -117,7 +117,7 @@ import Testing
     #expect(fake.requests.isEmpty)
   }
 
-  @Test func otherSchemesAreUnsupported() async {
+  @Test("Other schemes are unsupported") func otherSchemes() async {
     for url in ["ftp://example.com/a", "gopher://example.com/", "mailto:ada@example.com"] {
       let error = await session().request(url).serializingData().response.error
       #expect(code(error) == .unsupportedURL)
@@ -125,7 +125,7 @@ import Testing
     }
   }
 
-  @Test func aBodyThatIsTooLargeIsRefused() async throws {
+  @Test("A body above the limit is refused") func bodySizeLimit() async throws {
     var options = TransportOptions()
     options.bodySizeLimit = 3
     let file = try folder.file("x")
@@ -133,11 +133,11 @@ import Testing
     #expect(code(error) == .dataLengthExceedsMaximum)
   }
 
-  @Test func schemesCanBeRestricted() async throws {
+  @Test("Schemes can be restricted") func restrictedSchemes() async throws {
     var options = TransportOptions()
     options.allowedSchemes = ["https"]
     let fake = FakeTransport(.redirect(302, to: "http://example.com/"), .text("ok"))
-    let session = Session.kept(fake: fake, options: options)
+    let session = Session.retained(fake: fake, options: options)
     let file = try folder.file("x")
     #expect(code(await session.request(file).serializingData().response.error) == .unsupportedURL)
     #expect(code(await session.request("data:,x").serializingData().response.error) == .unsupportedURL)
@@ -150,16 +150,19 @@ import Testing
     #expect(await session.request("https://example.com/").serializingString().response.value == "ok")
   }
 
-  @Test(arguments: ["file:///etc/hostname", "data:,x"]) func noRedirectLeadsThere(target: String) async {
+  @Test("A redirect to a local URL is refused", arguments: ["file:///etc/hostname", "data:,x"]) func redirect(
+    target: String
+  ) async {
     let fake = FakeTransport(.redirect(302, to: target))
-    let response = await Session.kept(fake: fake).request("https://example.com/").serializingData().response
+    let response = await Session.retained(fake: fake).request("https://example.com/").serializingData()
+      .response
     #expect(code(response.error) == .unsupportedURL)
     #expect(fake.requests.count == 1)
   }
 
-  @Test func cancellingAndSuspendingWork() async throws {
+  @Test("Requests can be cancelled and suspended") func cancelAndSuspend() async throws {
     let file = try folder.file("large.bin", Data(count: 2_000_000))
-    let session = Session.kept(fake: fake, startRequestsImmediately: false)
+    let session = Session.retained(fake: fake, startRequestsImmediately: false)
     let request = session.request(file)
     let ended = Recorder<AFError?>()
     let suspended = Latch()
@@ -177,7 +180,7 @@ import Testing
     #expect(await ended.wait(for: 1).count == 1)
   }
 
-  @Test func theRealEngineLeavesThemToUs() async throws {
+  @Test("A session with the engine reads local URLs, too") func engine() async throws {
     let file = try folder.file("real.txt", Data("real".utf8))
     #expect(await Session.real().request(file).serializingString().response.value == "real")
     let download = await Session.real().download(file).serializingString().response

@@ -9,10 +9,10 @@ struct EventOrderTests {
   private let spy = EventSpy()
 
   private func session(_ fake: FakeTransport, interceptor: (any RequestInterceptor)? = nil) -> Session {
-    Session.kept(fake: fake, interceptor: interceptor, watching: SessionWatching(eventMonitors: [spy]))
+    Session.retained(fake: fake, interceptor: interceptor, watching: SessionWatching(eventMonitors: [spy]))
   }
 
-  static let journey = [
+  static let eventsOfRequest = [
     "requestDidResume", "didCreateInitialURLRequest", "didCreateURLRequest", "didCreateTask", "didResumeTask",
     "didReceive response 200", "didReceive data 2", "didFinishCollecting",
     "didGatherMetrics", "didCompleteWithError nil",
@@ -21,18 +21,18 @@ struct EventOrderTests {
   @Test("A data request") func dataRequest() async {
     _ = await session(FakeTransport()).request("http://a.test/").validate().end()
     #expect(
-      spy.told == Self.journey + [
+      spy.reported == Self.eventsOfRequest + [
         "didValidateRequest success", "didCompleteTask nil", "requestDidFinish", "didParseResponse Data?",
       ])
   }
 
-  @Test("Awaited data and decoded values are told as their type") func awaited() async throws {
+  @Test("Awaited data and decoded values are reported with their type") func awaited() async throws {
     let request = session(FakeTransport(.json("[1]"))).request("http://a.test/")
     async let data = request.serializingData().value
     async let numbers = request.serializingDecodable([Int].self).value
     #expect(try await data == Data("[1]".utf8))
     #expect(try await numbers == [1])
-    let parsed = spy.told.filter { $0.hasPrefix("didParse") }
+    let parsed = spy.reported.filter { $0.hasPrefix("didParse") }
     #expect(Set(parsed) == ["didParseResponse Data", "didParseResponse Array<Int>"])
   }
 
@@ -44,7 +44,7 @@ struct EventOrderTests {
       })
     _ = await session(fake, interceptor: once).request("http://a.test/").end()
     #expect(
-      spy.told == [
+      spy.reported == [
         "requestDidResume", "didCreateInitialURLRequest", "didAdaptInitialRequest", "didCreateURLRequest",
         "didCreateTask", "didResumeTask", "didFinishCollecting", "didGatherMetrics",
         "didCompleteWithError URLError", "didCompleteTask error",
@@ -59,7 +59,7 @@ struct EventOrderTests {
   @Test("A request that cannot be made") func creationFailure() async {
     _ = await session(FakeTransport()).request("").end()
     #expect(
-      spy.told == [
+      spy.reported == [
         "requestDidResume", "didFailToCreateURLRequest", "requestDidFinish", "didParseResponse Data?",
       ])
   }
@@ -69,7 +69,7 @@ struct EventOrderTests {
     _ = await session(FakeTransport(), interceptor: Interceptor(adapters: [bad])).request("http://a.test/")
       .end()
     #expect(
-      spy.told == [
+      spy.reported == [
         "requestDidResume", "didCreateInitialURLRequest", "didFailToAdaptURLRequest", "requestDidFinish",
         "didParseResponse Data?",
       ])
@@ -78,7 +78,7 @@ struct EventOrderTests {
   @Test("A rejected response") func validationFailure() async {
     _ = await session(FakeTransport(.status(404))).request("http://a.test/").validate().end()
     #expect(
-      spy.told.suffix(5) == [
+      spy.reported.suffix(5) == [
         "didCompleteWithError nil", "didValidateRequest failure", "didCompleteTask error", "requestDidFinish",
         "didParseResponse Data?",
       ])
@@ -86,8 +86,8 @@ struct EventOrderTests {
 
   @Test("A redirect") func redirect() async {
     _ = await session(FakeTransport(.redirect(302, to: "/next"))).request("http://a.test/").end()
-    #expect(spy.told.contains("willPerformHTTPRedirection 302 http://a.test/next"))
-    #expect(spy.told.filter { $0.hasPrefix("didReceive response") } == ["didReceive response 200"])
+    #expect(spy.reported.contains("willPerformHTTPRedirection 302 http://a.test/next"))
+    #expect(spy.reported.filter { $0.hasPrefix("didReceive response") } == ["didReceive response 200"])
   }
 
   @Test("Cancelled while it is sent") func cancellation() async {
@@ -100,12 +100,12 @@ struct EventOrderTests {
     gate.open()
     #expect(await response.error?.isExplicitlyCancelledError == true)
     #expect(
-      spy.told.suffix(8) == [
+      spy.reported.suffix(8) == [
         "requestDidCancel", "didCancelTask", "didFinishCollecting", "didGatherMetrics",
         "didCompleteWithError URLError", "didCompleteTask error", "requestDidFinish",
         "didParseResponse Data?",
       ])
-    #expect(spy.told.filter { $0 == "requestDidCancel" }.count == 1)
+    #expect(spy.reported.filter { $0 == "requestDidCancel" }.count == 1)
   }
 
   @Test("Suspended and resumed many times over") func suspension() async {
@@ -113,14 +113,14 @@ struct EventOrderTests {
     for _ in 0..<100 { request.suspend() }
     for _ in 0..<100 { request.resume() }
     _ = await request.end()
-    let told = spy.told.filter { $0.hasPrefix("requestDid") }
-    #expect(told == ["requestDidSuspend", "requestDidResume", "requestDidFinish"])
+    let reported = spy.reported.filter { $0.hasPrefix("requestDid") }
+    #expect(reported == ["requestDidSuspend", "requestDidResume", "requestDidFinish"])
   }
 
   @Test("An upload") func upload() async {
     _ = await session(FakeTransport()).upload(Data(count: 10), to: "http://a.test/").end()
     #expect(
-      spy.told == [
+      spy.reported == [
         "requestDidResume", "didCreateInitialURLRequest", "didCreateUploadable", "didCreateURLRequest",
         "didCreateTask", "didResumeTask", "didSendBodyData 10", "didReceive response 200",
         "didReceive data 2",
@@ -135,8 +135,8 @@ struct EventOrderTests {
     let stream = InputStream(data: Data(count: 10))
     let response = await session.upload(stream, to: server.url("/post")).end()
     #expect(response.error == nil)
-    #expect(spy.told.contains("didProvideInputStream"))
-    #expect(spy.told.contains("didSendBodyData 10"))
+    #expect(spy.reported.contains("didProvideInputStream"))
+    #expect(spy.reported.contains("didSendBodyData 10"))
   }
 
   @Test("A download") func download() async throws {
@@ -148,7 +148,7 @@ struct EventOrderTests {
       .serializingDownloadedFileURL()
     #expect(try await task.value == file)
     #expect(
-      spy.told == [
+      spy.reported == [
         "requestDidResume", "didCreateInitialURLRequest", "didCreateURLRequest", "didCreateTask",
         "didResumeTask", "didWriteData 1000 1000 1000", "didFinishCollecting", "didGatherMetrics",
         "didCompleteWithError nil", "didFinishDownloadingTo", "didCreateDestinationURL",
@@ -157,7 +157,7 @@ struct EventOrderTests {
       ])
   }
 
-  @Test("The page of a redirect is not told as written", arguments: [false, true])
+  @Test("The body of a redirect is not reported as written", arguments: [false, true])
   func redirectedDownload(wantsProgress: Bool) async {
     let fake = FakeTransport(
       .status(302, "elsewhere", headers: [("Location", "/file")]), .text("content"))
@@ -165,26 +165,26 @@ struct EventOrderTests {
     if wantsProgress { request.downloadProgress(queue: .global()) { _ in } }
     let file = await request.serializingDownloadedFileURL().response.fileURL
     defer { if let file { try? FileManager.default.removeItem(at: file) } }
-    #expect(spy.told.filter { $0.hasPrefix("didWriteData") } == ["didWriteData 7 7 7"])
+    #expect(spy.reported.filter { $0.hasPrefix("didWriteData") } == ["didWriteData 7 7 7"])
   }
 
   @Test("A handler that is added after the end") func lateHandler() async {
     let request = session(FakeTransport()).request("http://a.test/")
     _ = await request.end()
-    let before = spy.told
+    let before = spy.reported
     _ = await request.end()
-    #expect(spy.told == before + ["requestDidFinish", "didParseResponse Data?"])
+    #expect(spy.reported == before + ["requestDidFinish", "didParseResponse Data?"])
   }
 
-  @Test("A monitor of one request hears of that request alone") func ownMonitor() async {
-    let session = Session.kept(fake: FakeTransport())
+  @Test("A monitor of one request receives its events only") func ownMonitor() async {
+    let session = Session.retained(fake: FakeTransport())
     let (first, second) = (session.request("http://a.test/1"), session.request("http://a.test/2"))
     first.eventMonitor(spy)
     _ = await second.end()
-    #expect(spy.told.isEmpty)
+    #expect(spy.reported.isEmpty)
     _ = await first.end()
     #expect(
-      spy.told == [
+      spy.reported == [
         "requestDidResume", "didCreateInitialURLRequest", "didCreateURLRequest", "didCreateTask",
         "didResumeTask", "didGatherMetrics", "didCompleteTask nil", "requestDidFinish",
         "didParseResponse Data?",
@@ -197,7 +197,7 @@ struct EventOrderTests {
     monitor.requestDidResume = { _ in events.add("resume") }
     monitor.requestDidCreateTask = { _, task in events.add("task \(task.originalRequest?.url?.path ?? "")") }
     monitor.requestDidParseResponse = { _, response in events.add("parse \(response.data?.count ?? -1)") }
-    let session = Session.kept(fake: FakeTransport(), watching: SessionWatching(eventMonitors: [monitor]))
+    let session = Session.retained(fake: FakeTransport(), watching: SessionWatching(eventMonitors: [monitor]))
     _ = await session.request("http://a.test/x").end()
     monitor.queue.sync {}
     #expect(events.values == ["resume", "task /x", "parse 2"])

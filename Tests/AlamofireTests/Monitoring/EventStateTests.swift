@@ -5,7 +5,7 @@ import HTTPTestServer
 import Synchronization
 import Testing
 
-/// A monitor that notes what a request shows at the moment at which an event is sent off, not when it arrives.
+/// A monitor that records the state of a request when an event is dispatched, rather than when it is delivered.
 private final class StateSpy: EventMonitor {
   private struct State {
     weak var request: Request?
@@ -16,7 +16,7 @@ private final class StateSpy: EventMonitor {
   private let own = DispatchQueue(label: "state spy")
   private let seen = Recorder<String>()
 
-  /// Asked for once for each event, where it is sent off.
+  /// Read once for each event when it is dispatched.
   var queue: DispatchQueue {
     let request = state.withLock { $0.request }
     let snapshot = request.map { "\($0.state) \($0.error == nil ? "fine" : "failed")" } ?? "none"
@@ -24,8 +24,8 @@ private final class StateSpy: EventMonitor {
     return own
   }
 
-  /// The events so far, including pending ones.
-  var told: [String] {
+  /// The recorded states, after all dispatched events are delivered.
+  var reported: [String] {
     own.sync {}
     return seen.values
   }
@@ -57,20 +57,20 @@ private final class StateSpy: EventMonitor {
   }
 }
 
-/// The state of a request when a monitor is called.
-@Suite("The state of a request that events tell of", .timeLimit(.minutes(5)))
+/// The state of a request when one of its events is dispatched.
+@Suite("State of a request in its events", .timeLimit(.minutes(5)))
 struct EventStateTests {
   private let spy = StateSpy()
   private let monitor = ClosureEventMonitor(queue: DispatchQueue(label: "state"))
   private let seen = Recorder<String>()
 
   private func session(_ fake: FakeTransport, interceptor: (any RequestInterceptor)? = nil) -> Session {
-    Session.kept(
+    Session.retained(
       fake: fake, startRequestsImmediately: false, interceptor: interceptor,
       watching: SessionWatching(eventMonitors: [spy, monitor]))
   }
 
-  private var told: [String] {
+  private var reported: [String] {
     monitor.queue.sync {}
     return seen.values
   }
@@ -83,16 +83,16 @@ struct EventStateTests {
     }
   }
 
-  @Test("A request is finished when its end is told")
+  @Test("A request is finished when its end is reported")
   func finished() async {
     let request = session(FakeTransport(.json("[1]"))).request("http://a.test/")
     await end(request)
-    #expect(spy.told == ["completion: resumed fine", "finish: finished fine", "parse: finished fine"])
+    #expect(spy.reported == ["completion: resumed fine", "finish: finished fine", "parse: finished fine"])
     _ = await request.serializingDecodable([Int].self).response
-    #expect(spy.told.suffix(2) == ["finish: finished fine", "parse: finished fine"])
+    #expect(spy.reported.suffix(2) == ["finish: finished fine", "parse: finished fine"])
   }
 
-  @Test("A serializer that is retried tells of no end")
+  @Test("A serializer that is retried reports no end")
   func failedSerializer() async {
     monitor.requestIsRetrying = { [seen] _ in seen.add("retrying") }
     let session = session(FakeTransport(.json("["), .json("[")), interceptor: SpyInterceptor(retries: 1))
@@ -101,9 +101,9 @@ struct EventStateTests {
     let task = request.serializingDecodable([Int].self)
     request.resume()
     _ = await task.response
-    #expect(told == ["retrying"])
-    #expect(spy.told.filter { $0.hasPrefix("finish") } == ["finish: finished fine"])
-    #expect(spy.told.filter { $0.hasPrefix("parse") }.count == 2)
+    #expect(reported == ["retrying"])
+    #expect(spy.reported.filter { $0.hasPrefix("finish") } == ["finish: finished fine"])
+    #expect(spy.reported.filter { $0.hasPrefix("parse") }.count == 2)
   }
 
   @Test("A cancelled request stays cancelled, and has its error")
@@ -112,41 +112,42 @@ struct EventStateTests {
     spy.watch(request)
     request.cancel()
     _ = await request.end()
-    #expect(Set(spy.told) == ["finish: cancelled failed", "parse: cancelled failed"])
+    #expect(Set(spy.reported) == ["finish: cancelled failed", "parse: cancelled failed"])
   }
 
-  @Test("The error is there when a request could not be made")
+  @Test("The error is set when a request could not be created")
   func creationFailure() async {
     await end(session(FakeTransport()).request(""))
-    #expect(spy.told == ["creation: resumed failed", "finish: finished failed", "parse: finished failed"])
+    #expect(
+      spy.reported == ["creation: resumed failed", "finish: finished failed", "parse: finished failed"])
   }
 
-  @Test("Also in the call of the factory")
+  @Test("The error is set in the call of the factory")
   func immediateCreationFailure() async {
     monitor.requestDidFailToCreateURLRequestWithError = { [seen] request, error in
       seen.add("\(request.error?.isInvalidURLError == true) \(error.isInvalidURLError)")
     }
     var options = TransportOptions()
     options.makesRequestsAtOnce = true
-    let session = Session.kept(
+    let session = Session.retained(
       fake: FakeTransport(), startRequestsImmediately: false, options: options,
       watching: SessionWatching(eventMonitors: [monitor]))
     let request = session.request("")
     #expect(request.error?.isInvalidURLError == true)
     #expect(request.isInitialized)
     await end(request)
-    #expect(told == ["true true"])
+    #expect(reported == ["true true"])
   }
 
-  @Test("The error is there when a request could not be adapted")
+  @Test("The error is set when a request could not be adapted")
   func adaptationFailure() async {
     let bad = Adapter { _, _, completion in completion(.failure(URLError(.badURL))) }
     await end(
       session(FakeTransport(), interceptor: Interceptor(adapters: [bad])).request("http://a.test/"))
-    #expect(spy.told.first == "adaptation: resumed failed")
+    #expect(spy.reported.first == "adaptation: resumed failed")
   }
 
-  @Test("The error is there when a body could not be made")
+  @Test("The error is set when a body could not be created")
   func uploadables() async {
     struct NoBody: UploadableConvertible {
       func createUploadable() throws -> UploadRequest.Uploadable { throw CocoaError(.fileNoSuchFile) }
@@ -154,29 +155,29 @@ struct EventStateTests {
     let request = session(FakeTransport()).upload(
       NoBody(), to: "http://a.test/", .post, nil, nil, nil, .default, nil)
     await end(request)
-    #expect(spy.told.first == "uploadable: resumed failed")
+    #expect(spy.reported.first == "uploadable: resumed failed")
   }
 
-  @Test("The error is there when a response was refused")
+  @Test("The error is set when a response is invalid")
   func validation() async {
     await end(session(FakeTransport(.status(404))).request("http://a.test/").validate())
     #expect(
-      spy.told == [
+      spy.reported == [
         "validation: resumed failed", "completion: resumed failed", "finish: finished failed",
         "parse: finished failed",
       ])
   }
 
-  @Test("The request is there when it was made")
+  @Test("The request is set when it is created")
   func created() async {
     monitor.requestDidCreateInitialURLRequest = { [seen] request, urlRequest in
       seen.add("\(request.request == urlRequest)")
     }
     await end(session(FakeTransport()).request("http://a.test/"))
-    #expect(told == ["true"])
+    #expect(reported == ["true"])
   }
 
-  @Test("Default destinations are told, and the file is there", arguments: [false, true])
+  @Test("The file exists when its destination is reported", arguments: [false, true])
   func destinations(hasDestination: Bool) async throws {
     let server = try HTTPTestServer()
     let folder = try TemporaryFolder()
@@ -191,7 +192,7 @@ struct EventStateTests {
     let response = await session.download(server.url("/bytes/10"), to: hasDestination ? destination : nil)
       .serializingDownloadedFileURL().response
     defer { response.removeFile() }
-    #expect(told == ["true"])
+    #expect(reported == ["true"])
     #expect(urls.values == [try response.result.get()])
   }
 }

@@ -4,7 +4,7 @@ import FoundationNetworking
 import HTTPTestServer
 import Testing
 
-/// Metrics of requests that never came to a response.
+/// Metrics of requests without a response.
 @Suite("Metrics of failures", .timeLimit(.minutes(5)))
 struct MetricsOfFailuresTests {
   private let spy = EventSpy()
@@ -12,17 +12,17 @@ struct MetricsOfFailuresTests {
   private func session(
     _ fake: FakeTransport = FakeTransport(), requestSetup: Session.RequestSetup = .lazy
   ) -> Session {
-    Session.kept(
+    Session.retained(
       fake: fake, requestSetup: requestSetup, watching: SessionWatching(eventMonitors: [spy]))
   }
 
   private var gathered: [String] {
-    spy.told.filter { ["didFinishCollecting", "didGatherMetrics"].contains($0) }
+    spy.reported.filter { ["didFinishCollecting", "didGatherMetrics"].contains($0) }
   }
 
   private let both = ["didFinishCollecting", "didGatherMetrics"]
 
-  @Test("A failure before anything was measured has metrics")
+  @Test("A failure before the transfer has metrics")
   func unmeasured() async throws {
     let before = Date()
     let request = session(FakeTransport(.failure(.cannotFindHost))).request("http://a.test/")
@@ -33,8 +33,10 @@ struct MetricsOfFailuresTests {
     #expect(metrics.taskInterval.start >= before.addingTimeInterval(-1))
     #expect(request.metrics === metrics)
     #expect(gathered == both)
-    let told = spy.told
-    let places = ["didGatherMetrics", "didCompleteWithError URLError"].map { told.firstIndex(of: $0) ?? 99 }
+    let reported = spy.reported
+    let places = ["didGatherMetrics", "didCompleteWithError URLError"].map {
+      reported.firstIndex(of: $0) ?? 99
+    }
     #expect(places[0] < places[1])
   }
 
@@ -47,7 +49,7 @@ struct MetricsOfFailuresTests {
     #expect(gathered == both)
   }
 
-  @Test("A request that cannot be made has metrics, and no task that could gather them")
+  @Test("A request that cannot be created has metrics, and no task to report them")
   func unmade() async {
     let response = await session().request("").end()
     #expect(response.metrics?.transactionMetrics.isEmpty == true)
@@ -75,7 +77,7 @@ struct MetricsOfFailuresTests {
     #expect(gathered == both)
   }
 
-  @Test("A URL that is not for the network has metrics", arguments: ["data:,x", "ftp://a.test/"])
+  @Test("A URL that the engine does not request has metrics", arguments: ["data:,x", "ftp://a.test/"])
   func local(url: String) async throws {
     let before = Date()
     let response = await session().request(url).end()

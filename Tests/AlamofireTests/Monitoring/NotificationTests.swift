@@ -9,7 +9,7 @@ struct NotificationTests {
     private var tokens: [any NSObjectProtocol] = []
     let names = Recorder<String>()
 
-    /// Hears of one request alone: other tests run at the same time.
+    /// Observes one request only, because other tests run concurrently.
     init(of request: Request, _ names: [Notification.Name]) {
       for name in names {
         tokens.append(
@@ -25,9 +25,9 @@ struct NotificationTests {
 
   private static let prefix = "org.alamofire.notification.name.request."
 
-  @Test("They are posted once their names are used")
+  @Test("Notifications are posted once their names are used")
   func named() async {
-    let session = Session.kept(fake: FakeTransport())
+    let session = Session.retained(fake: FakeTransport())
     let request = session.request("http://a.test/")
     let observer = Observer(
       of: request,
@@ -40,9 +40,9 @@ struct NotificationTests {
     #expect(names == ["didResume", "didResumeTask", "didCompleteTask", "didFinish"].map { Self.prefix + $0 })
   }
 
-  @Test("Of suspending and cancelling, too")
+  @Test("Suspending and cancelling post notifications")
   func cancelled() async {
-    let session = Session.kept(fake: FakeTransport())
+    let session = Session.retained(fake: FakeTransport())
     let request = session.request("http://a.test/")
     let observer = Observer(of: request, [Request.didSuspendNotification, Request.didCancelNotification])
     request.suspend()
@@ -53,9 +53,9 @@ struct NotificationTests {
 
   @Test("A session without monitors posts none")
   func without() async {
-    let session = Session.kept(fake: FakeTransport(), watching: SessionWatching(eventMonitors: []))
+    let session = Session.retained(fake: FakeTransport(), watching: SessionWatching(eventMonitors: []))
     let (silent, loud) = (
-      session.request("http://a.test/"), Session.kept(fake: FakeTransport()).request("http://a.test/")
+      session.request("http://a.test/"), Session.retained(fake: FakeTransport()).request("http://a.test/")
     )
     let observers = [silent, loud].map { Observer(of: $0, [Request.didFinishNotification]) }
     _ = await silent.end()

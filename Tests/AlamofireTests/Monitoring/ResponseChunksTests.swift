@@ -5,7 +5,7 @@ import HTTPTestServer
 import HTTPWire
 import Testing
 
-@Suite("The pieces of a body, told as they come", .timeLimit(.minutes(5)))
+@Suite("Chunks of a body reported to observers", .timeLimit(.minutes(5)))
 struct ResponseChunksTests {
   private static let pieces = FakeReply(
     chunks: ["one", "two", "three"].map { Data($0.utf8) })
@@ -17,7 +17,7 @@ struct ResponseChunksTests {
     return monitor
   }
 
-  @Test func aMonitorIsToldOfAPieceWhileTheRestIsStillToCome() async throws {
+  @Test("A monitor receives a chunk before the body is complete") func monitorEvents() async throws {
     let gates = [Gate(), Gate()]
     let server = try HTTPTestServer(routes: .none)
     server.enqueue(.parts("one", .gate(gates[0]), "two", .gate(gates[1]), "three"))
@@ -33,41 +33,41 @@ struct ResponseChunksTests {
     #expect(request.data == Data("onetwothree".utf8))
   }
 
-  @Test func aDelegateIsToldOfEachPieceInOrder() async {
+  @Test("A delegate receives each chunk in order") func delegate() async {
     final class Listener: SessionDelegate, @unchecked Sendable {
-      let told = Recorder<String>()
+      let reported = Recorder<String>()
       override func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
-        told.add(String(decoding: data, as: UTF8.self))
+        reported.add(String(decoding: data, as: UTF8.self))
       }
       override func urlSession(
         _ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?
       ) {
-        told.add("end")
+        reported.add("end")
       }
     }
     let listener = Listener()
-    let session = Session.kept(
+    let session = Session.retained(
       fake: FakeTransport(Self.pieces), watching: SessionWatching(delegate: listener))
     #expect(await session.request("http://a.test/").end().data == Data("onetwothree".utf8))
-    #expect(listener.told.values == ["one", "two", "three", "end"])
+    #expect(listener.reported.values == ["one", "two", "three", "end"])
   }
 
-  @Test func whatNobodyListensToIsCollectedByTheTransport() async {
+  @Test("A body without observers is collected by the transport") func unobservedBody() async {
     let fake = FakeTransport(Self.pieces, Self.pieces)
-    // Notifications tell nothing of bodies.
+    // Notifications do not report chunks.
     let watching = SessionWatching(eventMonitors: [AlamofireNotifications()])
-    let session = Session.kept(fake: fake, watching: watching)
+    let session = Session.retained(fake: fake, watching: watching)
     _ = await session.request("http://a.test/").end()
     _ = await session.request("http://a.test/").transferMonitor(EventSpy()).end()
     #expect(fake.requests.map { $0.sink == nil } == [true, false])
   }
 
-  @Test func whoListensLateIsToldInOnePiece() async {
+  @Test("A monitor that is added late receives one chunk") func lateMonitor() async {
     let gate = Latch()
     let reached = Latch()
     let fake = FakeTransport(Self.pieces.held(by: gate, reached: reached))
     let pieces = Recorder<String>()
-    let request = Session.kept(fake: fake).request("http://a.test/")
+    let request = Session.retained(fake: fake).request("http://a.test/")
     async let response = request.end()
     await reached.wait()
     request.transferMonitor(watcher(pieces))
@@ -76,46 +76,46 @@ struct ResponseChunksTests {
     #expect(await pieces.wait(for: 1).first == "onetwothree")
   }
 
-  @Test func theBodyOfARedirectThatIsFollowedIsNotTold() async {
+  @Test("The body of a redirect that is followed is not reported") func followedRedirect() async {
     let moved = FakeReply.status(302, "moved", headers: [("Location", "/next")])
     let pieces = Recorder<String>()
-    let session = Session.kept(fake: FakeTransport(moved, Self.pieces))
+    let session = Session.retained(fake: FakeTransport(moved, Self.pieces))
     let response = await session.request("http://a.test/").transferMonitor(watcher(pieces)).end()
     #expect(response.data == Data("onetwothree".utf8))
     #expect(await pieces.wait(for: 4) == ["one", "two", "three", "end"])
   }
 
-  @Test func aRedirectThatMayNotBeFollowedKeepsItsBody() async {
+  @Test("A redirect that is not followed has its body") func redirectResponse() async {
     let moved = FakeReply.status(302, "moved", headers: [("Location", "ftp://b.test/")])
     let pieces = Recorder<String>()
-    let watched = await Session.kept(fake: FakeTransport(moved)).request("http://a.test/")
+    let watched = await Session.retained(fake: FakeTransport(moved)).request("http://a.test/")
       .transferMonitor(watcher(pieces)).end()
-    let unwatched = await Session.kept(fake: FakeTransport(moved)).request("http://a.test/").end()
+    let unwatched = await Session.retained(fake: FakeTransport(moved)).request("http://a.test/").end()
     #expect(watched.error != nil)
     #expect(watched.data == Data("moved".utf8))
     #expect(watched.data == unwatched.data)
     #expect(await pieces.wait(for: 2) == ["moved", "end"])
   }
 
-  @Test func aRetryBeginsTheBodyAnew() async {
+  @Test("A retry reports the body from its beginning") func retry() async {
     let broken = FakeReply(chunks: [Data("half".utf8)], failure: TransportFailure(.connectionLost, "lost"))
     let pieces = Recorder<String>()
-    let session = Session.kept(
+    let session = Session.retained(
       fake: FakeTransport(broken, Self.pieces), interceptor: SpyInterceptor(retries: 1))
     let response = await session.request("http://a.test/").transferMonitor(watcher(pieces)).end()
     #expect(response.data == Data("onetwothree".utf8))
     #expect(await pieces.wait(for: 6) == ["half", "end", "one", "two", "three", "end"])
   }
 
-  @Test func anEmptyBodyIsNoPieceAndNoData() async {
+  @Test("An empty body is reported as no chunk and no data") func emptyBody() async {
     let pieces = Recorder<String>()
-    let response = await Session.kept(fake: FakeTransport(.status(204))).request("http://a.test/")
+    let response = await Session.retained(fake: FakeTransport(.status(204))).request("http://a.test/")
       .transferMonitor(watcher(pieces)).end()
     #expect(response.data == nil)
     #expect(await pieces.wait(for: 1) == ["end"])
   }
 
-  @Test func aBodyAboveTheLimitIsAnErrorForAWatchedRequestToo() async throws {
+  @Test("A body above the limit fails an observed request") func bodySizeLimit() async throws {
     let server = try HTTPTestServer(routes: .none)
     server.enqueue(.bytes(100_000))
     var options = TransportOptions()

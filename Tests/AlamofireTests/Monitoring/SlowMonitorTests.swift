@@ -3,7 +3,7 @@ import Foundation
 import Synchronization
 import Testing
 
-/// A monitor whose queue is slow to be had, for the first that asks after ``slowDown()``.
+/// A monitor whose queue is returned slowly to the first caller after ``slowDown()``.
 private final class SlowMonitor: EventMonitor {
   let events = Recorder<String>()
   let isAsked = Latch()
@@ -31,12 +31,12 @@ private final class SlowMonitor: EventMonitor {
   func requestDidFinish(_ request: Request) { events.add("finish") }
 }
 
-@Suite("A monitor that is told slowly", .timeLimit(.minutes(5)))
+@Suite("A monitor with a slow queue", .timeLimit(.minutes(5)))
 struct SlowMonitorTests {
-  @Test func theEndIsToldAfterTheBeginning() async {
+  @Test("The end is reported after the beginning") func order() async {
     let monitor = SlowMonitor()
-    // What such a request waits for is a thread that has resumed it, and has yet to tell that.
-    let session = Session.kept(
+    // The request has been resumed by a thread that has not reported the start yet.
+    let session = Session.retained(
       fake: FakeTransport(), startRequestsImmediately: false, requestSetup: .eager,
       watching: SessionWatching(eventMonitors: [monitor]))
     let request = session.request("http://a.test/")
@@ -47,7 +47,7 @@ struct SlowMonitorTests {
     Thread.detachNewThread { request.resume() }
     await monitor.isAsked.wait()
     request.cancel()
-    // Enough for an end that does not wait.
+    // Long enough for an end that is reported too early.
     for _ in 0..<2000 where !ended.isOpen { await Task.yield() }
     monitor.mayGoOn.signal()
     await ended.wait()

@@ -5,11 +5,11 @@ import Testing
 
 @Suite("The tasks of a request", .timeLimit(.minutes(5)))
 struct TaskTests {
-  @Test("A task shows what becomes of its attempt")
+  @Test("A task has the state of its attempt")
   func view() async throws {
     let (reached, gate) = (Latch(), Latch())
     let fake = FakeTransport(.redirect(302, to: "/next"), .text("ok").held(by: gate, reached: reached))
-    let request = Session.kept(fake: fake).request("http://a.test/")
+    let request = Session.retained(fake: fake).request("http://a.test/")
     #expect(request.task == nil)
     async let response = request.end()
     await reached.wait()
@@ -28,13 +28,13 @@ struct TaskTests {
     #expect(request.performedRequests.map(\.url?.path) == ["/next"])
   }
 
-  @Test("Each attempt has its own")
+  @Test("Each attempt has its own task")
   func attempts() async throws {
     let fake = FakeTransport(.failure(.timedOut), .status(500))
     let policy = Retrier { request, _, _, completion in
       completion(request.retryCount < 1 ? .retry : .doNotRetry)
     }
-    let request = Session.kept(fake: fake).request("http://a.test/").retry(using: policy)
+    let request = Session.retained(fake: fake).request("http://a.test/").retry(using: policy)
     let created = Recorder<Int>()
     request.onURLSessionTaskCreation(on: DispatchQueue(label: "tasks")) { created.add($0.taskIdentifier) }
     _ = await request.end()
@@ -47,12 +47,12 @@ struct TaskTests {
     #expect(request.firstTask === tasks.first)
   }
 
-  @Test("Tasks that nobody asked for before are the same afterwards")
+  @Test("Tasks that are first used after the end have the same values")
   func late() async throws {
     let fake = FakeTransport(.failure(.timedOut))
     let policy = Retrier { _, _, _, completion in completion(.retry) }
-    // There are no other observers, not even of notifications in another test.
-    let session = Session.kept(fake: fake, watching: SessionWatching(eventMonitors: []))
+    // No other observer, not even the notifications of another test.
+    let session = Session.retained(fake: fake, watching: SessionWatching(eventMonitors: []))
     let request = session.request("http://a.test/").retry(using: policy)
     _ = await request.end()
     #expect(request.tasks.count == 2)
@@ -64,11 +64,11 @@ struct TaskTests {
     #expect(request.tasks.allSatisfy { $0.state == .completed })
   }
 
-  @Test("Cancelling the task cancels the request; one that is over has no power")
+  @Test("Cancelling the task cancels the request, and has no effect after the end")
   func cancel() async throws {
     let (reached, gate) = (Latch(), Latch())
     let fake = FakeTransport(.text("ok").held(by: gate, reached: reached))
-    let request = Session.kept(fake: fake).request("http://a.test/")
+    let request = Session.retained(fake: fake).request("http://a.test/")
     async let response = request.end()
     await reached.wait()
     let task = try #require(request.task)
@@ -82,7 +82,7 @@ struct TaskTests {
     #expect(await response.error?.isExplicitlyCancelledError == true)
     #expect((task.error as? URLError)?.code == .cancelled)
 
-    let second = Session.kept(fake: FakeTransport()).request("http://a.test/")
+    let second = Session.retained(fake: FakeTransport()).request("http://a.test/")
     _ = await second.end()
     second.task?.cancel()
     #expect(second.isFinished)
@@ -90,7 +90,7 @@ struct TaskTests {
 
   @Test("Uploads and downloads have tasks of their kind")
   func kinds() async {
-    let session = Session.kept(fake: FakeTransport())
+    let session = Session.retained(fake: FakeTransport())
     let upload = session.upload(Data("x".utf8), to: "http://a.test/")
     _ = await upload.end()
     #expect(upload.task is URLSessionUploadTask)

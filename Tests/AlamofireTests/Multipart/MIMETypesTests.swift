@@ -28,6 +28,7 @@ import Testing
     """
 
   @Test(
+    "Types are found by extension",
     arguments: [
       ("json", "application/json"), ("map", "application/json"), ("JPG", "image/jpeg"),
       ("both", "text/first"),
@@ -36,12 +37,12 @@ import Testing
       ("gz", "application/gzip"), ("so", "application/octet-stream"), ("empty", "application/octet-stream"),
       ("", "application/octet-stream"), ("nothing", "application/octet-stream"),
     ])
-  func typesAreFoundByExtension(pathExtension: String, type: String) {
+  func extensions(pathExtension: String, type: String) {
     let types = MIMETypes(mimeTypes: Self.mimeTypes, globs: Self.globs)
     #expect(types.type(forExtension: pathExtension) == type)
   }
 
-  @Test func withoutTablesTheWellKnownOnesAreKnown() {
+  @Test("Without tables common types are known") func noTables() {
     let types = MIMETypes(mimeTypes: nil, globs: nil)
     let found = ["jpg", "PDF", "txt", "webp", "zip", "xyzzy"].map { types.type(forExtension: $0) }
     #expect(
@@ -51,7 +52,7 @@ import Testing
       ])
   }
 
-  @Test func thisSystemKnowsTheUsualTypes() {
+  @Test("The tables of this system contain common types") func systemTables() {
     let types = MIMETypes.system
     #expect(types.type(forExtension: "jpg") == "image/jpeg")
     #expect(types.type(forExtension: "json") == "application/json")

@@ -3,7 +3,7 @@ import Foundation
 import Glibc
 import Testing
 
-/// Parts that are files, and the file that a form is written to.
+/// Parts from files, and forms that are written to files.
 @Suite(.timeLimit(.minutes(5))) struct MultipartFileTests {
   private let folder: TemporaryFolder
 
@@ -15,7 +15,7 @@ import Testing
     return multipartFailure { _ = try form.encode() }
   }
 
-  @Test func aMissingFileIsMissingAndNoFolder() {
+  @Test("A missing file is not reported as a folder") func missingFile() {
     let url = folder["missing.txt"]
     guard case .bodyPartFileNotReachableWithError(url, let error) = failure(of: url) else {
       Issue.record("another failure")
@@ -24,7 +24,7 @@ import Testing
     #expect((error as? CocoaError)?.code == .fileReadNoSuchFile)
   }
 
-  @Test("A link that leads nowhere and a folder that is a file are missing files, with the reason")
+  @Test("A broken link and a folder that is a file are missing files, with the reason")
   func otherMissingFiles() throws {
     let link = folder["link.txt"]
     try FileManager.default.createSymbolicLink(atPath: link.path, withDestinationPath: "nowhere")
@@ -38,14 +38,14 @@ import Testing
     }
   }
 
-  @Test func aFolderIsAFolder() {
+  @Test("A folder is refused") func folderAsPart() {
     guard case .bodyPartFileIsDirectory(folder.url) = failure(of: folder.url) else {
       Issue.record("another failure")
       return
     }
   }
 
-  @Test func aURLMustNameAFile() throws {
+  @Test("The URL of a part must be a file URL") func fileURL() throws {
     let url = try #require(URL(string: "https://example.com/a.txt"))
     guard case .bodyPartURLInvalid(url) = failure(of: url) else {
       Issue.record("another failure")
@@ -53,7 +53,7 @@ import Testing
     }
   }
 
-  @Test func whatHasNoSizeIsNoPart() throws {
+  @Test("A file without a size is refused") func fileWithoutSize() throws {
     let fifo = folder["pipe.txt"]
     #expect(mkfifo(fifo.path, 0o600) == 0)
     for url in [fifo, URL(fileURLWithPath: "/dev/zero")] {
@@ -64,7 +64,7 @@ import Testing
     }
   }
 
-  @Test func aFileThatMayNotBeReadIsAnError() throws {
+  @Test("A file without permission is an error") func permissions() throws {
     let url = try folder.file("secret.txt")
     class Forbidding: FileManager, @unchecked Sendable {
       override func isReadableFile(atPath path: String) -> Bool { false }
@@ -77,7 +77,7 @@ import Testing
     }
   }
 
-  @Test func aFileNeedsANameAndAnExtension() throws {
+  @Test("A file without a name or an extension needs a type") func nameAndExtension() throws {
     let bare = try folder.file("bare")
     for url in [bare, URL(fileURLWithPath: "/"), folder[".hidden"]] {
       let form = MultipartFormData()
@@ -90,7 +90,7 @@ import Testing
     #expect(failure(of: bare) == nil)
   }
 
-  @Test func aLinkStandsForItsFile() throws {
+  @Test("A symbolic link is read as its target") func symbolicLink() throws {
     _ = try folder.file("content.bin", Data("linked content".utf8))
     try FileManager.default.createSymbolicLink(
       atPath: folder["link.txt"].path, withDestinationPath: "content.bin")
@@ -100,7 +100,7 @@ import Testing
     #expect(try form.text()?.contains("\r\n\r\nlinked content\r\n--B--") == true)
   }
 
-  @Test func aFileThatChangedIsAnError() throws {
+  @Test("A file that changed is an error") func changedFile() throws {
     let url = try folder.file("log.txt", Data("12345".utf8))
     let form = MultipartFormData()
     form.append(url, withName: "log")
@@ -119,9 +119,9 @@ import Testing
     #expect(try folder.names == ["log.txt"])
   }
 
-  // MARK: The file that is written
+  // MARK: Output files
 
-  @Test func whatIsThereIsNotOverwritten() throws {
+  @Test("An existing file is not overwritten") func existingFile() throws {
     let taken = try folder.file("taken")
     try FileManager.default.createSymbolicLink(
       atPath: folder["dangling"].path, withDestinationPath: folder["elsewhere"].path)
@@ -136,7 +136,7 @@ import Testing
     #expect(try folder.names == ["dangling", "taken"])
   }
 
-  @Test func theOutputMustBeAFileURL() throws {
+  @Test("The output must be a file URL") func outputURL() throws {
     let url = try #require(URL(string: "https://example.com/a.txt"))
     let failure = multipartFailure { try MultipartFormData().writeEncodedData(to: url) }
     guard case .outputStreamURLInvalid(url) = failure else {
@@ -145,17 +145,17 @@ import Testing
     }
   }
 
-  @Test func aMissingFolderIsAFailureToWrite() {
+  @Test("A missing folder is a write error") func missingFolder() {
     let failure = multipartFailure { try MultipartFormData().writeEncodedData(to: folder["no/where"]) }
     #expect((failure?.inner as? NSError)?.code == Int(ENOENT))
     #expect(failure?.inner?.localizedDescription.hasSuffix("where: No such file or directory") == true)
   }
 
-  @Test func nothingIsLeftOfAFileThatTheDiskDoesNotHold() async {
+  @Test("A file that exceeds the disk is removed") func fullDisk() async {
     await #expect(processExitsWith: .success) {
       let folder = try TemporaryFolder()
       let file = try folder.file("input.bin", Data(count: 1_000_000))
-      // Writing beyond the limit fails as on a full disk, once the signal is out of the way.
+      // Without the signal, a write beyond the limit fails as on a full disk.
       signal(SIGXFSZ, SIG_IGN)
       var limit = rlimit(rlim_cur: 600_000, rlim_max: 600_000)
       #expect(setrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &limit) == 0)
@@ -179,7 +179,7 @@ import Testing
     }
   }
 
-  @Test func aLargeFileIsNeverHeldInMemory() async {
+  @Test("A large file is not loaded into memory") func largeFile() async {
     await #expect(processExitsWith: .success) {
       func peak() throws -> Int {
         let status = try String(contentsOfFile: "/proc/self/status", encoding: .utf8)

@@ -2,7 +2,7 @@ import Alamofire
 import Foundation
 
 extension MultipartFormData {
-  /// The body as text, by both encoders; `nil` when they differ. Not for forms with streams.
+  /// The body as text, or `nil` if the two encoders differ. Not for forms with streams.
   func text() throws -> String? {
     let folder = try TemporaryFolder()
     let encoded = try encode()
@@ -12,7 +12,7 @@ extension MultipartFormData {
   }
 }
 
-/// Why a form could not be encoded; `nil` when it could.
+/// The failure of an encoding; `nil` after a success.
 func multipartFailure(_ body: () throws -> Void) -> AFError.MultipartEncodingFailureReason? {
   do {
     try body()
@@ -24,7 +24,7 @@ func multipartFailure(_ body: () throws -> Void) -> AFError.MultipartEncodingFai
 }
 
 extension AFError.MultipartEncodingFailureReason {
-  /// The error inside.
+  /// The underlying error.
   var inner: (any Error)? {
     switch self {
     case .inputStreamReadFailed(let error), .outputStreamWriteFailed(let error): error
@@ -32,7 +32,7 @@ extension AFError.MultipartEncodingFailureReason {
     }
   }
 
-  /// The length that was expected, and the one that was found.
+  /// The expected and the actual length.
   var lengths: [UInt64]? {
     (inner as? AFError.UnexpectedInputStreamLength).map { [$0.bytesExpected, $0.bytesRead] }
   }
@@ -40,7 +40,7 @@ extension AFError.MultipartEncodingFailureReason {
   var kind: AFError.MultipartFormFailure.Kind? { (inner as? AFError.MultipartFormFailure)?.kind }
 }
 
-/// A stream that answers reads as a test wants.
+/// A stream whose reads return scripted results.
 final class ScriptedStream: InputStream {
   private let answer: (_ room: UnsafeMutableBufferPointer<UInt8>) -> Int
 
@@ -53,7 +53,7 @@ final class ScriptedStream: InputStream {
     answer(UnsafeMutableBufferPointer(start: buffer, count: len))
   }
 
-  /// One byte a read.
+  /// Returns a stream of one byte per read.
   static func drip(_ bytes: [UInt8]) -> ScriptedStream {
     var rest = bytes[...]
     return ScriptedStream { room in

@@ -14,12 +14,12 @@ import Testing
     return try form.text()
   }
 
-  @Test func aPlainFieldHasItsNameAlone() throws {
+  @Test("A plain field has a name only") func plainField() throws {
     let text = try encoded { $0.append(Data("value".utf8), withName: "field") }
     #expect(text == "--B\r\nContent-Disposition: form-data; name=\"field\"\r\n\r\nvalue\r\n--B--\r\n")
   }
 
-  @Test func partsStandInTheirOrderBetweenBoundaries() throws {
+  @Test("Parts are written in order between boundaries") func boundaries() throws {
     let text = try encoded { form in
       form.append(Data("1".utf8), withName: "a")
       form.append(Data("2".utf8), withName: "b", mimeType: "text/plain")
@@ -51,12 +51,12 @@ import Testing
         """)
   }
 
-  @Test func aFormWithoutPartsIsTheClosingBoundary() throws {
+  @Test("A form without parts is the closing boundary") func emptyForm() throws {
     #expect(try encoded { _ in } == "--B--\r\n")
     #expect(MultipartFormData().contentLength == 0)
   }
 
-  @Test func aFileBringsNameAndType() throws {
+  @Test("A file has a name and a type") func file() throws {
     let picture = try folder.file("Bild ä.PNG", Data("png".utf8))
     let odd = try folder.file("a.unknown-type", Data())
     let text = try encoded { form in
@@ -86,7 +86,7 @@ import Testing
         """)
   }
 
-  @Test func aStreamHasTheHeadThatItIsGiven() throws {
+  @Test("A stream has the given head") func stream() throws {
     let form = MultipartFormData(boundary: "B")
     let headers: HTTPHeaders = ["X-Z": "1", "Content-Disposition": "form-data; name=s", "A": ""]
     form.append(InputStream(data: Data("12".utf8)), withLength: 2, headers: headers)
@@ -115,7 +115,7 @@ import Testing
     #expect(form.contentLength == 3)
   }
 
-  @Test func twoTextsMakeTwoHundredAndFortyOneBytes() throws {
+  @Test("A form with two texts has 241 bytes") func length() throws {
     let form = MultipartFormData()
     form.append(Data("français".utf8), withName: "french")
     form.append(Data("日本語".utf8), withName: "japanese")
@@ -123,7 +123,7 @@ import Testing
     #expect(form.contentLength == 18)
   }
 
-  @Test func appendingGoesOnAfterAnEncoding() throws {
+  @Test("Parts can be appended after an encoding") func appendAfterEncoding() throws {
     let form = MultipartFormData(boundary: "B")
     form.append(Data("1".utf8), withName: "a")
     let first = try form.encode()
@@ -135,7 +135,7 @@ import Testing
     #expect(both.hasSuffix("name=\"b\"\r\n\r\n2\r\n--B--\r\n"))
   }
 
-  @Test func tenThousandPartsAreWrittenByBothEncoders() throws {
+  @Test("Both encoders write ten thousand parts") func manyParts() throws {
     let file = try folder.file("small.txt", Data("x".utf8))
     let form = MultipartFormData(boundary: "B")
     var expected = ""
@@ -153,7 +153,7 @@ import Testing
     #expect(text == expected + "--B--\r\n")
   }
 
-  @Test func aSubclassDecidesAboutTheType() {
+  @Test("A subclass decides about the type") func subclass() {
     class Mixed: MultipartFormData {
       override var contentType: String {
         get { "multipart/mixed; boundary=\(boundary)" }
@@ -166,7 +166,7 @@ import Testing
     #expect(form.contentType == "multipart/related; boundary=B")
   }
 
-  @Test func theLengthDoesNotOverflow() {
+  @Test("The content length does not overflow") func overflow() {
     let form = MultipartFormData()
     for _ in 0..<3 { form.append(InputStream(data: Data()), withLength: .max - 1, headers: []) }
     #expect(form.contentLength == .max)

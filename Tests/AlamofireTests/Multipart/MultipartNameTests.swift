@@ -2,7 +2,7 @@ import Alamofire
 import Foundation
 import Testing
 
-/// Nothing that a name, a type or a boundary says can become a field or a part.
+/// A name, a type or a boundary cannot add a field or a part.
 @Suite struct MultipartNameTests {
   private static let escapes: [(name: String, escaped: String)] = [
     ("", ""), ("plain name", "plain name"), ("ä日本👩‍👩‍👧", "ä日本👩‍👩‍👧"), ("a\"b", "a%22b"),
@@ -12,17 +12,19 @@ import Testing
     ("\u{2028}\u{85}", "\u{2028}\u{85}"),
   ]
 
-  @Test(arguments: escapes.indices) func namesAreEscapedAsBrowsersDo(index: Int) throws {
+  @Test("Names are escaped as by browsers", arguments: escapes.indices) func nameEscapes(index: Int) throws {
     let (name, escaped) = Self.escapes[index]
     let form = MultipartFormData(boundary: "B")
     form.append(Data("v".utf8), withName: name, fileName: name)
     let head = "--B\r\nContent-Disposition: form-data; name=\"\(escaped)\"; filename=\"\(escaped)\"\r\n\r\n"
-    // Bytes, since a CR and an LF make one character of Swift.
+    // Compared as bytes, because CR and LF are one character of Swift.
     #expect(try form.encode() == Data("\(head)v\r\n--B--\r\n".utf8))
   }
 
-  @Test(arguments: ["a/b\r\nX: y", "a/b\n", "\r", "a\0", "a/b; name=\u{1}"])
-  func aTypeWithAControlCharacterIsAnError(type: String) throws {
+  @Test(
+    "A type with a control character is an error",
+    arguments: ["a/b\r\nX: y", "a/b\n", "\r", "a\0", "a/b; name=\u{1}"])
+  func controlCharacters(type: String) throws {
     let form = MultipartFormData()
     form.append(Data(), withName: "a", mimeType: type)
     form.append(Data("counted".utf8), withName: "b")
@@ -35,18 +37,19 @@ import Testing
   }
 
   @Test(
+    "An invalid field is an error",
     arguments: [
       HTTPHeader(name: "X", value: "a\r\nY: b"), HTTPHeader(name: "X\r\nY", value: "a"),
       HTTPHeader(name: "X: a", value: ""), HTTPHeader(name: "", value: "a"),
       HTTPHeader(name: "X", value: "\0"),
     ])
-  func aFieldThatIsNoneIsAnError(header: HTTPHeader) {
+  func invalidFields(header: HTTPHeader) {
     let form = MultipartFormData()
     form.append(InputStream(data: Data()), withLength: 0, headers: [header.name: header.value])
     #expect(multipartFailure { _ = try form.encode() }?.kind == .invalidHeaderField)
   }
 
-  @Test func theErrorDoesNotHoldTheValue() throws {
+  @Test("The error does not contain the value") func errorText() throws {
     let form = MultipartFormData()
     form.append(Data(), withName: "a", mimeType: "secret\r\n")
     let error = try #require(throws: AFError.self) { try form.encode() }
@@ -54,7 +57,7 @@ import Testing
     #expect(text.contains("Content-Type") && !text.contains("secret"))
   }
 
-  @Test func whatWasWrongFirstIsThrown() {
+  @Test("The first invalid part is reported") func firstError() {
     let form = MultipartFormData(boundary: "")
     let missing = URL(fileURLWithPath: "/nowhere/first.txt")
     form.append(missing, withName: "a")
@@ -68,7 +71,7 @@ import Testing
 
   // MARK: Boundaries
 
-  @Test func theBoundaryIsRandom() throws {
+  @Test("The boundary is random") func randomBoundary() throws {
     let boundaries = (0..<100).map { _ in MultipartFormData().boundary }
     #expect(Set(boundaries).count == 100)
     for boundary in boundaries {
@@ -79,20 +82,22 @@ import Testing
   }
 
   @Test(
+    "A boundary is quoted if necessary",
     arguments: [
       ("B", "B"), ("----WebKitFormBoundary0", "----WebKitFormBoundary0"), ("a b", "\"a b\""),
       ("0'()+_,-./:=?", "\"0'()+_,-./:=?\""),
       (String(repeating: "x", count: 70), String(repeating: "x", count: 70)),
     ])
-  func aBoundaryIsQuotedWhereItMustBe(boundary: String, value: String) throws {
+  func quotedBoundaries(boundary: String, value: String) throws {
     let form = MultipartFormData(boundary: boundary)
     #expect(form.contentType == "multipart/form-data; boundary=\(value)")
     #expect(try form.encode() == Data("--\(boundary)--\r\n".utf8))
   }
 
   @Test(
+    "An invalid boundary is an error",
     arguments: ["", " ", "a ", "a\"b", "a\r\nb", "ä", "a;b", "a\0", "@", String(repeating: "x", count: 71)])
-  func aBoundaryThatIsNoneIsAnError(boundary: String) throws {
+  func invalidBoundaries(boundary: String) throws {
     let form = MultipartFormData(boundary: boundary)
     form.append(Data("1".utf8), withName: "a")
     let folder = try TemporaryFolder()

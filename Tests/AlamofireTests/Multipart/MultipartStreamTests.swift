@@ -2,7 +2,7 @@ import Alamofire
 import Foundation
 import Testing
 
-/// Parts that are made of streams: read once, to their end, and held to their word.
+/// Parts from streams, which are read once to their end and must have the announced length.
 @Suite(.timeLimit(.minutes(5))) struct MultipartStreamTests {
   private let folder: TemporaryFolder
 
@@ -18,7 +18,7 @@ import Testing
     Data("--B\r\n\r\n".utf8) + content + Data("\r\n--B--\r\n".utf8)
   }
 
-  /// Both encoders, each with a form of its own.
+  /// Returns the failures of both encoders, each with a form of its own.
   private func failures(_ length: UInt64, _ make: () -> InputStream) throws
     -> [AFError.MultipartEncodingFailureReason?]
   {
@@ -28,8 +28,8 @@ import Testing
     return [inMemory, onDisk]
   }
 
-  @Test(arguments: [0, 1, 131_071, 131_072, 131_073, 1_000_000])
-  func aStreamIsReadToItsEnd(count: Int) throws {
+  @Test("A stream is read to its end", arguments: [0, 1, 131_071, 131_072, 131_073, 1_000_000])
+  func lengths(count: Int) throws {
     let content = Data((0..<count).map { UInt8(truncatingIfNeeded: $0 &* 7) })
     #expect(try form(InputStream(data: content), UInt64(count)).encode() == body(content))
     try form(InputStream(data: content), UInt64(count)).writeEncodedData(to: folder["body"])
@@ -38,14 +38,14 @@ import Testing
     #expect(try form(#require(file), UInt64(count)).encode() == body(content))
   }
 
-  @Test func smallPiecesAreJoined() throws {
+  @Test("Short reads are joined") func shortReads() throws {
     let content = [UInt8]((0...255)) + [UInt8](repeating: 1, count: 1000)
     #expect(try form(ScriptedStream.drip(content), 1256).encode() == body(Data(content)))
     try form(ScriptedStream.drip(content), 1256).writeEncodedData(to: folder["body"])
     #expect(try Data(contentsOf: folder["body"]) == body(Data(content)))
   }
 
-  @Test func aPipeIsWaitedFor() async throws {
+  @Test("An encoding waits for a pipe") func pipe() async throws {
     let pipe = Pipe()
     let writer = pipe.fileHandleForWriting
     let path = "/proc/self/fd/\(pipe.fileHandleForReading.fileDescriptor)"
@@ -59,7 +59,7 @@ import Testing
     withExtendedLifetime(pipe) {}
   }
 
-  @Test func aStreamThatSomebodyOpenedIsReadFromWhereItStands() throws {
+  @Test("An open stream is read from its current position") func openStream() throws {
     let stream = InputStream(data: Data("skipped".utf8))
     stream.open()
     var byte: UInt8 = 0
@@ -68,23 +68,23 @@ import Testing
     #expect(stream.streamStatus == .closed)
   }
 
-  @Test func aShortStreamIsAnError() throws {
+  @Test("A short stream is an error") func shortStream() throws {
     for failure in try failures(9, { InputStream(data: Data("12345".utf8)) }) {
       #expect(failure?.lengths == [9, 5])
     }
   }
 
-  @Test func aLongStreamIsAnError() throws {
+  @Test("A long stream is an error") func longStream() throws {
     for failure in try failures(4, { InputStream(data: Data("12345".utf8)) }) {
       #expect(failure?.lengths == [4, 5])
     }
-    // One without end is not read to its end.
+    // An endless stream is not read to its end.
     for failure in try failures(4, { ScriptedStream { $0.count } }) {
       #expect(failure?.lengths?.first == 4)
     }
   }
 
-  @Test func aStreamThatFailsIsAnError() throws {
+  @Test("A stream that fails is an error") func failingStream() throws {
     let missing = { InputStream(fileAtPath: "/nowhere/file") ?? InputStream(data: Data()) }
     for failure in try failures(4, missing) {
       #expect((failure?.inner as? NSError)?.code == Int(POSIXErrorCode.ENOENT.rawValue))
@@ -99,15 +99,15 @@ import Testing
     }
   }
 
-  @Test func aStreamOfAURLThatIsNoFileIsAnError() throws {
-    // To ask such a stream for anything ends the process.
+  @Test("A stream of a URL without a file is an error") func streamOfURL() throws {
+    // Any call of such a stream ends the process.
     let url = try #require(URL(string: "https://example.com/file"))
     for failure in try failures(0, { InputStream(url: url) ?? InputStream(data: Data("x".utf8)) }) {
       #expect(failure?.kind == .streamUnreadable)
     }
   }
 
-  @Test func aClosedStreamIsAnError() throws {
+  @Test("A closed stream is an error") func closedStream() throws {
     let make = {
       let stream = InputStream(data: Data("12".utf8))
       stream.open()
@@ -119,7 +119,7 @@ import Testing
 
   // MARK: Encoding twice
 
-  @Test func inMemoryAFormWithAStreamCanBeEncodedAgain() throws {
+  @Test("A form with a stream can be encoded in memory again") func encodingTwice() throws {
     let content = Data("stream".utf8)
     let form = form(InputStream(data: content), 6)
     #expect(try form.encode() == body(content))
@@ -128,7 +128,7 @@ import Testing
     #expect(try Data(contentsOf: folder["body"]) == body(content))
   }
 
-  @Test func aStreamThatWentIntoAFileIsGone() throws {
+  @Test("A stream that was written to a file cannot be encoded again") func consumedStream() throws {
     let form = form(InputStream(data: Data("stream".utf8)), 6)
     try form.writeEncodedData(to: folder["first"])
     #expect(multipartFailure { _ = try form.encode() }?.kind == .streamAlreadyRead)
@@ -138,7 +138,7 @@ import Testing
     #expect(error.localizedDescription.contains("only once"))
   }
 
-  @Test func aStreamIsNotUsedUpByAFailureBeforeIt() throws {
+  @Test("A failure of an earlier part does not consume a stream") func earlierFailure() throws {
     let taken = try folder.file("taken")
     let form = form(InputStream(data: Data("stream".utf8)), 6)
     #expect(throws: AFError.self) { try form.writeEncodedData(to: taken) }
@@ -146,12 +146,12 @@ import Testing
     #expect(try form.encode() == body(Data("stream".utf8)))
   }
 
-  @Test func aStreamWithAnotherLengthStaysWrong() throws {
+  @Test("A stream with another length fails again") func repeatedFailure() throws {
     let form = form(InputStream(data: Data("12345".utf8)), 9)
     for _ in 0..<2 { #expect(multipartFailure { _ = try form.encode() }?.lengths == [9, 5]) }
   }
 
-  @Test func aGoodStreamOutlivesABadOne() throws {
+  @Test("A valid stream can be encoded after an invalid one") func validStream() throws {
     let form = form(InputStream(data: Data("good".utf8)), 4)
     let late = try folder.file("late.txt")
     form.append(late, withName: "a")

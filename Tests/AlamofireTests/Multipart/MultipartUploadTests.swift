@@ -3,7 +3,7 @@ import Foundation
 import HTTPTestServer
 import Testing
 
-/// The uploads of forms.
+/// The bodies of uploads with forms.
 @Suite(.timeLimit(.minutes(5))) struct MultipartUploadTests {
   private func form(_ count: Int) -> MultipartFormData {
     let form = MultipartFormData(boundary: "B")
@@ -11,7 +11,7 @@ import Testing
     return form
   }
 
-  @Test func belowTheThresholdAFormStaysInMemory() throws {
+  @Test("Below the threshold a form is encoded in memory") func belowThreshold() throws {
     let form = form(99)
     let upload = try form.makeUpload(threshold: 100)
     #expect(upload.body == .data(try form.encode()))
@@ -23,8 +23,8 @@ import Testing
     }
   }
 
-  @Test(arguments: [(100, UInt64(100)), (0, 0)])
-  func fromTheThresholdOnAFormIsAFile(count: Int, threshold: UInt64) throws {
+  @Test("At the threshold a form is encoded in a file", arguments: [(100, UInt64(100)), (0, 0)])
+  func atThreshold(count: Int, threshold: UInt64) throws {
     let form = form(count)
     guard case .file(let url) = try form.makeUpload(threshold: threshold).body else {
       Issue.record("kept in memory")
@@ -39,7 +39,7 @@ import Testing
     #expect(second != url)
   }
 
-  @Test func aFormThatFailsLeavesNoFile() throws {
+  @Test("A form that fails leaves no file") func failure() throws {
     class Elsewhere: FileManager, @unchecked Sendable {
       let folder: TemporaryFolder
       init(_ folder: TemporaryFolder) {
@@ -53,11 +53,11 @@ import Testing
     form.append(Data(count: 10), withName: "a")
     form.append(InputStream(data: Data()), withLength: 10, headers: [])
     #expect(multipartFailure { _ = try form.makeUpload(threshold: 5) }?.lengths == [10, 0])
-    // The lock by which later processes see that this one is alive stays.
+    // The lock file of this process, by which later processes detect that it runs, is not removed.
     #expect(try folder.names.filter { !$0.hasSuffix(".lock") } == [])
   }
 
-  @Test func theTypeOfASubclassIsSent() throws {
+  @Test("The content type of a subclass is sent") func subclass() throws {
     class Related: MultipartFormData {
       override var contentType: String {
         get { "multipart/related; boundary=\(boundary)" }
@@ -67,7 +67,7 @@ import Testing
     #expect(try Related(boundary: "R").makeUpload().contentType == "multipart/related; boundary=R")
   }
 
-  @Test func aServerReadsTheParts() async throws {
+  @Test("A server reads the parts") func server() async throws {
     struct Echo: Decodable, Sendable, Equatable {
       var form: [String: String]
       var files: [String: String]

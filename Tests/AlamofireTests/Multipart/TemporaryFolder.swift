@@ -1,6 +1,6 @@
 import Foundation
 
-/// A folder of a test, gone when the test is.
+/// A temporary folder that is removed at the end of the test.
 final class TemporaryFolder: Sendable {
   let url: URL
 

@@ -1,14 +1,14 @@
 import Alamofire
 import Testing
 
-/// The encoding of values of different types, with default options.
+/// Encoded values of different shapes, independent of the options.
 struct FormEncodingTests {
   private func form(_ value: some Encodable) throws -> String? {
     let text: String = try URLEncodedFormEncoder().encode(value)
     return text.removingPercentEncoding
   }
 
-  @Test("a value with everything in it comes out as promised")
+  @Test("a value of all shapes is encoded as documented")
   func golden() throws {
     struct Everything: Encodable {
       var one = "one"
@@ -82,7 +82,7 @@ struct FormEncodingTests {
     #expect(try form(Optionals(a: true, c: 1, j: 5, p: 6, r: [7])) == "a=1&c=1.0&j=5&p=6&r[]=7")
   }
 
-  @Test("raw values, enums and wrappers are written as what they wrap")
+  @Test("raw values, enums and wrappers are written as their wrapped value")
   func wrappers() throws {
     enum Direction: String, Encodable { case north }
     struct Wrapper: Encodable {
@@ -97,7 +97,7 @@ struct FormEncodingTests {
     #expect(try form([1: "one", 2: "two"]) == "1=one&2=two")
   }
 
-  @Test("empty containers leave no trace")
+  @Test("empty containers are not written")
   func emptyContainers() throws {
     struct Empty: Encodable {}
     struct Value: Encodable {
@@ -111,7 +111,7 @@ struct FormEncodingTests {
     #expect(try form(Value()) == "d[][]=1&e=")
   }
 
-  @Test("a root without names is refused")
+  @Test("a root without keys is refused")
   func invalidRoots() throws {
     for (value, expected) in [([1], "an array"), (1, "a single value"), ("text", "a single value")]
       as [(any Encodable, String)]
@@ -124,7 +124,7 @@ struct FormEncodingTests {
     }
   }
 
-  @Test("a root may be an optional")
+  @Test("a root can be an optional")
   func optionalRoot() throws {
     #expect(try form(["a": 1] as [String: Int]?) == "a=1")
     #expect(try form([String: Int]?.none) == "")
@@ -138,14 +138,14 @@ struct FormEncodingTests {
     #expect(try form(["k": DerivedUnkeyed()]) == "k[][base]=1&k[]=2")
   }
 
-  @Test("nested containers can be opened by hand, and more than once")
+  @Test("nested containers can be opened repeatedly")
   func manualContainers() throws {
     #expect(
       try form(Manual())
         == "root[flag]=1&root[items][][]=2&root[items][][deep]=x&root[items][]=1&root[text]=a")
   }
 
-  @Test("the last value of a name counts")
+  @Test("the last value of a key is written")
   func lastValueCounts() throws {
     struct Twice: Encodable {
       enum CodingKeys: CodingKey { case a, b }
@@ -160,13 +160,13 @@ struct FormEncodingTests {
   }
 
   @Test(
-    "A container that replaces another kind of value under its key starts anew",
+    "A container replaces another kind of value under its key",
     arguments: Reopened.Kind.allCases)
   func reopened(kind: Reopened.Kind) throws {
     #expect(try form(Reopened(kind: kind)) == kind.text)
   }
 
-  @Test("two values in one place are refused, with the place", arguments: Conflict.Kind.allCases)
+  @Test("two values under one key are refused with the coding path", arguments: Conflict.Kind.allCases)
   func conflicts(kind: Conflict.Kind) throws {
     let error = try #require(throws: EncodingError.self) { try form(["outer": Conflict(kind: kind)]) }
     guard case .invalidValue(_, let context) = error else {
@@ -176,7 +176,7 @@ struct FormEncodingTests {
     #expect(context.codingPath.first?.stringValue == "outer")
   }
 
-  @Test("values are told nothing beside their place")
+  @Test("encoders of values have the coding path and no user info")
   func userInfo() throws {
     struct Curious: Encodable {
       func encode(to encoder: any Encoder) throws {
@@ -187,7 +187,7 @@ struct FormEncodingTests {
     #expect(try form(["a": Curious()]) == #"a=0 ["a"]"#)
   }
 
-  @Test("errors name the place of an item")
+  @Test("errors have the coding path of an item")
   func codingPaths() throws {
     struct Deep: Encodable {
       func encode(to encoder: any Encoder) throws {
@@ -202,7 +202,7 @@ struct FormEncodingTests {
     #expect(context.codingPath[1].intValue == 1)
   }
 
-  @Test("ten thousand names are written in a moment")
+  @Test("ten thousand keys are written without delay")
   func manyNames() throws {
     let pairs = (0..<10_000).map { (String($0), $0) }
     let text: String = try URLEncodedFormEncoder().encode(Dictionary(uniqueKeysWithValues: pairs))
@@ -313,7 +313,7 @@ struct Conflict: Encodable {
   }
 }
 
-/// Opens one key twice.
+/// A type that opens a container under one key twice.
 struct Reopened: Encodable {
   enum Kind: String, CaseIterable, Sendable {
     case items, shorterItems, properties, propertiesAfterItems, itemsAfterProperties, propertiesAfterText,

@@ -12,7 +12,7 @@ struct JSONEncodingTests {
     request.httpBody.map { String(decoding: $0, as: UTF8.self) }
   }
 
-  @Test("nil leaves the request alone")
+  @Test("nil does not change the request")
   func nothing() throws {
     #expect(try JSONEncoding.default.encode(request, with: nil) == request)
     #expect(try JSONEncoding.default.encode(request) == request)
@@ -32,20 +32,20 @@ struct JSONEncodingTests {
     #expect(encoded.headers == ["Content-Type": "application/json"])
   }
 
-  @Test("pretty printing has line breaks")
+  @Test("pretty-printed JSON has line breaks")
   func prettyPrinted() throws {
     let encoded = try JSONEncoding.prettyPrinted.encode(request, with: ["a": 1])
     #expect(text(encoded)?.contains("\n") == true)
     #expect(text(try JSONEncoding.default.encode(request, with: ["a": 1])) == #"{"a":1}"#)
   }
 
-  @Test("an array can be the root")
+  @Test("the root can be an array")
   func arrayRoot() throws {
     let encoded = try JSONEncoding.default.encode(request, withJSONObject: ["a", 1, ["b": true]])
     #expect(text(encoded) == #"["a",1,{"b":true}]"#)
   }
 
-  @Test("a content type survives")
+  @Test("an existing content type is preserved")
   func contentType() throws {
     var request = request
     request.headers = ["content-TYPE": "application/custom+json"]
@@ -54,7 +54,7 @@ struct JSONEncodingTests {
   }
 
   @Test(
-    "what JSON cannot hold is refused",
+    "a value that JSON cannot represent is refused",
     arguments: [["d": Date()], ["d": Data()], ["d": Double.nan], ["d": ["x": Double.infinity]]]
       as [Parameters])
   func invalidObjects(parameters: Parameters) throws {

@@ -25,21 +25,21 @@ struct JSONParameterEncoderTests {
     #expect(request.headers == ["Content-Type": "application/json"])
   }
 
-  @Test("nil leaves the request alone")
+  @Test("nil does not change the request")
   func nothing() throws {
     let request = try post(Search?.none, .json)
     #expect(request.httpBody == nil)
     #expect(request.headers.isEmpty)
   }
 
-  @Test("a content type survives")
+  @Test("an existing content type is preserved")
   func contentType() throws {
     var request = try URLRequest(url: "https://example.com/", method: .post)
     request.headers = [.contentType("application/custom")]
     #expect(try JSONParameterEncoder.default.encode(1, into: request).headers == request.headers)
   }
 
-  @Test("the shorthands give encoders with their settings")
+  @Test("the shorthands return encoders with their settings")
   func shorthands() throws {
     let encoder = JSONEncoder()
     encoder.keyEncodingStrategy = .convertToSnakeCase
@@ -49,7 +49,7 @@ struct JSONParameterEncoderTests {
     #expect(try post([1], JSONParameterEncoder.prettyPrinted).httpBody?.contains(UInt8(ascii: "\n")) == true)
   }
 
-  @Test("the shared shorthands cannot be changed by their users")
+  @Test("the shared shorthands are immutable")
   func freshEncoders() {
     JSONParameterEncoder.default.encoder.outputFormatting = .prettyPrinted
     #expect(JSONParameterEncoder.default.encoder.outputFormatting == [])
@@ -68,7 +68,7 @@ struct JSONParameterEncoderTests {
     }
   }
 
-  @Test("a failure is reported as that of an encoder")
+  @Test("a failure is reported as parameterEncoderFailed")
   func failure() throws {
     let error = try #require(throws: AFError.self) { try post(Failing(), .json) }
     #expect(error.isParameterEncoderError)
@@ -108,7 +108,7 @@ struct URLEncodedFormParameterEncoderTests {
     #expect(try encode(["a": 1], .get, body).httpBody == Data("a=1".utf8))
   }
 
-  @Test("a query that is there is kept, and nothing to write leaves no trace")
+  @Test("an existing query is preserved, and an empty value adds nothing")
   func existingQuery() throws {
     #expect(
       try encode(["a": 1], .get, url: "https://example.com/?k=%5B1%5D").url?.absoluteString
@@ -118,14 +118,14 @@ struct URLEncodedFormParameterEncoderTests {
     #expect(try encode([String: Int](), .post).httpBody == Data())
   }
 
-  @Test("nil leaves the request alone")
+  @Test("nil does not change the request")
   func nothing() throws {
     let request = try encode(Search?.none, .post)
     #expect(request.httpBody == nil)
     #expect(request.headers.isEmpty)
   }
 
-  @Test("characters that cannot stand in a query are encoded in it whatever is allowed")
+  @Test("characters that are invalid in a query are encoded even if they are allowed")
   func charactersThatCannotStandInAQuery() throws {
     let form = URLEncodedFormEncoder(
       allowedCharacters: CharacterSet(charactersIn: "\u{0}"..."\u{10FFFF}"))
@@ -136,7 +136,7 @@ struct URLEncodedFormParameterEncoderTests {
     #expect(body.httpBody == Data("k[]=100%%20#%C3%A9\"|".utf8))
   }
 
-  @Test("the shorthands give encoders with their settings")
+  @Test("the shorthands return encoders with their settings")
   func shorthands() throws {
     let request = try URLRequest(url: "https://example.com/", method: .post)
     func body(_ encoder: some ParameterEncoder) throws -> String {
@@ -161,7 +161,7 @@ struct URLEncodedFormParameterEncoderTests {
     }
   }
 
-  @Test("failures of the value and of the root are reported as those of an encoder")
+  @Test("failures of the value and of the root are reported as parameterEncoderFailed")
   func failures() throws {
     let failure = try #require(throws: AFError.self) { try encode(Failing(), .get) }
     #expect(failure.isParameterEncoderError)

@@ -9,7 +9,7 @@ struct URLEncodingTests {
     return try encoding.encode(request, with: parameters).url?.query(percentEncoded: true)
   }
 
-  @Test("nil and an empty dictionary leave the URL alone", arguments: [nil, [:]] as [Parameters?])
+  @Test("nil and an empty dictionary do not change the URL", arguments: [nil, [:]] as [Parameters?])
   func nothing(parameters: Parameters?) throws {
     let request = try URLRequest(url: "https://example.com/", method: .get)
     let encoded = try URLEncoding.default.encode(request, with: parameters)
@@ -34,7 +34,7 @@ struct URLEncodingTests {
     ] as [([String: String], String)])
   func percentEncoding(parameters: [String: String], expected: String) throws {
     #expect(try query(parameters) == expected)
-    // A second run over what Foundation takes as a query would trap if it were not valid.
+    // Encoding again would trap if the query were invalid for Foundation.
     #expect(try query(parameters, .queryString) == expected)
   }
 
@@ -44,7 +44,7 @@ struct URLEncodingTests {
     #expect(try query(["t": text])?.removingPercentEncoding == "t=\(text)")
   }
 
-  @Test("names are sorted at every level and items keep their order")
+  @Test("keys are sorted at every level and items are not reordered")
   func order() throws {
     let nested: Parameters = ["y": 1, "x": ["c": 3, "b": 2, "a": 1]]
     let parameters: Parameters = ["z": 1, "a": nested, "m": ["b", "a", "c"]]
@@ -54,7 +54,7 @@ struct URLEncodingTests {
   }
 
   @Test(
-    "a query that is there is kept as it is",
+    "an existing query is not changed",
     arguments: [
       ("https://example.com/?hd=%5B1%5D", "hd=%5B1%5D&page=0"), ("https://example.com/?", "page=0"),
       ("https://example.com/?a+b#part", "a+b&page=0"),
@@ -63,13 +63,13 @@ struct URLEncodingTests {
     #expect(try query(["page": 0], url: url) == expected)
   }
 
-  @Test("what becomes no pair leaves no trace")
+  @Test("empty values add nothing")
   func noPairs() throws {
     #expect(try query(["a": [Int](), "b": [String: Int]()]) == nil)
     #expect(try query(["a": [Int](), "c": 1]) == "c=1")
   }
 
-  @Test("the names of items are written as chosen")
+  @Test("the array encoding decides about the keys of items")
   func arrayEncodings() throws {
     let parameters: Parameters = ["k": [1, 2], "d": [["a": 1]]]
     func text(_ encoding: URLEncoding.ArrayEncoding) throws -> String? {
@@ -81,7 +81,7 @@ struct URLEncodingTests {
     #expect(try text(.custom { "\($0).\($1)" }) == "d.0%5Ba%5D=1&k.0=1&k.1=2")
   }
 
-  @Test("bools are written as chosen and numbers are never bools")
+  @Test("the bool encoding decides about bools, and numbers are not bools")
   func bools() throws {
     let parameters: Parameters = [
       "a": true, "b": false, "c": 1, "d": 0, "e": 1.0, "f": 0.0, "g": Int8(1), "h": UInt8(0),
@@ -94,7 +94,7 @@ struct URLEncodingTests {
   }
 
   @Test(
-    "numbers are written alike on every system",
+    "numbers are written equally on every system",
     arguments: [
       (1.0, "1"), (-0.5, "-0.5"), (0.1, "0.1"), (Float(0.1), "0.1"), (1.10, "1.1"), (1e20, "1e%2B20"),
       (1e-7, "1e-07"), (NSNumber(value: 2.0), "2"), (NSNumber(value: 2.5), "2.5"),
@@ -105,13 +105,13 @@ struct URLEncodingTests {
     #expect(try query(["n": value]) == "n=\(expected)")
   }
 
-  @Test("decimal numbers keep their digits")
+  @Test("decimal numbers preserve their digits")
   func decimals() throws {
     let decimal = try #require(Decimal(string: "12345678901234567890.25"))
     #expect(try query(["n": decimal]) == "n=12345678901234567890.25")
   }
 
-  @Test("other values are written as their description, and filled optionals as their value")
+  @Test("other values are written as their description, and optionals as their value")
   func otherValues() throws {
     struct Point: Sendable, CustomStringConvertible { var description: String { "1 2" } }
     let filled: Int? = 3
@@ -145,7 +145,7 @@ struct URLEncodingTests {
     #expect(try URLEncoding.httpBody.encode(get, with: ["a": 1]).httpBody == Data("a=1".utf8))
   }
 
-  @Test("a body of no pairs is empty but there, and a content type survives")
+  @Test("a body without pairs is empty, and an existing content type is preserved")
   func emptyBodyAndContentType() throws {
     var request = try URLRequest(url: "https://example.com/", method: .post)
     #expect(try URLEncoding.default.encode(request, with: [:]).httpBody == Data())
@@ -168,7 +168,7 @@ struct URLEncodingTests {
     }
   }
 
-  @Test("the error of the request passes through")
+  @Test("an error of the request is not wrapped")
   func requestError() {
     struct Broken: URLRequestConvertible {
       func asURLRequest() throws -> URLRequest { throw URLError(.badURL) }
@@ -176,7 +176,7 @@ struct URLEncodingTests {
     #expect(throws: URLError.self) { try URLEncoding.default.encode(Broken(), with: nil) }
   }
 
-  @Test("single pairs and single texts can be asked for")
+  @Test("single pairs and texts can be encoded")
   func publicHelpers() {
     let pairs = URLEncoding().queryComponents(fromKey: "a b", value: ["y": ["1", "2"], "x": "&"])
     #expect(pairs.map(\.0) == ["a%20b%5Bx%5D", "a%20b%5By%5D%5B%5D", "a%20b%5By%5D%5B%5D"])

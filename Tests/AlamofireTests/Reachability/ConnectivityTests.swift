@@ -25,7 +25,7 @@ struct ConnectivityTests {
       watching: SessionWatching(eventMonitors: [monitor]))
   }
 
-  @Test func thePropertyStaysWithItsConfigurationAndItsSessions() {
+  @Test("The property is copied with its configuration and session") func property() {
     let configuration = URLSessionConfiguration.af.default
     #expect(!configuration.waitsForConnectivity)
     configuration.waitsForConnectivity = true
@@ -38,9 +38,9 @@ struct ConnectivityTests {
     #expect(session.session.configuration.waitsForConnectivity)
   }
 
-  @Test func aRequestWaitsUntilThereIsANetworkAndTellsOnce() async {
+  @Test("A request waits for a network and reports that once") func wait() async {
     network.become(ScriptedNetwork.offline)
-    // A network that is gone again before the request was sent makes it wait again, without a word.
+    // If the network is lost again before the request is sent, it waits again without an event.
     let fake = FakeTransport(.failure(.cannotFindHost), .failure(.notConnected), .text("there"))
     let session = session(fake)
     async let response = session.request("http://a.test/x").end()
@@ -53,7 +53,7 @@ struct ConnectivityTests {
     #expect(network.watchCount == 0)
   }
 
-  @Test func withoutTheWishTheErrorComesAtOnce() async {
+  @Test("Without waitsForConnectivity the request fails at once") func noWait() async {
     network.become(ScriptedNetwork.offline)
     let fake = FakeTransport(.failure(.cannotFindHost))
     let session = session(fake, waits: false)
@@ -62,8 +62,10 @@ struct ConnectivityTests {
     #expect(waiting.count == 0)
   }
 
-  @Test(arguments: [TransportFailure.Kind.cannotFindHost, .timedOut, .connectionLost])
-  func whatIsNotForWantOfANetworkIsNotWaitedFor(kind: TransportFailure.Kind) async {
+  @Test(
+    "A failure with a network does not wait",
+    arguments: [TransportFailure.Kind.cannotFindHost, .timedOut, .connectionLost])
+  func otherFailures(kind: TransportFailure.Kind) async {
     let fake = FakeTransport(.failure(kind))
     let session = session(fake)
     let error = await session.request("http://a.test/").end().error
@@ -72,7 +74,7 @@ struct ConnectivityTests {
     #expect(waiting.count == 0)
   }
 
-  @Test func theTimeForTheWholeEndsTheWait() async {
+  @Test("timeoutIntervalForResource ends the wait") func timeout() async {
     network.become(ScriptedNetwork.offline)
     let fake = FakeTransport { _, _ in .failure(.cannotFindHost) }
     let session = session(fake, resourceTimeout: 0.05)
@@ -82,7 +84,7 @@ struct ConnectivityTests {
     #expect(network.watchCount == 0)
   }
 
-  @Test func aWaitIsCancelledWithItsRequest() async {
+  @Test("Cancelling the request ends the wait") func cancel() async {
     network.become(ScriptedNetwork.offline)
     let session = session(FakeTransport { _, _ in .failure(.cannotFindHost) })
     let request = session.request("http://a.test/")
@@ -93,7 +95,7 @@ struct ConnectivityTests {
     #expect(network.watchCount == 0)
   }
 
-  @Test func aSessionThatGoesEndsTheWait() async {
+  @Test("The end of the session ends the wait") func endOfSession() async {
     network.become(ScriptedNetwork.offline)
     var session: Session? = session(FakeTransport { _, _ in .failure(.cannotFindHost) })
     let errors = Recorder<AFError?>()
@@ -106,7 +108,7 @@ struct ConnectivityTests {
     }
   }
 
-  @Test func aHostInALocalNetworkNeedsNoDefaultRoute() async {
+  @Test("A host in a local network needs no default route") func localNetwork() async {
     network.become(ScriptedNetwork.offline)
     network.become(
       NetworkState(
@@ -119,7 +121,7 @@ struct ConnectivityTests {
     #expect(waiting.count == 0)
   }
 
-  @Test func aStreamThatWasNotTouchedIsSentAfterTheWait() async throws {
+  @Test("A stream without a read is sent after the wait") func unreadStream() async throws {
     network.become(ScriptedNetwork.offline)
     let server = try HTTPTestServer(routes: .none)
     server.enqueue(.ok)
@@ -142,7 +144,7 @@ struct ConnectivityTests {
   }
 }
 
-/// Starts to read the body of the first request, and fails before it takes a byte; then it is another transport.
+/// Opens the body of the first request and fails before it reads a byte. Later requests use another transport.
 private final class FailingOnce: Transport {
   private let next: any Transport
   private let count = Recorder<Int>()

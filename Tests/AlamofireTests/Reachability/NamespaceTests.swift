@@ -4,9 +4,9 @@ import Glibc
 import HTTPWire
 import Testing
 
-/// A real network of the kernel, in a namespace of its own; skipped where that is not permitted.
+/// A network of the kernel, in a namespace of its own. Skipped if the process may not make one.
 @Suite struct NamespaceTests {
-  @Test func anInterfaceThatGoesDownAndUpIsNoticed() async throws {
+  @Test("An interface that goes down and up is reported") func interface() async throws {
     guard let space = await NetworkNamespace.make() else { return }
     let heard = Recorder<NetworkReachabilityManager.NetworkReachabilityStatus>()
     let queue = DispatchQueue(label: "namespace.test")
@@ -24,7 +24,7 @@ import Testing
     #expect(host.status == .reachable(.ethernetOrWiFi))
     #expect(host.flags == .reachable)
 
-    // The cable is pulled out at the other end.
+    // The link goes down at the other end.
     await space.run("link set v1 down")
     #expect(await heard.wait(for: 3).last == .notReachable)
     await space.run("link set v1 up")
@@ -39,7 +39,7 @@ import Testing
     manager.stopListening()
   }
 
-  @Test func aRetrierSeesThatTheNetworkIsBack() async throws {
+  @Test("A retrier is called when the network is available again") func retrier() async throws {
     guard let space = await NetworkNamespace.make() else { return }
     let results = Recorder<PathResult>()
     let monitor = NetworkPathMonitor(source: space, maximumWait: .seconds(60)) { $0 == .wiredEthernet }
@@ -51,11 +51,11 @@ import Testing
   }
 }
 
-/// A namespace with two ends of a cable, `v0` and `v1`, both down. One thread lives in it: sockets that are opened
-/// and programs that are started there belong to it.
+/// A network namespace with two connected interfaces, `v0` and `v1`, both down. One thread belongs to it, and so do
+/// sockets and programs that are opened on this thread.
 private final class NetworkNamespace: NetworkSource, @unchecked Sendable {
   private let network: SystemNetwork
-  // Used by the thread of the namespace alone, but for appending under its own lock.
+  // Used on the thread of the namespace only. Appending is protected by its own lock.
   private let jobs: Jobs
 
   private init(_ network: SystemNetwork, _ jobs: Jobs) {
@@ -79,16 +79,16 @@ private final class NetworkNamespace: NetworkSource, @unchecked Sendable {
     return network.map { NetworkNamespace($0, jobs) }
   }
 
-  /// Moves the calling thread into a network namespace of its own (unshare(2)), if that is permitted.
+  /// Moves the calling thread into a network namespace of its own (unshare(2)) if that is permitted.
   private static func leavesNetwork() -> Bool {
     typealias Unshare = @convention(c) (Int32) -> Int32
-    // The function is there, but not in the module Glibc.
+    // The module Glibc does not declare the function.
     guard let symbol = dlsym(nil, "unshare") else { return false }
     let newNetwork: Int32 = 0x4000_0000
     return unsafeBitCast(symbol, to: Unshare.self)(newNetwork) == 0
   }
 
-  /// Runs `ip` with these arguments, one after the other.
+  /// Runs `ip` with each of these arguments.
   func run(_ commands: String...) async {
     await withCheckedContinuation { continuation in
       jobs.add {
@@ -101,7 +101,7 @@ private final class NetworkNamespace: NetworkSource, @unchecked Sendable {
     }
   }
 
-  // Foundation's Process makes sockets of its own on the thread that calls, which it needs elsewhere afterwards.
+  // Foundation's Process opens sockets on the calling thread, and uses them on other threads afterwards.
   private static func ip(_ arguments: String) -> Bool {
     let words = ["ip"] + arguments.split(separator: " ").map(String.init)
     var pointers: [UnsafeMutablePointer<CChar>?] = words.map { strdup($0) } + [nil]
@@ -133,7 +133,7 @@ private final class NetworkNamespace: NetworkSource, @unchecked Sendable {
     return watch
   }
 
-  /// The jobs of the thread; `nil` ends it.
+  /// The queue of the thread; `nil` ends the thread.
   private final class Jobs: @unchecked Sendable {
     private let lock = NSLock()
     private let ready = DispatchSemaphore(value: 0)

@@ -18,19 +18,19 @@ import Testing
 
   private static func offline() -> FakeReply { .failure(.notConnected) }
 
-  @Test func requestsAreTriedAgainWhenTheNetworkIsBack() async {
+  @Test("Requests are retried when the network is available again") func retry() async {
     let reached = [Latch(), Latch()]
     let fake = FakeTransport { _, index in
       guard index < 2 else { return .text("ok") }
       reached[index].open()
       return Self.offline()
     }
-    let session = Session.kept(fake: fake, interceptor: retrier())
+    let session = Session.retained(fake: fake, interceptor: retrier())
     async let first = session.request("https://example.com/1").serializingString().response
     async let second = session.request("https://example.com/2").serializingString().response
     await monitors.wait(for: 1)
     for latch in reached { await latch.wait() }
-    // Both are held once the second has asked; a monitor that comes too early would start another wait.
+    // Both requests wait once the second one has called the retrier. A second monitor would start another wait.
     let monitor = monitors.values[0]
     await monitor.started.wait(for: 1)
     let answers = Task { [monitors] in
@@ -45,9 +45,9 @@ import Testing
     #expect(fake.requests.count == 4)
   }
 
-  @Test func oneMonitorServesAllThatAreHeld() async throws {
+  @Test("One monitor serves all waiting requests") func oneMonitor() async throws {
     let retrier = retrier()
-    let session = Session.kept(fake: FakeTransport())
+    let session = Session.retained(fake: FakeTransport())
     let request = session.request("https://example.com/")
     let answers = Recorder<String>()
     let error = AFError.sessionTaskFailed(error: URLError(.notConnectedToInternet))
@@ -61,16 +61,16 @@ import Testing
     #expect(monitors.values[0].isStopped)
     retrier.retry(request, for: session, dueTo: error) { answers.add("\($0)") }
     #expect(monitors.count == 2)
-    // The first monitor has nothing to say any more.
+    // The first monitor has no effect any more.
     monitors.values[0].end(.timeout)
     #expect(answers.count == 3)
     monitors.values[1].end(.timeout)
     #expect(answers.values.last == "doNotRetry")
   }
 
-  @Test func afterTheTimeoutTheErrorStays() async {
+  @Test("After the timeout the error is the result") func timeout() async {
     let fake = FakeTransport(Self.offline())
-    let session = Session.kept(fake: fake, interceptor: retrier())
+    let session = Session.retained(fake: fake, interceptor: retrier())
     let request = session.request("https://example.com/")
     async let response = request.serializingString().response
     await monitors.wait(for: 1)
@@ -81,16 +81,16 @@ import Testing
     #expect(request.retryCount == 0)
   }
 
-  @Test func otherErrorsAreNotHeld() async {
+  @Test("Other errors are not delayed") func otherErrors() async {
     let fake = FakeTransport(.failure(.timedOut))
-    let session = Session.kept(fake: fake, interceptor: retrier())
+    let session = Session.retained(fake: fake, interceptor: retrier())
     let error = await session.request("https://example.com/").serializingString().response.error
     #expect((error?.underlyingError as? URLError)?.code == .timedOut)
     #expect(monitors.count == 0)
   }
 
-  @Test func aReleasedRetrierStopsItsMonitorAndDropsTheAnswers() async throws {
-    let session = Session.kept(fake: FakeTransport())
+  @Test("A released retrier stops its monitor and releases its completions") func release() async throws {
+    let session = Session.retained(fake: FakeTransport())
     let request = session.request("https://example.com/")
     var retrier: OfflineRetrier? = retrier()
     weak let weakly = retrier
@@ -105,7 +105,7 @@ import Testing
     #expect(answers.count == 0)
   }
 
-  @Test func whatIsOfflineIsFoundBelowOtherErrors() {
+  @Test("Offline errors are found as underlying errors") func underlyingErrors() {
     let offline = URLError(.notConnectedToInternet)
     let isOffline = OfflineRetrier.defaultIsOfflineError
     #expect(isOffline(offline))
@@ -117,8 +117,8 @@ import Testing
     #expect(OfflineRetrier.defaultURLErrorOfflineCodes == [.notConnectedToInternet])
   }
 
-  @Test(arguments: NetworkInterfaceType.allCases) func interfacesMayNotCount(type: NetworkInterfaceType) async
-  {
+  @Test("Interface types can be excluded", arguments: NetworkInterfaceType.allCases)
+  func interfacesMayNotCount(type: NetworkInterfaceType) async {
     let network = ScriptedNetwork()
     network.become(ScriptedNetwork.offline)
     let results = Recorder<PathResult>()
@@ -140,7 +140,7 @@ import Testing
     #expect(network.watchCount == 0)
   }
 
-  @Test func theWaitForANetworkEnds() async {
+  @Test("The wait for a network ends") func endOfWait() async {
     let network = ScriptedNetwork()
     network.become(ScriptedNetwork.offline)
     let results = Recorder<PathResult>()
@@ -152,7 +152,7 @@ import Testing
     #expect(network.watchCount == 0)
   }
 
-  @Test func aManagerMayTellWhenItsHostIsThere() async throws {
+  @Test("A reachability manager can report its host") func manager() async throws {
     let network = ScriptedNetwork()
     network.become(ScriptedNetwork.offline)
     let made = Recorder<Int>()
@@ -161,7 +161,7 @@ import Testing
         made.add(1)
         return NetworkReachabilityManager(target: .anywhere, source: network)
       }(), maximumWait: .seconds(60))
-    let session = Session.kept(fake: FakeTransport())
+    let session = Session.retained(fake: FakeTransport())
     let request = session.request("https://example.com/")
     let answers = Recorder<String>()
     for round in 1...2 {
@@ -175,8 +175,8 @@ import Testing
     #expect(network.watchCount == 0)
   }
 
-  @Test func withoutAManagerNothingIsWaitedFor() async {
-    let session = Session.kept(fake: FakeTransport())
+  @Test("Without a manager the request does not wait") func noManager() async {
+    let session = Session.retained(fake: FakeTransport())
     let request = session.request("https://example.com/")
     let answers = Recorder<String>()
     let retriers = [
@@ -194,12 +194,12 @@ import Testing
     #expect(answers.values == ["doNotRetry", "doNotRetry"])
   }
 
-  @Test func theWaitForAManagedHostEnds() async {
+  @Test("The wait for the host of a manager ends") func endOfManagedWait() async {
     let network = ScriptedNetwork()
     network.become(ScriptedNetwork.offline)
     let retrier = OfflineRetrier(
       monitor: NetworkReachabilityManager(target: .anywhere, source: network), maximumWait: .milliseconds(1))
-    let session = Session.kept(fake: FakeTransport())
+    let session = Session.retained(fake: FakeTransport())
     let answers = Recorder<String>()
     let request = session.request("https://example.com/")
     retrier.retry(request, for: session, dueTo: URLError(.notConnectedToInternet)) { answers.add("\($0)") }
@@ -207,7 +207,7 @@ import Testing
     #expect(network.watchCount == 0)
   }
 
-  @Test func aMachineWithoutNetworkSaysSo() {
+  @Test("The errors of a machine without a network are offline errors") func noNetwork() {
     let network = ScriptedNetwork()
     let failure = TransportFailure(.cannotFindHost, "The name x could not be found.")
     #expect(failure.explained(host: "x.test", by: network).kind == .cannotFindHost)
@@ -223,7 +223,7 @@ import Testing
   }
 }
 
-/// A monitor that a test ends.
+/// A monitor that the test ends.
 private final class ScriptedMonitor: PathMonitor {
   private struct State {
     var onResult: (@Sendable (PathResult) -> Void)?

@@ -14,13 +14,13 @@ private typealias Status = NetworkReachabilityManager.NetworkReachabilityStatus
     try #require(NetworkReachabilityManager(target: target, source: network))
   }
 
-  /// Returns when all that was under way has been told.
+  /// Waits until all pending changes are delivered.
   private func settle(_ manager: NetworkReachabilityManager) {
     manager.reachabilityQueue.sync {}
     queue.sync {}
   }
 
-  @Test func theStatusIsThatOfTheNetworkNow() throws {
+  @Test("The status is that of the current network") func status() throws {
     let manager = try manager()
     #expect(manager.status == .reachable(.ethernetOrWiFi))
     #expect(manager.isReachable && manager.isReachableOnEthernetOrWiFi && !manager.isReachableOnCellular)
@@ -39,7 +39,7 @@ private typealias Status = NetworkReachabilityManager.NetworkReachabilityStatus
     #expect(network.watchCount == 0)
   }
 
-  @Test func theFirstCallTellsTheStatusAndOnlyChangesFollow() async throws {
+  @Test("The first call has the status, and later calls have changes only") func calls() async throws {
     let manager = try manager()
     let listens = manager.startListening(onQueue: queue) { [heard] in heard.add($0) }
     #expect(listens)
@@ -57,7 +57,7 @@ private typealias Status = NetworkReachabilityManager.NetworkReachabilityStatus
     #expect(heard.count == 3)
   }
 
-  @Test func theListenerRunsOnItsQueue() async throws {
+  @Test("The listener runs on its queue") func listenerQueue() async throws {
     let key = DispatchSpecificKey<Bool>()
     queue.setSpecific(key: key, value: true)
     let onQueue = Recorder<Bool>()
@@ -67,7 +67,7 @@ private typealias Status = NetworkReachabilityManager.NetworkReachabilityStatus
     #expect(manager.reachabilityQueue.label == "org.alamofire.reachabilityQueue")
   }
 
-  @Test func anotherListenerReplacesTheFirst() async throws {
+  @Test("Another listener replaces the first") func replacement() async throws {
     let manager = try manager()
     let second = Recorder<Status>()
     manager.startListening(onQueue: queue) { [heard] in heard.add($0) }
@@ -81,13 +81,13 @@ private typealias Status = NetworkReachabilityManager.NetworkReachabilityStatus
     #expect(heard.count == 1)
   }
 
-  @Test func nothingComesAfterTheStop() async throws {
+  @Test("The listener is not called after the stop") func stop() async throws {
     let manager = try manager()
     manager.startListening(onQueue: queue) { [heard] in heard.add($0) }
     await heard.wait(for: 1)
     queue.sync {
       network.become(ScriptedNetwork.offline)
-      // What has been decided already waits for this queue.
+      // Pending calls wait for this queue.
       manager.reachabilityQueue.sync {}
       manager.stopListening()
     }
@@ -99,7 +99,7 @@ private typealias Status = NetworkReachabilityManager.NetworkReachabilityStatus
     #expect(await heard.wait(for: 2).last == .notReachable)
   }
 
-  @Test func aReleasedManagerStops() async throws {
+  @Test("A released manager stops") func release() async throws {
     var manager: NetworkReachabilityManager? = try manager()
     manager?.startListening(onQueue: queue) { [heard] in heard.add($0) }
     await heard.wait(for: 1)
@@ -110,7 +110,7 @@ private typealias Status = NetworkReachabilityManager.NetworkReachabilityStatus
     #expect(heard.count == 1)
   }
 
-  @Test func manyThreadsStartAndStop() async throws {
+  @Test("Threads start and stop concurrently") func concurrency() async throws {
     let manager = try manager()
     DispatchQueue.concurrentPerform(iterations: 200) { index in
       if index % 2 == 0 {
@@ -124,7 +124,7 @@ private typealias Status = NetworkReachabilityManager.NetworkReachabilityStatus
     #expect(network.watchCount == 0)
   }
 
-  @Test func aSystemThatTellsNothingHasNoManager() throws {
+  @Test("A system without netlink has no manager") func noNetlink() throws {
     let silent = ScriptedNetwork(isAvailable: false)
     #expect(NetworkReachabilityManager(target: .anywhere, source: silent) == nil)
     #expect(NetworkReachabilityManager(host: "") == nil)
@@ -136,7 +136,7 @@ private typealias Status = NetworkReachabilityManager.NetworkReachabilityStatus
     #expect(heard.count == 0)
   }
 
-  @Test func aNameIsLookedUpAwayFromTheCaller() async throws {
+  @Test("A name is resolved on another thread") func resolution() async throws {
     let network = ScriptedNetwork(holdsLookups: true)
     network.set("example.com", [try #require(ScriptedNetwork.address)])
     let manager = try #require(
@@ -151,14 +151,14 @@ private typealias Status = NetworkReachabilityManager.NetworkReachabilityStatus
     #expect(manager.status == .reachable(.ethernetOrWiFi))
   }
 
-  @Test func aNameIsLookedUpAgainWithEveryChange() async throws {
+  @Test("A name is resolved again after each change") func repeatedResolution() async throws {
     let manager = try manager(.host("example.com"))
     manager.startListening(onQueue: queue) { [heard] in heard.add($0) }
     #expect(await heard.wait(for: 1) == [.notReachable])
     network.set("example.com", [try #require(ScriptedNetwork.address)])
     network.become(ScriptedNetwork.online())
     #expect(await heard.wait(for: 2).last == .reachable(.ethernetOrWiFi))
-    // Names that cannot be looked up for a while keep their addresses.
+    // A name that temporarily cannot be resolved has its previous addresses.
     network.set("example.com", [])
     network.become(ScriptedNetwork.offline)
     #expect(await heard.wait(for: 3).last == .notReachable)
@@ -166,7 +166,7 @@ private typealias Status = NetworkReachabilityManager.NetworkReachabilityStatus
     #expect(await heard.wait(for: 4).last == .reachable(.cellular))
   }
 
-  @Test func anAddressNeedsNoLookup() throws {
+  @Test("An address is not resolved") func address() throws {
     #expect(try manager(.host("192.0.2.1")).status == .reachable(.ethernetOrWiFi))
     #expect(network.lookups.count == 0)
   }
@@ -196,12 +196,12 @@ private typealias Status = NetworkReachabilityManager.NetworkReachabilityStatus
     ([.connectionOnTraffic], false),
   ]
 
-  @Test(arguments: meanings)
-  func flagsMeanWhatTheyMeanElsewhere(flags: NetworkReachabilityFlags, isReachable: Bool) {
+  @Test("Flags have their meaning on Apple's systems", arguments: meanings)
+  func flags(flags: NetworkReachabilityFlags, isReachable: Bool) {
     #expect(flags.isActuallyReachable == isReachable)
   }
 
-  @Test func thisMachineAnswers() async throws {
+  @Test("This machine is reachable") func localMachine() async throws {
     guard let manager = NetworkReachabilityManager() else { return }
     #expect(manager.status != .unknown)
     let before = openDescriptors()
@@ -213,7 +213,7 @@ private typealias Status = NetworkReachabilityManager.NetworkReachabilityStatus
     #expect(local.status != .unknown)
     #expect(NetworkReachabilityManager(host: "localhost")?.status == local.status)
     #expect(NetworkReachabilityManager.default != nil)
-    // Other tests open and close theirs meanwhile: of netlink sockets there are few.
+    // Other tests open and close descriptors concurrently, but few netlink sockets.
     #expect(await eventually { openDescriptors() <= before })
   }
 

@@ -3,7 +3,7 @@ import Foundation
 import HTTPWire
 import Synchronization
 
-/// A network that a test switches on and off.
+/// A network that the test switches on and off.
 final class ScriptedNetwork: NetworkSource {
   private struct State {
     var network: NetworkState?
@@ -14,7 +14,7 @@ final class ScriptedNetwork: NetworkSource {
   }
 
   private let script = Mutex(State(network: ScriptedNetwork.online()))
-  /// Names that were looked up; and what holds the look-ups.
+  /// The names that were resolved.
   let lookups = Recorder<String>()
   let gate: DispatchSemaphore?
   let isAvailable: Bool
@@ -32,7 +32,7 @@ final class ScriptedNetwork: NetworkSource {
 
   static let offline = NetworkState(links: [.init(index: 1, name: "lo", kind: .loopback)])
 
-  /// Changes the network, and notifies all watches.
+  /// Sets the state of the network, and notifies all observers.
   func become(_ network: NetworkState?) {
     let watches = script.withLock { state in
       state.network = network

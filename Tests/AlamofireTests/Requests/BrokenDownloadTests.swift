@@ -4,8 +4,7 @@ import HTTPTestServer
 import Synchronization
 import Testing
 
-/// Downloads that are broken off two hundred times, by whatever can break one, the end of the process among
-/// them.
+/// Downloads that are interrupted two hundred times, by faults of the server, cancellation and kills of the process.
 @Suite(.timeLimit(.minutes(5))) struct BrokenDownloadTests {
   private static let breaks = 200
 
@@ -28,30 +27,32 @@ import Testing
     try FileManager.default.contentsOfDirectory(atPath: folder.path)
   }
 
-  /// Looks at what is there after a process has ended: nothing, or the whole file.
-  private func checkDestination(_ file: RestlessFile, isFinished: Bool) throws {
+  /// Checks the destination after the end of a process: it is empty or has the complete file.
+  private func checkDestination(_ file: UnreliableFile, isFinished: Bool) throws {
     let names = try names(in: destination.deletingLastPathComponent())
     if isFinished { #expect(names == ["file"]) }
     guard !names.isEmpty else { return }
     #expect(names == ["file"])
-    // Not within the expectation, which would look for the differences of two large files for minutes.
+    // Not in the expectation, which would compute the difference of two large files for minutes.
     let isWhole = try Data(contentsOf: destination) == file.content
     #expect(isWhole)
     try FileManager.default.removeItem(at: destination)
   }
 
-  @Test(arguments: [(RestlessFile.Validator.entityTag, UInt64(1)), (.date, 2)])
-  func whateverBreaksADownloadTheFileIsWholeInTheEnd(
-    validator: RestlessFile.Validator, seed: UInt64
+  @Test(
+    "An interrupted download ends with the complete file",
+    arguments: [(UnreliableFile.Validator.entityTag, UInt64(1)), (.date, 2)])
+  func interruptions(
+    validator: UnreliableFile.Validator, seed: UInt64
   ) async throws {
     defer { try? FileManager.default.removeItem(at: folder) }
-    let file = RestlessFile(validator, seed: seed, troubles: Self.breaks)
+    let file = UnreliableFile(validator, seed: seed, troubles: Self.breaks)
     let stage = try Stage(file)
     async let interventions: Void = stage.intervene()
     var killed = 0
     while true {
       let isLast = file.troublesLeft == 0
-      // Some processes end by themselves at one of their first moments.
+      // Some processes kill themselves at one of their first crash points.
       let crashPoint = isLast || file.random(in: 0...2) == 0 ? 0 : file.random(in: 1...30)
       let words = ["download", stage.url, destination.path, notes.path, "\(crashPoint)"]
       let child = try ChildProcess(
@@ -66,29 +67,29 @@ import Testing
     stage.close()
     await interventions
     #expect(file.troubles.values.reduce(0, +) == Self.breaks)
-    #expect(Set(file.troubles.keys) == Set(RestlessFile.Trouble.allCases))
-    // Usually some eighty processes, forty versions and a hundred and twenty rests.
+    #expect(Set(file.troubles.keys) == Set(UnreliableFile.Trouble.allCases))
+    // Usually there are eighty processes, forty versions and a hundred and twenty partial responses.
     #expect(killed >= 10)
     #expect(file.changes > 5)
     #expect(file.resumptions > 30)
-    // A killed process cannot remove its file; all others do.
+    // Only killed processes leave a temporary file.
     #expect(try names(in: temporary).count <= killed)
   }
 }
 
-/// The current server and client, for interventions.
+/// The current server and client, for the task that interferes with them.
 private final class Stage: Sendable {
   private struct State {
     var server: HTTPTestServer?
     var child: ChildProcess?
   }
 
-  private let file: RestlessFile
+  private let file: UnreliableFile
   private let port: Int
   private let state: Mutex<State>
   private let ending = Latch()
 
-  init(_ file: RestlessFile) throws {
+  init(_ file: UnreliableFile) throws {
     self.file = file
     let server = try HTTPTestServer(routes: file.routes)
     port = server.port
@@ -99,7 +100,7 @@ private final class Stage: Sendable {
 
   func put(_ child: ChildProcess?) { state.withLock { $0.child = child } }
 
-  /// Kills the client and starts the server again when the file says so, until ``close()`` is called.
+  /// Kills the client and restarts the server on demand of the file, until ``close()`` is called.
   func intervene() async {
     await withTaskGroup(of: Void.self) { group in
       group.addTask {
@@ -120,7 +121,7 @@ private final class Stage: Sendable {
     ending.open()
   }
 
-  private func perform(_ intervention: RestlessFile.Intervention) async {
+  private func perform(_ intervention: UnreliableFile.Intervention) async {
     switch intervention {
     case .killClient(let gate):
       await gate.waitUntilReached()
@@ -131,7 +132,7 @@ private final class Stage: Sendable {
     }
   }
 
-  /// A process that is being started holds a copy of the old server's socket for a moment.
+  /// Restarts the server. A new process has a copy of the old server's socket for a moment.
   private func restart() async {
     guard let old = state.withLock({ $0.server.take() }) else { return }
     old.stop()

@@ -30,7 +30,7 @@ struct BrokenResponseTests {
     }
   }
 
-  @Test("A broken connection leaves head, bytes and metrics", arguments: [false, true])
+  @Test("A broken connection preserves head, bytes and metrics", arguments: [false, true])
   func brokenConnection(isMonitored: Bool) async throws {
     let spy = EventSpy()
     let session = Session.real(eventMonitors: isMonitored ? [spy] : [])
@@ -47,7 +47,7 @@ struct BrokenResponseTests {
     #expect(request.description.hasSuffix("(200)"))
   }
 
-  @Test("Serializers get the bytes beside the error")
+  @Test("Serializers receive the bytes with the error")
   func serializer() async {
     struct Count: DataResponseSerializerProtocol {
       func serialize(request: URLRequest?, response: HTTPURLResponse?, data: Data?, error: (any Error)?)
@@ -58,7 +58,7 @@ struct BrokenResponseTests {
     #expect(await task.result.success == [200, 40_000, 1])
   }
 
-  @Test("A cancelled request keeps what had arrived", arguments: [false, true])
+  @Test("A cancelled request preserves the received bytes", arguments: [false, true])
   func cancelled(isMonitored: Bool) async {
     let session = Session.real(eventMonitors: isMonitored ? [EventSpy()] : [])
     let request = session.request(server.url("/stalled"))
@@ -72,7 +72,8 @@ struct BrokenResponseTests {
   }
 
   @Test(
-    "A response that is cancelled at its head keeps the head", arguments: ["/broken", "/silent", "/bytes/0"])
+    "A response that is cancelled at its head preserves the head",
+    arguments: ["/broken", "/silent", "/bytes/0"])
   func cancelledAtHead(path: String) async {
     let request = Session.real().request(server.url(path))
     request.onHTTPResponse(on: .global()) { _, decide in decide(.cancel) }
@@ -81,7 +82,7 @@ struct BrokenResponseTests {
     #expect(response.response?.statusCode == 200)
   }
 
-  @Test("A timeout after the head keeps the head")
+  @Test("A timeout after the head preserves the head")
   func timeout() async throws {
     var urlRequest = try URLRequest(url: server.url("/silent"), method: .get)
     urlRequest.timeoutInterval = 0.2
@@ -93,15 +94,15 @@ struct BrokenResponseTests {
 
   @Test("The completion of a broken stream has the head")
   func stream() async {
-    let journal = DataJournal()
-    Session.real().streamRequest(server.url("/broken")).responseStream(on: .global(), stream: journal.note)
-    let completion = await journal.end()
+    let recorder = DataRecorder()
+    Session.real().streamRequest(server.url("/broken")).responseStream(on: .global(), stream: recorder.note)
+    let completion = await recorder.end()
     #expect(completion.error != nil)
     #expect(completion.response?.statusCode == 200)
-    #expect(journal.data == received)
+    #expect(recorder.data == received)
   }
 
-  @Test("A redirect that breaks off is not the response")
+  @Test("A broken redirect is not the response")
   func redirect() async {
     let response = await Session.real().request(server.url("/lead")).end()
     #expect(response.error != nil)
@@ -110,24 +111,25 @@ struct BrokenResponseTests {
 
   @Test("A failure before the head has no response")
   func noHead() async {
-    let response = await Session.kept(fake: FakeTransport(.failure(.cannotConnectToHost)))
+    let response = await Session.retained(fake: FakeTransport(.failure(.cannotConnectToHost)))
       .request("http://a.test/").end()
     #expect(response.error != nil)
     #expect(response.response == nil)
     #expect(response.data == nil)
   }
 
-  @Test("A retry forgets the response of the failed attempt")
+  @Test("A retry discards the response of the failed attempt")
   func retry() async {
     let fake = FakeTransport(.chunks(["part"], failure: .connectionLost), .failure(.timedOut))
-    let request = Session.kept(fake: fake, interceptor: SpyInterceptor(retries: 1)).request("http://a.test/")
+    let request = Session.retained(fake: fake, interceptor: SpyInterceptor(retries: 1)).request(
+      "http://a.test/")
     let response = await request.end()
     #expect(response.response == nil)
     #expect(response.data == nil)
     #expect(request.allMetrics.count == 2)
   }
 
-  @Test("The error of a broken download carries its resume data")
+  @Test("The error of a broken download contains its resume data")
   func resumeData() async throws {
     let file = VersionedFile(size: 100_000)
     let server = try HTTPTestServer(routes: file.routes)
@@ -149,7 +151,7 @@ struct BrokenResponseTests {
     #expect(server.recordedRequests.last?.header("Range") == "bytes=30000-")
   }
 
-  @Test("A download without ranges leaves no resume data")
+  @Test("A download without ranges has no resume data")
   func noRanges() async throws {
     let response = await end(Session.real().download(server.url("/broken")))
     #expect(response.response?.statusCode == 200)

@@ -26,7 +26,7 @@ struct CURLTests {
     return request.cURLDescription()
   }
 
-  @Test func aPlainGET() async {
+  @Test("A GET is described") func get() async {
     let text = await command(session().request("http://a.test/x?y=z", headers: ["x-both": "re\"quest"]))
     #expect(
       text == """
@@ -38,7 +38,7 @@ struct CURLTests {
         """)
   }
 
-  @Test func aBodyIsEscaped() async throws {
+  @Test("A body is escaped") func body() async throws {
     let session = session { $0.httpAdditionalHeaders = nil }
     let text = await command(
       session.request(
@@ -54,7 +54,7 @@ struct CURLTests {
         """)
   }
 
-  @Test func credentialsAndCookies() async throws {
+  @Test("Credentials and cookies are included") func credentialsAndCookies() async throws {
     let session = session { configuration in
       configuration.httpAdditionalHeaders = nil
       configuration.httpCookieStorage = HTTPCookieStorage.sharedCookieStorage(
@@ -69,9 +69,9 @@ struct CURLTests {
     #expect(lines == ["$ curl -v", "-X GET", "-u user:pass", "-b \"a=1\"", "\"http://a.test/\""])
   }
 
-  @Test func storedCredentialsTakeThePlaceOfTheRequestsOwn() async throws {
+  @Test("Stored credentials replace those of the request") func storedCredentials() async throws {
     let stored = URLCredential(user: "stored", password: "secret", persistence: .forSession)
-    // The name of a host of its own: the storage is that of the process.
+    // A unique host, because the storage is that of the process.
     let host = "\(UUID().uuidString.lowercased()).test"
     let space = URLProtectionSpace(
       host: host, port: 0, protocol: "http", realm: host,
@@ -87,7 +87,7 @@ struct CURLTests {
     #expect(lines == ["$ curl -v", "-X GET", "-u stored:secret", "\"http://\(host)/\""])
   }
 
-  @Test func withoutACredentialStorageNoneIsShown() async {
+  @Test("Without a credential storage no credential is included") func noCredentialStorage() async {
     let session = session { configuration in
       configuration.httpAdditionalHeaders = nil
       configuration.urlCredentialStorage = nil
@@ -98,7 +98,7 @@ struct CURLTests {
     #expect(text == "$ curl -v \\\n\t-X GET \\\n\t\"http://a.test/\"")
   }
 
-  @Test func withoutARequestThereIsASentence() async {
+  @Test("A request that was not created has a message") func noRequest() async {
     let request = session().request("")
     #expect(request.cURLDescription() == "$ curl command could not be created")
     #expect(request.description == "No request created yet.")
@@ -107,7 +107,7 @@ struct CURLTests {
     #expect(await command(session().request("/relative")).hasPrefix("$ curl"))
   }
 
-  @Test func theHandlerIsCalledOnceBeforeAndAfterTheCreation() async {
+  @Test("The handler is called once, before and after the creation") func handler() async {
     let texts = Recorder<String>()
     let request = session().request("http://a.test/")
     request.cURLDescription(on: .global()) { texts.add("replaced \($0)") }
@@ -119,7 +119,7 @@ struct CURLTests {
     #expect(values.allSatisfy { $0.hasPrefix("$ curl -v") })
   }
 
-  @Test func theHandlerIsCalledWhenThereWillBeNoRequest() async {
+  @Test("The handler is called if the request cannot be created") func creationFailure() async {
     let texts = Recorder<String>()
     let failed = session().request("")
     failed.cURLDescription { texts.add($0) }
@@ -137,7 +137,7 @@ struct CURLTests {
     #expect(created.count == 0)
   }
 
-  @Test func theCreationHandlerSeesEachAttempt() async {
+  @Test("The creation handler is called for each attempt") func attempts() async {
     let fake = FakeTransport(.failure(.connectionLost))
     let seen = Recorder<URLRequest>()
     let request = session(fake, interceptor: SpyInterceptor(retries: 1)).request("http://a.test/")
@@ -150,7 +150,7 @@ struct CURLTests {
     #expect(await late.wait(for: 1).first?.url?.absoluteString == "http://a.test/")
   }
 
-  @Test func theDescriptionGrows() async {
+  @Test("The description contains the response once there is one") func description() async {
     let gate = Latch()
     let reached = Latch()
     let request = session(FakeTransport(.status(404).held(by: gate, reached: reached)))

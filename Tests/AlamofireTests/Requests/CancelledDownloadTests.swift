@@ -3,7 +3,7 @@ import Foundation
 import HTTPTestServer
 import Testing
 
-/// Downloads that are cancelled when their file is complete, or nearly so.
+/// Downloads that are cancelled when their file is complete or nearly complete.
 @Suite("Cancelled downloads", .timeLimit(.minutes(5)))
 struct CancelledDownloadTests {
   private let server: HTTPTestServer
@@ -28,7 +28,7 @@ struct CancelledDownloadTests {
     #expect(request.isCancelled)
   }
 
-  @Test("Cancelled by its destination, a download moves nothing")
+  @Test("A download that its destination cancels moves no file")
   func byDestination() async throws {
     let target = folder["file"]
     let (made, sources) = (Recorder<DownloadRequest>(), Recorder<URL>())
@@ -45,7 +45,7 @@ struct CancelledDownloadTests {
     #expect(sources.count == 1)
   }
 
-  @Test("Cancelled by its validator, a download has no file URL", arguments: [false, true])
+  @Test("A download that its validator cancels has no file URL", arguments: [false, true])
   func byValidator(hasDestination: Bool) async throws {
     let target = folder["file"]
     let files = Recorder<URL>()
@@ -63,23 +63,23 @@ struct CancelledDownloadTests {
     }
   }
 
-  @Test("Cancelled at its last byte, a download asks for no destination")
+  @Test("A download that is cancelled at its last byte calls no destination")
   func atLastByte() async throws {
-    let asked = Recorder<Int>()
+    let calls = Recorder<Int>()
     let target = folder["file"]
     let gate = Latch()
     let reached = Latch()
     let fake = FakeTransport(.text("body").held(by: gate, reached: reached))
     let destination: DownloadRequest.Destination = { _, _ in
-      asked.add(1)
+      calls.add(1)
       return (target, [])
     }
-    let request = Session.kept(fake: fake).download("http://a.test/", to: destination)
+    let request = Session.retained(fake: fake).download("http://a.test/", to: destination)
     async let response = end(request)
     await reached.wait()
     request.cancel()
     gate.open()
     check(request, await response)
-    #expect(asked.count == 0)
+    #expect(calls.count == 0)
   }
 }

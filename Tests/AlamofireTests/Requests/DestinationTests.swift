@@ -21,8 +21,10 @@ import Testing
     }
   }
 
-  @Test(arguments: [[], .removePreviousFile, .createIntermediateDirectories] as [DownloadRequest.Options])
-  func aURLThatIsNoFileIsAnError(options: DownloadRequest.Options) async throws {
+  @Test(
+    "A URL that is not a file URL is an error",
+    arguments: [[], .removePreviousFile, .createIntermediateDirectories] as [DownloadRequest.Options])
+  func notAFile(options: DownloadRequest.Options) async throws {
     let kept = try folder.file("kept")
     for text in ["http://host\(kept.path)", "http://host\(folder.url.path)/new/file", "data:,x", "new"] {
       let target = try #require(URL(string: text))
@@ -38,7 +40,7 @@ import Testing
     #expect(try Data(contentsOf: kept) == Data("content".utf8))
   }
 
-  @Test func theTemporaryFileIsNotRemovedForItself() async throws {
+  @Test("A destination that is the temporary file itself is not removed") func temporaryFile() async throws {
     let link = folder["link"]
     try FileManager.default.createSymbolicLink(
       at: link, withDestinationURL: FileManager.default.temporaryDirectory)
@@ -55,7 +57,7 @@ import Testing
     }
   }
 
-  @Test func aLinkThatLeadsNowhereIsReplaced() async throws {
+  @Test("A broken symbolic link is replaced") func brokenLink() async throws {
     let link = folder["link"]
     try FileManager.default.createSymbolicLink(at: link, withDestinationURL: folder["nowhere"])
     #expect(await end { _, _ in (link, []) }.error != nil)

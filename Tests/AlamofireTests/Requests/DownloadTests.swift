@@ -26,7 +26,7 @@ import Testing
     return { _, _ in (url, options) }
   }
 
-  @Test func withoutADestinationTheFileStaysInTheTemporaryFolder() async throws {
+  @Test("Without a destination the file stays in the temporary folder") func noDestination() async throws {
     let response = await end(session.download(server.url("/bytes/100000")))
     let file = try #require(response.fileURL)
     defer { try? FileManager.default.removeItem(at: file) }
@@ -38,7 +38,7 @@ import Testing
     #expect(response.resumeData == nil)
   }
 
-  @Test func theFileGoesToItsDestination() async throws {
+  @Test("The file is moved to its destination") func destination() async throws {
     let request = session.download(server.url("/bytes/10"), to: to("a"))
     let response = await end(request)
     #expect(response.fileURL?.lastPathComponent == "a")
@@ -46,7 +46,7 @@ import Testing
     #expect(try Data(contentsOf: folder.appendingPathComponent("a")).count == 10)
   }
 
-  @Test func theOptionsMakeFoldersAndRemoveWhatIsThere() async throws {
+  @Test("The options create folders and remove a previous file") func options() async throws {
     let deep = await end(
       session.download(server.url("/bytes/10"), to: to("x/y/z", [.createIntermediateDirectories])))
     #expect(deep.error == nil)
@@ -55,7 +55,7 @@ import Testing
     #expect(try Data(contentsOf: folder.appendingPathComponent("x/y/z")).count == 20)
   }
 
-  @Test func withoutTheOptionsBothAreErrors() async throws {
+  @Test("Without the options both are errors") func noOptions() async throws {
     try Data("old".utf8).write(to: folder.appendingPathComponent("taken"))
     for (name, code) in [("missing/folder", CocoaError.fileNoSuchFile), ("taken", .fileWriteFileExists)] {
       let response = await end(session.download(server.url("/bytes/10"), to: to(name)))
@@ -70,7 +70,7 @@ import Testing
     #expect(try Data(contentsOf: folder.appendingPathComponent("taken")) == Data("old".utf8))
   }
 
-  @Test func theSuggestedNameIsThatOfTheResponse() async throws {
+  @Test("The suggested destination has the file name of the response") func suggestedName() async throws {
     let path = "/response-headers?Content-Disposition=attachment;%20filename=../../evil.txt"
     let destination = DownloadRequest.suggestedDownloadDestination(
       for: .cachesDirectory, options: [.removePreviousFile, .createIntermediateDirectories])
@@ -82,13 +82,14 @@ import Testing
   }
 
   @Test(
+    "Without a suggested name the URL names the file",
     arguments: [
       ("http://a.test/files/report.pdf?x=1", nil, "report.pdf"),
       ("http://a.test/a%2Fb%20c.txt", nil, "b c.txt"),
       ("http://a.test/x", "attachment; filename=\"named.txt\"", "named.txt"),
       ("http://a.test/", nil, "a.test"),
     ] as [(String, String?, String)])
-  func withoutANameTheURLNamesTheFile(url: String, disposition: String?, name: String) throws {
+  func nameOfURL(url: String, disposition: String?, name: String) throws {
     let destination = DownloadRequest.suggestedDownloadDestination(for: .cachesDirectory)
     let address = try #require(URL(string: url))
     let fields = disposition.map { ["Content-Disposition": $0] }
@@ -111,7 +112,7 @@ import Testing
     }
   }
 
-  @Test func aRetryLeavesNoTemporaryFileOfTheAttemptBefore() async throws {
+  @Test("A retry removes the temporary file of the previous attempt") func retriedFile() async throws {
     let seen = Recorder<URL>()
     let request = session.download(server.url("/bytes/10"))
       .retry(using: Retrier { _, _, _, completion in completion(.retry) })
@@ -124,7 +125,7 @@ import Testing
     #expect(FileManager.default.fileExists(atPath: file.path))
   }
 
-  @Test func aRedirectThatIsNotFollowedIsAnEmptyFile() async throws {
+  @Test("A redirect that is not followed is an empty file") func redirectResponse() async throws {
     var reply = Reply.redirect(to: "/get")
     reply.body = .bytes(Array("elsewhere".utf8))
     server.enqueue(reply, reply)
@@ -139,7 +140,7 @@ import Testing
     #expect(server.requestCount == 2)
   }
 
-  @Test func redirectsAndChallengesLeaveNothingInTheFile() async throws {
+  @Test("Bodies of redirects and challenges are not in the file") func redirectsAndChallenges() async throws {
     let redirect = await end(session.download(server.url("/redirect-to?url=/bytes/5"), to: to("r")))
     #expect(redirect.error == nil)
     #expect(try Data(contentsOf: folder.appendingPathComponent("r")).count == 5)
@@ -148,7 +149,7 @@ import Testing
     #expect(await end(challenge).response?.statusCode == 200)
   }
 
-  @Test func progressCountsBytes() async throws {
+  @Test("Progress counts bytes") func progress() async throws {
     let fractions = Recorder<Double>()
     let request = session.download(server.url("/bytes/3000000"), to: to("p"))
       .downloadProgress(queue: .global()) { fractions.add($0.fractionCompleted) }
@@ -158,7 +159,7 @@ import Testing
     #expect(!fractions.values.isEmpty)
   }
 
-  @Test func progressIsKnownAfterwardsThoughNobodyWatched() async throws {
+  @Test("Progress is complete afterwards without an observer") func unobservedProgress() async throws {
     let request = session.download(server.url("/bytes/30000"), to: to("p"))
     #expect(await end(request).error == nil)
     #expect(request.downloadProgress.completedUnitCount == 30_000)
@@ -169,7 +170,7 @@ import Testing
     #expect(encoded.downloadProgress.totalUnitCount == -1)
   }
 
-  @Test func validatorsSeeTheFile() async throws {
+  @Test("Validators receive the file") func validators() async throws {
     let seen = Recorder<Int>()
     let good = session.download(server.url("/bytes/10"), to: to("v"))
       .validate { _, _, file in
@@ -185,7 +186,7 @@ import Testing
     #expect(type.error?.isResponseValidationError == true)
   }
 
-  @Test func serializersReadTheFile() async throws {
+  @Test("Serializers read the file") func serializers() async throws {
     struct Document: Decodable, Sendable { let url: String }
     let request = session.download(server.url("/get"))
     let document = try await request.serializingDecodable(Document.self).value
@@ -203,8 +204,8 @@ import Testing
     #expect(place == file)
   }
 
-  /// One of a user that reads the file, and one that reads its bytes.
-  @Test func serializersOfUsersSeeTheFile() async throws {
+  /// A serializer that reads the file, and one that reads its bytes.
+  @Test("Serializers of the user receive the file") func ownSerializers() async throws {
     struct Name: DownloadResponseSerializerProtocol {
       func serializeDownload(
         request: URLRequest?, response: HTTPURLResponse?, fileURL: URL?, error: (any Error)?
@@ -228,7 +229,7 @@ import Testing
     #expect(none.error?.isInvalidURLError == true)
   }
 
-  /// Deprecated itself, so that what it calls is no warning.
+  /// Deprecated, so that its calls of deprecated functions are no warnings.
   @available(*, deprecated)
   private func json(
     _ request: DownloadRequest, _ handler: @escaping @Sendable (AFDownloadResponse<Any>) -> Void
@@ -237,7 +238,7 @@ import Testing
   }
 
   @available(*, deprecated)
-  @Test func theFileCanBeReadAsJSONWithoutAType() async throws {
+  @Test("The file can be read as JSON without a type") func untypedJSON() async throws {
     let results = Recorder<String>()
     json(session.download(server.url("/get?a=b"), to: to("json"))) {
       let object = $0.value as? [String: Any]
@@ -254,7 +255,7 @@ import Testing
     #expect(await results.wait(for: 3) == ["b true", "true", "true"])
   }
 
-  @Test func everyHandlerIsCalledInItsOrder() async throws {
+  @Test("Handlers are called in their order") func handlers() async throws {
     let order = Recorder<String>()
     let queue = DispatchQueue(label: "handlers")
     session.download(server.url("/encoding/utf8"), to: to("h"))
@@ -269,7 +270,7 @@ import Testing
       ])
   }
 
-  @Test func aRefusedHostLeavesNothingAtTheDestination() async throws {
+  @Test("A refused host leaves no file at the destination") func refusedHost() async throws {
     let dead = try HTTPTestServer()
     let url = dead.url("/")
     dead.stop()
@@ -279,7 +280,7 @@ import Testing
     #expect(!FileManager.default.fileExists(atPath: folder.appendingPathComponent("n").path))
   }
 
-  @Test func aRetryBeginsWithAFreshFile() async throws {
+  @Test("A retry starts with an empty file") func freshFile() async throws {
     let replies = try HTTPTestServer(routes: .none)
     replies.enqueue(.status(500), .text("at last"))
     let response = await end(

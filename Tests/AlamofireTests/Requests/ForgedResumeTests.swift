@@ -4,7 +4,7 @@ import FoundationNetworking
 import HTTPTestServer
 import Testing
 
-/// Forged resume data, and servers with impossible numbers.
+/// Modified resume data, and servers with invalid lengths and ranges.
 @Suite(.timeLimit(.minutes(5))) struct ForgedResumeTests {
   private let session = Session.real()
   private let folder: TemporaryFolder
@@ -17,7 +17,7 @@ import Testing
     }
   }
 
-  /// Data that go on behind five bytes of `file`, without a known length of the whole.
+  /// Returns resume data that continue after five bytes of `file`, without a total length.
   private func resumeData(_ url: String, file: String, _ changes: [String: Any] = [:]) throws -> Data {
     var list: [String: Any] = [
       "version": 1, "url": url, "method": "GET", "headers": [String: String](), "file": file, "received": 5,
@@ -31,8 +31,10 @@ import Testing
     (response.error?.underlyingError as? URLError)?.code == .cannotDecodeRawData
   }
 
-  @Test(arguments: ["people.txt", "Alamofire_people.txt", "people.tmp", ""])
-  func aFileThatIsNoPartOfADownloadIsLeftAlone(name: String) async throws {
+  @Test(
+    "A file that is not a partial download is not changed",
+    arguments: ["people.txt", "Alamofire_people.txt", "people.tmp", ""])
+  func foreignFile(name: String) async throws {
     let file = try folder.file(name.isEmpty ? "other" : name, Data("keep this".utf8))
     let server = try HTTPTestServer()
     let data = try resumeData(server.url("/bytes/20"), file: name.isEmpty ? folder.url.path + "/" : file.path)
@@ -45,19 +47,21 @@ import Testing
     #expect(server.recordedRequests.isEmpty)
   }
 
-  @Test(arguments: [Int64.min, -1, 0, 4])
-  func aWholeThatIsSmallerThanItsPartIsRefused(total: Int64) async throws {
+  @Test("A total length below that of the part is refused", arguments: [Int64.min, -1, 0, 4])
+  func totals(total: Int64) async throws {
     let data = try resumeData("http://127.0.0.1:1/", file: "Alamofire_x.tmp", ["total": total])
     #expect(isRefused(await end(session.download(resumingWith: data))))
   }
 
-  /// The second answer, to the request for the whole, is what counts.
-  @Test(arguments: [
-    "5-9223372036854775807/*", "5-9223372036854775806/9223372036854775807", "5--9/10", "5-4/10", "5-/10",
-    "-/-",
-    "+5-9/10", "5-9/9",
-  ])
-  func aRangeThatCannotBeIsNotTheRest(range: String) async throws {
+  /// The response to the second request, which is for the whole file, counts.
+  @Test(
+    "An impossible range starts the download again",
+    arguments: [
+      "5-9223372036854775807/*", "5-9223372036854775806/9223372036854775807", "5--9/10", "5-4/10", "5-/10",
+      "-/-",
+      "+5-9/10", "5-9/9",
+    ])
+  func impossibleRanges(range: String) async throws {
     let file = try folder.file("Alamofire_part.tmp", Data("01234".utf8))
     let server = try HTTPTestServer(routes: .none)
     var rest = Reply.text("56789").with(header: "ETag", value: "\"v1\"")
@@ -72,7 +76,7 @@ import Testing
     #expect(try String(contentsOf: url, encoding: .utf8) == "all of it")
   }
 
-  @Test func aTotalWithASignIsNone() async throws {
+  @Test("A total length with a sign is ignored") func signedTotal() async throws {
     let file = try folder.file("Alamofire_part.tmp", Data("01234".utf8))
     let server = try HTTPTestServer(routes: .none)
     var rest = Reply.text("56789").with(header: "Content-Range", value: "bytes 5-9/-9223372036854775808")
@@ -84,8 +88,10 @@ import Testing
     #expect(try String(contentsOf: url, encoding: .utf8) == "0123456789")
   }
 
-  /// The bytes that are there and those announced would be more than can be counted.
-  @Test func aLengthThatContradictsTheRangeIsNotTheRest() async throws {
+  /// The sum of the existing and the announced bytes would overflow.
+  @Test("A length that contradicts the range starts the download again") func contradictoryLength()
+    async throws
+  {
     let file = try folder.file("Alamofire_part.tmp", Data("01234".utf8))
     let server = try HTTPTestServer(routes: .none)
     let head =

@@ -22,8 +22,8 @@ import Testing
       Data("contents".utf8), withName: "file", fileName: "a \"quoted\" name.txt", mimeType: "text/plain")
   }
 
-  @Test(arguments: [UInt64.max, 0])
-  func aFormArrivesFromMemoryAndFromDisk(threshold: UInt64) async throws {
+  @Test("A form is sent from memory and from disk", arguments: [UInt64.max, 0])
+  func form(threshold: UInt64) async throws {
     let request = session.upload(
       multipartFormData: Self.fill, to: server.url("/post"), usingThreshold: threshold)
     let echo = try await request.serializingDecodable(Echo.self).value
@@ -39,7 +39,7 @@ import Testing
     }
   }
 
-  @Test func aFormReplacesTheContentTypeOfItsRequest() async throws {
+  @Test("A form replaces the content type of its request") func contentType() async throws {
     var request = try URLRequest(url: server.url("/post"), method: .post)
     request.headers.add(.contentType("text/plain"))
     let form = MultipartFormData()
@@ -50,13 +50,13 @@ import Testing
     #expect(echo.form == ["name": "value"])
   }
 
-  @Test func anEmptyFormIsWellFormed() async throws {
+  @Test("An empty form is valid") func emptyForm() async throws {
     let echo = try await session.upload(multipartFormData: { _ in }, to: server.url("/post"))
       .serializingDecodable(Echo.self).value
     #expect(echo.form.isEmpty && echo.files.isEmpty)
   }
 
-  @Test func aFileOfAFormThatIsNotThereIsAnError() async throws {
+  @Test("A missing file of a form is an error") func missingFile() async throws {
     let response = await session.upload(
       multipartFormData: { $0.append(URL(fileURLWithPath: "/nowhere/a.txt"), withName: "f") },
       to: server.url("/post")
@@ -65,7 +65,7 @@ import Testing
     #expect(server.requestCount == 0)
   }
 
-  @Test func aRetryEncodesTheFormAgain() async throws {
+  @Test("A retry encodes the form again") func retry() async throws {
     let replies = try HTTPTestServer(routes: .none)
     replies.enqueue(.status(503), .ok)
     let response = await session.upload(

@@ -4,7 +4,7 @@ import FoundationNetworking
 import HTTPTestServer
 import Testing
 
-/// Framing fields of users. With a wrong length, the server would wait, or take the rest of the body for another
+/// Framing fields of the user. With a wrong length, the server would wait, or read the rest of the body as another
 /// request.
 @Suite(.timeLimit(.minutes(5))) struct FramingFieldTests {
   private static let fields: [HTTPHeader] = [
@@ -21,8 +21,8 @@ import Testing
     #expect(seen?.headers(named: "Transfer-Encoding") == [])
   }
 
-  @Test(arguments: fields, ["", "ten bytes."])
-  func theFramingFollowsFromTheBody(field: HTTPHeader, body: String) async throws {
+  @Test("The framing follows from the body", arguments: fields, ["", "ten bytes."])
+  func framing(field: HTTPHeader, body: String) async throws {
     let server = try HTTPTestServer()
     var request = try URLRequest(url: server.url("/anything"), method: body.isEmpty ? .get : .post)
     request.headers.add(field)
@@ -31,8 +31,8 @@ import Testing
     check(server, body)
   }
 
-  @Test(arguments: fields)
-  func alsoAgainstTheFieldsOfTheSession(field: HTTPHeader) async throws {
+  @Test("Framing fields of the session are ignored", arguments: fields)
+  func sessionFields(field: HTTPHeader) async throws {
     let server = try HTTPTestServer()
     let configuration = URLSessionConfiguration.af.default
     configuration.headers.add(field)
@@ -41,8 +41,8 @@ import Testing
     check(server, "ten bytes.")
   }
 
-  @Test(arguments: fields)
-  func alsoAgainstAHandlerOfRedirects(field: HTTPHeader) async throws {
+  @Test("Framing fields of a redirect handler are ignored", arguments: fields)
+  func redirectHandlerFields(field: HTTPHeader) async throws {
     let server = try HTTPTestServer()
     let request = Session.real().request(server.url("/redirect-to?url=/anything"))
       .redirect(

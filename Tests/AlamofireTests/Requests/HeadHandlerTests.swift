@@ -9,7 +9,7 @@ import Testing
 struct HeadHandlerTests {
   typealias Decide = @Sendable (Request.ResponseDisposition) -> Void
 
-  @Test("Allowed", arguments: [0, 10, 500_000])
+  @Test("An allowed response is delivered", arguments: [0, 10, 500_000])
   func allowed(size: Int) async throws {
     let server = try HTTPTestServer()
     let request = Session.real().request(server.url("/bytes/\(size)"))
@@ -25,7 +25,7 @@ struct HeadHandlerTests {
     #expect(codes.values == [200])
   }
 
-  @Test("Cancelled", arguments: [0, 10, 500_000])
+  @Test("A cancelled response ends the request as cancelled", arguments: [0, 10, 500_000])
   func cancelled(size: Int) async throws {
     let server = try HTTPTestServer()
     let request = Session.real().request(server.url("/bytes/\(size)"))
@@ -35,7 +35,7 @@ struct HeadHandlerTests {
     #expect(request.isCancelled)
   }
 
-  @Test("A forgotten completion allows", arguments: [0, 10, 500_000])
+  @Test("A completion that is released without a call allows the response", arguments: [0, 10, 500_000])
   func forgotten(size: Int) async throws {
     let server = try HTTPTestServer()
     let request = Session.real().request(server.url("/bytes/\(size)"))
@@ -45,10 +45,10 @@ struct HeadHandlerTests {
     #expect(response.data?.count ?? 0 == size)
   }
 
-  @Test func nothingOfTheBodyIsReadBeforeTheDecision() async {
+  @Test("The body is not read before the decision") func body() async {
     let decisions = Recorder<Decide>()
     let fake = FakeTransport(.text("body"))
-    let request = Session.kept(fake: fake).request("http://a.test/")
+    let request = Session.retained(fake: fake).request("http://a.test/")
     let counts = Recorder<Int64>()
     request.downloadProgress(queue: .global()) { counts.add($0.completedUnitCount) }
     request.onHTTPResponse(on: .global()) { _, decide in decisions.add(decide) }
@@ -63,10 +63,10 @@ struct HeadHandlerTests {
     #expect(await response.value == Data("body".utf8))
   }
 
-  @Test func resumingDoesNotDecide() async {
+  @Test("Resuming the request does not decide") func resume() async {
     let decisions = Recorder<Decide>()
     let fake = FakeTransport(.text("body"))
-    let request = Session.kept(fake: fake).request("http://a.test/")
+    let request = Session.retained(fake: fake).request("http://a.test/")
     request.onHTTPResponse(on: .global()) { _, decide in decisions.add(decide) }
     async let response = request.end()
     let decide = await decisions.wait(for: 1)[0]
@@ -77,7 +77,7 @@ struct HeadHandlerTests {
     #expect(await response.error == nil)
   }
 
-  @Test func cancellingTheRequestEndsTheWaiting() async throws {
+  @Test("Cancelling the request ends the wait for a decision") func cancel() async throws {
     let server = try HTTPTestServer()
     for size in [0, 10, 500_000] {
       let decisions = Recorder<Decide>()
@@ -95,7 +95,8 @@ struct HeadHandlerTests {
     let broken = FakeReply(failure: TransportFailure(.connectionLost, "lost"))
     let fake = FakeTransport(broken, .text("body"))
     let decisions = Recorder<Decide>()
-    let request = Session.kept(fake: fake, interceptor: SpyInterceptor(retries: 1)).request("http://a.test/")
+    let request = Session.retained(fake: fake, interceptor: SpyInterceptor(retries: 1)).request(
+      "http://a.test/")
     request.onHTTPResponse(on: .global()) { _, decide in decisions.add(decide) }
     async let response = request.end()
     let decides = await decisions.wait(for: 2)
@@ -107,11 +108,13 @@ struct HeadHandlerTests {
     #expect(await response.value == Data("body".utf8))
   }
 
-  @Test func itIsShownForEachAttemptAndTheLastHandlerCounts() async {
+  @Test("The last handler is called for each attempt") func attempts() async {
     let fake = FakeTransport(.status(500), .status(200))
     let codes = Recorder<Int>()
-    let request = Session.kept(fake: fake, interceptor: SpyInterceptor(retries: 1)).request("http://a.test/")
-      .validate()
+    let request = Session.retained(fake: fake, interceptor: SpyInterceptor(retries: 1)).request(
+      "http://a.test/"
+    )
+    .validate()
     request.onHTTPResponse(on: .global()) { (_: HTTPURLResponse) in
       Issue.record("an earlier handler was called")
     }

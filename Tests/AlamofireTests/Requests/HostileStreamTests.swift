@@ -4,7 +4,7 @@ import FoundationNetworking
 import HTTPTestServer
 import Testing
 
-/// `InputStream`s with bodies that do not keep the rules.
+/// Bodies from `InputStream`s that violate the contract of the class.
 @Suite(.timeLimit(.minutes(5))) struct HostileStreamTests {
   private let server: HTTPTestServer
   private let session = Session.real()
@@ -15,14 +15,15 @@ import Testing
     (response.error?.underlyingError as? URLError)?.code
   }
 
-  @Test(arguments: [Int.max, 1 << 40, 65_537, -5, .min])
-  func aStreamThatSaysItReadWhatItCannotIsAnError(count: Int) async {
-    let response = await session.upload(LyingStream(count), to: server.url("/post")).end()
+  @Test(
+    "A stream that returns an impossible count is an error", arguments: [Int.max, 1 << 40, 65_537, -5, .min])
+  func counts(count: Int) async {
+    let response = await session.upload(InvalidCountStream(count), to: server.url("/post")).end()
     #expect(code(response) == .requestBodyStreamExhausted)
   }
 
-  /// Foundation makes a stream of such a URL that ends the process at its first call.
-  @Test func aStreamOfAURLThatIsNoFileIsAnError() async throws {
+  /// For such a URL, Foundation makes a stream whose first call ends the process.
+  @Test("A stream of a URL without a file is an error") func streamOfURL() async throws {
     let url = try #require(URL(string: "http://127.0.0.1/body"))
     let stream = try #require(InputStream(url: url))
     #expect(code(await session.upload(stream, to: server.url("/post")).end()) == .requestBodyStreamExhausted)
@@ -32,7 +33,7 @@ import Testing
     #expect(server.recordedRequests.isEmpty)
   }
 
-  @Test func aURLProtocolDoesNotGetSuchAStream() async throws {
+  @Test("A URLProtocol does not receive such a stream") func urlProtocol() async throws {
     let script = ProtocolScript { loader, client in
       loader.respond(client)
       loader.finish(client)
@@ -44,8 +45,8 @@ import Testing
   }
 }
 
-/// Says that it has read so many bytes, and has not.
-private final class LyingStream: InputStream {
+/// Returns a count of bytes that it has not read.
+private final class InvalidCountStream: InputStream {
   private let count: Int
 
   init(_ count: Int) {

@@ -26,14 +26,14 @@ struct LastProgressTests {
     }
   }
 
-  @Test("A download ends with all bytes before the handler", arguments: [1, 1000, 3_000_000])
+  @Test("A download reports all bytes before the handler is called", arguments: [1, 1000, 3_000_000])
   func download(size: Int) async throws {
     let server = try HTTPTestServer()
     let request = Session.real().request(server.url("/bytes/\(size)"))
     #expect(await lastBeforeEnd(request, download: true) == "\(size) true")
   }
 
-  @Test("A download to a file as well")
+  @Test("A download to a file reports all bytes")
   func file() async throws {
     let server = try HTTPTestServer()
     let seen = seen
@@ -48,14 +48,14 @@ struct LastProgressTests {
     #expect(last == "300000 true")
   }
 
-  @Test("An upload ends with all bytes before the handler", arguments: [1, 1000, 100_000, 3_000_000])
+  @Test("An upload reports all bytes before the handler is called", arguments: [1, 1000, 100_000, 3_000_000])
   func upload(size: Int) async throws {
     let server = try HTTPTestServer()
     let request = Session.real().upload(Data(count: size), to: server.url("/upload-sink"))
     #expect(await lastBeforeEnd(request, download: false) == "\(size) true")
   }
 
-  @Test("A response from the cache has one, too")
+  @Test("A response from the cache reports all bytes")
   func cached() async throws {
     let server = try HTTPTestServer(
       routes: Routes.none.adding("/kept") { _, _ in
@@ -70,12 +70,12 @@ struct LastProgressTests {
     #expect(server.requestCount == 1)
   }
 
-  @Test("A data: URL has one, too")
+  @Test("A data: URL reports all bytes")
   func local() async {
     #expect(await lastBeforeEnd(Session.real().request("data:,abc"), download: true) == "3 true")
   }
 
-  @Test("A handler that is added when all bytes have moved is told before the end", arguments: [false, true])
+  @Test("A handler that is added after the last byte is called before the end", arguments: [false, true])
   func late(isUpload: Bool) async throws {
     let server = try HTTPTestServer()
     let session = Session.real()
@@ -84,7 +84,7 @@ struct LastProgressTests {
       ? session.upload(Data(count: 100), to: server.url("/upload-sink"))
       : session.request(server.url("/bytes/100"))
     let seen = seen
-    // A validator runs when all bytes have moved.
+    // A validator runs after the last byte.
     request.validate { [weak request] _, _, _ in
       if isUpload {
         request?.uploadProgress(queue: queue) { seen.add(name($0)) }

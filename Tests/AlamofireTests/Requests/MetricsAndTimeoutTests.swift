@@ -17,7 +17,7 @@ struct MetricsAndTimeoutTests {
     return configuration
   }
 
-  @Test func thereIsATransactionForEachHopAndItsDatesAreInOrder() async throws {
+  @Test("Each hop has a transaction whose dates are in order") func transactions() async throws {
     let server = try HTTPTestServer()
     let request = Session.real().request(server.url("/redirect/2"))
     _ = await request.end()
@@ -44,7 +44,7 @@ struct MetricsAndTimeoutTests {
     #expect(metrics.taskInterval.duration >= 0)
   }
 
-  @Test func aFailedTransferHasMetricsToo() async throws {
+  @Test("A failed transfer has metrics") func failedTransfer() async throws {
     let server = try HTTPTestServer()
     server.enqueue(.closeAfterBody(bytes: 10))
     let response = await Session.real().request(server.url("/")).end()
@@ -52,7 +52,7 @@ struct MetricsAndTimeoutTests {
     #expect(response.metrics?.transactionMetrics.count == 1)
   }
 
-  @Test func silenceEndsARequest() async throws {
+  @Test("timeoutIntervalForRequest ends an idle request") func idleTimeout() async throws {
     let server = try HTTPTestServer()
     server.enqueue(.stall)
     let session = Session.real(configuration: configuration(idle: 0.05))
@@ -61,7 +61,7 @@ struct MetricsAndTimeoutTests {
     #expect(code(await session.request(server.url("/")).end()) == .timedOut)
   }
 
-  @Test func movingBytesKeepARequestAlive() async throws {
+  @Test("Transferred bytes restart the idle timeout") func activity() async throws {
     let server = try HTTPTestServer()
     server.enqueue(.slowDrip(bytesPerStep: 10, interval: .milliseconds(60)))
     let session = Session.real(configuration: configuration(idle: 0.4))
@@ -70,7 +70,7 @@ struct MetricsAndTimeoutTests {
     #expect(response.data?.count == 100)
   }
 
-  @Test func theRequestsOwnValueWinsUnlessItIsTheDefault() async throws {
+  @Test("The timeout of the request has priority unless it is the default") func priority() async throws {
     let server = try HTTPTestServer()
     server.enqueue(.stall, .stall)
     var request = try URLRequest(url: server.url("/"), method: .get)
@@ -82,7 +82,7 @@ struct MetricsAndTimeoutTests {
       code(await Session.real(configuration: configuration(idle: 0.05)).request(request).end()) == .timedOut)
   }
 
-  @Test func theWholeMayLastOnlySoLong() async throws {
+  @Test("timeoutIntervalForResource limits the total") func totalTimeout() async throws {
     let server = try HTTPTestServer()
     server.enqueue(.slowDrip(bytesPerStep: 10, interval: .milliseconds(50)))
     let session = Session.real(configuration: configuration(total: 0.12))
@@ -91,7 +91,7 @@ struct MetricsAndTimeoutTests {
     #expect(response.error?.localizedDescription.contains("timeoutIntervalForResource") == true)
   }
 
-  @Test func theWholeCountsOverRedirectsTogether() async throws {
+  @Test("The total includes all redirects") func totalOfRedirects() async throws {
     let routes = Routes.standard.adding("/again") { _, _ in
       .redirect(to: "/again").delayed(by: .milliseconds(30))
     }
@@ -100,7 +100,7 @@ struct MetricsAndTimeoutTests {
     #expect(code(await session.request(server.url("/again")).end()) == .timedOut)
   }
 
-  @Test func aSuspendedRequestIsNotBlamedForItsSilence() async throws {
+  @Test("A suspended request has no idle timeout") func suspended() async throws {
     let server = try HTTPTestServer()
     let gate = Gate()
     server.enqueue(.text("late").held(by: gate))
@@ -109,7 +109,7 @@ struct MetricsAndTimeoutTests {
     let request = session.request(server.url("/"))
     async let response = request.end()
     request.suspend()
-    // Another request of the same limit has come to its end meanwhile.
+    // The second request has the same timeout and times out meanwhile.
     let second = session.request(server.url("/"))
     request.resume()
     await gate.waitUntilReached()
@@ -122,7 +122,7 @@ struct MetricsAndTimeoutTests {
     #expect(request.isFinished)
   }
 
-  @Test func nobodyListening() async throws {
+  @Test("A refused connection has no response") func refusedConnection() async throws {
     let url = "http://127.0.0.1:\(try HTTPTestServer.refusedPort())/"
     let response = await Session.real().request(url).end()
     #expect(code(response) == .cannotConnectToHost)

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Progress", .timeLimit(.minutes(5)))
 struct ProgressTests {
-  @Test func aKnownLengthEndsAtOne() async throws {
+  @Test("A known length ends with a fraction of one") func knownLength() async throws {
     let server = try HTTPTestServer()
     let request = Session.real().request(server.url("/bytes/300000"))
     let queue = DispatchQueue(label: "progress")
@@ -23,7 +23,7 @@ struct ProgressTests {
     #expect(request.downloadProgress.totalUnitCount == 300_000)
   }
 
-  @Test func aChunkedBodyHasNoTotal() async throws {
+  @Test("A chunked body has no total") func chunkedBody() async throws {
     let server = try HTTPTestServer()
     let request = Session.real().request(server.url("/stream-bytes/1000"))
     let totals = Recorder<Int64>()
@@ -34,7 +34,7 @@ struct ProgressTests {
     #expect(request.downloadProgress.fractionCompleted == 0)
   }
 
-  @Test("The body of the request counts too", arguments: [100, 300_000])
+  @Test("The body of the request is reported", arguments: [100, 300_000])
   func upload(size: Int) async throws {
     let server = try HTTPTestServer()
     var urlRequest = try URLRequest(url: server.url("/upload-sink"), method: .post)
@@ -49,7 +49,8 @@ struct ProgressTests {
     #expect(request.uploadProgress.fractionCompleted == 1)
   }
 
-  @Test("Who asks after the end is told", arguments: ["/bytes/1000", "/stream-bytes/1000", "/status/204"])
+  @Test(
+    "The progress is complete after the end", arguments: ["/bytes/1000", "/stream-bytes/1000", "/status/204"])
   func late(path: String) async throws {
     let server = try HTTPTestServer()
     let request = Session.real().request(server.url(path))
@@ -60,14 +61,16 @@ struct ProgressTests {
     #expect(request.uploadProgress.completedUnitCount == 0)
   }
 
-  @Test func aRetryBeginsAnew() async {
+  @Test("A retry resets the progress") func retry() async {
     let gate = Latch()
     let reached = Latch()
     let fake = FakeTransport(
       .status(500, "12345", headers: [("Content-Length", "5")]), .text("123").held(by: gate, reached: reached)
     )
-    let request = Session.kept(fake: fake, interceptor: SpyInterceptor(retries: 1)).request("http://a.test/")
-      .validate()
+    let request = Session.retained(fake: fake, interceptor: SpyInterceptor(retries: 1)).request(
+      "http://a.test/"
+    )
+    .validate()
     let first = request.downloadProgress
     async let response = request.end()
     await reached.wait()
@@ -79,8 +82,8 @@ struct ProgressTests {
     #expect(request.downloadProgress.fractionCompleted == 1)
   }
 
-  @Test func theHandlersCanBeAskedFor() {
-    let request = Session.kept(fake: FakeTransport()).request("http://a.test/")
+  @Test("The handlers are properties of the request") func handlers() {
+    let request = Session.retained(fake: FakeTransport()).request("http://a.test/")
     #expect(request.uploadProgressHandler == nil)
     #expect(request.downloadProgressHandler == nil)
     let queue = DispatchQueue(label: "progress")
@@ -92,9 +95,9 @@ struct ProgressTests {
     #expect(seen.count == 1)
   }
 
-  @Test func onlyTheLastHandlerCounts() async {
+  @Test("Only the last handler is called") func lastHandler() async {
     let counts = Recorder<Int64>()
-    let request = Session.kept(fake: FakeTransport()).request("http://a.test/")
+    let request = Session.retained(fake: FakeTransport()).request("http://a.test/")
     request.downloadProgress(queue: .global()) { _ in Issue.record("an earlier handler was called") }
     request.downloadProgress(queue: .global()) { counts.add($0.completedUnitCount) }
     _ = await request.end()

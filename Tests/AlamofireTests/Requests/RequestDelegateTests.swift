@@ -6,7 +6,7 @@ import HTTPWire
 import Synchronization
 import Testing
 
-@Suite("What a request asks of its session", .timeLimit(.minutes(5)))
+@Suite("Session as the delegate of its requests", .timeLimit(.minutes(5)))
 struct RequestDelegateTests {
   private static let failure = AFError.sessionTaskFailed(error: URLError(.timedOut))
 
@@ -18,7 +18,7 @@ struct RequestDelegateTests {
     }
   }
 
-  @Test func aRequestKnowsItsSessionAsLongAsItLives() {
+  @Test("A request returns its session until the session is released") func session() {
     let configuration = URLSessionConfiguration.af.default
     configuration.timeoutIntervalForRequest = 7
     var session: Session? = Session(
@@ -31,9 +31,9 @@ struct RequestDelegateTests {
     #expect(request?.delegate == nil)
   }
 
-  @Test func readyToPerformMakesTheRequestAndSendsNothingUntilItIsResumed() async {
+  @Test("readyToPerform creates the request and does not send it before resume") func readyToPerform() async {
     let fake = FakeTransport()
-    let session = Session.kept(fake: fake, startRequestsImmediately: false)
+    let session = Session.retained(fake: fake, startRequestsImmediately: false)
     let request = session.request("http://a.test/")
     let made = Recorder<URLRequest>()
     request.onURLRequestCreation(on: .global()) { made.add($0) }
@@ -48,24 +48,24 @@ struct RequestDelegateTests {
     #expect(made.count == 1)
   }
 
-  @Test func theAnswerIsThatOfTheSessionThenOfTheRequest() async {
-    let journal = Recorder<String>()
-    let sessions = SpyInterceptor("session", journal: journal)
-    let own = SpyInterceptor("request", journal: journal, retry: { _, _, _ in .retryWithDelay(3) })
-    let session = Session.kept(fake: FakeTransport(), interceptor: sessions)
+  @Test("The retriers of the session precede those of the request") func retriers() async {
+    let recorder = Recorder<String>()
+    let sessions = SpyInterceptor("session", recorder: recorder)
+    let own = SpyInterceptor("request", recorder: recorder, retry: { _, _, _ in .retryWithDelay(3) })
+    let session = Session.retained(fake: FakeTransport(), interceptor: sessions)
     let request = session.request("http://a.test/", interceptor: own)
     guard case .retryWithDelay(3) = await answer(of: session, for: request) else {
       Issue.record("the request's own retrier was not heard")
       return
     }
-    #expect(journal.values == ["session retries", "request retries"])
+    #expect(recorder.values == ["session retries", "request retries"])
     #expect(own.errors.values.first?.asAFError?.isSessionTaskError == true)
     #expect(request.isInitialized, "asking changes nothing")
   }
 
-  @Test func anErrorOfARetrierNamesBothErrors() async {
+  @Test("An error of a retrier contains both errors") func retrierError() async {
     let retrier = SpyInterceptor(retry: { _, _, _ in .doNotRetryWithError(TestError(text: "no")) })
-    let session = Session.kept(fake: FakeTransport(), interceptor: retrier)
+    let session = Session.retained(fake: FakeTransport(), interceptor: retrier)
     let request = session.request("http://a.test/")
     guard case .doNotRetryWithError(let error) = await answer(of: session, for: request),
       case .requestRetryFailed(let retryError, let original)? = error.asAFError
@@ -77,9 +77,9 @@ struct RequestDelegateTests {
     #expect(original.asAFError?.isSessionTaskError == true)
   }
 
-  @Test func nobodyIsAskedAboutACancelledRequest() async {
+  @Test("No retrier is called for a cancelled request") func cancelledRequest() async {
     let retrier = SpyInterceptor(retries: 5)
-    let session = Session.kept(fake: FakeTransport(), interceptor: retrier)
+    let session = Session.retained(fake: FakeTransport(), interceptor: retrier)
     let request = session.request("http://a.test/").cancel()
     guard case .doNotRetry = await answer(of: session, for: request) else {
       Issue.record("a cancelled request is retried")
@@ -88,9 +88,11 @@ struct RequestDelegateTests {
     #expect(retrier.retryCount == 0)
   }
 
-  @Test(arguments: [nil, 0, 0.01]) func aFinishedRequestIsSentAnew(delay: TimeInterval?) async {
+  @Test("A finished request is sent again", arguments: [nil, 0, 0.01]) func finishedRequest(
+    delay: TimeInterval?
+  ) async {
     let fake = FakeTransport(.status(503, "busy"), .text("fine"))
-    let session = Session.kept(fake: fake)
+    let session = Session.retained(fake: fake)
     let spy = EventSpy()
     let retried = Recorder<Int>()
     let request = session.request("http://a.test/").validate().eventMonitor(spy)
@@ -100,7 +102,7 @@ struct RequestDelegateTests {
     #expect(request.isFinished)
     request.onURLSessionTaskCreation(on: .global()) { _ in retried.add(1) }
     session.retryRequest(request, withDelay: delay)
-    // The task of the first attempt, then that of the second.
+    // The tasks of both attempts.
     await retried.wait(for: 2)
     let second = await request.end()
     #expect(second.error == nil)
@@ -109,13 +111,13 @@ struct RequestDelegateTests {
     #expect(fake.requests.count == 2)
     #expect(request.requests.count == 2)
     #expect(first.count == 1, "who was served is not called again")
-    #expect(spy.told.count { $0 == "requestIsRetrying" } == 1)
-    #expect(spy.told.count { $0 == "requestDidFinish" } >= 2)
+    #expect(spy.reported.count { $0 == "requestIsRetrying" } == 1)
+    #expect(spy.reported.count { $0 == "requestDidFinish" } >= 2)
   }
 
-  @Test func aCancelledRequestIsNotSentAnew() async {
+  @Test("A cancelled request is not sent again") func cancelledRetry() async {
     let fake = FakeTransport()
-    let session = Session.kept(fake: fake)
+    let session = Session.retained(fake: fake)
     let request = session.request("http://a.test/").cancel()
     _ = await request.end()
     session.retryRequest(request, withDelay: nil)
@@ -125,11 +127,11 @@ struct RequestDelegateTests {
     #expect(request.retryCount == 0)
   }
 
-  @Test func aRequestThatHasNotEndedIsLeftAlone() async {
+  @Test("A running request is not changed") func runningRequest() async {
     let gate = Latch()
     let reached = Latch()
     let fake = FakeTransport(FakeReply.text("once").held(by: gate, reached: reached))
-    let session = Session.kept(fake: fake)
+    let session = Session.retained(fake: fake)
     let request = session.request("http://a.test/")
     session.retryRequest(request, withDelay: nil)
     #expect(request.isInitialized)
@@ -143,8 +145,8 @@ struct RequestDelegateTests {
     #expect(request.retryCount == 0)
   }
 
-  @Test func aRetrierMayRetryByTheSession() async {
-    /// Keeps its completions, and lets the session retry.
+  @Test("A retrier can retry by the session") func retryBySession() async {
+    /// Stores its completions, and retries by the session.
     final class Postponing: RequestInterceptor {
       let held = Recorder<@Sendable (RetryResult) -> Void>()
       func retry(
@@ -157,17 +159,17 @@ struct RequestDelegateTests {
     }
     let retrier = Postponing()
     let fake = FakeTransport(.failure(.timedOut), .text("fine"))
-    let request = Session.kept(fake: fake, interceptor: retrier).request("http://a.test/")
+    let request = Session.retained(fake: fake, interceptor: retrier).request("http://a.test/")
     #expect(await request.end().data == Data("fine".utf8))
     #expect(request.retryCount == 1)
-    // Its own answer comes too late.
+    // The completions are called too late.
     for completion in retrier.held.values { completion(.retry) }
     #expect(fake.requests.count == 2)
   }
 
-  @Test func aFinishedStreamIsSentAnew() async {
+  @Test("A finished stream is sent again") func finishedStream() async {
     let fake = FakeTransport(.text("one"), .text("two"))
-    let session = Session.kept(fake: fake)
+    let session = Session.retained(fake: fake)
     let request = session.streamRequest("http://a.test/")
     let first = Recorder<String>()
     let ended = Recorder<Int>()
@@ -191,7 +193,7 @@ struct RequestDelegateTests {
     #expect(request.error == nil)
   }
 
-  @Test func theFileOfABodyGoesWithTheRequest() async throws {
+  @Test("The file of a body is removed with the request") func fileOfBody() async throws {
     let server = try HTTPTestServer(routes: .none)
     server.enqueue(.ok)
     let folder = try TemporaryFolder()

@@ -4,9 +4,9 @@ import FoundationNetworking
 import HTTPTestServer
 import Testing
 
-@Suite("The life of a request on the engine", .timeLimit(.minutes(5)))
+@Suite("Lifecycle of a request on the engine", .timeLimit(.minutes(5)))
 struct RequestOnEngineTests {
-  @Test func everythingMayBeCalledAHundredTimes() async throws {
+  @Test("Methods can be called repeatedly") func repeatedCalls() async throws {
     let server = try HTTPTestServer()
     let gate = Gate()
     server.enqueue(.text("in").held(by: gate))
@@ -26,7 +26,7 @@ struct RequestOnEngineTests {
     #expect(server.requestCount == 1)
   }
 
-  @Test func manyThreadsMayCallAtOnceAndTheRequestStillEnds() async throws {
+  @Test("Threads call methods concurrently and the request ends") func concurrentCalls() async throws {
     let server = try HTTPTestServer()
     let session = Session.real()
     for round in 0..<20 {
@@ -52,7 +52,7 @@ struct RequestOnEngineTests {
     }
   }
 
-  @Test func manyCancellationsEndItOnce() async throws {
+  @Test("Concurrent cancellations end the request once") func cancellations() async throws {
     let server = try HTTPTestServer()
     server.enqueue(.stall)
     let request = Session.real().request(server.url("/"))
@@ -66,7 +66,7 @@ struct RequestOnEngineTests {
     #expect(request.isCancelled)
   }
 
-  @Test func aBodyCanBeHeldInItsMiddle() async throws {
+  @Test("A body can be suspended in the middle") func suspendedBody() async throws {
     let server = try HTTPTestServer()
     let gate = Gate()
     server.enqueue(Reply(body: .parts(["first ", .gate(gate), .pattern(1_000_000)])))
@@ -77,7 +77,7 @@ struct RequestOnEngineTests {
     async let response = request.end()
     await counts.wait(for: 1)
     request.suspend()
-    // The loop takes commands in their order: when this request has ended, the other one is suspended.
+    // The loop handles commands in order, so the suspension is done when this request has ended.
     _ = await session.request(server.url("/get")).end()
     gate.open()
     _ = await session.request(server.url("/get")).end()
@@ -87,7 +87,7 @@ struct RequestOnEngineTests {
     #expect(await response.value??.count == 1_000_006)
   }
 
-  @Test func aRequestThatIsSuspendedBeforeItsStartIsNotSent() async throws {
+  @Test("A request that is suspended before its start is not sent") func suspendedStart() async throws {
     let server = try HTTPTestServer()
     let session = Session.real()
     let request = session.request(server.url("/get")).suspend()
@@ -99,7 +99,9 @@ struct RequestOnEngineTests {
     #expect(await results.wait(for: 1) == [200])
   }
 
-  @Test("Cancelled before the start, nothing is sent", arguments: [Session.RequestSetup.lazy, .eager])
+  @Test(
+    "A request that is cancelled before its start is not sent",
+    arguments: [Session.RequestSetup.lazy, .eager])
   func cancelledFirst(setup: Session.RequestSetup) async throws {
     let server = try HTTPTestServer()
     let session = Session.real(requestSetup: setup)
@@ -114,7 +116,7 @@ struct RequestOnEngineTests {
     #expect(server.connectionCount == 0)
   }
 
-  @Test func aLazyRequestDoesNothingUntilItIsResumed() async throws {
+  @Test("A lazy request has no effect before resume") func lazyRequest() async throws {
     let server = try HTTPTestServer()
     let made = Recorder<URLRequest>()
     let session = Session.real(startRequestsImmediately: false)
@@ -130,7 +132,7 @@ struct RequestOnEngineTests {
     #expect(results.values.allSatisfy { $0 == nil })
   }
 
-  @Test func anEagerRequestIsMadeAndWaits() async throws {
+  @Test("An eager request is created and waits") func eagerRequest() async throws {
     let server = try HTTPTestServer()
     let session = Session.real(startRequestsImmediately: false, requestSetup: .eager)
     let request = session.request(server.url("/get"))
@@ -144,23 +146,23 @@ struct RequestOnEngineTests {
     #expect(server.requestCount == 1)
   }
 
-  @Test func theRequestsOwnChoiceWins() async throws {
+  @Test("The option of the request has priority") func priority() async throws {
     let server = try HTTPTestServer()
     let waiting = Session.real(startRequestsImmediately: false)
     let eager = waiting.request(server.url("/get"), shouldAutomaticallyResume: true)
     #expect(eager.shouldAutomaticallyResume == true)
     #expect(await eager.end().error == nil)
     let starting = Session.real()
-    let patient = starting.request(server.url("/get"), shouldAutomaticallyResume: false)
+    let pausedSession = starting.request(server.url("/get"), shouldAutomaticallyResume: false)
     let results = Recorder<AFError?>()
-    patient.response(queue: .global()) { results.add($0.error) }
-    #expect(patient.isInitialized)
-    patient.resume()
+    pausedSession.response(queue: .global()) { results.add($0.error) }
+    #expect(pausedSession.isInitialized)
+    pausedSession.resume()
     #expect(await results.wait(for: 1).allSatisfy { $0 == nil })
   }
 
-  @Test func requestsAreEqualToThemselvesAlone() {
-    let session = Session.kept(fake: FakeTransport(), startRequestsImmediately: false)
+  @Test("Requests are equal by identity") func equality() {
+    let session = Session.retained(fake: FakeTransport(), startRequestsImmediately: false)
     let one = session.request("http://a.test/")
     let two = session.request("http://a.test/")
     #expect(one == one)

@@ -5,18 +5,18 @@ import HTTPTestServer
 import Synchronization
 import Testing
 
-@Suite("Bodies in pieces", .timeLimit(.minutes(5))) struct ResponsePiecesTests {
+@Suite("Response pieces", .timeLimit(.minutes(5))) struct ResponsePiecesTests {
   private let server: HTTPTestServer
   private let session = Session.real()
-  /// For requests that begin when all who want pieces are there.
-  private let patient = Session.real(startRequestsImmediately: false)
+  /// For requests that start after all handlers are added.
+  private let pausedSession = Session.real(startRequestsImmediately: false)
   private let queue = DispatchQueue(label: "test.pieces")
 
   init() throws { server = try HTTPTestServer() }
 
-  // MARK: What comes
+  // MARK: Delivery
 
-  @Test func piecesAreTheBodyAndHandlersFindNone() async {
+  @Test("Pieces are the body, and response handlers receive no data") func pieces() async {
     server.enqueue(.bytes(3_000_000))
     let check = PatternCheck()
     let request = session.request(server.url("/")).responsePieces(on: queue) { [queue] piece in
@@ -31,13 +31,13 @@ import Testing
       }
     }
     #expect(response.error == nil && response.response?.statusCode == 200 && response.data == nil)
-    // Handlers are served after the last piece.
+    // Response handlers are called after the last piece.
     #expect(counts.values == [3_000_000] && check.isRight(3_000_000))
     #expect(request.data == nil && request.core.pieces?.flow.heldBytes == 0)
     #expect(response.metrics?.transactionMetrics.last?.countOfResponseBodyBytesReceived == 3_000_000)
   }
 
-  @Test func thereAreNoneOfAnEmptyBody() async {
+  @Test("An empty body has no piece") func emptyBody() async {
     server.enqueue(.status(200), .status(204))
     for _ in 0..<2 {
       let pieces = Recorder<Data>()
@@ -47,30 +47,30 @@ import Testing
     }
   }
 
-  @Test func everyHandlerGetsEverything() async {
+  @Test("Each handler receives all pieces") func handlers() async {
     server.enqueue(.bytes(500_000))
     let checks = [PatternCheck(), PatternCheck()]
-    let response = await patient.request(server.url("/"))
+    let response = await pausedSession.request(server.url("/"))
       .responsePieces(on: queue) { _ = checks[0].add($0) }
       .responsePieces(on: .global()) { _ = checks[1].add($0) }.resume().end()
     #expect(response.error == nil && checks.allSatisfy { $0.isRight(500_000) })
   }
 
-  @Test func progressIsTold() async {
+  @Test("Progress is reported") func progress() async {
     server.enqueue(.bytes(100_000), .bytes(100_000))
     let request = session.request(server.url("/")).responsePieces(on: queue) { _ in }
     _ = await request.end()
     #expect(request.downloadProgress.completedUnitCount == 100_000)
     #expect(request.downloadProgress.totalUnitCount == 100_000)
-    let told = Recorder<Int64>()
+    let reported = Recorder<Int64>()
     let watched = session.request(server.url("/"))
-      .downloadProgress(queue: queue) { told.add($0.completedUnitCount) }
+      .downloadProgress(queue: queue) { reported.add($0.completedUnitCount) }
       .responsePieces(on: queue) { _ in }
     _ = await watched.end()
-    #expect(told.values.last == 100_000 && watched.downloadProgress.fractionCompleted == 1)
+    #expect(reported.values.last == 100_000 && watched.downloadProgress.fractionCompleted == 1)
   }
 
-  @Test func uploadsHaveThemAsWell() async {
+  @Test("Uploads deliver pieces") func uploads() async {
     let pieces = Recorder<Data>()
     let response = await session.upload(Data("sent".utf8), to: server.url("/post"))
       .responsePieces(on: queue) { pieces.add($0) }.end()
@@ -78,7 +78,7 @@ import Testing
     #expect(String(decoding: pieces.values.reduce(Data(), +), as: UTF8.self).contains("sent"))
   }
 
-  @Test func redirectsAndChallengesHaveNone() async throws {
+  @Test("Redirects and challenges deliver no pieces") func redirectsAndChallenges() async throws {
     server.enqueue(
       Reply(
         status: 302, headers: [.init(name: "Location", value: "/second")],
@@ -93,7 +93,7 @@ import Testing
     #expect(response.response?.statusCode == 200 && pieces.values == ["here"])
   }
 
-  @Test func nothingIsStoredOrAnsweredFromTheCache() async {
+  @Test("The cache is neither read nor written") func cache() async {
     let cache = URLCache(memoryCapacity: 1 << 20, diskCapacity: 0, diskPath: nil)
     let session = Session.real(configuration: .cached(by: cache))
     let reply = Reply.text("fresh").with(header: "Cache-Control", value: "max-age=1000")
@@ -105,14 +105,14 @@ import Testing
     }
     _ = await session.request(server.url("/")).end()
     #expect(server.recordedRequests.count == 3)
-    // Who wants it in one piece finds what such a request has left.
+    // A request without pieces would find a response that this request stored.
     #expect(await session.request(server.url("/")).end().data == Data("fresh".utf8))
     #expect(server.recordedRequests.count == 3)
   }
 
-  // MARK: Judging
+  // MARK: Validation
 
-  @Test func responsesAreValidated() async {
+  @Test("Responses are validated") func validation() async {
     let reply = Reply(
       status: 200, headers: [.init(name: "Content-Type", value: "text/plain")], body: .pattern(9))
     server.enqueue(reply, reply, reply, .status(404), reply)
@@ -139,13 +139,13 @@ import Testing
       }
     }
     #expect(error?.underlyingError as? TestError == TestError() && bodies.values == [nil])
-    // Accepted or not, they had been handed out.
+    // The pieces were delivered before the validation.
     #expect(pieces.values.map(\.count) == [9, 9, 9, 9])
   }
 
   // MARK: Failures
 
-  @Test func whatCameBeforeAFailureIsHandedOut() async {
+  @Test("Pieces before a failure are delivered") func failure() async {
     server.enqueue(.bytes(200_000).with(effect: .closeAfterBody(bytes: 100_000)))
     let check = PatternCheck()
     let response = await session.request(server.url("/")).responsePieces(on: queue) { _ = check.add($0) }
@@ -154,7 +154,7 @@ import Testing
     #expect(check.count > 0 && check.isRight(check.count))
   }
 
-  @Test func cancellingEndsThem() async {
+  @Test("Cancelling ends the delivery") func cancel() async {
     let gate = Gate()
     server.enqueue(.parts(.pattern(1000), .gate(gate), .pattern(1000)))
     let check = PatternCheck()
@@ -168,7 +168,7 @@ import Testing
     #expect(check.isRight(1000))
   }
 
-  @Test func aBodyOfWhichAPartIsOutIsNotFollowedByAnother() async {
+  @Test("A request is not retried after a piece was delivered") func noRetry() async {
     let spy = SpyInterceptor(retries: 5)
     server.enqueue(.bytes(200_000).with(effect: .closeAfterBody(bytes: 100_000)), .bytes(200_000))
     let check = PatternCheck()
@@ -179,7 +179,7 @@ import Testing
     #expect(check.count <= 100_000 && check.isRight(check.count))
   }
 
-  @Test func whoHearsOfTheBeginningGetsTheBodyOnceMore() async {
+  @Test("With onRestart a retry delivers the body again") func restart() async {
     let spy = SpyInterceptor(retries: 5)
     server.enqueue(.bytes(200_000).with(effect: .closeAfterBody(bytes: 100_000)), .bytes(200_000))
     let checks = Mutex([PatternCheck()])
@@ -194,16 +194,16 @@ import Testing
     #expect(all.last?.isRight(200_000) == true)
   }
 
-  @Test func oneWhoDoesNotHearOfItIsEnough() async {
+  @Test("One handler without onRestart prevents the retry") func handlerWithoutRestart() async {
     let spy = SpyInterceptor(retries: 5)
     server.enqueue(.bytes(200_000).with(effect: .closeAfterBody(bytes: 100_000)))
-    let response = await patient.request(server.url("/"), interceptor: spy)
+    let response = await pausedSession.request(server.url("/"), interceptor: spy)
       .responsePieces(on: queue, onRestart: {}) { _ in }
       .responsePieces(on: queue) { _ in }.resume().end()
     #expect(response.error != nil && server.recordedRequests.count == 1)
   }
 
-  @Test func aRetryBeforeTheFirstPieceGoesUnnoticed() async {
+  @Test("A retry before the first piece is not reported") func earlyRetry() async {
     let spy = SpyInterceptor(retries: 2)
     let failure = Reply(status: 503, body: .bytes(Array("not now".utf8)))
     server.enqueue(failure.closing(), .reset, .text("fine"))
@@ -215,19 +215,20 @@ import Testing
     #expect(response.error == nil && request.retryCount == 2 && pieces.values == ["fine"])
   }
 
-  @Test func aFailureThatNobodyUndoesIsHandedOutAtTheEnd() async {
+  @Test("The body of a failure is delivered at the end") func bodyOfFailure() async {
     server.enqueue(Reply(status: 503, body: .bytes(Array("not now".utf8))))
     let pieces = Recorder<String>()
     let both = [0, 1].map { _ in
       { @Sendable (piece: Data) in pieces.add(String(decoding: piece, as: UTF8.self)) }
     }
-    let response = await patient.request(server.url("/"), interceptor: SpyInterceptor(retries: 0)).validate()
+    let response = await pausedSession.request(server.url("/"), interceptor: SpyInterceptor(retries: 0))
+      .validate()
       .responsePieces(on: queue, perform: both[0]).responsePieces(on: queue, perform: both[1]).resume().end()
     #expect(response.error?.responseCode == 503 && response.data == nil)
     #expect(pieces.values == ["not now", "not now"])
   }
 
-  @Test func aLongFailureIsNotKept() async {
+  @Test("A long body of a failure is not retained for a retry") func longFailure() async {
     let spy = SpyInterceptor(retries: 5)
     server.enqueue(Reply(status: 503, body: .pattern(2_000_000)))
     let check = PatternCheck()
@@ -236,20 +237,20 @@ import Testing
     #expect(response.error?.responseCode == 503 && spy.retryCount == 0 && check.isRight(2_000_000))
   }
 
-  @Test func aSerializerWhoseFailureIsRetriedDoesNotMixThemEither() async {
+  @Test("A failed serializer does not retry after a piece was delivered") func serializer() async {
     let spy = SpyInterceptor(retries: 5)
     server.enqueue(.text("first"), .text("second"))
     let pieces = Recorder<Data>()
     let request = session.request(server.url("/"), interceptor: spy)
     let response = await request.responsePieces(on: queue) { pieces.add($0) }.serializingString().response
-    // There is no data for it.
+    // The serializer receives no data.
     #expect(response.error?.isResponseSerializationError == true)
     #expect(pieces.values == [Data("first".utf8)] && request.retryCount == 0)
   }
 
   // MARK: Late handlers
 
-  @Test func addedAtTheEndItGetsWhatWasKept() async {
+  @Test("A handler that is added after the end receives the stored data") func lateHandler() async {
     server.enqueue(.bytes(100_000))
     let request = session.request(server.url("/"))
     #expect(await request.end().data?.count == 100_000)
@@ -260,8 +261,9 @@ import Testing
     #expect(server.recordedRequests.count == 1)
   }
 
-  /// With and without a delegate, which observes each piece.
-  @Test(arguments: [true, false]) func addedInTheMiddleItMissesNothing(isWatched: Bool) async {
+  /// With a delegate, which receives each chunk as it arrives, and without.
+  @Test("A handler that is added during the transfer receives the whole body", arguments: [true, false])
+  func handlerDuringTransfer(isWatched: Bool) async {
     final class Delegate: SessionDelegate, @unchecked Sendable {
       let came = Recorder<Int>()
       override func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
@@ -291,7 +293,7 @@ import Testing
     withExtendedLifetime(session) {}
   }
 
-  @Test func whoIsSentAnewAfterTheEndKeepsItsBody() async throws {
+  @Test("A request that is sent again after its end stores its body") func sentAgain() async throws {
     server.enqueue(.text("first"), .text("second"))
     let pieces = Recorder<Data>()
     let request = session.request(server.url("/")).responsePieces(on: queue) { pieces.add($0) }
@@ -301,7 +303,7 @@ import Testing
     #expect(pieces.values == [Data("first".utf8)])
   }
 
-  @Test func aRequestThatIsNeverSentGoesAway() {
+  @Test("A request that is never sent is released") func unsentRequest() {
     weak var gone: DataRequest?
     do {
       let idle = Session(configuration: .uncached, startRequestsImmediately: false)

@@ -13,7 +13,7 @@ import Testing
     }
   }
 
-  /// A download that broke off after so many bytes, and what it left.
+  /// Returns the resume data of a download that broke off after `count` bytes.
   private func broken(_ file: VersionedFile, _ server: HTTPTestServer, after count: Int) async throws -> Data
   {
     file.breakAfter(count)
@@ -29,8 +29,8 @@ import Testing
     return try Data(contentsOf: url)
   }
 
-  @Test(arguments: [VersionedFile.Validator.entityTag, .date])
-  func aBrokenDownloadGoesOnWhereItWas(validator: VersionedFile.Validator) async throws {
+  @Test("A broken download is resumed", arguments: [VersionedFile.Validator.entityTag, .date])
+  func resume(validator: VersionedFile.Validator) async throws {
     let file = VersionedFile(size: 400_000, validator: validator)
     let server = try HTTPTestServer(routes: file.routes)
     let data = try await broken(file, server, after: 123_456)
@@ -42,14 +42,14 @@ import Testing
     #expect(try contents(response) == file.bytes)
     #expect(server.recordedRequests.last?.header("Range") == "bytes=123456-")
     #expect(counts.values.allSatisfy { $0 > 123_456 })
-    // The same without an observer.
+    // Also without an observer.
     let unwatched = session.download(resumingWith: try await broken(file, server, after: 123_456))
     #expect(try contents(await end(unwatched)) == file.bytes)
     #expect(unwatched.downloadProgress.completedUnitCount == 400_000)
     #expect(unwatched.downloadProgress.totalUnitCount == 400_000)
   }
 
-  @Test func aDownloadMayBreakManyTimes() async throws {
+  @Test("A download can be resumed repeatedly") func repeatedResume() async throws {
     let file = VersionedFile(size: 100_000)
     let server = try HTTPTestServer(routes: file.routes)
     var data = try await broken(file, server, after: 10_000)
@@ -60,8 +60,9 @@ import Testing
     #expect(try contents(await end(session.download(resumingWith: data))) == file.bytes)
   }
 
-  @Test(arguments: [VersionedFile.Validator.entityTag, .date])
-  func aChangedFileBeginsAgain(validator: VersionedFile.Validator) async throws {
+  @Test(
+    "A changed file is downloaded from the beginning", arguments: [VersionedFile.Validator.entityTag, .date])
+  func changedFile(validator: VersionedFile.Validator) async throws {
     let file = VersionedFile(size: 50_000, validator: validator)
     let server = try HTTPTestServer(routes: file.routes)
     let data = try await broken(file, server, after: 20_000)
@@ -80,7 +81,7 @@ import Testing
     return FileManager.default.temporaryDirectory.appendingPathComponent(name)
   }
 
-  @Test func aWrongRangeBeginsAgain() async throws {
+  @Test("A wrong range starts the download again") func wrongRange() async throws {
     let file = VersionedFile(size: 50_000)
     let server = try HTTPTestServer(routes: file.routes)
     let data = try await broken(file, server, after: 20_000)
@@ -90,7 +91,7 @@ import Testing
     #expect(server.recordedRequests.map { $0.header("Range") != nil } == [false, true, false])
   }
 
-  @Test func aPartThatIsGoneBeginsAgain() async throws {
+  @Test("A missing part starts the download again") func missingPart() async throws {
     let file = VersionedFile(size: 50_000)
     let server = try HTTPTestServer(routes: file.routes)
     let before = try FileManager.default.contentsOfDirectory(
@@ -109,8 +110,9 @@ import Testing
     #expect(try contents(response) == file.bytes)
   }
 
-  @Test(arguments: [VersionedFile.Validator.weakTag, .none])
-  func withoutAStrongValidatorThereIsNothingToGoOnFrom(validator: VersionedFile.Validator) async throws {
+  @Test(
+    "Without a strong validator there is no resume data", arguments: [VersionedFile.Validator.weakTag, .none])
+  func weakValidators(validator: VersionedFile.Validator) async throws {
     let file = VersionedFile(size: 50_000, validator: validator)
     let server = try HTTPTestServer(routes: file.routes)
     file.breakAfter(10_000)
@@ -119,13 +121,13 @@ import Testing
     #expect(response.resumeData == nil)
   }
 
-  @Test func otherDataIsAnErrorThatSaysSo() async throws {
+  @Test("Invalid resume data is an error") func invalidData() async throws {
     let response = await end(session.download(resumingWith: Data("not ours".utf8)))
     #expect((response.error?.underlyingError as? URLError)?.code == .cannotDecodeRawData)
     #expect(response.error?.localizedDescription.contains("resume data") == true)
   }
 
-  @Test func cancellingForResumeDataAlwaysCallsBackOnce() async throws {
+  @Test("Cancelling by resume data calls the completion once") func completion() async throws {
     let file = VersionedFile(size: 50_000)
     let server = try HTTPTestServer(routes: file.routes)
     let answers = Recorder<Bool>()
@@ -139,8 +141,8 @@ import Testing
     _ = try contents(response)
   }
 
-  @Test(arguments: [true, false])
-  func aCancelledDownloadLeavesResumeDataIfAsked(wanted: Bool) async throws {
+  @Test("A cancelled download has resume data on demand", arguments: [true, false])
+  func cancelled(wanted: Bool) async throws {
     let gate = Gate()
     let bytes = [UInt8](repeating: 7, count: 100_000)
     let server = try HTTPTestServer(routes: .none)
@@ -160,8 +162,10 @@ import Testing
     #expect((request.resumeData != nil) == wanted)
   }
 
-  @Test(arguments: [RestOfAFile.endsEarly, .encoded, .otherTag, .tooLong])
-  func whatIsNotTheRestBeginsAgain(rest: RestOfAFile) async throws {
+  @Test(
+    "An invalid partial response starts the download again",
+    arguments: [RestOfAFile.endsEarly, .encoded, .otherTag, .tooLong])
+  func invalidRest(rest: RestOfAFile) async throws {
     let file = VersionedFile(size: 50_000)
     let server = try HTTPTestServer(routes: file.routes)
     let data = try await broken(file, server, after: 20_000)
@@ -171,7 +175,7 @@ import Testing
     #expect(server.recordedRequests.map { $0.header("Range") != nil } == [false, true, false])
   }
 
-  @Test func aDateWithinTheSecondOfTheAnswerProvesNothing() async throws {
+  @Test("A date within a second of the response is a weak validator") func recentDate() async throws {
     let date = "Mon, 01 Jan 2024 00:00:00 GMT"
     let server = try HTTPTestServer(routes: .none)
     let whole = Reply.bytes(50_000).with(header: "Last-Modified", value: date)
@@ -181,17 +185,17 @@ import Testing
     }
   }
 
-  @Test func aServerThatHasNothingForAWhileLeavesThePartAlone() async throws {
+  @Test("An error response does not remove the part") func errorResponse() async throws {
     let file = VersionedFile(size: 50_000)
     let server = try HTTPTestServer(routes: file.routes)
     let data = try await broken(file, server, after: 20_000)
     server.enqueue(.status(503), .bytes(500).with(effect: .closeAfterBody(bytes: 100)))
     let refused = await end(session.download(resumingWith: data).validate())
-    // Of the answer that was refused; the part is still needed.
+    // The body of the error response. The part is still needed.
     if let url = refused.fileURL { try FileManager.default.removeItem(at: url) }
     #expect(refused.error?.responseCode == 503)
     #expect(refused.resumeData == data)
-    // Another file, without anything that would tell it apart.
+    // Another file without a validator.
     let replaced = await end(session.download(resumingWith: data))
     #expect(replaced.error != nil)
     #expect(replaced.resumeData == data)
@@ -200,8 +204,8 @@ import Testing
     #expect(try contents(response) == file.bytes)
   }
 
-  /// As if the process that went on first had been killed, and the server was set back to what it had before.
-  @Test func aPartIsNotWrittenOverByAnotherVersion() async throws {
+  /// As if an earlier process was killed while it resumed, and the server has the older version again.
+  @Test("A part is not overwritten by another version") func otherVersion() async throws {
     let file = VersionedFile(size: 50_000)
     let server = try HTTPTestServer(routes: file.routes)
     let data = try await broken(file, server, after: 20_000)
@@ -221,7 +225,7 @@ import Testing
     #expect(await held.error?.isExplicitlyCancelledError == true)
   }
 
-  @Test func resumeDataServeOneDownloadAtATime() async throws {
+  @Test("Resume data is used by one download at a time") func exclusiveUse() async throws {
     let file = VersionedFile(size: 50_000)
     let server = try HTTPTestServer(routes: file.routes)
     let data = try await broken(file, server, after: 20_000)
@@ -247,7 +251,7 @@ import Testing
   }
 }
 
-/// Responses of a server to a request for the bytes from 20,000 on.
+/// An invalid response to a request for the bytes from 20,000 on.
 enum RestOfAFile: Sendable {
   case endsEarly, encoded, otherTag, tooLong
 

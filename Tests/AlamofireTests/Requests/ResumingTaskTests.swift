@@ -4,7 +4,7 @@ import FoundationNetworking
 import HTTPTestServer
 import Testing
 
-@Suite("Tasks that go on with a download", .timeLimit(.minutes(5)))
+@Suite("Download tasks from resume data", .timeLimit(.minutes(5)))
 struct ResumingTaskTests {
   private final class Collector: SessionDelegate, @unchecked Sendable {
     let files = Recorder<(task: Int, url: URL)>()
@@ -23,7 +23,7 @@ struct ResumingTaskTests {
     }
   }
 
-  @Test func theRestIsDownloadedWhenTheTaskIsResumed() async throws {
+  @Test("The rest is downloaded when the task is resumed") func rest() async throws {
     let file = VersionedFile(size: 200_000)
     let server = try HTTPTestServer(routes: file.routes)
     let collector = Collector()
@@ -48,7 +48,7 @@ struct ResumingTaskTests {
     #expect(request.tasks.count == 1, "the task is none of the request's")
   }
 
-  @Test func dataThatNameNoDownloadEndTheTaskWithAnError() async {
+  @Test("Invalid resume data ends the task with an error") func invalidData() async {
     let session = Session(fake: FakeTransport())
     let request = session.download("http://a.test/")
     let task = request.task(forResumeData: Data("nonsense".utf8), using: session.session)
@@ -57,7 +57,7 @@ struct ResumingTaskTests {
     #expect(task.error != nil)
   }
 
-  @Test func aTaskCanBeCancelledAndASessionThatGoesEndsIt() async {
+  @Test("A task ends by cancel, and with its session") func end() async {
     var session: Session? = Session(fake: FakeTransport(), startRequestsImmediately: false)
     let request = session?.download("http://a.test/")
     let facade = session?.session
@@ -69,7 +69,7 @@ struct ResumingTaskTests {
     while tasks.contains(where: { $0.state != .completed }) { await Task.yield() }
   }
 
-  @Test func anotherSessionMakesItsOwnTask() {
+  @Test("Another session makes a task of its own") func otherSession() {
     let session = Session(fake: FakeTransport())
     let request = session.download("http://a.test/")
     let stock = URLSession(configuration: .ephemeral)

@@ -3,7 +3,7 @@ import Testing
 @testable import Alamofire
 
 @Suite struct ShortListTests {
-  @Test(arguments: 0..<4) func itHoldsWhatWasPutInInOrder(count: Int) {
+  @Test("Elements are in the order of their addition", arguments: 0..<4) func order(count: Int) {
     var list = ShortList<Int>()
     for number in 0..<count { list.append(number) }
     #expect(Array(list) == Array(0..<count))
@@ -17,7 +17,7 @@ import Testing
     #expect(Array(list) == [7])
   }
 
-  @Test func itIsMadeOfASequenceOrALiteral() {
+  @Test("A list is made of a sequence or a literal") func initializers() {
     #expect(Array(ShortList([1, 2, 3])) == [1, 2, 3])
     let list: ShortList<Int> = [4, 5]
     #expect(Array(list) == [4, 5])

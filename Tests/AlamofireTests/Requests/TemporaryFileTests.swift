@@ -4,7 +4,7 @@ import FoundationNetworking
 import HTTPTestServer
 import Testing
 
-/// Files in the temporary folder: which of them stay, and who removes the others.
+/// The lifetimes of files in the temporary folder.
 @Suite("Temporary files", .serialized, .timeLimit(.minutes(2)))
 struct TemporaryFileTests {
   private let folder = FileManager.default.temporaryDirectory
@@ -14,7 +14,7 @@ struct TemporaryFileTests {
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
   }
 
-  /// The names in a folder, without the locks of processes that are alive.
+  /// Returns the names in a folder, without the locks of running processes.
   private static func names(in folder: URL) throws -> [String] {
     try FileManager.default.contentsOfDirectory(atPath: folder.path).filter { !$0.hasSuffix(".lock") }
   }
@@ -48,13 +48,13 @@ struct TemporaryFileTests {
     let lock = try #require(
       FileManager.default.contentsOfDirectory(atPath: folder.path).first { $0.hasSuffix(".lock") })
     let owner = String(lock.dropLast(".lock".count))
-    // The lock of a process that has ended: a file that no descriptor holds.
+    // The lock of a process that has ended: no descriptor holds it.
     let ended = String(owner.dropLast(4)) + "0000"
     let target = folder.appendingPathComponent("target")
     try Data("target".utf8).write(to: target)
     try FileManager.default.createSymbolicLink(
       at: folder.appendingPathComponent("\(ended)_l.part"), withDestinationURL: target)
-    // The lock last, because the first file of this process has started a removal of orphans, too.
+    // The lock is made last, because the first file of this process has started a removal of orphans as well.
     let names = ["\(ended)_a.part", "\(ended)", "Alamofire_b.tmp", "Alamofire_c.lock", "\(ended).lock"]
     for name in names { try Data(name.utf8).write(to: folder.appendingPathComponent(name)) }
     BodyFiles.removeOrphans(in: folder)
@@ -86,10 +86,10 @@ struct TemporaryFileTests {
     }
   }
 
-  /// Ends downloads in several ways, and looks at what they leave.
+  /// Ends downloads in several ways, and checks their temporary files.
   private static func end(in folder: URL, validator: String?) async throws {
     let server = try HTTPTestServer(routes: .none)
-    let session = Session(configuration: .solitary)
+    let session = Session(configuration: .isolated)
     defer { withExtendedLifetime(session) {} }
     func reply(_ reply: Reply) -> Reply {
       validator.map { reply.with(header: "ETag", value: $0) } ?? reply
@@ -113,7 +113,7 @@ struct TemporaryFileTests {
       #expect((response.resumeData != nil) == (wantsData && validator != nil))
       try expectParts(wantsData ? kept : 0)
     }
-    // Broken off by the server.
+    // The server breaks off.
     server.enqueue(reply(.resetAfterBody(bytes: 200_000)))
     let broken = await session.download(server.url("/")).serializingDownloadedFileURL().response
     #expect((broken.resumeData != nil) == (validator != nil))
@@ -130,7 +130,7 @@ struct TemporaryFileTests {
     try expectParts(0)
   }
 
-  @Test("Without room, a download gives back what it has taken") func fullDisk() async {
+  @Test("A download on a full disk removes its part") func fullDisk() async {
     await #expect(processExitsWith: .success) {
       let folder = FileManager.default.temporaryDirectory
         .appendingPathComponent("full-\(UUID().uuidString)")
@@ -139,13 +139,13 @@ struct TemporaryFileTests {
       defer { try? FileManager.default.removeItem(at: folder) }
       let file = VersionedFile(size: 500_000)
       let server = try HTTPTestServer(routes: file.routes)
-      let session = Session(configuration: .solitary)
+      let session = Session(configuration: .isolated)
       defer { withExtendedLifetime(session) {} }
       file.breakAfter(50_000)
       let part = await session.download(server.url("/file")).serializingDownloadedFileURL().response
       let data = try #require(part.resumeData)
       let before = try TemporaryFileTests.names(in: folder)
-      // From here on, files larger than that cannot be written.
+      // The limit makes writes beyond it fail.
       signal(SIGXFSZ, SIG_IGN)
       var limit = rlimit()
       getrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &limit)

@@ -22,7 +22,7 @@ import Testing
     (response.error?.underlyingError as? URLError)?.code
   }
 
-  @Test func dataIsSentAndIsNoPartOfTheRequest() async throws {
+  @Test("Data is sent and is not the body of the request") func data() async throws {
     server.enqueue(.text("thanks"))
     let body = bytes(200_000)
     let request = session.upload(body, to: server.url("/"))
@@ -40,7 +40,7 @@ import Testing
     #expect(request.uploadProgress.fractionCompleted == 1)
   }
 
-  @Test func theBodyOfTheRequestGivesWayToTheUpload() async throws {
+  @Test("The upload replaces the body of the request") func bodyOfRequest() async throws {
     server.enqueue(.ok)
     var request = try URLRequest(url: server.url("/"), method: .put)
     request.httpBody = Data("not this".utf8)
@@ -50,7 +50,7 @@ import Testing
     #expect(seen.method == "PUT")
   }
 
-  @Test func aFileIsSentAndStays() async throws {
+  @Test("A file is sent and not removed") func file() async throws {
     server.enqueue(.ok)
     let body = bytes(1_000_000)
     let url = try file(body)
@@ -64,7 +64,7 @@ import Testing
     #expect(!fractions.values.isEmpty)
   }
 
-  @Test func aFileThatIsToGoGoesWithTheRequest() async throws {
+  @Test("A temporary file is removed with the request") func temporaryFile() async throws {
     server.enqueue(.ok)
     let url = try file(bytes(10))
     _ = await session.upload(TemporaryUpload(url: url), request: server.url("/")).end()
@@ -72,14 +72,14 @@ import Testing
     #expect(!FileManager.default.fileExists(atPath: url.path))
   }
 
-  @Test func aFileThatIsNotThereIsAnErrorWithItsPath() async throws {
+  @Test("A missing file is an error with its path") func missingFile() async throws {
     let response = await session.upload(URL(fileURLWithPath: "/nowhere/file"), to: server.url("/")).end()
     #expect(code(response) == .fileDoesNotExist)
     #expect(response.error?.localizedDescription.contains("/nowhere/file") == true)
     #expect(server.requestCount == 0)
   }
 
-  @Test func aFolderAndAWebAddressAreNoFiles() async throws {
+  @Test("A folder and a web address are not files") func notAFile() async throws {
     let folder = await session.upload(FileManager.default.temporaryDirectory, to: server.url("/")).end()
     #expect(code(folder) == .fileIsDirectory)
     let web = try #require(URL(string: "https://example.com/file"))
@@ -87,7 +87,7 @@ import Testing
     #expect(server.requestCount == 0)
   }
 
-  @Test func aStreamIsSentInChunks() async throws {
+  @Test("A stream is sent in chunks") func stream() async throws {
     server.enqueue(.ok)
     let body = bytes(500_000)
     let response = await session.upload(InputStream(data: body), to: server.url("/")).end()
@@ -97,7 +97,7 @@ import Testing
     #expect(seen.isChunked)
   }
 
-  @Test func aStreamWithALengthIsSentWithIt() async throws {
+  @Test("A stream with a length is sent with Content-Length") func streamWithLength() async throws {
     server.enqueue(.ok)
     let stream = InputStream(data: bytes(1000))
     _ = await session.upload(stream, to: server.url("/"), headers: ["Content-Length": "1000"]).end()
@@ -107,8 +107,8 @@ import Testing
     #expect(seen.header("Content-Length") == "1000")
   }
 
-  @Test(arguments: [("900", "longer"), ("1100", "shorter")])
-  func aStreamOfAnotherLengthThanAnnouncedIsAnError(length: String, word: String) async throws {
+  @Test("A stream of another length is an error", arguments: [("900", "longer"), ("1100", "shorter")])
+  func wrongLength(length: String, word: String) async throws {
     server.enqueue(.ok)
     let stream = InputStream(data: bytes(1000))
     let headers: HTTPHeaders = ["Content-Length": length]
@@ -117,14 +117,14 @@ import Testing
     #expect(response.error?.localizedDescription.contains(word) == true)
   }
 
-  @Test func aStreamThatCannotBeOpenedIsAnError() async throws {
+  @Test("A stream that cannot be opened is an error") func unopenableStream() async throws {
     server.enqueue(.ok)
     let stream = try #require(InputStream(fileAtPath: "/nowhere/file"))
     let response = await session.upload(stream, to: server.url("/")).end()
     #expect(code(response) == .requestBodyStreamExhausted)
   }
 
-  @Test func theBodyStreamOfARequestIsSent() async throws {
+  @Test("The body stream of a request is sent") func bodyStream() async throws {
     server.enqueue(.ok)
     var request = try URLRequest(url: server.url("/"), method: .post)
     request.httpBodyStream = InputStream(data: Data("from a stream".utf8))
@@ -133,7 +133,7 @@ import Testing
     #expect(try await server.takeRequest().bodyText == "from a stream")
   }
 
-  @Test func aStreamThatBlocksHoldsUpNobody() async throws {
+  @Test("A stream that blocks does not delay other requests") func blockingStream() async throws {
     var ends: [Int32] = [0, 0]
     #expect(pipe(&ends) == 0)
     let stream = try #require(InputStream(fileAtPath: "/dev/fd/\(ends[0])"))
@@ -150,7 +150,8 @@ import Testing
     close(ends[0])
   }
 
-  @Test func aRedirectThatKeepsTheBodySendsAFileAgainAndAStreamNot() async throws {
+  @Test("A redirect that preserves the body sends a file again and not a stream") func redirect() async throws
+  {
     let url = try file(bytes(100))
     defer { try? FileManager.default.removeItem(at: url) }
     server.enqueue(.redirect(to: "/there", status: 307), .ok)
@@ -163,7 +164,7 @@ import Testing
     #expect(server.requestCount == 3)
   }
 
-  @Test func aRetryMakesTheBodyAnew() async throws {
+  @Test("A retry creates the body again") func retry() async throws {
     server.enqueue(.status(503), .ok)
     let numbers = Numbered()
     let response = await session.upload(
@@ -173,7 +174,7 @@ import Testing
     #expect(server.recordedRequests.map(\.bodyText) == ["body 1", "body 2"])
   }
 
-  @Test func aBodyThatCannotBeMadeIsAnError() async throws {
+  @Test("A body that cannot be created is an error") func creationFailure() async throws {
     struct Broken: UploadableConvertible {
       struct Reason: Error {}
       func createUploadable() throws -> UploadRequest.Uploadable { throw Reason() }
@@ -188,7 +189,7 @@ import Testing
   }
 }
 
-/// A file that is removed.
+/// A file that is removed after the upload.
 private struct TemporaryUpload: UploadableConvertible {
   let url: URL
   func createUploadable() throws -> UploadRequest.Uploadable { .file(url, shouldRemove: true) }
@@ -212,7 +213,7 @@ private struct RetryOnce: RequestInterceptor {
 }
 
 extension Session {
-  /// An upload of something of the test's own.
+  /// Uploads a value of the test.
   fileprivate func upload(
     _ body: any UploadableConvertible, request url: String, interceptor: (any RequestInterceptor)? = nil
   ) -> UploadRequest {

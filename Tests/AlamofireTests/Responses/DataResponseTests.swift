@@ -31,7 +31,7 @@ import Testing
       result: result)
   }
 
-  @Test func responseAndMetricsComeFromTheExchange() throws {
+  @Test("Response and metrics are those of the exchange") func responseAndMetrics() throws {
     let exchange = Self.exchange()
     let response = DataResponse<Int, Failure>(
       request: nil, exchange: exchange, data: nil, result: .success(1))
@@ -44,7 +44,7 @@ import Testing
     #expect(without.metrics == nil)
   }
 
-  @Test func finishedPartsAreHandedOutAsTheyAre() throws {
+  @Test("Given properties are returned unchanged") func properties() throws {
     let exchange = Self.exchange()
     let response = AFDataResponse<String>(
       request: try Self.request(), response: exchange.httpResponse, data: Data([1]),
@@ -58,7 +58,7 @@ import Testing
     #expect(response.error == nil)
   }
 
-  @Test func transformationsChangeTheResultAlone() throws {
+  @Test("Transformations change the result only") func transformations() throws {
     let success = try Self.response(.success(1), data: Data([7]))
     let failure = try Self.response(.failure(.first), data: Data([7]))
     let mapped = success.map { "\($0)" }
@@ -79,19 +79,19 @@ import Testing
     #expect(success.tryMapError { _ -> URLError in throw Failure.second }.value == 1)
   }
 
-  @Test func theDescriptionIsTheResult() throws {
+  @Test("The description is the result") func description() throws {
     #expect(try Self.response(.success(1)).description == "success(1)")
     #expect(try Self.response(.failure(.first)).description.hasPrefix("failure("))
     #expect(try "\(Self.response(.success(2)))" == "success(2)")
   }
 
-  @Test func withoutARequestTheDebugDescriptionHasTwoLines() {
+  @Test("Without a request the debug description has two lines") func missingRequest() {
     let response = DataResponse<Int, Failure>(
       request: nil, exchange: Self.exchange(), data: nil, result: .success(1))
     #expect(response.debugDescription == "[Request]: None\n[Result]: success(1)")
   }
 
-  @Test func theDebugDescriptionShowsEverything() throws {
+  @Test("The debug description has all parts") func debugDescription() throws {
     let request = try Self.request(
       body: " {\n  \"a\": 1\n}\n", ["x-b": "2", "X-a": "1", "Content-Type": "application/json"])
     let data = Data("\n<p>Hello</p>\r\n<p>You</p>\n".utf8)
@@ -124,7 +124,7 @@ import Testing
         """)
   }
 
-  @Test func theDebugDescriptionSaysWhatIsNotThere() throws {
+  @Test("The debug description names missing parts") func missingParts() throws {
     let response = DataResponse<Int, Failure>(
       request: try Self.request(), exchange: nil, data: nil, result: .failure(.first))
     #expect(
@@ -146,22 +146,22 @@ import Testing
     ("application/JSON", 2, "    [Body]:\n        aa\n"),
   ]
 
-  @Test(arguments: bodies)
-  func onlySmallTextsAreShown(type: String?, count: Int, shown: String) throws {
+  @Test("Only small texts are part of the debug description", arguments: bodies)
+  func shownBodies(type: String?, count: Int, shown: String) throws {
     let fields = type.map { [HTTPHeader(name: "content-type", value: $0)] } ?? []
     let data = Data(repeating: UInt8(ascii: "a"), count: count)
     let text = try Self.response(data: data, fields).debugDescription
     #expect(text.components(separatedBy: "[Response]:").last?.contains(shown) == true)
   }
 
-  @Test func aTextOfExactlyTheLimitIsShown() throws {
+  @Test("A text at the limit is part of the debug description") func textAtLimit() throws {
     let data = Data(repeating: UInt8(ascii: "a"), count: 100_000)
     let text = try Self.response(data: data, [HTTPHeader(name: "Content-Type", value: "text/plain")])
       .debugDescription
     #expect(text.contains(String(repeating: "a", count: 100_000)))
   }
 
-  @Test func aResponseIsSendableWithItsValue() {
+  @Test("A response is Sendable with its value") func sendable() {
     func send(_ value: some Sendable) {}
     send(DataResponse<Int, Failure>(request: nil, exchange: nil, data: nil, result: .success(1)))
   }

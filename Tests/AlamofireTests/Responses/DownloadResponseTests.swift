@@ -14,7 +14,7 @@ import Testing
       resumeData: Data([1, 2, 3]), serializationDuration: 0.5, result: result)
   }
 
-  @Test func transformationsChangeTheResultAlone() throws {
+  @Test("Transformations change the result only") func transformations() throws {
     let success = try Self.response(.success(1))
     let failure = try Self.response(.failure(.first))
     let mapped = success.map { "\($0)" }
@@ -32,7 +32,7 @@ import Testing
     #expect(failure.tryMapError { _ -> URLError in throw Failure.second }.error as? Failure == .second)
   }
 
-  @Test func finishedPartsAreHandedOutAsTheyAre() throws {
+  @Test("Given properties are returned unchanged") func properties() throws {
     let exchange = DataResponseTests.exchange()
     let response = AFDownloadResponse<Int>(
       request: nil, response: exchange.httpResponse, fileURL: nil, resumeData: nil, metrics: exchange.metrics,
@@ -45,7 +45,7 @@ import Testing
     #expect(response.debugDescription == "[Request]: None\n[Result]: \(response.result)")
   }
 
-  @Test func theDebugDescriptionNamesTheFile() throws {
+  @Test("The debug description names the file") func debugDescription() throws {
     #expect(
       try Self.response(.success(1)).debugDescription == """
         [Request]: POST http://localhost/post?q=1
@@ -62,7 +62,7 @@ import Testing
         """)
   }
 
-  @Test func theDebugDescriptionSaysWhatIsNotThere() throws {
+  @Test("The debug description names missing parts") func missingParts() throws {
     let response = DownloadResponse<Int, Failure>(
       request: try DataResponseTests.request(), exchange: nil, fileURL: nil, result: .failure(.first))
     let lines = response.debugDescription.split(separator: "\n")

@@ -11,7 +11,7 @@ import Testing
     ResponseHead(status: status, fields: fields)
   }
 
-  @Test func theResponseIsMadeOfTheHead() throws {
+  @Test("The response is made from the head") func response() throws {
     let head = Self.head(
       status: 404, [HTTPHeader(name: "X-One", value: "1"), HTTPHeader(name: "content-type", value: "a/b")])
     let response = try #require(Exchange(url: Self.url, head: head).httpResponse)
@@ -21,7 +21,7 @@ import Testing
     #expect(response.mimeType == "a/b")
   }
 
-  @Test func repeatedFieldsAreJoinedUnderTheNameThatCameFirst() throws {
+  @Test("Repeated fields are joined under the first name") func repeatedFields() throws {
     let head = Self.head([
       HTTPHeader(name: "X-List", value: "a"), HTTPHeader(name: "Set-Cookie", value: "a=1; Path=/"),
       HTTPHeader(name: "x-list", value: "b"), HTTPHeader(name: "set-cookie", value: "b=2"),
@@ -32,7 +32,7 @@ import Testing
     #expect(fields == ["X-List": "a, b, c", "Set-Cookie": "a=1; Path=/, b=2", "X-Empty": ""])
   }
 
-  @Test func theResponseAndTheMetricsAreMadeOnce() throws {
+  @Test("The response and the metrics are made once") func once() throws {
     let hop = Exchange.Hop(url: "http://localhost/a", metrics: TransferMetrics(), head: Self.head([]))
     let exchange = Exchange(url: Self.url, head: Self.head([]), hops: [hop])
     let metrics = try #require(exchange.metrics)
@@ -42,7 +42,7 @@ import Testing
     #expect(metrics.transactionMetrics.last?.response === response)
   }
 
-  @Test func manyThreadsGetTheSameObjects() async {
+  @Test("Threads receive the same objects") func concurrency() async {
     let hop = Exchange.Hop(url: "http://localhost/a", metrics: TransferMetrics(), head: Self.head([]))
     let exchange = Exchange(url: Self.url, head: Self.head([]), hops: [hop])
     let seen = await withTaskGroup(of: [ObjectIdentifier].self) { group in
@@ -58,13 +58,13 @@ import Testing
     #expect(seen.first?.count == 2)
   }
 
-  @Test func withoutHeadOrURLThereIsNoResponse() {
+  @Test("Without head or URL there is no response") func missingHead() {
     #expect(Exchange(url: Self.url, head: nil).httpResponse == nil)
     #expect(Exchange(url: nil, head: Self.head([])).httpResponse == nil)
     #expect(Exchange(url: Self.url, head: Self.head([])).metrics == nil)
   }
 
-  @Test func aResponseThatIsThereAlreadyIsTaken() throws {
+  @Test("A given response object is used") func givenResponse() throws {
     let url = try #require(Self.url)
     let given = try #require(HTTPURLResponse(url: url, statusCode: 418, httpVersion: nil, headerFields: nil))
     let hop = Exchange.Hop(url: "http://localhost/a", metrics: TransferMetrics())

@@ -4,13 +4,13 @@ import HTTPTestServer
 import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct RedactionTests {
-  @Test func descriptionsShowNoCredentials() async throws {
+  @Test("Descriptions contain no credentials") func credentials() async throws {
     let server = try HTTPTestServer(routes: .none)
     var reply = Reply.text("ok")
     reply.headers.append(HTTPHeader(name: "Set-Cookie", value: "session=top-secret-3"))
     server.enqueue(reply)
     let url = server.url("/").replacing("http://", with: "http://anna:top-secret-0@")
-    let response = await Session.real(configuration: .solitary).request(
+    let response = await Session.real(configuration: .isolated).request(
       url,
       headers: [
         "Authorization": "Bearer top-secret-1", "Proxy-Authorization": "top-secret-2",
@@ -29,9 +29,9 @@ import Testing
     #expect(text.contains("anna:redacted@"))
   }
 
-  @Test func passwordsOfURLsAreInNoDescription() async throws {
+  @Test("Descriptions contain no passwords of URLs") func passwords() async throws {
     let server = try HTTPTestServer()
-    let request = Session.real(configuration: .solitary).request(
+    let request = Session.real(configuration: .isolated).request(
       server.url("/get").replacing("http://", with: "http://anna:top-secret@"))
     let response = await request.serializingData().response
     let metrics = try #require(response.metrics)
@@ -39,16 +39,18 @@ import Testing
     #expect(text.contains("anna:redacted@") && !text.contains("top-secret"), "\(text)")
   }
 
-  @Test(arguments: [
-    "ftp://anna:top-secret@example.com/a", "http://anna:top-secret@/", "http://anna:top-secret@a b/",
-    "http://anna:top:secret/@a/", "https://anna:top-secret@example.com:99999/", "x://anna:top-secret@:80",
-  ])
-  func passwordsOfURLsAreInNoError(url: String) async throws {
-    let response = await Session.real(configuration: .solitary).request(url).serializingData().response
+  @Test(
+    "Errors contain no passwords of URLs",
+    arguments: [
+      "ftp://anna:top-secret@example.com/a", "http://anna:top-secret@/", "http://anna:top-secret@a b/",
+      "http://anna:top:secret/@a/", "https://anna:top-secret@example.com:99999/", "x://anna:top-secret@:80",
+    ])
+  func passwordsInErrors(url: String) async throws {
+    let response = await Session.real(configuration: .isolated).request(url).serializingData().response
     let error = try #require(response.error)
     let inner = error.underlyingError as? URLError
     let text = [
-      // The error keeps an invalid URL unchanged, for inspection.
+      // An invalid URL is unchanged in the error, so that the caller can read it.
       error.localizedDescription, error.isInvalidURLError ? "" : response.debugDescription,
       inner?.localizedDescription ?? "",
       "\(inner?.userInfo ?? [:])", inner?.failingURL?.absoluteString ?? "",

@@ -4,7 +4,7 @@ import FoundationNetworking
 import HTTPWire
 import Testing
 
-/// The common behaviour of serializers, and serializers without an encoding.
+/// Common properties of serializers, and the serializers without an encoding of their own.
 @Suite struct SerializerTests {
   struct Failure: Error, Equatable {}
 
@@ -21,7 +21,7 @@ import Testing
       url: url, statusCode: status, httpVersion: "HTTP/1.1", headerFields: type.map { ["Content-Type": $0] })
   }
 
-  /// Why serialization failed, in words.
+  /// Returns a description of the failed serialization.
   static func reason(_ body: () throws -> some Any) -> String? {
     do {
       _ = try body()
@@ -42,7 +42,7 @@ import Testing
     }
   }
 
-  @Test func anErrorFromBeforeIsRethrownUnchanged() throws {
+  @Test("An earlier error is rethrown unchanged") func earlierError() throws {
     let data = Data("1".utf8)
     #expect(throws: Failure()) {
       try DataResponseSerializer().serialize(request: nil, response: nil, data: data, error: Failure())
@@ -64,15 +64,15 @@ import Testing
     }
   }
 
-  /// Method, status, whether an empty body is in order by default.
+  /// Method, status, and whether an empty body is allowed by default.
   static let emptiness: [(String?, Int?, Bool)] = [
     ("GET", 200, false), ("GET", nil, false), (nil, nil, false), (nil, 200, false), ("HEAD", 200, true),
     ("HEAD", nil, true), ("REPORT", 200, false), ("GET", 204, true), ("GET", 205, true), (nil, 204, true),
     ("GET", 206, false), ("HEAD", 404, true),
   ]
 
-  @Test(arguments: emptiness, [nil, Data()])
-  func anEmptyBodyIsInOrderForHEADAnd204And205(expected: (String?, Int?, Bool), data: Data?) throws {
+  @Test("An empty body is allowed for HEAD, 204 and 205", arguments: emptiness, [nil, Data()])
+  func emptyBodies(expected: (String?, Int?, Bool), data: Data?) throws {
     let (method, status, isAllowed) = expected
     let wrong = isAllowed ? nil : "empty"
     let none = { () -> String? in nil }
@@ -94,7 +94,7 @@ import Testing
         == wrong)
   }
 
-  @Test func theRulesForEmptyBodiesCanBeChanged() throws {
+  @Test("The rules for empty bodies can be changed") func emptyBodyRules() throws {
     let serializer = DataResponseSerializer(emptyResponseCodes: [200], emptyRequestMethods: [.options])
     let serialize = { (method: String, status: Int) in
       Self.reason {
@@ -115,7 +115,7 @@ import Testing
     #expect(DataResponseSerializer.defaultEmptyResponseCodes == [204, 205])
   }
 
-  @Test func dataIsHandedOutWithoutACopy() throws {
+  @Test("Data is returned without a copy") func data() throws {
     let data = Data(repeating: 7, count: 10_000)
     let result = try DataResponseSerializer().serialize(request: nil, response: nil, data: data, error: nil)
     #expect(result == data)
@@ -133,7 +133,7 @@ import Testing
     }
   }
 
-  @Test func thePreprocessorIsAskedForBodiesThatAreNotEmpty() throws {
+  @Test("The preprocessor is called for non-empty bodies") func preprocessor() throws {
     let serializer = DataResponseSerializer(dataPreprocessor: Doubling())
     let serialize = { (data: Data?) in
       try serializer.serialize(request: nil, response: Self.response(204), data: data, error: nil)
@@ -150,15 +150,15 @@ import Testing
     (" )]}',\n", " )]}',\n"), (")]}',\n)]}',\n", ")]}',\n"),
   ]
 
-  @Test(arguments: prefixed)
-  func theGooglePrefixIsDroppedOnce(text: String, expected: String) throws {
+  @Test("The Google prefix is removed once", arguments: prefixed)
+  func googlePrefix(text: String, expected: String) throws {
     #expect(try GoogleXSSIPreprocessor().preprocess(Data(text.utf8)) == Data(expected.utf8))
     let slice = Data("xx\(text)".utf8).dropFirst(2)
     #expect(try GoogleXSSIPreprocessor().preprocess(slice) == Data(expected.utf8))
     #expect(try PassthroughPreprocessor().preprocess(Data(text.utf8)) == Data(text.utf8))
   }
 
-  /// As users write one: everything but one method is a default.
+  /// A serializer of a user that relies on defaults for all methods but one.
   struct CountSerializer: ResponseSerializer {
     func serialize(
       request: URLRequest?, response: HTTPURLResponse?, data: Data?, error: (any Error)?
@@ -168,7 +168,7 @@ import Testing
     }
   }
 
-  @Test func aSerializerOfAUserHasAllDefaults() throws {
+  @Test("A serializer of a user has all defaults") func ownSerializer() throws {
     let serializer = CountSerializer()
     #expect(serializer.emptyRequestMethods == [.head])
     #expect(serializer.emptyResponseCodes == [204, 205])
@@ -185,7 +185,7 @@ import Testing
     }
   }
 
-  @Test func filesAreReadAndSerialized() throws {
+  @Test("Files are read and serialized") func files() throws {
     let file = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
     try Data("[1, 2]".utf8).write(to: file)
     defer { try? FileManager.default.removeItem(at: file) }
@@ -213,14 +213,14 @@ import Testing
     #expect(read(StringResponseSerializer(), file) == "empty")
   }
 
-  @Test func aURLIsHandedOutWithoutALookAtTheFile() throws {
+  @Test("A URL is returned without reading the file") func urlSerializer() throws {
     let url = URL(fileURLWithPath: "/no/such/file")
     let result = try URLResponseSerializer().serializeDownload(
       request: nil, response: nil, fileURL: url, error: nil)
     #expect(result == url)
   }
 
-  @Test func theShorthandsMakeTheSerializers() {
+  @Test("The shorthands make the serializers") func shorthands() {
     func made<S: ResponseSerializer>(_ serializer: S) -> S { serializer }
     func download<S: DownloadResponseSerializerProtocol>(_ serializer: S) -> S { serializer }
     let data: DataResponseSerializer = made(.data)

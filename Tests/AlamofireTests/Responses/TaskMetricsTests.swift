@@ -58,7 +58,7 @@ import Testing
     date.map { (($0.timeIntervalSince1970 - 1_000) * 1_000_000).rounded() / 1_000 }
   }
 
-  @Test func aNewConnectionHasAllDates() throws {
+  @Test("A new connection has all dates") func newConnection() throws {
     let transaction = try #require(
       try Self.metrics([Self.hop(Self.fresh(), status: 200)]).transactionMetrics.first)
     #expect(Self.milliseconds(transaction.fetchStartDate) == 0)
@@ -74,7 +74,7 @@ import Testing
     #expect(Self.milliseconds(transaction.responseEndDate) == 25.5)
   }
 
-  @Test func aConnectionUsedAgainHasNoDatesOfItsMaking() throws {
+  @Test("A reused connection has no dates of its handshakes") func reusedConnection() throws {
     let transaction = try #require(
       try Self.metrics([Self.hop(Self.reused(), status: 200)]).transactionMetrics.first)
     #expect(transaction.domainLookupStartDate == nil)
@@ -87,7 +87,7 @@ import Testing
     #expect(transaction.isReusedConnection)
   }
 
-  @Test func everythingElseIsHandedOnFromTheTransport() throws {
+  @Test("Other values are those of the transport") func otherValues() throws {
     let transaction = try #require(
       try Self.metrics([Self.hop(Self.fresh(), status: 201)]).transactionMetrics.first)
     #expect(transaction.request.url?.absoluteString == "https://h.example/a")
@@ -115,7 +115,7 @@ import Testing
     #expect(!transaction.isMultipath)
   }
 
-  @Test func whatIsNotKnownIsNil() throws {
+  @Test("An unknown value is nil") func unknownValues() throws {
     let hop = Exchange.Hop(url: "http://h.example/", metrics: TransferMetrics())
     let transaction = try #require(try Self.metrics([hop]).transactionMetrics.first)
     #expect(transaction.localAddress == nil)
@@ -129,7 +129,7 @@ import Testing
     #expect(try Self.metrics([hop]).taskInterval.duration == 0)
   }
 
-  @Test func theIntervalSpansAllHopsAndOnlyRedirectsAreCounted() throws {
+  @Test("The interval includes all hops and only redirects are counted") func interval() throws {
     var last = Self.reused()
     last.start = 1_002
     let metrics = try Self.metrics([
@@ -141,7 +141,7 @@ import Testing
     #expect(Self.milliseconds(metrics.taskInterval.end) == 2_002)
   }
 
-  @Test func theDescriptionHasALineForEachPhase() throws {
+  @Test("The description has a line for each phase") func description() throws {
     var plain = Exchange.Hop(url: "http://h.example/c", metrics: TransferMetrics(), fetchType: .localCache)
     plain.head = ResponseHead(status: 200)
     let metrics = try Self.metrics([
@@ -165,7 +165,7 @@ import Testing
         """)
   }
 
-  @Test func versionsOfTLSHaveTheNamesOfOpenSSL() {
+  @Test("TLS versions have the names of OpenSSL") func tlsVersions() {
     let names = ["TLSv1", "TLSv1.1", "TLSv1.2", "TLSv1.3", "SSLv3"]
     let versions = names.map { name in
       let transfer = TransferMetrics(tlsVersion: name)
@@ -191,7 +191,7 @@ import Testing
     #expect(tls_ciphersuite_t(rawValue: 0x009F).description == "TLS cipher suite 0x9f")
   }
 
-  @Test("The description shows no password of a URL")
+  @Test("The description contains no password of a URL")
   func passwordIsNotShown() throws {
     let hop = Exchange.Hop(url: "http://ann:s3cret@h.example/", metrics: TransferMetrics())
     let metrics = try Self.metrics([hop])
@@ -199,7 +199,7 @@ import Testing
     #expect(metrics.description.contains("ann:redacted@h.example"))
   }
 
-  @Test func theNamesOfApplesSystemsMeanOurTypes() {
+  @Test("The names of Apple's systems are our types") func appleNames() {
     #expect(URLSessionTaskMetrics.self == TaskMetrics.self)
     #expect(URLSessionTaskTransactionMetrics.self == TransactionMetrics.self)
     let type: URLSessionTaskMetrics.ResourceFetchType = .networkLoad

@@ -21,8 +21,8 @@ import Testing
     (.ascii, nil, [0x41], "A"),
   ]
 
-  @Test(arguments: texts)
-  func textIsReadInTheEncodingThatIsNamed(
+  @Test("Text is decoded by the named encoding", arguments: texts)
+  func text(
     encoding: String.Encoding?, name: String?, bytes: [UInt8], expected: String
   ) throws {
     let serializer = StringResponseSerializer(encoding: encoding)
@@ -34,7 +34,7 @@ import Testing
     #expect(text == expected)
   }
 
-  @Test func textInAnotherEncodingIsAnErrorThatNamesTheOneTried() {
+  @Test("Text in another encoding is an error with the encoding that was tried") func wrongEncoding() {
     let reason = { (encoding: String.Encoding?, name: String?, bytes: [UInt8]) in
       Common.reason {
         try StringResponseSerializer(encoding: encoding).serialize(
@@ -46,7 +46,7 @@ import Testing
     #expect(reason(.ascii, nil, [0xFF]) == "no text in \(String.Encoding.ascii.rawValue)")
   }
 
-  @Test func theCharsetIsAskedForOnlyWhereItMatters() throws {
+  @Test("The charset of the response is read only without a given encoding") func charset() throws {
     var count = 0
     let name = { () -> String? in
       count += 1
@@ -64,7 +64,7 @@ import Testing
     #expect(count == 1)
   }
 
-  @Test func anEmptyTextIsEmpty() throws {
+  @Test("An empty body is an empty text") func emptyText() throws {
     let text = try StringResponseSerializer().serialize(
       request: nil, response: Common.response(204), data: Data(), error: nil)
     #expect(text == "")
@@ -80,7 +80,7 @@ import Testing
   }
 
   @available(*, deprecated)
-  @Test func jsonIsReadWithoutAType() throws {
+  @Test("JSON is read without a type") func untypedJSON() throws {
     #expect(try Self.json(#"{"a": [1, "x"]}"#) as? NSDictionary == ["a": [1, "x"] as [any Sendable]])
     #expect(try Self.json("3") as? Int == 3)
     #expect(try Self.json(nil) is NSNull)
@@ -108,17 +108,17 @@ import Testing
     try serializer.serialize(request: nil, response: Common.response(status), data: data, error: nil)
   }
 
-  @Test func valuesAreDecoded() throws {
+  @Test("Values are decoded") func values() throws {
     #expect(try Self.value(.init(), Data(#"{"name": "a"}"#.utf8)) == Item(name: "a"))
     #expect(try Self.value(.init(dataPreprocessor: .googleXSSI), Data(")]}',\n[1, 2]".utf8)) == [1, 2])
   }
 
-  @Test func anotherDecoderCanBeUsed() throws {
+  @Test("Another decoder can be used") func otherDecoder() throws {
     let data = try PropertyListEncoder().encode(Item(name: "b"))
     #expect(try Self.value(.init(decoder: PropertyListDecoder()), data) == Item(name: "b"))
   }
 
-  @Test func whatTheDecoderThrowsIsWrapped() {
+  @Test("An error of the decoder is wrapped") func decoderError() {
     #expect(
       Common.reason { try Self.value(DecodableResponseSerializer<Item>(), Data("{}".utf8)) }
         == "not decoded: DecodingError")
@@ -127,7 +127,7 @@ import Testing
         == "not decoded: DecodingError")
   }
 
-  @Test func anEmptyBodyIsTheEmptyValue() throws {
+  @Test("An empty body is the empty value") func emptyValue() throws {
     #expect(try Self.value(DecodableResponseSerializer<Reply>(), nil, status: 204) == Reply(items: []))
     #expect(try Self.value(DecodableResponseSerializer<Empty>(), Data(), status: 205) == .value)
     #expect(
@@ -140,7 +140,7 @@ import Testing
       Common.reason { try Self.value(DecodableResponseSerializer<Empty>(), nil, status: 200) } == "empty")
   }
 
-  @Test func emptyDecodesFromEveryObject() throws {
+  @Test("Empty is decoded from every object") func empty() throws {
     #expect(try Self.value(DecodableResponseSerializer<Empty>(), Data(#"{"a": 1}"#.utf8)) == Empty.value)
     #expect(try JSONEncoder().encode(Empty.value) == Data("{}".utf8))
   }

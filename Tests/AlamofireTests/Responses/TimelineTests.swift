@@ -5,7 +5,7 @@ import HTTPTestServer
 import HTTPWire
 import Testing
 
-/// The timeline of Alamofire 4, made of the current metrics.
+/// The timeline of version 4 of the API, computed from the current properties.
 private struct Timeline {
   let requestStartTime: Date
   let initialResponseTime: Date
@@ -41,7 +41,7 @@ private struct Timeline {
       interceptor: retrying ? RetryPolicy(exponentialBackoffScale: 0.001) : nil)
   }
 
-  /// Sees to it that every time of a request is where it belongs; returns the attempts.
+  /// Checks that the times of a request are in order, and returns the attempts.
   @discardableResult
   private func check(
     _ request: DataRequest, since begin: Date, at location: SourceLocation = #_sourceLocation
@@ -51,7 +51,7 @@ private struct Timeline {
     let timeline = try #require(
       Timeline(attempts, serializationDuration: response.serializationDuration), sourceLocation: location)
     #expect(response.serializationDuration >= 0, sourceLocation: location)
-    // Wall clock and steady clock differ by less than this.
+    // The wall clock and the monotonic clock differ by less than this.
     let end = Date().addingTimeInterval(0.01)
     let dates = [begin.addingTimeInterval(-0.01)] + timeline.dates + [end]
     #expect(dates == dates.sorted(), "\(dates.map(\.timeIntervalSince1970))", sourceLocation: location)
@@ -81,7 +81,7 @@ private struct Timeline {
     return (hops, timeline.dates)
   }
 
-  @Test func ofSuccessesRedirectsAndStoredAnswers() async throws {
+  @Test("Times of successes, redirects and stored responses are in order") func successes() async throws {
     let server = try HTTPTestServer(routes: routes)
     let session = session()
     for (path, hops) in [
@@ -93,7 +93,7 @@ private struct Timeline {
     }
   }
 
-  @Test func ofFailures() async throws {
+  @Test("Times of failures are in order") func failures() async throws {
     let server = try HTTPTestServer(routes: routes)
     let session = session()
     server.enqueue(.closeAfterBody(bytes: 10))
@@ -104,17 +104,17 @@ private struct Timeline {
     #expect(try await check(session.request(url), since: Date()).hops == ["n"])
   }
 
-  @Test func ofRetries() async throws {
+  @Test("Times of retries are in order") func retries() async throws {
     let server = try HTTPTestServer(routes: routes)
     server.enqueue(.closeAfterBody(bytes: 10), .status(503), .text("ok"))
     let found = try await check(session(retrying: true).request(server.url("/")).validate(), since: Date())
     #expect(found.hops == ["n", "n", "n"])
-    // The first byte of the answer is that of the last attempt.
+    // The first byte of the response is that of the last attempt.
     #expect(found.timeline[1] > found.timeline[0])
   }
 
-  @Test func whatWentBeforeAFailureWithoutTimesIsNotLost() async throws {
-    let session = Session.kept(
+  @Test("Times before a failure without times are included") func timesBeforeFailure() async throws {
+    let session = Session.retained(
       fake: FakeTransport(.redirect(302, to: "/next"), .failure(.cannotConnectToHost)))
     let response = await session.request("http://a.test/").end()
     let metrics = try #require(response.metrics)

@@ -15,7 +15,7 @@ import Testing
     }
   }
 
-  @Test func theStatusCodeMustBeAcceptable() {
+  @Test("The status code must be acceptable") func statusCode() {
     #expect(Self.text(ValidationRules.statusCode(200, in: 200..<300)) == nil)
     #expect(Self.text(ValidationRules.statusCode(299, in: ValidationRules.successfulStatusCodes)) == nil)
     #expect(
@@ -27,7 +27,7 @@ import Testing
     #expect(Self.text(ValidationRules.statusCode(200, in: [])) == "status 200")
   }
 
-  /// Content type, acceptable types, what is wrong.
+  /// Content type, acceptable types, and the rejected type.
   static let contentTypes: [(String?, [String], String?)] = [
     ("application/json", ["application/json"], nil),
     ("application/json; charset=utf-8", ["application/json"], nil),
@@ -48,13 +48,15 @@ import Testing
     ("jpeg", ["*/*"], nil),
   ]
 
-  @Test(arguments: contentTypes)
-  func theContentTypeMustBeCovered(type: String?, acceptable: [String], wrong: String?) {
+  @Test("The content type must be acceptable", arguments: contentTypes)
+  func contentType(type: String?, acceptable: [String], wrong: String?) {
     #expect(Self.text(ValidationRules.contentType(type, in: acceptable, isBodyEmpty: false)) == wrong)
     #expect(Self.text(ValidationRules.contentType(type, in: acceptable, isBodyEmpty: true)) == nil)
   }
 
-  @Test func theTypeOfADownloadIsCheckedUnlessItsFileIsEmpty() throws {
+  @Test("The content type of a download is validated unless its file is empty") func contentTypeOfDownload()
+    throws
+  {
     let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
     defer { try? FileManager.default.removeItem(at: folder) }
@@ -71,7 +73,7 @@ import Testing
     #expect(Self.text(ValidationRules.contentType("a/b", in: ["a/*"], ofFileAt: full)) == nil)
   }
 
-  @Test func theAcceptFieldNamesTheAcceptableTypes() {
+  @Test("Accept has the acceptable types") func accept() {
     #expect(ValidationRules.acceptableContentTypes(accept: nil) == ["*/*"])
     #expect(
       ValidationRules.acceptableContentTypes(accept: "a/b,c/d;q=0.1, */*") == ["a/b", "c/d;q=0.1", "*/*"])
@@ -86,8 +88,8 @@ import Testing
     (200, nil, "c/d", false, #"missing ["c/d"]"#), (200, nil, "c/d, */*;q=0.5", false, nil),
   ]
 
-  @Test(arguments: standard)
-  func theStandardRulesAreStatusAndAccept(
+  @Test("The standard rules are status and Accept", arguments: standard)
+  func standardRules(
     status: Int, type: String?, accept: String?, isEmpty: Bool, wrong: String?
   ) {
     let reason = ValidationRules.standard(

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Content codings", .timeLimit(.minutes(5)))
 struct ContentDecodingTests {
-  /// "hello hello hello hello\n".
+  /// The text "hello hello hello hello\n".
   private static let gzip = Array(
     Data(base64Encoded: "H4sIAAAAAAACA8tIzcnJV8hAJ7kAAIhZCxgAAAA=") ?? Data())
   private static let text = "hello hello hello hello\n"
@@ -20,7 +20,7 @@ struct ContentDecodingTests {
     .data(bytes).with(header: "Content-Encoding", value: coding)
   }
 
-  @Test func decodingIsTurnedOffForOneRequest() async throws {
+  @Test("Decoding is disabled for one request") func request() async throws {
     server.enqueue(reply(), reply())
     let session = Session.real()
     let packed = await session.request(server.url("/")).transportOptions { $0.decodesContent = false }.end()
@@ -32,15 +32,15 @@ struct ContentDecodingTests {
     #expect(request.header("Accept-Encoding") == HTTPHeader.defaultAcceptEncoding.value)
   }
 
-  @Test func decodingIsTurnedOffForASession() async {
+  @Test("Decoding is disabled for a session") func session() async {
     server.enqueue(reply())
     var options = TransportOptions()
     options.decodesContent = false
     #expect(await Session.real(options: options).request(server.url("/")).end().data == Data(Self.gzip))
   }
 
-  /// Stored bodies are decoded, so that a request without decoding cannot use them.
-  @Test func aRequestWithoutDecodingLeavesTheCacheAlone() async {
+  /// Stored bodies are decoded, so a request for the encoded bytes cannot use them.
+  @Test("A request without decoding does not use the cache") func cache() async {
     let stored = reply().with(header: "Cache-Control", value: "max-age=600")
     server.enqueue(stored, stored, stored)
     let cache = HTTPCache(memoryCapacity: 1 << 20, diskCapacity: 0, directory: nil)
@@ -56,7 +56,7 @@ struct ContentDecodingTests {
     #expect(server.requestCount == 3)
   }
 
-  @Test func anUnknownCodingIsHandedOverAndStoredAsItIs() async {
+  @Test("An unknown coding is delivered and stored unchanged") func unknownCoding() async {
     server.enqueue(
       reply(Array("as it is".utf8), coding: "aws-chunked").with(
         header: "Cache-Control", value: "max-age=600"))
@@ -70,7 +70,7 @@ struct ContentDecodingTests {
     #expect(server.requestCount == 1)
   }
 
-  @Test func aCutOffBodyIsAnErrorAndIsNotStored() async throws {
+  @Test("A truncated body is an error and is not stored") func truncatedBody() async throws {
     let fresh = [("Cache-Control", "max-age=600")]
     func cacheable(_ reply: Reply) -> Reply {
       fresh.reduce(reply) { $0.with(header: $1.0, value: $1.1) }
@@ -88,7 +88,9 @@ struct ContentDecodingTests {
     #expect(server.requestCount == 3)
   }
 
-  @Test func aBodyThatIsCutOffOverTLSIsAnErrorAndIsNotStored() async throws {
+  @Test("A body that is truncated over TLS is an error and is not stored") func truncatedOverTLS()
+    async throws
+  {
     let server = try HTTPTestServer(.tls(.localhost), routes: .none)
     func reply(_ reply: Reply) -> Reply {
       reply.framed(.untilClose).with(header: "Cache-Control", value: "max-age=600")
@@ -105,7 +107,7 @@ struct ContentDecodingTests {
     #expect(server.requestCount == 2)
   }
 
-  @Test func aBodyWhoseStreamOfHTTP2IsResetIsAnErrorAndIsNotStored() async throws {
+  @Test("A body whose HTTP/2 stream is reset is an error and is not stored") func resetStream() async throws {
     var tls = TLSOptions()
     tls.applicationProtocols = ["h2"]
     let server = try StreamTestServer(.tls(.localhost, tls)) { connection in
@@ -130,7 +132,7 @@ struct ContentDecodingTests {
     #expect(server.connectionCount == 1)
   }
 
-  @Test func aStreamOfAWellCompressedLogIsReadAtTheReadersPace() async throws {
+  @Test("A well compressed stream is decoded at the pace of its reader") func slowReader() async throws {
     // 64 MiB of zeros.
     let brotli =
       "y///P/gnAOKxQCD3/o///3/wTwDEYRGA7v0f////4J8AiMMCAN37P/7//8E/ARCHBQC693/8//+DfwIgDgsAdO//+P//B/8E"

@@ -4,7 +4,7 @@ import FoundationNetworking
 import HTTPTestServer
 import Testing
 
-/// Requests that are set up when they are created, and their tasks.
+/// Tasks of requests that are set up when they are created.
 @Suite("Tasks of eager requests", .timeLimit(.minutes(5)))
 struct EagerTaskTests {
   private let spy = EventSpy()
@@ -12,17 +12,17 @@ struct EagerTaskTests {
   private func session(monitors: Bool = true, atOnce: Bool = false) -> Session {
     var options = TransportOptions()
     options.makesRequestsAtOnce = atOnce
-    return Session.kept(
+    return Session.retained(
       fake: FakeTransport(), startRequestsImmediately: false, requestSetup: .eager, options: options,
       watching: SessionWatching(eventMonitors: monitors ? [spy] : []))
   }
 
   private func waitForTask(_ request: Request) async {
-    #expect(await eventually { spy.told.contains("didCreateTask") })
+    #expect(await eventually { spy.reported.contains("didCreateTask") })
     #expect(request.task != nil)
   }
 
-  /// Adds a handler, does something, and waits for the handler.
+  /// Adds a handler, performs an action, and waits for the handler.
   private func end(_ request: DataRequest, after action: (DataRequest) -> Void) async -> AFError? {
     await withCheckedContinuation { continuation in
       request.response(queue: .global()) { continuation.resume(returning: $0.error) }
@@ -30,7 +30,7 @@ struct EagerTaskTests {
     }
   }
 
-  @Test("The task is there before the request is resumed", arguments: [false, true])
+  @Test("The task exists before the request is resumed", arguments: [false, true])
   func task(isMonitored: Bool) async throws {
     let request = session(monitors: isMonitored).request("http://a.test/")
     let tasks = Recorder<URLSessionTask>()
@@ -46,7 +46,7 @@ struct EagerTaskTests {
     #expect(tasks.values == [task])
   }
 
-  @Test("The sequence of tasks has each once")
+  @Test("The sequence of tasks contains each task once")
   func sequence() async {
     let request = session(monitors: false).request("http://a.test/")
     #expect(await eventually { request.task != nil })
@@ -58,29 +58,29 @@ struct EagerTaskTests {
     #expect(seen == request.tasks)
   }
 
-  @Test("Its events come before the resume", arguments: [false, true])
+  @Test("The events of the set-up precede the resume", arguments: [false, true])
   func events(isAtOnce: Bool) async {
     let request = session(atOnce: isAtOnce).request("http://a.test/")
     await waitForTask(request)
     let beginning = ["didCreateInitialURLRequest", "didCreateURLRequest", "didCreateTask"]
-    #expect(spy.told == beginning)
+    #expect(spy.reported == beginning)
     request.suspend()
-    #expect(spy.told.dropFirst(3) == ["requestDidSuspend", "didSuspendTask"])
+    #expect(spy.reported.dropFirst(3) == ["requestDidSuspend", "didSuspendTask"])
     #expect(await end(request) { $0.resume() } == nil)
-    let rest = EventOrderTests.journey.drop { $0 != "didReceive response 200" }
+    let rest = EventOrderTests.eventsOfRequest.drop { $0 != "didReceive response 200" }
     #expect(
-      spy.told.dropFirst(5) == [
+      spy.reported.dropFirst(5) == [
         "requestDidResume", "didResumeTask",
       ] + rest + ["didCompleteTask nil", "requestDidFinish", "didParseResponse Data?"])
   }
 
-  @Test("Cancelled before its resume, the task ends")
+  @Test("A task that is cancelled before its resume ends")
   func cancellation() async throws {
     let request = session().request("http://a.test/")
     await waitForTask(request)
     #expect(await end(request) { $0.cancel() }?.isExplicitlyCancelledError == true)
     #expect(
-      spy.told.dropFirst(3) == [
+      spy.reported.dropFirst(3) == [
         "requestDidCancel", "didCancelTask", "didFinishCollecting", "didGatherMetrics",
         "didCompleteWithError URLError", "didCompleteTask error", "requestDidFinish",
         "didParseResponse Data?",
@@ -90,7 +90,7 @@ struct EagerTaskTests {
     #expect((task.error as? URLError)?.code == .cancelled)
   }
 
-  @Test("Resumed while it is set up, a request tells each event once and in order")
+  @Test("A request that is resumed during the set-up reports each event once and in order")
   func race() async {
     let session = session()
     for _ in 0..<200 {
@@ -99,15 +99,15 @@ struct EagerTaskTests {
       request.eventMonitor(spy)
       request.resume()
       _ = await request.end()
-      let told = spy.told.filter { $0.hasSuffix("Task") || $0 == "requestDidResume" }
-      let places = ["requestDidResume", "didCreateTask", "didResumeTask"].map { told.firstIndex(of: $0) }
-      #expect(Set(told).count == told.count, "\(told)")
+      let reported = spy.reported.filter { $0.hasSuffix("Task") || $0 == "requestDidResume" }
+      let places = ["requestDidResume", "didCreateTask", "didResumeTask"].map { reported.firstIndex(of: $0) }
+      #expect(Set(reported).count == reported.count, "\(reported)")
       guard let resumed = places[2] else { continue }
-      #expect(resumed == told.count - 1 && places[1] ?? -1 < resumed, "\(told)")
+      #expect(resumed == reported.count - 1 && places[1] ?? -1 < resumed, "\(reported)")
     }
   }
 
-  @Test("Uploads and downloads have tasks too")
+  @Test("Uploads and downloads have tasks")
   func kinds() async {
     let session = session()
     let requests: [Request] = [

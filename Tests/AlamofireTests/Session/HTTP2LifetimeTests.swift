@@ -3,7 +3,7 @@ import Foundation
 import HTTPTestServer
 import Testing
 
-/// The objects that a session, its connections and its requests over HTTP/2 keep in memory, and their lifetimes.
+/// Lifetimes of sessions, connections and requests over HTTP/2.
 @Suite("Lifetimes over HTTP/2", .timeLimit(.minutes(2))) struct HTTP2LifetimeTests {
   enum Security: CaseIterable { case none, tls12, tls13 }
 
@@ -13,7 +13,7 @@ import Testing
     "A request is released before its connection, and the loop with its session",
     arguments: Security.allCases, Kind.allCases)
   func release(security: Security, kind: Kind) async throws {
-    // Without TLS, libcurl 7.88 at times never ends a request that it repeats by itself.
+    // Without TLS, libcurl 7.88 sometimes never ends a request that it repeats by itself.
     if security == .none, kind == .refused { return }
     let hasEnded = Latch()
     let server = try Self.server(security, kind, hasEnded)
@@ -54,10 +54,10 @@ import Testing
     options.trustStore = .pem(Data(TestIdentity.localhostAuthority.caPEM.utf8))
     options.proxy = .none
     if security == .none { options.httpVersions = .http2PriorKnowledge }
-    let session = Session(configuration: .solitary, engine: engine, transportOptions: options)
+    let session = Session(configuration: .isolated, engine: engine, transportOptions: options)
     let body = Latch()
     let url = "\(security == .none ? "http" : "https")://localhost:\(server.port)/"
-    let traces = try await perform(kind, url, by: session, Farewell(body))
+    let traces = try await perform(kind, url, by: session, ReleaseSignal(body))
     #expect(await isSoon { traces.request == nil && traces.core == nil })
     #expect(await isSoon { body.isOpen }, "the body is still in memory")
     return LifetimeTests.SessionTraces(
@@ -66,8 +66,8 @@ import Testing
 
   /// Performs a request to its end.
   ///
-  /// - Parameter token: Is kept by the body of the request, or by a validator where there is none.
-  private func perform(_ kind: Kind, _ url: String, by session: Session, _ token: Farewell) async throws
+  /// - Parameter token: Is held by the body of the request, or by a validator if there is no body.
+  private func perform(_ kind: Kind, _ url: String, by session: Session, _ token: ReleaseSignal) async throws
     -> LifetimeTests.Traces
   {
     switch kind {
@@ -95,8 +95,8 @@ import Testing
     }
   }
 
-  /// Bytes that release `token` with their last reference.
-  private func data(keeping token: Farewell) -> Data {
+  /// Returns bytes that release `token` with their last reference.
+  private func data(keeping token: ReleaseSignal) -> Data {
     let count = 40_000
     let bytes = UnsafeMutableRawPointer.allocate(byteCount: count, alignment: 1)
     bytes.initializeMemory(as: UInt8.self, repeating: 0x61, count: count)

@@ -15,7 +15,7 @@ struct HeadersOnTheWireTests {
     return try await server.takeRequest()
   }
 
-  @Test func theDefaultFields() async throws {
+  @Test("The default fields are sent") func defaultFields() async throws {
     let request = try await recorded()
     #expect(request.header("Accept-Encoding") == HTTPHeader.defaultAcceptEncoding.value)
     #expect(request.header("Accept-Language") == HTTPHeader.defaultAcceptLanguage.value)
@@ -28,14 +28,15 @@ struct HeadersOnTheWireTests {
     #expect(Set(names) == ["host", "accept-encoding", "accept-language", "user-agent", "accept"])
   }
 
-  @Test func theCodingsAreThoseOfTheEngine() {
+  @Test("The default codings are those of the engine") func codings() {
     #expect(Set(ContentCodings.supported).isSubset(of: Engine.contentCodings))
     #expect(ContentCodings.supported == ["br", "gzip", "deflate"].filter(Engine.contentCodings.contains))
     #expect(ContentCodings.supported.contains("gzip"))
     #expect(HTTPHeader.defaultAcceptEncoding.value.hasPrefix("\(ContentCodings.supported[0]);q=1.0"))
   }
 
-  @Test func ownFieldsOverrideByNameIgnoringCase() async throws {
+  @Test("Fields of a request override defaults by their case-insensitive names") func ownFields() async throws
+  {
     let request = try await recorded(headers: [
       "ACCEPT": "text/x", "user-agent": "mine/1", "accept-language": "tlh", "accept-encoding": "identity",
       "X-Own": "ä",
@@ -49,7 +50,8 @@ struct HeadersOnTheWireTests {
     }
   }
 
-  @Test func fieldsOfTheConfigurationAreSentAndOverridden() async throws {
+  @Test("Fields of the configuration are sent and can be overridden") func configurationFields() async throws
+  {
     let configuration = URLSessionConfiguration.af.default
     configuration.httpAdditionalHeaders?["X-Session"] = "session"
     configuration.httpAdditionalHeaders?["X-Both"] = "session"
@@ -62,7 +64,7 @@ struct HeadersOnTheWireTests {
   }
 
   @Test(
-    "Methods arrive as they are", arguments: ["GET", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "PURGE"])
+    "Methods are sent unchanged", arguments: ["GET", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "PURGE"])
   func methods(method: String) async throws {
     #expect(try await recorded(method: HTTPMethod(rawValue: method)).method == method)
   }

@@ -5,10 +5,10 @@ import HTTPTestServer
 import Synchronization
 import Testing
 
-/// Requests that are there, with URL request and task, when the factory that creates them returns.
+/// Requests that have their URL request and task when the factory method returns.
 @Suite("Immediate requests", .timeLimit(.minutes(5))) struct ImmediateSetupTests {
   private struct Marker: RequestInterceptor {
-    let asked = Recorder<String>()
+    let calls = Recorder<String>()
     var fails = false
     var retries = false
 
@@ -16,10 +16,10 @@ import Testing
       _ urlRequest: URLRequest, for session: Session,
       completion: @escaping @Sendable (Result<URLRequest, any Error>) -> Void
     ) {
-      asked.add("adapt")
+      calls.add("adapt")
       if fails { return completion(.failure(CocoaError(.fileNoSuchFile))) }
       var request = urlRequest
-      request.setValue("\(asked.count)", forHTTPHeaderField: "X-Adapted")
+      request.setValue("\(calls.count)", forHTTPHeaderField: "X-Adapted")
       completion(.success(request))
     }
 
@@ -27,7 +27,7 @@ import Testing
       _ request: Request, for session: Session, dueTo error: any Error,
       completion: @escaping @Sendable (RetryResult) -> Void
     ) {
-      asked.add("retry")
+      calls.add("retry")
       completion(retries && request.retryCount == 0 ? .retry : .doNotRetry)
     }
   }
@@ -38,8 +38,8 @@ import Testing
     return Session.real(startRequestsImmediately: false, interceptor: interceptor, options: options)
   }
 
-  @Test(arguments: [false, true])
-  func requestAndTaskAreThereWhenTheFactoryReturns(isAdapted: Bool) async throws {
+  @Test("URL request and task exist when the factory returns", arguments: [false, true])
+  func requestAndTask(isAdapted: Bool) async throws {
     let server = try HTTPTestServer()
     let marker = Marker()
     let request = session(isAdapted ? marker : nil).request(server.url("/get"), parameters: ["a": "b"])
@@ -57,7 +57,7 @@ import Testing
     #expect(task.state == .completed)
   }
 
-  @Test func downloadsUploadsAndStreamsToo() throws {
+  @Test("Downloads, uploads and streams have tasks, too") func kinds() throws {
     let session = session()
     #expect(session.download("http://a.test/").task is URLSessionDownloadTask)
     #expect(session.upload(Data("x".utf8), to: "http://a.test/").task is URLSessionUploadTask)
@@ -65,7 +65,8 @@ import Testing
     session.cancelAllRequests()
   }
 
-  @Test func whatCannotBeMadeHasNoTaskAndItsErrorIsTheHandlers() async {
+  @Test("A request that cannot be created has no task, and its handlers receive the error")
+  func creationFailure() async {
     let request = session().request("")
     #expect(request.task == nil)
     #expect(request.request == nil)
@@ -73,17 +74,17 @@ import Testing
     #expect(await request.end().error?.isInvalidURLError == true)
   }
 
-  @Test func aFailedAdapterIsAskedAboutOnlyAfterTheResume() async {
+  @Test("A failed adapter is offered to retriers only after resume") func failedAdapter() async {
     let marker = Marker(fails: true, retries: true)
     let request = session(marker).request("http://a.test/")
-    #expect(marker.asked.values == ["adapt"])
+    #expect(marker.calls.values == ["adapt"])
     request.resume()
     let error = await request.end().error
     #expect(error?.underlyingError is CocoaError)
-    #expect(marker.asked.values == ["adapt", "retry", "adapt", "retry"])
+    #expect(marker.calls.values == ["adapt", "retry", "adapt", "retry"])
   }
 
-  @Test func eachAttemptHasATaskOfItsOwn() async throws {
+  @Test("Each attempt has its own task") func attempts() async throws {
     let server = try HTTPTestServer()
     let marker = Marker(retries: true)
     let request = session(marker).request(server.url("/status/500")).validate()
@@ -96,7 +97,7 @@ import Testing
     #expect(request.requests.map { $0.value(forHTTPHeaderField: "X-Adapted") } == ["1", "3"])
   }
 
-  @Test func aRequestCancelledBeforeItsResumeIsNeverSent() async throws {
+  @Test("A request that is cancelled before its resume is not sent") func cancelledRequest() async throws {
     let server = try HTTPTestServer()
     let request = session().request(server.url("/get"))
     request.cancel()
@@ -104,7 +105,7 @@ import Testing
     #expect(server.requestCount == 0)
   }
 
-  @Test func theCallOfTheFactoryRunsTheAdapter() throws {
+  @Test("The factory calls the adapter") func adapter() throws {
     let threads = Recorder<pthread_t>()
     let adapter = Adapter { request, _, completion in
       threads.add(pthread_self())

@@ -5,7 +5,7 @@ import HTTPTestServer
 import HTTPWire
 import Testing
 
-/// The objects that a session, its connections and its requests keep in memory, and their lifetimes.
+/// Lifetimes of sessions, connections and requests, and of the objects that they hold.
 @Suite("Lifetimes of sessions, connections and requests", .timeLimit(.minutes(2)))
 struct LifetimeTests {
   enum Protocols: CaseIterable { case http, tls12, tls13, tunnel, secureTunnel }
@@ -44,7 +44,7 @@ struct LifetimeTests {
     let engine = Engine.curl()
     let session = stage.session(over: engine, kind)
     let body = Latch()
-    let traces = try await perform(kind, stage.url, by: session, Farewell(body))
+    let traces = try await perform(kind, stage.url, by: session, ReleaseSignal(body))
     #expect(await isSoon { traces.request == nil && traces.core == nil })
     #expect(await isSoon { body.isOpen }, "the body is still in memory")
     #expect(stage.server.openConnectionCount > 0, "the connection is kept for the next request")
@@ -53,9 +53,9 @@ struct LifetimeTests {
 
   /// Performs a request to its end.
   ///
-  /// - Parameter token: Is kept by the body of the request, or by a handler where there is none.
+  /// - Parameter token: Is held by the body of the request, or by a handler if there is no body.
   private func perform(
-    _ kind: Kind, _ url: String, by session: Session, _ token: Farewell
+    _ kind: Kind, _ url: String, by session: Session, _ token: ReleaseSignal
   ) async throws -> Traces {
     let data = data(keeping: token)
     switch kind {
@@ -81,8 +81,8 @@ struct LifetimeTests {
     }
   }
 
-  /// Bytes that release `token` with their last reference.
-  private func data(keeping token: Farewell) -> Data {
+  /// Returns bytes that release `token` with their last reference.
+  private func data(keeping token: ReleaseSignal) -> Data {
     let count = 40_000
     let bytes = UnsafeMutableRawPointer.allocate(byteCount: count, alignment: 1)
     bytes.initializeMemory(as: UInt8.self, repeating: 0x61, count: count)
@@ -165,7 +165,7 @@ struct LifetimeTests {
   }
 }
 
-/// Asks until the answer is yes, for ten seconds: the end of an object has no event.
+/// Polls a condition for ten seconds. For the release of objects, which has no event.
 func isSoon(_ condition: () -> Bool) async -> Bool {
   let deadline = ContinuousClock.now + .seconds(10)
   while ContinuousClock.now < deadline {
@@ -203,7 +203,7 @@ private struct Stage {
 
   var url: String { server.url("").hasSuffix("/") ? String(server.url("").dropLast()) : server.url("") }
 
-  /// - Parameter port: Takes the place of the server behind the proxy.
+  /// - Parameter port: The port of the server behind the proxy; the default is the server's own.
   func session(over engine: Engine, _ kind: LifetimeTests.Kind, behind port: Int? = nil) -> Session {
     var options = TransportOptions()
     options.trustStore = .pem(Data(TestIdentity.localhostAuthority.caPEM.utf8))
@@ -220,14 +220,14 @@ private struct Stage {
     let manager =
       kind == .evaluator ? ServerTrustManager(evaluators: ["localhost": SlowEvaluator()]) : nil
     return Session(
-      configuration: .solitary, engine: engine, requestSetup: kind == .eager ? .eager : .lazy,
+      configuration: .isolated, engine: engine, requestSetup: kind == .eager ? .eager : .lazy,
       serverTrustManager: manager, transportOptions: options)
   }
 
   private let relays = Recorder<StreamTestServer>()
 }
 
-/// An evaluator that a user wrote: it is asked outside of the handshake.
+/// An evaluator of a user, which does not run in the handshake.
 private struct SlowEvaluator: ServerTrustEvaluating {
   func evaluate(_ trust: SecTrust, forHost host: String) throws {}
 }

@@ -5,10 +5,10 @@ import HTTPTestServer
 import HTTPWire
 import Testing
 
-/// Nothing is kept after its end: neither by a cycle nor by a thread.
-@Suite("What is released", .timeLimit(.minutes(5)))
+/// Objects are released after the end of a request: neither a cycle nor a thread retains them.
+@Suite("Release of requests and sessions", .timeLimit(.minutes(5)))
 struct ReleaseTests {
-  /// Weak references to everything of one request.
+  /// Weak references to all objects of one request.
   struct Traces {
     weak var session: Session?
     weak var sessionCore: SessionCore?
@@ -20,11 +20,11 @@ struct ReleaseTests {
     var allAreGone: Bool { areGone && session == nil && sessionCore == nil }
   }
 
-  /// Captured by what belongs to the inside of a request, and gone with it.
+  /// An object that the closures of a request capture.
   final class Token: Sendable {
-    let farewell: Farewell
+    let releaseSignal: ReleaseSignal
 
-    init(_ gone: Latch) { farewell = Farewell(gone) }
+    init(_ gone: Latch) { releaseSignal = ReleaseSignal(gone) }
   }
 
   private let gone = Latch()
@@ -32,7 +32,7 @@ struct ReleaseTests {
 
   enum Ending: CaseIterable { case completed, cancelled, failed, retried, held }
 
-  @Test("By the real engine", arguments: Ending.allCases)
+  @Test("A request on the engine is released after its end", arguments: Ending.allCases)
   func engine(ending: Ending) async throws {
     let server = try HTTPTestServer()
     let traces = await run(ending, server)
@@ -45,7 +45,8 @@ struct ReleaseTests {
     let token = Token(gone)
     let interceptor = ending == .retried ? SpyInterceptor(retries: 1) : nil
     let session = Session(
-      interceptor: interceptor, redirectHandler: FarewellRedirector(farewell: Farewell(sessionGone)))
+      interceptor: interceptor,
+      redirectHandler: ReleaseSignalRedirector(releaseSignal: ReleaseSignal(sessionGone)))
     switch ending {
     case .completed, .held: break
     case .cancelled: server.enqueue(.stall)
@@ -71,11 +72,12 @@ struct ReleaseTests {
       session: session, sessionCore: session.core, request: request, core: request.core, captured: token)
   }
 
-  @Test func releasingTheSessionReleasesWhatItsRequestsHold() async throws {
+  @Test("Releasing the session releases the objects of its requests") func session() async throws {
     let server = try HTTPTestServer(routes: .none.adding("/**") { _, _ in .stall })
     func begin() async throws -> Traces {
       let token = Token(gone)
-      let session = Session(redirectHandler: FarewellRedirector(farewell: Farewell(sessionGone)))
+      let session = Session(
+        redirectHandler: ReleaseSignalRedirector(releaseSignal: ReleaseSignal(sessionGone)))
       let request = session.request(server.url("/")).validate(holding: token)
       request.response(queue: .global()) { [token] _ in withExtendedLifetime(token) {} }
       _ = try await server.takeRequest()
@@ -88,10 +90,10 @@ struct ReleaseTests {
     #expect(traces.allAreGone)
   }
 
-  @Test func aRequestThatNobodyStartedIsReleased() async {
+  @Test("A request that was not started is released") func unstartedRequest() async {
     func make() -> Traces {
       let token = Token(gone)
-      let session = Session.kept(fake: FakeTransport(), startRequestsImmediately: false)
+      let session = Session.retained(fake: FakeTransport(), startRequestsImmediately: false)
       let request = session.request("http://a.test/").validate(holding: token)
       request.response { [token] _ in withExtendedLifetime(token) {} }
       return Traces(session: nil, sessionCore: nil, request: request, core: request.core, captured: token)
@@ -101,11 +103,11 @@ struct ReleaseTests {
     #expect(traces.areGone)
   }
 
-  @Test func validatedRequestsOfAllKindsAreReleased() async {
-    let session = Session.kept(fake: FakeTransport())
+  @Test("Validated requests of all kinds are released") func validatedRequests() async {
+    let session = Session.retained(fake: FakeTransport())
     let latches = (0..<3).map { _ in Latch() }
-    func run() async -> [RequestWalk.Traces] {
-      let held = latches.map { Farewell($0) }
+    func run() async -> [RandomRequestOperations.Traces] {
+      let held = latches.map { ReleaseSignal($0) }
       let data = session.request("http://a.test/").validate().validate { [held = held[0]] _, _, _ in
         withExtendedLifetime(held) { .success(()) }
       }
@@ -120,7 +122,7 @@ struct ReleaseTests {
         try? FileManager.default.removeItem(at: file)
       }
       for await _ in stream.streamTask().streamingData() {}
-      return [data, download, stream].map { RequestWalk.Traces(request: $0, core: $0.core) }
+      return [data, download, stream].map { RandomRequestOperations.Traces(request: $0, core: $0.core) }
     }
     let traces = await run()
     for latch in latches { await latch.wait() }
@@ -128,7 +130,7 @@ struct ReleaseTests {
     #expect(areGone, "left: \(traces.compactMap(\.left))")
   }
 
-  @Test func aTaskThatNobodyAwaitsIsReleasedAfterItsEnd() async throws {
+  @Test("A task that is not awaited is released after its end") func unawaitedTask() async throws {
     let server = try HTTPTestServer()
     let session = Session.real()
     func begin() -> Traces {
@@ -146,7 +148,7 @@ struct ReleaseTests {
 }
 
 extension DataRequest {
-  /// Holds the token as long as the inside of the request exists.
+  /// Holds the token as long as the core of the request exists.
   fileprivate func validate(holding token: ReleaseTests.Token) -> Self {
     validate { _, _, _ in withExtendedLifetime(token) { .success(()) } }
   }

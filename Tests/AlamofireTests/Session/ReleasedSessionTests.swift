@@ -4,13 +4,13 @@ import FoundationNetworking
 import HTTPWire
 import Testing
 
-/// Every request ends when its session is released, whatever it waits for.
+/// Every waiting request ends when its session is released.
 @Suite("Requests of a released session", .timeLimit(.minutes(1)))
 struct ReleasedSessionTests {
-  /// The reason why a request is not sent.
+  /// A reason why a request is not sent.
   enum Start: CaseIterable { case never, suspended, suspendedEagerly }
 
-  /// The consumer that waits for the end of a request.
+  /// A caller that waits for the end of the request.
   enum Waiter: CaseIterable {
     case dataHandler, dataTask, uploadHandler, uploadTask, downloadHandler, downloadTask, resumeData
     case streamHandler, streamLoop, pieces, progressLoop, responseLoop, command
@@ -18,7 +18,7 @@ struct ReleasedSessionTests {
 
   private let ends = Recorder<AFError?>()
 
-  @Test("before the request was started", arguments: Start.allCases, Waiter.allCases)
+  @Test("A request that was not started ends", arguments: Start.allCases, Waiter.allCases)
   func unstarted(start: Start, waiter: Waiter) async {
     let fake = FakeTransport()
     var session: Session? = Session(
@@ -108,14 +108,14 @@ struct ReleasedSessionTests {
     }
   }
 
-  // MARK: Underway
+  // MARK: Running requests
 
-  /// The event for which a started request waits.
+  /// An event that a started request waits for.
   enum Obstacle: CaseIterable {
     case adapter, retrier, retryDelay, headDecision, redirectHandler, connectivity, server, suspension
   }
 
-  @Test("while the request waits", arguments: Obstacle.allCases)
+  @Test("A request that waits ends", arguments: Obstacle.allCases)
   func underway(obstacle: Obstacle) async {
     let reached = Latch()
     let kept = Recorder<any Sendable>()
@@ -191,7 +191,7 @@ struct ReleasedSessionTests {
 
   // MARK: After the end
 
-  @Test("A handler that is added after the session ended gets its error")
+  @Test("A handler that is added after the end of the session receives its error")
   func handlerAddedLate() async {
     let request = Session(fake: FakeTransport(), startRequestsImmediately: false).request("http://a.test/")
     request.response(queue: .global()) { [ends] in ends.add($0.error) }
@@ -200,7 +200,7 @@ struct ReleasedSessionTests {
     #expect(await suspended.end().error?.isSessionDeinitializedError == true)
   }
 
-  @Test("A handler that is added to a finished request gets its outcome although the session ended")
+  @Test("A handler that is added to a finished request receives its outcome although the session ended")
   func finishedRequest() async {
     var session: Session? = Session(fake: FakeTransport(.text("value")))
     let request = session?.request("http://a.test/")
@@ -214,7 +214,7 @@ struct ReleasedSessionTests {
 
   @Test("Invalidation ends requests that were not started")
   func invalidation() async {
-    let session = Session.kept(fake: FakeTransport(), startRequestsImmediately: false)
+    let session = Session.retained(fake: FakeTransport(), startRequestsImmediately: false)
     let request = session.request("http://a.test/")
     request.response(queue: .global()) { [ends] in ends.add($0.error) }
     session.session.finishTasksAndInvalidate()
@@ -226,15 +226,15 @@ struct ReleasedSessionTests {
 
   @Test("A request that was never started ends its sequences when it is released")
   func releasedRequest() async {
-    let session = Session.kept(fake: FakeTransport(), startRequestsImmediately: false)
+    let session = Session.retained(fake: FakeTransport(), startRequestsImmediately: false)
     let progress = session.request("http://a.test/").downloadProgress()
     for await _ in progress {}
     #expect(session.core.activeCount == 0)
   }
 
-  @Test("Released requests that were never started are forgotten")
+  @Test("Released requests that were never started are removed from the session")
   func forgottenRequests() {
-    let session = Session.kept(fake: FakeTransport(), startRequestsImmediately: false)
+    let session = Session.retained(fake: FakeTransport(), startRequestsImmediately: false)
     for _ in 0..<1000 { session.request("http://a.test/").response { _ in } }
     #expect(session.core.dormantCount < 200)
     let requests = (0..<200).map { _ in session.request("http://a.test/").response { _ in } }
@@ -243,7 +243,7 @@ struct ReleasedSessionTests {
   }
 }
 
-/// Never decides about a redirect.
+/// A redirect handler that never calls its completion.
 private struct StuckRedirectHandler: RedirectHandler {
   let reached: Latch
   let kept: Recorder<any Sendable>

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("The delegate of a session", .timeLimit(.minutes(5)))
 struct SessionDelegateTests {
-  /// Decides as it is told, and writes down when it was called.
+  /// A delegate with given decisions that records its calls.
   private final class Spy: SessionDelegate, @unchecked Sendable {
     let calls = Recorder<String>()
     let follows: Bool
@@ -68,10 +68,10 @@ struct SessionDelegateTests {
   }
 
   private func session(_ fake: FakeTransport, _ delegate: SessionDelegate) -> Session {
-    Session.kept(fake: fake, watching: SessionWatching(delegate: delegate))
+    Session.retained(fake: fake, watching: SessionWatching(delegate: delegate))
   }
 
-  @Test("What a subclass overrides is called, in the order of events")
+  @Test("Overridden methods are called in the order of events")
   func order() async {
     let spy = Spy()
     let fake = FakeTransport(.redirect(302, to: "/next"))
@@ -99,7 +99,7 @@ struct SessionDelegateTests {
   }
 
   @Test(
-    "The delegate is asked for the stream of an upload, and may bring another",
+    "The delegate is called for the stream of an upload and can return another",
     arguments: Streams.Kind.allCases)
   func bodyStream(kind: Streams.Kind) async throws {
     let server = try HTTPTestServer(routes: .none)
@@ -116,7 +116,7 @@ struct SessionDelegateTests {
     }
     #expect(error == nil)
     #expect(Data(try await server.takeRequest().body) == Data((kind == .other ? "other" : "mine").utf8))
-    let provided = spy.told.filter { $0 == "taskNeedsNewBodyStream" || $0 == "didProvideInputStream" }
+    let provided = spy.reported.filter { $0 == "taskNeedsNewBodyStream" || $0 == "didProvideInputStream" }
     #expect(provided == (kind == .base ? ["taskNeedsNewBodyStream", "didProvideInputStream"] : []))
   }
 
@@ -142,7 +142,7 @@ struct SessionDelegateTests {
     }
   }
 
-  @Test("A download is shown before it is moved")
+  @Test("The delegate receives a download before it is moved")
   func download() async {
     let spy = Spy()
     let request = session(FakeTransport(), spy).download("http://a.test/")
@@ -151,7 +151,7 @@ struct SessionDelegateTests {
     #expect(spy.calls.values.contains("downloaded true"))
   }
 
-  @Test("Invalidating what is shown of the session ends its requests")
+  @Test("Invalidating the session object of the delegate ends its requests")
   func invalidation() async {
     let (reached, gate) = (Latch(), Latch())
     let spy = Spy()
@@ -171,7 +171,7 @@ struct SessionDelegateTests {
     #expect(await spy.calls.wait(for: 1).contains("invalid"))
   }
 
-  @Test("The session that is shown lists the tasks that run")
+  @Test("The session object of the delegate lists the running tasks")
   func tasks() async throws {
     let (reached, gate) = (Latch(), Latch())
     let session = session(FakeTransport(.text("ok").held(by: gate, reached: reached)), SessionDelegate())
@@ -188,7 +188,7 @@ struct SessionDelegateTests {
     _ = await response
   }
 
-  @Test("A session of Foundation's lends its configuration")
+  @Test("A session object of Foundation has the configuration")
   func lent() async throws {
     let server = try HTTPTestServer()
     let configuration = URLSessionConfiguration.default
@@ -203,7 +203,7 @@ struct SessionDelegateTests {
 
   private final class Gatekeeper: SessionDelegate, @unchecked Sendable {
     let answers: [(URLSession.AuthChallengeDisposition, URLCredential?)]
-    let asked = Recorder<String>()
+    let calls = Recorder<String>()
 
     init(_ answers: (URLSession.AuthChallengeDisposition, URLCredential?)...) {
       self.answers = answers
@@ -215,7 +215,7 @@ struct SessionDelegateTests {
       completionHandler: @escaping (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
     ) {
       let space = challenge.protectionSpace
-      asked.add("\(space.host) \(space.port) \(space.realm ?? "") \(challenge.previousFailureCount)")
+      calls.add("\(space.host) \(space.port) \(space.realm ?? "") \(challenge.previousFailureCount)")
       let answer = answers[min(challenge.previousFailureCount, answers.count - 1)]
       completionHandler(answer.0, answer.1)
     }
@@ -225,7 +225,7 @@ struct SessionDelegateTests {
     URLCredential(user: "u", password: password, persistence: .forSession)
   }
 
-  @Test("A challenge is answered by the delegate, again when the first answer is refused")
+  @Test("The delegate is called again if its first credential is rejected")
   func challenge() async throws {
     let server = try HTTPTestServer()
     let delegate = Gatekeeper(
@@ -233,12 +233,12 @@ struct SessionDelegateTests {
     let session = Session(delegate: delegate)
     let response = await session.request(server.url("/basic-auth/u/p")).end()
     #expect(response.response?.statusCode == 200)
-    #expect(delegate.asked.count == 2)
-    #expect(delegate.asked.values.last?.hasSuffix(" 1") == true)
-    #expect(delegate.asked.values.first?.hasPrefix("127.0.0.1 ") == true)
+    #expect(delegate.calls.count == 2)
+    #expect(delegate.calls.values.last?.hasSuffix(" 1") == true)
+    #expect(delegate.calls.values.first?.hasPrefix("127.0.0.1 ") == true)
   }
 
-  @Test("A challenge that the delegate rejects is the response; one that it cancels fails the request")
+  @Test("A rejected challenge is the response, and a cancelled one fails the request")
   func rejection() async throws {
     let rejecting = session(FakeTransport(.challenge()), Gatekeeper((.rejectProtectionSpace, nil)))
     #expect(await rejecting.request("http://a.test/").end().response?.statusCode == 401)
@@ -247,7 +247,7 @@ struct SessionDelegateTests {
     #expect((error?.underlyingError as? URLError)?.code == .cancelled)
   }
 
-  @Test("Watched or not, a request's own credential answers once")
+  @Test("A credential of the request answers once, with and without observers")
   func ownCredential() async {
     let fake = FakeTransport { _, _ in .challenge() }
     let request = session(fake, SessionDelegate()).request("http://a.test/")
@@ -255,6 +255,6 @@ struct SessionDelegateTests {
     request.transferMonitor(spy).authenticate(username: "u", password: "p")
     #expect(await request.end().response?.statusCode == 401)
     #expect(fake.requests.count == 2)
-    #expect(spy.told.filter { $0 == "didReceive challenge" }.count == 2)
+    #expect(spy.reported.filter { $0 == "didReceive challenge" }.count == 2)
   }
 }

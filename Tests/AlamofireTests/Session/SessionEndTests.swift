@@ -5,9 +5,10 @@ import HTTPTestServer
 import HTTPWire
 import Testing
 
-@Suite("The requests of a session, and its end", .timeLimit(.minutes(5)))
+@Suite("Requests at the end of a session", .timeLimit(.minutes(5)))
 struct SessionEndTests {
-  @Test func aHundredUnstartedEagerRequestsEndOnceEach() async throws {
+  @Test("A hundred eager requests that were not started end once each") func unstartedRequests() async throws
+  {
     let server = try HTTPTestServer()
     let errors = Recorder<AFError?>()
     var session: Session? = Session(startRequestsImmediately: false, requestSetup: .eager)
@@ -22,7 +23,7 @@ struct SessionEndTests {
     #expect(errors.count == 100)
   }
 
-  @Test func requestsInFlightEndOnceEach() async throws {
+  @Test("Requests in flight end once each") func runningRequests() async throws {
     let server = try HTTPTestServer(routes: .none.adding("/**") { _, _ in .stall })
     let errors = Recorder<AFError?>()
     var session: Session? = Session()
@@ -37,7 +38,7 @@ struct SessionEndTests {
     #expect(errors.count == 20)
   }
 
-  @Test func aRequestOfASessionThatIsGoneSaysSo() async {
+  @Test("A request of a released session fails with sessionDeinitialized") func releasedSession() async {
     let fake = FakeTransport()
     let request = Session(fake: fake).request("http://a.test/")
     #expect(await request.end().error?.isSessionDeinitializedError == true)
@@ -46,10 +47,10 @@ struct SessionEndTests {
     #expect(fake.requests.isEmpty)
   }
 
-  @Test func requestsAreActiveWhileTheyRun() async throws {
+  @Test("Requests are active while they run") func activeRequests() async throws {
     let gate = Latch()
     let fake = FakeTransport { _, _ in .ok.held(by: gate) }
-    let session = Session.kept(fake: fake)
+    let session = Session.retained(fake: fake)
     let requests = (0..<5).map { _ in session.request("http://a.test/").resume() }
     let lazy = session.request("http://a.test/")
     let seen = Recorder<Set<Request>>()
@@ -63,7 +64,7 @@ struct SessionEndTests {
     #expect(session.core.activeCount == 0)
   }
 
-  @Test func allRequestsCanBeCancelled() async throws {
+  @Test("All requests can be cancelled") func cancelAll() async throws {
     let server = try HTTPTestServer(routes: .none.adding("/**") { _, _ in .stall })
     let session = Session.real()
     let errors = Recorder<AFError?>()
@@ -82,7 +83,7 @@ struct SessionEndTests {
     #expect(await session.request("").end().error?.isInvalidURLError == true)
   }
 
-  @Test func theConfigurationIsACopy() {
+  @Test("The configuration is a copy") func configuration() {
     let configuration = URLSessionConfiguration.af.default
     configuration.timeoutIntervalForRequest = 7
     let session = Session(configuration: configuration)
@@ -91,7 +92,7 @@ struct SessionEndTests {
     #expect(session.sessionConfiguration.timeoutIntervalForRequest == 7)
   }
 
-  @Test func theQueueOfTheDelegateIsSerialOnTheRoot() {
+  @Test("The delegate queue is serial and targets the root queue") func delegateQueue() {
     let session = Session(rootQueue: DispatchQueue(label: "root", attributes: .concurrent))
     let queue = session.session.delegateQueue
     #expect(queue.maxConcurrentOperationCount == 1)
@@ -99,7 +100,7 @@ struct SessionEndTests {
     #expect(queue.name == "root.sessionDelegate")
   }
 
-  @Test func queuesAreNamedAfterTheRoot() {
+  @Test("Queues are named after the root queue") func queueNames() {
     let session = Session(rootQueue: DispatchQueue(label: "root", attributes: .concurrent))
     #expect(session.rootQueue.label == "root")
     #expect(session.requestQueue.label == "root.requestQueue")

@@ -11,7 +11,7 @@ struct ThreadHopTests {
 
   @Test("An awaited request enters the loop once") func awaitedRequest() async throws {
     let server = try HTTPTestServer()
-    let session = Session.real(configuration: .solitary, eventMonitors: [])
+    let session = Session.real(configuration: .isolated, eventMonitors: [])
     for _ in 0..<20 {
       let before = session.core.crossingCount
       _ = try await session.request(server.url("/bytes/10")).serializingData().value
@@ -21,7 +21,7 @@ struct ThreadHopTests {
 
   @Test("Decoding and validation add no thread hop") func decodingAndValidation() async throws {
     let server = try HTTPTestServer()
-    let session = Session.real(configuration: .solitary, eventMonitors: [])
+    let session = Session.real(configuration: .isolated, eventMonitors: [])
     let before = session.core.crossingCount
     _ = try await session.request(server.url("/json")).validate().serializingDecodable(Item.self).value
     _ = try await session.request(server.url("/json")).validate(statusCode: 200..<300).serializingString()
@@ -31,7 +31,7 @@ struct ThreadHopTests {
 
   @Test("Redirects and challenges add no thread hop") func redirectsAndChallenges() async throws {
     let server = try HTTPTestServer()
-    let session = Session.real(configuration: .solitary, eventMonitors: [])
+    let session = Session.real(configuration: .isolated, eventMonitors: [])
     let before = session.core.crossingCount
     _ = try await session.request(server.url("/redirect/5")).serializingData().value
     let basic = session.request(server.url("/basic-auth/u/p")).authenticate(username: "u", password: "p")
@@ -43,7 +43,7 @@ struct ThreadHopTests {
   @Test("A failed request enters the loop once") func failure() async throws {
     let server = try HTTPTestServer()
     server.enqueue(.reset)
-    let session = Session.real(configuration: .solitary, eventMonitors: [])
+    let session = Session.real(configuration: .isolated, eventMonitors: [])
     let response = await session.request(server.url("/get")).serializingData().response
     #expect(response.error != nil)
     #expect(session.core.crossingCount == 1)
@@ -57,7 +57,7 @@ struct ThreadHopTests {
 
   @Test("The response object is made at its first use, once") func responseObject() async throws {
     let server = try HTTPTestServer()
-    let response = await Session.real(configuration: .solitary, eventMonitors: []).request(server.url("/get"))
+    let response = await Session.real(configuration: .isolated, eventMonitors: []).request(server.url("/get"))
       .serializingData()
       .response
     let first = try #require(response.response)

@@ -4,9 +4,9 @@ import FoundationNetworking
 import HTTPTestServer
 import Testing
 
-@Suite("What a delegate wants to be called for", .timeLimit(.minutes(5)))
+@Suite("Events that a delegate requests", .timeLimit(.minutes(5)))
 struct WantedEventsTests {
-  /// Writes down for what it was called, and leaves everything to the base class.
+  /// A delegate that records its calls and forwards them to the base class.
   private final class Spy: SessionDelegate, @unchecked Sendable {
     let calls = Recorder<String>()
 
@@ -59,7 +59,7 @@ struct WantedEventsTests {
       })
   }
 
-  /// Everything that a delegate can be called for happens: once with a password on the way, once with a cache.
+  /// Causes every event of a delegate: once with a credential, once with a cache.
   private func exercise(_ delegate: SessionDelegate, monitors: [any EventMonitor] = []) async -> [Int?] {
     let configuration = URLSessionConfiguration.ephemeral
     configuration.urlCache = HTTPCache(memoryCapacity: 1_000_000, diskCapacity: 0, directory: nil)
@@ -74,13 +74,13 @@ struct WantedEventsTests {
     return [first, second].map { $0.response?.statusCode }
   }
 
-  @Test func nobodyIsCalledForWhatIsNotWanted() async {
+  @Test("Methods of events that are not requested are not called") func unwantedEvents() async {
     let spy = Spy(wanting: [])
     #expect(await exercise(spy) == [200, 200])
     #expect(spy.calls.values.isEmpty)
   }
 
-  @Test func eachEventComesByItself() async {
+  @Test("Each event can be requested alone") func singleEvents() async {
     let events: [(SessionDelegate.Events, String)] = [
       (.trust, "trust"), (.authentication, "authentication"), (.redirects, "redirects"),
     ]
@@ -91,7 +91,7 @@ struct WantedEventsTests {
     }
   }
 
-  @Test func whoWantsToDecideAboutStoringOrToSeeTransfersDoes() async {
+  @Test("A delegate can decide about storing and observe transfers") func storingAndTransfers() async {
     for (event, name) in [(SessionDelegate.Events.caching, "caching"), (.transfers, "transfers")] {
       let spy = Spy(wanting: event)
       #expect(await exercise(spy) == [200, 200])
@@ -100,7 +100,7 @@ struct WantedEventsTests {
     }
   }
 
-  @Test func aSubclassThatSaysNothingWantsEverything() async {
+  @Test("A subclass requests all events by default") func defaultEvents() async {
     let spy = Spy()
     #expect(spy.wantedEvents == .all)
     #expect(await exercise(spy) == [200, 200])
@@ -108,7 +108,7 @@ struct WantedEventsTests {
       Set(spy.calls.values) == ["trust", "authentication", "redirects", "caching", "transfers"])
   }
 
-  @Test func monitorsHearOfEverythingThroughADelegateThatWantsNothing() async {
+  @Test("Monitors receive all events although the delegate requests none") func monitors() async {
     let monitor = ClosureEventMonitor(queue: .global())
     let heard = Recorder<String>()
     monitor.taskDidComplete = { _, _, _ in heard.add("end") }
@@ -120,9 +120,9 @@ struct WantedEventsTests {
     #expect(await heard.wait(for: 3).sorted() == ["end", "end", "redirect"])
   }
 
-  @Test func whatIsWantedMayChangeWhileTheSessionLives() async {
+  @Test("The requested events can change during the session") func changedEvents() async {
     let spy = Spy(wanting: [])
-    let session = Session.kept(
+    let session = Session.retained(
       fake: FakeTransport(.redirect(302, to: "/b"), .ok, .redirect(302, to: "/d"), .ok),
       watching: SessionWatching(delegate: spy, eventMonitors: []))
     #expect(await session.request("http://a.test/a").end().error == nil)
@@ -132,7 +132,7 @@ struct WantedEventsTests {
     #expect(spy.calls.values == ["redirects"])
   }
 
-  /// Says yes to every server, which the trust store would not.
+  /// A delegate that accepts every server, which the trust store would refuse.
   private final class Accepting: SessionDelegate, @unchecked Sendable {
     override func urlSession(
       _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
@@ -145,7 +145,8 @@ struct WantedEventsTests {
     }
   }
 
-  @Test func whatCameFromAServerThatADelegateHasAcceptedIsNeverForOtherSessions() async throws {
+  @Test("Responses of a server that only a delegate accepted are not used by other sessions")
+  func acceptedServer() async throws {
     let configuration = URLSessionConfiguration.ephemeral
     configuration.urlCache = HTTPCache(memoryCapacity: 1_000_000, diskCapacity: 0, directory: nil)
     let delegate = Accepting()
@@ -157,7 +158,7 @@ struct WantedEventsTests {
       return await session.request(request).serializingData().response.response?.statusCode
     }
     #expect(try await status("/kept", in: accepting) == 200)
-    // The connection is open, and the server accepted; the delegate is not called any more.
+    // The connection is open and the server was accepted, so the delegate is not called any more.
     delegate.wantedEvents = []
     #expect(try await status("/kept?later", in: accepting) == 200)
     for path in ["/kept", "/kept?later"] {

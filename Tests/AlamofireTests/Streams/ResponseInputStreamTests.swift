@@ -16,7 +16,7 @@ struct ResponseInputStreamTests {
     }
   }
 
-  @Test("Everything is read", arguments: [1, 7, 1024, 1_000_000])
+  @Test("The whole body is read", arguments: [1, 7, 1024, 1_000_000])
   func everything(count: Int) async throws {
     let server = try HTTPTestServer()
     let stream = try #require(Session.real().streamRequest(server.url("/bytes/50000")).asInputStream())
@@ -30,7 +30,7 @@ struct ResponseInputStreamTests {
     #expect(stream.streamStatus == .closed)
   }
 
-  @Test func threadsShareOneStream() async throws {
+  @Test("Threads share one stream") func threads() async throws {
     let server = try HTTPTestServer()
     for closes in [false, true] {
       let stream = try #require(Session.real().streamRequest(server.url("/bytes/500000")).asInputStream())
@@ -56,17 +56,17 @@ struct ResponseInputStreamTests {
     }
   }
 
-  @Test func anEmptyBodyEndsAtOnce() async throws {
-    let request = Session.kept(fake: FakeTransport(.ok)).streamRequest("http://a.test/")
+  @Test("An empty body ends at once") func emptyBody() async throws {
+    let request = Session.retained(fake: FakeTransport(.ok)).streamRequest("http://a.test/")
     let stream = try #require(request.asInputStream())
     #expect(await read(stream, by: 10).isEmpty)
     #expect(stream.streamStatus == .atEnd)
     #expect(request.error == nil)
   }
 
-  @Test func aFailureIsTheStreamsError() async throws {
+  @Test("A failure is the error of the stream") func failure() async throws {
     let fake = FakeTransport(.chunks(["some"], failure: .connectionLost))
-    let stream = try #require(Session.kept(fake: fake).streamRequest("http://a.test/").asInputStream())
+    let stream = try #require(Session.retained(fake: fake).streamRequest("http://a.test/").asInputStream())
     #expect(await read(stream, by: 10) == Data("some".utf8))
     #expect(stream.streamStatus == .error)
     #expect((stream.streamError?.asAFError?.underlyingError as? URLError)?.code == .networkConnectionLost)
@@ -74,7 +74,7 @@ struct ResponseInputStreamTests {
     #expect(stream.read(&byte, maxLength: 1) == -1)
   }
 
-  @Test func closingEarlyCancels() async throws {
+  @Test("Closing before the end cancels the request") func close() async throws {
     let server = try HTTPTestServer()
     let gate = Gate()
     server.enqueue(.parts("first", .gate(gate)))
@@ -87,7 +87,7 @@ struct ResponseInputStreamTests {
     #expect(stream.bytes(1) == nil)
   }
 
-  @Test func closingWakesWhoeverReads() async throws {
+  @Test("Closing ends a blocked read") func blockedRead() async throws {
     let server = try HTTPTestServer()
     let gate = Gate()
     server.enqueue(.parts(.gate(gate)))
@@ -100,21 +100,22 @@ struct ResponseInputStreamTests {
     #expect(await bytes.value == nil)
   }
 
-  @Test func releasingItCancels() throws {
+  @Test("Releasing the stream cancels the request") func release() throws {
     let gate = Latch()
     let fake = FakeTransport(.chunks(["never"]).held(by: gate))
-    let request = Session.kept(fake: fake, startRequestsImmediately: false).streamRequest("http://a.test/")
+    let request = Session.retained(fake: fake, startRequestsImmediately: false).streamRequest(
+      "http://a.test/")
     do { _ = request.asInputStream() }
     #expect(request.isCancelled)
     gate.open()
   }
 
-  @Test func twoResponsesAreNotPutTogether() async throws {
+  @Test("Bodies of two responses are not concatenated") func retry() async throws {
     let gate = Latch()
     let spy = SpyInterceptor(retry: { _, _, count in count == 1 ? .retry : .doNotRetry })
     let held = FakeReply.chunks(["two"]).held(by: gate)
     let other = FakeTransport(.chunks(["one"], failure: .connectionLost), held)
-    let request = Session.kept(fake: other, interceptor: spy).streamRequest("http://a.test/")
+    let request = Session.retained(fake: other, interceptor: spy).streamRequest("http://a.test/")
     let stream = try #require(request.asInputStream())
     stream.open()
     #expect(await onAThread(stream) { $0.bytes(100) } == Data("one".utf8))
@@ -124,7 +125,7 @@ struct ResponseInputStreamTests {
     #expect(stream.streamError != nil)
   }
 
-  @Test func anUploadMayReadIt() async throws {
+  @Test("An upload can read from the stream") func upload() async throws {
     let server = try HTTPTestServer()
     let session = Session.real()
     let stream = try #require(session.streamRequest(server.url("/bytes/300000")).asInputStream())

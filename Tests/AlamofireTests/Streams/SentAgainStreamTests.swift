@@ -10,26 +10,26 @@ import Testing
 struct SentAgainStreamTests {
   private let queue = DispatchQueue(label: "test.handlers")
 
-  private func end(of request: DataStreamRequest) async -> DataJournal {
-    let journal = DataJournal()
-    request.responseStream(on: queue, stream: journal.note)
-    _ = await journal.end()
-    return journal
+  private func end(of request: DataStreamRequest) async -> DataRecorder {
+    let recorder = DataRecorder()
+    request.responseStream(on: queue, stream: recorder.note)
+    _ = await recorder.end()
+    return recorder
   }
 
   @Test("A loop that has not begun reads the response of its own run, and its outcome")
   func unreadLoop() async {
-    let session = Session.kept(
+    let session = Session.retained(
       fake: FakeTransport(.chunks(["first"]), .chunks(["second"], failure: .connectionLost)))
     let request = session.streamRequest("http://a.test/")
     let loop = request.streamTask().streamingData()
     _ = await end(of: request)
     session.retryRequest(request, withDelay: nil)
     let second = await end(of: request)
-    let journal = DataJournal()
-    for await stream in loop { try? journal.note(stream) }
-    #expect(journal.text == "first")
-    #expect(journal.completions.values.map { $0.error == nil && $0.response != nil } == [true])
+    let recorder = DataRecorder()
+    for await stream in loop { try? recorder.note(stream) }
+    #expect(recorder.text == "first")
+    #expect(recorder.completions.values.map { $0.error == nil && $0.response != nil } == [true])
     #expect(second.text == "second")
     #expect(second.completions.values.map { $0.error == nil } == [false])
   }
@@ -37,7 +37,8 @@ struct SentAgainStreamTests {
   @Test("Releasing a loop of an earlier run cancels nothing")
   func releasedLoop() async {
     let gate = Latch()
-    let session = Session.kept(fake: FakeTransport(.chunks(["first"]), .chunks(["second"]).held(by: gate)))
+    let session = Session.retained(
+      fake: FakeTransport(.chunks(["first"]), .chunks(["second"]).held(by: gate)))
     let request = session.streamRequest("http://a.test/")
     do {
       let loop = request.streamTask().streamingData()
@@ -53,12 +54,13 @@ struct SentAgainStreamTests {
   @Test("The token of an earlier run cancels nothing")
   func oldToken() async throws {
     let gate = Latch()
-    let session = Session.kept(fake: FakeTransport(.chunks(["first"]), .chunks(["second"]).held(by: gate)))
+    let session = Session.retained(
+      fake: FakeTransport(.chunks(["first"]), .chunks(["second"]).held(by: gate)))
     let request = session.streamRequest("http://a.test/")
     let tokens = Recorder<DataStreamRequest.CancellationToken>()
-    let journal = DataJournal { tokens.add($0.token) }
-    request.responseStream(on: queue, stream: journal.note)
-    _ = await journal.end()
+    let recorder = DataRecorder { tokens.add($0.token) }
+    request.responseStream(on: queue, stream: recorder.note)
+    _ = await recorder.end()
     session.retryRequest(request, withDelay: nil)
     for token in tokens.values { token.cancel() }
     #expect(!request.isCancelled)
@@ -69,7 +71,7 @@ struct SentAgainStreamTests {
   @Test("An InputStream that was not read gives the response of its own run")
   func unreadInputStream() async throws {
     let gate = Latch()
-    let session = Session.kept(
+    let session = Session.retained(
       fake: FakeTransport(.chunks(["first"]), .chunks(["second"], failure: .connectionLost).held(by: gate)))
     let request = session.streamRequest("http://a.test/")
     let stream = try #require(request.asInputStream())
@@ -99,20 +101,20 @@ struct SentAgainStreamTests {
 
   @Test("A cancellation during the delay of a retry keeps the failure of the stream")
   func cancelledDelay() async {
-    let asked = Latch()
+    let isCalled = Latch()
     let spy = SpyInterceptor(retry: { _, _, _ in
-      asked.open()
+      isCalled.open()
       return .retryWithDelay(3600)
     })
-    let request = Session.kept(fake: FakeTransport(.chunks(["part"], failure: .connectionLost)))
+    let request = Session.retained(fake: FakeTransport(.chunks(["part"], failure: .connectionLost)))
       .streamRequest("http://a.test/", interceptor: spy)
-    let journal = DataJournal()
-    request.responseStream(on: queue, stream: journal.note)
-    await asked.wait()
+    let recorder = DataRecorder()
+    request.responseStream(on: queue, stream: recorder.note)
+    await isCalled.wait()
     request.cancel()
-    let error = await journal.end().error
+    let error = await recorder.end().error
     #expect((error?.underlyingError as? URLError)?.code == .networkConnectionLost)
-    #expect(journal.text == "part")
+    #expect(recorder.text == "part")
     #expect(request.isCancelled && request.retryCount == 0)
   }
 }

@@ -4,7 +4,7 @@ import FoundationNetworking
 import HTTPWire
 import Testing
 
-/// The events that handlers of a stream get, over a transport that delivers chunk by chunk.
+/// Events of stream handlers, with a transport that delivers single chunks.
 @Suite("Handlers of a stream", .timeLimit(.minutes(5)))
 struct StreamHandlerTests {
   private let queue = DispatchQueue(label: "test.handlers")
@@ -14,16 +14,16 @@ struct StreamHandlerTests {
   ) -> DataStreamRequest {
     let script = replies
     let fake = FakeTransport { _, index in script[min(index, script.count - 1)] }
-    return Session.kept(fake: fake).streamRequest(
+    return Session.retained(fake: fake).streamRequest(
       "http://a.test/", automaticallyCancelOnStreamError: cancelsOnError, interceptor: interceptor)
   }
 
-  @Test func eachChunkIsAnEventAndTheCompletionTheLast() async {
-    let journal = DataJournal()
-    let request = request(.chunks(["one", "two", "three"])).responseStream(on: queue, stream: journal.note)
-    let completion = await journal.end()
-    #expect(journal.values == [Data("one".utf8), Data("two".utf8), Data("three".utf8)])
-    #expect(String(journal.kinds.values) == "sssc")
+  @Test("Each chunk is an event and the completion is the last") func chunks() async {
+    let recorder = DataRecorder()
+    let request = request(.chunks(["one", "two", "three"])).responseStream(on: queue, stream: recorder.note)
+    let completion = await recorder.end()
+    #expect(recorder.values == [Data("one".utf8), Data("two".utf8), Data("three".utf8)])
+    #expect(String(recorder.kinds.values) == "sssc")
     #expect(completion.error == nil)
     #expect(completion.response?.statusCode == 200)
     #expect(completion.request?.url?.absoluteString == "http://a.test/")
@@ -31,123 +31,123 @@ struct StreamHandlerTests {
     #expect(request.isFinished)
   }
 
-  @Test func anEmptyBodyIsACompletionAlone() async {
-    let journal = DataJournal()
-    request(.ok).responseStream(on: queue, stream: journal.note)
-    #expect(await journal.end().error == nil)
-    #expect(journal.values.isEmpty)
+  @Test("An empty body has only a completion") func emptyBody() async {
+    let recorder = DataRecorder()
+    request(.ok).responseStream(on: queue, stream: recorder.note)
+    #expect(await recorder.end().error == nil)
+    #expect(recorder.values.isEmpty)
   }
 
-  @Test func manyHandlersGetEverythingInOrder() async {
+  @Test("All handlers receive all chunks in order") func handlers() async {
     let chunks = (0..<1000).map { "\($0)," }
     let request = request(.chunks(chunks))
     request.suspend()
-    let journals = (0..<10).map { _ in DataJournal() }
-    for (index, journal) in journals.enumerated() {
-      request.responseStream(on: index.isMultiple(of: 2) ? queue : .global(), stream: journal.note)
+    let recorders = (0..<10).map { _ in DataRecorder() }
+    for (index, recorder) in recorders.enumerated() {
+      request.responseStream(on: index.isMultiple(of: 2) ? queue : .global(), stream: recorder.note)
     }
     request.resume()
-    for journal in journals {
-      _ = await journal.end()
-      #expect(journal.values.map { String(decoding: $0, as: UTF8.self) } == chunks)
-      #expect(journal.completions.count == 1)
-      #expect(journal.kinds.values.last == "c")
+    for recorder in recorders {
+      _ = await recorder.end()
+      #expect(recorder.values.map { String(decoding: $0, as: UTF8.self) } == chunks)
+      #expect(recorder.completions.count == 1)
+      #expect(recorder.kinds.values.last == "c")
     }
   }
 
-  @Test func textIsCutBetweenCharacters() async {
+  @Test("Text is divided between characters") func text() async {
     let euro = Array("€".utf8)
     let reply = FakeReply(chunks: [
       Data([0x61, euro[0]]), Data([euro[1]]), Data([euro[2], 0x62, 0xF0, 0x9F]),
     ])
-    let journal = StreamJournal<String, Never>()
-    let serialized = StreamJournal<String, AFError>()
-    // A handler that is added while the body comes gets the rest.
-    request(reply).suspend().responseStreamString(on: queue, stream: journal.note)
+    let recorder = StreamRecorder<String, Never>()
+    let serialized = StreamRecorder<String, AFError>()
+    // A handler that is added during the transfer receives the rest.
+    request(reply).suspend().responseStreamString(on: queue, stream: recorder.note)
       .responseStream(using: .string, on: queue, stream: serialized.note).resume()
-    _ = await (journal.end(), serialized.end())
-    #expect(journal.values == ["a", "€b", "\u{FFFD}"])
+    _ = await (recorder.end(), serialized.end())
+    #expect(recorder.values == ["a", "€b", "\u{FFFD}"])
     #expect(serialized.values.last == "\u{FFFD}")
     #expect(serialized.values.joined() == "a€b\u{FFFD}")
   }
 
-  @Test func valuesAreFoundWhereverTheNetworkCuts() async {
-    let journal = StreamJournal<Point, AFError>()
+  @Test("Values are found at any chunk boundaries") func values() async {
+    let recorder = StreamRecorder<Point, AFError>()
     request(.chunks([#"{"x":1}{"x""#, ":2}\n", "\n", #"{"x":3}"# + "\n" + #"{"x":4"#, "}"]))
-      .responseStreamDecodable(on: queue, stream: journal.note)
-    #expect(await journal.end().error == nil)
-    #expect(journal.values.map(\.x) == [1, 2, 3, 4])
-    #expect(journal.results.count == 4)
+      .responseStreamDecodable(on: queue, stream: recorder.note)
+    #expect(await recorder.end().error == nil)
+    #expect(recorder.values.map(\.x) == [1, 2, 3, 4])
+    #expect(recorder.results.count == 4)
   }
 
-  @Test func aBrokenOffValueIsAFailureOfItsOwn() async {
-    let journal = StreamJournal<Point, AFError>()
-    request(.chunks([#"{"x":1}"#, #"{"x":"#])).responseStreamDecodable(on: queue, stream: journal.note)
-    #expect(await journal.end().error == nil)
-    #expect(journal.values.map(\.x) == [1])
-    #expect(journal.results.count == 2)
+  @Test("An incomplete value is a separate failure") func incompleteValue() async {
+    let recorder = StreamRecorder<Point, AFError>()
+    request(.chunks([#"{"x":1}"#, #"{"x":"#])).responseStreamDecodable(on: queue, stream: recorder.note)
+    #expect(await recorder.end().error == nil)
+    #expect(recorder.values.map(\.x) == [1])
+    #expect(recorder.results.count == 2)
   }
 
-  @Test func theRestOfABrokenTransferIsNoValue() async {
-    let journal = StreamJournal<Point, AFError>()
+  @Test("The rest of a broken transfer is not a value") func brokenTransfer() async {
+    let recorder = StreamRecorder<Point, AFError>()
     request(.chunks([#"{"x":1}{"x":"#], failure: .connectionLost))
-      .responseStreamDecodable(on: queue, stream: journal.note)
-    #expect((await journal.end().error?.underlyingError as? URLError)?.code == .networkConnectionLost)
-    #expect(journal.results.count == 1)
+      .responseStreamDecodable(on: queue, stream: recorder.note)
+    #expect((await recorder.end().error?.underlyingError as? URLError)?.code == .networkConnectionLost)
+    #expect(recorder.results.count == 1)
   }
 
-  @Test func anotherDecoderGetsWhatTheNetworkGives() async throws {
+  @Test("Another decoder receives the chunks of the network") func otherDecoder() async throws {
     let encoder = PropertyListEncoder()
     let documents = try (1...3).map { try encoder.encode(Point(x: $0)) }
-    let journal = StreamJournal<Point, AFError>()
+    let recorder = StreamRecorder<Point, AFError>()
     request(FakeReply(chunks: documents)).responseStreamDecodable(
-      of: Point.self, on: queue, using: PropertyListDecoder(), stream: journal.note)
-    _ = await journal.end()
-    #expect(journal.values.map(\.x) == [1, 2, 3])
+      of: Point.self, on: queue, using: PropertyListDecoder(), stream: recorder.note)
+    _ = await recorder.end()
+    #expect(recorder.values.map(\.x) == [1, 2, 3])
   }
 
-  @Test func aPreprocessorChangesChunks() async {
-    let journal = StreamJournal<Point, AFError>()
+  @Test("A preprocessor changes chunks") func preprocessor() async {
+    let recorder = StreamRecorder<Point, AFError>()
     request(.chunks([")]}',\n{\"x\"", ":1}{\"x\":2}"])).responseStreamDecodable(
-      of: Point.self, on: queue, preprocessor: .googleXSSI, stream: journal.note)
-    _ = await journal.end()
-    #expect(journal.values.map(\.x) == [1, 2])
+      of: Point.self, on: queue, preprocessor: .googleXSSI, stream: recorder.note)
+    _ = await recorder.end()
+    #expect(recorder.values.map(\.x) == [1, 2])
   }
 
-  @Test func aSerializerOfAUserGetsEachChunk() async {
+  @Test("A serializer of a user receives each chunk") func ownSerializer() async {
     struct Length: DataStreamSerializer {
       func serialize(_ data: Data) throws -> Int {
         guard data.count < 4 else { throw TestError(text: "too long") }
         return data.count
       }
     }
-    let journal = StreamJournal<Int, AFError>()
-    request(.chunks(["a", "bcde", "fg"])).responseStream(using: Length(), on: queue, stream: journal.note)
-    #expect(await journal.end().error == nil, "the stream goes on")
-    #expect(journal.values == [1, 2])
+    let recorder = StreamRecorder<Int, AFError>()
+    request(.chunks(["a", "bcde", "fg"])).responseStream(using: Length(), on: queue, stream: recorder.note)
+    #expect(await recorder.end().error == nil, "the stream goes on")
+    #expect(recorder.values == [1, 2])
     guard
       case .failure(.responseSerializationFailed(.customSerializationFailed(let error))) =
-        journal.results.values[1]
+        recorder.results.values[1]
     else {
-      Issue.record("\(journal.results.values)")
+      Issue.record("\(recorder.results.values)")
       return
     }
     #expect(error as? TestError == TestError(text: "too long"))
   }
 
-  @Test func passthroughHandsOutTheBytes() async {
-    let journal = StreamJournal<Data, AFError>()
-    request(.chunks(["a", "b"])).responseStream(using: .passthrough, on: queue, stream: journal.note)
-    _ = await journal.end()
-    #expect(journal.values == [Data("a".utf8), Data("b".utf8)])
+  @Test("Passthrough delivers the bytes") func passthrough() async {
+    let recorder = StreamRecorder<Data, AFError>()
+    request(.chunks(["a", "b"])).responseStream(using: .passthrough, on: queue, stream: recorder.note)
+    _ = await recorder.end()
+    #expect(recorder.values == [Data("a".utf8), Data("b".utf8)])
   }
 
-  @Test func aHandlerAfterTheEndGetsTheCompletion() async {
-    let first = DataJournal()
+  @Test("A handler that is added after the end receives the completion") func lateHandler() async {
+    let first = DataRecorder()
     let request = request(.chunks(["a"])).responseStream(on: queue, stream: first.note)
     _ = await first.end()
-    let late = DataJournal()
-    let other = StreamJournal<Point, AFError>()
+    let late = DataRecorder()
+    let other = StreamRecorder<Point, AFError>()
     request.responseStream(on: queue, stream: late.note).responseStreamDecodable(
       on: queue, stream: other.note)
     #expect(await late.end().response?.statusCode == 200)
@@ -155,41 +155,42 @@ struct StreamHandlerTests {
     #expect(late.values.isEmpty && first.completions.count == 1)
   }
 
-  @Test func aValidatorsErrorIsInTheCompletionAndChunksCome() async {
-    let journal = DataJournal()
-    request(.status(404, "gone")).validate().responseStream(on: queue, stream: journal.note)
-    #expect(await journal.end().error?.responseCode == 404)
-    #expect(journal.text == "gone")
+  @Test("An error of a validator is in the completion, and chunks are delivered") func validatorError() async
+  {
+    let recorder = DataRecorder()
+    request(.status(404, "gone")).validate().responseStream(on: queue, stream: recorder.note)
+    #expect(await recorder.end().error?.responseCode == 404)
+    #expect(recorder.text == "gone")
   }
 
-  @Test func contentTypesCountForEmptyBodiesToo() async {
-    let journal = DataJournal()
+  @Test("Content types of empty bodies are validated") func contentType() async {
+    let recorder = DataRecorder()
     request(.status(200, headers: [("Content-Type", "text/plain")])).validate(contentType: ["image/*"])
-      .responseStream(on: queue, stream: journal.note)
-    #expect(await journal.end().error?.responseContentType == "text/plain")
+      .responseStream(on: queue, stream: recorder.note)
+    #expect(await recorder.end().error?.responseContentType == "text/plain")
   }
 
-  @Test func validatorsOfAUserSeeTheResponse() async {
-    let journal = DataJournal()
-    request(.status(200, "a")).validate(statusCode: [201]).responseStream(on: queue, stream: journal.note)
-    #expect(await journal.end().error?.responseCode == 200)
-    let other = DataJournal()
+  @Test("Validators of a user receive the response") func ownValidators() async {
+    let recorder = DataRecorder()
+    request(.status(200, "a")).validate(statusCode: [201]).responseStream(on: queue, stream: recorder.note)
+    #expect(await recorder.end().error?.responseCode == 200)
+    let other = DataRecorder()
     request(.ok).validate { _, response in
       response.statusCode == 200 ? .failure(TestError()) : .success(())
     }.responseStream(on: queue, stream: other.note)
     #expect(await other.end().error?.isResponseValidationError == true)
   }
 
-  @Test func redirectsAndChallengesAreNotHandedOut() async {
-    let journal = DataJournal()
+  @Test("Bodies of redirects and challenges are not delivered") func redirectsAndChallenges() async {
+    let recorder = DataRecorder()
     var redirect = FakeReply.redirect(302, to: "http://a.test/b")
     redirect.chunks = [Data("look elsewhere".utf8)]
     var challenge = FakeReply.challenge()
     challenge.chunks = [Data("who are you".utf8)]
     request(redirect, challenge, .chunks(["here"])).authenticate(username: "u", password: "p")
-      .responseStream(on: queue, stream: journal.note)
-    #expect(await journal.end().response?.statusCode == 200)
-    #expect(journal.text == "here")
+      .responseStream(on: queue, stream: recorder.note)
+    #expect(await recorder.end().response?.statusCode == 200)
+    #expect(recorder.text == "here")
   }
 }
 

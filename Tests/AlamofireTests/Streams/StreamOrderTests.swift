@@ -10,7 +10,7 @@ struct StreamOrderTests {
   private let events = Recorder<String>()
 
   private func request(_ chunks: [String]) -> DataStreamRequest {
-    Session.kept(fake: FakeTransport(.chunks(chunks))).streamRequest("http://a.test/")
+    Session.retained(fake: FakeTransport(.chunks(chunks))).streamRequest("http://a.test/")
   }
 
   private func note<Success, Failure>(
@@ -31,7 +31,7 @@ struct StreamOrderTests {
     (0..<count).flatMap { index in names.map { $0 + text(index) } } + names.map { "\($0)." }
   }
 
-  @Test("Each chunk goes to the handlers in the order in which they were added", arguments: 0..<5)
+  @Test("Each chunk is delivered to the handlers in the order of their addition", arguments: 0..<5)
   func data(run: Int) async {
     let names = ["a", "b", "c"]
     let request = request((0..<200).map { "\($0)" })
@@ -41,7 +41,7 @@ struct StreamOrderTests {
     #expect(await events.wait(for: 603) == expected(names, 200))
   }
 
-  @Test("Values and bytes keep their order, too", arguments: 0..<5)
+  @Test("Values and bytes are delivered in order", arguments: 0..<5)
   func values(run: Int) async {
     let request = request((0..<100).map { "[\($0)]" })
     request.suspend()
@@ -53,7 +53,7 @@ struct StreamOrderTests {
     #expect(await events.wait(for: 404) == expected(["a", "b", "c", "d"], 100) { "[\($0)]" })
   }
 
-  @Test("On the main queue as well")
+  @Test("The order holds on the main queue")
   func main() async {
     let request = request((0..<50).map { "\($0)" })
     request.suspend()
@@ -62,7 +62,7 @@ struct StreamOrderTests {
     #expect(await events.wait(for: 102) == expected(["a", "b"], 50))
   }
 
-  @Test("A handler that cancels leaves the others their completion")
+  @Test("A handler that cancels does not suppress the completions of the others")
   func muted() async {
     let request = request((0..<50).map { "\($0)" })
     request.suspend()
@@ -77,7 +77,7 @@ struct StreamOrderTests {
     #expect(events.values.filter { $0.hasPrefix("a") } == ["a0", "a."])
   }
 
-  @Test("A slow handler on another queue holds up nobody's order")
+  @Test("A slow handler on another queue does not change the order")
   func otherQueue() async {
     let request = request((0..<20).map { "\($0)" })
     let slow = Recorder<Int>()

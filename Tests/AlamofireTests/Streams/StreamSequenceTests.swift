@@ -13,11 +13,11 @@ struct StreamSequenceTests {
   ) -> DataStreamRequest {
     let script = replies
     let fake = FakeTransport { _, index in script[min(index, script.count - 1)] }
-    return Session.kept(fake: fake).streamRequest(
+    return Session.retained(fake: fake).streamRequest(
       "http://a.test/", automaticallyCancelOnStreamError: cancelsOnError)
   }
 
-  @Test func dataComesThenTheCompletionThenTheEnd() async {
+  @Test("A loop receives data, then the completion, then ends") func order() async {
     var text = ""
     var kinds = ""
     for await stream in request(.chunks(["a", "b", "c"])).streamTask().streamingData() {
@@ -28,8 +28,8 @@ struct StreamSequenceTests {
     #expect(kinds == "sssc")
   }
 
-  /// Upstream's streams can be read so; nothing may be lost, told twice or waited for without end.
-  @Test func severalLoopsShareOneStream() async throws {
+  /// Several loops may read a stream of upstream's API. Each element is delivered once, and every loop ends.
+  @Test("Loops share one stream") func sharedStream() async throws {
     let server = try HTTPTestServer()
     let session = Session.real()
     for _ in 0..<10 {
@@ -51,7 +51,7 @@ struct StreamSequenceTests {
     }
   }
 
-  @Test func textAndValuesAreFramed() async {
+  @Test("Texts and values are framed") func framing() async {
     let euro = Array("€".utf8)
     let reply = FakeReply(chunks: [Data([euro[0]]), Data([euro[1], euro[2]])])
     var texts: [String] = []
@@ -67,7 +67,7 @@ struct StreamSequenceTests {
     #expect(points == [1, 2])
   }
 
-  @Test func aSerializerOfAUserIsAsked() async {
+  @Test("A serializer of a user is called") func ownSerializer() async {
     struct Length: DataStreamSerializer {
       func serialize(_ data: Data) throws -> Int { data.count }
     }
@@ -79,22 +79,22 @@ struct StreamSequenceTests {
     #expect(lengths == [1, 2])
   }
 
-  @Test("With a policy that drops", arguments: [true, false])
+  @Test("A buffering policy drops elements", arguments: [true, false])
   func policies(isNewest: Bool) async {
     let request = request(.chunks((0..<100).map { "\($0)," }))
     let stream = request.streamTask().streamingStrings(
       bufferingPolicy: isNewest ? .bufferingNewest(3) : .bufferingOldest(3))
-    let journal = DataJournal()
-    request.responseStream(on: .global(), stream: journal.note)
-    _ = await journal.end()
-    // All pieces have gone into the buffer, or past it; the completion may still find room.
+    let recorder = DataRecorder()
+    request.responseStream(on: .global(), stream: recorder.note)
+    _ = await recorder.end()
+    // All chunks were added to the buffer or dropped. The completion may still fit.
     var kinds = ""
     for await event in stream { kinds += event.completion == nil ? "s" : "c" }
     #expect(kinds.count { $0 == "s" } <= 3)
     #expect(!kinds.isEmpty)
   }
 
-  @Test func leavingTheLoopCancels() async throws {
+  @Test("Leaving the loop cancels the request") func leave() async throws {
     let server = try HTTPTestServer()
     let gate = Gate()
     server.enqueue(.parts("first", .gate(gate), "second"))
@@ -104,10 +104,10 @@ struct StreamSequenceTests {
     #expect(request.error?.isExplicitlyCancelledError == true)
   }
 
-  @Test func theRequestWaitsForALoopThatHasBegun() async {
+  @Test("The request waits for a loop that has begun") func backPressure() async {
     for _ in 0..<50 {
       let request = request(.chunks(["a", "b"]))
-      let other = DataJournal()
+      let other = DataRecorder()
       request.suspend()
       request.responseStream(on: .global(), stream: other.note)
       var iterator: StreamOf<DataStreamRequest.Stream<Data, Never>>.Iterator? =
@@ -122,9 +122,9 @@ struct StreamSequenceTests {
     }
   }
 
-  @Test func aCancelledRequestDoesNotWaitForALoop() async {
+  @Test("A cancelled request does not wait for a loop") func cancelled() async {
     let request = request(.chunks(["a", "b", "c"]))
-    let other = DataJournal()
+    let other = DataRecorder()
     request.suspend()
     request.responseStream(on: .global(), stream: other.note)
     var iterator = request.streamTask().streamingData().makeAsyncIterator()
@@ -137,23 +137,23 @@ struct StreamSequenceTests {
     _ = await iterator.next()
   }
 
-  @Test func leavingTheLoopMayLeaveTheRequestAlone() async throws {
+  @Test("Leaving the loop can leave the request running") func leaveWithoutCancel() async throws {
     let server = try HTTPTestServer()
     let gate = Gate()
     server.enqueue(.parts("first", .gate(gate), "second"))
     let request = Session.real().streamRequest(server.url("/"), shouldAutomaticallyResume: false)
-    let journal = DataJournal()
-    request.responseStream(on: .global(), stream: journal.note)
+    let recorder = DataRecorder()
+    request.responseStream(on: .global(), stream: recorder.note)
     let stream = request.streamTask().streamingData(automaticallyCancelling: false)
-    // Not before both are there to hear of the first part.
+    // Resumed after both loops have begun.
     request.resume()
     for await _ in stream { break }
     gate.open()
-    #expect(await journal.end().error == nil)
-    #expect(journal.text == "firstsecond")
+    #expect(await recorder.end().error == nil)
+    #expect(recorder.text == "firstsecond")
   }
 
-  @Test func cancellingTheTaskCancelsTheRequest() async throws {
+  @Test("Cancelling the task cancels the request") func cancelTask() async throws {
     let server = try HTTPTestServer()
     let gate = Gate()
     server.enqueue(.parts("first", .gate(gate)))
@@ -171,7 +171,7 @@ struct StreamSequenceTests {
     #expect(request.isCancelled)
   }
 
-  @Test func aStreamThatIsDroppedUnreadCancels() async throws {
+  @Test("A stream that is released unread cancels the request") func unreadStream() async throws {
     let server = try HTTPTestServer()
     let gate = Gate()
     server.enqueue(.parts(.gate(gate)))
@@ -180,7 +180,7 @@ struct StreamSequenceTests {
     #expect(request.isCancelled)
   }
 
-  @Test func theTaskControlsTheRequest() async {
+  @Test("The task controls the request") func task() async {
     let request = request(.chunks(["a"]))
     let task = request.streamTask()
     task.suspend()
@@ -197,7 +197,7 @@ struct StreamSequenceTests {
     }
   }
 
-  @Test func severalLoopsReadAtTheSameTime() async {
+  @Test("Loops read concurrently") func concurrentLoops() async {
     let request = request(.chunks((0..<1000).map { "\($0)," }))
     let streams = (0..<5).map { _ in request.streamTask().streamingStrings() }
     let texts = await withTaskGroup(of: String.self) { group in
@@ -214,7 +214,7 @@ struct StreamSequenceTests {
     #expect(texts.allSatisfy { $0 == expected })
   }
 
-  @Test func aFailureOfTheSerializerCancelsIfThatIsWanted() async {
+  @Test("A failed serializer cancels the request if that is chosen") func serializerFailure() async {
     let request = request(.chunks([#"{"x":1}"#, #"{"y":1}"#, #"{"x":2}"#]), cancelsOnError: true)
     var kinds = ""
     var error: AFError?
@@ -226,7 +226,7 @@ struct StreamSequenceTests {
     #expect(error?.isExplicitlyCancelledError == true)
   }
 
-  @Test func valuesBehindTheFailureThatCancelsAreNotHandedOut() async {
+  @Test("Values after the failure that cancels are not delivered") func valuesAfterFailure() async {
     let request = request(.chunks([#"{"x":1}{"y":2}{"x":3}"#]), cancelsOnError: true)
     var kinds: [String] = []
     for await stream in request.streamTask().streamingDecodables(Point.self) {
@@ -236,7 +236,7 @@ struct StreamSequenceTests {
     #expect(kinds == ["1", "failure", "completion"])
   }
 
-  @Test func aLoopAfterTheEndGetsTheCompletion() async {
+  @Test("A loop after the end receives the completion") func lateLoop() async {
     let request = request(.chunks(["a"]))
     for await _ in request.streamTask().streamingData() {}
     var kinds = ""

@@ -1,7 +1,7 @@
 import ChildProcesses
 import Foundation
 
-/// A run of SoakClient, which SwiftPM puts beside the tests.
+/// A run of SoakClient, which SwiftPM builds beside the tests.
 struct ChildProcess {
   private static let program = URL(fileURLWithPath: CommandLine.arguments[0]).resolvingSymlinksInPath()
     .deletingLastPathComponent().appendingPathComponent("SoakClient")
@@ -12,8 +12,8 @@ struct ChildProcess {
   private let complaints: URL
 
   /// - Parameters:
-  ///   - folder: Its temporary folder, and where Foundation keeps its files.
-  ///   - complaints: The file for what it says about failures.
+  ///   - folder: Its temporary folder, and the home of Foundation's files.
+  ///   - complaints: The file for its standard error.
   init(_ words: [String], folder: URL, complaints: URL) throws {
     self.complaints = complaints
     try Data().write(to: complaints)
@@ -23,13 +23,13 @@ struct ChildProcess {
       complaints: file.fileDescriptor)
   }
 
-  /// The standard error of the process.
+  /// The text of its standard error.
   var said: String { (try? String(contentsOf: complaints, encoding: .utf8)) ?? "" }
 
-  /// Ends it at once, by SIGKILL.
+  /// Kills the process by SIGKILL.
   func kill() { program.send(SIGKILL) }
 
-  /// Returns when it has ended.
+  /// Waits for the end of the process.
   func end() async -> End {
     switch await program.end() {
     case .exited(let status): .exited(status)

@@ -2,7 +2,7 @@ import Alamofire
 import Foundation
 
 extension DownloadResponse {
-  /// Removes what the download left in the temporary folder: the file, and the part that its resume data name.
+  /// Removes the temporary files of the download: the file, and the part that its resume data names.
   func removeFile() {
     if let fileURL { try? FileManager.default.removeItem(at: fileURL) }
     guard let resumeData,

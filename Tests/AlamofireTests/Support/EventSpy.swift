@@ -2,13 +2,13 @@ import Alamofire
 import Foundation
 import FoundationNetworking
 
-/// A monitor that writes down what it is told, in the words of the methods.
+/// A monitor that records its events by the names of their methods.
 final class EventSpy: EventMonitor {
   let queue = DispatchQueue(label: "spy")
   let events = Recorder<String>()
 
-  /// The events so far, including pending ones.
-  var told: [String] {
+  /// The recorded events, after all dispatched events are delivered.
+  var reported: [String] {
     queue.sync {}
     return events.values
   }

@@ -1,15 +1,15 @@
 import Foundation
 import HTTPWire
 
-/// The behaviour of a ``FakeTransport`` for one request.
+/// The scripted reply of a ``FakeTransport`` to one request.
 struct FakeReply: Sendable {
   var status = 200
   var fields: [HTTPHeader] = []
   var chunks: [Data] = []
-  /// Ends the transfer, after the head if there are chunks, else before it.
+  /// Ends the transfer, after the head if there are chunks, otherwise before it.
   var failure: TransportFailure?
   var hasHead = true
-  /// Told when the request has come; then the reply waits for the other one.
+  /// Opened when the request has arrived. The reply then waits for the gate.
   var reached: Latch?
   var gate: Latch?
 

@@ -24,7 +24,7 @@ final class FakeTransferControl: TransferControl {
     }
   }
 
-  /// For a head that is held: the decision may have been made before the observer returned.
+  /// Suspends at a held head. The decision may have been made before the observer returned.
   func suspend(unlessResumedSince resumptions: Int) {
     state.withLock { state in
       guard !state.isClosed, state.resumptions == resumptions else { return }
@@ -33,7 +33,7 @@ final class FakeTransferControl: TransferControl {
     }
   }
 
-  /// Also ends the fake transfer, which has no task of the request.
+  /// Cancels the task of the fake transfer, because a request without a task cannot.
   func cancel() {
     state.withLock { state in
       state.isCancelled = true
@@ -41,7 +41,7 @@ final class FakeTransferControl: TransferControl {
     }?.cancel()
   }
 
-  /// Sets the task that runs the transfer.
+  /// Sets the task of the transfer.
   func carry(by task: Task<Void, Never>) {
     let isCancelled = state.withLock { state in
       state.task = task
@@ -60,7 +60,7 @@ final class FakeTransferControl: TransferControl {
     }.open()
   }
 
-  /// Returns when bytes may move, or the task is cancelled.
+  /// Waits until bytes may be transferred, or the task is cancelled.
   func pass() async {
     while !Task.isCancelled {
       let latch = state.withLock { $0.isClosed ? $0.latch : nil }

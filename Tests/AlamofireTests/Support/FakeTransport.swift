@@ -4,8 +4,8 @@ import FoundationNetworking
 import HTTPWire
 import Synchronization
 
-/// A transport without a network: answers as it is told, remembers what it was asked, and tells the observer
-/// what a real one would.
+/// A transport without a network. It replies as scripted, records its requests, and calls the observer as the engine
+/// does.
 final class FakeTransport: Transport {
   typealias Responder = @Sendable (_ request: WireRequest, _ index: Int) -> FakeReply
 
@@ -17,19 +17,19 @@ final class FakeTransport: Transport {
 
   private let state: Mutex<State>
   private let responder: Responder
-  /// Whether plain requests can go without a task.
+  /// Whether plain requests are sent without a task.
   let isDirect: Bool
-  /// Whether it says now and then, by chance, that it takes a task to send this one.
-  private let isMoody: Bool
+  /// Whether it requires a task for a request at random.
+  private let sometimesNeedsTask: Bool
 
-  /// The replies are used one a request, in their order; then `responder` answers.
+  /// Each request uses one of the replies in order; then `responder` replies.
   init(
-    _ replies: FakeReply..., isDirect: Bool = true, isMoody: Bool = false,
+    _ replies: FakeReply..., isDirect: Bool = true, sometimesNeedsTask: Bool = false,
     responder: @escaping Responder = { _, _ in .text("ok") }
   ) {
     state = Mutex(State(replies: replies))
     self.isDirect = isDirect
-    self.isMoody = isMoody
+    self.sometimesNeedsTask = sometimesNeedsTask
     self.responder = responder
   }
 
@@ -49,7 +49,7 @@ final class FakeTransport: Transport {
 
   private typealias Exchange = @Sendable () async throws(TransportFailure) -> WireResponse
 
-  /// Returns the exchange; `nil` if the transfer was cancelled.
+  /// Returns the reply if it is synchronous; `nil` if the transfer was cancelled.
   private func begin(
     _ request: WireRequest, _ observer: any TransferObserver, _ control: FakeTransferControl
   ) -> Exchange? {
@@ -119,7 +119,7 @@ final class FakeTransport: Transport {
     if let failure = reply.failure { throw failure }
   }
 
-  /// Offers a chunk again and again, as often as the sink makes room.
+  /// Offers a chunk repeatedly, until the sink has room for all of it.
   private func put(
     _ chunk: Data, into sink: any BodySink, _ room: FakeTransferControl
   ) async throws(TransportFailure) {
@@ -143,13 +143,13 @@ extension FakeTransport {
   func send(
     _ request: WireRequest, observer: any TransferObserver, completion: any TransferCompletion
   ) -> Bool {
-    if isMoody, Int.random(in: 0..<8) == 0 { return false }
+    if sometimesNeedsTask, Int.random(in: 0..<8) == 0 { return false }
     let control = FakeTransferControl()
     guard let exchange = begin(request, observer, control) else {
       completion.transferEnded(.failure(TransportFailure(.cancelled, "refused")))
       return true
     }
-    // Nothing else uses it before it is called.
+    // The completion is handed over, and is not used elsewhere before its call.
     nonisolated(unsafe) let completion = completion
     control.carry(
       by: Task {
@@ -170,7 +170,7 @@ private let keptSessions = Recorder<Session>()
 extension RequestBody {
   var byteCount: Int64 { max(0, count) }
 
-  /// The bytes in memory; a source has none.
+  /// The bytes in memory; `nil` for a source.
   var bytes: Data? {
     switch self {
     case .none, .source: nil
@@ -184,8 +184,8 @@ extension WireRequest {
 }
 
 extension Session {
-  /// A session over a fake that lives as long as the tests: one that is released ends its requests.
-  static func kept(
+  /// Returns a session with a fake transport. It is never released, because its release would end its requests.
+  static func retained(
     fake: FakeTransport, configuration: URLSessionConfiguration = .uncached,
     startRequestsImmediately: Bool = true, requestSetup: RequestSetup = .lazy,
     serializationQueue: DispatchQueue? = nil, interceptor: (any RequestInterceptor)? = nil,
@@ -200,7 +200,7 @@ extension Session {
     return session
   }
 
-  /// A session over a fake.
+  /// Makes a session with a fake transport.
   convenience init(
     fake: FakeTransport, configuration: URLSessionConfiguration = .uncached,
     startRequestsImmediately: Bool = true, requestSetup: RequestSetup = .lazy,
@@ -218,7 +218,7 @@ extension Session {
 }
 
 extension DataRequest {
-  /// Adds a plain handler and waits for it.
+  /// Adds a handler without a serializer and waits for it.
   func end() async -> AFDataResponse<Data?> {
     await withCheckedContinuation { continuation in
       response(queue: .global()) { continuation.resume(returning: $0) }

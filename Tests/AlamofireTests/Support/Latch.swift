@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Something that tests and fakes wait for: closed at first, opened once, open ever after.
+/// A condition that tests and fakes wait for. It is closed at first, and is opened once.
 final class Latch: Sendable {
   private struct State {
     var isOpen = false
@@ -21,7 +21,7 @@ final class Latch: Sendable {
     for waiter in waiters { waiter.resume() }
   }
 
-  /// Returns when the latch is open, or the task cancelled.
+  /// Waits until the latch is open, or the task is cancelled.
   func wait() async {
     let id = state.withLock { state in
       state.next += 1

@@ -2,31 +2,31 @@ import Alamofire
 import Foundation
 import Synchronization
 
-/// A monitor that finds requests of which the beginning is told after the end.
+/// A monitor that detects requests whose end is reported before their beginning.
 final class OrderSpy: EventMonitor {
   private enum Told { case beginning, end, endBeforeBeginning }
 
   let queue = DispatchQueue(label: "order spy")
-  private let told = Mutex<[UUID: Told]>([:])
+  private let reported = Mutex<[UUID: Told]>([:])
 
-  /// The number of requests whose events came in a wrong order, including pending events.
+  /// The number of requests with events in the wrong order, after all dispatched events are delivered.
   var endsBeforeBeginnings: Int {
     queue.sync {}
-    return told.withLock { told in told.values.count { $0 == .endBeforeBeginning } }
+    return reported.withLock { reported in reported.values.count { $0 == .endBeforeBeginning } }
   }
 
   func requestDidResume(_ request: Request) {
     let id = request.id
-    told.withLock { told in
-      if told[id] == nil { told[id] = .beginning }
-      if told[id] == .end { told[id] = .endBeforeBeginning }
+    reported.withLock { reported in
+      if reported[id] == nil { reported[id] = .beginning }
+      if reported[id] == .end { reported[id] = .endBeforeBeginning }
     }
   }
 
   func requestDidFinish(_ request: Request) {
     let id = request.id
-    told.withLock { told in
-      if told[id] == nil { told[id] = .end }
+    reported.withLock { reported in
+      if reported[id] == nil { reported[id] = .end }
     }
   }
 }

@@ -2,7 +2,7 @@ import Foundation
 import HTTPTestServer
 import Synchronization
 
-/// Compares the pieces of a body, as they come, with the deterministic content of the test server.
+/// Compares the chunks of a body with the deterministic content of the test server.
 final class PatternCheck: Sendable {
   private struct State {
     var count = 0
@@ -14,7 +14,7 @@ final class PatternCheck: Sendable {
 
   var count: Int { state.withLock { $0.count } }
 
-  /// Returns whether these were the first.
+  /// Returns whether this is the first chunk.
   func add(_ data: Data) -> Bool {
     state.withLock { state in
       let isFirst = state.count == 0
@@ -30,12 +30,12 @@ final class PatternCheck: Sendable {
     }
   }
 
-  /// Whether exactly so many bytes have come, all of them right.
+  /// Returns whether exactly `count` bytes were added, all of them correct.
   func isRight(_ count: Int) -> Bool { state.withLock { $0.isRight && $0.count == count } }
 }
 
 extension InputStream {
-  /// The next bytes; `nil` at the end and after a failure.
+  /// Returns the next bytes, or `nil` at the end and after a failure.
   func bytes(_ count: Int) -> Data? {
     var buffer = [UInt8](repeating: 0, count: count)
     let length = read(&buffer, maxLength: count)
@@ -43,7 +43,7 @@ extension InputStream {
   }
 }
 
-/// Does on a thread of its own what would block one of the pool.
+/// Runs blocking code on a thread of its own, because it must not block a thread of the pool.
 func onAThread<Value, Result: Sendable>(
   _ value: Value, _ body: @escaping @Sendable (Value) -> Result
 ) async -> Result {

@@ -3,7 +3,7 @@ import Foundation
 import FoundationNetworking
 
 extension Session {
-  /// A session over the real engine that lives as long as the tests.
+  /// Returns a session with the engine. It is never released, because its release would end its requests.
   static func real(
     configuration: URLSessionConfiguration = .uncached, startRequestsImmediately: Bool = true,
     requestSetup: RequestSetup = .lazy, interceptor: (any RequestInterceptor)? = nil,
@@ -20,15 +20,15 @@ extension Session {
 }
 
 extension URLSessionConfiguration {
-  /// The default one without a cache: what earlier runs have left in the program's must not answer tests.
+  /// The default configuration without a cache, because stored responses of earlier runs must not be used.
   static var uncached: URLSessionConfiguration {
     let configuration = URLSessionConfiguration.af.default
     configuration.urlCache = nil
     return configuration
   }
 
-  /// A configuration with neither a shared cache nor shared cookies.
-  static var solitary: URLSessionConfiguration {
+  /// A configuration without a cache and with its own cookies.
+  static var isolated: URLSessionConfiguration {
     let configuration = URLSessionConfiguration.af.ephemeral
     configuration.urlCache = nil
     return configuration
@@ -46,7 +46,7 @@ extension URLSessionConfiguration {
 
 private let realSessions = Recorder<Session>()
 
-/// The name of the thread that calls; the engine's is `http-engine`.
+/// Returns the name of the current thread. The engine's is `http-engine`.
 func threadName() -> String {
   let name = try? String(contentsOfFile: "/proc/thread-self/comm", encoding: .utf8)
   return name?.trimmingCharacters(in: .newlines) ?? ""

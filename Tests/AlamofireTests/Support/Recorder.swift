@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Collects what closures are called with, from any thread, and lets a test wait for it.
+/// Records values that closures add on any thread, and lets a test wait for them.
 final class Recorder<Value: Sendable>: Sendable {
   private struct State {
     var values: [Value] = []
@@ -22,7 +22,7 @@ final class Recorder<Value: Sendable>: Sendable {
     for continuation in ready { continuation.resume() }
   }
 
-  /// The values, as soon as there are so many.
+  /// Waits until there are `count` values, and returns all.
   @discardableResult
   func wait(for count: Int) async -> [Value] {
     await withCheckedContinuation { continuation in
@@ -37,8 +37,7 @@ final class Recorder<Value: Sendable>: Sendable {
   }
 }
 
-/// Whether a condition becomes true within two minutes, for events without a notification, such as the release of an
-/// object.
+/// Polls a condition for at most two minutes. For conditions without an event, such as the release of an object.
 func eventually(_ condition: () -> Bool) async -> Bool {
   let deadline = ContinuousClock.now + .seconds(120)
   while ContinuousClock.now < deadline {

@@ -3,13 +3,13 @@ import Foundation
 import FoundationNetworking
 import Synchronization
 
-/// An interceptor that counts, and answers with closures.
+/// An interceptor that counts its calls and answers with closures.
 final class SpyInterceptor: RequestInterceptor {
   typealias Adapt = @Sendable (_ request: URLRequest, _ count: Int) -> Result<URLRequest, any Error>
   typealias Retry = @Sendable (_ request: Request, _ error: any Error, _ count: Int) -> RetryResult
 
   let name: String
-  let journal: Recorder<String>
+  let recorder: Recorder<String>
   private let adaptCounter = Mutex(0)
   private let retryCounter = Mutex(0)
   private let onAdapt: Adapt
@@ -17,19 +17,19 @@ final class SpyInterceptor: RequestInterceptor {
   let errors = Recorder<any Error>()
 
   init(
-    _ name: String = "spy", journal: Recorder<String> = Recorder(),
+    _ name: String = "spy", recorder: Recorder<String> = Recorder(),
     adapt: @escaping Adapt = { request, _ in .success(request) },
     retry: @escaping Retry = { _, _, _ in .doNotRetry }
   ) {
     self.name = name
-    self.journal = journal
+    self.recorder = recorder
     onAdapt = adapt
     onRetry = retry
   }
 
-  /// Says to retry as often as given, then no more.
-  convenience init(_ name: String = "spy", journal: Recorder<String> = Recorder(), retries: Int) {
-    self.init(name, journal: journal, retry: { _, _, count in count <= retries ? .retry : .doNotRetry })
+  /// Retries a number of times.
+  convenience init(_ name: String = "spy", recorder: Recorder<String> = Recorder(), retries: Int) {
+    self.init(name, recorder: recorder, retry: { _, _, count in count <= retries ? .retry : .doNotRetry })
   }
 
   var adaptCount: Int { adaptCounter.withLock { $0 } }
@@ -43,7 +43,7 @@ final class SpyInterceptor: RequestInterceptor {
       count += 1
       return count
     }
-    journal.add("\(name) adapts")
+    recorder.add("\(name) adapts")
     completion(onAdapt(urlRequest, count))
   }
 
@@ -55,7 +55,7 @@ final class SpyInterceptor: RequestInterceptor {
       count += 1
       return count
     }
-    journal.add("\(name) retries")
+    recorder.add("\(name) retries")
     errors.add(error)
     completion(onRetry(request, error, count))
   }

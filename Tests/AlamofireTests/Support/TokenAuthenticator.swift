@@ -2,27 +2,27 @@ import Alamofire
 import Foundation
 import FoundationNetworking
 
-/// A credential of tests.
+/// A credential for tests.
 struct Token: AuthenticationCredential, Equatable {
   var text: String
   var requiresRefresh = false
 
-  /// The token that a refresh makes of this one, `a` becoming `a+`.
+  /// The token after a refresh, `a` becoming `a+`.
   var next: Token { Token(text: text + "+") }
 }
 
-/// Puts tokens into `Authorization`, and refreshes as it is told.
+/// An authenticator that sets tokens in `Authorization`, with a scripted refresh.
 final class TokenAuthenticator: Authenticator {
   typealias Completion = @Sendable (Result<Token, any Error>) -> Void
   typealias Refresh = @Sendable (_ token: Token, _ completion: @escaping Completion) -> Void
 
-  /// The tokens that were applied, the ones that were refreshed, and where.
+  /// The applied tokens, the refreshed tokens, and the queues of the calls.
   let applied = Recorder<String>()
   let refreshed = Recorder<String>()
   let queues = Recorder<String>()
   private let onRefresh: Refresh
 
-  /// A refresh makes the next token at once, unless another way is given.
+  /// By default, a refresh returns the next token at once.
   init(_ onRefresh: @escaping Refresh = { token, completion in completion(.success(token.next)) }) {
     self.onRefresh = onRefresh
   }
@@ -50,7 +50,7 @@ final class TokenAuthenticator: Authenticator {
 }
 
 extension FakeTransport {
-  /// Answers requests with one of the tokens, and refuses all others.
+  /// Returns a transport that accepts requests with one of the tokens.
   static func accepting(_ tokens: String...) -> FakeTransport {
     FakeTransport { request, _ in
       tokens.contains { request.value("Authorization") == "Bearer \($0)" } ? .text("ok") : .status(401)
@@ -58,7 +58,7 @@ extension FakeTransport {
   }
 }
 
-/// The label of the queue that calls; Swift's overlay has no name for that.
+/// Returns the label of the current queue, for which Swift's overlay has no function.
 func queueLabel() -> String {
   typealias Label = @convention(c) (OpaquePointer?) -> UnsafePointer<CChar>?
   guard let symbol = dlsym(nil, "dispatch_queue_get_label") else { return "" }

@@ -3,7 +3,7 @@ import HTTPTestServer
 import HTTPWire
 import Synchronization
 
-/// A file on a server that gives ranges of it, breaks off where it is told, and may become another one.
+/// A file on a server with ranges, scripted interruptions and changes of its version.
 final class VersionedFile: Sendable {
   enum Validator: Sendable { case entityTag, weakTag, date, none }
 
@@ -26,16 +26,16 @@ final class VersionedFile: Sendable {
     Routes.none.adding("/file", methods: ["GET"]) { [self] request, _ in reply(to: request) }
   }
 
-  /// The bytes of the version of now.
+  /// The bytes of the current version.
   var bytes: Data { Self.bytes(size, state.withLock { $0.version }) }
 
-  /// From now on it is another file, of the same size.
+  /// Changes the version. The size stays.
   func change() { state.withLock { $0.version += 1 } }
 
-  /// The next responses end after so many bytes.
+  /// Interrupts the next responses after these numbers of bytes.
   func breakAfter(_ counts: Int...) { state.withLock { $0.breaks += counts } }
 
-  /// From now on it sends other ranges than it is asked for.
+  /// From now on responds with other ranges than requested.
   func sendWrongRanges() { state.withLock { $0.wrongRange = true } }
 
   private static func bytes(_ size: Int, _ version: Int) -> Data {
@@ -60,7 +60,7 @@ final class VersionedFile: Sendable {
     case .date: current = "Mon, 0\(version) Jan 2024 00:00:00 GMT"
     case .none: break
     }
-    // A date counts only if the answer is younger.
+    // A date is a strong validator only if the response is younger.
     reply = reply.with(header: "Date", value: "Mon, 01 Jul 2024 00:00:00 GMT")
     if let current {
       reply = reply.with(header: validator == .date ? "Last-Modified" : "ETag", value: current)

@@ -2,7 +2,7 @@ import Alamofire
 import HTTPTestServer
 import Testing
 
-/// A certificate that the command `openssl` made, and what it says about it.
+/// A certificate made by the command `openssl`, and its properties.
 enum Known {
   static let certificate = """
     -----BEGIN CERTIFICATE-----
@@ -35,7 +35,7 @@ enum Known {
     try #require(Certificate.all(in: Data(Known.certificate.utf8)).first)
   }
 
-  @Test func aCertificateTellsWhatStandsInIt() throws {
+  @Test("A certificate returns its properties") func properties() throws {
     let certificate = try known()
     #expect(certificate.subject == "CN=Pinned,O=Company,C=DE")
     #expect(certificate.issuer == certificate.subject)
@@ -52,7 +52,7 @@ enum Known {
     #expect([certificate].af.publicKeys == [try #require(certificate.publicKey)])
   }
 
-  @Test func theKeyOfACertificateIsTheKeyOfItsFile() throws {
+  @Test("The key of a certificate is the key of its file") func publicKey() throws {
     let key = try #require(try known().publicKey)
     #expect(try PublicKey.all(in: Data(Known.key.utf8)) == [key])
     #expect(PublicKey(data: key.data) == key)
@@ -61,11 +61,11 @@ enum Known {
     #expect("\(key)" == "PublicKey(EC 256, \(Known.pin))")
   }
 
-  @Test func derIsReadAsWell() throws {
+  @Test("DER is read") func der() throws {
     let certificate = try known()
     #expect(Certificate(data: certificate.data) == certificate)
     #expect(try Certificate.all(in: certificate.data) == [certificate])
-    // Something behind it is a mistake, and so is half of it.
+    // Trailing bytes and truncated data are errors.
     #expect(Certificate(data: certificate.data + [0]) == nil)
     #expect(Certificate(data: certificate.data.dropLast()) == nil)
     #expect(Certificate(data: certificate.data.dropFirst(3)) == nil)
@@ -73,11 +73,11 @@ enum Known {
     let key = try #require(certificate.publicKey)
     #expect(PublicKey(data: key.data + [0]) == nil)
     #expect(PublicKey(data: Data()) == nil)
-    // A slice does not begin at 0.
+    // The indices of a slice do not begin at 0.
     #expect(Certificate(data: ([1, 2] + certificate.data).dropFirst(2)) == certificate)
   }
 
-  @Test func aTextMayHoldSeveralAndMore() throws {
+  @Test("A text can contain several certificates and other lines") func text() throws {
     let other = try TestIdentity(.init(commonName: "Other", dnsNames: ["other.example"]))
     let text =
       "A bundle.\n" + Known.certificate + "\n" + other.privateKeyPEM + other.certificatePEM + "The end."
@@ -87,21 +87,25 @@ enum Known {
     #expect(try PublicKey.all(in: Data(keys.utf8)).count == 1)
   }
 
-  @Test(arguments: [
-    "", "no certificate", "-----BEGIN CERTIFICATE-----",
-    "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----",
-    Known.certificate + "\n-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", Known.key,
-    String(Known.certificate.dropLast(40)),
-  ])
-  func whatIsNoCertificateIsAnError(text: String) {
+  @Test(
+    "Text without a certificate is an error",
+    arguments: [
+      "", "no certificate", "-----BEGIN CERTIFICATE-----",
+      "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----",
+      Known.certificate + "\n-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", Known.key,
+      String(Known.certificate.dropLast(40)),
+    ])
+  func invalidCertificates(text: String) {
     let error = #expect(throws: Certificate.ReadingError.self) { try Certificate.all(in: Data(text.utf8)) }
     #expect(error?.localizedDescription.contains("BEGIN CERTIFICATE") == true)
   }
 
-  @Test(arguments: [
-    "", "no key", "-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n", Known.certificate,
-  ])
-  func whatIsNoKeyIsAnError(text: String) {
+  @Test(
+    "Text without a public key is an error",
+    arguments: [
+      "", "no key", "-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n", Known.certificate,
+    ])
+  func invalidKeys(text: String) {
     let error = #expect(throws: Certificate.ReadingError.self) { try PublicKey.all(in: Data(text.utf8)) }
     #expect(error?.localizedDescription.contains("BEGIN PUBLIC KEY") == true)
   }
@@ -117,7 +121,7 @@ enum Known {
     try body(folder)
   }
 
-  @Test func aFolderGivesTheCertificatesOfItsFiles() throws {
+  @Test("A folder returns the certificates of its files") func folder() throws {
     let certificate = try known()
     let pem = Data(Known.certificate.utf8)
     try withFolder(["b.der": certificate.data, "a.PEM": pem, "c.txt": Data("text".utf8)]) {
@@ -135,7 +139,7 @@ enum Known {
     #expect(throws: Certificate.ReadingError.self) { try Certificate.all(contentsOf: nowhere) }
   }
 
-  @Test func aBundleGivesTheCertificatesOfItsResources() throws {
+  @Test("A bundle returns the certificates of its resources") func bundle() throws {
     let certificate = try known()
     let files = [
       "one.cer": certificate.data, "two.CRT": Data(Known.certificate.utf8), "three.der": Data("broken".utf8),

@@ -2,9 +2,9 @@ import Alamofire
 import Foundation
 import FoundationNetworking
 
-/// A delegate that chooses an identity, no identity, or fails.
+/// A delegate that chooses a client certificate, or none, or cancels.
 final class IdentityChooser: SessionDelegate, @unchecked Sendable {
-  /// The host of each question, with the kind of the task that asked.
+  /// The hosts of the calls, with the kind of the calling task.
   let calls = Recorder<String>()
   let identity: ClientIdentity?
   let cancels: Bool

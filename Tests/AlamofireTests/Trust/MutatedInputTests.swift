@@ -2,10 +2,9 @@ import Alamofire
 import HTTPTestServer
 import Testing
 
-/// Certificates, keys, lists, responses and pins that are broken in many ways: they are read or refused, and nothing
-/// else happens.
+/// Corrupt certificates, keys, revocation lists, responses and pins. They are parsed or refused, without a crash.
 @Suite("Mutated trust inputs", .timeLimit(.minutes(5))) struct MutatedInputTests {
-  /// Random numbers that are the same in every run.
+  /// Deterministic random numbers.
   private struct Numbers: RandomNumberGenerator {
     var state: UInt64
     mutating func next() -> UInt64 {
@@ -28,19 +27,19 @@ import Testing
     return Data(bytes)
   }
 
-  @Test(arguments: [1, 2, 3, 4] as [UInt64])
-  func brokenInputIsReadOrRefused(seed: UInt64) throws {
+  @Test("Corrupt input is parsed or refused", arguments: [1, 2, 3, 4] as [UInt64])
+  func corruptInput(seed: UInt64) throws {
     var numbers = Numbers(state: seed)
-    let laboratory = try Laboratory.shared.get()
-    let identity = try laboratory.server {
+    let trustFixtures = try TrustFixtures.shared.get()
+    let identity = try trustFixtures.server {
       $0.statusURL = "http://127.0.0.1:1/ocsp"
       $0.listURL = "http://127.0.0.1:1/list"
       $0.ipAddresses = ["192.0.2.1", "::1"]
     }
     let leaf = try #require(Certificate.all(in: Data(identity.certificatePEM.utf8)).first)
-    let list = Data(try laboratory.middle.revocationList(of: [identity]))
-    let staple = Data(try StatusResponder(laboratory.middle).response(about: identity))
-    let middle = try #require(Certificate.all(in: Data(laboratory.middle.certificatePEM.utf8)).first)
+    let list = Data(try trustFixtures.middle.revocationList(of: [identity]))
+    let staple = Data(try StatusResponder(trustFixtures.middle).response(about: identity))
+    let middle = try #require(Certificate.all(in: Data(trustFixtures.middle.certificatePEM.utf8)).first)
     var (accepted, readable) = (0, 0)
     for _ in 0..<150 {
       let certificate = Certificate(data: mutated(leaf.data, &numbers))
@@ -57,7 +56,7 @@ import Testing
         )
         _ = (certificate.subject, certificate.serialNumber, certificate.isSelfSigned)
       }
-      var options = laboratory.options
+      var options = trustFixtures.options
       options.certificateRevocationLists = [mutated(list, &numbers)]
       let trust = ServerTrust(
         certificates: [certificate ?? leaf, middle], host: "api.lab.localhost",
@@ -73,7 +72,7 @@ import Testing
       }
       _ = trust.serverCertificates
     }
-    // A signature holds for no other certificate, and "positive" has none for the authority.
+    // A signature is valid for its own certificate only, and "positive" has none for the authority.
     #expect(accepted == 0 && readable > 10)
   }
 }

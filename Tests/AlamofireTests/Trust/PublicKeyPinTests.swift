@@ -2,13 +2,13 @@ import Alamofire
 import Testing
 
 @Suite("Pins") struct PublicKeyPinTests {
-  @Test func curlsSpellingIsTheSame() throws {
+  @Test("The format of curl is accepted") func curlFormat() throws {
     let pin = try PublicKeyPin(Known.pin)
     #expect(pin.digest.count == 32)
     #expect(try PublicKeyPin(Known.pin.replacingOccurrences(of: "sha256/", with: "sha256//")) == pin)
   }
 
-  @Test func aSlashMayBeTheFirstCharacter() throws {
+  @Test("A slash can be the first character") func slash() throws {
     let text = "sha256//" + String(repeating: "A", count: 42) + "="
     let pin = try PublicKeyPin(text)
     #expect(pin.description == text)
@@ -16,19 +16,21 @@ import Testing
     #expect(try PublicKeyPin("sha256///" + String(repeating: "A", count: 42) + "=") == pin)
   }
 
-  @Test(arguments: [
-    "", "sha256/", "sha256//", "sha1/2jmj7l5rSw0yVb/vlWAYkK/YBwk=",
-    "SHA256/47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=",
-    "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=", "sha256/47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU",
-    "sha256/47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU==",
-    "sha256/47DEQpj8HBSa+/TImW 5JCeuQeRkm5NMpJWZG3hSuFU=",
-    "sha256/47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU=", "sha256/AAAA",
-    "sha256/" + String(repeating: "=", count: 44),
-    "sha256/" + String(repeating: "A", count: 100_000),
-    " sha256/47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=",
-    "sha256/\u{E9}7DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuF=",
-  ])
-  func whatIsNoPinIsAClearError(text: String) throws {
+  @Test(
+    "An invalid pin is a clear error",
+    arguments: [
+      "", "sha256/", "sha256//", "sha1/2jmj7l5rSw0yVb/vlWAYkK/YBwk=",
+      "SHA256/47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=",
+      "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=", "sha256/47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU",
+      "sha256/47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU==",
+      "sha256/47DEQpj8HBSa+/TImW 5JCeuQeRkm5NMpJWZG3hSuFU=",
+      "sha256/47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU=", "sha256/AAAA",
+      "sha256/" + String(repeating: "=", count: 44),
+      "sha256/" + String(repeating: "A", count: 100_000),
+      " sha256/47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=",
+      "sha256/\u{E9}7DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuF=",
+    ])
+  func invalidPins(text: String) throws {
     let error = #expect(throws: PublicKeyPin.Invalid.self) { try PublicKeyPin(text) }
     let message = try #require(error?.localizedDescription)
     #expect(message.contains("sha256/") && message.count < 300)

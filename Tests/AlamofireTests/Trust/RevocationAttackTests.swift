@@ -9,13 +9,15 @@ import Testing
     return "-----BEGIN X509 CRL-----\n\(lines)\n-----END X509 CRL-----\n"
   }
 
-  /// The text is read as it is, or every server is refused: a list that is passed over would let a thief in.
-  @Test("No list is passed over", arguments: ["bom", "indent", "carriage returns", "crlf", "comment"])
+  /// The list is parsed or every server is refused, because an ignored list would accept a stolen certificate.
+  @Test(
+    "A list in another format is not ignored",
+    arguments: ["bom", "indent", "carriage returns", "crlf", "comment"])
   func texts(kind: String) throws {
-    let laboratory = try Laboratory.shared.get()
-    let stolen = try laboratory.server()
-    let plain = Self.pem(try laboratory.middle.revocationList(of: [stolen]))
-    let other = Self.pem(try laboratory.otherMiddle.revocationList(of: []))
+    let trustFixtures = try TrustFixtures.shared.get()
+    let stolen = try trustFixtures.server()
+    let plain = Self.pem(try trustFixtures.middle.revocationList(of: [stolen]))
+    let other = Self.pem(try trustFixtures.otherMiddle.revocationList(of: []))
     let text =
       switch kind {
       case "bom": "\u{FEFF}" + plain + other
@@ -24,12 +26,12 @@ import Testing
       case "crlf": (plain + other).replacing("\n", with: "\r\n")
       default: "# the -----BEGIN X509 CRL----- of today\n" + plain + "junk\n" + other
       }
-    var specimen = laboratory.specimen(stolen)
-    specimen.options.certificateRevocationLists = [Data(text.utf8)]
-    let trust = try specimen.trust()
+    var fixture = trustFixtures.fixture(stolen)
+    fixture.options.certificateRevocationLists = [Data(text.utf8)]
+    let trust = try fixture.trust()
     #expect(throws: AFError.self) { try trust.af.evaluate() }
-    specimen.options.certificateRevocationLists = [Data(other.utf8)]
-    let unlisted = try specimen.trust()
+    fixture.options.certificateRevocationLists = [Data(other.utf8)]
+    let unlisted = try fixture.trust()
     #expect(throws: Never.self) { try unlisted.af.evaluate() }
   }
 
@@ -47,28 +49,28 @@ import Testing
       try RevocationTrustEvaluator(options: options).evaluate(trust, forHost: trust.host)
       return "ok"
     } catch {
-      return VerdictTable.word(for: error)
+      return EvaluationTable.word(for: error)
     }
   }
 
-  /// Whatever bit of what the issuer has signed is turned: a certificate that it says was stolen does not become good.
-  @Test("No bit makes a stolen certificate good", arguments: ["staple", "list"])
+  /// Flips each bit of the signed data. A certificate that was reported stolen must not become valid.
+  @Test("No flipped bit makes a stolen certificate valid", arguments: ["staple", "list"])
   func bits(source: String) throws {
-    let laboratory = try Laboratory.shared.get()
-    let (stolen, fine) = (try laboratory.server(), try laboratory.server())
-    let ofMiddle = Data(try laboratory.root.revocationList(of: []))
+    let trustFixtures = try TrustFixtures.shared.get()
+    let (stolen, fine) = (try trustFixtures.server(), try trustFixtures.server())
+    let ofMiddle = Data(try trustFixtures.root.revocationList(of: []))
     func isTrusted(_ identity: TestIdentity, _ signed: [UInt8]) throws -> Bool {
-      var specimen = laboratory.specimen(identity)
-      specimen.options.certificateRevocationLists = [ofMiddle] + (source == "list" ? [Data(signed)] : [])
-      if source == "staple" { specimen.tls.stapledResponse = signed }
-      let trust = try specimen.trust()
+      var fixture = trustFixtures.fixture(identity)
+      fixture.options.certificateRevocationLists = [ofMiddle] + (source == "list" ? [Data(signed)] : [])
+      if source == "staple" { fixture.tls.stapledResponse = signed }
+      let trust = try fixture.trust()
       let rules: RevocationTrustEvaluator.Options = [.any, .networkAccessDisabled, .requirePositiveResponse]
       return (try? RevocationTrustEvaluator(options: rules).evaluate(trust, forHost: trust.host)) != nil
     }
     func signed(about identity: TestIdentity) throws -> [UInt8] {
       source == "list"
-        ? try laboratory.middle.revocationList(of: [stolen])
-        : try StatusResponder(laboratory.middle, revoked: [stolen]).response(about: identity)
+        ? try trustFixtures.middle.revocationList(of: [stolen])
+        : try StatusResponder(trustFixtures.middle, revoked: [stolen]).response(about: identity)
     }
     #expect(try isTrusted(fine, signed(about: fine)))
     let bytes = try signed(about: stolen)
@@ -80,12 +82,12 @@ import Testing
     }
   }
 
-  /// An attacker that once replaces the list of an authority by that of another one must not suppress the real list
-  /// until the other expires.
-  @Test func aKeptListOfAnotherIssuerHidesNothing() throws {
+  /// An attacker can replace the list of an authority by that of another one once. The forged list must not prevent the
+  /// download of the right one until it expires.
+  @Test("A stored list of another issuer is ignored") func foreignList() throws {
     let office = try HTTPTestServer(routes: .none)
     func authority(_ name: String) throws -> (TestIdentity, TestIdentity) {
-      let authority = try Laboratory.authority(name)
+      let authority = try TrustFixtures.authority(name)
       var specification = TestIdentity.Specification(
         commonName: name, dnsNames: ["api.lab.localhost"], issuer: authority)
       specification.listURL = office.url("/list")
@@ -100,9 +102,9 @@ import Testing
     #expect(office.requestCount == 2)
   }
 
-  /// A session with a proxy sends no request past it.
-  @Test func respondersAreAskedThroughTheProxy() async throws {
-    let authority = try Laboratory.authority("Office")
+  /// With a proxy, requests to responders use the proxy.
+  @Test("Responders are requested through the proxy") func proxy() async throws {
+    let authority = try TrustFixtures.authority("Office")
     let straight = try HTTPTestServer(routes: .none)
     let proxy = try HTTPTestServer(routes: .none)
     func identity() throws -> TestIdentity {
@@ -122,7 +124,7 @@ import Testing
     #expect(
       request.header("Proxy-Authorization")
         == HTTPHeader.authorization(username: "ann", password: "secret").value)
-    // A proxy that is not there is no reason to go straight.
+    // If the proxy does not respond, no direct connection is made.
     let port = try HTTPTestServer.refusedPort()
     let other = try Self.verdict(try identity(), by: authority, [.any, .requirePositiveResponse]) {
       $0.proxy = .http("127.0.0.1", port: port)

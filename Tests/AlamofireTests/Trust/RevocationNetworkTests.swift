@@ -4,9 +4,9 @@ import HTTPWire
 import Synchronization
 import Testing
 
-/// Responders and lists that are asked over the network; see the table of verdicts for the rest.
+/// Responders and revocation lists over the network. ``EvaluationTable`` covers the rest.
 @Suite("Revocation over the network", .timeLimit(.minutes(5))) struct RevocationNetworkTests {
-  /// A server that answers for an authority, and certificates that name it.
+  /// The server of an authority, and certificates that name it.
   private final class Office: Sendable {
     let server: HTTPTestServer
     let authority: TestIdentity
@@ -15,7 +15,7 @@ import Testing
 
     init() throws {
       let server = try HTTPTestServer(routes: Routes.standard)
-      let authority = try Laboratory.authority("Office")
+      let authority = try TrustFixtures.authority("Office")
       func identity(_ name: String) throws -> TestIdentity {
         var specification = TestIdentity.Specification(
           commonName: name, dnsNames: ["api.lab.localhost"], issuer: authority)
@@ -43,7 +43,7 @@ import Testing
         try RevocationTrustEvaluator(options: options).evaluate(trust(identity), forHost: "api.lab.localhost")
         return "ok"
       } catch {
-        return VerdictTable.word(for: error)
+        return EvaluationTable.word(for: error)
       }
     }
 
@@ -60,13 +60,13 @@ import Testing
     office = try Office()
   }
 
-  @Test func aResponderIsAskedAndItsAnswerIsKept() async throws {
+  @Test("A responder is requested and its response is stored") func responder() async throws {
     office.server.enqueue(try office.answer(about: office.stolen), try office.answer(about: office.fine))
     #expect(office.verdict(office.stolen, .ocsp) == "revoked")
     let request = try await office.server.takeRequest()
     #expect(request.method == "POST" && request.path == "/ocsp")
     #expect(request.header("Content-Type") == "application/ocsp-request")
-    // What was asked is about this certificate.
+    // The request is about this certificate.
     _ = try office.responder.response(to: request.body)
     #expect(office.verdict(office.fine, [.ocsp, .requirePositiveResponse]) == "ok")
     #expect(office.verdict(office.stolen, .ocsp) == "revoked")
@@ -74,8 +74,8 @@ import Testing
     #expect(office.server.requestCount == 2)
   }
 
-  @Test func aRealResponderReadsTheQuestion() throws {
-    let authority = try Laboratory.authority("Office")
+  @Test("OpenSSL's responder reads the request") func openSSLResponder() throws {
+    let authority = try TrustFixtures.authority("Office")
     let box = Box()
     let server = try HTTPTestServer(
       routes: Routes.standard.adding("/real", methods: ["POST"]) { request, _ in
@@ -103,7 +103,7 @@ import Testing
         try RevocationTrustEvaluator(options: [.ocsp, .requirePositiveResponse]).evaluate(
           trust, forHost: trust.host)
       } catch { caught = error }
-      #expect(VerdictTable.word(for: caught) == verdict)
+      #expect(EvaluationTable.word(for: caught) == verdict)
     }
   }
 
@@ -111,36 +111,38 @@ import Testing
     let responder = Mutex<StatusResponder?>(nil)
   }
 
-  @Test(arguments: [
-    Reply.status(500), .text("no response"), .reset, .data([]),
-    .data([UInt8](repeating: 0x30, count: 70_000)),
-    .redirect(to: "https://localhost:1/ocsp"), .redirect(to: "file:///etc/hosts"),
-    .redirect(to: "/ocsp", status: 307),
-  ])
-  func whatIsNoAnswerLeavesItOpen(reply: Reply) throws {
+  @Test(
+    "An invalid response leaves the status unknown",
+    arguments: [
+      Reply.status(500), .text("no response"), .reset, .data([]),
+      .data([UInt8](repeating: 0x30, count: 70_000)),
+      .redirect(to: "https://localhost:1/ocsp"), .redirect(to: "file:///etc/hosts"),
+      .redirect(to: "/ocsp", status: 307),
+    ])
+  func invalidResponses(reply: Reply) throws {
     office.server.enqueue(reply, reply, reply, reply, reply)
     #expect(office.verdict(office.stolen, .ocsp) == "ok")
     #expect(office.verdict(office.stolen, [.ocsp, .requirePositiveResponse]) == "unknown")
   }
 
-  @Test func aResponderThatIsGoneLeavesItOpen() throws {
+  @Test("A missing responder leaves the status unknown") func missingResponder() throws {
     office.server.stop()
     #expect(office.verdict(office.stolen, .any) == "ok")
     #expect(office.verdict(office.stolen, [.any, .requirePositiveResponse]) == "unknown")
   }
 
-  @Test func anAnswerOfSomebodyElseIsNone() throws {
+  @Test("A response of another issuer is ignored") func foreignResponse() throws {
     var forged = office.responder
-    forged.signer = try Laboratory.authority("Office")
+    forged.signer = try TrustFixtures.authority("Office")
     let reply = Reply.data(try forged.response(about: office.fine, status: .good))
     office.server.enqueue(reply)
     #expect(office.verdict(office.fine, [.ocsp, .requirePositiveResponse]) == "unknown")
-    // It was not kept.
+    // The response was not stored.
     office.server.enqueue(try office.answer(about: office.fine))
     #expect(office.verdict(office.fine, [.ocsp, .requirePositiveResponse]) == "ok")
   }
 
-  @Test func redirectsOverHTTPAreFollowed() throws {
+  @Test("Redirects over HTTP are followed") func redirects() throws {
     office.server.enqueue(
       .redirect(to: office.server.url("/elsewhere"), status: 307), try office.answer(about: office.stolen))
     #expect(office.verdict(office.stolen, .ocsp) == "revoked")
@@ -148,7 +150,7 @@ import Testing
     #expect(office.server.recordedRequests.last?.method == "POST")
   }
 
-  @Test func aListIsFetchedOnce() throws {
+  @Test("A list is downloaded once") func list() throws {
     office.server.enqueue(try office.list())
     #expect(office.verdict(office.stolen, .crl) == "revoked")
     #expect(office.verdict(office.fine, [.crl, .requirePositiveResponse]) == "ok")
@@ -156,8 +158,8 @@ import Testing
     #expect(office.server.recordedRequests.first?.method == "GET")
   }
 
-  @Test func aListOfSomebodyElseIsNoneAndIsNotKept() throws {
-    let forged = try Laboratory.authority("Office").revocationList(of: [office.fine])
+  @Test("A list of another issuer is ignored and not stored") func foreignList() throws {
+    let forged = try TrustFixtures.authority("Office").revocationList(of: [office.fine])
     office.server.enqueue(.data(forged))
     #expect(office.verdict(office.fine, .crl) == "ok")
     office.server.enqueue(try office.list())
@@ -165,21 +167,21 @@ import Testing
     #expect(office.server.requestCount == 2)
   }
 
-  @Test func theOrderIsThatOfTheOptions() throws {
+  @Test("Sources are used in the order of the options") func order() throws {
     office.server.enqueue(.status(404), .status(404), .status(404), .status(404))
     #expect(office.verdict(office.fine, .any) == "ok")
     #expect(office.verdict(office.fine, [.any, .preferCRL]) == "ok")
     #expect(office.server.recordedRequests.map(\.path) == ["/ocsp", "/list", "/list", "/ocsp"])
   }
 
-  @Test func nobodyIsAskedWithoutTheNetworkOrAboutStrangers() throws {
+  @Test("Without the network, or for unknown issuers, no request is sent") func noRequest() throws {
     #expect(office.verdict(office.stolen, [.any, .networkAccessDisabled]) == "ok")
-    let stranger = ServerTrust(
+    let untrusted = ServerTrust(
       certificates: try Certificate.all(in: Data(office.stolen.certificatePEM.utf8)),
       host: "api.lab.localhost",
-      transportOptions: try Laboratory.shared.get().options)
+      transportOptions: try TrustFixtures.shared.get().options)
     let evaluator = RevocationTrustEvaluator(performDefaultValidation: false, validateHost: false)
-    #expect(throws: AFError.self) { try evaluator.evaluate(stranger, forHost: "api.lab.localhost") }
+    #expect(throws: AFError.self) { try evaluator.evaluate(untrusted, forHost: "api.lab.localhost") }
     #expect(office.server.requestCount == 0)
   }
 }

@@ -4,11 +4,11 @@ import HTTPTestServer
 import Testing
 
 @Suite("Functions of Apple's Security framework") struct SecurityFunctionTests {
-  private static func trust(_ change: (inout Laboratory.Specimen) throws -> Void = { _ in }) throws
+  private static func trust(_ change: (inout TrustFixtures.ServerFixture) throws -> Void = { _ in }) throws
     -> SecTrust
   {
-    let laboratory = try Laboratory.shared.get()
-    return try laboratory.specimen(laboratory.server(), change).trust()
+    let trustFixtures = try TrustFixtures.shared.get()
+    return try trustFixtures.fixture(trustFixtures.server(), change).trust()
   }
 
   @Test("A trusted server has no error")
@@ -41,10 +41,10 @@ import Testing
     #expect(result == .recoverableTrustFailure)
   }
 
-  @Test("The chain is the server's own, without what was merely sent along")
+  @Test("The chain contains the certificates of the path only")
   func chain() throws {
-    let stranger = try Laboratory.shared.get().stranger
-    let trust = try Self.trust { $0.tls.appendedCertificates = [stranger.certificatePEM] }
+    let untrusted = try TrustFixtures.shared.get().untrusted
+    let trust = try Self.trust { $0.tls.appendedCertificates = [untrusted.certificatePEM] }
     let chain = try #require(SecTrustCopyCertificateChain(trust) as? [SecCertificate])
     #expect(chain.map { SecCertificateCopySubjectSummary($0) } == ["Server", "Middle", "Root"])
     #expect(SecTrustGetCertificateCount(trust) == 3)
@@ -54,7 +54,7 @@ import Testing
     #expect(SecTrustCopyCertificateChain(ServerTrust(certificates: [], host: "a.example")) == nil)
   }
 
-  @Test("Policies take the place of those so far")
+  @Test("Policies replace the earlier ones")
   func policies() throws {
     let trust = try Self.trust()
     #expect(
@@ -68,18 +68,18 @@ import Testing
     #expect(SecPolicyCreateSSL(true, nil) == .default)
   }
 
-  @Test("Anchors take the place of the trust store")
+  @Test("Anchors replace the trust store")
   func anchors() throws {
     let trust = try Self.trust()
     let chain = trust.certificates
-    let stranger = try #require(
-      Certificate.all(in: Data(Laboratory.shared.get().stranger.certificatePEM.utf8)).first)
-    #expect(SecTrustSetAnchorCertificates(trust, [stranger] as CFArray) == errSecSuccess)
+    let untrusted = try #require(
+      Certificate.all(in: Data(TrustFixtures.shared.get().untrusted.certificatePEM.utf8)).first)
+    #expect(SecTrustSetAnchorCertificates(trust, [untrusted] as CFArray) == errSecSuccess)
     #expect(!SecTrustEvaluateWithError(trust, nil))
     #expect(SecTrustSetAnchorCertificatesOnly(trust, true) == errSecSuccess)
     #expect(SecTrustSetAnchorCertificatesOnly(trust, false) == errSecUnimplemented)
     #expect(SecTrustSetAnchorCertificates(trust, [chain[1], "no certificate"] as CFArray) == errSecParam)
-    #expect(trust.anchors == [stranger])
+    #expect(trust.anchors == [untrusted])
     #expect(SecTrustSetAnchorCertificates(trust, [chain[1]] as CFArray) == errSecSuccess)
     #expect(SecTrustEvaluateWithError(trust, nil))
     #expect(SecTrustSetAnchorCertificates(trust, nil) == errSecSuccess)
@@ -95,19 +95,19 @@ import Testing
     #expect(SecCertificateCreateWithData(kCFAllocatorDefault, Data("none".utf8)) == nil)
   }
 
-  @Test("The external form of a key is the key without its algorithm")
+  @Test("The external representation of a key has no algorithm")
   func keys() throws {
-    let laboratory = try Laboratory.shared.get()
+    let trustFixtures = try TrustFixtures.shared.get()
     let curve = try #require(Self.trust().certificates.first.flatMap { SecCertificateCopyKey($0) })
     let point = try #require(SecKeyCopyExternalRepresentation(curve, nil) as Data?)
     #expect(point.count == 65 && point.first == 4)
-    // What pinning code for Apple's systems puts in front: the algorithm of P-256.
+    // The prefix that pinning code for Apple's systems adds: the algorithm of P-256.
     let algorithm: [UInt8] = [
       0x30, 0x59, 0x30, 0x13, 0x06, 0x07, 0x2A, 0x86, 0x48, 0xCE, 0x3D, 0x02, 0x01, 0x06, 0x08, 0x2A, 0x86,
       0x48, 0xCE, 0x3D, 0x03, 0x01, 0x07, 0x03, 0x42, 0x00,
     ]
     #expect(Data(algorithm) + point == curve.data)
-    let identity = try laboratory.server { $0.key = .rsa(bits: 2048) }
+    let identity = try trustFixtures.server { $0.key = .rsa(bits: 2048) }
     let rsa = try #require(Certificate.all(in: Data(identity.certificatePEM.utf8)).first?.publicKey)
     let numbers = try #require(SecKeyCopyExternalRepresentation(rsa, nil))
     #expect(numbers.count == 270 && numbers.prefix(4) == Data([0x30, 0x82, 0x01, 0x0A]))

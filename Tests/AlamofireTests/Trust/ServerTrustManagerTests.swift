@@ -17,7 +17,7 @@ import Testing
     try manager.serverTrustEvaluator(forHost: host).map { try #require($0 as? Named).name }
   }
 
-  @Test func aHostHasItsEvaluator() throws {
+  @Test("A host has its evaluator") func evaluator() throws {
     let manager = manager("example.com", "*.example.com", "api.example.com", "127.0.0.1", "::1", "*.0.0.1")
     #expect(try match(manager, "example.com") == "example.com")
     #expect(try match(manager, "api.example.com") == "api.example.com")
@@ -26,10 +26,13 @@ import Testing
     #expect(try match(manager, "::1") == "::1")
   }
 
-  @Test(arguments: [
-    "a.b.example.com", "example.org", "xexample.com", "example.com.evil.org", ".example.com", "128.0.0.1", "",
-  ])
-  func otherHostsHaveNone(host: String) throws {
+  @Test(
+    "Other hosts have no evaluator",
+    arguments: [
+      "a.b.example.com", "example.org", "xexample.com", "example.com.evil.org", ".example.com", "128.0.0.1",
+      "",
+    ])
+  func otherHosts(host: String) throws {
     let strict = manager("*.example.com", "*.0.0.1", "example.com")
     let error = #expect(throws: AFError.self) { try strict.serverTrustEvaluator(forHost: host) }
     guard case .serverTrustEvaluationFailed(.noRequiredEvaluator(host)) = error else {
@@ -40,7 +43,7 @@ import Testing
     #expect(try match(manager("*.example.com", "*.0.0.1", "example.com", mustAll: false), host) == nil)
   }
 
-  @Test func spellingsOfAHostAreOneHost() throws {
+  @Test("Spellings of a host are equal") func spellings() throws {
     let manager = manager("Example.COM", "*.Example.org", "b\u{FC}cher.example", "[2001:db8::1]")
     #expect(try match(manager, "example.com.") == "Example.COM")
     #expect(try match(manager, "EXAMPLE.com") == "Example.COM")
@@ -49,13 +52,13 @@ import Testing
     #expect(try match(manager, "2001:db8::1") == "[2001:db8::1]")
   }
 
-  @Test func aManagerKeepsWhatItWasGiven() {
+  @Test("A manager returns its arguments") func properties() {
     let manager = manager("Example.com", mustAll: false)
     #expect(!manager.allHostsMustBeEvaluated)
     #expect(Array(manager.evaluators.keys) == ["Example.com"])
   }
 
-  @Test func whatMayRunInAHandshakeIsKnown() throws {
+  @Test("Evaluators that can run in a handshake are known") func handshakeEvaluators() throws {
     func isInstant(_ evaluator: any ServerTrustEvaluating) -> Bool {
       (evaluator as? any InstantTrustEvaluator)?.isInstant ?? false
     }

@@ -4,23 +4,23 @@ import HTTPWire
 import Testing
 
 @Suite("ServerTrust and its helpers") struct ServerTrustTests {
-  private let laboratory: Laboratory
+  private let trustFixtures: TrustFixtures
 
   init() throws {
-    laboratory = try Laboratory.shared.get()
+    trustFixtures = try TrustFixtures.shared.get()
   }
 
   private func certificate(_ identity: TestIdentity) throws -> Certificate {
     try #require(Certificate.all(in: Data(identity.certificatePEM.utf8)).first)
   }
 
-  @Test func aGoodServerPasses() throws {
-    let identity = try laboratory.server()
-    let trust = try laboratory.specimen(identity).trust()
+  @Test("A valid server is accepted") func validServer() throws {
+    let identity = try trustFixtures.server()
+    let trust = try trustFixtures.fixture(identity).trust()
     #expect(trust.policies == [.hostname("api.lab.localhost")])
     #expect(trust.anchors == nil)
     let path = try trust.evaluate()
-    let expected = try [identity, laboratory.middle, laboratory.root].map(certificate)
+    let expected = try [identity, trustFixtures.middle, trustFixtures.root].map(certificate)
     #expect(path == expected)
     #expect(trust.af.certificates == expected)
     #expect(trust.af.certificateData == expected.map(\.data))
@@ -31,8 +31,8 @@ import Testing
     try trust.af.performDefaultValidation(forHost: "elsewhere.example")
   }
 
-  @Test func policiesAndAnchorsCanBeExchanged() throws {
-    let trust = try laboratory.specimen(laboratory.server()).trust()
+  @Test("Policies and anchors can be replaced") func replacement() throws {
+    let trust = try trustFixtures.fixture(trustFixtures.server()).trust()
     #expect(try trust.af.apply(policy: .af.hostname("other.lab.localhost")) === trust)
     let wrong = #expect(throws: ServerTrust.Failure.self) { try trust.evaluate() }
     #expect(wrong?.kind == .hostMismatch && wrong?.certificateIndex == 0)
@@ -41,9 +41,9 @@ import Testing
     #expect(wrong?.localizedDescription.contains("other.lab.localhost") == true)
     try trust.af.evaluate(afterApplying: .af.default)
     #expect(trust.policies == [.default])
-    try trust.af.setAnchorCertificates([certificate(laboratory.otherRoot)])
+    try trust.af.setAnchorCertificates([certificate(trustFixtures.otherRoot)])
     #expect(#expect(throws: ServerTrust.Failure.self) { try trust.evaluate() }?.kind == .unknownRoot)
-    try trust.af.setAnchorCertificates([certificate(laboratory.middle)])
+    try trust.af.setAnchorCertificates([certificate(trustFixtures.middle)])
     #expect(try trust.evaluate().count == 2)
     try trust.af.setAnchorCertificates([])
     #expect(#expect(throws: ServerTrust.Failure.self) { try trust.evaluate() }?.kind == .unknownRoot)
@@ -51,31 +51,31 @@ import Testing
     #expect(try trust.evaluate().count == 3)
   }
 
-  @Test func severalPoliciesAllCount() throws {
-    let identity = try laboratory.server { $0.dnsNames = ["a.example", "b.example"] }
-    let trust = try laboratory.specimen(identity) { $0.host = "a.example" }.trust()
+  @Test("All policies must hold") func policies() throws {
+    let identity = try trustFixtures.server { $0.dnsNames = ["a.example", "b.example"] }
+    let trust = try trustFixtures.fixture(identity) { $0.host = "a.example" }.trust()
     trust.policies = [.hostname("a.example"), .hostname("b.example")]
     try trust.evaluate()
     trust.policies.append(.hostname("c.example"))
     #expect(throws: ServerTrust.Failure.self) { try trust.evaluate() }
   }
 
-  @Test func anEmptyOrBrokenChainIsRefused() throws {
+  @Test("An empty or invalid chain is refused") func invalidChain() throws {
     let empty = ServerTrust(certificates: [], host: "example.com")
     #expect(throws: ServerTrust.Failure.self) { try empty.evaluate() }
     #expect(empty.serverCertificates.isEmpty)
-    // The second certificate does not take the place of a leaf that cannot be read.
-    let good = try certificate(laboratory.server())
+    // The second certificate does not replace an invalid leaf.
+    let good = try certificate(trustFixtures.server())
     let chain = PresentedChain(
       host: "api.lab.localhost", port: 443,
-      certificates: [Data("broken".utf8), good.data, try certificate(laboratory.middle).data])
-    let trust = ServerTrust(chain, options: laboratory.options)
+      certificates: [Data("broken".utf8), good.data, try certificate(trustFixtures.middle).data])
+    let trust = ServerTrust(chain, options: trustFixtures.options)
     #expect(throws: ServerTrust.Failure.self) { try trust.evaluate() }
     #expect(trust.certificates.isEmpty)
   }
 
-  @Test func pinsOfNothingRefuseEverybody() throws {
-    let trust = try laboratory.specimen(laboratory.server()).trust()
+  @Test("Empty pins refuse every server") func emptyPins() throws {
+    let trust = try trustFixtures.fixture(trustFixtures.server()).trust()
     let evaluators: [any ServerTrustEvaluating] = [
       .pinnedCertificates(certificates: [], performDefaultValidation: false, validateHost: false),
       .publicKeys(keys: [], performDefaultValidation: false, validateHost: false),
@@ -92,23 +92,23 @@ import Testing
     }
   }
 
-  @Test func aRefusalByPinsTellsWhatWasShown() throws {
-    let trust = try laboratory.specimen(laboratory.server()).trust()
-    let stranger = try certificate(laboratory.stranger)
+  @Test("A refusal by pins contains the certificates of the server") func pinFailure() throws {
+    let trust = try trustFixtures.fixture(trustFixtures.server()).trust()
+    let untrusted = try certificate(trustFixtures.untrusted)
     let byCertificate = #expect(throws: AFError.self) {
-      try PinnedCertificatesTrustEvaluator(certificates: [stranger]).evaluate(trust, forHost: trust.host)
+      try PinnedCertificatesTrustEvaluator(certificates: [untrusted]).evaluate(trust, forHost: trust.host)
     }
     guard
       case .serverTrustEvaluationFailed(
         .certificatePinningFailed(
-          trust.host, trust: let shown, pinnedCertificates: [stranger], let certificates)) =
+          trust.host, trust: let shown, pinnedCertificates: [untrusted], let certificates)) =
         byCertificate
     else {
       Issue.record("\(String(describing: byCertificate))")
       return
     }
     #expect(shown === trust && certificates == trust.serverCertificates)
-    let keys = try [#require(stranger.publicKey)]
+    let keys = try [#require(untrusted.publicKey)]
     let byKey = #expect(throws: AFError.self) {
       try PublicKeysTrustEvaluator(keys: keys).evaluate(trust, forHost: trust.host)
     }
@@ -119,12 +119,12 @@ import Testing
       Issue.record("\(String(describing: byKey))")
       return
     }
-    // The message holds what would have to be pinned.
+    // The message contains the pins of the server.
     for key in serverKeys { #expect(byKey?.localizedDescription.contains(key.pin.description) == true) }
   }
 
-  @Test func theFirstRefusalOfSeveralCounts() throws {
-    let trust = try laboratory.specimen(laboratory.server()).trust()
+  @Test("The first refusal of several evaluators is the error") func firstRefusal() throws {
+    let trust = try trustFixtures.fixture(trustFixtures.server()).trust()
     let calls = Recorder<String>()
     struct Refusal: Error {}
     struct Spy: ServerTrustEvaluating {
@@ -146,18 +146,19 @@ import Testing
     #expect(calls.values == ["a", "b", "a", "b"])
   }
 
-  @Test func namesInLettersBecomeALabels() throws {
-    let identity = try laboratory.server { $0.dnsNames = ["xn--bcher-kva.lab.localhost"] }
-    let trust = try laboratory.specimen(identity) { $0.host = "b\u{FC}cher.lab.localhost" }.trust()
+  @Test("Internationalised names are encoded") func internationalName() throws {
+    let identity = try trustFixtures.server { $0.dnsNames = ["xn--bcher-kva.lab.localhost"] }
+    let trust = try trustFixtures.fixture(identity) { $0.host = "b\u{FC}cher.lab.localhost" }.trust()
     try trust.evaluate()
   }
 
-  @Test func olderCodeGetsStatusAndResult() throws {
+  @Test("The deprecated methods receive status and result") func deprecatedMethods() throws {
     struct Old: Error, Equatable {
       let status: OSStatus
       let result: SecTrustResultType
     }
-    let trust = try laboratory.specimen(laboratory.server { $0.issuer = laboratory.stranger }).trust()
+    let trust = try trustFixtures.fixture(trustFixtures.server { $0.issuer = trustFixtures.untrusted })
+      .trust()
     let validation: any OlderValidation = trust.af
     #expect(throws: Old(status: -67843, result: .recoverableTrustFailure)) {
       try validation.validate { Old(status: $0, result: $1) }
@@ -165,17 +166,17 @@ import Testing
     #expect(throws: Old(status: -67843, result: .recoverableTrustFailure)) {
       try validation.validate(policy: .default) { Old(status: $0, result: $1) }
     }
-    trust.anchors = [try certificate(laboratory.stranger)]
+    trust.anchors = [try certificate(trustFixtures.untrusted)]
     try validation.validate(policy: .default) { Old(status: $0, result: $1) }
     #expect(errSecSuccess.af.isSuccess && SecTrustResultType.proceed.af.isSuccess)
     #expect(SecTrustResultType.unspecified.af.isSuccess && !SecTrustResultType.deny.af.isSuccess)
   }
 
-  @Test func anAuthoritysListsOfManyCertificatesAreLookedThroughInTime() throws {
-    // A server may send as many as it likes; each that is not linked costs a search.
-    let many = try (0..<60).map { try Laboratory.authority("Many \($0 % 3)").certificatePEM }
-    let specimen = try laboratory.specimen(laboratory.server()) { $0.tls.appendedCertificates = many }
-    let trust = try specimen.trust()
+  @Test("Many revocation lists of an authority are searched in time") func manyLists() throws {
+    // A server can send any number of certificates. Each that is not in the path costs a search.
+    let many = try (0..<60).map { try TrustFixtures.authority("Many \($0 % 3)").certificatePEM }
+    let fixture = try trustFixtures.fixture(trustFixtures.server()) { $0.tls.appendedCertificates = many }
+    let trust = try fixture.trust()
     let duration = try processorTime {
       try trust.evaluate()
       #expect(trust.serverCertificates.count == 3)
@@ -184,7 +185,7 @@ import Testing
   }
 }
 
-/// The deprecated forms, without a warning for each use.
+/// The deprecated methods, called without a warning for each use.
 private protocol OlderValidation {
   func validate(
     policy: SecPolicy, errorProducer: (_ status: OSStatus, _ result: SecTrustResultType) -> any Error) throws

@@ -6,8 +6,8 @@ import HTTPWire
 import Testing
 
 @Suite("Attacks on trust", .timeLimit(.minutes(5))) struct TrustAttackTests {
-  /// Answers every challenge with the same credential, whatever was asked.
-  private final class Parrot: SessionDelegate, @unchecked Sendable {
+  /// A delegate that answers every challenge with the same credential.
+  private final class RepeatingDelegate: SessionDelegate, @unchecked Sendable {
     let calls = Recorder<String>()
     let credential: URLCredential?
 
@@ -30,7 +30,7 @@ import Testing
     return try ClientIdentity(pem: Data(ada.certificatePEM.utf8), privateKey: Data(ada.privateKeyPEM.utf8))
   }
 
-  @Test("A delegate that has but one answer trusts no stranger", arguments: [0, 1, 2])
+  @Test("A delegate with one answer to all challenges trusts no unknown server", arguments: [0, 1, 2])
   func oneAnswer(kind: Int) async throws {
     let credential: URLCredential? =
       switch kind {
@@ -38,18 +38,20 @@ import Testing
       case 1: ClientIdentityCredential(try Self.ada())
       default: nil
       }
-    let stranger = try HTTPTestServer(.tls(TestIdentity(.init(commonName: "x", dnsNames: ["localhost"]))))
-    let delegate = Parrot(credential)
+    let untrusted = try HTTPTestServer(.tls(TestIdentity(.init(commonName: "x", dnsNames: ["localhost"]))))
+    let delegate = RepeatingDelegate(credential)
     let session = Session(delegate: delegate)
-    let error = await session.request(stranger.url("/get")).serializingData().response.error
+    let error = await session.request(untrusted.url("/get")).serializingData().response.error
     #expect((error?.underlyingError as? URLError)?.code == .serverCertificateHasUnknownRoot)
     #expect(delegate.calls.values == [NSURLAuthenticationMethodServerTrust])
-    #expect(stranger.receivedByteCount == 0)
+    #expect(untrusted.receivedByteCount == 0)
   }
 
-  @Test func aCertificateIsNoPassword() async throws {
+  @Test("A client certificate does not answer a password challenge") func certificateForPassword()
+    async throws
+  {
     let server = try HTTPTestServer()
-    let delegate = Parrot(ClientIdentityCredential(try Self.ada()))
+    let delegate = RepeatingDelegate(ClientIdentityCredential(try Self.ada()))
     let session = Session(delegate: delegate)
     let response = await session.request(server.url("/basic-auth/ann/pass")).serializingData().response
     #expect(response.response?.statusCode == 401)
@@ -67,7 +69,7 @@ import Testing
     }
   }
 
-  @Test("Nobody who cancels waits for an evaluator", arguments: [false, true])
+  @Test("Cancelling does not wait for an evaluator", arguments: [false, true])
   func cancelling(endsSession: Bool) async throws {
     let server = try HTTPTestServer(.tls(.localhost))
     let stuck = Stuck()
@@ -78,15 +80,15 @@ import Testing
     if endsSession { session.session.invalidateAndCancel() } else { request.cancel() }
     let error = await response.error
     #expect(error?.isExplicitlyCancelledError == true || error?.isSessionInvalidatedError == true)
-    // The evaluator returns only now, after the wait for it has ended.
+    // The evaluator returns after the end of the request.
     stuck.gate.signal()
     #expect(server.receivedByteCount == 0)
   }
 
-  @Test func theTotalTimeCountsWhileAnEvaluatorThinks() async throws {
+  @Test("The total timeout includes the time of an evaluator") func timeOfEvaluator() async throws {
     let server = try HTTPTestServer(.tls(.localhost))
     let stuck = Stuck()
-    let configuration = URLSessionConfiguration.solitary
+    let configuration = URLSessionConfiguration.isolated
     configuration.timeoutIntervalForResource = 0.3
     let session = Session(
       configuration: configuration, serverTrustManager: ServerTrustManager(evaluators: ["localhost": stuck]))
@@ -96,10 +98,10 @@ import Testing
     #expect(server.receivedByteCount == 0)
   }
 
-  /// Keeps every completion, and calls none.
+  /// A delegate that stores every completion and calls none.
   private final class Silent: SessionDelegate, @unchecked Sendable {
     typealias Completion = (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
-    // Only the root queue touches it, and the test at its end.
+    // Accessed on the root queue, and by the test at its end.
     var kept: [Completion] = []
 
     override func urlSession(
@@ -110,10 +112,10 @@ import Testing
     }
   }
 
-  @Test("The total time counts while a delegate thinks", arguments: [false, true])
+  @Test("The total timeout includes the time of a delegate", arguments: [false, true])
   func silence(isSecure: Bool) async throws {
     let server = isSecure ? try HTTPTestServer(.tls(.localhost)) : try HTTPTestServer()
-    let configuration = URLSessionConfiguration.solitary
+    let configuration = URLSessionConfiguration.isolated
     configuration.timeoutIntervalForResource = 0.3
     let delegate = Silent()
     let session = Session(configuration: configuration, delegate: delegate)
@@ -124,8 +126,8 @@ import Testing
     #expect(server.requestCount == (isSecure ? 0 : 1))
   }
 
-  /// Chooses an identity for one server, and none for all others.
-  private final class Loyal: SessionDelegate, @unchecked Sendable {
+  /// A delegate that chooses an identity for one server, and none for others.
+  private final class SingleServerDelegate: SessionDelegate, @unchecked Sendable {
     let calls = Recorder<Int>()
     let identity: ClientIdentity
     let port: Int
@@ -150,37 +152,39 @@ import Testing
     }
   }
 
-  @Test("A redirect takes no client certificate elsewhere", arguments: ["delegate", "credential", "options"])
+  @Test(
+    "A redirect to another server does not send the client certificate",
+    arguments: ["delegate", "credential", "options"])
   func redirect(way: String) async throws {
     let asking = TLSOptions(
       clientAuthority: TestIdentity.localhostAuthority.caPEM, requiresClientCertificate: false)
-    let (home, other) = (
+    let (first, other) = (
       try HTTPTestServer(.tls(.localhost, asking)), try HTTPTestServer(.tls(.localhost, asking))
     )
-    home.enqueue(.redirect(to: other.url("/there")), .text("home"))
-    other.enqueue(.redirect(to: home.url("/back")))
+    first.enqueue(.redirect(to: other.url("/there")), .text("home"))
+    other.enqueue(.redirect(to: first.url("/back")))
     let ada = try Self.ada()
     var options = TransportOptions()
     options.trustStore = .pem(Data(TestIdentity.localhostAuthority.caPEM.utf8))
     if way == "options" { options.clientIdentity = ada }
-    let delegate = Loyal(ada, to: home.port)
+    let delegate = SingleServerDelegate(ada, to: first.port)
     let session = Session(
       delegate: way == "delegate" ? delegate : SessionDelegate(), transportOptions: options)
-    let request = session.request(home.url("/"))
+    let request = session.request(first.url("/"))
     if way == "credential" {
       request.authenticate(with: ClientIdentityCredential(ada)).transportOptions { $0.redirectLimit = 7 }
     }
     let response = await request.serializingString().response
     #expect(response.value == "home")
     var shown: [Bool] = []
-    for server in [home, other, home] {
+    for server in [first, other, first] {
       shown.append(try await server.takeRequest().tls?.clientCertificatePEM != nil)
     }
     #expect(shown == [true, way == "options", true])
-    if way == "delegate" { #expect(Set(delegate.calls.values) == [home.port, other.port]) }
+    if way == "delegate" { #expect(Set(delegate.calls.values) == [first.port, other.port]) }
   }
 
-  @Test func spellingsOfAnAddressAreOneHost() throws {
+  @Test("Spellings of an address are one host") func spellings() throws {
     struct Named: ServerTrustEvaluating {
       let name: String
       func evaluate(_ trust: SecTrust, forHost host: String) throws {}
@@ -200,34 +204,38 @@ import Testing
     for host in ["2001:db8::2", "fe80::1:1", "192.0.2.1", "::"] { #expect(try match(host) == nil) }
   }
 
-  @Test(arguments: [
-    ".api.lab.localhost", ".lab.localhost", ".localhost", ".", "api.lab.localhost..", "*.lab.localhost", "*",
-    "api.lab.localhost\0.evil.example", "api.lab.localhost:443", "api.lab.localhost@evil.example", "127.1",
-    "::ffff:127.0.0.1", "::1%25lo",
-  ])
-  func hostsThatOnlyLookLikeTheServersAreRefused(host: String) throws {
-    let laboratory = try Laboratory.shared.get()
-    let identity = try laboratory.server { $0.ipAddresses = ["127.0.0.1"] }
-    let trust = try laboratory.specimen(identity).trust()
+  @Test(
+    "Hosts that only look like that of the certificate are refused",
+    arguments: [
+      ".api.lab.localhost", ".lab.localhost", ".localhost", ".", "api.lab.localhost..", "*.lab.localhost",
+      "*",
+      "api.lab.localhost\0.evil.example", "api.lab.localhost:443", "api.lab.localhost@evil.example", "127.1",
+      "::ffff:127.0.0.1", "::1%25lo",
+    ])
+  func similarHosts(host: String) throws {
+    let trustFixtures = try TrustFixtures.shared.get()
+    let identity = try trustFixtures.server { $0.ipAddresses = ["127.0.0.1"] }
+    let trust = try trustFixtures.fixture(identity).trust()
     let failure = #expect(throws: AFError.self) { try trust.af.performValidation(forHost: host) }
-    #expect(VerdictTable.word(for: failure) == "host")
+    #expect(EvaluationTable.word(for: failure) == "host")
     #expect(throws: Never.self) { try trust.af.performValidation(forHost: "API.lab.localhost.") }
   }
 
-  @Test func aByteOrderMarkHidesNoCertificate() throws {
-    let laboratory = try Laboratory.shared.get()
-    let text = "\u{FEFF}" + laboratory.root.certificatePEM + "\r\njunk\r\n" + laboratory.middle.certificatePEM
+  @Test("A byte order mark does not hide a certificate") func byteOrderMark() throws {
+    let trustFixtures = try TrustFixtures.shared.get()
+    let text =
+      "\u{FEFF}" + trustFixtures.root.certificatePEM + "\r\njunk\r\n" + trustFixtures.middle.certificatePEM
     #expect(try Certificate.all(in: Data(text.utf8)).count == 2)
     let keys = try Certificate.all(in: Data(text.replacing("\n", with: "\r\n").utf8)).af.publicKeys
     #expect(keys.count == 2)
-    let server = try laboratory.server()
+    let server = try trustFixtures.server()
     let identity = try ClientIdentity(
       pem: Data(("\u{FEFF}" + server.certificatePEM).utf8),
       privateKey: Data(("\u{FEFF}" + server.privateKeyPEM).utf8))
     #expect(identity.subject == "CN=Server")
   }
 
-  @Test func theKeyOfAClientIsInNoDump() throws {
+  @Test("The private key of a client is in no description") func privateKey() throws {
     let identity = try Self.ada()
     var options = TransportOptions()
     options.clientIdentity = identity

@@ -8,7 +8,7 @@ import Testing
 
   private final class OwnDelegate: SessionDelegate, @unchecked Sendable {}
 
-  @Test("A session that has accepted a server does not judge as usual any more")
+  @Test("A session that accepted an untrusted server does not evaluate by default any more")
   func acceptance() throws {
     let delegate = OwnDelegate()
     delegate.wantedEvents = []
@@ -26,7 +26,7 @@ import Testing
     return trust.wantsStapledResponse(ofHost: "a.test")
   }
 
-  @Test("The stapled response is requested where an evaluator may want it")
+  @Test("The stapled response is requested if an evaluator uses it")
   func stapledResponse() throws {
     #expect(try wantsStapledResponse(OwnManager(evaluators: [:])), "its evaluator is not known before")
     let revocation = ServerTrustManager(evaluators: ["a.test": RevocationTrustEvaluator()])

@@ -5,7 +5,7 @@ import Testing
 
 /// Redirects by `URLProtocol` classes, and the fields of their responses.
 @Suite(.timeLimit(.minutes(5))) struct ProtocolRedirectTests {
-  /// Answers with the method and the body of its request.
+  /// Responds with the method and the body of the request.
   private static let echo: ProtocolScript.Step = { loader, client in
     var body = loader.request.httpBody ?? Data()
     if let stream = loader.request.httpBodyStream {
@@ -37,7 +37,7 @@ import Testing
   }
 
   @Test(
-    "A redirected request has the method that the class chose, and its body if the method is kept",
+    "A redirected request has the method that the class chose, and its body if the method is the same",
     arguments: [
       ("POST", 301, "GET", "GET "), ("POST", 302, "GET", "GET "), ("POST", 303, "GET", "GET "),
       ("POST", 307, "GET", "GET "), ("POST", 308, "GET", "GET "), ("POST", 200, "GET", "GET "),
@@ -56,7 +56,7 @@ import Testing
     #expect(first.started.count == 1)
   }
 
-  @Test("Line breaks in the value of a field make no other field")
+  @Test("Line breaks in a field value add no field")
   func lineBreaks() async {
     let end = ProtocolScript(Self.echo)
     let script = Self.redirecting(

@@ -4,7 +4,7 @@ import Testing
 @Suite struct ProtocolReplyTests {
   private typealias Event = ProtocolReply.Event
 
-  @Test func aPlainAnswerIsDelivered() {
+  @Test("A response is delivered") func response() {
     var reply = ProtocolReply()
     #expect(reply.event(.response) == .deliverHead)
     #expect(reply.event(.bytes) == .deliverBytes)
@@ -12,7 +12,7 @@ import Testing
     #expect(reply.state == .ended)
   }
 
-  @Test func whatComesInTheWrongOrderIsAFault() {
+  @Test("Events in the wrong order are a failure") func wrongOrder() {
     var reply = ProtocolReply()
     #expect(reply.event(.bytes) == .refuse(.bytesBeforeResponse))
     reply = ProtocolReply()
@@ -21,21 +21,21 @@ import Testing
     for fault in ProtocolReply.Fault.allCases { #expect(fault.message("Stub").contains("Stub")) }
   }
 
-  @Test func aSecondResponseAndALateRedirectDoNotCount() {
+  @Test("A second response and a late redirect are ignored") func lateEvents() {
     var reply = ProtocolReply()
     _ = reply.event(.response)
     for event in [Event.response, .redirect, .challenge] { #expect(reply.event(event) == .nothing) }
     #expect(reply.state == .receiving)
   }
 
-  @Test func aRedirectEndsIt() {
+  @Test("A redirect ends the reply") func redirect() {
     var reply = ProtocolReply()
     #expect(reply.event(.challenge) == .answerChallenge)
     #expect(reply.event(.redirect) == .follow)
     #expect(reply.state == .ended)
   }
 
-  @Test func afterTheEndNothingCounts() {
+  @Test("Events after the end are ignored") func afterEnd() {
     for end in [Event.failure, .cancel, .timeout] {
       var reply = ProtocolReply()
       #expect(reply.event(end) != .nothing)
@@ -43,7 +43,7 @@ import Testing
     }
   }
 
-  @Test(arguments: 0..<50) func anyOrderHasAnAnswerAndOneEnd(seed: UInt64) {
+  @Test("Any order of events has one end", arguments: 0..<50) func randomOrder(seed: UInt64) {
     var state = seed &* 6_364_136_223_846_793_005 &+ 1
     var reply = ProtocolReply()
     var ends = 0
@@ -58,7 +58,7 @@ import Testing
     #expect(ends == 1)
   }
 
-  @Test func theClockCountsSilenceAndTheDeadline() {
+  @Test("The idle timeout and the deadline are measured") func clock() {
     let start = ContinuousClock.now
     var clock = ProtocolClock(idle: .seconds(10), deadline: start + .seconds(15), now: start)
     #expect(clock.untilNext(at: start) == .seconds(10))

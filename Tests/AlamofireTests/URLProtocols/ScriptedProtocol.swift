@@ -3,12 +3,12 @@ import Foundation
 import FoundationNetworking
 import Synchronization
 
-/// The script of a ``ScriptedProtocol``, and its calls.
+/// The script of a ``ScriptedProtocol``, and a record of its calls.
 final class ProtocolScript: Sendable {
   typealias Step = @Sendable (ScriptedProtocol, any URLProtocolClient) -> Void
 
   let host = "h\(UUID().uuidString.lowercased()).test"
-  let asked = Recorder<URLRequest>()
+  let calls = Recorder<URLRequest>()
   let started = Recorder<URLRequest>()
   let stopped = Recorder<Int>()
   let released = Recorder<Int>()
@@ -28,11 +28,11 @@ final class ProtocolScript: Sendable {
 
 private let scripts = Mutex<[String: ProtocolScript]>([:])
 
-/// Plays the script that goes with the host of its request; takes no other requests.
+/// A `URLProtocol` that performs the script of the host of its request. It accepts no other requests.
 final class ScriptedProtocol: URLProtocol {
   override class func canInit(with request: URLRequest) -> Bool {
     guard let script = ProtocolScript.script(for: request) else { return false }
-    script.asked.add(request)
+    script.calls.add(request)
     return true
   }
 
@@ -68,7 +68,7 @@ final class ScriptedProtocol: URLProtocol {
 }
 
 extension Session {
-  /// A session with ``ScriptedProtocol``; what that one does not take comes to the fake, or to the engine.
+  /// Returns a session with ``ScriptedProtocol``. Other requests are sent to the fake, or to the engine.
   static func scripted(
     fake: FakeTransport? = nil, timeout: TimeInterval = 60, interceptor: (any RequestInterceptor)? = nil,
     startRequestsImmediately: Bool = true, options: TransportOptions = TransportOptions()

@@ -3,7 +3,7 @@ import Foundation
 import FoundationNetworking
 import Testing
 
-/// Bodies, downloads, control and bad manners of `URLProtocol` classes.
+/// Bodies, downloads, control and misbehaviour of `URLProtocol` classes.
 @Suite struct URLProtocolBodyTests {
   private static let echo: ProtocolScript.Step = { loader, client in
     var body = loader.request.httpBody ?? Data()
@@ -20,7 +20,7 @@ import Testing
     loader.finish(client)
   }
 
-  @Test func bodiesReachTheProtocol() async throws {
+  @Test("The class receives the body of the request") func bodies() async throws {
     let session = Session.scripted()
     let data = Data((0..<100_000).map { UInt8(truncatingIfNeeded: $0 &* 7) })
     let script = ProtocolScript(Self.echo)
@@ -38,7 +38,7 @@ import Testing
     #expect(form?.contains("name=\"n\"") == true)
   }
 
-  @Test func aStreamIsNotSentTwice() async {
+  @Test("A stream is not sent twice") func stream() async {
     let script = ProtocolScript { loader, client in
       loader.request.httpBodyStream?.open()
       loader.request.httpBodyStream?.close()
@@ -55,14 +55,14 @@ import Testing
       .validate()
     let ended = Recorder<AFError?>()
     request.response(queue: .global()) { ended.add($0.error) }
-    // The retrier asks for ever; the second attempt says why there can be none.
+    // The retrier always retries. The second attempt fails with the reason.
     await isRetried.wait()
     request.cancel()
     await ended.wait(for: 1)
     #expect(script.started.count == 1)
   }
 
-  @Test func aDownloadGoesToItsDestination() async throws {
+  @Test("A download is moved to its destination") func download() async throws {
     let script = ProtocolScript { loader, client in
       loader.respond(client, 200, ["Content-Length": "6"])
       loader.load(client, "abc")
@@ -80,7 +80,7 @@ import Testing
     #expect(request.downloadProgress.completedUnitCount == 6)
   }
 
-  @Test func cancellingStopsTheProtocol() async {
+  @Test("Cancelling stops the protocol") func cancel() async {
     let script = ProtocolScript { loader, client in
       loader.respond(client)
       loader.load(client, "some")
@@ -94,7 +94,7 @@ import Testing
     await script.stopped.wait(for: 1)
   }
 
-  @Test func aProtocolThatBlocksHoldsUpNobody() async {
+  @Test("A protocol that blocks does not delay other requests") func blockingProtocol() async {
     let gate = DispatchSemaphore(value: 0)
     let script = ProtocolScript { _, _ in gate.wait() }
     let request = Session.scripted().request(script.url)
@@ -108,7 +108,7 @@ import Testing
     await script.stopped.wait(for: 1)
   }
 
-  @Test func aSuspendedRequestGetsItsBytesLater() async {
+  @Test("A suspended request receives its bytes after resume") func suspendedRequest() async {
     let loaders = Recorder<@Sendable () -> Void>()
     let script = ProtocolScript { loader, client in
       nonisolated(unsafe) let loader = loader
@@ -133,26 +133,26 @@ import Testing
     #expect(await ended.wait(for: 1) == [Data("one two".utf8)])
   }
 
-  @Test func nothingStartsBeforeItIsResumed() async {
+  @Test("Loading does not start before resume") func resume() async {
     let script = ProtocolScript(Self.echo)
     let request = Session.scripted(startRequestsImmediately: false).request(script.url)
     let ended = Recorder<Data?>()
     request.response(queue: .global()) { ended.add($0.data) }
-    #expect(script.asked.count == 0)
+    #expect(script.calls.count == 0)
     request.resume()
     await ended.wait(for: 1)
     #expect(script.started.count == 1)
   }
 
-  @Test func aSilentProtocolTimesOut() async {
+  @Test("An idle protocol times out") func idleTimeout() async {
     let script = ProtocolScript { _, _ in }
     let response = await Session.scripted(timeout: 0.05).request(script.url).serializingData().response
     #expect((response.error?.underlyingError as? URLError)?.code == .timedOut)
     await script.stopped.wait(for: 1)
   }
 
-  /// The time in which the request is held back is not the silence of the protocol.
-  @Test func aRequestWhoseHeadIsNotDecidedAboutDoesNotTimeOut() async {
+  /// The time of the decision about the head does not count as idle time.
+  @Test("A request that waits for the decision about its head does not time out") func headDecision() async {
     let loaders = Recorder<@Sendable () -> Void>()
     let script = ProtocolScript { loader, client in
       nonisolated(unsafe) let loader = loader
@@ -177,7 +177,7 @@ import Testing
     #expect(await response.data == Data("body".utf8))
   }
 
-  @Test func aBodyThatIsTooLargeIsRefused() async {
+  @Test("A body above the limit is refused") func bodySizeLimit() async {
     var options = TransportOptions()
     options.bodySizeLimit = 5
     let script = ProtocolScript { loader, client in
@@ -189,7 +189,9 @@ import Testing
     #expect((response.error?.underlyingError as? URLError)?.code == .dataLengthExceedsMaximum)
   }
 
-  @Test(arguments: Misbehaviour.allCases) func badMannersAreNoTrap(_ behaviour: Misbehaviour) async {
+  @Test("Misbehaviour of a class does not crash", arguments: Misbehaviour.allCases) func badMannersAreNoTrap(
+    _ behaviour: Misbehaviour
+  ) async {
     let script = ProtocolScript { behaviour.play($0, $1) }
     let response = await Session.scripted().request(script.url).serializingString().response
     if behaviour.isAnswered {
@@ -227,7 +229,7 @@ import Testing
     }
   }
 
-  @Test func aStoppedProtocolIsReleased() async {
+  @Test("A stopped protocol is released") func release() async {
     let script = ProtocolScript(Self.echo)
     _ = await Session.scripted().request(script.url).serializingData(emptyResponseCodes: [200]).response
     await script.stopped.wait(for: 1)

@@ -5,7 +5,7 @@ import Testing
 
 /// `URLProtocol` classes of a user serve requests in place of the engine.
 @Suite struct URLProtocolTests {
-  @Test func aProtocolServesADataRequest() async throws {
+  @Test("A protocol serves a data request") func dataRequest() async throws {
     let script = ProtocolScript { loader, client in
       loader.respond(client, 200, ["Content-Type": "text/plain", "X-Stub": "yes"])
       loader.load(client, "Hello, ")
@@ -18,7 +18,7 @@ import Testing
     #expect(response.response?.statusCode == 200)
     #expect(response.response?.value(forHTTPHeaderField: "X-Stub") == "yes")
     #expect(response.metrics?.transactionMetrics.isEmpty == true)
-    #expect(script.asked.count == 1)
+    #expect(script.calls.count == 1)
     let seen = try #require(script.started.values.first)
     #expect(seen.value(forHTTPHeaderField: "X-Mine") == "1")
     #expect(seen.value(forHTTPHeaderField: "User-Agent") != nil)
@@ -26,7 +26,7 @@ import Testing
     #expect(script.stopped.count == 1)
   }
 
-  @Test func theResponseIsTheVeryObject() async {
+  @Test("The response is the object of the protocol") func responseObject() async {
     let given = Recorder<HTTPURLResponse>()
     let script = ProtocolScript { loader, client in
       guard let url = loader.request.url,
@@ -41,7 +41,7 @@ import Testing
     #expect(response.response === given.values.first)
   }
 
-  @Test func whatNoProtocolTakesGoesToTheEngine() async {
+  @Test("A request that no protocol accepts is sent by the engine") func engine() async {
     let fake = FakeTransport(.text("engine"))
     let response = await Session.scripted(fake: fake).request("https://elsewhere.test/").serializingString()
       .response
@@ -49,14 +49,14 @@ import Testing
     #expect(fake.urls == ["https://elsewhere.test/"])
   }
 
-  @Test func stockClassesDoNotCount() async {
+  @Test("Classes of Foundation are ignored") func foundationClasses() async {
     let fake = FakeTransport(.text("engine"))
     let session = Session(fake: fake)
     #expect(session.sessionConfiguration.protocolClasses?.isEmpty == false)
     #expect(await session.request("https://elsewhere.test/").serializingString().response.value == "engine")
   }
 
-  @Test func aProtocolMayServeASchemeOfItsOwn() async throws {
+  @Test("A protocol can serve its own scheme") func ownScheme() async throws {
     let script = ProtocolScript { loader, client in
       guard let url = loader.request.url else { return }
       let response = URLResponse(
@@ -71,13 +71,13 @@ import Testing
     #expect(response.response == nil)
   }
 
-  @Test func aSchemeThatNobodyTakesIsUnsupported() async {
+  @Test("A scheme without a class is unsupported") func unsupportedScheme() async {
     let response = await Session.scripted().request("ftp://example.com/x").serializingData().response
     #expect((response.error?.underlyingError as? URLError)?.code == .unsupportedURL)
     #expect(response.error?.localizedDescription.contains("ftp:") == true)
   }
 
-  @Test func theErrorOfAProtocolIsTheUsers() async throws {
+  @Test("An error of a protocol is delivered unchanged") func error() async throws {
     struct Broken: Error {}
     let script = ProtocolScript { loader, client in
       client.urlProtocol(loader, didFailWithError: Broken())
@@ -90,7 +90,7 @@ import Testing
     #expect(error is Broken)
   }
 
-  @Test func aRetryMakesAnotherProtocol() async {
+  @Test("A retry makes another protocol") func retry() async {
     let count = Recorder<Int>()
     let script = ProtocolScript { loader, client in
       count.add(1)
@@ -103,10 +103,10 @@ import Testing
     #expect(await request.serializingString().response.value == "3")
     #expect(request.retryCount == 2)
     await script.stopped.wait(for: 3)
-    #expect(script.asked.count == 3)
+    #expect(script.calls.count == 3)
   }
 
-  @Test func aStatusThatLeadsElsewhereIsAnAnswer() async {
+  @Test("A redirect status without a redirect call is the response") func redirectStatus() async {
     let fake = FakeTransport(.text("elsewhere"))
     let script = ProtocolScript { loader, client in
       loader.respond(client, 302, ["Location": "https://elsewhere.test/"])
@@ -119,7 +119,7 @@ import Testing
     #expect(fake.urls.isEmpty)
   }
 
-  @Test func aRedirectIsFollowedToTheEngineAndToAnotherProtocol() async {
+  @Test("A redirect is followed to the engine and to another protocol") func redirect() async {
     let fake = FakeTransport(.text("elsewhere"))
     let session = Session.scripted(fake: fake)
     func script(to target: String) -> ProtocolScript {
@@ -128,7 +128,7 @@ import Testing
           let response = HTTPURLResponse(url: from, statusCode: 302, httpVersion: nil, headerFields: nil)
         else { return }
         client.urlProtocol(loader, wasRedirectedTo: URLRequest(url: url), redirectResponse: response)
-        // Too late for anything.
+        // Called after the redirect, so it has no effect.
         loader.respond(client)
         loader.finish(client)
       }
@@ -139,11 +139,12 @@ import Testing
     #expect(response.value == "elsewhere")
     #expect(response.response?.url?.absoluteString == "https://elsewhere.test/a")
     #expect(fake.urls == ["https://elsewhere.test/a"])
-    #expect(first.asked.count == 1)
-    #expect(second.asked.count == 1)
+    #expect(first.calls.count == 1)
+    #expect(second.calls.count == 1)
   }
 
-  @Test(arguments: ["POST", "GET"]) func aRedirectKeepsTheMethodThatTheProtocolKeeps(method: String) async {
+  @Test("A redirect has the method that the protocol chose", arguments: ["POST", "GET"])
+  func methodOfRedirect(method: String) async {
     let fake = FakeTransport()
     let script = ProtocolScript { loader, client in
       guard let from = loader.request.url, let url = URL(string: "https://elsewhere.test/"),
@@ -159,7 +160,7 @@ import Testing
     #expect(fake.requests.first?.body.bytes == (method == "POST" ? Data("a=1".utf8) : nil))
   }
 
-  @Test func aLineBreakInAFieldMakesNoOtherField() async {
+  @Test("A line break in a field adds no other field") func lineBreak() async {
     let script = ProtocolScript { loader, client in
       loader.respond(client, 200, ["X-Note": "a\r\nContent-Type: application/json"])
       loader.load(client, "{}")
@@ -170,7 +171,7 @@ import Testing
     #expect(response.error?.isResponseValidationError == true)
   }
 
-  @Test func aRedirectLeadsToNoFile() async {
+  @Test("A redirect to a file is refused") func redirectToFile() async {
     let script = ProtocolScript { loader, client in
       guard let from = loader.request.url,
         let response = HTTPURLResponse(url: from, statusCode: 302, httpVersion: nil, headerFields: nil)
@@ -183,7 +184,7 @@ import Testing
     #expect(response.data == nil)
   }
 
-  @Test func aCachedResponseIsTheAnswer() async {
+  @Test("A cached response is delivered") func cachedResponse() async {
     let script = ProtocolScript { loader, client in
       guard let url = loader.request.url,
         let response = HTTPURLResponse(url: url, statusCode: 203, httpVersion: nil, headerFields: nil)
@@ -197,8 +198,10 @@ import Testing
     #expect(response.response?.statusCode == 203)
   }
 
-  @Test(arguments: [(true, 0, "ada"), (true, 1, "nobody"), (false, 0, "nobody")])
-  func aChallengeIsAnsweredByItsSender(hasCredential: Bool, failureCount: Int, answer: String) async {
+  @Test(
+    "The sender of a challenge receives the answer",
+    arguments: [(true, 0, "ada"), (true, 1, "nobody"), (false, 0, "nobody")])
+  func challenge(hasCredential: Bool, failureCount: Int, answer: String) async {
     let sender = ChallengeSender()
     let script = ProtocolScript { loader, client in
       nonisolated(unsafe) let loader = loader
@@ -224,7 +227,7 @@ import Testing
   }
 }
 
-/// Answers a challenge for a test, on the thread on which it is asked.
+/// The sender of a challenge, which records the answer on the calling thread.
 private final class ChallengeSender: NSObject, URLAuthenticationChallengeSender, @unchecked Sendable {
   // Set before the challenge is handed over.
   var onAnswer: (@Sendable (String?) -> Void)?

@@ -76,25 +76,25 @@ import Testing
     (.responseSerializationFailed(reason: .customSerializationFailed(error: own)), "own 1"),
   ]
 
-  @Test(arguments: 0..<table.count) func everyCaseHasItsError(row: Int) {
+  @Test("Every case has its error", arguments: 0..<table.count) func errorCases(row: Int) {
     let (error, expected) = Self.table[row]
     let mapped = generationThreeError(error)
     #expect("\(mapped.domain) \(mapped.code)" == expected, "\(error)")
     #expect(!mapped.localizedDescription.isEmpty)
   }
 
-  @Test func otherErrorsStayAsTheyAre() {
+  @Test("Other errors are not changed") func otherErrors() {
     #expect(generationThreeError(Self.own) === Self.own)
     #expect(generationThreeError(URLError(.badServerResponse)).code == NSURLErrorBadServerResponse)
   }
 
-  @Test func reasonForARefusedServerIsInside() {
+  @Test("The reason of a refused server is the underlying error") func refusedServer() {
     let mapped = generationThreeError(
       AFError.serverTrustEvaluationFailed(reason: .customEvaluationFailed(error: Self.own)))
     #expect(mapped.userInfo[NSUnderlyingErrorKey] as? NSError === Self.own)
   }
 
-  @Test func errorsAreMadeByCode() {
+  @Test("Errors are made from codes") func codes() {
     typealias Error = AlamofireV3::Alamofire.Error
     let error = Error.errorWithCode(.JSONSerializationFailed, failureReason: "why")
     #expect(error.domain == "com.alamofire.error")

@@ -18,10 +18,11 @@ import Testing
   }
 
   @Test(
+    "The method decides between query and body",
     arguments: [
       ("GET", true), ("HEAD", true), ("DELETE", true), ("POST", false), ("PUT", false), ("PATCH", false),
     ])
-  func methodDecidesBetweenQueryAndBody(method: String, isQuery: Bool) throws {
+  func destination(method: String, isQuery: Bool) throws {
     let form = try encode(.URL, ["b": "2", "a": 1], method: method)
     #expect(form.url == (isQuery ? "http://example.com/?a=1&b=2" : "http://example.com/"))
     #expect(form.body == (isQuery ? nil : "a=1&b=2"))
@@ -31,7 +32,7 @@ import Testing
     #expect(inURL.body == nil)
   }
 
-  @Test func valuesAreWrittenByTheirKinds() throws {
+  @Test("Values are encoded by their types") func types() throws {
     let parameters: [String: Any] = ["foo": "bar", "baz": ["a", 1], "qux": ["x": 1, "y": 2, "z": 3]]
     let body = try encode(.URL, parameters, method: "POST").body
     #expect(
@@ -40,7 +41,7 @@ import Testing
       try encode(.URL, ["q": "a b&ä", "t": true, "f": 1.5]).url.hasSuffix("/?f=1.5&q=a%20b%26%C3%A4&t=1"))
   }
 
-  @Test func queryOfTheURLStaysAndNothingIsAddedForNothing() throws {
+  @Test("An existing query is preserved, and empty parameters add nothing") func existingQuery() throws {
     #expect(
       try encode(.URL, ["a": 1], url: "http://example.com/?x=%20").url
         == "http://example.com/?x=%20&a=1")
@@ -49,7 +50,7 @@ import Testing
     #expect(none.body == nil && none.type == nil && none.error == nil)
   }
 
-  @Test func documentsGoIntoTheBodyWhateverTheMethod() throws {
+  @Test("JSON and property lists are encoded in the body for every method") func body() throws {
     let json = try encode(.JSON, ["a": [1, 2], "b": ["c": NSNull()]])
     #expect(json.type == "application/json")
     let read = try JSONSerialization.jsonObject(with: Data((json.body ?? "").utf8)) as? [String: Any]
@@ -60,7 +61,7 @@ import Testing
     #expect(try encode(.PropertyList(.xml, 0), ["a": 1], method: "POST").body == list.body)
   }
 
-  @Test func typeOfTheRequestStays() throws {
+  @Test("A content type of the request is not changed") func contentType() throws {
     let request = NSMutableURLRequest(url: try #require(URL(string: "http://example.com/")))
     request.setValue("own/type", forHTTPHeaderField: "Content-Type")
     let (encoded, _) = ParameterEncoding.JSON.encode(request, parameters: ["a": 1])
@@ -68,7 +69,7 @@ import Testing
     #expect(request.httpBody == nil)
   }
 
-  @Test func whatCannotBeWrittenIsAnError() throws {
+  @Test("A value that cannot be encoded is an error") func invalidValue() throws {
     let json = try encode(.JSON, ["a": Date()], method: "POST")
     #expect(json.error?.domain == NSCocoaErrorDomain)
     #expect(json.body == nil)
@@ -76,7 +77,7 @@ import Testing
     #expect(list.error?.domain == NSCocoaErrorDomain)
   }
 
-  @Test func closureMakesTheRequest() throws {
+  @Test("A closure makes the request") func closure() throws {
     let encoding = ParameterEncoding.Custom { request, parameters in
       let made = request.URLRequest
       made.httpBody = Data("\(parameters?["a"] ?? "")".utf8)
@@ -85,7 +86,7 @@ import Testing
     #expect(try encode(encoding, ["a": 5], method: "POST").body == "5")
   }
 
-  @Test func piecesAreOpen() {
+  @Test("Parts of the encoding are public") func publicParts() {
     #expect(
       ParameterEncoding.URL.escape("a b?/:#[]@!$&'()*+,;=")
         == "a%20b?/%3A%23%5B%5D%40%21%24%26%27%28%29%2A%2B%2C%3B%3D")

@@ -9,10 +9,10 @@ import Testing
   ) -> Manager {
     var options = TransportOptions()
     options.proxy = .none
-    return .lone(starting: starting, delegate: delegate, policies: policies, options: options)
+    return .isolated(starting: starting, delegate: delegate, policies: policies, options: options)
   }
 
-  @Test func aTaskReadsAndWrites() async throws {
+  @Test("A stream task reads and writes") func readAndWrite() async throws {
     let server = try StreamTestServer()
     let request = manager().stream(hostName: "127.0.0.1", port: server.port)
     let task = try #require(request.task as? URLSessionStreamTask)
@@ -35,7 +35,7 @@ import Testing
     #expect(task.state == .completed)
   }
 
-  @Test func aStreamThatIsCancelledEndsAsCancelled() async throws {
+  @Test("A cancelled stream fails as cancelled") func cancel() async throws {
     let server = try StreamTestServer()
     let ends = Notes()
     let delegate = Manager.SessionDelegate()
@@ -54,12 +54,12 @@ import Testing
     #expect(await ends.wait(for: 1) == [cancelled])
   }
 
-  @Test func whatIsNoHostIsAnErrorInTheHandlers() async {
+  @Test("An invalid host is an error of the handlers") func invalidHost() async {
     let request = manager().stream(hostName: "a b", port: 80)
     #expect(await request.end().fault == "\(NSURLErrorDomain) \(NSURLErrorBadURL)")
   }
 
-  @Test func aStreamThatIsNotStartedWaits() async throws {
+  @Test("A stream that is not started waits") func unstartedStream() async throws {
     let server = try StreamTestServer { connection in
       try connection.write("x")
       try connection.stall()
@@ -76,7 +76,7 @@ import Testing
     #expect(data == Data("x".utf8))
   }
 
-  @Test func aStreamThatRunsNeedsNobodyWhoKeepsIt() async throws {
+  @Test("A running stream needs no reference") func runningStream() async throws {
     let server = try StreamTestServer()
     let manager = manager()
     weak var unkept: Request?
@@ -100,7 +100,7 @@ import Testing
     while unkept != nil { await Task.yield() }
   }
 
-  @Test func aStreamThatNobodyStartsGoesWithItsUser() {
+  @Test("A stream that was not started is released") func releasedStream() {
     weak var unkept: Request?
     do {
       let request = manager(starting: false).stream(hostName: "127.0.0.1", port: 9)
@@ -110,7 +110,7 @@ import Testing
     #expect(unkept == nil)
   }
 
-  @Test func tlsBeginsInTheMiddle() async throws {
+  @Test("TLS starts in the middle of a stream") func startTLS() async throws {
     let server = try StreamTestServer { connection in
       guard try connection.line() == "STARTTLS" else { return }
       try connection.write("+")

@@ -5,20 +5,20 @@ import HTTPTestServer
 import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct DescriptionTests {
-  @Test func descriptionGrowsWithTheResponse() async throws {
+  @Test("The description contains the response once there is one") func description() async throws {
     let server = try HTTPTestServer()
     let gate = Gate()
     server.enqueue(.ok.held(by: gate))
-    let request = Manager.lone().request(.GET, server.url("/ip"))
+    let request = Manager.isolated().request(.GET, server.url("/ip"))
     #expect(request.description == "GET \(server.url("/ip"))")
     gate.open()
     _ = await request.end()
     #expect("\(request)" == "GET \(server.url("/ip")) (200)")
-    #expect(Manager.lone().request(.GET, "").description == "")
+    #expect(Manager.isolated().request(.GET, "").description == "")
   }
 
-  @Test func curlTextNamesNoGET() throws {
-    let manager = Manager.lone(starting: false)
+  @Test("The cURL command of a GET has no method") func curl() throws {
+    let manager = Manager.isolated(starting: false)
     let get = manager.request(.GET, "http://127.0.0.1/get", parameters: ["foo": "bar"], headers: ["X-A": "1"])
     let text = get.debugDescription
     #expect(text.hasPrefix("$ curl -i \\\n\t"))

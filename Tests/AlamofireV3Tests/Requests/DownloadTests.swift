@@ -5,11 +5,11 @@ import HTTPTestServer
 import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct DownloadTests {
-  @Test func fileGoesToItsDestination() async throws {
+  @Test("A file is moved to its destination") func destination() async throws {
     let server = try HTTPTestServer()
     let folder = try Folder()
     let file = try folder.file("it")
-    let end = await Manager.lone().download(.GET, server.url("/bytes/1000")) { _, response in
+    let end = await Manager.isolated().download(.GET, server.url("/bytes/1000")) { _, response in
       #expect(response.statusCode == 200)
       return file
     }.end()
@@ -18,32 +18,32 @@ import Testing
     #expect(try Data(contentsOf: file) == Data(Reply.patternBytes(1000)))
   }
 
-  @Test func nothingIsReplacedAndNoFolderMade() async throws {
+  @Test("A download replaces no file and makes no folder") func noReplacement() async throws {
     let server = try HTTPTestServer()
     let folder = try Folder()
     let there = try folder.file("there", "old")
     let nowhere = folder.url.appendingPathComponent("none/it")
-    let occupied = await Manager.lone().download(.GET, server.url("/bytes/10")) { _, _ in there }.end()
+    let occupied = await Manager.isolated().download(.GET, server.url("/bytes/10")) { _, _ in there }.end()
     #expect(occupied.fault == "NSCocoaErrorDomain \(CocoaError.fileWriteFileExists.rawValue)")
     #expect(try String(contentsOf: there, encoding: .utf8) == "old")
-    let homeless = await Manager.lone().download(.GET, server.url("/bytes/10")) { _, _ in nowhere }.end()
+    let homeless = await Manager.isolated().download(.GET, server.url("/bytes/10")) { _, _ in nowhere }.end()
     #expect(homeless.error?.domain == NSCocoaErrorDomain)
     #expect(!FileManager.default.fileExists(atPath: nowhere.path))
   }
 
-  @Test func fileIsMovedBeforeValidatorsAreAsked() async throws {
+  @Test("The file is moved before validators are called") func validators() async throws {
     let server = try HTTPTestServer()
     let file = try Folder().file("it")
     let folder = try Folder()
     let target = try folder.file("it")
     #expect(file != target)
-    let request = Manager.lone().download(.GET, server.url("/status/404")) { _, _ in target }
+    let request = Manager.isolated().download(.GET, server.url("/status/404")) { _, _ in target }
       .validate(statusCode: 200..<300)
     #expect(await request.end().fault == "com.alamofire.error -6003")
     #expect(FileManager.default.fileExists(atPath: target.path))
   }
 
-  @Test func cancelledDownloadGoesOnFromItsResumeData() async throws {
+  @Test("A cancelled download is resumed from its data") func resumeData() async throws {
     let server = try HTTPTestServer()
     let folder = try Folder()
     let file = try folder.file("whole")
@@ -56,7 +56,7 @@ import Testing
         body: .parts([.bytes(half), .gate(gate), .bytes(Array(Reply.patternBytes(size).suffix(100_000)))])
       ).framed(.contentLength))
     let notes = Notes()
-    let manager = Manager.lone(starting: false)
+    let manager = Manager.isolated(starting: false)
     let request = manager.download(.GET, server.url("/file")) { _, _ in file }
       .progress { _, total, _ in if total == 100_000 { notes.add("half") } }
     request.resume()
@@ -84,7 +84,7 @@ import Testing
     #expect(await wrong.end().error != nil)
   }
 
-  @Test func suggestedDestinationIsAFileOfTheFolder() throws {
+  @Test("The suggested destination is a file of the folder") func suggestedDestination() throws {
     let url = try #require(URL(string: "http://example.com/a/report.pdf"))
     let response = try #require(
       HTTPURLResponse(url: url, statusCode: 200, httpVersion: nil, headerFields: [:]))

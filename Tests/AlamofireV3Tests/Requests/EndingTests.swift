@@ -5,11 +5,11 @@ import HTTPTestServer
 import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct EndingTests {
-  @Test func releasedManagerCancelsItsRequests() async throws {
+  @Test("Releasing a manager cancels its requests") func release() async throws {
     let server = try HTTPTestServer()
     let gate = Gate()
     server.enqueue(.ok.held(by: gate))
-    var manager: Manager? = Manager(configuration: .solitary)
+    var manager: Manager? = Manager(configuration: .isolated)
     let request = try #require(manager?.request(.GET, server.url("/")))
     await gate.waitUntilReached()
     manager = nil
@@ -17,9 +17,9 @@ import Testing
     gate.open()
   }
 
-  @Test func releasedManagerEndsRequestsThatWereNeverStarted() async throws {
+  @Test("Releasing a manager ends requests that were not started") func releaseUnstarted() async throws {
     let server = try HTTPTestServer()
-    var manager: Manager? = Manager(configuration: .solitary)
+    var manager: Manager? = Manager(configuration: .isolated)
     manager?.startRequestsImmediately = false
     let request = try #require(manager?.request(.GET, server.url("/")))
     manager = nil
@@ -27,11 +27,11 @@ import Testing
     #expect(server.requestCount == 0)
   }
 
-  @Test func requestIsReleasedAfterItsEnd() async throws {
+  @Test("A request is released after its end") func releasedRequest() async throws {
     let server = try HTTPTestServer()
     weak var gone: Request?
     do {
-      let request = Manager.lone().request(.GET, server.url("/get"))
+      let request = Manager.isolated().request(.GET, server.url("/get"))
       gone = request
       #expect(await request.end().status == 200)
     }
@@ -40,9 +40,9 @@ import Testing
     #expect(gone == nil)
   }
 
-  @Test func handlersOfManyRequestsAreAllCalled() async throws {
+  @Test("Handlers of many requests are called") func handlers() async throws {
     let server = try HTTPTestServer()
-    let manager = Manager.lone()
+    let manager = Manager.isolated()
     let notes = Notes()
     for number in 1...200 {
       manager.request(.GET, server.url("/get"), parameters: ["n": number])
@@ -51,58 +51,58 @@ import Testing
     #expect(Set(await notes.wait(for: 200)) == Set((1...200).map(String.init)))
   }
 
-  @Test func cancelledRequestFailsAsCancelled() async throws {
+  @Test("A cancelled request fails as cancelled") func cancel() async throws {
     let server = try HTTPTestServer()
     let gate = Gate()
     server.enqueue(.ok.held(by: gate))
-    let request = Manager.lone().request(.GET, server.url("/"))
+    let request = Manager.isolated().request(.GET, server.url("/"))
     await gate.waitUntilReached()
     request.cancel()
     #expect(await request.end().fault == "NSURLErrorDomain \(NSURLErrorCancelled)")
     gate.open()
   }
 
-  @Test func failedTransferIsAnErrorOfFoundation() async throws {
+  @Test("A failed transfer is an error of Foundation") func failedTransfer() async throws {
     let server = try HTTPTestServer()
     server.enqueue(.closeBeforeReply)
-    let end = await Manager.lone().request(.POST, server.url("/post")).end()
+    let end = await Manager.isolated().request(.POST, server.url("/post")).end()
     #expect(end.fault == "NSURLErrorDomain \(NSURLErrorNetworkConnectionLost)")
     #expect(end.data == Data())
     let port = try HTTPTestServer.refusedPort()
-    let refused = await Manager.lone().request(.GET, "http://127.0.0.1:\(port)/").end()
+    let refused = await Manager.isolated().request(.GET, "http://127.0.0.1:\(port)/").end()
     #expect(refused.fault == "NSURLErrorDomain \(NSURLErrorCannotConnectToHost)")
   }
 
-  @Test func suspendedRequestHoldsItsHandlersUntilItIsResumed() async throws {
+  @Test("A suspended request calls its handlers after resume") func suspendedHandlers() async throws {
     let server = try HTTPTestServer()
     let notes = Notes()
-    let request = Manager.lone().request(.GET, server.url("/get"))
+    let request = Manager.isolated().request(.GET, server.url("/get"))
     #expect(await request.end().status == 200)
     request.suspend()
     request.response(queue: .global()) { _, _, _, _ in notes.add("late") }
-    let other = Manager.lone().request(.GET, server.url("/get"))
+    let other = Manager.isolated().request(.GET, server.url("/get"))
     #expect(await other.end().status == 200)
     #expect(notes.lines == [])
     request.resume()
     #expect(await notes.wait(for: 1) == ["late"])
   }
 
-  @Test func suspendedRequestIsNotSentBeforeItIsResumed() async throws {
+  @Test("A suspended request is not sent before resume") func suspendedRequest() async throws {
     let server = try HTTPTestServer()
-    let manager = Manager.lone(starting: false)
+    let manager = Manager.isolated(starting: false)
     let request = manager.request(.GET, server.url("/get"))
     request.suspend()
-    #expect(await Manager.lone().request(.GET, server.url("/get?other")).end().status == 200)
+    #expect(await Manager.isolated().request(.GET, server.url("/get?other")).end().status == 200)
     #expect(server.requestCount == 1)
     request.resume()
     #expect(await request.end().status == 200)
   }
 
-  @Test func suspendedRequestThatIsCancelledCallsItsHandlers() async throws {
+  @Test("A suspended request that is cancelled calls its handlers") func cancelSuspended() async throws {
     let server = try HTTPTestServer()
     let gate = Gate()
     server.enqueue(.ok.held(by: gate))
-    let request = Manager.lone().request(.GET, server.url("/get"))
+    let request = Manager.isolated().request(.GET, server.url("/get"))
     await gate.waitUntilReached()
     request.suspend()
     request.cancel()
@@ -110,23 +110,23 @@ import Testing
     gate.open()
   }
 
-  @Test func serializerThatFailsSendsNothingAgain() async throws {
+  @Test("A failed serializer sends no request") func failedSerializer() async throws {
     let server = try HTTPTestServer()
     let serializer = ResponseSerializer<Int, NSError> { _, _, _, _ in
       .Failure(NSError(domain: "own", code: 1))
     }
-    let response = await Manager.lone().request(.GET, server.url("/get")).outcome {
+    let response = await Manager.isolated().request(.GET, server.url("/get")).outcome {
       $0.response(responseSerializer: serializer, completionHandler: $1)
     }
     #expect(response.result.error?.domain == "own")
     #expect(server.requestCount == 1)
   }
 
-  @Test func notificationsCarryTheTask() async throws {
+  @Test("Notifications have the task") func notifications() async throws {
     let server = try HTTPTestServer()
     let gate = Gate()
     server.enqueue(.ok.held(by: gate))
-    let request = Manager.lone(starting: false).request(.GET, server.url("/get"))
+    let request = Manager.isolated(starting: false).request(.GET, server.url("/get"))
     let task = try #require(request.task)
     let notes = Notes()
     let names = [
@@ -150,9 +150,9 @@ import Testing
     gate.open()
   }
 
-  @Test func timelineIsInOrder() async throws {
+  @Test("The dates of the timeline are in order") func timeline() async throws {
     let server = try HTTPTestServer()
-    let response = await Manager.lone().request(.GET, server.url("/get")).outcome {
+    let response = await Manager.isolated().request(.GET, server.url("/get")).outcome {
       $0.responseData(completionHandler: $1)
     }
     let timeline = response.timeline

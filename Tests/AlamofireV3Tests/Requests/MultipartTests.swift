@@ -12,7 +12,7 @@ import Testing
     notes: Notes = Notes(), _ fill: @escaping (MultipartFormData) -> Void
   ) async -> Encoding {
     let box = await withCheckedContinuation { continuation in
-      Manager.lone().upload(
+      Manager.isolated().upload(
         .POST, server.url("/post"), headers: ["X-A": "1"],
         multipartFormData: { form in
           notes.add("fill \(isOnMain)")
@@ -26,7 +26,7 @@ import Testing
     return box.value
   }
 
-  @Test func formOfAllKindsOfPartsArrives() async throws {
+  @Test("A form with all kinds of parts is sent") func parts() async throws {
     let server = try HTTPTestServer()
     let file = try Folder().file("unicorn.png")
     try FileManager.default.createDirectory(
@@ -62,7 +62,7 @@ import Testing
     try FileManager.default.removeItem(at: file.deletingLastPathComponent())
   }
 
-  @Test func largeFormIsSentFromAFileThatGoesWithIt() async throws {
+  @Test("A large form is sent from a file that is removed") func largeForm() async throws {
     let server = try HTTPTestServer()
     let result = await encoded(server, threshold: 10) { form in
       form.appendBodyPart(data: Data("eleven char".utf8), name: "a")
@@ -77,8 +77,8 @@ import Testing
     #expect(!FileManager.default.fileExists(atPath: file.path))
   }
 
-  @Test(arguments: [(9, true), (10, true), (11, false)])
-  func formOfTheLengthOfTheThresholdIsSentFromAFile(threshold: UInt64, isFromFile: Bool) async throws {
+  @Test("A form at the threshold is sent from a file", arguments: [(9, true), (10, true), (11, false)])
+  func threshold(threshold: UInt64, isFromFile: Bool) async throws {
     let server = try HTTPTestServer()
     let result = await encoded(server, threshold: threshold) { form in
       form.appendBodyPart(data: Data("ten chars.".utf8), name: "a")
@@ -90,7 +90,7 @@ import Testing
     #expect(await request.end().status == 200)
   }
 
-  @Test func formThatCannotBeEncodedFailsInTheCompletion() async throws {
+  @Test("A form that cannot be encoded fails in the completion") func failure() async throws {
     let server = try HTTPTestServer()
     let nowhere = URL(fileURLWithPath: "/nowhere/a.png")
     let missing = await encoded(server) { $0.appendBodyPart(fileURL: nowhere, name: "a") }
@@ -112,7 +112,7 @@ import Testing
     #expect(server.requestCount == 0)
   }
 
-  @Test func formIsEncodedByHand() throws {
+  @Test("A form can be encoded directly") func directEncoding() throws {
     let folder = try Folder()
     let form = MultipartFormData()
     form.appendBodyPart(data: Data("1".utf8), name: "a")

@@ -6,8 +6,8 @@ import Synchronization
 import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct NotificationTests {
-  /// Notes what is posted for the task of one request, and leaves nothing to luck: when a task is no longer waiting
-  /// for its start, its end can come at any time, and is let come first.
+  /// Records the notifications of the task of one request. The order is deterministic: once a task has started, its end
+  /// may come at any time, so the test lets it come first.
   private final class Watch: Sendable {
     let request: Request
     let notes = Notes()
@@ -47,12 +47,12 @@ import Testing
     }
   }
 
-  @Test(arguments: ["resume", "cancel"])
-  func noEndIsToldOfBeforeWhatBringsIt(verb: String) async throws {
+  @Test("An end is not posted before its cause", arguments: ["resume", "cancel"])
+  func order(verb: String) async throws {
     let url = "http://127.0.0.1:\(try HTTPTestServer.refusedPort())/"
-    let manager = Manager.lone(starting: false)
+    let manager = Manager.isolated(starting: false)
     let made = Mutex<[Watch]>([])
-    // Away from the threads of this test, which the ends need.
+    // On another thread, because the ends need the threads of this test.
     await withCheckedContinuation { continuation in
       DispatchQueue.global().async {
         DispatchQueue.concurrentPerform(iterations: 60) { index in
@@ -75,14 +75,14 @@ import Testing
     }
   }
 
-  @Test func requestThatCouldNotBeMadeHasNoTaskToTellOf() async throws {
+  @Test("A request that cannot be created has no task") func creationFailure() async throws {
     let notes = Notes()
     let observer = NotificationCenter.default.addObserver(
       forName: Notifications.Task.DidComplete, object: nil, queue: nil
     ) { note in
       if note.object == nil { notes.add("no task") }
     }
-    let end = await Manager.lone().request(.GET, "http://exa mple.com/<>").end()
+    let end = await Manager.isolated().request(.GET, "http://exa mple.com/<>").end()
     NotificationCenter.default.removeObserver(observer)
     #expect(end.error?.code == NSURLErrorBadURL)
     #expect(notes.lines == [])

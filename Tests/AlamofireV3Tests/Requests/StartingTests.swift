@@ -5,9 +5,9 @@ import HTTPTestServer
 import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct StartingTests {
-  @Test func requestAndTaskAreThereWhenTheFunctionReturns() async throws {
+  @Test("Request and task exist when the function returns") func requestAndTask() async throws {
     let server = try HTTPTestServer()
-    let manager = Manager.lone(starting: false)
+    let manager = Manager.isolated(starting: false)
     for request in [
       manager.request(.POST, server.url("/post"), parameters: ["a": 1]),
       manager.upload(.POST, server.url("/post"), data: Data("x".utf8)),
@@ -23,15 +23,15 @@ import Testing
     #expect(server.requestCount == 0)
   }
 
-  @Test func requestWithoutHandlersIsSent() async throws {
+  @Test("A request without handlers is sent") func noHandlers() async throws {
     let server = try HTTPTestServer()
-    Manager.lone().request(.GET, server.url("/get"), parameters: ["foo": "bar"])
+    Manager.isolated().request(.GET, server.url("/get"), parameters: ["foo": "bar"])
     #expect(try await server.takeRequest().target == "/get?foo=bar")
   }
 
-  @Test func requestThatIsNotToStartWaitsForResume() async throws {
+  @Test("A request with automatic start disabled waits for resume") func manualStart() async throws {
     let server = try HTTPTestServer()
-    let manager = Manager.lone(starting: false)
+    let manager = Manager.isolated(starting: false)
     let notes = Notes()
     let waiting = manager.request(.GET, server.url("/get?waiting"))
       .response(queue: .global()) { _, response, _, _ in notes.add("\(response?.statusCode ?? 0)") }
@@ -43,9 +43,10 @@ import Testing
     #expect(await notes.wait(for: 1) == ["200"])
   }
 
-  @Test(arguments: ["", "http://exa mple.com/<>", "http://[::1"])
-  func textThatIsNoURLIsAnErrorOfTheHandlers(text: String) async throws {
-    let manager = Manager.lone()
+  @Test(
+    "An invalid URL is an error of the handlers", arguments: ["", "http://exa mple.com/<>", "http://[::1"])
+  func invalidURL(text: String) async throws {
+    let manager = Manager.isolated()
     let form = await withCheckedContinuation { continuation in
       manager.upload(.POST, text, multipartFormData: { _ in }) {
         continuation.resume(returning: UncheckedBox(value: $0))
@@ -65,9 +66,11 @@ import Testing
     }
   }
 
-  @Test func parametersThatCannotBeWrittenAreAnErrorOfTheHandlers() async throws {
+  @Test("Parameters that cannot be encoded are an error of the handlers") func invalidParameters()
+    async throws
+  {
     let server = try HTTPTestServer()
-    let manager = Manager.lone()
+    let manager = Manager.isolated()
     let unwritable: [String: Any] = ["a": Date()]
     let json = await manager.request(
       .POST, server.url("/post"), parameters: unwritable, encoding: .JSON
@@ -80,16 +83,16 @@ import Testing
     #expect(server.requestCount == 0)
   }
 
-  @Test func getWithBodyIsSent() async throws {
+  @Test("A GET with a body is sent") func bodyOfGET() async throws {
     let server = try HTTPTestServer()
-    let end = await Manager.lone().request(
+    let end = await Manager.isolated().request(
       .GET, server.url("/echo"), parameters: ["a": "b"], encoding: .JSON
     ).end()
     #expect(end.text == #"{"a":"b"}"#)
     #expect(try await server.takeRequest().method == "GET")
   }
 
-  @Test func routerIsAskedOnceBeforeTheFunctionReturns() async throws {
+  @Test("A router is called once before the function returns") func router() async throws {
     final class Router: URLRequestConvertible {
       let url: URL
       var count = 0
@@ -101,21 +104,21 @@ import Testing
     }
     let server = try HTTPTestServer()
     let router = Router(try #require(URL(string: server.url("/get"))))
-    let request = Manager.lone().request(router)
+    let request = Manager.isolated().request(router)
     #expect(router.count == 1)
     #expect(await request.end().status == 200)
     #expect(router.count == 1)
   }
 
-  @Test func methodOfTheCallStandsBeforeThatOfTheRequest() async throws {
+  @Test("The method of the call has priority over that of the request") func method() async throws {
     let server = try HTTPTestServer()
     let request = NSMutableURLRequest(url: try #require(URL(string: server.url("/post"))))
     request.httpMethod = "PUT"
-    #expect(await Manager.lone().request(.POST, request).end().status == 200)
+    #expect(await Manager.isolated().request(.POST, request).end().status == 200)
     #expect(try await server.takeRequest().method == "POST")
   }
 
-  @Test func everyKindOfTextCanBeTheURL() async throws {
+  @Test("Every URLStringConvertible can be the URL") func urls() async throws {
     let server = try HTTPTestServer()
     let text = server.url("/get")
     let url = try #require(URL(string: text))
@@ -125,7 +128,7 @@ import Testing
     ]
     for kind in kinds {
       #expect(kind.URLString == text)
-      #expect(await Manager.lone().request(.GET, kind).end().status == 200)
+      #expect(await Manager.isolated().request(.GET, kind).end().status == 200)
     }
   }
 }

@@ -6,11 +6,11 @@ import Synchronization
 import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct TransferTests {
-  @Test func bodiesOfAllKindsAreSent() async throws {
+  @Test("Bodies of all kinds are sent") func bodies() async throws {
     let server = try HTTPTestServer()
     let folder = try Folder()
     let file = try folder.file("a.txt", "file")
-    let manager = Manager.lone()
+    let manager = Manager.isolated()
     let url = server.url("/echo")
     let request = NSMutableURLRequest(url: try #require(URL(string: url)))
     request.httpMethod = "PUT"
@@ -28,10 +28,12 @@ import Testing
     #expect(server.requestCount == 6)
   }
 
-  @Test func progressOfAnUploadCountsToTheEndAndNotOnMain() async throws {
+  @Test("Progress of an upload is complete and not reported on the main queue") func uploadProgress()
+    async throws
+  {
     let server = try HTTPTestServer()
     let notes = Notes()
-    let manager = Manager.lone(starting: false)
+    let manager = Manager.isolated(starting: false)
     let request = manager.upload(.POST, server.url("/upload-sink"), data: Data(count: 300_000))
       .progress { bytes, total, expected in
         notes.add("\(isOnMain) \(bytes > 0) \(total) \(expected)")
@@ -44,9 +46,9 @@ import Testing
     #expect(request.progress.completedUnitCount == 300_000)
   }
 
-  @Test func progressOfDataAndDownloadsCountsToTheEnd() async throws {
+  @Test("Progress of data and downloads is complete") func downloadProgress() async throws {
     let server = try HTTPTestServer()
-    let manager = Manager.lone(starting: false)
+    let manager = Manager.isolated(starting: false)
     let folder = try Folder()
     let target = folder.url.appendingPathComponent("body")
     for isDownload in [false, true] {
@@ -63,11 +65,11 @@ import Testing
     }
   }
 
-  /// `Content-Length` counts the bytes before they are decoded.
-  @Test func progressOfACodedBodyExpectsNoLength() async throws {
+  /// `Content-Length` is the number of encoded bytes.
+  @Test("Progress of an encoded body has no total") func encodedBody() async throws {
     let server = try HTTPTestServer()
     let notes = Notes()
-    let request = Manager.lone(starting: false).request(.GET, server.url("/gzip"))
+    let request = Manager.isolated(starting: false).request(.GET, server.url("/gzip"))
       .progress { _, _, expected in notes.add("\(expected)") }
     request.resume()
     let end = await request.end()
@@ -75,10 +77,10 @@ import Testing
     #expect(Set(notes.lines) == ["-1"])
   }
 
-  @Test func streamGetsTheBodyAndHandlersNone() async throws {
+  @Test("A stream closure receives the body and handlers receive none") func stream() async throws {
     let server = try HTTPTestServer()
     let notes = Notes()
-    let request = Manager.lone(starting: false).request(.GET, server.url("/stream-bytes/5000"))
+    let request = Manager.isolated(starting: false).request(.GET, server.url("/stream-bytes/5000"))
       .stream { notes.add("\($0.count)") }
     request.resume()
     let end = await request.end()
@@ -87,21 +89,22 @@ import Testing
     #expect(notes.lines.compactMap { Int($0) }.reduce(0, +) == 5000)
   }
 
-  @Test func streamThatComesLateIsServedBeforeLaterHandlers() async throws {
+  @Test("A stream closure that is added late is called before later handlers") func lateStream() async throws
+  {
     let server = try HTTPTestServer()
     let notes = Notes()
-    let request = Manager.lone().request(.GET, server.url("/bytes/5000"))
+    let request = Manager.isolated().request(.GET, server.url("/bytes/5000"))
     #expect(await request.end().data?.count == 5000)
     let end = await request.stream { notes.add("\($0.count)") }.validate(contentType: ["image/png"]).end()
     #expect(notes.lines == ["5000"])
     #expect(end.data == nil && end.fault == "\(Alamofire.Error.Domain) -6002")
   }
 
-  @Test func streamTellsOfTheFailureAfterThePieces() async throws {
+  @Test("A stream closure receives all chunks before the failure") func failedStream() async throws {
     let server = try HTTPTestServer()
     server.enqueue(.bytes(200_000).with(effect: .closeAfterBody(bytes: 100_000)))
     let notes = Notes()
-    let request = Manager.lone().request(.GET, server.url("/")).stream { notes.add("\($0.count)") }
+    let request = Manager.isolated().request(.GET, server.url("/")).stream { notes.add("\($0.count)") }
     let end = await request.end()
     #expect(end.fault == "\(NSURLErrorDomain) \(NSURLErrorNetworkConnectionLost)")
     let count = notes.lines.compactMap { Int($0) }.reduce(0, +)
@@ -109,10 +112,10 @@ import Testing
   }
 
   /// Runs in a process of its own, so that no other test changes the peak of memory.
-  @Test func streamedBodiesAreHeldNowhere() async {
+  @Test("Streamed bodies are not collected in memory") func memory() async {
     await #expect(processExitsWith: .success) {
       let server = try HTTPTestServer()
-      let manager = Manager.lone(starting: false)
+      let manager = Manager.isolated(starting: false)
       func used(by body: Int) async throws -> Int {
         server.enqueue(.bytes(body))
         let count = Atomic<Int>(0)
@@ -126,15 +129,15 @@ import Testing
       }
       _ = try await used(by: 1_000_000)
       let more = try await used(by: 128_000_000)
-      #if !ADDRESS_SANITIZER  // It keeps back what is freed.
+      #if !ADDRESS_SANITIZER  // It delays the reuse of freed memory.
         #expect(more < 32_000, "\(more) KiB more were needed")
       #endif
     }
   }
 
-  @Test func authenticateAnswersTheChallenge() async throws {
+  @Test("authenticate answers the challenge") func authenticate() async throws {
     let server = try HTTPTestServer()
-    let manager = Manager.lone(starting: false)
+    let manager = Manager.isolated(starting: false)
     let path = server.url("/basic-auth/user/password")
     let credential = URLCredential(user: "user", password: "password", persistence: .forSession)
     let accepted = manager.request(.GET, path).authenticate(usingCredential: credential)

@@ -5,10 +5,10 @@ import HTTPTestServer
 import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct HandlerTests {
-  @Test func handlersAreCalledOnMainInTheirOrder() async throws {
+  @Test("Handlers are called on the main queue in order") func order() async throws {
     let server = try HTTPTestServer()
     let notes = Notes()
-    Manager.lone().request(.GET, server.url("/get"))
+    Manager.isolated().request(.GET, server.url("/get"))
       .responseString { notes.add("string \(isOnMain) \($0.result.isSuccess)") }
       .responseJSON { notes.add("json \(isOnMain) \($0.result.isSuccess)") }
       .responseData { notes.add("data \(isOnMain) \($0.result.isSuccess)") }
@@ -20,24 +20,24 @@ import Testing
       ])
   }
 
-  @Test func handlersAreCalledOnTheQueueThatTheyAreGiven() async throws {
+  @Test("Handlers are called on their queues") func queues() async throws {
     let server = try HTTPTestServer()
     let key = DispatchSpecificKey<String>()
     let queue = DispatchQueue(label: "own")
     queue.setSpecific(key: key, value: "own")
     let notes = Notes()
     func note() { notes.add(DispatchQueue.getSpecific(key: key) ?? "other") }
-    Manager.lone().request(.GET, server.url("/get"))
+    Manager.isolated().request(.GET, server.url("/get"))
       .response(queue: queue) { _, _, _, _ in note() }.response(queue: queue) { (all) in note() }
       .responseData(queue: queue) { _ in note() }.responseString(queue: queue) { _ in note() }
       .responseJSON(queue: queue) { _ in note() }.responsePropertyList(queue: queue) { _ in note() }
     #expect(await notes.wait(for: 6) == Array(repeating: "own", count: 6))
   }
 
-  @Test func closureWithOneParameterGetsAllFour() async throws {
+  @Test("A closure with one parameter receives all four values") func oneParameter() async throws {
     let server = try HTTPTestServer()
     let notes = Notes()
-    Manager.lone().request(.GET, server.url("/status/418"))
+    Manager.isolated().request(.GET, server.url("/status/418"))
       .response { response in
         notes.add("\(response.response?.statusCode ?? 0) \(response.data?.count ?? -1)")
         notes.add("\(response.request?.httpMethod ?? "") \(response.error == nil)")
@@ -45,24 +45,24 @@ import Testing
     #expect(await notes.wait(for: 2) == ["418 0", "GET true"])
   }
 
-  @Test func validatorsCountForTheHandlersBehindThem() async throws {
+  @Test("Validators apply to later handlers") func validators() async throws {
     let server = try HTTPTestServer()
     let notes = Notes()
-    let request = Manager.lone().request(.GET, server.url("/status/404"))
+    let request = Manager.isolated().request(.GET, server.url("/status/404"))
       .responseData(queue: .global()) { notes.add("before \($0.result)") }
     _ = await notes.wait(for: 1)
     request.validate(statusCode: [200]).responseData(queue: .global()) { notes.add("behind \($0.result)") }
     #expect(await notes.wait(for: 2) == ["before SUCCESS", "behind FAILURE"])
   }
 
-  @Test func customSerializerGetsEverything() async throws {
+  @Test("A serializer of the user receives all values") func ownSerializer() async throws {
     let server = try HTTPTestServer()
     let serializer = ResponseSerializer<String, NSError> { request, response, data, error in
       .Success(
         "\(request?.httpMethod ?? "") \(response?.statusCode ?? 0) \(data?.count ?? 0) \(error == nil) "
           + "\(isOnMain)")
     }
-    let response = await Manager.lone().request(.GET, server.url("/bytes/10")).outcome {
+    let response = await Manager.isolated().request(.GET, server.url("/bytes/10")).outcome {
       $0.response(responseSerializer: serializer, completionHandler: $1)
     }
     #expect(response.result.value == "GET 200 10 true false")

@@ -13,7 +13,7 @@ import Testing
 
   private let failure = NSError(domain: "own", code: 5)
 
-  @Test func earlierErrorStays() {
+  @Test("An earlier error is preserved") func earlierError() {
     #expect(
       Request.dataResponseSerializer().serializeResponse(nil, nil, Data(), failure).error === failure)
     #expect(
@@ -23,7 +23,9 @@ import Testing
       Request.propertyListResponseSerializer().serializeResponse(nil, nil, Data(), failure).error === failure)
   }
 
-  @Test(arguments: [nil, Data(), Data("x".utf8)]) func status204HasTheEmptyValue(data: Data?) throws {
+  @Test("Status 204 has the empty value", arguments: [nil, Data(), Data("x".utf8)]) func status204(
+    data: Data?
+  ) throws {
     let none = try response(204)
     #expect(Request.dataResponseSerializer().serializeResponse(nil, none, data, nil).value == Data())
     #expect(Request.stringResponseSerializer().serializeResponse(nil, none, data, nil).value == "")
@@ -33,7 +35,9 @@ import Testing
       Request.propertyListResponseSerializer().serializeResponse(nil, none, data, nil).value is NSNull)
   }
 
-  @Test(arguments: [200, 205]) func otherStatusHasNoValueWithoutData(status: Int) throws {
+  @Test("Other statuses have no value without data", arguments: [200, 205]) func otherStatuses(status: Int)
+    throws
+  {
     let some = try response(status)
     #expect(Request.dataResponseSerializer().serializeResponse(nil, some, nil, nil).error?.code == -6004)
     #expect(Request.stringResponseSerializer().serializeResponse(nil, some, nil, nil).error?.code == -6005)
@@ -48,7 +52,7 @@ import Testing
     #expect(Request.stringResponseSerializer().serializeResponse(nil, some, Data(), nil).value == "")
   }
 
-  @Test func textIsReadInTheEncodingThatIsNamed() throws {
+  @Test("Text is decoded by the named encoding") func text() throws {
     let latin = Data([0xe4])
     let plain = try response()
     let utf8 = try response(type: "text/plain; charset=utf-8")
@@ -60,7 +64,7 @@ import Testing
     #expect(own.serializeResponse(nil, plain, Data("ä".utf8), nil).value == "ä")
   }
 
-  @Test func documentsAreRead() throws {
+  @Test("JSON and property lists are decoded") func documents() throws {
     let json = Request.JSONResponseSerializer().serializeResponse(nil, nil, Data("[1]".utf8), nil)
     #expect(json.value as? [Int] == [1])
     let fragment = Request.JSONResponseSerializer().serializeResponse(nil, nil, Data("7".utf8), nil)
@@ -74,7 +78,7 @@ import Testing
     #expect(noList.error?.domain == NSCocoaErrorDomain)
   }
 
-  @Test func resultTellsWhatItIs() {
+  @Test("A result returns its case") func result() {
     let success = Result<Int, NSError>.Success(1)
     #expect(success.isSuccess && !success.isFailure && success.value == 1 && success.error == nil)
     #expect("\(success) \(success.debugDescription)" == "SUCCESS SUCCESS: 1")

@@ -5,9 +5,9 @@ import HTTPTestServer
 import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct DelegateTests {
-  @Test func closuresDecideAboutRedirects() async throws {
+  @Test("Closures decide about redirects") func redirects() async throws {
     let server = try HTTPTestServer()
-    let manager = Manager.lone()
+    let manager = Manager.isolated()
     let url = server.url("/redirect/1")
     #expect(await manager.request(.GET, url).end().status == 200)
     manager.delegate.taskWillPerformHTTPRedirection = { _, _, _, _ in nil }
@@ -25,9 +25,9 @@ import Testing
     #expect(await manager.request(.GET, url).end().status == 200)
   }
 
-  @Test func closuresAnswerChallenges() async throws {
+  @Test("Closures answer challenges") func challenges() async throws {
     let server = try HTTPTestServer()
-    let manager = Manager.lone()
+    let manager = Manager.isolated()
     let url = server.url("/basic-auth/user/password")
     manager.delegate.taskDidReceiveChallenge = { _, _, challenge in
       challenge.previousFailureCount > 0
@@ -41,9 +41,9 @@ import Testing
     #expect(await manager.request(.GET, url).end().status == 401)
   }
 
-  @Test func closuresAreToldOfData() async throws {
+  @Test("Closures receive data") func dataEvents() async throws {
     let server = try HTTPTestServer()
-    let manager = Manager.lone()
+    let manager = Manager.isolated()
     let notes = Notes()
     manager.delegate.dataTaskDidReceiveResponse = { _, _, response in
       notes.add("response \((response as? HTTPURLResponse)?.statusCode ?? 0)")
@@ -59,13 +59,13 @@ import Testing
     #expect(cancelled.fault == "NSURLErrorDomain \(NSURLErrorCancelled)")
   }
 
-  @Test func closuresAreToldOfUploadsAndDownloads() async throws {
+  @Test("Closures receive events of uploads and downloads") func transferEvents() async throws {
     let server = try HTTPTestServer()
     let file = try Folder().url
     let folder = try Folder()
     let target = try folder.file("it")
     #expect(file != target)
-    let manager = Manager.lone()
+    let manager = Manager.isolated()
     let notes = Notes()
     manager.delegate.taskDidSendBodyData = { notes.add("sent \($3) of \($4) \($2 > 0)") }
     manager.delegate.downloadTaskDidWriteData = { notes.add("came \($3) of \($4) \($2 > 0)") }
@@ -78,7 +78,7 @@ import Testing
     #expect(await notes.wait(for: 3) == ["sent 10 of 10 true", "came 20 of 20 true", "file true"])
   }
 
-  @Test func subclassStandsBeforeTheClosures() async throws {
+  @Test("A subclass is called before the closures") func subclass() async throws {
     final class Stricter: Manager.SessionDelegate, @unchecked Sendable {
       override func urlSession(
         _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
@@ -88,18 +88,18 @@ import Testing
       }
     }
     let server = try HTTPTestServer()
-    let manager = Manager.lone(delegate: Stricter())
+    let manager = Manager.isolated(delegate: Stricter())
     manager.delegate.taskWillPerformHTTPRedirection = { $3 }
     #expect(await manager.request(.GET, server.url("/redirect/1")).end().status == 302)
   }
 
-  @Test func closureIsToldOfTheEndOfTheManager() async throws {
+  @Test("A closure receives the end of the manager") func endOfManager() async throws {
     let notes = Notes()
     let delegate = Manager.SessionDelegate()
     delegate.sessionDidBecomeInvalidWithError = { _, error in notes.add("invalid \(error == nil)") }
     let server = try HTTPTestServer()
     do {
-      let manager = Manager(configuration: .solitary, delegate: delegate)
+      let manager = Manager(configuration: .isolated, delegate: delegate)
       #expect(await manager.request(.GET, server.url("/get")).end().status == 200)
     }
     #expect(await notes.wait(for: 1) == ["invalid true"])
@@ -107,7 +107,7 @@ import Testing
 
   private final class Own: Manager.SessionDelegate, @unchecked Sendable {}
 
-  @Test func requestsAreHeldUpForNoClosureThatNobodyHasSet() {
+  @Test("Requests do not wait for closures that are not set") func missingClosures() {
     func wanted(_ set: (Manager.SessionDelegate) -> Void) -> Manager.SessionDelegate.Events {
       let delegate = Manager.SessionDelegate()
       set(delegate)
@@ -139,7 +139,7 @@ import Testing
         $0.dataTaskDidReceiveData = { _, _, _ in }
         $0.dataTaskDidReceiveData = nil
       } == few)
-    // Whatever it has overridden.
+    // A subclass requests all events, whichever methods it overrides.
     #expect(Own().wantedEvents == .all)
   }
 }

@@ -6,13 +6,13 @@ import Synchronization
 import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct ManagerTests {
-  @Test func defaultFieldsAreThoseOfTheGeneration() async throws {
+  @Test("The default fields are those of the generation") func defaultFields() async throws {
     let fields = Manager.defaultHTTPHeaders
     #expect(fields["Accept-Encoding"] == "gzip;q=1.0, compress;q=0.5")
     #expect(fields["Accept-Language"]?.isEmpty == false)
     #expect(fields["User-Agent"]?.contains("Alamofire") == true)
     let server = try HTTPTestServer()
-    let configuration = URLSessionConfiguration.solitary
+    let configuration = URLSessionConfiguration.isolated
     configuration.httpAdditionalHeaders = fields
     let manager = Manager(configuration: configuration)
     let text = await manager.request(.GET, server.url("/gzip")).outcome {
@@ -24,16 +24,16 @@ import Testing
     #expect(sent.header("User-Agent") == fields["User-Agent"])
   }
 
-  @Test func sharedManagerHasTheDefaultFields() {
+  @Test("The shared manager has the default fields") func sharedManager() {
     let manager = Manager(configuration: Manager.sharedInstance.session.configuration)
     #expect(manager.startRequestsImmediately)
     let fields = Alamofire.Manager.sharedInstance.session.configuration.httpAdditionalHeaders
     #expect(fields?["User-Agent"] != nil)
   }
 
-  @Test func fieldsOfTheRequestStandBeforeThoseOfTheConfiguration() async throws {
+  @Test("Fields of the request have priority over those of the configuration") func priority() async throws {
     let server = try HTTPTestServer()
-    let configuration = URLSessionConfiguration.solitary
+    let configuration = URLSessionConfiguration.isolated
     configuration.httpAdditionalHeaders = ["X-A": "configuration", "X-B": "configuration"]
     let manager = Manager(configuration: configuration)
     #expect(await manager.request(.GET, server.url("/get"), headers: ["X-A": "request"]).end().status == 200)
@@ -42,23 +42,23 @@ import Testing
     #expect(sent.header("X-B") == "configuration")
   }
 
-  @Test func managerBesideASessionWantsItsDelegate() async throws {
+  @Test("A manager of a given session requires its delegate") func givenSession() async throws {
     let server = try HTTPTestServer()
     let delegate = Manager.SessionDelegate()
-    let session = URLSession(configuration: .solitary, delegate: delegate, delegateQueue: nil)
+    let session = URLSession(configuration: .isolated, delegate: delegate, delegateQueue: nil)
     #expect(Manager(session: session, delegate: Manager.SessionDelegate()) == nil)
     let manager = try #require(Manager(session: session, delegate: delegate))
     #expect(manager.session === session)
     #expect(await manager.request(.GET, server.url("/get")).end().status == 200)
   }
 
-  @Test func requestKnowsItsSessionAndKeepsNoManager() async throws {
+  @Test("A request has its session and does not retain the manager") func session() async throws {
     let server = try HTTPTestServer()
     let (notes, ends) = (Notes(), Notes())
     let delegate = Manager.SessionDelegate()
     delegate.taskDidComplete = { session, _, _ in notes.add("\(ObjectIdentifier(session))") }
     delegate.sessionDidBecomeInvalidWithError = { _, _ in ends.add("invalid") }
-    let manager = Mutex<Manager?>(Manager(configuration: .solitary, delegate: delegate))
+    let manager = Mutex<Manager?>(Manager(configuration: .isolated, delegate: delegate))
     let (request, stream, session) = try manager.withLock {
       let manager = try #require($0)
       return (
@@ -75,7 +75,7 @@ import Testing
     #expect(request.session === session)
   }
 
-  @Test func subclassOverridesTheFunctions() async throws {
+  @Test("A subclass overrides the functions") func subclass() async throws {
     class Signing: Manager, @unchecked Sendable {
       override func request(
         _ method: Method, _ URLString: any URLStringConvertible, parameters: [String: Any]?,
@@ -86,13 +86,13 @@ import Testing
       }
     }
     let server = try HTTPTestServer()
-    let manager: Manager = Signing(configuration: .solitary)
+    let manager: Manager = Signing(configuration: .isolated)
     #expect(await manager.request(.GET, server.url("/get")).end().status == 200)
     #expect(try await server.takeRequest().header("X-Signed") == "1")
   }
 
-  @Test func handlerForBackgroundEventsIsKept() {
-    let manager = Manager(configuration: .solitary)
+  @Test("The handler of background events is stored") func backgroundHandler() {
+    let manager = Manager(configuration: .isolated)
     let notes = Notes()
     manager.backgroundCompletionHandler = { notes.add("called") }
     manager.backgroundCompletionHandler?()

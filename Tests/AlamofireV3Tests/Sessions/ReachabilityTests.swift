@@ -3,7 +3,7 @@ import Foundation
 import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct ReachabilityTests {
-  @Test func ownMachineIsReachableAndTheListenerIsTold() async throws {
+  @Test("localhost is reachable and the listener is called") func localhost() async throws {
     let manager = try #require(NetworkReachabilityManager(host: "127.0.0.1"))
     let notes = Notes()
     manager.listenerQueue = .global()
@@ -15,7 +15,7 @@ import Testing
     #expect(manager.isReachable && manager.isReachableOnEthernetOrWiFi && !manager.isReachableOnWWAN)
   }
 
-  @Test func emptyHostIsNone() {
+  @Test("An empty host has no manager") func emptyHost() {
     #expect(NetworkReachabilityManager(host: "") == nil)
     #expect(NetworkReachabilityManager() != nil)
   }

@@ -18,19 +18,20 @@ import Testing
     var options = TransportOptions()
     if trusts { options.trustStore = .pem(Data(TestIdentity.localhostAuthority.caPEM.utf8)) }
     let policies = ServerTrustPolicyManager(policies: policy.map { ["localhost": $0] } ?? [:])
-    let end = await Manager.lone(policies: policies, options: options).request(.GET, server.url("/get")).end()
+    let end = await Manager.isolated(policies: policies, options: options).request(.GET, server.url("/get"))
+      .end()
     return end.fault ?? "\(end.status ?? 0)"
   }
 
   private let refused = "NSURLErrorDomain \(NSURLErrorCancelled)"
 
-  @Test func unlistedHostIsJudgedByTheSystem() async throws {
+  @Test("A host without a policy is evaluated by the system") func unlistedHost() async throws {
     #expect(try await outcome(nil, trusts: true) == "200")
     let fault = try await outcome(nil)
     #expect(fault.hasPrefix("NSURLErrorDomain") && fault != refused)
   }
 
-  @Test func policiesDecide() async throws {
+  @Test("Policies decide") func policies() async throws {
     #expect(try await outcome(.DisableEvaluation) == "200")
     #expect(try await outcome(.PerformDefaultEvaluation(validateHost: true)) == refused)
     #expect(try await outcome(.PerformDefaultEvaluation(validateHost: true), trusts: true) == "200")
@@ -38,7 +39,7 @@ import Testing
     #expect(try await outcome(.CustomEvaluation { _, _ in false }, trusts: true) == refused)
   }
 
-  @Test func pinsDecide() async throws {
+  @Test("Pins decide") func pins() async throws {
     let pin = try #require(Self.certificate)
     let authority = try #require(Self.authority)
     let stranger = try #require(
@@ -60,22 +61,22 @@ import Testing
     #expect(try await outcome(keys([try #require(stranger.publicKey)], chain: false)) == refused)
   }
 
-  @Test func subclassChoosesThePolicy() async throws {
+  @Test("A subclass chooses the policy") func subclass() async throws {
     final class Wildcards: ServerTrustPolicyManager {
-      var asked: [String] = []
+      var calls: [String] = []
       override func serverTrustPolicyForHost(_ host: String) -> ServerTrustPolicy? {
-        asked.append(host)
+        calls.append(host)
         return host.hasPrefix("local") ? .DisableEvaluation : nil
       }
     }
     let server = try HTTPTestServer(.tls(.localhost))
     let policies = Wildcards(policies: [:])
-    let end = await Manager.lone(policies: policies).request(.GET, server.url("/get")).end()
+    let end = await Manager.isolated(policies: policies).request(.GET, server.url("/get")).end()
     #expect(end.status == 200)
-    #expect(policies.asked.contains("localhost"))
+    #expect(policies.calls.contains("localhost"))
   }
 
-  @Test func policyJudgesByHand() throws {
+  @Test("A policy evaluates directly") func directEvaluation() throws {
     let pin = try #require(Self.certificate)
     let trust = SecTrust(certificates: [pin], host: "localhost")
     #expect(ServerTrustPolicy.DisableEvaluation.evaluateServerTrust(trust, isValidForHost: "localhost"))
@@ -89,13 +90,13 @@ import Testing
     #expect(!pinned.evaluateServerTrust(whole, isValidForHost: "example.com"))
   }
 
-  @Test func bundleWithoutCertificatesHasNone() {
+  @Test("A bundle without certificates has none") func emptyBundle() {
     #expect(ServerTrustPolicy.certificatesInBundle().count == ServerTrustPolicy.publicKeysInBundle().count)
   }
 
-  @Test func closureOfTheDelegateStandsBeforeThePolicies() async throws {
+  @Test("The closure of the delegate has priority over the policies") func priority() async throws {
     let server = try HTTPTestServer(.tls(.localhost))
-    let manager = Manager.lone()
+    let manager = Manager.isolated()
     manager.delegate.sessionDidReceiveChallenge = { _, challenge in
       #expect(challenge.protectionSpace.host == "localhost")
       return (.cancelAuthenticationChallenge, nil)

@@ -83,12 +83,12 @@ final class Notes: Sendable {
 
 extension Manager {
   /// Returns a manager with its own cache and cookies, which is released at the end of the process.
-  static func lone(
+  static func isolated(
     starting: Bool = true, delegate: SessionDelegate = SessionDelegate(),
     policies: ServerTrustPolicyManager? = nil, options: TransportOptions = TransportOptions()
   ) -> Manager {
     let manager = Manager(
-      configuration: .solitary, delegate: delegate, serverTrustPolicyManager: policies,
+      configuration: .isolated, delegate: delegate, serverTrustPolicyManager: policies,
       transportOptions: options)
     manager.startRequestsImmediately = starting
     kept.withLock { $0.append(manager) }
@@ -99,7 +99,7 @@ extension Manager {
 private let kept = Mutex<[Manager]>([])
 
 extension URLSessionConfiguration {
-  static var solitary: URLSessionConfiguration {
+  static var isolated: URLSessionConfiguration {
     let configuration = URLSessionConfiguration.ephemeral
     configuration.urlCache = nil
     return configuration

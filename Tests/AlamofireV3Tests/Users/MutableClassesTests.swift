@@ -34,9 +34,9 @@ private class Endpoint: URLStringConvertible {
 }
 
 private class Policies: ServerTrustPolicyManager {
-  var asked = 0
+  var calls = 0
   override func serverTrustPolicyForHost(_ host: String) -> ServerTrustPolicy? {
-    asked += 1
+    calls += 1
     return super.serverTrustPolicyForHost(host)
   }
 }
@@ -57,7 +57,7 @@ private enum Failure: Error { case own }
     return Manager(configuration: configuration, serverTrustPolicyManager: Policies(policies: [:]))
   }
 
-  @Test func classesThatChangeCanBeUsed() async throws {
+  @Test("Classes with variables can be used") func mutableClasses() async throws {
     let server = try HTTPTestServer()
     let manager = manager()
     let router = SigningRouter(base: server.baseURL)
@@ -93,7 +93,7 @@ private enum Failure: Error { case own }
   }
 
   /// Closures of the main actor are called on the same queues as before: handlers on the main one, others elsewhere.
-  @MainActor @Test func closuresOfTheMainActorCanBeUsed() async throws {
+  @MainActor @Test("Closures of the main actor can be used") func mainActor() async throws {
     let server = try HTTPTestServer()
     let manager = manager()
     manager.startRequestsImmediately = false
@@ -114,8 +114,8 @@ private enum Failure: Error { case own }
     #expect(model.status == 200)
   }
 
-  @Test func errorsOfOnesOwnStayErrors() {
-    // `Error` is Swift's in a file that imports this generation; the other one is `Alamofire.Error`.
+  @Test("Errors of the user are Swift errors") func ownErrors() {
+    // In a file that imports this generation, `Error` is Swift's. The other one is `Alamofire.Error`.
     let error: any Error = Failure.own
     #expect(error as? Failure == .own)
     #expect(Alamofire.Error.Domain == "com.alamofire.error")

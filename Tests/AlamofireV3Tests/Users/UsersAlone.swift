@@ -5,7 +5,7 @@ import Testing
 // Code of users, compiled in both language modes, with this import alone.
 
 @Suite("Users who import the generation alone", .timeLimit(.minutes(5))) struct UsersAlone {
-  @Test func methodOfTheChallengeTellsAServerThatShowsItsCertificates() async throws {
+  @Test("The method of a server trust challenge is known") func serverTrustChallenge() async throws {
     let server = try HTTPTestServer(.tls(.localhost))
     let manager = Manager(configuration: .ephemeral)
     manager.delegate.sessionDidReceiveChallenge = { _, challenge in
@@ -23,7 +23,7 @@ import Testing
   }
 
   /// The replacements of the functions of Security.
-  @Test func typesOfSecurityDoWhatItsFunctionsDid() throws {
+  @Test("Types of Security have methods for its functions") func securityTypes() throws {
     let pem = Data(TestIdentity.localhost.certificatePEM.utf8)
     let root = Data(TestIdentity.localhostAuthority.caPEM.utf8)
     let certificate = try #require(try SecCertificate.all(in: pem).first)
@@ -39,7 +39,7 @@ import Testing
     #expect(throws: (any Error).self) { try trust.evaluate() }
   }
 
-  @Test func methodsOfConnectionsHaveNamesOfTheirOwn() {
+  @Test("Methods of connections have their own names") func connectionMethods() {
     let methods = [
       NSURLAuthenticationMethodServerTrust, NSURLAuthenticationMethodClientCertificate,
       NSURLAuthenticationMethodHTTPBasic,
@@ -47,7 +47,7 @@ import Testing
     #expect(Set(methods).count == 3)
   }
 
-  @Test func exportedNamesCanBeQualifiedAndExtended() {
+  @Test("Exported names can be qualified and extended") func exportedNames() {
     let timeline = AlamofireV3.Timeline(requestStartTime: 1, requestCompletedTime: 3)
     #expect(timeline.wholeSeconds == 2)
     #expect(Alamofire.Timeline().wholeSeconds == 0)

@@ -3,7 +3,7 @@ import Foundation
 import Testing
 
 @Suite("Users who import Foundation as well") struct UsersBesideFoundation {
-  @Test func challengesAreToldApartByTheirMethods() {
+  @Test("Challenges are distinguished by their methods") func challengeMethods() {
     func name(_ method: String) -> String {
       switch method {
       case NSURLAuthenticationMethodServerTrust: "server"

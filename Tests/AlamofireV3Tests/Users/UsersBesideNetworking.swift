@@ -9,7 +9,7 @@ import Testing
       host: "localhost", port: 443, protocol: "https", realm: nil, authenticationMethod: method)
   }
 
-  @Test func challengesAreToldApartByTheirMethods() {
+  @Test("Challenges are distinguished by their methods") func challengeMethods() {
     let server = space("NSURLAuthenticationMethodServerTrust")
     #expect(server.authenticationMethod == NSURLAuthenticationMethodServerTrust)
     #expect(server.authenticationMethod != NSURLAuthenticationMethodClientCertificate)

@@ -3,7 +3,7 @@ import Foundation
 import HTTPTestServer
 import Testing
 
-// The advanced usage of 4.x: errors and serializers of one's own.
+// The advanced usage of 4.x: errors and serializers of the user.
 
 enum BackendError: Error {
   case network(error: Error)  // Capture any underlying Error from the URLSession API

@@ -3,7 +3,7 @@ import Foundation
 import HTTPTestServer
 import Testing
 
-// The advanced usage of 4.x: what can be a URL or a request.
+// The advanced usage of 4.x: conversions to URLs and requests.
 
 private struct User {
   let username: String
@@ -111,7 +111,7 @@ extension Samples {
       Alamofire.request(url, method: .post)
 
       let urlComponents = URLComponents(url: url, resolvingAgainstBaseURL: true)!
-      // Seed 000 has `Alamofire.request(.post, URLComponents)` here, a leftover of 3.x.
+      // Seed 000 has `Alamofire.request(.post, URLComponents)` here, which is the API of 3.x.
       Alamofire.request(urlComponents, method: .post)
 
       #expect(

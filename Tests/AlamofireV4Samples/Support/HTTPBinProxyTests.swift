@@ -45,7 +45,7 @@ import Testing
     let differences = await proxy.takeDifferences()
     #expect(differences.count == 1)
     #expect(differences.first?.hasPrefix("POST /post: ") == true)
-    #expect(await proxy.takeDifferences() == [], "told once")
+    #expect(await proxy.takeDifferences() == [], "reported once")
   }
 
   @Test func anotherStatusIsADifferenceAndSoIsNobody() async throws {

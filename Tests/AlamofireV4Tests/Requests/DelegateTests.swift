@@ -5,11 +5,11 @@ import Testing
 
 @Suite("Delegates", .timeLimit(.minutes(5))) struct DelegateTests {
   private let server: HTTPTestServer
-  private let manager = SessionManager.solitary()
+  private let manager = SessionManager.isolated()
 
   init() throws { server = try HTTPTestServer() }
 
-  @Test func aClosureDecidesAboutRedirects() async {
+  @Test("A closure decides about redirects") func redirects() async {
     let seen = Notes<String>()
     manager.delegate.taskWillPerformHTTPRedirection = { _, task, response, request in
       seen.add("\(response.statusCode) \(task.originalRequest?.url?.path ?? "") \(request.url?.path ?? "")")
@@ -39,14 +39,14 @@ import Testing
     }
   }
 
-  @Test func aSubclassIsCalledAndSuperDoesTheRest() async {
+  @Test("A subclass is called and super performs the default") func subclass() async {
     let delegate = LoggingSessionDelegate()
-    let manager = SessionManager.solitary(delegate: delegate)
+    let manager = SessionManager.isolated(delegate: delegate)
     let response = await manager.request(server.url("/redirect/2")).ended()
     #expect(response.response?.statusCode == 200 && delegate.seen.count == 2)
   }
 
-  @Test func theClosuresOfADataRequestAreCalledInOrder() async {
+  @Test("The closures of a data request are called in order") func dataRequest() async {
     let seen = Notes<String>()
     let delegate = manager.delegate
     delegate.dataTaskDidReceiveResponse = { _, _, response in
@@ -63,7 +63,7 @@ import Testing
     #expect(response.data?.count == 10)
   }
 
-  @Test func completionIsToldOnceAlsoAfterARetry() async {
+  @Test("The completion is reported once, also after a retry") func completion() async {
     let seen = Notes<Int>()
     manager.delegate.taskDidComplete = { _, task, _ in
       seen.add((task.response as? HTTPURLResponse)?.statusCode ?? 0)
@@ -74,7 +74,7 @@ import Testing
     #expect(seen.all == [200])
   }
 
-  @Test func completionIsToldTheErrorThatHandlersGet() async {
+  @Test("The completion receives the error of the handlers") func errorOfCompletion() async {
     let seen = Notes<String>()
     func note(_ error: (any Error)?) -> String {
       let code = (error as? URLError)?.code.rawValue
@@ -82,7 +82,7 @@ import Testing
         ?? "\(error as Any)"
     }
     manager.delegate.taskDidComplete = { _, _, error in seen.add(note(error)) }
-    // So that checks are there in time.
+    // So that validators are added before the response.
     manager.startRequestsImmediately = false
     func data(_ url: String) async -> String {
       let request = manager.request(url).validate()
@@ -100,7 +100,7 @@ import Testing
     #expect(seen.all == got)
   }
 
-  @Test func aTaskLeadsToNothingWhenItsRequestIsOver() async {
+  @Test("A task of a finished request has no request") func finishedTask() async {
     let found = Notes<Bool>()
     let delegate = manager.delegate
     delegate.taskDidComplete = { [weak delegate] _, task, _ in found.add(delegate?[task] != nil) }
@@ -114,7 +114,7 @@ import Testing
     #expect(found.all == [true, true, true, false, true, false])
   }
 
-  @Test func aTaskLeadsToItsRequest() async {
+  @Test("A task returns its request") func runningTask() async {
     let found = Notes<Bool>()
     let (first, second) = (manager.request(server.url("/get?1")), manager.request(server.url("/get?2")))
     let delegate = manager.delegate
@@ -122,11 +122,11 @@ import Testing
     if let task = first.task { found.add(delegate[task] === first) }
     _ = await (first.ended(), second.ended())
     #expect(found.all == [true, true])
-    let other = SessionManager.solitary().request(server.url("/get?3"))
+    let other = SessionManager.isolated().request(server.url("/get?3"))
     #expect(other.task.map { delegate[$0] == nil } == true)
   }
 
-  @Test func aClosureAnswersChallenges() async {
+  @Test("A closure answers challenges") func challenges() async {
     manager.delegate.taskDidReceiveChallenge = { _, _, challenge in
       #expect(challenge.protectionSpace.authenticationMethod == NSURLAuthenticationMethodHTTPBasic)
       return (.useCredential, URLCredential(user: "user", password: "pw", persistence: .none))
@@ -135,7 +135,7 @@ import Testing
     #expect(response.response?.statusCode == 200)
   }
 
-  @Test func aClosureBringsTheStreamOfARetry() async {
+  @Test("A closure provides the stream of a retry") func streamOfRetry() async {
     manager.delegate.taskNeedNewBodyStream = { _, _ in InputStream(data: Data("again".utf8)) }
     manager.retrier = ScriptedRetrier { _, count in (count == 0, 0) }
     server.enqueue(.status(503), .ok)
@@ -145,7 +145,7 @@ import Testing
     #expect(server.recordedRequests.map { String(decoding: $0.body, as: UTF8.self) } == ["again", "again"])
   }
 
-  @Test func theClosuresOfADownloadAreCalled() async throws {
+  @Test("The closures of a download are called") func download() async throws {
     let folder = try Folder()
     let (written, places) = (Notes<Int64>(), Notes<URL>())
     manager.delegate.downloadTaskDidWriteData = { _, _, _, total, _ in written.add(total) }
@@ -155,11 +155,11 @@ import Testing
     #expect(response.error == nil && written.all.last == 50 && places.all == [response.temporaryURL])
   }
 
-  @Test func whatTheDelegateIsToldReachesTheRequestAsWell() async throws {
-    let (told, reached) = (Notes<String>(), Notes<String>())
-    manager.delegate.dataTaskDidReceiveData = { _, _, data in told.add("data \(data.count)") }
-    manager.delegate.downloadTaskDidWriteData = { _, _, _, total, _ in told.add("written \(total)") }
-    manager.delegate.downloadTaskDidFinishDownloadingToURL = { _, _, _ in told.add("file") }
+  @Test("Calls of the delegate are forwarded to the request") func forwarding() async throws {
+    let (reported, reached) = (Notes<String>(), Notes<String>())
+    manager.delegate.dataTaskDidReceiveData = { _, _, data in reported.add("data \(data.count)") }
+    manager.delegate.downloadTaskDidWriteData = { _, _, _, total, _ in reported.add("written \(total)") }
+    manager.delegate.downloadTaskDidFinishDownloadingToURL = { _, _, _ in reported.add("file") }
     manager.startRequestsImmediately = false
     let stream = manager.request(server.url("/bytes/10")).stream { reached.add("data \($0.count)") }
     stream.resume()
@@ -171,13 +171,13 @@ import Testing
     download.resume()
     #expect(await download.ended().destinationURL == target)
     queue.sync {}
-    #expect(told.all == ["data 10", "written 20", "file"] && reached.all == ["data 10", "written 20"])
+    #expect(reported.all == ["data 10", "written 20", "file"] && reached.all == ["data 10", "written 20"])
     #expect(try Data(contentsOf: target).count == 20)
   }
 
-  @Test func aManagerStandsBesideASessionWithItsDelegate() async throws {
+  @Test("A manager uses a given session with its delegate") func givenSession() async throws {
     let delegate = SessionDelegate()
-    let session = URLSession(configuration: .solitary, delegate: delegate, delegateQueue: nil)
+    let session = URLSession(configuration: .isolated, delegate: delegate, delegateQueue: nil)
     defer { session.invalidateAndCancel() }
     #expect(SessionManager(session: session, delegate: SessionDelegate()) == nil)
     let manager = try #require(SessionManager(session: session, delegate: delegate))
@@ -185,7 +185,8 @@ import Testing
     #expect(await manager.request(server.url("/get")).ended().response?.statusCode == 200)
   }
 
-  @Test func certificatesAreShownToTheClosureOfTheSessionAndRefusalIsACancellation() async throws {
+  @Test("The closure of the session receives certificates, and a refusal cancels the request")
+  func certificates() async throws {
     let secure = try HTTPTestServer(.tls(.localhost))
     let methods = Notes<String>()
     manager.delegate.sessionDidReceiveChallenge = { _, challenge in
@@ -196,7 +197,7 @@ import Testing
     #expect(await manager.request(secure.url("/get")).ended().response?.statusCode == 200)
     #expect(methods.all.contains(NSURLAuthenticationMethodServerTrust))
     let refusing = SessionManager(
-      configuration: .solitary,
+      configuration: .isolated,
       serverTrustPolicyManager: ServerTrustPolicyManager(policies: [
         "localhost": .customEvaluation { _, host in host != "localhost" }
       ]))
@@ -204,7 +205,7 @@ import Testing
     #expect((refused.error as? URLError)?.code == .cancelled)
   }
 
-  @Test func requestsAreHeldUpForNoClosureThatNobodyHasSet() {
+  @Test("Requests do not wait for closures that are not set") func missingClosures() {
     func wanted(_ set: (SessionDelegate) -> Void) -> SessionDelegate.Events {
       let delegate = SessionDelegate()
       set(delegate)
@@ -236,7 +237,7 @@ import Testing
         $0.dataTaskDidReceiveData = { _, _, _ in }
         $0.dataTaskDidReceiveData = nil
       } == few)
-    // Whatever it has overridden.
+    // A subclass requests all events, whichever methods it overrides.
     #expect(LoggingSessionDelegate().wantedEvents == .all)
   }
 }

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Factories", .timeLimit(.minutes(5))) struct FactoryTests {
   private let server: HTTPTestServer
-  private let manager = SessionManager.solitary()
+  private let manager = SessionManager.isolated()
 
   init() throws { server = try HTTPTestServer() }
 
@@ -19,7 +19,7 @@ import Testing
     }
   }
 
-  @Test func requestAndTaskAreThereWhenTheFactoryReturns() async {
+  @Test("Request and task exist when the factory returns") func requestAndTask() async {
     let threads = Notes<ObjectIdentifier>()
     manager.adapter = Signature(threads: threads)
     let (request, thread) = made()
@@ -32,18 +32,18 @@ import Testing
     #expect(request.description == "GET \(server.url("/get")) (200)")
   }
 
-  /// Synchronous, so that the thread stays.
+  /// Synchronous, so that it stays on one thread.
   private func made() -> (DataRequest, ObjectIdentifier) {
     (manager.request(server.url("/get")), ObjectIdentifier(Thread.current))
   }
 
-  @Test func aRequestWithoutHandlersIsSent() async throws {
+  @Test("A request without handlers is sent") func noHandlers() async throws {
     manager.request(server.url("/anything?x=1"))
     let recorded = try await server.takeRequest()
     #expect(recorded.target == "/anything?x=1")
   }
 
-  @Test func aPausedManagerSendsNothingBeforeResume() async throws {
+  @Test("A paused manager sends no request before resume") func pausedManager() async throws {
     manager.startRequestsImmediately = false
     let request = manager.request(server.url("/get?paused"))
     async let response = request.ended()
@@ -55,7 +55,7 @@ import Testing
     #expect(server.recordedRequests.map(\.target) == ["/get?other", "/get?paused"])
   }
 
-  @Test func badArgumentsArriveInTheHandlers() async {
+  @Test("Invalid arguments are reported to the handlers") func invalidArguments() async {
     let invalid = await manager.request("").ended()
     guard case .invalidURL(let url)? = invalid.error as? AFError else {
       Issue.record("\(String(describing: invalid.error))")
@@ -69,7 +69,7 @@ import Testing
     #expect((encoded.error as? AFError)?.isParameterEncodingError == true)
   }
 
-  @Test func errorsOfRoutersArriveUntouchedAndAreNotRetried() async {
+  @Test("Errors of routers are delivered unchanged and are not retried") func routerErrors() async {
     struct Refusal: Error {}
     struct Router: URLRequestConvertible {
       func asURLRequest() throws -> URLRequest { throw Refusal() }
@@ -78,12 +78,12 @@ import Testing
     manager.retrier = retrier
     let request = manager.request(Router())
     let error = await request.ended().error
-    #expect(error is Refusal && retrier.asked.count == 0)
+    #expect(error is Refusal && retrier.calls.count == 0)
     #expect(request.description == "" && request.task == nil)
     #expect(request.debugDescription.hasPrefix("$ curl"))
   }
 
-  @Test func parametersAndHeadersAreSent() async throws {
+  @Test("Parameters and header fields are sent") func parameters() async throws {
     let parameters: Parameters = ["foo": "bar", "list": [1, 2]]
     _ = await manager.request(server.url("/get"), parameters: parameters, headers: ["X-A": "b"]).ended()
     let first = try await server.takeRequest()
@@ -96,7 +96,7 @@ import Testing
     #expect(String(decoding: second.body, as: UTF8.self) == #"{"a":[1,2]}"#)
   }
 
-  @Test func aGETMayCarryABody() async throws {
+  @Test("A GET can have a body") func bodyOfGET() async throws {
     let response = await manager.request(
       server.url("/anything"), parameters: ["a": "b"], encoding: URLEncoding.httpBody
     ).ended()
@@ -105,7 +105,7 @@ import Testing
     #expect(recorded.method == "GET" && String(decoding: recorded.body, as: UTF8.self) == "a=b")
   }
 
-  @Test func theTextForCurlIsThatOfTheGeneration() async {
+  @Test("The cURL command is that of the generation") func curl() async {
     let get = manager.request(server.url("/get"), headers: ["X-Quote": "a\"b"])
     let text = get.debugDescription
     #expect(text.hasPrefix("$ curl -v \\\n\t") && !text.contains("-X"))
@@ -116,16 +116,16 @@ import Testing
     _ = await (get.ended(), post.ended())
   }
 
-  @Test func theDefaultHeaderFieldsAreThoseOfTheGeneration() async throws {
+  @Test("The default header fields are those of the generation") func defaultHeaders() async throws {
     let fields = SessionManager.defaultHTTPHeaders
     #expect(fields["Accept-Encoding"] == "gzip;q=1.0, compress;q=0.5" && fields.count == 3)
     #expect(fields["User-Agent"]?.contains("Alamofire/") == true)
-    let manager = SessionManager.solitary { $0.httpAdditionalHeaders = SessionManager.defaultHTTPHeaders }
+    let manager = SessionManager.isolated { $0.httpAdditionalHeaders = SessionManager.defaultHTTPHeaders }
     _ = await manager.request(server.url("/get")).ended()
     #expect(try await server.takeRequest().header("Accept-Encoding") == "gzip;q=1.0, compress;q=0.5")
   }
 
-  @Test func theNamespaceForwardsToTheDefaultManager() async {
+  @Test("The namespace uses the default manager") func namespace() async {
     let text = await Alamofire.request(server.url("/get"), headers: ["Cache-Control": "no-store"]).text()
     #expect(text.result.isSuccess)
     let upload = await Alamofire.upload(Data("abc".utf8), to: server.url("/post")).ended()
@@ -145,7 +145,7 @@ final class ScriptedRetrier: RequestRetrier, Sendable {
     let status: Int?
   }
 
-  let asked = Notes<Question>()
+  let calls = Notes<Question>()
   private let answer: @Sendable (any Error, UInt) -> (Bool, TimeInterval)
 
   init(_ answer: @escaping @Sendable (any Error, UInt) -> (Bool, TimeInterval)) { self.answer = answer }
@@ -155,7 +155,7 @@ final class ScriptedRetrier: RequestRetrier, Sendable {
     completion: @escaping RequestRetryCompletion
   ) {
     let status = (request.task?.response as? HTTPURLResponse)?.statusCode
-    asked.add(Question(request: request, error: error, count: request.retryCount, status: status))
+    calls.add(Question(request: request, error: error, count: request.retryCount, status: status))
     let (again, delay) = answer(error, request.retryCount)
     completion(again, delay)
   }

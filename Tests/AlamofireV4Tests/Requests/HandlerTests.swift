@@ -6,11 +6,11 @@ import Testing
 
 @Suite("Handlers", .timeLimit(.minutes(5))) struct HandlerTests {
   private let server: HTTPTestServer
-  private let manager = SessionManager.solitary()
+  private let manager = SessionManager.isolated()
 
   init() throws { server = try HTTPTestServer() }
 
-  @Test func allFiveAreServedInTheirOrderOnTheMainQueue() async {
+  @Test("All five handlers are called in order on the main queue") func order() async {
     server.enqueue(.json(#"{"a": 1}"#))
     let notes = Notes<String>()
     func note(_ name: String, _ isSuccess: Bool) {
@@ -26,10 +26,10 @@ import Testing
     #expect(plain.data == Data(#"{"a": 1}"#.utf8) && plain.metrics != nil)
   }
 
-  @Test func aHandlerDoesNotWaitForTheSerializersOfLaterOnes() async {
+  @Test("A handler does not wait for later serializers") func laterSerializers() async {
     let isServed = DispatchSemaphore(value: 0)
     let slow = DataResponseSerializer<Bool> { _, _, _, _ in
-      // The first handler has been called although this serializer has not come to its end.
+      // The first handler is called although this serializer has not ended.
       .success(isServed.wait(timeout: .now() + 120) == .success)
     }
     let request = manager.request(server.url("/get"))
@@ -40,14 +40,14 @@ import Testing
     #expect(response.value == true)
   }
 
-  @Test func aHandlerAfterTheEndIsServedWithoutAnotherRequest() async {
+  @Test("A handler that is added after the end sends no request") func lateHandler() async {
     let request = manager.request(server.url("/get"))
     let first = await request.ended()
     let second = await request.text()
     #expect(first.data == second.data && second.result.isSuccess && server.requestCount == 1)
   }
 
-  @Test func handlersAreCalledOnTheirQueue() async {
+  @Test("Handlers are called on their queues") func queues() async {
     let key = DispatchSpecificKey<String>()
     let queue = DispatchQueue(label: "mine")
     queue.setSpecific(key: key, value: "mine")
@@ -59,7 +59,7 @@ import Testing
     #expect(name == "mine")
   }
 
-  @Test func anEmptyBodyIsFineForDataAndText() async {
+  @Test("An empty body is accepted as data and text") func emptyBody() async {
     server.enqueue(.ok)
     let request = manager.request(server.url("/"))
     let text = await request.text()
@@ -71,12 +71,12 @@ import Testing
     }
   }
 
-  @Test func aStatusOf204GivesTheEmptyValue() async {
+  @Test("Status 204 has the empty value") func status204() async {
     server.enqueue(.status(204))
     #expect(await manager.request(server.url("/")).json().value is NSNull)
   }
 
-  @Test func propertyListsAreRead() async throws {
+  @Test("Property lists are decoded") func propertyLists() async throws {
     let body = try PropertyListSerialization.data(fromPropertyList: ["a": 1], format: .xml, options: 0)
     server.enqueue(.data(Array(body)))
     let response = await awaited { done in
@@ -85,14 +85,15 @@ import Testing
     #expect((response.value as? [String: Int]) == ["a": 1])
   }
 
-  @Test func failuresOfTheNetworkAreURLErrors() async {
+  @Test("Failures of the network are URLErrors") func networkFailures() async {
     server.enqueue(.closeBeforeReply, .closeBeforeReply)
     let response = await manager.request(server.url("/"), method: .post).json()
     #expect(response.error is URLError)
     #expect(response.data == Data())
   }
 
-  @Test func aSerializerOfOnesOwnGetsTheErrorAndItsResultComesThrough() async {
+  @Test("A serializer of the user receives the error, and its result is delivered") func ownSerializer() async
+  {
     struct Own: Error { let inner: any Error }
     server.enqueue(.closeBeforeReply, .closeBeforeReply)
     let own = DataResponseSerializer<Int> { _, _, _, error in
@@ -106,7 +107,7 @@ import Testing
     #expect((response.error as? Own)?.inner is URLError)
   }
 
-  @Test func theTimelineIsInOrder() async {
+  @Test("The dates of the timeline are in order") func timeline() async {
     let before = Date().timeIntervalSinceReferenceDate
     let timeline = await manager.request(server.url("/get")).json().timeline
     let after = Date().timeIntervalSinceReferenceDate
@@ -118,7 +119,7 @@ import Testing
     #expect(timeline.latency > 0 && timeline.totalDuration >= timeline.requestDuration)
   }
 
-  @Test func streamedDataComeBeforeTheHandlersWhichGetNone() async {
+  @Test("Streamed data is delivered before the handlers, which receive none") func streamedData() async {
     let pieces = Notes<Data>()
     let gate = Gate()
     server.enqueue(.bytes(100_000).held(by: gate))
@@ -129,7 +130,7 @@ import Testing
     #expect(Array(pieces.all.joined()) == Reply.patternBytes(100_000))
   }
 
-  @Test func streamedDataReachEveryClosure() async {
+  @Test("Streamed data is delivered to every closure") func streamClosures() async {
     let (first, second) = (Notes<Int>(), Notes<Int>())
     manager.startRequestsImmediately = false
     let request = manager.request(server.url("/bytes/1000")).stream { first.add($0.count) }
@@ -139,7 +140,8 @@ import Testing
     #expect(first.all.reduce(0, +) == 1000 && first.all == second.all)
   }
 
-  @Test func aClosureThatComesWhenAllIsThereIsCalledBeforeLaterHandlers() async {
+  @Test("A stream closure that is added after the last byte is called before later handlers")
+  func lateStreamClosure() async {
     server.enqueue(.bytes(100_000))
     let request = manager.request(server.url("/"))
     #expect(await request.ended().data?.count == 100_000)
@@ -149,7 +151,8 @@ import Testing
     #expect(Array(pieces.all.joined()) == Reply.patternBytes(100_000))
   }
 
-  @Test func aClosureThatComesInTheMiddleMissesNothing() async {
+  @Test("A stream closure that is added during the transfer receives all bytes")
+  func streamClosureDuringTransfer() async {
     let gate = Gate()
     server.enqueue(.parts(.pattern(65_521), .gate(gate), .pattern(65_521)))
     let pieces = Notes<Data>()
@@ -167,10 +170,10 @@ import Testing
     #expect(Array(pieces.all.joined()) == Reply.patternBytes(65_521) + Reply.patternBytes(65_521))
   }
 
-  @Test func oneBodyNeverFollowsAPartOfAnother() async {
+  @Test("Parts of two bodies are never concatenated") func retriedStream() async {
     let retrier = ScriptedRetrier { _, _ in (true, 0) }
     manager.retrier = retrier
-    // Nothing of the failure is out yet when the retrier says so; a part of the next response is.
+    // The first failure is retried because none of its bytes was delivered. The second is not, because a part was.
     server.enqueue(
       Reply(status: 500, body: .bytes(Array("sorry".utf8))),
       .bytes(200_000).with(effect: .closeAfterBody(bytes: 100_000)), .bytes(200_000))
@@ -178,16 +181,16 @@ import Testing
     let request = manager.request(server.url("/")).validate().stream { pieces.add($0) }
     let response = await request.ended()
     #expect((response.error as? URLError)?.code == .networkConnectionLost)
-    #expect(request.retryCount == 1 && retrier.asked.count == 1 && server.recordedRequests.count == 2)
+    #expect(request.retryCount == 1 && retrier.calls.count == 1 && server.recordedRequests.count == 2)
     let all = Array(pieces.all.joined())
     #expect(!all.isEmpty && all == Reply.patternBytes(all.count))
   }
 
   /// Runs in a process of its own, so that no other test changes the peak of memory.
-  @Test func streamedBodiesAreHeldNowhere() async {
+  @Test("Streamed bodies are not collected in memory") func memory() async {
     await #expect(processExitsWith: .success) {
       let server = try HTTPTestServer()
-      let manager = SessionManager.solitary()
+      let manager = SessionManager.isolated()
       manager.startRequestsImmediately = false
       func used(by body: Int) async throws -> Int {
         server.enqueue(.bytes(body))
@@ -201,16 +204,16 @@ import Testing
       }
       _ = try await used(by: 1_000_000)
       let more = try await used(by: 128_000_000)
-      #if !ADDRESS_SANITIZER  // It keeps back what is freed.
+      #if !ADDRESS_SANITIZER  // It delays the reuse of freed memory.
         #expect(more < 32_000, "\(more) KiB more were needed")
       #endif
     }
   }
 
-  @Test func progressIsToldToTheLastClosureAlone() async {
+  @Test("Progress is reported to the last closure only") func lastProgressClosure() async {
     manager.startRequestsImmediately = false
     let notes = Notes<String>()
-    // One after the other, and before `notes` is looked at.
+    // Progress is reported on a serial queue, so that all calls are made before `notes` is read.
     let queue = DispatchQueue(label: "progress")
     func note(_ text: String) -> Request.ProgressHandler { { _ in notes.add(text) } }
     let data = manager.request(server.url("/bytes/2000"))
@@ -227,7 +230,7 @@ import Testing
     _ = await (data.ended(), download.ended(), upload.ended())
     queue.sync {}
     #expect(Set(notes.all) == ["data", "download", "up", "down"])
-    // The same when all has come already: the queue stands still until the second closure is there.
+    // After the last byte, the queue is suspended until the second closure is added.
     let gate = DispatchSemaphore(value: 0)
     queue.async { gate.wait() }
     data.downloadProgress(queue: queue, closure: note("b")).downloadProgress(
@@ -237,11 +240,11 @@ import Testing
     #expect(notes.all.last == "late" && !notes.all.contains("b"))
   }
 
-  @Test func progressIsToldAtLeastOnce() async throws {
+  @Test("Progress is reported at least once") func progress() async throws {
     let notes = Notes<Double>()
     let request = manager.request(server.url("/bytes/2000"))
     _ = await request.ended()
-    // Added when all has come already.
+    // Added after the last byte.
     await withCheckedContinuation { continuation in
       request.downloadProgress { progress in
         notes.add(progress.fractionCompleted)

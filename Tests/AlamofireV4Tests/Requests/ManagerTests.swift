@@ -5,13 +5,13 @@ import Testing
 
 @Suite("Managers and requests", .timeLimit(.minutes(5))) struct ManagerTests {
   private let server: HTTPTestServer
-  private let manager = SessionManager.solitary()
+  private let manager = SessionManager.isolated()
 
   init() throws { server = try HTTPTestServer() }
 
-  @Test func releasingAManagerCancelsItsRequests() async throws {
+  @Test("Releasing a manager cancels its requests") func release() async throws {
     server.enqueue(.stall)
-    var manager: SessionManager? = SessionManager.solitary()
+    var manager: SessionManager? = SessionManager.isolated()
     let request = try #require(manager?.request(server.url("/")))
     _ = try await server.takeRequest()
     weak let released = manager
@@ -21,7 +21,7 @@ import Testing
     #expect((response.error as? URLError)?.code == .cancelled)
   }
 
-  @Test func aCancelledRequestEndsAsCancelledWhateverItWasAt() async throws {
+  @Test("A cancelled request fails as cancelled in any state") func cancel() async throws {
     server.enqueue(.stall)
     let running = manager.request(server.url("/"))
     _ = try await server.takeRequest()
@@ -34,7 +34,7 @@ import Testing
     #expect(server.requestCount == 1)
   }
 
-  @Test func aSuspendedRequestGoesOnWhenItIsResumed() async throws {
+  @Test("A suspended request continues after resume") func resume() async throws {
     let gate = Gate()
     server.enqueue(.bytes(500_000).held(by: gate))
     let request = manager.request(server.url("/"))
@@ -46,12 +46,12 @@ import Testing
     #expect(await request.ended().data?.count == 500_000)
   }
 
-  @Test func credentialsAnswerChallenges() async {
+  @Test("Credentials answer challenges") func credentials() async {
     let basic = await manager.request(server.url("/basic-auth/user/pw"))
       .authenticate(user: "user", password: "pw").ended()
     #expect(basic.response?.statusCode == 200)
     let credential = URLCredential(user: "user", password: "pw", persistence: .forSession)
-    let other = await SessionManager.solitary().kept { manager in
+    let other = await SessionManager.isolated().kept { manager in
       await manager.request(server.url("/basic-auth/user/pw")).authenticate(usingCredential: credential)
         .ended()
     }
@@ -63,7 +63,7 @@ import Testing
     #expect(field?.key == "Authorization" && field?.value == "Basic dXNlcjpwYXNzd29yZA==")
   }
 
-  @Test func credentialsThatComeAfterTheChallengeCount() async {
+  @Test("Credentials that are added after the challenge are used") func lateCredentials() async {
     let request = manager.request(server.url("/basic-auth/user/pw"))
     #expect(await request.ended().response?.statusCode == 401)
     let response = await request.authenticate(user: "user", password: "pw").ended()
@@ -74,7 +74,7 @@ import Testing
     #expect(refused.delegate.error == nil)
   }
 
-  @Test func notificationsArePostedWithTheTask() async throws {
+  @Test("Notifications are posted with the task") func notifications() async throws {
     let notes = Notes<String>()
     let center = NotificationCenter.default
     server.enqueue(.stall)
@@ -101,7 +101,7 @@ import Testing
     #expect(notes.all == ["resume true", "suspend true", "cancel true", "complete true"])
   }
 
-  @Test func noEndIsPostedBeforeItsBeginning() async {
+  @Test("An end is not posted before its beginning") func orderOfNotifications() async {
     let (began, notes) = (Notes<UncheckedBox<URLSessionTask>>(), Notes<Bool>())
     let (session, delegate) = (manager.session, manager.delegate)
     let center = NotificationCenter.default
@@ -129,7 +129,7 @@ import Testing
     #expect(notes.all == Array(repeating: true, count: 200) && began.count == 200)
   }
 
-  @Test func operationsOfOnesOwnWaitForTheEnd() async {
+  @Test("Operations on the queue of a request wait for its end") func operations() async {
     let request = manager.request(server.url("/get"))
     let status = await awaited { done in
       request.delegate.queue.addOperation { done(UncheckedBox(value: request.response?.statusCode)) }
@@ -137,7 +137,7 @@ import Testing
     #expect(status == 200 && request.delegate.error == nil && request.delegate.data?.isEmpty == false)
   }
 
-  @Test func anErrorThatIsSetReachesTheHandlers() async {
+  @Test("An error that is set is delivered to the handlers") func ownError() async {
     struct Own: Error {}
     manager.startRequestsImmediately = false
     let request = manager.request(server.url("/get"))
@@ -146,7 +146,7 @@ import Testing
     #expect(await request.ended().error is Own)
   }
 
-  @Test func aRequestThatIsNeverStartedIsReleasedWithItsHandlers() async {
+  @Test("A request that was not started is released with its handlers") func unstartedRequest() async {
     final class Witness: Sendable {}
     manager.startRequestsImmediately = false
     var request: DataRequest? = manager.request(server.url("/get"))
@@ -158,7 +158,7 @@ import Testing
     #expect(await eventually { releasedWitness == nil })
   }
 
-  @Test func aRequestThatIsOverIsReleased() async {
+  @Test("A finished request is released") func finishedRequest() async {
     weak var released: DataRequest?
     do {
       let request = manager.request(server.url("/get"))

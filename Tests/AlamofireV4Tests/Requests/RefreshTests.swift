@@ -3,8 +3,8 @@ import Foundation
 import HTTPTestServer
 import Testing
 
-// As the documentation of the generation writes it, but for `request.task?`, since `task` is optional, and
-// `absoluteString`, since a `URL` has no `urlString`; and it notes in which order it was asked.
+// The handler of the documentation of the generation. The differences are `request.task?`, because `task` is optional,
+// `absoluteString`, because a `URL` has no `urlString`, and a record of its calls.
 private class OAuth2Handler: RequestAdapter, RequestRetrier, @unchecked Sendable {
   private typealias RefreshCompletion = (_ succeeded: Bool, _ accessToken: String?, _ refreshToken: String?)
     -> Void
@@ -25,8 +25,8 @@ private class OAuth2Handler: RequestAdapter, RequestRetrier, @unchecked Sendable
   private var isRefreshing = false
   private var requestsToRetry: [RequestRetryCompletion] = []
 
-  /// For the test.
-  let asked = Notes<String>()
+  /// The recorded calls.
+  let calls = Notes<String>()
   let adapted = Notes<String>()
   let wasAsked = DispatchSemaphore(value: 0)
 
@@ -57,7 +57,7 @@ private class OAuth2Handler: RequestAdapter, RequestRetrier, @unchecked Sendable
 
     if let response = request.task?.response as? HTTPURLResponse, response.statusCode == 401 {
       requestsToRetry.append(completion)
-      asked.add(request.request?.url?.path ?? "")
+      calls.add(request.request?.url?.path ?? "")
       defer { wasAsked.signal() }
 
       if !isRefreshing {
@@ -131,13 +131,13 @@ private class OAuth2Handler: RequestAdapter, RequestRetrier, @unchecked Sendable
   }
 
   private func manager(connections: Int) -> SessionManager {
-    let manager = SessionManager.solitary { $0.httpMaximumConnectionsPerHost = connections }
+    let manager = SessionManager.isolated { $0.httpMaximumConnectionsPerHost = connections }
     manager.adapter = handler
     manager.retrier = handler
     return manager
   }
 
-  /// Holds the token back until the handler has been asked so often, on a thread that may wait.
+  /// Holds the token back until the handler was called `count` times. Blocks a thread of its own.
   private func openWhenAsked(_ count: Int) {
     let (handler, gate) = (handler, gate)
     Thread.detachNewThread {
@@ -158,23 +158,23 @@ private class OAuth2Handler: RequestAdapter, RequestRetrier, @unchecked Sendable
 
   private var refreshes: Int { server.recordedRequests.count { $0.path == "/oauth2/token" } }
 
-  @Test func twoHundredRequestsLeadToOneRefreshAndAreRetriedInTheSameOrder() async {
+  @Test("Two hundred requests cause one refresh and are retried in order") func oneConnection() async {
     // One connection, so that the server sees the order.
     let manager = manager(connections: 1)
     openWhenAsked(200)
     #expect(await items(0..<200, of: manager) == (0..<200).map { "\($0)" })
     #expect(refreshes == 1)
-    #expect(handler.adapted.all.filter { $0.hasPrefix("new ") } == handler.asked.all.map { "new \($0)" })
+    #expect(handler.adapted.all.filter { $0.hasPrefix("new ") } == handler.calls.all.map { "new \($0)" })
   }
 
-  @Test func twoHundredRequestsOverSeveralConnectionsLeadToOneRefresh() async {
+  @Test("Two hundred requests over several connections cause one refresh") func severalConnections() async {
     let manager = manager(connections: 6)
     openWhenAsked(200)
     #expect(await items(0..<200, of: manager) == (0..<200).map { "\($0)" })
-    #expect(refreshes == 1 && handler.asked.count == 200)
+    #expect(refreshes == 1 && handler.calls.count == 200)
   }
 
-  @Test func oneHandlerServesTwoManagers() async {
+  @Test("One handler serves two managers") func twoManagers() async {
     let (first, second) = (manager(connections: 6), manager(connections: 6))
     openWhenAsked(40)
     async let ones = items(0..<20, of: first)

@@ -4,7 +4,7 @@ import Foundation
 import HTTPTestServer
 import Testing
 
-/// Retries without a delay are made one after the other.
+/// Retries without a delay are performed in order.
 @Suite("Order of retries", .timeLimit(.minutes(2))) struct RetryOrderTests {
   /// Holds the second attempt of the request to `/status/500?first`.
   private final class HoldingAdapter: RequestAdapter {
@@ -21,7 +21,7 @@ import Testing
     }
   }
 
-  /// Retries each request once; keeps the answer to `late` until it is asked for.
+  /// Retries each request once, and delays its completion for `late` on demand.
   private final class Retrier: RequestRetrier {
     let answered = Notes<String>()
     private let late = Mutex<UncheckedBox<RequestRetryCompletion>?>(nil)
@@ -44,7 +44,7 @@ import Testing
   }
 
   private let server: HTTPTestServer
-  private let manager = SessionManager.solitary()
+  private let manager = SessionManager.isolated()
   private let retrier = Retrier()
 
   init() throws {
@@ -56,7 +56,7 @@ import Testing
     manager.request(server.url("/status/500?\(name)")).validate()
   }
 
-  @Test("A cancelled request that waits for its retry does not hold up others")
+  @Test("A cancelled request that waits for its retry does not delay others")
   func cancelledInTheQueue() async {
     let adapter = HoldingAdapter()
     manager.adapter = adapter
@@ -72,7 +72,7 @@ import Testing
     #expect(adapter.attempts.all == ["first", "first", "second", "third", "third"])
   }
 
-  @Test("A retrier that answers for a cancelled request does not hold up others")
+  @Test("A retrier that completes for a cancelled request does not delay others")
   func answeredAfterTheEnd() async {
     let late = request("late")
     #expect(await eventually { retrier.answered.all == ["late"] })

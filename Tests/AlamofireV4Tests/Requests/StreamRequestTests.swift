@@ -10,7 +10,7 @@ import Testing
     return SessionManager(configuration: configuration)
   }
 
-  @Test func aTaskReadsAndWrites() async throws {
+  @Test("A stream task reads and writes") func readAndWrite() async throws {
     let server = try StreamTestServer()
     let manager = manager()
     let request = manager.stream(withHostName: "127.0.0.1", port: server.port)
@@ -35,7 +35,7 @@ import Testing
     #expect(task.state == .completed)
   }
 
-  @Test func aStreamThatIsCancelledEndsAsCancelled() async throws {
+  @Test("A cancelled stream fails as cancelled") func cancel() async throws {
     let server = try StreamTestServer()
     let manager = manager()
     let ends = Mutex<[URLError.Code?]>([])
@@ -55,7 +55,7 @@ import Testing
     #expect(ends.withLock { $0 } == [.cancelled])
   }
 
-  @Test func aStreamThatIsNotStartedWaits() async throws {
+  @Test("A stream that is not started waits") func unstartedStream() async throws {
     let server = try StreamTestServer { connection in
       try connection.write("x")
       try connection.stall()
@@ -73,7 +73,7 @@ import Testing
     #expect(data == Data("x".utf8))
   }
 
-  @Test func tlsBeginsInTheMiddle() async throws {
+  @Test("TLS starts in the middle of a stream") func startTLS() async throws {
     let server = try StreamTestServer { connection in
       guard try connection.line() == "STARTTLS" else { return }
       try connection.write("+")

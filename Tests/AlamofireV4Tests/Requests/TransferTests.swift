@@ -5,13 +5,13 @@ import Testing
 
 @Suite("Downloads and uploads", .timeLimit(.minutes(5))) struct TransferTests {
   private let server: HTTPTestServer
-  private let manager = SessionManager.solitary()
+  private let manager = SessionManager.isolated()
 
   init() throws { server = try HTTPTestServer() }
 
   // MARK: Downloads
 
-  @Test func withoutADestinationTheFileStays() async throws {
+  @Test("Without a destination the temporary file is not moved") func noDestination() async throws {
     let request = manager.download(server.url("/bytes/100"))
     let response = await request.ended()
     let file = try #require(response.temporaryURL)
@@ -22,7 +22,7 @@ import Testing
     #expect(data.value?.count == 100 && data.temporaryURL == file)
   }
 
-  @Test func theDestinationAndItsOptionsAreFollowed() async throws {
+  @Test("The destination and its options apply") func destination() async throws {
     let folder = try Folder()
     let target = folder.file("new/folder/file")
     let seen = Notes<URL>()
@@ -42,7 +42,7 @@ import Testing
     #expect(await download(.removePreviousFile).error == nil)
   }
 
-  @Test func aDownloadThatCannotBeMovedHasNoTemporaryFile() async throws {
+  @Test("A download that cannot be moved has no temporary file") func failedMove() async throws {
     let folder = try Folder()
     let taken = folder.file("taken")
     try Data("here".utf8).write(to: taken)
@@ -51,7 +51,7 @@ import Testing
     #expect(try String(contentsOf: taken, encoding: .utf8) == "here")
   }
 
-  @Test func cancellingADownloadMakesResumeData() async throws {
+  @Test("Cancelling a download makes resume data") func resumeData() async throws {
     let body = Reply.patternBytes(100_000)
     server.enqueue(
       Reply.bytes(100_000).with(effect: .stallAfterBody(bytes: 50_000)).with(
@@ -82,7 +82,7 @@ import Testing
     #expect(server.recordedRequests.last?.header("Range") == "bytes=50000-")
   }
 
-  @Test func aDownloadMayBeCancelledWithoutResumeData() async {
+  @Test("A download can be cancelled without resume data") func cancelWithoutResumeData() async {
     server.enqueue(Reply.stallAfterBody(bytes: 500).with(header: "ETag", value: "\"strong\""))
     let request = manager.download(server.url("/"))
     request.cancel(createResumeData: false)
@@ -90,7 +90,7 @@ import Testing
     #expect((response.error as? URLError)?.code == .cancelled && response.resumeData == nil)
   }
 
-  @Test func theSuggestedDestinationTakesTheNameOfTheResponse() throws {
+  @Test("The suggested destination has the file name of the response") func suggestedDestination() throws {
     let url = try #require(URL(string: "http://127.0.0.1/path/pig.png"))
     let response = try #require(
       HTTPURLResponse(url: url, statusCode: 200, httpVersion: nil, headerFields: nil))
@@ -101,7 +101,7 @@ import Testing
 
   // MARK: Uploads
 
-  @Test func bytesFilesAndStreamsAreUploaded() async throws {
+  @Test("Bytes, files and streams are uploaded") func uploads() async throws {
     let folder = try Folder()
     let file = folder.file("body")
     try Data("from a file".utf8).write(to: file)
@@ -117,7 +117,7 @@ import Testing
     #expect(bodies == ["POST from a file", "PUT from memory", "POST from a stream"])
   }
 
-  @Test func aMissingFileIsAnErrorOfTheHandlers() async {
+  @Test("A missing file is an error of the handlers") func missingFile() async {
     let response = await manager.upload(URL(fileURLWithPath: "/nowhere/at/all"), to: server.url("/post"))
       .ended()
     #expect(response.error != nil && server.requestCount == 0)
@@ -134,7 +134,7 @@ import Testing
     }
   }
 
-  @Test func aFormIsEncodedInMemory() async throws {
+  @Test("A form is encoded in memory") func formInMemory() async throws {
     let (result, isMain) = await encoded(threshold: 1000, to: server.url("/post")) { form in
       #expect(!isOnMainQueue)
       form.append(Data("value".utf8), withName: "name")
@@ -148,7 +148,7 @@ import Testing
     #expect((json["form"] as? [String: String]) == ["name": "value"])
   }
 
-  @Test func aLongFormGoesByWayOfAFileThatIsRemoved() async throws {
+  @Test("A long form is encoded in a file that is removed") func formInFile() async throws {
     let (result, isMain) = await encoded(
       threshold: 10, to: server.url("/post"), queue: DispatchQueue(label: "own")
     ) { $0.append(Data(repeating: 65, count: 50), withName: "name") }
@@ -162,7 +162,7 @@ import Testing
     #expect(!FileManager.default.fileExists(atPath: file.path))
   }
 
-  @Test func whatIsWrongWithAFormIsTheResult() async {
+  @Test("An invalid form is an error of the encoding result") func invalidForm() async {
     let (file, _) = await encoded(threshold: 1000, to: server.url("/post")) {
       $0.append(URL(fileURLWithPath: "/nowhere/at/all"), withName: "file")
     }

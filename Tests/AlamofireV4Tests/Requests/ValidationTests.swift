@@ -7,16 +7,16 @@ import Testing
   private struct Own: Error {}
 
   private let server: HTTPTestServer
-  private let manager = SessionManager.solitary()
+  private let manager = SessionManager.isolated()
 
   init() throws { server = try HTTPTestServer() }
 
-  @Test func nothingIsValidatedByItself() async {
+  @Test("Without validation every status is accepted") func noValidation() async {
     let response = await manager.request(server.url("/status/500")).ended()
     #expect(response.error == nil && response.response?.statusCode == 500)
   }
 
-  @Test func statusCodesAndTypesAreJudged() async {
+  @Test("Status codes and content types are validated") func statusAndContentType() async {
     let status = await manager.request(server.url("/status/404")).validate(statusCode: 200..<300).ended()
     #expect((status.error as? AFError)?.responseCode == 404)
     let none = await manager.request(server.url("/get")).validate(statusCode: [Int]()).ended()
@@ -35,7 +35,7 @@ import Testing
     }
   }
 
-  @Test func theAutomaticFormReadsAccept() async {
+  @Test("Automatic validation reads Accept") func automaticValidation() async {
     let refused = await manager.request(server.url("/get"), headers: ["Accept": "image/png, text/*"])
       .validate().ended()
     #expect((refused.error as? AFError)?.responseContentType == "application/json")
@@ -44,7 +44,8 @@ import Testing
     #expect(fine.error == nil)
   }
 
-  @Test func anErrorOfOnesOwnComesThroughAndEndsTheValidation() async {
+  @Test("An error of a validator is delivered unchanged and ends the validation") func validatorError() async
+  {
     let later = Notes<Int>()
     let response = await manager.request(server.url("/get"))
       .validate { request, response, data in
@@ -59,7 +60,7 @@ import Testing
     #expect(response.error is Own && later.count == 0)
   }
 
-  @Test func aCheckThatComesAfterTheResponseCounts() async {
+  @Test("A validator that is added after the response is called") func lateValidator() async {
     let request = manager.request(server.url("/status/418"))
     #expect(await request.ended().error == nil)
     let response = await request.validate().ended()
@@ -67,17 +68,17 @@ import Testing
     #expect((request.delegate.error as? AFError)?.responseCode == 418)
   }
 
-  @Test func aCheckThatComesAfterTheResponseMayLeadToARetry() async {
+  @Test("A validator that is added after the response can cause a retry") func retryOfLateValidator() async {
     let retrier = ScriptedRetrier { _, count in (count == 0, 0) }
     manager.retrier = retrier
     server.enqueue(.status(503), .text("fine"))
     let request = manager.request(server.url("/"))
     #expect(await request.ended().response?.statusCode == 503)
     let response = await request.validate().text()
-    #expect(response.value == "fine" && retrier.asked.count == 1 && request.retryCount == 1)
+    #expect(response.value == "fine" && retrier.calls.count == 1 && request.retryCount == 1)
   }
 
-  @Test func manyFastRequestsAreAllValidated() async {
+  @Test("Many fast requests are all validated") func fastRequests() async {
     // The requests start before a check can be added. Each must be validated nevertheless.
     await withTaskGroup(of: Bool.self) { group in
       for _ in 0..<200 {
@@ -87,7 +88,7 @@ import Testing
     }
   }
 
-  @Test func downloadsAreJudgedWithBothPlaces() async throws {
+  @Test("Validators of downloads receive both file URLs") func downloads() async throws {
     let folder = try Folder()
     let target = folder.file("a")
     let response = await manager.download(server.url("/get")) { _, _ in (target, []) }

@@ -4,7 +4,7 @@ import Testing
 
 extension URLSessionConfiguration {
   /// A configuration without a cache and with its own cookies.
-  static var solitary: URLSessionConfiguration {
+  static var isolated: URLSessionConfiguration {
     let configuration = URLSessionConfiguration.ephemeral
     configuration.urlCache = nil
     return configuration
@@ -13,10 +13,10 @@ extension URLSessionConfiguration {
 
 extension SessionManager {
   /// Returns a manager that shares no storage.
-  static func solitary(
+  static func isolated(
     delegate: SessionDelegate = SessionDelegate(), _ change: (URLSessionConfiguration) -> Void = { _ in }
   ) -> SessionManager {
-    let configuration = URLSessionConfiguration.solitary
+    let configuration = URLSessionConfiguration.isolated
     change(configuration)
     return SessionManager(configuration: configuration, delegate: delegate)
   }

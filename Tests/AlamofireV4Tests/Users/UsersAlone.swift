@@ -2,7 +2,7 @@ import AlamofireV4
 import HTTPTestServer
 import Testing
 
-// Code as users have it, compiled in both language modes, with this import alone: classes that change, and nothing of
+// Code of users, compiled in both language modes, with this import alone: classes with variables and without
 // `Sendable`.
 
 private class SigningAdapter: RequestAdapter, RequestRetrier {
@@ -73,7 +73,7 @@ private class ManagerWithATimeout: SessionManager, @unchecked Sendable {
 }
 
 @Suite("Users who import the generation alone", .timeLimit(.minutes(5))) struct UsersAlone {
-  @Test func classesThatChangeCanBeUsed() async throws {
+  @Test("Classes with variables can be used") func mutableClasses() async throws {
     let server = try HTTPTestServer()
     server.enqueue(.status(401), .status(200))
     let configuration = URLSessionConfiguration.background(withIdentifier: "users")
@@ -95,7 +95,7 @@ private class ManagerWithATimeout: SessionManager, @unchecked Sendable {
     #expect(endpoint.count == 1)
   }
 
-  @Test func managersCanBeSubclassedByTheirInitializers() {
+  @Test("Managers can be subclassed by their initializers") func subclasses() {
     #expect(QuietManager().made == ["configuration"])
     let delegate = SessionDelegate()
     let session = URLSession(configuration: .default, delegate: delegate, delegateQueue: nil)
@@ -103,7 +103,7 @@ private class ManagerWithATimeout: SessionManager, @unchecked Sendable {
     #expect(QuietManager(session: session, delegate: delegate)?.made == ["session"])
     #expect(QuietManager(session: session, delegate: SessionDelegate()) == nil)
     #expect(ManagerWithATimeout(timeout: 7).session.configuration.timeoutIntervalForRequest == 7)
-    // All of these mean something.
+    // These statements compile without ambiguity.
     let other = SessionDelegate()
     let managers = [
       SessionManager(), SessionManager(configuration: .ephemeral), SessionManager(delegate: other),
@@ -113,7 +113,7 @@ private class ManagerWithATimeout: SessionManager, @unchecked Sendable {
     #expect(managers[2].delegate === other)
   }
 
-  @Test func aServerIsJudgedByHandWithoutApplesFunctions() async throws {
+  @Test("A server is evaluated without Apple's functions") func evaluation() async throws {
     let server = try HTTPTestServer(.tls(.localhost))
     let root = try #require(
       try SecCertificate.all(in: Data(TestIdentity.localhostAuthority.certificatePEM.utf8)).first)
@@ -142,7 +142,7 @@ private class ManagerWithATimeout: SessionManager, @unchecked Sendable {
       await response(.customEvaluation { trust, _ in judge(trust, for: "a.test") }).error?.code == .cancelled)
   }
 
-  @Test func membersThatBothGenerationsHaveAreOne() throws {
+  @Test("Members of both generations are the same") func sharedMembers() throws {
     let url = try "https://a.test/".asURL()
     let components = try #require(URLComponents(url: url, resolvingAgainstBaseURL: true))
     #expect(try components.asURL() == url.asURL())
@@ -153,7 +153,7 @@ private class ManagerWithATimeout: SessionManager, @unchecked Sendable {
     #expect(throws: AFError.self) { try "".asURL() }
   }
 
-  @Test func exportedNamesCanBeQualifiedAndExtended() {
+  @Test("Exported names can be qualified and extended") func exportedNames() {
     let timeline = AlamofireV4.Timeline(requestStartTime: 1 as CFAbsoluteTime, requestCompletedTime: 3)
     #expect(timeline.wholeSeconds == 2)
     #expect(Alamofire.Timeline().wholeSeconds == 0)

@@ -10,7 +10,7 @@ private class Policies: ServerTrustPolicyManager, @unchecked Sendable {
 }
 
 @Suite("Users who import FoundationNetworking as well") struct UsersBesideNetworking {
-  @Test func namesOfBothModulesCanBeUsed() throws {
+  @Test("Names of both modules can be used") func names() throws {
     let policies = Policies(policies: ["a.example": .performDefaultEvaluation(validateHost: true)])
     guard case .disableEvaluation? = policies.serverTrustPolicy(forHost: "a.test") else {
       Issue.record("another policy")

@@ -13,7 +13,7 @@ import Testing
     ]
   }
 
-  @Test func eachKindHasItsBoolean() {
+  @Test("Each case has its boolean") func booleans() {
     let errors: [AFError] = [
       .invalidURL(url: "x"), .parameterEncodingFailed(reason: .missingURL),
       .multipartEncodingFailed(reason: .bodyPartURLInvalid(url: file)),
@@ -24,7 +24,7 @@ import Testing
     }
   }
 
-  @Test func detailsAreFoundAndOthersAreNil() {
+  @Test("Properties of a case are returned and others are nil") func properties() {
     let url = AFError.invalidURL(url: "x")
     #expect(url.urlConvertible as? String == "x" && url.url == nil && url.underlyingError == nil)
     let form = AFError.multipartEncodingFailed(
@@ -43,7 +43,7 @@ import Testing
     #expect(text.failedStringEncoding == .utf16 && text.underlyingError == nil)
   }
 
-  @Test func whatIsWrappedIsFound() {
+  @Test("Underlying errors are returned") func underlyingErrors() {
     let wrapping: [AFError] = [
       .parameterEncodingFailed(reason: .jsonEncodingFailed(error: Cause())),
       .parameterEncodingFailed(reason: .propertyListEncodingFailed(error: Cause())),
@@ -57,7 +57,7 @@ import Testing
     }
   }
 
-  @Test func messagesNameWhatTheyAreAbout() {
+  @Test("Messages contain their associated values") func messages() {
     let messages: [(AFError, String)] = [
       (.invalidURL(url: "a b"), "a b"), (.parameterEncodingFailed(reason: .missingURL), "URL"),
       (.multipartEncodingFailed(reason: .bodyPartFileIsDirectory(at: file)), "/tmp/file"),

@@ -1,7 +1,7 @@
 import AlamofireV4
 import Testing
 
-/// A class that changes, as routers of this generation may be.
+/// A class with variables, as routers of this generation may have.
 private final class CountingRouter: URLRequestConvertible, URLConvertible {
   var count = 0
   var fails = false
@@ -17,7 +17,7 @@ private final class CountingRouter: URLRequestConvertible, URLConvertible {
 }
 
 @Suite("URLs, requests, methods") struct ConvertibleTests {
-  @Test func builtInTypesAreURLs() throws {
+  @Test("Types of Foundation convert to URLs") func urls() throws {
     let text = "http://a.test/x"
     let url = try #require(URL(string: text))
     #expect(try text.asURL() == url)
@@ -25,7 +25,7 @@ private final class CountingRouter: URLRequestConvertible, URLConvertible {
     #expect(try URLComponents(url: url, resolvingAgainstBaseURL: true)?.asURL() == url)
   }
 
-  @Test func whatIsNoURLIsAnErrorOfThisModule() {
+  @Test("An invalid URL is an error of this module") func invalidURL() {
     let text = #expect(throws: AFError.self) { try "http://[".asURL() }
     #expect(text?.isInvalidURLError == true)
     #expect(text?.urlConvertible as? String == "http://[")
@@ -36,7 +36,7 @@ private final class CountingRouter: URLRequestConvertible, URLConvertible {
     #expect(parts?.urlConvertible is URLComponents)
   }
 
-  @Test func aRequestIsMadeOfURLMethodAndHeaders() throws {
+  @Test("A request is made from URL, method and headers") func request() throws {
     let request = try URLRequest(url: "http://a.test/", method: .put, headers: ["X-A": "1"])
     #expect(request.httpMethod == "PUT")
     #expect(request.allHTTPHeaderFields == ["X-A": "1"])
@@ -44,7 +44,7 @@ private final class CountingRouter: URLRequestConvertible, URLConvertible {
     #expect(throws: AFError.self) { try URLRequest(url: "http://[", method: .get) }
   }
 
-  @Test func aRequestAndARouterAreRequests() throws {
+  @Test("A request and a router convert to requests") func requests() throws {
     let request = try URLRequest(url: "http://a.test/", method: .post)
     #expect(request.urlRequest == request)
     #expect(try request.asURLRequest() == request)
@@ -56,14 +56,14 @@ private final class CountingRouter: URLRequestConvertible, URLConvertible {
     #expect(throws: CountingRouter.Mishap.self) { try router.asURLRequest() }
   }
 
-  @Test func methodsAreAClosedList() {
+  @Test("Methods are an enumeration") func methods() {
     let methods: [HTTPMethod] = [.options, .get, .head, .post, .put, .patch, .delete, .trace, .connect]
     let names = ["OPTIONS", "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "TRACE", "CONNECT"]
     #expect(methods.map(\.rawValue) == names)
     #expect(HTTPMethod(rawValue: "BREW") == nil)
   }
 
-  @Test func everyTypeHasItsNameInTheNamespace() {
+  @Test("Every type has its name in the namespace") func namespace() {
     let values: [(Any.Type, Any.Type)] = [
       (Alamofire.AFError.self, AFError.self), (Alamofire.Timeline.self, Timeline.self),
       (Alamofire.Result<Int>.self, Result<Int>.self), (Alamofire.HTTPHeaders.self, HTTPHeaders.self),
@@ -76,7 +76,7 @@ private final class CountingRouter: URLRequestConvertible, URLConvertible {
     for (name, type) in values { #expect(ObjectIdentifier(name) == ObjectIdentifier(type)) }
   }
 
-  @Test func notificationsHaveTheirOldNames() {
+  @Test("Notifications have their names of the generation") func notifications() {
     let names: [Notification.Name] = [
       Notification.Name.Task.DidResume, Notification.Name.Task.DidSuspend, Notification.Name.Task.DidCancel,
       Notification.Name.Task.DidComplete,

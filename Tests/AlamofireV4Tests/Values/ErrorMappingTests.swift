@@ -7,12 +7,12 @@ import Testing
 
 private typealias Current = Alamofire::AFError
 
-@Suite("What becomes of the core's errors") struct ErrorMappingTests {
+@Suite("Mapping of the core's errors") struct ErrorMappingTests {
   private struct Mishap: Error, Equatable { var number = 1 }
 
   private let file = URL(fileURLWithPath: "/tmp/file")
 
-  @Test func errorsOfOthersStayAsTheyAre() {
+  @Test("Other errors are not changed") func otherErrors() {
     #expect(legacy(Mishap(number: 7)) as? Mishap == Mishap(number: 7))
     #expect((legacy(URLError(.timedOut)) as? URLError)?.code == .timedOut)
     let own = legacy(
@@ -20,7 +20,7 @@ private typealias Current = Alamofire::AFError
     #expect((own as? AlamofireV4::AFError)?.responseCode == 418)
   }
 
-  @Test func errorsOfUsersCodeAreUnwrapped() {
+  @Test("Errors of the user's code are unwrapped") func userErrors() {
     let wrapped: [Current] = [
       .createURLRequestFailed(error: Mishap()), .createUploadableFailed(error: Mishap()),
       .requestAdaptationFailed(error: Mishap()),
@@ -36,13 +36,13 @@ private typealias Current = Alamofire::AFError
     for error in wrapped { #expect(legacy(error) as? Mishap == Mishap(), "\(error)") }
   }
 
-  @Test func transportFailuresArePlainURLErrors() {
+  @Test("Transport failures are plain URLErrors") func transportFailures() {
     for code in [URLError.Code.timedOut, .cannotFindHost, .networkConnectionLost, .cancelled] {
       #expect((legacy(Current.sessionTaskFailed(error: URLError(code))) as? URLError)?.code == code)
     }
   }
 
-  @Test func whatNobodyWantsAnyMoreIsCancelled() {
+  @Test("Cancellations, ended sessions and refused servers are cancelled URLErrors") func cancellations() {
     let errors: [Current] = [
       .explicitlyCancelled, .sessionDeinitialized, .sessionInvalidated(error: nil),
       .sessionInvalidated(error: Mishap()),
@@ -52,7 +52,7 @@ private typealias Current = Alamofire::AFError
     for error in errors { #expect((legacy(error) as? URLError)?.code == .cancelled, "\(error)") }
   }
 
-  @Test func theOriginalErrorOfARefusedRetryIsMappedToo() {
+  @Test("The original error of a refused retry is mapped") func originalError() {
     let error = Current.requestRetryFailed(
       retryError: Mishap(),
       originalError: Current.responseValidationFailed(reason: .unacceptableStatusCode(code: 401)))
@@ -64,7 +64,7 @@ private typealias Current = Alamofire::AFError
     #expect(legacy(nested) as? Mishap == Mishap(number: 9))
   }
 
-  @Test func whatWasNoURLIsStillThere() {
+  @Test("An invalid URL is part of the error") func invalidURL() {
     let text = legacy(Current.invalidURL(url: "http://[")) as? AlamofireV4::AFError
     #expect(text?.urlConvertible as? String == "http://[")
     struct Stranger: Alamofire::URLConvertible, CustomStringConvertible {
@@ -75,7 +75,7 @@ private typealias Current = Alamofire::AFError
     #expect(other?.urlConvertible as? String == "stranger")
   }
 
-  @Test func aBodyInAGETHasTheCodeOfApplesSystem() {
+  @Test("A body in a GET has the code of Apple's systems") func bodyOfGET() {
     let error = legacy(Current.urlRequestValidationFailed(reason: .bodyDataInGETRequest(Data([1]))))
     #expect((error as? URLError)?.code == .dataLengthExceedsMaximum)
   }
@@ -119,7 +119,7 @@ private typealias Current = Alamofire::AFError
     ]
   }
 
-  @Test func theLibrarysOwnReasonsStayTheSame() {
+  @Test("Reasons of the library are preserved") func ownReasons2() {
     for (current, text) in ownReasons {
       let mapped = legacy(current)
       #expect(mapped is AlamofireV4::AFError, "\(current)")
@@ -129,7 +129,7 @@ private typealias Current = Alamofire::AFError
     }
   }
 
-  @Test func reasonsWithoutACounterpartTakeTheNearest() {
+  @Test("A reason without a counterpart is mapped to the nearest one") func nearestReasons() {
     let component = legacy(Current.parameterEncoderFailed(reason: .missingRequiredComponent(.url)))
     #expect("\(component)".contains("missingURL") && component is AlamofireV4::AFError)
     let empty = legacy(Current.responseSerializationFailed(reason: .invalidEmptyResponse(type: "X")))

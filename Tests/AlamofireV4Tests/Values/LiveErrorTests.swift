@@ -6,7 +6,7 @@ import Testing
 
 @testable import AlamofireV4
 
-/// The mapping, fed with what the core really throws.
+/// The mapping of errors that requests of the core throw.
 @Suite("Errors of real requests", .timeLimit(.minutes(5))) struct LiveErrorTests {
   private enum Mishap: Error { case router, adapter, validator, retrier }
 
@@ -29,7 +29,7 @@ import Testing
     legacy(try #require(await request.serializingData().response.error))
   }
 
-  @Test func errorsOfUsersCodeArriveAsTheyWereThrown() async throws {
+  @Test("Errors of the user's code are delivered unchanged") func userErrors() async throws {
     let session = Session(configuration: configuration)
     #expect(try await error(of: session.request(Router()), session) as? Mishap == .router)
     let adapter = Adapter { _, _, completion in completion(.failure(Mishap.adapter)) }
@@ -41,7 +41,7 @@ import Testing
     #expect(try await error(of: validated, session) as? Mishap == .validator)
   }
 
-  @Test func afterARefusedRetryTheOriginalErrorArrives() async throws {
+  @Test("After a refused retry the original error is delivered") func originalError() async throws {
     let session = Session(configuration: configuration)
     let retrier = Retrier { _, _, _, completion in completion(.doNotRetryWithError(Mishap.retrier)) }
     let adapter = Adapter { request, _, completion in completion(.success(request)) }
@@ -51,7 +51,7 @@ import Testing
     #expect((try await error(of: request, session) as? AlamofireV4::AFError)?.responseCode == 401)
   }
 
-  @Test func cancellationAndTheNetworkAreURLErrors() async throws {
+  @Test("Cancellation and failures of the network are URLErrors") func urlErrors() async throws {
     let session = Session(configuration: configuration)
     let cancelled = session.request(server.url("/delay/20"))
     cancelled.cancel()
@@ -60,7 +60,9 @@ import Testing
     #expect((try await error(of: refused, session) as? URLError)?.code == .cannotConnectToHost)
   }
 
-  @Test func aRefusedServerIsCancelledAndAnUnlistedOneIsTheSystemsMatter() async throws {
+  @Test("A refused server is cancelled, and one without a policy is evaluated by the system") func servers()
+    async throws
+  {
     let secure = try HTTPTestServer(.tls(.localhost))
     let refusing = ServerTrustPolicyManager(policies: ["localhost": .customEvaluation { _, _ in false }])
     let strict = Session(configuration: configuration, serverTrustManager: refusing.current)
@@ -73,7 +75,7 @@ import Testing
     #expect(secure.requestCount == 0)
   }
 
-  @Test func theErrorOfAFailedMoveIsThatOfTheFile() async throws {
+  @Test("The error of a failed move is that of the file") func failedMove() async throws {
     let session = Session(configuration: configuration)
     let place = URL(fileURLWithPath: "/nowhere/at/all")
     let request = session.download(server.url("/bytes/10"), to: { _, _ in (place, []) })

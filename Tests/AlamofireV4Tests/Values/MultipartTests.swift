@@ -6,7 +6,7 @@ import Testing
     String(decoding: try form.encode(), as: UTF8.self)
   }
 
-  @Test func partsAreWrittenOneAfterTheOther() throws {
+  @Test("Parts are written in order") func order() throws {
     let form = MultipartFormData()
     form.append(Data("1".utf8), withName: "a")
     form.append(Data("2".utf8), withName: "b", mimeType: "text/x")
@@ -24,7 +24,7 @@ import Testing
     #expect(form.contentType.hasPrefix("multipart/mixed"))
   }
 
-  @Test func streamsAndFilesArePartsToo() throws {
+  @Test("Streams and files can be parts") func streamsAndFiles() throws {
     let file = FileManager.default.temporaryDirectory.appendingPathComponent("\(UUID()).txt")
     let target = file.appendingPathExtension("form")
     try Data("file".utf8).write(to: file)
@@ -47,7 +47,7 @@ import Testing
     #expect(written.contains("Content-Disposition: form-data; name=\"h\"\r\nX-B: 2\r\n\r\n12345\r\n"))
   }
 
-  @Test func whatIsWrongWithAPartIsAnErrorOfThisModule() throws {
+  @Test("An invalid part is an error of this module") func invalidPart() throws {
     let nowhere = URL(fileURLWithPath: "/nowhere/file.txt")
     let form = MultipartFormData()
     form.append(nowhere, withName: "f")
@@ -61,7 +61,7 @@ import Testing
     }
   }
 
-  @Test func aStreamOfAnotherLengthIsAnError() {
+  @Test("A stream of another length is an error") func streamLength() {
     let form = MultipartFormData()
     form.append(
       InputStream(data: Data("12".utf8)), withLength: 5, name: "s", fileName: "s.bin", mimeType: "c/d")

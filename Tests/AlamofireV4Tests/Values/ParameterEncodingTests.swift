@@ -10,7 +10,7 @@ import Testing
     String(decoding: request.httpBody ?? Data(), as: UTF8.self)
   }
 
-  @Test func methodsDecideWherePairsGo() throws {
+  @Test("The method decides about the destination of pairs") func destinationOfMethod() throws {
     for method in [HTTPMethod.get, .head, .delete] {
       let request = try URLEncoding.default.encode(
         request(method, "http://a.test/x?a=b"), with: ["foo": "bar"])
@@ -27,7 +27,7 @@ import Testing
     }
   }
 
-  @Test func theDestinationCanBeFixed() throws {
+  @Test("The destination can be fixed") func fixedDestination() throws {
     #expect(try URLEncoding.queryString.encode(request(.post), with: ["a": 1]).url?.query == "a=1")
     let withBody = try URLEncoding.httpBody.encode(request(.get), with: ["a": 1])
     #expect(body(withBody) == "a=1" && withBody.url?.query == nil, "a GET may get a body")
@@ -35,14 +35,14 @@ import Testing
       try URLEncoding(destination: .queryString).encode(request(.put), with: ["a": 1]).url?.query == "a=1")
   }
 
-  @Test func theSampleOfTheDocumentsIsSortedAndEscaped() throws {
+  @Test("The sample of the documents is sorted and escaped") func sampleOfDocuments() throws {
     let parameters: Parameters = ["foo": "bar", "baz": ["a", 1], "qux": ["x": 1, "y": 2, "z": 3]]
     let request = try URLEncoding.default.encode(request(.post), with: parameters)
     #expect(body(request) == "baz%5B%5D=a&baz%5B%5D=1&foo=bar&qux%5Bx%5D=1&qux%5By%5D=2&qux%5Bz%5D=3")
     #expect(body(request).removingPercentEncoding == "baz[]=a&baz[]=1&foo=bar&qux[x]=1&qux[y]=2&qux[z]=3")
   }
 
-  @Test func arraysAndBoolsAreWrittenAsWished() throws {
+  @Test("Arrays and bools are encoded as chosen") func arraysAndBools() throws {
     let parameters: Parameters = ["a": [true, false], "b": NSNumber(value: true), "n": 1]
     let plain = try URLEncoding.default.encode(request(), with: parameters)
     #expect(plain.url?.query == "a%5B%5D=1&a%5B%5D=0&b=1&n=1")
@@ -50,8 +50,8 @@ import Testing
     #expect(try other.encode(request(), with: parameters).url?.query == "a=true&a=false&b=true&n=1")
   }
 
-  /// There is one kind of parameters in this generation: the type of a variable decides nothing.
-  @Test func itemsKeepTheirOrderWhateverTheTypeOfTheDictionary() throws {
+  /// This generation has one type of parameters, so the declared type of a variable has no influence.
+  @Test("Items are ordered for every type of dictionary") func orderOfItems() throws {
     let homogeneous: [String: [String]] = ["b": ["y", "a"]]
     let mixed: [String: Any] = ["b": ["y", "a"]]
     for parameters in [homogeneous, mixed, ["b": ["y", "a"]]] as [Parameters] {
@@ -60,7 +60,7 @@ import Testing
     #expect(try URLEncoding.default.encode(request(), with: homogeneous).url?.query == "b%5B%5D=y&b%5B%5D=a")
   }
 
-  @Test func valuesOfUsersOwnArePrintedOnTheCallersThread() throws {
+  @Test("Values of the user are printed on the caller's thread") func callersThread() throws {
     final class Counter: CustomStringConvertible {
       var count = 0
       var description: String {
@@ -73,13 +73,13 @@ import Testing
     #expect(counter.count == 1)
   }
 
-  @Test func componentsAndEscapingCanBeUsedAlone() {
+  @Test("Components and escaping can be used alone") func components() {
     let pairs = URLEncoding.default.queryComponents(fromKey: "a", value: ["x": [1, 2]])
     #expect(pairs.map { "\($0)=\($1)" } == ["a%5Bx%5D%5B%5D=1", "a%5Bx%5D%5B%5D=2"])
     #expect(URLEncoding.default.escape("a b&c/?") == "a%20b%26c/?")
   }
 
-  @Test func withoutParametersTheRequestIsLeftAlone() throws {
+  @Test("Without parameters the request is not changed") func noParameters() throws {
     let plain = try request(.post)
     let encodings: [any ParameterEncoding] = [
       URLEncoding.default, JSONEncoding.default, PropertyListEncoding.default,
@@ -88,7 +88,7 @@ import Testing
     #expect(try URLEncoding.default.encode(request(), with: [:]).url?.absoluteString == "http://a.test/x")
   }
 
-  @Test func aRequestWithoutURLIsAnErrorOfThisModule() throws {
+  @Test("A request without a URL is an error of this module") func missingURL() throws {
     var homeless = try request()
     homeless.url = nil
     let error = #expect(throws: AFError.self) { try URLEncoding.default.encode(homeless, with: ["a": 1]) }
@@ -98,7 +98,7 @@ import Testing
     }
   }
 
-  @Test func jsonGoesIntoTheBodyOfEveryMethod() throws {
+  @Test("JSON is encoded in the body for every method") func json() throws {
     let parameters: Parameters = ["foo": [1, 2, 3], "bar": ["baz": "qux"]]
     for method in [HTTPMethod.get, .post] {
       let request = try JSONEncoding.default.encode(request(method), with: parameters)
@@ -112,7 +112,7 @@ import Testing
     #expect(JSONEncoding(options: .sortedKeys).options == .sortedKeys)
   }
 
-  @Test func whatJSONCannotHoldIsAnErrorAndNoTrap() throws {
+  @Test("A value that JSON cannot represent is an error and no trap") func invalidJSON() throws {
     let error = #expect(throws: AFError.self) {
       try JSONEncoding.default.encode(request(), with: ["a": Date()])
     }
@@ -123,10 +123,12 @@ import Testing
     #expect(error?.underlyingError != nil)
   }
 
-  @Test(arguments: [
-    PropertyListEncoding.xml, .binary, .default, PropertyListEncoding(format: .xml, options: 0),
-  ])
-  func propertyListsGoIntoTheBody(encoding: PropertyListEncoding) throws {
+  @Test(
+    "Property lists are encoded in the body",
+    arguments: [
+      PropertyListEncoding.xml, .binary, .default, PropertyListEncoding(format: .xml, options: 0),
+    ])
+  func propertyLists(encoding: PropertyListEncoding) throws {
     let parameters: Parameters = ["foo": [1, 2], "at": Date(timeIntervalSince1970: 0), "d": Data([1])]
     let request = try encoding.encode(request(), with: parameters)
     #expect(request.value(forHTTPHeaderField: "Content-Type") == "application/x-plist")
@@ -137,7 +139,7 @@ import Testing
     #expect(format == encoding.format)
   }
 
-  @Test func aContentTypeOfTheUsersStays() throws {
+  @Test("A content type of the user is not changed") func contentType() throws {
     var typed = try request(.post)
     typed.setValue("application/x-own", forHTTPHeaderField: "Content-Type")
     let encodings: [any ParameterEncoding] = [
@@ -150,7 +152,9 @@ import Testing
     }
   }
 
-  @Test func whatAPropertyListCannotHoldIsAnErrorAndNoTrap() throws {
+  @Test("A value that a property list cannot represent is an error and no trap") func invalidPropertyList()
+    throws
+  {
     for value in [NSNull(), Mishap.now, Optional<Int>.none as Any] {
       let error = #expect(throws: AFError.self) {
         try PropertyListEncoding.xml.encode(request(), with: ["a": value])
@@ -163,7 +167,7 @@ import Testing
     }
   }
 
-  @Test func theErrorOfARouterPassesUntouched() {
+  @Test("An error of a router is not wrapped") func routerError() {
     struct Broken: URLRequestConvertible { func asURLRequest() throws -> URLRequest { throw Mishap.now } }
     #expect(throws: Mishap.now) { try URLEncoding.default.encode(Broken(), with: ["a": 1]) }
     #expect(throws: Mishap.now) { try JSONEncoding.default.encode(Broken(), with: ["a": 1]) }

@@ -2,7 +2,7 @@ import AlamofireV4
 import Testing
 
 @Suite("Reachability", .timeLimit(.minutes(5))) struct ReachabilityTests {
-  @Test func theMachineItselfCanBeReached() throws {
+  @Test("localhost is reachable") func localhost() throws {
     let manager = try #require(NetworkReachabilityManager(host: "127.0.0.1"))
     #expect(manager.networkReachabilityStatus == .reachable(.ethernetOrWiFi))
     #expect(manager.isReachable && manager.isReachableOnEthernetOrWiFi && !manager.isReachableOnWWAN)
@@ -11,7 +11,7 @@ import Testing
     #expect(NetworkReachabilityManager()?.listenerQueue.label == DispatchQueue.main.label)
   }
 
-  @Test func theListenerHearsTheStatusOnItsQueue() async throws {
+  @Test("The listener receives the status on its queue") func listener() async throws {
     let manager = try #require(NetworkReachabilityManager(host: "127.0.0.1"))
     let key = DispatchSpecificKey<Bool>()
     let queue = DispatchQueue(label: "listener")
@@ -27,7 +27,7 @@ import Testing
     manager.stopListening()
   }
 
-  @Test func aListenerThatIsSetLaterIsTheOneThatHears() async throws {
+  @Test("A listener that is set later replaces the first") func replacement() async throws {
     let manager = try #require(NetworkReachabilityManager(host: "127.0.0.1"))
     let queue = DispatchQueue(label: "listener")
     manager.listenerQueue = queue
@@ -43,7 +43,7 @@ import Testing
     manager.stopListening()
   }
 
-  @Test func statusesCanBeCompared() {
+  @Test("Statuses can be compared") func equality() {
     typealias Status = NetworkReachabilityManager.NetworkReachabilityStatus
     #expect(Status.reachable(.wwan) != .reachable(.ethernetOrWiFi))
     #expect(Status.unknown != .notReachable && Status.notReachable == .notReachable)

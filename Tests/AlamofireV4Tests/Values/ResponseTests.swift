@@ -12,7 +12,7 @@ import Testing
     #""Latency": 0.428 secs, "Request Duration": 0.428 secs, "Serialization Duration": 0.001 secs, "#
     + #""Total Duration": 0.429 secs"#
 
-  @Test func aTimelineCountsFromItsMoments() {
+  @Test("The durations of a timeline are computed from its dates") func durationsOfDates() {
     #expect(timeline.latency == timeline.initialResponseTime - 1)
     #expect(timeline.requestDuration == timeline.requestCompletedTime - 1)
     #expect(timeline.totalDuration == timeline.serializationCompletedTime - 1)
@@ -21,7 +21,7 @@ import Testing
     #expect(Timeline().totalDuration == 0)
   }
 
-  @Test func aTimelineIsPrintedWithThreeDecimals() {
+  @Test("A timeline is printed with three decimals") func description() {
     #expect("\(timeline)" == "Timeline: { \(durations) }")
     let moments =
       #""Request Start Time": 1.000, "Initial Response Time": 1.428, "Request Completed Time": 1.428, "#
@@ -29,7 +29,7 @@ import Testing
     #expect(String(reflecting: timeline) == "Timeline: { \(moments), \(durations) }")
   }
 
-  @Test func aDataResponseSaysWhatCame() throws {
+  @Test("A data response describes its parts") func dataResponse() throws {
     let request = try URLRequest(url: "http://a.test/get", method: .get)
     let response = DataResponse(
       request: request, response: nil, data: Data("four".utf8), result: .success(4), timeline: timeline)
@@ -43,7 +43,7 @@ import Testing
       ])
   }
 
-  @Test func aMappedDataResponseKeepsEverythingElse() throws {
+  @Test("A mapped data response preserves the other properties") func mappedDataResponse() throws {
     let request = try URLRequest(url: "http://a.test/get", method: .get)
     let response = DataResponse(
       request: request, response: nil, data: Data([1]), result: .success(4), timeline: timeline)
@@ -58,7 +58,7 @@ import Testing
     #expect(response.mapError { _ in Mishap() }.value == 4)
   }
 
-  @Test func aDownloadResponseSaysWhereItsFileIs() {
+  @Test("A download response describes its file") func downloadResponse() {
     let response = DownloadResponse<Int>(
       request: nil, response: nil, temporaryURL: URL(fileURLWithPath: "/tmp/a"), destinationURL: nil,
       resumeData: Data(count: 3), result: .failure(Mishap()))
@@ -72,7 +72,7 @@ import Testing
       ])
   }
 
-  @Test func aMappedDownloadResponseKeepsEverythingElse() {
+  @Test("A mapped download response preserves the other properties") func mappedDownloadResponse() {
     let place = URL(fileURLWithPath: "/tmp/b")
     let response = DownloadResponse(
       request: nil, response: nil, temporaryURL: place, destinationURL: place, resumeData: Data([1]),
@@ -86,7 +86,7 @@ import Testing
     #expect(failed.flatMapError { _ -> Mishap in throw CancellationError() }.error is CancellationError)
   }
 
-  @Test func plainResponsesAreMadeOfTheirParts() {
+  @Test("Plain responses are made from their parts") func plainResponses() {
     let data = DefaultDataResponse(request: nil, response: nil, data: Data([1]), error: Mishap())
     #expect(data.data == Data([1]) && data.error is Mishap && data.metrics == nil)
     #expect(data.timeline.totalDuration == 0)

@@ -7,25 +7,25 @@ import Testing
   private let good = Result<Int>.success(3)
   private let bad = Result<Int>.failure(Mishap.first)
 
-  @Test func itsPropertiesSayWhichItIs() {
+  @Test("Properties return the case") func properties() {
     #expect(good.isSuccess && !good.isFailure && good.value == 3 && good.error == nil)
     #expect(!bad.isSuccess && bad.isFailure && bad.value == nil && bad.error as? Mishap == .first)
   }
 
-  @Test func itsDescriptionsAreThoseOfTheGeneration() {
+  @Test("Descriptions are those of the generation") func descriptions() {
     #expect("\(good)" == "SUCCESS" && "\(bad)" == "FAILURE")
     #expect(String(reflecting: good) == "SUCCESS: 3")
     #expect(String(reflecting: bad) == "FAILURE: first")
   }
 
-  @Test func itIsMadeOfWhatAClosureReturnsOrThrows() throws {
+  @Test("A result is made from a closure that returns or throws") func closure() throws {
     #expect(Result { 4 }.value == 4)
     #expect(Result<Int> { throw Mishap.second }.error as? Mishap == .second)
     #expect(try good.unwrap() == 3)
     #expect(throws: Mishap.first) { try bad.unwrap() }
   }
 
-  @Test func valuesAreMappedAndErrorsStay() {
+  @Test("Values are mapped and errors are preserved") func map() {
     #expect(good.map { "\($0)" }.value == "3")
     #expect(bad.map { "\($0)" }.error as? Mishap == .first)
     #expect(good.flatMap { $0 + 1 }.value == 4)
@@ -33,7 +33,7 @@ import Testing
     #expect(bad.flatMap { _ -> Int in throw Mishap.second }.error as? Mishap == .first)
   }
 
-  @Test func errorsAreMappedAndValuesStay() {
+  @Test("Errors are mapped and values are preserved") func mapError() {
     #expect(bad.mapError { _ in Mishap.second }.error as? Mishap == .second)
     #expect(good.mapError { _ in Mishap.second }.value == 3)
     #expect(bad.flatMapError { _ in Mishap.second }.error as? Mishap == .second)
@@ -41,7 +41,7 @@ import Testing
     #expect(good.flatMapError { _ -> Mishap in throw CancellationError() }.value == 3)
   }
 
-  @Test func closuresAreCalledForTheirCaseAlone() {
+  @Test("Closures are called for their case only") func callbacks() {
     var calls: [String] = []
     good.withValue { calls.append("value \($0)") }.withError { _ in calls.append("never") }
       .ifSuccess { calls.append("success") }.ifFailure { calls.append("never") }

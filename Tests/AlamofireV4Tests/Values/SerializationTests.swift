@@ -19,7 +19,9 @@ import Testing
     return "\(reason)"
   }
 
-  @Test(arguments: [204, 205]) func withoutContentTheEmptyValueCounts(status: Int) throws {
+  @Test("A response without content has the empty value", arguments: [204, 205]) func noContent(status: Int)
+    throws
+  {
     let response = try response(status)
     for data in [nil, Data(), Data([0xFF, 0x00])] {
       #expect(Serialization.data(response: response, data: data, error: nil).value == Data())
@@ -30,7 +32,7 @@ import Testing
     }
   }
 
-  @Test func anErrorFromBeforeIsPassedOn() throws {
+  @Test("An earlier error is delivered") func earlierError() throws {
     for response in [nil, try response(204)] {
       let data = Data("{}".utf8)
       #expect(Serialization.data(response: response, data: data, error: Mishap()).error is Mishap)
@@ -44,7 +46,7 @@ import Testing
     }
   }
 
-  @Test func withoutABodyThereIsAnError() throws {
+  @Test("A missing body is an error") func missingBody() throws {
     let response = try response()
     #expect(reason(Serialization.data(response: response, data: nil, error: nil)) == "inputDataNil")
     #expect(
@@ -60,13 +62,13 @@ import Testing
     }
   }
 
-  @Test func anEmptyBodyIsDataAndText() throws {
+  @Test("An empty body is data and text") func emptyBody() throws {
     let response = try response()
     #expect(Serialization.data(response: response, data: Data(), error: nil).value == Data())
     #expect(Serialization.string(encoding: nil, response: response, data: Data(), error: nil).value == "")
   }
 
-  @Test func textIsReadInTheEncodingThatWasNamed() throws {
+  @Test("Text is decoded by the named encoding") func text() throws {
     let latin = Data([0xE9])
     let utf8 = Data("é".utf8)
     func text(_ encoding: String.Encoding? = nil, _ type: String?, _ data: Data) throws -> Result<String> {
@@ -80,7 +82,7 @@ import Testing
     #expect((wrong.error as? AFError)?.failedStringEncoding == .utf8)
   }
 
-  @Test func jsonIsReadWithItsOptions() throws {
+  @Test("JSON is decoded with its options") func json() throws {
     let object = Serialization.json(
       options: .allowFragments, response: nil, data: Data(#"{"a":1}"#.utf8), error: nil)
     #expect((object.value as? [String: Any])?["a"] as? Int == 1)
@@ -93,8 +95,10 @@ import Testing
     #expect((broken.error as? AFError)?.underlyingError != nil)
   }
 
-  @Test(arguments: [PropertyListSerialization.PropertyListFormat.xml, .binary])
-  func propertyListsAreReadInEveryFormat(format: PropertyListSerialization.PropertyListFormat) throws {
+  @Test(
+    "Property lists are decoded in every format",
+    arguments: [PropertyListSerialization.PropertyListFormat.xml, .binary])
+  func propertyLists(format: PropertyListSerialization.PropertyListFormat) throws {
     let data = try PropertyListSerialization.data(fromPropertyList: ["a": 1], format: format, options: 0)
     let list = Serialization.propertyList(options: [], response: nil, data: data, error: nil)
     #expect((list.value as? [String: Any])?["a"] as? Int == 1)
@@ -102,7 +106,7 @@ import Testing
     #expect(reason(broken).hasPrefix("propertyListSerializationFailed"))
   }
 
-  @Test func filesAreReadForDownloads() throws {
+  @Test("Files of downloads are read") func files() throws {
     let file = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
     #expect(reason(Serialization.contents(of: nil, error: nil)) == "inputFileNil")
     #expect(reason(Serialization.contents(of: file, error: nil)).hasPrefix("inputFileReadFailed(at: file"))
@@ -112,7 +116,7 @@ import Testing
     #expect(Serialization.contents(of: file, error: Mishap()).error is Mishap)
   }
 
-  @Test func serializersOfUsersAreClosures() {
+  @Test("Serializers of the user are closures") func ownSerializers() {
     let data = DataResponseSerializer<Int> { _, _, data, error in
       error.map { .failure($0) } ?? .success(data?.count ?? -1)
     }

@@ -38,14 +38,14 @@ import Testing
     policy.evaluate(try trust(isKnown: isKnown), forHost: host)
   }
 
-  @Test func theDefaultLooksAtStoreAndHost() throws {
+  @Test("The default evaluates trust store and host") func defaultPolicy() throws {
     #expect(try judge(.performDefaultEvaluation(validateHost: true)))
     #expect(try !judge(.performDefaultEvaluation(validateHost: true), isKnown: false))
     #expect(try !judge(.performDefaultEvaluation(validateHost: true), host: "else.test"))
     #expect(try judge(.performDefaultEvaluation(validateHost: false), host: "else.test"))
   }
 
-  @Test func revocationIsLookedUpAsTheFlagsSay() throws {
+  @Test("Revocation is checked according to the flags") func revocation() throws {
     let quiet = kSecRevocationUseAnyAvailableMethod | kSecRevocationNetworkAccessDisabled
     #expect(try judge(.performRevokedEvaluation(validateHost: true, revocationFlags: quiet)))
     let strict = quiet | kSecRevocationRequirePositiveResponse
@@ -54,7 +54,7 @@ import Testing
       try !judge(.performRevokedEvaluation(validateHost: true, revocationFlags: quiet), host: "else.test"))
     #expect(
       try judge(.performRevokedEvaluation(validateHost: false, revocationFlags: quiet), host: "else.test"))
-    // The numbers are those of Apple's headers, and of the core.
+    // The values of Apple's headers and of the core.
     #expect(kSecRevocationUseAnyAvailableMethod == RevocationTrustEvaluator.Options.any.rawValue)
     #expect(kSecRevocationPreferCRL == RevocationTrustEvaluator.Options.preferCRL.rawValue)
   }
@@ -63,7 +63,7 @@ import Testing
     .pinCertificates(certificates: certificates, validateCertificateChain: chain, validateHost: host)
   }
 
-  @Test func pinnedCertificatesAreTheAnchorsOfAValidatedChain() throws {
+  @Test("Pinned certificates are the anchors of a validated chain") func pinnedCertificates() throws {
     let (leaf, authority, stranger) = try (certificate(server), certificate(root), certificate(other))
     #expect(try judge(pin([authority], chain: true, host: true), isKnown: false), "the store does not matter")
     #expect(try judge(pin([leaf], chain: true, host: true), isKnown: false))
@@ -73,7 +73,7 @@ import Testing
     #expect(try judge(pin([authority], chain: true, host: false), host: "else.test"))
   }
 
-  @Test func withoutTheChainOnlyThePinCounts() throws {
+  @Test("Without validation of the chain only the pin counts") func pinsWithoutValidation() throws {
     let (leaf, stranger) = try (certificate(server), certificate(other))
     #expect(try judge(pin([leaf], chain: false, host: true), isKnown: false, host: "else.test"))
     #expect(try !judge(pin([stranger], chain: false, host: true)))
@@ -84,7 +84,7 @@ import Testing
     .pinPublicKeys(publicKeys: keys, validateCertificateChain: chain, validateHost: host)
   }
 
-  @Test func pinnedKeysCountBesideTheStore() throws {
+  @Test("Pinned keys are checked with the trust store") func pinnedKeys() throws {
     let (own, stranger) = try (key(server), key(other))
     #expect(try judge(pin(keys: [own], chain: true, host: true)))
     #expect(try judge(pin(keys: [stranger, key(root)], chain: true, host: true)))
@@ -96,7 +96,7 @@ import Testing
     #expect(try !judge(pin(keys: [], chain: false, host: false)))
   }
 
-  @Test func disabledAndCustomPoliciesDecideAlone() throws {
+  @Test("Disabled and custom policies decide alone") func customPolicies() throws {
     #expect(try judge(.disableEvaluation, isKnown: false, host: "else.test"))
     var hosts: [String] = []
     let custom = ServerTrustPolicy.customEvaluation { trust, host in
@@ -108,7 +108,7 @@ import Testing
     #expect(hosts == ["api.test", "else.test"])
   }
 
-  @Test func bundlesGiveCertificatesAndKeys() throws {
+  @Test("Bundles have certificates and keys") func bundles() throws {
     let folder = FileManager.default.temporaryDirectory.appendingPathComponent("\(UUID()).bundle")
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
     defer { try? FileManager.default.removeItem(at: folder) }
@@ -119,7 +119,7 @@ import Testing
     #expect(try ServerTrustPolicy.publicKeys(in: bundle) == [key(root)])
   }
 
-  @Test func aManagerOfADictionaryGoesOverAsOne() throws {
+  @Test("A manager of a dictionary is converted completely") func conversion() throws {
     let manager = ServerTrustPolicyManager(policies: [
       "api.test": .disableEvaluation, "*.test": .disableEvaluation,
       "own.test": .customEvaluation { _, _ in false },
@@ -135,11 +135,11 @@ import Testing
     #expect(throws: (any Error).self) { try own.evaluate(trust(), forHost: "own.test") }
   }
 
-  @Test func aSubclassIsAskedForEachHost() throws {
+  @Test("A subclass is called for each host") func subclass() throws {
     final class Wildcards: ServerTrustPolicyManager {
-      var asked: [String] = []
+      var calls: [String] = []
       override func serverTrustPolicy(forHost host: String) -> ServerTrustPolicy? {
-        asked.append(host)
+        calls.append(host)
         return host.hasSuffix(".test") ? .disableEvaluation : super.serverTrustPolicy(forHost: host)
       }
     }
@@ -149,6 +149,6 @@ import Testing
     #expect(try current.serverTrustEvaluator(forHost: "x.test") is DisabledTrustEvaluator)
     #expect(try current.serverTrustEvaluator(forHost: "a.other") is DefaultTrustEvaluator)
     #expect(try current.serverTrustEvaluator(forHost: "b.other") == nil)
-    #expect(manager.asked == ["x.test", "a.other", "b.other"])
+    #expect(manager.calls == ["x.test", "a.other", "b.other"])
   }
 }

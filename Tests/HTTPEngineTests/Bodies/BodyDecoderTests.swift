@@ -67,15 +67,15 @@ import Testing
     return outcome
   }
 
-  @Test(arguments: samples, [1, 2, 3, 7, .max])
-  func aCodedTextIsDecodedWhereverItIsDivided(sample: Sample, partSize: Int) throws {
+  @Test("An encoded text is decoded at any chunk boundaries", arguments: samples, [1, 2, 3, 7, .max])
+  func chunkBoundaries(sample: Sample, partSize: Int) throws {
     let outcome = try Self.decode(sample.coded, sample.codings, partSize: partSize)
     #expect(String(decoding: outcome.bytes, as: UTF8.self) == sample.text)
     #expect(outcome.isComplete && outcome.detail == nil)
   }
 
-  @Test(arguments: samples)
-  func everyCutIsIncomplete(sample: Sample) throws {
+  @Test("A truncated body is incomplete at every length", arguments: samples)
+  func truncation(sample: Sample) throws {
     for length in 1..<sample.coded.count {
       let outcome = try Self.decode(Array(sample.coded.prefix(length)), sample.codings)
       #expect(!outcome.isComplete, "cut at \(length)")
@@ -84,8 +84,10 @@ import Testing
   }
 
   /// The formats with a checksum notice each bit that changes the text; a few bits are padding.
-  @Test(arguments: samples.filter { $0.testDescription == "gzip" || $0.testDescription == "wrapped deflate" })
-  func aChangedBitOfTheContentIsNoticed(sample: Sample) throws {
+  @Test(
+    "A changed bit is detected",
+    arguments: samples.filter { $0.testDescription == "gzip" || $0.testDescription == "wrapped deflate" })
+  func changedBit(sample: Sample) throws {
     for index in (sample.testDescription == "gzip" ? 10 : 2)..<sample.coded.count {
       for bit in 0..<8 {
         var coded = sample.coded
@@ -97,8 +99,8 @@ import Testing
     }
   }
 
-  @Test(arguments: [1, 5, .max])
-  func membersAndFramesInARowAreOneBody(partSize: Int) throws {
+  @Test("Successive members and frames are one body", arguments: [1, 5, .max])
+  func members(partSize: Int) throws {
     for name in ["gzip", "zstd"] {
       let sample = try #require(Self.samples.first { $0.testDescription == name })
       let coded = sample.coded + sample.coded + sample.coded
@@ -109,8 +111,8 @@ import Testing
     }
   }
 
-  @Test(arguments: [1, .max])
-  func zerosBehindGzipArePaddingAndOtherBytesAreNot(partSize: Int) throws {
+  @Test("Zeros after gzip are padding and other bytes are an error", arguments: [1, .max])
+  func padding(partSize: Int) throws {
     for sample in Self.samples {
       let padded = try Self.decode(sample.coded + [0, 0, 0], sample.codings, partSize: partSize)
       #expect((padded.detail == nil && padded.isComplete) == (sample.testDescription == "gzip"))
@@ -120,7 +122,7 @@ import Testing
     }
   }
 
-  @Test func aFewBytesThatUnfoldToManyComeInSmallPieces() throws {
+  @Test("Highly compressed bytes are decoded in small chunks") func smallChunks() throws {
     // 64 MiB of zeros.
     let brotli =
       "y///P/gnAOKxQCD3/o///3/wTwDEYRGA7v0f////4J8AiMMCAN37P/7//8E/ARCHBQC693/8//+DfwIgDgsAdO//+P//B/8E"
@@ -131,19 +133,19 @@ import Testing
     #expect(outcome.isComplete)
   }
 
-  @Test func aZstdWindowAboveEightMebibytesIsRefused() throws {
+  @Test("A zstd window above eight mebibytes is refused") func windowOfZstd() throws {
     // A thousand zeros whose head asks for a window of 128 MiB.
     let coded = Array(try #require(Data(base64Encoded: "KLUv/QCITAAAEAAAAQDjK4AFAQAA")))
     let outcome = try Self.decode(coded, [.zstd])
     #expect(outcome.detail != nil && outcome.bytes.isEmpty)
   }
 
-  @Test func aDecoderOfNothingIsNone() {
+  @Test("No coding needs no decoder") func noCoding() {
     #expect(BodyDecoder([]) == nil)
   }
 
-  @Test(arguments: ContentCoding.allCases)
-  func randomBytesNeverHang(coding: ContentCoding) throws {
+  @Test("Random bytes do not hang", arguments: ContentCoding.allCases)
+  func randomBytes(coding: ContentCoding) throws {
     var state: UInt64 = 42
     for _ in 0..<500 {
       let bytes = (0..<64).map { _ -> UInt8 in

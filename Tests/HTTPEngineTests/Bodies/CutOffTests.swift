@@ -6,8 +6,9 @@ import Testing
 
 /// Bodies that end with their connection (RFC 9112 §9.8).
 @Suite(.timeLimit(.minutes(5))) struct CutOffTests {
-  @Test(arguments: TLSOptions.Version.allCases, [0, 500, 100_000])
-  func aBodyWithoutLengthNeedsTheClosingAlert(version: TLSOptions.Version, count: Int) async throws {
+  @Test(
+    "A body without a length needs close_notify", arguments: TLSOptions.Version.allCases, [0, 500, 100_000])
+  func closeNotify(version: TLSOptions.Version, count: Int) async throws {
     let options = TLSOptions(maximumVersion: version)
     let server = try HTTPTestServer(.tls(.localhost, options), routes: .none)
     server.enqueue(
@@ -27,11 +28,13 @@ import Testing
     #expect(sink.finishes == 1)
   }
 
-  @Test(arguments: [
-    "HTTP/1.0 200 OK\r\n\r\nall", "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nall",
-    "HTTP/1.1 404 Not Found\r\n\r\nall",
-  ])
-  func whateverTheHeadSays(head: String) async throws {
+  @Test(
+    "A body without a length needs close_notify for every head",
+    arguments: [
+      "HTTP/1.0 200 OK\r\n\r\nall", "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nall",
+      "HTTP/1.1 404 Not Found\r\n\r\nall",
+    ])
+  func heads(head: String) async throws {
     let isCut = Gate()
     let server = try StreamTestServer(.tls(.localhost)) { connection in
       while try !connection.line().isEmpty {}
@@ -47,10 +50,12 @@ import Testing
   }
 
   /// If the length of the body is known, the end of the connection does not matter.
-  @Test(arguments: [
-    "Content-Length: 3\r\n\r\nall", "Transfer-Encoding: chunked\r\n\r\n3\r\nall\r\n0\r\n\r\n",
-  ])
-  func aBodyWhoseEndIsKnownNeedsNoAlert(rest: String) async throws {
+  @Test(
+    "A body of a known length does not need close_notify",
+    arguments: [
+      "Content-Length: 3\r\n\r\nall", "Transfer-Encoding: chunked\r\n\r\n3\r\nall\r\n0\r\n\r\n",
+    ])
+  func knownLength(rest: String) async throws {
     let server = try StreamTestServer(.tls(.localhost)) { connection in
       while try !connection.line().isEmpty {}
       try connection.write("HTTP/1.1 200 OK\r\nConnection: close\r\n\(rest)")
@@ -59,8 +64,10 @@ import Testing
     #expect(try await Client().get("https://localhost:\(server.port)/").text == "all")
   }
 
-  @Test(arguments: [("HEAD", 200), ("GET", 204), ("GET", 304)])
-  func aResponseWithoutABodyNeedsNoAlert(method: String, status: Int) async throws {
+  @Test(
+    "A response without a body does not need close_notify",
+    arguments: [("HEAD", 200), ("GET", 204), ("GET", 304)])
+  func noBody(method: String, status: Int) async throws {
     let server = try StreamTestServer(.tls(.localhost)) { connection in
       while try !connection.line().isEmpty {}
       try connection.write("HTTP/1.1 \(status) Status\r\nConnection: close\r\n\r\n")
@@ -71,7 +78,7 @@ import Testing
     #expect(response.status == status)
   }
 
-  @Test func withoutTLSNothingTellsTheEndsApart() async throws {
+  @Test("Without TLS the ends of a connection are indistinguishable") func withoutTLS() async throws {
     let server = try HTTPTestServer(routes: .none)
     server.enqueue(.bytes(5000).framed(.untilClose))
     #expect(try await Client().get(server.url("/")).bytes.count == 5000)

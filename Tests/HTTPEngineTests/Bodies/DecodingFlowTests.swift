@@ -23,7 +23,7 @@ import Testing
   }
 
   /// libcurl up to 8.12 decodes all that it has read while it is paused, and gives up at 64 MiB.
-  @Test func aFullSinkHoldsUpDecodingToo() async throws {
+  @Test("A full sink stops decoding") func fullSink() async throws {
     let size = 128 << 20
     server.enqueue(try coded(Data(count: size)))
     let client = Client()
@@ -41,8 +41,8 @@ import Testing
     #expect(sink.largestPiece <= 32_768)
   }
 
-  @Test(arguments: ["gzip", "deflate"])
-  func noByteIsLostOrRepeatedWhenTheSinkIsFullAgainAndAgain(coding: String) async throws {
+  @Test("No byte is lost or repeated when the sink is repeatedly full", arguments: ["gzip", "deflate"])
+  func repeatedlyFullSink(coding: String) async throws {
     let bytes = Content.bytes(3_000_000)
     server.enqueue(try coded(Data(bytes), coding))
     let client = Client()
@@ -59,7 +59,7 @@ import Testing
     #expect(sink.bytes == bytes)
   }
 
-  @Test func theRatioIsLimitedWhereverTheBodyGoes() async throws {
+  @Test("The ratio of decoding is limited for every sink") func ratio() async throws {
     let reply = try coded(Data(count: 64 << 20))
     server.enqueue(reply, reply)
     let client = Client { $0.decodingRatioLimit = 200 }
@@ -74,7 +74,7 @@ import Testing
     #expect(collected.metrics.map { $0.values.decodedBodyBytes < 1 << 20 } == true)
   }
 
-  @Test func theSizeIsLimitedToThePieceWhereverTheBodyGoes() async throws {
+  @Test("The size is limited to the chunk for every sink") func size() async throws {
     let reply = try coded(Data(count: 64 << 20))
     server.enqueue(reply, reply)
     let client = Client { $0.bodySizeLimit = 300_000 }
@@ -84,7 +84,7 @@ import Testing
     #expect(try await client.failure(of: request(client)).kind == .dataLengthExceedsMaximum)
   }
 
-  @Test func aSuspendedTransferIsNotDecodedAnyFurther() async throws {
+  @Test("A suspended transfer stops decoding") func suspended() async throws {
     let size = 64 << 20
     server.enqueue(try coded(Data(count: size)))
     let client = Client()
@@ -106,7 +106,7 @@ import Testing
   }
 
   /// A few bytes that decode to many must not delay the commands of the loop.
-  @Test func aBodyThatUnfoldsCanBeCancelled() async throws {
+  @Test("A body that is decoded can be cancelled") func cancel() async throws {
     // 64 MiB of zeros.
     let brotli =
       "y///P/gnAOKxQCD3/o///3/wTwDEYRGA7v0f////4J8AiMMCAN37P/7//8E/ARCHBQC693/8//+DfwIgDgsAdO//+P//B/8E"
@@ -123,8 +123,8 @@ import Testing
   }
 
   /// A transfer that waits for its reader has no idle timeout.
-  @Test(arguments: [false, true])
-  func aFullSinkIsNotTimedOut(isCoded: Bool) async throws {
+  @Test("A full sink does not time out", arguments: [false, true])
+  func noTimeout(isCoded: Bool) async throws {
     let bytes = Data(Content.bytes(2_000_000))
     server.enqueue(isCoded ? try coded(bytes) : .data(Array(bytes)))
     let client = Client()
@@ -139,7 +139,7 @@ import Testing
   }
 
   /// After a pause for the sink, the server's silence counts again.
-  @Test func aServerThatIsSilentBehindAFullSinkIsTimedOut() async throws {
+  @Test("An idle server behind a full sink times out") func idleServer() async throws {
     let gate = Gate()
     server.enqueue(Reply(body: .parts([.bytes(Content.bytes(50_000)), .gate(gate), "rest"])))
     let client = Client()
@@ -151,7 +151,7 @@ import Testing
     gate.open()
   }
 
-  @Test func aTransferCanBeCancelledWhileItsSinkIsFull() async throws {
+  @Test("A transfer with a full sink can be cancelled") func cancelWithFullSink() async throws {
     server.enqueue(try coded(Data(count: 8 << 20)), .text("next"))
     let client = Client()
     let sink = CountingSink(room: 1)

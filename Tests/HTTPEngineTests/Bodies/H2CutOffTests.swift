@@ -8,7 +8,7 @@ import Testing
 @Suite(.timeLimit(.minutes(5))) struct H2CutOffTests {
   private func url(_ server: StreamTestServer) -> String { "https://localhost:\(server.port)/" }
 
-  @Test func aStreamThatEndsIsAResponse() async throws {
+  @Test("A stream that ends is a response") func endOfStream() async throws {
     let bytes = Content.bytes(100_000)
     let server = try HTTP2Server.start { http2, connection in
       for _ in 0..<2 {
@@ -28,8 +28,8 @@ import Testing
   }
 
   /// A server may send GOAWAY as soon as it has answered.
-  @Test(arguments: [false, true])
-  func aConnectionThatIsClosedBehindTheStreamIsNoFailure(isCut: Bool) async throws {
+  @Test("A connection that closes after the stream is not a failure", arguments: [false, true])
+  func endOfConnection(isCut: Bool) async throws {
     let bytes = Content.bytes(50_000)
     let server = try HTTP2Server.start { http2, connection in
       let stream = try http2.request()
@@ -52,8 +52,8 @@ import Testing
     case internalError
   }
 
-  @Test(arguments: End.allCases, [0, 100, 40_000])
-  func aStreamThatBreaksOffIsAFailure(end: End, count: Int) async throws {
+  @Test("A truncated stream is a failure", arguments: End.allCases, [0, 100, 40_000])
+  func truncation(end: End, count: Int) async throws {
     let bytes = Content.bytes(count)
     let hasHead = Gate()
     let server = try HTTP2Server.start { http2, connection in
@@ -80,8 +80,8 @@ import Testing
   }
 
   /// libcurl before 8.0.0 took some of the streams of a lost connection for complete.
-  @Test(arguments: Loss.allCases, [2, 5])
-  func aConnectionThatIsLostEndsAllOfItsStreams(loss: Loss, count: Int) async throws {
+  @Test("A lost connection ends all of its streams", arguments: Loss.allCases, [2, 5])
+  func lostConnection(loss: Loss, count: Int) async throws {
     let areShown = (0..<count).map { _ in Gate() }
     let server = try HTTP2Server.start { http2, connection in
       // The first request alone shows that the connection can be shared.
@@ -126,8 +126,8 @@ import Testing
     case goAwayBelow
   }
 
-  @Test(arguments: [0, 1, 9])
-  func aCodedBodyNeedsTheEndOfItsCodingAndOfItsStream(missing: Int) async throws {
+  @Test("An encoded body needs the end of its coding and of its stream", arguments: [0, 1, 9])
+  func encodedBody(missing: Int) async throws {
     let bytes = Content.bytes(50_000)
     let coded = Array(try #require(Deflater.compress(Data(bytes), .gzip))).dropLast(missing)
     let server = try HTTP2Server.start { http2, connection in
@@ -149,7 +149,7 @@ import Testing
     #expect([.cannotDecodeContent, .connectionLost].contains(failure.kind))
   }
 
-  @Test func aLengthIsHeldAgainstWhatCame() async throws {
+  @Test("The length is compared with the received bytes") func length() async throws {
     let server = try HTTP2Server.start { http2, connection in
       let stream = try http2.request()
       try http2.respond(200, [("content-length", "1000")], on: stream, endsStream: false)
@@ -161,8 +161,8 @@ import Testing
   }
 
   /// libcurl before 8.4.0 could end a paused stream before all of its data was delivered.
-  @Test(arguments: [1, 50_000, 400_000], [false, true])
-  func aPausedStreamThatEndsLosesNothing(count: Int, closes: Bool) async throws {
+  @Test("A paused stream that ends loses no byte", arguments: [1, 50_000, 400_000], [false, true])
+  func pausedStream(count: Int, closes: Bool) async throws {
     let bytes = Content.bytes(count)
     let isSent = Gate()
     let server = try HTTP2Server.start { http2, connection in
@@ -186,8 +186,8 @@ import Testing
   }
 
   /// The data before the fault is delivered, and the request fails.
-  @Test(arguments: [1, 50_000, 400_000])
-  func aPausedStreamThatBreaksOffIsAFailure(count: Int) async throws {
+  @Test("A paused stream that breaks off is a failure", arguments: [1, 50_000, 400_000])
+  func pausedTruncation(count: Int) async throws {
     let bytes = Content.bytes(count)
     let server = try HTTP2Server.start { http2, connection in
       let stream = try http2.request()

@@ -36,7 +36,7 @@ import Testing
     #expect(watcher.callsAfterEnd == 0, sourceLocation: location)
   }
 
-  @Test func beforeTheStart() async throws {
+  @Test("A transfer is cancelled before its start") func beforeTheStart() async throws {
     let server = try HTTPTestServer()
     let client = Client()
     let watcher = Watcher()
@@ -50,7 +50,7 @@ import Testing
     #expect(try await client.get(server.url("/get")).status == 200)
   }
 
-  @Test func whileItWaitsForItsTurn() async throws {
+  @Test("A transfer is cancelled in the queue") func inQueue() async throws {
     let server = try HTTPTestServer(routes: .none)
     let gate = Gate()
     server.enqueue(.text("first").held(by: gate), .text("third"))
@@ -70,7 +70,7 @@ import Testing
     #expect(server.connectionCount == 1)
   }
 
-  @Test func whileItConnects() async throws {
+  @Test("A transfer is cancelled while it connects") func connecting() async throws {
     let server = try HTTPTestServer(.tls(.localhost))
     server.enqueue(connections: .stall)
     let client = Client()
@@ -83,7 +83,7 @@ import Testing
     #expect(try await client.get(server.url("/get")).status == 200)
   }
 
-  @Test func beforeTheHead() async throws {
+  @Test("A transfer is cancelled before the head") func beforeTheHead() async throws {
     let server = try HTTPTestServer(routes: .none)
     let gate = Gate()
     server.enqueue(.text("never").held(by: gate), .text("next"))
@@ -97,7 +97,7 @@ import Testing
     #expect(server.connectionCount == 2, "a connection with an answer outstanding cannot be used again")
   }
 
-  @Test func inTheBody() async throws {
+  @Test("A transfer is cancelled in the body") func inTheBody() async throws {
     let server = try HTTPTestServer(routes: .none)
     let gate = Gate()
     server.enqueue(.parts("first", .gate(gate), "second"), .text("next"))
@@ -111,7 +111,7 @@ import Testing
     #expect(try await client.get(server.url("/")).text == "next")
   }
 
-  @Test func whileItIsSuspended() async throws {
+  @Test("A suspended transfer is cancelled") func suspended() async throws {
     let server = try HTTPTestServer(routes: .none)
     server.enqueue(.data(Content.bytes(3_000_000)), .text("next"))
     let client = Client()
@@ -122,7 +122,7 @@ import Testing
     #expect(try await client.get(server.url("/")).text == "next")
   }
 
-  @Test func fromACallbackOfTheTransferItself() async throws {
+  @Test("A callback of a transfer cancels it") func fromCallback() async throws {
     let server = try HTTPTestServer()
     let client = Client()
     let holder = Mutex<Task<TransportFailure.Kind?, Never>?>(nil)
@@ -139,7 +139,7 @@ import Testing
     #expect(watcher.endedCount == 1 && watcher.callsAfterEnd == 0)
   }
 
-  @Test func manyAtRandomMomentsEndOnceEach() async throws {
+  @Test("Transfers that are cancelled at random moments end once each") func randomMoments() async throws {
     let server = try HTTPTestServer()
     let client = Client()
     let url = server.url("/bytes/50000")

@@ -4,8 +4,8 @@ import HTTPWire
 import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct ConcurrencyTests {
-  @Test(arguments: [false, true])
-  func fiveHundredRequestsKeepToTheLimitOfConnections(isTLS: Bool) async throws {
+  @Test("Five hundred requests respect the limit of connections", arguments: [false, true])
+  func limit(isTLS: Bool) async throws {
     let replies = Counter()
     let routes = Routes.none.adding("/{number}") { _, parameters in
       replies.enter()
@@ -28,7 +28,7 @@ import Testing
     #expect((1...6).contains(replies.most))
   }
 
-  @Test func asManyRequestsRunAtOnceAsThereAreConnections() async throws {
+  @Test("As many requests run concurrently as there are connections") func concurrentRequests() async throws {
     let server = try HTTPTestServer(routes: .none)
     let gate = Gate()
     for number in 0..<10 { server.enqueue(.text("\(number)").held(by: gate)) }
@@ -43,7 +43,7 @@ import Testing
     #expect(server.connectionCount == 4)
   }
 
-  @Test func aHostThatStallsDoesNotHoldUpAnother() async throws {
+  @Test("A host that stalls does not delay another") func stalledHost() async throws {
     let slow = try HTTPTestServer(routes: .none)
     let quick = try HTTPTestServer()
     let gate = Gate()
@@ -58,7 +58,7 @@ import Testing
     for task in waiting { #expect(try await task.value == 200) }
   }
 
-  @Test func higherPrioritiesGoFirst() async throws {
+  @Test("Higher priorities are first") func priorities() async throws {
     let server = try HTTPTestServer()
     let gate = Gate()
     server.enqueue(.ok.held(by: gate))
@@ -78,7 +78,7 @@ import Testing
     #expect(server.recordedRequests.dropFirst().map(\.path) == [2, 1, 3, 0, 4].map { "/status/20\($0)" })
   }
 
-  @Test func aLongQueueOfRequestsThatCannotStartDoesNotOverflow() async throws {
+  @Test("A long queue of blocked requests does not overflow the stack") func longQueue() async throws {
     let server = try HTTPTestServer(routes: .none)
     let gate = Gate()
     server.enqueue(.ok.held(by: gate), .text("last"))

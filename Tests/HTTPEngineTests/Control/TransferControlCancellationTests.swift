@@ -5,7 +5,7 @@ import HTTPWire
 import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct TransferControlCancellationTests {
-  @Test func aTransferControlCancelsATransferThatWaitsForItsResponse() async throws {
+  @Test("A control cancels a transfer that waits for its response") func waitingTransfer() async throws {
     let server = try HTTPTestServer()
     let client = Client()
     let gate = Gate()
@@ -20,7 +20,7 @@ import Testing
     server.stop()
   }
 
-  @Test func anObserverThatCancelsByControlIsNotEndedByItsTask() async throws {
+  @Test("An observer that cancels by control is not ended by its task") func taskOfObserver() async throws {
     let server = try HTTPTestServer()
     let client = Client()
     let gate = Gate()
@@ -34,7 +34,7 @@ import Testing
     server.stop()
   }
 
-  @Test func aRefusedTransferNeverReachesTheServer() async throws {
+  @Test("A refused transfer sends no request") func refusedTransfer() async throws {
     let server = try HTTPTestServer()
     let client = Client()
     let watcher = Watcher(isRefusing: true, cancelsByControl: true)

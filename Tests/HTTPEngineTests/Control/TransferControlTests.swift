@@ -6,8 +6,8 @@ import Testing
 @Suite(.timeLimit(.minutes(5))) struct TransferControlTests {
   static let size = 8_000_000
 
-  @Test(arguments: [false, true])
-  func aClosedTransferReceivesNothingAndIsNotTimedOut(isTLS: Bool) async throws {
+  @Test("A suspended transfer receives no bytes and does not time out", arguments: [false, true])
+  func suspended(isTLS: Bool) async throws {
     let server = try HTTPTestServer(isTLS ? .tls(.localhost) : .none, routes: .none)
     let bytes = Content.bytes(Self.size)
     server.enqueue(.data(bytes))
@@ -34,8 +34,8 @@ import Testing
     #expect(watcher.last?.received == Int64(Self.size))
   }
 
-  @Test(arguments: [1, 5000, 8_000_000])
-  func aHeldHeadKeepsTheBodyBack(size: Int) async throws {
+  @Test("A held head stops the body", arguments: [1, 5000, 8_000_000])
+  func heldHead(size: Int) async throws {
     let server = try HTTPTestServer(routes: .none)
     let bytes = Content.bytes(size)
     server.enqueue(.data(bytes))
@@ -51,7 +51,7 @@ import Testing
     #expect(try await response.body == Data(bytes))
   }
 
-  @Test func aHeldHeadWithoutABodyEndsTheTransfer() async throws {
+  @Test("A held head without a body ends the transfer") func heldHeadWithoutBody() async throws {
     let server = try HTTPTestServer(routes: .none)
     server.enqueue(.status(204))
     let watcher = Watcher(holdsHead: true)
@@ -59,7 +59,7 @@ import Testing
     #expect(try await Client().get(server.url("/"), watcher: watcher).status == 204)
   }
 
-  @Test func aHeldCodedBodyIsDecodedWhenItIsLetGo() async throws {
+  @Test("A held encoded body is decoded after the release") func heldEncodedBody() async throws {
     let server = try HTTPTestServer()
     let client = Client()
     let watcher = Watcher(holdsHead: true)
@@ -69,7 +69,7 @@ import Testing
     #expect(try await response.text.contains("\"gzipped\""))
   }
 
-  @Test func aBodyThatIsTooLargeIsRefusedAlsoAfterAPause() async throws {
+  @Test("A body above the limit is refused, also after a pause") func bodySizeLimit() async throws {
     let server = try HTTPTestServer(routes: .none)
     server.enqueue(.stallAfterBody(bytes: 500))
     let client = Client { $0.bodySizeLimit = 100 }
@@ -81,7 +81,7 @@ import Testing
     #expect(try await failure.kind == .dataLengthExceedsMaximum)
   }
 
-  @Test func aTransferThatStartsClosedSendsNothingUntilItIsOpened() async throws {
+  @Test("A transfer that starts suspended is sent after resume") func startsSuspended() async throws {
     let server = try HTTPTestServer()
     let client = Client()
     let watcher = Watcher(startsClosed: true)
@@ -94,7 +94,7 @@ import Testing
     #expect(try await response.status == 200)
   }
 
-  @Test func transfersThatStartClosedTakeNobodysTurn() async throws {
+  @Test("Transfers that start suspended do not occupy the queue") func queueOfSuspended() async throws {
     let server = try HTTPTestServer()
     let client = Client(connectionsPerHost: 1)
     let url = server.url("/get")
@@ -109,7 +109,7 @@ import Testing
     #expect(server.requestCount == 3)
   }
 
-  @Test func aTransferThatIsClosedInTheQueueGivesItsTurnAway() async throws {
+  @Test("A transfer that is suspended in the queue is skipped") func suspendedInQueue() async throws {
     let server = try HTTPTestServer(routes: .none)
     let gate = Gate()
     server.enqueue(.text("first").held(by: gate), .text("second"), .text("third"))
@@ -132,7 +132,7 @@ import Testing
     #expect(try await suspended.text == "third")
   }
 
-  @Test func anUploadCanBePausedAndGoesOn() async throws {
+  @Test("An upload can be paused and resumed") func upload() async throws {
     let server = try HTTPTestServer(routes: .none)
     server.enqueue(.text("done"))
     let client = Client()
@@ -152,7 +152,7 @@ import Testing
     #expect(Data(seen.body) == Data(bytes))
   }
 
-  @Test func openingAndClosingAtRandomLosesNothing() async throws {
+  @Test("Random suspensions lose no byte") func randomSuspensions() async throws {
     let server = try HTTPTestServer(routes: .none)
     let bytes = Content.bytes(2_000_000)
     server.enqueue(.data(bytes).framed(.chunked))

@@ -19,7 +19,7 @@ import Testing
       .tls(TestIdentity(.init(commonName: "x", dnsNames: ["shop.example"], issuer: .localhostAuthority))))
   }
 
-  @Test func onePlaceThatSpeaksHTTP1GetsNothing() async throws {
+  @Test("A service over HTTP/1.1 receives no request") func http1() async throws {
     let server = try Self.server()
     let client = Client()
     for _ in 0..<2 {
@@ -32,7 +32,7 @@ import Testing
     #expect(server.requestCount == 0)
   }
 
-  @Test func thePlaceHasToBeTheOriginByItsCertificate() async throws {
+  @Test("The service must have a certificate of the origin") func certificate() async throws {
     let other = try HTTPTestServer(.tls(.localhost))
     let client = Client()
     let failure = try await failure(of: client, by: AlternativeService(host: "localhost", port: other.port))
@@ -42,7 +42,7 @@ import Testing
     #expect(other.requestCount == 0)
   }
 
-  @Test func theJudgeIsAskedAboutTheOrigin() async throws {
+  @Test("The judge evaluates the origin") func judge() async throws {
     let server = try Self.server()
     let client = Client()
     let judge = FixedJudge(.refuse(FixedJudge.Refusal()))
@@ -54,7 +54,7 @@ import Testing
     #expect(judge.chains.map(\.port) == [8443])
   }
 
-  @Test func privateAddressesAreRefusedThere() async throws {
+  @Test("Private addresses of services are refused") func privateAddresses() async throws {
     let server = try Self.server()
     let client = Client { $0.refusesPrivateAddresses = true }
     let failure = try await failure(of: client, by: AlternativeService(host: "localhost", port: server.port))
@@ -63,7 +63,7 @@ import Testing
     #expect(server.connectionCount == 0)
   }
 
-  @Test func aProxyIsNotGoneAround() async throws {
+  @Test("A proxy is not bypassed") func proxy() async throws {
     let server = try Self.server()
     let proxy = try HTTPTestServer()
     let client = Client {
@@ -76,7 +76,7 @@ import Testing
   }
 
   /// The handle of a request to an alternative service is used for the next request, which has none.
-  @Test func theNextRequestGoesToItsOrigin() async throws {
+  @Test("The next request is sent to its origin") func nextRequest() async throws {
     let server = try Self.server()
     let silent = try UnresponsivePort()
     let override = TransportOptions.HostOverride(

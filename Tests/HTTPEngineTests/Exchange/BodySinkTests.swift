@@ -15,7 +15,7 @@ import Testing
     return try client.request(url, sink: sink, idleTimeout: .seconds(5))
   }
 
-  @Test func aSinkGetsEveryByteAndMemoryNone() async throws {
+  @Test("A sink receives every byte and no body is collected") func sink() async throws {
     let bytes = Content.bytes(3_000_000)
     server.enqueue(.data(bytes))
     let sink = ScriptedSink()
@@ -28,7 +28,7 @@ import Testing
     #expect(watcher.last?.received == 3_000_000)
   }
 
-  @Test func theNextRequestOfTheHandleIsCollectedAgain() async throws {
+  @Test("The next request of the handle is collected again") func nextRequest() async throws {
     server.enqueue(.text("to the sink"), .text("to memory"))
     let sink = ScriptedSink()
     _ = try await client.send(get(sink))
@@ -36,7 +36,7 @@ import Testing
     #expect(String(decoding: sink.bytes, as: UTF8.self) == "to the sink")
   }
 
-  @Test func aFullSinkHoldsUpTheServerAndNobodyElse() async throws {
+  @Test("A full sink stops its server and no other transfer") func fullSink() async throws {
     let bytes = Content.bytes(20_000_000)
     server.enqueue(.data(bytes))
     let sink = ScriptedSink(room: 100_000)
@@ -53,7 +53,7 @@ import Testing
     #expect(sink.bytes == bytes)
   }
 
-  @Test func aSinkThatRefusesTheResponseEndsTheTransfer() async throws {
+  @Test("A sink that refuses the response ends the transfer") func refusal() async throws {
     server.enqueue(.text("unwanted"))
     let refusal = TransportFailure(.cannotCreateFile, "There is no place for this; choose another.")
     let sink = ScriptedSink(refusal: refusal)
@@ -63,7 +63,7 @@ import Testing
     #expect(sink.bytes.isEmpty)
   }
 
-  @Test func aSinkThatCannotFinishMakesAFailureOfASuccess() async throws {
+  @Test("A sink that fails at its end fails the transfer") func failureAtEnd() async throws {
     server.enqueue(.text("all of it"))
     let sink = ScriptedSink(lastFailure: TransportFailure(.cannotWriteFile, "The disk was full at the end."))
     let failure = try await client.failure(of: get(sink))
@@ -71,7 +71,7 @@ import Testing
     #expect(failure.metrics != nil)
   }
 
-  @Test func aBodyThatNobodyWantsDoesNotReachTheSink() async throws {
+  @Test("A discarded body is not written to the sink") func discardedBody() async throws {
     server.enqueue(.text("a page that says: look elsewhere"))
     let sink = ScriptedSink()
     let response = try await client.send(get(sink), watcher: Watcher(disposition: .discard))
@@ -80,7 +80,7 @@ import Testing
     #expect(sink.heads.isEmpty && sink.bytes.isEmpty)
   }
 
-  @Test func aFileHoldsTheLastResponseAlone() async throws {
+  @Test("A file contains the last response only") func lastResponse() async throws {
     let folder = try TemporaryFolder()
     let path = folder.path + "/f"
     for text in ["a long text at first", "short"] {
@@ -92,7 +92,7 @@ import Testing
     }
   }
 
-  @Test func aFileGoesOnWhereItIsTold() async throws {
+  @Test("A file is continued at an offset") func offset() async throws {
     let folder = try TemporaryFolder()
     let path = try folder.write(Array("0123456789".utf8), "f")
     server.enqueue(.text("-new"))
@@ -104,14 +104,14 @@ import Testing
     #expect(sink.size == 8)
   }
 
-  @Test func aFileThatCannotBeMadeIsAnErrorWithItsPath() async throws {
+  @Test("A file that cannot be created is an error with its path") func createFailure() async throws {
     server.enqueue(.text("text"))
     let failure = try await client.failure(of: get(FileSink(path: "/nowhere/at/all")))
     #expect(failure.kind == .cannotCreateFile)
     #expect(failure.message.contains("/nowhere/at/all"))
   }
 
-  @Test func aFullDiskIsAnErrorThatSaysSo() async throws {
+  @Test("A full disk is a specific error") func fullDisk() async throws {
     server.enqueue(.data(Content.bytes(100_000)))
     let sink = FileSink(path: "/dev/full", continuing: nil)
     let failure = try await client.failure(of: get(sink))

@@ -14,8 +14,8 @@ import Testing
     try client.request(server.url("/"), method, body: .source(source))
   }
 
-  @Test(arguments: ["POST", "PUT", "PATCH"])
-  func aSourceOfKnownLengthIsSentWithIt(method: String) async throws {
+  @Test("A source of known length is sent with Content-Length", arguments: ["POST", "PUT", "PATCH"])
+  func knownLength(method: String) async throws {
     server.enqueue(.ok)
     let source = ScriptedSource(.bytes([1, 2, 3]), .bytes([4]), length: 4)
     _ = try await client.send(post(source, method))
@@ -27,7 +27,7 @@ import Testing
     #expect(source.isStopped)
   }
 
-  @Test func aSourceOfUnknownLengthIsSentInChunks() async throws {
+  @Test("A source of unknown length is sent in chunks") func unknownLength() async throws {
     server.enqueue(.ok)
     let watcher = Watcher()
     let source = ScriptedSource(.bytes(Array("hello ".utf8)), .bytes(Array("world".utf8)))
@@ -40,7 +40,7 @@ import Testing
     #expect(watcher.counts.allSatisfy { $0.expectedToSend == -1 })
   }
 
-  @Test func theNextRequestOfTheHandleIsNotSentInChunks() async throws {
+  @Test("The next request of the handle is not sent in chunks") func nextRequest() async throws {
     server.enqueue(.ok, .ok, .ok)
     _ = try await client.send(post(ScriptedSource(.bytes([1]))))
     _ = try await client.send(client.request(server.url("/"), "POST", body: .bytes(Data([2]))))
@@ -49,7 +49,7 @@ import Testing
     #expect(server.recordedRequests.map(\.body) == [[1], [2], []])
   }
 
-  @Test func anEmptySourceIsAnEmptyBody() async throws {
+  @Test("An empty source is an empty body") func emptySource() async throws {
     server.enqueue(.ok, .ok)
     _ = try await client.send(post(ScriptedSource(length: 0)))
     _ = try await client.send(post(ScriptedSource()))
@@ -57,7 +57,7 @@ import Testing
     #expect(server.recordedRequests[0].header("Content-Length") == "0")
   }
 
-  @Test func aSourceThatHasNothingYetHoldsUpNobody() async throws {
+  @Test("A source without bytes does not delay other transfers") func waitingSource() async throws {
     server.enqueue(.text("slow"), .text("other"))
     let source = ScriptedSource(.bytes([1]), .wait, .bytes([2]), .wait, .bytes([3]), length: 3)
     let slow = try client.request(
@@ -78,7 +78,7 @@ import Testing
     #expect(try await server.takeRequest().body == [1, 2, 3])
   }
 
-  @Test func aSourceThatEndsEarlyIsAnError() async throws {
+  @Test("A source that ends early is an error") func earlyEnd() async throws {
     server.enqueue(.ok)
     let failure = try await client.failure(of: post(ScriptedSource(.bytes([1, 2]), length: 5)))
     #expect(failure.kind == .cannotReadBody)
@@ -86,7 +86,7 @@ import Testing
     #expect(failure.helps())
   }
 
-  @Test func theFailureOfASourceIsTheFailureOfTheRequest() async throws {
+  @Test("The failure of a source is the failure of the request") func failure() async throws {
     server.enqueue(.ok)
     let broken = TransportFailure(.noPermissionToReadFile, "The disk is on fire; use another one.")
     let source = ScriptedSource(.bytes([1]), .failure(broken), length: 5)
@@ -96,7 +96,7 @@ import Testing
     #expect(source.isStopped)
   }
 
-  @Test func aFileIsSentAsItIs() async throws {
+  @Test("A file is sent unchanged") func file() async throws {
     let folder = try TemporaryFolder()
     let bytes = Content.bytes(3_000_000)
     let path = try folder.write(bytes, "a file.bin")
@@ -106,7 +106,7 @@ import Testing
     #expect(server.recordedRequests[0].header("Content-Length") == "3000000")
   }
 
-  @Test func aFileIsSentAgainWhenTheKeptConnectionWasClosed() async throws {
+  @Test("A file is sent again when a reused connection was closed") func repeatedFile() async throws {
     let folder = try TemporaryFolder()
     let bytes = Content.bytes(300_000)
     let source = try FileSource(path: folder.write(bytes, "f"))
@@ -117,7 +117,7 @@ import Testing
     #expect(server.recordedRequests.last?.body == bytes)
   }
 
-  @Test func whatIsNoFileIsRefusedWithASentence() throws {
+  @Test("A path other than a file is refused with a message") func notAFile() throws {
     let folder = try TemporaryFolder()
     func failure(_ path: String) -> TransportFailure? {
       do throws(TransportFailure) {

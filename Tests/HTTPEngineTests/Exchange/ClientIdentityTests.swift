@@ -22,8 +22,8 @@ import Testing
     ).get()
   }
 
-  @Test(arguments: [TLSOptions.Version.tls1_2, .tls1_3])
-  func aServerThatAsksGetsTheCertificate(version: TLSOptions.Version) async throws {
+  @Test("A server that requests a certificate receives it", arguments: [TLSOptions.Version.tls1_2, .tls1_3])
+  func certificate(version: TLSOptions.Version) async throws {
     let options = TLSOptions(maximumVersion: version, clientAuthority: Self.authority.caPEM)
     let server = try HTTPTestServer(.tls(.localhost, options))
     let ada = try client("Ada")
@@ -35,7 +35,7 @@ import Testing
     #expect(shown == ada.certificatePEM)
   }
 
-  @Test func connectionsOfOneIdentityAreNotUsedByAnother() async throws {
+  @Test("Connections of one identity are not used by another") func connections() async throws {
     let options = TLSOptions(clientAuthority: Self.authority.caPEM, requiresClientCertificate: false)
     let server = try HTTPTestServer(.tls(.localhost, options))
     let client = Client()
@@ -65,8 +65,10 @@ import Testing
   }
 
   /// A resumed session would have no client certificate, and the server would not ask for one.
-  @Test(arguments: [TLSOptions.Version.tls1_2, .tls1_3])
-  func aSessionThatEndedAtTheQuestionIsNotResumed(version: TLSOptions.Version) async throws {
+  @Test(
+    "A session that ended at the request for a certificate is not resumed",
+    arguments: [TLSOptions.Version.tls1_2, .tls1_3])
+  func resumption(version: TLSOptions.Version) async throws {
     let options = TLSOptions(
       maximumVersion: version, clientAuthority: Self.authority.caPEM, requiresClientCertificate: false)
     let server = try HTTPTestServer(.tls(.localhost, options))
@@ -79,7 +81,7 @@ import Testing
     #expect(server.requestCount == 0)
   }
 
-  @Test func whatCannotBeUsedIsAClearFault() throws {
+  @Test("An invalid identity is a clear failure") func invalidIdentity() throws {
     let ada = try client("Ada")
     let other = try client("Other")
     let old = try client("Old") {
@@ -107,12 +109,12 @@ import Testing
     #expect(fault("garbage", ada.privateKeyPEM) == .noCertificate)
     let broken = ada.certificatePEM.replacing("MII", with: "AAA")
     guard case .unreadable = fault(broken, ada.privateKeyPEM) else {
-      Issue.record("a broken certificate was not told")
+      Issue.record("a broken certificate was not reported")
       return
     }
   }
 
-  @Test func aKeyWithAPassphraseWantsTheRightOne() throws {
+  @Test("A key with a passphrase needs the right one") func passphrase() throws {
     let ada = try client("Ada")
     let encrypted = try #require(encryptedKey(ada.privateKeyPEM, passphrase: "open sesame"))
     func read(_ passphrase: String?) -> Result<ClientIdentity, IdentityFault> {
@@ -122,18 +124,18 @@ import Testing
     #expect(try read("open sesame").get() == identity(ada))
     for wrong in [nil, "", "shut", String(repeating: "long", count: 1000)] {
       guard case .failure(.wrongPassphrase) = read(wrong) else {
-        Issue.record("\(wrong ?? "no passphrase") was not told to be wrong: \(read(wrong))")
+        Issue.record("\(wrong ?? "no passphrase") was not reported to be wrong: \(read(wrong))")
         continue
       }
     }
   }
 
-  @Test func aPKCS12FileWithoutAKeySaysSo() throws {
+  @Test("A PKCS#12 file without a key is reported") func missingKey() throws {
     let whole = try #require(container(client("Ada"), passphrase: "p", hasKey: false))
     #expect(ClientIdentity.read(pkcs12: whole, passphrase: "p") == .failure(.noPrivateKey))
   }
 
-  @Test func aPKCS12FileIsReadWithItsPassphrase() throws {
+  @Test("A PKCS#12 file is read with its passphrase") func pkcs12() throws {
     let ada = try client("Ada")
     let whole = try #require(container(ada, passphrase: "päss"))
     let read = try ClientIdentity.read(pkcs12: whole, passphrase: "päss").get()

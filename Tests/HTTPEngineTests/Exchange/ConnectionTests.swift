@@ -5,8 +5,8 @@ import HTTPWire
 import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct ConnectionTests {
-  @Test(arguments: [false, true])
-  func aConnectionIsKeptForTheNextRequest(isTLS: Bool) async throws {
+  @Test("A connection is reused by the next request", arguments: [false, true])
+  func reuse(isTLS: Bool) async throws {
     let server = try HTTPTestServer(isTLS ? .tls(.localhost) : .none)
     let client = Client()
     let first = try await client.get(server.url("/get"))
@@ -41,7 +41,7 @@ import Testing
     }
   }
 
-  @Test func aConnectionThatTheServerClosesIsNotUsedAgain() async throws {
+  @Test("A connection that the server closes is not reused") func closedByServer() async throws {
     let server = try HTTPTestServer(routes: .none)
     server.enqueue(.text("1").closing(), .text("2"))
     let client = Client()
@@ -52,8 +52,8 @@ import Testing
     #expect(server.connectionCount == 2)
   }
 
-  @Test(arguments: [false, true])
-  func aConnectionThatWasClosedWhileItWasIdleIsReplaced(isTLS: Bool) async throws {
+  @Test("A connection that was closed while idle is replaced", arguments: [false, true])
+  func closedWhileIdle(isTLS: Bool) async throws {
     let server = try HTTPTestServer(isTLS ? .tls(.localhost) : .none, routes: .none)
     let client = Client()
     for round in 0..<5 {
@@ -64,8 +64,8 @@ import Testing
     #expect(server.requestCount == 5)
   }
 
-  @Test(arguments: [false, true])
-  func programsThatAreStartedDoNotGetTheConnection(isTLS: Bool) async throws {
+  @Test("Child processes do not inherit the connection", arguments: [false, true])
+  func childProcesses(isTLS: Bool) async throws {
     let server = try HTTPTestServer(isTLS ? .tls(.localhost) : .none)
     let client = Client()
     _ = try await client.get(server.url("/get"))
@@ -88,7 +88,7 @@ import Testing
     return result == 0 ? Int(UInt16(bigEndian: address.sin_port)) : nil
   }
 
-  @Test func transportsShareNoConnections() async throws {
+  @Test("Transports do not share connections") func transports() async throws {
     let server = try HTTPTestServer()
     for _ in 0..<3 { _ = try await Client().get(server.url("/get")) }
     #expect(server.connectionCount == 3)
@@ -96,8 +96,8 @@ import Testing
 
   /// libcurl reads the clock after sending. A delay in between, on a busy machine, makes the wait seem shorter, never
   /// longer. So the longest of a few waits counts.
-  @Test(arguments: [false, true])
-  func theWaitForTheAnswerIsMeasured(isTLS: Bool) async throws {
+  @Test("The time to the first byte is measured", arguments: [false, true])
+  func timeToFirstByte(isTLS: Bool) async throws {
     let server = try HTTPTestServer(isTLS ? .tls(.localhost) : .none, routes: .none)
     var longest: Int64 = 0
     for _ in 0..<5 where longest < 19_000 {
@@ -108,8 +108,8 @@ import Testing
     #expect(longest >= 19_000)
   }
 
-  @Test(arguments: [false, true])
-  func metricsAreOrderedAndPlausible(isTLS: Bool) async throws {
+  @Test("Metrics are ordered and plausible", arguments: [false, true])
+  func metrics(isTLS: Bool) async throws {
     let server = try HTTPTestServer(isTLS ? .tls(.localhost) : .none, routes: .none)
     server.enqueue(.bytes(5000).delayed(by: .milliseconds(20)))
     let body = RequestBody.bytes(Data(Reply.patternBytes(300)))
@@ -138,8 +138,8 @@ import Testing
     #expect((metrics.tlsVersion != nil) == isTLS)
   }
 
-  @Test(arguments: [false, true])
-  func metricsOfAReusedConnectionHaveNoPhasesOfConnecting(isTLS: Bool) async throws {
+  @Test("Metrics of a reused connection have no phases of connecting", arguments: [false, true])
+  func metricsOfReuse(isTLS: Bool) async throws {
     let server = try HTTPTestServer(isTLS ? .tls(.localhost) : .none)
     let client = Client()
     let first = try await client.get(server.url("/get")).metrics

@@ -5,8 +5,8 @@ import HTTPWire
 import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct ContentCodingTests {
-  @Test(arguments: ["gzip", "deflate"])
-  func aCodedBodyIsDecoded(coding: String) async throws {
+  @Test("An encoded body is decoded", arguments: ["gzip", "deflate"])
+  func decoding(coding: String) async throws {
     let server = try HTTPTestServer()
     let watcher = Watcher()
     let response = try await Client().get(server.url("/\(coding)"), watcher: watcher)
@@ -25,8 +25,8 @@ import Testing
     ("gzip, zstd", "KLUv/QRY6QAAH4sIAAAAAAACA8tIzcnJV8hAJ7kAAIhZCxgAAACr4DgR"),
   ]
 
-  @Test(arguments: prepared)
-  func aPreparedBodyIsDecoded(coding: String, base64: String) async throws {
+  @Test("A body that other programs encoded is decoded", arguments: prepared)
+  func foreignEncoders(coding: String, base64: String) async throws {
     let bytes = Array(try #require(Data(base64Encoded: base64)))
     let server = try HTTPTestServer(routes: .none)
     server.enqueue(.data(bytes).with(header: "Content-Encoding", value: coding))
@@ -36,8 +36,10 @@ import Testing
   }
 
   /// A server may send any value in that field. Some send a charset or the coding of an upload.
-  @Test(arguments: ["aws-chunked", "compress", "utf-8", "snappy", "gzip, aws-chunked", "aws-chunked,gzip"])
-  func aBodyInAnUnknownCodingIsHandedOverAsItIs(coding: String) async throws {
+  @Test(
+    "A body in an unknown coding is delivered unchanged",
+    arguments: ["aws-chunked", "compress", "utf-8", "snappy", "gzip, aws-chunked", "aws-chunked,gzip"])
+  func unknownCoding(coding: String) async throws {
     let server = try HTTPTestServer(routes: .none)
     server.enqueue(.text("as it is").with(header: "Content-Encoding", value: coding))
     let watcher = Watcher()
@@ -48,7 +50,7 @@ import Testing
   }
 
   /// The body of a redirect that is followed is discarded.
-  @Test func neitherCodingNorEndOfADiscardedBodyMatters() async throws {
+  @Test("Coding and end of a discarded body are ignored") func discardedBody() async throws {
     let server = try HTTPTestServer(.tls(.localhost), routes: .none)
     let coded = Array(try #require(Deflater.compress(Data(Content.bytes(5000)), .gzip)))
     func reply(_ bytes: [UInt8]) -> Reply { .data(bytes).with(header: "Content-Encoding", value: "gzip") }
@@ -66,7 +68,7 @@ import Testing
     }
   }
 
-  @Test func moreThanFiveCodingsAreRefused() async throws {
+  @Test("More than five codings are refused") func limit() async throws {
     let server = try HTTPTestServer(routes: .none)
     let list = Array(repeating: "gzip", count: 6).joined(separator: ", ")
     server.enqueue(.text("body").with(header: "Content-Encoding", value: list), .text("next"))
@@ -77,7 +79,7 @@ import Testing
     #expect(try await client.get(server.url("/")).text == "next")
   }
 
-  @Test func decodingCanBeTurnedOff() async throws {
+  @Test("Decoding can be disabled") func disabled() async throws {
     let server = try HTTPTestServer(routes: .none)
     let bytes = Array(try #require(Data(base64Encoded: "H4sIAAAAAAACA8tIzcnJV8hAJ7kAAIhZCxgAAAA=")))
     let reply = Reply.data(bytes).with(header: "Content-Encoding", value: "gzip")
@@ -93,8 +95,8 @@ import Testing
     #expect(try await client.send(other).text == "hello hello hello hello\n")
   }
 
-  @Test(arguments: ["gzip", "br", "deflate", "zstd"])
-  func aResponseWithoutABodyHasNothingToDecode(coding: String) async throws {
+  @Test("A response without a body is not decoded", arguments: ["gzip", "br", "deflate", "zstd"])
+  func noBody(coding: String) async throws {
     let server = try HTTPTestServer(routes: .none)
     let client = Client()
     let field = [HTTPHeader(name: "Content-Encoding", value: coding)]
@@ -107,8 +109,8 @@ import Testing
     }
   }
 
-  @Test(arguments: [false, true])
-  func severalMembersOfGzipAreOneBody(isTLS: Bool) async throws {
+  @Test("Several members of gzip are one body", arguments: [false, true])
+  func members(isTLS: Bool) async throws {
     let parts = [Content.bytes(200_000), Content.bytes(300_000), []]
     let coded = try parts.flatMap { Array(try #require(Deflater.compress(Data($0), .gzip))) }
     let server = try HTTPTestServer(isTLS ? .tls(.localhost) : .none, routes: .none)
@@ -116,7 +118,7 @@ import Testing
     #expect(try await Client().get(server.url("/")).bytes == parts[0] + parts[1])
   }
 
-  @Test func aChangedBitSaysThatTheBodyCouldNotBeDecoded() async throws {
+  @Test("A changed bit is a decoding failure") func changedBit() async throws {
     var coded = Array(try #require(Deflater.compress(Data(Content.bytes(100_000)), .gzip)))
     coded[coded.count - 6] ^= 4
     let server = try HTTPTestServer(routes: .none)
@@ -130,8 +132,10 @@ import Testing
     #expect(try await client.get(server.url("/")).text == "next")
   }
 
-  @Test(arguments: [Reply.Framing.contentLength, .chunked, .untilClose], [1, 8, 500])
-  func aCodedBodyThatEndsEarlyIsNoSuccess(framing: Reply.Framing, missing: Int) async throws {
+  @Test(
+    "A truncated encoded body is a failure", arguments: [Reply.Framing.contentLength, .chunked, .untilClose],
+    [1, 8, 500])
+  func truncation(framing: Reply.Framing, missing: Int) async throws {
     let coded = Array(try #require(Deflater.compress(Data(Content.bytes(10_000)), .gzip)))
     let server = try HTTPTestServer(routes: .none)
     server.enqueue(
@@ -143,7 +147,7 @@ import Testing
   }
 
   /// A range counts encoded bytes, so its end is not the end of the coding.
-  @Test func aRangeOfACodedBodyMayEndAnywhere() async throws {
+  @Test("A range of an encoded body can end anywhere") func range() async throws {
     let bytes = Content.bytes(10_000)
     let coded = Array(try #require(Deflater.compress(Data(bytes), .gzip)))
     let server = try HTTPTestServer(routes: .none)
@@ -157,7 +161,7 @@ import Testing
     #expect(try await Client().get(server.url("/")).bytes == bytes)
   }
 
-  @Test func theEngineUsesOpenSSL() {
+  @Test("The engine uses OpenSSL") func openSSL() {
     #expect(CurlLibrary.shared.isUsable)
     #expect(CurlLibrary.shared.usesOpenSSL)
   }

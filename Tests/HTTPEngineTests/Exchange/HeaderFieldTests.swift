@@ -14,7 +14,7 @@ import Testing
     return try await server.takeRequest()
   }
 
-  @Test func fieldsKeepTheirOrderSpellingAndRepetition() async throws {
+  @Test("Fields preserve order, spelling and repetition") func order() async throws {
     let fields = [
       HTTPHeader(name: "X-Last", value: "1"), HTTPHeader(name: "accept", value: "text/html"),
       HTTPHeader(name: "X-Twice", value: "a"), HTTPHeader(name: "User-Agent", value: "test/1"),
@@ -24,21 +24,21 @@ import Testing
     #expect(request.headers.filter { $0.name != "Host" } == fields)
   }
 
-  @Test func aFieldWithoutAValueIsSent() async throws {
+  @Test("A field without a value is sent") func emptyValue() async throws {
     let fields = [HTTPHeader(name: "X-Empty", value: ""), HTTPHeader(name: "Accept", value: "")]
     let request = try await Self.send(fields)
     #expect(request.header("X-Empty") == "")
     #expect(request.header("Accept") == "")
   }
 
-  @Test(arguments: [20, 200_000])
-  func nothingIsAddedToARequestWithABody(size: Int) async throws {
+  @Test("No field is added to a request with a body", arguments: [20, 200_000])
+  func noAddedFields(size: Int) async throws {
     let request = try await Self.send(
       [HTTPHeader(name: "X-A", value: "1")], "POST", body: .bytes(Data(Content.bytes(size))))
     #expect(Set(request.headers.map(\.name)) == ["Host", "X-A", "Content-Length"])
   }
 
-  @Test func whatTheFieldsSayWins() async throws {
+  @Test("Given fields have priority") func priority() async throws {
     let fields = [
       HTTPHeader(name: "Content-Type", value: "text/x"), HTTPHeader(name: "Host", value: "other.example"),
     ]
@@ -47,14 +47,14 @@ import Testing
     #expect(request.headers(named: "Host") == ["other.example"])
   }
 
-  @Test func theHostNamesThePort() async throws {
+  @Test("Host contains the port") func host() async throws {
     let server = try HTTPTestServer(routes: .none)
     server.enqueue(.ok)
     _ = try await Client().get(server.url("/"))
     #expect(try await server.takeRequest().header("Host") == "127.0.0.1:\(server.port)")
   }
 
-  @Test func fieldsOfOneRequestAreNotThoseOfTheNext() async throws {
+  @Test("Fields of one request are not sent with the next") func nextRequest() async throws {
     let server = try HTTPTestServer(routes: .none)
     server.enqueue(.ok, .ok, .ok, .ok)
     let client = Client(connectionsPerHost: 1)
@@ -70,7 +70,7 @@ import Testing
       server.recordedRequests.allSatisfy { $0.header("Content-Type") == nil && $0.header("Accept") == nil })
   }
 
-  @Test func manyAndLongFieldsAreRead() async throws {
+  @Test("Many and long fields are read") func longFields() async throws {
     let server = try HTTPTestServer(routes: .none)
     var reply = Reply.text("body")
     reply.headers += (0..<300).map { HTTPHeader(name: "X-\($0)", value: String(repeating: "v", count: 200)) }
@@ -82,7 +82,7 @@ import Testing
     #expect(response.text == "body")
   }
 
-  @Test func thePathIsSentAsItIs() async throws {
+  @Test("The path is sent unchanged") func path() async throws {
     let server = try HTTPTestServer(routes: .none)
     server.enqueue(.ok, .ok, .ok, .ok)
     let client = Client()

@@ -35,8 +35,10 @@ final class FixedJudge: TrustJudge {
     ConnectionProfile(options: Client.profile(6, change).options, judge: judge)
   }
 
-  @Test(arguments: [TLSOptions.Version.tls1_2, .tls1_3], [false, true])
-  func aServerThatIsAcceptedGetsTheRequest(version: TLSOptions.Version, atStatus: Bool) async throws {
+  @Test(
+    "A server that the judge accepts receives the request", arguments: [TLSOptions.Version.tls1_2, .tls1_3],
+    [false, true])
+  func accepted(version: TLSOptions.Version, atStatus: Bool) async throws {
     // The certificate is self-signed and for another host, so only the judge accepts it.
     let stranger = try TestIdentity(.init(commonName: "stranger", dnsNames: ["stranger.example"]))
     let server = try HTTPTestServer(.tls(stranger, TLSOptions(maximumVersion: version)))
@@ -55,7 +57,7 @@ final class FixedJudge: TrustJudge {
     #expect(chain.stapledResponse == nil)
   }
 
-  @Test func theWholeChainIsShownInItsOrder() async throws {
+  @Test("The judge receives the whole chain in order") func chain() async throws {
     let root = try TestIdentity(.init(commonName: "Root", isCA: true))
     let middle = try TestIdentity(.init(commonName: "Middle", isCA: true, issuer: root))
     let leaf = try TestIdentity(.init(commonName: "localhost", dnsNames: ["localhost"], issuer: middle))
@@ -67,8 +69,10 @@ final class FixedJudge: TrustJudge {
     #expect(names == ["CN=localhost", "CN=Middle"])
   }
 
-  @Test(arguments: [TLSOptions.Version.tls1_2, .tls1_3], [false, true])
-  func aServerThatIsRefusedGetsNothing(version: TLSOptions.Version, atStatus: Bool) async throws {
+  @Test(
+    "A server that the judge refuses receives no byte", arguments: [TLSOptions.Version.tls1_2, .tls1_3],
+    [false, true])
+  func refused(version: TLSOptions.Version, atStatus: Bool) async throws {
     let server = try HTTPTestServer(.tls(.localhost, TLSOptions(maximumVersion: version)))
     let judge = FixedJudge(.refuse(FixedJudge.Refusal()), wantsStapledResponse: atStatus)
     let client = Client()
@@ -79,7 +83,7 @@ final class FixedJudge: TrustJudge {
     #expect(server.requestCount == 0)
   }
 
-  @Test func aServerThatIsAskedAboutGetsNothingYet() async throws {
+  @Test("A server whose evaluation is pending receives no byte") func pending() async throws {
     let server = try HTTPTestServer(.tls(.localhost))
     let judge = FixedJudge(.ask)
     let client = Client()
@@ -89,7 +93,7 @@ final class FixedJudge: TrustJudge {
     #expect(server.requestCount == 0)
   }
 
-  @Test func whoHasNoOpinionLeavesItToTheTrustStore() async throws {
+  @Test("A judge without a decision leaves it to the trust store") func undecided() async throws {
     let good = try HTTPTestServer(.tls(.localhost))
     let stranger = try HTTPTestServer(.tls(TestIdentity(.init(commonName: "x", dnsNames: ["localhost"]))))
     let judge = FixedJudge(.usual)
@@ -100,7 +104,7 @@ final class FixedJudge: TrustJudge {
     #expect(failure.kind == .certificateHasUnknownRoot)
   }
 
-  @Test func aCertificateWithoutAlternativeNamesIsRefused() async throws {
+  @Test("A certificate without alternative names is refused") func noAlternativeNames() async throws {
     let old = try TestIdentity(.init(commonName: "localhost", issuer: .localhostAuthority))
     let server = try HTTPTestServer(.tls(old))
     let failure = try await Client().failure(of: server.url("/get"))
@@ -109,7 +113,7 @@ final class FixedJudge: TrustJudge {
     #expect(server.requestCount == 0)
   }
 
-  @Test func aTLSSessionIsNotResumedForAnotherPartition() async throws {
+  @Test("A TLS session is not resumed in another partition") func partition() async throws {
     let server = try HTTPTestServer(.tls(.localhost))
     let client = Client()
     let other = Client.profile { $0.trustStore = .pem(Data((Self.authority + Self.authority).utf8)) }

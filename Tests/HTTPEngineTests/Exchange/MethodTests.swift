@@ -4,8 +4,10 @@ import HTTPWire
 import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct MethodTests {
-  @Test(arguments: ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "QUERY", "PROPFIND", "purge"])
-  func aMethodWithoutABodyIsSentAsItIs(method: String) async throws {
+  @Test(
+    "A method without a body is sent unchanged",
+    arguments: ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "QUERY", "PROPFIND", "purge"])
+  func methods(method: String) async throws {
     let server = try HTTPTestServer(routes: .none)
     server.enqueue(.text("answer"))
     let client = Client()
@@ -23,8 +25,8 @@ import Testing
     #expect(!request.isChunked)
   }
 
-  @Test(arguments: ["GET", "DELETE", "OPTIONS", "POST", "PUT"])
-  func anEmptyBodyIsAsNone(method: String) async throws {
+  @Test("An empty body is no body", arguments: ["GET", "DELETE", "OPTIONS", "POST", "PUT"])
+  func emptyBody(method: String) async throws {
     let server = try HTTPTestServer(routes: .none)
     server.enqueue(.ok)
     let client = Client()
@@ -34,7 +36,7 @@ import Testing
     #expect(request.bodyLength == 0)
   }
 
-  @Test func oneHandleCarriesEveryMethodInTurn() async throws {
+  @Test("One handle sends every method in turn") func oneHandle() async throws {
     let server = try HTTPTestServer(routes: .none)
     let client = Client(connectionsPerHost: 1)
     let body = RequestBody.bytes(Data("body".utf8))
@@ -57,7 +59,7 @@ import Testing
     #expect(server.connectionCount == 1)
   }
 
-  @Test func aHeadRequestWithABodyIsRefusedWithAReason() async throws {
+  @Test("A HEAD request with a body is refused with a reason") func headWithBody() async throws {
     let server = try HTTPTestServer()
     let client = Client()
     let request = try client.request(server.url("/"), "HEAD", body: .bytes(Data([1])))
@@ -67,7 +69,7 @@ import Testing
     #expect(server.connectionCount == 0)
   }
 
-  @Test func aHeadRequestIsOverAtItsHead() async throws {
+  @Test("A HEAD request ends with its head") func head() async throws {
     let server = try HTTPTestServer(routes: .none)
     server.enqueue(.bytes(30_000_000), .text("next"))
     let client = Client()

@@ -23,8 +23,8 @@ import Testing
     }
   }
 
-  @Test(arguments: [false, true])
-  func aNameMeansWhatTheServiceSays(isSecure: Bool) async throws {
+  @Test("A name has the address of the service", arguments: [false, true])
+  func address(isSecure: Bool) async throws {
     let names = service(["shop.example": [.loopback4]])
     let doh = try HTTPTestServer(.tls(.localhost), routes: names.routes)
     let server = isSecure ? try HTTPTestServer(.tls(Self.shop())) : try HTTPTestServer()
@@ -43,7 +43,7 @@ import Testing
     #expect(try await server.takeRequest().header("Host") == "shop.example:\(server.port)")
   }
 
-  @Test func aNameThatDoesNotExistIsNotFound() async throws {
+  @Test("A name that does not exist is not found") func unknownName() async throws {
     let names = service(["empty.example": []])
     let doh = try HTTPTestServer(.tls(.localhost), routes: names.routes)
     let client = client(doh)
@@ -54,7 +54,7 @@ import Testing
     }
   }
 
-  @Test func answersThatAreNoneFindNobody() async throws {
+  @Test("An invalid response finds no host") func invalidResponses() async throws {
     for reply in [
       Reply.text("no answer"), .status(503), .data(Array(repeating: 0xC0, count: 100)), .status(200),
     ] {
@@ -65,14 +65,14 @@ import Testing
     }
   }
 
-  @Test func aServiceThatIsNotThereFindsNobody() async throws {
+  @Test("A missing service finds no host") func missingService() async throws {
     let doh = try HTTPTestServer(.tls(.localhost), routes: .none)
     let client = client(doh)
     doh.stop()
     #expect(try await client.failure(of: "http://shop.example/").kind == .cannotFindHost)
   }
 
-  @Test func aServiceThatIsNotTrustedIsAskedNothing() async throws {
+  @Test("An untrusted service receives no question") func untrustedService() async throws {
     let names = service(["shop.example": [.loopback4]])
     let stranger = try TestIdentity(.init(commonName: "x", dnsNames: ["localhost"]))
     let doh = try HTTPTestServer(.tls(stranger), routes: names.routes)
@@ -85,7 +85,7 @@ import Testing
   }
 
   /// libcurl's own look-up would verify the name service by the name of the transfer.
-  @Test func theServiceHasToBeWhoItIsAndNotTheHostThatIsLookedFor() async throws {
+  @Test("The service is verified by its own name") func nameOfService() async throws {
     let names = service(["shop.example": [.loopback4]])
     let doh = try HTTPTestServer(.tls(Self.shop()), routes: names.routes)
     let server = try HTTPTestServer(.tls(Self.shop()))
@@ -95,7 +95,7 @@ import Testing
     #expect(names.questions.isEmpty)
   }
 
-  @Test func theServiceIsJudgedLikeAnyServer() async throws {
+  @Test("The service is evaluated like any server") func evaluation() async throws {
     let names = service(["shop.example": [.loopback4]])
     let doh = try HTTPTestServer(.tls(.localhost), routes: names.routes)
     let server = try HTTPTestServer(.tls(Self.shop()))
@@ -123,8 +123,10 @@ import Testing
     #expect(Set(judge.chains.map(\.host)) == ["localhost", "shop.example"])
   }
 
-  @Test(arguments: [[IPAddress.loopback4], [.loopback6], [.loopback4, .loopback6]])
-  func theGuardHoldsForWhatTheServiceSays(addresses: [IPAddress?]) async throws {
+  @Test(
+    "refusesPrivateAddresses applies to resolved addresses",
+    arguments: [[IPAddress.loopback4], [.loopback6], [.loopback4, .loopback6]])
+  func privateAddresses(addresses: [IPAddress?]) async throws {
     let names = service(["shop.example": addresses])
     let doh = try HTTPTestServer(.tls(.localhost), routes: names.routes)
     let server = try HTTPTestServer()
@@ -136,14 +138,16 @@ import Testing
     #expect(server.connectionCount == 0)
   }
 
-  @Test(arguments: ["http://localhost/dns-query", "localhost", "", "ftp://localhost/"])
-  func aServiceWithoutTLSIsAClearFailure(url: String) async throws {
+  @Test(
+    "A service without TLS is a clear failure",
+    arguments: ["http://localhost/dns-query", "localhost", "", "ftp://localhost/"])
+  func serviceWithoutTLS(url: String) async throws {
     let failure = try await Client { $0.nameServiceURL = url }.failure(of: "http://shop.example/")
     #expect(failure.kind == .badURL)
     #expect(failure.message.contains("nameServiceURL"))
   }
 
-  @Test func aLookUpThatIsCancelledLeavesNothingBehind() async throws {
+  @Test("A cancelled lookup leaves no connection open") func cancelledLookup() async throws {
     let names = service(["shop.example": [.loopback4], "other.example": []])
     let gate = Gate()
     // The first two questions wait. Later ones are answered at once.
@@ -168,7 +172,7 @@ import Testing
     gate.open()
   }
 
-  @Test func aServiceThatIsSilentIsAnErrorInTime() async throws {
+  @Test("An idle service times out") func idleService() async throws {
     let gate = Gate()
     let doh = try HTTPTestServer(.tls(.localhost), routes: .none)
     for _ in 0..<2 {
@@ -182,7 +186,7 @@ import Testing
     gate.open()
   }
 
-  @Test func addressesAndThisMachineAreNotAskedFor() async throws {
+  @Test("Addresses and localhost are not resolved") func localNames() async throws {
     let names = service([:])
     let doh = try HTTPTestServer(.tls(.localhost), routes: names.routes)
     let server = try HTTPTestServer()
@@ -197,7 +201,7 @@ import Testing
     #expect(names.questions.isEmpty)
   }
 
-  @Test func theTargetOfAnOverrideIsAskedFor() async throws {
+  @Test("The target of an override is resolved") func override() async throws {
     let names = service(["target.example": [.loopback4]])
     let doh = try HTTPTestServer(.tls(.localhost), routes: names.routes)
     let server = try HTTPTestServer()
@@ -208,7 +212,7 @@ import Testing
     #expect(Set(names.questions.map(\.name)) == ["target.example"])
   }
 
-  @Test func aProxyFindsNamesItself() async throws {
+  @Test("A proxy resolves names itself") func proxy() async throws {
     let names = service([:])
     let doh = try HTTPTestServer(.tls(.localhost), routes: names.routes)
     let proxy = try HTTPTestServer(routes: .none)
@@ -218,7 +222,7 @@ import Testing
     #expect(names.questions.isEmpty)
   }
 
-  @Test func oneAddressThatDoesNotAnswerIsNotTheEnd() async throws {
+  @Test("Another address is tried if one does not respond") func severalAddresses() async throws {
     let names = service(["shop.example": [.loopback6, .loopback4]])
     let doh = try HTTPTestServer(.tls(.localhost), routes: names.routes)
     let server = try HTTPTestServer()

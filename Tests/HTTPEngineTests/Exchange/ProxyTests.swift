@@ -22,7 +22,7 @@ import Testing
     return server
   }
 
-  @Test func aRequestOfHTTPIsHandedToTheProxy() async throws {
+  @Test("An HTTP request is sent to the proxy") func http() async throws {
     let proxy = try HTTPTestServer()
     proxy.enqueue(.text("by proxy"))
     let server = options(Self.asAnn, port: proxy.port)
@@ -36,7 +36,7 @@ import Testing
         == HTTPHeader.authorization(username: "ann", password: Self.secret).value)
   }
 
-  @Test func theCredentialsOfOneProxyDoNotReachAnother() async throws {
+  @Test("The credentials of one proxy are not sent to another") func credentials() async throws {
     let first = try HTTPTestServer()
     let second = try HTTPTestServer()
     let client = Client()
@@ -69,8 +69,10 @@ import Testing
     }
   }
 
-  @Test(arguments: [ProxyServer.Kind.socks4, .socks4a, .socks5, .socks5h])
-  func aNameThatIsTooLongForSOCKSIsAnError(kind: ProxyServer.Kind) async throws {
+  @Test(
+    "A name that is too long for SOCKS is an error",
+    arguments: [ProxyServer.Kind.socks4, .socks4a, .socks5, .socks5h])
+  func longName(kind: ProxyServer.Kind) async throws {
     let proxy = try StreamTestServer()
     let client = Client { $0.proxy = .server(ProxyServer(kind, host: "127.0.0.1", port: proxy.port)) }
     let name = Array(repeating: "abcdefghi", count: 26).joined(separator: ".")
@@ -79,7 +81,7 @@ import Testing
     #expect(proxy.connectionCount == 0)
   }
 
-  @Test func whoIsBypassedIsReachedStraight() async throws {
+  @Test("A bypassed host is connected to directly") func bypass() async throws {
     let proxy = try HTTPTestServer()
     let server = try HTTPTestServer()
     let through = options({ $0.bypass = ["127.0.0.0/8"] }, port: proxy.port)
@@ -89,7 +91,7 @@ import Testing
     #expect(proxy.requestCount == 0 && server.requestCount == 2)
   }
 
-  @Test func thePasswordOfAProxyGoesToNobodyElse() async throws {
+  @Test("The password of a proxy is sent to this proxy only") func password() async throws {
     let proxy = try HTTPTestServer()
     let server = try HTTPTestServer()
     proxy.enqueue(.text("by proxy"), .text("by proxy"))
@@ -108,14 +110,14 @@ import Testing
     for request in server.recordedRequests { #expect(request.header("Proxy-Authorization") == nil) }
   }
 
-  @Test func aProxyThatAsksIsAResponse() async throws {
+  @Test("The challenge of a proxy is a response") func challenge() async throws {
     let proxy = try HTTPTestServer()
     proxy.enqueue(.status(407).with(header: "Proxy-Authenticate", value: #"Basic realm="p""#))
     let server = options(port: proxy.port)
     #expect(try await Client { $0.proxy = .server(server) }.get("http://nowhere.test/").status == 407)
   }
 
-  @Test func whatTheProxyAsksForIsNegotiated() async throws {
+  @Test("The requested scheme of a proxy is negotiated") func negotiation() async throws {
     let proxy = try HTTPTestServer()
     proxy.enqueue(
       .status(407).with(header: "Proxy-Authenticate", value: #"Digest realm="p", nonce="n", qop="auth""#),
@@ -133,7 +135,7 @@ import Testing
     #expect(try await proxy.takeRequest().header("Proxy-Authorization")?.hasPrefix("Digest ") == true)
   }
 
-  @Test func aWrongAnswerToANegotiatingProxyIsTheResponse() async throws {
+  @Test("A wrong answer to a negotiating proxy ends with its response") func wrongAnswer() async throws {
     let proxy = try HTTPTestServer()
     let asks = Reply.status(407).with(header: "Proxy-Authenticate", value: #"Basic realm="p""#)
     proxy.enqueue(asks, asks, asks, asks)
@@ -165,7 +167,7 @@ import Testing
     #expect(request.method == "CONNECT" && request.target == "nowhere.test:443")
   }
 
-  @Test func aProxyThatIsNotThere() async throws {
+  @Test("A missing proxy is a clear failure") func missingProxy() async throws {
     let port = try HTTPTestServer.refusedPort()
     for kind in ProxyServer.Kind.allCases {
       let server = ProxyServer(kind, host: "127.0.0.1", port: port, username: "ann", password: Self.secret)
@@ -175,7 +177,7 @@ import Testing
     }
   }
 
-  @Test func aProxyWithoutAName() async throws {
+  @Test("A proxy with an unknown name is a clear failure") func unknownProxy() async throws {
     let failure = try await Client { $0.proxy = .http("proxy.invalid", port: 1) }.failure(
       of: "http://192.0.2.1/")
     #expect(failure.kind == .cannotFindProxy)
@@ -187,7 +189,7 @@ import Testing
   private static let authority = TransportOptions.TrustStore.pem(
     Data(TestIdentity.localhostAuthority.caPEM.utf8))
 
-  @Test func aProxyOverTLSIsJudgedByItsOwnName() async throws {
+  @Test("A proxy over TLS is verified by its own name") func secureProxy() async throws {
     let proxy = try HTTPTestServer(.tls(.localhost))
     proxy.enqueue(.text("by proxy"))
     let server = options({ $0.trustStore = Self.authority }, port: proxy.port, kind: .https)
@@ -201,7 +203,7 @@ import Testing
     #expect(try await proxy.takeRequest().target == "http://nowhere.test/")
   }
 
-  @Test func aProxyOverTLSThatNobodyTrustsGetsNothing() async throws {
+  @Test("An untrusted proxy over TLS receives no request") func untrustedProxy() async throws {
     let proxy = try HTTPTestServer(.tls(.localhost))
     let server = options({ $0.password = Self.secret }, port: proxy.port, kind: .https)
     // The trust store for servers does not apply.
@@ -211,7 +213,7 @@ import Testing
     #expect(proxy.requestCount == 0)
   }
 
-  @Test func aProxyOverTLSWithAnotherNameGetsNothing() async throws {
+  @Test("A proxy over TLS with another name receives no request") func otherName() async throws {
     let other = try TestIdentity(
       .init(commonName: "other", dnsNames: ["other.test"], issuer: .localhostAuthority))
     let proxy = try HTTPTestServer(.tls(other))
@@ -222,7 +224,7 @@ import Testing
     #expect(proxy.requestCount == 0)
   }
 
-  @Test func theClientShowsItsIdentityToNoProxy() async throws {
+  @Test("The client certificate is not sent to a proxy") func clientCertificate() async throws {
     let authority = TestIdentity.localhostAuthority
     let options = TLSOptions(clientAuthority: authority.caPEM, requiresClientCertificate: false)
     let client = try TestIdentity(.init(commonName: "client", issuer: authority))

@@ -6,8 +6,8 @@ import Testing
 @Suite(.timeLimit(.minutes(5))) struct RequestBodyTests {
   static let sizes = [1, 100, 16_383, 16_384, 16_385, 65_536, 65_537, 1 << 20, 5 << 20]
 
-  @Test(arguments: sizes)
-  func aBodyArrivesByteForByte(size: Int) async throws {
+  @Test("A body is sent byte for byte", arguments: sizes)
+  func body(size: Int) async throws {
     let server = try HTTPTestServer(routes: .none)
     server.enqueue(.text("done"))
     let client = Client()
@@ -28,7 +28,7 @@ import Testing
     #expect(response.metrics.values.requestBodyBytes == Int64(size))
   }
 
-  @Test func aBodyOfManyPiecesOfMemoryIsSentWhole() async throws {
+  @Test("A body of several buffers is sent completely") func severalBuffers() async throws {
     let server = try HTTPTestServer(routes: .none)
     server.enqueue(.ok)
     let client = Client()
@@ -38,7 +38,7 @@ import Testing
     #expect(try await server.takeRequest().body == Array(bytes[1000..<150_000]))
   }
 
-  @Test func aBodyWithZeroBytesIsNotCutThere() async throws {
+  @Test("Zero bytes do not end a body") func zeroBytes() async throws {
     let server = try HTTPTestServer(routes: .none)
     server.enqueue(.ok)
     let client = Client()
@@ -47,8 +47,8 @@ import Testing
     #expect(try await server.takeRequest().body == bytes)
   }
 
-  @Test(arguments: [4, 100_000])
-  func aBodyIsSentAgainWhenTheKeptConnectionWasClosed(size: Int) async throws {
+  @Test("A body is sent again when a reused connection was closed", arguments: [4, 100_000])
+  func repeatedBody(size: Int) async throws {
     let server = try HTTPTestServer(routes: .none)
     server.enqueue(.ok, .text("again"))
     let client = Client()
@@ -61,8 +61,8 @@ import Testing
     #expect(server.requestCount == 2)
   }
 
-  @Test(arguments: [false, true])
-  func theAnswerMayComeBeforeAllOfTheBodyIsSent(isTLS: Bool) async throws {
+  @Test("A response can arrive before the whole body is sent", arguments: [false, true])
+  func earlyResponse(isTLS: Bool) async throws {
     let server = try HTTPTestServer(isTLS ? .tls(.localhost) : .none, routes: .none)
     server.enqueue(.earlyReply(200, then: .afterReply), .earlyReply(413), .text("next"))
     let client = Client()

@@ -4,8 +4,8 @@ import HTTPWire
 import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct ResponseTests {
-  @Test(arguments: [0, 1, 1000, 16_384, 32_768, 32_769, 1 << 20])
-  func aBodyOfKnownLengthComesWhole(size: Int) async throws {
+  @Test("A body of known length is complete", arguments: [0, 1, 1000, 16_384, 32_768, 32_769, 1 << 20])
+  func knownLength(size: Int) async throws {
     let server = try HTTPTestServer()
     let watcher = Watcher()
     let response = try await Client().get(server.url("/bytes/\(size)"), watcher: watcher)
@@ -17,8 +17,8 @@ import Testing
     #expect(watcher.endedCount == 1 && watcher.beganCount == 1 && watcher.callsAfterEnd == 0)
   }
 
-  @Test(arguments: [Reply.Framing.contentLength, .chunked, .untilClose])
-  func thirtyMegabytesComeWhole(framing: Reply.Framing) async throws {
+  @Test("Thirty megabytes are complete", arguments: [Reply.Framing.contentLength, .chunked, .untilClose])
+  func largeBody(framing: Reply.Framing) async throws {
     let server = try HTTPTestServer(routes: .none)
     let bytes = Content.bytes(30_000_000)
     server.enqueue(.data(bytes).framed(framing))
@@ -27,7 +27,7 @@ import Testing
     #expect(response.body == Data(bytes))
   }
 
-  @Test func chunksAndTrailersAreNoPartOfTheBodyAndTheHead() async throws {
+  @Test("Chunk sizes and trailers are not part of body and head") func chunks() async throws {
     let server = try HTTPTestServer(routes: .none)
     let trailer = HTTPHeader(name: "X-Trailer", value: "1")
     server.enqueue(.parts("first ", "", "second ", "third").with(trailers: [trailer]), .text("next"))
@@ -41,8 +41,8 @@ import Testing
     #expect(server.connectionCount == 1)
   }
 
-  @Test(arguments: [204, 304])
-  func aStatusWithoutABodyEndsWithItsHead(status: Int) async throws {
+  @Test("A status without a body ends with its head", arguments: [204, 304])
+  func noBody(status: Int) async throws {
     let server = try HTTPTestServer(routes: .none)
     server.enqueue(.status(status).with(header: "Content-Length", value: "100"), .text("next"))
     let client = Client()
@@ -53,15 +53,15 @@ import Testing
     #expect(server.connectionCount == 1)
   }
 
-  @Test(arguments: [200, 301, 401, 403, 404, 407, 418, 500, 503, 599, 799])
-  func everyStatusIsAResponse(status: Int) async throws {
+  @Test("Every status is a response", arguments: [200, 301, 401, 403, 404, 407, 418, 500, 503, 599, 799])
+  func statuses(status: Int) async throws {
     let server = try HTTPTestServer()
     let response = try await Client().get(server.url("/status/\(status)"))
     #expect(response.status == status)
     #expect(server.requestCount == 1)
   }
 
-  @Test func informationalHeadsComeBeforeTheFinalOneUnseen() async throws {
+  @Test("Informational heads are not delivered") func informationalHeads() async throws {
     let server = try HTTPTestServer(routes: .none)
     let link = HTTPHeader(name: "Link", value: "</style.css>")
     server.enqueue(.text("body").preceded(by: 100).preceded(by: 103, headers: [link]))
@@ -72,7 +72,7 @@ import Testing
     #expect(response.text == "body")
   }
 
-  @Test func aResponseOfHTTP10EndsWithItsConnection() async throws {
+  @Test("A response of HTTP/1.0 ends with its connection") func http10() async throws {
     let server = try HTTPTestServer(routes: .none)
     server.enqueue(.raw("HTTP/1.0 200 OK\r\nX-A: 1\r\n\r\nthe body"), .text("next"))
     let client = Client()
@@ -84,7 +84,7 @@ import Testing
     #expect(server.connectionCount == 2)
   }
 
-  @Test func statusLinesWithoutAReasonAndBareLineFeedsAreRead() async throws {
+  @Test("Status lines without a reason and bare line feeds are accepted") func statusLines() async throws {
     let server = try HTTPTestServer(routes: .none)
     server.enqueue(
       .raw("HTTP/1.1 200\nContent-Length: 2\n\nok"), .raw("HTTP/1.1 201 \r\nContent-Length: 2\r\n\r\nok"))
@@ -96,7 +96,7 @@ import Testing
     }
   }
 
-  @Test func aFoldedFieldIsOneField() async throws {
+  @Test("A folded field is one field") func foldedField() async throws {
     let server = try HTTPTestServer(routes: .none)
     server.enqueue(.raw("HTTP/1.1 200 OK\r\nX-A: one\r\n  two\r\nContent-Length: 2\r\n\r\nok"))
     let response = try await Client().get(server.url("/"))

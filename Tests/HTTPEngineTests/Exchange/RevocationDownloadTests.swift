@@ -5,7 +5,7 @@ import Testing
 
 /// Requests to responders and for lists block the caller's thread, and must end.
 @Suite("Downloads about revocation", .timeLimit(.minutes(5))) struct RevocationDownloadTests {
-  @Test func aBodyComesWhole() throws {
+  @Test("A body is complete") func body() throws {
     let server = try HTTPTestServer()
     server.enqueue(.bytes(300_000))
     #expect(RevocationDownload.list(at: server.url("/list"), publicOnly: false)?.count == 300_000)
@@ -17,7 +17,7 @@ import Testing
     #expect(server.recordedRequests.last?.body == Array("question".utf8))
   }
 
-  @Test func aSilentServerIsGivenUp() throws {
+  @Test("An idle server times out") func idleServer() throws {
     let silent = try UnresponsivePort()
     let started = ContinuousClock.now
     #expect(
@@ -34,7 +34,7 @@ import Testing
     #expect(RevocationDownload.timeLimit == 10_000)
   }
 
-  @Test func aBodyThatIsTooLargeIsGivenUp() throws {
+  @Test("A body above the limit is refused") func bodySizeLimit() throws {
     let server = try HTTPTestServer()
     server.enqueue(.bytes(1001), .bytes(1000))
     #expect(RevocationDownload.list(at: server.url("/"), publicOnly: false, sizeLimit: 1000) == nil)
@@ -43,14 +43,16 @@ import Testing
     #expect(RevocationDownload.response(from: server.url("/"), to: Data([1]), publicOnly: false) == nil)
   }
 
-  @Test(arguments: [
-    "", "http://", "ftp://127.0.0.1/", "file:///etc/hosts", "ldap://127.0.0.1/", "/list", "http://a\0b/",
-  ])
-  func onlyHTTPIsSpoken(url: String) {
+  @Test(
+    "A URL other than HTTP is refused",
+    arguments: [
+      "", "http://", "ftp://127.0.0.1/", "file:///etc/hosts", "ldap://127.0.0.1/", "/list", "http://a\0b/",
+    ])
+  func schemes(url: String) {
     #expect(RevocationDownload.list(at: url, publicOnly: false) == nil)
   }
 
-  @Test func nobodyInsideIsAskedWhereThatIsNotAllowed() throws {
+  @Test("Private addresses are refused if that is chosen") func privateAddresses() throws {
     let server = try HTTPTestServer()
     for url in [server.url("/"), "http://localhost:\(server.port)/", "http://[::1]:\(server.port)/"] {
       #expect(RevocationDownload.list(at: url, publicOnly: true) == nil)
@@ -59,7 +61,7 @@ import Testing
     #expect(server.connectionCount == 0)
   }
 
-  @Test func redirectsAreFewAndStayOnHTTP() throws {
+  @Test("Redirects are limited and stay on HTTP") func redirects() throws {
     let secure = try HTTPTestServer(.tls(.localhost))
     let server = try HTTPTestServer()
     server.enqueue(.redirect(to: secure.url("/")), .redirect(to: "file:///etc/hosts"))

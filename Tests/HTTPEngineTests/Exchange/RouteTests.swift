@@ -5,8 +5,8 @@ import HTTPWire
 import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct RouteTests {
-  @Test(arguments: [false, true])
-  func aHostGoesWhereItsOverrideSays(isSecure: Bool) async throws {
+  @Test("A host is connected to at the target of its override", arguments: [false, true])
+  func override(isSecure: Bool) async throws {
     let identity = try TestIdentity(
       .init(commonName: "shop", dnsNames: ["shop.example"], issuer: .localhostAuthority))
     let server = isSecure ? try HTTPTestServer(.tls(identity)) : try HTTPTestServer()
@@ -24,24 +24,28 @@ import Testing
     if isSecure { #expect(request.tls?.serverName == "shop.example") }
   }
 
-  @Test(arguments: [
-    TransportOptions.HostOverride(host: "", target: "127.0.0.1"),
-    .init(host: "a b", target: "127.0.0.1"), .init(host: "a", target: "b/c"), .init(host: "a", target: ""),
-    .init(host: "a", port: 0, target: "b"), .init(host: "a", port: 70_000, target: "b"),
-    .init(host: "a", target: "b", targetPort: -1), .init(host: "a\r\nX: y", target: "b"),
-  ])
-  func anOverrideThatIsNoneIsAClearFailure(override: TransportOptions.HostOverride) async throws {
+  @Test(
+    "An invalid override is a clear failure",
+    arguments: [
+      TransportOptions.HostOverride(host: "", target: "127.0.0.1"),
+      .init(host: "a b", target: "127.0.0.1"), .init(host: "a", target: "b/c"), .init(host: "a", target: ""),
+      .init(host: "a", port: 0, target: "b"), .init(host: "a", port: 70_000, target: "b"),
+      .init(host: "a", target: "b", targetPort: -1), .init(host: "a\r\nX: y", target: "b"),
+    ])
+  func invalidOverride(override: TransportOptions.HostOverride) async throws {
     let client = Client { $0.hostOverrides = [override] }
     let failure = try await client.failure(of: "http://a/")
     #expect(failure.kind == .badURL)
     #expect(failure.message.contains("host override"))
   }
 
-  @Test(arguments: [
-    "127.0.0.1", "localhost", "[::1]", "127.1", "2130706433", "0x7f000001", "0177.0.0.1", "0.0.0.0", "0",
-    "[::ffff:127.0.0.1]", "[::ffff:7f00:1]", "[::]", "127.255.255.254",
-  ])
-  func aGuardedRequestReachesNothingOnThisMachine(host: String) async throws {
+  @Test(
+    "A request that refuses private addresses reaches no local server",
+    arguments: [
+      "127.0.0.1", "localhost", "[::1]", "127.1", "2130706433", "0x7f000001", "0177.0.0.1", "0.0.0.0", "0",
+      "[::ffff:127.0.0.1]", "[::ffff:7f00:1]", "[::]", "127.255.255.254",
+    ])
+  func privateAddresses(host: String) async throws {
     let server = try HTTPTestServer()
     let port = try #require(Origin(url: server.url("/"))?.port)
     let client = Client { $0.refusesPrivateAddresses = true }
@@ -51,7 +55,8 @@ import Testing
     #expect(server.connectionCount == 0)
   }
 
-  @Test func aGuardedRequestDoesNotUseAConnectionOfAnUnguardedOne() async throws {
+  @Test("A request that refuses private addresses does not reuse other connections") func reuse() async throws
+  {
     let server = try HTTPTestServer()
     let client = Client()
     _ = try await client.get(server.url("/get"))
@@ -65,7 +70,7 @@ import Testing
     #expect(server.requestCount == 2)
   }
 
-  @Test func aBodyThatGrowsTooMuchByDecodingIsRefused() async throws {
+  @Test("A body that exceeds the limit by decoding is refused") func decodedSize() async throws {
     let server = try HTTPTestServer(routes: .none)
     let bomb = try #require(Deflater.compress(Data(count: 20 << 20), .gzip))
     let text = try #require(Deflater.compress(Data((0..<100_000).map { UInt8($0 % 251) }), .gzip))
@@ -81,7 +86,7 @@ import Testing
     #expect(try await Client().get(server.url("/")).body?.count == 20 << 20)
   }
 
-  @Test func aBombInABombIsRefused() async throws {
+  @Test("A nested decompression bomb is refused") func nestedBomb() async throws {
     let server = try HTTPTestServer(routes: .none)
     let inner = try #require(Deflater.compress(Data(count: 64 << 20), .gzip))
     let bomb = try #require(Deflater.compress(inner, .gzip))
@@ -93,7 +98,7 @@ import Testing
     #expect(failure.metrics.map { $0.values.decodedBodyBytes < 4 << 20 } == true)
   }
 
-  @Test func anInterfaceThatIsNotThereIsAClearFailure() async throws {
+  @Test("A missing interface is a clear failure") func missingInterface() async throws {
     let server = try HTTPTestServer()
     let client = Client { $0.localInterface = "if!no-such-interface" }
     #expect(try await client.failure(of: server.url("/get")).kind == .cannotConnectToHost)

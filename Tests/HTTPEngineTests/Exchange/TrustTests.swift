@@ -4,7 +4,7 @@ import HTTPWire
 import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct TrustTests {
-  @Test func anAuthorityFromMemoryIsTrusted() async throws {
+  @Test("An authority in memory is trusted") func authorityInMemory() async throws {
     let server = try HTTPTestServer(.tls(.localhost))
     let response = try await Client().get(server.url("/get"))
     #expect(response.status == 200)
@@ -13,7 +13,7 @@ import Testing
     #expect(tls.version == "TLSv1.3")
   }
 
-  @Test func anAuthorityFromAFileIsTrusted() async throws {
+  @Test("An authority in a file is trusted") func authorityInFile() async throws {
     let file = FileManager.default.temporaryDirectory.appending(path: "authority-\(UUID().uuidString).pem")
     try Data(TestIdentity.localhostAuthority.caPEM.utf8).write(to: file)
     defer { try? FileManager.default.removeItem(at: file) }
@@ -21,10 +21,12 @@ import Testing
     #expect(try await Client { $0.trustStore = .file(file.path) }.get(server.url("/get")).status == 200)
   }
 
-  @Test(arguments: [
-    TransportOptions.TrustStore.system, .pem(Data(otherAuthority.utf8)),
-  ])
-  func aServerWhoseAuthorityIsNotTrustedIsRefused(store: TransportOptions.TrustStore) async throws {
+  @Test(
+    "A server of an unknown authority is refused",
+    arguments: [
+      TransportOptions.TrustStore.system, .pem(Data(otherAuthority.utf8)),
+    ])
+  func unknownAuthority(store: TransportOptions.TrustStore) async throws {
     let server = try HTTPTestServer(.tls(.localhost))
     let failure = try await Client { $0.trustStore = store }.failure(of: server.url("/get"))
     #expect(failure.kind == .certificateHasUnknownRoot)
@@ -37,11 +39,13 @@ import Testing
     (try? TestIdentity(.init(commonName: "Another CA", isCA: true)).caPEM) ?? ""
   }()
 
-  @Test(arguments: [
-    TransportOptions.TrustStore.file("/nonexistent/authorities.pem"), .pem(Data("no certificate".utf8)),
-    .pem(Data()), .file(""),
-  ])
-  func aStoreThatCannotBeReadIsAClearFailure(store: TransportOptions.TrustStore) async throws {
+  @Test(
+    "An unreadable trust store is a clear failure",
+    arguments: [
+      TransportOptions.TrustStore.file("/nonexistent/authorities.pem"), .pem(Data("no certificate".utf8)),
+      .pem(Data()), .file(""),
+    ])
+  func unreadableStore(store: TransportOptions.TrustStore) async throws {
     let server = try HTTPTestServer(.tls(.localhost))
     let failure = try await Client { $0.trustStore = store }.failure(of: server.url("/get"))
     #expect([.certificateUntrusted, .certificateHasUnknownRoot].contains(failure.kind), "\(failure)")
@@ -80,8 +84,8 @@ import Testing
     },
   ]
 
-  @Test(arguments: bad)
-  func aBadCertificateIsRefusedForItsReason(bad: Bad) async throws {
+  @Test("An invalid certificate is refused for its reason", arguments: bad)
+  func invalidCertificates(bad: Bad) async throws {
     let server = try HTTPTestServer(.tls(bad.identity()))
     let client = Client()
     for _ in 0..<2 {
@@ -94,7 +98,7 @@ import Testing
     #expect(server.requestCount == 0)
   }
 
-  @Test func aMissingIntermediateIsAnUnknownRoot() async throws {
+  @Test("A missing intermediate is an unknown root") func missingIntermediate() async throws {
     let root = try TestIdentity(.init(commonName: "Root", isCA: true))
     let middle = try TestIdentity(.init(commonName: "Middle", isCA: true, issuer: root))
     let leaf = try TestIdentity(.init(commonName: "localhost", dnsNames: ["localhost"], issuer: middle))
@@ -105,7 +109,7 @@ import Testing
     #expect(try await client.failure(of: broken.url("/get")).kind == .certificateHasUnknownRoot)
   }
 
-  @Test func aServerThatIsOlderThanTheMinimumIsRefused() async throws {
+  @Test("A server below the minimum version is refused") func minimumVersion() async throws {
     let old = try HTTPTestServer(.tls(.localhost, TLSOptions(maximumVersion: .tls1_2)))
     #expect(try await Client().get(old.url("/get")).metrics.tlsVersion == "TLSv1.2")
     let failure = try await Client { $0.minimumTLSVersion = .tls13 }.failure(of: old.url("/get"))
@@ -114,7 +118,7 @@ import Testing
     #expect(old.requestCount == 1)
   }
 
-  @Test func aServerThatAsksForACertificateSaysSo() async throws {
+  @Test("A server that requires a client certificate is reported") func requiredCertificate() async throws {
     for version in [TLSOptions.Version.tls1_2, .tls1_3] {
       let options = TLSOptions(maximumVersion: version, clientAuthority: Self.authority.caPEM)
       let server = try HTTPTestServer(.tls(.localhost, options))
@@ -125,7 +129,7 @@ import Testing
     }
   }
 
-  @Test func aConnectionIsNotSharedAcrossDifferentTrust() async throws {
+  @Test("A connection is not shared between trust settings") func sharing() async throws {
     let server = try HTTPTestServer(.tls(.localhost))
     let client = Client()
     _ = try await client.get(server.url("/get"))

@@ -46,8 +46,8 @@ import Testing
     Fault("only informational", .raw("HTTP/1.1 100 Continue\r\n\r\n"), .connectionLost, .badServerResponse),
   ]
 
-  @Test(arguments: faults)
-  func aFaultHasItsKindAndASentence(fault: Fault) async throws {
+  @Test("Each fault has its kind and a message", arguments: faults)
+  func kinds(fault: Fault) async throws {
     let server = try HTTPTestServer(routes: .none)
     server.enqueue(fault.reply, .text("next"))
     let client = Client()
@@ -61,15 +61,17 @@ import Testing
     #expect(try await client.get(server.url("/")).text == "next")
   }
 
-  @Test(arguments: [
-    Fault("close in the body", .closeAfterBody(bytes: 500), .connectionLost),
-    Fault("cut in the body", .cutAfterBody(bytes: 500), .connectionLost),
-    Fault("reset in the body", .resetAfterBody(bytes: 500), .connectionLost),
-    Fault("truncated chunks", .truncatedChunked, .connectionLost),
-    Fault("close before the reply", .closeBeforeReply, .connectionLost),
-    Fault("reset before the reply", .reset, .connectionLost),
-  ])
-  func overTLSToo(fault: Fault) async throws {
+  @Test(
+    "Each fault over TLS has its kind and a message",
+    arguments: [
+      Fault("close in the body", .closeAfterBody(bytes: 500), .connectionLost),
+      Fault("cut in the body", .cutAfterBody(bytes: 500), .connectionLost),
+      Fault("reset in the body", .resetAfterBody(bytes: 500), .connectionLost),
+      Fault("truncated chunks", .truncatedChunked, .connectionLost),
+      Fault("close before the reply", .closeBeforeReply, .connectionLost),
+      Fault("reset before the reply", .reset, .connectionLost),
+    ])
+  func kindsOverTLS(fault: Fault) async throws {
     let server = try HTTPTestServer(.tls(.localhost), routes: .none)
     server.enqueue(fault.reply, .text("next"))
     let client = Client()
@@ -79,7 +81,7 @@ import Testing
     #expect(try await client.get(server.url("/")).text == "next")
   }
 
-  @Test func aLengthThatIsTooSmallEndsTheBodyThere() async throws {
+  @Test("A length that is too small ends the body") func smallLength() async throws {
     let server = try HTTPTestServer(routes: .none)
     server.enqueue(.wrongLength(claimed: 40), .text("next"))
     let client = Client()
@@ -89,8 +91,8 @@ import Testing
   }
 
   /// Excess bytes can arrive in one piece with the body, after a head that was read, or after the end of the response.
-  @Test(arguments: [false, true], 0..<3)
-  func whatIsTooMuchIsNotTheNextAnswer(isTLS: Bool, arrival: Int) async throws {
+  @Test("Excess bytes are not the next response", arguments: [false, true], 0..<3)
+  func excessBytes(isTLS: Bool, arrival: Int) async throws {
     let server = try HTTPTestServer(isTLS ? .tls(.localhost) : .none, routes: .none)
     let before = Gate()
     let behind = Gate()
@@ -115,7 +117,7 @@ import Testing
     behind.open()
   }
 
-  @Test func contradictingLengthsAreNoSilentTruncation() async throws {
+  @Test("Contradicting lengths are no silent truncation") func contradictingLengths() async throws {
     let server = try HTTPTestServer(routes: .none)
     server.enqueue(.garbageHead(.contradictingLengths), .text("next"))
     let client = Client()
@@ -129,7 +131,7 @@ import Testing
     #expect(try await client.get(server.url("/")).text == "next")
   }
 
-  @Test func aLineWithoutAColonIsNoField() async throws {
+  @Test("A line without a colon is not a field") func missingColon() async throws {
     let server = try HTTPTestServer(routes: .none)
     server.enqueue(.garbageHead(.fieldWithoutColon))
     let client = Client()
@@ -142,7 +144,9 @@ import Testing
     }
   }
 
-  @Test func aKeptConnectionThatDiesAtTheNextRequestIsReplacedOnce() async throws {
+  @Test("A reused connection that fails at the next request is replaced once") func replacedConnection()
+    async throws
+  {
     let server = try HTTPTestServer(routes: .none)
     server.enqueue(.text("1"), .closeBeforeReply, .text("2"))
     let client = Client()

@@ -64,7 +64,7 @@ import Testing
     #expect(server.connectionCount == 2)
   }
 
-  @Test("Connection is kept behind chunks, extensions and trailers")
+  @Test("Connection is reused after chunks, extensions and trailers")
   func keptConnection() async throws {
     let server = try HTTPTestServer(routes: .none)
     let body = "5 \r\nhello\r\n1;a=b;c=\"d\"\r\n!\r\n000\r\nDigest: x\r\n folded\r\n\r\n"

@@ -3,7 +3,7 @@ import HTTPWire
 import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct ConnectFaultTests {
-  @Test func aRefusedPort() async throws {
+  @Test("A refused port is a clear failure") func aRefusedPort() async throws {
     let port = try HTTPTestServer.refusedPort()
     let client = Client()
     for scheme in ["http", "https"] {
@@ -15,7 +15,7 @@ import Testing
     }
   }
 
-  @Test func aNameThatDoesNotExist() async throws {
+  @Test("An unknown name is a clear failure") func unknownName() async throws {
     let failure = try await Client().failure(of: "http://no-such-host.invalid/")
     #expect(failure.kind == .cannotFindHost)
     #expect(failure.helps(host: "no-such-host.invalid"))
@@ -30,8 +30,8 @@ import Testing
     (.alert(40), [.secureConnectionFailed]), (.alert(70), [.secureConnectionFailed]),
   ]
 
-  @Test(arguments: handshakes)
-  func aHandshakeThatGoesWrong(effect: ConnectionEffect, kinds: [TransportFailure.Kind]) async throws {
+  @Test("A failed handshake is a clear failure", arguments: handshakes)
+  func failedHandshake(effect: ConnectionEffect, kinds: [TransportFailure.Kind]) async throws {
     let server = try HTTPTestServer(.tls(.localhost))
     server.enqueue(connections: effect)
     let client = Client()
@@ -41,8 +41,10 @@ import Testing
     #expect(try await client.get(server.url("/get")).status == 200)
   }
 
-  @Test(arguments: [ConnectionEffect.closeOnAccept, .resetOnAccept, .closeInHandshake])
-  func aPlainConnectionThatIsEndedAtOnce(effect: ConnectionEffect) async throws {
+  @Test(
+    "A plain connection that ends at once is a clear failure",
+    arguments: [ConnectionEffect.closeOnAccept, .resetOnAccept, .closeInHandshake])
+  func closedConnection(effect: ConnectionEffect) async throws {
     let server = try HTTPTestServer()
     server.enqueue(connections: effect)
     let client = Client()
@@ -53,7 +55,8 @@ import Testing
     #expect(try await client.get(server.url("/get")).status == 200)
   }
 
-  @Test func plainHTTPOnAPortOfTLSAndTheOtherWayRound() async throws {
+  @Test("HTTP on a TLS port, and TLS on an HTTP port, are clear failures") func schemeMismatch() async throws
+  {
     let secure = try HTTPTestServer(.tls(.localhost))
     let plain = try HTTPTestServer()
     let client = Client()
@@ -67,10 +70,12 @@ import Testing
     #expect(second.helps(host: "localhost"))
   }
 
-  @Test(arguments: [
-    "ftp://127.0.0.1/", "file:///etc/passwd", "gopher://127.0.0.1/", "http://[::1/", "http://a b/",
-  ])
-  func aURLThatIsNoneOfHTTPIsRefused(url: String) async throws {
+  @Test(
+    "A URL with another scheme is refused",
+    arguments: [
+      "ftp://127.0.0.1/", "file:///etc/passwd", "gopher://127.0.0.1/", "http://[::1/", "http://a b/",
+    ])
+  func otherScheme(url: String) async throws {
     let client = Client()
     let request = WireRequest(
       url: url, origin: Origin(scheme: "http", host: "127.0.0.1", port: 1), profile: client.profile)

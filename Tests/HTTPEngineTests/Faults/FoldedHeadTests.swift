@@ -10,8 +10,8 @@ import Testing
   private static let folded =
     "HTTP/1.1 200 OK\r\n folded: value that is long enough to move\r\nContent-Length: 0\r\n\r\n"
 
-  @Test(arguments: [false, true])
-  func aFoldedFirstFieldIsNoDangerToTheNextRequests(isTLS: Bool) async throws {
+  @Test("A folded first field does not affect later requests", arguments: [false, true])
+  func firstField(isTLS: Bool) async throws {
     let server = try HTTPTestServer(isTLS ? .tls(.localhost) : .none, routes: .none)
     let client = Client()
     for round in 0..<40 {
@@ -25,7 +25,9 @@ import Testing
     }
   }
 
-  @Test func aFoldedFirstFieldOfAProxyIsNoDanger() async throws {
+  @Test("A folded first field of a proxy does not affect later requests") func firstFieldOfProxy()
+    async throws
+  {
     let origin = try HTTPTestServer(.tls(.localhost))
     let proxy = try StreamTestServer { connection in
       _ = try connection.readRequest()
@@ -43,7 +45,9 @@ import Testing
     }
   }
 
-  @Test func aFoldedFirstFieldAfterARedirectIsNoDanger() async throws {
+  @Test("A folded first field after a redirect does not affect later requests") func firstFieldAfterRedirect()
+    async throws
+  {
     let server = try HTTPTestServer(routes: .none)
     let client = Client()
     for _ in 0..<40 {

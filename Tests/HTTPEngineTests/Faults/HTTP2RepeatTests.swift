@@ -112,7 +112,7 @@ import Testing
     return true
   }
 
-  @Test func aPOSTThatTheServerReadIsNotSentAgain() async throws {
+  @Test("A POST that the server read is not sent again") func postThatWasRead() async throws {
     let log = Log()
     let server = try Self.server([[.answer, .close]], log)
     let client = Client()
@@ -139,8 +139,8 @@ import Testing
     #expect(log.all == ["request", "request"])
   }
 
-  @Test(arguments: [true, false], ["GET", "POST"])
-  func aRefusedStreamIsSentAgain(isKept: Bool, method: String) async throws {
+  @Test("A refused stream is sent again", arguments: [true, false], ["GET", "POST"])
+  func refusedStream(isKept: Bool, method: String) async throws {
     let log = Log()
     let server = try Self.server([isKept ? [.answer, .refuse] : [.refuse]], log)
     let client = Client()
@@ -153,8 +153,8 @@ import Testing
     #expect(server.connectionCount <= 2, "the connection of the second attempt is not given up")
   }
 
-  @Test(arguments: ["GET", "POST"])
-  func aStreamThatIsRefusedSeveralTimesIsSentAgain(method: String) async throws {
+  @Test("A stream that is refused repeatedly is sent again", arguments: ["GET", "POST"])
+  func repeatedlyRefusedStream(method: String) async throws {
     let log = Log()
     let server = try Self.server([[.refuse, .refuse, .refuse], [.refuse, .refuse], [.refuse]], log)
     let client = Client()
@@ -163,7 +163,7 @@ import Testing
     #expect(log.all == ["refused", "refused", "refused", "request"])
   }
 
-  @Test func anUploadFromMemoryThatIsRefusedHalfwayIsSentAgainFromItsStart() async throws {
+  @Test("An upload that is refused halfway is sent again from its start") func refusedUpload() async throws {
     let refusals = Mutex(0)
     let sizes = Mutex<[Int]>([])
     let server = try StreamTestServer(Self.http2) { connection in
@@ -193,7 +193,7 @@ import Testing
   }
 
   /// An earlier refusal is no evidence about a later attempt.
-  @Test func aPOSTThatIsReadAfterARefusalIsNotSentAgain() async throws {
+  @Test("A POST that is read after a refusal is not sent again") func postAfterRefusal() async throws {
     let log = Log()
     let server = try Self.server([[.refuse, .close], [.close]], log)
     let client = Client()
@@ -204,8 +204,8 @@ import Testing
     #expect(log.all == ["refused", "request"])
   }
 
-  @Test(arguments: ["GET", "PUT"])
-  func anIdempotentRequestWhoseConnectionEndsIsSentAgain(method: String) async throws {
+  @Test("An idempotent request whose connection ends is sent again", arguments: ["GET", "PUT"])
+  func idempotentRequest(method: String) async throws {
     let log = Log()
     let server = try Self.server([[.answer, .close]], log)
     let client = Client()
@@ -215,8 +215,8 @@ import Testing
     #expect(log.all == ["request", "request", "request"])
   }
 
-  @Test(arguments: ["GET", "POST"], [1, 5])
-  func aRequestAboveTheLastStreamOfGOAWAYIsSentAgain(method: String, times: Int) async throws {
+  @Test("A request above the last stream of GOAWAY is sent again", arguments: ["GET", "POST"], [1, 5])
+  func goAway(method: String, times: Int) async throws {
     let log = Log()
     let steps = [[.answer, .goAway]] + Array(repeating: [Step.goAway], count: times - 1)
     let server = try Self.server(steps, log)
@@ -243,8 +243,8 @@ import Testing
     #expect(log.all.count <= (method == "POST" ? 2 : 3))
   }
 
-  @Test(arguments: [true, false])
-  func anUploadThatNeedsHTTP1IsSentAgainFromItsStart(isKept: Bool) async throws {
+  @Test("An upload that requires HTTP/1.1 is sent again from its start", arguments: [true, false])
+  func http11Required(isKept: Bool) async throws {
     let log = Log()
     let server = try Self.server([isKept ? [.answer, .http11Required] : [.http11Required]], log)
     let client = Client()
@@ -257,8 +257,8 @@ import Testing
   }
 
   /// With libcurl 7.83 to 8.0, the handle of the first request is replaced unless it reads HTTP/2.
-  @Test(arguments: ["GET", "POST"])
-  func aHostThatSpeaksHTTP1FromNowOnIsServed(method: String) async throws {
+  @Test("A host that changes to HTTP/1.1 is served", arguments: ["GET", "POST"])
+  func changeToHTTP11(method: String) async throws {
     let connections = Mutex(0)
     // A POST that is sent before the end of the connection is known would not be sent again.
     let isClosed = Moment()
@@ -294,7 +294,7 @@ import Testing
     #expect(server.connectionCount == 2 || server.connectionCount == 3)
   }
 
-  @Test func aServerThatRefusesWithoutEndEndsTheRequest() async throws {
+  @Test("A server that refuses without end ends the request") func endlessRefusals() async throws {
     let log = Log()
     let server = try Self.server(Array(repeating: [.refuse, .refuse, .refuse], count: 40), log)
     let client = Client()
@@ -305,8 +305,10 @@ import Testing
     #expect(log.all.count <= 34)
   }
 
-  @Test(arguments: [Step.resetAfterHead, .failInternally])
-  func aStreamThatTheServerBeganToProcessIsNotSentAgain(step: Step) async throws {
+  @Test(
+    "A stream that the server began to process is not sent again",
+    arguments: [Step.resetAfterHead, .failInternally])
+  func processedStream(step: Step) async throws {
     let log = Log()
     let server = try Self.server([[.answer, step]], log)
     let client = Client()

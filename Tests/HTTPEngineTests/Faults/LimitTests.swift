@@ -4,8 +4,8 @@ import HTTPWire
 import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct LimitTests {
-  @Test(arguments: [1000, 4 << 20])
-  func aHeadThatIsLargerThanTheLimitIsRefused(bytes: Int) async throws {
+  @Test("A head above the limit is refused", arguments: [1000, 4 << 20])
+  func headLimit(bytes: Int) async throws {
     let server = try HTTPTestServer(routes: .none)
     server.enqueue(.garbageHead(.huge(bytes: bytes)), .text("next"))
     let client = Client { $0.headerSizeLimit = 500 }
@@ -16,7 +16,7 @@ import Testing
     #expect(try await client.get(server.url("/")).text == "next")
   }
 
-  @Test func aHeadThatIsLargerThanLibcurlTakesSaysSo() async throws {
+  @Test("A head above the limit of libcurl is reported") func limitOfLibcurl() async throws {
     let server = try HTTPTestServer(routes: .none)
     server.enqueue(.garbageHead(.huge(bytes: 1 << 20)))
     let failure = try await Client { $0.headerSizeLimit = 8 << 20 }.failure(of: server.url("/"))
@@ -24,7 +24,7 @@ import Testing
     #expect(failure.message.contains("header"))
   }
 
-  @Test func informationalHeadsWithoutEndAreRefused() async throws {
+  @Test("Endless informational heads are refused") func endlessInformationalHeads() async throws {
     let server = try HTTPTestServer(routes: .none)
     var reply = Reply.ok
     for _ in 0..<2000 { reply = reply.preceded(by: 103) }
@@ -33,8 +33,10 @@ import Testing
     #expect(failure.kind == .dataLengthExceedsMaximum)
   }
 
-  @Test(arguments: [Reply.Framing.contentLength, .chunked])
-  func aBodyOfTheLimitIsTakenAndAByteMoreIsNot(framing: Reply.Framing) async throws {
+  @Test(
+    "A body at the limit is accepted and one byte more is refused",
+    arguments: [Reply.Framing.contentLength, .chunked])
+  func bodyLimit(framing: Reply.Framing) async throws {
     let server = try HTTPTestServer(routes: .none)
     server.enqueue(.bytes(50_000).framed(framing), .bytes(50_001).framed(framing), .text("next"))
     let client = Client { $0.bodySizeLimit = 50_000 }
@@ -45,7 +47,7 @@ import Testing
     #expect(try await client.get(server.url("/")).text == "next")
   }
 
-  @Test func theLimitCountsDecodedBytes() async throws {
+  @Test("The limit counts decoded bytes") func decodedBytes() async throws {
     let server = try HTTPTestServer()
     let failure = try await Client { $0.bodySizeLimit = 10 }.failure(of: server.url("/gzip"))
     #expect(failure.kind == .dataLengthExceedsMaximum)

@@ -19,8 +19,8 @@ import Testing
     }
   }
 
-  @Test(arguments: [false, true], Content.allCases)
-  func aPOSTThatTheServerReadIsNotSentAgain(isTLS: Bool, content: Content) async throws {
+  @Test("A POST that the server read is not sent again", arguments: [false, true], Content.allCases)
+  func postThatWasRead(isTLS: Bool, content: Content) async throws {
     let server = try ClosingServer(isTLS ? .tls(.localhost) : .none)
     let client = Client()
     #expect(try await client.get(server.url(isTLS: isTLS)).status == 200)
@@ -31,7 +31,7 @@ import Testing
     #expect(server.methods == ["GET", "POST"])
   }
 
-  @Test func parallelPOSTsOnKeptConnectionsAreSentOnceEach() async throws {
+  @Test("Parallel POSTs on reused connections are sent once each") func parallelPosts() async throws {
     let server = try ClosingServer(.none)
     let client = Client(connectionsPerHost: 10)
     let gate = Gate()
@@ -55,8 +55,8 @@ import Testing
     #expect(server.methods.filter { $0 == "POST" }.count == 10)
   }
 
-  @Test(arguments: ["GET", "PUT", "DELETE", "HEAD", "OPTIONS"])
-  func anIdempotentRequestIsSentOnceMoreAndNotAThirdTime(method: String) async throws {
+  @Test("An idempotent request is repeated once", arguments: ["GET", "PUT", "DELETE", "HEAD", "OPTIONS"])
+  func idempotentRequest(method: String) async throws {
     let server = try ClosingServer(.none)
     let client = Client()
     #expect(try await client.get(server.url(isTLS: false)).status == 200)
@@ -66,7 +66,7 @@ import Testing
     #expect(server.methods == ["GET", method, method])
   }
 
-  @Test func anIdempotentRequestOnANewConnectionIsNotSentAgain() async throws {
+  @Test("An idempotent request on a new connection is not repeated") func newConnection() async throws {
     let server = try ClosingServer(.none)
     server.closeAll()
     let client = Client()
@@ -75,11 +75,12 @@ import Testing
   }
 
   @Test(
+    "A request is not repeated after the response has begun",
     arguments: [
       "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nbo",
       "HTTP/1.1 200 OK\r\nConte", "HTTP/1.1 200 OK\r\n", "HTTP/1.1 103 Early\r\n\r\n",
     ], [false, true])
-  func aRequestIsNotSentAgainWhenAResponseHadBegun(answer: String, isTLS: Bool) async throws {
+  func begunResponse(answer: String, isTLS: Bool) async throws {
     let server = try ClosingServer(isTLS ? .tls(.localhost) : .none)
     let client = Client()
     #expect(try await client.get(server.url(isTLS: isTLS)).status == 200)
@@ -89,7 +90,7 @@ import Testing
     #expect(server.methods == ["GET", "GET"])
   }
 
-  @Test func aPOSTWhoseResponseBreaksOffWasProcessed() async throws {
+  @Test("A POST whose response breaks off is not repeated") func brokenPost() async throws {
     let server = try ClosingServer(.none)
     server.answerPartially("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nbo")
     let client = Client()
@@ -100,7 +101,7 @@ import Testing
   }
 
   /// Other pooled connections may also have ended.
-  @Test func aRepeatedRequestGetsAConnectionOfItsOwn() async throws {
+  @Test("A repeated request has a connection of its own") func ownConnection() async throws {
     let gate = Gate()
     let server = try StreamTestServer { connection in
       _ = try connection.readRequest()
@@ -120,7 +121,7 @@ import Testing
     #expect(server.connectionCount == 4)
   }
 
-  @Test func aRepeatedUploadIsCompleteAndBeginsAtItsStart() async throws {
+  @Test("A repeated upload is sent completely from its start") func upload() async throws {
     let server = try ClosingServer(.none)
     let client = Client()
     #expect(try await client.get(server.url(isTLS: false)).status == 200)
@@ -133,7 +134,7 @@ import Testing
     #expect(server.lastBody == PatternSource.bytes(40_000))
   }
 
-  @Test func aStreamThatCanBeReadOnceIsNotRepeated() async throws {
+  @Test("A stream that can be read once is not repeated") func stream() async throws {
     let server = try ClosingServer(.none)
     let client = Client()
     #expect(try await client.get(server.url(isTLS: false)).status == 200)

@@ -26,19 +26,25 @@ import Testing
     #expect(try await client.get(server.url("/next")).text == "next", sourceLocation: location)
   }
 
-  @Test(arguments: [false, true]) func silenceBeforeTheHead(isTLS: Bool) async throws {
+  @Test("An idle server before the head times out", arguments: [false, true]) func idleBeforeHead(isTLS: Bool)
+    async throws
+  {
     try await Self.expectTimeout(.stall, isTLS: isTLS)
   }
 
-  @Test(arguments: [false, true]) func silenceAfterTheHead(isTLS: Bool) async throws {
+  @Test("An idle server after the head times out", arguments: [false, true]) func idleAfterHead(isTLS: Bool)
+    async throws
+  {
     try await Self.expectTimeout(.stallAfterHead, isTLS: isTLS)
   }
 
-  @Test(arguments: [false, true]) func silenceInTheBody(isTLS: Bool) async throws {
+  @Test("An idle server in the body times out", arguments: [false, true]) func idleInBody(isTLS: Bool)
+    async throws
+  {
     try await Self.expectTimeout(.stallAfterBody(bytes: 5000), isTLS: isTLS)
   }
 
-  @Test func silenceWhileABodyIsSent() async throws {
+  @Test("An idle server during an upload times out") func idleDuringUpload() async throws {
     let server = try HTTPTestServer(routes: .none)
     server.enqueue(.ok.requestBody(.held(Gate())))
     let client = Client()
@@ -50,7 +56,7 @@ import Testing
     #expect((watcher.last?.sent ?? 0) < 30_000_000)
   }
 
-  @Test func aHandshakeThatIsNeverAnswered() async throws {
+  @Test("A handshake without a response times out") func handshake() async throws {
     let server = try HTTPTestServer(.tls(.localhost))
     server.enqueue(connections: .stall, .stall)
     let client = Client()
@@ -66,7 +72,7 @@ import Testing
     #expect(try await client.get(server.url("/get")).status == 200)
   }
 
-  @Test func everyByteRestartsTheIdleTimer() async throws {
+  @Test("Every byte restarts the idle timer") func restart() async throws {
     let server = try HTTPTestServer(routes: .none)
     // Ten steps take more than a second, with short silences only.
     server.enqueue(.slowDrip(bytesPerStep: 3, interval: .milliseconds(120)))
@@ -77,7 +83,7 @@ import Testing
     #expect(response.metrics.values.end > 1_000_000)
   }
 
-  @Test func theDeadlineEndsWhatDripsOn() async throws {
+  @Test("The deadline ends a slow body") func slowBody() async throws {
     let server = try HTTPTestServer(routes: .none)
     // The reply would last half a minute.
     let drops = (0..<300).flatMap { _ in [Reply.Part.bytes([1]), .pause(.milliseconds(100))] }
@@ -93,7 +99,7 @@ import Testing
     #expect(try #require(failure.metrics).values.decodedBodyBytes < 300)
   }
 
-  @Test func aDeadlineThatIsOverEndsTheRequestAtOnce() async throws {
+  @Test("A deadline in the past ends the request at once") func pastDeadline() async throws {
     let server = try HTTPTestServer(routes: .none)
     server.enqueue(.stall)
     let client = Client()
@@ -101,7 +107,7 @@ import Testing
     #expect(try await client.failure(of: request).kind == .timedOut)
   }
 
-  @Test func withoutALimitNothingEndsASlowAnswer() async throws {
+  @Test("Without a limit a slow response is complete") func noLimit() async throws {
     let server = try HTTPTestServer(routes: .none)
     server.enqueue(.text("late").delayed(by: .milliseconds(200)))
     let client = Client()
@@ -109,7 +115,7 @@ import Testing
     #expect(try await client.send(request).text == "late")
   }
 
-  @Test func waitingForATurnIsNoSilenceOfTheHost() async throws {
+  @Test("The time in the queue is not idle time") func timeInQueue() async throws {
     let server = try HTTPTestServer(routes: .none)
     for _ in 0..<5 { server.enqueue(.text("x").delayed(by: .milliseconds(300))) }
     let client = Client(connectionsPerHost: 1)
@@ -123,7 +129,7 @@ import Testing
     }
   }
 
-  @Test func theDeadlineCountsWhileARequestWaitsForItsTurn() async throws {
+  @Test("The deadline includes the time in the queue") func deadlineInQueue() async throws {
     let server = try HTTPTestServer(routes: .none)
     let gate = Gate()
     server.enqueue(.text("first").held(by: gate))

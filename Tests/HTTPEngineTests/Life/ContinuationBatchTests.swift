@@ -42,7 +42,7 @@ import Testing
     }
   }
 
-  @Test(arguments: [1, 2, 64]) func everybodyWhomATurnHasServedGoesOn(_ count: Int) async {
+  @Test("All continuations of a turn are resumed", arguments: [1, 2, 64]) func turn(_ count: Int) async {
     let continuationBatch = ContinuationBatch()
     await serve(count) { waiters in
       continuationBatch.serve()
@@ -52,7 +52,7 @@ import Testing
     }
   }
 
-  @Test func whoeverIsLeftWhenTheThreadEndsGoesOnToo() async {
+  @Test("Remaining continuations are resumed at the end of the thread") func endOfThread() async {
     let continuationBatch = ContinuationBatch()
     await serve(3) { waiters in
       continuationBatch.serve()
@@ -61,13 +61,13 @@ import Testing
     }
   }
 
-  @Test func aThreadWithoutABatchResumesAtOnce() async {
+  @Test("A thread without a batch resumes at once") func noBatch() async {
     await serve(2) { waiters in
       for waiter in waiters { ContinuationBatch.resume(waiter) }
     }
   }
 
-  @Test func turnAfterTurnAndThreadAfterThreadNobodyIsForgotten() async {
+  @Test("No continuation is lost over turns and threads") func stress() async {
     let continuationBatch = ContinuationBatch()
     let first = Mutex<pthread_t?>(nil)
     for round in 0..<200 {
@@ -90,7 +90,7 @@ import Testing
     }
   }
 
-  @Test func theTaskEndsWithTheThread() async {
+  @Test("The task ends with the thread") func taskOfThread() async {
     weak var released: ContinuationBatch?
     do {
       let continuationBatch = ContinuationBatch()

@@ -16,7 +16,7 @@ import Testing
     Client { $0.trustStore = .pem(Data(authority.utf8)) }
   }
 
-  @Test func openSSLIsNotTornDownUnderAThread() async {
+  @Test("OpenSSL is not freed while a thread uses it") func openSSL() async {
     await #expect(processExitsWith: .success) {
       [url = server.url("/get") as String, authority = TestIdentity.localhostAuthority.caPEM as String] in
       _ = try await Self.client(trusting: authority).get(url)
@@ -26,7 +26,7 @@ import Testing
     }
   }
 
-  @Test func aProcessEndsWhileItsLoopsEnd() async {
+  @Test("A process ends while its loops end") func endOfProcess() async {
     await #expect(processExitsWith: .success) {
       [url = server.url("/get") as String, authority = TestIdentity.localhostAuthority.caPEM as String] in
       let clients = (0..<30).map { _ in Self.client(trusting: authority) }

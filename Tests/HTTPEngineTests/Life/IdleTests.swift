@@ -15,7 +15,7 @@ import Testing
     #expect(used < .milliseconds(100), "the process was busy", sourceLocation: location)
   }
 
-  @Test func anEarlyAnswerToALargeUploadLeavesTheCoreIdle() async {
+  @Test("An early response to a large upload leaves the core idle") func earlyResponse() async {
     await #expect(processExitsWith: .success) {
       for security in [HTTPTestServer.Security.none, .tls(.localhost)] {
         let server = try HTTPTestServer(security, routes: .none)
@@ -32,7 +32,7 @@ import Testing
     }
   }
 
-  @Test func aTransferThatWaitsTakesNoProcessorTime() async {
+  @Test("A waiting transfer uses no processor time") func waitingTransfer() async {
     await #expect(processExitsWith: .success) {
       let server = try HTTPTestServer(.tls(.localhost), routes: .none)
       let gate = Gate()
@@ -66,7 +66,7 @@ import Testing
     }
   }
 
-  @Test func aTransferThatIsCancelledAsSoonAsItStartsLeavesTheCoreIdle() async {
+  @Test("A transfer that is cancelled at its start leaves the core idle") func cancelledTransfer() async {
     await #expect(processExitsWith: .success) {
       let server = try HTTPTestServer()
       let client = Client(lingering: .seconds(60))

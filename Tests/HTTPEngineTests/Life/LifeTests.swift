@@ -5,7 +5,7 @@ import HTTPWire
 import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct LifeTests {
-  @Test func shutDownEndsWhatRunsAndWhatWaitsAndWhatComesLater() async throws {
+  @Test("Shutting down ends running, queued and later transfers") func shutDown() async throws {
     let server = try HTTPTestServer(routes: .none)
     let gate = Gate()
     for _ in 0..<2 { server.enqueue(.ok.held(by: gate)) }
@@ -27,7 +27,9 @@ import Testing
     #expect(server.connectionCount == 2, "nothing that waited was started")
   }
 
-  @Test func shutDownBeforeTheFirstRequest() async throws {
+  @Test("A transport can be shut down before its first request") func shutDownBeforeTheFirstRequest()
+    async throws
+  {
     let server = try HTTPTestServer()
     let client = Client()
     client.transport.shutDown()
@@ -35,7 +37,7 @@ import Testing
     #expect(server.connectionCount == 0)
   }
 
-  @Test func aShutDownTransportDoesNotDisturbAnother() async throws {
+  @Test("Shutting down does not affect another transport") func otherTransport() async throws {
     let server = try HTTPTestServer()
     let first = Client()
     let second = Client()
@@ -45,7 +47,7 @@ import Testing
     #expect(try await second.get(server.url("/get")).metrics.values.isReusedConnection)
   }
 
-  @Test func theLoopRunsTasksOnItsOwnThread() async throws {
+  @Test("The loop runs tasks on its thread") func tasks() async throws {
     let loop = EventLoop(lingering: .milliseconds(50))
     #expect(!loop.isCurrent)
     await withTaskExecutorPreference(loop) {
@@ -61,7 +63,7 @@ import Testing
     #expect(!loop.isCurrent)
   }
 
-  @Test func aLoopThatComesAndGoesLosesNoJob() async {
+  @Test("A loop that starts and ends repeatedly loses no job") func jobs() async {
     // At nearly every post, the loop is about to give its thread back.
     let loop = EventLoop(lingering: .zero)
     for number in 0..<500 {
@@ -76,7 +78,7 @@ import Testing
     }
   }
 
-  @Test func aLoopThatComesAndGoesServesRequests() async throws {
+  @Test("A loop that starts and ends repeatedly serves requests") func requests() async throws {
     let server = try HTTPTestServer()
     let client = Client(lingering: .zero)
     for _ in 0..<200 { #expect(try await client.get(server.url("/get")).status == 200) }

@@ -7,7 +7,7 @@ import Testing
 
 /// State of the whole process. Each test has a process of its own.
 @Suite(.serialized, .timeLimit(.minutes(5))) struct ProcessTests {
-  @Test func theThreadIsGivenBackAndTheConnectionKept() async {
+  @Test("An idle loop ends its thread and preserves the connection") func idleLoop() async {
     await #expect(processExitsWith: .success) {
       let server = try HTTPTestServer()
       let client = Client(lingering: .milliseconds(50))
@@ -22,7 +22,7 @@ import Testing
     }
   }
 
-  @Test func aThreadLingersForTheNextRequest() async {
+  @Test("A thread waits for the next request") func lingeringThread() async {
     await #expect(processExitsWith: .success) {
       let server = try HTTPTestServer()
       let client = Client(lingering: .seconds(60))
@@ -35,7 +35,7 @@ import Testing
     }
   }
 
-  @Test func twoThousandRequestsLeaveNothingBehind() async {
+  @Test("Two thousand requests leave no resource behind") func resources() async {
     await #expect(processExitsWith: .success) {
       // Global objects are made before counting starts.
       try await Self.useOnce(count: 50)
@@ -63,7 +63,7 @@ import Testing
     for server in servers { server.stop() }
   }
 
-  @Test func failuresLeaveNothingBehind() async {
+  @Test("Failures leave no resource behind") func resourcesOfFailures() async {
     await #expect(processExitsWith: .success) {
       try await Self.failOnce()
       try await LeakGuard.watch { for _ in 0..<10 { try await Self.failOnce() } }
@@ -86,7 +86,7 @@ import Testing
     server.stop()
   }
 
-  @Test func shutDownWithTransfersInFlightLeavesNothingBehind() async {
+  @Test("Shutting down with transfers in flight leaves no resource behind") func resourcesOfShutDown() async {
     await #expect(processExitsWith: .success) {
       try await Self.shutDownOnce()
       try await LeakGuard.watch { for _ in 0..<10 { try await Self.shutDownOnce() } }
@@ -106,7 +106,7 @@ import Testing
     server.stop()
   }
 
-  @Test func aTransportThatWasNeverUsedLeavesNothingBehind() async {
+  @Test("An unused transport leaves no resource behind") func resourcesOfUnused() async {
     await #expect(processExitsWith: .success) {
       _ = Client()
       try await LeakGuard.watch {
@@ -141,7 +141,7 @@ import Testing
     }
   }
 
-  @Test func droppingATransportWhosePeerIsGoneDoesNotEndTheProcess() async {
+  @Test("Releasing a transport with a closed peer does not end the process") func closedPeer() async {
     await #expect(processExitsWith: .success) {
       for _ in 0..<5 {
         let server = try HTTPTestServer(.tls(.localhost))

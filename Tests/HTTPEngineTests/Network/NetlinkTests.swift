@@ -23,7 +23,7 @@ import Testing
   private static let gateway = attribute(5, [192, 0, 2, 1])
   private static let overLink7 = attribute(4, bytes(Int32(7)))
 
-  @Test func aDatagramIsCutIntoMessages() {
+  @Test("A datagram is parsed into messages") func messages() {
     let first = Self.bytes(UInt32(17)) + Self.bytes(UInt16(24)) + Self.bytes(UInt16(2))
     let datagram = first + Self.bytes(UInt32(5)) + Self.bytes(UInt32(0)) + [42, 0, 0, 0]
     let messages = NetlinkMessages.messages((datagram + datagram)[...])
@@ -33,7 +33,7 @@ import Testing
     #expect(messages.map { Array($0.body) } == [[42], [42]])
   }
 
-  @Test func lengthsThatLieEndIt() {
+  @Test("An invalid length ends the parsing") func invalidLengths() {
     for length in [UInt32(0), 15, 100, .max] {
       let datagram = Self.bytes(length) + [UInt8](repeating: 0, count: 12)
       #expect(NetlinkMessages.messages(datagram[...]).isEmpty)
@@ -44,7 +44,7 @@ import Testing
     #expect(NetlinkMessages.routes(Self.route(Self.bytes(UInt16(0)) + [0, 0])).isEmpty)
   }
 
-  @Test func aDefaultRouteIsRead() {
+  @Test("A default route is parsed") func defaultRoute() {
     let body = Self.route(Self.gateway + Self.overLink7 + Self.attribute(6, Self.bytes(UInt32(100))))
     #expect(NetlinkMessages.routes(body) == [.init(family: .v4, link: 7, priority: 100, hasGateway: true)])
     let direct = Self.route(family: 10, prefix: 64, Self.overLink7)
@@ -53,7 +53,7 @@ import Testing
         == [.init(family: .v6, prefixLength: 64, link: 7, hasGateway: false)])
   }
 
-  @Test func routesOfOtherTablesAndRefusalsAreNone() {
+  @Test("Routes of other tables and errors are ignored") func otherTables() {
     #expect(NetlinkMessages.routes(Self.route(table: 255, Self.overLink7)).isEmpty)
     #expect(NetlinkMessages.routes(Self.route(type: 7, Self.overLink7)).isEmpty)
     #expect(NetlinkMessages.routes(Self.route(family: 5, Self.overLink7)).isEmpty)
@@ -62,7 +62,7 @@ import Testing
     #expect(NetlinkMessages.routes(large).isEmpty)
   }
 
-  @Test func eachNextHopIsARoute() {
+  @Test("Each next hop is a route") func nextHops() {
     func hop(_ link: Int32, _ attributes: [UInt8]) -> [UInt8] {
       Self.bytes(UInt16(8 + attributes.count)) + [0, 0] + Self.bytes(link) + attributes
     }
@@ -71,14 +71,14 @@ import Testing
     #expect(NetlinkMessages.routes(body).map(\.hasGateway) == [true, false])
   }
 
-  @Test func answersAreRead() {
+  @Test("Responses are parsed") func responses() {
     #expect(NetlinkMessages.answer(Self.route(prefix: 32, Self.overLink7)) == .link(7, hasGateway: false))
     #expect(NetlinkMessages.answer(Self.route(type: 2, Self.overLink7)) == .local)
     #expect(NetlinkMessages.answer(Self.route(type: 7, Self.overLink7)) == .unreachable)
     #expect(NetlinkMessages.answer([]) == .unreachable)
   }
 
-  @Test func linksAndAddressesAreRead() {
+  @Test("Links and addresses are parsed") func linksAndAddresses() {
     func link(_ flags: UInt32) -> ArraySlice<UInt8> {
       ([0, 0] + Self.bytes(UInt16(1)) + Self.bytes(Int32(4)) + Self.bytes(flags) + Self.bytes(UInt32(0))
         + Self.attribute(3, Array("wlan0".utf8) + [0]))[...]
@@ -98,7 +98,7 @@ import Testing
     #expect(NetlinkMessages.address([2]) == nil)
   }
 
-  @Test func thisMachineHasALoopback() throws {
+  @Test("This machine has a loopback interface") func loopback() throws {
     // A sandbox may refuse such sockets.
     guard let query = NetworkQuery() else { return }
     let state = try #require(query.state())
@@ -109,7 +109,7 @@ import Testing
     }
   }
 
-  @Test func literalAddressesNeedNoLookup() {
+  @Test("Literal addresses are not resolved") func literalAddresses() {
     #expect(
       HostLookup.addresses(of: "192.0.2.1", literalsOnly: true) == [IPAddress(.v4, bytes: [192, 0, 2, 1])])
     #expect(HostLookup.addresses(of: "::1", literalsOnly: true).first?.bytes.last == 1)

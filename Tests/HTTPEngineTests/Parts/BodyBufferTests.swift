@@ -18,8 +18,10 @@ import Testing
     #expect(taken == data, sourceLocation: location)
   }
 
-  @Test(arguments: [1, 100, 4096, 4097, 32_767, 32_768, 32_769, 100_000, 1_000_003])
-  func whatGoesInComesOut(count: Int) {
+  @Test(
+    "Appended bytes are returned",
+    arguments: [1, 100, 4096, 4097, 32_767, 32_768, 32_769, 100_000, 1_000_003])
+  func appendedBytes(count: Int) {
     var buffer = BodyBuffer()
     var offset = 0
     while offset < count {
@@ -33,7 +35,7 @@ import Testing
     Self.expect(&buffer, gives: nil)
   }
 
-  @Test func aBufferIsUsedAgain() {
+  @Test("A buffer is reused") func reuse() {
     var buffer = BodyBuffer()
     var taken: [Data?] = []
     for count in [10, 70_000, 5, 32_768, 0, 200_000, 1] {
@@ -46,7 +48,7 @@ import Testing
     #expect(taken[5] == Data(Self.bytes(200_000)))
   }
 
-  @Test func whatWasClearedIsGone() {
+  @Test("A cleared buffer is empty") func clear() {
     var buffer = BodyBuffer()
     for count in [10, 500_000] {
       #expect(Self.append(Self.bytes(count), to: &buffer))
@@ -56,7 +58,7 @@ import Testing
     }
   }
 
-  @Test func aReservationIsNoContentAndAWildClaimIsNotBelieved() {
+  @Test("A reservation has no content and an excessive one is ignored") func reservation() {
     var buffer = BodyBuffer()
     let isReserved = buffer.reserve(Int.max)
     #expect(isReserved)

@@ -15,7 +15,7 @@ import Testing
   /// Codes of faults in this package or in libcurl, about which a user can do nothing.
   static let internalFaults: Set<Int32> = [2, 43, 81, 93, 99]
 
-  @Test func everyCodeIsThoughtOf() {
+  @Test("Every code of libcurl has a message") func messages() {
     // A code that a newer header adds has to be put into one of the tables.
     for code in 1..<max(CurlFailure.codeLimit, 102) where !Self.impossible.contains(code) {
       let (kind, sentence) = CurlFailure.meaning(of: code)
@@ -26,7 +26,7 @@ import Testing
     }
   }
 
-  @Test func whatCannotHappenIsUnknown() {
+  @Test("An impossible code is unknown") func impossibleCodes() {
     for code in Self.impossible {
       #expect(CurlFailure.meaning(of: code).kind == .unknown, "code \(code)")
     }
@@ -45,7 +45,7 @@ import Testing
   ]
 
   @Test(
-    "A transfer without a descriptor is told apart from a host that refuses",
+    "A transfer without a descriptor is reported apart from a host that refuses",
     arguments: [
       (7, EMFILE, nil, "the process"), (7, ENFILE, nil, "the machine"), (7, 0, EMFILE, "the process"),
       (6, 0, EMFILE, "the process"), (5, 0, ENFILE, "the machine"), (7, 0, nil, nil),
@@ -62,8 +62,8 @@ import Testing
     #expect(failure.message.contains("because \(owner) has no file descriptors left"))
   }
 
-  @Test(arguments: kinds)
-  func aCodeHasAKindThatAProgramCanActOn(code: Int32, kind: TransportFailure.Kind) {
+  @Test("A code has a specific kind", arguments: kinds)
+  func kindOfCode(code: Int32, kind: TransportFailure.Kind) {
     #expect(CurlFailure.meaning(of: code).kind == kind)
   }
 }

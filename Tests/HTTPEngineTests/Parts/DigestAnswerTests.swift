@@ -46,7 +46,7 @@ struct DigestAnswerTests {
   }
 
   /// With SHA-512/256 proper: the RFC's own numbers are those of a SHA-512 that was cut off. The response is Python's.
-  @Test func theExampleOfRFC7616WithAHashedName() throws {
+  @Test("The example of RFC 7616 with a hashed name is computed") func hashedName() throws {
     let challenge = try challenge(
       """
       Digest realm="api@example.org", qop="auth", algorithm=SHA-512-256, \
@@ -63,7 +63,7 @@ struct DigestAnswerTests {
     #expect(values["response"] == "7a4e1192babbba02e91182d2895bfdbf7adafc6e48d4e517ca301974843d840c")
   }
 
-  @Test func theExampleOfRFC2617() throws {
+  @Test("The example of RFC 2617 is computed") func rfc2617() throws {
     let challenge = try challenge(
       #"Digest realm="testrealm@host.com", qop="auth,auth-int", nonce="dcd98b7102dd2f0e8b11d0f600bfb0c093""#)
     let answer = DigestAnswer(
@@ -76,7 +76,7 @@ struct DigestAnswerTests {
   }
 
   /// The number is that of the erratum 749 to RFC 2069.
-  @Test func withoutAQuality() throws {
+  @Test("A challenge without a quality is answered") func noQuality() throws {
     let challenge = try challenge(
       #"Digest realm="testrealm@host.com", nonce="dcd98b7102dd2f0e8b11d0f600bfb0c093""#)
     let answer = DigestAnswer(
@@ -125,7 +125,7 @@ struct DigestAnswerTests {
     #expect(try #require(answer.field(with: hashes)).hasPrefix("Digest " + parameter))
   }
 
-  @Test func aLineBreakInANameIsNoAnswer() throws {
+  @Test("A line break in a name is refused") func lineBreak() throws {
     let challenge = try challenge(#"Digest realm="r", qop="auth", nonce="n""#)
     let answer = DigestAnswer(
       challenge: challenge, credential: PasswordCredential(user: "a\r\nX-Evil: 1", password: "p"),
@@ -133,7 +133,7 @@ struct DigestAnswerTests {
     #expect(answer.field(with: hashes) == nil)
   }
 
-  @Test func aFileIsHashedAsItsBytesAre() throws {
+  @Test("A file is hashed like its bytes") func file() throws {
     let folder = try TemporaryFolder()
     let bytes = Data((0..<200_000).map { UInt8(truncatingIfNeeded: $0 &* 31) })
     let path = folder.path + "/body"

@@ -15,8 +15,8 @@ import Testing
 
   private func removeElsewhere() { try? FileManager.default.removeItem(at: elsewhere) }
 
-  @Test(arguments: [true, false])
-  func aFileMovesWithinAFileSystemAndToAnother(hasNamelessFiles: Bool) throws {
+  @Test("A file is moved within a file system and to another", arguments: [true, false])
+  func move(hasNamelessFiles: Bool) throws {
     defer { removeElsewhere() }
     for target in [here.path + "/moved", elsewhere.path + "/moved"] {
       let source = try here.write(Content.bytes(300_000), "source")
@@ -27,7 +27,7 @@ import Testing
     #expect(try FileManager.default.contentsOfDirectory(atPath: elsewhere.path) == ["moved"])
   }
 
-  @Test func whatIsInTheWayStaysAndSoDoesTheFile() throws {
+  @Test("An existing target is not replaced and the file remains") func existingTarget() throws {
     defer { removeElsewhere() }
     for target in [here.path + "/taken", elsewhere.path + "/taken"] {
       let source = try here.write([1, 2, 3], "source")
@@ -41,8 +41,8 @@ import Testing
     #expect(try here.read("source") == [1, 2, 3])
   }
 
-  @Test(arguments: [true, false])
-  func nobodySeesAPartOfTheFileOnAnotherFileSystem(hasNamelessFiles: Bool) async throws {
+  @Test("A partial file is not visible on another file system", arguments: [true, false])
+  func partialFile(hasNamelessFiles: Bool) async throws {
     defer { removeElsewhere() }
     let size = 64 << 20
     let source = here.path + "/large"

@@ -6,7 +6,7 @@ import Testing
 @Suite struct PublicSuffixListTests {
   private let list = PublicSuffixList.shared
 
-  @Test func thereIsAList() {
+  @Test("The list is installed") func installedList() {
     #expect(list.isThere)
     for domain in ["com", "co.uk", "github.io", "localhost", "anything.ck"] {
       #expect(list.isPublicSuffix(domain), "\(domain)")
@@ -32,7 +32,7 @@ import Testing
     }
   }
 
-  @Test func thePublishedVectorsAreMet() {
+  @Test("The published test vectors are met") func publishedVectors() {
     for (host, domain) in Self.vectors() {
       // As hosts reach the list: in ASCII.
       let host = Authority(host)?.host ?? host
@@ -40,7 +40,7 @@ import Testing
     }
   }
 
-  @Test func everyThreadMayAsk() async {
+  @Test("Threads can read the list concurrently") func threads() async {
     await withTaskGroup(of: Bool.self) { group in
       for _ in 0..<32 { group.addTask { (0..<200).allSatisfy { _ in list.isPublicSuffix("co.uk") } } }
       for await isRight in group { #expect(isRight) }

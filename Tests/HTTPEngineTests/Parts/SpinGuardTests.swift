@@ -15,27 +15,27 @@ import Testing
     return wasSpinning
   }
 
-  @Test func aNewGuardSeesNoSpinning() {
+  @Test("A new guard detects no spinning") func newGuard() {
     #expect(!SpinGuard().isSpinning(now: 0))
     #expect(!SpinGuard().isSpinning(now: .max))
   }
 
-  @Test func manyTurnsForNothingAreSpinning() {
+  @Test("Many turns without progress are spinning") func spinning() {
     var spin = SpinGuard()
     #expect(Self.turn(&spin, SpinGuard.turns * 2, from: 5, over: Self.window * 3 / 2))
   }
 
-  @Test func manyTurnsInAMomentAreNotYet() {
+  @Test("Many turns in a short time are not spinning yet") func shortTime() {
     var spin = SpinGuard()
     #expect(!Self.turn(&spin, SpinGuard.turns * 2, from: 5, over: Self.window / 2))
   }
 
-  @Test func fewTurnsOverALongTimeAreNot() {
+  @Test("Few turns over a long time are not spinning") func fewTurns() {
     var spin = SpinGuard()
     #expect(!Self.turn(&spin, SpinGuard.turns, from: 5, over: Self.window * 100))
   }
 
-  @Test func aTransferThatMovesBytesNowAndThenIsNoSpinning() {
+  @Test("A transfer with some progress is not spinning") func progress() {
     var spin = SpinGuard()
     for part in 0..<20 as Range<UInt64> {
       let start = part * Self.window / 2
@@ -44,7 +44,7 @@ import Testing
     }
   }
 
-  @Test func aSleepingLoopStartsToCountAnew() {
+  @Test("A sleeping loop restarts the count") func sleep() {
     var spin = SpinGuard()
     #expect(!Self.turn(&spin, SpinGuard.turns - 10, from: 0, over: Self.window / 2))
     #expect(!Self.turn(&spin, 100, from: Self.window * 10, over: Self.window / 2))

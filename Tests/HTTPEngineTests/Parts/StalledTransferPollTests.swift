@@ -9,7 +9,7 @@ import Testing
     return poll
   }
 
-  @Test func pausesGrowUntilPollingStops() {
+  @Test("Pauses grow until polling stops") func pauses() {
     var poll = Self.makePoll()
     let pauses = (0..<20).map { _ in poll.pause() }
     #expect(pauses.first == 1)
@@ -19,7 +19,7 @@ import Testing
     #expect(pauses.filter { $0 != .max }.reduce(0, +) < 2000)
   }
 
-  @Test func progressStartsWithTheShortestPauseAgain() {
+  @Test("Progress restarts with the shortest pause") func progress() {
     var poll = Self.makePoll()
     for _ in 0..<3 { _ = poll.pause() }
     poll.somethingHappened()
@@ -29,7 +29,7 @@ import Testing
     #expect(poll.pause() == 1)
   }
 
-  @Test func transfersWithConnectionsOfTheirOwnAreNotPolled() {
+  @Test("Transfers with connections of their own are not polled") func ownConnections() {
     var poll = StalledTransferPoll()
     for _ in 0..<3 { poll.transferStarted(sharesConnection: false) }
     #expect(poll.pause() == .max)
@@ -37,7 +37,8 @@ import Testing
     #expect(poll.pause() == .max, "a single transfer shares with no other")
   }
 
-  @Test func theLastOfSeveralSharingTransfersIsPolledUntilItEnds() {
+  @Test("The last of several transfers that share a connection is polled until it ends")
+  func sharedConnection() {
     var poll = Self.makePoll()
     poll.transferEnded(sharesConnection: true)
     #expect(poll.pause() == 1)

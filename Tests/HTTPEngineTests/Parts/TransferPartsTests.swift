@@ -5,33 +5,36 @@ import Testing
 @Suite struct TransferTimingTests {
   private static let running = TransferPhase.running(sharesConnection: false)
 
-  @Test func silenceAndDeadlineLimitARunningTransfer() {
+  @Test("Idle timeout and deadline limit a running transfer") func runningTransfer() {
     var timing = TransferTiming(now: 100, idleLimit: 50, deadline: 170)
     #expect(timing.expiry(Self.running, .moving) == 150)
     timing.lastActivity = 140
     #expect(timing.expiry(Self.running, .moving) == 170)
   }
 
-  @Test(arguments: [ByteFlow.stopping, .stopped(.suspended), .stopped(.sinkFull), .stopped(.sourceEmpty)])
-  func onlyTheDeadlineLimitsAStoppedTransfer(flow: ByteFlow) {
+  @Test(
+    "Only the deadline limits a stopped transfer",
+    arguments: [ByteFlow.stopping, .stopped(.suspended), .stopped(.sinkFull), .stopped(.sourceEmpty)])
+  func stopped(flow: ByteFlow) {
     let timing = TransferTiming(now: 100, idleLimit: 50, deadline: 170)
     #expect(timing.expiry(Self.running, flow) == 170)
   }
 
-  @Test(arguments: [TransferPhase.withheld, .waiting])
-  func onlyTheDeadlineLimitsATransferThatHasNotStarted(phase: TransferPhase) {
+  @Test(
+    "Only the deadline limits a transfer that has not started", arguments: [TransferPhase.withheld, .waiting])
+  func unstarted(phase: TransferPhase) {
     let timing = TransferTiming(now: 100, idleLimit: 50, deadline: 170)
     #expect(timing.expiry(phase, .moving) == 170)
   }
 
-  @Test func aTransferWithoutLimitsNeverExpires() {
+  @Test("A transfer without limits never expires") func noLimits() {
     #expect(TransferTiming(now: 100).expiry(Self.running, .moving) == .max)
     #expect(TransferTiming(now: .max - 1, idleLimit: 50).expiry(Self.running, .moving) == .max)
   }
 }
 
 @Suite struct ConnectionSetupTests {
-  @Test func theFirstHandshakeOnASocketIsThatWithTheProxy() {
+  @Test("The first handshake on a socket is that of the proxy") func firstHandshake() {
     var setup = ConnectionSetup()
     setup.socketOpened(3)
     #expect(setup.nextHandshakeIsOfProxy(.https))
@@ -43,15 +46,15 @@ import Testing
     #expect(!setup.lastHandshakeIsOfProxy(.https))
   }
 
-  @Test(arguments: [ProxyServer.Kind.http, .socks5, nil])
-  func thereIsNoHandshakeWithAProxyWithoutTLS(kind: ProxyServer.Kind?) {
+  @Test("A proxy without TLS has no handshake", arguments: [ProxyServer.Kind.http, .socks5, nil])
+  func plainProxy(kind: ProxyServer.Kind?) {
     var setup = ConnectionSetup()
     #expect(!setup.nextHandshakeIsOfProxy(kind))
     setup.handshakeBegan()
     #expect(!setup.lastHandshakeIsOfProxy(kind))
   }
 
-  @Test func anotherSocketBeginsWithTheProxyAgain() {
+  @Test("Another socket starts with the proxy again") func otherSocket() {
     var setup = ConnectionSetup()
     setup.socketOpened(3)
     setup.handshakeBegan()
@@ -70,7 +73,7 @@ import Testing
     Array(line.utf8).withUnsafeBytes { exchange.responseBegins(at: $0) }
   }
 
-  @Test func onlyResponsesThatLibcurlAnswersAreIntermediate() {
+  @Test("Only responses that libcurl answers are intermediate") func intermediateResponses() {
     func isIntermediate(_ status: Int, login: Bool = false, proxy: Bool = false, expect: Bool = false) -> Bool
     {
       LoginExchange.isIntermediate(
@@ -82,7 +85,7 @@ import Testing
     #expect(!isIntermediate(200, login: true, proxy: true, expect: true))
   }
 
-  @Test func theHeadOfTheLastStepIsReleasedOnce() {
+  @Test("The head of the last step is released once") func lastStep() {
     var exchange = LoginExchange()
     #expect(!exchange.isHolding)
     exchange.hold(ResponseHead(status: 401))
@@ -92,7 +95,7 @@ import Testing
     #expect(exchange.release() == nil)
   }
 
-  @Test func libcurlMaySendOneRequestForEachHeadThatIsHeld() {
+  @Test("libcurl may send one request for each held head") func heldHeads() {
     var exchange = LoginExchange()
     #expect(exchange.requestBegins() == false)
     exchange.hold(ResponseHead(status: 401))
@@ -101,7 +104,7 @@ import Testing
     #expect(exchange.requestBegins() == false)
   }
 
-  @Test func aStatusLineReplacesTheHeadThatIsHeld() {
+  @Test("A status line replaces the held head") func statusLine() {
     var exchange = LoginExchange()
     #expect(Self.responseBegins(&exchange, at: "HTTP/1.1 200 OK\r\n") == false)
     exchange.hold(ResponseHead(status: 401))
@@ -110,7 +113,7 @@ import Testing
     #expect(!exchange.isHolding)
   }
 
-  @Test func anEndlessExchangeIsTooLong() {
+  @Test("An endless exchange exceeds the limit") func endlessExchange() {
     var exchange = LoginExchange()
     var steps = 0
     while !exchange.isTooLong, steps < 100 {
@@ -122,15 +125,15 @@ import Testing
 }
 
 @Suite struct BodyDestinationTests {
-  @Test(arguments: [HeadDisposition.proceed, .hold, .discard])
-  func aBodyWithoutASinkStaysInMemory(disposition: HeadDisposition) {
+  @Test("A body without a sink is stored in memory", arguments: [HeadDisposition.proceed, .hold, .discard])
+  func noSink(disposition: HeadDisposition) {
     guard case .memory = BodyDestination(sink: nil, disposition) else {
       Issue.record("the body is not kept in memory")
       return
     }
   }
 
-  @Test func aSinkTakesTheBodyUnlessItIsDiscarded() {
+  @Test("A sink receives the body unless it is discarded") func sink() {
     let sink = CountingSink(room: 1)
     for disposition in [HeadDisposition.proceed, .hold] {
       guard case .sink(let chosen) = BodyDestination(sink: sink, disposition) else {

@@ -3,7 +3,7 @@ import HTTPWire
 import Testing
 
 @Suite struct TransferPhaseTests {
-  @Test func onlyRunningAndLentHandlesBelongToTheMultiHandle() {
+  @Test("Only running and lent handles belong to the multi handle") func multiHandle() {
     let phases: [TransferPhase] = [
       .idle, .withheld, .waiting, .running(sharesConnection: false), .lent(sharesConnection: false),
     ]
@@ -11,8 +11,8 @@ import Testing
     #expect(phases.map(\.isLent) == [false, false, false, false, true])
   }
 
-  @Test(arguments: [true, false])
-  func aLoanKeepsWhetherTheConnectionIsShared(shares: Bool) {
+  @Test("A loan preserves whether the connection is shared", arguments: [true, false])
+  func loan(shares: Bool) {
     var phase = TransferPhase.running(sharesConnection: shares)
     phase.lend()
     #expect(phase == .lent(sharesConnection: shares))
@@ -22,8 +22,8 @@ import Testing
     #expect(phase.endLoan() == false, "there is no loan to end")
   }
 
-  @Test(arguments: [TransferPhase.idle, .withheld, .waiting])
-  func aTransferThatDoesNotRunCannotBeLent(phase: TransferPhase) {
+  @Test("A transfer that does not run cannot be lent", arguments: [TransferPhase.idle, .withheld, .waiting])
+  func invalidLoan(phase: TransferPhase) {
     var lent = phase
     lent.lend()
     #expect(lent == phase)
@@ -34,7 +34,7 @@ import Testing
 @Suite struct ByteFlowTests {
   private static let reasons: [ByteFlow.Reason] = [.sinkFull, .sourceEmpty, .turnExhausted]
 
-  @Test func aSuspendedTransferStopsAtItsNextCallback() {
+  @Test("A suspended transfer stops at its next callback") func suspend() {
     var flow = ByteFlow.moving
     #expect(flow.stopIfSuspended() == false)
     #expect(flow.suspend() == true)
@@ -45,21 +45,21 @@ import Testing
     #expect(flow == .stopped(.suspended))
   }
 
-  @Test func resumingBeforeTheNextCallbackNeedsNoCallOfLibcurl() {
+  @Test("Resuming before the next callback does not call libcurl") func earlyResume() {
     var flow = ByteFlow.stopping
     #expect(flow.resume() == false)
     #expect(flow == .moving)
     #expect(flow.resume() == false)
   }
 
-  @Test func resumingAStoppedTransferTellsLibcurl() {
+  @Test("Resuming a stopped transfer calls libcurl") func resume() {
     var flow = ByteFlow.stopped(.suspended)
     #expect(flow.resume() == true)
     #expect(flow == .moving)
   }
 
-  @Test(arguments: reasons)
-  func aWakingSinkOrSourceContinuesTheFlow(reason: ByteFlow.Reason) {
+  @Test("A sink or source that wakes up continues the flow", arguments: reasons)
+  func wakeUp(reason: ByteFlow.Reason) {
     var flow = ByteFlow.moving
     #expect(flow.proceed() == false, "nothing was stopped")
     flow.stop(reason)
@@ -70,8 +70,8 @@ import Testing
     #expect(flow == .moving)
   }
 
-  @Test(arguments: reasons)
-  func aSuspensionOutlastsEveryOtherReason(reason: ByteFlow.Reason) {
+  @Test("A suspension outlasts every other reason", arguments: reasons)
+  func suspensionFirst(reason: ByteFlow.Reason) {
     var flow = ByteFlow.stopped(reason)
     #expect(flow.suspend() == true)
     #expect(flow == .stopped(.suspended))
@@ -85,7 +85,7 @@ import Testing
 @Suite struct AbortReasonTests {
   private static let lost = TransportFailure(.connectionLost, "lost")
 
-  @Test func theHighestReasonCounts() {
+  @Test("The highest reason counts") func highestReason() {
     let inOrder: [AbortReason] = [.privateAddress, .identityRequested, .failure(Self.lost)]
     for (index, higher) in inOrder.enumerated() {
       #expect(Self.name(AbortReason.highest(nil, higher)) == Self.name(higher))
@@ -96,22 +96,22 @@ import Testing
     }
   }
 
-  @Test func theLaterFailureCounts() {
+  @Test("The later failure counts") func laterFailure() {
     let later = TransportFailure(.timedOut, "late")
     #expect(AbortReason.highest(.failure(Self.lost), .failure(later)).failure?.kind == .timedOut)
   }
 
-  @Test func aRefusedAddressIsTheCauseOnlyIfNoneWasConnectedTo() {
+  @Test("A refused address is the cause only if no address was connected to") func refusedAddress() {
     #expect(Self.causes(.privateAddress) == [.cannotConnect])
     #expect(!AbortReason.privateAddress.forbidsRequest, "another address may be public")
   }
 
-  @Test func aRequestedIdentityIsTheCauseOfEveryFailure() {
+  @Test("A requested identity is the cause of every failure") func requestedIdentity() {
     #expect(Self.causes(.identityRequested) == [.cannotConnect, .failed])
     #expect(AbortReason.identityRequested.forbidsRequest)
   }
 
-  @Test func aFailureOfTheEngineIsTheCauseOfEveryEnd() {
+  @Test("A failure of the engine is the cause of every end") func engineFailure() {
     #expect(Self.causes(.failure(Self.lost)) == [.completed, .cannotConnect, .failed])
     #expect(AbortReason.failure(Self.lost).forbidsRequest)
   }

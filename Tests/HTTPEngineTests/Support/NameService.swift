@@ -11,12 +11,12 @@ final class NameService: Sendable {
   }
 
   private let addresses: [String: [IPAddress]]
-  private let asked = Mutex<[Question]>([])
+  private let calls = Mutex<[Question]>([])
   private let requests = Mutex<[RecordedRequest]>([])
 
   init(_ addresses: [String: [IPAddress]]) { self.addresses = addresses }
 
-  var questions: [Question] { asked.withLock { $0 } }
+  var questions: [Question] { calls.withLock { $0 } }
   /// The requests with the questions.
   var received: [RecordedRequest] { requests.withLock { $0 } }
 
@@ -24,7 +24,7 @@ final class NameService: Sendable {
     Routes.none.adding("/dns-query", methods: ["POST"]) { [self] request, _ in
       requests.withLock { $0.append(request) }
       guard let question = Self.question(of: request.body) else { return .status(400) }
-      asked.withLock { $0.append(question) }
+      calls.withLock { $0.append(question) }
       var reply = Reply.data(answer(to: request.body, question))
       reply.headers = [HTTPHeader(name: "Content-Type", value: "application/dns-message")]
       return reply

@@ -173,7 +173,7 @@ import Testing
     #expect(subjects() == ["CN=Server"])
   }
 
-  @Test("A machine without certificates is told which package has them")
+  @Test("A machine without certificates is reported which package has them")
   func noCertificates() throws {
     let folder = FileManager.default.temporaryDirectory.appending(path: "empty-\(UUID().uuidString)")
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
@@ -198,7 +198,7 @@ import Testing
     #expect(message(TrustLocation(file: empty.path, folder: nil)) == nil)
   }
 
-  @Test("A trust store that is not there is told from one that is broken")
+  @Test("A trust store that is not there is reported from one that is broken")
   func brokenStore() throws {
     func message(_ path: String) throws -> String {
       guard case .failure(let fault) = TrustAnchors.of(.file(path)) else { return "" }

@@ -90,7 +90,7 @@ private final class ScriptedJudge: TrustJudge {
     #expect(server.requestCount == 1)
   }
 
-  @Test("A judge that must be asked elsewhere gets the chain of the full handshake")
+  @Test("A judge that decides on another thread receives the chain of the full handshake")
   func asksAgain() async throws {
     let server = try HTTPTestServer(.tls(.localhost))
     let judge = ScriptedJudge([.accept, .ask])

@@ -2,7 +2,7 @@ import HTTPWire
 import Testing
 
 @Suite("Flow of a byte stream") struct ByteStreamFlowTests {
-  /// One that is connected.
+  /// Returns the flow of a connected stream.
   private func open() -> ByteStreamFlow {
     var flow = ByteStreamFlow()
     #expect(flow.resume() == [.connect])
@@ -10,7 +10,7 @@ import Testing
     return flow
   }
 
-  @Test func theFirstThingAskedForConnects() {
+  @Test("The first operation connects") func connect() {
     var flow = ByteStreamFlow()
     #expect(flow.phase == .idle)
     #expect(flow.read(1, least: 1, most: 8) == [.connect])
@@ -20,7 +20,7 @@ import Testing
     #expect(flow.room == 8 && flow.writing == 2)
   }
 
-  @Test func nothingIsReadThatNobodyHasAskedFor() {
+  @Test("No bytes are read without a read operation") func noRead() {
     var flow = open()
     #expect(flow.room == 0)
     #expect(flow.read(1, least: 4, most: 10) == [])
@@ -31,7 +31,7 @@ import Testing
     #expect(flow.room == 0)
   }
 
-  @Test func readsAndWritesAreDoneInTheirOrder() {
+  @Test("Reads and writes are performed in order") func order() {
     var flow = open()
     #expect(flow.read(1, least: 2, most: 2) + flow.read(2, least: 1, most: 4) == [])
     #expect(flow.write(3, count: 2) + flow.write(4, count: 0) + flow.write(5, count: 1) == [])
@@ -43,7 +43,7 @@ import Testing
     #expect(flow.received(1) == [.answer(2, count: 1, isAtEnd: false)])
   }
 
-  @Test func theEndAnswersEveryRead() {
+  @Test("The end completes every read") func end() {
     var flow = open()
     #expect(flow.read(1, least: 9, most: 9) + flow.read(2, least: 1, most: 1) == [])
     #expect(flow.received(4) == [])
@@ -57,7 +57,7 @@ import Testing
     #expect(flow.write(5, count: 1) == [.fail(5, .closed)])
   }
 
-  @Test func theWritingSideClosesAfterItsWrites() {
+  @Test("The write side closes after the writes") func closeWrite() {
     var flow = open()
     #expect(flow.write(1, count: 1) + flow.closeWriting() == [])
     #expect(flow.write(2, count: 1) == [.fail(2, .closed)])
@@ -70,7 +70,7 @@ import Testing
     #expect(flow.closeReading() == [.shutReading, .close(.closed)])
   }
 
-  @Test func closingGivesUpReadsAndDoesWrites() {
+  @Test("Closing cancels reads and performs writes") func close() {
     var flow = open()
     #expect(flow.read(1, least: 1, most: 1) + flow.write(2, count: 1) == [])
     #expect(flow.close() == [.fail(1, .closed), .shutReading])
@@ -79,7 +79,7 @@ import Testing
     #expect(flow.writingWasShut() == [.close(.closed)])
   }
 
-  @Test func whatNobodyHasUsedClosesAtOnce() {
+  @Test("An unused stream closes at once") func unused() {
     var flow = ByteStreamFlow()
     #expect(flow.close() == [.close(.closed)])
     var other = ByteStreamFlow()
@@ -88,7 +88,7 @@ import Testing
     #expect(other.connected() == [])
   }
 
-  @Test func securingWaitsForBothSidesAndHoldsUpTheRest() {
+  @Test("startTLS waits for both sides and delays later operations") func startTLS() {
     var flow = open()
     #expect(flow.read(1, least: 1, most: 1) + flow.write(2, count: 1) + flow.secure(3) == [])
     #expect(flow.read(4, least: 1, most: 1) + flow.write(5, count: 1) == [])
@@ -102,14 +102,14 @@ import Testing
     #expect(flow.secure(7) == [.fail(7, .alreadySecure)])
   }
 
-  @Test func securingFromTheStartComesFirst() {
+  @Test("TLS from the start precedes all operations") func tlsFromStart() {
     var flow = ByteStreamFlow(secure: 0)
     #expect(flow.write(1, count: 1) == [.connect])
     #expect(flow.connected() == [.secure])
     #expect(flow.failed() == [.fail(0, .failure), .fail(1, .failure), .close(.failure)])
   }
 
-  @Test func cleartextThatNobodyReadEndsTheStream() {
+  @Test("Unread plain bytes before TLS end the stream") func unreadPlainBytes() {
     var flow = open()
     #expect(flow.read(1, least: 9, most: 9) == [])
     #expect(flow.received(4) == [])
@@ -117,7 +117,7 @@ import Testing
     #expect(flow.secure(2) == [.fail(2, .cleartextLeft), .close(.cleartextLeft)])
   }
 
-  @Test func aReadThatIsGivenUpTakesNothingWithIt() {
+  @Test("A read that times out loses no bytes") func readTimeout() {
     var flow = open()
     #expect(flow.read(1, least: 9, most: 9) + flow.received(4) == [])
     #expect(flow.withdraw(1, .timedOut) == [.fail(1, .timedOut)])
@@ -126,7 +126,7 @@ import Testing
     #expect(flow.buffered == 1)
   }
 
-  @Test func aWriteThatIsGivenUpHalfWayEndsTheStream() {
+  @Test("A write that times out halfway ends the stream") func writeTimeout() {
     var flow = open()
     #expect(flow.write(1, count: 4) + flow.write(2, count: 4) + flow.write(3, count: 4) == [])
     #expect(flow.withdraw(2, .cancelled) == [.fail(2, .cancelled)])
@@ -135,7 +135,7 @@ import Testing
     #expect(flow.write(4, count: 1) == [.fail(4, .cutOff)])
   }
 
-  @Test func aSuspendedStreamStandsStill() {
+  @Test("A suspended stream performs no operation") func suspend() {
     var flow = open()
     #expect(flow.read(1, least: 1, most: 1) + flow.write(2, count: 1) == [])
     flow.suspend()
@@ -144,7 +144,7 @@ import Testing
     #expect(flow.room == 1 && flow.writing == 2)
   }
 
-  @Test func afterTheEndNothingHappens() {
+  @Test("After the end operations have no effect") func afterEnd() {
     var flow = open()
     #expect(flow.read(1, least: 1, most: 1) == [])
     #expect(flow.cancel() == [.fail(1, .cancelled), .close(.cancelled)])
@@ -156,44 +156,46 @@ import Testing
     #expect(flow.read(2, least: 1, most: 1) == [.fail(2, .cancelled)])
   }
 
-  /// In any order of events, each operation ends once, the end comes once and last, and no read gets bytes that were
-  /// not received.
-  @Test(arguments: 0..<40 as Range<UInt64>) func randomWalks(seed: UInt64) {
+  /// For random events, every operation is completed once, the end comes once and last, and only received bytes are
+  /// delivered.
+  @Test("The invariants hold for random events", arguments: 0..<40 as Range<UInt64>) func randomEvents(
+    seed: UInt64
+  ) {
     var random = SplitMix(seed: seed)
     for _ in 0..<50 {
       var walk = Walk(isSecure: random.next() % 3 == 0)
       for _ in 0..<60 { walk.step(&random) }
       walk.take(walk.flow.cancel())
-      #expect(walk.told.sorted() == walk.asked.sorted())
+      #expect(walk.reported.sorted() == walk.requested.sorted())
       #expect(walk.ends == 1)
     }
   }
 
   private struct Walk {
     var flow: ByteStreamFlow
-    var asked: [UInt64] = []
-    var told: [UInt64] = []
+    var requested: [UInt64] = []
+    var reported: [UInt64] = []
     var ends = 0
     var come = 0
     var given = 0
 
     init(isSecure: Bool) {
       flow = ByteStreamFlow(secure: isSecure ? 0 : nil)
-      if isSecure { asked = [0] }
+      if isSecure { requested = [0] }
     }
 
     mutating func step(_ random: inout SplitMix) {
-      let number = UInt64(asked.count + 1)
+      let number = UInt64(requested.count + 1)
       switch random.next() % 16 {
       case 0, 1, 2:
-        asked.append(number)
+        requested.append(number)
         let least = Int(random.next() % 4)
         take(flow.read(number, least: least, most: Int(random.next() % 8)))
       case 3, 4, 5:
-        asked.append(number)
+        requested.append(number)
         take(flow.write(number, count: Int(random.next() % 4)))
       case 6 where random.next() % 4 == 0:
-        asked.append(number)
+        requested.append(number)
         take(flow.secure(number))
       case 7: take(flow.connected())
       case 8: take(flow.secured())
@@ -221,10 +223,10 @@ import Testing
         #expect(ends == 0 || !effect.isMovement)
         switch effect {
         case .answer(let number, let count, _):
-          told.append(number)
+          reported.append(number)
           given += count
           #expect(given <= come)
-        case .complete(let number), .fail(let number, _): told.append(number)
+        case .complete(let number), .fail(let number, _): reported.append(number)
         case .close: ends += 1
         case .connect, .secure, .shutReading: break
         }

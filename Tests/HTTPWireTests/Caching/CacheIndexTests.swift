@@ -6,10 +6,10 @@ import Testing
   private static func stored(_ number: Int, size: Int = 100, variant: String? = nil) -> StoredResponse {
     CacheScene.response(
       variant == nil ? [] : [("Vary", "v")], body: String(repeating: "x", count: size),
-      asked: variant.map { [("V", $0)] } ?? [], url: "http://a.test/\(number)")
+      requestFields: variant.map { [("V", $0)] } ?? [], url: "http://a.test/\(number)")
   }
 
-  @Test func aBudgetKeepsWhatWasUsedLast() {
+  @Test("A budget evicts the least recently used response") func leastRecentlyUsed() {
     var budget = ByteBudget<Int>(capacity: 10)
     #expect(budget.insert(1, size: 4).isEmpty && budget.insert(2, size: 4).isEmpty)
     budget.touch(1)
@@ -19,7 +19,7 @@ import Testing
     #expect(budget.used == 8 && budget.setCapacity(0) == [1] && budget.used == 0 && budget.count == 0)
   }
 
-  @Test func aBudgetIsWhatItsModelIs() {
+  @Test("A budget agrees with a model") func model() {
     var generator = SplitMix(seed: 3)
     var budget = ByteBudget<Int>(capacity: 100)
     var model: [(id: Int, size: Int)] = []
@@ -44,7 +44,7 @@ import Testing
     }
   }
 
-  @Test func whatIsOnItsWayIntoAFileIsFound() throws {
+  @Test("A response is found while its file is written") func pendingWrite() throws {
     var index = CacheIndex(memoryCapacity: 0, diskCapacity: 1 << 20)
     let stored = Self.stored(1)
     let (serial, gone) = index.put(stored)
@@ -56,7 +56,8 @@ import Testing
     #expect(index.diskUsage == 4096 && index.memoryUsage == 0)
   }
 
-  @Test func whatIsRemovedWhileItIsWrittenGoesAgain() throws {
+  @Test("A response that is removed while its file is written is not found") func removedDuringWrite() throws
+  {
     var index = CacheIndex(memoryCapacity: 1 << 20, diskCapacity: 1 << 20)
     let stored = Self.stored(1)
     let serial = try #require(index.put(stored).write)
@@ -68,11 +69,11 @@ import Testing
     let second = try #require(index.put(stored).write)
     #expect(!index.wrote(EntryID(stored), first, size: 900).isUnwanted)
     #expect(index.wrote(EntryID(stored), second, size: nil).isUnwanted)
-    // It stays in memory although there is no file of it.
+    // It is in memory although it has no file.
     #expect(index.find(stored.key).stored.count == 1 && index.diskUsage == 0)
   }
 
-  @Test func whatWasAskedForBeforeARemovalIsNotPutBack() {
+  @Test("A response to a request before a removal is not stored") func requestBeforeRemoval() {
     var index = CacheIndex(memoryCapacity: 1 << 20, diskCapacity: 0)
     let stored = Self.stored(1)
     let early = index.removalCount
@@ -97,7 +98,7 @@ import Testing
     #expect(index.count == 1)
   }
 
-  @Test func moreRemovalsThanAreRememberedKeepEarlierAnswersOut() {
+  @Test("If too many removals are recorded, earlier responses are not stored") func manyRemovals() {
     var index = CacheIndex(memoryCapacity: 1 << 20, diskCapacity: 0)
     let early = index.removalCount
     for number in 0..<5_000 { _ = index.remove(Self.stored(number).key) }
@@ -107,7 +108,7 @@ import Testing
     #expect(index.count == 1)
   }
 
-  @Test func whatWasRemovedBeforeTheFolderCouldBeListedIsNotFoundThere() throws {
+  @Test("A removal before the folder was listed applies to its files") func removalBeforeListing() throws {
     func files(_ numbers: Int...) -> [EntryFile] {
       numbers.map { EntryFile(name: EntryID(Self.stored($0)).name, size: 100, used: 1) }
     }
@@ -124,19 +125,19 @@ import Testing
     #expect(emptied.found(files(1, 2)).count == 2 && emptied.isEmpty)
   }
 
-  @Test func anAnswerThatWasOvertakenIsNotPutThere() {
+  @Test("A response that was overtaken is not stored") func overtakenResponse() {
     var index = CacheIndex(memoryCapacity: 1 << 20, diskCapacity: 0)
     let new = CacheScene.response(body: "new", at: CacheScene.start + 5)
     _ = index.put(new, askedAfter: 0)
     _ = index.put(CacheScene.response(body: "old"), askedAfter: 0)
     #expect(index.find(new.key).stored.first === new)
-    // A clock that was set back, by more than threads overtake each other, says nothing about which is newer.
+    // After the clock was set back by more than threads can overtake each other, the order is unknown.
     let later = CacheScene.response(body: "later", at: CacheScene.start - 990)
     _ = index.put(later, askedAfter: 0, now: CacheScene.start - 990)
     #expect(index.find(new.key).stored.first === later)
   }
 
-  @Test func variantsAreKeptApartAndFew() {
+  @Test("Variants are stored separately and their number is limited") func variants() {
     var index = CacheIndex(memoryCapacity: 1 << 20, diskCapacity: 0)
     for number in 0..<40 { _ = index.put(Self.stored(1, variant: "\(number)")) }
     let key = Self.stored(1).key
@@ -147,7 +148,7 @@ import Testing
     #expect(index.isEmpty && index.memoryUsage == 0)
   }
 
-  @Test func tooLargeIsNotKept() {
+  @Test("A response that is too large is not stored") func tooLarge() {
     var index = CacheIndex(memoryCapacity: 10_000, diskCapacity: 100_000)
     let large = Self.stored(1, size: 5_000)
     #expect(index.put(large).write != nil && index.memoryUsage == 0)
@@ -155,7 +156,7 @@ import Testing
     #expect(index.find(Self.stored(2).key).stored.isEmpty)
   }
 
-  @Test func foundFilesAreThoseOfBefore() {
+  @Test("Files of an earlier process are found") func earlierFiles() {
     var index = CacheIndex(memoryCapacity: 0, diskCapacity: 8192)
     let ids = (1...3).map { EntryID(hash: UInt64($0), variant: 0) }
     let gone = index.found([
@@ -166,8 +167,8 @@ import Testing
     #expect(index.read(ids[0], nil) == [ids[0]] && !index.mayHold(1))
   }
 
-  /// Whatever happens, nothing is counted that is not there, and nothing is found that was removed.
-  @Test func walks() throws {
+  /// For random operations, the usage is that of the stored responses, and no removed response is found.
+  @Test("The invariants hold for random operations") func randomOperations() throws {
     var generator = SplitMix(seed: 11)
     var index = CacheIndex(memoryCapacity: 6_000, diskCapacity: 40_960)
     var writes: [(EntryID, UInt64)] = []

@@ -3,18 +3,23 @@ import HTTPWire
 import Testing
 
 @Suite("Parts of the cache", .timeLimit(.minutes(5))) struct CachePartsTests {
-  @Test(arguments: [
-    ("max-age=60", 60), ("max-age=\"60\"", 60), ("MAX-AGE=60", 60), ("max-age =60", 0), ("max-age= 60", 0),
-    ("max-age = 60", 0), ("max-age=60 \t, x", 60), ("max-age=60, max-age=10", 10),
-    ("max-age=10,max-age=60", 10), ("max-age=", 0), ("max-age", 0), ("max-age=-1", 0), ("max-age=1.5", 0),
-    ("max-age=60 garbage", 0), ("max-age=\"60", 60), (",,  ,max-age=5,", 5), ("a=\"b\\\",c\", max-age=5", 5),
-    ("max-age='60'", 0), ("=60, max-age=7", 7),
-  ]) func maxAge(text: String, seconds: Int64) {
+  @Test(
+    "max-age is parsed",
+    arguments: [
+      ("max-age=60", 60), ("max-age=\"60\"", 60), ("MAX-AGE=60", 60), ("max-age =60", 0), ("max-age= 60", 0),
+      ("max-age = 60", 0), ("max-age=60 \t, x", 60), ("max-age=60, max-age=10", 10),
+      ("max-age=10,max-age=60", 10), ("max-age=", 0), ("max-age", 0), ("max-age=-1", 0), ("max-age=1.5", 0),
+      ("max-age=60 garbage", 0), ("max-age=\"60", 60), (",,  ,max-age=5,", 5),
+      ("a=\"b\\\",c\", max-age=5", 5),
+      ("max-age='60'", 0), ("=60, max-age=7", 7),
+    ]) func maxAge(text: String, seconds: Int64)
+  {
     #expect(CacheControl(text).maxAge == seconds)
   }
 
-  /// RFC 9111 has no whitespace around the equals sign: what is written so is as strict as can be.
-  @Test func whitespaceAroundTheEqualsSignMakesADirectiveAsStrictAsCanBe() {
+  /// RFC 9111 allows no whitespace around the equals sign, so such a directive is read in the strictest way.
+  @Test("A directive with whitespace around the equals sign is read in the strictest way")
+  func whitespaceAroundEqualsSign() {
     let control = CacheControl(
       "no-cache =\"a\", public =1, immutable = 1, max-stale =60, min-fresh =1, stale-while-revalidate =60, "
         + "stale-if-error= 60")
@@ -25,29 +30,34 @@ import Testing
     #expect(CacheControl("no-store =1, must-revalidate =1").mustRevalidate)
   }
 
-  @Test(arguments: [
-    ("\"a\"", true, true), ("W/\"a\"", true, false), ("\"\"", true, true), ("abc-1", false, false),
-    ("W/abc", false, false),
-  ]) func tags(text: String, isQuoted: Bool, isStrong: Bool) throws {
+  @Test(
+    "Valid entity tags are parsed",
+    arguments: [
+      ("\"a\"", true, true), ("W/\"a\"", true, false), ("\"\"", true, true), ("abc-1", false, false),
+      ("W/abc", false, false),
+    ]) func tags(text: String, isQuoted: Bool, isStrong: Bool) throws
+  {
     let tag = try #require(EntityTag(text))
     #expect(tag.text == text && tag.isQuoted == isQuoted && tag.isStrong == isStrong && tag.matches(tag))
   }
 
-  @Test(arguments: ["", "*", "\"", "\"a", "a\"", "a b", "a,b", "\"a\", \"b\"", "W/\"a", "a\u{7f}"])
-  func whatIsNoTag(text: String) { #expect(EntityTag(text) == nil) }
+  @Test(
+    "An invalid entity tag is refused",
+    arguments: ["", "*", "\"", "\"a", "a\"", "a b", "a,b", "\"a\", \"b\"", "W/\"a", "a\u{7f}"])
+  func invalidTags(text: String) { #expect(EntityTag(text) == nil) }
 
-  @Test func tagsAreEqualByTheirBytes() throws {
+  @Test("Tags are compared by bytes") func tagEquality() throws {
     func tag(_ text: String) throws -> EntityTag { try #require(EntityTag(text)) }
     #expect(try tag("W/\"1\"").matches(tag("\"1\"")))
     #expect(try !tag("1").matches(tag("\"1\"")))
     #expect(try !tag("\"\u{e9}\"").matches(tag("\"e\u{301}\"")))
   }
 
-  @Test func oneDigestIsComputedForARequestAndAField() {
+  @Test("One digest is computed for a request and a field") func digests() {
     let token = String(repeating: "t", count: 1_000)
     let stored = (0..<16).map { number in
       CacheScene.response(
-        [("Vary", "Accept")], asked: [("Authorization", "Bearer \(number)"), ("Accept", "a")])
+        [("Vary", "Accept")], requestFields: [("Authorization", "Bearer \(number)"), ("Accept", "a")])
     }
     var digests = FieldDigests(of: CacheScene.headers([("Authorization", token), ("Accept", "a")]))
     #expect(stored.allSatisfy { !$0.selection.includes(&digests) })
@@ -56,7 +66,7 @@ import Testing
     #expect(digests.computedCount == 2)
   }
 
-  @Test func directives() {
+  @Test("Directives are parsed") func directives() {
     let control = CacheControl(
       "private, No-Cache=\"A, b\", public, must-revalidate, immutable, only-if-cached, max-stale, min-fresh=3, "
         + "min-fresh=2, stale-while-revalidate=4, stale-if-error=5, must-understand")
@@ -68,13 +78,15 @@ import Testing
     #expect(CacheControl("a=\"no-store\", b=no-store").noStore == false)
   }
 
-  @Test(arguments: [
-    "a=\"b", "max-age=60, a=\"b, no-store", "max-age=60, a=\"\\\"", "no-cache=\"x, max-age=60",
-  ])
-  func anOpenQuotationMayHideAnything(text: String) {
+  @Test(
+    "An open quotation is read in the strictest way",
+    arguments: [
+      "a=\"b", "max-age=60, a=\"b, no-store", "max-age=60, a=\"\\\"", "no-cache=\"x, max-age=60",
+    ])
+  func openQuotation(text: String) {
     let control = CacheControl(text)
     #expect(control.noStore && control.noCache)
-    // Also what stands in another line of the same name.
+    // Also directives in another line of the field.
     let head = ResponseHead(
       status: 200, fields: CacheScene.headers([("Cache-Control", text), ("Cache-Control", "max-age=60")]))
     #expect(!StorageRules.mayStore(method: "GET", fields: [], head: head))
@@ -89,10 +101,10 @@ import Testing
     let selection = Selection(ResponseHead(status: 200), CacheControl(nil), request: request)
     #expect(selection.fields.map(\.name) == ["authorization"])
     #expect(!selection.includes(&request) && !selection.hasCredentials(of: &request))
-    #expect(!CacheScene.response(asked: []).selection.includes(&request))
+    #expect(!CacheScene.response(requestFields: []).selection.includes(&request))
   }
 
-  @Test func datesAreWrittenAsTheyAreRead() {
+  @Test("A written date is read") func dates() {
     #expect(HTTPDate(secondsSince1970: 784_111_777).text == "Sun, 06 Nov 1994 08:49:37 GMT")
     #expect(HTTPDate(secondsSince1970: 0).text == "Thu, 01 Jan 1970 00:00:00 GMT")
     #expect(HTTPDate(secondsSince1970: -1).text == "Wed, 31 Dec 1969 23:59:59 GMT")
@@ -106,7 +118,7 @@ import Testing
     }
   }
 
-  @Test func whatIsStoredComesBackFromItsBytes() throws {
+  @Test("A stored response is read from its bytes") func storedResponse() throws {
     let stored = StoredResponse(
       key: try #require(CacheKey("https://a.test/ü?x=%20")),
       head: ResponseHead(
@@ -121,7 +133,7 @@ import Testing
     #expect(copy.requestTime == 5 && copy.responseTime == -6 && copy.attachment == Data([9]))
   }
 
-  @Test func whatIsCorruptIsNothing() {
+  @Test("Corrupt bytes are refused") func corruptBytes() {
     let bytes = CacheScene.response([("ETag", "\"1\"")], body: "0123456789").encoded
     #expect(StoredResponse.decode(bytes) != nil)
     for count in 0..<bytes.count { #expect(StoredResponse.decode(bytes.prefix(count)) == nil) }
@@ -133,9 +145,9 @@ import Testing
     }
   }
 
-  @Test func randomBytesHarmNoParser() throws {
+  @Test("Random bytes crash no parser") func randomBytes() throws {
     var generator = SplitMix(seed: 42)
-    let whole = CacheScene.response([("Vary", "a"), ("ETag", "\"1\"")], asked: [("A", "b")]).encoded
+    let whole = CacheScene.response([("Vary", "a"), ("ETag", "\"1\"")], requestFields: [("A", "b")]).encoded
     let words = ["max-age=", "no-cache=\"", "no-store", ",", "\"", "\\", "=", " ", "public", "9999999999"]
     for _ in 0..<40_000 {
       let bytes = (0..<Int.random(in: 0..<40, using: &generator)).map { _ in
@@ -164,14 +176,15 @@ import Testing
     }
   }
 
-  @Test func bytesOfAPartAreCountedFromZero() throws {
+  @Test("Indices of a part start at zero") func indices() throws {
     let body = String(repeating: "x", count: 1_000)
     let stored = CacheScene.response([("Cache-Control", "max-age=60")], body: body)
-    let part = try #require(CacheScene.answer(stored, asked: [("Range", "bytes=400-599")]))
+    let part = try #require(CacheScene.answer(stored, requestFields: [("Range", "bytes=400-599")]))
     #expect(part.body.startIndex == 0 && part.body.count == 200)
   }
 
-  @Test func whatARefusedAddressSaidIsNotForEverybody() {
+  @Test("Options that refuse private addresses have their own partition of the cache") func refusedAddresses()
+  {
     var options = TransportOptions()
     let usual = ConnectionProfile(options: options)
     options.refusesPrivateAddresses = true
@@ -179,7 +192,7 @@ import Testing
     #expect(usual.isUsual && !guarded.isUsual && usual.cachePartition != guarded.cachePartition)
   }
 
-  @Test func namesOfFilesComeBack() {
+  @Test("File names are read") func fileNames() {
     let id = EntryID(hash: 0xAB, variant: 0xFFFF_FFFF)
     #expect(id.name == "00000000000000abffffffff.response")
     #expect(EntryID(name: id.name) == id)
@@ -190,7 +203,7 @@ import Testing
   }
 }
 
-/// A generator with the same numbers in every run.
+/// Deterministic random numbers.
 struct SplitMix: RandomNumberGenerator {
   private var state: UInt64
   init(seed: UInt64) { state = seed }

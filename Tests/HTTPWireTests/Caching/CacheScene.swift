@@ -1,7 +1,7 @@
 import FoundationEssentials
 import HTTPWire
 
-/// A moment, a URL and what is stored for it; the clock stands unless it is moved.
+/// A time, a URL and its stored responses. The clock is constant unless a test advances it.
 struct CacheScene {
   static let start: Int64 = 1_800_000_000
 
@@ -9,17 +9,18 @@ struct CacheScene {
   var stored: [StoredResponse] = []
   let url = "http://a.test/x"
 
-  /// A response that came at the start, dated then unless it says otherwise.
+  /// Returns a response that was received at the start, and dated then unless a field differs.
   static func response(
     _ fields: [(String, String)] = [], status: Int = 200, body: String = "body",
-    asked: [(String, String)] = [],
+    requestFields: [(String, String)] = [],
     url: String = "http://a.test/x", at time: Int64 = start, delay: Int64 = 0
   ) -> StoredResponse {
     var fields = fields.map { HTTPHeader(name: $0.0, value: $0.1) }
     if !fields.contains("Date") { fields.append(HTTPHeader(name: "Date", value: date(time))) }
     return StoredResponse(
       key: CacheKey(url) ?? CacheKey("", Origin(scheme: "http", host: "", port: nil)),
-      fields: digests(asked), head: ResponseHead(status: status, fields: fields), body: Data(body.utf8),
+      fields: digests(requestFields), head: ResponseHead(status: status, fields: fields),
+      body: Data(body.utf8),
       requestTime: time - delay, responseTime: time)
   }
 
@@ -31,36 +32,39 @@ struct CacheScene {
     fields.map { HTTPHeader(name: $0.0, value: $0.1) }
   }
 
-  /// Returns the decision some seconds after the start.
+  /// Returns the decision about a request some seconds after the start.
   static func decide(
-    _ stored: StoredResponse..., after seconds: Int64 = 0, asked: [(String, String)] = [],
+    _ stored: StoredResponse..., after seconds: Int64 = 0, requestFields: [(String, String)] = [],
     method: String = "GET", policy: CacheDecision.Policy = .rules, mayRefresh: Bool = true
   ) -> Verdict {
     Verdict(
       CacheDecision.decide(
         CacheDecision.Question(
-          method: method, fields: digests(asked), policy: policy, mayRefresh: mayRefresh),
+          method: method, fields: digests(requestFields), policy: policy, mayRefresh: mayRefresh),
         stored: stored, now: start + seconds))
   }
 
   static func answer(
-    _ stored: StoredResponse, after seconds: Int64 = 0, asked: [(String, String)] = [],
+    _ stored: StoredResponse, after seconds: Int64 = 0, requestFields: [(String, String)] = [],
     method: String = "GET",
     isConfirmed: Bool = false
   ) -> StoredAnswer? {
     StoredAnswer(
-      of: stored, method: method, fields: headers(asked), isConfirmed: isConfirmed, now: start + seconds)
+      of: stored, method: method, fields: headers(requestFields), isConfirmed: isConfirmed,
+      now: start + seconds)
   }
 
   static func mayStore(
-    _ fields: [(String, String)], status: Int = 200, method: String = "GET", asked: [(String, String)] = []
+    _ fields: [(String, String)], status: Int = 200, method: String = "GET",
+    requestFields: [(String, String)] = []
   ) -> Bool {
     StorageRules.mayStore(
-      method: method, fields: headers(asked), head: ResponseHead(status: status, fields: headers(fields)))
+      method: method, fields: headers(requestFields),
+      head: ResponseHead(status: status, fields: headers(fields)))
   }
 }
 
-/// A decision, as something that can be compared.
+/// A decision in a form that can be compared.
 enum Verdict: Equatable {
   case send, serve, serveAndRefresh, unavailable, gatewayTimeout
   case validate([String])
@@ -82,7 +86,7 @@ extension ResponseHead {
   func value(_ name: String) -> String? { block.fields.joinedValue(of: name) }
 }
 
-/// A hash function that is as long as its message. It stands in for SHA-256, which this target does not have.
+/// A hash function that returns its message. It replaces SHA-256, which this target does not have.
 private struct PlainHashes: HashFunctions {
   func hash(_ algorithm: DigestChallenge.Algorithm, _ bytes: [UInt8]) -> [UInt8]? {
     Array("\(algorithm)".utf8) + bytes

@@ -6,33 +6,42 @@ import Testing
   private typealias Scene = CacheScene
 
   private static func part(
-    _ range: String, _ body: String, tag: String = "\"1\"", asked: [(String, String)] = [],
+    _ range: String, _ body: String, tag: String = "\"1\"", requestFields: [(String, String)] = [],
     at time: Int64 = 0,
     _ more: (String, String)...
   ) -> StoredResponse {
     Scene.response(
       [("Content-Range", range), ("ETag", tag), ("Cache-Control", "max-age=60")] + more, status: 206,
       body: body,
-      asked: asked, at: Scene.start + time)
+      requestFields: requestFields, at: Scene.start + time)
   }
 
-  @Test(arguments: [
-    ("bytes 0-4/10", 0..<5, 10), ("BYTES 9-9/10", 9..<10, 10), ("bytes 0-0/1", 0..<1, 1),
-  ]) func places(text: String, bounds: Range<Int>, total: Int) throws {
+  @Test(
+    "Ranges of responses are parsed",
+    arguments: [
+      ("bytes 0-4/10", 0..<5, 10), ("BYTES 9-9/10", 9..<10, 10), ("bytes 0-0/1", 0..<1, 1),
+    ]) func ranges(text: String, bounds: Range<Int>, total: Int) throws
+  {
     let range = try #require(ContentRange(text))
     #expect(range.bounds == bounds && range.total == total && range.text.lowercased() == text.lowercased())
   }
 
-  @Test(arguments: [
-    "", "bytes", "bytes 0-4", "bytes 0-4/*", "bytes */10", "bytes 5-4/10", "bytes 0-10/10", "bytes -4/10",
-    "bytes 0-4/10, bytes 5-9/10", "lines 0-4/10", "bytes 0-4/99999999999999999999", "bytes +0-4/10",
-    "bytes 0-9223372036854775807/9223372036854775807",
-  ]) func whatIsNoPlace(text: String) { #expect(ContentRange(text) == nil) }
+  @Test(
+    "An invalid range is refused",
+    arguments: [
+      "", "bytes", "bytes 0-4", "bytes 0-4/*", "bytes */10", "bytes 5-4/10", "bytes 0-10/10", "bytes -4/10",
+      "bytes 0-4/10, bytes 5-9/10", "lines 0-4/10", "bytes 0-4/99999999999999999999", "bytes +0-4/10",
+      "bytes 0-9223372036854775807/9223372036854775807",
+    ]) func invalidRanges(text: String)
+  { #expect(ContentRange(text) == nil) }
 
-  @Test func partsAreStoredWhenTheirVersionAndPlaceAreKnown() {
-    func mayStore(_ fields: (String, String)..., status: Int = 206, asked: String? = "bytes=0-4") -> Bool {
+  @Test("Parts are stored if their version and range are known") func storedParts() {
+    func mayStore(_ fields: (String, String)..., status: Int = 206, requestFields: String? = "bytes=0-4")
+      -> Bool
+    {
       Scene.mayStore(
-        [("Cache-Control", "max-age=60")] + fields, status: status, asked: asked.map { [("Range", $0)] } ?? []
+        [("Cache-Control", "max-age=60")] + fields, status: status,
+        requestFields: requestFields.map { [("Range", $0)] } ?? []
       )
     }
     let place = ("Content-Range", "bytes 0-4/10")
@@ -42,40 +51,44 @@ import Testing
     #expect(!mayStore(tag) && !mayStore(("Content-Range", "bytes 0-4/*"), tag))
     #expect(!mayStore(place, tag, ("Content-Encoding", "gzip")))
     #expect(!mayStore(place, tag, ("Cache-Control", "no-store")))
-    #expect(!mayStore(place, tag, asked: nil), "it was not asked for")
+    #expect(!mayStore(place, tag, requestFields: nil), "the request had no range")
     #expect(!mayStore(tag, status: 200), "the server may not know what a range is")
   }
 
-  @Test func aPartAnswersWhatItHas() throws {
+  @Test("A part answers requests for its bytes") func partForRange() throws {
     let stored = Self.part("bytes 2-6/10", "23456")
-    #expect(Scene.decide(stored, asked: [("Range", "bytes=2-6")]) == .serve)
-    #expect(Scene.decide(stored, asked: [("Range", "bytes=3-4")]) == .serve)
+    #expect(Scene.decide(stored, requestFields: [("Range", "bytes=2-6")]) == .serve)
+    #expect(Scene.decide(stored, requestFields: [("Range", "bytes=3-4")]) == .serve)
     for range in ["bytes=1-4", "bytes=3-7", "bytes=3-", "bytes=-3", "bytes=0-", "lines=3-4"] {
-      #expect(Scene.decide(stored, asked: [("Range", range)]) == .send, "\(range)")
+      #expect(Scene.decide(stored, requestFields: [("Range", range)]) == .send, "\(range)")
     }
     #expect(Scene.decide(stored) == .send && Scene.decide(stored, policy: .storedOnly) == .unavailable)
-    #expect(Scene.decide(stored, asked: [("Range", "bytes=3-4")], method: "HEAD") == .send)
+    #expect(Scene.decide(stored, requestFields: [("Range", "bytes=3-4")], method: "HEAD") == .send)
     #expect(
-      Scene.decide(stored, after: 60, asked: [("Range", "bytes=3-4")]) == .validate(["If-None-Match: \"1\""]))
-    let answer = try #require(Scene.answer(stored, asked: [("Range", "bytes=3-4")]))
+      Scene.decide(stored, after: 60, requestFields: [("Range", "bytes=3-4")])
+        == .validate(["If-None-Match: \"1\""]))
+    let answer = try #require(Scene.answer(stored, requestFields: [("Range", "bytes=3-4")]))
     #expect(answer.head.status == 206 && answer.body == Data("34".utf8) && answer.body.startIndex == 0)
     #expect(
       answer.head.value("Content-Range") == "bytes 3-4/10" && answer.head.value("Content-Length") == "2")
     let short = Self.part("bytes 2-6/10", "234")
-    #expect(Scene.decide(short, asked: [("Range", "bytes=2-3")]) == .send, "its bytes are not all there")
+    #expect(
+      Scene.decide(short, requestFields: [("Range", "bytes=2-3")]) == .send, "its bytes are not all there")
   }
 
-  @Test(arguments: [
-    ("bytes 0-4/10", "01234", "bytes 5-9/10", "56789", "0123456789", 200),
-    ("bytes 5-9/10", "56789", "bytes 0-4/10", "01234", "0123456789", 200),
-    ("bytes 0-4/10", "01234", "bytes 3-7/10", "34567", "01234567", 206),
-    ("bytes 0-7/10", "01234567", "bytes 3-4/10", "34", "01234567", 206),
-    ("bytes 3-4/10", "34", "bytes 1-7/10", "1234567", "1234567", 206),
-    // With bytes between them, or of another length, the newer one stays alone.
-    ("bytes 0-2/10", "012", "bytes 5-6/10", "56", "56", 206),
-    ("bytes 0-4/10", "01234", "bytes 5-9/11", "56789", "56789", 206),
-  ])
-  func adjacentPartsBecomeOne(
+  @Test(
+    "Adjacent parts are combined",
+    arguments: [
+      ("bytes 0-4/10", "01234", "bytes 5-9/10", "56789", "0123456789", 200),
+      ("bytes 5-9/10", "56789", "bytes 0-4/10", "01234", "0123456789", 200),
+      ("bytes 0-4/10", "01234", "bytes 3-7/10", "34567", "01234567", 206),
+      ("bytes 0-7/10", "01234567", "bytes 3-4/10", "34", "01234567", 206),
+      ("bytes 3-4/10", "34", "bytes 1-7/10", "1234567", "1234567", 206),
+      // With a gap between them, or with another length, only the newer part is stored.
+      ("bytes 0-2/10", "012", "bytes 5-6/10", "56", "56", 206),
+      ("bytes 0-4/10", "01234", "bytes 5-9/11", "56789", "56789", 206),
+    ])
+  func adjacentParts(
     old: String, oldBody: String, new: String, newBody: String, body: String, status: Int
   ) throws {
     let older = Self.part(old, oldBody, at: 0, ("X-Old", "1"))
@@ -90,17 +103,17 @@ import Testing
     if status == 200 { #expect(Scene.decide(all, after: 60) == .serve) }
   }
 
-  @Test func partsOfAnotherVersionAreNotCombined() throws {
+  @Test("Parts of different versions are not combined") func partsOfAnotherVersionAreNotCombined() throws {
     let first = Self.part("bytes 0-4/10", "01234")
     let second = Self.part("bytes 5-9/10", "56789", tag: "\"2\"")
     #expect(PartialContent.combined(second, with: [first]) === second)
-    let other = Self.part("bytes 5-9/10", "56789", asked: [("Authorization", "Bearer a")])
+    let other = Self.part("bytes 5-9/10", "56789", requestFields: [("Authorization", "Bearer a")])
     #expect(PartialContent.combined(other, with: [first]) === other)
     let weak = Self.part("bytes 5-9/10", "56789", tag: "W/\"1\"")
     #expect(PartialContent.combined(weak, with: [first]) == nil)
   }
 
-  @Test func aPartConfirmsTheWholeOfItsVersion() throws {
+  @Test("A 206 revalidates the complete response of its version") func partRevalidatesWhole() throws {
     let whole = Scene.response([("ETag", "\"1\""), ("Cache-Control", "max-age=60")], body: "0123456789")
     let part = Self.part("bytes 5-9/10", "56789", at: 50, ("X-New", "1"))
     let fresh = try #require(PartialContent.combined(part, with: [whole]))

@@ -3,10 +3,10 @@ import HTTPWire
 import Testing
 
 /// RFC 9111 §4, sentence by sentence; Documentation/HTTPCaching.md is the table.
-@Suite("RFC 9111 §4: what is answered from a cache") struct ReuseRequirementTests {
+@Suite("RFC 9111 §4: responses from the cache") struct ReuseRequirementTests {
   private typealias Scene = CacheScene
 
-  @Test func theURLMustBeTheSame() {
+  @Test("The URL must be equal") func theURLMustBeTheSame() {
     let texts = [
       "http://a.test/x?y=1", "http://a.test/x?y=2", "https://a.test/x?y=1", "http://a.test:8080/x?y=1",
       "http://b.test/x?y=1", "http://a.test/x/?y=1", "http://a.test/x", "http://a.test/X?y=1",
@@ -19,7 +19,7 @@ import Testing
     #expect(CacheKey("ftp://a.test/") == nil && CacheKey("") == nil)
   }
 
-  @Test func onlyReadingMethodsAreAnswered() {
+  @Test("Only GET and HEAD are answered from the cache") func methods() {
     let stored = Scene.response([("Cache-Control", "max-age=60")])
     for method in ["POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "BREW"] {
       #expect(Scene.decide(stored, method: method) == .send)
@@ -28,44 +28,46 @@ import Testing
     #expect(Scene.answer(stored, method: "HEAD")?.body == Data())
   }
 
-  @Test func unsafeRequestsAreWrittenThrough() {
+  @Test("Unsafe requests are sent") func unsafeRequestsAreSent() {
     let stored = Scene.response([("Cache-Control", "max-age=60")])
     #expect(Scene.decide(stored, method: "POST", policy: .storedElseLoad) == .send)
     #expect(Scene.decide(stored, method: "POST", policy: .storedOnly) == .unavailable)
   }
 
-  @Test func theNominatedFieldsMustMatch() {
+  @Test("The nominated fields must match") func theNominatedFieldsMustMatch() {
     let stored = Scene.response(
       [("Cache-Control", "max-age=60"), ("Vary", "Accept, accept-language")],
-      asked: [("Accept", "text/html,  text/plain"), ("X", "1")])
-    #expect(Scene.decide(stored, asked: [("accept", "text/html,text/plain"), ("X", "2")]) == .serve)
-    #expect(Scene.decide(stored, asked: [("Accept", "text/html"), ("Accept", "text/plain")]) == .serve)
-    #expect(Scene.decide(stored, asked: [("Accept", "text/html")]) == .send)
+      requestFields: [("Accept", "text/html,  text/plain"), ("X", "1")])
+    #expect(Scene.decide(stored, requestFields: [("accept", "text/html,text/plain"), ("X", "2")]) == .serve)
+    #expect(
+      Scene.decide(stored, requestFields: [("Accept", "text/html"), ("Accept", "text/plain")]) == .serve)
+    #expect(Scene.decide(stored, requestFields: [("Accept", "text/html")]) == .send)
     #expect(Scene.decide(stored) == .send)
     #expect(
-      Scene.decide(stored, asked: [("Accept", "text/html,text/plain"), ("Accept-Language", "")]) == .send)
+      Scene.decide(stored, requestFields: [("Accept", "text/html,text/plain"), ("Accept-Language", "")])
+        == .send)
   }
 
-  @Test func aStarNeverMatches() {
+  @Test("Vary: * does not match") func varyStar() {
     let stored = Scene.response([("Cache-Control", "max-age=60"), ("Vary", "Accept, *")])
     #expect(Scene.decide(stored) == .send)
     #expect(!Scene.mayStore([("Cache-Control", "max-age=60"), ("Vary", "*")]))
   }
 
-  @Test func ofSeveralTheMostRecentIsUsed() {
+  @Test("The most recent of several responses is used") func mostRecent() {
     let old = Scene.response([("Cache-Control", "max-age=600")], body: "old", at: Scene.start - 100)
     let new = Scene.response([("Cache-Control", "max-age=600")], body: "new")
     #expect(CacheDecision.choice(of: [new, old], for: Scene.digests([]))?.body == Data("new".utf8))
     #expect(CacheDecision.choice(of: [old, new], for: Scene.digests([]))?.body == Data("new".utf8))
   }
 
-  @Test func anUnvalidatedAnswerHasItsAge() {
+  @Test("A response without revalidation has an Age") func ageOfResponse() {
     let stored = Scene.response([("Cache-Control", "max-age=600"), ("Age", "100")], delay: 2)
     #expect(
       Scene.answer(stored, after: 7)?.head.block.fields.filter { $0.name == "Age" }.map(\.value) == ["109"])
   }
 
-  @Test func aFreshOneIsUsedAndAStaleOneValidated() {
+  @Test("A fresh response is used and a stale one is revalidated") func freshAndStale() {
     let stored = Scene.response([("Cache-Control", "max-age=60"), ("ETag", "\"1\"")])
     #expect(Scene.decide(stored, after: 59) == .serve)
     #expect(Scene.decide(stored, after: 60) == .validate(["If-None-Match: \"1\""]))
@@ -74,7 +76,7 @@ import Testing
 
   // MARK: §4.2
 
-  @Test func maxAgeWinsOverExpires() {
+  @Test("max-age has priority over Expires") func maxAgeOverExpires() {
     let late = ("Expires", Scene.date(Scene.start + 600))
     #expect(Scene.decide(Scene.response([late]), after: 599) == .serve)
     #expect(Scene.decide(Scene.response([late]), after: 600) == .send)
@@ -82,8 +84,8 @@ import Testing
     #expect(Scene.decide(Scene.response([late, ("Cache-Control", "s-maxage=10")]), after: 10) == .serve)
   }
 
-  @Test func expiresCountsFromTheServersOwnDate() {
-    // A server whose clock is a day behind.
+  @Test("Expires is relative to the Date of the server") func expiresField() {
+    // The clock of this server is a day behind.
     let stored = Scene.response([
       ("Date", Scene.date(Scene.start - 86_400)), ("Expires", Scene.date(Scene.start - 86_300)),
     ])
@@ -91,7 +93,7 @@ import Testing
     #expect(Scene.decide(stored) == .send)
   }
 
-  @Test func noHeuristicWhereTheExpirationIsExplicit() {
+  @Test("An explicit expiration has priority over the heuristic") func explicitExpiration() {
     let modified = ("Last-Modified", Scene.date(Scene.start - 1000))
     #expect(Freshness(of: Scene.response([modified]), now: Scene.start).lifetime == 100)
     for explicit in [("Cache-Control", "max-age=0"), ("Expires", "0")] {
@@ -99,7 +101,7 @@ import Testing
     }
   }
 
-  @Test func heuristicsAreForStatusesThatAllowThem() {
+  @Test("The heuristic applies to cacheable statuses only") func heuristic() {
     let modified = ("Last-Modified", Scene.date(Scene.start - 1000))
     func lifetime(_ fields: [(String, String)], _ status: Int, _ url: String = "http://a.test/x") -> Int64 {
       Freshness(of: Scene.response(fields, status: status, url: url), now: Scene.start).lifetime
@@ -113,7 +115,7 @@ import Testing
     #expect(lifetime([("Last-Modified", "yesterday")], 200) == 0)
   }
 
-  @Test func theAgeIsTheLargestThatCanBe() {
+  @Test("The age is the largest possible one") func largestAge() {
     func age(_ fields: [(String, String)], delay: Int64 = 0, after: Int64 = 0) -> Int64 {
       Freshness(of: Scene.response(fields, delay: delay), now: Scene.start + after).age
     }
@@ -127,41 +129,41 @@ import Testing
     #expect(age([], after: -3600) == CacheControl.forever)
   }
 
-  @Test func localTimeZonesHaveNoInfluence() {
+  @Test("Local time zones have no influence") func localTimeZonesHaveNoInfluence() {
     let stored = Scene.response([("Expires", "Fri, 15 Jan 2027 08:10:00 +0200")])
     #expect(Scene.decide(stored) == .send)
   }
 
-  @Test func staleAnswersNeedAPermission() {
+  @Test("A stale response needs permission of the request") func staleResponsesNeedPermission() {
     let stored = Scene.response([("Cache-Control", "max-age=60"), ("ETag", "\"1\"")])
     let ask = Verdict.validate(["If-None-Match: \"1\""])
     #expect(Scene.decide(stored, after: 100) == ask)
-    #expect(Scene.decide(stored, after: 100, asked: [("Cache-Control", "max-stale")]) == .serve)
-    #expect(Scene.decide(stored, after: 100, asked: [("Cache-Control", "max-stale=40")]) == .serve)
-    #expect(Scene.decide(stored, after: 101, asked: [("Cache-Control", "max-stale=40")]) == ask)
-    #expect(Scene.decide(stored, after: 100, asked: [("Cache-Control", "max-stale=x")]) == ask)
-    // Beside `max-age`, which the staleness counts from as well.
-    func asked(_ age: Int, _ stale: String) -> [(String, String)] {
+    #expect(Scene.decide(stored, after: 100, requestFields: [("Cache-Control", "max-stale")]) == .serve)
+    #expect(Scene.decide(stored, after: 100, requestFields: [("Cache-Control", "max-stale=40")]) == .serve)
+    #expect(Scene.decide(stored, after: 101, requestFields: [("Cache-Control", "max-stale=40")]) == ask)
+    #expect(Scene.decide(stored, after: 100, requestFields: [("Cache-Control", "max-stale=x")]) == ask)
+    // Combined with `max-age`, from which the staleness counts as well.
+    func requestFields(_ age: Int, _ stale: String) -> [(String, String)] {
       [("Cache-Control", "max-age=\(age), max-stale\(stale)")]
     }
-    #expect(Scene.decide(stored, after: 50, asked: asked(10, "=40")) == .serve)
-    #expect(Scene.decide(stored, after: 51, asked: asked(10, "=40")) == ask)
-    #expect(Scene.decide(stored, after: 100, asked: asked(70, "=40")) == .serve)
-    #expect(Scene.decide(stored, after: 101, asked: asked(70, "=40")) == ask)
-    #expect(Scene.decide(stored, after: 1_000, asked: asked(0, "")) == .serve)
-    #expect(Scene.decide(stored, after: 50, asked: asked(10, "=x")) == ask)
+    #expect(Scene.decide(stored, after: 50, requestFields: requestFields(10, "=40")) == .serve)
+    #expect(Scene.decide(stored, after: 51, requestFields: requestFields(10, "=40")) == ask)
+    #expect(Scene.decide(stored, after: 100, requestFields: requestFields(70, "=40")) == .serve)
+    #expect(Scene.decide(stored, after: 101, requestFields: requestFields(70, "=40")) == ask)
+    #expect(Scene.decide(stored, after: 1_000, requestFields: requestFields(0, "")) == .serve)
+    #expect(Scene.decide(stored, after: 50, requestFields: requestFields(10, "=x")) == ask)
     #expect(!CacheDecision.mayServeInstead(stored, of: 503, fields: [], now: Scene.start + 100))
     #expect(!CacheDecision.mayServeInstead(stored, of: nil, fields: [], now: Scene.start + 100))
   }
 
-  @Test func staleAnswersAreForbiddenByDirectives() {
+  @Test("Directives forbid stale responses") func forbiddenStaleResponses() {
     for directive in ["must-revalidate", "no-cache"] {
       let stored = Scene.response([
         ("Cache-Control", "max-age=60, stale-while-revalidate=600, stale-if-error=600, \(directive)"),
         ("ETag", "\"1\""),
       ])
       #expect(
-        Scene.decide(stored, after: 100, asked: [("Cache-Control", "max-stale")])
+        Scene.decide(stored, after: 100, requestFields: [("Cache-Control", "max-stale")])
           == .validate(["If-None-Match: \"1\""]))
       #expect(!CacheDecision.mayServeInstead(stored, of: 503, fields: [], now: Scene.start + 100))
     }
@@ -169,35 +171,36 @@ import Testing
 
   // MARK: §4.3
 
-  @Test func validationSendsWhatWasProvided() {
+  @Test("A revalidation sends the stored validators") func validators() {
     let date = Scene.date(Scene.start - 500)
     let both = Scene.response([("ETag", "W/\"1\""), ("Last-Modified", date), ("Cache-Control", "no-cache")])
     #expect(Scene.decide(both) == .validate(["If-None-Match: W/\"1\"", "If-Modified-Since: \(date)"]))
     let dated = Scene.response([("Last-Modified", date), ("Cache-Control", "no-cache")])
     #expect(Scene.decide(dated) == .validate(["If-Modified-Since: \(date)"]))
-    // Some servers compare tags without quotation marks as they came.
+    // Some servers compare tags without quotation marks literally.
     let unquoted = Scene.response([("ETag", "v1"), ("Last-Modified", "now"), ("Cache-Control", "no-cache")])
     #expect(Scene.decide(unquoted) == .validate(["If-None-Match: v1"]))
     let broken = Scene.response([("ETag", "\"1"), ("Last-Modified", "now"), ("Cache-Control", "no-cache")])
     #expect(Scene.decide(broken) == .send)
   }
 
-  @Test func tagsOfOtherVariantsAreOffered() {
+  @Test("Tags of other variants are sent") func tagsOfVariants() {
     func stored(_ tag: String?, _ language: String, _ more: (String, String)...) -> StoredResponse {
       Scene.response(
         (tag.map { [("ETag", $0)] } ?? []) + [
           ("Vary", "Accept-Language, Cookie"), ("Cache-Control", "max-age=60"),
         ],
-        asked: [("Accept-Language", language)] + more)
+        requestFields: [("Accept-Language", language)] + more)
     }
     func decide(
-      _ stored: [StoredResponse], _ asked: (String, String)..., policy: CacheDecision.Policy = .rules
+      _ stored: [StoredResponse], _ requestFields: (String, String)..., policy: CacheDecision.Policy = .rules
     )
       -> Verdict
     {
       Verdict(
         CacheDecision.decide(
-          CacheDecision.Question(method: "GET", fields: Scene.digests(asked), policy: policy), stored: stored,
+          CacheDecision.Question(method: "GET", fields: Scene.digests(requestFields), policy: policy),
+          stored: stored,
           now: Scene.start))
     }
     let all = [stored("\"1\"", "en"), stored("W/\"2\"", "fr"), stored("\"1\"", "it"), stored(nil, "es")]
@@ -208,15 +211,16 @@ import Testing
     #expect(decide(all, czech, policy: .reload) == .send)
     #expect(decide(all, czech, ("Range", "bytes=0-1")) == .send)
     #expect(decide(all, czech, ("Cache-Control", "only-if-cached")) == .gatewayTimeout)
-    // Of another user nothing is offered, whatever a server would say to it.
+    // Tags of another user's variants are not sent.
     #expect(decide(all, czech, ("Cookie", "a=1")) == .send)
     #expect(decide(all, czech, ("Authorization", "Bearer a")) == .send)
     #expect(decide([stored("\"1\"", "en", ("Authorization", "Bearer a"))], czech) == .send)
-    let keyed = Scene.response([("ETag", "\"1\""), ("Vary", "X-Api-Key")], asked: [("X-Api-Key", "1")])
+    let keyed = Scene.response(
+      [("ETag", "\"1\""), ("Vary", "X-Api-Key")], requestFields: [("X-Api-Key", "1")])
     #expect(decide([keyed], ("X-Api-Key", "2")) == .send)
   }
 
-  @Test func a304NamesTheVariantThatItConfirms() {
+  @Test("A 304 names the variant that it selects") func variantOfNotModified() {
     func head(_ fields: (String, String)...) -> ResponseHead {
       ResponseHead(status: 304, fields: Scene.headers(fields))
     }
@@ -230,15 +234,17 @@ import Testing
     #expect(Validation.variant(of: [new], confirmedBy: head()) == nil, "it does not say which")
   }
 
-  @Test(arguments: ["If-Match", "If-None-Match", "If-Modified-Since", "If-Unmodified-Since", "if-range"])
-  func conditionsOfTheUserGoToTheServer(name: String) {
+  @Test(
+    "Conditional requests of the caller are sent unchanged",
+    arguments: ["If-Match", "If-None-Match", "If-Modified-Since", "If-Unmodified-Since", "if-range"])
+  func conditionalRequests(name: String) {
     let stored = Scene.response([("Cache-Control", "max-age=60"), ("ETag", "\"1\"")])
-    #expect(Scene.decide(stored, asked: [(name, "\"1\"")]) == .send)
-    #expect(Scene.decide(stored, asked: [(name, "\"1\"")], policy: .storedElseLoad) == .send)
-    #expect(Scene.decide(stored, asked: [(name, "\"1\"")], policy: .storedOnly) == .serve)
+    #expect(Scene.decide(stored, requestFields: [(name, "\"1\"")]) == .send)
+    #expect(Scene.decide(stored, requestFields: [(name, "\"1\"")], policy: .storedElseLoad) == .send)
+    #expect(Scene.decide(stored, requestFields: [(name, "\"1\"")], policy: .storedOnly) == .serve)
   }
 
-  @Test func anotherTagConfirmsNothing() {
+  @Test("A 304 with another tag does not revalidate") func otherTag() {
     func head(_ fields: (String, String)...) -> ResponseHead {
       ResponseHead(status: 304, fields: Scene.headers(fields))
     }
@@ -254,7 +260,7 @@ import Testing
     #expect(!Validation.confirms(head(("Last-Modified", Scene.date(Scene.start))), dated))
   }
 
-  @Test func aConfirmationMakesFreshAgain() {
+  @Test("A 304 makes the response fresh") func notModified() {
     let stored = Scene.response([("Cache-Control", "max-age=60"), ("ETag", "\"1\"")])
     let fresh = Validation.freshened(
       stored, by: ResponseHead(status: 304, fields: Scene.headers([("ETag", "\"1\"")])),
@@ -265,7 +271,7 @@ import Testing
     #expect(Scene.answer(fresh, isConfirmed: true)?.head.value("Age") == nil)
   }
 
-  @Test func aHeadUpdatesOrMakesInvalid() {
+  @Test("A HEAD response updates or invalidates") func headUpdatesOrInvalidates() {
     let stored = Scene.response([("ETag", "\"1\""), ("Content-Length", "4"), ("X", "old")])
     func updated(_ status: Int, _ fields: (String, String)...) -> StoredResponse? {
       Validation.updated(
@@ -281,7 +287,7 @@ import Testing
 
   // MARK: §4.4
 
-  @Test func unsafeMethodsInvalidate() {
+  @Test("Unsafe methods invalidate") func unsafeMethodsInvalidate() {
     func keys(_ method: String, _ status: Int, _ fields: (String, String)...) -> [String] {
       Invalidation.keys(
         method: method, url: "http://a.test/x?y", origin: Origin(scheme: "http", host: "a.test", port: 80),
@@ -296,7 +302,7 @@ import Testing
     for status in [400, 404, 500] { #expect(keys("POST", status).isEmpty) }
   }
 
-  @Test func anotherOriginIsNotInvalidated() {
+  @Test("Another origin is not invalidated") func anotherOriginIsNotInvalidated() {
     let origin = Origin(scheme: "http", host: "a.test", port: 80)
     for location in [
       "https://a.test/n", "http://b.test/n", "http://a.test:81/n", "//b.test/n", "ftp://a.test/n",

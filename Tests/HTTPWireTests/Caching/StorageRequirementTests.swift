@@ -3,41 +3,44 @@ import HTTPWire
 import Testing
 
 /// RFC 9111 §3, sentence by sentence; Documentation/HTTPCaching.md is the table.
-@Suite("RFC 9111 §3: what a private cache stores") struct StorageRequirementTests {
+@Suite("RFC 9111 §3: storage in a private cache") struct StorageRequirementTests {
   private typealias Scene = CacheScene
 
-  @Test func onlyMethodsThatAreUnderstoodAreStored() {
+  @Test("Only responses to known methods are stored") func knownMethods() {
     #expect(Scene.mayStore([("Cache-Control", "max-age=60")]))
     for method in ["POST", "PUT", "DELETE", "PATCH", "OPTIONS", "get", "BREW"] {
       #expect(!Scene.mayStore([("Cache-Control", "max-age=60")], method: method))
     }
   }
 
-  @Test func onlyFinalResponsesAreStored() {
+  @Test("Only final responses are stored") func onlyFinalResponsesAreStored() {
     #expect(!Scene.mayStore([("Cache-Control", "max-age=60")], status: 103))
   }
 
-  @Test func partialAndNotModifiedAreNotStored() {
+  @Test("Status 206 and 304 are not stored as complete responses") func partialAndNotModifiedAreNotStored() {
     #expect(!Scene.mayStore([("Cache-Control", "max-age=60")], status: 206))
     #expect(!Scene.mayStore([("Cache-Control", "max-age=60")], status: 304))
   }
 
-  @Test func whatMustBeUnderstoodIsStoredOnlyWhenItIs() {
+  @Test("must-understand stores responses of known statuses only") func mustUnderstand() {
     #expect(!Scene.mayStore([("Cache-Control", "must-understand, no-store, max-age=60")], status: 299))
     #expect(Scene.mayStore([("Cache-Control", "must-understand, no-store, max-age=60")]))
   }
 
-  @Test(arguments: ["no-store", "NO-STORE", "max-age=60, no-store", "no-store=1", "no-store=\"x\""])
+  @Test(
+    "A no-store response is not stored",
+    arguments: ["no-store", "NO-STORE", "max-age=60, no-store", "no-store=1", "no-store=\"x\""])
   func noStoreInAResponseIsNotStored(control: String) {
     #expect(!Scene.mayStore([("Cache-Control", control)]))
     #expect(!Scene.mayStore([("Cache-Control", "max-age=60"), ("Cache-Control", control)]))
   }
 
-  @Test func noStoreInARequestStoresNothingOfTheAnswer() {
-    #expect(!Scene.mayStore([("Cache-Control", "max-age=60")], asked: [("Cache-Control", "no-store")]))
+  @Test("The response to a no-store request is not stored") func noStoreRequest() {
+    #expect(
+      !Scene.mayStore([("Cache-Control", "max-age=60")], requestFields: [("Cache-Control", "no-store")]))
   }
 
-  @Test func somethingMustMakeAResponseCacheable() {
+  @Test("A response needs an explicit or heuristic permission to be stored") func storagePermission() {
     for status in [200, 203, 204, 300, 301, 308, 404, 405, 410, 414, 501] {
       #expect(Scene.mayStore([], status: status))
     }
@@ -47,19 +50,19 @@ import Testing
       #expect(Scene.mayStore([("Cache-Control", "private")], status: status))
       #expect(Scene.mayStore([("Cache-Control", "max-age=1")], status: status))
       #expect(Scene.mayStore([("Expires", "Thu, 01 Jan 2099 00:00:00 GMT")], status: status))
-      // For shared caches alone.
+      // For shared caches only.
       #expect(!Scene.mayStore([("Cache-Control", "s-maxage=60")], status: status))
     }
   }
 
-  @Test func allFieldsAreStoredUnknownOnesToo() {
+  @Test("Unknown fields are stored") func unknownFields() {
     let fields = [("X-Unknown", "1"), ("Set-Cookie", "a=b"), ("Set-Cookie", "c=d"), ("ETag", "\"1\"")]
     let stored = Scene.response(fields)
     let names = stored.head.block.fields.filter { $0.name != "Date" }.map { ($0.name, $0.value) }
     #expect(names.map(\.0) == fields.map(\.0) && names.map(\.1) == fields.map(\.1))
   }
 
-  @Test func fieldsOfTheConnectionAreNotStored() {
+  @Test("Fields of the connection are not stored") func fieldsOfTheConnectionAreNotStored() {
     let stored = Scene.response([
       ("Connection", "close, X-Hop"), ("X-Hop", "1"), ("Keep-Alive", "timeout=5"), ("Upgrade", "h2c"),
       ("Transfer-Encoding", "chunked"), ("TE", "trailers"), ("X-Kept", "1"),
@@ -67,7 +70,7 @@ import Testing
     #expect(stored.head.block.fields.map(\.name) == ["X-Kept", "Date"])
   }
 
-  @Test func fieldsOfTheProxyAreNotStored() {
+  @Test("Fields of the proxy are not stored") func fieldsOfTheProxyAreNotStored() {
     let stored = Scene.response([
       ("Proxy-Authenticate", "Basic"), ("Proxy-Authentication-Info", "x"), ("Proxy-Authorization", "y"),
       ("X-Kept", "1"),
@@ -75,14 +78,14 @@ import Testing
     #expect(stored.head.block.fields.map(\.name) == ["X-Kept", "Date"])
   }
 
-  @Test func aMissingDateIsWrittenDown() {
+  @Test("A missing Date is added") func missingDate() {
     let stored = StoredResponse(
       key: Scene.response().key, fields: Scene.digests([]), head: ResponseHead(status: 200), body: Data(),
       requestTime: Scene.start, responseTime: Scene.start)
     #expect(stored.head.value("Date") == Scene.date(Scene.start))
   }
 
-  @Test func anUpdateReplacesFieldsOfTheSameName() {
+  @Test("An update replaces fields of the same name") func anUpdateReplacesFieldsOfTheSameName() {
     let old = Scene.response([
       ("X-Old", "1"), ("Cache-Control", "max-age=1"), ("cache-control", "private"), ("Age", "9"),
     ])
@@ -100,7 +103,7 @@ import Testing
     #expect(fresh.body == old.body && fresh.control.maxAge == 60)
   }
 
-  @Test func anUpdateDoesNotTouchWhatDescribesTheBytes() {
+  @Test("An update does not change fields that describe the body") func fieldsOfTheBody() {
     let old = Scene.response([("Content-Length", "4"), ("Content-Encoding", "gzip")])
     let new = ResponseHead(
       status: 304,
@@ -115,43 +118,46 @@ import Testing
     #expect(merged.value("Content-Range") == nil && merged.value("Connection") == nil)
   }
 
-  @Test func aPartIsMarkedAsOne() throws {
+  @Test("A partial response is marked") func partialResponse() throws {
     let stored = Scene.response([("Cache-Control", "max-age=60")], body: "0123456789")
-    let part = try #require(Scene.answer(stored, asked: [("Range", "bytes=2-4")]))
+    let part = try #require(Scene.answer(stored, requestFields: [("Range", "bytes=2-4")]))
     #expect(part.head.status == 206 && part.body == Data("234".utf8))
     #expect(part.head.value("Content-Range") == "bytes 2-4/10" && part.head.value("Content-Length") == "3")
   }
 
-  @Test func aPartIsNeverUsedAsTheWhole() {
+  @Test("A partial response is not used as a complete one") func partialIsNotComplete() {
     let part = Scene.response([("Cache-Control", "max-age=60")], status: 206)
     #expect(Scene.decide(part) == .send)
     #expect(Scene.decide(part, policy: .storedOnly) == .unavailable)
-    #expect(!Scene.mayStore([("Cache-Control", "max-age=60")], asked: [("Range", "bytes=0-1")]))
+    #expect(!Scene.mayStore([("Cache-Control", "max-age=60")], requestFields: [("Range", "bytes=0-1")]))
   }
 
-  @Test func partsThatCannotBeCutAreAskedFor() {
+  @Test("A range that cannot be served is requested") func unservableRange() {
     let plain = Scene.response(body: "0123456789")
     for range in [
       "bytes=10-", "bytes=5-2", "bytes=0-1,3-4", "lines=1-2", "bytes=-0", "bytes=", "bytes=a-b", "",
     ] {
-      #expect(Scene.answer(plain, asked: [("Range", range)]) == nil, "\(range)")
+      #expect(Scene.answer(plain, requestFields: [("Range", range)]) == nil, "\(range)")
     }
-    #expect(Scene.answer(plain, asked: [("Range", "bytes=-3")])?.body == Data("789".utf8))
-    #expect(Scene.answer(plain, asked: [("Range", "bytes=7-99999999999999999999")])?.body == Data("789".utf8))
+    #expect(Scene.answer(plain, requestFields: [("Range", "bytes=-3")])?.body == Data("789".utf8))
+    #expect(
+      Scene.answer(plain, requestFields: [("Range", "bytes=7-99999999999999999999")])?.body
+        == Data("789".utf8))
     let encoded = Scene.response([("Content-Encoding", "gzip")])
-    #expect(Scene.answer(encoded, asked: [("Range", "bytes=0-1")]) == nil)
+    #expect(Scene.answer(encoded, requestFields: [("Range", "bytes=0-1")]) == nil)
   }
 
-  @Test func credentialsAreNotMixed() {
+  @Test("Responses with different credentials are stored separately") func separateCredentials() {
     let token = [("Authorization", "Bearer a")]
-    let stored = Scene.response([("Cache-Control", "max-age=60")], asked: token)
-    #expect(Scene.decide(stored, asked: token) == .serve)
+    let stored = Scene.response([("Cache-Control", "max-age=60")], requestFields: token)
+    #expect(Scene.decide(stored, requestFields: token) == .serve)
     #expect(Scene.decide(stored) == .send)
-    #expect(Scene.decide(stored, asked: [("authorization", "Bearer b")]) == .send)
-    let shared = Scene.response([("Cache-Control", "public, max-age=60")], asked: token)
+    #expect(Scene.decide(stored, requestFields: [("authorization", "Bearer b")]) == .send)
+    let shared = Scene.response([("Cache-Control", "public, max-age=60")], requestFields: token)
     #expect(Scene.decide(shared) == .serve)
-    let personal = Scene.response([("Cache-Control", "private, max-age=60")], asked: [("Cookie", "a=1")])
-    #expect(Scene.decide(personal, asked: [("Cookie", "a=1")]) == .serve)
-    #expect(Scene.decide(personal, asked: [("Cookie", "a=2")]) == .send)
+    let personal = Scene.response(
+      [("Cache-Control", "private, max-age=60")], requestFields: [("Cookie", "a=1")])
+    #expect(Scene.decide(personal, requestFields: [("Cookie", "a=1")]) == .serve)
+    #expect(Scene.decide(personal, requestFields: [("Cookie", "a=2")]) == .send)
   }
 }

@@ -1,15 +1,15 @@
 import HTTPWire
 import Testing
 
-@Suite("What a private cache may store")
+@Suite("Cacheable responses")
 struct StorageRulesTests {
   struct Row: CustomTestStringConvertible {
     var method = "GET"
     var status = 200
-    var asked: [(String, String)] = []
+    var requestFields: [(String, String)] = []
     var answered: [(String, String)] = []
     let isStored: Bool
-    var testDescription: String { "\(method) \(status) \(asked) \(answered)" }
+    var testDescription: String { "\(method) \(status) \(requestFields) \(answered)" }
   }
 
   static let rows = [
@@ -29,13 +29,13 @@ struct StorageRulesTests {
     Row(answered: [("Cache-Control", "no-cache=\"a\"")], isStored: true),
     Row(answered: [("Vary", "*")], isStored: false),
     Row(answered: [("Vary", "Accept")], isStored: true),
-    Row(asked: [("Cache-Control", "no-store")], isStored: false),
-    Row(asked: [("Range", "bytes=0-1")], isStored: false),
-    Row(asked: [("Authorization", "Bearer t")], isStored: true),
+    Row(requestFields: [("Cache-Control", "no-store")], isStored: false),
+    Row(requestFields: [("Range", "bytes=0-1")], isStored: false),
+    Row(requestFields: [("Authorization", "Bearer t")], isStored: true),
   ]
 
-  @Test(arguments: rows) func decision(row: Row) {
-    let fields = row.asked.map { HTTPHeader(name: $0.0, value: $0.1) }
+  @Test("Each row of the table has its decision", arguments: rows) func decision(row: Row) {
+    let fields = row.requestFields.map { HTTPHeader(name: $0.0, value: $0.1) }
     let head = ResponseHead(
       status: row.status, fields: row.answered.map { HTTPHeader(name: $0.0, value: $0.1) })
     #expect(StorageRules.mayStore(method: row.method, fields: fields, head: head) == row.isStored)

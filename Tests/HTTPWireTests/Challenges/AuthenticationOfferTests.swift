@@ -2,7 +2,7 @@ import FoundationEssentials
 import HTTPWire
 import Testing
 
-@Suite("Offers of servers")
+@Suite("Challenges of servers")
 struct AuthenticationOfferTests {
   private func ranked(
     _ field: String, connection: Set<AuthenticationScheme> = [],
@@ -11,7 +11,7 @@ struct AuthenticationOfferTests {
     AuthenticationOffer.ranked(Challenge.all(in: [field]), connectionSchemes: connection, knows: knows)
   }
 
-  @Test func theStrongestGoesFirst() {
+  @Test("The strongest challenge is first") func strongestFirst() {
     let field = """
       Basic realm="a", Digest realm="b", nonce="1", NTLM, Negotiate, Digest realm="c", nonce="1", algorithm=SHA-256, \
       Digest realm="d", nonce="1", algorithm=SHA-512-256-sess, qop=auth, Bearer
@@ -25,7 +25,7 @@ struct AuthenticationOfferTests {
   }
 
   @Test(
-    "Challenges that nobody can answer",
+    "Challenges that cannot be answered",
     arguments: [
       #"Digest realm="x""#, #"Digest realm="x", nonce="""#, #"Digest nonce="x", algorithm=SHA-1"#,
       #"Digest nonce="x", qop="confidential""#, #"Digest nonce="x", algorithm=MD5-sess"#,
@@ -35,7 +35,7 @@ struct AuthenticationOfferTests {
     #expect(ranked(field).isEmpty)
   }
 
-  @Test func whatADigestChallengeSays() throws {
+  @Test("A Digest challenge has its parameters") func digest() throws {
     let field = """
       Digest realm="r", nonce="n", opaque="o", algorithm=sha-256-SESS, qop="auth-int, AUTH,other", stale=TRUE, \
       userhash=true, charset=utf-8, domain="/a"
@@ -48,7 +48,7 @@ struct AuthenticationOfferTests {
     #expect(digest.opaque == "o" && digest.domain == "/a")
   }
 
-  @Test func basicFields() {
+  @Test("Basic fields are those of RFC 7617") func basic() {
     // RFC 7617 §2 and §2.1.
     #expect(
       PasswordCredential(user: "Aladdin", password: "open sesame").basicField
@@ -60,7 +60,7 @@ struct AuthenticationOfferTests {
     #expect(PasswordCredential(user: "a", password: "\u{7F}").basicField == nil)
   }
 
-  @Test func aCredentialIsInNoDescription() {
+  @Test("A credential is in no description") func description() {
     let credential = PasswordCredential(user: "name", password: "secret")
     var text = ""
     dump(credential, to: &text)

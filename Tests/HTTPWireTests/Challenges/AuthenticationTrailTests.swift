@@ -1,7 +1,7 @@
 import HTTPWire
 import Testing
 
-@Suite("What a request has answered")
+@Suite("Challenges that a request has answered")
 struct AuthenticationTrailTests {
   private let ann = PasswordCredential(user: "ann", password: "1")
   private let bob = PasswordCredential(user: "bob", password: "2")
@@ -18,7 +18,7 @@ struct AuthenticationTrailTests {
       digest: offer.digest, ticket: offer.digest.map { DigestTicket.first(for: $0) }, isAnswer: isAnswer)
   }
 
-  @Test func aCredentialIsTriedOnce() throws {
+  @Test("A credential is tried once") func oneAttempt() throws {
     let basic = try offer(#"Basic realm="r""#)
     var trail = AuthenticationTrail()
     #expect(trail.mayAnswer(basic, with: ann) && trail.failureCount(for: basic) == 0)
@@ -31,14 +31,14 @@ struct AuthenticationTrailTests {
     #expect(trail.mayAnswer(try offer(#"Basic realm="other""#), with: ann))
   }
 
-  @Test func aWrongPasswordIsNotTriedInTheClear() throws {
+  @Test("A rejected password is not sent by Basic") func noFallbackToBasic() throws {
     var trail = AuthenticationTrail()
     trail.brings(proof(try offer(#"Digest realm="r", nonce="1""#), ann))
     #expect(!trail.mayAnswer(try offer(#"Basic realm="r""#), with: ann))
     #expect(!trail.mayAnswer(try offer(#"Digest realm="r", nonce="2""#), with: ann))
   }
 
-  @Test func aStaleNonceIsAnsweredSomeTimes() throws {
+  @Test("A stale nonce is answered a limited number of times") func staleNonce() throws {
     var trail = AuthenticationTrail()
     trail.brings(proof(try offer(#"Digest realm="r", nonce="0""#), ann))
     var count = 0
@@ -51,13 +51,13 @@ struct AuthenticationTrailTests {
     #expect(count == 4)
   }
 
-  @Test func theSameNonceIsNoStaleOne() throws {
+  @Test("A repeated nonce is not stale") func repeatedNonce() throws {
     var trail = AuthenticationTrail()
     trail.brings(proof(try offer(#"Digest realm="r", nonce="0""#), ann))
     #expect(!trail.mayAnswer(try offer(#"Digest realm="r", stale=true, nonce="0""#), with: ann))
   }
 
-  @Test func aNonceOfAnEarlierRequestMayBeTooOldWithoutAWord() throws {
+  @Test("A nonce of an earlier request can be stale without stale=true") func expiredNonce() throws {
     var trail = AuthenticationTrail()
     trail.brings(proof(try offer(#"Digest realm="r", nonce="0""#), ann, isAnswer: false))
     let fresh = try offer(#"Digest realm="r", nonce="1""#)
@@ -66,7 +66,7 @@ struct AuthenticationTrailTests {
     #expect(!trail.mayAnswer(try offer(#"Digest realm="r", nonce="2""#), with: ann))
   }
 
-  @Test func whatWasSentUnaskedMayBeAskedForInAnotherWay() throws {
+  @Test("A preemptive credential can be answered in another scheme") func otherScheme() throws {
     var trail = AuthenticationTrail()
     trail.brings(
       AuthenticationProof(
@@ -76,15 +76,15 @@ struct AuthenticationTrailTests {
     #expect(trail.mayAnswer(try offer(#"Basic realm="r""#), with: bob))
   }
 
-  @Test func aRefusedConnectionIsNotAnsweredInTheClear() throws {
+  @Test("A rejected NTLM connection is not answered by Basic") func rejectedConnection() throws {
     var trail = AuthenticationTrail()
     trail.brings(proof(try offer("NTLM"), ann))
     #expect(!trail.mayAnswer(try offer("NTLM"), with: ann))
     #expect(!trail.mayAnswer(try offer(#"Basic realm="r""#), with: ann))
   }
 
-  /// A server that says anything it likes cannot keep a request going.
-  @Test func everyRequestEnds() throws {
+  /// No sequence of challenges keeps a request running.
+  @Test("Every request ends") func end() throws {
     var trail = AuthenticationTrail()
     var count = 0
     for number in 0..<10_000 {

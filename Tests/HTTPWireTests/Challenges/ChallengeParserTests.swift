@@ -1,7 +1,7 @@
 import HTTPWire
 import Testing
 
-@Suite("Challenges are read (RFC 9110 §11)")
+@Suite("Parsing of challenges (RFC 9110 §11)")
 struct ChallengeParserTests {
   private func all(_ fields: String...) -> [Challenge] { Challenge.all(in: fields) }
 
@@ -13,7 +13,7 @@ struct ChallengeParserTests {
       parameters: parameters.map { Challenge.Parameter(name: $0.0, value: $0.1) })
   }
 
-  @Test func severalChallengesInOneField() {
+  @Test("One field has several challenges") func severalChallenges() {
     // The example of RFC 9110 §11.6.1.
     #expect(
       all(#"Basic realm="simple", Newauth realm="apps", type=1, title="Login to \"apps\"""#) == [
@@ -26,12 +26,12 @@ struct ChallengeParserTests {
       ])
   }
 
-  @Test func severalFields() {
+  @Test("Several fields have challenges") func severalFields() {
     #expect(all("Negotiate", "NTLM", #"Basic realm="x""#).map(\.scheme) == ["negotiate", "ntlm", "basic"])
     #expect(all("Negotiate, NTLM").map(\.scheme) == ["negotiate", "ntlm"])
   }
 
-  @Test func aFieldThatIsBrokenDoesNotSwallowTheNext() {
+  @Test("An invalid field does not hide the next one") func invalidField() {
     #expect(all(#"Digest realm="never closed"#, #"Basic realm="x""#).map(\.scheme) == ["digest", "basic"])
   }
 
@@ -46,7 +46,7 @@ struct ChallengeParserTests {
     #expect(all(field).first?.parameters == [])
   }
 
-  @Test func aTokenIsFollowedByOtherChallenges() {
+  @Test("A token is followed by other challenges") func token() {
     #expect(
       all(#"Negotiate YII=, Basic realm="a, b""#) == [
         challenge("negotiate", token: "YII="), challenge("basic", [("realm", "a, b")]),
@@ -64,13 +64,13 @@ struct ChallengeParserTests {
     #expect(all(field) == [challenge("basic", [("realm", "x")])])
   }
 
-  @Test func spacesBetweenParametersAreForgiven() {
+  @Test("Spaces between parameters are accepted") func spaces() {
     #expect(
       all(#"Digest realm="a" nonce="b", qop=auth"#)
         == [challenge("digest", [("realm", "a"), ("nonce", "b"), ("qop", "auth")])])
   }
 
-  @Test func theFirstOfEqualParametersCounts() {
+  @Test("The first of equal parameters is used") func equalParameters() {
     #expect(all(#"Basic realm="a", realm="b""#).first?.realm == "a")
   }
 
@@ -80,15 +80,15 @@ struct ChallengeParserTests {
     #expect(all(field + ", Basic realm=\"x\"").last.map { $0.scheme } != nil)
   }
 
-  @Test func charactersOfOtherAlphabetsSurvive() {
+  @Test("Characters beyond ASCII are preserved") func otherAlphabets() {
     #expect(all("Basic realm=\"Zürich ✓\"").first?.realm == "Zürich ✓")
   }
 
-  @Test func thereIsAnEndToChallenges() {
+  @Test("The number of challenges is limited") func limit() {
     #expect(all(String(repeating: "Basic,", count: 10_000)).count == 32)
   }
 
-  @Test func authenticationInfo() {
+  @Test("Authentication-Info is parsed") func authenticationInfo() {
     #expect(AuthenticationInfo([#"qop=auth, nextnonce="next", rspauth="x""#]).nextNonce == "next")
     #expect(AuthenticationInfo([#"nextnonce="""#]).nextNonce == nil)
     #expect(AuthenticationInfo([]).nextNonce == nil)
@@ -97,8 +97,8 @@ struct ChallengeParserTests {
     }
   }
 
-  /// 100,000 inputs, the same in every run: half of them bytes, half of them pieces of grammar.
-  @Test func anyBytesAreRead() {
+  /// 100,000 deterministic inputs: half of them are random bytes, half are random tokens of the grammar.
+  @Test("Any bytes are parsed") func anyBytes() {
     var state: UInt64 = 0x9E37_79B9_7F4A_7C15
     func random(_ limit: Int) -> Int {
       state ^= state << 13

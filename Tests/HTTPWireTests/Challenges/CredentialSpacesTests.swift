@@ -1,9 +1,9 @@
 import HTTPWire
 import Testing
 
-@Suite("Where credentials have been good")
+@Suite("Protection spaces of accepted credentials")
 struct CredentialSpacesTests {
-  private let home = Origin(scheme: "http", host: "a.test", port: 80)
+  private let origin = Origin(scheme: "http", host: "a.test", port: 80)
   private let ann = PasswordCredential(user: "ann", password: "1")
 
   private func proof(
@@ -17,18 +17,18 @@ struct CredentialSpacesTests {
   }
 
   @Test(
-    "Basic is good below its folder (RFC 7617 §2.2)",
+    "Basic credentials apply to the folder of the URL (RFC 7617 §2.2)",
     arguments: [
       ("/a/b", true), ("/a/", true), ("/a/b/c?x", true), ("/a", false), ("/", false), ("/ab", false),
     ])
   func depth(target: String, isGood: Bool) throws {
     var spaces = CredentialSpaces()
-    spaces.accepted(try proof(#"Basic realm="r""#, ann), origin: home, target: "/a/x?y=/z/", nextNonce: nil)
-    #expect(spaces.matches(home, target: target).isEmpty == !isGood)
+    spaces.accepted(try proof(#"Basic realm="r""#, ann), origin: origin, target: "/a/x?y=/z/", nextNonce: nil)
+    #expect(spaces.matches(origin, target: target).isEmpty == !isGood)
   }
 
   @Test(
-    "Digest is good where its domain says (RFC 7616 §3.3)",
+    "Digest credentials apply to the URLs of domain (RFC 7616 §3.3)",
     arguments: [
       ("", "/anything", true), ("/a /b/", "/a", true), ("/a /b/", "/b", false), ("/a /b/", "/b/c", true),
       ("http://a.test/x", "/x?y", true), ("http://a.test", "/z", true), ("http://b.test/", "/", false),
@@ -37,78 +37,78 @@ struct CredentialSpacesTests {
   func domain(domain: String, target: String, isGood: Bool) throws {
     var spaces = CredentialSpaces()
     spaces.accepted(
-      try proof(#"Digest realm="r", nonce="n", qop=auth, domain="\#(domain)""#, ann), origin: home,
+      try proof(#"Digest realm="r", nonce="n", qop=auth, domain="\#(domain)""#, ann), origin: origin,
       target: "/q",
       nextNonce: nil)
-    #expect(spaces.matches(home, target: target).isEmpty == !isGood)
+    #expect(spaces.matches(origin, target: target).isEmpty == !isGood)
   }
 
-  @Test func otherOriginsKnowNothing() throws {
+  @Test("Other origins have no credentials") func otherOrigins() throws {
     var spaces = CredentialSpaces()
-    spaces.accepted(try proof(#"Basic realm="r""#, ann), origin: home, target: "/", nextNonce: nil)
+    spaces.accepted(try proof(#"Basic realm="r""#, ann), origin: origin, target: "/", nextNonce: nil)
     for other in [("https", "a.test", 80), ("http", "b.test", 80), ("http", "a.test", 81)] {
       #expect(spaces.matches(Origin(scheme: other.0, host: other.1, port: other.2), target: "/").isEmpty)
     }
   }
 
-  @Test func noncesAreCounted() throws {
+  @Test("Uses of a nonce are counted") func nonceCount() throws {
     var spaces = CredentialSpaces()
     let first = try proof(#"Digest realm="r", nonce="n", qop=auth"#, ann)
-    spaces.accepted(first, origin: home, target: "/", nextNonce: nil)
-    let match = try #require(spaces.matches(home, target: "/").first)
-    let counts = (0..<3).map { _ in spaces.ticket(match.number, origin: home, cnonce: "c")?.countText }
+    spaces.accepted(first, origin: origin, target: "/", nextNonce: nil)
+    let match = try #require(spaces.matches(origin, target: "/").first)
+    let counts = (0..<3).map { _ in spaces.ticket(match.number, origin: origin, cnonce: "c")?.countText }
     #expect(counts == ["00000002", "00000003", "00000004"])
   }
 
-  @Test func theNextNonceBeginsAnew() throws {
+  @Test("The next nonce starts a new count") func nextNonce() throws {
     var spaces = CredentialSpaces()
     spaces.accepted(
-      try proof(#"Digest realm="r", nonce="n", qop=auth"#, ann), origin: home, target: "/", nextNonce: "m")
-    let match = try #require(spaces.matches(home, target: "/").first)
-    let next = spaces.ticket(match.number, origin: home, cnonce: "c")
+      try proof(#"Digest realm="r", nonce="n", qop=auth"#, ann), origin: origin, target: "/", nextNonce: "m")
+    let match = try #require(spaces.matches(origin, target: "/").first)
+    let next = spaces.ticket(match.number, origin: origin, cnonce: "c")
     let ticket = try #require(next)
     #expect(ticket.nonce == "m" && ticket.count == 1 && ticket.cnonce == "c")
   }
 
-  @Test func aSessionKeepsWhatItBeganWith() throws {
+  @Test("A session of -sess uses its first nonces") func session() throws {
     var spaces = CredentialSpaces()
     let first = try proof(#"Digest realm="r", nonce="n", qop=auth, algorithm=MD5-sess"#, ann)
-    spaces.accepted(first, origin: home, target: "/", nextNonce: "m")
-    let match = try #require(spaces.matches(home, target: "/").first)
-    let next = spaces.ticket(match.number, origin: home, cnonce: "c")
+    spaces.accepted(first, origin: origin, target: "/", nextNonce: "m")
+    let match = try #require(spaces.matches(origin, target: "/").first)
+    let next = spaces.ticket(match.number, origin: origin, cnonce: "c")
     let ticket = try #require(next)
     #expect(ticket.session == first.ticket?.session && ticket.cnonce == first.ticket?.cnonce)
   }
 
-  @Test func aStaleNonceIsReplaced() throws {
+  @Test("A stale nonce is replaced") func staleNonce() throws {
     var spaces = CredentialSpaces()
     spaces.accepted(
-      try proof(#"Digest realm="r", nonce="n", qop=auth"#, ann), origin: home, target: "/", nextNonce: nil)
+      try proof(#"Digest realm="r", nonce="n", qop=auth"#, ann), origin: origin, target: "/", nextNonce: nil)
     spaces.accepted(
-      try proof(#"Digest realm="r", nonce="m", qop=auth"#, ann), origin: home, target: "/", nextNonce: nil)
+      try proof(#"Digest realm="r", nonce="m", qop=auth"#, ann), origin: origin, target: "/", nextNonce: nil)
     #expect(spaces.count == 1)
-    let match = try #require(spaces.matches(home, target: "/").first)
-    #expect(spaces.ticket(match.number, origin: home, cnonce: "c")?.nonce == "m")
+    let match = try #require(spaces.matches(origin, target: "/").first)
+    #expect(spaces.ticket(match.number, origin: origin, cnonce: "c")?.nonce == "m")
   }
 
-  @Test func theNarrowestGoesFirst() throws {
+  @Test("The narrowest space is first") func narrowestFirst() throws {
     var spaces = CredentialSpaces()
     let bob = PasswordCredential(user: "bob", password: "2")
-    spaces.accepted(try proof(#"Basic realm="inner""#, bob), origin: home, target: "/a/b/x", nextNonce: nil)
-    spaces.accepted(try proof(#"Basic realm="outer""#, ann), origin: home, target: "/x", nextNonce: nil)
-    #expect(spaces.matches(home, target: "/a/b/y").map(\.realm) == ["inner", "outer"])
-    #expect(spaces.matches(home, target: "/a/y").map(\.realm) == ["outer"])
+    spaces.accepted(try proof(#"Basic realm="inner""#, bob), origin: origin, target: "/a/b/x", nextNonce: nil)
+    spaces.accepted(try proof(#"Basic realm="outer""#, ann), origin: origin, target: "/x", nextNonce: nil)
+    #expect(spaces.matches(origin, target: "/a/b/y").map(\.realm) == ["inner", "outer"])
+    #expect(spaces.matches(origin, target: "/a/y").map(\.realm) == ["outer"])
   }
 
-  @Test func whatIsRefusedIsForgotten() throws {
+  @Test("A rejected credential is forgotten") func rejected() throws {
     var spaces = CredentialSpaces()
     let basic = try proof(#"Basic realm="r""#, ann)
-    spaces.accepted(basic, origin: home, target: "/", nextNonce: nil)
-    spaces.refused(basic, origin: home)
-    #expect(spaces.count == 0 && spaces.matches(home, target: "/").isEmpty)
+    spaces.accepted(basic, origin: origin, target: "/", nextNonce: nil)
+    spaces.refused(basic, origin: origin)
+    #expect(spaces.count == 0 && spaces.matches(origin, target: "/").isEmpty)
   }
 
-  @Test func theMemoryIsBounded() throws {
+  @Test("The number of spaces is limited") func limit() throws {
     var spaces = CredentialSpaces(limit: 8)
     for number in 0..<1000 {
       let origin = Origin(scheme: "http", host: "\(number % 40).test", port: 80)
@@ -119,14 +119,14 @@ struct CredentialSpacesTests {
     }
   }
 
-  @Test func threadsShareOneCount() async throws {
+  @Test("Threads share one count") func threads() async throws {
     let memory = CredentialMemory()
     #expect(memory.isEmpty)
     memory.accepted(
-      try proof(#"Digest realm="r", nonce="n", qop=auth"#, ann), origin: home, target: "/", nextNonce: nil)
-    let match = try #require(memory.matches(home, target: "/").first)
+      try proof(#"Digest realm="r", nonce="n", qop=auth"#, ann), origin: origin, target: "/", nextNonce: nil)
+    let match = try #require(memory.matches(origin, target: "/").first)
     let counts = await withTaskGroup { group in
-      for _ in 0..<200 { group.addTask { memory.ticket(match, origin: home)?.count } }
+      for _ in 0..<200 { group.addTask { memory.ticket(match, origin: origin)?.count } }
       return await group.reduce(into: Set<UInt32>()) { if let count = $1 { $0.insert(count) } }
     }
     #expect(counts == Set(2...201))

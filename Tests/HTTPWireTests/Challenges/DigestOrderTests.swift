@@ -3,7 +3,7 @@ import Testing
 
 /// Nonces of Digest when responses arrive in another order than their requests were sent.
 @Suite("Order of Digest answers") struct DigestOrderTests {
-  private let home = Origin(scheme: "http", host: "a.test", port: 80)
+  private let origin = Origin(scheme: "http", host: "a.test", port: 80)
   private let ann = PasswordCredential(user: "ann", password: "1")
 
   private func proof(
@@ -18,18 +18,18 @@ import Testing
   }
 
   private func ticket(_ spaces: inout CredentialSpaces, cnonce: String = "c") throws -> DigestTicket {
-    let match = try #require(spaces.matches(home, target: "/").first)
-    let ticket = spaces.ticket(match.number, origin: home, cnonce: cnonce)
+    let match = try #require(spaces.matches(origin, target: "/").first)
+    let ticket = spaces.ticket(match.number, origin: origin, cnonce: cnonce)
     return try #require(ticket)
   }
 
   private func accept(
     _ proof: AuthenticationProof, next: String? = nil, in spaces: inout CredentialSpaces
   ) {
-    spaces.accepted(proof, origin: home, target: "/", nextNonce: next)
+    spaces.accepted(proof, origin: origin, target: "/", nextNonce: next)
   }
 
-  @Test("A session of `-sess` goes on over next nonces, each of which is counted from one")
+  @Test("A session of -sess continues over next nonces, each of which is counted from one")
   func session() throws {
     var spaces = CredentialSpaces()
     let first = try proof("n", algorithm: "SHA-256-sess")
@@ -54,7 +54,7 @@ import Testing
     #expect(try ticket(&spaces, cnonce: "c2").cnonce == "c2")
   }
 
-  @Test("A count is never given twice, whatever the order of the responses") func counts() throws {
+  @Test("A count is not used twice, whatever the order of the responses") func counts() throws {
     var spaces = CredentialSpaces()
     accept(try proof("n"), in: &spaces)
     let second = try ticket(&spaces)
@@ -67,7 +67,7 @@ import Testing
   }
 
   @Test(
-    "A late response does not bring back the nonce that a next nonce has replaced",
+    "A late response does not restore a nonce that was replaced",
     arguments: ["MD5", "MD5-sess"])
   func lateResponse(algorithm: String) throws {
     var spaces = CredentialSpaces()
@@ -81,7 +81,7 @@ import Testing
     #expect(next.session.nonce == (algorithm == "MD5" ? second.session.nonce : "n"))
   }
 
-  @Test("An answer to a new challenge begins a new session") func newSession() throws {
+  @Test("The answer to a new challenge starts a new session") func newSession() throws {
     var spaces = CredentialSpaces()
     accept(try proof("n", algorithm: "MD5-sess"), in: &spaces)
     let answer = try proof("p", algorithm: "MD5-sess")

@@ -30,7 +30,7 @@ struct NetrcTests {
     #expect(Netrc(text).credential(host: host) == PasswordCredential(user: user, password: password))
   }
 
-  @Test func withoutADefaultThereIsNothing() {
+  @Test("Without a default entry other hosts have no credential") func noDefault() {
     #expect(Netrc("machine a login b password c").credential(host: "x") == nil)
     #expect(Netrc("login b password c").credential(host: "b") == nil)
     #expect(Netrc("").credential(host: "") == nil)

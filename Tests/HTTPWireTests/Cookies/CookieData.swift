@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-/// The published cases for cookies, which lie beside the package when they are there.
+/// The published test cases for cookies, in a folder beside the package if they are installed.
 enum CookieData {
   struct Case: Decodable {
     struct Pair: Decodable {
@@ -29,7 +29,7 @@ enum CookieData {
     return try JSONDecoder().decode([Case].self, from: data)
   }
 
-  /// The cases of one set; lines of comment are left out.
+  /// Returns the cases of one set, without its comments.
   static func dates(_ set: String) throws -> [Date] {
     guard let data = contents("cookies/http-state-dates/\(set).json") else { return [] }
     let lines = String(decoding: data, as: UTF8.self).split(separator: "\n").filter { !$0.hasPrefix("//") }

@@ -1,19 +1,20 @@
 import HTTPWire
 import Testing
 
-/// The published cases, which were written for RFC 6265; where RFC 6265bis wants something else, it is said.
+/// The published test cases for RFC 6265. Known differences of RFC 6265bis are listed.
 @Suite struct CookieDataTests {
-  /// The changes of RFC 6265bis.
+  /// A change of RFC 6265bis.
   enum Difference: String, CaseIterable {
-    /// §5.6: a text without `=`, or with nothing before it, is the value of a cookie without a name. RFC 6265 §5.2 ignored it.
+    /// §5.6: a text without `=`, or with an empty name, is the value of a cookie without a name. RFC 6265 §5.2
+    /// ignored it.
     case nameless
     /// §5.6: a control character is the end of the whole cookie. Before, the text behind it was dropped.
     case controlCharacter
     /// §5.1.4 compares paths character by character, so that `%6F` is no `o`. The authors of the data have
     /// switched the one case off that wants it otherwise.
     case encodedPath
-    /// §5.6.3: an empty `Domain` counts like any other, so that the last one, if it is empty, means the host. RFC 6265 §5.2.3
-    /// left that open, and advised to ignore it.
+    /// §5.6.3: an empty `Domain` counts like any other. If the last one is empty, the cookie is for the host. RFC 6265
+    /// §5.2.3 left that open, and advised to ignore it.
     case emptyDomain
   }
 
@@ -21,7 +22,7 @@ import Testing
     "DISABLED_PATH0029": (.encodedPath, []), "OPTIONAL_DOMAIN0042": (.emptyDomain, ["foo=bar"]),
   ]
 
-  @Test func everyCaseIsMetOrItsDifferenceIsNamed() throws {
+  @Test("Every case succeeds or has a known difference") func cases() throws {
     let cases = try CookieData.cases()
     guard !cases.isEmpty else { return }
     #expect(cases.count == 222)
@@ -42,13 +43,13 @@ import Testing
     #expect(seen.count == 27)
   }
 
-  /// Why the outcome of a case is another one, if it is allowed to be.
+  /// Returns the difference that explains another outcome of a case.
   private static func difference(_ row: CookieData.Case, _ sent: [Cookie]) -> Difference? {
     if row.received.contains(where: { $0.utf8.contains { ($0 < 0x20 && $0 != 0x09) || $0 == 0x7F } }) {
       return sent.isEmpty ? .controlCharacter : nil
     }
     if let single = single[row.test] { return sent.map(\.pair) == single.sent ? single.difference : nil }
-    // Without the cookies that have no name, the outcome must be the expected one.
+    // Except for cookies without a name, the outcome must be the expected one.
     let named = sent.filter { !$0.name.isEmpty }
     let isExpected = named.map(\.pair) == row.sent.map { "\($0.name)=\($0.value)" }
     return isExpected && named.count < sent.count ? .nameless : nil

@@ -14,7 +14,7 @@ import Testing
     return cookie
   }
 
-  @Test func aFieldIsKnownForItsTargetAlone() {
+  @Test("A field is found for its target only") func target() {
     var memo = CookieFieldMemo()
     let target = CookieTarget(host: "a.test", port: 80, path: "/x", isSecure: false)
     memo.remember("a=1", of: [cookie("a")], for: target, cause: nil, now: now)
@@ -29,18 +29,18 @@ import Testing
     #expect(memo.entry(for: CookieTarget(host: "b.test"), now: now) == .field(nil, from: now, until: nil))
   }
 
-  @Test func aFieldEndsWithTheFirstOfItsCookies() {
+  @Test("A field expires with the first of its cookies") func expiry() {
     var memo = CookieFieldMemo()
     let target = CookieTarget(host: "a.test")
     let cookies = [cookie("a", expiring: 20), cookie("b", expiring: 10), cookie("c")]
     memo.remember("all", of: cookies, for: target, cause: nil, now: now)
     #expect(memo.entry(for: target, now: later(9)) != nil)
     #expect(memo.entry(for: target, now: later(10)) == nil)
-    // Set back, the clock makes cookies valid that had expired when the field was made.
+    // After the clock was set back, cookies are valid that had expired when the field was made.
     #expect(memo.entry(for: target, now: later(-1)) == nil)
   }
 
-  @Test func aFieldThatDependsOnTheCauseIsKnownForEachCause() {
+  @Test("A field that depends on the cause is stored for each cause") func cause() {
     var memo = CookieFieldMemo()
     let target = CookieTarget(host: "a.test")
     memo.remember("all", of: [cookie("a")], for: target, cause: .sameSite, now: now)
@@ -52,7 +52,7 @@ import Testing
     #expect(memo.entry(for: target, cause: .redirect(isSafe: true), now: now) == nil)
   }
 
-  @Test func pathsWithoutEndFillNoMemory() {
+  @Test("The number of paths is limited") func limit() {
     var memo = CookieFieldMemo()
     for number in 0..<10_000 {
       memo.remember(

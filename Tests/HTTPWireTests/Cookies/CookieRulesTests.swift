@@ -11,7 +11,7 @@ import Testing
     return try #require(jar.cookies.first)
   }
 
-  @Test func aCookieWithoutAttributesIsForItsHostAndFolder() throws {
+  @Test("A cookie without attributes is for its host and folder") func defaults() throws {
     let cookie = try stored("a=b", from: plain)
     #expect(cookie.domain == "www.example.com")
     #expect(cookie.isHostOnly)
@@ -20,36 +20,42 @@ import Testing
     #expect(cookie.sameSite == nil)
   }
 
-  @Test(arguments: [
-    ("http://h.org", "/"), ("http://h.org/", "/"), ("http://h.org/a", "/"), ("http://h.org/a/", "/a"),
-    ("http://h.org/a/b?c/d", "/a"), ("http://h.org?x/y", "/"), ("http://h.org/%2F/x", "/%2F"),
-    ("http://h.org//x", "/"), ("http://h.org/a//x", "/a/"), ("http://[::1]:8080/a/b", "/a"),
-  ])
-  func theDefaultPathIsTheFolder(_ url: String, _ path: String) throws {
+  @Test(
+    "The default path is the folder of the URL",
+    arguments: [
+      ("http://h.org", "/"), ("http://h.org/", "/"), ("http://h.org/a", "/"), ("http://h.org/a/", "/a"),
+      ("http://h.org/a/b?c/d", "/a"), ("http://h.org?x/y", "/"), ("http://h.org/%2F/x", "/%2F"),
+      ("http://h.org//x", "/"), ("http://h.org/a//x", "/a/"), ("http://[::1]:8080/a/b", "/a"),
+    ])
+  func defaultPath(_ url: String, _ path: String) throws {
     #expect(try #require(CookieTarget(url: url)).defaultPath == path)
   }
 
-  @Test(arguments: [
-    ("/a", "/a", true), ("/a/b", "/a", true), ("/a/", "/a", true), ("/ab", "/a", false), ("/", "/a", false),
-    ("/a", "/a/", false), ("/a/b", "/a/", true), ("/anything", "/", true), ("/A", "/a", false),
-    ("/%61", "/a", false),
-  ])
-  func pathsMatchAtSlashes(_ path: String, _ cookie: String, _ matches: Bool) {
+  @Test(
+    "Paths match at slashes",
+    arguments: [
+      ("/a", "/a", true), ("/a/b", "/a", true), ("/a/", "/a", true), ("/ab", "/a", false), ("/", "/a", false),
+      ("/a", "/a/", false), ("/a/b", "/a/", true), ("/anything", "/", true), ("/A", "/a", false),
+      ("/%61", "/a", false),
+    ])
+  func paths(_ path: String, _ cookie: String, _ matches: Bool) {
     #expect(CookieTarget(host: "h.org", path: path).isBelow(cookie) == matches)
   }
 
-  @Test(arguments: [
-    ("example.com", "example.com", true), ("www.example.com", "example.com", true),
-    ("a.b.example.com", "example.com", true), ("badexample.com", "example.com", false),
-    ("example.com", "www.example.com", false), ("example.com.evil.org", "example.com", false),
-    ("1.2.3.4", "3.4", false), ("1.2.3.4", "1.2.3.4", true), ("::1", "::1", true), ("a.::1", "::1", false),
-    ("example.com", "", false), (".com", "com", true),
-  ])
-  func domainsMatchAtDots(_ host: String, _ domain: String, _ matches: Bool) {
+  @Test(
+    "Domains match at dots",
+    arguments: [
+      ("example.com", "example.com", true), ("www.example.com", "example.com", true),
+      ("a.b.example.com", "example.com", true), ("badexample.com", "example.com", false),
+      ("example.com", "www.example.com", false), ("example.com.evil.org", "example.com", false),
+      ("1.2.3.4", "3.4", false), ("1.2.3.4", "1.2.3.4", true), ("::1", "::1", true), ("a.::1", "::1", false),
+      ("example.com", "", false), (".com", "com", true),
+    ])
+  func domainMatch(_ host: String, _ domain: String, _ matches: Bool) {
     #expect(CookieTarget(host: host).isCovered(by: domain) == matches)
   }
 
-  @Test func domainsAreThoseOfTheHostAndNotPublic() throws {
+  @Test("A domain must cover the host and must not be public") func domains() throws {
     let jar = Jar()
     #expect(try stored("a=b; Domain=example.com", from: plain).isHostOnly == false)
     #expect(jar.refusal("a=b; Domain=other.com", from: plain) == .foreignDomain("other.com"))
@@ -59,7 +65,7 @@ import Testing
     #expect(jar.refusal("a=b; Domain=exämple.com", from: plain) == .foreignDomain("exämple.com"))
   }
 
-  @Test func aDotAtTheEndMakesNoPublicSuffixPrivate() throws {
+  @Test("A trailing dot does not make a public suffix private") func trailingDot() throws {
     for suffixes in [ListedSuffixes(), TopLevelSuffixes()] as [any PublicSuffixes] {
       var jar = Jar()
       jar.suffixes = suffixes
@@ -74,7 +80,7 @@ import Testing
     #expect(try stored("a=b; Domain=shop.co.uk.", from: "http://www.shop.co.uk./").isHostOnly == false)
   }
 
-  @Test func aHostThatIsAPublicSuffixKeepsItsOwnCookies() throws {
+  @Test("A host that is a public suffix can set its own cookies") func publicSuffixHost() throws {
     for (url, domain) in [("http://localhost:8080/", "localhost"), ("http://github.io/", "github.io")] {
       let cookie = try stored("a=b; Domain=\(domain)", from: url)
       #expect(cookie.isHostOnly)
@@ -82,8 +88,8 @@ import Testing
     }
   }
 
-  @Test(arguments: ["http://127.0.0.1:8080/", "http://[::1]/"])
-  func addressesHaveNoDomains(_ url: String) throws {
+  @Test("Addresses have no domains", arguments: ["http://127.0.0.1:8080/", "http://[::1]/"])
+  func addresses(_ url: String) throws {
     let host = try #require(CookieTarget(url: url)).host
     #expect(try stored("a=b", from: url).isHostOnly)
     #expect(try stored("a=b; Domain=\(host)", from: url).isHostOnly)
@@ -91,7 +97,7 @@ import Testing
     #expect(Jar().refusal("a=b; Domain=0.0.1", from: "http://127.0.0.1/") == .foreignDomain("0.0.1"))
   }
 
-  @Test func maxAgeWinsOverExpiresAndNothingLivesLongerThan400Days() throws {
+  @Test("Max-Age has priority over Expires, and both are limited to 400 days") func lifetime() throws {
     let now = Jar().now.secondsSince1970
     let past = "Expires=Thu, 01 Jan 1970 00:00:00 GMT"
     let future = "Expires=Fri, 01 Jan 2100 00:00:00 GMT"
@@ -104,7 +110,8 @@ import Testing
     #expect(try life("a=b; Max-Age=soon; \(future)") == 400 * 86_400)
   }
 
-  @Test func whatIsOverIsRemovedAndKeepsItsAgeWhenReplaced() throws {
+  @Test("An expired cookie is removed, and a replaced one keeps its creation date") func replacement() throws
+  {
     var jar = Jar()
     #expect(jar.receive("a=b; Max-Age=0", from: plain) == .nothing)
     jar.receive("a=1", from: plain)
@@ -115,7 +122,7 @@ import Testing
     #expect(jar.field(for: plain) == "z=1")
   }
 
-  @Test func namesAndPathsAreBytes() {
+  @Test("Names and paths are compared by bytes") func bytes() {
     var jar = Jar()
     jar.receive("\u{E9}=1; Path=/", from: plain)
     jar.receive("e\u{301}=2; Path=/", from: plain)
@@ -124,7 +131,7 @@ import Testing
     #expect(jar.cookies.count == 4)
   }
 
-  @Test func hostOnlyIsPartOfTheIdentity() {
+  @Test("host-only is part of the identity") func hostOnly() {
     var jar = Jar()
     jar.receive("a=1; Path=/", from: "http://example.com/")
     jar.receive("a=2; Path=/; Domain=example.com", from: "http://example.com/")
@@ -132,7 +139,7 @@ import Testing
     #expect(jar.field(for: "http://www.example.com/") == "a=2")
   }
 
-  @Test func secureCookiesComeFromSecureServersAndStay() throws {
+  @Test("A secure cookie is set over TLS and not replaced without it") func secureCookies() throws {
     #expect(Jar().refusal("a=b; Secure", from: plain) == .secureFromInsecureOrigin)
     var jar = Jar()
     jar.receive("a=b; Secure; Domain=example.com; Path=/a", from: secure)
@@ -145,17 +152,17 @@ import Testing
       #expect(jar.refusal(field, from: plain) == .shadowsSecureCookie, "\(field)")
     }
     #expect(jar.refusal("a=x", from: "http://sub.www.example.com/a/b") == .shadowsSecureCookie)
-    // Other names, other domains and paths above are no shadow.
+    // Cookies with other names, other domains or shorter paths are accepted.
     for field in ["b=x", "a=x; Path=/", "a=x; Path=/other"] {
       #expect(jar.refusal(field, from: plain) == nil, "\(field)")
     }
     #expect(jar.refusal("a=x", from: "http://example.org/a/b") == nil)
-    // A secure server may do as it likes.
+    // A secure server can replace the cookie.
     jar.receive("a=x; Domain=example.com; Path=/a", from: secure)
     #expect(jar.field(for: plain) == "a=x")
   }
 
-  @Test func prefixesMustHoldWhatTheyPromise() {
+  @Test("Prefixes require their attributes") func prefixes() {
     let jar = Jar()
     for field in [
       "__Secure-a=b", "__secure-a=b; Path=/", "__Host-a=b; Secure", "__Host-a=b; Secure; Path=/x",
@@ -169,12 +176,12 @@ import Testing
     }
   }
 
-  @Test func sameSiteNoneMustBeSecure() {
+  @Test("SameSite=None requires Secure") func sameSiteNone() {
     #expect(Jar().refusal("a=b; SameSite=None", from: secure) == .sameSiteNoneWithoutSecure)
     #expect(Jar().refusal("a=b; SameSite=None; Secure", from: secure) == nil)
   }
 
-  @Test func documentsOfOtherSitesGetNoSameSiteCookies() {
+  @Test("Documents of other sites receive no SameSite cookies") func foreignDocuments() {
     var jar = Jar()
     #expect(jar.receive("a=b; SameSite=Lax", from: secure, isThirdParty: true) == .refuse(.crossSite))
     #expect(jar.receive("a=b; SameSite=Strict", from: secure, isThirdParty: true) == .refuse(.crossSite))
@@ -182,7 +189,7 @@ import Testing
     #expect(jar.cookies.count == 1)
   }
 
-  @Test func theOldestOfTooManyGoFirstAndSecureOnesLast() {
+  @Test("The oldest cookies are evicted first, and secure ones last") func eviction() {
     var cookies = (0..<5).map { Cookie(name: "\($0)", value: "", domain: "h.org", creation: Int64($0)) }
     cookies[0].isSecure = true
     cookies[3].expiry = HTTPDate(secondsSince1970: 1)
@@ -194,7 +201,7 @@ import Testing
 }
 
 @Suite struct CookiePolicyTests {
-  @Test func policiesAllowWhatTheySay() {
+  @Test("Policies accept the documented cookies") func policies() {
     let allows = { (policy: CookiePolicy, document: String?) in
       policy.allows(host: "cdn.example.com", document: document, suffixes: ListedSuffixes())
     }
@@ -207,7 +214,7 @@ import Testing
     #expect(allows(.always, "example.org"))
   }
 
-  @Test func theStricterOfTwoPoliciesCounts() {
+  @Test("The stricter of two policies applies") func stricterPolicy() {
     #expect(CookiePolicy.always.and(.always) == .always)
     #expect(CookiePolicy.always.and(.onlyFromMainDocumentDomain) == .onlyFromMainDocumentDomain)
     #expect(CookiePolicy.onlyFromMainDocumentDomain.and(.never) == .never)

@@ -2,7 +2,7 @@ import HTTPWire
 import Testing
 
 @Suite struct CookieSelectionTests {
-  @Test func longerPathsAndOlderCookiesComeFirst() {
+  @Test("Cookies with longer paths and older cookies are first") func order() {
     var jar = Jar()
     for field in ["c=1; Path=/", "b=1; Path=/a/b", "a=1; Path=/", "d=1; Path=/a"] {
       jar.receive(field, from: "http://h.org/a/b/c")
@@ -10,7 +10,7 @@ import Testing
     #expect(jar.field(for: "http://h.org/a/b/c") == "b=1; d=1; c=1; a=1")
   }
 
-  @Test func whatIsOverIsNotSent() {
+  @Test("An expired cookie is not sent") func expired() {
     var jar = Jar()
     jar.receive("a=b; Max-Age=10", from: "http://h.org/")
     jar.now = HTTPDate(secondsSince1970: jar.now.secondsSince1970 + 9)
@@ -19,13 +19,13 @@ import Testing
     #expect(jar.field(for: "http://h.org/") == nil)
   }
 
-  @Test func aCookieWithoutANameIsItsValueAlone() {
+  @Test("A cookie without a name is sent as its value") func namelessCookie() {
     var jar = Jar()
     jar.receive("token", from: "http://h.org/")
     #expect(jar.field(for: "http://h.org/") == "token")
   }
 
-  @Test func whatWouldBreakTheFieldIsLeftOut() {
+  @Test("A cookie that would make the field invalid is not sent") func invalidCookie() {
     let cookies = [
       Cookie(name: "a", value: "x\r\nEvil: 1", domain: "h.org"),
       Cookie(name: "b", value: "y", domain: "h.org"),
@@ -34,43 +34,49 @@ import Testing
     #expect(CookieSelection.field([cookies[0]]) == nil)
   }
 
-  @Test func portsCountWhereACookieHasSome() {
+  @Test("Ports of a cookie are compared") func ports() {
     var cookie = Cookie(name: "a", value: "b", domain: "h.org")
     cookie.ports = [8080]
     #expect(CookieTarget(host: "h.org", port: 8080).isMet(by: cookie))
     #expect(!CookieTarget(host: "h.org", port: 80).isMet(by: cookie))
   }
 
-  private func cause(_ url: String, _ method: String = "GET", home: String, document: String? = nil)
+  private func cause(_ url: String, _ method: String = "GET", initialOrigin: String, document: String? = nil)
     -> CookieSelection.Cause?
   {
-    guard let origin = Origin(url: url), let home = Origin(url: home) else { return nil }
+    guard let origin = Origin(url: url), let initialOrigin = Origin(url: initialOrigin) else { return nil }
     return CookieSelection.cause(
-      of: origin, method: method, home: home, document: document.flatMap { Origin(url: $0) },
+      of: origin, method: method, initialOrigin: initialOrigin,
+      document: document.flatMap { Origin(url: $0) },
       suffixes: ListedSuffixes())
   }
 
-  @Test func aRedirectToAnotherSiteIsCausedByThatSite() {
-    #expect(cause("https://a.org/", home: "https://a.org/") == .sameSite)
-    #expect(cause("https://www.a.org:444/", home: "https://api.a.org/") == .sameSite)
-    #expect(cause("https://b.org/", home: "https://a.org/") == .redirect(isSafe: true))
-    #expect(cause("https://b.org/", "POST", home: "https://a.org/") == .redirect(isSafe: false))
-    // Sites have a scheme (RFC 6265bis §5.2), and strangers share a public suffix.
-    #expect(cause("https://a.org/", home: "http://a.org/") == .redirect(isSafe: true))
-    #expect(cause("https://b.github.io/", home: "https://a.github.io/") == .redirect(isSafe: true))
-    #expect(cause("https://127.0.0.1/", home: "https://1.0.0.1/") == .redirect(isSafe: true))
+  @Test("A redirect to another site is caused by that site") func redirect() {
+    #expect(cause("https://a.org/", initialOrigin: "https://a.org/") == .sameSite)
+    #expect(cause("https://www.a.org:444/", initialOrigin: "https://api.a.org/") == .sameSite)
+    #expect(cause("https://b.org/", initialOrigin: "https://a.org/") == .redirect(isSafe: true))
+    #expect(cause("https://b.org/", "POST", initialOrigin: "https://a.org/") == .redirect(isSafe: false))
+    // A site has a scheme (RFC 6265bis §5.2), and hosts below a public suffix are different sites.
+    #expect(cause("https://a.org/", initialOrigin: "http://a.org/") == .redirect(isSafe: true))
+    #expect(cause("https://b.github.io/", initialOrigin: "https://a.github.io/") == .redirect(isSafe: true))
+    #expect(cause("https://127.0.0.1/", initialOrigin: "https://1.0.0.1/") == .redirect(isSafe: true))
   }
 
-  @Test func aDocumentThatIsNamedIsWhatCounts() {
-    #expect(cause("https://a.org/", home: "https://a.org/", document: "https://b.org/") == .foreignDocument)
-    #expect(cause("https://a.org/", home: "https://b.org/", document: "https://www.a.org/") == .sameSite)
+  @Test("The document of a request decides") func document() {
+    #expect(
+      cause("https://a.org/", initialOrigin: "https://a.org/", document: "https://b.org/") == .foreignDocument
+    )
+    #expect(
+      cause("https://a.org/", initialOrigin: "https://b.org/", document: "https://www.a.org/") == .sameSite)
   }
 
-  @Test(arguments: [
-    (CookieSelection.Cause.sameSite, "n=1; l=1; s=1; u=1"), (.redirect(isSafe: true), "n=1; l=1; u=1"),
-    (.redirect(isSafe: false), "n=1; u=1"), (.foreignDocument, "n=1; u=1"),
-  ])
-  func sameSiteHoldsCookiesBack(_ cause: CookieSelection.Cause, _ field: String) {
+  @Test(
+    "SameSite cookies are sent for allowed causes only",
+    arguments: [
+      (CookieSelection.Cause.sameSite, "n=1; l=1; s=1; u=1"), (.redirect(isSafe: true), "n=1; l=1; u=1"),
+      (.redirect(isSafe: false), "n=1; u=1"), (.foreignDocument, "n=1; u=1"),
+    ])
+  func sameSite(_ cause: CookieSelection.Cause, _ field: String) {
     var jar = Jar()
     for wish in [
       "n=1; SameSite=None; Secure", "l=1; SameSite=Lax", "s=1; SameSite=Strict", "u=1; SameSite=what",
@@ -80,7 +86,7 @@ import Testing
     #expect(jar.field(for: "https://a.org/", cause: cause) == field)
   }
 
-  @Test func registrableDomainsAreOneLabelMoreThanPublicOnes() {
+  @Test("A registrable domain is one label longer than a public suffix") func registrableDomains() {
     let suffixes = ListedSuffixes()
     #expect(suffixes.registrableDomain(of: "a.b.example.co.uk") == "example.co.uk")
     #expect(suffixes.registrableDomain(of: "Example.ORG") == "example.org")

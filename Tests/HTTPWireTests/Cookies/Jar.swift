@@ -1,6 +1,6 @@
 import HTTPWire
 
-/// A cookie store as simple as can be: a list, and the rules.
+/// A minimal cookie store: a list, and the rules.
 struct Jar {
   var cookies: [Cookie] = []
   var now = HTTPDate(secondsSince1970: 1_300_000_000)

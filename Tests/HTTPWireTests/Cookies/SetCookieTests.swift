@@ -2,7 +2,7 @@ import HTTPWire
 import Testing
 
 @Suite struct SetCookieTests {
-  @Test func attributesAreReadWhateverTheirCaseAndOrder() throws {
+  @Test("Attributes are parsed in any case and order") func attributes() throws {
     let field = "id=42; SECURE;httponly ; SameSite=lAx; PATH=/a; domain=.Example.COM; Max-Age=60; what=ever"
     let cookie = try SetCookie(Array(field.utf8))
     #expect(cookie.name == "id")
@@ -15,23 +15,25 @@ import Testing
     #expect(cookie.maxAge == 60)
   }
 
-  @Test(arguments: [
-    ("a=b=c", "a", "b=c"), (" a\t=\t b ", "a", "b"), ("a", "", "a"), ("=a", "", "a"), ("a=", "a", ""),
-    ("a=\"b c\"", "a", "\"b c\""), ("a=b\tc", "a", "b\tc"), ("ä=ö", "ä", "ö"),
-  ])
-  func nameAndValueAreCutAtTheFirstSign(_ field: String, _ name: String, _ value: String) throws {
+  @Test(
+    "Name and value are divided at the first equals sign",
+    arguments: [
+      ("a=b=c", "a", "b=c"), (" a\t=\t b ", "a", "b"), ("a", "", "a"), ("=a", "", "a"), ("a=", "a", ""),
+      ("a=\"b c\"", "a", "\"b c\""), ("a=b\tc", "a", "b\tc"), ("ä=ö", "ä", "ö"),
+    ])
+  func nameAndValue(_ field: String, _ name: String, _ value: String) throws {
     let cookie = try SetCookie(Array(field.utf8))
     #expect(cookie.name == name)
     #expect(cookie.value == value)
   }
 
-  @Test(arguments: ["", "=", ";", " ; a=b", "=;Path=/"])
-  func nothingIsRefused(_ field: String) {
+  @Test("No field is refused", arguments: ["", "=", ";", " ; a=b", "=;Path=/"])
+  func anyField(_ field: String) {
     #expect(throws: CookieRefusal.empty) { try SetCookie(Array(field.utf8)) }
   }
 
-  @Test(arguments: Array(UInt8(0)...0x1F) + [0x7F])
-  func controlCharactersAreRefusedButForTabs(_ byte: UInt8) throws {
+  @Test("Control characters except for tabs are refused", arguments: Array(UInt8(0)...0x1F) + [0x7F])
+  func controlCharacters(_ byte: UInt8) throws {
     for field in ["a=b" + "\(Unicode.Scalar(byte))", "a=b; Path=/\(Unicode.Scalar(byte))"] {
       guard byte != 0x09 else {
         _ = try SetCookie(Array(field.utf8))
@@ -41,20 +43,20 @@ import Testing
     }
   }
 
-  @Test func nameAndValueHave4096BytesTogetherAtMost() throws {
+  @Test("Name and value have at most 4096 bytes") func sizeLimit() throws {
     let fits = "ab=" + String(repeating: "x", count: 4094)
     #expect(try SetCookie(Array(fits.utf8)).value.utf8.count == 4094)
     #expect(throws: CookieRefusal.tooLong) { try SetCookie(Array((fits + "x").utf8)) }
     #expect(throws: CookieRefusal.tooLong) { try SetCookie(Array(repeating: 0x61, count: 4097)) }
   }
 
-  @Test func attributesOfMoreThan1024BytesDoNotCount() throws {
+  @Test("Attributes of more than 1024 bytes are ignored") func longAttributes() throws {
     let path = "/" + String(repeating: "x", count: 1023)
     #expect(try SetCookie(Array("a=b; Path=\(path)".utf8)).path == path)
     #expect(try SetCookie(Array("a=b; Path=/y; Path=\(path)x".utf8)).path == "/y")
   }
 
-  @Test func bytesThatAreNoTextAreRefusedInNameAndValueAlone() throws {
+  @Test("Invalid UTF-8 is refused in name and value only") func invalidUTF8() throws {
     #expect(throws: CookieRefusal.notText) { try SetCookie(Array("a=".utf8) + [0xE9]) }
     #expect(throws: CookieRefusal.notText) { try SetCookie([0xFF] + Array("=a".utf8)) }
     let cookie = try SetCookie(Array("a=b; Path=/".utf8) + [0xE9])
@@ -62,21 +64,22 @@ import Testing
   }
 
   @Test(
+    "Max-Age is an integer",
     arguments: [
       ("1", 1), ("0", 0), ("-1", 0), ("-99999999999999999999", 0), ("007", 7), ("", nil), ("-", nil),
       ("+1", nil),
       ("1.5", nil), ("1 0", nil), ("x", nil), ("--1", nil),
     ] as [(String, Int64?)])
-  func maxAgeIsAWholeNumber(_ text: String, _ seconds: Int64?) throws {
+  func maxAge(_ text: String, _ seconds: Int64?) throws {
     #expect(try SetCookie(Array("a=b; Max-Age=\(text)".utf8)).maxAge == seconds)
   }
 
-  @Test func numbersBeyondAllBoundsAreLarge() throws {
+  @Test("Numbers out of range are large") func largeNumbers() throws {
     let text = String(repeating: "9", count: 900)
     #expect(try #require(try SetCookie(Array("a=b; Max-Age=\(text)".utf8)).maxAge) > 1 << 40)
   }
 
-  @Test func theLastOfEqualAttributesCountsIfItCanBeRead() throws {
+  @Test("The last valid one of equal attributes is used") func equalAttributes() throws {
     let cookie = try SetCookie(
       Array(
         "a=b; Max-Age=5; Max-Age=x; Path=/a; Path=b; Domain=a.org; Domain=; SameSite=Lax; SameSite=?".utf8))

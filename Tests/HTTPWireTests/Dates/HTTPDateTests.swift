@@ -11,7 +11,7 @@ import Testing
   }
 
   @Test(
-    "All forms are the same time",
+    "All formats of a date are the same time",
     arguments: [
       "Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994",
       "  Sun, 06 Nov 1994 08:49:37 GMT\t", "sun, 06 nov 1994 08:49:37 gmt", "Mon, 06 Nov 1994 08:49:37 GMT",
@@ -21,7 +21,7 @@ import Testing
   }
 
   @Test(
-    "Corners of the calendar",
+    "Edges of the calendar are parsed",
     arguments: [
       ("Thu, 01 Jan 1970 00:00:00 GMT", 0), ("Wed, 31 Dec 1969 23:59:59 GMT", -1),
       ("Tue, 29 Feb 2000 12:00:00 GMT", 951_825_600), ("Sat, 31 Dec 2016 23:59:60 GMT", 1_483_228_800),
@@ -33,7 +33,7 @@ import Testing
   }
 
   @Test(
-    "What is no date",
+    "Text other than a date is refused",
     arguments: [
       "", " ", "Sun", "Sun,", "tomorrow", "0", "Sun, 06 Nov 1994 08:49:37", "Sun, 06 Nov 1994 08:49:37 CET",
       "Sun, 6 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 94 08:49:37 GMT", "Sun, 06 Nov 1994 24:00:00 GMT",
@@ -48,7 +48,7 @@ import Testing
     #expect(seconds(text) == nil)
   }
 
-  @Test func yearsOfTwoDigitsAreAtMostFiftyYearsAhead() {
+  @Test("A year of two digits is at most fifty years ahead") func twoDigitYear() {
     #expect(seconds("Monday, 01-Jan-24 00:00:00 GMT") == seconds("Mon, 01 Jan 2024 00:00:00 GMT"))
     #expect(seconds("Monday, 01-Jan-74 00:00:00 GMT") == seconds("Mon, 01 Jan 2074 00:00:00 GMT"))
     #expect(seconds("Monday, 01-Jan-75 00:00:00 GMT") == seconds("Mon, 01 Jan 1975 00:00:00 GMT"))
@@ -61,14 +61,14 @@ import Testing
         == seconds("Mon, 01 Jan 2101 00:00:00 GMT"))
   }
 
-  @Test func aLeapDayOfTwoDigitsIsLookedForWhereThereIsOne() {
+  @Test("A leap day of a year of two digits is in a leap year") func leapDay() {
     let century = HTTPDate(secondsSince1970: 4_102_444_800)  // 2100, which has none
     #expect(
       seconds("Tuesday, 29-Feb-00 00:00:00 GMT", now: century) == seconds("Tue, 29 Feb 2000 00:00:00 GMT"))
     #expect(seconds("Tuesday, 29-Feb-23 00:00:00 GMT") == nil)
   }
 
-  @Test func whatFoundationWritesIsRead() {
+  @Test("Dates of Foundation's formatter are parsed") func foundation() {
     let formatter = DateFormatter()
     formatter.locale = Locale(identifier: "en_US_POSIX")
     formatter.timeZone = TimeZone(secondsFromGMT: 0)
@@ -80,7 +80,7 @@ import Testing
     }
   }
 
-  @Test func datesAreOrdered() {
+  @Test("Dates are ordered") func order() {
     #expect(HTTPDate(secondsSince1970: 1) < HTTPDate(secondsSince1970: 2))
   }
 }

@@ -3,7 +3,7 @@ import Testing
 
 struct HTTPHeaderTests {
   @Test(
-    "factories give the registered names",
+    "factories use the registered names",
     arguments: [
       (HTTPHeader.accept("v"), "Accept: v"),
       (.acceptCharset("v"), "Accept-Charset: v"),
@@ -29,7 +29,7 @@ struct HTTPHeaderTests {
     #expect(HTTPHeader.authorization(username: "test", password: "123£").value == "Basic dGVzdDoxMjPCow==")
   }
 
-  @Test("bearer tokens stand as they are")
+  @Test("bearer tokens are not encoded")
   func bearerToken() {
     #expect(HTTPHeader.authorization(bearerToken: "abc.def").description == "Authorization: Bearer abc.def")
   }

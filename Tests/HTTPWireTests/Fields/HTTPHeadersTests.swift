@@ -2,14 +2,14 @@ import HTTPWire
 import Testing
 
 struct HTTPHeadersTests {
-  @Test("the last write for a name wins and gives the spelling")
+  @Test("the last value of a name replaces earlier ones and its spelling")
   func lastWriteWins() {
     var headers: HTTPHeaders = ["c": "a"]
     headers["C"] = "c"
     #expect(headers.description == "C: c")
   }
 
-  @Test("an update keeps its place and a new name goes to the end")
+  @Test("an updated field preserves its position and a new one is appended")
   func updateKeepsItsPlace() {
     var headers: HTTPHeaders = ["One": "1", "Two": "2", "Three": "3"]
     headers.update(name: "TWO", value: "zwei")
@@ -20,7 +20,7 @@ struct HTTPHeadersTests {
     #expect(headers.map(\.value) == ["eins", "zwei", "drei", "4"])
   }
 
-  @Test("literals with the same name in other cases collapse")
+  @Test("literals with the same name in other cases are merged")
   func literalsCollapse() {
     let dictionary: HTTPHeaders = ["key": "1", "Key": "2", "KEY": "3"]
     let array: HTTPHeaders = [
@@ -32,7 +32,7 @@ struct HTTPHeadersTests {
     #expect(HTTPHeaders(["a": "1", "A": "1"]).count == 1)
   }
 
-  @Test("values are found without regard to case")
+  @Test("values are found by case-insensitive names")
   func lookupIgnoresCase() {
     let headers: HTTPHeaders = ["Content-Type": "text/plain"]
     #expect(headers["content-type"] == "text/plain")
@@ -40,7 +40,7 @@ struct HTTPHeadersTests {
     #expect(headers["Content_Type"] == nil)
   }
 
-  @Test("removing works by method and by setting nil, and does nothing for unknown names")
+  @Test("fields are removed by method and by nil, and unknown names are ignored")
   func removal() {
     var headers: HTTPHeaders = ["A": "1", "B": "2", "C": "3"]
     headers.remove(name: "b")
@@ -60,7 +60,7 @@ struct HTTPHeadersTests {
     #expect(headers.first?.name == "b")
   }
 
-  @Test("order and spelling count for equality")
+  @Test("equality includes order and spelling")
   func equality() {
     let headers: HTTPHeaders = ["a": "1", "b": "2"]
     #expect(headers != ["b": "2", "a": "1"])
@@ -69,14 +69,14 @@ struct HTTPHeadersTests {
     #expect(headers.hashValue == HTTPHeaders(Array(headers)).hashValue)
   }
 
-  @Test("the dictionary holds every field")
+  @Test("the dictionary contains every field")
   func dictionary() {
     let headers: HTTPHeaders = ["A": "1", "B": "2"]
     #expect(headers.dictionary == ["A": "1", "B": "2"])
     #expect(HTTPHeaders(headers.dictionary).sorted() == headers)
   }
 
-  @Test("it is a collection in the order of insertion")
+  @Test("fields are a collection in the order of insertion")
   func collection() {
     let headers: HTTPHeaders = ["b": "1", "a": "2"]
     #expect(headers.count == 2)
@@ -85,7 +85,7 @@ struct HTTPHeadersTests {
     #expect(HTTPHeaders().isEmpty)
   }
 
-  @Test("names that only look alike stay apart")
+  @Test("names that only look alike are different")
   func onlyASCIICaseIsIgnored() {
     // U+212A KELVIN SIGN becomes "k" under Unicode's rules, but is no letter of a field name.
     let headers: HTTPHeaders = ["key": "1", "\u{212A}ey": "2", "@": "3", "`": "4"]

@@ -14,14 +14,14 @@ struct HTTPMethodTests {
     #expect(method == HTTPMethod(rawValue: name))
   }
 
-  @Test("methods are compared as they are spelt")
+  @Test("methods are case-sensitive")
   func caseCounts() {
     // RFC 9110 §9.1.
     #expect(HTTPMethod(rawValue: "get") != .get)
     #expect(Set([HTTPMethod(rawValue: "get"), .get, .get]).count == 2)
   }
 
-  @Test("a method is printed as the value that it is")
+  @Test("a method is printed as its raw value")
   func printing() {
     #expect("\(HTTPMethod.get)" == #"HTTPMethod(rawValue: "GET")"#)
     #expect("\(HTTPMethod.get.rawValue)" == "GET")

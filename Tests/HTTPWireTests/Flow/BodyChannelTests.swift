@@ -11,7 +11,7 @@ import Testing
     return (Array(buffer[..<count]), reading, wakesWriter)
   }
 
-  @Test func whatGoesInComesOutInItsOrder() {
+  @Test("Bytes are read in the order of the writes") func order() {
     var channel = BodyChannel()
     _ = channel.write(Data([1, 2, 3]))
     _ = channel.write(Data([4, 5]))
@@ -21,7 +21,7 @@ import Testing
     #expect(channel.count == 0)
   }
 
-  @Test func aReaderThatFindsNothingIsWokenOnce() {
+  @Test("A reader that finds no bytes is woken once") func wake() {
     var channel = BodyChannel()
     guard case .wait = read(&channel, 4).reading else {
       Issue.record("an empty channel has to wait")
@@ -33,7 +33,7 @@ import Testing
     #expect(written1112 == .init(wakesReader: false, mayGoOn: true))
   }
 
-  @Test func aReaderThatWaitsIsWokenForTheEnd() {
+  @Test("A waiting reader is woken for the end") func wakeForEnd() {
     var channel = BodyChannel()
     _ = read(&channel, 4)
     let isFirst = channel.finish()
@@ -46,7 +46,7 @@ import Testing
     }
   }
 
-  @Test func aFailureComesAfterTheBytesBeforeIt() {
+  @Test("A failure follows the bytes before it") func failure() {
     var channel = BodyChannel()
     _ = channel.write(Data([9]))
     _ = channel.finish(TransportFailure(.cannotReadBody, "broken"))
@@ -60,7 +60,7 @@ import Testing
     #expect(failure.message == "broken")
   }
 
-  @Test func theWriterStopsAtTheHighMarkAndGoesOnAtTheLowOne() {
+  @Test("The writer stops at the high mark and continues at the low mark") func marks() {
     var channel = BodyChannel(highMark: 10, lowMark: 4)
     let below = channel.write(Data(count: 9))
     let above = channel.write(Data(count: 1))
@@ -71,8 +71,8 @@ import Testing
     #expect(read(&channel, 1).2 == false, "woken once")
   }
 
-  @Test(arguments: [1, 2, 3, 4, 5] as [UInt64])
-  func randomWalksLoseNothingAndKeepTheMarks(seed: UInt64) {
+  @Test("Random operations lose no byte and respect the marks", arguments: [1, 2, 3, 4, 5] as [UInt64])
+  func randomOperations(seed: UInt64) {
     var random = SeededRandom(seed: seed)
     var channel = BodyChannel(highMark: 100, lowMark: 30)
     var written: [UInt8] = []

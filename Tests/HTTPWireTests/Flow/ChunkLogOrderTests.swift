@@ -2,15 +2,15 @@ import FoundationEssentials
 import HTTPWire
 import Testing
 
-/// Readers that hand out each entry one after the other.
+/// Readers that deliver their entries one after the other.
 @Suite("Ordered readers of a chunk log") struct ChunkLogOrderTests {
-  /// Readers that run when they are woken, in an order by chance.
+  /// Readers that run in random order after they are woken.
   private struct Simulation {
     var log = ChunkLog()
     var random: SeededRandom
     var readers: [Int] = []
     var ready: Set<Int> = []
-    /// Bytes that were read, but not delivered.
+    /// The entries that were read and not delivered.
     var working: [Int: (bytes: [UInt8], isLast: Bool)] = [:]
     var events: [String] = []
 
@@ -57,7 +57,7 @@ import Testing
     }
   }
 
-  @Test("Whoever runs first, the order of the readers is kept", arguments: 0..<50)
+  @Test("The order of the readers holds in any order of execution", arguments: 0..<50)
   func order(seed: Int) {
     var simulation = Simulation(seed: UInt64(seed))
     for _ in 0..<3 { simulation.add() }
@@ -75,7 +75,7 @@ import Testing
   }
 
   @Test(
-    "A reader that is added, one that is removed and one that is muted leave the order of the others",
+    "Adding, removing and muting a reader does not change the order of the others",
     arguments: 0..<50)
   func changes(seed: Int) {
     var simulation = Simulation(seed: UInt64(seed))
@@ -102,7 +102,7 @@ import Testing
     #expect(late[1] == (20..<40).map { "3:\($0)" })
     let ends = simulation.events.filter { $0.hasSuffix(".") }
     #expect(ends == simulation.readers.map { "\($0)." })
-    // Of what both had, the earlier reader was first.
+    // Entries of both readers are delivered to the earlier reader first.
     for byte in 20..<40 {
       let places = ["2:\(byte)", "3:\(byte)"].map { simulation.events.firstIndex(of: $0) ?? -1 }
       #expect(places[0] < places[1])
@@ -110,7 +110,7 @@ import Testing
     #expect(simulation.readers.allSatisfy { !simulation.log.hasReader($0) })
   }
 
-  @Test("A single reader takes many entries at once")
+  @Test("A single reader takes several entries at once")
   func single() {
     var log = ChunkLog()
     let reader = log.addReader(.called, holdsBack: true)

@@ -7,7 +7,7 @@ import Testing
     .chunk(Data(repeating: byte, count: count))
   }
 
-  @Test func withoutReadersNothingIsHeld() {
+  @Test("Without readers no chunk is stored") func noReaders() {
     var log = ChunkLog(highMark: 10)
     for _ in 0..<100 {
       let written = log.write(chunk(10))
@@ -16,7 +16,7 @@ import Testing
     #expect(log.heldBytes == 0)
   }
 
-  @Test func eachReaderGetsEverythingInItsOrder() {
+  @Test("Each reader receives all chunks in order") func readers() {
     var log = ChunkLog()
     let first = log.addReader(.called, holdsBack: true)
     _ = log.write(.begin)
@@ -30,7 +30,7 @@ import Testing
     #expect(log.heldBytes == 0)
   }
 
-  @Test func aReaderIsWokenOnceUntilItHasFoundNothing() {
+  @Test("A reader is woken once until it finds no chunk") func wake() {
     var log = ChunkLog()
     let reader = log.addReader(.called, holdsBack: true)
     let first = log.write(chunk(1))
@@ -47,7 +47,7 @@ import Testing
     #expect(fourth.readers == [reader])
   }
 
-  @Test func theSlowestReaderHoldsTheWriterBack() {
+  @Test("The slowest reader causes back-pressure") func backPressure() {
     var log = ChunkLog(highMark: 100, lowMark: 20)
     let fast = log.addReader(.called, holdsBack: true)
     let slow = log.addReader(.called, holdsBack: true)
@@ -63,13 +63,13 @@ import Testing
     #expect(log.heldBytes == 100)
     var wakes: [Bool] = []
     for _ in 0..<11 { wakes.append(log.read(slow, atMost: 1).wakesWriter) }
-    // Eight pieces are done with when the ninth is asked for.
+    // The ninth read releases eight chunks.
     #expect(wakes == [false, false, false, false, false, false, false, false, true, false, false])
     let answer2 = log.write(chunk(10)).isTaken
     #expect(answer2)
   }
 
-  @Test func aChunkLargerThanTheMarkIsTakenWhenNothingWaits() {
+  @Test("A chunk above the mark is accepted if no other chunk waits") func largeChunk() {
     var log = ChunkLog(highMark: 10)
     let reader = log.addReader(.called, holdsBack: true)
     let answer3 = log.write(chunk(1000)).isTaken
@@ -81,7 +81,7 @@ import Testing
     #expect(answer5)
   }
 
-  @Test func tinyChunksCountForWhatTheyCost() {
+  @Test("A tiny chunk counts with its overhead") func tinyChunks() {
     var log = ChunkLog(highMark: 1000, lowMark: 0, overhead: 99)
     let reader = log.addReader(.called, holdsBack: true)
     var count = 0
@@ -92,7 +92,7 @@ import Testing
     #expect(empty.wakesWriter)
   }
 
-  @Test func largePiecesAreJoinedUntilSomebodyTakesThem() {
+  @Test("Large chunks are joined until they are read") func joinedChunks() {
     var log = ChunkLog()
     let reader = log.addReader(.called, holdsBack: true)
     for byte in 1...3 { _ = log.write(chunk(16_384, UInt8(byte))) }
@@ -110,7 +110,7 @@ import Testing
     #expect(joined.last == 4, "memory is not used again before it is released")
   }
 
-  @Test func whoDoesNotHoldBackIsNotWaitedForUntilItBegins() {
+  @Test("A reader without back-pressure does not count until it reads") func readerWithoutBackPressure() {
     var log = ChunkLog(highMark: 10, lowMark: 0)
     let reader = log.addReader(.pulling, holdsBack: false)
     for _ in 0..<5 {
@@ -126,7 +126,7 @@ import Testing
     #expect(!log.isBusy)
   }
 
-  @Test func aReaderThatBeginsAfterTheCancellationDoesNotDelayTheEnd() {
+  @Test("A reader that starts after the cancellation does not delay the end") func lateReader() {
     var log = ChunkLog(highMark: 10)
     let reader = log.addReader(.pulling, holdsBack: false)
     log.endWithoutPulling()
@@ -135,7 +135,7 @@ import Testing
     #expect(!log.isBusy)
   }
 
-  @Test func goneAndMutedReadersHoldNobodyBack() {
+  @Test("Removed and muted readers cause no back-pressure") func removedReaders() {
     for isMuted in [false, true] {
       var log = ChunkLog(highMark: 10)
       let reader = log.addReader(.called, holdsBack: true)
@@ -154,7 +154,7 @@ import Testing
     }
   }
 
-  @Test func theLastReadingIsToldOnce() {
+  @Test("The last read is reported once") func lastRead() {
     var log = ChunkLog()
     let reader = log.addReader(.called, holdsBack: true)
     _ = log.write(chunk(1))
@@ -173,7 +173,7 @@ import Testing
     #expect(only.isLast && only.entries.isEmpty)
   }
 
-  @Test func aMutedReaderStillLearnsOfTheEnd() {
+  @Test("A muted reader receives the end") func mutedReader() {
     var log = ChunkLog()
     let reader = log.addReader(.called, holdsBack: true)
     _ = log.write(chunk(1))
@@ -187,7 +187,9 @@ import Testing
     #expect(answer8)
   }
 
-  @Test("Whatever happens, readers get all in order and little is held", arguments: 0..<100)
+  @Test(
+    "For random operations, readers receive all chunks in order and the memory is bounded", arguments: 0..<100
+  )
   func walk(seed: UInt64) {
     var random = Splits(seed: seed)
     var log = ChunkLog(highMark: 50, lowMark: 10)
@@ -215,7 +217,7 @@ import Testing
     #expect(log.heldBytes == 0)
   }
 
-  @Test("A finished reader reads up to its end, and what is written later neither wakes nor holds it")
+  @Test("A finished reader reads up to its end, and later chunks do not concern it")
   func finishedReader() {
     var log = ChunkLog(highMark: 10)
     let old = log.addReader(.pulling, holdsBack: true)
@@ -237,7 +239,7 @@ import Testing
     #expect(log.heldBytes == 0)
   }
 
-  @Test("A finished reader that wants nothing more is told of its end alone")
+  @Test("A finished reader that is muted receives its end only")
   func mutedAfterTheEnd() {
     var log = ChunkLog()
     let old = log.addReader(.pulling, holdsBack: true)

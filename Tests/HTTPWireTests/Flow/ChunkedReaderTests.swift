@@ -2,7 +2,7 @@ import HTTPWire
 import Testing
 
 @Suite("Chunked transfer coding") struct ChunkedReaderTests {
-  /// The result of a body that arrives in pieces of `pieceSize` bytes.
+  /// The result of reading a body in pieces of `pieceSize` bytes.
   struct Reading: Equatable {
     var content = ""
     var last = ChunkedReader.Step.needsMore
@@ -27,7 +27,7 @@ import Testing
             if step == .end { reading.excess += piece.count - position }
             return
           }
-          // Half of it at first: what was not taken comes again.
+          // Half of it at first. The bytes that were not taken are offered again.
           let taken = max(1, range.count / 2)
           reading.content += String(decoding: piece[range.prefix(taken)], as: UTF8.self)
           reader.contentTaken(taken)
@@ -50,7 +50,7 @@ import Testing
     ("1\r\n\n\r\n0\r\nA: b\r\n c\r\nB:\r\n\r\n", "\n"), ("2\r\n\r\n\r\n0\r\n\r\n", "\r\n"),
   ]
 
-  @Test("Valid bodies, in pieces of any size", arguments: valid)
+  @Test("Valid bodies are read in pieces of any size", arguments: valid)
   func validBody(text: String, content: String) {
     for pieceSize in 1...text.utf8.count {
       #expect(Self.read(text, pieceSize: pieceSize) == Reading(content: content, last: .end))
@@ -78,7 +78,7 @@ import Testing
     ("0\r\nA: b\r\n \u{0}\r\n\r\n", .fieldValue(field: "Trailer", character: 0)),
   ]
 
-  @Test("Malformed bodies, in pieces of any size", arguments: malformed)
+  @Test("Malformed bodies are refused in pieces of any size", arguments: malformed)
   func malformedBody(text: String, violation: HeadViolation) {
     for pieceSize in [1, 2, 3, 5, 7, 1000] {
       let reading = Self.read(text, pieceSize: pieceSize)
@@ -86,13 +86,13 @@ import Testing
     }
   }
 
-  @Test("Bytes behind the end are not read")
+  @Test("Bytes after the end are not read")
   func excess() {
     let reading = Self.read("3\r\nabc\r\n0\r\n\r\nHTTP/1.1 200 OK\r\n")
     #expect(reading == Reading(content: "abc", last: .end, excess: 17))
   }
 
-  @Test("Body that ends early is not complete")
+  @Test("A body that ends early is incomplete")
   func truncated() {
     let whole = "3\r\nabc\r\n0\r\nA: b\r\n\r\n"
     for count in 0..<whole.utf8.count {
@@ -113,7 +113,7 @@ import Testing
     #expect(Self.read(String(repeating: "0", count: longest + 1)).last == .refuse(.chunkExtension))
   }
 
-  @Test("Length of a size line is counted anew for each chunk")
+  @Test("The length of a size line is counted for each chunk")
   func lengthOfEachSizeLine() {
     let padding = String(repeating: "a", count: ChunkedReader.longestSizeLine - 4)
     let reading = Self.read(
@@ -121,7 +121,7 @@ import Testing
     #expect(reading == Reading(content: "ab", last: .end))
   }
 
-  @Test("Violation stays a violation")
+  @Test("A violation is permanent")
   func violationStays() {
     var reader = ChunkedReader()
     for _ in 0..<2 {

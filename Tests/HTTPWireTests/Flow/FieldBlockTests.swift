@@ -4,13 +4,13 @@ import Testing
 @Suite struct FieldBlockTests {
   static func block(_ text: String) -> FieldBlock { FieldBlock(bytes: Array(text.utf8)) }
 
-  @Test func fieldsKeepTheirOrderAndSpelling() {
+  @Test("Fields preserve their order and spelling") func order() {
     let block = Self.block("A: 1\r\nb:2\r\nA:\t 3 \t\r\nEmpty:\r\n")
     #expect(block.fields.map(\.name) == ["A", "b", "A", "Empty"])
     #expect(block.fields.map(\.value) == ["1", "2", "3", ""])
   }
 
-  @Test func namesAreComparedWithoutRegardToCaseAndAsAWhole() {
+  @Test("Whole names are compared case-insensitively") func names() {
     let block = Self.block("Content-Type: a\r\nContent-Type-Options: b\r\nX-Content-Type: c\r\n")
     #expect(block.value(of: "content-TYPE") == "a")
     #expect(block.contains("x-content-type"))
@@ -18,32 +18,32 @@ import Testing
     #expect(block.value(of: "Type") == nil)
   }
 
-  @Test func repeatedFieldsAreJoined() {
+  @Test("Repeated fields are joined") func repeatedFields() {
     let block = Self.block("A: 1\r\nB: x\r\na: 2\r\nA:\r\n")
     #expect(block.value(of: "A") == "1, 2, ")
   }
 
-  @Test func linesWithoutANameAreNoFields() {
+  @Test("Lines without a name are ignored") func linesWithoutName() {
     let block = Self.block("no colon\r\n: nameless\r\n\r\nA: 1:2\r\nB: last without an end")
     #expect(block.fields.map(\.name) == ["A", "B"])
     #expect(block.value(of: "A") == "1:2")
     #expect(block.value(of: "B") == "last without an end")
   }
 
-  @Test func bytesThatAreNoUTF8AreReadAsLatin1() {
+  @Test("Invalid UTF-8 is read as Latin-1") func latin1() {
     let block = FieldBlock(bytes: Array("A: ".utf8) + [0xE4, 0x41] + Array("\r\nB: ä\r\n".utf8))
     #expect(block.value(of: "A") == "äA")
     #expect(block.value(of: "B") == "ä")
   }
 
-  @Test func aBlockOfFieldsReadsAsTheFields() {
+  @Test("A block of fields has the same values as its fields") func equality() {
     let fields = [HTTPHeader(name: "A", value: "1"), HTTPHeader(name: "B", value: "")]
     #expect(FieldBlock(fields).fields == fields)
     #expect(FieldBlock(bytes: []).fields.isEmpty)
     #expect(FieldBlock([]).value(of: "A") == nil)
   }
 
-  @Test func anythingCanBeRead() {
+  @Test("Any bytes are parsed") func anyBytes() {
     var random = SeededRandom(seed: 3)
     for _ in 0..<2000 {
       let bytes = (0..<Int.random(in: 0...40, using: &random)).map { _ in

@@ -4,29 +4,33 @@ import Testing
 @Suite struct FieldMarksTests {
   static func marks(_ text: String) -> FieldMarks { FieldBlock(bytes: Array(text.utf8)).marks }
 
-  @Test(arguments: ["ETag", "etag", "EXPIRES", "Last-modified", "cache-Control"])
-  func whatTellsOfReuseIsSeenWhereverItStands(name: String) {
+  @Test(
+    "Fields about caching are found at any position",
+    arguments: ["ETag", "etag", "EXPIRES", "Last-modified", "cache-Control"])
+  func cachingFields(name: String) {
     #expect(Self.marks("A: b\r\n\(name): x\r\n") == .reusable)
     #expect(Self.marks("\(name): x\nA: b\n") == .reusable)
     #expect(Self.marks("\(name):") == .reusable)
   }
 
-  @Test func cookiesAndCodingsAreSeen() {
+  @Test("Cookies and codings are found") func cookiesAndCodings() {
     #expect(Self.marks("set-cookie: a=1\r\n") == .setCookie)
     #expect(Self.marks("Content-Encoding: br\r\nSET-COOKIE:a=1\r\n") == [.setCookie, .contentEncoding])
   }
 
-  @Test(arguments: [
-    "", "\r\n", "X-ETag: 1", "ETagged: 1", "Content-Type: cache-control: x", "E: etag:", "Set-Cookie2: a",
-    "Set-Cookie",
-    " Set-Cookie: a=1", "Content-Length: 4",
-  ])
-  func otherLinesSayNothing(line: String) {
+  @Test(
+    "Other lines have no mark",
+    arguments: [
+      "", "\r\n", "X-ETag: 1", "ETagged: 1", "Content-Type: cache-control: x", "E: etag:", "Set-Cookie2: a",
+      "Set-Cookie",
+      " Set-Cookie: a=1", "Content-Length: 4",
+    ])
+  func otherLines(line: String) {
     #expect(Self.marks(line) == [])
     #expect(Self.marks("A: b\r\n\(line)\r\nC: d\r\n") == [])
   }
 
-  @Test func aHeadThatIsReadLineByLineHasTheSameMarks() throws {
+  @Test("A head that is read line by line has the same marks") func lines() throws {
     var assembly = ResponseAssembly()
     let lines = [
       "HTTP/1.1 103 Early\r\n", "Set-Cookie: a=1\r\n", "\r\n", "HTTP/1.1 200 OK\r\n", "ETag: 1\r\n", "\r\n",

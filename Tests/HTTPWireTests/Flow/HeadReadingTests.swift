@@ -146,7 +146,7 @@ import Testing
     #expect(Self.violation("HTTP/1.1 201 Created", "Location: /a", "Location: /b", "") == nil)
   }
 
-  @Test("NUL, CR and LF are found at each place of a value of any length")
+  @Test("NUL, CR and LF are found at each position of a value of any length")
   func placesOfForbiddenBytes() {
     for length in 1...20 {
       for place in 0..<length {
@@ -166,7 +166,7 @@ import Testing
   func trailerLimit() {
     // "A: 123456\r\n" has eleven bytes.
     for (limit, isRefused) in [(33, false), (32, true)] {
-      var assembly = ResponseAssembly(headSizeLimit: limit)
+      var assembly = ResponseAssembly(headerSizeLimit: limit)
       ResponseAssemblyTests.feed(&assembly, "HTTP/1.1 200 OK", "A: 123456", "", "A: 123456")
       #expect(assembly.headSizeLeft == limit - 22)
       let last = ResponseAssemblyTests.feed(&assembly, "A: 123456")
@@ -178,7 +178,7 @@ import Testing
   func informationalStatusLines() {
     // Two status lines of twenty bytes, and a field of eleven.
     for (limit, isRefused) in [(51, false), (50, true)] {
-      var assembly = ResponseAssembly(headSizeLimit: limit)
+      var assembly = ResponseAssembly(headerSizeLimit: limit)
       ResponseAssemblyTests.feed(
         &assembly, "HTTP/1.1 103 Early", "", "HTTP/1.1 103 Early", "", "HTTP/1.1 200 OK")
       #expect(assembly.headSizeLeft == limit - 40)
@@ -189,7 +189,7 @@ import Testing
 
   @Test("Informational responses without fields are limited")
   func informationalResponsesWithoutFields() {
-    var assembly = ResponseAssembly(headSizeLimit: 45)
+    var assembly = ResponseAssembly(headerSizeLimit: 45)
     ResponseAssemblyTests.feed(&assembly, "HTTP/1.1 103 Early", "", "HTTP/1.1 103 Early", "")
     #expect(ResponseAssemblyTests.isRefused(ResponseAssemblyTests.feed(&assembly, "HTTP/1.1 103 Early")))
   }

@@ -2,7 +2,7 @@ import HTTPWire
 import Testing
 
 @Suite struct HostAdmissionTests {
-  @Test func asManyAsThereAreConnectionsRunAndTheOthersWait() {
+  @Test("The number of running requests is limited by connections") func limit() {
     var admission = HostAdmission(connections: 2)
     #expect(admission.isIdle)
     #expect(admission.submitted(1, priority: 0.5) == true)
@@ -17,7 +17,7 @@ import Testing
     #expect(admission.isIdle)
   }
 
-  @Test func higherPrioritiesComeFirstAndEqualOnesInTheirOrder() {
+  @Test("Higher priorities are first, and equal ones in order") func priorities() {
     var admission = HostAdmission(connections: 1)
     #expect(admission.submitted(0, priority: 0) == true)
     for (ticket, priority) in [(UInt64(1), 0.5), (2, 0.1), (3, 1), (4, 0.5), (5, 1), (6, 0.1), (7, 0.75)] {
@@ -27,14 +27,14 @@ import Testing
     #expect(order == [3, 5, 7, 1, 4, 2, 6])
   }
 
-  @Test func aPriorityThatIsNoNumberLosesNobody() {
+  @Test("A priority of NaN does not lose a request") func nanPriority() {
     var admission = HostAdmission(connections: 1)
     _ = admission.submitted(0, priority: 0.5)
     for ticket in UInt64(1)...4 { _ = admission.submitted(ticket, priority: ticket == 2 ? .nan : 0.5) }
     #expect(Set((0..<4).compactMap { _ in admission.ended() }) == [1, 2, 3, 4])
   }
 
-  @Test func whoIsWithdrawnDoesNotCome() {
+  @Test("A removed request is not admitted") func removal() {
     var admission = HostAdmission(connections: 1)
     for ticket in UInt64(0)..<4 { _ = admission.submitted(ticket, priority: 0.5) }
     #expect(admission.withdrawn(0) == false)
@@ -47,7 +47,7 @@ import Testing
     #expect(admission.ended() == nil)
   }
 
-  @Test func aHostThatMultiplexesTakesAHundredStreamsAConnection() {
+  @Test("A multiplexing host has a hundred streams per connection") func multiplexing() {
     var admission = HostAdmission(connections: 2)
     for ticket in UInt64(0)..<300 { _ = admission.submitted(ticket, priority: 0.5) }
     #expect(admission.learned(multiplexes: true) == Array(2..<200))
@@ -56,7 +56,7 @@ import Testing
     #expect(admission.ended() == 200)
   }
 
-  @Test func aHostThatMultiplexesNoMoreDrainsDownToItsConnections() {
+  @Test("A host without multiplexing returns to the limit of connections") func endOfMultiplexing() {
     var admission = HostAdmission(connections: 1)
     _ = admission.learned(multiplexes: true)
     for ticket in UInt64(0)..<101 { _ = admission.submitted(ticket, priority: 0.5) }
@@ -68,7 +68,7 @@ import Testing
     #expect(admission.ended() == 100)
   }
 
-  @Test("Of connections with few streams, as many requests run as the known ones and one new one take")
+  @Test("With few streams per connection, requests use the known connections and one new one")
   func fewStreams() {
     var admission = HostAdmission(connections: 3)
     #expect(admission.learned(streams: 4, connections: 1) == [])
@@ -82,7 +82,7 @@ import Testing
     #expect(admission.ended() == nil)
   }
 
-  @Test func drainingGivesAllThatWaitInTheirOrder() {
+  @Test("Draining returns all waiting requests in order") func drain() {
     var admission = HostAdmission(connections: 1)
     for ticket in UInt64(0)..<5 { _ = admission.submitted(ticket, priority: ticket == 3 ? 1 : 0.5) }
     #expect(admission.ended() == 3)
@@ -93,7 +93,7 @@ import Testing
     #expect(admission.isIdle)
   }
 
-  @Test func aLongQueueKeepsItsOrder() {
+  @Test("A long queue is in order") func longQueue() {
     var admission = HostAdmission(connections: 1)
     for ticket in UInt64(0)..<10_000 { _ = admission.submitted(ticket, priority: 0.5) }
     var next = 1
@@ -104,9 +104,9 @@ import Testing
     #expect(next == 10_000)
   }
 
-  /// A model that is obviously right, walked beside the real one.
-  @Test(arguments: 0..<40 as Range<UInt64>)
-  func randomWalksKeepTheInvariants(seed: UInt64) {
+  /// Compares with a simple model.
+  @Test("The invariants hold for random operations", arguments: 0..<40 as Range<UInt64>)
+  func randomOperations(seed: UInt64) {
     var random = SeededRandom(seed: seed)
     let connections = Int.random(in: 1...5, using: &random)
     var admission = HostAdmission(connections: connections)

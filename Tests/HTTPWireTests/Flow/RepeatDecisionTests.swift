@@ -2,8 +2,10 @@ import HTTPWire
 import Testing
 
 @Suite struct RepeatDecisionTests {
-  @Test(arguments: ["GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"])
-  func anIdempotentRequestIsRepeatedOnceWhenItsFateIsUnknown(method: String) {
+  @Test(
+    "An idempotent request is repeated once if its fate is unknown",
+    arguments: ["GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"])
+  func idempotentRequests(method: String) {
     var decision = RepeatDecision(method: method)
     let new = decision.mayRepeat(after: .unknown, usedConnection: false)
     #expect(!new && !decision.hasRepeated)
@@ -13,15 +15,17 @@ import Testing
     #expect(!second)
   }
 
-  @Test(arguments: ["POST", "PATCH", "get", "QUERY", "CONNECT", ""])
-  func anyOtherRequestIsNotRepeatedWhenItsFateIsUnknown(method: String) {
+  @Test(
+    "Another request is not repeated if its fate is unknown",
+    arguments: ["POST", "PATCH", "get", "QUERY", "CONNECT", ""])
+  func otherRequests(method: String) {
     var decision = RepeatDecision(method: method)
     let verdict = decision.mayRepeat(after: .unknown, usedConnection: true)
     #expect(!verdict)
   }
 
-  @Test(arguments: ["GET", "POST"])
-  func aRefusedRequestIsRepeatedThirtyTwoTimes(method: String) {
+  @Test("A refused request is repeated thirty-two times", arguments: ["GET", "POST"])
+  func refusedRequests(method: String) {
     var decision = RepeatDecision(method: method)
     for _ in 0..<32 {
       let verdict = decision.mayRepeat(after: .refused, usedConnection: false)
@@ -31,14 +35,14 @@ import Testing
     #expect(!last)
   }
 
-  @Test func aRequestThatWasNotSentIsRepeatedWhenTheConnectionWasUsedBefore() {
+  @Test("An unsent request is repeated if the connection was used before") func unsentRequest() {
     var decision = RepeatDecision(method: "POST")
     let new = decision.mayRepeat(after: .notSent, usedConnection: false)
     let used = decision.mayRepeat(after: .notSent, usedConnection: true)
     #expect(!new && used)
   }
 
-  @Test func aRepeatAfterARefusalLeavesTheOneAfterAnUnknownFate() {
+  @Test("A repeat after a refusal does not count as one after an unknown fate") func separateCounts() {
     var decision = RepeatDecision(method: "GET")
     let verdicts = [RepeatDecision.Evidence.refused, .unknown, .refused, .unknown].map {
       decision.mayRepeat(after: $0, usedConnection: true)

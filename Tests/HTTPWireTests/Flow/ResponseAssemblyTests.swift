@@ -2,7 +2,7 @@ import HTTPWire
 import Testing
 
 @Suite struct ResponseAssemblyTests {
-  /// Feeds lines, each with CRLF, and returns what came of the last one.
+  /// Reads lines, each with CRLF, and returns the result of the last one.
   @discardableResult
   static func feed(
     _ assembly: inout ResponseAssembly, _ lines: String..., ending: String = "\r\n"
@@ -30,7 +30,7 @@ import Testing
     if case .refuse(let violation) = action { violation } else { nil }
   }
 
-  @Test func theEmptyLineDeliversTheHead() throws {
+  @Test("The empty line delivers the head") func emptyLine() throws {
     var assembly = ResponseAssembly()
     #expect(Self.head(Self.feed(&assembly, "HTTP/1.1 200 OK", "A: 1", "B: 2", "a: 3")) == nil)
     let head = try #require(Self.head(Self.feed(&assembly, "")))
@@ -41,12 +41,14 @@ import Testing
     #expect(assembly.head?.status == 200)
   }
 
-  @Test(arguments: [
-    ("Content-Encoding: gzip", true), ("content-encoding:br", true),
-    ("Transfer-Encoding: chunked", false),
-    ("TRANSFER-ENCODING:  Chunked ,", false), ("Content-Type: a/b", false), ("T:", false),
-  ])
-  func aCodedBodyIsKnown(line: String, isEncoded: Bool) {
+  @Test(
+    "An encoded body is detected",
+    arguments: [
+      ("Content-Encoding: gzip", true), ("content-encoding:br", true),
+      ("Transfer-Encoding: chunked", false),
+      ("TRANSFER-ENCODING:  Chunked ,", false), ("Content-Type: a/b", false), ("T:", false),
+    ])
+  func encodedBody(line: String, isEncoded: Bool) {
     var assembly = ResponseAssembly()
     Self.feed(&assembly, "HTTP/1.1 200 OK", line, "")
     #expect(Self.isContentCoded(assembly) == isEncoded)
@@ -59,28 +61,30 @@ import Testing
     ("HTTP/1.1 999 What", 999, .http1_1), ("HTTP/1.1 101 Switching Protocols", 101, .http1_1),
   ]
 
-  @Test(arguments: statusLines)
-  func aStatusLineTellsVersionAndStatus(line: String, status: Int, version: HTTPVersion) throws {
+  @Test("A status line has version and status", arguments: statusLines)
+  func statusLine(line: String, status: Int, version: HTTPVersion) throws {
     var assembly = ResponseAssembly()
     let head = try #require(Self.head(Self.feed(&assembly, line, "")))
     #expect(head.status == status)
     #expect(head.version == version)
   }
 
-  @Test(arguments: [
-    "", "H", "HTTP/", "HTTP/1.1", "HTTP/1.1 ", "HTTP/1.1 2x0 OK", "HTTP/1.1 20", "http/1.1 200 OK",
-    "HTTP/1.1\t200 OK", "ICY 200 OK", "HTTP/1.1 -20 OK", " HTTP/1.1 200 OK", "\u{0}\u{1}\u{2}",
-    "HTTP/2.0 200 OK", "HTTP/3.0 200", "HTTP/4 200", "HTTP/1 200", "HTTP/11 200 OK", "HTTP/1.1 2000",
-    "HTTP/1.1 200\tOK",
-    "HTTP/1.1 200 O\rK", "HTTP/1.1 200 O\u{0}K", "HTTP/1.1 200 OK\r",
-  ])
-  func whatIsNoStatusLineIsRefused(line: String) {
+  @Test(
+    "An invalid status line is refused",
+    arguments: [
+      "", "H", "HTTP/", "HTTP/1.1", "HTTP/1.1 ", "HTTP/1.1 2x0 OK", "HTTP/1.1 20", "http/1.1 200 OK",
+      "HTTP/1.1\t200 OK", "ICY 200 OK", "HTTP/1.1 -20 OK", " HTTP/1.1 200 OK", "\u{0}\u{1}\u{2}",
+      "HTTP/2.0 200 OK", "HTTP/3.0 200", "HTTP/4 200", "HTTP/1 200", "HTTP/11 200 OK", "HTTP/1.1 2000",
+      "HTTP/1.1 200\tOK",
+      "HTTP/1.1 200 O\rK", "HTTP/1.1 200 O\u{0}K", "HTTP/1.1 200 OK\r",
+    ])
+  func invalidStatusLines(line: String) {
     var assembly = ResponseAssembly()
     #expect(Self.violation(Self.feed(&assembly, line)) == .statusLine)
     #expect(assembly.head == nil)
   }
 
-  @Test func informationalHeadsAreNotDelivered() throws {
+  @Test("Informational heads are not delivered") func informationalHeads() throws {
     var assembly = ResponseAssembly()
     let early = Self.feed(
       &assembly, "HTTP/1.1 100 Continue", "", "HTTP/1.1 103 Early Hints", "Link: </a>",
@@ -103,11 +107,11 @@ import Testing
       #expect(assembly.hasFields)
       Self.feed(&assembly, "")
     }
-    assembly.restart(headSizeLimit: 1000, bodySizeLimit: nil)
+    assembly.restart(headerSizeLimit: 1000, bodySizeLimit: nil)
     #expect(!assembly.hasFields)
   }
 
-  @Test func trailersAreNoPartOfTheHead() {
+  @Test("Trailers are not part of the head") func trailers() {
     var assembly = ResponseAssembly()
     Self.feed(&assembly, "HTTP/1.1 200 OK", "A: 1", "")
     #expect(assembly.bodyReceived(3) == .store)
@@ -117,7 +121,7 @@ import Testing
     #expect(assembly.head?.block.fields.count == 1)
   }
 
-  @Test("Status line inside of a head or among trailers is refused")
+  @Test("A status line inside of a head or among trailers is refused")
   func secondStatusLine() {
     var assembly = ResponseAssembly()
     let inHead = Self.feed(&assembly, "HTTP/1.1 200 OK", "A: 1", "HTTP/1.1 500 X: y")
@@ -126,7 +130,7 @@ import Testing
     #expect(Self.violation(Self.feed(&assembly, "HTTP/1.1 200 OK", "", "HTTP/1.1 500 No")) == .missingColon)
   }
 
-  @Test func aFoldedLineBelongsToTheFieldBeforeIt() throws {
+  @Test("A folded line belongs to the field before it") func foldedLine() throws {
     var assembly = ResponseAssembly()
     let head = try #require(
       Self.head(
@@ -135,35 +139,37 @@ import Testing
     #expect(head.block.value(of: "A") == "one two: three\tfour")
   }
 
-  @Test func bareLineFeedsEndLinesToo() throws {
+  @Test("Bare line feeds end lines") func bareLineFeeds() throws {
     var assembly = ResponseAssembly()
     let head = try #require(
       Self.head(Self.feed(&assembly, "HTTP/1.1 200 OK", "A: 1", "B: 2", "", ending: "\n")))
     #expect(head.block.value(of: "B") == "2")
   }
 
-  @Test(arguments: [
-    ("Content-Encoding: gzip", true), ("content-encoding:br", true), ("CONTENT-ENCODING: x", true),
-    ("Content-Encodings: gzip", false), ("Content-Encodin: gzip", false), ("Content-Length: 3", false),
-    ("X: Content-Encoding: gzip", false),
-  ])
-  func aContentCodingIsNoticed(line: String, isEncoded: Bool) {
+  @Test(
+    "A content coding is detected",
+    arguments: [
+      ("Content-Encoding: gzip", true), ("content-encoding:br", true), ("CONTENT-ENCODING: x", true),
+      ("Content-Encodings: gzip", false), ("Content-Encodin: gzip", false), ("Content-Length: 3", false),
+      ("X: Content-Encoding: gzip", false),
+    ])
+  func contentCoding(line: String, isEncoded: Bool) {
     var assembly = ResponseAssembly()
     Self.feed(&assembly, "HTTP/1.1 200 OK", line, "")
     #expect(Self.isContentCoded(assembly) == isEncoded)
   }
 
-  @Test func aHeadOfExactlyTheLimitIsTakenAndAByteMoreIsNot() {
+  @Test("A head at the limit is accepted and one byte more is refused") func headLimit() {
     // "A: 123456\r\n" has eleven bytes.
     for (limit, isRefused) in [(22, false), (21, true)] {
-      var assembly = ResponseAssembly(headSizeLimit: limit)
+      var assembly = ResponseAssembly(headerSizeLimit: limit)
       Self.feed(&assembly, "HTTP/1.1 200 OK", "A: 123456")
       #expect(Self.isRefused(Self.feed(&assembly, "A: 123456")) == isRefused)
     }
   }
 
-  @Test func anEndlessRowOfInformationalHeadsIsTooLarge() {
-    var assembly = ResponseAssembly(headSizeLimit: 1000)
+  @Test("Endless informational heads exceed the limit") func endlessInformationalHeads() {
+    var assembly = ResponseAssembly(headerSizeLimit: 1000)
     var heads = 0
     while heads < 1000, !Self.isRefused(Self.feed(&assembly, "HTTP/1.1 103 Early Hints", "A: 1")) {
       Self.feed(&assembly, "")
@@ -172,7 +178,7 @@ import Testing
     #expect((10..<1000).contains(heads))
   }
 
-  @Test func aBodyOfExactlyTheLimitIsStoredAndAByteMoreIsNot() {
+  @Test("A body at the limit is stored and one byte more is refused") func bodyLimit() {
     var assembly = ResponseAssembly(bodySizeLimit: 10)
     #expect(assembly.bodyReceived(4) == .store)
     #expect(assembly.bodyReceived(6) == .store)
@@ -181,10 +187,10 @@ import Testing
     #expect(assembly.bodyCount == 11)
   }
 
-  @Test func aRestartedAssemblyKnowsNothingOfTheResponseBefore() throws {
-    var assembly = ResponseAssembly(headSizeLimit: 20, bodySizeLimit: 1)
+  @Test("A restarted assembly has no state of the earlier response") func restart() throws {
+    var assembly = ResponseAssembly(headerSizeLimit: 20, bodySizeLimit: 1)
     Self.feed(&assembly, "HTTP/1.0 500 No", "Content-Encoding: x")
-    assembly.restart(headSizeLimit: 1000, bodySizeLimit: nil)
+    assembly.restart(headerSizeLimit: 1000, bodySizeLimit: nil)
     #expect(assembly.head == nil)
     #expect(assembly.bodyCount == 0)
     #expect(Self.head(Self.feed(&assembly, "")) == nil)
@@ -195,14 +201,14 @@ import Testing
     #expect(assembly.bodyReceived(100) == .store)
   }
 
-  @Test func randomLinesNeverDeliverTwice() {
+  @Test("Random lines deliver one head at most") func randomLines() {
     var random = SeededRandom(seed: 7)
     let lines = [
       "HTTP/1.1 200 OK", "HTTP/1.1 100 Continue", "HTTP/2 404", "A: 1", " folded", "", "", "garbage",
       "HTTP/1.1",
     ]
     for _ in 0..<500 {
-      var assembly = ResponseAssembly(headSizeLimit: 64)
+      var assembly = ResponseAssembly(headerSizeLimit: 64)
       var deliveries = 0
       for _ in 0..<20 {
         let line = lines[Int(random.next() % UInt64(lines.count))]
@@ -214,7 +220,7 @@ import Testing
   }
 }
 
-/// A generator that gives the same numbers in every run.
+/// Deterministic random numbers.
 struct SeededRandom: RandomNumberGenerator {
   private var state: UInt64
   init(seed: UInt64) { state = seed }

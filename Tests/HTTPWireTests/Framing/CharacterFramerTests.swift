@@ -10,24 +10,24 @@ import Testing
     return pieces.map { String(decoding: $0, as: UTF8.self) }
   }
 
-  @Test func aCharacterThatIsSplitStaysWhole() {
+  @Test("A divided character is joined") func dividedCharacter() {
     let euro = Array("€".utf8)
     #expect(texts([[0x61, euro[0]], [euro[1]], [euro[2], 0x62]]) == ["a", "€b"])
   }
 
-  @Test func whatIsCompleteWaitsForNothing() {
+  @Test("Complete characters are not delayed") func completeText() {
     #expect(texts([Array("a".utf8), Array("ä€😀".utf8)]) == ["a", "ä€😀"])
   }
 
-  @Test func aBrokenOffCharacterComesAtTheEnd() {
+  @Test("An incomplete character is delivered at the end") func incompleteCharacter() {
     #expect(texts([[0x61, 0xF0, 0x9F]]) == ["a", "\u{FFFD}"])
   }
 
-  @Test func bytesThatAreNoTextAreNotHeldBack() {
+  @Test("Invalid UTF-8 is not delayed") func invalidUTF8() {
     #expect(texts([[0x80], [0xFF], [0xC0], [0x80, 0x80, 0x80, 0x80]]).count == 4)
   }
 
-  @Test func nothingIsLeftAfterTheEnd() {
+  @Test("After the end no bytes remain") func end() {
     var framer = CharacterFramer()
     let pushed = framer.push(Data([0xE2]))
     #expect(pushed == nil)
@@ -37,7 +37,7 @@ import Testing
     #expect(second == nil)
   }
 
-  @Test("Wherever it is cut, the text is the same", arguments: 0..<200)
+  @Test("The text does not depend on the boundaries of chunks", arguments: 0..<200)
   func everySplit(seed: UInt64) {
     var random = Splits(seed: seed)
     let alphabet: [[UInt8]] = [
@@ -51,7 +51,7 @@ import Testing
   }
 }
 
-/// Numbers that a seed decides, and bytes cut at places that they decide.
+/// Random bytes that are divided at random positions.
 struct Splits {
   private var state: UInt64
 

@@ -13,7 +13,7 @@ import Testing
   private func texts(_ chunks: String...) -> [String] { texts(chunks.map { Array($0.utf8) }) }
 
   @Test(
-    "What stands in one chunk",
+    "Values of one chunk are found",
     arguments: [
       (#"{"a":1}{"a":2}"#, [#"{"a":1}"#, #"{"a":2}"#]),
       ("[1]\n[2]\r\n\n[3]\n", ["[1]", "[2]", "[3]"]),
@@ -28,24 +28,24 @@ import Testing
     #expect(texts(text) == expected)
   }
 
-  @Test func aTextMayTakeManyChunks() {
+  @Test("A value can have several chunks") func severalChunks() {
     #expect(
       texts(#"{"na"#, #"me":"A\"#, #""da","#, #""x":[1,2"#, "]}[") == [#"{"name":"A\"da","x":[1,2]}"#, "["])
   }
 
-  @Test func aNumberIsCompleteWhenSomethingElseBegins() {
+  @Test("A number ends before another token") func number() {
     #expect(texts("12", "34 5", "6", "[") == ["1234", "56", "["])
   }
 
-  @Test func whatIsNoJSONEndsWithItsLine() {
+  @Test("Invalid JSON ends with its line") func invalidJSON() {
     #expect(texts("<html>{}\n{\"a\":1}\n}{\n[2]") == ["<html>{}", #"{"a":1}"#, "}{", "[2]"])
   }
 
-  @Test func aTextThatIsBrokenOffComesAtTheEnd() {
+  @Test("An incomplete value is delivered at the end") func incompleteValue() {
     #expect(texts(#"{} {"a":"#) == ["{}", #"{"a":"#])
   }
 
-  @Test func aSliceIsReadLikeAnyOther() {
+  @Test("A slice of data is read") func slice() {
     var framer = JSONFramer()
     let slice = Data(#"xx{"a":1}{"b":"#.utf8).dropFirst(2)
     let first = framer.push(slice)
@@ -54,7 +54,7 @@ import Testing
     #expect(second.map { String(decoding: $0, as: UTF8.self) } == [#"{"b":2}"#])
   }
 
-  @Test("Wherever it is cut, the texts are the same", arguments: 0..<300)
+  @Test("The values do not depend on the boundaries of chunks", arguments: 0..<300)
   func everySplit(seed: UInt64) {
     var random = Splits(seed: seed)
     let parts = [

@@ -12,7 +12,7 @@ import Testing
     return stream
   }
 
-  @Test("Streams get their numbers in the order of their requests")
+  @Test("Streams are numbered in the order of their requests")
   func numbers() {
     let first = record.add()
     let second = record.add()
@@ -26,7 +26,7 @@ import Testing
   }
 
   @Test(
-    "END_STREAM counts at the end of its frame and field block",
+    "END_STREAM is effective at the end of its frame and field block",
     arguments: [
       ([(0, 0)], false), ([(0, 1)], true), ([(1, 5)], true), ([(1, 4)], false), ([(1, 1)], false),
       ([(1, 1), (9, 0)], false), ([(1, 1), (9, 4)], true), ([(1, 0), (9, 4)], false), ([(9, 5)], false),
@@ -37,7 +37,7 @@ import Testing
     #expect(record.isCutOff(stream) == !isEnd)
   }
 
-  @Test("A complete stream counts as cut off when the client rejected it or the connection")
+  @Test("A complete stream is truncated if the client rejected it or the connection")
   func rejections() {
     let stream = open(1)
     let other = open(3)
@@ -69,7 +69,7 @@ import Testing
     #expect(record.breakCount == 6)
   }
 
-  @Test("Resets and GOAWAY count when all bytes so far are authentic")
+  @Test("RST_STREAM and GOAWAY count if all earlier bytes are authentic")
   func authenticity() {
     var isAuthentic = false
     let record = ConnectionRecord { isAuthentic }
@@ -98,13 +98,13 @@ import Testing
     #expect(record.isCutOff(earlier) == true)
   }
 
-  @Test("Where frames are not understood, nothing is known")
+  @Test("Without understood frames, no facts are known")
   func losses() {
     let stream = open(1)
     record.lose()
     #expect(record.isCutOff(stream) == nil)
     #expect(!record.isUnsent(record.add()))
-    // Of garbage, the server's frames are lost, and the client's say so.
+    // After garbage, frames of the server are unknown, and those of the client show that.
     record.sent(Frame(kind: Frame.goAway, code: 6))
     #expect(record.isCutOff(stream) == true)
   }

@@ -29,7 +29,7 @@ import Testing
     return (frames, read, scanner.isLost)
   }
 
-  @Test("Frames are found whatever the pieces", arguments: [1, 2, 5, 9, 10, 100, .max])
+  @Test("Frames are found in pieces of any size", arguments: [1, 2, 5, 9, 10, 100, .max])
   func pieces(size: Int) {
     let bytes =
       Self.frame(4, 0, 0, [0, 3, 0, 0, 0, 100]) + Self.frame(1, 4, 1, [0x88])
@@ -46,7 +46,7 @@ import Testing
         Frame(kind: 7, lastStream: 5, code: 2), Frame(kind: 9, flags: 4, stream: 5),
       ])
     #expect(!result.isLost)
-    // Headers of seven frames, and the numbers of three.
+    // The headers of seven frames, and the payloads of three.
     #expect(result.read == 7 * 9 + 6 + 4 + 8)
   }
 
@@ -65,14 +65,14 @@ import Testing
     #expect(Self.scan(Self.frame(4, 0, 0) + [UInt8](repeating: 0, count: 30), ofClient: true).isLost)
   }
 
-  @Test("What is not HTTP/2 is given up")
+  @Test("Bytes other than HTTP/2 are not scanned further")
   func garbage() {
     #expect(Self.scan(Array("HTTP/1.1 200 OK\r\n\r\n".utf8)).isLost)
     #expect(Self.scan(Self.frame(0, 0, 1)).isLost)
     #expect(Self.scan(Self.frame(4, 0, 0) + [0, 0x40, 1, 0, 0, 0, 0, 0, 1]).isLost)
   }
 
-  @Test("RST_STREAM and GOAWAY that are too short have no numbers")
+  @Test("RST_STREAM and GOAWAY that are too short have no payload")
   func shortFrames() {
     let result = Self.scan(
       Self.frame(4, 0, 0) + Self.frame(3, 0, 1, [1]) + Self.frame(7, 0, 0, [1, 2, 3, 4]))

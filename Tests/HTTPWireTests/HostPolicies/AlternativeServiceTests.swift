@@ -17,7 +17,7 @@ struct AlternativeServiceTests {
     return offer
   }
 
-  @Test func fieldsByTheGrammar() {
+  @Test("Valid fields are parsed") func validFields() {
     let table: [(String, AlternativeField)] = [
       ("clear", .clear), (" clear ", .clear), (#"h2=":443""#, .services([offer(nil, 443)])),
       (#"h2="alt.test:8443"; ma=60; persist=1"#, .services([offer("alt.test", 8443, 60, persists: true)])),
@@ -33,7 +33,7 @@ struct AlternativeServiceTests {
   }
 
   @Test(
-    "Fields against the grammar say nothing",
+    "Invalid fields are ignored",
     arguments: [
       "", ",", "CLEAR", "clear, h2=\":1\"", "h2", "h2=", "h2=:443", "h2=\"443\"", "h2=\":\"", "h2=\":0\"",
       "h2=\":70000\"", "h2=\"a b:1\"", "h2=\"u@a:1\"", "h2=\":1\"; ma", "h2=\":1\"; ma=x", "h2=\":1\" ma=1",
@@ -52,7 +52,7 @@ struct AlternativeServiceTests {
     return table
   }
 
-  @Test func aServiceIsChosenUntilItExpires() throws {
+  @Test("A service is chosen until it expires") func expiry() throws {
     let table = try table(#"h2="alt.test:9443"; ma=60"#)
     #expect(table.choice(for: origin, now: 159) == service)
     #expect(table.choice(for: origin, now: 160) == nil)
@@ -68,7 +68,7 @@ struct AlternativeServiceTests {
   }
 
   @Test(
-    "Later fields take the place of earlier ones",
+    "Later fields replace earlier ones",
     arguments: ["clear", #"h3=":443""#, #"h2=":8443""#, #"h2=":22""#])
   func replacement(value: String) throws {
     var table = try table(#"h2="alt.test:9443"; persist=1"#)
@@ -78,7 +78,7 @@ struct AlternativeServiceTests {
   }
 
   @Test(
-    "Ports that may be led to",
+    "Permitted ports of a service",
     arguments: [
       (443, 443, true), (443, 8443, false), (443, 22, false), (8443, 443, true), (8443, 9443, true),
       (8443, 25, false),
@@ -90,12 +90,12 @@ struct AlternativeServiceTests {
         == isFit)
   }
 
-  @Test func whatFailedIsLeftAloneForAWhile() throws {
+  @Test("A failed service is not used for a while") func failure() throws {
     var table = try table(#"h2="alt.test:9443", h2="other.test:9443""#)
     table.failed(service, of: origin, now: 200)
     #expect(table.choice(for: origin, now: 200) == AlternativeService(host: "other.test", port: 9443))
     #expect(table.choice(for: origin, now: 200 + AlternativeTable.failureInterval) == service)
-    // Saying it again does not wake it.
+    // Announcing it again does not end that time.
     _ = table.note(try #require(AlternativeField(#"h2="alt.test:9443""#)), of: origin, now: 300)
     #expect(table.choice(for: origin, now: 300) == nil)
     let answer2 = table.forget(host: "a.test")
@@ -103,7 +103,7 @@ struct AlternativeServiceTests {
     #expect(table.isEmpty)
   }
 
-  @Test func thereIsRoomForSoMany() throws {
+  @Test("The number of services is limited") func limit() throws {
     let many = (0..<20).map { "h2=\":\(9000 + $0)\"" }.joined(separator: ",")
     var table = try table(many, limit: 2)
     for port in 9000..<(9000 + AlternativeTable.mostServices) {
@@ -122,7 +122,7 @@ struct AlternativeServiceTests {
     #expect(left == ["a.test", "c"], "the one that expires first has gone")
   }
 
-  @Test func onlyWhatOutlastsANetworkIsWrittenDown() throws {
+  @Test("Only persistent services are written") func persistentServices() throws {
     let table = try table(#"h2="[::1]:9443"; persist=1; ma=60, h2="b.test:9443""#)
     let text = table.text(now: 100)
     #expect(text == "# alternative-services 1\na.test 8443 ::1 9443 160\n")
@@ -147,7 +147,7 @@ struct AlternativeServiceTests {
     #expect(table.isEmpty)
   }
 
-  @Test func onlySecureResponsesCount() throws {
+  @Test("Only secure responses are read") func secureResponses() throws {
     let services = AlternativeServices(storage: MemoryStorage(AlternativeTable(limit: 10)))
     let head = ResponseHead(
       status: 200,

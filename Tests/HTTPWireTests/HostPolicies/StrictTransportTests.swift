@@ -4,7 +4,7 @@ import Testing
 @Suite("Strict-Transport-Security")
 struct StrictTransportTests {
   @Test(
-    "Fields by the grammar",
+    "Valid fields are parsed",
     arguments: [
       ("max-age=31536000", 31_536_000, false), ("max-age=\"31536000\"", 31_536_000, false),
       ("MAX-AGE = 1 ; IncludeSubDomains", 1, true), (";; max-age=5;;includeSubDomains;", 5, true),
@@ -18,7 +18,7 @@ struct StrictTransportTests {
   }
 
   @Test(
-    "Fields against the grammar say nothing",
+    "Invalid fields are ignored",
     arguments: [
       "", ";", "includeSubDomains", "max-age", "max-age=", "max-age=-1", "max-age=1.5", "max-age=1s",
       "max-age=1; max-age=2", "max-age=1; Max-Age=1", "max-age=1, includeSubDomains",
@@ -31,7 +31,7 @@ struct StrictTransportTests {
   }
 
   @Test(
-    "Names and addresses",
+    "Policies are for names and not for addresses",
     arguments: [
       ("example.com", "example.com"), ("EXAMPLE.com.", "example.com"),
       ("bücher.example", "xn--bcher-kva.example"),
@@ -41,17 +41,18 @@ struct StrictTransportTests {
       ("::1", nil), ("", nil), (".", nil), ("a..b", nil), ("a:80", nil), ("u@a", nil), ("a/b", nil),
     ] as [(String, String?)])
   func names(text: String, name: String?) {
-    #expect(KnownHost(text)?.name == name)
+    #expect(HostPolicyName(text)?.name == name)
   }
 
   private func table(_ field: String, of host: String, at now: Int64 = 100) throws -> StrictTransportTable {
     var table = StrictTransportTable(limit: 10)
-    _ = table.note(try #require(StrictTransportField(field)), of: try #require(KnownHost(host)), now: now)
+    _ = table.note(
+      try #require(StrictTransportField(field)), of: try #require(HostPolicyName(host)), now: now)
     return table
   }
 
   @Test(
-    "Whom a host speaks for",
+    "A policy covers the host, and subdomains if it includes them",
     arguments: [
       ("max-age=10", "a.test", 100, true), ("max-age=10", "a.test", 109, true),
       ("max-age=10", "a.test", 110, false),
@@ -66,12 +67,12 @@ struct StrictTransportTests {
     ])
   func protection(field: String, host: String, now: Int64, isProtected: Bool) throws {
     let table = try table(field, of: "a.test")
-    #expect(table.protects(try #require(KnownHost(host)), now: now) == isProtected)
+    #expect(table.protects(try #require(HostPolicyName(host)), now: now) == isProtected)
   }
 
-  @Test func theLastWordCountsAndZeroTakesItBack() throws {
+  @Test("The last policy of a host counts, and max-age=0 removes it") func lastPolicy() throws {
     var table = try table("max-age=1000; includeSubDomains", of: "a.test")
-    let (host, below) = (try #require(KnownHost("a.test")), try #require(KnownHost("b.a.test")))
+    let (host, below) = (try #require(HostPolicyName("a.test")), try #require(HostPolicyName("b.a.test")))
     let answer1 = table.note(StrictTransportField(maxAge: 50, includesSubdomains: false), of: host, now: 100)
     #expect(answer1)
     #expect(!table.protects(below, now: 100))
@@ -83,18 +84,18 @@ struct StrictTransportTests {
     #expect(!answer3)
   }
 
-  @Test func whatIsBelowMaySpeakForItselfAndNotForWhatIsAbove() throws {
+  @Test("A subdomain sets its own policy and not that of its superdomain") func subdomains() throws {
     var table = try table("max-age=1000; includeSubDomains", of: "a.test")
-    let below = try #require(KnownHost("b.a.test"))
+    let below = try #require(HostPolicyName("b.a.test"))
     _ = table.note(StrictTransportField(maxAge: 10, includesSubdomains: false), of: below, now: 100)
     _ = table.note(StrictTransportField(maxAge: 0, includesSubdomains: false), of: below, now: 101)
     // RFC 6797 §8.2: the superdomain still covers it.
     #expect(table.protects(below, now: 101))
   }
 
-  @Test func preloadedHostsStay() throws {
+  @Test("Preloaded hosts are not removed") func preloadedHosts() throws {
     var table = StrictTransportTable(limit: 1)
-    let (host, below) = (try #require(KnownHost("a.test")), try #require(KnownHost("b.a.test")))
+    let (host, below) = (try #require(HostPolicyName("a.test")), try #require(HostPolicyName("b.a.test")))
     table.preload(host, includingSubdomains: false)
     #expect(table.protects(host, now: .max))
     #expect(!table.protects(below, now: 0))
@@ -107,9 +108,9 @@ struct StrictTransportTests {
     #expect(table.hosts(now: 0).isEmpty)
   }
 
-  @Test func newHostsPushOutExpiredOnesAlone() throws {
+  @Test("New hosts replace expired ones only") func limit() throws {
     var table = StrictTransportTable(limit: 3)
-    func host(_ number: Int) throws -> KnownHost { try #require(KnownHost("h\(number).test")) }
+    func host(_ number: Int) throws -> HostPolicyName { try #require(HostPolicyName("h\(number).test")) }
     for number in 0..<5 {
       let field = StrictTransportField(maxAge: Int64(10 + number), includesSubdomains: false)
       let answer5 = table.note(field, of: try host(number), now: 0)
@@ -124,29 +125,29 @@ struct StrictTransportTests {
     #expect(table.hosts(now: 11) == ["h0.test", "h2.test", "h7.test"])
   }
 
-  @Test func sayingTheSameAgainIsWrittenDownSeldom() throws {
+  @Test("A repeated policy is rarely written") func repeatedPolicy() throws {
     var table = try table("max-age=1000", of: "a.test", at: 0)
-    let host = try #require(KnownHost("a.test"))
+    let host = try #require(HostPolicyName("a.test"))
     let field = StrictTransportField(maxAge: 1000, includesSubdomains: false)
     let worthy = (1...100).filter { now in table.note(field, of: host, now: Int64(now)) }
     #expect(worthy == [11, 22, 33, 44, 55, 66, 77, 88, 99])
     #expect(table.protects(host, now: 1099))
   }
 
-  @Test func aTableIsReadAsItWasWritten() throws {
+  @Test("A written table is parsed") func serialization() throws {
     var table = try table("max-age=1000; includeSubDomains", of: "a.test")
     _ = table.note(
-      StrictTransportField(maxAge: 5, includesSubdomains: false), of: try #require(KnownHost("b.test")),
+      StrictTransportField(maxAge: 5, includesSubdomains: false), of: try #require(HostPolicyName("b.test")),
       now: 100)
     _ = table.note(
-      StrictTransportField(maxAge: 1, includesSubdomains: false), of: try #require(KnownHost("c.test")),
+      StrictTransportField(maxAge: 1, includesSubdomains: false), of: try #require(HostPolicyName("c.test")),
       now: 100)
     let text = table.text(now: 102)
     #expect(text == "# strict-transport-security 1\na.test 1100 includeSubDomains\nb.test 105\n")
     var copy = StrictTransportTable(limit: 10)
     try copy.read(text: text)
     #expect(copy.text(now: 0) == text)
-    #expect(copy.protects(try #require(KnownHost("x.a.test")), now: 1099))
+    #expect(copy.protects(try #require(HostPolicyName("x.a.test")), now: 1099))
   }
 
   @Test(
@@ -170,7 +171,7 @@ struct StrictTransportTests {
   }
 
   @Test(
-    "Where URLs lead",
+    "URLs are upgraded",
     arguments: [
       ("http://a.test", "https://a.test"), ("http://a.test/", "https://a.test/"),
       ("http://a.test:80/x?y#z", "https://a.test/x?y#z"), ("http://a.test:8080/x", "https://a.test:8080/x"),
@@ -185,7 +186,7 @@ struct StrictTransportTests {
     #expect(result?.origin == upgraded.flatMap { Origin(url: $0) })
   }
 
-  @Test func onlyTheFirstFieldOfASecureResponseCounts() throws {
+  @Test("Only the first field of a secure response counts") func secureResponses() throws {
     let hosts = StrictTransportSecurity(storage: MemoryStorage(StrictTransportTable(limit: 10)))
     func head(_ values: String...) -> ResponseHead {
       ResponseHead(

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 @Suite struct CurlNameTests {
-  /// Both forms of the manual: libcurl 7.88 breaks the lines, libcurl 8 has them in one.
+  /// Both formats of the manual: libcurl 7.88 wraps the lines, libcurl 8 does not.
   private static let manual = """
     .SH "libcurl symbols"
     This page lists the first version, and the last one.

@@ -1,45 +1,49 @@
 import Testing
 
 @Suite struct ImportTableTests {
-  @Test func noFileOfThePackageClimbsAWall() async throws {
+  @Test("No file of the package imports across a module boundary") func package() async throws {
     let run = try await ScriptRun("imports")
     #expect(run.output == "")
     #expect(run.status == 0)
   }
 
-  @Test(arguments: [
-    ("Sources/HTTPWire/A.swift", "import Foundation", "HTTPWire must not import Foundation"),
-    ("Sources/HTTPEngine/A.swift", "import Alamofire", "HTTPEngine must not import Alamofire"),
-    ("Sources/Alamofire/Attempt/A.swift", "import HTTPEngine", "Alamofire must not import HTTPEngine"),
-    ("Sources/Alamofire/Engine/A.swift", "import CCurl", "Alamofire/Engine must not import CCurl"),
-    ("Sources/HTTPTestServer/A.swift", "import HTTPEngine", "HTTPTestServer must not import HTTPEngine"),
-    ("Sources/AlamofireV4/A.swift", "import HTTPWire", "AlamofireV4 must not import HTTPWire"),
-    (
-      "Sources/AlamofireGenerations/A.swift", "import AlamofireV4",
-      "AlamofireGenerations must not import AlamofireV4"
-    ),
-    ("Sources/af/main.swift", "import HTTPEngine", "af must not import HTTPEngine"),
-  ])
-  func aForbiddenImportIsNamedWithItsLine(file: String, line: String, complaint: String) async throws {
+  @Test(
+    "A forbidden import is reported with its line",
+    arguments: [
+      ("Sources/HTTPWire/A.swift", "import Foundation", "HTTPWire must not import Foundation"),
+      ("Sources/HTTPEngine/A.swift", "import Alamofire", "HTTPEngine must not import Alamofire"),
+      ("Sources/Alamofire/Attempt/A.swift", "import HTTPEngine", "Alamofire must not import HTTPEngine"),
+      ("Sources/Alamofire/Engine/A.swift", "import CCurl", "Alamofire/Engine must not import CCurl"),
+      ("Sources/HTTPTestServer/A.swift", "import HTTPEngine", "HTTPTestServer must not import HTTPEngine"),
+      ("Sources/AlamofireV4/A.swift", "import HTTPWire", "AlamofireV4 must not import HTTPWire"),
+      (
+        "Sources/AlamofireGenerations/A.swift", "import AlamofireV4",
+        "AlamofireGenerations must not import AlamofireV4"
+      ),
+      ("Sources/af/main.swift", "import HTTPEngine", "af must not import HTTPEngine"),
+    ])
+  func forbiddenImports(file: String, line: String, complaint: String) async throws {
     let tree = try SourceTree([file: "// first line\n\(line)\n"])
     let run = try await ScriptRun("imports", on: tree.root)
     #expect(run.output == "\(file):2: \(complaint)\n")
     #expect(run.status == 1)
   }
 
-  @Test(arguments: [
-    "package import Foundation", "@preconcurrency import Foundation", "  import struct Foundation.URL",
-    "@_spi(Inner) public import Foundation", "import Synchronization; import Foundation",
-    "@_exported public import class Foundation.Process",
-  ])
-  func everySpellingOfAnImportIsSeen(line: String) async throws {
+  @Test(
+    "Every spelling of an import is found",
+    arguments: [
+      "package import Foundation", "@preconcurrency import Foundation", "  import struct Foundation.URL",
+      "@_spi(Inner) public import Foundation", "import Synchronization; import Foundation",
+      "@_exported public import class Foundation.Process",
+    ])
+  func spellings(line: String) async throws {
     let tree = try SourceTree(["Sources/HTTPWire/A.swift": line])
     let run = try await ScriptRun("imports", on: tree.root)
     #expect(run.output == "Sources/HTTPWire/A.swift:1: HTTPWire must not import Foundation\n")
     #expect(run.status == 1)
   }
 
-  @Test func whatTheTableAllowsAndWhatIsOnlyTextPasses() async throws {
+  @Test("Allowed imports, and imports in text, are accepted") func acceptedImports() async throws {
     let tree = try SourceTree([
       "Sources/Alamofire/Engine/A.swift": "import HTTPEngine\npackage import HTTPWire\n",
       "Sources/Alamofire/Exports.swift": "@_exported public import struct HTTPWire.HTTPMethod\n",
@@ -59,7 +63,7 @@ import Testing
     #expect(run.status == 0)
   }
 
-  @Test func aFolderWithoutARowIsAMistake() async throws {
+  @Test("A folder without a row is an error") func missingRow() async throws {
     let tree = try SourceTree(["Sources/Unknown/A.swift": "import Foundation\n"])
     let run = try await ScriptRun("imports", on: tree.root)
     #expect(run.output.hasPrefix("Sources/Unknown/A.swift:1: this folder has no row"))

@@ -1,12 +1,12 @@
 import ChildProcesses
 import Foundation
 
-/// One run of a script of the package, and what it said.
+/// One run of a script of the package, with its output.
 struct ScriptRun {
   let status: Int32
   let output: String
 
-  /// The folder that holds `Package.swift`.
+  /// The folder with `Package.swift`.
   static let packageRoot = URL(fileURLWithPath: #filePath)
     .deletingLastPathComponent().deletingLastPathComponent()
     .deletingLastPathComponent().deletingLastPathComponent()

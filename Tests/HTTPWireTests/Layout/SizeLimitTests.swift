@@ -1,12 +1,12 @@
 import Testing
 
 @Suite struct SizeLimitTests {
-  @Test func noFileOfThePackageIsTooLong() async throws {
+  @Test("No file of the package is too long") func package() async throws {
     let run = try await ScriptRun("sizes")
     #expect(run.status == 0, "\(run.output)")
   }
 
-  @Test func aFileOfMoreThanFiveHundredLinesFails() async throws {
+  @Test("A file of more than five hundred lines is an error") func longFile() async throws {
     let tree = try SourceTree([
       "Sources/X/Long.swift": String(repeating: "let a = 1\n", count: 501),
       "Sources/X/Fits.swift": String(repeating: "let a = 1\n", count: 500),
@@ -16,7 +16,7 @@ import Testing
     #expect(run.output.hasSuffix("error: files of more than 500 lines:\n   501  Sources/X/Long.swift\n"))
   }
 
-  @Test func aLongFunctionIsAWarning() async throws {
+  @Test("A long function is a warning") func longFunction() async throws {
     let body = String(repeating: "    call()\n", count: 71)
     let tree = try SourceTree([
       "Sources/X/A.swift": "struct A {\n  func long(\n    a: Int\n  ) {\n\(body)  }\n  func short() {}\n}\n"
@@ -27,7 +27,7 @@ import Testing
       run.output.hasSuffix("warning: functions of more than 70 lines:\n    75  Sources/X/A.swift:2 long\n"))
   }
 
-  @Test func bracesInTextDoNotCount() async throws {
+  @Test("Braces in text are ignored") func bracesInText() async throws {
     let tree = try SourceTree([
       "Sources/X/A.swift": """
       func first() {

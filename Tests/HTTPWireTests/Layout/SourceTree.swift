@@ -1,6 +1,6 @@
 import Foundation
 
-/// A package of a few files in a temporary folder, for scripts to look at; gone with the value.
+/// A package of a few files in a temporary folder, which is removed when it is released.
 final class SourceTree {
   let root: URL
 

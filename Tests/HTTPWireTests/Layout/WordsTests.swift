@@ -76,14 +76,15 @@ import Testing
 
   @Test("Code, literals, later lines of a comment and longer words are accepted")
   func acceptedSource() async throws {
+    let quotes = String(repeating: "\"", count: 3)
     let text = """
       /// However, a noun.
       /// What a later line begins with.
       let nobody = "https://nobody"
-      let text = \"""
+      let text = \(quotes)
         // nobody
         /// What a literal says.
-        \"""
+        \(quotes)
       // Whatever is in `nobody`.
       """
     let run = try await run(["Sources/X/A.swift": text])

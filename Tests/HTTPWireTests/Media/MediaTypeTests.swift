@@ -10,15 +10,17 @@ import Testing
     ("text/plain;", "text", "plain"), ("text/plain;/", "text", "plain"),
   ]
 
-  @Test(arguments: parsable)
-  func aTypeIsTrimmedAndCutAtTheSemicolon(text: String, type: String, subtype: String) throws {
+  @Test("A type is trimmed and ends at the semicolon", arguments: parsable)
+  func parsing(text: String, type: String, subtype: String) throws {
     let mediaType = try #require(MediaType(text))
     #expect(mediaType.type == type)
     #expect(mediaType.subtype == subtype)
   }
 
-  @Test(arguments: ["", " ", "text", "text/", "/html", "/", "a/b/c", ";a/b", "text//html", "json; a/b"])
-  func anythingElseIsNoType(text: String) {
+  @Test(
+    "Other text is not a media type",
+    arguments: ["", " ", "text", "text/", "/html", "/", "a/b/c", ";a/b", "text//html", "json; a/b"])
+  func invalidText(text: String) {
     #expect(MediaType(text) == nil)
   }
 
@@ -31,8 +33,8 @@ import Testing
     ("text/html; charset=a", "text/html;charset=b", true), ("*/*", "*/*", true),
   ]
 
-  @Test(arguments: matches)
-  func wildcardsCountOnTheAcceptableSide(acceptable: String, response: String, matches: Bool) throws {
+  @Test("Wildcards are allowed in the acceptable type", arguments: matches)
+  func wildcards(acceptable: String, response: String, matches: Bool) throws {
     let acceptable = try #require(MediaType(acceptable))
     #expect(try acceptable.matches(#require(MediaType(response))) == matches)
   }
@@ -45,12 +47,12 @@ import Testing
     (#"a/b; charset="a\"b"#, "a\"b"),
   ]
 
-  @Test(arguments: charsets)
-  func theCharsetIsFoundAmongTheParameters(contentType: String, charset: String?) {
+  @Test("The charset is found among the parameters", arguments: charsets)
+  func charset(contentType: String, charset: String?) {
     #expect(MediaType.charset(ofContentType: contentType) == charset)
   }
 
-  @Test func typesAreEqualWithEqualParameters() {
+  @Test("Types with equal parameters are equal") func equality() {
     #expect(MediaType("a/b;c=d") == MediaType(" a/b ; C=\"d\""))
     #expect(MediaType("a/b;c=d") != MediaType("a/b;c=e"))
     #expect(MediaType("a/b;c=d") != MediaType("a/b"))
@@ -65,8 +67,8 @@ import Testing
     ("utf-32le", .utf32LittleEndian), ("utf8", nil), ("us-ascii", nil), ("windows-1252", nil), ("", nil),
   ]
 
-  @Test(arguments: names)
-  func theNamesOfCharacterSetsAreKnown(name: String, charset: Charset?) {
+  @Test("The names of character sets are known", arguments: names)
+  func knownNames(name: String, charset: Charset?) {
     #expect(Charset(name: name) == charset)
   }
 }

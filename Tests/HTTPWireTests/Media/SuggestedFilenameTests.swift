@@ -25,7 +25,7 @@ import Testing
   }
 
   @Test(
-    "A filename* that cannot be read gives way to filename",
+    "An invalid filename* is replaced by filename",
     arguments: ["UTF-8''%FF", "UTF-8''%4", "UTF-8''%zz", "UTF-8", "koi8-r''a.txt", "UTF-8''..", "UTF-8''%2F"])
   func unreadable(value: String) {
     #expect(name("attachment; filename*=\(value); filename=b.txt") == "b.txt")
@@ -44,7 +44,7 @@ import Testing
     #expect(name("attachment; filename=\"\(value)\"") == expected)
   }
 
-  @Test("Encoded separators of filename* separate")
+  @Test("Encoded separators of filename* are separators")
   func encodedSeparators() {
     #expect(name("attachment; filename*=UTF-8''..%2F..%2Fa.txt") == "a.txt")
     #expect(name("attachment; filename*=UTF-8''..%5Ca%00.txt") == "a.txt")
@@ -70,7 +70,7 @@ import Testing
     #expect(name(nil, "/", host: "..") == "Unknown")
   }
 
-  @Test("A long name keeps its extension and fits into a file system")
+  @Test("A long name preserves its extension and fits into a file system")
   func longNames() {
     let long = String(repeating: "ä", count: 300)
     #expect(name("attachment; filename=\(long).txt") == String(repeating: "ä", count: 125) + ".txt")

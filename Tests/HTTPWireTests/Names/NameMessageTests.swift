@@ -20,7 +20,7 @@ struct NameMessageTests {
     try #require(IPAddress(.v4, bytes: [192, 0, 2, last]))
   }
 
-  @Test func questions() {
+  @Test("A question has its bytes") func questions() {
     #expect(NameMessage.question("A.test.", .v4) == question)
     #expect(NameMessage.question("a.test", .v6)?.suffix(5) == [0, 0, 28, 0, 1])
     let long = String(repeating: "a", count: 63)
@@ -32,7 +32,7 @@ struct NameMessageTests {
     }
   }
 
-  @Test func answers() throws {
+  @Test("Addresses of an answer are read") func answers() throws {
     func answer(_ message: [UInt8]) -> NameMessage.Answer? { NameMessage.answer(message, to: question, .v4) }
     #expect(answer(message([])) == .addresses([], seconds: 0))
     #expect(
@@ -51,13 +51,13 @@ struct NameMessageTests {
     #expect(answer(capital) == .addresses([try ip(1)], seconds: 60))
   }
 
-  @Test func whatIsNoAnswerToTheQuestionCountsForNothing() throws {
+  @Test("A response to another question is ignored") func otherQuestion() throws {
     let good = message([address(1), address(2)])
     #expect(NameMessage.answer(good, to: question, .v4) != nil)
     for length in 0..<good.count {
       #expect(NameMessage.answer(Array(good.prefix(length)), to: question, .v4) == nil, "\(length)")
     }
-    // Number, kind of message, count of questions, the name and the kind that were asked for.
+    // The id, the flags, the number of questions, the name and the type of the question.
     for position in [0, 1, 2, 4, 5, 12, 13, 15, 20, 21, 23] {
       var other = good
       other[position] ^= 0x80
@@ -67,7 +67,7 @@ struct NameMessageTests {
     #expect(NameMessage.answer(message([address(1)], count: 9), to: question, .v4) == nil)
   }
 
-  @Test func randomMessagesEndInOrder() {
+  @Test("Random messages crash no parser") func randomMessages() {
     var state: UInt64 = 42
     func next() -> UInt8 {
       state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
@@ -80,7 +80,7 @@ struct NameMessageTests {
     }
   }
 
-  @Test func literals() throws {
+  @Test("Addresses are written as literals") func literals() throws {
     #expect(try ip(7).literal == "192.0.2.7")
     let six = try #require(IPAddress(.v6, bytes: Array(repeating: 0, count: 15) + [1]))
     #expect(six.literal == "[0:0:0:0:0:0:0:1]")

@@ -25,12 +25,12 @@ import Testing
   private let wiredPath = NetworkPath.reachable(.wired, isLocal: false, isDirect: false)
   private let modemPath = NetworkPath.reachable(.cellular, isLocal: false, isDirect: false)
 
-  @Test func theWayLeadsOverThePreferredDefaultRoute() {
+  @Test("The path uses the preferred default route") func preferredRoute() {
     #expect(Self.path { _ in } == wiredPath)
     #expect(Self.path { $0.routes[2].priority = 50 } == modemPath)
   }
 
-  @Test func aLinkThatIsDownOrUnpluggedIsNoWay() {
+  @Test("A link that is down or unplugged is no path") func linkDown() {
     #expect(Self.path { $0.links[1].isUp = false } == modemPath)
     #expect(Self.path { $0.links[1].isRunning = false } == modemPath)
     #expect(
@@ -41,21 +41,21 @@ import Testing
     #expect(Self.path { $0.links.removeAll { $0.index > 1 } } == .unreachable)
   }
 
-  @Test func withoutDefaultRouteThereIsNoWay() {
+  @Test("Without a default route there is no path") func noRoute() {
     #expect(Self.path { $0.routes.removeLast(2) } == .unreachable)
     #expect(Self.path { $0.routes = [.init(family: .v4, link: 1)] } == .unreachable)
     #expect(NetworkState().pathToAnywhere() == .unreachable)
   }
 
-  @Test func withoutAnAddressThereIsNoWay() {
+  @Test("Without an address there is no path") func noAddress() {
     #expect(Self.path { $0.addresses.removeLast() } == .unreachable)
     #expect(Self.path { $0.addresses[1].isGlobal = false } == .unreachable)
-    // An address of the other family is no help, one of another link is.
+    // An address of the other family does not help, one of another link does.
     #expect(Self.path { $0.addresses[1].family = .v6 } == .unreachable)
     #expect(Self.path { $0.addresses[1].link = 3 } == wiredPath)
   }
 
-  @Test func thereIsAWayWithIPv6Alone() {
+  @Test("IPv6 alone is a path") func ipv6() {
     let path = Self.path { state in
       state.addresses = [.init(link: 3, family: .v6)]
       state.routes = [.init(family: .v6, link: 3, hasGateway: false)]
@@ -63,13 +63,13 @@ import Testing
     #expect(path == .reachable(.cellular, isLocal: false, isDirect: true))
   }
 
-  @Test func linksCanBeLeftOut() {
+  @Test("Links can be excluded") func excludedLinks() {
     #expect(Self.state().pathToAnywhere { $0 == .cellular } == modemPath)
     #expect(Self.state().pathToAnywhere { $0 == .wifi } == .unreachable)
     #expect(Self.state().pathToAnywhere { $0 != .wired } == modemPath)
   }
 
-  @Test func theWayToAHostIsThatOfItsFirstReachableAddress() {
+  @Test("The path to a host is that of its first reachable address") func host() {
     let state = Self.state()
     #expect(state.path(to: []) == .unreachable)
     #expect(state.path(to: [.unreachable]) == .unreachable)
@@ -83,7 +83,7 @@ import Testing
       Self.state { $0.links[1].isRunning = false }.path(to: [.link(2, hasGateway: true)]) == .unreachable)
   }
 
-  @Test func addressesHaveTheBytesOfTheirFamily() {
+  @Test("Addresses have the bytes of their family") func addresses() {
     #expect(IPAddress(.v4, bytes: [127, 0, 0, 1]) != nil)
     #expect(IPAddress(.v4, bytes: [1]) == nil)
     #expect(IPAddress(.v6, bytes: [127, 0, 0, 1]) == nil)

@@ -6,7 +6,7 @@ struct ProxyTableTests {
   private func origin(_ url: String) throws -> Origin { try #require(Origin(url: url)) }
 
   @Test(
-    "Variables",
+    "Variables of the environment are read",
     arguments: [
       (["http_proxy": "http://p:1"], "http://a.test", "http://p:1"),
       (["http_proxy": "p:1"], "https://a.test", nil),
@@ -32,13 +32,13 @@ struct ProxyTableTests {
     }
   }
 
-  @Test("What cannot be read is not passed by", arguments: ["ftp://p:1", "http://", "p:99999", "http://a b"])
+  @Test("An invalid proxy is an error", arguments: ["ftp://p:1", "http://", "p:99999", "http://a b"])
   func unreadable(value: String) throws {
     let table = ProxyTable(environment: ["http_proxy": value])
     #expect(table.choice(for: try origin("http://a.test")) == .unreadable("http_proxy"))
   }
 
-  @Test func credentialsAreReadAndNeverShown() throws {
+  @Test("Credentials are read and in no description") func credentials() throws {
     let server = try #require(ProxyServer("http://an%40n:se%3Acret:x@p:1", bypass: []))
     #expect(server.username == "an@n" && server.password == "se:cret:x")
     var text = ""
@@ -52,7 +52,7 @@ struct ProxyTableTests {
   }
 
   @Test(
-    "Who is reached without",
+    "Hosts of no_proxy have no proxy",
     arguments: [
       ("a.test", "http://a.test", true), ("a.test", "http://b.a.test", true),
       (".a.test", "http://a.test", true),
@@ -75,7 +75,7 @@ struct ProxyTableTests {
     #expect(ProxyBypass([entry]).covers(try origin(url)) == isCovered)
   }
 
-  @Test func namesWithoutADot() throws {
+  @Test("Names without a dot can be exempt") func namesWithoutDot() throws {
     var table = ProxyTable(ProxyServer(.http, host: "p", port: 1))
     table.excludesSimpleNames = true
     #expect(table.choice(for: try origin("http://intranet")) == .direct)

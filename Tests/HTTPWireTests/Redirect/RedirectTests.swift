@@ -14,7 +14,7 @@ import Testing
     return plan
   }
 
-  /// Status, method before, method after, whether a body is kept.
+  /// Status, method before, method after, whether the body is sent.
   static let methods: [(Int, String, String, Bool)] = [
     (301, "GET", "GET", true), (301, "HEAD", "HEAD", true), (301, "POST", "GET", false),
     (301, "PUT", "PUT", true), (301, "DELETE", "DELETE", true), (301, "PATCH", "PATCH", true),
@@ -27,8 +27,8 @@ import Testing
     (308, "DELETE", "DELETE", true),
   ]
 
-  @Test(arguments: methods)
-  func methodAndBodyOfTheNextRequestFollowFromTheStatus(
+  @Test("Method and body of the next request follow from the status", arguments: methods)
+  func methodAndBody(
     status: Int, before: String, after: String, keepsBody: Bool
   ) throws {
     let decision = Redirect.decide(
@@ -39,20 +39,24 @@ import Testing
     #expect(plan.dropsContentFields == !keepsBody)
   }
 
-  @Test func aBodyThatIsNotThereIsNotKept() throws {
+  @Test("A missing body is not sent") func missingBody() throws {
     let plan = try #require(Self.plan(Redirect.decide(status: 307, location: "/", request: Self.request())))
     #expect(!plan.keepsBody)
     #expect(!plan.dropsContentFields)
   }
 
-  @Test(arguments: [100, 200, 201, 204, 300, 304, 305, 306, 309, 399, 400, 401, 500])
-  func otherStatusesAreAnswers(status: Int) {
+  @Test(
+    "Other statuses are responses",
+    arguments: [100, 200, 201, 204, 300, 304, 305, 306, 309, 399, 400, 401, 500])
+  func otherStatuses(status: Int) {
     let decision = Redirect.decide(status: status, location: "/n", request: Self.request())
     #expect(decision == .notARedirect)
   }
 
-  @Test(arguments: [301, 302, 303, 307, 308], [nil, "", "  \t "] as [String?])
-  func withoutALocationTheResponseIsTheAnswer(status: Int, location: String?) {
+  @Test(
+    "Without Location the redirect is the response", arguments: [301, 302, 303, 307, 308],
+    [nil, "", "  \t "] as [String?])
+  func missingLocation(status: Int, location: String?) {
     #expect(Redirect.decide(status: status, location: location, request: Self.request()) == .notARedirect)
   }
 
@@ -66,8 +70,8 @@ import Testing
     (#"\\b.example\n"#, "https://a.example/x/%5C%5Cb.example%5Cn"), ("#f", "https://a.example/x/y?z#f"),
   ]
 
-  @Test(arguments: targets)
-  func theTargetIsResolvedAgainstTheRequest(location: String, url: String) throws {
+  @Test("The target is resolved against the URL of the request", arguments: targets)
+  func resolvedTargets(location: String, url: String) throws {
     let plan = try #require(
       Self.plan(Redirect.decide(status: 302, location: location, request: Self.request())))
     #expect(plan.url == url)
@@ -79,8 +83,8 @@ import Testing
     ("https://b.example/", "https://b.example/#top"),
   ]
 
-  @Test(arguments: fragments)
-  func aTargetWithoutAFragmentInheritsIt(location: String, url: String) throws {
+  @Test("A target without a fragment inherits it", arguments: fragments)
+  func inheritedFragments(location: String, url: String) throws {
     let request = Self.request(url: "https://a.example/x#top")
     let plan = try #require(Self.plan(Redirect.decide(status: 301, location: location, request: request)))
     #expect(plan.url == url)
@@ -94,12 +98,12 @@ import Testing
     ("https://[::1/", .badLocation), ("//", .badLocation), ("https://a b/", .badLocation),
   ]
 
-  @Test(arguments: refusals)
-  func otherSchemesAndBrokenTargetsAreRefused(location: String, refusal: Redirect.Refusal) {
+  @Test("Other schemes and invalid targets are refused", arguments: refusals)
+  func refusedTargets(location: String, refusal: Redirect.Refusal) {
     #expect(Redirect.decide(status: 302, location: location, request: Self.request()) == .refuse(refusal))
   }
 
-  @Test func asManyRedirectsAreFollowedAsTheLimitSays() {
+  @Test("The number of redirects is limited") func limit() {
     let request = Self.request()
     #expect(
       Self.plan(Redirect.decide(status: 302, location: "/", request: request, hopCount: 19, limit: 20)) != nil
@@ -144,8 +148,8 @@ import Testing
     (302, "http://b.example:443/", contentFields + secretFields + ["Referer"]),
   ]
 
-  @Test(arguments: droppedFields)
-  func fieldsThatMustNotBeSentOnAreDropped(status: Int, location: String, dropped: [String]) throws {
+  @Test("Fields that are not for another origin are dropped", arguments: droppedFields)
+  func fieldsForOrigin(status: Int, location: String, dropped: [String]) throws {
     let decision = Redirect.decide(
       status: status, location: location, request: Self.request("POST", hasBody: true),
       protectedHeaders: ["x-api-key"])
@@ -154,7 +158,7 @@ import Testing
     #expect(kept == Self.everyField.filter { !dropped.contains($0) })
   }
 
-  @Test func anUpgradeToHTTPSIsAnotherOriginToo() throws {
+  @Test("An upgrade to HTTPS is another origin") func upgrade() throws {
     let request = Self.request(url: "http://a.example/")
     let decision = Redirect.decide(status: 301, location: "https://a.example/", request: request)
     let plan = try #require(Self.plan(decision))
@@ -164,17 +168,19 @@ import Testing
     #expect(plan.keeps("Referer"))
   }
 
-  @Test func aRefusalSaysWhatHappenedWithoutTheTarget() {
+  @Test("The error of a refusal does not contain the target") func refusalMessage() {
     #expect(Redirect.Refusal.tooMany(limit: 3).message.contains("3 times"))
     #expect(Redirect.Refusal.unsupportedScheme("ftp").message.contains("\"ftp\""))
     #expect(Redirect.Refusal.badLocation.message.contains("not a URL"))
   }
 
-  /// As long as a head may be; it is read on a thread that others wait for.
-  @Test(arguments: [
-    "name", "names", "percent", "up", "down", "dots", "slashes", "empty", "colons", "ats", "digits",
-  ])
-  func aLongLocationIsReadSoon(kind: String) throws {
+  /// The length of the head's limit. It is parsed on a thread that other requests use.
+  @Test(
+    "A long location is parsed in time",
+    arguments: [
+      "name", "names", "percent", "up", "down", "dots", "slashes", "empty", "colons", "ats", "digits",
+    ])
+  func longLocation(kind: String) throws {
     func many(_ text: String) -> String { String(repeating: text, count: 240_000 / text.utf8.count) }
     let letters = String(
       String.UnicodeScalarView((0x4E00..<0x9F00).compactMap { Unicode.Scalar($0 as UInt32) }))

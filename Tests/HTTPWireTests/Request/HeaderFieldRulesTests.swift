@@ -2,15 +2,17 @@ import HTTPWire
 import Testing
 
 @Suite struct HeaderFieldRulesTests {
-  @Test(arguments: ["GET", "get", "X-A_b.c", "!#$%&'*+-.^_`|~09azAZ", "M"])
-  func tokensAreTokens(text: String) {
+  @Test("Tokens are accepted", arguments: ["GET", "get", "X-A_b.c", "!#$%&'*+-.^_`|~09azAZ", "M"])
+  func tokens(text: String) {
     #expect(HeaderFieldRules.isToken(text))
   }
 
-  @Test(arguments: [
-    "", " ", "A B", "A:", ":path", "A\r\n", "A\0", "é", "(a)", "a/b", "a@b", "{", "\"", "a,b", "a\u{7F}",
-  ])
-  func otherTextsAreNot(text: String) {
+  @Test(
+    "Other texts are not tokens",
+    arguments: [
+      "", " ", "A B", "A:", ":path", "A\r\n", "A\0", "é", "(a)", "a/b", "a@b", "{", "\"", "a,b", "a\u{7F}",
+    ])
+  func otherTexts(text: String) {
     #expect(!HeaderFieldRules.isToken(text))
   }
 
@@ -24,7 +26,7 @@ import Testing
     }
   }
 
-  @Test func everyControlCharacterButTheTabIsForbiddenInAValue() {
+  @Test("Every control character except for the tab is forbidden in a value") func controlCharacters() {
     for byte in UInt8.min...0x7F {
       let value = "a" + String(Unicode.Scalar(byte)) + "b"
       #expect(
@@ -34,7 +36,7 @@ import Testing
     #expect(HeaderFieldRules.isFieldValue("grün 日本"))
   }
 
-  @Test func aRequestThatIsInOrderPasses() throws {
+  @Test("A valid request is accepted") func validRequest() throws {
     try HeaderFieldRules.validate(
       method: "POST", fields: [HTTPHeader(name: "A", value: "b\tc"), HTTPHeader(name: "A", value: "")])
   }
@@ -49,15 +51,15 @@ import Testing
     ("GET", HTTPHeader(name: "A", value: "\0"), .value(field: "A", character: 0)),
   ]
 
-  @Test(arguments: violations)
-  func theFirstThingThatIsWrongIsThrown(
+  @Test("The first violation is thrown", arguments: violations)
+  func firstViolation(
     method: String, field: HTTPHeader, violation: HeaderFieldRules.Violation
   ) {
     let fields = [HTTPHeader(name: "Good", value: "x"), field, HTTPHeader(name: "Bad name", value: "x")]
     #expect(throws: violation) { try HeaderFieldRules.validate(method: method, fields: fields) }
   }
 
-  @Test func messagesNameTheFieldAndHideItsValue() throws {
+  @Test("Messages name the field and hide its value") func messages() throws {
     let field = HTTPHeader(name: "Authorization", value: "Bearer secret\n")
     let violation = try #require(throws: HeaderFieldRules.Violation.self) {
       try HeaderFieldRules.validate(method: "GET", fields: [field])

@@ -13,7 +13,7 @@ import Testing
     url: "https://a.example/", origin: Origin(scheme: "https", host: "a.example", port: 443),
     profile: ConnectionProfile())
 
-  /// A request of which no part has its initial value.
+  /// A request whose properties all differ from their defaults.
   private var full: WireRequest {
     plain.changing { parts in
       parts.method = "PUT"
@@ -41,15 +41,15 @@ import Testing
     return Set(first.keys.filter { first[$0] != second[$0] })
   }
 
-  @Test("A copy keeps every part that is not changed") func changing() {
+  @Test("A copy preserves every property that is not changed") func changing() {
     let full = full
-    // A new part has to be set above, so that the copies of it are tested.
+    // A new property has to be set above, so that its copies are tested.
     #expect(differences(plain, full) == Set(parts(of: full).keys).subtracting(["url", "origin", "profile"]))
     #expect(differences(full, full.changing { $0.method = "GET" }) == ["method"])
     #expect(differences(full, full.changing { _ in }) == [])
   }
 
-  @Test("A redirect drops what belongs to the connection, and keeps the rest") func redirected() {
+  @Test("A redirect drops the options of the connection and preserves the others") func redirected() {
     let full = full
     let next = full.redirected { $0.url = "https://c.example/" }
     #expect(differences(full, next) == ["url", "login", "alternative", "addresses"])

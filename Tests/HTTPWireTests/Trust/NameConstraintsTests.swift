@@ -18,7 +18,7 @@ import Testing
     #expect(permitting.violation(by: host) == (isCovered ? nil : .isNotPermitted))
   }
 
-  @Test("Exclusion wins over permission, and no constraints permit all")
+  @Test("Exclusion has priority over permission, and no constraints permit all")
   func order() {
     let both = NameConstraints(permitted: ["example.com"], excluded: ["a.example.com"])
     #expect(both.violation(by: "a.example.com") == .isExcluded)

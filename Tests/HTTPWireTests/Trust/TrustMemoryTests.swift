@@ -11,7 +11,7 @@ import Testing
     PresentedChain(host: host, port: port, certificates: [Data([leaf])], stapledResponse: staple)
   }
 
-  @Test func aVerdictIsForOneServerOneChainAndOnePartition() {
+  @Test("A decision is for one server, chain and partition") func key() {
     var memory = TrustMemory()
     #expect(memory.verdict(on: chain(), in: 1) == nil)
     memory.remember(.accepted, on: chain(), in: 1)
@@ -26,7 +26,7 @@ import Testing
     #expect(memory.verdict(on: chain(), in: 1) == .usual)
   }
 
-  @Test func aVerdictEndsAfterAnHour() {
+  @Test("A decision expires after an hour") func expiry() {
     var memory = TrustMemory()
     memory.remember(.accepted, on: chain(), in: 1, at: start)
     #expect(memory.verdict(on: chain(), in: 1, at: start + .seconds(3599)) == .accepted)
@@ -35,7 +35,7 @@ import Testing
     #expect(memory.verdict(on: chain(), in: 1, at: start + .seconds(7199)) == .accepted)
   }
 
-  @Test func theOldestIsForgottenFirst() {
+  @Test("The oldest decision is removed first") func eviction() {
     var memory = TrustMemory()
     for port in 0...TrustMemory.capacity { memory.remember(.accepted, on: chain(port: port), in: 1) }
     #expect(memory.verdict(on: chain(port: 0), in: 1) == nil)

@@ -29,12 +29,12 @@ import Testing
     ("http://h:99999999999999999999", nil), ("", nil), ("http", nil),
   ]
 
-  @Test(arguments: origins)
-  func theOriginOfAnAbsoluteURLIsFound(url: String, origin: Origin?) {
+  @Test("The origin of an absolute URL is found", arguments: origins)
+  func originOfURL(url: String, origin: Origin?) {
     #expect(Origin(url: url) == origin)
   }
 
-  @Test func anAuthorityKeepsItsUserAndNormalizesItsHost() throws {
+  @Test("An authority preserves its user and normalizes its host") func authority() throws {
     let authority = try #require(Authority("u:p@Bücher.EXAMPLE:8080"))
     #expect(authority.userInfo == "u:p")
     #expect(authority.text == "u:p@xn--bcher-kva.example:8080")
@@ -51,19 +51,19 @@ import Testing
     ("そのスピードで", "d9juau41awczczp"),
   ]
 
-  @Test(arguments: punycode)
-  func labelsBeyondASCIIAreEncoded(label: String, code: String) {
+  @Test("Labels beyond ASCII are encoded", arguments: punycode)
+  func punycodeLabels(label: String, code: String) {
     #expect(Authority(label)?.host == "xn--" + code)
   }
 
-  @Test func aLabelThatIsTooLongForDNSIsNoHost() {
+  @Test("A label that is too long for DNS is no host") func longLabel() {
     #expect(Authority(String(repeating: "ü", count: 200)) == nil)
   }
 }
 
 @Suite("Internationalised host names") struct InternationalNameTests {
   static let mapped: [(String, String?)] = [
-    // ASCII is made lower case and otherwise kept, A-labels and invalid ones among it.
+    // ASCII is converted to lower case and otherwise preserved, also A-labels and invalid ones.
     ("EXAMPLE.Com", "example.com"), ("a..b", "a..b"), ("", ""), ("[::1]", "[::1]"), ("A_b.x", "a_b.x"),
     ("xn--bcher-kva.example", "xn--bcher-kva.example"), ("XN--.example", "xn--.example"),
     ("xn--zzzzzzzz.example", "xn--zzzzzzzz.example"), ("*.A.example.", "*.a.example."),

@@ -5,7 +5,7 @@ import Testing
   private static let origin = Origin(scheme: "http", host: "a.example", port: 80)
 
   @Test(
-    "A target that libcurl would change is named as it is",
+    "A target that libcurl would change is passed separately",
     arguments: [
       ("http://a.example/a?", "/a?"), ("http://a.example?", "/?"), ("http://a.example/?#f", "/?"),
       ("http://a.example/%7ea%2F", "/%7ea%2F"), ("http://a.example/a?x=%c3%A4&y=?", "/a?x=%c3%A4&y=?"),
@@ -17,7 +17,7 @@ import Testing
   }
 
   @Test(
-    "A target that libcurl keeps is left to it",
+    "A target that libcurl does not change is not passed separately",
     arguments: [
       "http://a.example", "http://a.example/", "http://a.example/a/../b?c=d", "http://a.example/a??",
       "http://a.example/a?b?", "http://a.example/a#?", "http://a.example/a#%41", "?", "%",
@@ -28,7 +28,7 @@ import Testing
   }
 
   @Test(
-    "The absolute form holds the origin without a usual port",
+    "The absolute form has the origin without a default port",
     arguments: [
       (Self.origin, "http://a.example/a?"),
       (Origin(scheme: "http", host: "a.example", port: 443), "http://a.example:443/a?"),

@@ -2,7 +2,7 @@ import HTTPWire
 import Testing
 
 @Suite struct URIReferenceTests {
-  @Test func aURIIsCutIntoItsComponents() {
+  @Test("A URI is parsed into its components") func components() {
     let uri = URIReference("http://www.ics.uci.edu/pub/ietf/uri/?a=b?c#Related")
     #expect(uri.scheme == "http")
     #expect(uri.authority == "www.ics.uci.edu")
@@ -11,7 +11,7 @@ import Testing
     #expect(uri.fragment == "Related")
   }
 
-  @Test func absentAndEmptyComponentsAreTwoThings() {
+  @Test("Absent and empty components are different") func absentComponents() {
     #expect(URIReference("http://a?#").query == "")
     #expect(URIReference("http://a?#").fragment == "")
     #expect(URIReference("http://a").query == nil)
@@ -20,17 +20,19 @@ import Testing
     #expect(URIReference("/p").authority == nil)
   }
 
-  @Test(arguments: ["1a:b", ":b", "a b:c", "ä:b", "a/b:c"])
-  func whatDoesNotStartWithASchemeHasNone(text: String) {
+  @Test("Text without a scheme has none", arguments: ["1a:b", ":b", "a b:c", "ä:b", "a/b:c"])
+  func missingScheme(text: String) {
     #expect(URIReference(text).scheme == nil)
     #expect(URIReference(text).path == text)
   }
 
-  @Test(arguments: [
-    "", "a", "#", "?", "//", "///", "a:", "http://u@h:1/p?q#f", "//h", "?q#f", "urn:x:y?z", "/a//b/", "%zz",
-    "http://[::1]:80", "a?b?c#d#e", "//h?q", "//h#f", "ü/ü?ü#ü",
-  ])
-  func theTextOfAReferenceIsWhatItWasMadeOf(text: String) {
+  @Test(
+    "The text of a reference is that of its components",
+    arguments: [
+      "", "a", "#", "?", "//", "///", "a:", "http://u@h:1/p?q#f", "//h", "?q#f", "urn:x:y?z", "/a//b/", "%zz",
+      "http://[::1]:80", "a?b?c#d#e", "//h?q", "//h#f", "ü/ü?ü#ü",
+    ])
+  func textOfReference(text: String) {
     #expect(URIReference(text).text == text)
   }
 
@@ -54,8 +56,8 @@ import Testing
     ("g#s/./x", "http://a/b/c/g#s/./x"), ("g#s/../x", "http://a/b/c/g#s/../x"), ("http:g", "http:g"),
   ]
 
-  @Test(arguments: normalExamples + abnormalExamples)
-  func theExamplesOfRFC3986Section54AreResolved(reference: String, target: String) {
+  @Test("The examples of RFC 3986 §5.4 are resolved", arguments: normalExamples + abnormalExamples)
+  func examples(reference: String, target: String) {
     #expect(URIReference.resolve(reference, against: "http://a/b/c/d;p?q") == target)
   }
 
@@ -68,8 +70,8 @@ import Testing
     ("x", "http://u:p@h:1/", "http://u:p@h:1/x"), ("a/..", "http://h/", "http://h/"),
   ]
 
-  @Test(arguments: otherBases)
-  func referencesAreResolvedAgainstOtherBases(reference: String, base: String, target: String) {
+  @Test("References are resolved against other bases", arguments: otherBases)
+  func bases(reference: String, base: String, target: String) {
     #expect(URIReference.resolve(reference, against: base) == target)
   }
 
@@ -81,12 +83,12 @@ import Testing
     ("   ", "http://h/x/y?z"), ("/a\u{7F}b", "http://h/a%7Fb"),
   ]
 
-  @Test(arguments: lenientExamples)
-  func whatServersReallySendIsTrimmedAndEscaped(reference: String, target: String) {
+  @Test("References of real servers are trimmed and escaped", arguments: lenientExamples)
+  func lenientReferences(reference: String, target: String) {
     #expect(URIReference.resolve(reference, against: "http://h/x/y?z") == target)
   }
 
-  @Test func aVeryLongPathOfDotsIsRemovedInLinearTime() {
+  @Test("A long path of dots is resolved in linear time") func longPath() {
     let path = String(repeating: "/a/..", count: 100_000)
     #expect(URIReference.resolve(path, against: "http://h") == "http://h/")
   }

@@ -14,7 +14,7 @@ import Testing
     let hash: String?
   }
 
-  /// Why a row is not held against us: there the browsers' standard is not RFC 3986.
+  /// A reason why the expected result of a row differs: the browsers' standard differs from RFC 3986.
   enum Difference: CaseIterable {
     /// The standard refuses the text; RFC 3986 has no failure.
     case refused
@@ -26,10 +26,9 @@ import Testing
     case moreThanTwoSlashes
     /// The target is another scheme, with other rules of that standard.
     case otherScheme
-    /// `0x7f.1` and `[1:0::]` are brought to one spelling there. Ours stay as they are: two spellings
-    /// count as two origins, which is the safe side.
+    /// `0x7f.1` and `[1:0::]` are normalized there, and unchanged here. Two spellings are two origins, which is safe.
     case spellingOfAddress
-    /// Full-width letters and invisible characters are mapped (UTS 46). Ours are not found.
+    /// Full-width letters and invisible characters are mapped there (UTS 46), and unchanged here.
     case compatibilityForms
   }
 
@@ -62,7 +61,7 @@ import Testing
     guard let data = FileManager.default.contents(atPath: folder + "/urls/urltestdata.json") else {
       return []
     }
-    // The list mixes rows with lines of comment.
+    // The list contains rows and comments.
     struct Entry: Decodable {
       let row: Row?
       init(from decoder: any Decoder) throws {
@@ -75,7 +74,7 @@ import Testing
     }
   }
 
-  @Test func relativeReferencesAreResolvedAsBrowsersDoIt() throws {
+  @Test("Relative references are resolved as in browsers") func references() throws {
     let rows = try Self.rows()
     guard !rows.isEmpty else { return }
     let checked = rows.filter { Self.difference(of: $0) == nil }
@@ -92,7 +91,7 @@ import Testing
     }
   }
 
-  @Test func everyClassOfDifferencesIsNeeded() throws {
+  @Test("Every class of differences occurs") func differences() throws {
     let rows = try Self.rows()
     guard !rows.isEmpty else { return }
     #expect(Set(rows.compactMap(Self.difference)) == Set(Difference.allCases))

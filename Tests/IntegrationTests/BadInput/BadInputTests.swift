@@ -2,19 +2,19 @@ import Alamofire
 import Synchronization
 import Testing
 
-/// Mistakes of users and programs: the handler gets an error with a useful message; nothing is thrown.
+/// Mistakes of users and programs. The handler receives an error with a helpful message, and nothing is thrown.
 @Suite(.timeLimit(.minutes(5))) struct BadInputTests {
   /// Parameters that no encoder can write.
   private struct Endless: Encodable, Sendable {
     let ratio = Double.infinity
   }
 
-  /// One mistake, and what must come of it.
+  /// A mistake, and its expected error.
   struct Mistake: Sendable, CustomTestStringConvertible {
     let testDescription: String
     let request: @Sendable (Session) -> DataRequest
     let isExpected: @Sendable (AFError) -> Bool
-    /// The required words of the message.
+    /// Words that the message must contain.
     let words: [String]
 
     init(
@@ -27,7 +27,7 @@ import Testing
       self.isExpected = isExpected
     }
 
-    /// A mistake that ends in `.sessionTaskFailed` or `.createURLRequestFailed` with a code.
+    /// Makes a mistake that ends with `.sessionTaskFailed` or `.createURLRequestFailed` and an error code.
     init(
       _ name: String, words: [String], code: URLError.Code,
       _ request: @escaping @Sendable (Session) -> DataRequest
@@ -105,12 +105,12 @@ import Testing
     },
   ]
 
-  /// A machine without a network is told so.
+  /// On a machine without a network, the error names that.
   private static let unknownHost: URLError.Code =
     NetworkReachabilityManager.default?.isReachable == false ? .notConnectedToInternet : .cannotFindHost
 
-  @Test(arguments: mistakes)
-  func theHandlerIsToldInASentence(mistake: Mistake) async throws {
+  @Test("The handler receives a helpful error", arguments: mistakes)
+  func handler(mistake: Mistake) async throws {
     let session = Session()
     defer { withExtendedLifetime(session) {} }
     let calls = Mutex(0)
@@ -134,8 +134,8 @@ import Testing
     #expect(calls.withLock { $0 } == 1)
   }
 
-  @Test(arguments: mistakes)
-  func whoeverAwaitsIsTold(mistake: Mistake) async {
+  @Test("An awaited response throws the error", arguments: mistakes)
+  func awaitedResponse(mistake: Mistake) async {
     let session = Session()
     defer { withExtendedLifetime(session) {} }
     let request = mistake.request(session)
@@ -146,7 +146,7 @@ import Testing
     #expect(request.isFinished)
   }
 
-  @Test func aSessionThatHasSeenMistakesStillWorks() async throws {
+  @Test("A session works after mistakes") func sessionAfterMistakes() async throws {
     let session = Session()
     defer { withExtendedLifetime(session) {} }
     let tasks = Self.mistakes.map { $0.request(session).serializingData() }

@@ -1,10 +1,10 @@
 import Alamofire
 import Testing
 
-/// Basic and Digest against servers that others wrote.
+/// Basic and Digest with third-party servers.
 @Suite("Challenges of httpbin", .needsHTTPBin, .timeLimit(.minutes(5)))
 struct HTTPBinChallengeTests {
-  /// The statuses of all hops of a request, and how it ended.
+  /// Returns the statuses of all hops of a request, and its outcome.
   private func statuses(
     _ session: Session, _ url: String, method: HTTPMethod = .get, password: String = "s3cret",
     headers: HTTPHeaders? = nil
@@ -18,10 +18,10 @@ struct HTTPBinChallengeTests {
     } ?? []
   }
 
-  @Test("Digest", arguments: ["auth", "auth-int", "both"], ["MD5", "SHA-256", "SHA-512"])
+  @Test("Digest is accepted", arguments: ["auth", "auth-int", "both"], ["MD5", "SHA-256", "SHA-512"])
   func digest(quality: String, algorithm: String) async throws {
     let server = try await HTTPBinServer.shared
-    let session = Session.solitary()
+    let session = Session.isolated()
     let url = server.url("/digest-auth/\(quality)/anna/s3cret/\(algorithm)/never")
     #expect(await statuses(session, url) == [401, 200])
     #expect(await statuses(session, url) == [200])
@@ -29,38 +29,38 @@ struct HTTPBinChallengeTests {
     #expect(await statuses(session, url) == [200])
   }
 
-  @Test("Nonces that are stale", arguments: ["0", "1"])
+  @Test("Stale nonces are replaced", arguments: ["0", "1"])
   func stale(after: String) async throws {
     let server = try await HTTPBinServer.shared
     let url = server.url("/digest-auth/auth/anna/s3cret/MD5/\(after)")
     let statuses = await statuses(
-      Session.solitary(), url, headers: ["Cookie": "stale_after=\(after); last_nonce=x"])
-    // With 0 every nonce is too old, and the request ends nevertheless.
+      Session.isolated(), url, headers: ["Cookie": "stale_after=\(after); last_nonce=x"])
+    // With 0 every nonce is stale, and the request must end nevertheless.
     #expect(after == "0" ? Set(statuses) == [401] && statuses.count == 6 : statuses == [401, 200])
   }
 
-  @Test func basic() async throws {
+  @Test("Basic is accepted") func basic() async throws {
     let server = try await HTTPBinServer.shared
-    let session = Session.solitary()
+    let session = Session.isolated()
     let url = server.url("/basic-auth/anna/s3cret")
     #expect(await statuses(session, url) == [401, 200])
     #expect(await statuses(session, url) == [200])
     #expect(await statuses(session, url, password: "wrong") == [401, 401])
   }
 
-  @Test func hiddenBasic() async throws {
+  @Test("Basic without a challenge is accepted") func hiddenBasic() async throws {
     let server = try await HTTPBinServer.shared
     let url = server.url("/hidden-basic-auth/anna/s3cret")
-    #expect(await statuses(Session.solitary(), url) == [404])
+    #expect(await statuses(Session.isolated(), url) == [404])
     var options = TransportOptions()
     options.preemptiveBasicAuthentication = true
-    #expect(await statuses(Session.solitary(options), url) == [200])
+    #expect(await statuses(Session.isolated(options), url) == [200])
   }
 }
 
 @Suite("Challenges of nginx", .needsNginx, .timeLimit(.minutes(5)))
 struct NginxChallengeTests {
-  @Test("Basic", arguments: NginxServer.Entrance.allCases)
+  @Test("Basic is accepted", arguments: NginxServer.Entrance.allCases)
   func basic(entrance: NginxServer.Entrance) async throws {
     let server = try await NginxServer.shared
     try server.serve(Data("inside".utf8), as: "secret")
@@ -88,9 +88,9 @@ struct ApacheChallengeTests {
     return (response.response?.statusCode, response.metrics?.transactionMetrics.count)
   }
 
-  @Test func digest() async throws {
+  @Test("Digest is accepted") func digest() async throws {
     let server = try await ApacheServer.shared
-    let session = Session.solitary()
+    let session = Session.isolated()
     #expect(await get(session, server.url("/digest/deep/page?a=%20b")) == (200, 2))
     for _ in 0..<10 { #expect(await get(session, server.url("/digest/deep/page")) == (200, 1)) }
     #expect(await get(session, server.url("/digest/deep/page"), password: "wrong") == (401, 2))
@@ -98,17 +98,17 @@ struct ApacheChallengeTests {
     #expect(none.response?.statusCode == 401)
   }
 
-  @Test func basic() async throws {
+  @Test("Basic is accepted") func basic() async throws {
     let server = try await ApacheServer.shared
-    let session = Session.solitary()
+    let session = Session.isolated()
     #expect(await get(session, server.url("/basic/page")) == (200, 2))
     #expect(await get(session, server.url("/basic/page")) == (200, 1))
   }
 
-  /// Apache hands out the next nonce in time (`nextnonce`) where nonces live for less than half a minute.
-  @Test func theNextNonceIsUsed() async throws {
+  /// Apache sends the next nonce (`nextnonce`) if nonces are valid for less than half a minute.
+  @Test("The next nonce is used") func nextNonce() async throws {
     let server = try await ApacheServer.shared
-    let session = Session.solitary()
+    let session = Session.isolated()
     var announced: String?
     for _ in 0..<5 {
       let response = await session.request(server.url("/short/page"))
@@ -123,10 +123,10 @@ struct ApacheChallengeTests {
     }
   }
 
-  /// The nonces of this place live for eight seconds: after a pause they are too old (`stale`).
-  @Test func aNonceThatIsTooOldIsReplaced() async throws {
+  /// The nonces of this location are valid for eight seconds. After a pause they are stale (`stale`).
+  @Test("A stale nonce is replaced") func staleNonce() async throws {
     let server = try await ApacheServer.shared
-    let session = Session.solitary()
+    let session = Session.isolated()
     #expect(await get(session, server.url("/brief/page")).0 == 200)
     let pause = ContinuousClock.now + .milliseconds(9500)
     _ = await eventually(within: .seconds(30)) { ContinuousClock.now > pause }

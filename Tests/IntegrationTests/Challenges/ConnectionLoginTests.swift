@@ -21,40 +21,40 @@ struct NTLMTests {
     return await request.serializingString().response
   }
 
-  @Test func aServerKnowsEachByItsOwnConnection() async throws {
+  @Test("Each user has an authenticated connection of its own") func connections() async throws {
     let (gateway, _) = try await gateway()
-    let session = Session.solitary()
+    let session = Session.isolated()
     let url = gateway.url("/item")
     for user in ["anna", nil, "bertha", "anna"] as [String?] {
       let response = await get(session, url, user: user)
       #expect(response.response?.statusCode == (user == nil ? 401 : 200))
       if user != nil { #expect(response.value == Self.item) }
     }
-    let visits = await gateway.visits(letIn: 3)
-    let known = visits.filter { $0.status == 200 }
+    let logged = await gateway.loggedRequests(authenticated: 3)
+    let known = logged.filter { $0.status == 200 }
     let users = ["anna", "bertha", "anna"]
-    #expect(known.count == 3, "\(visits)")
-    #expect(zip(known, users).allSatisfy { $0.user?.contains($1) == true }, "\(visits)")
+    #expect(known.count == 3, "\(logged)")
+    #expect(zip(known, users).allSatisfy { $0.user?.contains($1) == true }, "\(logged)")
     #expect(Set(known.map(\.port)).count == 3)
-    for visit in known {
-      // No request was sent on the connection after its authentication.
-      #expect(visits.last { $0.port == visit.port } == visit)
+    for request in known {
+      // No other request used the connection after it was authenticated.
+      #expect(logged.last { $0.port == request.port } == request)
     }
   }
 
-  @Test func aBodyArrivesOnce() async throws {
+  @Test("A body is sent once") func body() async throws {
     let (gateway, _) = try await gateway()
-    let session = Session.solitary()
+    let session = Session.isolated()
     let body = Data(repeating: 7, count: 300_000)
     let response = await session.upload(body, to: gateway.url("/echo"))
       .authenticate(username: "anna", password: "secret").serializingData(emptyResponseCodes: [200, 404, 405])
       .response
     #expect(response.response.map { $0.statusCode != 401 } == true)
-    let visits = await gateway.visits(letIn: 1)
-    #expect(visits.filter { $0.user?.contains("anna") == true && $0.status != 401 }.count == 1, "\(visits)")
+    let logged = await gateway.loggedRequests(authenticated: 1)
+    #expect(logged.filter { $0.user?.contains("anna") == true && $0.status != 401 }.count == 1, "\(logged)")
   }
 
-  @Test func aProxyIsAnsweredWhenItAsks() async throws {
+  @Test("A proxy receives credentials after its challenge") func proxy() async throws {
     let (gateway, nginx) = try await gateway()
     var proxy = ProxyServer(
       .http, host: "127.0.0.1", port: Int(gateway.proxyPort), username: "anna", password: "secret")
@@ -72,28 +72,28 @@ struct NTLMTests {
   }
 }
 
-/// Negotiate with a ticket of Kerberos, in a process that has one.
+/// Negotiate with a Kerberos ticket, in a process that has one.
 @Suite("Negotiate with Apache", .needsKerberos, .timeLimit(.minutes(5)))
 struct NegotiateTests {
-  private struct Visit: Decodable {
+  private struct Response: Decodable {
     let hasTicket: Bool
     let status: Int?
     let body: String?
     let port: Int?
   }
 
-  @Test func whoHasATicketComesIn() async throws {
+  @Test("A request with a ticket is accepted") func ticket() async throws {
     let realm = try await KerberosRealm()
     let urls = [realm.url("/in"), realm.url("/open"), realm.url("/in")]
-    let visits = try await SoakRun.run([Visit].self, ["ticket"] + urls, environment: realm.environment)
-    #expect(visits.map(\.hasTicket) == [true, false, true, false, true, false])
-    #expect(visits.map(\.status) == [200, 401, 200, 200, 200, 401])
-    #expect(visits[0].body == "in")
-    #expect(visits[4].body == "in")
-    // What was sent with the ticket went on connections of its own.
-    let (first, last) = (visits[0].port, visits[4].port)
+    let responses = try await SoakRun.run([Response].self, ["ticket"] + urls, environment: realm.environment)
+    #expect(responses.map(\.hasTicket) == [true, false, true, false, true, false])
+    #expect(responses.map(\.status) == [200, 401, 200, 200, 200, 401])
+    #expect(responses[0].body == "in")
+    #expect(responses[4].body == "in")
+    // The requests with the ticket used connections of their own.
+    let (first, last) = (responses[0].port, responses[4].port)
     #expect(first != nil && first != last)
-    #expect(visits.indices.filter { visits[$0].port == first } == [0])
-    #expect(visits.indices.filter { visits[$0].port == last } == [4])
+    #expect(responses.indices.filter { responses[$0].port == first } == [0])
+    #expect(responses.indices.filter { responses[$0].port == last } == [4])
   }
 }

@@ -4,7 +4,7 @@ import Testing
 @Suite(.needsHTTPBin, .timeLimit(.minutes(5))) struct CookieTests {
   private struct Echo: Decodable { let cookies: [String: String] }
 
-  @Test func cookiesAreKeptFromRequestToRequest() async throws {
+  @Test("Cookies are stored and sent with later requests") func cookies() async throws {
     let server = try await HTTPBinServer.shared
     let session = Session(configuration: .af.ephemeral)
     defer { withExtendedLifetime(session) {} }
@@ -17,7 +17,7 @@ import Testing
     #expect(try await ask("/cookies/delete?second") == ["first": "1", "third": "3"])
     let storage = try #require(session.sessionConfiguration.httpCookieStorage)
     #expect(Set(storage.cookies?.map(\.name) ?? []) == ["first", "third"])
-    // Sessions with storages of their own know nothing of each other.
+    // Sessions with different storages do not share cookies.
     let other = Session(configuration: .af.ephemeral)
     defer { withExtendedLifetime(other) {} }
     let cookies = try await other.request(server.url("/cookies")).serializingDecodable(Echo.self).value
@@ -25,7 +25,7 @@ import Testing
     #expect(cookies == [:])
   }
 
-  @Test func aCookieThatTheUserSendsIsTheOnlyOne() async throws {
+  @Test("A Cookie field of the request has priority") func ownField() async throws {
     let server = try await HTTPBinServer.shared
     let session = Session(configuration: .af.ephemeral)
     defer { withExtendedLifetime(session) {} }

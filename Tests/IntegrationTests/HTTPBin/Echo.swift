@@ -1,6 +1,6 @@
 import Foundation
 
-/// The description of a request by httpbin: `/anything`, `/get`, `/post` and similar routes.
+/// The description of a request by httpbin: `/anything`, `/get`, `/post` and similar paths.
 struct Echo: Decodable, Sendable {
   let method: String?
   let url: String
@@ -8,19 +8,19 @@ struct Echo: Decodable, Sendable {
   let args: [String: Values]
   /// The fields of a form in the body.
   let form: [String: Values]?
-  /// The body as JSON, if it is.
+  /// The body as JSON; `nil` for other bodies.
   let json: JSONValue?
-  /// The body, if it is no form.
+  /// The body, if it is not a form.
   let data: String?
   let headers: [String: String]
 
-  /// The value of a header field; httpbin writes names in a capitalized form.
+  /// Returns the value of a header field. httpbin capitalizes names.
   func header(_ name: String) -> String? {
     headers.first { $0.key.lowercased() == name.lowercased() }?.value
   }
 }
 
-/// All values of one name in a query or a form: httpbin writes a single one without a list.
+/// All values of one name in a query or a form. httpbin writes a single value without a list.
 struct Values: Decodable, Sendable, Equatable, ExpressibleByArrayLiteral, ExpressibleByStringLiteral {
   let all: [String]
 
@@ -37,7 +37,7 @@ struct Values: Decodable, Sendable, Equatable, ExpressibleByArrayLiteral, Expres
   }
 }
 
-/// Any JSON.
+/// A JSON value.
 enum JSONValue: Codable, Sendable, Equatable {
   case null
   case bool(Bool)

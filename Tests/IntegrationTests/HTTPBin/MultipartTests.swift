@@ -2,14 +2,16 @@ import Alamofire
 import Foundation
 import Testing
 
-/// A form as a real server reads it off the wire.
+/// Forms as httpbin reads them.
 @Suite(.needsHTTPBin, .timeLimit(.minutes(5))) struct MultipartTests {
   private struct Form: Decodable, Sendable, Equatable {
     var form: [String: Values]
     var files: [String: Values]
   }
 
-  @Test(arguments: [false, true]) func fieldsAndFilesArrive(isFile: Bool) async throws {
+  @Test("Fields and files are received", arguments: [false, true]) func fieldsAndFilesArrive(isFile: Bool)
+    async throws
+  {
     let server = try await HTTPBinServer.shared
     let folder = try ServerProcess.makeFolder("form")
     defer { try? FileManager.default.removeItem(at: folder) }

@@ -1,7 +1,7 @@
 import Alamofire
 import Testing
 
-/// Parameters by every encoding and encoder, as httpbin reads them.
+/// Parameters of every encoding and encoder, as httpbin reads them.
 @Suite(.needsHTTPBin, .timeLimit(.minutes(5))) struct ParameterTests {
   private struct Order: Codable, Equatable {
     var id = 7
@@ -21,20 +21,20 @@ import Testing
     ["id": 7, "paid": true, "tags": ["a b", "zü&=+"], "owner": ["name": "Zoë"]]
   }
 
-  @Test func aDictionaryGoesIntoTheQueryOfAGet() async throws {
+  @Test("A dictionary is encoded in the query of a GET") func query() async throws {
     let echo = try await echo { AF.request($0.url("/get?first=1"), parameters: Self.parameters) }
     #expect(
       echo.args == ["first": "1", "id": "7", "paid": "1", "tags[]": ["a b", "zü&=+"], "owner[name]": "Zoë"])
   }
 
-  @Test func aDictionaryGoesIntoTheFormOfAPost() async throws {
+  @Test("A dictionary is encoded in the form of a POST") func form() async throws {
     let echo = try await echo { AF.request($0.url("/post"), method: .post, parameters: Self.parameters) }
     #expect(echo.form == ["id": "7", "paid": "1", "tags[]": ["a b", "zü&=+"], "owner[name]": "Zoë"])
     #expect(echo.args.isEmpty)
     #expect(echo.header("Content-Type") == "application/x-www-form-urlencoded; charset=utf-8")
   }
 
-  @Test func theDestinationAndSpellingsOfAnEncodingCount() async throws {
+  @Test("The destination and options of an encoding apply") func options() async throws {
     let encoding = URLEncoding(destination: .queryString, arrayEncoding: .noBrackets, boolEncoding: .literal)
     let query = try await echo {
       AF.request($0.url("/post"), method: .post, parameters: Self.parameters, encoding: encoding)
@@ -50,8 +50,8 @@ import Testing
     #expect(body.form?["tags[1]"] == "zü&=+")
   }
 
-  @Test(arguments: [JSONEncoding.default, .prettyPrinted])
-  func aDictionaryBecomesJSON(encoding: JSONEncoding) async throws {
+  @Test("A dictionary is encoded as JSON", arguments: [JSONEncoding.default, .prettyPrinted])
+  func json(encoding: JSONEncoding) async throws {
     let echo = try await echo {
       AF.request($0.url("/put"), method: .put, parameters: Self.parameters, encoding: encoding)
     }
@@ -67,7 +67,7 @@ import Testing
 
   // MARK: Encodable values
 
-  @Test func anEncodableValueGoesWhereTheMethodSays() async throws {
+  @Test("An Encodable value is encoded by the destination of its method") func encodable() async throws {
     let fields: [String: Values] = [
       "id": "7", "unitPrice": "2.5", "isPaid": "1", "tags[]": ["a b", "zü&=+"], "owner[name]": "Zoë",
     ]
@@ -78,7 +78,7 @@ import Testing
     #expect(post.args.isEmpty)
   }
 
-  @Test func theSpellingsOfAFormEncoderCount() async throws {
+  @Test("The options of a form encoder apply") func encoderOptions() async throws {
     let encoder = URLEncodedFormParameterEncoder(
       encoder: URLEncodedFormEncoder(
         arrayEncoding: .indexInBrackets, boolEncoding: .literal, keyEncoding: .convertToSnakeCase,
@@ -93,7 +93,7 @@ import Testing
       ])
   }
 
-  @Test func aFormEncoderCanFillTheQueryOfAPost() async throws {
+  @Test("A form encoder can encode in the query of a POST") func queryOfPost() async throws {
     let encoder = URLEncodedFormParameterEncoder(
       encoder: URLEncodedFormEncoder(arrayEncoding: .noBrackets), destination: .queryString)
     let echo = try await echo {
@@ -103,8 +103,10 @@ import Testing
     #expect(echo.data == "")
   }
 
-  @Test(arguments: [JSONParameterEncoder.default, .prettyPrinted, .sortedKeys])
-  func anEncodableValueBecomesJSON(encoder: JSONParameterEncoder) async throws {
+  @Test(
+    "An Encodable value is encoded as JSON",
+    arguments: [JSONParameterEncoder.default, .prettyPrinted, .sortedKeys])
+  func encodableJSON(encoder: JSONParameterEncoder) async throws {
     let echo = try await echo {
       AF.request($0.url("/post"), method: .post, parameters: Order(), encoder: encoder)
     }

@@ -2,8 +2,9 @@ import Alamofire
 import Testing
 
 @Suite(.needsHTTPBin, .timeLimit(.minutes(5))) struct RedirectTests {
-  @Test(arguments: ["redirect", "relative-redirect", "absolute-redirect"])
-  func aChainIsFollowedToItsEnd(kind: String) async throws {
+  @Test(
+    "A chain of redirects is followed", arguments: ["redirect", "relative-redirect", "absolute-redirect"])
+  func chain(kind: String) async throws {
     let server = try await HTTPBinServer.shared
     let response = await AF.request(server.url("/\(kind)/4")).validate().serializingDecodable(Echo.self)
       .response
@@ -13,8 +14,10 @@ import Testing
     #expect(response.metrics?.transactionMetrics.count == 5)
   }
 
-  @Test(arguments: [(301, "GET"), (302, "GET"), (303, "GET"), (307, "POST"), (308, "POST")])
-  func whatBecomesOfAPostDependsOnTheStatus(status: Int, method: String) async throws {
+  @Test(
+    "The method after a redirect of a POST depends on the status",
+    arguments: [(301, "GET"), (302, "GET"), (303, "GET"), (307, "POST"), (308, "POST")])
+  func methods(status: Int, method: String) async throws {
     let server = try await HTTPBinServer.shared
     let target = try #require(
       "/anything?from=\(status)".addingPercentEncoding(withAllowedCharacters: .alphanumerics))
@@ -28,7 +31,7 @@ import Testing
     #expect((echo.header("Content-Type") != nil) == (method == "POST"))
   }
 
-  @Test func aLargeBodyIsSentAgainToTheNewPlace() async throws {
+  @Test("A large body is sent again after a redirect") func largeBody() async throws {
     let server = try await HTTPBinServer.shared
     var request = URLRequest(
       url: try #require(URL(string: server.url("/redirect-to?url=%2Fanything&status_code=307"))))
@@ -40,7 +43,7 @@ import Testing
     #expect(echo.data?.utf8.count == 200_000)
   }
 
-  @Test func aChainWithoutEndIsGivenUp() async throws {
+  @Test("An endless chain of redirects ends with an error") func endlessChain() async throws {
     let server = try await HTTPBinServer.shared
     let response = await AF.request(server.url("/redirect/21")).serializingData().response
     #expect((response.error?.underlyingError as? URLError)?.code == .httpTooManyRedirects)

@@ -1,10 +1,10 @@
 import Alamofire
 import Testing
 
-/// The requests as httpbin reports them.
+/// Sent requests, as httpbin echoes them.
 @Suite(.needsHTTPBin, .timeLimit(.minutes(5))) struct RequestTests {
-  @Test(arguments: ["get", "post", "put", "patch", "delete"])
-  func everyMethodArrivesWithItsQuery(name: String) async throws {
+  @Test("Each method is received with its query", arguments: ["get", "post", "put", "patch", "delete"])
+  func query(name: String) async throws {
     let server = try await HTTPBinServer.shared
     let response = await AF.request(
       server.url("/\(name)"), method: HTTPMethod(rawValue: name.uppercased()),
@@ -15,8 +15,10 @@ import Testing
     #expect(try response.result.get().args == ["a": "1 & 2", "ü": "é"])
   }
 
-  @Test(arguments: [HTTPMethod.get, .post, .put, .patch, .delete, .options, HTTPMethod(rawValue: "TRACE")])
-  func theMethodIsWhatWasAskedFor(method: HTTPMethod) async throws {
+  @Test(
+    "The method is sent unchanged",
+    arguments: [HTTPMethod.get, .post, .put, .patch, .delete, .options, HTTPMethod(rawValue: "TRACE")])
+  func method(method: HTTPMethod) async throws {
     let server = try await HTTPBinServer.shared
     let path = method == .options ? "/get" : "/anything"
     let response = await AF.request(server.url(path), method: method).serializingData(
@@ -30,7 +32,7 @@ import Testing
     }
   }
 
-  @Test func aHeadRequestHasAResponseWithoutABody() async throws {
+  @Test("A response to HEAD has no body") func head() async throws {
     let server = try await HTTPBinServer.shared
     let response = await AF.request(server.url("/get"), method: .head).serializingData().response
     #expect(response.response?.statusCode == 200)
@@ -38,7 +40,7 @@ import Testing
     #expect(Int(response.response?.headers["Content-Length"] ?? "") ?? 0 > 0)
   }
 
-  @Test func headersArriveAsTheyWereWritten() async throws {
+  @Test("Header fields are sent unchanged") func headers() async throws {
     let server = try await HTTPBinServer.shared
     let headers: HTTPHeaders = [
       "X-One": "first, second", "Accept": "application/json", "X-Empty": "", "X-Quoted": "a=\"b;c\"; d",
@@ -53,14 +55,14 @@ import Testing
     #expect(echo?["Accept-Encoding"] == HTTPHeader.defaultAcceptEncoding.value)
   }
 
-  @Test func cookiesOfAHeaderArrive() async throws {
+  @Test("Cookies of a header field are sent") func cookies() async throws {
     let server = try await HTTPBinServer.shared
     let cookies = try await AF.request(server.url("/cookies"), headers: ["Cookie": "session=abc; theme=dark"])
       .serializingDecodable([String: [String: String]].self).value
     #expect(cookies["cookies"] == ["session": "abc", "theme": "dark"])
   }
 
-  @Test func aBodyOfBytesArrivesWithItsLength() async throws {
+  @Test("A body is sent with its length") func body() async throws {
     let server = try await HTTPBinServer.shared
     var request = URLRequest(url: try #require(URL(string: server.url("/post"))))
     request.method = .post
@@ -71,7 +73,7 @@ import Testing
     #expect(echo.header("Content-Length") == "300000")
   }
 
-  @Test func basicCredentialsAreSentOnceTheServerAsks() async throws {
+  @Test("Basic credentials are sent after the challenge") func basic() async throws {
     let server = try await HTTPBinServer.shared
     let url = server.url("/basic-auth/anna/s%C3%A9same")
     let response = await AF.request(url).authenticate(username: "anna", password: "sésame")
@@ -80,7 +82,9 @@ import Testing
     #expect(response.metrics?.transactionMetrics.count == 2)
   }
 
-  @Test func wrongAndMissingCredentialsAreAStatusThatValidationRefuses() async throws {
+  @Test("Wrong and missing credentials end with a status that validation refuses") func wrongCredentials()
+    async throws
+  {
     let server = try await HTTPBinServer.shared
     let url = server.url("/basic-auth/anna/secret")
     let wrong = await AF.request(url).authenticate(username: "anna", password: "guess")

@@ -2,10 +2,11 @@ import Alamofire
 import Synchronization
 import Testing
 
-/// The responses of httpbin, and their serialization.
+/// Responses of httpbin and their values.
 @Suite(.needsHTTPBin, .timeLimit(.minutes(5))) struct ResponseTests {
-  @Test(arguments: [200, 201, 204, 304, 400, 403, 404, 418, 500, 503])
-  func validationLetsTheTwoHundredsThrough(code: Int) async throws {
+  @Test(
+    "Validation accepts the statuses of 2xx", arguments: [200, 201, 204, 304, 400, 403, 404, 418, 500, 503])
+  func validation(code: Int) async throws {
     let server = try await HTTPBinServer.shared
     let response = await AF.request(server.url("/status/\(code)"))
       .validate().serializingData(emptyResponseCodes: [200, 201, 204]).response
@@ -18,7 +19,7 @@ import Testing
     }
   }
 
-  @Test func acceptedStatusCodesCanBeChosen() async throws {
+  @Test("The acceptable status codes can be chosen") func statusCodes() async throws {
     let server = try await HTTPBinServer.shared
     let response = await AF.request(server.url("/status/418")).validate(statusCode: [418])
       .serializingData(emptyResponseCodes: [418]).response
@@ -26,8 +27,8 @@ import Testing
     #expect(response.data?.isEmpty == false)
   }
 
-  @Test(arguments: ["gzip", "deflate", "brotli"])
-  func aCodedBodyArrivesDecoded(coding: String) async throws {
+  @Test("An encoded body is decoded", arguments: ["gzip", "deflate", "brotli"])
+  func contentCodings(coding: String) async throws {
     let server = try await HTTPBinServer.shared
     let response = await AF.request(server.url("/\(coding)"))
       .validate().serializingDecodable([String: JSONValue].self).response
@@ -39,10 +40,12 @@ import Testing
     #expect(transaction.countOfResponseBodyBytesReceived < transaction.countOfResponseBodyBytesAfterDecoding)
   }
 
-  @Test(arguments: [
-    ("png", "image/png"), ("jpeg", "image/jpeg"), ("svg", "image/svg+xml"), ("webp", "image/webp"),
-  ])
-  func imagesPassTheirContentTypeAndNoOther(path: String, type: String) async throws {
+  @Test(
+    "Images are accepted with their content type only",
+    arguments: [
+      ("png", "image/png"), ("jpeg", "image/jpeg"), ("svg", "image/svg+xml"), ("webp", "image/webp"),
+    ])
+  func images(path: String, type: String) async throws {
     let server = try await HTTPBinServer.shared
     let url = server.url("/image/\(path)")
     let right = await AF.request(url).validate(contentType: [type]).serializingData().response
@@ -56,7 +59,7 @@ import Testing
     #expect(wrong.error?.acceptableContentTypes == ["application/json", "text/*"])
   }
 
-  @Test func theAcceptHeaderDecidesWhatIsValid() async throws {
+  @Test("The Accept field decides about acceptable content types") func accept() async throws {
     let server = try await HTTPBinServer.shared
     let accepted = await AF.request(server.url("/image"), headers: [.accept("image/webp")])
       .validate().serializingData().response
@@ -67,14 +70,14 @@ import Testing
     #expect(refused.error?.responseContentType?.hasPrefix("text/html") == true)
   }
 
-  @Test func textIsReadInItsEncoding() async throws {
+  @Test("Text is decoded by its charset") func text() async throws {
     let server = try await HTTPBinServer.shared
     let text = try await AF.request(server.url("/encoding/utf8")).serializingString().value
     #expect(text.contains("∮ E⋅da = Q"))
     #expect(text.contains("Οὐχὶ ταὐτὰ"))
   }
 
-  @Test func JSONBecomesAValue() async throws {
+  @Test("JSON is decoded") func json() async throws {
     struct Show: Decodable { let slideshow: Slides }
     struct Slides: Decodable {
       let author: String
@@ -99,7 +102,7 @@ import Testing
     #expect(missing.error?.errorDescription?.contains("key \"editor\" at slideshow") == true)
   }
 
-  @Test func aStreamOfLinesArrivesWhole() async throws {
+  @Test("A stream of lines is complete") func lines() async throws {
     let server = try await HTTPBinServer.shared
     let text = try await AF.request(server.url("/stream/50")).serializingString().value
     let lines = try text.split(separator: "\n").map {
@@ -108,7 +111,7 @@ import Testing
     #expect(lines.map { $0["id"] } == (0..<50).map { .number(Double($0)) })
   }
 
-  @Test func bytesArriveUntouched() async throws {
+  @Test("Bytes are delivered unchanged") func bytes() async throws {
     let server = try await HTTPBinServer.shared
     let whole = try await AF.request(server.url("/bytes/100000?seed=7")).serializingData().value
     #expect(whole.count == 100_000)
@@ -120,7 +123,7 @@ import Testing
     #expect(again == whole)
   }
 
-  @Test func aDrippingBodyIsWaitedForAndReported() async throws {
+  @Test("A slow body is complete and reports progress") func slowBody() async throws {
     let server = try await HTTPBinServer.shared
     let fractions = Mutex<[Double]>([])
     let response = await AF.request(server.url("/drip?numbytes=20&duration=1&delay=0"))

@@ -2,7 +2,7 @@ import Alamofire
 import Testing
 
 @Suite(.needsHTTPBin, .timeLimit(.minutes(5))) struct TimeTests {
-  @Test func aDelayWithinTheTimeoutIsWaitedFor() async throws {
+  @Test("A delay within the timeout succeeds") func delay() async throws {
     let server = try await HTTPBinServer.shared
     let response = await AF.request(server.url("/delay/1")).validate().serializingDecodable(Echo.self)
       .response
@@ -10,7 +10,7 @@ import Testing
     #expect(response.metrics.map { $0.taskInterval.duration >= 1 } == true)
   }
 
-  @Test func aDelayBeyondTheTimeoutEndsTheRequest() async throws {
+  @Test("A delay beyond the timeout ends the request") func timeout() async throws {
     let server = try await HTTPBinServer.shared
     let response = await AF.request(server.url("/delay/10"), requestModifier: { $0.timeoutInterval = 0.5 })
       .serializingData().response
@@ -18,7 +18,7 @@ import Testing
     #expect(response.error?.isSessionTaskError == true)
   }
 
-  @Test func bytesThatDripInKeepTheIdleTimeoutAway() async throws {
+  @Test("Arriving bytes restart the idle timeout") func idleTimeout() async throws {
     let server = try await HTTPBinServer.shared
     let response = await AF.request(
       server.url("/drip?numbytes=8&duration=3&delay=0"), requestModifier: { $0.timeoutInterval = 2 }
@@ -26,7 +26,7 @@ import Testing
     #expect(response.value?.count == 8)
   }
 
-  @Test func cancellingEndsARequestInItsMiddle() async throws {
+  @Test("Cancelling ends a running request") func cancel() async throws {
     let server = try await HTTPBinServer.shared
     let request = AF.request(server.url("/drip?numbytes=100&duration=9&delay=0"))
     let (heads, arrived) = AsyncStream.makeStream(of: Int.self)
@@ -42,7 +42,7 @@ import Testing
     #expect(request.isCancelled)
   }
 
-  @Test func cancellingTheTaskThatAwaitsEndsTheRequest() async throws {
+  @Test("Cancelling the awaiting task ends the request") func cancelTask() async throws {
     let server = try await HTTPBinServer.shared
     let request = AF.request(server.url("/delay/10"))
     let (resumed, isResumed) = AsyncStream.makeStream(of: Void.self)

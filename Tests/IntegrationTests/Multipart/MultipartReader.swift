@@ -1,13 +1,13 @@
 import Foundation
 
-/// Independent parsers of multipart bodies: Python packages in `.build/venv`.
+/// Third-party readers of multipart bodies: Python packages in `.build/venv`.
 enum MultipartReader: String, CaseIterable {
   case werkzeug
   case pythonMultipart
 
   static let program = HTTPBinServer.packageRoot.appendingPathComponent(".build/venv/bin/python").path
 
-  /// Whether the environment has both; one that was made before they were needed lacks one.
+  /// Whether the environment has both. An older environment may lack one.
   static var areInstalled: Bool {
     let list = HTTPBinServer.packageRoot.appendingPathComponent(".build/venv/installed.txt")
     return (try? String(contentsOf: list, encoding: .utf8))?.contains("python-multipart==") == true
@@ -21,8 +21,7 @@ enum MultipartReader: String, CaseIterable {
     var body: Data
   }
 
-  /// The parts of a body, in their order. Readers differ in whether `%22` is a quotation mark to them; here it
-  /// is none.
+  /// Returns the parts of a body in order. Readers disagree whether `%22` is a quotation mark; here it is not.
   func parts(of body: URL, contentType: String) async throws -> [Part] {
     let run = try await CommandRun([Self.program, "-I", "-c", Self.script, rawValue, contentType, body.path])
     guard run.status == 0 else {

@@ -2,7 +2,7 @@ import Alamofire
 import Foundation
 import Testing
 
-/// Forms as other people's readers understand them.
+/// Forms as third-party readers parse them.
 @Suite(.needsMultipartReaders, .timeLimit(.minutes(5))) final class MultipartReaderTests {
   typealias Part = MultipartReader.Part
 
@@ -18,7 +18,7 @@ import Testing
     return url
   }
 
-  /// Returns the parts that a reader finds in a form, which both encoders must write identically.
+  /// Returns the parts of a form, which both encoders must encode equally.
   private func read(_ form: MultipartFormData, by reader: MultipartReader) async throws -> [Part] {
     let body = folder.appendingPathComponent("body-\(reader)")
     let encoded = try form.encode()
@@ -27,8 +27,9 @@ import Testing
     return try await reader.parts(of: body, contentType: form.contentType)
   }
 
-  @Test(arguments: MultipartReader.allCases) func partsOfEveryKindArrive(reader: MultipartReader) async throws
-  {
+  @Test("Parts of every kind are read", arguments: MultipartReader.allCases) func parts(
+    reader: MultipartReader
+  ) async throws {
     let content = Data((0..<300_000).map { UInt8(truncatingIfNeeded: $0 &* 31) })
     let form = MultipartFormData()
     form.append(Data("Zoë\r\n".utf8), withName: "text")
@@ -53,7 +54,9 @@ import Testing
       ])
   }
 
-  @Test(arguments: MultipartReader.allCases) func namesArriveAsTheyAreWritten(reader: MultipartReader)
+  @Test("Names are read as they were given", arguments: MultipartReader.allCases) func names(
+    reader: MultipartReader
+  )
     async throws
   {
     let names: [(String, String)] = [
@@ -81,32 +84,35 @@ import Testing
     #expect(try await read(form, by: reader) == expected)
   }
 
-  @Test func readersDisagreeAboutBackslashes() async throws {
-    // Sent as browsers send it. To Werkzeug it is an escape (RFC 9110 §5.6.4), to python-multipart a character.
+  @Test("Readers disagree about backslashes") func backslashes() async throws {
+    // Browsers send them unchanged. Werkzeug reads an escape (RFC 9110 §5.6.4), python-multipart a character.
     let form = MultipartFormData()
     form.append(Data(), withName: "back\\slash")
     #expect(try await read(form, by: .werkzeug).map(\.name) == ["backslash"])
     #expect(try await read(form, by: .pythonMultipart).map(\.name) == ["back\\slash"])
   }
 
-  @Test(arguments: MultipartReader.allCases) func aFormWithoutPartsIsComplete(reader: MultipartReader)
+  @Test("A form without parts is complete", arguments: MultipartReader.allCases) func emptyForm(
+    reader: MultipartReader
+  )
     async throws
   {
     #expect(try await read(MultipartFormData(), by: reader) == [])
   }
 
-  @Test(arguments: MultipartReader.allCases) func tenThousandPartsArrive(reader: MultipartReader) async throws
-  {
+  @Test("Ten thousand parts are read", arguments: MultipartReader.allCases) func manyParts(
+    reader: MultipartReader
+  ) async throws {
     let form = MultipartFormData()
     for index in 0..<10_000 { form.append(Data("\(index)".utf8), withName: "n\(index)") }
     let expected = (0..<10_000).map { Part(name: "n\($0)", body: Data("\($0)".utf8)) }
     let parts = try await read(form, by: reader)
-    // Compared apart: 10,000 parts make no readable message.
+    // Compared outside of the expectation, because a message with 10,000 parts would be unreadable.
     let isEqual = parts == expected
     #expect(isEqual)
   }
 
-  @Test(arguments: MultipartReader.allCases) func boundariesOfEveryFormAreUnderstood(
+  @Test("Boundaries of every form are understood", arguments: MultipartReader.allCases) func boundaries(
     reader: MultipartReader
   ) async throws {
     for boundary in [
@@ -121,7 +127,8 @@ import Testing
     }
   }
 
-  @Test(arguments: MultipartReader.allCases) func whatLooksLikeABoundaryIsNone(
+  @Test("Text that resembles a boundary is not one", arguments: MultipartReader.allCases)
+  func textsLikeBoundaries(
     reader: MultipartReader
   ) async throws {
     let form = MultipartFormData()
@@ -139,7 +146,7 @@ import Testing
     #expect(wrong == nil, "part \(wrong?.1.name ?? "") was read otherwise")
   }
 
-  /// Random bytes among pieces that begin or end like a boundary, but without a whole one.
+  /// Returns random bytes with prefixes and suffixes of a boundary, but without a complete one.
   private static func lookAlike(_ boundary: String, _ generator: inout SplitMix) -> Data {
     let almost = "--\(boundary.dropLast())"
     let pieces = [
@@ -163,7 +170,7 @@ import Testing
   }
 }
 
-/// A generator with the same numbers in every run.
+/// Deterministic random numbers.
 private struct SplitMix: RandomNumberGenerator {
   var state: UInt64
 

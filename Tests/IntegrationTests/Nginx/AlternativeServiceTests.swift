@@ -1,7 +1,7 @@
 import Alamofire
 import Testing
 
-/// Servers that name other places, with one that speaks HTTP/2 there.
+/// Servers that announce alternative services, with a service over HTTP/2.
 @Suite("Alternative services", .needsNginx, .timeLimit(.minutes(5)))
 struct AlternativeServiceTests {
   private static let locations = """
@@ -31,10 +31,10 @@ struct AlternativeServiceTests {
     options.trustStore = .file(server.authority)
     options.alternativeServices = AlternativeServices()
     change(&options)
-    return Session(configuration: .solitary, serverTrustManager: manager, transportOptions: options)
+    return Session(configuration: .isolated, serverTrustManager: manager, transportOptions: options)
   }
 
-  /// Returns the responses to sequential requests, each with the version of HTTP.
+  /// Sends requests one after the other, and returns their bodies with the version of HTTP.
   private func answers(_ session: Session, _ url: String, _ count: Int = 3) async -> [String] {
     var answers: [String] = []
     for _ in 0..<count {
@@ -49,7 +49,7 @@ struct AlternativeServiceTests {
     try #require(URL(string: server.url(entrance, "/"))?.port)
   }
 
-  @Test func requestsGoToThePlaceThatWasNamedUntilItIsTakenBack() async throws {
+  @Test("Requests use the announced service until it is cleared") func service() async throws {
     let server = try await Self.server
     let session = session(of: server)
     defer { withExtendedLifetime(session) {} }
@@ -70,7 +70,7 @@ struct AlternativeServiceTests {
     #expect(await answers(plain, url, 2) == [direct, direct])
   }
 
-  @Test func thePlaceHasToHaveWhatIsPinnedToTheOrigin() async throws {
+  @Test("The service must have the pins of the origin") func pins() async throws {
     let other = try await NginxServer.shared
     let server = try await Self.server
     let pinned = try Data(contentsOf: URL(fileURLWithPath: server.certificate))
@@ -84,13 +84,13 @@ struct AlternativeServiceTests {
     let path = "/led?port=\(try port(other, .h2))"
     let found = await answers(session, server.url(.https1, path))
     #expect(found.allSatisfy { $0.hasPrefix("http/1.1: ") }, "\(found)")
-    #expect(try await other.visits(to: path, count: 0).isEmpty)
-    // With one that has it, it is used.
+    #expect(try await other.loggedRequests(to: path, count: 0).isEmpty)
+    // A service with the pinned certificate is used.
     let good = await answers(session, server.url(.https1, "/led?port=\(try port(server, .h2))"))
     #expect(good.map { $0.prefix(2) } == ["ht", "h2", "h2"])
   }
 
-  @Test func aPlaceThatSpeaksHTTP1IsNotUsed() async throws {
+  @Test("A service over HTTP/1.1 is not used") func http1() async throws {
     let server = try await Self.server
     let session = session(of: server)
     defer { withExtendedLifetime(session) {} }
@@ -98,11 +98,11 @@ struct AlternativeServiceTests {
     let found = await answers(session, server.url(.h2, path))
     let origin = try port(server, .h2)
     #expect(found == Array(repeating: "h2: \(origin)  127.0.0.1:\(origin)", count: 3))
-    let visits = try await server.visits(to: path, count: 3)
-    #expect(visits.map(\.version) == ["HTTP/2.0", "HTTP/2.0", "HTTP/2.0"])
+    let loggedRequests = try await server.loggedRequests(to: path, count: 3)
+    #expect(loggedRequests.map(\.version) == ["HTTP/2.0", "HTTP/2.0", "HTTP/2.0"])
   }
 
-  @Test func aPlaceWhereNobodyListensCostsNothing() async throws {
+  @Test("A service that refuses connections does not fail requests") func refusedConnection() async throws {
     let server = try await Self.server
     let session = session(of: server)
     defer { withExtendedLifetime(session) {} }
@@ -111,18 +111,20 @@ struct AlternativeServiceTests {
     #expect(found.allSatisfy { $0.hasPrefix("http/1.1: ") }, "\(found)")
   }
 
-  @Test func aPlaceThatIsNotTheOriginsSendsTheRequestBack() async throws {
+  @Test("A service that is not authoritative returns the request to the origin") func misdirectedRequest()
+    async throws
+  {
     let server = try await Self.server
     let session = session(of: server)
     defer { withExtendedLifetime(session) {} }
     let path = "/misdirected?port=\(try port(server, .h2))"
     let found = await answers(session, server.url(.https1, path))
     #expect(found == Array(repeating: "http/1.1: origin", count: 3))
-    let visits = try await server.visits(to: path, count: 4)
-    #expect(visits.map(\.status) == [200, 421, 200, 200])
+    let loggedRequests = try await server.loggedRequests(to: path, count: 4)
+    #expect(loggedRequests.map(\.status) == [200, 421, 200, 200])
   }
 
-  @Test func aBodyGoesThereToo() async throws {
+  @Test("A body is sent to the service") func body() async throws {
     let server = try await Self.server
     let session = session(of: server)
     defer { withExtendedLifetime(session) {} }

@@ -1,6 +1,6 @@
 import Alamofire
 
-/// Many requests that are started at once.
+/// Requests that are started at once.
 enum Batch {
   /// Starts `count` requests, then waits for all.
   static func run(
@@ -14,17 +14,17 @@ enum Batch {
 }
 
 extension Sequence where Element == DataResponse<Data, AFError> {
-  /// The different failures.
+  /// The errors, each kind once.
   var failures: Set<String> { Set(compactMap { $0.error.map { "\($0)" } }) }
 }
 
 extension DataResponse {
-  /// The duration of the last request in the engine, in seconds.
+  /// The duration of the last transfer, in seconds.
   var duration: TimeInterval {
     guard let start = transaction?.fetchStartDate, let end = transaction?.responseEndDate else { return 0 }
     return end.timeIntervalSince(start)
   }
 
-  /// The last request that went over the wire.
+  /// The metrics of the last transfer.
   var transaction: URLSessionTaskTransactionMetrics? { metrics?.transactionMetrics.last }
 }

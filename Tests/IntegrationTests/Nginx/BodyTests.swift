@@ -1,9 +1,9 @@
 import Alamofire
 import Testing
 
-/// Bodies of all sizes, both ways.
+/// Bodies of all sizes in both directions.
 @Suite(.needsNginx, .timeLimit(.minutes(5))) struct BodyTests {
-  /// Bytes that show any piece that is missing, doubled or out of place.
+  /// Returns bytes in which a missing, repeated or misplaced chunk is detected.
   private static func bytes(_ count: Int) -> Data {
     var state: UInt64 = 0x9E37_79B9_7F4A_7C15
     var data = Data(capacity: count + 8)
@@ -17,8 +17,8 @@ import Testing
   private static let large = bytes(20_000_000)
   private static let medium = bytes(1_000_000)
 
-  @Test(arguments: NginxServer.Entrance.allCases)
-  func aLargeResponseArrivesIntact(entrance: NginxServer.Entrance) async throws {
+  @Test("A large response is complete", arguments: NginxServer.Entrance.allCases)
+  func largeResponse(entrance: NginxServer.Entrance) async throws {
     let server = try await NginxServer.shared
     let session = server.makeSession()
     defer { withExtendedLifetime(session) {} }
@@ -30,8 +30,8 @@ import Testing
     #expect(response.transaction?.countOfResponseBodyBytesReceived == 20_000_000)
   }
 
-  @Test(arguments: [NginxServer.Entrance.https1, .h2])
-  func manyLargeResponsesArriveAtATime(entrance: NginxServer.Entrance) async throws {
+  @Test("Concurrent large responses are complete", arguments: [NginxServer.Entrance.https1, .h2])
+  func largeResponses(entrance: NginxServer.Entrance) async throws {
     let server = try await NginxServer.shared
     let session = server.makeSession()
     defer { withExtendedLifetime(session) {} }
@@ -42,8 +42,10 @@ import Testing
     #expect(responses.count { $0.value == Self.medium } == 60)
   }
 
-  @Test(arguments: NginxServer.Entrance.allCases, [0, 1, 10_000, 70_000, 5_000_000])
-  func aBodyIsStoredAsItWasSent(entrance: NginxServer.Entrance, size: Int) async throws {
+  @Test(
+    "An uploaded body is stored unchanged", arguments: NginxServer.Entrance.allCases,
+    [0, 1, 10_000, 70_000, 5_000_000])
+  func upload(entrance: NginxServer.Entrance, size: Int) async throws {
     let server = try await NginxServer.shared
     let session = server.makeSession()
     defer { withExtendedLifetime(session) {} }
@@ -58,7 +60,7 @@ import Testing
     #expect(get.data ?? Data() == body, "\(get.failure)")
   }
 
-  @Test(.needsHTTPBin) func aPostOverHTTP2ReachesAnApplication() async throws {
+  @Test("A POST over HTTP/2 is received by an application", .needsHTTPBin) func post() async throws {
     let httpbin = try await HTTPBinServer.shared
     let server = try await NginxServer(
       NginxConfiguration(locations: "location /app/ { proxy_pass http://127.0.0.1:\(httpbin.port)/; }"))
@@ -80,6 +82,6 @@ import Testing
 }
 
 extension DataResponse {
-  /// The failure in words, for messages of tests.
+  /// A description of the failure for messages of tests.
   var failure: String { error.map { "\($0)" } ?? "no failure" }
 }

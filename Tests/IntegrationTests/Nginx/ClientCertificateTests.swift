@@ -3,7 +3,7 @@ import Testing
 
 @Suite("Client certificates", .needsNginx, .timeLimit(.minutes(5)))
 struct ClientCertificateTests {
-  @Test("A client is who its certificate says", arguments: [NginxServer.Entrance.https1, .h2])
+  @Test("The server receives the client certificate", arguments: [NginxServer.Entrance.https1, .h2])
   func mutualTLS(entrance: NginxServer.Entrance) async throws {
     var configuration = NginxConfiguration()
     configuration.asksForClients = true
@@ -18,7 +18,7 @@ struct ClientCertificateTests {
       let who = try await session.request(server.url(entrance, "/who")).serializingString().value
       #expect(who == "CN=Ada")
     }
-    // Without one, nginx answers with an error of its own instead of a name.
+    // Without a certificate, nginx responds with an error instead of the name.
     let stranger = server.makeSession()
     let nobody = await stranger.request(server.url(entrance, "/who")).serializingString().response
     #expect(nobody.response?.statusCode == 400, "\(String(describing: nobody.error))")
@@ -32,13 +32,13 @@ struct ClientCertificateTests {
 
 @Suite("Unix-domain sockets", .needsNginx, .timeLimit(.minutes(5)))
 struct UnixSocketTests {
-  @Test func aRequestGoesThroughTheSocket() async throws {
+  @Test("A request is sent through the socket") func socket() async throws {
     let server = try await NginxServer.shared
     let session = server.makeSession { $0.unixSocket = server.socket }
     let response = await session.request("http://any.example/item").serializingString().response
     #expect(response.value == NginxConfiguration.item)
     #expect(response.metrics?.transactionMetrics.last?.request.url?.host == "any.example")
-    // The guard does not apply, because the program itself chose the socket.
+    // Refusing private addresses does not apply, because the program itself has named the socket.
     let guarded = server.makeSession {
       $0.unixSocket = server.socket
       $0.refusesPrivateAddresses = true

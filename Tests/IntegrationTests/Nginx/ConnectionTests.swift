@@ -1,35 +1,35 @@
 import Alamofire
 import Testing
 
-/// The number of connections of requests, according to nginx.
+/// The number of connections of requests, from the log of nginx.
 @Suite(.needsNginx, .timeLimit(.minutes(5))) struct ConnectionTests {
-  @Test func requestsOverHTTP2ShareOneConnection() async throws {
+  @Test("Requests over HTTP/2 share one connection") func sharedConnection() async throws {
     let server = try await NginxServer.shared
     let session = server.makeSession()
     defer { withExtendedLifetime(session) {} }
     let path = "/item?shared"
-    // The first one finds out what the server speaks.
+    // The first request finds out the version of HTTP.
     let first = await session.request(server.url(.h2, path)).validate().serializingData().response
     #expect(first.transaction?.networkProtocolName == "h2")
     #expect(first.transaction?.isReusedConnection == false)
     #expect(first.transaction?.negotiatedTLSProtocolVersion != nil)
 
-    // As many at a time as one connection takes.
+    // As many concurrent requests as one connection allows.
     var responses = await Batch.run(100) { _ in session.request(server.url(.h2, path)) }
     responses += await Batch.run(100) { _ in session.request(server.url(.h2, path)) }
     #expect(responses.failures.isEmpty)
     #expect(responses.allSatisfy { $0.value == Data(NginxConfiguration.item.utf8) })
     #expect(responses.allSatisfy { $0.transaction?.networkProtocolName == "h2" })
     #expect(responses.allSatisfy { $0.transaction?.isReusedConnection == true })
-    let visits = try await server.visits(to: path, count: 201)
-    #expect(visits.count == 201)
-    #expect(Set(visits.map(\.version)) == ["HTTP/2.0"])
-    #expect(Set(visits.map(\.connection)).count == 1)
+    let loggedRequests = try await server.loggedRequests(to: path, count: 201)
+    #expect(loggedRequests.count == 201)
+    #expect(Set(loggedRequests.map(\.version)) == ["HTTP/2.0"])
+    #expect(Set(loggedRequests.map(\.connection)).count == 1)
   }
 
-  /// libcurl 7.88 at times forgets that it has read bytes for one stream when another one starts; on a busy
-  /// machine most runs of this test meet that.
-  @Test func noStreamIsForgottenWhileOthersStart() async throws {
+  /// libcurl 7.88 sometimes forgets that it has read bytes of one stream when another one starts. On a busy machine, most
+  /// runs of this test meet this.
+  @Test("No stream stalls while others start") func stalledStreams() async throws {
     let server = try await NginxServer.shared
     let session = server.makeSession()
     defer { withExtendedLifetime(session) {} }
@@ -39,24 +39,26 @@ import Testing
       rounds += 1
       let responses = await Batch.run(20) { _ in session.request(server.url(.h2, "/item?forgotten")) }
       #expect(responses.failures.isEmpty)
-      // Without the second looks the loop sleeps for a minute.
+      // Without StalledTransferPoll, the loop would sleep for a minute.
       #expect(responses.allSatisfy { $0.duration < 30 })
     }
   }
 
-  @Test(arguments: NginxServer.Entrance.allCases)
-  func aBurstKeepsToTheLimitOfConnections(entrance: NginxServer.Entrance) async throws {
+  @Test("Concurrent requests respect the limit of connections", arguments: NginxServer.Entrance.allCases)
+  func limit(entrance: NginxServer.Entrance) async throws {
     let server = try await NginxServer.shared
     try await expectBurst(of: 500, on: server, entrance)
   }
 
-  @Test func aBurstKeepsToTheLimitWhereAConnectionTakesFewStreams() async throws {
+  @Test("Concurrent requests respect the limit if a connection allows few streams") func limitWithFewStreams()
+    async throws
+  {
     let server = try await NginxServer(NginxConfiguration(streamsPerConnection: 8))
     try await expectBurst(of: 500, on: server, .h2)
   }
 
-  @Test(arguments: [NginxServer.Entrance.http, .h2])
-  func theLimitOfConnectionsIsTheConfigurations(entrance: NginxServer.Entrance) async throws {
+  @Test("The limit of connections is that of the configuration", arguments: [NginxServer.Entrance.http, .h2])
+  func configuredLimit(entrance: NginxServer.Entrance) async throws {
     let server = try await NginxServer.shared
     try await expectBurst(of: 50, on: server, entrance, limit: 2)
   }
@@ -71,13 +73,13 @@ import Testing
     let path = "/item?burst-\(entrance)-\(count)-\(limit ?? 0)"
     let responses = await Batch.run(count) { _ in session.request(server.url(entrance, path)) }
     #expect(responses.failures.isEmpty)
-    let visits = try await server.visits(to: path, count: count)
-    #expect(visits.count == count)
-    #expect(Set(visits.map(\.version)) == [entrance == .h2 ? "HTTP/2.0" : "HTTP/1.1"])
-    #expect(Set(visits.map(\.connection)).count <= configuration.httpMaximumConnectionsPerHost)
+    let loggedRequests = try await server.loggedRequests(to: path, count: count)
+    #expect(loggedRequests.count == count)
+    #expect(Set(loggedRequests.map(\.version)) == [entrance == .h2 ? "HTTP/2.0" : "HTTP/1.1"])
+    #expect(Set(loggedRequests.map(\.connection)).count <= configuration.httpMaximumConnectionsPerHost)
   }
 
-  @Test func withoutHTTP2OnOfferTheConnectionsAreOfHTTP1() async throws {
+  @Test("Without HTTP/2 in ALPN, connections use HTTP/1.1") func http1() async throws {
     let server = try await NginxServer.shared
     let session = server.makeSession { $0.httpVersions = .http1Only }
     defer { withExtendedLifetime(session) {} }
@@ -87,17 +89,21 @@ import Testing
     #expect(again.transaction?.isReusedConnection == true)
   }
 
-  @Test func aCertificateOfAnUnknownAuthorityIsRefusedInWords() async throws {
+  @Test("A certificate of an unknown authority is refused with a message") func unknownAuthority()
+    async throws
+  {
     let server = try await NginxServer.shared
     let response = await AF.request(server.url(.h2, "/item?untrusted")).serializingData().response
     let error = response.error?.underlyingError as? URLError
     #expect(error?.code == .serverCertificateHasUnknownRoot)
     #expect(response.error?.errorDescription?.contains("does not lead to a trusted root") == true)
-    let visits = try await server.visits(to: "/item?untrusted", count: 0)
-    #expect(visits.isEmpty)
+    let loggedRequests = try await server.loggedRequests(to: "/item?untrusted", count: 0)
+    #expect(loggedRequests.isEmpty)
   }
 
-  @Test func aTrustStoreThatCannotBeReadIsAnErrorInWords() async throws {
+  @Test("A trust store that cannot be read is an error with a message") func unreadableTrustStore()
+    async throws
+  {
     let server = try await NginxServer.shared
     let session = server.makeSession { $0.trustStore = .file("/no/such/file") }
     defer { withExtendedLifetime(session) {} }

@@ -1,11 +1,12 @@
 import Alamofire
 import Testing
 
-/// Servers that close connections, and servers that go away.
+/// Servers that close connections or end.
 @Suite(.needsNginx, .timeLimit(.minutes(5))) struct KeepAliveTests {
-  @Test(arguments: NginxServer.Entrance.allCases)
-  func requestsGoOnWhenTheServerHasClosedIdleConnections(entrance: NginxServer.Entrance) async throws {
-    // Without lingering nginx counts a connection only as long as it is open.
+  @Test(
+    "Requests succeed after the server has closed idle connections", arguments: NginxServer.Entrance.allCases)
+  func idleConnections(entrance: NginxServer.Entrance) async throws {
+    // Without lingering, nginx counts a connection only as long as it is open.
     let server = try await NginxServer(NginxConfiguration(keepAlive: "1s", locations: "lingering_close off;"))
     let session = server.makeSession()
     let observer = server.makeSession()
@@ -13,7 +14,7 @@ import Testing
     for round in 0..<6 {
       let responses = await Batch.run(12) { _ in session.request(server.url(entrance, "/item")) }
       #expect(responses.failures.isEmpty)
-      // When one is closed, the others are about to be: every other time requests meet the closing itself.
+      // When one is closed, the others are about to be closed, so that every other request meets a closing connection.
       let kept = try await server.connectionCount(observer: observer)
       let isClosed = try await eventually {
         let left = try await server.connectionCount(observer: observer)
@@ -23,8 +24,9 @@ import Testing
     }
   }
 
-  @Test(arguments: NginxServer.Entrance.allCases)
-  func requestsGoOnWhenAConnectionHasServedItsShare(entrance: NginxServer.Entrance) async throws {
+  @Test(
+    "Requests succeed after a connection has served its maximum", arguments: NginxServer.Entrance.allCases)
+  func requestsPerConnection(entrance: NginxServer.Entrance) async throws {
     let server = try await NginxServer(NginxConfiguration(requestsPerConnection: 10))
     let session = server.makeSession()
     defer { withExtendedLifetime(session) {} }
@@ -35,14 +37,13 @@ import Testing
     }
     let responses = await Batch.run(300) { _ in session.request(server.url(entrance, "/item?many")) }
     #expect(responses.failures.isEmpty)
-    let visits = try await server.visits(to: "/item?one", count: 35)
-    #expect(Set(visits.map(\.connection)).count == 4)
+    let loggedRequests = try await server.loggedRequests(to: "/item?one", count: 35)
+    #expect(Set(loggedRequests.map(\.connection)).count == 4)
   }
 
-  /// nginx drops connections that it has accepted and that have brought no request yet: on a new
-  /// connection that is an error, and a clear one.
-  @Test(arguments: NginxServer.Entrance.allCases)
-  func aReloadInTheMiddleCostsHardlyARequest(entrance: NginxServer.Entrance) async throws {
+  /// nginx closes accepted connections that have not sent a request yet. On a new connection that is a clear error.
+  @Test("A reload fails few requests", arguments: NginxServer.Entrance.allCases)
+  func reload(entrance: NginxServer.Entrance) async throws {
     let server = try await NginxServer()
     let session = server.makeSession()
     defer { withExtendedLifetime(session) {} }
@@ -59,12 +60,12 @@ import Testing
     #expect(later.error == nil, "\(later.failure)")
   }
 
-  @Test(arguments: NginxServer.Entrance.allCases)
-  func aServerThatDiesInTheMiddleIsAClearError(entrance: NginxServer.Entrance) async throws {
+  @Test("A server that ends during requests is a clear error", arguments: NginxServer.Entrance.allCases)
+  func endOfServer(entrance: NginxServer.Entrance) async throws {
     let server = try await NginxServer()
     let session = server.makeSession()
     defer { withExtendedLifetime(session) {} }
-    // Takes minutes: a busy machine must not be slower than this.
+    // The response takes minutes, so that a busy machine cannot finish it earlier.
     try server.serve(Data(repeating: 1, count: 20_000_000), as: "slow")
     let (heads, arrived) = AsyncStream.makeStream(of: Int.self)
     let request = session.request(server.url(entrance, "/slow/slow")).onHTTPResponse(

@@ -2,16 +2,16 @@ import Alamofire
 import HTTPTestServer
 import Testing
 
-/// HTTP/2 without TLS, which the server has to know before it is asked.
+/// HTTP/2 without TLS, which requires prior knowledge.
 @Suite("HTTP/2 with prior knowledge", .needsNginx, .timeLimit(.minutes(5)))
 struct PriorKnowledgeTests {
-  private func session(of server: NginxServer, _ configuration: URLSessionConfiguration = .solitary)
+  private func session(of server: NginxServer, _ configuration: URLSessionConfiguration = .isolated)
     -> Session
   {
     server.makeSession(configuration: configuration) { $0.httpVersions = .http2PriorKnowledge }
   }
 
-  @Test func everyRequestIsOneOfHTTP2() async throws {
+  @Test("Every request uses HTTP/2") func http2() async throws {
     let server = try await NginxServer.shared
     let session = session(of: server)
     defer { withExtendedLifetime(session) {} }
@@ -23,12 +23,12 @@ struct PriorKnowledgeTests {
       #expect(response.transaction?.isReusedConnection == false)
       #expect(response.transaction?.negotiatedTLSProtocolVersion == nil)
     }
-    let visits = try await server.visits(to: "/item?h2c", count: 5)
-    #expect(visits.map(\.version) == Array(repeating: "HTTP/2.0", count: 5))
-    #expect(Set(visits.map(\.connection)).count == 5)
+    let loggedRequests = try await server.loggedRequests(to: "/item?h2c", count: 5)
+    #expect(loggedRequests.map(\.version) == Array(repeating: "HTTP/2.0", count: 5))
+    #expect(Set(loggedRequests.map(\.connection)).count == 5)
   }
 
-  @Test func manyAtATimeKeepToTheLimitOfConnections() async throws {
+  @Test("Concurrent requests respect the limit of connections") func limit() async throws {
     let gate = Gate()
     let backend = try HTTPTestServer(
       routes: Routes.none.adding("/held") { _, _ in Reply.text("held").held(by: gate) })
@@ -39,7 +39,7 @@ struct PriorKnowledgeTests {
     defer { withExtendedLifetime((session, observer)) {} }
     async let batch = Batch.run(200) { _ in session.request(server.url(.h2c, "/held")) }
     await gate.waitUntilReached(count: 6)
-    // All that were let go have connected by now, and none has ended.
+    // All started requests are connected by now, and none has ended.
     #expect(try await server.connectionCount(observer: observer) == 6)
     gate.open()
     let responses = await batch
@@ -50,8 +50,8 @@ struct PriorKnowledgeTests {
     #expect(isClosed, "they are closed behind their request")
   }
 
-  @Test(arguments: [0, 10_000, 1_000_000])
-  func bodiesGoOverIt(size: Int) async throws {
+  @Test("Bodies are transferred", arguments: [0, 10_000, 1_000_000])
+  func bodies(size: Int) async throws {
     let server = try await NginxServer.shared
     let session = session(of: server)
     defer { withExtendedLifetime(session) {} }
@@ -66,7 +66,7 @@ struct PriorKnowledgeTests {
     #expect(get.transaction?.networkProtocolName == "h2")
   }
 
-  @Test func withTLSItIsAgreedOnAsEver() async throws {
+  @Test("With TLS, HTTP/2 is negotiated") func tls() async throws {
     let server = try await NginxServer.shared
     let session = session(of: server)
     defer { withExtendedLifetime(session) {} }
@@ -79,7 +79,7 @@ struct PriorKnowledgeTests {
     }
   }
 
-  @Test func aServerThatDoesNotSpeakItIsAClearError() async throws {
+  @Test("A server without HTTP/2 is a clear error") func serverWithoutHTTP2() async throws {
     let server = try await NginxServer.shared
     let session = session(of: server)
     defer { withExtendedLifetime(session) {} }
@@ -91,7 +91,7 @@ struct PriorKnowledgeTests {
     #expect(other.transaction?.networkProtocolName == "http/1.1")
   }
 
-  @Test func oneRequestOfASessionMaySpeakIt() async throws {
+  @Test("One request of a session can use prior knowledge") func oneRequest() async throws {
     let server = try await NginxServer.shared
     let session = server.makeSession()
     defer { withExtendedLifetime(session) {} }

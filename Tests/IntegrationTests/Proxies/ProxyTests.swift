@@ -1,7 +1,7 @@
 import Alamofire
 import Testing
 
-/// nginx through proxies that others wrote, with and without passwords.
+/// nginx behind third-party proxies, with and without passwords.
 @Suite("Real proxies", .needsProxies, .timeLimit(.minutes(5)))
 struct RealProxyTests {
   private func kinds(_ program: ProxyProcess.Program) -> [ProxyServer.Kind] {
@@ -22,7 +22,9 @@ struct RealProxyTests {
     return await session.request(nginx.url(entrance, "/item")).validate().serializingString().response
   }
 
-  @Test("Without a password", arguments: ProxyProcess.Program.allCases, NginxServer.Entrance.allCases)
+  @Test(
+    "Requests succeed without a password", arguments: ProxyProcess.Program.allCases,
+    NginxServer.Entrance.allCases)
   func open(program: ProxyProcess.Program, entrance: NginxServer.Entrance) async throws {
     let process = try await ProxyProcess.shared(program, asks: false)
     for kind in kinds(program) {
@@ -34,7 +36,9 @@ struct RealProxyTests {
     }
   }
 
-  @Test("With a password", arguments: ProxyProcess.Program.allCases, NginxServer.Entrance.allCases)
+  @Test(
+    "Requests succeed with a password only", arguments: ProxyProcess.Program.allCases,
+    NginxServer.Entrance.allCases)
   func guarded(program: ProxyProcess.Program, entrance: NginxServer.Entrance) async throws {
     let process = try await ProxyProcess.shared(program, asks: true)
     for kind in kinds(program) {
@@ -52,7 +56,7 @@ struct RealProxyTests {
         let response = try await get(entrance, wrong)
         let error = try #require(response.error)
         if kind == .http, entrance == .http {
-          // The proxy answers in place of the server.
+          // The proxy responds in place of the server.
           #expect([407, 401].contains(error.responseCode))
         } else {
           let underlying = try #require(error.underlyingError as? URLError)
@@ -64,7 +68,7 @@ struct RealProxyTests {
     }
   }
 
-  @Test("SOCKS4 takes addresses, SOCKS4a names", arguments: [ProxyServer.Kind.socks4, .socks4a])
+  @Test("SOCKS4 receives addresses, SOCKS4a names", arguments: [ProxyServer.Kind.socks4, .socks4a])
   func socks4(kind: ProxyServer.Kind) async throws {
     let process = try await SOCKS4Server(takesNames: kind == .socks4a)
     let nginx = try await NginxServer.shared
@@ -84,13 +88,13 @@ struct RealProxyTests {
     }
   }
 
-  @Test("Over TLS to the proxy", arguments: NginxServer.Entrance.allCases)
+  @Test("Requests succeed over TLS to the proxy", arguments: NginxServer.Entrance.allCases)
   func secure(entrance: NginxServer.Entrance) async throws {
     let process = try await ProxyProcess.shared(.squid, asks: true)
     var proxy = ProxyServer(
       .https, host: "localhost", port: Int(process.securePort), username: ProxyProcess.user,
       password: ProxyProcess.password)
-    // Each by its own: the authority of the proxy did not sign nginx's certificate, and the other way round.
+    // Each with its own authority: the proxy's did not sign nginx's certificate, and vice versa.
     proxy.trustStore = .file(process.authority)
     let response = try await get(entrance, proxy)
     #expect(response.value == NginxConfiguration.item, "\(response.failure)")
@@ -101,7 +105,7 @@ struct RealProxyTests {
     #expect(error.localizedDescription.contains("the proxy localhost"))
   }
 
-  @Test("Streams of bytes over TLS to the proxy", arguments: [NginxServer.Entrance.http, .https1])
+  @Test("Byte streams succeed over TLS to the proxy", arguments: [NginxServer.Entrance.http, .https1])
   func streams(entrance: NginxServer.Entrance) async throws {
     let process = try await ProxyProcess.shared(.squid, asks: true)
     var proxy = ProxyServer(
@@ -113,7 +117,7 @@ struct RealProxyTests {
     let url = try #require(URL(string: nginx.url(entrance, "/item")))
     let stream = session.byteStream(
       host: "127.0.0.1", port: try #require(url.port), secure: entrance == .https1)
-    // Twice over one connection, and the end of it.
+    // Two requests over one connection, and its end.
     try await stream.write(Data("GET /item HTTP/1.1\r\nHost: x\r\n\r\n".utf8))
     let head = try await stream.read(atLeast: 15, atMost: 15).data
     #expect(String(decoding: head, as: UTF8.self) == "HTTP/1.1 200 OK")
@@ -128,7 +132,7 @@ struct RealProxyTests {
     #expect(String(decoding: all, as: UTF8.self).hasSuffix(NginxConfiguration.item))
   }
 
-  @Test func theConfigurationNamesAProxy() async throws {
+  @Test("The proxy of the configuration is used") func configuration() async throws {
     let process = try await ProxyProcess.shared(.tinyproxy, asks: true)
     let nginx = try await NginxServer.shared
     let configuration = URLSessionConfiguration.af.default
@@ -150,7 +154,7 @@ struct RealProxyTests {
     #expect(response.metrics?.transactionMetrics.last?.isProxyConnection == false)
   }
 
-  @Test func aTunnelIsNotSharedBetweenNames() async throws {
+  @Test("A tunnel is not shared between user names") func tunnels() async throws {
     let process = try await ProxyProcess.shared(.squid, asks: true)
     let nginx = try await NginxServer.shared
     let session = nginx.makeSession()
@@ -160,7 +164,7 @@ struct RealProxyTests {
     let first = await session.request(url).transportOptions { $0.proxy = .server(right) }
       .serializingData().response
     #expect(first.response?.statusCode == 200)
-    // The tunnel of the first is still open.
+    // The tunnel of the first user is still open.
     let second = await session.request(url).transportOptions { $0.proxy = .server(wrong) }
       .serializingData().response
     #expect((second.error?.underlyingError as? URLError)?.code == .userAuthenticationRequired)

@@ -9,18 +9,20 @@ import Testing
     let firstFailure: String?
   }
 
-  /// The number of requests; `ALAMOFIRE_SOAK_REQUESTS` replaces it.
+  /// The number of requests, which `ALAMOFIRE_SOAK_REQUESTS` can set.
   private static let requestCount =
     ProcessInfo.processInfo.environment["ALAMOFIRE_SOAK_REQUESTS"].flatMap { Int($0) } ?? 100_000
 
-  @Test(arguments: [NginxServer.Entrance.http, .h2])
-  func veryManyRequestsLeaveNothingBehind(entrance: NginxServer.Entrance) async throws {
+  @Test(
+    "A large number of requests leaves no memory, thread or descriptor",
+    arguments: [NginxServer.Entrance.http, .h2])
+  func requests(entrance: NginxServer.Entrance) async throws {
     let server = try await NginxServer.shared
     let report = try await SoakRun.run(
       Requests.self,
       ["requests", server.url(entrance, "/item?soak"), server.authority, "\(Self.requestCount)", "64"])
     #expect(report.failures == 0, "\(report.firstFailure ?? "")")
-    #if !ADDRESS_SANITIZER  // It keeps back what is freed, to notice when it is used nevertheless.
+    #if !ADDRESS_SANITIZER  // It delays the reuse of freed memory.
       #expect(report.after.memory - report.before.memory < 6 * 1024)
     #endif
     #expect(report.after.descriptors <= report.before.descriptors + 6)
@@ -36,7 +38,7 @@ import Testing
     let firstFailure: String?
   }
 
-  @Test func aThousandSessionsGiveTheirThreadsBack() async throws {
+  @Test("A thousand sessions release their threads") func sessions() async throws {
     let server = try await NginxServer.shared
     let report = try await SoakRun.run(
       Sessions.self, ["sessions", server.url(.http, "/item?sessions"), server.authority, "1000"])
@@ -57,11 +59,13 @@ import Testing
     let goesOn: Bool
   }
 
-  /// libcurl 7.88 spins for ever on such an upload over HTTP/2.
-  @Test(arguments: ["/refused", "/unread"], [10_000, 60_000, 70_000, 5_000_000])
-  func anUploadThatIsAnsweredEarlyEndsAndLeavesTheProcessorAlone(path: String, bytes: Int) async throws {
+  /// libcurl 7.88 spins forever on such an upload over HTTP/2.
+  @Test(
+    "An upload that is answered early ends and leaves the processor idle",
+    arguments: ["/refused", "/unread"], [10_000, 60_000, 70_000, 5_000_000])
+  func earlyAnswer(path: String, bytes: Int) async throws {
     let server = try await NginxServer.shared
-    // Of this nginx sends 64 KiB at once, and the rest a second later.
+    // nginx sends 64 KiB of this at once, and the rest a second later.
     try server.serve(Data(count: 70_000), as: "second")
     let report = try await SoakRun.run(
       Early.self,

@@ -1,8 +1,8 @@
 import Foundation
 
-/// One run of SoakClient, a process of its own: what it measures is disturbed by nothing else.
+/// One run of SoakClient, in a process of its own, so that no other test affects its measurements.
 enum SoakRun {
-  /// SwiftPM puts it beside the tests.
+  /// SwiftPM builds it beside the tests.
   private static let program = URL(fileURLWithPath: CommandLine.arguments[0]).resolvingSymlinksInPath()
     .deletingLastPathComponent().appendingPathComponent("SoakClient").path
 
@@ -17,7 +17,7 @@ enum SoakRun {
   }
 }
 
-/// As SoakClient writes it.
+/// The JSON of SoakClient.
 struct SoakFigures: Decodable {
   /// Resident memory in KiB.
   let memory: Int

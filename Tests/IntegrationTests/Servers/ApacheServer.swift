@@ -7,7 +7,7 @@ final class ApacheServer: Sendable {
 
   private static let starting = Task { try await ApacheServer() }
 
-  /// One for all tests, started when it is first asked for.
+  /// The server of all tests, started by the first use.
   static var shared: ApacheServer {
     get async throws { try await starting.value }
   }
@@ -33,7 +33,7 @@ final class ApacheServer: Sendable {
         at: root.appendingPathComponent(name), withIntermediateDirectories: true)
       try Data("in \(name)".utf8).write(to: root.appendingPathComponent("\(name)/page"))
     }
-    // What htdigest and htpasswd write for anna with the password "sésame".
+    // The output of htdigest and htpasswd for anna with the password "sésame".
     let users = folder.appendingPathComponent("digest.users")
     try Data("anna:digest:b659a2156330f4d8c7bc7f36cc9bd2d6\n".utf8).write(to: users)
     try Data("anna:$apr1$abcd1234$VCGEtGtjQINnG.8XescfR/\n".utf8)
@@ -69,7 +69,7 @@ final class ApacheServer: Sendable {
     try Data(text.utf8).write(to: file)
   }
 
-  /// The common part of every configuration: all files are in `folder`, the served ones in `root` there.
+  /// Returns the common part of all configurations. The server writes to `folder` and serves `root` in it.
   static func basis(in folder: URL, port: UInt16, modules names: [String]) -> String {
     """
     ServerRoot \(folder.path)

@@ -6,12 +6,12 @@ struct Certificates {
   let authority: String
   /// The certificate of the server, PEM.
   let certificate: String
-  /// Its key, PEM.
+  /// The key of the server, PEM.
   let key: String
   /// Certificate and key of a client, Ada, in one file (PKCS#12, passphrase "tea").
   let client: String
 
-  /// Makes them with `openssl`, in `folder`.
+  /// Makes the certificates with `openssl` in `folder`.
   init(in folder: URL) async throws {
     func path(_ name: String) -> String { folder.appendingPathComponent(name).path }
     authority = path("ca.pem")

@@ -1,5 +1,4 @@
-/// Looks at `condition` again and again until it holds, for what happens in another process. Returns
-/// whether it came to hold in time.
+/// Polls a condition that depends on another process. Returns whether it became true in time.
 func eventually(
   within limit: Duration = .seconds(120), _ condition: () async throws -> Bool
 ) async rethrows -> Bool {

@@ -1,12 +1,12 @@
 import Foundation
 
-/// A Kerberos realm with one user, anna, and an Apache that requires its tickets.
+/// A Kerberos realm with one user, anna, and an Apache server that accepts its tickets.
 final class KerberosRealm: Sendable {
   static let programs = [
     "/usr/sbin/krb5kdc", "/usr/sbin/kdb5_util", "/usr/sbin/kadmin.local", "/usr/bin/kinit",
   ]
 
-  /// The environment of a process with the ticket of anna.
+  /// The environment of a process that has the ticket of anna.
   let environment: [String: String]
   private let port: UInt16
   private let center: ServerProcess
@@ -39,10 +39,10 @@ final class KerberosRealm: Sendable {
     try await server.untilAnswering([ports[1]])
   }
 
-  /// By its name: a ticket is for a host, not for an address.
+  /// Returns a URL with the name of the host, because a ticket is for a name and not for an address.
   func url(_ path: String) -> String { "http://localhost:\(port)\(path)" }
 
-  // MARK: Its files
+  // MARK: Files
 
   private struct Paths {
     let folder: String
@@ -50,7 +50,7 @@ final class KerberosRealm: Sendable {
     var center: String { folder + "/kdc.conf" }
     var userKeys: String { folder + "/anna.keytab" }
     var serverKeys: String { folder + "/server.keytab" }
-    /// Where the server notes the tickets that it has seen.
+    /// The replay cache of the server.
     var replays: String { folder + "/replays" }
     var environment: [String: String] {
       ["KRB5_CONFIG": client, "KRB5_KDC_PROFILE": center, "KRB5CCNAME": "FILE:\(folder)/tickets"]
@@ -89,14 +89,14 @@ final class KerberosRealm: Sendable {
     }
   }
 
-  /// The database, and the keys of the user and of the server.
+  /// Makes the database, and the keys of the user and of the server.
   private static func found(_ paths: Paths) async throws {
     try await run(["/usr/sbin/kdb5_util", "create", "-s", "-P", "master", "-r", "TEST"], paths)
     for (name, keys) in [("anna", paths.userKeys), ("HTTP/localhost", paths.serverKeys)] {
       try await run(["/usr/sbin/kadmin.local", "-q", "addprinc -randkey \(name)"], paths)
       try await run(["/usr/sbin/kadmin.local", "-q", "ktadd -k \(keys) \(name)"], paths)
     }
-    // Apache gives up its rights.
+    // Apache drops its privileges.
     try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: paths.folder)
     try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: paths.serverKeys)
     try FileManager.default.createDirectory(atPath: paths.replays, withIntermediateDirectories: false)

@@ -1,17 +1,17 @@
 import Foundation
 
-/// squid in front of a server, and as a proxy, which requires NTLM. It logs the users.
+/// squid as a reverse proxy and as a proxy, with NTLM authentication and a log.
 final class NTLMGateway: Sendable {
   private let port: UInt16
   let proxyPort: UInt16
   private let process: ServerProcess
 
-  /// - Parameter server: The port of the server behind it, in clear text.
+  /// - Parameter server: The port of the server behind it, over plain HTTP.
   init(to server: UInt16) async throws {
     let folder = try ServerProcess.makeFolder("gateway")
     let ports = try Loopback.freePorts(2)
     (port, proxyPort) = (ports[0], ports[1])
-    // squid gives up its rights and writes here then.
+    // squid drops its privileges before it writes here.
     try FileManager.default.setAttributes([.posixPermissions: 0o777], ofItemAtPath: folder.path)
     let text = """
       http_port 127.0.0.1:\(ports[0]) accel defaultsite=localhost
@@ -23,8 +23,8 @@ final class NTLMGateway: Sendable {
       acl known proxy_auth REQUIRED
       http_access allow known
       http_access deny all
-      logformat visitor %>p %>Hs %un
-      access_log stdio:\(folder.path)/access.log visitor
+      logformat requests %>p %>Hs %un
+      access_log stdio:\(folder.path)/access.log requests
       \(ProxyProcess.squidBasis(in: folder))
 
       """
@@ -36,29 +36,29 @@ final class NTLMGateway: Sendable {
 
   func url(_ path: String) -> String { "http://127.0.0.1:\(port)\(path)" }
 
-  /// One request as the gateway saw it.
-  struct Visit: Equatable {
-    /// The port it came from, which tells its connection.
+  /// One logged request.
+  struct LoggedRequest: Equatable {
+    /// The port of the client, which identifies its connection.
     let port: Int
     let status: Int
-    /// `nil` for a stranger. squid's helper reads more than the name.
+    /// The user; `nil` without authentication. The log has more than the name, because of squid's helper.
     let user: String?
   }
 
-  /// All requests that have ended, in their order; waits for so many that were let in.
-  func visits(letIn count: Int) async -> [Visit] {
+  /// Waits for `count` requests with authentication, and returns all logged requests in order.
+  func loggedRequests(authenticated count: Int) async -> [LoggedRequest] {
     let file = process.folder.appendingPathComponent("access.log")
-    var visits: [Visit] = []
+    var loggedRequests: [LoggedRequest] = []
     _ = await eventually(within: .seconds(60)) {
       let text = (try? String(contentsOf: file, encoding: .utf8)) ?? ""
-      visits = text.split(separator: "\n").compactMap { line in
+      loggedRequests = text.split(separator: "\n").compactMap { line in
         let parts = line.split(separator: " ")
         guard parts.count == 3, let port = Int(parts[0]), let status = Int(parts[1]), status > 0
         else { return nil }
-        return Visit(port: port, status: status, user: parts[2] == "-" ? nil : String(parts[2]))
+        return LoggedRequest(port: port, status: status, user: parts[2] == "-" ? nil : String(parts[2]))
       }
-      return visits.count { $0.user != nil && $0.status != 401 } >= count
+      return loggedRequests.count { $0.user != nil && $0.status != 401 } >= count
     }
-    return visits
+    return loggedRequests
   }
 }

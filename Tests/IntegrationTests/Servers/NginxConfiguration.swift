@@ -1,16 +1,16 @@
 import Foundation
 
-/// The configuration of nginx; its default limits are too high to affect a test.
+/// The configuration of nginx. The defaults do not limit requests.
 struct NginxConfiguration {
   var streamsPerConnection = 128
   var requestsPerConnection = 1_000_000
   var keepAlive = "600s"
-  /// Further locations, and what else a server block may say.
+  /// Further locations and directives of a server block.
   var locations = ""
-  /// Whether clients have to show a certificate of the authority; `/who` says whose it was.
+  /// Whether clients must send a certificate of the authority; `/who` responds with its name.
   var asksForClients = false
 
-  /// The response to `/item`.
+  /// The body of `/item`.
   static let item = #"{"id":17,"name":"Widget","tags":["alpha","beta"]}"#
 
   func write(to file: URL, ports: [UInt16], certificates: Certificates) throws {
@@ -19,7 +19,7 @@ struct NginxConfiguration {
       try FileManager.default.createDirectory(
         at: folder.appendingPathComponent(name), withIntermediateDirectories: true)
     }
-    // What htpasswd writes for anna with the password "sésame".
+    // The output of htpasswd for anna with the password "sésame".
     try Data("anna:$apr1$abcd1234$VCGEtGtjQINnG.8XescfR/\n".utf8)
       .write(to: folder.appendingPathComponent("users"))
     try Data(text(folder.path, ports, certificates).utf8).write(to: file)
@@ -39,8 +39,8 @@ struct NginxConfiguration {
       fastcgi_temp_path \(folder)/fastcgi;
       uwsgi_temp_path \(folder)/uwsgi;
       scgi_temp_path \(folder)/scgi;
-      log_format visit '$connection $server_protocol $status $request_length $request_uri';
-      access_log \(folder)/access.log visit;
+      log_format request '$connection $server_protocol $status $request_length $request_uri';
+      access_log \(folder)/access.log request;
 
       tcp_nodelay on;
       keepalive_timeout \(keepAlive);

@@ -7,9 +7,9 @@ struct NginxStart {
   let process: ServerProcess
   let pid: pid_t
 
-  /// Returns when nginx listens on a port for each ``NginxServer/Entrance``.
+  /// Starts nginx, and waits until it listens on a port for each ``NginxServer/Entrance``.
   ///
-  /// - Throws: ``ServerFailure``, also if another process uses one of the ports meanwhile.
+  /// - Throws: ``ServerFailure``, also if another process has taken a port.
   init(_ configuration: NginxConfiguration) async throws {
     let folder = try ServerProcess.makeFolder("nginx")
     certificates = try await Certificates(in: folder)
@@ -25,7 +25,7 @@ struct NginxStart {
     pid = try await Self.pid(of: process)
   }
 
-  /// nginx writes its process id some time after it listens, and never when it cannot.
+  /// Returns the process id, which nginx writes some time after it listens, and never if it fails.
   private static func pid(of process: ServerProcess) async throws -> pid_t {
     let file = process.folder.appendingPathComponent("nginx.pid").path
     var pid: pid_t?

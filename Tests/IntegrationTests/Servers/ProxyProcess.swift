@@ -1,7 +1,7 @@
 import Alamofire
 import Synchronization
 
-/// A real proxy that accepts anna with the password "s3same" only, or every client.
+/// A third-party proxy. It accepts all clients, or only anna with the password "s3same".
 final class ProxyProcess: Sendable {
   enum Program: String, CaseIterable {
     case squid = "/usr/sbin/squid"
@@ -13,9 +13,9 @@ final class ProxyProcess: Sendable {
   static let password = "s3same"
 
   let port: UInt16
-  /// The port for TLS, with squid.
+  /// The port of squid over TLS.
   let securePort: UInt16
-  /// The file with the authority that signed the certificate of that.
+  /// The file with the authority of the certificate of `securePort`.
   let authority: String
   private let process: ServerProcess
 
@@ -26,7 +26,7 @@ final class ProxyProcess: Sendable {
 
   private static let started = Mutex<[Key: Task<ProxyProcess, any Error>]>([:])
 
-  /// One of each for all tests, started when it is first asked for; it ends with the process.
+  /// The proxies of all tests, started by the first use. The end of the process ends them.
   static func shared(_ program: Program, asks: Bool) async throws -> ProxyProcess {
     let task = started.withLock { started in
       let key = Key(program: program, asks: asks)
@@ -77,12 +77,12 @@ final class ProxyProcess: Sendable {
   private static func writeSquid(_ folder: URL, _ ports: [UInt16], _ certificates: Certificates, asks: Bool)
     throws
   {
-    // What htpasswd and htdigest write for the two.
+    // The output of htpasswd and htdigest for the user.
     try Data("anna:$apr1$abcd1234$xctCg3wogxDa1R5aa8Erb.\n".utf8).write(
       to: folder.appendingPathComponent("basic.users"))
     try Data("anna:proxy:388d144367ee745b96d43d760d189665\n".utf8).write(
       to: folder.appendingPathComponent("digest.users"))
-    // squid gives up its rights and writes here then.
+    // squid drops its privileges before it writes here.
     try FileManager.default.setAttributes([.posixPermissions: 0o777], ofItemAtPath: folder.path)
     try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: certificates.key)
     let programs = "/usr/lib/squid"
@@ -105,8 +105,7 @@ final class ProxyProcess: Sendable {
     try Data(text.utf8).write(to: folder.appendingPathComponent("proxy.conf"))
   }
 
-  /// The common part of every configuration of squid: all files are in `folder`, nothing is cached, and it stops at
-  /// once.
+  /// Returns the common part of all squid configurations. squid writes to `folder`, caches nothing, and ends at once.
   static func squidBasis(in folder: URL) -> String {
     """
     cache deny all

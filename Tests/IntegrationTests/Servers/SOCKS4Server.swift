@@ -1,6 +1,6 @@
 import Foundation
 
-/// A proxy that speaks SOCKS4 and SOCKS4a, which no package has: it takes either addresses or names.
+/// A proxy for SOCKS4 and SOCKS4a, because no package has one. It accepts either addresses or names.
 final class SOCKS4Server: Sendable {
   private static let program = """
     import socket, struct, sys, threading
@@ -42,7 +42,7 @@ final class SOCKS4Server: Sendable {
   let port: UInt16
   private let process: ServerProcess
 
-  /// - Parameter takesNames: Whether it takes names, and refuses addresses; else it is the other way round.
+  /// - Parameter takesNames: Whether it accepts names and refuses addresses, instead of the opposite.
   init(takesNames: Bool) async throws {
     let folder = try ServerProcess.makeFolder("socks4")
     port = try Loopback.freePorts(1)[0]

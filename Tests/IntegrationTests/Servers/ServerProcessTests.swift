@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 @Suite struct ServerProcessTests {
-  @Test func aStoppedServerLeavesNeitherProcessesNorItsFolder() async throws {
+  @Test("A stopped server leaves neither processes nor its folder") func stop() async throws {
     let folder = try ServerProcess.makeFolder("sleeper")
     let file = folder.appendingPathComponent("pids")
     let server = try ServerProcess(
@@ -20,7 +20,7 @@ import Testing
     #expect(await eventually { !pids.contains(where: isRunning) })
   }
 
-  @Test func aServerThatEndsByItselfIsReportedWithItsWords() async throws {
+  @Test("A server that ends by itself is reported with its output") func endedServer() async throws {
     let folder = try ServerProcess.makeFolder("quitter")
     let server = try ServerProcess(["/bin/bash", "-c", "echo no such luck; exit 3"], in: folder)
     let port = try Loopback.freePorts(1)
@@ -28,7 +28,7 @@ import Testing
     #expect(failure?.description.contains("no such luck") == true)
   }
 
-  /// Whether the process does anything still; one that has ended can wait long until it is reaped.
+  /// Returns whether the process runs. A process that has ended can wait for its parent for long.
   private func isRunning(_ pid: pid_t) -> Bool {
     let status = (try? String(contentsOfFile: "/proc/\(pid)/status", encoding: .utf8)) ?? "State:\tX"
     return !status.contains("State:\tZ") && !status.contains("State:\tX")

@@ -3,8 +3,7 @@
 import Foundation
 import Testing
 
-/// Which servers are at hand. A test that needs one is skipped without it, unless
-/// `ALAMOFIRE_REQUIRE_SERVERS` is set: then it fails.
+/// The installed servers. A test that needs a missing one is skipped, or fails if `ALAMOFIRE_REQUIRE_SERVERS` is set.
 enum ServerRequirement {
   static let nginx = isMet([NginxServer.program, "/usr/bin/openssl"])
   static let apache = isMet([ApacheServer.program])

@@ -1,11 +1,11 @@
 import Alamofire
 import Testing
 
-/// The decisions by themselves: requests are numbers, credentials are texts.
+/// The decisions without I/O. Requests are numbers, credentials are texts.
 @Suite("Decisions about credentials") struct AuthenticationFlowTests {
   typealias Flow = AuthenticationFlow<String, Int, Int>
 
-  /// A short text for a step.
+  /// Returns a short description of a step.
   static func text(_ step: Flow.AdaptationStep) -> String {
     switch step {
     case .ask(let credential, let version): "ask \(credential) \(version)"
@@ -51,27 +51,27 @@ import Testing
     flow.refreshed(ticket, result).map(Self.text)
   }
 
-  @Test func withoutACredentialNothingGoesOut() {
+  @Test("Without a credential no request is sent") func noCredential() {
     var flow = Flow(credential: nil, limit: nil)
     #expect(adapt(&flow, 1) == "fail missingCredential")
   }
 
-  @Test func aCredentialIsAskedFirstAndThenApplied() {
+  @Test("A credential is checked for expiration and then applied") func application() {
     var flow = Flow(credential: "a", limit: nil)
     #expect(adapt(&flow, 1) == "ask a 0")
     #expect(adapt(&flow, 1, expired: false) == "apply a")
   }
 
-  @Test func aFindingThatIsOutOfDateDoesNotCount() {
+  @Test("A check of an old credential is ignored") func outdatedCheck() {
     var flow = Flow(credential: "a", limit: nil)
     #expect(flow.replace(with: "b") == "a")
     #expect(adapt(&flow, 1, expired: true, version: 0) == "ask b 1")
   }
 
-  @Test func anExpiredCredentialIsRefreshedOnceAndAllWait() {
+  @Test("An expired credential is refreshed once, and all requests wait") func expiredCredential() {
     var flow = Flow(credential: "a", limit: nil)
     #expect(adapt(&flow, 1, expired: true) == "refresh a 1")
-    #expect(adapt(&flow, 2) == "hold", "it need not be asked")
+    #expect(adapt(&flow, 2) == "hold", "no check is necessary")
     #expect(adapt(&flow, 3, expired: true) == "hold")
     #expect(retry(&flow, 4) == "hold")
     #expect(refreshed(&flow, 1, .success("b")) == "release [1, 2, 3] [4] b")
@@ -79,7 +79,7 @@ import Testing
     #expect(!flow.isRefreshing)
   }
 
-  @Test func aRefreshAfterAFailureDoesNotHoldWhatIsNew() {
+  @Test("A refresh after a rejection does not delay new requests") func rejection() {
     var flow = Flow(credential: "a", limit: nil)
     #expect(retry(&flow, 1) == "refresh a 1")
     #expect(adapt(&flow, 2, expired: false) == "apply a")
@@ -88,14 +88,14 @@ import Testing
     #expect(refreshed(&flow, 1, .success("b")) == "release [] [1, 4] b")
   }
 
-  @Test func aNewerCredentialIsTriedAtOnce() {
+  @Test("A request with an older credential is retried at once") func olderCredential() {
     var flow = Flow(credential: "a", limit: nil)
     _ = flow.replace(with: "b")
     #expect(retry(&flow, 1, version: 0) == "retry")
     #expect(!flow.isRefreshing)
   }
 
-  @Test func aFailureIsRememberedUntilTheNextRequest() {
+  @Test("A failed refresh fails retries until the next request") func failedRefresh() {
     var flow = Flow(credential: "a", limit: nil)
     _ = retry(&flow, 1)
     #expect(refreshed(&flow, 1, .failure(TestError())) == "release [] [1] \(TestError())")
@@ -104,7 +104,7 @@ import Testing
     #expect(retry(&flow, 4) == "refresh a 2")
   }
 
-  @Test func aFailureIsForgottenWithANewCredential() {
+  @Test("A new credential clears the failure") func newCredential() {
     var flow = Flow(credential: "a", limit: nil)
     _ = retry(&flow, 1)
     _ = refreshed(&flow, 1, .failure(TestError()))
@@ -113,7 +113,7 @@ import Testing
     #expect(retry(&flow, 2) == "refresh b 2")
   }
 
-  @Test func onlyTheRefreshThatRunsCanEnd() {
+  @Test("Only the running refresh can end") func runningRefresh() {
     var flow = Flow(credential: "a", limit: nil)
     #expect(refreshed(&flow, 1, .success("x")) == nil)
     _ = retry(&flow, 1)
@@ -123,7 +123,7 @@ import Testing
     #expect(flow.credential == "b")
   }
 
-  @Test func aCredentialThatWasSetMeanwhileWins() {
+  @Test("A credential that was set during a refresh has priority") func replacedCredential() {
     var flow = Flow(credential: "a", limit: nil)
     _ = adapt(&flow, 1, expired: true)
     _ = flow.replace(with: "mine")
@@ -135,7 +135,7 @@ import Testing
     #expect(flow.failure == nil)
   }
 
-  @Test func aRefreshDoesNotUndoALogOut() {
+  @Test("A refresh does not restore a removed credential") func removedCredential() {
     var flow = Flow(credential: "a", limit: nil)
     _ = retry(&flow, 1)
     _ = flow.replace(with: nil)
@@ -143,7 +143,7 @@ import Testing
     #expect(flow.credential == nil)
   }
 
-  /// Refreshes `count` times, and returns what the last one was answered.
+  /// Starts `count` refreshes, and returns the decision about the last one.
   private func last(of count: Int, limit: Flow.Limit?, at time: (Int) -> Double) -> String {
     var flow = Flow(credential: "a", limit: limit)
     var answer = ""
@@ -154,7 +154,7 @@ import Testing
     return answer
   }
 
-  @Test func theSixthRefreshInHalfAMinuteIsRefused() {
+  @Test("The sixth refresh in half a minute is refused") func excessiveRefresh() {
     let limit = Flow.Limit(interval: 30, attempts: 5)
     #expect(last(of: 5, limit: limit) { _ in 0 } == "refresh a 5")
     #expect(last(of: 6, limit: limit) { _ in 0 } == "release [] [6] excessiveRefresh")
@@ -165,7 +165,7 @@ import Testing
   }
 
   @Test(
-    "Windows at their edges",
+    "Refreshes are counted at the edges of the window",
     arguments: [
       (30, 0, false), (30, -1, false), (30, 1, true), (.nan, 1, true), (-1, 1, true), (.infinity, 1, true),
       (30, .max, true), (.infinity, .min, false),
@@ -175,7 +175,7 @@ import Testing
     #expect(answer == (isAllowed ? "refresh a 1" : "release [] [1] excessiveRefresh"))
   }
 
-  @Test func theCountSurvivesNewCredentials() {
+  @Test("A new credential does not reset the count") func countOfRefreshes() {
     var flow = Flow(credential: "a", limit: Flow.Limit(interval: 30, attempts: 1))
     _ = retry(&flow, 1)
     _ = flow.refreshed(1, .success("b"))

@@ -8,7 +8,7 @@ import Testing
 struct AuthenticationInterceptorTests {
   typealias Interceptor = AuthenticationInterceptor<TokenAuthenticator>
 
-  /// Keeps the completions of refreshes.
+  /// Returns an authenticator whose refreshes wait, and their completions.
   private static func held() -> (TokenAuthenticator, Recorder<TokenAuthenticator.Completion>) {
     let completions = Recorder<TokenAuthenticator.Completion>()
     return (TokenAuthenticator { _, completion in completions.add(completion) }, completions)
@@ -16,11 +16,11 @@ struct AuthenticationInterceptorTests {
 
   private static let expired = Token(text: "a", requiresRefresh: true)
 
-  @Test func aCredentialIsApplied() async {
+  @Test("A credential is applied") func application() async {
     let fake = FakeTransport.accepting("a")
     let authenticator = TokenAuthenticator()
     let interceptor = Interceptor(authenticator: authenticator, credential: Token(text: "a"))
-    let response = await Session.kept(fake: fake, interceptor: interceptor).request("http://a.test/")
+    let response = await Session.retained(fake: fake, interceptor: interceptor).request("http://a.test/")
       .validate().end()
     #expect(response.error == nil)
     #expect(authenticator.applied.values == ["a"])
@@ -30,10 +30,10 @@ struct AuthenticationInterceptorTests {
     #expect(interceptor.refreshWindow?.maximumAttempts == 5)
   }
 
-  @Test func withoutACredentialTheRequestFails() async {
+  @Test("Without a credential the request fails") func noCredential() async {
     let fake = FakeTransport()
     let interceptor = Interceptor(authenticator: TokenAuthenticator())
-    let session = Session.kept(fake: fake, interceptor: interceptor)
+    let session = Session.retained(fake: fake, interceptor: interceptor)
     let response = await session.request("http://a.test/").end()
     #expect(response.error?.isRequestAdaptationError == true)
     #expect(response.error?.underlyingError as? AuthenticationError == .missingCredential)
@@ -43,11 +43,13 @@ struct AuthenticationInterceptorTests {
     #expect(await session.request("http://a.test/").end().error == nil)
   }
 
-  @Test func anExpiredCredentialIsRefreshedOnItsQueueBeforeAnythingIsSent() async {
+  @Test("An expired credential is refreshed on its queue before a request is sent") func expiredCredential()
+    async
+  {
     let fake = FakeTransport.accepting("a+")
     let authenticator = TokenAuthenticator()
     let interceptor = Interceptor(authenticator: authenticator, credential: Self.expired)
-    let response = await Session.kept(fake: fake, interceptor: interceptor).request("http://a.test/")
+    let response = await Session.retained(fake: fake, interceptor: interceptor).request("http://a.test/")
       .validate().end()
     #expect(response.error == nil)
     #expect(fake.requests.count == 1)
@@ -56,10 +58,10 @@ struct AuthenticationInterceptorTests {
     #expect(interceptor.credential?.text == "a+")
   }
 
-  @Test func requestsWaitForARefreshThatWasBegunBeforehand() async {
+  @Test("Requests wait for a refresh that began earlier") func runningRefresh() async {
     let fake = FakeTransport.accepting("a+")
     let (authenticator, completions) = Self.held()
-    let session = Session.kept(
+    let session = Session.retained(
       fake: fake, interceptor: Interceptor(authenticator: authenticator, credential: Self.expired))
     let responses = Recorder<AFError?>()
     for number in 0..<5 {
@@ -75,22 +77,22 @@ struct AuthenticationInterceptorTests {
     #expect(authenticator.refreshed.count == 1)
   }
 
-  @Test func aRefusedCredentialIsRefreshedAndTheRequestSentAgain() async {
+  @Test("A rejected credential is refreshed and the request is retried") func rejectedCredential() async {
     let fake = FakeTransport.accepting("a+")
     let authenticator = TokenAuthenticator()
     let interceptor = Interceptor(authenticator: authenticator, credential: Token(text: "a"))
-    let request = Session.kept(fake: fake, interceptor: interceptor).request("http://a.test/").validate()
+    let request = Session.retained(fake: fake, interceptor: interceptor).request("http://a.test/").validate()
     #expect(await request.end().error == nil)
     #expect(authenticator.applied.values == ["a", "a+"])
     #expect(request.retryCount == 1)
   }
 
-  @Test func newRequestsDoNotWaitForARefreshAfterARefusal() async {
+  @Test("New requests do not wait for a refresh after a rejection") func newRequests() async {
     let fake = FakeTransport { request, _ in
       request.url.hasSuffix("/open") ? .text("ok") : .status(401)
     }
     let (authenticator, completions) = Self.held()
-    let session = Session.kept(
+    let session = Session.retained(
       fake: fake, interceptor: Interceptor(authenticator: authenticator, credential: Token(text: "a")))
     let refused = session.request("http://a.test/").validate()
     async let response = refused.end()
@@ -106,11 +108,11 @@ struct AuthenticationInterceptorTests {
     #expect(original.asAFError?.responseCode == 401)
   }
 
-  @Test func failuresOfOtherKindsAreLeftAlone() async {
+  @Test("Other failures do not refresh") func otherFailures() async {
     for reply in [FakeReply.status(500), .failure(.connectionLost)] {
       let authenticator = TokenAuthenticator()
       let interceptor = Interceptor(authenticator: authenticator, credential: Token(text: "a"))
-      let request = Session.kept(fake: FakeTransport(reply), interceptor: interceptor)
+      let request = Session.retained(fake: FakeTransport(reply), interceptor: interceptor)
         .request("http://a.test/").validate()
       #expect(await request.end().error != nil)
       #expect(authenticator.refreshed.values.isEmpty)
@@ -118,13 +120,13 @@ struct AuthenticationInterceptorTests {
     }
   }
 
-  @Test func aRequestWithAnOlderCredentialIsSentAgainAtOnce() async {
+  @Test("A request with an older credential is retried at once") func olderCredential() async {
     let gate = Latch()
     let reached = Latch()
     let fake = FakeTransport(.status(401).held(by: gate, reached: reached))
     let authenticator = TokenAuthenticator()
     let interceptor = Interceptor(authenticator: authenticator, credential: Token(text: "a"))
-    let request = Session.kept(fake: fake, interceptor: interceptor).request("http://a.test/").validate()
+    let request = Session.retained(fake: fake, interceptor: interceptor).request("http://a.test/").validate()
     async let response = request.end()
     await reached.wait()
     interceptor.credential = Token(text: "b")
@@ -134,12 +136,12 @@ struct AuthenticationInterceptorTests {
     #expect(authenticator.applied.values == ["a", "b"])
   }
 
-  @Test func afterALogOutARefusedRequestFails() async {
+  @Test("A rejected request fails if the credential was removed") func removedCredential() async {
     let gate = Latch()
     let reached = Latch()
     let fake = FakeTransport(.status(401).held(by: gate, reached: reached))
     let interceptor = Interceptor(authenticator: TokenAuthenticator(), credential: Token(text: "a"))
-    let request = Session.kept(fake: fake, interceptor: interceptor).request("http://a.test/").validate()
+    let request = Session.retained(fake: fake, interceptor: interceptor).request("http://a.test/").validate()
     async let response = request.end()
     await reached.wait()
     interceptor.credential = nil
@@ -149,19 +151,19 @@ struct AuthenticationInterceptorTests {
     #expect(error?.underlyingError as? AuthenticationError == .missingCredential)
   }
 
-  @Test("A forgotten completion fails all that wait", arguments: [true, false])
+  @Test("A completion that is released without a call fails all waiting requests", arguments: [true, false])
   func forgotten(isExpired: Bool) async {
     let authenticator = TokenAuthenticator { _, _ in }
     let interceptor = Interceptor(
       authenticator: authenticator, credential: Token(text: "a", requiresRefresh: isExpired))
-    let session = Session.kept(fake: .accepting("b"), interceptor: interceptor)
+    let session = Session.retained(fake: .accepting("b"), interceptor: interceptor)
     let response = await session.request("http://a.test/").validate().end()
     #expect(isExpired == (response.error?.isRequestAdaptationError == true))
     #expect(!isExpired == (response.error?.isRequestRetryError == true))
     #expect(response.error?.underlyingError?.localizedDescription.contains("completion of refresh") == true)
   }
 
-  /// Refreshes make tokens that need a refresh, until they have this many signs.
+  /// Returns an authenticator whose refreshes make tokens that require another refresh, until they have this length.
   private static func stale(until length: Int) -> TokenAuthenticator {
     TokenAuthenticator { token, completion in
       let text = token.text + "+"
@@ -176,7 +178,7 @@ struct AuthenticationInterceptorTests {
     let interceptor = Interceptor(
       authenticator: authenticator, credential: Self.expired,
       refreshWindow: .init(interval: 3600, maximumAttempts: 3))
-    let session = Session.kept(fake: fake, interceptor: interceptor)
+    let session = Session.retained(fake: fake, interceptor: interceptor)
     let response = await session.request("http://a.test/").end()
     #expect(response.error?.isRequestAdaptationError == true)
     #expect(response.error?.underlyingError as? AuthenticationError == .excessiveRefresh)
@@ -185,40 +187,40 @@ struct AuthenticationInterceptorTests {
     #expect(fake.requests.isEmpty)
   }
 
-  @Test("A request is sent with the first credential that needs no refresh")
+  @Test("A request is sent with the first credential that requires no refresh")
   func staleCredentialOnce() async {
     let authenticator = Self.stale(until: 3)
     let interceptor = Interceptor(authenticator: authenticator, credential: Self.expired)
-    let session = Session.kept(fake: .accepting("a++"), interceptor: interceptor)
+    let session = Session.retained(fake: .accepting("a++"), interceptor: interceptor)
     #expect(await session.request("http://a.test/").validate().end().error == nil)
     #expect(authenticator.refreshed.values == ["a", "a+"])
     #expect(authenticator.applied.values == ["a++"])
   }
 
-  @Test("Without a window a refreshed credential is applied as it is")
+  @Test("Without a window a refreshed credential is applied unchanged")
   func staleCredentialWithoutWindow() async {
     let authenticator = Self.stale(until: .max)
     let interceptor = Interceptor(
       authenticator: authenticator, credential: Self.expired, refreshWindow: nil)
-    let session = Session.kept(fake: .accepting("a+"), interceptor: interceptor)
+    let session = Session.retained(fake: .accepting("a+"), interceptor: interceptor)
     #expect(await session.request("http://a.test/").validate().end().error == nil)
     #expect(authenticator.refreshed.values == ["a"])
   }
 
-  @Test func aWindowOfNoAttemptsRefusesEveryRefresh() async {
+  @Test("A window of no attempts refuses every refresh") func noAttempts() async {
     let authenticator = TokenAuthenticator()
     let interceptor = Interceptor(
       authenticator: authenticator, credential: Self.expired,
       refreshWindow: .init(interval: 30, maximumAttempts: 0))
-    let response = await Session.kept(fake: FakeTransport(), interceptor: interceptor)
+    let response = await Session.retained(fake: FakeTransport(), interceptor: interceptor)
       .request("http://a.test/").end()
     #expect(response.error?.underlyingError as? AuthenticationError == .excessiveRefresh)
     #expect(authenticator.refreshed.values.isEmpty)
   }
 
-  @Test func aCancelledRequestDoesNotWaitForTheRefresh() async {
+  @Test("A cancelled request does not wait for the refresh") func cancelled() async {
     let (authenticator, completions) = Self.held()
-    let session = Session.kept(
+    let session = Session.retained(
       fake: FakeTransport(),
       interceptor: Interceptor(authenticator: authenticator, credential: Self.expired))
     let request = session.request("http://a.test/")
@@ -229,11 +231,11 @@ struct AuthenticationInterceptorTests {
     completion(.success(Token(text: "b")))
   }
 
-  @Test func onlyTheOwnStepIsDoneAgainAfterAWait() async {
+  @Test("After a wait only the adaptation of the interceptor runs again") func repeatedStep() async {
     let fake = FakeTransport.accepting("a+")
     let before = SpyInterceptor(adapt: AdaptationTests.adding("x"))
     let interceptor = Interceptor(authenticator: TokenAuthenticator(), credential: Self.expired)
-    let request = Session.kept(fake: fake, interceptor: before)
+    let request = Session.retained(fake: fake, interceptor: before)
       .request("http://a.test/", interceptor: interceptor)
     #expect(await request.end().error == nil)
     #expect(before.adaptCount == 1)
@@ -241,14 +243,14 @@ struct AuthenticationInterceptorTests {
     #expect(fake.requests.first?.value("Authorization") == "Bearer a+")
   }
 
-  @Test func nothingIsKeptAfterARefresh() async {
+  @Test("No request is retained after a refresh") func release() async {
     weak var released: TokenAuthenticator?
     let completions = Recorder<TokenAuthenticator.Completion>()
     let gone = Latch()
     do {
-      let farewell = Farewell(gone)
+      let releaseSignal = ReleaseSignal(gone)
       let authenticator = TokenAuthenticator { token, completion in
-        withExtendedLifetime(farewell) {}
+        withExtendedLifetime(releaseSignal) {}
         completions.add(completion)
         completion(.success(token.next))
       }

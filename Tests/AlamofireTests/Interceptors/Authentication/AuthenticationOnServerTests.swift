@@ -4,7 +4,7 @@ import HTTPTestServer
 import Synchronization
 import Testing
 
-/// Over the real engine, with a server that refuses all tokens but one.
+/// Authentication with the engine, and a server that accepts one token only.
 @Suite("Authentication with a server", .timeLimit(.minutes(5)))
 struct AuthenticationOnServerTests {
   typealias Authentication = AuthenticationInterceptor<TokenAuthenticator>
@@ -16,10 +16,10 @@ struct AuthenticationOnServerTests {
       })
   }
 
-  /// Stands between the pipeline and an interceptor, and notes the order of questions and answers. Asks on
-  /// one queue, so that there is an order of questions.
+  /// Wraps an interceptor and records the order of its calls and completions. It calls the interceptor on one queue, so
+  /// that the calls have an order.
   private final class Order: RequestInterceptor {
-    let asked = Recorder<String>()
+    let calls = Recorder<String>()
     let answered = Recorder<String>()
     private let inner: any RequestInterceptor
     private let queue = DispatchQueue(label: "order")
@@ -39,7 +39,7 @@ struct AuthenticationOnServerTests {
     ) {
       let name = request.request?.url?.lastPathComponent ?? ""
       queue.async {
-        self.asked.add(name)
+        self.calls.add(name)
         self.inner.retry(request, for: session, dueTo: error) { result in
           self.answered.add(name)
           completion(result)
@@ -48,7 +48,7 @@ struct AuthenticationOnServerTests {
     }
   }
 
-  /// Sends so many requests at once and waits for their responses.
+  /// Sends a number of concurrent requests and waits for their responses.
   private func responses(
     of session: Session, _ server: HTTPTestServer, count: Int
   ) -> (requests: [DataRequest], responses: Recorder<AFDataResponse<String>>) {
@@ -60,15 +60,17 @@ struct AuthenticationOnServerTests {
     return (requests, responses)
   }
 
-  @Test func fiveHundredRefusalsLeadToOneRefreshAndAllSucceedInTheirOrder() async throws {
+  @Test("Five hundred rejections cause one refresh, and all requests succeed in order") func oneRefresh()
+    async throws
+  {
     let server = try Self.server(accepting: "a+")
     let completions = Recorder<TokenAuthenticator.Completion>()
     let authenticator = TokenAuthenticator { _, completion in completions.add(completion) }
     let order = Order(Authentication(authenticator: authenticator, credential: Token(text: "a")))
     let session = Session.real(interceptor: order)
     let (requests, responses) = responses(of: session, server, count: 500)
-    // Held until all wait for it.
-    await order.asked.wait(for: 500)
+    // The refresh ends when all requests wait for it.
+    await order.calls.wait(for: 500)
     let completion = await completions.wait(for: 1)[0]
     #expect(order.answered.values.isEmpty)
     completion(.success(Token(text: "a+")))
@@ -77,17 +79,17 @@ struct AuthenticationOnServerTests {
     #expect(requests.allSatisfy { $0.retryCount == 1 })
     #expect(authenticator.refreshed.count == 1)
     #expect(authenticator.applied.count == 1000)
-    #expect(order.answered.values == order.asked.values)
+    #expect(order.answered.values == order.calls.values)
     server.stop()
   }
 
-  @Test func aRefreshThatFailsFailsAllWithItsError() async throws {
+  @Test("A failed refresh fails all requests with its error") func failedRefresh() async throws {
     let server = try Self.server(accepting: "a+")
     let completions = Recorder<TokenAuthenticator.Completion>()
     let authenticator = TokenAuthenticator { _, completion in completions.add(completion) }
     let order = Order(Authentication(authenticator: authenticator, credential: Token(text: "a")))
     let (requests, responses) = responses(of: Session.real(interceptor: order), server, count: 50)
-    await order.asked.wait(for: 50)
+    await order.calls.wait(for: 50)
     await completions.wait(for: 1)[0](.failure(TestError(text: "log in again")))
     for response in await responses.wait(for: 50) {
       guard case .requestRetryFailed(let error, _)? = response.error else {
@@ -101,12 +103,12 @@ struct AuthenticationOnServerTests {
     server.stop()
   }
 
-  @Test func sixRefusalsAtOnce() async throws {
+  @Test("Six concurrent rejections cause one refresh") func concurrentRejections() async throws {
     let server = try Self.server(accepting: "a+")
     let authenticator = TokenAuthenticator()
     let interceptor = Authentication(authenticator: authenticator, credential: Token(text: "a"))
     let gate = Latch()
-    // All six are refused before one of them asks for a refresh.
+    // All six are rejected before one of them starts a refresh.
     let order = Order(interceptor)
     let waiting = Retrier { request, session, error, completion in
       Task {
@@ -126,13 +128,13 @@ struct AuthenticationOnServerTests {
     server.stop()
   }
 
-  @Test func theSixthRefreshInARowIsRefused() async throws {
+  @Test("The sixth refresh in a row is refused") func excessiveRefresh() async throws {
     let server = try Self.server(accepting: "none of ours")
     let authenticator = TokenAuthenticator()
     let session = Session.real(
       interceptor: Authentication(
         authenticator: authenticator, credential: Token(text: "a"),
-        // However slow the machine is, the six fall into one window.
+        // A long interval, so that on a slow machine all six refreshes are in one window.
         refreshWindow: .init(interval: 3600, maximumAttempts: 5)))
     let request = session.request(server.url("/x")).validate()
     let response = await request.end()

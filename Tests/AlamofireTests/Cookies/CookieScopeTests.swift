@@ -4,10 +4,10 @@ import FoundationNetworking
 import HTTPWire
 import Testing
 
-/// No cookie reaches a place that its rules exclude, over whatever redirects: status, scheme, host, port and
-/// path of every hop are random, and every value says where it came from.
-@Suite("Where cookies go", .timeLimit(.minutes(5)))
-struct CookieReachTests {
+/// Cookies are sent only where their attributes allow it, over random redirects. Status, scheme, host, port and path of
+/// each hop are random, and the value of a cookie contains its origin.
+@Suite("Scope of cookies", .timeLimit(.minutes(5)))
+struct CookieScopeTests {
   private struct Place {
     var isTLS: Bool
     var host: String
@@ -27,7 +27,7 @@ struct CookieReachTests {
     }
   }
 
-  /// The value says it all: TLS, host, domain, secure, path, the path of the URL.
+  /// The value contains all facts: TLS, host, domain, secure, path, and the path of the URL.
   private static func setCookie(at place: Place, _ random: inout StepRandom) -> String {
     let domain = ["", "a.test", "www.a.test", "co.uk", "test", "b.test", place.host][random.next(7)]
     let isSecure = random.next(3) == 0
@@ -56,8 +56,8 @@ struct CookieReachTests {
       && (place.host == domain || place.host.hasSuffix("." + domain))
   }
 
-  @Test(arguments: 1...6 as ClosedRange<UInt64>)
-  func noCookieReachesAPlaceThatItsRulesExclude(_ seed: UInt64) async throws {
+  @Test("Cookies are sent only within their scope", arguments: 1...6 as ClosedRange<UInt64>)
+  func scope(_ seed: UInt64) async throws {
     var random = StepRandom(seed)
     var count = 0
     var replies: [FakeReply] = []
@@ -80,7 +80,7 @@ struct CookieReachTests {
       }
     }
     let script = replies
-    let bench = try CookieBench(FakeTransport { _, index in script[index] })
+    let bench = try CookieFixture(FakeTransport { _, index in script[index] })
     for start in starts {
       let method: HTTPMethod = random.next(2) == 0 ? .get : .post
       #expect(await bench.session.request(start.url, method: method).end().error == nil)
@@ -97,7 +97,7 @@ struct CookieReachTests {
   }
 }
 
-/// Numbers that are the same in every run.
+/// Deterministic random numbers.
 struct StepRandom {
   private var state: UInt64
 

@@ -3,16 +3,16 @@ import Foundation
 import HTTPTestServer
 import Testing
 
-/// A slow consumer makes the server wait, and memory stays small.
+/// With a slow consumer the server has to wait, and memory is bounded.
 @Suite("Back-pressure of streams", .timeLimit(.minutes(5)))
-struct StreamPressureTests {
-  /// More than the buffers of the sockets hold.
+struct StreamBackPressureTests {
+  /// Larger than the buffers of the sockets.
   private static let size = 40_000_000
-  /// The mark, and the piece that goes over it.
+  /// The high-water mark, and one chunk above it.
   private static let most = 1 << 20 + 1 << 17
 
   private let server: HTTPTestServer
-  /// Where the server comes when it has sent everything.
+  /// Reached when the server has sent all bytes.
   private let sent = Gate()
   private let request: DataStreamRequest
 
@@ -20,49 +20,49 @@ struct StreamPressureTests {
     server = try HTTPTestServer()
     sent.open()
     server.enqueue(.parts(.pattern(Self.size), .gate(sent)))
-    // Resumed when all readers of a test are added, because a later reader gets only the rest.
+    // Resumed after all readers of a test are added, because a later one would miss the beginning.
     request = Session.real().streamRequest(server.url("/"), shouldAutomaticallyResume: false)
   }
 
-  /// Waits until the server has to wait, and checks that it does not get rid of its bytes meanwhile.
+  /// Waits until the server has to wait, and checks that it sends no more bytes.
   private func expectServerWaits() async {
     #expect(await eventually { request.flow.isFull })
     #expect(request.flow.heldBytes <= Self.most)
     #expect(sent.reachedCount == 0)
   }
 
-  @Test func aHandlerThatBlocks() async {
+  @Test("A handler that blocks stops the server") func blockingHandler() async {
     let gate = DispatchSemaphore(value: 0)
     let check = PatternCheck()
-    let journal = DataJournal { stream in
+    let recorder = DataRecorder { stream in
       if let data = stream.value, check.add(data) { gate.wait() }
     }
-    request.responseStream(on: DispatchQueue(label: "test.slow"), stream: journal.note).resume()
-    await journal.results.wait(for: 1)
+    request.responseStream(on: DispatchQueue(label: "test.slow"), stream: recorder.note).resume()
+    await recorder.results.wait(for: 1)
     await expectServerWaits()
     gate.signal()
-    #expect(await journal.end().error == nil)
+    #expect(await recorder.end().error == nil)
     #expect(check.isRight(Self.size))
   }
 
-  @Test func theSlowestOfSeveralHandlersCounts() async {
+  @Test("The slowest handler determines the speed") func slowestHandler() async {
     let gate = DispatchSemaphore(value: 0)
     let slow = PatternCheck()
-    let slowJournal = DataJournal { stream in
+    let slowRecorder = DataRecorder { stream in
       if let data = stream.value, slow.add(data) { gate.wait() }
     }
     let fast = PatternCheck()
-    let fastJournal = DataJournal { stream in if let data = stream.value { _ = fast.add(data) } }
-    request.responseStream(on: DispatchQueue(label: "test.fast"), stream: fastJournal.note)
-      .responseStream(on: DispatchQueue(label: "test.slow"), stream: slowJournal.note).resume()
-    await slowJournal.results.wait(for: 1)
+    let fastRecorder = DataRecorder { stream in if let data = stream.value { _ = fast.add(data) } }
+    request.responseStream(on: DispatchQueue(label: "test.fast"), stream: fastRecorder.note)
+      .responseStream(on: DispatchQueue(label: "test.slow"), stream: slowRecorder.note).resume()
+    await slowRecorder.results.wait(for: 1)
     await expectServerWaits()
     gate.signal()
-    _ = await (slowJournal.end(), fastJournal.end())
+    _ = await (slowRecorder.end(), fastRecorder.end())
     #expect(slow.isRight(Self.size) && fast.isRight(Self.size))
   }
 
-  @Test func aLoopThatTakesItsTime() async {
+  @Test("A slow loop stops the server") func slowLoop() async {
     let check = PatternCheck()
     var iterator = request.streamTask().streamingData().makeAsyncIterator()
     request.resume()
@@ -77,7 +77,7 @@ struct StreamPressureTests {
     #expect(check.isRight(Self.size))
   }
 
-  @Test func anInputStreamThatIsNotRead() async throws {
+  @Test("An InputStream that is not read stops the server") func unreadInputStream() async throws {
     let stream = try #require(request.asInputStream())
     request.resume()
     await expectServerWaits()
@@ -89,7 +89,7 @@ struct StreamPressureTests {
     #expect(check.isRight(Self.size))
   }
 
-  @Test func aStreamThatNobodyHasBegunToReadHoldsNobodyBack() async {
+  @Test("A stream that is not read yet causes no back-pressure") func unstartedStream() async {
     let unread = request.streamTask().streamingData()
     let read = request.streamTask().streamingData()
     request.resume()
@@ -104,55 +104,55 @@ struct StreamPressureTests {
     #expect(request.flow.heldBytes == 0)
   }
 
-  @Test func cancellingEndsTheWaiting() async {
+  @Test("Cancelling ends the wait") func cancel() async {
     let gate = DispatchSemaphore(value: 0)
-    let journal = DataJournal { stream in if stream.value != nil { gate.wait() } }
-    request.responseStream(on: DispatchQueue(label: "test.slow"), stream: journal.note).resume()
+    let recorder = DataRecorder { stream in if stream.value != nil { gate.wait() } }
+    request.responseStream(on: DispatchQueue(label: "test.slow"), stream: recorder.note).resume()
     await expectServerWaits()
     request.cancel()
     for _ in 0..<1000 { gate.signal() }
-    #expect(await journal.end().error?.isExplicitlyCancelledError == true)
+    #expect(await recorder.end().error?.isExplicitlyCancelledError == true)
     #expect(request.flow.heldBytes == 0)
   }
 
-  @Test func aSuspendedStreamGoesOn() async {
+  @Test("A suspended stream continues after resume") func suspend() async {
     let gate = DispatchSemaphore(value: 0)
     let check = PatternCheck()
-    let journal = DataJournal { stream in
+    let recorder = DataRecorder { stream in
       if let data = stream.value, check.add(data) { gate.wait() }
     }
-    request.responseStream(on: DispatchQueue(label: "test.slow"), stream: journal.note).resume()
+    request.responseStream(on: DispatchQueue(label: "test.slow"), stream: recorder.note).resume()
     await expectServerWaits()
     request.suspend()
     gate.signal()
     #expect(await eventually { request.flow.heldBytes == 0 })
-    #expect(journal.completions.count == 0)
+    #expect(recorder.completions.count == 0)
     request.resume()
-    #expect(await journal.end().error == nil)
+    #expect(await recorder.end().error == nil)
     #expect(check.isRight(Self.size))
   }
 
-  @Test func withoutAHandlerNothingIsHeld() async {
+  @Test("Without a handler no bytes are buffered") func noHandler() async {
     request.resume()
     await request.finished()
     #expect(request.isFinished)
     #expect(request.flow.heldBytes == 0)
     #expect(sent.reachedCount == 1)
-    let journal = DataJournal()
-    request.responseStream(on: .global(), stream: journal.note)
-    #expect(await journal.end().response?.statusCode == 200)
-    #expect(journal.values.isEmpty)
+    let recorder = DataRecorder()
+    request.responseStream(on: .global(), stream: recorder.note)
+    #expect(await recorder.end().response?.statusCode == 200)
+    #expect(recorder.values.isEmpty)
   }
 
-  @Test func smallChunksAreManyEvents() async throws {
+  @Test("Small chunks are separate events") func smallChunks() async throws {
     let parts = (0..<1000).map { Reply.Part.bytes(Array("\($0)\n".utf8)) }
     server.enqueue(Reply(body: .parts(parts)))
-    // The first reply is another test's.
+    // The first reply is that of another test.
     _ = Session.real().streamRequest(server.url("/")).resume()
     _ = try await server.takeRequest()
-    let journal = DataJournal()
-    Session.real().streamRequest(server.url("/")).responseStream(on: .global(), stream: journal.note)
-    #expect(await journal.end().error == nil)
-    #expect(journal.text == (0..<1000).map { "\($0)\n" }.joined())
+    let recorder = DataRecorder()
+    Session.real().streamRequest(server.url("/")).responseStream(on: .global(), stream: recorder.note)
+    #expect(await recorder.end().error == nil)
+    #expect(recorder.text == (0..<1000).map { "\($0)\n" }.joined())
   }
 }

@@ -4,14 +4,14 @@ import FoundationNetworking
 import HTTPTestServer
 import Testing
 
-/// A consumer of pieces never gets more than the buffer limit at once, however long the body is.
-@Suite("Back-pressure of bodies in pieces", .timeLimit(.minutes(5))) struct PiecePressureTests {
-  /// More than the buffers of the sockets hold.
+/// The chunks of a body occupy bounded memory, however long the body is.
+@Suite("Back-pressure of response pieces", .timeLimit(.minutes(5))) struct ChunkBackPressureTests {
+  /// Larger than the buffers of the sockets.
   private static let size = 40_000_000
-  /// The mark, and the piece that goes over it.
+  /// The high-water mark, and one chunk above it.
   private static let most = 1 << 20 + 1 << 17
 
-  @Test func aHandlerThatBlocksHoldsTheServerUp() async throws {
+  @Test("A handler that blocks stops the server") func blockingHandler() async throws {
     let server = try HTTPTestServer()
     let sent = Gate()
     sent.open()
@@ -33,8 +33,8 @@ import Testing
     #expect(check.isRight(Self.size) && flow.heldBytes == 0)
   }
 
-  /// In a process of its own, so that its peak of memory belongs to this test.
-  @Test func memoryDoesNotGrowWithTheBody() async {
+  /// Runs in a process of its own, so that no other test changes the peak of memory.
+  @Test("The memory does not grow with the body") func memory() async {
     await #expect(processExitsWith: .success) {
       let server = try HTTPTestServer()
       let session = Session(configuration: .uncached)
@@ -49,14 +49,14 @@ import Testing
       }
       _ = try await used(by: 1_000_000)
       let more = try await used(by: 128_000_000)
-      #if !ADDRESS_SANITIZER  // It keeps back what is freed.
+      #if !ADDRESS_SANITIZER  // It delays the reuse of freed memory.
         #expect(more < 24_000, "\(more) KiB more were needed")
       #endif
     }
   }
 }
 
-/// The most memory that this process has had, in KiB.
+/// Returns the peak of resident memory of this process, in KiB.
 func peakOfMemory() throws -> Int {
   let status = try String(contentsOfFile: "/proc/self/status", encoding: .utf8)
   let line = try #require(status.split(separator: "\n").first { $0.hasPrefix("VmHWM:") })

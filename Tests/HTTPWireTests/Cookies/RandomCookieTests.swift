@@ -1,8 +1,8 @@
 import HTTPWire
 import Testing
 
-/// Random cookies, held against what the rules say in other words.
-@Suite struct CookieWalkTests {
+/// Random cookies, checked against an independent formulation of the rules.
+@Suite struct RandomCookieTests {
   private static let hosts = [
     "example.com", "www.example.com", "a.www.example.com", "example.org", "badexample.com", "shop.co.uk",
     "other.co.uk", "127.0.0.1", "localhost",
@@ -13,8 +13,8 @@ import Testing
     "",
   ]
 
-  @Test(arguments: 1...8 as ClosedRange<UInt64>)
-  func noCookieReachesAHostThatItsRulesExclude(_ seed: UInt64) throws {
+  @Test("A cookie is sent only where its rules allow it", arguments: 1...8 as ClosedRange<UInt64>)
+  func scope(_ seed: UInt64) throws {
     var random = SeededRandom(seed: seed)
     var jar = Jar()
     var made: [String: (host: String, isTLS: Bool, wish: SetCookie)] = [:]
@@ -43,7 +43,7 @@ import Testing
       let before = jar.cookies
       jar.receive(field, from: url)
       made["v\(step)"] = (host, isTLS, try SetCookie(Array(field.utf8)))
-      // No response without TLS removes a secure cookie.
+      // A response without TLS does not remove a secure cookie.
       if !isTLS { for old in before where old.isSecure { #expect(jar.cookies.contains(old)) } }
     }
   }
@@ -66,7 +66,7 @@ import Testing
     #expect(path.split(separator: "/").prefix(folder.count) == folder[...])
   }
 
-  @Test func aHundredThousandInputsOfRandomBytesCrashNothing() throws {
+  @Test("Random bytes crash no parser") func randomBytes() throws {
     var random = SeededRandom(seed: 11)
     let words = [
       "a", "=", ";", "; ", " ", "\t", "Expires=", "Max-Age=", "Domain=", "Path=", "Secure", "HttpOnly",

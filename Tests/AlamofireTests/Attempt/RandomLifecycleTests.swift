@@ -1,11 +1,11 @@
 import Alamofire
 import Testing
 
-/// Random events in random order, from a fixed seed, against what must always hold.
-@Suite("The life of a request, at random")
-struct RequestLifecycleWalkTests {
-  /// SplitMix64: the same walk every time.
-  struct Dice: RandomNumberGenerator {
+/// Random events in random order, from a fixed seed. The invariants must hold after each.
+@Suite("Lifecycle of a request, with random events")
+struct RandomLifecycleTests {
+  /// SplitMix64, so that each run has the same events.
+  struct RandomNumbers: RandomNumberGenerator {
     var state: UInt64
 
     mutating func next() -> UInt64 {
@@ -17,19 +17,19 @@ struct RequestLifecycleWalkTests {
     }
   }
 
-  @Test func theInvariantsHoldOnTwoThousandWalks() {
+  @Test("The invariants hold for two thousand sequences of events") func invariants() {
     for seed in 0..<2000 { walk(seed: seed) }
   }
 
   private func walk(seed: Int) {
-    var dice = Dice(state: UInt64(seed))
+    var random = RandomNumbers(state: UInt64(seed))
     var life = RequestLifecycle()
     var starts = 0
     var wasCancelled = false
     for _ in 0..<40 {
       let before = life
-      let event = Int.random(in: 0..<8, using: &dice)
-      let action = perform(event, on: &life, coin: Bool.random(using: &dice))
+      let event = Int.random(in: 0..<8, using: &random)
+      let action = perform(event, on: &life, coin: Bool.random(using: &random))
       if action == .start {
         starts += 1
         #expect(before.run == .notStarted)

@@ -5,9 +5,9 @@ import HTTPTestServer
 import HTTPWire
 import Testing
 
-/// Bodies that a monitor observes while a slow reader holds the server back.
+/// Bodies that a monitor observes while a slow reader causes back-pressure.
 @Suite("Observed bodies under back-pressure", .timeLimit(.minutes(5)))
-struct WatchedStreamTests {
+struct ObservedStreamTests {
   private static let size = 20_000_000
 
   private let server: HTTPTestServer
@@ -21,25 +21,25 @@ struct WatchedStreamTests {
     monitor.taskDidComplete = { [hasEnded] _, _, _ in hasEnded.open() }
   }
 
-  @Test func aStreamThatWasFullIsObservedOnce() async {
+  @Test("A full stream reports each chunk once") func fullStream() async {
     server.enqueue(.bytes(Self.size))
     let gate = DispatchSemaphore(value: 0)
     let check = PatternCheck()
-    let journal = DataJournal { stream in
+    let recorder = DataRecorder { stream in
       if let data = stream.value, check.add(data) { gate.wait() }
     }
     let session = Session.real(eventMonitors: [monitor])
     let request = session.streamRequest(server.url("/"), shouldAutomaticallyResume: false)
-    request.responseStream(on: DispatchQueue(label: "test.slow"), stream: journal.note).resume()
-    await journal.results.wait(for: 1)
+    request.responseStream(on: DispatchQueue(label: "test.slow"), stream: recorder.note).resume()
+    await recorder.results.wait(for: 1)
     #expect(await eventually { request.flow.isFull })
     gate.signal()
-    #expect(await journal.end().error == nil)
+    #expect(await recorder.end().error == nil)
     await hasEnded.wait()
     #expect(check.isRight(Self.size) && seen.isRight(Self.size))
   }
 
-  @Test func aRequestWhosePiecesAreHandedOutIsObservedOnce() async {
+  @Test("A request with response pieces reports each chunk once") func responsePieces() async {
     server.enqueue(.bytes(Self.size))
     let gate = DispatchSemaphore(value: 0)
     let check = PatternCheck()
@@ -59,7 +59,7 @@ struct WatchedStreamTests {
     #expect(check.isRight(Self.size) && seen.isRight(Self.size))
   }
 
-  @Test func aFullStreamThatIsPulledCanBeCancelled() async {
+  @Test("A full stream that is read by pull can be cancelled") func cancelFullStream() async {
     server.enqueue(.bytes(Self.size))
     let request = Session.real().streamRequest(server.url("/"), shouldAutomaticallyResume: false)
     let check = PatternCheck()
@@ -78,8 +78,8 @@ struct WatchedStreamTests {
     #expect(check.isRight(check.count) && check.count < Self.size)
   }
 
-  /// The loop waits for the next piece at the moment of the cancellation.
-  @Test func aStreamThatIsBeingPulledCanBeCancelled() async {
+  /// The loop waits for the next chunk at the moment of the cancellation.
+  @Test("A stream can be cancelled during a read") func cancelDuringRead() async {
     let gate = Gate()
     server.enqueue(.parts("first", .gate(gate), "second"))
     let request = Session.real().streamRequest(server.url("/"))

@@ -1,11 +1,11 @@
 import Alamofire
 import Testing
 
-/// Random events in random order, from a fixed seed, against what must always hold.
-@Suite("Decisions about credentials, at random") struct AuthenticationFlowWalkTests {
+/// Random events in random order, from a fixed seed. The invariants must hold after each.
+@Suite("Decisions about credentials, with random events") struct RandomAuthenticationFlowTests {
   typealias Flow = AuthenticationFlow<Int, Int, Int>
 
-  /// One walk: the flow, and what it must have come to.
+  /// One sequence of events: the flow, and its expected state.
   private struct Walk {
     static let interval = 10.0
     static let attempts = 3
@@ -13,7 +13,7 @@ import Testing
     var flow = Flow(credential: 0, limit: Flow.Limit(interval: interval, attempts: attempts))
     var time = 0.0
     var numbers = 0
-    /// The waiting adaptations, in their order.
+    /// The numbers of the waiting requests, in their order.
     var adaptations: [Int] = []
     var retries: [Int] = []
     var running: (ticket: Int, version: Int)?
@@ -107,29 +107,29 @@ import Testing
     }
   }
 
-  @Test func theInvariantsHoldOnTwoThousandWalks() {
+  @Test("The invariants hold for two thousand sequences of events") func invariants() {
     for seed in 0..<2000 { walk(seed: seed) }
   }
 
   private func walk(seed: Int) {
-    var dice = RequestLifecycleWalkTests.Dice(state: UInt64(seed))
+    var random = RandomLifecycleTests.RandomNumbers(state: UInt64(seed))
     var walk = Walk()
     for _ in 0..<60 {
-      walk.time += Double.random(in: 0..<4, using: &dice)
-      let version = walk.flow.version - (Int.random(in: 0..<4, using: &dice) == 0 ? 1 : 0)
-      switch Int.random(in: 0..<10, using: &dice) {
+      walk.time += Double.random(in: 0..<4, using: &random)
+      let version = walk.flow.version - (Int.random(in: 0..<4, using: &random) == 0 ? 1 : 0)
+      switch Int.random(in: 0..<10, using: &random) {
       case 0...3:
-        walk.adapts(Flow.Finding(version: version, requiresRefresh: Bool.random(using: &dice)))
+        walk.adapts(Flow.Finding(version: version, requiresRefresh: Bool.random(using: &random)))
       case 4: walk.adapts(nil)
       case 5...6: walk.retries(version: version)
       case 7:
-        _ = walk.flow.replace(with: Bool.random(using: &dice) ? walk.next() : nil)
+        _ = walk.flow.replace(with: Bool.random(using: &random) ? walk.next() : nil)
         #expect(walk.flow.failure == nil)
       case 8:
         let result: Result<Int, any Error> =
-          Bool.random(using: &dice) ? .success(walk.next()) : .failure(TestError())
+          Bool.random(using: &random) ? .success(walk.next()) : .failure(TestError())
         walk.ends(ticket: walk.running?.ticket ?? 1, result)
-      default: walk.ends(ticket: Int.random(in: 0..<5, using: &dice), .success(walk.next()))
+      default: walk.ends(ticket: Int.random(in: 0..<5, using: &random), .success(walk.next()))
       }
       #expect(walk.flow.isRefreshing == (walk.running != nil))
       #expect(walk.flow.waitingCount == walk.adaptations.count + walk.retries.count)

@@ -4,7 +4,7 @@ import HTTPWire
 import Testing
 
 @Suite("Files of known hosts", .timeLimit(.minutes(5)))
-final class KeptHostsTests {
+final class HostPolicyFileTests {
   private let folder: URL
   private var file: URL { folder.appendingPathComponent("sub/hosts.txt") }
 
@@ -24,7 +24,7 @@ final class KeptHostsTests {
       of: Origin(scheme: "https", host: host, port: nil))
   }
 
-  @Test func whatIsNotedOutlastsTheProcess() throws {
+  @Test("Policies outlast the process") func persistence() throws {
     let hosts = StrictTransportSecurity(file: file)
     #expect(hosts.storageError == nil)
     note(hosts, "a.test")
@@ -40,7 +40,7 @@ final class KeptHostsTests {
     #expect(names == ["hosts.txt"], "nothing is left beside it")
   }
 
-  @Test func placesOutlastItToo() throws {
+  @Test("Alternative services outlast the process") func persistentServices() throws {
     let origin = Origin(scheme: "https", host: "a.test", port: 8443)
     let services = AlternativeServices(file: file)
     services.note(
@@ -52,7 +52,7 @@ final class KeptHostsTests {
     #expect(other.storageError == .otherFile)
   }
 
-  @Test func brokenFilesAreEmptyOnes() throws {
+  @Test("Corrupt files are treated as empty") func corruptFiles() throws {
     let folder = file.deletingLastPathComponent()
     try FileManager.default.createDirectory(
       at: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
@@ -79,7 +79,9 @@ final class KeptHostsTests {
     #expect(StrictTransportSecurity(file: file).storageError == .unreadable)
   }
 
-  @Test(arguments: [0o777, 0o1777]) func foldersOfOthersAreNotUsed(permissions: Int) throws {
+  @Test("Folders that other users can write to are not used", arguments: [0o777, 0o1777]) func sharedFolders(
+    permissions: Int
+  ) throws {
     try FileManager.default.setAttributes([.posixPermissions: permissions], ofItemAtPath: folder.path)
     let hosts = StrictTransportSecurity(file: folder.appendingPathComponent("hosts.txt"))
     #expect(hosts.storageError == .folderNotOurs)
@@ -88,14 +90,14 @@ final class KeptHostsTests {
     #expect(throws: HostStorageError.folderNotOurs) { try hosts.save() }
   }
 
-  @Test func onlyFilesKeepHosts() throws {
+  @Test("Only file URLs store policies") func fileURLs() throws {
     let directory = URL(fileURLWithPath: folder.path, isDirectory: true)
     for url in [URL(string: "https://a.test/hosts.txt"), directory].compactMap({ $0 }) {
       #expect(AlternativeServices(file: url).storageError == .folderNotOurs)
     }
   }
 
-  @Test func aLinkIsNotFollowed() throws {
+  @Test("A symbolic link is not followed") func symbolicLink() throws {
     let target = folder.appendingPathComponent("target")
     try Data("# strict-transport-security 1\na.test 99999999999\n".utf8).write(to: target)
     let link = folder.appendingPathComponent("link")

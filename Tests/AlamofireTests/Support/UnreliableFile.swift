@@ -2,13 +2,13 @@ import Foundation
 import HTTPTestServer
 import Synchronization
 
-/// A file on a server where everything goes wrong, as often as it is told to and in an order that its seed
-/// decides: connections are reset or closed anywhere, the file becomes another one or what it was before, the
-/// server has nothing for a while, or wants to be started again, or its client killed.
-final class RestlessFile: Sendable {
+/// A file on a server with scripted faults. The seed decides their order. Connections are reset or closed at any
+/// byte, the file changes its version forwards or backwards, and the server responds with errors, or demands that it
+/// is restarted or its client is killed.
+final class UnreliableFile: Sendable {
   enum Validator: Sendable { case entityTag, date }
 
-  /// An intervention of the test when the gate is reached.
+  /// An action of the test when the gate is reached.
   enum Intervention: Sendable {
     case killClient(Gate)
     case restart(Gate)
@@ -21,7 +21,7 @@ final class RestlessFile: Sendable {
   private struct State {
     var random: SeededGenerator
     var version = 1
-    /// The version of the last whole file, or part of one, that was sent.
+    /// The version of the last complete or partial response.
     var sent = 1
     var left: Int
     var troubles: [Trouble: Int] = [:]
@@ -37,7 +37,7 @@ final class RestlessFile: Sendable {
   private let validator: Validator
   private let state: Mutex<State>
 
-  /// - Parameter troubles: How often something goes wrong; then nothing does any more.
+  /// - Parameter troubles: The number of faults. After that all responses are complete.
   init(_ validator: Validator, seed: UInt64, troubles: Int) {
     self.validator = validator
     state = Mutex(State(random: SeededGenerator(seed: seed), left: troubles))
@@ -52,14 +52,14 @@ final class RestlessFile: Sendable {
   var content: Data { Self.contents[state.withLock { $0.sent } - 1] }
   /// The number of remaining faults.
   var troublesLeft: Int { state.withLock { $0.left } }
-  /// The number of faults so far, by kind.
+  /// The number of faults by kind.
   var troubles: [Trouble: Int] { state.withLock { $0.troubles } }
-  /// The number of changes of the file.
+  /// The number of changes of the version.
   var changes: Int { state.withLock { $0.changes } }
-  /// The number of responses with the rest of a file.
+  /// The number of partial responses.
   var resumptions: Int { state.withLock { $0.resumptions } }
 
-  /// A number of the same sequence that decides about everything.
+  /// Returns a number of the random sequence that decides about all faults.
   func random(in range: ClosedRange<Int>) -> Int {
     state.withLock { Int.random(in: range, using: &$0.random) }
   }
@@ -81,7 +81,7 @@ final class RestlessFile: Sendable {
     }
   }
 
-  /// Another version, sometimes; sometimes the one again that the client has a part of.
+  /// Sometimes changes the version. The new one is sometimes that of the client's part.
   private func change(for request: RecordedRequest, _ state: inout State) {
     let known = (1...Self.contents.count).first { name(of: $0) == request.header("If-Range") }
     let chance = Int.random(in: 0..<5, using: &state.random)
@@ -101,7 +101,7 @@ final class RestlessFile: Sendable {
 
   private func trouble(_ request: RecordedRequest, _ state: inout State) -> Trouble? {
     guard state.left > 0, Int.random(in: 0..<4, using: &state.random) > 0 else { return nil }
-    // A client that waits for the end of the body would wait forever.
+    // Only a cautious client cancels by itself. Another one would wait for the rest of the body forever.
     let kinds = Trouble.allCases.filter { $0 != .stall || request.header("X-Cautious") == "yes" }
     let trouble = kinds.randomElement(using: &state.random)
     state.left -= 1
@@ -109,7 +109,7 @@ final class RestlessFile: Sendable {
     return trouble
   }
 
-  /// The file, or the rest of it, up to where the trouble begins.
+  /// Returns the file, or the rest of it, up to the fault.
   private func sending(_ request: RecordedRequest, _ trouble: Trouble?, _ state: inout State) -> Reply {
     let current = name(of: state.version)
     var reply = Reply(headers: [.init(name: "Date", value: "Mon, 01 Jul 2024 00:00:00 GMT")])
@@ -148,7 +148,7 @@ extension Reply {
   }
 }
 
-/// Numbers that look random and are the same with each run (SplitMix64).
+/// Pseudo-random numbers (SplitMix64).
 struct SeededGenerator: RandomNumberGenerator {
   private var state: UInt64
 

@@ -1,6 +1,6 @@
 import Alamofire
 
-// Samples of the documentation as they stand there.
+// Samples of the comments on host policies; see `SampleTests`.
 
 private func strictTransportSecurity() async {
   let hosts = StrictTransportSecurity()

@@ -1,32 +1,32 @@
 import Alamofire
 import Testing
 
-/// The verdict of each evaluator about each specimen of the ``Laboratory``: `ok`, or the kind of the failure.
+/// The result of each evaluator for each server of ``TrustFixtures``: `ok`, or the kind of the failure.
 ///
 /// - `default`, `anyHost`: `DefaultTrustEvaluator` with and without the host
 /// - `revoc`, `positive`: `RevocationTrustEvaluator` without the network, soft and with `requirePositiveResponse`
 /// - `pinned`, `keys`: the certificate or key of the authority "Middle"; `…Only` without validation
 /// - `own`: the server's own certificate, with `acceptSelfSignedCertificates`
 /// - `both`: a composite of `default` and `keys`
-enum VerdictTable {
+enum EvaluationTable {
   struct Entry: Sendable, CustomTestStringConvertible {
-    let specimen: String
+    let fixture: String
     let evaluator: String
     let verdict: String
 
-    var testDescription: String { "\(specimen), \(evaluator): \(verdict)" }
+    var testDescription: String { "\(fixture), \(evaluator): \(verdict)" }
   }
 
   static let entries: [Entry] = {
     let lines = text.split(separator: "\n").map { $0.split(separator: " ").map(String.init) }
     guard let head = lines.first else { return [] }
     return lines.dropFirst().flatMap { line in
-      zip(head, line).dropFirst().map { Entry(specimen: line[0], evaluator: $0, verdict: $1) }
+      zip(head, line).dropFirst().map { Entry(fixture: line[0], evaluator: $0, verdict: $1) }
     }
   }()
 
   private static let text = """
-    specimen                    default anyHost revoc   positive pinned  pinnedOnly own     keys    keysOnly both    disabled
+    fixture                    default anyHost revoc   positive pinned  pinnedOnly own     keys    keysOnly both    disabled
     good                        ok      ok      ok      unknown  ok      ok         ok      ok      ok       ok      ok
     expired                     expired expired expired expired  expired ok         expired expired ok       expired ok
     early                       early   early   early   early    early   ok         early   early   ok       early   ok
@@ -105,7 +105,7 @@ enum VerdictTable {
     broken-staple               ok      ok      ok      unknown  ok      ok         ok      ok      ok       ok      ok
     """
 
-  /// The word of the table for what an evaluator has thrown.
+  /// Returns the name of a thrown error in the table.
   static func word(for error: (any Error)?) -> String {
     guard let error else { return "ok" }
     guard case .serverTrustEvaluationFailed(let reason) = error.asAFError else { return "\(error)" }

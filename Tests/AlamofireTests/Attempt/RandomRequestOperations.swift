@@ -5,10 +5,10 @@ import HTTPWire
 import Synchronization
 import Testing
 
-/// Many threads that do at random what users do, to the same few requests of all kinds. What each of them does
-/// follows from the seed; in what order it happens does not.
-final class RequestWalk: Sendable {
-  typealias Dice = RequestLifecycleWalkTests.Dice
+/// Threads that perform random operations of the public API on the same few requests of all kinds. The operations of a
+/// thread follow from the seed, their order across threads does not.
+final class RandomRequestOperations: Sendable {
+  typealias RandomNumbers = RandomLifecycleTests.RandomNumbers
 
   struct Size {
     var requests = 12
@@ -21,7 +21,7 @@ final class RequestWalk: Sendable {
     weak var core: RequestCore?
 
     var isGone: Bool { request == nil && core == nil }
-    /// A description of a request that was not released.
+    /// A description of an object that was not released; `nil` if all are.
     var left: String? {
       request.map { "\(type(of: $0)) \($0.state), retried \($0.retryCount) times, \($0.error as Any)" }
         ?? core.map { _ in "the core of a request" }
@@ -34,39 +34,41 @@ final class RequestWalk: Sendable {
     var wasReleased = false
   }
 
-  let book = CallBook()
+  let counter = CallCounter()
   let spy = OrderSpy()
   private let serialQueue = DispatchQueue(label: "walk")
   private let requests = Mutex(Requests())
   private let canReleaseSession: Bool
 
-  /// `make` gives the session, with the interceptor and the monitors that are to watch it; `url` the places.
+  /// - Parameters:
+  ///   - make: Returns the session, with the interceptor and the monitors that observe it.
+  ///   - url: The URLs of the requests.
   init(
-    seed: UInt64, size: Size, url: (inout Dice) -> String,
-    make: (inout Dice, any RequestInterceptor, [any EventMonitor]) -> Session
+    seed: UInt64, size: Size, url: (inout RandomNumbers) -> String,
+    make: (inout RandomNumbers, any RequestInterceptor, [any EventMonitor]) -> Session
   ) {
-    var dice = Dice(state: seed &* 7919)
-    canReleaseSession = dice.next() % 3 == 0
+    var random = RandomNumbers(state: seed &* 7919)
+    canReleaseSession = random.next() % 3 == 0
     let interceptor = RandomInterceptor(seed: seed)
-    let session = make(&dice, interceptor, dice.next() % 3 == 0 ? [] : [spy])
+    let session = make(&random, interceptor, random.next() % 3 == 0 ? [] : [spy])
     let folder = try? TemporaryFolder()
     requests.withLock { requests in
       requests.session = session
       for index in 0..<size.requests {
-        requests.all.append(Self.request(index, session, url(&dice), folder, &dice))
+        requests.all.append(Self.request(index, session, url(&random), folder, &random))
       }
     }
   }
 
-  /// The folder, where each attempt of a download leaves a file of its own, goes with the last of the requests.
+  /// The folder is released with the last request. Each attempt of a download leaves a file of its own in it.
   private static func request(
-    _ kind: Int, _ session: Session, _ url: String, _ folder: TemporaryFolder?, _ dice: inout Dice
+    _ kind: Int, _ session: Session, _ url: String, _ folder: TemporaryFolder?, _ random: inout RandomNumbers
   ) -> Request {
-    let starts: Bool? = [true, false, nil].randomElement(using: &dice) ?? nil
+    let starts: Bool? = [true, false, nil].randomElement(using: &random) ?? nil
     switch kind % 4 {
     case 0: return session.request(url, shouldAutomaticallyResume: starts)
     case 1:
-      let data = Data(repeating: 7, count: Int(dice.next() % 5000))
+      let data = Data(repeating: 7, count: Int(random.next() % 5000))
       return session.upload(data, to: url, shouldAutomaticallyResume: starts)
     case 2:
       let destination: DownloadRequest.Destination = { source, _ in
@@ -75,7 +77,7 @@ final class RequestWalk: Sendable {
       return session.download(url, shouldAutomaticallyResume: starts, to: destination)
     default:
       return session.streamRequest(
-        url, automaticallyCancelOnStreamError: dice.next() % 2 == 0, shouldAutomaticallyResume: starts)
+        url, automaticallyCancelOnStreamError: random.next() % 2 == 0, shouldAutomaticallyResume: starts)
     }
   }
 
@@ -85,16 +87,16 @@ final class RequestWalk: Sendable {
 
   var wasReleased: Bool { requests.withLock { $0.wasReleased } }
 
-  // MARK: The walk
+  // MARK: Operations
 
-  /// Runs the threads to their end, and then lets every request go on.
+  /// Runs the threads to their end, and then resumes every request.
   func run(seed: UInt64, size: Size) async {
-    let threads = CallBook()
+    let threads = CallCounter()
     for index in 0..<size.threads {
       let isOver = threads.promise("thread \(index)")
       let thread = Thread { [self] in
-        var dice = Dice(state: seed &* 1009 &+ UInt64(index))
-        for _ in 0..<size.steps { step(&dice) }
+        var random = RandomNumbers(state: seed &* 1009 &+ UInt64(index))
+        for _ in 0..<size.steps { step(&random) }
         isOver()
       }
       thread.start()
@@ -103,7 +105,7 @@ final class RequestWalk: Sendable {
     for request in requests.withLock({ $0.all }) { request.resume() }
   }
 
-  /// Lets go of everything, so that it can be seen who else holds it.
+  /// Releases all requests, so that a reference that remains can be detected.
   func release() {
     let all = requests.withLock { requests in
       defer { requests = Requests(wasReleased: requests.wasReleased) }
@@ -126,58 +128,58 @@ final class RequestWalk: Sendable {
     _ = session
   }
 
-  private func step(_ dice: inout Dice) {
-    let request = requests.withLock { $0.all.randomElement(using: &dice) }
+  private func step(_ random: inout RandomNumbers) {
+    let request = requests.withLock { $0.all.randomElement(using: &random) }
     guard let request else { return }
-    switch dice.next() % 34 {
+    switch random.next() % 34 {
     case 0..<4: request.resume()
     case 4..<7: request.suspend()
     case 7: request.cancel()
-    case 8..<14: addHandler(to: request, &dice)
-    case 14..<18: awaitEnd(of: request, &dice)
-    case 18, 19: addValidator(to: request, fails: dice.next() % 4 == 0)
-    // Another one: who comes late may have missed the beginning.
+    case 8..<14: addHandler(to: request, &random)
+    case 14..<18: awaitEnd(of: request, &random)
+    case 18, 19: addValidator(to: request, fails: random.next() % 4 == 0)
+    // A new spy, because one that is added late may miss the first events.
     case 20: request.eventMonitor(OrderSpy())
-    case 21: useTask(of: request, &dice)
-    case 22..<25: listen(to: request, &dice)
+    case 21: useTask(of: request, &random)
+    case 22..<25: listen(to: request, &random)
     case 25: request.downloadProgress(queue: .global()) { _ in }.uploadProgress(queue: serialQueue) { _ in }
-    case 26: decideHead(of: request, &dice)
+    case 26: decideHead(of: request, &random)
     case 27: ask(request)
-    case 28: request.interceptor(RandomInterceptor(seed: dice.next()))
+    case 28: request.interceptor(RandomInterceptor(seed: random.next()))
     case 29: cancelWithResumeData(request)
     case 30: readStream(of: request)
-    case 31, 32: request.delegate?.retryRequest(request, withDelay: dice.next() % 4 == 0 ? 0.0005 : nil)
-    default: if dice.next() % 8 == 0 { releaseSession() }
+    case 31, 32: request.delegate?.retryRequest(request, withDelay: random.next() % 4 == 0 ? 0.0005 : nil)
+    default: if random.next() % 8 == 0 { releaseSession() }
     }
   }
 }
 
-// MARK: What users do
+// MARK: Operations of the API
 
-extension RequestWalk {
-  private func queue(_ dice: inout Dice) -> DispatchQueue {
-    dice.next() % 2 == 0 ? .global() : serialQueue
+extension RandomRequestOperations {
+  private func queue(_ random: inout RandomNumbers) -> DispatchQueue {
+    random.next() % 2 == 0 ? .global() : serialQueue
   }
 
-  private func addHandler(to request: Request, _ dice: inout Dice) {
-    let queue = queue(&dice)
-    let coin = dice.next() % 3
+  private func addHandler(to request: Request, _ random: inout RandomNumbers) {
+    let queue = queue(&random)
+    let coin = random.next() % 3
     if let request = request as? DataRequest {
-      let done = book.promise("a handler of data")
+      let done = counter.promise("a handler of data")
       switch coin {
       case 0: request.response(queue: queue) { _ in done() }
       case 1: request.responseString(queue: queue) { _ in done() }
       default: request.responseDecodable(of: [Int].self, queue: queue) { _ in done() }
       }
     } else if let request = request as? DownloadRequest {
-      let done = book.promise("a handler of a download")
+      let done = counter.promise("a handler of a download")
       switch coin {
       case 0: request.response(queue: queue) { _ in done() }
       case 1: request.responseURL(queue: queue) { _ in done() }
       default: request.responseData(queue: queue) { _ in done() }
       }
     } else if let request = request as? DataStreamRequest {
-      let done = book.promise("the completion of a stream")
+      let done = counter.promise("the completion of a stream")
       switch coin {
       case 0: request.responseStream(on: queue) { if $0.completion != nil { done() } }
       case 1:
@@ -191,28 +193,28 @@ extension RequestWalk {
     }
   }
 
-  private func awaitEnd(of request: Request, _ dice: inout Dice) {
-    let cancels = dice.next() % 4 == 0
-    let isCancelled = dice.next() % 4 == 0
+  private func awaitEnd(of request: Request, _ random: inout RandomNumbers) {
+    let cancels = random.next() % 4 == 0
+    let isCancelled = random.next() % 4 == 0
     let done: @Sendable () -> Void
     let task: Task<Void, Never>
     if let request = request as? DataRequest {
-      done = book.promise("an awaited value")
+      done = counter.promise("an awaited value")
       let value = request.serializingString(automaticallyCancelling: cancels)
       task = Task {
         _ = await value.response
         done()
       }
     } else if let request = request as? DownloadRequest {
-      done = book.promise("an awaited download")
+      done = counter.promise("an awaited download")
       let value = request.serializingData(automaticallyCancelling: cancels)
       task = Task {
         _ = await value.result
         done()
       }
     } else if let request = request as? DataStreamRequest {
-      done = book.promise("a sequence of a stream")
-      let most = Int(dice.next() % 6)
+      done = counter.promise("a sequence of a stream")
+      let most = Int(random.next() % 6)
       let stream = request.streamTask().streamingStrings(automaticallyCancelling: cancels)
       task = Task {
         var count = 0
@@ -238,17 +240,17 @@ extension RequestWalk {
     }
   }
 
-  private func useTask(of request: Request, _ dice: inout Dice) {
+  private func useTask(of request: Request, _ random: inout RandomNumbers) {
     request.onURLSessionTaskCreation(on: .global()) { _ = $0.state }
-    switch dice.next() % 4 {
+    switch random.next() % 4 {
     case 0: request.task?.suspend()
     case 1: request.task?.cancel()
     default: request.task?.resume()
     }
   }
 
-  private func listen(to request: Request, _ dice: inout Dice) {
-    switch dice.next() % 6 {
+  private func listen(to request: Request, _ random: inout RandomNumbers) {
+    switch random.next() % 6 {
     case 0: drain(request.downloadProgress())
     case 1: drain(request.uploadProgress(bufferingPolicy: .bufferingNewest(1)))
     case 2: drain(request.urlRequests())
@@ -259,15 +261,15 @@ extension RequestWalk {
   }
 
   private func drain<Element: Sendable>(_ stream: StreamOf<Element>) {
-    let done = book.promise("a sequence of \(Element.self)")
+    let done = counter.promise("a sequence of \(Element.self)")
     Task {
       for await _ in stream {}
       done()
     }
   }
 
-  private func decideHead(of request: Request, _ dice: inout Dice) {
-    let coin = dice.next() % 4
+  private func decideHead(of request: Request, _ random: inout RandomNumbers) {
+    let coin = random.next() % 4
     let decide = {
       @Sendable (_: HTTPURLResponse, answer: @escaping @Sendable (Request.ResponseDisposition) -> Void) in
       switch coin {
@@ -292,13 +294,13 @@ extension RequestWalk {
 
   private func cancelWithResumeData(_ request: Request) {
     guard let request = request as? DownloadRequest else { return }
-    let done = book.promise("the answer with resume data")
+    let done = counter.promise("the answer with resume data")
     request.cancel { _ in done() }
   }
 
   private func readStream(of request: Request) {
     guard let request = request as? DataStreamRequest, let stream = request.asInputStream() else { return }
-    let done = book.promise("the end of an InputStream")
+    let done = counter.promise("the end of an InputStream")
     nonisolated(unsafe) let input = stream
     Thread.detachNewThread {
       var buffer = [UInt8](repeating: 0, count: 512)
@@ -309,15 +311,15 @@ extension RequestWalk {
   }
 }
 
-/// Adapts and retries at random, at once or later, and sometimes forgets to answer.
+/// Adapts and retries at random, at once or later. Sometimes it releases its completion without calling it.
 final class RandomInterceptor: RequestInterceptor {
-  private let dice: Mutex<RequestWalk.Dice>
+  private let random: Mutex<RandomRequestOperations.RandomNumbers>
 
   init(seed: UInt64) {
-    dice = Mutex(RequestWalk.Dice(state: seed))
+    random = Mutex(RandomRequestOperations.RandomNumbers(state: seed))
   }
 
-  private func roll(_ sides: UInt64) -> UInt64 { dice.withLock { $0.next() % sides } }
+  private func roll(_ sides: UInt64) -> UInt64 { random.withLock { $0.next() % sides } }
 
   func adapt(
     _ urlRequest: URLRequest, for session: Session,

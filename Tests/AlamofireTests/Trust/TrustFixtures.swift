@@ -4,32 +4,32 @@ import HTTPWire
 import Testing
 
 /// Authorities, and servers with certificates of every kind. Made once.
-struct Laboratory: Sendable {
-  /// Both are in the trust store.
+struct TrustFixtures: Sendable {
+  /// In the trust store, as is `otherRoot`.
   let root: TestIdentity
   let otherRoot: TestIdentity
   /// An authority that is not in the trust store.
-  let stranger: TestIdentity
+  let untrusted: TestIdentity
   /// Issued by `root`; the pins are its certificate and its key.
   let middle: TestIdentity
   /// Issued by `otherRoot`.
   let otherMiddle: TestIdentity
-  /// `middle` as the stranger certifies it: the same name and key.
+  /// `middle` as certified by `untrusted`, with the same name and key.
   let crossMiddle: TestIdentity
-  /// Has the name of `middle`, another key, and the stranger's word.
+  /// An authority with the name of `middle` and another key, issued by `untrusted`.
   let impostor: TestIdentity
 
-  static let shared = Result { try Laboratory() }
+  static let shared = Result { try TrustFixtures() }
 
   private init() throws {
     root = try Self.authority("Root")
     otherRoot = try Self.authority("Other root")
-    stranger = try Self.authority("Stranger")
+    untrusted = try Self.authority("Stranger")
     middle = try Self.authority("Middle", by: root)
     otherMiddle = try Self.authority("Other middle", by: otherRoot)
     let owner = middle
-    crossMiddle = try Self.authority("Middle", by: stranger) { $0.keyOwner = owner }
-    impostor = try Self.authority("Middle", by: stranger)
+    crossMiddle = try Self.authority("Middle", by: untrusted) { $0.keyOwner = owner }
+    impostor = try Self.authority("Middle", by: untrusted)
   }
 
   static func authority(
@@ -41,7 +41,7 @@ struct Laboratory: Sendable {
     return try TestIdentity(specification)
   }
 
-  /// A server of `api.lab.localhost`, issued by `middle` unless `change` says otherwise.
+  /// Returns a certificate of `api.lab.localhost` that `middle` issued, unless `change` sets another issuer.
   func server(_ change: (inout TestIdentity.Specification) -> Void = { _ in }) throws -> TestIdentity {
     var specification = TestIdentity.Specification(
       commonName: "Server", dnsNames: ["api.lab.localhost"], issuer: middle)
@@ -55,14 +55,14 @@ struct Laboratory: Sendable {
     return options
   }
 
-  /// A server with its chain, and what is known about it.
-  struct Specimen: Sendable {
+  /// A server with its chain and its properties.
+  struct ServerFixture: Sendable {
     var identity: TestIdentity
     var host = "api.lab.localhost"
     var tls = TLSOptions()
     var options: TransportOptions
 
-    /// The trust that a client evaluates.
+    /// Returns the trust object of a client.
     func trust() throws -> ServerTrust {
       let texts =
         [identity.certificatePEM] + (tls.sendsIntermediates ? identity.intermediates : [])
@@ -75,15 +75,19 @@ struct Laboratory: Sendable {
     }
   }
 
-  func specimen(_ identity: TestIdentity) -> Specimen { Specimen(identity: identity, options: options) }
-
-  func specimen(_ identity: TestIdentity, _ change: (inout Specimen) throws -> Void) rethrows -> Specimen {
-    var specimen = specimen(identity)
-    try change(&specimen)
-    return specimen
+  func fixture(_ identity: TestIdentity) -> ServerFixture {
+    ServerFixture(identity: identity, options: options)
   }
 
-  /// The columns of the table.
+  func fixture(_ identity: TestIdentity, _ change: (inout ServerFixture) throws -> Void) rethrows
+    -> ServerFixture
+  {
+    var fixture = fixture(identity)
+    try change(&fixture)
+    return fixture
+  }
+
+  /// Returns the evaluator of a column of the table.
   func evaluator(_ name: String, own: TestIdentity) throws -> any ServerTrustEvaluating {
     let pins = try Certificate.all(in: Data(middle.certificatePEM.utf8))
     let keys = pins.af.publicKeys

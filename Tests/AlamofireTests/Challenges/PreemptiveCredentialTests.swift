@@ -5,8 +5,8 @@ import HTTPTestServer
 import HTTPWire
 import Testing
 
-@Suite("Credentials that are sent unasked", .timeLimit(.minutes(5)))
-struct UnaskedCredentialTests {
+@Suite("Preemptive credentials", .timeLimit(.minutes(5)))
+struct PreemptiveCredentialTests {
   private static let guarded: FakeTransport.Responder = { request, _ in
     request.value("Authorization") == nil ? .challenge() : .text("in")
   }
@@ -17,18 +17,18 @@ struct UnaskedCredentialTests {
     return options
   }
 
-  @Test func onceAcceptedTheyGoWithWhatLiesBelow() async {
+  @Test("Accepted credentials are sent to URLs below the first one") func acceptedCredentials() async {
     let fake = FakeTransport(responder: Self.guarded)
-    let session = Session.kept(fake: fake)
+    let session = Session.retained(fake: fake)
     for path in ["a/b", "a/c", "a/d/e", "z"] {
       _ = await session.request("http://a.test/\(path)").authenticate(username: "u", password: "p").end()
     }
     #expect(fake.requests.map { $0.value("Authorization") != nil } == [false, true, true, true, false, true])
   }
 
-  @Test func onceRefusedTheyAreForgotten() async {
+  @Test("Rejected credentials are forgotten") func rejectedCredentials() async {
     let fake = FakeTransport(.challenge(), .text("in"), .challenge(), .challenge(), .challenge())
-    let session = Session.kept(fake: fake)
+    let session = Session.retained(fake: fake)
     for status in [200, 401, 401] {
       let response = await session.request("http://a.test/").authenticate(username: "u", password: "p").end()
       #expect(response.response?.statusCode == status)
@@ -36,9 +36,9 @@ struct UnaskedCredentialTests {
     #expect(fake.requests.map { $0.value("Authorization") != nil } == [false, true, true, false, true])
   }
 
-  @Test func atOnceWhenThatIsWanted() async {
+  @Test("preemptiveBasicAuthentication sends the first request with credentials") func firstRequest() async {
     let fake = FakeTransport(responder: Self.guarded)
-    let session = Session.kept(fake: fake, options: Self.preemptive)
+    let session = Session.retained(fake: fake, options: Self.preemptive)
     _ = await session.request("http://a.test/").authenticate(username: "u", password: "p").end()
     _ = await session.request("http://a.test/").end()
     #expect(
@@ -47,7 +47,7 @@ struct UnaskedCredentialTests {
       ])
   }
 
-  @Test func aServerThatHidesAsksNobody() async throws {
+  @Test("A server that hides its challenge is answered preemptively") func hiddenChallenge() async throws {
     let server = try HTTPTestServer()
     let session = Session()
     let url = server.url("/hidden-basic-auth/u/p")
@@ -58,17 +58,17 @@ struct UnaskedCredentialTests {
     #expect(response.response?.statusCode == 200)
   }
 
-  @Test func aWrongOneThatWasSentAtOnceIsNotSentTwice() async {
+  @Test("A wrong credential is sent preemptively only once") func wrongCredential() async {
     let fake = FakeTransport { _, _ in .challenge() }
-    let session = Session.kept(fake: fake, options: Self.preemptive)
+    let session = Session.retained(fake: fake, options: Self.preemptive)
     let response = await session.request("http://a.test/").authenticate(username: "u", password: "p").end()
     #expect(response.response?.statusCode == 401)
     #expect(fake.requests.count == 1)
   }
 
-  @Test func aFieldOfTheUsersOwnStays() async {
+  @Test("An Authorization field of the caller is not replaced") func ownField() async {
     let fake = FakeTransport(responder: Self.guarded)
-    let session = Session.kept(fake: fake, options: Self.preemptive)
+    let session = Session.retained(fake: fake, options: Self.preemptive)
     _ = await session.request("http://a.test/", headers: [.authorization(bearerToken: "t")])
       .authenticate(username: "u", password: "p").end()
     #expect(fake.requests.map { $0.value("Authorization") } == ["Bearer t"])
@@ -83,10 +83,10 @@ struct UnaskedCredentialTests {
     try FileManager.default.removeItem(at: file)
   }
 
-  @Test func aNetrcFileAnswers() async throws {
+  @Test("The netrc file has the credential for a host") func netrcFile() async throws {
     try await withFile("machine a.test login file password secret\ndefault login any password x") { path in
       let fake = FakeTransport(responder: Self.guarded)
-      let session = Session.kept(fake: fake)
+      let session = Session.retained(fake: fake)
       for (url, user, password) in [
         ("http://a.test/", "file", "secret"), ("http://b.test/", "any", "x"),
         ("http://own:1@a.test/", "own", "1"),
@@ -96,25 +96,27 @@ struct UnaskedCredentialTests {
           fake.requests.last?.value("Authorization")
             == HTTPHeader.authorization(username: user, password: password).value)
       }
-      // Without the option, no credential is sent.
+      // Without the option, the file is not read.
       _ = await session.request("http://a.test/").end()
       #expect(fake.requests.last?.value("Authorization") == nil)
     }
   }
 
-  @Test func itsDefaultDoesNotFollowARedirect() async throws {
+  @Test("The default entry of netrc does not apply after a redirect to another host") func netrcRedirect()
+    async throws
+  {
     try await withFile("default login any password x") { path in
       let fake = FakeTransport(.redirect(307, to: "http://b.test/"), .challenge())
-      let response = await Session.kept(fake: fake).request("http://a.test/")
+      let response = await Session.retained(fake: fake).request("http://a.test/")
         .transportOptions { $0.netrcFile = path }.end()
       #expect(response.response?.statusCode == 401)
       #expect(fake.requests.allSatisfy { $0.value("Authorization") == nil })
     }
   }
 
-  @Test func aNetrcFileThatIsNotThereIsAClearError() async throws {
+  @Test("A missing netrc file fails the request") func missingNetrcFile() async throws {
     let fake = FakeTransport()
-    let response = await Session.kept(fake: fake).request("http://a.test/")
+    let response = await Session.retained(fake: fake).request("http://a.test/")
       .transportOptions { $0.netrcFile = "/nowhere/netrc" }.end()
     let error = try #require(response.error?.underlyingError as? URLError)
     #expect(error.code == .fileDoesNotExist)
@@ -123,21 +125,21 @@ struct UnaskedCredentialTests {
 
   // MARK: Redirects
 
-  /// Every status that is followed, every origin, every kind of credential.
-  @Test("Nothing secret reaches another origin", arguments: [301, 302, 303, 307, 308])
+  /// For every redirect status, every pair of origins and every kind of credential.
+  @Test("No credential reaches another origin", arguments: [301, 302, 303, 307, 308])
   func origins(status: Int) async throws {
     let netrc = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
     try Data("default login secret password secret".utf8).write(to: netrc)
     defer { try? FileManager.default.removeItem(at: netrc) }
-    let homes = ["http://a.test", "http://a.test:8080", "https://a.test", "https://a.test:8443"]
-    let others = homes + ["http://b.test", "http://sub.a.test", "https://a.test.", "http://a.test:443"]
+    let origins = ["http://a.test", "http://a.test:8080", "https://a.test", "https://a.test:8443"]
+    let others = origins + ["http://b.test", "http://sub.a.test", "https://a.test.", "http://a.test:443"]
     let challenges = [#"Basic realm="r""#, #"Digest realm="r", nonce="n", qop="auth""#, "NTLM"]
-    for home in homes {
-      for other in others where other != home {
+    for initial in origins {
+      for other in others where other != initial {
         for (number, challenge) in challenges.enumerated() {
-          let origin = try #require(Origin(url: home))
+          let origin = try #require(Origin(url: initial))
           let fake = FakeTransport { request, index in
-            // Home lets the credential in and sends it away; away asks for it again and again.
+            // The initial origin accepts the credential and redirects; the other origin challenges repeatedly.
             guard request.origin == origin else {
               return index > 12 ? .text("away") : .challenge(challenge)
             }
@@ -148,10 +150,10 @@ struct UnaskedCredentialTests {
           options.protectedHeaders = ["X-Key"]
           options.preemptiveBasicAuthentication = number == 0
           options.netrcFile = netrc.path
-          let session = Session.kept(fake: fake, options: options)
+          let session = Session.retained(fake: fake, options: options)
           for _ in 0..<2 {
             _ = await session.request(
-              home + "/", method: .post, headers: ["X-Key": "secret", "Cookie": "secret=1"]
+              initial + "/", method: .post, headers: ["X-Key": "secret", "Cookie": "secret=1"]
             ).authenticate(username: "secret", password: "secret").end()
           }
           let away = fake.requests.filter { $0.origin != origin }
@@ -159,7 +161,7 @@ struct UnaskedCredentialTests {
           for request in away {
             #expect(request.login == nil)
             for name in ["Authorization", "X-Key", "Cookie"] {
-              #expect(request.value(name) == nil, "\(name) from \(home) to \(other) by \(status)")
+              #expect(request.value(name) == nil, "\(name) from \(initial) to \(other) by \(status)")
             }
           }
         }

@@ -4,7 +4,7 @@ import FoundationNetworking
 import HTTPWire
 import Testing
 
-@Suite("Who watches cached answers", .timeLimit(.minutes(5))) struct CacheWatchingTests {
+@Suite("Observers of cached responses", .timeLimit(.minutes(5))) struct CacheObserverTests {
   private final class Refusing: SessionDelegate, @unchecked Sendable {
     override func urlSession(
       _ session: URLSession, dataTask: URLSessionDataTask,
@@ -13,17 +13,17 @@ import Testing
     ) { completionHandler(nil) }
   }
 
-  @Test func whoeverDecidesIsAskedFirst() async {
-    let bench = CacheBench(
+  @Test("A handler or delegate decides about storing a response") func storageDecision() async {
+    let bench = CacheFixture(
       FakeTransport(.cacheable("one", "max-age=60"), .cacheable("two", "max-age=60")),
       watching: SessionWatching(cachedResponseHandler: .doNotCache))
     #expect(await bench.get().hops == "n")
     #expect(await bench.get().description == "200 two n")
-    let delegated = CacheBench(
+    let delegated = CacheFixture(
       FakeTransport(.cacheable("one", "max-age=60")), watching: SessionWatching(delegate: Refusing()))
     _ = await delegated.get()
     #expect(delegated.cache.currentMemoryUsage == 0)
-    let changed = CacheBench(
+    let changed = CacheFixture(
       FakeTransport(.cacheable("one", "max-age=60")),
       watching: SessionWatching(
         cachedResponseHandler: .modify { _, proposed in
@@ -37,9 +37,9 @@ import Testing
     #expect(changed.cache.cachedResponse(for: request)?.userInfo?["note"] as? String == "mine")
   }
 
-  @Test func redirectsAreOfferedToo() async {
+  @Test("A redirect is passed to the cached response handler") func redirects() async {
     let offered = Recorder<String>()
-    let bench = CacheBench(
+    let bench = CacheFixture(
       FakeTransport(
         .status(301, headers: [("Location", "/y"), ("Cache-Control", "max-age=60")]),
         .cacheable("there", "max-age=60")),
@@ -53,11 +53,11 @@ import Testing
     #expect(await bench.get().description == "200 there cc")
   }
 
-  @Test("A response of an attempt that failed is not offered after the retry")
+  @Test("The response of a failed attempt is not passed to the handler after the retry")
   func offersOfFailedAttempts() async {
     let offered = Recorder<String>()
     let redirect = FakeReply.status(301, headers: [("Location", "/y"), ("Cache-Control", "max-age=60")])
-    let bench = CacheBench(
+    let bench = CacheFixture(
       FakeTransport(redirect, .failure(.connectionLost), redirect, .cacheable("there", "max-age=60")),
       watching: SessionWatching(
         cachedResponseHandler: .modify { _, proposed in
@@ -70,22 +70,22 @@ import Testing
     #expect(offered.values == ["/x", "/y"])
   }
 
-  @Test func monitorsHearTheSameButForStoring() async {
+  @Test("Monitors receive the same events for a cached response, except for storing") func monitors() async {
     let spy = EventSpy()
-    let bench = CacheBench(
+    let bench = CacheFixture(
       FakeTransport(.cacheable("one", "max-age=60")), watching: SessionWatching(eventMonitors: [spy]))
     _ = await bench.get()
-    let first = spy.told
+    let first = spy.reported
     _ = await bench.get()
-    let second = Array(spy.told.dropFirst(first.count))
+    let second = Array(spy.reported.dropFirst(first.count))
     #expect(first.contains("willCacheResponse 3"))
     #expect(second == first.filter { $0 != "willCacheResponse 3" })
   }
 
-  @Test func aValidationIsNotSeen() async {
+  @Test("Observers do not receive the head of a revalidation") func revalidation() async {
     let spy = EventSpy()
     let heads = Recorder<Int>()
-    let bench = CacheBench(
+    let bench = CacheFixture(
       FakeTransport(.cacheable("one", "no-cache", tag: "1"), .status(304)),
       watching: SessionWatching(eventMonitors: [spy]))
     _ = await bench.get()
@@ -94,15 +94,15 @@ import Testing
     }
     _ = await request.end()
     #expect(heads.values == [200])
-    #expect(!spy.told.contains("didReceive response 304"))
+    #expect(!spy.reported.contains("didReceive response 304"))
     #expect(request.metrics?.transactionMetrics.map(\.resourceFetchType) == [.networkLoad, .localCache])
     #expect((request.metrics?.transactionMetrics.first?.response as? HTTPURLResponse)?.statusCode == 304)
   }
 
-  @Test("The head of a 304 that answers no condition is shown")
+  @Test("The head of a 304 to a request without a condition is delivered")
   func headOfAnUnconditionalNotModified() async {
     let heads = Recorder<Int>()
-    let bench = CacheBench(
+    let bench = CacheFixture(
       FakeTransport(.cacheable("one", "max-age=60, stale-if-error=600"), .status(304)))
     _ = await bench.get()
     bench.clock.advance(70)
@@ -116,8 +116,8 @@ import Testing
     #expect(bench.fake.requests[1].value("If-None-Match") == nil)
   }
 
-  @Test func progressAndValidationAreTheSame() async {
-    let bench = CacheBench(FakeTransport(.cacheable("0123456789", "max-age=60")))
+  @Test("Progress and validation do not depend on the cache") func progressAndValidation() async {
+    let bench = CacheFixture(FakeTransport(.cacheable("0123456789", "max-age=60")))
     _ = await bench.get()
     let moved = Recorder<Int64>()
     let request = bench.session.request("http://a.test/x").downloadProgress(queue: .global()) {
@@ -128,8 +128,8 @@ import Testing
     #expect(await moved.wait(for: 1) == [10])
   }
 
-  @Test func aHandlerMayRefuseACachedHead() async {
-    let bench = CacheBench(FakeTransport(.cacheable("one", "max-age=60")))
+  @Test("A head handler can cancel a cached response") func cancelledHead() async {
+    let bench = CacheFixture(FakeTransport(.cacheable("one", "max-age=60")))
     _ = await bench.get()
     let request = bench.session.request("http://a.test/x").onHTTPResponse(on: .global()) {
       (_: HTTPURLResponse, completion: @escaping @Sendable (Request.ResponseDisposition) -> Void) in
@@ -138,8 +138,8 @@ import Testing
     #expect(await request.end().error?.isExplicitlyCancelledError == true)
   }
 
-  @Test func aSuspendedRequestGetsItsAnswerWhenItGoesOn() async {
-    let bench = CacheBench(FakeTransport(.cacheable("one", "max-age=60")))
+  @Test("A suspended request receives its cached response after resume") func suspendedRequest() async {
+    let bench = CacheFixture(FakeTransport(.cacheable("one", "max-age=60")))
     _ = await bench.get()
     let request = bench.session.request("http://a.test/x", shouldAutomaticallyResume: false)
     let done = Latch()

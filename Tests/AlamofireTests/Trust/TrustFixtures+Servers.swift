@@ -1,28 +1,28 @@
 import Alamofire
 import HTTPTestServer
 
-extension Laboratory {
-  /// The rows of the table, by their names.
-  func specimens() throws -> [String: Specimen] {
+extension TrustFixtures {
+  /// Returns the rows of the table by their names.
+  func fixtures() throws -> [String: ServerFixture] {
     try dates().merging(names()) { $1 }.merging(chains()) { $1 }.merging(constraints()) { $1 }
       .merging(strengths()) { $1 }
       .merging(pins()) { $1 }.merging(lists()) { $1 }.merging(staples()) { $1 }
   }
 
-  private func dates() throws -> [String: Specimen] {
+  private func dates() throws -> [String: ServerFixture] {
     [
-      "good": specimen(try server()),
-      "expired": specimen(
+      "good": fixture(try server()),
+      "expired": fixture(
         try server {
           $0.notBefore = .seconds(-7200)
           $0.notAfter = .seconds(-3600)
         }),
-      "early": specimen(
+      "early": fixture(
         try server {
           $0.notBefore = .seconds(3600)
           $0.notAfter = .seconds(7200)
         }),
-      "expired-issuer": specimen(
+      "expired-issuer": fixture(
         try server {
           $0.issuer = try? Self.authority("Old", by: middle) {
             $0.notBefore = .seconds(-7200)
@@ -32,13 +32,13 @@ extension Laboratory {
     ]
   }
 
-  private func names() throws -> [String: Specimen] {
-    func named(_ names: [String], _ addresses: [String] = [], host: String) throws -> Specimen {
+  private func names() throws -> [String: ServerFixture] {
+    func named(_ names: [String], _ addresses: [String] = [], host: String) throws -> ServerFixture {
       let identity = try server {
         $0.dnsNames = names
         $0.ipAddresses = addresses
       }
-      return specimen(identity) { $0.host = host }
+      return fixture(identity) { $0.host = host }
     }
     return [
       "wrong-host": try named(["other.lab.localhost"], host: "api.lab.localhost"),
@@ -51,7 +51,7 @@ extension Laboratory {
       "wildcard-of-all": try named(["*.localhost"], host: "api.localhost"),
       "a-label": try named(["xn--bcher-kva.lab.localhost"], host: "xn--bcher-kva.lab.localhost"),
       "a-label-wildcard": try named(["*.lab.localhost"], host: "xn--bcher-kva.lab.localhost"),
-      "cn-only": specimen(
+      "cn-only": fixture(
         try server {
           $0.commonName = "api.lab.localhost"
           $0.dnsNames = []
@@ -63,8 +63,10 @@ extension Laboratory {
     ]
   }
 
-  private func chains() throws -> [String: Specimen] {
-    func issued(by issuer: TestIdentity) throws -> Specimen { specimen(try server { $0.issuer = issuer }) }
+  private func chains() throws -> [String: ServerFixture] {
+    func issued(by issuer: TestIdentity) throws -> ServerFixture {
+      fixture(try server { $0.issuer = issuer })
+    }
     let short = try Self.authority("Short", by: middle) { $0.pathLength = 0 }
     let limited = try Self.authority("Limited", by: middle) { $0.permittedDomains = ["other.localhost"] }
     let fitting = try Self.authority("Fitting", by: middle) { $0.permittedDomains = ["lab.localhost"] }
@@ -73,32 +75,32 @@ extension Laboratory {
     missing.tls.sendsIntermediates = false
     var crossed = try issued(by: crossMiddle)
     crossed.tls.appendedCertificates = [middle.certificatePEM]
-    // The newer root, as the older one, which is not trusted any more, certified it.
-    let oldRoot = try Self.authority("Root", by: stranger) { $0.keyOwner = root }
+    // The newer root, as certified by the older one, which is no longer trusted.
+    let oldRoot = try Self.authority("Root", by: untrusted) { $0.keyOwner = root }
     var old = try issued(by: middle)
     old.tls.appendedCertificates = [oldRoot.certificatePEM]
     return [
-      "unknown-root": try issued(by: stranger), "missing-intermediate": missing, "cross-signed": crossed,
+      "unknown-root": try issued(by: untrusted), "missing-intermediate": missing, "cross-signed": crossed,
       "cross-signed-root": old, "issued-by-server": try issued(by: server()),
       "path-too-long": try issued(by: Self.authority("Below", by: short)),
       "path-in-length": try issued(by: short), "name-not-permitted": try issued(by: limited),
       "name-excluded": try issued(by: excluding), "name-permitted": try issued(by: fitting),
-      "self-signed": specimen(try server { $0.issuer = nil }),
+      "self-signed": fixture(try server { $0.issuer = nil }),
     ]
   }
 
-  /// Name constraints and other limits of authorities, and the paths around them.
-  private func constraints() throws -> [String: Specimen] {
+  /// Returns servers whose authorities have constraints, and several paths.
+  private func constraints() throws -> [String: ServerFixture] {
     let excludingOne = try Self.authority("Excluding one", by: middle) {
       $0.excludedDomains = ["api.lab.localhost"]
     }
     let bare = try Self.authority("Bare", by: middle) { $0.hasBasicConstraints = false }
-    // The authority, as two trusted ones certified it, one of them for other names.
+    // The authority, as certified by two trusted ones, one of which allows other names only.
     let narrow = try Self.authority("Middle", by: otherRoot) {
       $0.keyOwner = middle
       $0.permittedDomains = ["elsewhere.localhost"]
     }
-    var narrowed = specimen(try server { $0.issuer = narrow })
+    var narrowed = fixture(try server { $0.issuer = narrow })
     narrowed.tls.appendedCertificates = [middle.certificatePEM]
     let fitting = try Self.authority("Fitting", by: middle) { $0.permittedDomains = ["lab.localhost"] }
     let wild = try server {
@@ -112,39 +114,39 @@ extension Laboratory {
       $0.ipAddresses = ["127.0.0.1"]
     }
     return [
-      "wildcard-excluded": specimen(wild),
-      "wildcard-not-excluded": specimen(wild) { $0.host = "www.lab.localhost" },
-      "common-name-not-permitted": specimen(renamed) { $0.host = "127.0.0.1" },
-      "authority-not-stated": specimen(try server { $0.issuer = bare }), "cross-signed-narrow": narrowed,
+      "wildcard-excluded": fixture(wild),
+      "wildcard-not-excluded": fixture(wild) { $0.host = "www.lab.localhost" },
+      "common-name-not-permitted": fixture(renamed) { $0.host = "127.0.0.1" },
+      "authority-not-stated": fixture(try server { $0.issuer = bare }), "cross-signed-narrow": narrowed,
     ]
   }
 
-  private func strengths() throws -> [String: Specimen] {
+  private func strengths() throws -> [String: ServerFixture] {
     let weak = try Self.authority("Weak", by: middle) { $0.key = .rsa(bits: 1024) }
     // There are no signatures of elliptic curves with MD5.
     let strong = try Self.authority("Strong", by: middle) { $0.key = .rsa(bits: 2048) }
     return [
-      "rsa-2048": specimen(try server { $0.key = .rsa(bits: 2048) }),
-      "rsa-1024": specimen(try server { $0.key = .rsa(bits: 1024) }),
-      "weak-issuer": specimen(try server { $0.issuer = weak }),
-      "sha-1": specimen(try server { $0.digest = .sha1 }),
-      "md5": specimen(
+      "rsa-2048": fixture(try server { $0.key = .rsa(bits: 2048) }),
+      "rsa-1024": fixture(try server { $0.key = .rsa(bits: 1024) }),
+      "weak-issuer": fixture(try server { $0.issuer = weak }),
+      "sha-1": fixture(try server { $0.digest = .sha1 }),
+      "md5": fixture(
         try server {
           $0.issuer = strong
           $0.digest = .md5
         }),
-      "client-usage": specimen(try server { $0.usages = [.client] }),
-      "code-usage": specimen(try server { $0.usages = [.code] }),
+      "client-usage": fixture(try server { $0.usages = [.client] }),
+      "code-usage": fixture(try server { $0.usages = [.code] }),
     ]
   }
 
-  /// Chains to which a pinned certificate was appended.
-  private func pins() throws -> [String: Specimen] {
-    func pinned(_ identity: TestIdentity) -> Specimen {
-      specimen(identity) { $0.tls.appendedCertificates = [middle.certificatePEM, root.certificatePEM] }
+  /// Returns chains to which a pinned certificate was appended.
+  private func pins() throws -> [String: ServerFixture] {
+    func pinned(_ identity: TestIdentity) -> ServerFixture {
+      fixture(identity) { $0.tls.appendedCertificates = [middle.certificatePEM, root.certificatePEM] }
     }
     return [
-      "unpinned-authority": specimen(try server { $0.issuer = otherMiddle }),
+      "unpinned-authority": fixture(try server { $0.issuer = otherMiddle }),
       "appended-pin": pinned(try server { $0.issuer = otherMiddle }),
       "appended-pin-self-signed": pinned(try server { $0.issuer = nil }),
       "appended-pin-impostor": pinned(try server { $0.issuer = impostor }),
@@ -152,9 +154,9 @@ extension Laboratory {
     ]
   }
 
-  private func lists() throws -> [String: Specimen] {
-    func listed(_ identity: TestIdentity, _ lists: [[UInt8]]) -> Specimen {
-      specimen(identity) { $0.options.certificateRevocationLists = lists.map { Data($0) } }
+  private func lists() throws -> [String: ServerFixture] {
+    func listed(_ identity: TestIdentity, _ lists: [[UInt8]]) -> ServerFixture {
+      fixture(identity) { $0.options.certificateRevocationLists = lists.map { Data($0) } }
     }
     let revoked = try server()
     let good = try server()
@@ -189,7 +191,7 @@ extension Laboratory {
     ]
   }
 
-  private func staples() throws -> [String: Specimen] {
+  private func staples() throws -> [String: ServerFixture] {
     let identity = try server()
     let own = StatusResponder(middle)
     var (old, early, forged, weak) = (own, own, own, own)
@@ -218,18 +220,18 @@ extension Laboratory {
     ]
   }
 
-  /// The server itself is known by its staple, its authority by a list.
+  /// Returns a server with a stapled response, whose authority has a revocation list.
   private func stapled(
     _ identity: TestIdentity, _ responder: StatusResponder, _ status: StatusResponder.Status
-  ) throws -> Specimen {
+  ) throws -> ServerFixture {
     let none = Data(try root.revocationList(of: []))
-    return try specimen(identity) {
+    return try fixture(identity) {
       $0.tls.stapledResponse = try responder.response(about: identity, status: status)
       $0.options.certificateRevocationLists = [none]
     }
   }
 
-  /// Returns a responder that `issuer` has delegated, or not.
+  /// Returns a responder whose certificate is issued by `issuer`, with the given usages.
   private func delegated(
     _ issuer: TestIdentity, _ usages: [TestIdentity.Specification.Usage]
   ) throws -> StatusResponder {

@@ -5,19 +5,19 @@ import HTTPTestServer
 import Synchronization
 import Testing
 
-@Suite("Bodies that are streams, sent again", .timeLimit(.minutes(5)))
-struct SpentStreamTests {
+@Suite("Streams as bodies that are sent again", .timeLimit(.minutes(5)))
+struct ConsumedStreamTests {
   private let server: HTTPTestServer
 
   init() throws {
     server = try HTTPTestServer(routes: .none)
   }
 
-  /// Answers with the streams in their order, then with the upload's own.
-  private final class Bringer: SessionDelegate, @unchecked Sendable {
-    // Of a test, which hands them over.
+  /// A delegate that returns the given streams in order, then that of the upload.
+  private final class StreamProvider: SessionDelegate, @unchecked Sendable {
+    // The test hands the streams over.
     private let streams: Mutex<[UploadRequest.Uploadable]>
-    let asked = Recorder<Int>()
+    let calls = Recorder<Int>()
 
     init(_ texts: String?...) {
       streams = Mutex(
@@ -31,7 +31,7 @@ struct SpentStreamTests {
       _ session: URLSession, task: URLSessionTask,
       needNewBodyStream completionHandler: @escaping (InputStream?) -> Void
     ) {
-      asked.add(1)
+      calls.add(1)
       let next = streams.withLock { $0.isEmpty ? nil : $0.removeFirst() }
       switch next {
       case .stream(let stream): completionHandler(stream)
@@ -47,8 +47,9 @@ struct SpentStreamTests {
 
   private func mine() -> InputStream { InputStream(data: Data("mine".utf8)) }
 
-  @Test(arguments: [307, 308]) func aRedirectEndsInAnErrorThatSaysWhatToDo(status: Int) async throws {
-    for delegate in [SessionDelegate(), Bringer()] {
+  @Test("A redirect after a consumed stream is an error that names the remedy", arguments: [307, 308])
+  func redirect(status: Int) async throws {
+    for delegate in [SessionDelegate(), StreamProvider()] {
       server.enqueue(.redirect(to: "/there", status: status))
       let session = Session(delegate: delegate)
       let response = await session.upload(mine(), to: server.url("/")).end()
@@ -59,30 +60,32 @@ struct SpentStreamTests {
     #expect(server.requestCount == 2, "nothing is sent there")
   }
 
-  @Test(arguments: [307, 308]) func aDelegateMayBringAnotherStreamForARedirect(status: Int) async throws {
+  @Test("A delegate can provide another stream for a redirect", arguments: [307, 308]) func delegate(
+    status: Int
+  ) async throws {
     server.enqueue(.redirect(to: "/there", status: status), .ok)
-    let bringer = Bringer("mine", "mine again")
-    let session = Session(delegate: bringer)
+    let provider = StreamProvider("mine", "mine again")
+    let session = Session(delegate: provider)
     let response = await session.upload(mine(), to: server.url("/")).end()
     #expect(response.error == nil)
     #expect(server.recordedRequests.map(\.bodyText) == ["mine", "mine again"])
-    #expect(bringer.asked.count == 2)
+    #expect(provider.calls.count == 2)
   }
 
-  @Test func aDelegateThatBringsNoneEndsTheRequest() async throws {
+  @Test("A delegate without a stream ends the request") func delegateWithoutStream() async throws {
     server.enqueue(.redirect(to: "/there", status: 307), .ok)
-    let session = Session(delegate: Bringer("mine", nil))
+    let session = Session(delegate: StreamProvider("mine", nil))
     let response = await session.upload(mine(), to: server.url("/")).end()
     #expect(code(response) == .requestBodyStreamExhausted)
     #expect(response.error?.localizedDescription.contains("delegate") == true)
     #expect(server.requestCount == 1)
   }
 
-  @Test func anotherStreamAnswersAChallengeToo() async throws {
+  @Test("Another stream answers a challenge") func challenge() async throws {
     server.enqueue(
       Reply(
         status: 401, headers: [HTTPHeader(name: "WWW-Authenticate", value: #"Basic realm="r""#)]), .ok)
-    let session = Session(delegate: Bringer("mine", "mine again"))
+    let session = Session(delegate: StreamProvider("mine", "mine again"))
     let response = await session.upload(mine(), to: server.url("/"))
       .authenticate(username: "u", password: "p").end()
     #expect(response.error == nil)
@@ -90,15 +93,15 @@ struct SpentStreamTests {
     #expect(server.recordedRequests.last?.header("Authorization") != nil)
   }
 
-  @Test func aRedirectThatDropsTheBodyNeedsNoStream() async throws {
+  @Test("A redirect that drops the body needs no stream") func redirectWithoutBody() async throws {
     server.enqueue(.redirect(to: "/there", status: 303), .ok)
-    let bringer = Bringer()
-    let session = Session(delegate: bringer)
+    let provider = StreamProvider()
+    let session = Session(delegate: provider)
     #expect(await session.upload(mine(), to: server.url("/")).end().error == nil)
-    #expect(bringer.asked.count == 1)
+    #expect(provider.calls.count == 1)
   }
 
-  @Test func aRetryNeverSendsWhatIsLeftOfAStream() async throws {
+  @Test("A retry does not send the rest of a stream") func retry() async throws {
     server.enqueue(.status(503), .ok)
     let session = Session.real(interceptor: SpyInterceptor(retries: 1))
     let response = await session.upload(mine(), to: server.url("/")).validate().end()
@@ -106,7 +109,7 @@ struct SpentStreamTests {
     #expect(server.recordedRequests.map(\.bodyText) == ["mine"])
   }
 
-  @Test func aStreamWithNothingInsideIsAnError() async throws {
+  @Test("A stream of a URL without a file is an error") func streamOfURL() async throws {
     let url = try #require(URL(string: "http://a.test/"))
     let empty = try #require(InputStream(url: url))
     server.enqueue(.ok)
@@ -114,7 +117,7 @@ struct SpentStreamTests {
     #expect(code(response) == .requestBodyStreamExhausted)
   }
 
-  @Test func aStreamThatWasClosedIsAnError() async throws {
+  @Test("A closed stream is an error") func closedStream() async throws {
     let closed = mine()
     closed.open()
     closed.close()
@@ -123,8 +126,8 @@ struct SpentStreamTests {
     #expect(code(response) == .requestBodyStreamExhausted)
   }
 
-  @Test func aStreamThatLiesAboutItsBytesIsAnError() async throws {
-    final class Liar: InputStream {
+  @Test("A stream that returns an impossible count is an error") func invalidCount() async throws {
+    final class InvalidCountStream: InputStream {
       override var streamStatus: Stream.Status { .open }
       override func open() {}
       override func close() {}
@@ -132,11 +135,11 @@ struct SpentStreamTests {
       override var hasBytesAvailable: Bool { true }
     }
     server.enqueue(.ok)
-    let response = await Session.real().upload(Liar(data: Data()), to: server.url("/")).end()
+    let response = await Session.real().upload(InvalidCountStream(data: Data()), to: server.url("/")).end()
     #expect(code(response) == .requestBodyStreamExhausted)
   }
 
-  @Test func theStreamOfACancelledUploadIsClosed() async throws {
+  @Test("The stream of a cancelled upload is closed") func cancelledUpload() async throws {
     final class Endless: InputStream {
       var onClose: (() -> Void)?
       override var streamStatus: Stream.Status { .open }
@@ -162,7 +165,7 @@ struct SpentStreamTests {
     await isClosed.wait()
   }
 
-  @Test func aRetryOfAStreamThatNobodyReadSendsAllOfIt() async throws {
+  @Test("A retry sends the whole stream if it was not read") func unreadStream() async throws {
     let closed = try HTTPTestServer(routes: .none)
     let url = closed.url("/")
     closed.stop()

@@ -1,5 +1,5 @@
 /// The name of a host with a policy: ASCII, lower case, without the dot at its end.
-package struct KnownHost: Hashable, Sendable {
+package struct HostPolicyName: Hashable, Sendable {
   package let name: String
 
   /// `nil` for an address, which does not identify a server, and for an invalid host.
@@ -18,9 +18,9 @@ package struct KnownHost: Hashable, Sendable {
   private init(name: String) { self.name = name }
 
   /// The parent domain; `nil` for a single label.
-  var parent: KnownHost? {
+  var parent: HostPolicyName? {
     guard let dot = name.utf8.firstIndex(of: UInt8(ascii: ".")) else { return nil }
-    return KnownHost(name: String(name[name.utf8.index(after: dot)...]))
+    return HostPolicyName(name: String(name[name.utf8.index(after: dot)...]))
   }
 
   /// Whether a host with such a last label is an IPv4 address in one of its spellings: `127.1`, `0x7f.1`.

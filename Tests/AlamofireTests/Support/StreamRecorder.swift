@@ -2,13 +2,13 @@ import Alamofire
 import Foundation
 import HTTPWire
 
-/// The calls of a handler of a stream.
-final class StreamJournal<Success: Sendable, Failure: Error>: Sendable {
+/// Records the events of a stream handler.
+final class StreamRecorder<Success: Sendable, Failure: Error>: Sendable {
   typealias Stream = DataStreamRequest.Stream<Success, Failure>
 
   let results = Recorder<Result<Success, Failure>>()
   let completions = Recorder<DataStreamRequest.Completion>()
-  /// Both, in the order in which they came.
+  /// The kinds of the events, in order.
   let kinds = Recorder<Character>()
   private let act: @Sendable (Stream) throws -> Void
 
@@ -26,7 +26,7 @@ final class StreamJournal<Success: Sendable, Failure: Error>: Sendable {
   /// Waits for the completion.
   func end() async -> DataStreamRequest.Completion { await completions.wait(for: 1)[0] }
 
-  /// The handler.
+  /// Records an event. Used as the handler of a stream.
   @Sendable func note(_ stream: Stream) throws {
     switch stream.event {
     case .stream(let result):
@@ -40,15 +40,15 @@ final class StreamJournal<Success: Sendable, Failure: Error>: Sendable {
   }
 }
 
-typealias DataJournal = StreamJournal<Data, Never>
+typealias DataRecorder = StreamRecorder<Data, Never>
 
-extension StreamJournal where Success == Data {
+extension StreamRecorder where Success == Data {
   var data: Data { values.reduce(Data(), +) }
   var text: String { String(decoding: data, as: UTF8.self) }
 }
 
 extension FakeReply {
-  /// A body that comes in these chunks.
+  /// Returns a reply whose body has these chunks.
   static func chunks(_ chunks: [String], failure: TransportFailure.Kind? = nil) -> FakeReply {
     FakeReply(
       chunks: chunks.map { Data($0.utf8) }, failure: failure.map { .init($0, "broken by the script") })

@@ -4,13 +4,13 @@ import FoundationNetworking
 import HTTPWire
 import Testing
 
-/// A session of its own cookies over a fake, for tests of cookies.
-struct CookieBench {
+/// A session with its own cookies and a fake transport.
+struct CookieFixture {
   let fake: FakeTransport
   let session: Session
   let storage: HTTPCookieStorage
 
-  /// - Parameter replies: As the fake wants them.
+  /// - Parameter replies: The replies of the fake.
   init(
     _ fake: FakeTransport = FakeTransport(), configure: (URLSessionConfiguration) -> Void = { _ in },
     interceptor: (any RequestInterceptor)? = nil
@@ -20,10 +20,10 @@ struct CookieBench {
     configure(configuration)
     self.storage = storage
     self.fake = fake
-    session = Session.kept(fake: fake, configuration: configuration, interceptor: interceptor)
+    session = Session.retained(fake: fake, configuration: configuration, interceptor: interceptor)
   }
 
-  /// The `Cookie` field of each hop; two of them in one request are a mistake, and shown as such.
+  /// The `Cookie` field of each hop. Two fields of one request are an error and shown as such.
   var sent: [String?] {
     fake.requests.map { request in
       let values = request.fields.filter { FieldName.equal($0.name, "Cookie") }.map(\.value)

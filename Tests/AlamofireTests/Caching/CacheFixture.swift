@@ -4,8 +4,8 @@ import FoundationNetworking
 import HTTPWire
 import Synchronization
 
-/// A session over a fake, with a cache in memory whose clock is moved by hand.
-struct CacheBench {
+/// A session with a fake transport and a cache in memory. The test sets the clock of the cache.
+struct CacheFixture {
   final class Clock: Sendable {
     private let seconds = Mutex<Int64>(1_800_000_000)
     var now: Int64 { seconds.withLock { $0 } }
@@ -17,22 +17,22 @@ struct CacheBench {
   let fake: FakeTransport
   let session: Session
 
-  /// Without monitors by default: those of the notifications observe as soon as another test has used one of their names,
-  /// and parts of observed requests are not stored.
+  /// The default is no monitor, because notifications observe all requests once another test uses one of their names, and
+  /// partial responses to observed requests are not stored.
   init(
     _ fake: FakeTransport, policy: URLRequest.CachePolicy = .useProtocolCachePolicy,
     watching: SessionWatching = SessionWatching(eventMonitors: []),
     options: TransportOptions = TransportOptions(),
-    sharing other: CacheBench? = nil
+    sharing other: CacheFixture? = nil
   ) {
     let clock = other?.clock ?? clock
     self.fake = fake
     cache = other?.cache ?? HTTPCache(clock: { clock.now })
-    session = Session.kept(
+    session = Session.retained(
       fake: fake, configuration: .cached(by: cache, policy), options: options, watching: watching)
   }
 
-  /// Returns the outcome of a request: its body, and the source of each hop.
+  /// Sends a request, and returns its body and the source of each hop.
   func get(
     _ path: String = "x", headers: HTTPHeaders? = nil, method: HTTPMethod = .get,
     policy: URLRequest.CachePolicy = .useProtocolCachePolicy
@@ -70,7 +70,7 @@ struct CacheBench {
 }
 
 extension FakeReply {
-  /// A response with directives, and a tag.
+  /// Returns a response with cache directives and an entity tag.
   static func cacheable(_ body: String, _ control: String, tag: String? = nil, _ more: (String, String)...)
     -> FakeReply
   {

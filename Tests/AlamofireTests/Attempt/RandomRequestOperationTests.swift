@@ -5,30 +5,31 @@ import HTTPWire
 import Synchronization
 import Testing
 
-/// Everything that users can do to requests, at random and at the same time, against what must always hold:
-/// every handler is called once, everything awaited returns, and nothing is left.
-@Suite("Many threads and few requests, at random", .timeLimit(.minutes(5)), .serialized)
-struct RequestWalkTests {
-  typealias Dice = RequestWalk.Dice
+/// Random concurrent operations on requests. Every handler is called once, everything awaited returns, and every object is
+/// released.
+@Suite("Random concurrent operations on requests", .timeLimit(.minutes(5)), .serialized)
+struct RandomRequestOperationTests {
+  typealias RandomNumbers = RandomRequestOperations.RandomNumbers
 
-  /// More seeds than usual, for a search: `ALAMOFIRE_TEST_WALKS=500`.
+  /// The number of seeds. For a search, `ALAMOFIRE_TEST_WALKS=500` sets more than usual.
   private static let walks =
     ProcessInfo.processInfo.environment["ALAMOFIRE_TEST_WALKS"].flatMap { UInt64($0) } ?? 20
 
-  @Test("Without a network", arguments: 0..<Self.walks)
+  @Test("Invariants hold with a fake transport", arguments: 0..<Self.walks)
   func fake(seed: UInt64) async {
     let replies = RandomReplies(seed: seed)
     await check(
-      seed, RequestWalk.Size(), url: { "http://a.test/\($0.next() % 3)" }, beforeTheEnd: replies.openGates
-    ) { dice, interceptor, monitors in
+      seed, RandomRequestOperations.Size(), url: { "http://a.test/\($0.next() % 3)" },
+      beforeTheEnd: replies.openGates
+    ) { random, interceptor, monitors in
       Session(
-        fake: FakeTransport(isDirect: dice.next() % 3 > 0, isMoody: true) {
+        fake: FakeTransport(isDirect: random.next() % 3 > 0, sometimesNeedsTask: true) {
           _, index in replies.reply(index)
         },
-        startRequestsImmediately: dice.next() % 4 > 0,
-        requestSetup: dice.next() % 3 == 0 ? .eager : .lazy,
-        serializationQueue: dice.next() % 3 == 0 ? DispatchQueue(label: "serialization") : nil,
-        interceptor: dice.next() % 3 > 0 ? interceptor : nil,
+        startRequestsImmediately: random.next() % 4 > 0,
+        requestSetup: random.next() % 3 == 0 ? .eager : .lazy,
+        serializationQueue: random.next() % 3 == 0 ? DispatchQueue(label: "serialization") : nil,
+        interceptor: random.next() % 3 > 0 ? interceptor : nil,
         watching: SessionWatching(eventMonitors: monitors))
     }
   }
@@ -39,38 +40,39 @@ struct RequestWalkTests {
     "/post",
   ]
 
-  @Test("By the real engine", arguments: 0..<max(4, Self.walks / 5))
+  @Test("Invariants hold with the engine", arguments: 0..<max(4, Self.walks / 5))
   func engine(seed: UInt64) async throws {
     let server = try HTTPTestServer()
     server.enqueue(.reset, .resetAfterBody(bytes: 100))
-    let size = RequestWalk.Size(requests: 8, threads: 4, steps: 12)
+    let size = RandomRequestOperations.Size(requests: 8, threads: 4, steps: 12)
     await check(seed, size, url: { server.url(Self.paths.randomElement(using: &$0) ?? "/get") }) {
-      dice, interceptor, monitors in
+      random, interceptor, monitors in
       Session(
-        startRequestsImmediately: dice.next() % 4 > 0, requestSetup: dice.next() % 3 == 0 ? .eager : .lazy,
-        interceptor: dice.next() % 3 > 0 ? interceptor : nil, eventMonitors: monitors)
+        startRequestsImmediately: random.next() % 4 > 0,
+        requestSetup: random.next() % 3 == 0 ? .eager : .lazy,
+        interceptor: random.next() % 3 > 0 ? interceptor : nil, eventMonitors: monitors)
     }
   }
 
   private func check(
-    _ seed: UInt64, _ size: RequestWalk.Size, url: (inout Dice) -> String,
+    _ seed: UInt64, _ size: RandomRequestOperations.Size, url: (inout RandomNumbers) -> String,
     beforeTheEnd: () -> Void = {},
-    make: (inout Dice, any RequestInterceptor, [any EventMonitor]) -> Session
+    make: (inout RandomNumbers, any RequestInterceptor, [any EventMonitor]) -> Session
   ) async {
-    let walk = RequestWalk(seed: seed, size: size, url: url, make: make)
+    let walk = RandomRequestOperations(seed: seed, size: size, url: url, make: make)
     await walk.run(seed: seed, size: size)
     beforeTheEnd()
-    await walk.book.isSettled()
-    #expect(walk.book.broken == [])
+    await walk.counter.isSettled()
+    #expect(walk.counter.broken == [])
     let traces = walk.traces
     walk.release()
     #expect(await eventually { traces.allSatisfy(\.isGone) }, "left: \(traces.compactMap(\.left))")
-    #expect(walk.book.broken == [], "something was called again")
+    #expect(walk.counter.broken == [], "something was called again")
     if !walk.wasReleased { #expect(walk.spy.endsBeforeBeginnings == 0) }
   }
 }
 
-/// Replies by a seed, some of which wait at a gate.
+/// Replies that follow from a seed. Some of them wait at a gate.
 private final class RandomReplies: Sendable {
   private struct Gates {
     var areOpen = false
@@ -85,9 +87,9 @@ private final class RandomReplies: Sendable {
   }
 
   func reply(_ index: Int) -> FakeReply {
-    var dice = RequestWalk.Dice(state: seed &* 31 &+ UInt64(index))
+    var random = RandomRequestOperations.RandomNumbers(state: seed &* 31 &+ UInt64(index))
     let reply: FakeReply =
-      switch dice.next() % 8 {
+      switch random.next() % 8 {
       case 0: .json("[1, 2]")
       case 1: .status(500, "no")
       case 2: .failure(.timedOut)
@@ -96,14 +98,14 @@ private final class RandomReplies: Sendable {
       case 5: .chunks((0..<20).map { "\($0)," })
       default: .text("a text")
       }
-    return dice.next() % 3 == 0 ? held(reply) : reply
+    return random.next() % 3 == 0 ? held(reply) : reply
   }
 
   private func held(_ reply: FakeReply) -> FakeReply {
     let gate = Latch()
     let (areOpen, other) = gates.withLock { gates in
       if !gates.areOpen { gates.closed.append(gate) }
-      // One comes, another one goes.
+      // If more than three gates are closed, the oldest one is opened.
       return (gates.areOpen, gates.closed.count > 3 ? gates.closed.removeFirst() : nil)
     }
     other?.open()

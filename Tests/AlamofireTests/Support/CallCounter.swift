@@ -1,7 +1,7 @@
 import Synchronization
 
-/// Promised calls, such as those of handlers, and the number of times that each has happened.
-final class CallBook: Sendable {
+/// Counts expected calls, such as those of a handler.
+final class CallCounter: Sendable {
   private struct State {
     var names: [String] = []
     var counts: [Int] = []
@@ -11,7 +11,7 @@ final class CallBook: Sendable {
 
   private let state = Mutex(State())
 
-  /// Writes down that what is returned will be called once.
+  /// Returns a function that must be called once.
   func promise(_ name: String) -> @Sendable () -> Void {
     let id = state.withLock { state in
       state.names.append(name)
@@ -31,7 +31,7 @@ final class CallBook: Sendable {
     waiter?.open()
   }
 
-  /// Returns when everything promised so far has happened, or the task is cancelled.
+  /// Waits until all functions are called, or the task is cancelled.
   func isSettled() async {
     let latch = Latch()
     let isReady = state.withLock { state in
@@ -41,7 +41,7 @@ final class CallBook: Sendable {
     if !isReady { await latch.wait() }
   }
 
-  /// Whatever has not happened exactly once, and how often it has.
+  /// The functions that were not called exactly once, with their counts.
   var broken: [String] {
     state.withLock { state in
       zip(state.names, state.counts).filter { $0.1 != 1 }.map { "\($0.0): \($0.1) times" }

@@ -1,0 +1,17 @@
+import Alamofire
+
+extension URLSessionConfiguration {
+  /// The default configuration with its own cache and cookies, because those of other tests must not be used.
+  static var isolated: URLSessionConfiguration {
+    let configuration = URLSessionConfiguration.af.ephemeral
+    configuration.urlCache = nil
+    return configuration
+  }
+}
+
+extension Session {
+  /// Returns a session with its own cache and cookies.
+  static func isolated(_ options: TransportOptions = TransportOptions()) -> Session {
+    Session(configuration: .isolated, transportOptions: options)
+  }
+}
