@@ -1,0 +1,64 @@
+package import FoundationEssentials
+
+extension WebSocketConnection {
+  /// Adds a message to the output.
+  package mutating func send(_ message: WebSocketMessage) throws(WebSocketSendError) {
+    guard phase == .open else { throw .notOpen }
+    let isAppended =
+      switch message {
+      case .text(var text): text.withUTF8 { output.append(.text, UnsafeRawBufferPointer($0)) }
+      case .binary(let data): data.withUnsafeBytes { output.append(.binary, $0) }
+      }
+    guard isAppended else { throw .compressionFailed }
+  }
+
+  /// Adds a Ping frame with at most 125 bytes to the output.
+  package mutating func sendPing(_ payload: Data = Data()) throws(WebSocketSendError) {
+    try sendControl(.ping, payload)
+  }
+
+  /// Adds a Pong frame that answers no Ping frame, as a heartbeat in one direction (RFC 6455 §5.5.3).
+  package mutating func sendPong(_ payload: Data = Data()) throws(WebSocketSendError) {
+    try sendControl(.pong, payload)
+  }
+
+  /// Adds a Close frame to the output. Nothing can be sent behind it. Does nothing if the connection is closing already.
+  ///
+  /// - Parameters:
+  ///   - code: `nil` sends a frame without a payload.
+  ///   - reason: At most 123 bytes of UTF-8.
+  package mutating func close(
+    _ code: WebSocketCloseCode? = .normalClosure, reason: String = ""
+  ) throws(WebSocketSendError) {
+    if let code {
+      guard code.canBeSent else { throw .closeCode(code) }
+    } else {
+      guard reason.isEmpty else { throw .reasonWithoutCode }
+    }
+    guard reason.utf8.count <= WebSocketFrameHeader.longestControlPayload - 2 else {
+      throw .longReason(count: reason.utf8.count)
+    }
+    guard phase == .open else { return }
+    output.appendClose(code, reason: reason)
+    beginClosing()
+  }
+
+  /// Whether there are bytes to write.
+  package var hasOutput: Bool { output.hasBytes }
+
+  /// The number of bytes to write.
+  package var outputByteCount: Int { output.byteCount }
+
+  /// Returns the bytes to write and empties the output. `nil` if there are none.
+  package mutating func takeOutput() -> Data? { output.take() }
+
+  private mutating func sendControl(
+    _ opcode: WebSocketOpcode, _ payload: Data
+  ) throws(WebSocketSendError) {
+    guard phase == .open else { throw .notOpen }
+    guard payload.count <= WebSocketFrameHeader.longestControlPayload else {
+      throw .longControlPayload(count: payload.count)
+    }
+    payload.withUnsafeBytes { output.appendControl(opcode, $0) }
+  }
+}

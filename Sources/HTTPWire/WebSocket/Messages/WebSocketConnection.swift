@@ -1,0 +1,177 @@
+import FoundationEssentials
+
+/// A WebSocket connection after its opening handshake (RFC 6455, RFC 7692), for either side. It does no I/O: its owner
+/// gives it the bytes of the transport and writes its output.
+///
+/// ```
+/// open ── closing ── closed ── ended
+///   └────────────────┘
+/// ```
+///
+/// - The owner applies back-pressure by not calling ``receive(_:from:)``: nothing is read ahead of the returned event.
+/// - The owner limits the time in `closing`, because a peer may never send its Close frame, and in `closed`.
+/// - The memory is limited to one message of the maximum size, the buffers of the decompressor, and the output.
+package struct WebSocketConnection: ~Copyable {
+  package enum Phase: Sendable, Equatable {
+    case open
+    /// Our Close frame is in the output; that of the peer is awaited. Its messages are not delivered any more.
+    case closing
+    /// Both Close frames were exchanged, or the connection failed. Nothing more is read or sent.
+    case closed
+    /// The transport has ended.
+    case ended
+  }
+
+  private struct Frame {
+    var header: WebSocketFrameHeader
+    var mask: WebSocketMask?
+    var bytesLeft: Int
+  }
+
+  package internal(set) var phase = Phase.open
+  private var hasFailed = false
+  private let role: WebSocketRole
+  private var decoder: WebSocketFrameDecoder
+  private var frame: Frame?
+  private var assembly: WebSocketMessageAssembly
+  /// The payload of the current control frame.
+  private var controlPayload: [UInt8] = []
+  var output: WebSocketOutput
+
+  /// - Parameters:
+  ///   - compression: Makes the compressors, if `options` has parameters of permessage-deflate.
+  ///   - makeKey: Returns a masking key that cannot be predicted (RFC 6455 §5.3). Called for each frame of a client.
+  package init(
+    _ options: WebSocketOptions, compression: (any MessageCompression)? = nil,
+    makeKey: @escaping () -> UInt32
+  ) {
+    role = options.role
+    let deflate = compression == nil ? nil : options.deflate
+    decoder = WebSocketFrameDecoder(role: role, allowsCompression: deflate != nil)
+    var inflation: MessageInflation?
+    if let compression, let deflate {
+      inflation = MessageInflation(deflate.incoming(of: role), compression)
+    }
+    assembly = WebSocketMessageAssembly(limit: options.maximumMessageSize, inflation: inflation)
+    output = WebSocketOutput(options, compression: compression, makeKey: makeKey)
+  }
+
+  /// Whether the owner ends the transport as soon as the output is written. After a clean closure the client waits for
+  /// the server to do it (RFC 6455 §7.1.1).
+  package var endsTransport: Bool { phase == .closed && (hasFailed || role == .server) }
+
+  /// The number of bytes of the message that is being received.
+  package var assembledByteCount: Int { assembly.count + controlPayload.count }
+
+  // MARK: Receiving
+
+  /// Reads on at `position` up to the next event. Returns `nil` after the last byte. Bytes behind a Close frame are
+  /// skipped.
+  package mutating func receive(
+    _ bytes: UnsafeRawBufferPointer, from position: inout Int
+  ) -> WebSocketEvent? {
+    do throws(WebSocketViolation) {
+      while phase == .open || phase == .closing {
+        guard try readHeader(bytes, &position) else { return nil }
+        let (isComplete, event) = try readPayload(bytes, &position)
+        if event != nil || !isComplete { return event }
+      }
+    } catch {
+      return fail(error)
+    }
+    position = bytes.count
+    return nil
+  }
+
+  /// Takes note that the transport has ended, with or without an error.
+  package mutating func transportEnded() -> WebSocketEvent? {
+    let wasConnected = phase == .open || phase == .closing
+    phase = .ended
+    assembly.discard()
+    output.discard()
+    return wasConnected ? .closed(WebSocketClosure(code: .abnormalClosure)) : nil
+  }
+
+  /// Returns whether there is a frame whose payload is to be read.
+  private mutating func readHeader(
+    _ bytes: UnsafeRawBufferPointer, _ position: inout Int
+  ) throws(WebSocketViolation) -> Bool {
+    guard frame == nil else { return true }
+    guard let header = try decoder.read(bytes, from: &position) else { return false }
+    if header.opcode.isControl {
+      controlPayload.removeAll(keepingCapacity: true)
+    } else if phase == .open {
+      try assembly.begin(header)
+    }
+    frame = Frame(header: header, mask: header.mask, bytesLeft: header.length)
+    return true
+  }
+
+  /// Reads the payload of the current frame as far as it has come.
+  private mutating func readPayload(
+    _ bytes: UnsafeRawBufferPointer, _ position: inout Int
+  ) throws(WebSocketViolation) -> (isComplete: Bool, event: WebSocketEvent?) {
+    guard var frame else { return (true, nil) }
+    let end = position + min(frame.bytesLeft, bytes.count - position)
+    let payload = UnsafeRawBufferPointer(rebasing: bytes[position..<end])
+    position = end
+    frame.bytesLeft -= payload.count
+    let header = frame.header
+    if header.opcode.isControl {
+      controlPayload.append(contentsOf: payload)
+    } else if phase == .open {
+      if payload.count == header.length, let message = try assembly.message(of: payload, header) {
+        self.frame = nil
+        return (true, .message(message))
+      }
+      try assembly.append(payload, mask: &frame.mask)
+    }
+    guard frame.bytesLeft == 0 else {
+      self.frame = frame
+      return (false, nil)
+    }
+    self.frame = nil
+    return (true, try endFrame(header))
+  }
+
+  private mutating func endFrame(
+    _ header: WebSocketFrameHeader
+  ) throws(WebSocketViolation) -> WebSocketEvent? {
+    if header.opcode.isControl, var mask = header.mask {
+      controlPayload.withUnsafeMutableBytes { mask.apply(to: $0) }
+    }
+    guard phase == .open else {
+      return header.opcode == .close ? try close(WebSocketClosure(payload: controlPayload)) : nil
+    }
+    switch header.opcode {
+    case .continuation, .text, .binary: return header.isFinal ? .message(try assembly.finish()) : nil
+    case .ping:
+      output.answerPing(controlPayload)
+      return .ping(Data(controlPayload))
+    case .pong: return .pong(Data(controlPayload))
+    case .close: return try close(WebSocketClosure(payload: controlPayload))
+    }
+  }
+
+  private mutating func close(_ closure: WebSocketClosure) -> WebSocketEvent {
+    if phase == .open { output.appendClose(closure.code.canBeSent ? closure.code : nil, reason: "") }
+    phase = .closed
+    assembly.discard()
+    return .closed(closure)
+  }
+
+  private mutating func fail(_ violation: WebSocketViolation) -> WebSocketEvent {
+    if phase == .open { output.appendClose(violation.closeCode, reason: "") }
+    phase = .closed
+    hasFailed = true
+    frame = nil
+    assembly.discard()
+    return .failed(violation)
+  }
+
+  /// Begins the closing handshake.
+  mutating func beginClosing() {
+    phase = .closing
+    assembly.discard()
+  }
+}

@@ -1,0 +1,146 @@
+import FoundationEssentials
+
+/// Joins the payloads of data frames to messages. Text is validated, and the size limited, as the bytes come.
+struct WebSocketMessageAssembly {
+  /// Storage up to this size is kept for the next text message.
+  private static let keptCapacity = 65_536
+
+  private let limit: Int
+  private let inflation: MessageInflation?
+  /// The opcode of the message that has begun.
+  private var opcode: WebSocketOpcode?
+  private var isCompressed = false
+  private var text: [UInt8] = []
+  private var validator = UTF8Validator()
+  private var binary = Data()
+  /// The capacity of `binary` that was reserved.
+  private var reserved = 0
+  /// The size of the message at the end of the current frame. The limit if the message is compressed.
+  private var expected = 0
+
+  init(limit: Int, inflation: MessageInflation?) {
+    self.limit = limit
+    self.inflation = inflation
+  }
+
+  /// The number of bytes that are stored.
+  var count: Int { opcode == .text ? text.count : binary.count }
+
+  /// Takes note of the header of a data frame.
+  mutating func begin(_ header: WebSocketFrameHeader) throws(WebSocketViolation) {
+    if header.opcode == .continuation {
+      guard opcode != nil else { throw .strayContinuation }
+    } else {
+      guard opcode == nil else { throw .interleavedMessage }
+      opcode = header.opcode
+      isCompressed = header.isCompressed
+    }
+    guard !isCompressed else { return expected = limit }
+    guard header.length <= limit - count else { throw .messageTooLarge(limit: limit) }
+    expected = count + header.length
+  }
+
+  /// Returns the message of a frame that is the whole message, and that was begun and received as a whole. It is copied
+  /// once. `nil` if the message has to be assembled.
+  mutating func message(
+    of payload: UnsafeRawBufferPointer, _ header: WebSocketFrameHeader
+  ) throws(WebSocketViolation) -> WebSocketMessage? {
+    guard header.isFinal, !isCompressed, header.opcode != .continuation else { return nil }
+    switch header.opcode {
+    case .binary:
+      var data = Data(payload)
+      if var mask = header.mask { data.withUnsafeMutableBytes { mask.apply(to: $0) } }
+      opcode = nil
+      return .binary(data)
+    default:
+      // A masked text would have to be unmasked in a copy first.
+      guard header.mask == nil else { return nil }
+      guard let string = String(validating: payload, as: UTF8.self) else { throw .text }
+      opcode = nil
+      return .text(string)
+    }
+  }
+
+  /// Adds bytes of the payload of a frame.
+  mutating func append(
+    _ payload: UnsafeRawBufferPointer, mask: inout WebSocketMask?
+  ) throws(WebSocketViolation) {
+    guard !payload.isEmpty else { return }
+    guard isCompressed, let inflation else { return try store(payload, mask: &mask) }
+    var start = 0
+    while start < payload.count {
+      let input = inflation.unmask(UnsafeRawBufferPointer(rebasing: payload[start...]), &mask)
+      start += input.count
+      try inflate(input, inflation)
+    }
+  }
+
+  /// Ends the message after its last frame.
+  mutating func finish() throws(WebSocketViolation) -> WebSocketMessage {
+    if isCompressed, let inflation {
+      try inflate(inflation.messageEnd, inflation)
+      try inflation.endMessage()
+    }
+    guard validator.isComplete else { throw .text }
+    let message: WebSocketMessage =
+      opcode == .text ? .text(String(decoding: text, as: UTF8.self)) : .binary(binary)
+    discard()
+    return message
+  }
+
+  /// Forgets the message that has begun.
+  mutating func discard() {
+    opcode = nil
+    text.removeAll(keepingCapacity: text.capacity <= Self.keptCapacity)
+    validator = UTF8Validator()
+    binary = Data()
+    reserved = 0
+  }
+
+  private mutating func inflate(
+    _ input: UnsafeRawBufferPointer, _ inflation: MessageInflation
+  ) throws(WebSocketViolation) {
+    var start = 0
+    while true {
+      let (consumed, output) = try inflation.step(UnsafeRawBufferPointer(rebasing: input[start...]))
+      guard output.count <= limit - count else { throw .messageTooLarge(limit: limit) }
+      var mask: WebSocketMask?
+      try store(output, mask: &mask)
+      start += consumed
+      if output.count < inflation.bufferSize, start == input.count { return }
+      guard consumed > 0 || !output.isEmpty else { throw .compressedData("it has no end") }
+    }
+  }
+
+  /// Copies bytes into the message and unmasks them there.
+  private mutating func store(
+    _ bytes: UnsafeRawBufferPointer, mask: inout WebSocketMask?
+  ) throws(WebSocketViolation) {
+    guard !bytes.isEmpty else { return }
+    guard opcode == .text else {
+      let start = binary.count
+      reserve(start + bytes.count)
+      binary.append(contentsOf: bytes)
+      guard mask != nil else { return }
+      return binary.withUnsafeMutableBytes {
+        mask?.apply(to: UnsafeMutableRawBufferPointer(rebasing: $0[start...]))
+      }
+    }
+    let start = text.count
+    text.append(contentsOf: bytes)
+    let isValid = text.withUnsafeMutableBytes { whole in
+      let tail = UnsafeMutableRawBufferPointer(rebasing: whole[start...])
+      mask?.apply(to: tail)
+      return validator.validate(UnsafeRawBufferPointer(tail))
+    }
+    guard isValid else { throw .text }
+  }
+
+  /// Doubles the storage when it is full. The announced size is not reserved, because it may never come.
+  private mutating func reserve(_ count: Int) {
+    guard count > reserved else { return }
+    let next = max(isCompressed ? 0 : Self.keptCapacity, 2 * reserved)
+    reserved = max(count, min(expected, next))
+    binary.reserveCapacity(reserved)
+  }
+}
