@@ -11,6 +11,17 @@ package struct OpenSSLHashes: HashFunctions {
     return hash.finish()
   }
 
+  /// Returns the SHA-1 of some bytes, which the WebSocket handshake needs; `nil` if OpenSSL is set to refuse it.
+  package static func sha1(_ bytes: [UInt8]) -> [UInt8]? {
+    var hash = [UInt8](repeating: 0, count: Int(EVP_MAX_MD_SIZE))
+    var length: UInt32 = 0
+    guard let function = EVP_sha1(), EVP_Digest(bytes, bytes.count, &hash, &length, function, nil) == 1 else {
+      ERR_clear_error()
+      return nil
+    }
+    return Array(hash.prefix(Int(length)))
+  }
+
   package func makeRunningHash(_ algorithm: DigestChallenge.Algorithm) -> (any RunningHash)? {
     OpenSSLRunningHash(algorithm)
   }
