@@ -1,0 +1,192 @@
+/// Reads a stream of server-sent events (WHATWG HTML §9.2.6) from bytes that come in chunks of any size. Invalid UTF-8
+/// is replaced. An event without its blank line is never returned.
+package struct EventStreamReader: Sendable {
+  /// The largest size of lines and events.
+  package struct Limits: Sendable, Equatable {
+    /// The largest number of bytes of a line. Comments are skipped and have no limit.
+    package var line = 1 << 20
+    /// The largest number of bytes of the data of an event.
+    package var event = 1 << 22
+
+    package init() {}
+  }
+
+  private enum State: Sendable, Equatable {
+    /// At the start of the stream, behind so many bytes of a byte order mark.
+    case mark(count: Int)
+    case lineStart
+    case line
+    case comment
+    case failed(EventStreamError)
+  }
+
+  private static let byteOrderMark: [UInt8] = [0xEF, 0xBB, 0xBF]
+
+  private let limits: Limits
+  private var state = State.mark(count: 0)
+  /// Whether the last byte was a carriage return, behind which a line feed is no line of its own.
+  private var isBehindReturn = false
+  /// The beginning of a line whose rest has not come.
+  private var line: [UInt8] = []
+  private var event: EventBuffer
+
+  /// - Parameter lastEventID: The ID of the last event of the connection before this one.
+  package init(limits: Limits = Limits(), lastEventID: String = "") {
+    self.limits = limits
+    event = EventBuffer(lastEventID: lastEventID)
+  }
+
+  /// The ID for `Last-Event-ID`, as of the last blank line.
+  package var lastEventID: String { event.lastEventID }
+
+  /// The time of the last field `retry`, in milliseconds.
+  package var retry: Int64? { event.retry }
+
+  /// Reads on at `position` up to the end of the next event. Returns `nil` after the last byte.
+  package mutating func read(
+    _ bytes: UnsafeRawBufferPointer, from position: inout Int
+  ) throws(EventStreamError) -> ServerSentEvent? {
+    while position < bytes.count {
+      switch state {
+      case .mark(let count): try readMark(bytes[position], count, &position)
+      case .lineStart: startLine(bytes[position], &position)
+      case .comment:
+        position = Self.endOfLine(bytes, from: position)
+        if position < bytes.count { try endLine(bytes[position], &position) }
+      case .line:
+        let end = Self.endOfLine(bytes, from: position)
+        guard line.count + end - position <= limits.line else { throw fail(.longLine(limit: limits.line)) }
+        let rest = UnsafeRawBufferPointer(rebasing: bytes[position..<end])
+        position = end
+        guard end < bytes.count else {
+          line.append(contentsOf: rest)
+          return nil
+        }
+        try readLine(rest)
+        try endLine(bytes[position], &position)
+      case .failed(let error): throw error
+      }
+      if let complete = event.takeComplete() { return complete }
+    }
+    return nil
+  }
+
+  // MARK: Lines
+
+  private mutating func readMark(
+    _ byte: UInt8, _ count: Int, _ position: inout Int
+  ) throws(EventStreamError) {
+    guard byte == Self.byteOrderMark[count] else {
+      // The bytes were no mark but the beginning of a line.
+      line.append(contentsOf: Self.byteOrderMark.prefix(count))
+      state = count == 0 ? .lineStart : .line
+      return
+    }
+    position += 1
+    state = count == 2 ? .lineStart : .mark(count: count + 1)
+  }
+
+  private mutating func startLine(_ byte: UInt8, _ position: inout Int) {
+    let followsReturn = isBehindReturn
+    isBehindReturn = false
+    switch byte {
+    case 0x0A where followsReturn: position += 1
+    case 0x0A, 0x0D:
+      event.dispatch()
+      isBehindReturn = byte == 0x0D
+      position += 1
+    case UInt8(ascii: ":"): state = .comment
+    default: state = .line
+    }
+  }
+
+  /// Passes over the byte that ends a line.
+  private mutating func endLine(_ byte: UInt8, _ position: inout Int) throws(EventStreamError) {
+    isBehindReturn = byte == 0x0D
+    state = .lineStart
+    position += 1
+    guard event.dataSize <= limits.event else { throw fail(.largeEvent(limit: limits.event)) }
+  }
+
+  /// Reads a line that ends with `rest`.
+  private mutating func readLine(_ rest: UnsafeRawBufferPointer) throws(EventStreamError) {
+    guard !line.isEmpty else { return event.readField(rest) }
+    line.append(contentsOf: rest)
+    line.withUnsafeBytes { event.readField($0) }
+    line.removeAll(keepingCapacity: line.capacity <= 4096)
+  }
+
+  private mutating func fail(_ error: EventStreamError) -> EventStreamError {
+    state = .failed(error)
+    line = []
+    event = EventBuffer(lastEventID: event.lastEventID)
+    return error
+  }
+
+  private static func endOfLine(_ bytes: UnsafeRawBufferPointer, from start: Int) -> Int {
+    var index = start
+    while index < bytes.count, bytes[index] != 0x0A, bytes[index] != 0x0D { index += 1 }
+    return index
+  }
+}
+
+/// The fields of the event that is being read.
+struct EventBuffer: Sendable {
+  private(set) var lastEventID: String
+  private(set) var retry: Int64?
+  private var id: String
+  private var type = ""
+  /// The lines of `data`, each with a line feed.
+  private var data: [UInt8] = []
+  private var complete: ServerSentEvent?
+
+  init(lastEventID: String) {
+    self.lastEventID = lastEventID
+    id = lastEventID
+  }
+
+  var dataSize: Int { max(0, data.count - 1) }
+
+  mutating func takeComplete() -> ServerSentEvent? {
+    guard complete != nil else { return nil }
+    defer { complete = nil }
+    return complete
+  }
+
+  /// Ends the event at a blank line. Without data there is none, but its ID counts.
+  mutating func dispatch() {
+    lastEventID = id
+    if !data.isEmpty {
+      complete = ServerSentEvent(
+        type: type.isEmpty ? "message" : type, data: String(decoding: data.dropLast(), as: UTF8.self), id: id)
+    }
+    data.removeAll(keepingCapacity: data.capacity <= 4096)
+    type = ""
+  }
+
+  /// Reads a line that is no comment and not blank.
+  mutating func readField(_ line: UnsafeRawBufferPointer) {
+    let colon = line.firstIndex(of: UInt8(ascii: ":")) ?? line.count
+    var start = min(colon + 1, line.count)
+    if start < line.count, line[start] == 0x20 { start += 1 }
+    let name = UnsafeRawBufferPointer(rebasing: line[..<colon])
+    let value = UnsafeRawBufferPointer(rebasing: line[start...])
+    if Self.isEqual(name, "data") {
+      data.append(contentsOf: value)
+      data.append(0x0A)
+    } else if Self.isEqual(name, "event") {
+      type = String(decoding: value, as: UTF8.self)
+    } else if Self.isEqual(name, "id") {
+      if !value.contains(0) { id = String(decoding: value, as: UTF8.self) }
+    } else if Self.isEqual(name, "retry"), !value.isEmpty, value.allSatisfy({ (0x30...0x39).contains($0) }) {
+      // A number that does not fit is ignored.
+      retry = Int64(String(decoding: value, as: UTF8.self)) ?? retry
+    }
+  }
+
+  private static func isEqual(_ bytes: UnsafeRawBufferPointer, _ name: StaticString) -> Bool {
+    guard bytes.count == name.utf8CodeUnitCount else { return false }
+    for index in 0..<bytes.count where bytes[index] != name.utf8Start[index] { return false }
+    return true
+  }
+}
