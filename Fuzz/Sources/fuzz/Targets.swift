@@ -93,6 +93,9 @@ let targets: [String: Target] = [
     }
     _ = NameMessage.question(string(bytes), .v4)
   },
+  "websocket": { WebSocketReading.check($0) },
+  "handshake": { WebSocketOpening.check($0) },
+  "events": { EventStreamReading.check($0) },
   "media": { bytes in
     _ = MediaType(string(bytes))
     _ = try? DataURL(string(bytes))
