@@ -122,6 +122,32 @@ import Testing
     #expect(Self.receive(bytes) == [.failed(.text)])
   }
 
+  @Test("Invalid text is found before invalid data behind it, in chunks of any size") func textBeforeData()
+    throws
+  {
+    var server = Self.server(WebSocketDeflate())
+    try server.send(.binary(Data([0x61, 0xED, 0xA0, 0x80])))
+    var payload = Self.output(of: &server).dropFirst(2)
+    // The length of the empty stored block would have to follow.
+    payload.append(0x07)
+    let bytes = [0xC1, UInt8(payload.count)] + payload
+    for chunkSize in [1, 2, Int.max] {
+      #expect(Self.receive(bytes, chunkSize: chunkSize) == [.failed(.text)])
+    }
+  }
+
+  @Test("Invalid text is found before the limit is exceeded, in chunks of any size")
+  func textBeforeLimit() throws {
+    var server = Self.server(WebSocketDeflate())
+    try server.send(.binary(Data([0x61, 0xED, 0xA0, 0x80]) + Data(repeating: 0x61, count: 1000)))
+    var bytes = Self.output(of: &server)
+    bytes[0] = 0xC1
+    for chunkSize in [1, 2, Int.max] {
+      #expect(Self.receive(bytes, limit: 100, chunkSize: chunkSize) == [.failed(.text)])
+      #expect(Self.receive(bytes, limit: 2, chunkSize: chunkSize) == [.failed(.messageTooLarge(limit: 2))])
+    }
+  }
+
   @Test("A decompression bomb ends at the limit") func bomb() throws {
     var server = Self.server(WebSocketDeflate())
     try server.send(.binary(Data(count: 64 << 20)))

@@ -1,5 +1,13 @@
 /// Decompresses the messages of one direction of a connection. The decompressor is made with the first message.
 final class MessageInflation {
+  struct Step {
+    let consumed: Int
+    /// Valid until the next step.
+    let output: UnsafeRawBufferPointer
+    /// A fault behind the output. The output may show another violation before it.
+    let fault: WebSocketViolation?
+  }
+
   /// The size of the buffers: the number of bytes that a step adds to a message at most.
   let bufferSize = 16_384
   private let direction: WebSocketDeflate.Direction
@@ -35,18 +43,19 @@ final class MessageInflation {
     return UnsafeRawBufferPointer(copy)
   }
 
-  /// Decompresses until the buffer is full. The output is valid until the next call.
-  func step(
-    _ input: UnsafeRawBufferPointer
-  ) throws(WebSocketViolation) -> (consumed: Int, output: UnsafeRawBufferPointer) {
+  /// Decompresses until the buffer is full.
+  func step(_ input: UnsafeRawBufferPointer) throws(WebSocketViolation) -> Step {
     if decompressor == nil { decompressor = compression.makeDecompressor(windowBits: direction.windowBits) }
     guard let decompressor else { throw .outOfMemory }
     let step = decompressor.decompress(input, into: output)
-    switch step.fault {
-    case .malformed(let reason): throw .compressedData(reason)
-    case .outOfMemory: throw .outOfMemory
-    case nil: return (step.consumed, UnsafeRawBufferPointer(rebasing: output[..<step.produced]))
-    }
+    let fault: WebSocketViolation? =
+      switch step.fault {
+      case .malformed(let reason): .compressedData(reason)
+      case .outOfMemory: .outOfMemory
+      case nil: nil
+      }
+    let produced = UnsafeRawBufferPointer(rebasing: output[..<step.produced])
+    return Step(consumed: step.consumed, output: produced, fault: fault)
   }
 
   /// Checks the end of a message.

@@ -102,13 +102,16 @@ struct WebSocketMessageAssembly {
   ) throws(WebSocketViolation) {
     var start = 0
     while true {
-      let (consumed, output) = try inflation.step(UnsafeRawBufferPointer(rebasing: input[start...]))
-      guard output.count <= limit - count else { throw .messageTooLarge(limit: limit) }
+      let step = try inflation.step(UnsafeRawBufferPointer(rebasing: input[start...]))
+      // Violations are found in the order of the bytes, whatever the chunks are.
+      let room = limit - count
       var mask: WebSocketMask?
-      try store(output, mask: &mask)
-      start += consumed
-      if output.count < inflation.bufferSize, start == input.count { return }
-      guard consumed > 0 || !output.isEmpty else { throw .compressedData("it has no end") }
+      try store(UnsafeRawBufferPointer(rebasing: step.output.prefix(room)), mask: &mask)
+      guard step.output.count <= room else { throw .messageTooLarge(limit: limit) }
+      if let fault = step.fault { throw fault }
+      start += step.consumed
+      if step.output.count < inflation.bufferSize, start == input.count { return }
+      guard step.consumed > 0 || !step.output.isEmpty else { throw .compressedData("it has no end") }
     }
   }
 
