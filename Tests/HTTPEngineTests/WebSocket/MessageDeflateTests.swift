@@ -194,6 +194,20 @@ import Testing
       ])
   }
 
+  @Test("Without context takeover a message cannot refer to an earlier one") func referenceBehindReset() {
+    let hello: [UInt8] = [0xC1, 0x07, 0xF2, 0x48, 0xCD, 0xC9, 0xC9, 0x07, 0x00]
+    let reference: [UInt8] = [0xC1, 0x05, 0xF2, 0x00, 0x11, 0x00, 0x00]
+    let deflate = WebSocketDeflate(client: .init(), server: .init(resetsContext: true))
+    let events = Self.receive(hello + hello + reference, deflate: deflate)
+    #expect(events.prefix(2) == [.message(.text("Hello")), .message(.text("Hello"))])
+    guard case .failed(.compressedData)? = events.last else {
+      Issue.record("accepted: \(events)")
+      return
+    }
+    let takeover = WebSocketDeflate(client: .init(resetsContext: true))
+    #expect(Self.receive(hello + reference, deflate: takeover).last == .message(.text("Hello")))
+  }
+
   @Test("Output refers back no further than the window", arguments: 8...15)
   func windows(bits: Int) throws {
     let deflate = WebSocketDeflate(server: .init(windowBits: bits))

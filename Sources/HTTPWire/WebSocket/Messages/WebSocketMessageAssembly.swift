@@ -92,7 +92,6 @@ struct WebSocketMessageAssembly {
   mutating func discard() {
     opcode = nil
     text.removeAll(keepingCapacity: text.capacity <= Self.keptCapacity)
-    validator = UTF8Validator()
     binary = Data()
     reserved = 0
   }
