@@ -148,6 +148,13 @@ import Testing
     }
   }
 
+  @Test("A negative limit is a limit of zero") func negativeLimit() {
+    let empty: [UInt8] = [0xC1, 0x01, 0x00]
+    let hello: [UInt8] = [0xC1, 0x07, 0xF2, 0x48, 0xCD, 0xC9, 0xC9, 0x07, 0x00]
+    #expect(
+      Self.receive(empty + hello, limit: -1) == [.message(.text("")), .failed(.messageTooLarge(limit: 0))])
+  }
+
   @Test("A decompression bomb ends at the limit") func bomb() throws {
     var server = Self.server(WebSocketDeflate())
     try server.send(.binary(Data(count: 64 << 20)))

@@ -19,7 +19,7 @@ struct WebSocketMessageAssembly {
   private var expected = 0
 
   init(limit: Int, inflation: MessageInflation?) {
-    self.limit = limit
+    self.limit = max(0, limit)
     self.inflation = inflation
   }
 
