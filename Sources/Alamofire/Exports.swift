@@ -9,5 +9,6 @@
 @_exported public import enum HTTPWire.HostStorageError
 @_exported public import enum HTTPWire.Proxy
 @_exported public import struct HTTPWire.ProxyServer
+@_exported public import struct HTTPWire.ServerSentEvent
 @_exported public import class HTTPWire.StrictTransportSecurity
 @_exported public import struct HTTPWire.TransportOptions

@@ -21,7 +21,7 @@ import Synchronization
 ///     }
 ///   }
 /// ```
-public final class DataStreamRequest: Request, @unchecked Sendable {
+public class DataStreamRequest: Request, @unchecked Sendable {
   // Unchecked, as ``Request`` is: its own properties are constants.
 
   /// Called with each event of a stream. An error that it throws ends the request: an ``AFError`` unchanged, another

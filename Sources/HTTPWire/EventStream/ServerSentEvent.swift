@@ -1,16 +1,44 @@
-/// One server-sent event.
-package struct ServerSentEvent: Sendable, Equatable {
-  /// The field `event`; `message` if there was none.
-  package var type: String
-  /// The lines of the fields `data`, joined by line feeds.
-  package var data: String
-  /// The last event ID at the time of the event. Earlier events may have set it.
-  package var id: String
+package import FoundationEssentials
 
-  package init(type: String = "message", data: String, id: String = "") {
+/// An event of an event stream (WHATWG HTML §9.2).
+///
+/// ```swift
+/// let event = ServerSentEvent(type: "price", data: #"{"EUR": 0.92}"#, id: "42")
+/// ```
+public struct ServerSentEvent: Sendable, Hashable {
+  /// The value of the field `event`; `message` without one.
+  public var type: String
+  /// The values of the fields `data`, joined by line feeds.
+  public var data: String
+  /// The last event ID at the time of the event, which an earlier event may have set; empty without one. The server
+  /// receives it in `Last-Event-ID` when the client connects again.
+  public var id: String
+
+  /// Makes an event, for example in a test of the code that handles it.
+  public init(type: String = "message", data: String, id: String = "") {
     self.type = type
     self.data = data
     self.id = id
+  }
+
+  /// The event as a part of an event stream, with the blank line behind it.
+  package var encoded: Data {
+    var text = type == "message" ? "" : "event: \(type)\n"
+    if !id.isEmpty { text += "id: \(id)\n" }
+    for line in data.split(separator: "\n", omittingEmptySubsequences: false) { text += "data: \(line)\n" }
+    return Data((text + "\n").utf8)
+  }
+
+  /// Reads an ``encoded`` event; `nil` if there is none.
+  package init?(encoded: Data) {
+    var limits = EventStreamReader.Limits()
+    limits.line = .max
+    limits.event = .max
+    var reader = EventStreamReader(limits: limits)
+    var position = 0
+    let event = try? encoded.withUnsafeBytes { try reader.read($0, from: &position) }
+    guard let event else { return nil }
+    self = event
   }
 }
 

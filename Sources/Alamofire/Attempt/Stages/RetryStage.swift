@@ -50,7 +50,9 @@ extension AttemptDriver {
 
   /// - Parameter error: Replaces the failure.
   private func refuseRetry(with error: AFError? = nil) -> AttemptEvent {
-    if let error {
+    // The end of a connection is not the outcome of an event source that its owner has cancelled.
+    let isCancelledSource = core.stream?.eventSource != nil && core.isCancelled
+    if let error = error ?? (isCancelledSource ? .explicitlyCancelled : nil) {
       if let sink = values.failedSink { sink.replaceFailure(with: error) } else { core.replaceError(error) }
     }
     values.failedSink = nil

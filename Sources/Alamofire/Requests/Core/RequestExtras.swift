@@ -26,6 +26,8 @@ struct RequestExtras: Sendable {
   // MARK: Results
   var earlierRequests: [URLRequest] = []
   var earlierExchanges: [Exchange] = []
+  /// Whether earlier attempts are forgotten, because there is no limit to their number.
+  var forgetsEarlierAttempts = false
   /// The file of a download, and the data from which a later download continues.
   var fileURL: URL?
   var resumeData: Data?

@@ -64,8 +64,12 @@ extension RequestCore.State {
   /// The body for the caller; `nil` if chunk readers receive it.
   var collectedBody: Data? { hasExtras && extras.pieces != nil ? nil : results.data }
 
+  /// Whether the requests and responses of earlier attempts are kept.
+  var keepsEarlierAttempts: Bool { !(hasExtras && extras.forgetsEarlierAttempts) }
+
   mutating func add(_ request: URLRequest) {
-    if let earlier = results.replaceRequest(with: request) { extras.earlierRequests.append(earlier) }
+    guard let earlier = results.replaceRequest(with: request), keepsEarlierAttempts else { return }
+    extras.earlierRequests.append(earlier)
   }
 
   /// The results as response handlers receive them.

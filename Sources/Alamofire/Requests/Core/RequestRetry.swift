@@ -52,7 +52,7 @@ extension RequestCore.State {
   /// Resets all but the handlers and the counters.
   fileprivate mutating func resetForRetry() {
     endAttemptForRetry()
-    if let earlier = results.beginRetry() { extras.earlierExchanges.append(earlier) }
+    if let earlier = results.beginRetry(), keepsEarlierAttempts { extras.earlierExchanges.append(earlier) }
     handlers.restart()
     // The attempt has ended, so that nothing waits for the decision.
     _ = run.closeHeadDecision()

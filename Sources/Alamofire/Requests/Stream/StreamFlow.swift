@@ -50,20 +50,29 @@ package final class StreamFlow: BodySink {
 
   /// Runs tasks after the current turn of the engine; `nil` for an engine without a thread.
   private let executor: (any TaskExecutor)?
+  /// Reads the events of the body, each of which becomes a chunk; `nil` if the body is no event stream.
+  let eventSource: EventSource?
   private let state = Mutex(State())
 
-  init(executor: (any TaskExecutor)?) {
+  init(executor: (any TaskExecutor)?, eventSource: EventSource? = nil) {
     self.executor = executor
+    self.eventSource = eventSource
   }
 
   // MARK: The body
 
   package func begin(_ head: ResponseHead, wake: @escaping @Sendable () -> Void) -> TransportFailure? {
+    eventSource?.begin(head)
     write(.begin, wake: wake)
     return nil
   }
 
   package func receive(_ bytes: UnsafeRawBufferPointer) -> BodyReception {
+    guard let eventSource else { return append(bytes) }
+    return eventSource.receive(bytes) { append($0) }
+  }
+
+  private func append(_ bytes: UnsafeRawBufferPointer) -> BodyReception {
     guard !bytes.isEmpty else { return .taken }
     // One copy for all readers.
     let (isTaken, woken, watcher) = state.withLock { state in

@@ -1,0 +1,141 @@
+public import Foundation
+import FoundationNetworking
+public import HTTPWire
+
+/// A request for server-sent events (WHATWG HTML §9.2). It connects again when a connection ends, until it is cancelled.
+///
+/// - Each connection is an attempt: adapters run for each, and the request carries `Last-Event-ID` behind the first event
+///   with an ID. Every event with an ID is delivered once, if the server continues behind that ID.
+/// - If a connection ends or fails because of the network, retriers are asked first. If none of them decides, the request
+///   waits for the delay of the server (its field `retry`, otherwise ``Configuration/initialDelay``) and a random addition that
+///   doubles with each failure in a row.
+/// - A response with status 204 ends the request without an error. Another status than 200, or another content type than
+///   `text/event-stream`, ends it with `AFError.responseValidationFailed`.
+/// - A connection without a byte for `timeoutIntervalForRequest` counts as lost.
+/// - ``Request/requests`` and ``Request/allMetrics`` hold the last connection alone.
+/// - If a handler is slow, about a mebibyte of events is buffered, then the server has to wait.
+///
+/// ```swift
+/// for try await event in AF.eventSourceRequest("https://example.com/prices").events() {
+///   print(event.type, event.data)
+/// }
+/// ```
+public final class EventSourceRequest: DataStreamRequest, @unchecked Sendable {
+  // Unchecked, as ``DataStreamRequest`` is: what it adds is constant.
+
+  /// The delays and limits of an event source.
+  ///
+  /// ```swift
+  /// var configuration = EventSourceRequest.Configuration()
+  /// configuration.maximumFailureCount = 10
+  /// ```
+  public struct Configuration: Sendable {
+    /// The value of `Last-Event-ID` of the first connection. Default: empty, so that there is none.
+    public var lastEventID = ""
+    /// The delay before a further connection in seconds, until the server sends one. Default: 3.
+    public var initialDelay: TimeInterval = 3
+    /// The longest delay in seconds. A longer one of the server is shortened. Default: 300.
+    public var maximumDelay: TimeInterval = 300
+    /// The number of connections in a row without an event after which the request fails. Default: `nil`, no limit.
+    public var maximumFailureCount: Int?
+    /// The largest event in bytes. A larger one ends the request. Default: 4 MiB.
+    public var maximumEventSize = 4_194_304
+
+    /// The default configuration.
+    public init() {}
+
+    var policy: EventStreamReconnection.Policy {
+      var policy = EventStreamReconnection.Policy()
+      policy.initialDelay = .retryDelay(initialDelay)
+      policy.maximumDelay = .retryDelay(maximumDelay)
+      return policy
+    }
+
+    var limits: EventStreamReader.Limits {
+      var limits = EventStreamReader.Limits()
+      limits.event = max(1, maximumEventSize)
+      // A line of data has the name of its field in front.
+      limits.line = limits.event.addingReportingOverflow(64).partialValue
+      return limits
+    }
+  }
+
+  let source: EventSource
+
+  init(core: RequestCore, flow: StreamFlow, source: EventSource) {
+    self.source = source
+    super.init(core: core, flow: flow, automaticallyCancelOnStreamError: false)
+  }
+
+  /// The ID of the last event that arrived, for ``Configuration/lastEventID`` of a later request; empty without one. Handlers
+  /// may not have received that event yet.
+  public var lastEventID: String { source.lastEventID }
+
+  // MARK: Events
+
+  /// Adds a handler that gets the events, then the completion.
+  ///
+  /// A handler that is added later gets the events that arrive from then on.
+  ///
+  /// - Parameters:
+  ///   - queue: The queue of the handler, for one event at a time. Default: the main queue.
+  ///   - handler: Called with each event. An error that it throws ends the request.
+  @preconcurrency
+  @discardableResult
+  public func responseEvents(
+    on queue: DispatchQueue = .main, handler: @escaping Handler<ServerSentEvent, AFError>
+  ) -> Self {
+    add(Self.eventDecoding, on: queue, isCheap: true, handler)
+  }
+
+  /// Adds a handler that gets the data of the events, decoded.
+  ///
+  /// - Parameters:
+  ///   - type: The type of the values; inferred by default.
+  ///   - queue: The queue of the handler, for one event at a time. Default: the main queue.
+  ///   - decoder: Decodes the bytes of ``ServerSentEvent/data``. Default: a `JSONDecoder`.
+  ///   - handler: Called with each event. A value that cannot be decoded comes as a failure, and the stream continues.
+  @preconcurrency
+  @discardableResult
+  public func responseDecodableEvents<Value: Decodable & Sendable>(
+    of type: Value.Type = Value.self, on queue: DispatchQueue = .main,
+    using decoder: any DataDecoder = JSONDecoder(), handler: @escaping Handler<DecodedEvent<Value>, AFError>
+  ) -> Self {
+    add(Self.decoding(by: decoder), on: queue, isCheap: false, handler)
+  }
+
+  /// An event with decoded data.
+  public struct DecodedEvent<Value: Sendable>: Sendable {
+    /// See ``ServerSentEvent/type``.
+    public let type: String
+    /// The decoded ``ServerSentEvent/data``.
+    public let value: Value
+    /// See ``ServerSentEvent/id``.
+    public let id: String
+  }
+}
+
+extension EventSourceRequest {
+  /// The decoding of the chunks of an ``EventSource``, each of which is an event.
+  static let eventDecoding = StreamDecoding<ServerSentEvent, AFError>(.chunks) { event(in: $0) }
+
+  static func decoding<Value: Decodable & Sendable>(
+    by decoder: any DataDecoder
+  ) -> StreamDecoding<DecodedEvent<Value>, AFError> {
+    StreamDecoding(.chunks) { chunk in
+      event(in: chunk).flatMap { event in
+        do {
+          let value = try decoder.decode(Value.self, from: Data(event.data.utf8))
+          return .success(DecodedEvent(type: event.type, value: value, id: event.id))
+        } catch {
+          return .failure(.responseSerializationFailed(reason: .decodingFailed(error: error)))
+        }
+      }
+    }
+  }
+
+  private static func event(in chunk: Data) -> Result<ServerSentEvent, AFError> {
+    ServerSentEvent(encoded: chunk).map { .success($0) }
+      ?? .failure(.responseSerializationFailed(reason: .inputDataNilOrZeroLength))
+  }
+}

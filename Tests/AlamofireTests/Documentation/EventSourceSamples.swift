@@ -1,0 +1,44 @@
+import Alamofire
+
+// Samples of the comments on event sources and of EventSources.md; see `SampleTests`.
+
+private struct Price: Decodable, Sendable {
+  let currency: String
+  let value: Double
+}
+
+private func value() -> ServerSentEvent {
+  let event = ServerSentEvent(type: "price", data: #"{"EUR": 0.92}"#, id: "42")
+  return event
+}
+
+private func loop() async throws {
+  for try await event in AF.eventSourceRequest("https://example.com/prices").events() {
+    print(event.type, event.data)
+  }
+}
+
+private func handler() {
+  AF.eventSourceRequest("https://example.com/prices").responseEvents { stream in
+    if case .stream(.success(let event)) = stream.event { print(event.data) }
+  }
+}
+
+private func configured() -> EventSourceRequest.Configuration {
+  var configuration = EventSourceRequest.Configuration()
+  configuration.maximumFailureCount = 10
+  return configuration
+}
+
+private func decoded() async throws {
+  let request = AF.eventSourceRequest("https://example.com/prices")
+  for try await event in request.decodableEvents(of: Price.self) {
+    print(event.value.currency, event.value.value)
+  }
+}
+
+private func continued(_ storedID: String) -> EventSourceRequest {
+  var configuration = EventSourceRequest.Configuration()
+  configuration.lastEventID = storedID
+  return AF.eventSourceRequest("https://example.com/prices", configuration: configuration)
+}

@@ -1,0 +1,210 @@
+import Alamofire
+import Foundation
+import FoundationNetworking
+import HTTPTestServer
+import Testing
+
+/// Event sources against the server of the tests.
+@Suite("Event sources", .timeLimit(.minutes(5)))
+struct EventSourceTests {
+  private let queue = DispatchQueue(label: "test.handlers")
+
+  private static func events(_ text: String) -> Reply {
+    .text(text).with(header: "Content-Type", value: "text/event-stream")
+  }
+
+  /// Sends the events behind `Last-Event-ID`, some on each connection, and 204 behind the last one. A connection ends in the
+  /// middle of an event.
+  private static func numbered(_ count: Int, perConnection: Int) -> Routes {
+    Routes.none.adding("/events") { request, _ in
+      let first = (request.header("Last-Event-ID").flatMap { Int($0) } ?? 0) + 1
+      guard first <= count else { return .status(204) }
+      var text = "retry: 1\n\n"
+      for number in first..<min(first + perConnection, count + 1) {
+        text += "id: \(number)\nevent: number\ndata: \(number)\n\n"
+      }
+      return events(text + "data: incomplete")
+    }
+  }
+
+  @Test("Events are delivered with type, data and ID, and 204 ends the request") func delivery() async throws
+  {
+    let server = try HTTPTestServer(routes: .none)
+    server.enqueue(
+      Self.events(": comment\nretry: 1\n\nevent: a\ndata: 1\ndata: 2\nid: x\n\ndata: last\n\n"), .status(204))
+    let request = Session.real().eventSourceRequest(server.url("/events"))
+    var events: [ServerSentEvent] = []
+    for try await event in request.events() { events.append(event) }
+    #expect(
+      events == [
+        ServerSentEvent(type: "a", data: "1\n2", id: "x"), ServerSentEvent(data: "last", id: "x"),
+      ])
+    #expect(request.error == nil && request.isFinished)
+    #expect(request.lastEventID == "x")
+    let (first, second) = (try await server.takeRequest(), try await server.takeRequest())
+    #expect(first.header("Accept") == "text/event-stream" && first.header("Cache-Control") == "no-store")
+    #expect(first.header("Last-Event-ID") == nil && second.header("Last-Event-ID") == "x")
+  }
+
+  @Test("Each event with an ID is delivered once over fifty connections") func reconnection() async throws {
+    let server = try HTTPTestServer(routes: Self.numbered(150, perConnection: 3))
+    let request = Session.real().eventSourceRequest(server.url("/events"))
+    var ids: [String] = []
+    for try await event in request.events() {
+      #expect(event.type == "number" && event.data == event.id)
+      ids.append(event.id)
+    }
+    #expect(ids == (1...150).map(String.init))
+    #expect(request.retryCount == 50)
+    #expect(request.requests.count == 1 && request.allMetrics.count == 1)
+  }
+
+  @Test(
+    "Events survive every kind of broken connection",
+    arguments: [
+      Reply.Effect.closeAfterBody(bytes: 40), .resetAfterBody(bytes: 40), .truncatedChunked,
+    ]) func brokenConnections(effect: Reply.Effect) async throws
+  {
+    let server = try HTTPTestServer(routes: .none)
+    server.enqueue(
+      Self.events("retry: 1\nid: 1\ndata: one\n\nid: 2\ndata: two\n\nid: 3\ndata: three\n\n").with(
+        effect: effect),
+      Self.events("id: 9\ndata: nine\n\n"), .status(204))
+    let request = Session.real().eventSourceRequest(server.url("/events"))
+    var ids: [String] = []
+    for try await event in request.events() { ids.append(event.id) }
+    _ = try await server.takeRequest()
+    let second = try await server.takeRequest()
+    // Where the connection broke is up to the effect: the server learns of the last event that came.
+    #expect(second.header("Last-Event-ID") == ids.dropLast().last)
+    #expect(ids.first == "1" && ids.last == "9")
+  }
+
+  @Test("A response that is no event stream ends the request with an error") func otherResponses()
+    async throws
+  {
+    let server = try HTTPTestServer(routes: .none)
+    server.enqueue(.status(404), .text("data: no\n\n"), Reply.bytes(200_000))
+    let status = await failure(of: server)
+    #expect(status?.responseCode == 404)
+    let type = await failure(of: server)
+    #expect(type?.acceptableContentTypes == ["text/event-stream"])
+    let large = await failure(of: server)
+    #expect(large?.transferCode == .dataLengthExceedsMaximum)
+    #expect(server.pendingReplyCount == 0)
+  }
+
+  private func failure(of server: HTTPTestServer) async -> AFError? {
+    do {
+      for try await event in Session.real().eventSourceRequest(server.url("/events")).events() {
+        Issue.record("\(event)")
+      }
+      return nil
+    } catch {
+      return error
+    }
+  }
+
+  @Test("A refused connection is tried again, as often as configured") func failures() async throws {
+    let port = try HTTPTestServer.refusedPort()
+    var configuration = EventSourceRequest.Configuration()
+    configuration.initialDelay = 0.001
+    configuration.maximumFailureCount = 2
+    let request = Session.real().eventSourceRequest(
+      "http://127.0.0.1:\(port)/", configuration: configuration)
+    do {
+      for try await event in request.events() { Issue.record("\(event)") }
+      Issue.record("no error")
+    } catch {
+      #expect(error.transferCode == .cannotConnectToHost)
+    }
+    #expect(request.retryCount == 2)
+  }
+
+  @Test("Cancelling during the delay ends the request as cancelled") func cancelledDelay() async throws {
+    let server = try HTTPTestServer(routes: .none)
+    server.enqueue(Self.events("retry: 600000\ndata: 1\n\n"))
+    let request = Session.real().eventSourceRequest(server.url("/events"))
+    let completions = Recorder<AFError?>()
+    let values = Recorder<String>()
+    request.responseEvents(on: queue) { stream in
+      switch stream.event {
+      case .stream(let result): values.add((try? result.get())?.data ?? "")
+      case .complete(let completion): completions.add(completion.error)
+      }
+    }
+    #expect(await values.wait(for: 1) == ["1"])
+    // The attempt has ended, so that the delay is under way or about to be.
+    while request.response == nil { await Task.yield() }
+    request.cancel()
+    #expect(await completions.wait(for: 1).first??.isExplicitlyCancelledError == true)
+    #expect(request.isCancelled)
+  }
+
+  @Test("Adapters and retriers take part in each connection") func interceptors() async throws {
+    let server = try HTTPTestServer(routes: Self.numbered(4, perConnection: 2))
+    let errors = Recorder<any Error>()
+    let adapted = Recorder<String>()
+    let interceptor = Interceptor(
+      adaptHandler: { request, _, completion in
+        var request = request
+        adapted.add("\(adapted.count)")
+        request.headers.update(name: "X-Connection", value: "\(adapted.count)")
+        completion(.success(request))
+      },
+      retryHandler: { _, _, error, completion in
+        errors.add(error)
+        completion(.doNotRetry)
+      })
+    let request = Session.real().eventSourceRequest(server.url("/events"), interceptor: interceptor)
+    var count = 0
+    for try await _ in request.events() { count += 1 }
+    #expect(count == 4)
+    #expect(adapted.count == 3 && errors.count == 2)
+    for number in 1...3 { #expect(try await server.takeRequest().header("X-Connection") == "\(number)") }
+  }
+
+  @Test("Decoded events come with type and ID, and bad data is a failure of one event") func decoded()
+    async throws
+  {
+    let server = try HTTPTestServer(routes: .none)
+    server.enqueue(
+      Self.events(
+        "retry: 1\n\nid: 1\nevent: point\ndata: {\"x\":\ndata: 1}\n\ndata: no\n\nid: 3\ndata: {\"x\":3}\n\n"),
+      .status(204))
+    let results = Recorder<Result<EventSourceRequest.DecodedEvent<Point>, AFError>>()
+    let ends = Recorder<AFError?>()
+    let request = Session.real().eventSourceRequest(server.url("/events"))
+    request.responseDecodableEvents(of: Point.self, on: queue) { stream in
+      switch stream.event {
+      case .stream(let result): results.add(result)
+      case .complete(let completion): ends.add(completion.error)
+      }
+    }
+    await ends.wait(for: 1)
+    #expect(ends.values.first.flatMap { $0 } == nil)
+    let values = results.values
+    #expect(values.count == 3)
+    #expect(values.compactMap { try? $0.get() }.map(\.value.x) == [1, 3])
+    #expect(values.compactMap { try? $0.get() }.map(\.id) == ["1", "3"])
+    #expect((try? values.first?.get())?.type == "point")
+  }
+
+  private struct Point: Decodable, Sendable { let x: Int }
+
+  @Test("A slow reader holds the server back and loses nothing") func backPressure() async throws {
+    let data = String(repeating: "x", count: 1000)
+    let text = (1...20_000).map { "id: \($0)\ndata: \(data)\n\n" }.joined()
+    let server = try HTTPTestServer(routes: .none)
+    server.enqueue(Self.events("retry: 1\n" + text), .status(204))
+    let request = Session.real().eventSourceRequest(server.url("/events"))
+    var next = 1
+    for try await event in request.events() {
+      #expect(event.id == "\(next)" && event.data.utf8.count == 1000)
+      next += 1
+      // The whole body is twenty times what is buffered.
+      if next % 1000 == 0 { #expect(request.flow.heldBytes < 4_000_000) }
+    }
+    #expect(next == 20_001)
+  }
+}
