@@ -130,6 +130,7 @@ final class Conversation {
     if treatment != .afterReply { core.record(request) }
 
     var reply = scripted ?? match.reply(to: request)
+    if let endpoint = reply.webSocket { return try upgrade(to: endpoint, as: reply, head) }
     if treatment == .ignored { reply.closesConnection = true }
     let plan = ReplyPlan(reply, to: ReplyPlan.Question(head))
     try perform(plan, of: reply)
@@ -139,6 +140,16 @@ final class Conversation {
     }
     if plan.ending == .keepAlive, decoder.isComplete { return true }
     channel.end(plan.ending, hasUnread: !decoder.isComplete)
+    return false
+  }
+
+  private func upgrade(
+    to endpoint: WebSocketEndpoint, as reply: Reply, _ head: RequestHead
+  ) throws(Channel.Failure) -> Bool {
+    if let gate = reply.gate { try channel.pass(gate) }
+    try channel.pause(for: reply.delay)
+    let ending = try serve(endpoint, head, over: channel, input: buffer)
+    channel.end(ending, hasUnread: false)
     return false
   }
 

@@ -78,3 +78,11 @@ private func ports() throws {
   let url = "http://127.0.0.1:\(target.port)/"
   show(url)
 }
+
+private func endpoint(server: HTTPTestServer) {
+  let endpoint = WebSocketEndpoint(subprotocols: ["chat"]) { connection in
+    try connection.send("welcome")
+    try connection.echo()
+  }
+  server.enqueue(.webSocket(endpoint))
+}

@@ -1,0 +1,138 @@
+import FoundationEssentials
+import HTTPWire
+
+/// A connection of a ``WebSocketEndpoint`` after its handshake; used by its script only. Every wait throws if the
+/// client is gone or the server is stopped.
+public final class WebSocketTestConnection {
+  /// An event of the connection.
+  public enum Event: Sendable, Equatable {
+    /// A text message.
+    case text(String)
+    /// A binary message.
+    case binary([UInt8])
+    /// A Ping frame with its payload.
+    case ping([UInt8])
+    /// A Pong frame with its payload.
+    case pong([UInt8])
+    /// The client has sent a Close frame; 1005 stands for a frame without a code.
+    case closed(code: Int, reason: String)
+    /// The client has violated the protocol.
+    case failed(String)
+  }
+
+  /// The subprotocol of the connection.
+  public let subprotocol: String?
+  /// Whether permessage-deflate is used.
+  public let isCompressed: Bool
+  /// Whether Ping and Close frames are answered. Default: `true`.
+  public var answersControlFrames = true
+  private let channel: Channel
+  private var connection: WebSocketConnection
+  private var input: [UInt8]
+  private var position = 0
+  private(set) var ending = ConnectionEnding.close
+
+  init(_ channel: Channel, _ agreement: WebSocketAgreement, input: [UInt8], maximumMessageSize: Int) {
+    self.channel = channel
+    self.input = input
+    subprotocol = agreement.subprotocol
+    isCompressed = agreement.deflate != nil
+    var options = WebSocketOptions(role: .server, deflate: agreement.deflate)
+    options.maximumMessageSize = maximumMessageSize
+    connection = WebSocketConnection(options, compression: ServerMessageCompression()) { 0 }
+  }
+
+  /// Waits for the next event. Returns `nil` if the client has closed its side of TCP.
+  public func next() throws -> Event? {
+    while true {
+      let event = input.withUnsafeBytes { connection.receive($0, from: &position) }
+      if answersControlFrames { try flush() }
+      if let event { return Event(event) }
+      input = try channel.read(atMost: 65_536)
+      position = 0
+      if input.isEmpty { return nil }
+    }
+  }
+
+  /// Waits for the next message, and skips other events. Returns `nil` after the last one.
+  public func nextMessage() throws -> Event? {
+    while let event = try next() {
+      switch event {
+      case .text, .binary: return event
+      case .ping, .pong: continue
+      case .closed, .failed: return nil
+      }
+    }
+    return nil
+  }
+
+  /// Sends a text message.
+  public func send(_ text: String) throws {
+    try connection.send(.text(text))
+    try flush()
+  }
+
+  /// Sends a binary message.
+  public func send(_ bytes: [UInt8]) throws {
+    try connection.send(.binary(Data(bytes)))
+    try flush()
+  }
+
+  /// Sends a Ping frame.
+  public func ping(_ payload: [UInt8] = []) throws {
+    try connection.sendPing(Data(payload))
+    try flush()
+  }
+
+  /// Sends a Close frame, without a code if it is `nil`.
+  public func close(_ code: Int? = 1000, reason: String = "") throws {
+    try connection.close(code.map { WebSocketCloseCode(rawValue: $0) }, reason: reason)
+    try flush()
+  }
+
+  /// Sends bytes as they are, such as a malformed frame.
+  public func write(_ bytes: [UInt8]) throws { try channel.write(bytes) }
+
+  /// Sends messages back until the connection is closed.
+  public func echo() throws {
+    while let message = try nextMessage() {
+      switch message {
+      case .text(let text): try send(text)
+      case .binary(let bytes): try send(bytes)
+      case .ping, .pong, .closed, .failed: break
+      }
+    }
+  }
+
+  /// Skips all events until the client has closed its side of TCP.
+  public func drain() throws { while try next() != nil {} }
+
+  /// Waits until the gate is open.
+  public func pass(_ gate: Gate) throws { try channel.pass(gate) }
+
+  /// Does nothing until the client closes its side or the server is stopped; then throws.
+  public func stall() throws { try channel.stall() }
+
+  /// Resets the connection when the script ends.
+  public func reset() { ending = .reset }
+
+  /// Ends the connection without the closing alert of TLS when the script ends.
+  public func cutOff() { ending = .cut }
+
+  private func flush() throws {
+    if let bytes = connection.takeOutput() { try channel.write(Array(bytes)) }
+  }
+}
+
+extension WebSocketTestConnection.Event {
+  fileprivate init(_ event: WebSocketEvent) {
+    switch event {
+    case .message(.text(let text)): self = .text(text)
+    case .message(.binary(let data)): self = .binary(Array(data))
+    case .ping(let payload): self = .ping(Array(payload))
+    case .pong(let payload): self = .pong(Array(payload))
+    case .closed(let closure): self = .closed(code: closure.code.rawValue, reason: closure.reason)
+    case .failed(let violation): self = .failed(violation.message)
+    }
+  }
+}
