@@ -12,3 +12,4 @@
 @_exported public import struct HTTPWire.ServerSentEvent
 @_exported public import class HTTPWire.StrictTransportSecurity
 @_exported public import struct HTTPWire.TransportOptions
+@_exported public import struct HTTPWire.WebSocketCloseCode

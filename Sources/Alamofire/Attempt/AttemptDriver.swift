@@ -115,7 +115,7 @@ final class AttemptDriver: @unchecked Sendable {
     case .judgeCredentials: judgeCredentials()
     case .answerChallenge: try answerChallengeAtOnce()
     case .followRedirect: try followRedirectAtOnce()
-    case .storeResult: storeResult()
+    case .storeResult: try storeResult()
     case .announceTaskEnd, .moveDownload: nil
     case .waitForCookies: core.hasPendingCookies ? nil : .done
     case .completeStream: completeStream()

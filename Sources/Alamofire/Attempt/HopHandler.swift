@@ -7,6 +7,8 @@ import Synchronization
 enum HopHandler: Sendable {
   /// The session's engine, for `http` and `https`.
   case engine
+  /// The engine, for the handshake of a WebSocket connection and the connection itself.
+  case webSocket(WebSocketTransport)
   /// The library itself, for `file:` and `data:`.
   case local
   /// A `URLProtocol` class of the caller.
@@ -24,15 +26,24 @@ enum HopHandler: Sendable {
   func transport(of session: SessionCore) -> any Transport {
     switch self {
     case .engine: session.transport
+    case .webSocket(let transport): transport
     case .local: LocalTransport()
     case .userProtocol(let transport): transport
     }
   }
 
-  /// Whether the hop goes over the network and is measured.
+  /// Whether the engine sends the hop as a request of its own, which a cache or another service may answer.
   var isEngine: Bool {
     switch self {
     case .engine: true
+    case .webSocket, .local, .userProtocol: false
+    }
+  }
+
+  /// Whether the hop goes over the network and is measured.
+  var isOverNetwork: Bool {
+    switch self {
+    case .engine, .webSocket: true
     case .local, .userProtocol: false
     }
   }
@@ -40,7 +51,7 @@ enum HopHandler: Sendable {
   /// The response and the error of a `URLProtocol` class.
   var given: ProtocolTransport.Given? {
     switch self {
-    case .engine, .local: nil
+    case .engine, .webSocket, .local: nil
     case .userProtocol(let transport): transport.given
     }
   }

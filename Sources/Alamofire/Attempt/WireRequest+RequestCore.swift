@@ -11,7 +11,7 @@ extension WireRequest {
     guard let url = request.url else { throw .sessionTaskFailed(error: URLError.noURL) }
     let method = request.httpMethod ?? "GET"
     let text = url.absoluteString
-    let target = WireTarget(text)
+    let target = WireTarget(text) ?? core.webSocket.flatMap { _ in WireTarget(WebSocketURL.http(text)) }
     guard let origin = target?.origin ?? Self.otherOrigin(url, for: session) else {
       throw .sessionTaskFailed(error: URLError.unsupported(url))
     }

@@ -30,7 +30,8 @@ extension URLRequest {
   func withURL(of request: WireRequest, upgradedFrom original: WireRequest) -> URLRequest {
     guard request !== original, let url = URL(string: request.url) else { return self }
     var result = self
-    result.url = url
+    let isWebSocket = self.url?.scheme?.lowercased() == "ws"
+    result.url = isWebSocket ? URL(string: WebSocketURL.webSocket(request.url)) : url
     return result
   }
 }

@@ -9,7 +9,7 @@ extension AttemptDriver {
   @inline(never)
   func addCookiesAtOnce() -> AttemptEvent? {
     values.requestWithCookies = nil
-    guard let cookies = core.session.cookies, values.handler.isEngine else { return .done }
+    guard let cookies = core.session.cookies, values.handler.isOverNetwork else { return .done }
     // Cookies of the previous hop are still being stored.
     if core.hasPendingCookies { return cookieQuery.takesCookies ? nil : .done }
     switch cookies.header(for: cookieQuery) {

@@ -61,7 +61,7 @@ extension AttemptDriver {
   }
 
   private var maySendCredentials: Bool {
-    values.handler.isEngine && !values.leftInitialOrigin && values.request.authorization == nil
+    values.handler.isOverNetwork && !values.leftInitialOrigin && values.request.authorization == nil
   }
 
   private var needsNetrc: Bool {

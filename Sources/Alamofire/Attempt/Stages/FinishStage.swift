@@ -81,6 +81,7 @@ extension AttemptDriver {
     if core.has(.progress) { core.completeProgress() }
     if notifiesMonitors { tellFinished(served) }
     for sink in served { sink.deliver() }
+    core.webSocket?.end(with: core.error)
   }
 
   nonisolated(nonsending) private func serialized(_ sink: any ResponseSink) async -> AFError? {

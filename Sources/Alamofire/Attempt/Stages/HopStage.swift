@@ -15,15 +15,25 @@ extension AttemptDriver {
     values.urlRequest = urlRequest.withURL(of: request, upgradedFrom: plain)
     values.initialOrigin = request.origin
     // A scheme that neither the engine nor we serve is for the `URLProtocol` classes, which are asked next.
-    values.handler = HopHandler(scheme: request.origin.scheme) ?? .local
+    values.handler = try handler(of: request)
     return .done
+  }
+
+  private func handler(of request: WireRequest) throws(AFError) -> HopHandler {
+    guard let flow = core.webSocket else { return HopHandler(scheme: request.origin.scheme) ?? .local }
+    guard let transport = flow.transport(of: core.session) else {
+      throw .sessionTaskFailed(
+        error: URLError.made(
+          .unsupportedURL, "The transport of this session has no WebSocket connections.", url: request.url))
+    }
+    return .webSocket(transport)
   }
 
   /// Finds the handler of the next hop. The `URLProtocol` classes of the configuration are asked once, in their order.
   func chooseHandlerAtOnce() throws(AFError) -> AttemptEvent? {
     guard mustChooseHandler else { return .done }
     try checkScheme()
-    return core.session.settings.protocolClasses.isEmpty ? .done : nil
+    return core.session.settings.protocolClasses.isEmpty || core.webSocket != nil ? .done : nil
   }
 
   @inline(never)
@@ -51,6 +61,7 @@ extension AttemptDriver {
     let request = values.request
     let scheme = request.origin.scheme
     guard let allowed = request.profile.options.allowedSchemes, !allowed.contains(scheme) else { return }
+    if core.webSocket != nil, allowed.contains(scheme == "https" ? "wss" : "ws") { return }
     throw .sessionTaskFailed(
       error: URLError.made(
         .unsupportedURL,
@@ -85,7 +96,7 @@ extension AttemptDriver {
   /// Makes the hop known to the thread that reads its response.
   func beginHop() -> AttemptEvent {
     noteRemovals()
-    if !values.handler.isEngine, values.startDate == nil { values.startDate = Date() }
+    if !values.handler.isOverNetwork, values.startDate == nil { values.startDate = Date() }
     let hop = CurrentHop(
       request: values.outgoing, initialOrigin: values.initialOrigin, authentication: values.authentication)
     core.state.withLock { state in
@@ -138,7 +149,7 @@ extension AttemptDriver {
     _ metrics: TransferMetrics, _ head: ResponseHead?, as sent: WireRequest? = nil,
     from source: TaskMetrics.ResourceFetchType = .networkLoad
   ) {
-    guard values.handler.isEngine else { return }
+    guard values.handler.isOverNetwork else { return }
     values.hops.append(Exchange.Hop(sent ?? values.outgoing, metrics: metrics, head: head, fetchType: source))
     if !Invalidation.isSafe(values.request.method) { core.session.sharedTransfers.beginEra() }
   }

@@ -60,7 +60,7 @@ extension AttemptDriver {
     if let error = values.handler.given?.error { throw .sessionTaskFailed(error: error) }
     if let cause = failure.cause { throw AFError(refusal: cause) }
     let explained =
-      values.handler.isEngine
+      values.handler.isOverNetwork
       ? failure.explained(host: request.origin.host, by: core.session.network) : failure
     throw AFError(explained, url: request.url, resumeData: resumeData(after: failure))
   }
@@ -144,7 +144,7 @@ extension AttemptDriver {
 
   private func isOffline(_ failure: TransportFailure) -> Bool {
     let explained = failure.explained(host: values.request.origin.host, by: core.session.network)
-    return values.handler.isEngine && explained.kind == .notConnected
+    return values.handler.isOverNetwork && explained.kind == .notConnected
   }
 
   /// Waits for a network until the deadline of the request.

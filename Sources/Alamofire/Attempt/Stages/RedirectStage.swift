@@ -12,7 +12,7 @@ extension AttemptDriver {
     let request = values.request
     let options = request.profile.options
     let decision = Redirect.decide(
-      status: response.head.status, location: response.head.block.values(of: "Location").first,
+      status: response.head.status, location: location(of: response.head),
       request: Redirect.Request(
         url: request.url, origin: request.origin, method: request.method, hasBody: request.body.isPresent),
       hopCount: values.redirectCount, limit: options.redirectLimit, protectedHeaders: options.protectedHeaders
@@ -28,9 +28,14 @@ extension AttemptDriver {
       follow(plan)
       return .redirect(.followed)
     case .refuse(let refusal):
-      _ = storeResult()
+      _ = try storeResult()
       throw .sessionTaskFailed(error: URLError.refused(refusal, from: request.url))
     }
+  }
+
+  private func location(of head: ResponseHead) -> String? {
+    let location = head.block.values(of: "Location").first
+    return core.webSocket == nil ? location : location.map(WebSocketURL.http)
   }
 
   /// Asks the delegate, which asks the redirect handlers.
@@ -107,6 +112,7 @@ extension AttemptDriver {
   private func redirectTarget(of changed: URLRequest) throws(AFError) -> WireTarget {
     guard let url = changed.url else { throw .sessionTaskFailed(error: URLError.noURL) }
     if let target = WireTarget(url.absoluteString) { return target }
+    if core.webSocket != nil, let target = WireTarget(WebSocketURL.http(url.absoluteString)) { return target }
     guard let scheme = url.scheme?.lowercased(), scheme != "http", scheme != "https" else {
       throw .sessionTaskFailed(error: URLError.unsupported(url))
     }

@@ -22,7 +22,7 @@ extension AttemptDriver {
   // MARK: The response for the caller
 
   @inline(never)
-  func storeResult() -> AttemptEvent {
+  func storeResult() throws(AFError) -> AttemptEvent {
     guard let response = values.response else { return .done }
     let exchange = exchange(response.head)
     values.exchange = exchange
@@ -32,13 +32,23 @@ extension AttemptDriver {
     let isTaken = core.observers.contains(.task) || request.sink != nil
     let body = isTaken ? core.shown(response.body, of: request, isKept: values.keepsBody) : response.body
     core.keep(exchange, body: values.keepsBody ? body : nil)
+    if core.webSocket != nil { try checkUpgrade(response.head) }
     return .done
+  }
+
+  /// A WebSocket request has no other result than a connection.
+  private func checkUpgrade(_ head: ResponseHead) throws(AFError) {
+    guard head.status != 101 else { return }
+    let error = WebSocketHandshakeError.status(
+      head.status, supportedVersions: head.block.values(of: "Sec-WebSocket-Version").first)
+    throw .sessionTaskFailed(
+      error: URLError.made(.badServerResponse, error.message, url: values.request.url))
   }
 
   /// The attempt so far, with `head` as the head of its last response.
   func exchange(_ head: ResponseHead?) -> Exchange {
     // The URL of the caller's request is parsed already.
-    let url = values.redirectCount == 0 ? values.urlRequest.url : URL(string: values.request.url)
+    let url = values.redirectCount == 0 ? values.urlRequest.url : shownURL(of: values.request)
     // Without hops nothing went over the network that the transport could measure.
     let metrics = values.hops.isEmpty ? TaskMetrics(from: values.startDate ?? Date()) : nil
     let given = values.handler.given?.response
@@ -48,6 +58,11 @@ extension AttemptDriver {
     return Exchange(
       url: url, head: head, hops: values.hops, response: head == nil ? nil : given as? HTTPURLResponse,
       metrics: metrics)
+  }
+
+  /// The URL of a hop as the caller writes it.
+  private func shownURL(of request: WireRequest) -> URL? {
+    URL(string: core.webSocket == nil ? request.url : WebSocketURL.webSocket(request.url))
   }
 
   // MARK: Streams and validation

@@ -9,7 +9,9 @@ extension RequestCore: TransferObserver {
     state.withLock { state in
       state.run.control = control
       // The request was cancelled, or its session has ended, since the attempt last looked.
-      if state.lifecycle.state == .cancelled || state.results.error != nil { return .refuse }
+      // A WebSocket request that is closed still sends its messages.
+      let isCancelled = state.lifecycle.state == .cancelled && webSocket == nil
+      if isCancelled || state.results.error != nil { return .refuse }
       return state.lifecycle.state == .suspended ? .hold : .go
     }
   }

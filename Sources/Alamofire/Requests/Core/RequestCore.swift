@@ -67,6 +67,16 @@ package final class RequestCore: Sendable {
     change(request, to: .cancelled) { $0.cancel(because: .explicitlyCancelled) }
   }
 
+  /// Cancels a WebSocket request by a closing handshake, which `beginClosing` begins. A request that has not been
+  /// resumed yet is never sent.
+  func close(_ request: Request, _ beginClosing: () -> Void) {
+    change(request, to: .cancelled) { state in
+      guard state.lifecycle.run == .running else { return state.cancel(because: .explicitlyCancelled) }
+      return state.lifecycle.cancelled() == .cancel ? .proceed : .nothing
+    }
+    beginClosing()
+  }
+
   func add(_ sink: any ResponseSink, for request: Request) {
     let resumes = resumesAutomatically
     change(request, to: .resumed) { state in
@@ -184,8 +194,10 @@ package final class RequestCore: Sendable {
 
 extension RequestCore.State {
   mutating func cancel(because error: AFError) -> RequestLifecycle.Action {
+    // A WebSocket request that is being closed ends without an error.
+    let wasCancelled = lifecycle.state == .cancelled
     let action = lifecycle.cancelled()
-    if lifecycle.state == .cancelled { results.fail(error) }
+    if lifecycle.state == .cancelled, !wasCancelled { results.fail(error) }
     return action
   }
 }
@@ -196,6 +208,7 @@ enum RequestKind: Sendable {
   case upload(UploadBody)
   case download(DownloadPlan)
   case stream(StreamFlow)
+  case webSocket(WebSocketFlow)
 
   var isData: Bool {
     if case .data = self { true } else { false }
@@ -204,7 +217,8 @@ enum RequestKind: Sendable {
   /// The kind as the order of the steps depends on it.
   var ofAttempt: RequestAttempt.Kind {
     switch self {
-    case .data: .data
+    // Its connection is the last hop, and has the result of a response without a body.
+    case .data, .webSocket: .data
     case .upload: .upload
     case .download: .download
     case .stream: .stream
@@ -228,11 +242,17 @@ extension RequestCore {
     if case .stream(let flow) = kind { flow } else { nil }
   }
 
+  /// The messages of a WebSocket request.
+  var webSocket: WebSocketFlow? {
+    if case .webSocket(let flow) = kind { flow } else { nil }
+  }
+
   /// Whether the body of the response is passed on as it arrives, so that only the body for the caller may be.
   var hasBodySink: Bool {
     switch kind {
     case .download, .stream: true
     case .data, .upload: has(.body)
+    case .webSocket: false
     }
   }
 }

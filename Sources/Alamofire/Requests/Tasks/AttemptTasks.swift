@@ -82,6 +82,7 @@ extension Request {
     switch self {
     case is UploadRequest: UploadTaskFacade(record)
     case is DownloadRequest: DownloadTaskFacade(record)
+    case is WebSocketRequest: WebSocketTaskFacade(record)
     default: DataTaskFacade(record)
     }
   }

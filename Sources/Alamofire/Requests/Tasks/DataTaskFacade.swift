@@ -3,7 +3,7 @@ import FoundationNetworking
 
 /// The task of a data request's attempt: an object of Foundation's class for a transfer of the engine.
 ///
-/// Unchecked, as Foundation's class is: its own property is constant. The three kinds of tasks repeat their members,
+/// Unchecked, as Foundation's class is: its own property is constant. The kinds of tasks repeat their members,
 /// because Foundation's classes allow no common superclass between.
 final class DataTaskFacade: URLSessionDataTask, RecordedTask, @unchecked Sendable {
   let record: TaskRecord

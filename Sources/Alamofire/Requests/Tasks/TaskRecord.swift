@@ -73,7 +73,11 @@ extension URLRequest {
     guard let original, original.url?.absoluteString != hop.url || original.httpMethod != hop.method else {
       return nil
     }
-    guard let url = URL(string: hop.url) else { return nil }
+    let scheme = original.url?.scheme?.lowercased()
+    let text = scheme == "ws" || scheme == "wss" ? WebSocketURL.webSocket(hop.url) : hop.url
+    guard original.url?.absoluteString != text || original.httpMethod != hop.method,
+      let url = URL(string: text)
+    else { return nil }
     self = original
     self.url = url
     httpMethod = hop.method

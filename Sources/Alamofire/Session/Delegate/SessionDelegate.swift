@@ -188,6 +188,21 @@ open class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendabl
     handler.dataTask(dataTask, willCacheResponse: proposedResponse) { completionHandler($0) }
   }
 
+  // MARK: WebSocket connections
+
+  /// Does nothing. Called when the connection of a ``WebSocketRequest`` is open, with the subprotocol that the server has
+  /// chosen.
+  open func urlSession(
+    _ session: URLSession, webSocketTask: URLSessionWebSocketTask, didOpenWithProtocol protocol: String?
+  ) {}
+
+  /// Does nothing. Called when both sides of a ``WebSocketRequest`` have sent a Close frame. A code that Foundation's
+  /// type cannot hold is `.invalid`; the event of the request has every code.
+  open func urlSession(
+    _ session: URLSession, webSocketTask: URLSessionWebSocketTask,
+    didCloseWith closeCode: URLSessionWebSocketTask.CloseCode, reason: Data?
+  ) {}
+
   // MARK: Downloads
 
   /// Calls the monitors.
@@ -224,4 +239,4 @@ open class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendabl
   }
 }
 
-extension SessionDelegate: URLSessionDownloadDelegate {}
+extension SessionDelegate: URLSessionDownloadDelegate, URLSessionWebSocketDelegate {}

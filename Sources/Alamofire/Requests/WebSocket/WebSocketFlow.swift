@@ -1,0 +1,174 @@
+import Foundation
+import FoundationNetworking
+import HTTPWire
+import Synchronization
+
+/// An event of a WebSocket request for its readers.
+enum WebSocketOccurrence: Sendable {
+  case connected(protocol: String?)
+  /// The receipt counts the message as long as it is not processed.
+  case message(WebSocketMessage, WebSocketReceipt)
+  case disconnected(WebSocketCloseCode, reason: Data?)
+  /// The last event.
+  case completed(RequestOutcome)
+}
+
+/// The messages of a WebSocket request in both directions, for all of its attempts.
+final class WebSocketFlow: Sendable {
+  typealias SendCompletion = @Sendable (AFError?) -> Void
+
+  /// Guarded by the lock of this class.
+  private struct State {
+    /// The request, for the calls of the delegate.
+    weak var request: WebSocketRequest?
+    /// The channel of the current attempt, once it is open.
+    var channel: WebSocketChannel?
+    /// The messages that wait for a channel.
+    var queued: [(message: WebSocketMessage, completion: SendCompletion)] = []
+    /// The closure that was asked for before there was a channel.
+    var closing: (code: WebSocketCloseCode, reason: String)?
+    var readers: [any WebSocketReader] = []
+    var isOver = false
+  }
+
+  let options: WebSocketChannelOptions
+  private let subprotocols: [String]
+  private let state = Mutex(State())
+
+  init(_ options: WebSocketChannelOptions, subprotocols: [String]) {
+    self.options = options
+    self.subprotocols = subprotocols
+  }
+
+  deinit { end(with: .explicitlyCancelled) }
+
+  func serve(_ request: WebSocketRequest) { state.withLock { $0.request = request } }
+
+  /// Returns the transport of an attempt; `nil` if the engine has no streams of bytes.
+  func transport(of session: SessionCore) -> WebSocketTransport? {
+    session.byteStreams.map {
+      WebSocketTransport($0, options, subprotocols: subprotocols, observer: self)
+    }
+  }
+
+  // MARK: Sending
+
+  /// Sends a message, as soon as there is a connection.
+  func send(_ message: WebSocketMessage, _ completion: @escaping SendCompletion) {
+    let (channel, isOver) = state.withLock { state in
+      if state.channel == nil, !state.isOver { state.queued.append((message, completion)) }
+      return (state.channel, state.isOver)
+    }
+    if let channel { return Self.send(message, over: channel, completion) }
+    if isOver { completion(Self.notConnected) }
+  }
+
+  private static func send(
+    _ message: WebSocketMessage, over channel: WebSocketChannel, _ completion: @escaping SendCompletion
+  ) {
+    channel.send(message) { failure in completion(failure.map { AFError($0, url: "") }) }
+  }
+
+  /// Begins the closing handshake, as soon as there is a connection.
+  func close(_ code: WebSocketCloseCode, reason: String) {
+    let channel = state.withLock { state in
+      if state.channel == nil, state.closing == nil { state.closing = (code, reason) }
+      return state.channel
+    }
+    channel?.close(code, reason: reason)
+  }
+
+  /// Sends a ping. Returns false if there is no connection.
+  func ping(_ completion: @escaping WebSocketChannel.PingCompletion) -> Bool {
+    guard let channel = state.withLock({ $0.channel }) else { return false }
+    channel.ping(completion)
+    return true
+  }
+
+  // MARK: Readers
+
+  /// Adds a reader, which receives the events from now on.
+  func add(_ reader: any WebSocketReader) {
+    state.withLock { state in if !state.isOver { state.readers.append(reader) } }
+  }
+
+  func remove(_ reader: any WebSocketReader) {
+    let removed = state.withLock { state in
+      let removed = state.readers.filter { $0 === reader }
+      state.readers.removeAll { $0 === reader }
+      return removed
+    }
+    // Released outside the lock.
+    _ = removed
+  }
+
+  /// Ends the request: nothing is received or sent any more.
+  func end(with error: AFError?) {
+    let (queued, readers) = state.withLock { state in
+      defer {
+        state.isOver = true
+        state.queued = []
+        state.readers = []
+        state.channel = nil
+      }
+      return (state.queued, state.readers)
+    }
+    for item in queued { item.completion(error ?? Self.notConnected) }
+    _ = readers
+  }
+
+  private func tell(_ occurrence: WebSocketOccurrence) {
+    for reader in state.withLock({ $0.readers }) { reader.take(occurrence) }
+  }
+
+  private static var notConnected: AFError {
+    .sessionTaskFailed(
+      error: URLError.made(
+        .networkConnectionLost, "The WebSocket request has ended. Nothing more can be sent.", url: nil))
+  }
+}
+
+extension WebSocketFlow: WebSocketChannelObserver {
+  func channelOpened(_ channel: WebSocketChannel, subprotocol: String?) {
+    tellDelegate { $0.urlSession($1, webSocketTask: $2, didOpenWithProtocol: subprotocol) }
+    tell(.connected(protocol: subprotocol))
+    // Later messages are queued as well, until the earlier ones were sent.
+    while true {
+      let queued = state.withLock { state in
+        defer { state.queued = [] }
+        if state.queued.isEmpty { state.channel = channel }
+        return state.queued
+      }
+      if queued.isEmpty { break }
+      for item in queued { Self.send(item.message, over: channel, item.completion) }
+    }
+    if let closing = state.withLock({ $0.closing }) { channel.close(closing.code, reason: closing.reason) }
+  }
+
+  func messageReceived(_ message: WebSocketMessage, _ receipt: WebSocketReceipt) {
+    tell(.message(message, receipt))
+  }
+
+  func channelClosed(_ code: WebSocketCloseCode, reason: String) {
+    let reason = reason.isEmpty ? nil : Data(reason.utf8)
+    tellDelegate { delegate, session, task in
+      delegate.urlSession(
+        session, webSocketTask: task,
+        didCloseWith: URLSessionWebSocketTask.CloseCode(rawValue: code.rawValue) ?? .invalid, reason: reason)
+    }
+    tell(.disconnected(code, reason: reason))
+  }
+
+  func channelEnded() { state.withLock { $0.channel = nil } }
+
+  private func tellDelegate(
+    _ body: @escaping @Sendable (SessionDelegate, URLSession, URLSessionWebSocketTask) -> Void
+  ) {
+    guard let request = state.withLock({ $0.request }), request.core.session.watching.wants(.transfers),
+      let task = request.core.tasks(of: request).last as? URLSessionWebSocketTask
+    else { return }
+    let session = request.core.session
+    let (delegate, facade) = (session.delegate, session.facade)
+    session.rootQueue.async { body(delegate, facade, task) }
+  }
+}

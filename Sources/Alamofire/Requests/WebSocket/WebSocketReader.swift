@@ -1,0 +1,188 @@
+import Foundation
+import HTTPWire
+import Synchronization
+
+/// A reader of a WebSocket request. It is one of the response handlers of the request as well, so that it receives the
+/// outcome after the last event.
+protocol WebSocketReader: ResponseSink {
+  var runEnd: StreamRunEnd { get }
+  /// Takes an event, on any thread, including the engine's. It must return at once.
+  func take(_ occurrence: WebSocketOccurrence)
+}
+
+extension WebSocketReader {
+  var runsUserCode: Bool { false }
+
+  func postpone(_ outcome: RequestOutcome) -> Bool {
+    runEnd.keep(outcome)
+    return true
+  }
+
+  func serialize(_ outcome: RequestOutcome) -> AFError? {
+    runEnd.keep(outcome)
+    return nil
+  }
+
+  func replaceFailure(with error: AFError) {}
+
+  func announce(to request: Request) {}
+
+  func deliver() {
+    guard let outcome = runEnd.outcome else {
+      preconditionFailure("a handler was served before its outcome was known")
+    }
+    take(.completed(outcome))
+  }
+}
+
+/// Makes the values of a handler or a sequence from events; `nil` for an event that it does not want.
+struct WebSocketReading<Element: Sendable>: Sendable {
+  let element: @Sendable (WebSocketOccurrence, WebSocketRequest) -> Element?
+}
+
+/// A handler of a WebSocket request. It is called on its queue, with one event at a time, in their order.
+final class WebSocketHandler<Element: Sendable>: WebSocketReader {
+  let runEnd = StreamRunEnd()
+  /// Weak, because the request holds this object.
+  private weak let request: WebSocketRequest?
+  /// A serial queue, because the queue of the caller may be concurrent.
+  private let queue: DispatchQueue
+  private let reading: WebSocketReading<Element>
+  private let handler: @Sendable (Element) -> Void
+
+  init(
+    _ request: WebSocketRequest, queue: DispatchQueue, _ reading: WebSocketReading<Element>,
+    handler: @escaping @Sendable (Element) -> Void
+  ) {
+    self.request = request
+    self.queue = DispatchQueue(label: "org.alamofire.webSocketEvents", target: queue)
+    self.reading = reading
+    self.handler = handler
+  }
+
+  func take(_ occurrence: WebSocketOccurrence) {
+    // Retained until the event is handled, because other owners may release the request at its end.
+    guard let request else { return }
+    queue.async { [reading, handler] in
+      if let element = reading.element(occurrence, request) { handler(element) }
+    }
+  }
+}
+
+/// The events of a WebSocket request that a sequence has not read yet.
+final class WebSocketMailbox: WebSocketReader {
+  private struct State {
+    /// Those that were read are `nil`, because a receipt must not be released under the lock.
+    var occurrences: [WebSocketOccurrence?] = []
+    /// The number of occurrences that were read.
+    var position = 0
+    var waiters: [CheckedContinuation<Void, Never>] = []
+    var isFinished = false
+
+    mutating func pop() -> WebSocketOccurrence? {
+      guard position < occurrences.count else { return nil }
+      let occurrence = occurrences[position].take()
+      position += 1
+      if position == occurrences.count || position == 64 {
+        occurrences.removeFirst(position)
+        position = 0
+      }
+      return occurrence
+    }
+  }
+
+  let runEnd = StreamRunEnd()
+  private let state = Mutex(State())
+
+  func take(_ occurrence: WebSocketOccurrence) {
+    let waiters = state.withLock { state in
+      defer { state.waiters = [] }
+      if !state.isFinished { state.occurrences.append(occurrence) }
+      return state.waiters
+    }
+    for waiter in waiters { waiter.resume() }
+  }
+
+  /// Returns the next event; waits for it. `nil` after ``finish()``.
+  nonisolated(nonsending) func next() async -> WebSocketOccurrence? {
+    while true {
+      let (occurrence, isFinished) = state.withLock { ($0.pop(), $0.isFinished) }
+      if occurrence != nil || isFinished { return occurrence }
+      await wait()
+    }
+  }
+
+  private nonisolated(nonsending) func wait() async {
+    await withCheckedContinuation { continuation in
+      let mayContinue = state.withLock { state in
+        guard state.position == state.occurrences.count, !state.isFinished else { return true }
+        state.waiters.append(continuation)
+        return false
+      }
+      if mayContinue { continuation.resume() }
+    }
+  }
+
+  /// Drops all events. Returns whether this is the first call.
+  @discardableResult
+  func finish() -> Bool {
+    let (isFirst, waiters, dropped) = state.withLock { state in
+      defer {
+        state.isFinished = true
+        state.waiters = []
+        state.occurrences = []
+        state.position = 0
+      }
+      return (!state.isFinished, state.waiters, state.occurrences)
+    }
+    for waiter in waiters { waiter.resume() }
+    // Released outside the lock, because the connection may continue to read.
+    _ = dropped
+    return isFirst
+  }
+}
+
+/// The events of a WebSocket request for a loop. The sequence and its iterator own it; the request holds the mailbox.
+final class WebSocketEvents<Element: Sendable>: StreamSource {
+  private let request: WebSocketRequest
+  private let mailbox = WebSocketMailbox()
+  private let reading: WebSocketReading<Element>
+  private let cancels: Bool
+
+  /// - Parameter cancels: Whether the request is cancelled when the loop is left early.
+  init(_ request: WebSocketRequest, _ reading: WebSocketReading<Element>, cancels: Bool) {
+    self.request = request
+    self.reading = reading
+    self.cancels = cancels
+    request.add(mailbox)
+  }
+
+  deinit { finish() }
+
+  func begin() {}
+
+  nonisolated(nonsending) func next() async -> Element? {
+    while !Task.isCancelled {
+      let mailbox = mailbox
+      let occurrence = await withTaskCancellationHandler {
+        await mailbox.next()
+      } onCancel: {
+        finish()
+      }
+      guard let occurrence else { return nil }
+      if case .completed = occurrence {
+        mailbox.runEnd.reach()
+        mailbox.finish()
+      }
+      if let element = reading.element(occurrence, request) { return element }
+    }
+    finish()
+    return nil
+  }
+
+  func finish() {
+    guard mailbox.finish() else { return }
+    request.flow.remove(mailbox)
+    if cancels, !mailbox.runEnd.isReached { request.cancel() }
+  }
+}

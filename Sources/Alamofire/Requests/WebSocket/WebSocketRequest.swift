@@ -1,0 +1,224 @@
+public import Foundation
+public import FoundationNetworking
+public import HTTPWire
+import Synchronization
+
+/// A request that opens a WebSocket connection (RFC 6455), sends messages, and delivers those of the server.
+///
+/// ```swift
+/// let socket = session.webSocketRequest(to: "wss://example.com/chat")
+/// socket.streamMessageEvents { event in
+///   switch event.kind {
+///   case .connected: socket.send(.string("hello"))
+///   case .receivedMessage(let message): print(message)
+///   case .disconnected(let code, _): print("closed with \(code)")
+///   case .completed(let completion): print(completion.error ?? "the end")
+///   }
+/// }
+/// ```
+///
+/// The events of each handler come in this order: `connected`, messages, `disconnected`, `completed`. A handler that is
+/// added later receives the events from then on, and always the completion. If a retrier opens the connection again,
+/// `connected` follows once more.
+///
+/// Messages that are sent before the connection is open wait for it. While handlers have not processed a mebibyte of
+/// messages, the server has to wait.
+///
+/// The opening handshake is a GET over HTTP/1.1, with the cookies, credentials, interceptors, proxies and trust
+/// evaluation of the session. `timeoutIntervalForRequest` limits the handshake, and `timeoutIntervalForResource` the
+/// whole connection. A status other than 101 is a `URLError.badServerResponse`.
+public final class WebSocketRequest: Request, @unchecked Sendable {
+  // Unchecked, as ``Request`` is: its own properties are constants.
+
+  /// The parameters of a connection.
+  public struct Configuration: Sendable {
+    /// No subprotocol, messages up to a mebibyte, no automatic pings, no compression.
+    public static var `default`: Configuration { Configuration() }
+
+    /// Returns the default with a subprotocol.
+    public static func `protocol`(_ protocol: String) -> Configuration {
+      Configuration(protocol: `protocol`)
+    }
+
+    /// Returns the default with another limit of messages.
+    public static func maximumMessageSize(_ maximumMessageSize: Int) -> Configuration {
+      Configuration(maximumMessageSize: maximumMessageSize)
+    }
+
+    /// Returns the default with automatic pings.
+    public static func pingInterval(_ pingInterval: TimeInterval) -> Configuration {
+      Configuration(pingInterval: pingInterval)
+    }
+
+    /// The subprotocols that are offered in `Sec-WebSocket-Protocol`, separated by commas; `nil` for those of the
+    /// request's field of that name.
+    public var `protocol`: String?
+    /// The largest message that is received, in bytes. A larger one ends the connection with
+    /// `URLError.dataLengthExceedsMaximum`. Default: a mebibyte.
+    public var maximumMessageSize: Int
+    /// The time between automatic pings, in seconds. The first is sent an interval after the connection is open, the
+    /// next an interval after each pong. If no pong comes within an interval, the request ends with
+    /// `URLError.timedOut`. Default: `nil`, no pings.
+    public var pingInterval: TimeInterval?
+    /// Whether the compression of messages (permessage-deflate, RFC 7692) is offered. It takes about 300 kB of memory,
+    /// and the size of compressed messages can reveal parts of secrets that they contain together with text of an
+    /// attacker. Default: `false`.
+    public var compressesMessages: Bool
+
+    /// - Parameters:
+    ///   - protocol: The subprotocols that are offered. Default: none.
+    ///   - maximumMessageSize: The largest message that is received. Default: a mebibyte.
+    ///   - pingInterval: The time between automatic pings. Default: no pings.
+    ///   - compressesMessages: Whether compression is offered. Default: `false`.
+    public init(
+      protocol: String? = nil, maximumMessageSize: Int = 1_048_576, pingInterval: TimeInterval? = nil,
+      compressesMessages: Bool = false
+    ) {
+      self.protocol = `protocol`
+      self.maximumMessageSize = maximumMessageSize
+      self.pingInterval = pingInterval
+      self.compressesMessages = compressesMessages
+    }
+
+    /// The time for the server's Close frame; for tests.
+    package var closeTimeout = Duration.seconds(10)
+
+    var channelOptions: WebSocketChannelOptions {
+      var options = WebSocketChannelOptions()
+      options.maximumMessageSize = max(0, maximumMessageSize)
+      options.pingInterval = pingInterval.flatMap { $0 > 0 ? Duration.retryDelay($0) : nil }
+      options.compresses = compressesMessages
+      options.closeTimeout = closeTimeout
+      return options
+    }
+  }
+
+  /// The value that makes the `URLRequest`; used anew for each attempt.
+  public var convertible: any URLRequestConvertible { core.convertible }
+
+  /// The parameters of the connection.
+  public let configuration: Configuration
+
+  let flow: WebSocketFlow
+
+  init(core: RequestCore, flow: WebSocketFlow, configuration: Configuration) {
+    self.flow = flow
+    self.configuration = configuration
+    super.init(core: core)
+    flow.serve(self)
+  }
+
+  // MARK: Sending
+
+  /// Sends a message after all earlier ones, as soon as the connection is open.
+  ///
+  /// - Parameters:
+  ///   - message: A text or bytes, of any size.
+  ///   - queue: The queue of the handler. Default: the main queue.
+  ///   - completionHandler: Called once: when the system has accepted the bytes of the message, or with the error if the
+  ///     connection has ended before.
+  @preconcurrency
+  public func send(
+    _ message: URLSessionWebSocketTask.Message, queue: DispatchQueue = .main,
+    completionHandler: @escaping @Sendable (Result<Void, any Error>) -> Void = { _ in }
+  ) {
+    send(WebSocketMessage(message)) { error in
+      queue.async { completionHandler(error.map { .failure($0) } ?? .success(())) }
+    }
+  }
+
+  func send(_ message: WebSocketMessage, _ completion: @escaping @Sendable (AFError?) -> Void) {
+    let core = core
+    flow.send(message) { error in
+      completion(error.map { error in core.error ?? error })
+    }
+  }
+
+  // MARK: The end
+
+  /// Closes the connection: sends a Close frame after all earlier messages and waits up to ten seconds for that of the
+  /// server. The request is cancelled from now on, and completes without an error. If it was not resumed yet, it is
+  /// never sent, and completes with `AFError.explicitlyCancelled`.
+  ///
+  /// - Parameters:
+  ///   - closeCode: The code of the frame. One that must not be sent is left out, together with the reason; see
+  ///     `WebSocketCloseCode.canBeSent`.
+  ///   - reason: UTF-8, of which at most 123 bytes are sent. Default: none.
+  public func close(sending closeCode: WebSocketCloseCode, reason: Data? = nil) {
+    let reason = reason.map { String(decoding: $0, as: UTF8.self) } ?? ""
+    core.close(self) { [flow] in flow.close(closeCode, reason: reason) }
+  }
+
+  /// Closes the connection with a code of Foundation, which has fewer of them.
+  @_disfavoredOverload
+  public func close(sending closeCode: URLSessionWebSocketTask.CloseCode, reason: Data? = nil) {
+    close(sending: WebSocketCloseCode(rawValue: closeCode.rawValue), reason: reason)
+  }
+
+  // MARK: Pings
+
+  /// The answer to a ping.
+  public enum PingResponse: Sendable {
+    /// The times of a ping and its answer.
+    public struct Pong: Sendable {
+      /// The time at which the ping was sent.
+      public let start: Date
+      /// The time at which the answer has arrived.
+      public let end: Date
+      /// The seconds between both, by a clock that is never set.
+      public let latency: TimeInterval
+    }
+
+    /// The server has answered.
+    case pong(Pong)
+    /// The connection has ended before.
+    case error(any Error)
+    /// There is no connection.
+    case unsent
+  }
+
+  /// Sends a ping (RFC 6455 §5.5.2).
+  ///
+  /// - Parameters:
+  ///   - queue: The queue of the handler. Default: the main queue.
+  ///   - onResponse: Called once.
+  @preconcurrency
+  public func sendPing(
+    respondingOn queue: DispatchQueue = .main, onResponse: @escaping @Sendable (PingResponse) -> Void
+  ) {
+    let core = core
+    let isSent = flow.ping { result in
+      let response: PingResponse =
+        switch result {
+        case .success(let pong):
+          .pong(.init(start: pong.start, end: pong.end, latency: pong.latency / .seconds(1)))
+        case .failure(let failure): .error(core.error ?? AFError(failure, url: ""))
+        }
+      queue.async { onResponse(response) }
+    }
+    if !isSent { queue.async { onResponse(.unsent) } }
+  }
+
+  func add(_ reader: any WebSocketReader) {
+    flow.add(reader)
+    core.add(reader, for: self)
+  }
+}
+
+extension WebSocketMessage {
+  init(_ message: URLSessionWebSocketTask.Message) {
+    switch message {
+    case .string(let text): self = .text(text)
+    case .data(let data): self = .binary(data)
+    @unknown default: self = .binary(Data())
+    }
+  }
+
+  /// The message as Foundation's type.
+  var ofFoundation: URLSessionWebSocketTask.Message {
+    switch self {
+    case .text(let text): .string(text)
+    case .binary(let data): .data(data)
+    }
+  }
+}

@@ -1,0 +1,203 @@
+import Foundation
+import HTTPWire
+import Synchronization
+
+/// The answer to a ping.
+struct WebSocketPong: Sendable {
+  let start: Date
+  let end: Date
+  let latency: Duration
+}
+
+// Messages, pings and the closing handshake.
+extension WebSocketChannel {
+  /// Sends a message after all earlier ones. The completion is called when the system has accepted its bytes.
+  func send(_ message: WebSocketMessage, _ completion: @escaping SendCompletion) {
+    let failure = state.withLock { state -> TransportFailure? in
+      do throws(WebSocketSendError) {
+        try state.connection.send(message)
+        state.waitingSends.append(completion)
+        return nil
+      } catch {
+        return TransportFailure(
+          error == .notOpen ? .connectionLost : .resourceUnavailable, error.message)
+      }
+    }
+    if let failure { return completion(failure) }
+    flush()
+  }
+
+  /// Begins the closing handshake. A code that cannot be sent is left out with its reason. The reason is limited to
+  /// 123 bytes.
+  func close(_ code: WebSocketCloseCode, reason: String) {
+    let hasBegun = state.withLock { state in
+      guard state.connection.phase == .open else { return false }
+      let shown = WebSocketClosure(code: code, reason: reason.prefix(bytes: 123))
+      do throws(WebSocketSendError) {
+        try state.connection.close(code.canBeSent ? code : nil, reason: code.canBeSent ? shown.reason : "")
+      } catch {
+        preconditionFailure("a Close frame that can be sent was refused: \(error.message)")
+      }
+      state.ownClosure = shown
+      return true
+    }
+    guard hasBegun else { return }
+    setTimer(.closing, after: options.closeTimeout)
+    flush()
+  }
+
+  /// Sends a ping, whose completion is called with the pong.
+  func ping(_ completion: PingCompletion?) {
+    let isSent = state.withLock { state in
+      state.pingCount += 1
+      let number = state.pingCount
+      do throws(WebSocketSendError) {
+        try state.connection.sendPing(withUnsafeBytes(of: number.bigEndian) { Data($0) })
+      } catch {
+        return false
+      }
+      state.pings.append(
+        PendingPing(number: number, start: Date(), instant: .now, completion: completion))
+      return true
+    }
+    if isSent { flush() } else { completion?(.failure(Self.notOpen)) }
+  }
+
+  /// Answers the ping of a pong, and those before it, because a peer need not answer each (RFC 6455 §5.5.3).
+  func answerPings(_ payload: Data) {
+    let number = payload.count == 8 ? payload.reduce(UInt64(0)) { $0 << 8 | UInt64($1) } : 0
+    let answered: [PendingPing] = state.withLock { state in
+      guard let index = state.pings.firstIndex(where: { $0.number == number }) else { return [] }
+      defer { state.pings.removeSubrange(...index) }
+      return Array(state.pings[...index])
+    }
+    let (end, instant) = (Date(), ContinuousClock.now)
+    for ping in answered {
+      ping.completion?(
+        .success(WebSocketPong(start: ping.start, end: end, latency: ping.instant.duration(to: instant))))
+    }
+    if answered.contains(where: { $0.completion == nil }) { schedulePing() }
+  }
+
+  // MARK: Writing
+
+  /// Writes the output, unless a write is under way, whose completion continues.
+  func flush() {
+    let (data, isOver) = state.withLock { state -> (Data?, Bool) in
+      guard !state.isWriting, state.streamEnd == nil else { return (nil, false) }
+      guard let data = state.connection.takeOutput() else { return (nil, state.endsTransport) }
+      state.isWriting = true
+      swap(&state.currentSends, &state.waitingSends)
+      return (data, false)
+    }
+    if isOver { return stream.close() }
+    guard let data else { return }
+    stream.write(data, timeout: nil) { [self] result in
+      guard case .success = result else { return }
+      let sends = state.withLock { state in
+        defer { state.currentSends = [] }
+        state.isWriting = false
+        return state.currentSends
+      }
+      for send in sends { send(nil) }
+      flush()
+    }
+  }
+
+  // MARK: Control
+
+  func suspend() {
+    state.withLock { state in
+      state.isSuspended = true
+      guard state.timerPurpose == .ping || state.timerPurpose == .pong else { return }
+      state.timer?.cancel()
+      state.timer = nil
+    }
+    stream.suspend()
+  }
+
+  func resume() {
+    let wasSuspended = state.withLock { state in
+      defer { state.isSuspended = false }
+      return state.isSuspended
+    }
+    stream.resume()
+    // No pong could arrive meanwhile.
+    if wasSuspended { schedulePing() }
+  }
+
+  func cancel() { stream.cancel() }
+
+  // MARK: Timer
+
+  /// Schedules the next automatic ping.
+  func schedulePing() {
+    guard let interval = options.pingInterval else { return }
+    setTimer(.ping, after: interval)
+  }
+
+  func setTimer(_ purpose: TimerPurpose, after duration: Duration) {
+    let interval = DispatchTimeInterval.milliseconds(max(1, Int(duration / .milliseconds(1))))
+    state.withLock { state in
+      let isPing = purpose == .ping || purpose == .pong
+      if isPing, state.isSuspended || state.connection.phase != .open { return }
+      guard state.end != nil else { return }
+      state.timer?.cancel()
+      state.timerNumber += 1
+      let number = state.timerNumber
+      let timer = DispatchSource.makeTimerSource()
+      timer.schedule(deadline: .now() + interval)
+      timer.setEventHandler { [weak self] in self?.timerFired(number) }
+      timer.resume()
+      state.timer = timer
+      state.timerPurpose = purpose
+    }
+  }
+
+  private func timerFired(_ number: Int) {
+    let purpose = state.withLock { state -> TimerPurpose? in
+      guard state.timerNumber == number, state.timer != nil else { return nil }
+      switch state.timerPurpose {
+      case .pong: state.failure = state.failure ?? timedOut("did not answer a ping in time")
+      case .closing:
+        state.failure = state.failure ?? timedOut("did not answer the Close frame in time (RFC 6455 §7.1.2)")
+      case .ping, .ending, nil: break
+      }
+      return state.timerPurpose
+    }
+    switch purpose {
+    case .ping:
+      // Before the ping, because its answer sets the timer again.
+      if let interval = options.pingInterval { setTimer(.pong, after: interval) }
+      ping(nil)
+    case .pong, .closing, .ending: stream.cancel()
+    case nil: break
+    }
+  }
+
+  private func timedOut(_ event: String) -> TransportFailure {
+    TransportFailure(.timedOut, "\(host) \(event).")
+  }
+}
+
+extension WebSocketChannel.State {
+  /// Whether the stream is to be closed once the output is written.
+  fileprivate var endsTransport: Bool {
+    !connection.hasOutput && (connection.endsTransport || isAtEnd)
+  }
+}
+
+extension String {
+  /// Returns the first characters whose UTF-8 has at most `limit` bytes.
+  fileprivate func prefix(bytes limit: Int) -> String {
+    guard utf8.count > limit else { return self }
+    var text = ""
+    var count = 0
+    for scalar in unicodeScalars {
+      count += UTF8.width(scalar)
+      guard count <= limit else { break }
+      text.unicodeScalars.append(scalar)
+    }
+    return text
+  }
+}

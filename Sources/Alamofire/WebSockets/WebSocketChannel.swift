@@ -1,0 +1,319 @@
+import Foundation
+import HTTPWire
+import Synchronization
+
+/// The observer of a channel. Its methods are called one at a time, also on the thread of the engine, so that they must
+/// return at once and run no code of the caller.
+protocol WebSocketChannelObserver: AnyObject, Sendable {
+  func channelOpened(_ channel: WebSocketChannel, subprotocol: String?)
+  /// - Parameter receipt: Its release means that the message was processed.
+  func messageReceived(_ message: WebSocketMessage, _ receipt: WebSocketReceipt)
+  /// Both sides have sent a Close frame.
+  func channelClosed(_ code: WebSocketCloseCode, reason: String)
+  /// The last call.
+  func channelEnded()
+}
+
+/// The parameters of a channel.
+struct WebSocketChannelOptions: Sendable {
+  var maximumMessageSize = 1_048_576
+  var pingInterval: Duration?
+  /// Whether permessage-deflate is offered.
+  var compresses = false
+  /// The time for the Close frame of the server.
+  var closeTimeout = Duration.seconds(10)
+  /// The time in which the server ends the connection after both Close frames.
+  var endTimeout = Duration.seconds(2)
+  /// The number of bytes of messages that are not processed yet, above which nothing is read.
+  var heldLimit = 1_048_576
+}
+
+/// A WebSocket connection after its handshake: it moves bytes between a ``WebSocketConnection`` and a stream of bytes.
+///
+/// - One write is under way at a time. Frames gather meanwhile, so that compressed messages keep their order.
+/// - Nothing is read while more than ``WebSocketChannelOptions/heldLimit`` bytes of messages are not processed.
+final class WebSocketChannel: Sendable {
+  typealias SendCompletion = @Sendable (TransportFailure?) -> Void
+  typealias PingCompletion = @Sendable (Result<WebSocketPong, TransportFailure>) -> Void
+  typealias End = @Sendable (TransportFailure?) -> Void
+
+  /// Guarded by the lock of this class.
+  struct State: ~Copyable {
+    var connection: WebSocketConnection
+    /// The received bytes, and the number of those that were read.
+    var input: Data
+    var position = 0
+    var isReading = false
+    var isWriting = false
+    /// Whether a thread delivers events.
+    var isDelivering = false
+    /// The completions of messages that wait for the next write, and of those in the current one.
+    var waitingSends: [SendCompletion] = []
+    var currentSends: [SendCompletion] = []
+    var pings: [PendingPing] = []
+    var pingCount: UInt64 = 0
+    /// The number of bytes of messages that are not processed yet.
+    var held = 0
+    var isSuspended = false
+    /// The server sends no more.
+    var isAtEnd = false
+    /// The closure that the caller asked for.
+    var ownClosure: WebSocketClosure?
+    var isClosed = false
+    var failure: TransportFailure?
+    /// The outcome of the stream, once it has ended.
+    var streamEnd: StreamEnd?
+    var end: End?
+    var timer: (any DispatchSourceTimer)?
+    var timerPurpose: TimerPurpose?
+    var timerNumber = 0
+  }
+
+  struct StreamEnd: Sendable { let failure: TransportFailure? }
+
+  enum TimerPurpose: Sendable, Equatable { case ping, pong, closing, ending }
+
+  struct PendingPing: Sendable {
+    let number: UInt64
+    let start: Date
+    let instant: ContinuousClock.Instant
+    /// `nil` for an automatic ping.
+    let completion: PingCompletion?
+  }
+
+  let stream: any ByteStream
+  let options: WebSocketChannelOptions
+  let host: String
+  private let observer: any WebSocketChannelObserver
+  let state: Mutex<State>
+
+  /// - Parameter input: The bytes that arrived behind the handshake.
+  init(
+    _ stream: any ByteStream, host: String, _ options: WebSocketChannelOptions, deflate: WebSocketDeflate?,
+    input: Data, observer: any WebSocketChannelObserver
+  ) {
+    self.stream = stream
+    self.host = host
+    self.options = options
+    self.observer = observer
+    var wire = WebSocketOptions(role: .client, deflate: deflate)
+    wire.maximumMessageSize = options.maximumMessageSize
+    var keys = MaskingKeys()
+    state = Mutex(
+      State(
+        connection: WebSocketConnection(
+          wire, compression: deflate == nil ? nil : WebSocketFeatures.compression
+        ) { keys.next() }, input: input))
+  }
+
+  /// Delivers events until the end, which is called once: without a failure after a closing handshake.
+  func start(subprotocol: String?, _ end: @escaping End) {
+    state.withLock { $0.end = end }
+    observer.channelOpened(self, subprotocol: subprotocol)
+    schedulePing()
+    pump()
+  }
+
+  // MARK: Reading
+
+  fileprivate enum Step: Sendable {
+    case deliver([Delivery])
+    case read
+    case wait
+    case end
+  }
+
+  fileprivate enum Delivery: Sendable {
+    case message(WebSocketMessage, size: Int)
+    case pong(Data)
+    case closed(WebSocketClosure)
+    case failed
+  }
+
+  /// Delivers the events of the received bytes, and reads on. One thread delivers at a time, so that events keep their
+  /// order.
+  private func pump() {
+    while true {
+      let step = state.withLock { $0.step(limit: options.heldLimit) }
+      flush()
+      switch step {
+      case .deliver(let events):
+        for event in events { deliver(event) }
+        state.withLock { $0.isDelivering = false }
+      case .read: return read()
+      case .wait: return
+      case .end: return finish()
+      }
+    }
+  }
+
+  private func read() {
+    stream.read(least: 1, most: 65_536, timeout: nil) { [self] result in
+      state.withLock { state in
+        state.isReading = false
+        guard case .success(let bytes) = result else { return }
+        state.input = bytes.data
+        state.position = 0
+        state.isAtEnd = bytes.isAtEnd
+      }
+      if case .success = result { pump() }
+    }
+  }
+
+  private func deliver(_ event: Delivery) {
+    switch event {
+    case .message(let message, let size): observer.messageReceived(message, WebSocketReceipt(self, size))
+    case .pong(let payload): answerPings(payload)
+    case .closed(let closure): closed(closure)
+    case .failed: setTimer(.ending, after: options.endTimeout)
+    }
+  }
+
+  /// Messages were processed. Reading continues if it waited for that.
+  fileprivate func release(_ size: Int) {
+    let limit = options.heldLimit
+    let mayContinue = state.withLock { state in
+      let wasFull = state.held >= limit
+      state.held -= size
+      return wasFull && state.held < limit
+    }
+    if mayContinue { pump() }
+  }
+
+  // MARK: The end
+
+  private func closed(_ closure: WebSocketClosure) {
+    let own = state.withLock { state in
+      state.isClosed = true
+      return state.ownClosure
+    }
+    setTimer(.ending, after: options.endTimeout)
+    let shown = own ?? closure
+    observer.channelClosed(shown.code, reason: shown.reason)
+  }
+
+  /// The stream has ended. Called once, on the thread of the engine.
+  func streamEnded(_ failure: TransportFailure?) {
+    state.withLock { state in
+      state.streamEnd = StreamEnd(failure: failure)
+      // Nothing more is delivered after a cancellation.
+      guard failure?.kind == .cancelled else { return }
+      state.input = Data()
+      state.position = 0
+    }
+    pump()
+  }
+
+  private func finish() {
+    let (end, failure, sends, pings) = state.withLock { state in
+      defer {
+        state.end = nil
+        state.waitingSends = []
+        state.currentSends = []
+        state.pings = []
+      }
+      state.timer?.cancel()
+      state.timer = nil
+      state.timerPurpose = nil
+      _ = state.connection.transportEnded()
+      return (state.end, state.outcome(host), state.currentSends + state.waitingSends, state.pings)
+    }
+    let lost = failure ?? Self.notOpen
+    for send in sends { send(lost) }
+    for ping in pings { ping.completion?(.failure(lost)) }
+    observer.channelEnded()
+    end?(failure)
+  }
+
+  static var notOpen: TransportFailure {
+    TransportFailure(.connectionLost, WebSocketSendError.notOpen.message)
+  }
+}
+
+/// Counts the bytes of a message until all its readers have released it.
+final class WebSocketReceipt: Sendable {
+  private let channel: WebSocketChannel
+  private let size: Int
+
+  fileprivate init(_ channel: WebSocketChannel, _ size: Int) {
+    self.channel = channel
+    self.size = size
+  }
+
+  deinit { channel.release(size) }
+}
+
+extension WebSocketChannel.State {
+  /// The memory of a message beside its bytes, so that many empty messages are limited as well.
+  private static let overhead = 64
+
+  fileprivate mutating func step(limit: Int) -> WebSocketChannel.Step {
+    guard !isDelivering, end != nil else { return .wait }
+    let events = events(limit: streamEnd == nil ? limit : .max)
+    if !events.isEmpty {
+      isDelivering = true
+      return .deliver(events)
+    }
+    if streamEnd != nil {
+      // Only one thread ends the channel.
+      isDelivering = true
+      return .end
+    }
+    guard held < limit, position == input.count, !isReading, !isAtEnd else { return .wait }
+    isReading = true
+    return .read
+  }
+
+  /// Reads events until a limit of bytes is reached.
+  private mutating func events(limit: Int) -> [WebSocketChannel.Delivery] {
+    var events: [WebSocketChannel.Delivery] = []
+    while held < limit, let event = nextEvent() {
+      switch event {
+      case .message(let message):
+        let size = message.byteCount + Self.overhead
+        held += size
+        events.append(.message(message, size: size))
+      case .pong(let payload): events.append(.pong(payload))
+      case .ping: break
+      case .closed(let closure): if closure.isClean { events.append(.closed(closure)) }
+      case .failed(let violation):
+        fail(violation)
+        events.append(.failed)
+      }
+    }
+    return events
+  }
+
+  private mutating func nextEvent() -> WebSocketEvent? {
+    var position = position
+    let event = input.withUnsafeBytes { connection.receive($0, from: &position) }
+    self.position = position
+    return event
+  }
+
+  private mutating func fail(_ violation: WebSocketViolation) {
+    guard failure == nil else { return }
+    var kind = TransportFailure.Kind.badServerResponse
+    if case .messageTooLarge = violation { kind = .dataLengthExceedsMaximum }
+    failure = TransportFailure(kind, violation.message)
+  }
+
+  /// The failure with which the channel ends; `nil` after a closing handshake.
+  fileprivate func outcome(_ host: String) -> TransportFailure? {
+    if let failure { return failure }
+    if isClosed { return nil }
+    return streamEnd?.failure
+      ?? TransportFailure(
+        .connectionLost,
+        "\(host) ended the WebSocket connection without a Close frame (RFC 6455 §7.1.5).")
+  }
+}
+
+extension WebSocketMessage {
+  fileprivate var byteCount: Int {
+    switch self {
+    case .text(let text): text.utf8.count
+    case .binary(let data): data.count
+    }
+  }
+}

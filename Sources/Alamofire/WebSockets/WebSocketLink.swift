@@ -1,0 +1,100 @@
+import Foundation
+import HTTPWire
+import Synchronization
+
+/// The connection of one handshake, for its transport: it owns the stream, and the channel once there is one.
+final class WebSocketLink: Sendable {
+  /// Guarded by the lock of this class.
+  private struct State {
+    var stream: (any ByteStream)?
+    var channel: WebSocketChannel?
+    /// The outcome of the stream, once it has ended.
+    var end: WebSocketChannel.StreamEnd?
+    var resumptions = 0
+    var metrics = TransferMetrics.Values()
+  }
+
+  private let state = Mutex(State())
+  private let beginning = ContinuousClock.now
+
+  init() { state.withLock { $0.metrics.start = Date().timeIntervalSince1970 } }
+
+  /// Takes the stream, before the observer can suspend or cancel it.
+  func take(_ stream: any ByteStream) { state.withLock { $0.stream = stream } }
+
+  /// Begins as the observer wants. Returns false if the request was cancelled.
+  func begin(_ start: TransferStart) -> Bool {
+    state.withLock { state in
+      // The request may have been resumed since the observer has returned.
+      if start == .hold, state.resumptions == 0 { state.stream?.suspend() }
+    }
+    return start != .refuse
+  }
+
+  /// Passes the end of the stream to the channel, and starts it.
+  func serve(_ channel: WebSocketChannel, subprotocol: String?, _ end: @escaping WebSocketChannel.End) {
+    let streamEnd = state.withLock { state in
+      state.channel = channel
+      return state.end
+    }
+    channel.start(subprotocol: subprotocol, end)
+    if let streamEnd { channel.streamEnded(streamEnd.failure) }
+  }
+
+  // MARK: Metrics
+
+  func mark(_ time: any WritableKeyPath<TransferMetrics.Values, Int64> & Sendable) {
+    let microseconds = Int64(beginning.duration(to: .now) / .microseconds(1))
+    state.withLock { $0.metrics[keyPath: time] = microseconds }
+  }
+
+  func note(_ change: (inout TransferMetrics.Values) -> Void) { state.withLock { change(&$0.metrics) } }
+
+  /// The metrics until now.
+  var metrics: TransferMetrics {
+    mark(\.end)
+    return TransferMetrics(values: state.withLock { $0.metrics })
+  }
+}
+
+extension WebSocketLink: TransferControl {
+  func suspend() {
+    let (stream, channel) = state.withLock { ($0.stream, $0.channel) }
+    if let channel { channel.suspend() } else { stream?.suspend() }
+  }
+
+  func resume() {
+    let (stream, channel) = state.withLock { state in
+      state.resumptions += 1
+      return (state.stream, state.channel)
+    }
+    if let channel { channel.resume() } else { stream?.resume() }
+  }
+
+  func cancel() { state.withLock { $0.stream }?.cancel() }
+}
+
+extension WebSocketLink: ByteStreamWatcher {
+  /// The attempt evaluates the server outside of the handshake, and sends the request again.
+  func judge(_ chain: PresentedChain) async -> TransportFailure? {
+    TransportFailure(
+      .trustUndecided, "The certificates of \(chain.host) have to be evaluated first.", chain: chain)
+  }
+
+  func identity() async -> Result<ClientIdentity?, TransportFailure> {
+    .failure(TransportFailure(.identityUndecided, "The client certificate has to be chosen first."))
+  }
+
+  func streamOpened() {
+    mark(\.connectEnd)
+    mark(\.requestStart)
+  }
+
+  func streamEnded(_ failure: TransportFailure?) {
+    let channel = state.withLock { state in
+      state.end = WebSocketChannel.StreamEnd(failure: failure)
+      return state.channel
+    }
+    channel?.streamEnded(failure)
+  }
+}

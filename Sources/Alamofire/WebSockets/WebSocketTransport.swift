@@ -1,0 +1,207 @@
+import Foundation
+import HTTPWire
+import Synchronization
+
+/// Opens a WebSocket connection over a stream of bytes, and serves it until its end.
+///
+/// The handshake is one hop of an attempt, like any transfer: with cookies, credentials and trust evaluation. A status
+/// other than 101 is an ordinary response, so that redirects and challenges are answered.
+final class WebSocketTransport: Transport {
+  private let streams: any ByteStreamTransport
+  private let options: WebSocketChannelOptions
+  /// The subprotocols of the configuration; without any, those of the request's fields.
+  private let subprotocols: [String]
+  private let observer: any WebSocketChannelObserver
+
+  init(
+    _ streams: any ByteStreamTransport, _ options: WebSocketChannelOptions, subprotocols: [String],
+    observer: any WebSocketChannelObserver
+  ) {
+    self.streams = streams
+    self.options = options
+    self.subprotocols = subprotocols
+    self.observer = observer
+  }
+
+  nonisolated(nonsending) func send(
+    _ request: WireRequest, observer transferObserver: any TransferObserver
+  ) async throws(TransportFailure) -> WireResponse {
+    guard request.login == nil else {
+      throw TransportFailure(
+        .unsupportedFeature,
+        "NTLM and Negotiate cannot authenticate a WebSocket handshake. Use Basic, Digest or a token.")
+    }
+    let handshake = try handshake(for: request)
+    let link = WebSocketLink()
+    let stream = streams.stream(
+      request.forConnection, isSecure: request.origin.scheme == "https", watcher: link)
+    link.take(stream)
+    guard link.begin(transferObserver.transferBegan(link)) else { throw Self.cancelled }
+    defer {
+      transferObserver.transferEnded()
+      // Has no effect after the end.
+      stream.cancel()
+    }
+    let head = request.upgradeHead(handshake)
+    link.note { $0.requestHeaderBytes = Int64(head.count) }
+    try await stream.send(head, timeout: request.idleTimeout)
+    link.mark(\.requestEnd)
+    let exchange = WebSocketExchange(
+      request: request, handshake: handshake, stream: stream, link: link, transferObserver: transferObserver)
+    let answer = try await exchange.response()
+    guard let agreement = answer.agreement else {
+      return WireResponse(head: answer.head, body: answer.body, metrics: link.metrics)
+    }
+    let channel = WebSocketChannel(
+      stream, host: request.origin.host, options, deflate: agreement.deflate, input: answer.rest,
+      observer: observer)
+    let failure = await withCheckedContinuation { continuation in
+      link.serve(channel, subprotocol: agreement.subprotocol) { continuation.resume(returning: $0) }
+    }
+    if let failure { throw failure.with(metrics: link.metrics) }
+    return WireResponse(head: answer.head, body: nil, metrics: link.metrics)
+  }
+
+  private static var cancelled: TransportFailure {
+    TransportFailure(.cancelled, "The request was cancelled.")
+  }
+
+  private func handshake(
+    for request: WireRequest
+  ) throws(TransportFailure) -> WebSocketClientHandshake {
+    let names = subprotocols.isEmpty ? request.namedSubprotocols : subprotocols
+    do throws(WebSocketHandshakeError) {
+      return try WebSocketClientHandshake(
+        nonce: (.random(in: .min ... .max), .random(in: .min ... .max)), subprotocols: names,
+        deflate: options.compresses ? WebSocketDeflateOptions() : nil)
+    } catch {
+      throw TransportFailure(.badURL, error.message)
+    }
+  }
+}
+
+/// The response to one handshake.
+struct WebSocketExchange {
+  /// The response, and what follows it.
+  struct Answer {
+    let head: ResponseHead
+    /// The result of the handshake; `nil` for a status other than 101.
+    var agreement: WebSocketAgreement?
+    var body: Data?
+    /// The bytes behind the head of a 101.
+    var rest = Data()
+  }
+
+  let request: WireRequest
+  let handshake: WebSocketClientHandshake
+  let stream: any ByteStream
+  let link: WebSocketLink
+  let transferObserver: any TransferObserver
+
+  nonisolated(nonsending) func response() async throws(TransportFailure) -> Answer {
+    var reader = UpgradeResponseReader(headerSizeLimit: request.profile.options.headerSizeLimit)
+    var head: ResponseHead?
+    var headCount = 0
+    while true {
+      let bytes = try await stream.receive(timeout: request.idleTimeout)
+      var position = 0
+      while true {
+        let step = bytes.data.withUnsafeBytes { reader.read($0, from: &position) }
+        if case .head(let new) = step {
+          link.mark(\.responseStart)
+          link.note { $0.responseHeaderBytes = Int64(headCount + position) }
+          // No handler of this kind of request holds the body back.
+          _ = transferObserver.headReceived(new)
+          guard new.status != 101 else {
+            return Answer(
+              head: new, agreement: try agreement(new), rest: Data(bytes.data.dropFirst(position)))
+          }
+          head = new
+          continue
+        }
+        if let answer = try answer(after: step, head, reader) { return answer }
+        break
+      }
+      headCount += bytes.data.count
+      guard bytes.isAtEnd else { continue }
+      return try lastAnswer(head, reader)
+    }
+  }
+
+  /// Returns the answer if `step` completes it.
+  private func answer(
+    after step: UpgradeResponseReader.Step, _ head: ResponseHead?, _ reader: UpgradeResponseReader
+  ) throws(TransportFailure) -> Answer? {
+    let options = request.profile.options
+    switch step {
+    case .needsMore, .head: return nil
+    case .end:
+      guard let head else { return nil }
+      return Answer(head: head, body: reader.body.isEmpty ? nil : reader.body)
+    case .refuseHead:
+      throw TransportFailure(
+        .dataLengthExceedsMaximum,
+        "The header of the response is larger than \(options.headerSizeLimit) bytes. "
+          + "Raise headerSizeLimit if such responses are expected.")
+    case .refuse(let violation):
+      throw TransportFailure(
+        .badServerResponse, "The response of \(request.origin.host) is not valid HTTP: \(violation.message)")
+    }
+  }
+
+  /// The server has ended the connection.
+  private func lastAnswer(
+    _ head: ResponseHead?, _ reader: UpgradeResponseReader
+  ) throws(TransportFailure) -> Answer {
+    guard let head, reader.mayEnd else {
+      throw TransportFailure(
+        .connectionLost, "\(request.origin.host) ended the connection before its response was complete.")
+    }
+    return Answer(head: head, body: reader.body.isEmpty ? nil : reader.body)
+  }
+
+  private func agreement(_ head: ResponseHead) throws(TransportFailure) -> WebSocketAgreement {
+    do throws(WebSocketHandshakeError) {
+      return try handshake.verify(head, sha1: WebSocketFeatures.sha1)
+    } catch {
+      throw TransportFailure(
+        .badServerResponse, error.message, metrics: link.metrics,
+        partial: TransportFailure.PartialResponse(head: head, body: nil))
+    }
+  }
+}
+
+extension WireRequest {
+  /// The request for the connection alone. Its scheme is that of TLS, so that proxies are asked for a tunnel
+  /// (RFC 6455 §4.1).
+  fileprivate var forConnection: WireRequest {
+    let host = origin.host.contains(":") ? "[\(origin.host)]" : origin.host
+    return changing { parts in
+      parts.url = "http://\(host):\(origin.port)/"
+      parts.origin = Origin(scheme: "https", host: origin.host, port: origin.port)
+      parts.method = "GET"
+      parts.fields = []
+      parts.body = .none
+      parts.sink = nil
+      parts.connectsOnly = true
+    }
+  }
+}
+
+extension ByteStream {
+  fileprivate nonisolated(nonsending) func send(
+    _ data: Data, timeout: Duration?
+  ) async throws(TransportFailure) {
+    try await withCheckedContinuation { continuation in
+      write(data, timeout: timeout) { continuation.resume(returning: $0) }
+    }.get()
+  }
+
+  fileprivate nonisolated(nonsending) func receive(
+    timeout: Duration?
+  ) async throws(TransportFailure) -> StreamedBytes {
+    try await withCheckedContinuation { continuation in
+      read(least: 1, most: 65_536, timeout: timeout) { continuation.resume(returning: $0) }
+    }.get()
+  }
+}

@@ -1,0 +1,40 @@
+import Alamofire
+
+// Samples of the comments and the page on WebSocket connections; see `SampleTests`.
+
+private struct Price: Decodable, Sendable { let amount: Double }
+
+private func chat(session: Session) {
+  let socket = session.webSocketRequest(to: "wss://example.com/chat")
+  socket.streamMessageEvents { event in
+    switch event.kind {
+    case .connected: socket.send(.string("hello"))
+    case .receivedMessage(let message): print(message)
+    case .disconnected(let code, _): print("closed with \(code)")
+    case .completed(let completion): print(completion.error ?? "the end")
+    }
+  }
+}
+
+private func awaitedChat(session: Session) async throws {
+  let task = session.webSocketRequest(to: "wss://example.com/chat").webSocketTask()
+  try await task.send(.string("hello"))
+  for await message in task.streamingMessages() { print(message) }
+}
+
+private func prices(session: Session) {
+  let socket = session.webSocketRequest(to: "wss://example.com/prices", configuration: .pingInterval(30))
+  socket.streamDecodable(Price.self) { price in print(price) }
+}
+
+struct LineCount: WebSocketMessageSerializer {
+  func decode(_ message: URLSessionWebSocketTask.Message) throws -> Int {
+    guard case .string(let text) = message else { return 0 }
+    return text.split(separator: "\n").count
+  }
+}
+
+private func codes() {
+  let code = WebSocketCloseCode(rawValue: 4001)
+  print(code)
+}

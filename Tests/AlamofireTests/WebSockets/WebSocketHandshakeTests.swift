@@ -1,0 +1,219 @@
+import Alamofire
+import Foundation
+import FoundationNetworking
+import HTTPTestServer
+import Testing
+
+@Suite("Handshakes of WebSocket requests", .timeLimit(.minutes(5))) struct WebSocketHandshakeTests {
+  /// The events of a connection that the server closes after its handshake.
+  private static func closed(_ subprotocol: String? = nil) -> [SocketEvent] {
+    [.connected(subprotocol), .disconnected(1000, nil), .completed(nil)]
+  }
+
+  private static let closing = WebSocketEndpoint { connection in
+    try connection.close()
+    try connection.drain()
+  }
+
+  @Test("The server chooses one of the offered subprotocols")
+  func subprotocol() async throws {
+    var endpoint = Self.closing
+    endpoint.subprotocols = ["v2", "v1"]
+    let server = try HTTPTestServer.webSocket(.none, endpoint)
+    let session = Session.forSockets()
+    let configured = session.webSocketRequest(to: server.socketURL(), configuration: .protocol("v1, v2"))
+    #expect(await configured.events() == Self.closed("v1"))
+    #expect(try await server.takeRequest().headers(named: "Sec-WebSocket-Protocol") == ["v1, v2"])
+    let named = session.webSocketRequest(to: server.socketURL(), headers: [.websocketProtocol("v2")])
+    #expect(await named.events() == Self.closed("v2"))
+  }
+
+  @Test(
+    "A response that is no valid handshake ends the request",
+    arguments: [
+      HTTPHeader(name: "Sec-WebSocket-Accept", value: "AAAAAAAAAAAAAAAAAAAAAAAAAAA="),
+      HTTPHeader(name: "Upgrade", value: "h2c"), HTTPHeader(name: "Connection", value: "close"),
+      HTTPHeader(name: "Sec-WebSocket-Protocol", value: "other"),
+      HTTPHeader(name: "Sec-WebSocket-Extensions", value: "permessage-deflate"),
+    ])
+  func invalidResponse(field: HTTPHeader) async throws {
+    var endpoint = WebSocketEndpoint()
+    endpoint.fields = [field]
+    let server = try HTTPTestServer.webSocket(.none, endpoint)
+    let socket = Session.forSockets().webSocketRequest(to: server.socketURL())
+    #expect(await socket.events() == [.completed(.badServerResponse)])
+    #expect(socket.response?.statusCode == 101)
+  }
+
+  @Test("A response that is not HTTP ends the request")
+  func garbage() async throws {
+    let server = try HTTPTestServer()
+    let session = Session.forSockets { $0.headerSizeLimit = 10_000 }
+    server.enqueue(
+      .raw("SSH-2.0-server\r\n\r\n"),
+      .raw("HTTP/1.1 101 Switching Protocols\r\nUpgrade : websocket\r\n\r\n"),
+      .raw("HTTP/1.1 101 Switching Protocols\r\nX: " + String(repeating: "x", count: 10_000) + "\r\n\r\n"),
+      .raw("HTTP/1.1 101 Switching"))
+    var ends: [[SocketEvent]] = []
+    for _ in 0..<4 { ends.append(await session.webSocketRequest(to: server.socketURL("/get")).events()) }
+    #expect(
+      ends == [
+        [.completed(.badServerResponse)], [.completed(.badServerResponse)],
+        [.completed(.dataLengthExceedsMaximum)], [.completed(.networkConnectionLost)],
+      ])
+  }
+
+  @Test("Informational responses before the handshake are skipped")
+  func informational() async throws {
+    let server = try HTTPTestServer.webSocket(.none, Self.closing)
+    server.enqueue(.status(204).preceded(by: 103))
+    let socket = Session.forSockets().webSocketRequest(to: server.socketURL())
+    #expect(await socket.events() == [.completed(.badServerResponse)])
+    #expect(socket.response?.statusCode == 204)
+  }
+
+  @Test("Cookies are sent and stored")
+  func cookies() async throws {
+    var endpoint = Self.closing
+    endpoint.fields = [HTTPHeader(name: "Set-Cookie", value: "fresh=2; Path=/")]
+    let server = try HTTPTestServer.webSocket(.none, endpoint)
+    let session = Session.forSockets()
+    _ = await session.request(server.url("/response-headers?Set-Cookie=old%3D1%3B%20Path%3D%2F"))
+      .serializingData().response
+    #expect(await session.webSocketRequest(to: server.socketURL()).events() == Self.closed())
+    #expect(server.recordedRequests.last?.header("Cookie") == "old=1")
+    _ = await session.request(server.url("/get")).serializingData().response
+    #expect(server.recordedRequests.last?.header("Cookie")?.contains("fresh=2") == true)
+  }
+
+  @Test("Redirects to all four schemes are followed")
+  func redirects() async throws {
+    let server = try HTTPTestServer.webSocket(.none, Self.closing)
+    let session = Session.forSockets()
+    server.enqueue(
+      .redirect(to: server.socketURL("/next")), .redirect(to: server.url("/last"), status: 307),
+      .redirect(to: "/socket", status: 301))
+    let socket = session.webSocketRequest(to: server.socketURL("/first"))
+    #expect(await socket.events() == Self.closed())
+    #expect(server.recordedRequests.map(\.path) == ["/first", "/next", "/last", "/socket"])
+    #expect(socket.response?.url?.absoluteString == server.socketURL("/socket"))
+  }
+
+  @Test("A redirect of a data request to ws is refused")
+  func dataRedirect() async throws {
+    let server = try HTTPTestServer()
+    server.enqueue(.redirect(to: server.socketURL("/next")))
+    let response = await Session.forSockets().request(server.url("/get")).serializingData().response
+    #expect(response.error?.transferCode == .unsupportedURL)
+    let direct = await Session.forSockets().request(server.socketURL("/get")).serializingData().response
+    #expect(direct.error?.transferCode == .unsupportedURL)
+  }
+
+  @Test("Challenges are answered", arguments: ["/basic-auth/ann/secret", "/digest-auth/auth/ann/secret"])
+  func challenge(path: String) async throws {
+    let server = try HTTPTestServer()
+    let session = Session.forSockets()
+    let socket = session.webSocketRequest(to: server.socketURL(path))
+      .authenticate(username: "ann", password: "secret")
+    // The route answers the credentials with status 200.
+    #expect(await socket.events() == [.completed(.badServerResponse)])
+    #expect(socket.response?.statusCode == 200)
+    #expect(server.requestCount == 2)
+    #expect(server.recordedRequests.last?.header("Authorization") != nil)
+  }
+
+  @Test("A retrier opens a refused connection again, with a fresh key")
+  func retry() async throws {
+    let server = try HTTPTestServer.webSocket(.none, Self.closing)
+    server.enqueue(.status(503))
+    let interceptor = Interceptor(
+      adapters: [
+        Adapter { request, _, completion in
+          var request = request
+          request.headers.add(name: "X-Token", value: "t")
+          completion(.success(request))
+        }
+      ],
+      retriers: [
+        Retrier { request, _, _, completion in
+          completion(request.response?.statusCode == 503 && request.retryCount == 0 ? .retry : .doNotRetry)
+        }
+      ])
+    let socket = Session.forSockets().webSocketRequest(to: server.socketURL(), interceptor: interceptor)
+    #expect(await socket.events() == Self.closed())
+    #expect(server.recordedRequests.map { $0.header("X-Token") } == ["t", "t"])
+    let keys = server.recordedRequests.map { $0.header("Sec-WebSocket-Key") }
+    #expect(keys[0] != nil && keys[0] != keys[1])
+    #expect(socket.retryCount == 1)
+  }
+
+  @Test("A retrier opens a lost connection again")
+  func reconnection() async throws {
+    let server = try HTTPTestServer.webSocket { connection in
+      try connection.send("one")
+      connection.reset()
+    }
+    let retrier = Retrier { request, _, _, completion in
+      completion(request.retryCount == 0 ? .retry : .doNotRetry)
+    }
+    let socket = Session.forSockets().webSocketRequest(
+      to: server.socketURL(), interceptor: Interceptor(adapters: [], retriers: [retrier]))
+    let events = await socket.events()
+    #expect(events.filter { $0 == .connected(nil) }.count == 2)
+    #expect(events.last == .completed(.networkConnectionLost))
+  }
+
+  // MARK: Trust
+
+  private final class Evaluator: ServerTrustEvaluating {
+    let calls = Recorder<String>()
+    let refuses: Bool
+
+    init(refuses: Bool) { self.refuses = refuses }
+
+    func evaluate(_ trust: SecTrust, forHost host: String) throws {
+      calls.add("\(host) \(threadName())")
+      if refuses { throw URLError(.userCancelledAuthentication) }
+    }
+  }
+
+  @Test("An evaluator decides about the server, outside of the handshake", arguments: [false, true])
+  func evaluator(refuses: Bool) async throws {
+    let server = try HTTPTestServer.webSocket(.tls(.localhost), Self.closing)
+    let evaluator = Evaluator(refuses: refuses)
+    let session = Session.forSockets(manager: ServerTrustManager(evaluators: ["localhost": evaluator]))
+    let events = await session.webSocketRequest(to: server.socketURL()).events()
+    if refuses {
+      #expect(events.count == 1 && events != [.completed(nil)])
+      #expect(server.requestCount == 0)
+    } else {
+      #expect(events == Self.closed())
+    }
+    #expect(evaluator.calls.values.allSatisfy { $0.hasPrefix("localhost ") && !$0.contains("http-engine") })
+    #expect(evaluator.calls.count == 1)
+  }
+
+  @Test("An untrusted server is refused")
+  func untrusted() async throws {
+    let server = try HTTPTestServer.webSocket(.tls(.localhost), Self.closing)
+    let session = Session.forSockets { $0.trustStore = .system }
+    let events = await session.webSocketRequest(to: server.socketURL()).events()
+    #expect(events.count == 1 && events != [.completed(nil)])
+    #expect(server.requestCount == 0)
+  }
+
+  // MARK: Proxies
+
+  @Test("The connection goes through a tunnel of an HTTP proxy", arguments: [false, true])
+  func proxy(isSecure: Bool) async throws {
+    let server = try HTTPTestServer.webSocket(isSecure ? .tls(.localhost) : .none, Self.closing)
+    let seen = Recorder<String>()
+    let proxy = try ProxiedByteStreamTests.proxy(to: server.port, seen: seen)
+    let session = Session.forSockets { $0.proxy = .http("127.0.0.1", port: proxy.port) }
+    let scheme = isSecure ? "wss" : "ws"
+    let socket = session.webSocketRequest(to: "\(scheme)://localhost:7777/socket")
+    #expect(await socket.events() == Self.closed())
+    #expect(seen.values.first == "CONNECT localhost:7777 HTTP/1.1")
+    #expect(try await server.takeRequest().header("Host") == "localhost:7777")
+  }
+}
