@@ -94,7 +94,7 @@ public struct WebSocketTask: Sendable {
     if let error { throw error }
   }
 
-  /// Closes the connection; see ``WebSocketRequest/close(sending:reason:)``.
+  /// Closes the connection; see `close(sending:reason:)` of ``WebSocketRequest``.
   public func close(sending closeCode: WebSocketCloseCode, reason: Data? = nil) {
     request.close(sending: closeCode, reason: reason)
   }

@@ -13,7 +13,7 @@ extension WebSocketRequest {
       case receivedMessage(Success)
       /// The serializer could not make a value of a message. The connection stays open.
       case serializerFailed(Failure)
-      /// Both sides have sent a Close frame: with the code of ``WebSocketRequest/close(sending:reason:)``, or else with
+      /// Both sides have sent a Close frame: with the code of `close(sending:reason:)` of ``WebSocketRequest``, or else with
       /// that of the server. An empty reason is `nil`.
       case disconnected(closeCode: WebSocketCloseCode, reason: Data?)
       /// The request has ended. The last event.
@@ -31,7 +31,7 @@ extension WebSocketRequest {
       return message
     }
 
-    /// Closes the connection; see ``WebSocketRequest/close(sending:reason:)``.
+    /// Closes the connection; see `close(sending:reason:)` of ``WebSocketRequest``.
     public func close(sending closeCode: WebSocketCloseCode, reason: Data? = nil) {
       socket.close(sending: closeCode, reason: reason)
     }
