@@ -119,7 +119,7 @@ import Testing
     let gate = Gate()
     let server = try HTTPTestServer(
       routes: .standard.adding("/socket") { _, _ in
-        moment == 1 ? .webSocket().held(by: gate) : .webSocket()
+        moment < 2 ? .webSocket().held(by: gate) : .webSocket()
       })
     let session = Session.forSockets()
     let socket = session.webSocketRequest(to: server.socketURL())
