@@ -5,7 +5,8 @@ import Synchronization
 /// The observer of a channel. Its methods are called one at a time, also on the thread of the engine, so that they must
 /// return at once and run no code of the caller.
 protocol WebSocketChannelObserver: AnyObject, Sendable {
-  func channelOpened(_ channel: WebSocketChannel, subprotocol: String?)
+  /// - Parameter head: The head of the response with status 101.
+  func channelOpened(_ channel: WebSocketChannel, _ head: ResponseHead, subprotocol: String?)
   /// - Parameter receipt: Its release means that the message was processed.
   func messageReceived(_ message: WebSocketMessage, _ receipt: WebSocketReceipt)
   /// Both sides have sent a Close frame.
@@ -107,9 +108,9 @@ final class WebSocketChannel: Sendable {
   }
 
   /// Delivers events until the end, which is called once: without a failure after a closing handshake.
-  func start(subprotocol: String?, _ end: @escaping End) {
+  func start(_ head: ResponseHead, subprotocol: String?, _ end: @escaping End) {
     state.withLock { $0.end = end }
-    observer.channelOpened(self, subprotocol: subprotocol)
+    observer.channelOpened(self, head, subprotocol: subprotocol)
     schedulePing()
     pump()
   }

@@ -55,11 +55,19 @@ final class WebSocketTransport: Transport {
     let channel = WebSocketChannel(
       stream, host: request.origin.host, options, deflate: agreement.deflate, input: answer.rest,
       observer: observer)
-    let failure = await withCheckedContinuation { continuation in
-      link.serve(channel, subprotocol: agreement.subprotocol) { continuation.resume(returning: $0) }
-    }
-    if let failure { throw failure.with(metrics: link.metrics) }
+    try await serve(channel, answer.head, agreement, link)
     return WireResponse(head: answer.head, body: nil, metrics: link.metrics)
+  }
+
+  /// Serves a connection until its end.
+  nonisolated(nonsending) private func serve(
+    _ channel: WebSocketChannel, _ head: ResponseHead, _ agreement: WebSocketAgreement, _ link: WebSocketLink
+  ) async throws(TransportFailure) {
+    let failure = await withCheckedContinuation { continuation in
+      link.serve(channel, head, subprotocol: agreement.subprotocol) { continuation.resume(returning: $0) }
+    }
+    guard let failure else { return }
+    throw failure.with(metrics: link.metrics).with(partial: .init(head: head, body: nil))
   }
 
   private static var cancelled: TransportFailure {

@@ -29,6 +29,7 @@ import Testing
     let socket = Session.forSockets().webSocketRequest(to: server.socketURL())
     #expect(
       await socket.events() == [.connected(nil), .text("last"), .completed(.networkConnectionLost)])
+    #expect(socket.response?.statusCode == 101)
   }
 
   @Test("A Close frame without an answer times out")
@@ -183,6 +184,22 @@ import Testing
       }
     }
     #expect(await latencies.wait(for: 100).allSatisfy { ($0 ?? -1) >= 0 })
+    socket.cancel()
+  }
+
+  @Test("A ping can be sent as soon as the connection is open, while earlier messages wait")
+  func earlyPing() async throws {
+    let server = try HTTPTestServer.webSocket()
+    let socket = Session.forSockets().webSocketRequest(to: server.socketURL())
+    for _ in 0..<3000 { socket.send(.data(Data(repeating: 1, count: 1000))) }
+    let pongs = Recorder<Bool>()
+    socket.streamMessageEvents(on: .global()) { event in
+      guard case .connected = event.kind else { return }
+      event.sendPing(respondingOn: .global()) { response in
+        if case .pong = response { pongs.add(true) } else { pongs.add(false) }
+      }
+    }
+    #expect(await pongs.wait(for: 1) == [true])
     socket.cancel()
   }
 

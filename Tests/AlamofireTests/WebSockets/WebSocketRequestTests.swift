@@ -14,6 +14,10 @@ import Testing
     socket.send(.string("grüße"))
     socket.send(.data(Data([0, 1, 255])))
     await events.wait(for: 3)
+    // The response is known while the connection is open.
+    #expect(socket.response?.statusCode == 101)
+    #expect(socket.response?.url?.absoluteString == server.socketURL())
+    #expect(socket.task?.response == socket.response)
     socket.close(sending: .normalClosure, reason: Data("done".utf8))
     #expect(
       await events.wait(for: 5) == [

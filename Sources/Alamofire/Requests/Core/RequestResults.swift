@@ -100,6 +100,13 @@ extension RequestCore {
     state.withLock { $0.results.keep(exchange, body: body) }
   }
 
+  /// Keeps the response to the handshake of a WebSocket connection, whose metrics follow at its end.
+  func connected(_ head: ResponseHead) {
+    state.withLock { state in
+      state.results.keep(Exchange(url: state.taskView.currentRequest?.url, head: head), body: nil)
+    }
+  }
+
   /// Makes the metrics of an attempt that ended before anything was sent.
   func makeMissingExchange() { state.withLock { $0.results.makeMissingExchange() } }
 }

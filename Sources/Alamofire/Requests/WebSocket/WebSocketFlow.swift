@@ -23,9 +23,11 @@ final class WebSocketFlow: Sendable {
     weak var request: WebSocketRequest?
     /// The channel of the current attempt, once it is open.
     var channel: WebSocketChannel?
+    /// Whether the channel has received the messages of ``queued``, so that later ones need not wait.
+    var isDirect = false
     /// The messages that wait for a channel.
     var queued: [(message: WebSocketMessage, completion: SendCompletion)] = []
-    /// The closure that was asked for before there was a channel.
+    /// The closure that was asked for before the channel was direct.
     var closing: (code: WebSocketCloseCode, reason: String)?
     var readers: [any WebSocketReader] = []
     var isOver = false
@@ -56,8 +58,8 @@ final class WebSocketFlow: Sendable {
   /// Sends a message, as soon as there is a connection.
   func send(_ message: WebSocketMessage, _ completion: @escaping SendCompletion) {
     let (channel, isOver) = state.withLock { state in
-      if state.channel == nil, !state.isOver { state.queued.append((message, completion)) }
-      return (state.channel, state.isOver)
+      if !state.isDirect, !state.isOver { state.queued.append((message, completion)) }
+      return (state.isDirect ? state.channel : nil, state.isOver)
     }
     if let channel { return Self.send(message, over: channel, completion) }
     if isOver { completion(Self.notConnected) }
@@ -72,8 +74,8 @@ final class WebSocketFlow: Sendable {
   /// Begins the closing handshake, as soon as there is a connection.
   func close(_ code: WebSocketCloseCode, reason: String) {
     let channel = state.withLock { state in
-      if state.channel == nil, state.closing == nil { state.closing = (code, reason) }
-      return state.channel
+      if !state.isDirect, state.closing == nil { state.closing = (code, reason) }
+      return state.isDirect ? state.channel : nil
     }
     channel?.close(code, reason: reason)
   }
@@ -110,6 +112,7 @@ final class WebSocketFlow: Sendable {
         state.queued = []
         state.readers = []
         state.channel = nil
+        state.isDirect = false
       }
       return (state.queued, state.readers)
     }
@@ -129,14 +132,20 @@ final class WebSocketFlow: Sendable {
 }
 
 extension WebSocketFlow: WebSocketChannelObserver {
-  func channelOpened(_ channel: WebSocketChannel, subprotocol: String?) {
+  func channelOpened(_ channel: WebSocketChannel, _ head: ResponseHead, subprotocol: String?) {
+    // Before the event, whose handlers may read the response and send a ping.
+    let request = state.withLock { state in
+      state.channel = channel
+      return state.request
+    }
+    request?.core.connected(head)
     tellDelegate { $0.urlSession($1, webSocketTask: $2, didOpenWithProtocol: subprotocol) }
     tell(.connected(protocol: subprotocol))
     // Later messages are queued as well, until the earlier ones were sent.
     while true {
       let queued = state.withLock { state in
         defer { state.queued = [] }
-        if state.queued.isEmpty { state.channel = channel }
+        if state.queued.isEmpty { state.isDirect = true }
         return state.queued
       }
       if queued.isEmpty { break }
@@ -159,7 +168,12 @@ extension WebSocketFlow: WebSocketChannelObserver {
     tell(.disconnected(code, reason: reason))
   }
 
-  func channelEnded() { state.withLock { $0.channel = nil } }
+  func channelEnded() {
+    state.withLock { state in
+      state.channel = nil
+      state.isDirect = false
+    }
+  }
 
   private func tellDelegate(
     _ body: @escaping @Sendable (SessionDelegate, URLSession, URLSessionWebSocketTask) -> Void
