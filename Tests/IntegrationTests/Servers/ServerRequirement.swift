@@ -13,6 +13,8 @@ enum ServerRequirement {
   static let httpbin = HTTPBinServer.isInstalled
   static let multipartReaders = isMet([MultipartReader.program], MultipartReader.areInstalled)
 
+  static let webSocketPeer = isMet([WebSocketPeer.program, "/usr/bin/openssl"], WebSocketPeer.isInstalled)
+
   private static func isMet(_ programs: [String], _ condition: @autoclosure () -> Bool = true) -> Bool {
     if ProcessInfo.processInfo.environment["ALAMOFIRE_REQUIRE_SERVERS"] == "1" { return true }
     return programs.allSatisfy(FileManager.default.isExecutableFile) && condition()
@@ -41,5 +43,9 @@ extension Trait where Self == ConditionTrait {
     .enabled(
       if: ServerRequirement.multipartReaders,
       "Werkzeug or python-multipart is missing; run Scripts/install httpbin")
+  }
+  static var needsWebSocketPeer: Self {
+    .enabled(
+      if: ServerRequirement.webSocketPeer, "Python's websockets is missing; run Scripts/install test")
   }
 }
