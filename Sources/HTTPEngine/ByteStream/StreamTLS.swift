@@ -252,3 +252,60 @@ final class StreamTLS {
     if let file { TLSKeyLog.append(line, to: file) }
   }
 }
+
+// The reads and writes of OpenSSL on a connection that is not a socket.
+extension StreamTLS {
+  /// Attaches the session to the connection. Returns false if there is no memory.
+  func join() -> Bool {
+    guard !(connection is StreamSocket) else { return SSL_set_fd(session, connection.descriptor) == 1 }
+    guard let kind = Self.kind, let pipe = BIO_new(kind) else { return false }
+    BIO_set_data(pipe, Unmanaged.passUnretained(self).toOpaque())
+    BIO_set_init(pipe, 1)
+    // The session owns it.
+    SSL_set_bio(session, pipe, pipe)
+    return true
+  }
+
+  /// The functions that OpenSSL calls. `nonisolated(unsafe)` because it is a pointer. The table behind it never changes.
+  private nonisolated(unsafe) static let kind: OpaquePointer? = {
+    let kind = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "connection of a stream")
+    guard let kind, BIO_meth_set_read(kind, read) == 1, BIO_meth_set_write(kind, write) == 1,
+      BIO_meth_set_ctrl(kind, control) == 1
+    else { return nil }
+    return kind
+  }()
+
+  private static let read: @convention(c) (OpaquePointer?, UnsafeMutablePointer<CChar>?, Int32) -> Int32 = {
+    pipe, room, count in
+    step(of: pipe) {
+      $0.connection.read(into: UnsafeMutableRawBufferPointer(start: room, count: Int(max(0, count))))
+    }
+  }
+
+  private static let write: @convention(c) (OpaquePointer?, UnsafePointer<CChar>?, Int32) -> Int32 = {
+    pipe, bytes, count in
+    step(of: pipe) { $0.connection.write(UnsafeRawBufferPointer(start: bytes, count: Int(max(0, count)))) }
+  }
+
+  /// Accepts a flush, which has nothing to do, and no other command.
+  private static let control: @convention(c) (OpaquePointer?, Int32, Int, UnsafeMutableRawPointer?) -> Int = {
+    _, command, _, _ in
+    command == BIO_CTRL_FLUSH ? 1 : 0
+  }
+
+  private static func step(of pipe: OpaquePointer?, _ move: (StreamTLS) -> StreamStep) -> Int32 {
+    guard let pipe, let reference = BIO_get_data(pipe) else { return -1 }
+    openssl_waits_for_nothing(pipe)
+    return Unmanaged<StreamTLS>.fromOpaque(reference)._withUnsafeGuaranteedRef { tls in
+      switch move(tls) {
+      case .moved(let count): return Int32(count)
+      case .waitsToRead: openssl_waits_to_read(pipe)
+      case .waitsToWrite: openssl_waits_to_write(pipe)
+      case .failed(let failure): tls.failure = failure
+      case .ended: return 0
+      case .undecided, .asksForIdentity: break
+      }
+      return -1
+    }
+  }
+}

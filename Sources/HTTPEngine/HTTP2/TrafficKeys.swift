@@ -1,4 +1,5 @@
 import COpenSSL
+import Glibc
 
 /// Decrypts parts of the TLS records of one direction of a connection, anywhere within a record. It does not
 /// authenticate: OpenSSL does, for the same records, before libcurl sees a byte of them.
@@ -186,5 +187,52 @@ final class TrafficKeys {
     var length: UInt32 = 0
     guard HMAC(digest, key, Int32(key.count), bytes, bytes.count, &output, &length) != nil else { return nil }
     return Array(output.prefix(Int(length)))
+  }
+}
+
+/// The application traffic secrets of a connection of TLS 1.3 (RFC 8446 §7.1).
+struct TrafficSecrets {
+  private var client: [UInt8] = []
+  private var server: [UInt8] = []
+
+  /// Takes a line for a key log.
+  mutating func take(_ line: UnsafePointer<CChar>) {
+    let isClient = strncmp(line, "CLIENT_TRAFFIC_SECRET_0 ", 24) == 0
+    guard isClient || strncmp(line, "SERVER_TRAFFIC_SECRET_0 ", 24) == 0 else { return }
+    // A label, 32 random bytes and the secret, separated by blanks.
+    let digits = UnsafeRawBufferPointer(start: line, count: strlen(line)).dropFirst(24 + 64 + 1)
+    let secret = Self.bytes(digits)
+    if isClient { client = secret } else { server = secret }
+  }
+
+  func keys(_ cipher: TrafficKeys.Cipher, _ session: OpaquePointer)
+    -> (client: TrafficKeys, server: TrafficKeys)?
+  {
+    guard let digest = SSL_CIPHER_get_handshake_digest(SSL_get_current_cipher(session)), !client.isEmpty,
+      let client = TrafficKeys(cipher, secret: client, digest: digest),
+      let server = TrafficKeys(cipher, secret: server, digest: digest)
+    else { return nil }
+    return (client, server)
+  }
+
+  mutating func clear() {
+    OPENSSL_cleanse(&client, client.count)
+    OPENSSL_cleanse(&server, server.count)
+    self = TrafficSecrets()
+  }
+
+  private static func bytes(_ digits: Slice<UnsafeRawBufferPointer>) -> [UInt8] {
+    var bytes: [UInt8] = []
+    var high: UInt8?
+    for digit in digits {
+      guard let value = Character(UnicodeScalar(digit)).hexDigitValue.map(UInt8.init) else { break }
+      if let first = high {
+        bytes.append(first << 4 | value)
+        high = nil
+      } else {
+        high = value
+      }
+    }
+    return bytes
   }
 }

@@ -126,3 +126,178 @@ struct RetainedSockets {
     }
   }
 }
+
+// The route of a connection: sockets, other hosts and interfaces, and the addresses that are allowed.
+extension Transfer {
+  func applyRoute(_ options: TransportOptions, of request: WireRequest) -> TransportFailure? {
+    if let failure = applyOverrides(options.hostOverrides, request) { return failure }
+    let eyeballs = options.happyEyeballsDelay.map { max(1, Int(Clock.nanoseconds($0) / 1_000_000)) }
+    let settings: [(String, CURLcode)] = [
+      ("A Unix-domain socket", easy.set(CURLOPT_UNIX_SOCKET_PATH, options.unixSocket)),
+      ("A local interface", easy.set(CURLOPT_INTERFACE, options.localInterface)),
+      ("A delay for happy eyeballs", easy.set(CURLOPT_HAPPY_EYEBALLS_TIMEOUT_MS, eyeballs ?? 200)),
+      ("A guard for addresses", guardAddresses(options.refusesPrivateAddresses)),
+    ]
+    return settings.first { $0.1 != CURLE_OK }.map { CurlFailure.unsupported($0.0, $0.1) }
+  }
+
+  private func applyOverrides(
+    _ given: [TransportOptions.HostOverride], _ request: WireRequest
+  ) -> TransportFailure? {
+    applied.alternative = request.alternative
+    let overrides =
+      (request.alternative.map { [.init(from: request.origin, to: $0, among: given)] } ?? []) + given
+    guard !overrides.isEmpty else {
+      ccurl_set_list(easy.raw, CURLOPT_CONNECT_TO, nil)
+      lists.overrides = HeaderList()
+      return nil
+    }
+    var lines: [String] = []
+    for override in overrides {
+      guard let line = override.line else {
+        return TransportFailure(
+          .badURL, "A host override has an invalid host or port: \(override.host) to \(override.target).")
+      }
+      lines.append(line)
+    }
+    lists.overrides = HeaderList(lines: lines)
+    ccurl_set_list(easy.raw, CURLOPT_CONNECT_TO, lists.overrides.head)
+    guard lists.overrides.isComplete else {
+      return TransportFailure(.resourceUnavailable, "There is not enough memory for the host overrides.")
+    }
+    return nil
+  }
+
+  /// Gives the addresses of a host to libcurl, if they were looked up before.
+  func applyAddresses(_ request: WireRequest) -> TransportFailure? {
+    guard applied.addresses != request.addresses else { return nil }
+    applied.addresses = nil
+    lists.addresses = HeaderList(lines: request.addresses.map { [$0.line] } ?? [])
+    ccurl_set_list(easy.raw, CURLOPT_RESOLVE, lists.addresses.head)
+    guard lists.addresses.isComplete else {
+      return TransportFailure(
+        .resourceUnavailable, "There is not enough memory for the addresses of the host.")
+    }
+    applied.addresses = request.addresses
+    return nil
+  }
+
+  private func guardAddresses(_ isOn: Bool) -> CURLcode {
+    guard isOn else { return ccurl_set_open_socket(easy.raw, nil, nil) }
+    return ccurl_set_open_socket(
+      easy.raw,
+      { context, _, address in
+        guard let address else { return ccurl_bad_socket }
+        return Transfer.of(context)._withUnsafeGuaranteedRef { $0.openSocket(address) }
+      }, Unmanaged.passUnretained(self).toOpaque())
+  }
+
+  /// Opens a socket unless its address is refused. libcurl connects to this very address, so a name cannot resolve to
+  /// another one afterwards.
+  private func openSocket(_ address: UnsafeMutablePointer<curl_sockaddr>) -> curl_socket_t {
+    let description = address.pointee
+    // The program itself has chosen a Unix-domain socket.
+    guard description.family == AF_UNIX || Self.address(address)?.isPublic == true else {
+      abort(because: .privateAddress)
+      return ccurl_bad_socket
+    }
+    return socket(
+      description.family, description.socktype | Int32(SOCK_CLOEXEC.rawValue), description.protocol)
+  }
+
+  /// Whether the address of the connection is allowed. A reused connection may have been made without the check.
+  func mayReach(_ remoteAddress: UnsafeMutablePointer<CChar>?) -> Bool {
+    guard let options = request?.profile.options, options.refusesPrivateAddresses, options.unixSocket == nil
+    else { return true }
+    let address = remoteAddress.flatMap {
+      HostLookup.addresses(of: String(cString: $0), literalsOnly: true).first
+    }
+    if address?.isPublic == true { return true }
+    abort(with: refusedAddress)
+    return false
+  }
+
+  /// The failure of a request whose host has private addresses only.
+  var refusedAddress: TransportFailure {
+    let host = request?.origin.host ?? "The host"
+    return TransportFailure(
+      .cannotConnectToHost,
+      "\(host) has a private address, which refusesPrivateAddresses does not allow. Turn that option off to reach it."
+    )
+  }
+
+  static func address(_ address: UnsafeMutablePointer<curl_sockaddr>) -> IPAddress? {
+    let length = Int(address.pointee.addrlen)
+    guard let bytes = ccurl_address(address) else { return nil }
+    switch address.pointee.family {
+    case AF_INET where length >= MemoryLayout<sockaddr_in>.size:
+      let value = bytes.loadUnaligned(as: sockaddr_in.self)
+      return IPAddress(.v4, bytes: withUnsafeBytes(of: value.sin_addr) { Array($0) })
+    case AF_INET6 where length >= MemoryLayout<sockaddr_in6>.size:
+      let value = bytes.loadUnaligned(as: sockaddr_in6.self)
+      return IPAddress(.v6, bytes: withUnsafeBytes(of: value.sin6_addr) { Array($0) })
+    default: return nil
+    }
+  }
+}
+
+extension TransportOptions.HostOverride {
+  /// The override in libcurl's syntax; `nil` for invalid hosts and ports.
+  fileprivate var line: String? {
+    func isHost(_ text: String) -> Bool {
+      !text.isEmpty && text.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F && !"[]/@?#\\".utf8.contains($0) }
+    }
+    guard isHost(host), isHost(target), (port ?? 1) > 0, (port ?? 1) < 65_536, (targetPort ?? 1) > 0,
+      (targetPort ?? 1) < 65_536
+    else { return nil }
+    func written(_ host: String) -> String { host.contains(":") ? "[\(host)]" : host }
+    return
+      "\(written(host)):\(port.map(String.init) ?? ""):\(written(target)):\(targetPort.map(String.init) ?? "")"
+  }
+}
+
+// An alternative service, as the origin has announced it (RFC 7838). libcurl connects to it. Certificates are verified
+// for the origin, because the request names the origin.
+extension Transfer {
+  /// The longest time for connecting to an alternative service, in milliseconds.
+  static var alternativeConnectTimeout: Int { 10_000 }
+
+  /// Whether the handle connects to another alternative service than `request` needs.
+  func needsOtherAlternative(_ request: WireRequest) -> Bool {
+    switch (applied.alternative, request.alternative) {
+    case (nil, nil): false
+    case (let applied, let wanted): applied != wanted
+    }
+  }
+
+  /// Whether the alternative service speaks the protocol that was announced (RFC 7838 §2.4). Called before the request
+  /// is sent.
+  func mayUseAlternative() -> Bool {
+    guard let request, request.alternative != nil else { return true }
+    let session = ccurl_tls_session(easy.raw).map { OpaquePointer($0) }
+    guard session.map(Self.speaksHTTP2) != true else { return true }
+    abort(with: .alternativeUnfit(request))
+    return false
+  }
+}
+
+extension TransportFailure {
+  static func alternativeUnfit(_ request: WireRequest) -> TransportFailure {
+    TransportFailure(
+      .alternativeUnfit,
+      "The alternative service of \(request.origin.host) cannot be used: it does not speak HTTP/2, or the request has a proxy."
+    )
+  }
+}
+
+extension TransportOptions.HostOverride {
+  /// Makes the override that connects to an alternative service. If the program overrides the host of that service, the
+  /// override applies.
+  init(from origin: Origin, to service: AlternativeService, among given: [Self]) {
+    let place = Origin(scheme: "https", host: service.host, port: service.port)
+    let next = given.first { $0.leads(place) }
+    self.init(
+      host: origin.host, port: origin.port, target: next?.target ?? service.host,
+      targetPort: next?.targetPort ?? service.port)
+  }
+}

@@ -278,24 +278,6 @@ extension Transfer {
   }
 }
 
-/// A URL in the form of libcurl's parser. libcurl reads the parts for each request; given a text, it would parse and
-/// serialize it each time. Belongs to one transfer.
-final class ParsedURL {
-  let raw: OpaquePointer
-
-  init?() {
-    guard let raw = curl_url() else { return nil }
-    self.raw = raw
-  }
-
-  deinit { curl_url_cleanup(raw) }
-
-  /// Parses another URL. Returns false if libcurl cannot parse it. Then the parts have no meaning.
-  func parse(_ url: String) -> Bool {
-    curl_url_set(raw, CURLUPART_URL, url, UInt32(CURLU_NON_SUPPORT_SCHEME | CURLU_PATH_AS_IS)) == CURLUE_OK
-  }
-}
-
 extension Transfer {
   /// Sets the URL and the request target, unless the previous request had the same ones.
   func applyURL(_ request: WireRequest) -> TransportFailure? {

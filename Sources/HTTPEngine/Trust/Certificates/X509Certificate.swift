@@ -1,5 +1,7 @@
 import COpenSSL
 package import FoundationEssentials
+import Glibc
+import HTTPWire
 
 /// A certificate (X.509, RFC 5280) of OpenSSL, which counts its references from any thread.
 ///
@@ -74,4 +76,145 @@ package final class X509Certificate: @unchecked Sendable {
   }
 
   package var isSelfSigned: Bool { isSigned(by: self) }
+}
+
+extension X509Certificate {
+  /// The time of validity, in seconds since 1970, with both ends.
+  package var validity: ClosedRange<Int>? {
+    guard let start = OpenSSLTime.seconds(X509_get0_notBefore(pointer)),
+      let end = OpenSSLTime.seconds(X509_get0_notAfter(pointer)), start <= end
+    else { return nil }
+    return start...end
+  }
+
+  /// The serial number as hexadecimal digits.
+  package var serialNumber: String {
+    guard let number = ASN1_INTEGER_to_BN(X509_get0_serialNumber(pointer), nil) else { return "" }
+    defer { BN_free(number) }
+    guard let digits = BN_bn2hex(number) else { return "" }
+    defer { openssl_free(digits) }
+    return String(cString: digits)
+  }
+
+  /// The host names of the alternative names (SAN), including wildcards.
+  package var hostNames: [String] {
+    alternativeNames { names in OpenSSLNames.texts(of: names, kind: GEN_DNS) }
+  }
+
+  /// The IPv4 and IPv6 addresses of the alternative names (SAN).
+  package var addresses: [String] {
+    alternativeNames { names in
+      OpenSSLNames.values(of: names, kind: GEN_IPADD).compactMap(OpenSSLNames.address)
+    }
+  }
+
+  var hasAlternativeNames: Bool { X509_get_ext_by_NID(pointer, NID_subject_alt_name, -1) >= 0 }
+
+  /// Whether the certificate may issue others.
+  var isAuthority: Bool { X509_check_ca(pointer) > 0 }
+
+  /// Whether the basic constraints say that the certificate may issue others.
+  var isStatedAuthority: Bool { X509_check_ca(pointer) == 1 }
+
+  /// The DNS names that the authority may issue for; `nil` without name constraints.
+  var nameConstraints: NameConstraints? {
+    defer { ERR_clear_error() }
+    guard let raw = X509_get_ext_d2i(pointer, NID_name_constraints, nil, nil) else { return nil }
+    let constraints = raw.assumingMemoryBound(to: NAME_CONSTRAINTS.self)
+    defer { NAME_CONSTRAINTS_free(constraints) }
+    func names(_ trees: OpaquePointer?) -> [String] {
+      (0..<max(0, openssl_subtree_count(trees))).compactMap { index in
+        var count: Int32 = 0
+        guard let bytes = openssl_subtree_name(trees, index, &count), count >= 0 else { return nil }
+        return String(decoding: UnsafeBufferPointer(start: bytes, count: Int(count)), as: UTF8.self)
+      }
+    }
+    return NameConstraints(
+      permitted: names(constraints.pointee.permittedSubtrees),
+      excluded: names(constraints.pointee.excludedSubtrees))
+  }
+
+  /// The common name of the subject, or else the last part of the subject; `nil` if it is empty.
+  package var subjectSummary: String? {
+    defer { ERR_clear_error() }
+    guard let name = X509_get_subject_name(pointer) else { return nil }
+    let place = X509_NAME_get_index_by_NID(name, NID_commonName, -1)
+    guard let entry = X509_NAME_get_entry(name, place >= 0 ? place : X509_NAME_entry_count(name) - 1),
+      let data = X509_NAME_ENTRY_get_data(entry)
+    else { return nil }
+    var bytes: UnsafeMutablePointer<UInt8>?
+    let count = ASN1_STRING_to_UTF8(&bytes, data)
+    guard count >= 0, let bytes else { return nil }
+    defer { openssl_free(bytes) }
+    return String(decoding: UnsafeBufferPointer(start: bytes, count: Int(count)), as: UTF8.self)
+  }
+
+  /// The URLs of the OCSP responders of the issuer (RFC 5280 §4.2.2.1).
+  var statusURLs: [String] {
+    guard let strings = X509_get1_ocsp(pointer) else { return [] }
+    defer { X509_email_free(strings) }
+    return (0..<max(0, openssl_string_count(strings))).compactMap { index in
+      openssl_string_at(strings, index).map { String(cString: $0) }
+    }
+  }
+
+  /// The URLs of the lists that name the certificate if it was revoked (RFC 5280 §4.2.1.13).
+  var listURLs: [String] {
+    guard let raw = X509_get_ext_d2i(pointer, NID_crl_distribution_points, nil, nil) else { return [] }
+    let points = OpaquePointer(raw)
+    defer { CRL_DIST_POINTS_free(points) }
+    return (0..<max(0, openssl_point_count(points))).flatMap { index in
+      openssl_point_names(points, index).map { OpenSSLNames.texts(of: $0, kind: GEN_URI) } ?? []
+    }
+  }
+
+  private func alternativeNames(_ read: (OpaquePointer) -> [String]) -> [String] {
+    defer { ERR_clear_error() }
+    guard let raw = X509_get_ext_d2i(pointer, NID_subject_alt_name, nil, nil) else { return [] }
+    let names = OpaquePointer(raw)
+    defer { GENERAL_NAMES_free(names) }
+    return read(names)
+  }
+}
+
+/// OpenSSL's lists of names as Swift values.
+enum OpenSSLNames {
+  static func values(of names: OpaquePointer, kind: Int32) -> [[UInt8]] {
+    (0..<max(0, openssl_name_count(names))).compactMap { index in
+      var count: Int32 = 0
+      guard let bytes = openssl_name_bytes(names, index, kind, &count), count >= 0 else { return nil }
+      return Array(UnsafeBufferPointer(start: bytes, count: Int(count)))
+    }
+  }
+
+  static func texts(of names: OpaquePointer, kind: Int32) -> [String] {
+    values(of: names, kind: kind).map { String(decoding: $0, as: UTF8.self) }
+  }
+
+  static func address(_ bytes: [UInt8]) -> String? {
+    guard bytes.count == 4 || bytes.count == 16 else { return nil }
+    return withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(INET6_ADDRSTRLEN)) { text in
+      let family = bytes.count == 4 ? AF_INET : AF_INET6
+      guard let start = text.baseAddress,
+        inet_ntop(family, bytes, start, socklen_t(INET6_ADDRSTRLEN)) != nil
+      else { return nil }
+      return String(cString: start)
+    }
+  }
+}
+
+/// OpenSSL's times as Swift values.
+enum OpenSSLTime {
+  /// Seconds since 1970.
+  static func seconds(_ time: UnsafePointer<ASN1_TIME>?) -> Int? {
+    guard let time else { return nil }
+    var parts = tm()
+    guard ASN1_TIME_to_tm(time, &parts) == 1 else {
+      ERR_clear_error()
+      return nil
+    }
+    return timegm(&parts)
+  }
+
+  static var now: Int { time(nil) }
 }

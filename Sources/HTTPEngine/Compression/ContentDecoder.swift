@@ -1,4 +1,31 @@
+import CBrotli
 import CZlib
+import CZstd
+
+/// A decoder of one content coding. Belongs to one thread at a time.
+protocol ContentDecoder: AnyObject {
+  /// Whether the input so far ends where the coding ends.
+  var isAtEnd: Bool { get }
+
+  /// Reads from `input` and writes to `output`, as much of both as possible.
+  ///
+  /// If `output` is full afterwards, there may be more to write without further input.
+  func decode(_ input: UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer) -> DecodingStep
+}
+
+/// The progress of one call of a ``ContentDecoder``.
+struct DecodingStep {
+  var consumed = 0
+  var produced = 0
+  var fault: DecodingFault?
+}
+
+/// The reason why a body cannot be decoded.
+enum DecodingFault: Error, Equatable {
+  /// The bytes are not in the coding; in the words of the library, if it has any.
+  case malformed(String)
+  case outOfMemory
+}
 
 /// A decoder of gzip (RFC 1952) with any number of members, and of `deflate`. Like browsers, it accepts `deflate` with
 /// its wrapping (RFC 1950) and without (RFC 1951).
@@ -118,5 +145,74 @@ final class InflateDecoder: ContentDecoder {
     guard inflateReset(stream) == Z_OK else { return DecodingStep(fault: .malformed("bytes follow its end")) }
     state = .inflating
     return inflate(input, output)
+  }
+}
+
+/// A decoder of `br` (RFC 7932). Its window is at most 16 MiB, because the format allows no larger one.
+final class BrotliDecoder: ContentDecoder {
+  private let decoder: OpaquePointer
+  private(set) var isAtEnd = false
+
+  init?() {
+    guard let decoder = BrotliDecoderCreateInstance(nil, nil, nil) else { return nil }
+    self.decoder = decoder
+  }
+
+  deinit { BrotliDecoderDestroyInstance(decoder) }
+
+  func decode(_ input: UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer) -> DecodingStep {
+    guard !isAtEnd else {
+      return DecodingStep(fault: input.isEmpty ? nil : .malformed("bytes follow its end"))
+    }
+    var unread = input.count
+    var unwritten = output.count
+    var source = input.bindMemory(to: UInt8.self).baseAddress
+    var target = output.bindMemory(to: UInt8.self).baseAddress
+    let result = BrotliDecoderDecompressStream(decoder, &unread, &source, &unwritten, &target, nil)
+    var step = DecodingStep(consumed: input.count - unread, produced: output.count - unwritten)
+    switch result {
+    case BROTLI_DECODER_RESULT_SUCCESS: isAtEnd = true
+    case BROTLI_DECODER_RESULT_ERROR: step.fault = fault
+    default: break
+    }
+    return step
+  }
+
+  private var fault: DecodingFault {
+    let code = BrotliDecoderGetErrorCode(decoder)
+    // The codes of failed allocations are those from -30 to -21 (decode.h).
+    if (-30...(-21)).contains(code.rawValue) { return .outOfMemory }
+    return .malformed(BrotliDecoderErrorString(code).map { String(cString: $0) } ?? "invalid data")
+  }
+}
+
+/// A decoder of `zstd` (RFC 8878) with any number of frames.
+final class ZstdDecoder: ContentDecoder {
+  /// 8 MiB, the largest window that a sender may use for HTTP (RFC 9659 §3). The format itself allows terabytes.
+  private static let largestWindowLog: Int32 = 23
+
+  private let decoder: OpaquePointer
+  private(set) var isAtEnd = false
+
+  init?() {
+    guard let decoder = ZSTD_createDCtx() else { return nil }
+    self.decoder = decoder
+    ZSTD_DCtx_setParameter(decoder, ZSTD_d_windowLogMax, Self.largestWindowLog)
+  }
+
+  deinit { ZSTD_freeDCtx(decoder) }
+
+  func decode(_ input: UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer) -> DecodingStep {
+    var source = ZSTD_inBuffer(src: input.baseAddress, size: input.count, pos: 0)
+    var target = ZSTD_outBuffer(dst: output.baseAddress, size: output.count, pos: 0)
+    let result = ZSTD_decompressStream(decoder, &target, &source)
+    var step = DecodingStep(consumed: source.pos, produced: target.pos)
+    if ZSTD_isError(result) != 0 {
+      step.fault = .malformed(ZSTD_getErrorName(result).map { String(cString: $0) } ?? "invalid data")
+    } else if step.consumed > 0 || step.produced > 0 {
+      // Without input the result is that of the next frame, which need not come.
+      isAtEnd = result == 0
+    }
+    return step
   }
 }
