@@ -146,7 +146,8 @@ struct WebSocketPeerTests {
       case .disconnected(let code, let reason):
         ends.append("\(code) \(reason.map { String(decoding: $0, as: UTF8.self) } ?? "-")")
       case .completed(let completion):
-        ends.append(((completion.error?.underlyingError as? URLError)?.code).map { "\($0.rawValue)" } ?? "end")
+        let code = (completion.error?.underlyingError as? URLError)?.code
+        ends.append(code.map { "\($0.rawValue)" } ?? "end")
       default: break
       }
     }
@@ -180,7 +181,8 @@ struct WebSocketPeerTests {
     }
   }
 
-  @Test("A connection without a closing handshake is lost", arguments: [WebSocketPeer.Entrance.plain, .secure])
+  @Test(
+    "A connection without a closing handshake is lost", arguments: [WebSocketPeer.Entrance.plain, .secure])
   func abort(entrance: WebSocketPeer.Entrance) async throws {
     let client = try await client(entrance, "/abort")
     let ends = await ends(client.task.streamingMessageEvents())
