@@ -1,3 +1,4 @@
+import Foundation
 package import FoundationNetworking
 import HTTPWire
 import Synchronization
@@ -67,5 +68,162 @@ package final class SessionCache: Sendable {
   /// A request's own policy counts when it is not the default one.
   func policy(of request: URLRequest) -> URLRequest.CachePolicy {
     request.cachePolicy == .useProtocolCachePolicy ? policy : request.cachePolicy
+  }
+}
+
+/// A response to store, if the observers of the request allow it.
+struct CacheCandidate: Sendable {
+  /// The key under which the response is stored.
+  let key: CacheKey
+  let request: WireRequest
+  let head: ResponseHead
+  let body: Data
+  let requestTime: Int64
+  let responseTime: Int64
+  /// The number of removals from the cache at the time when the request was sent.
+  let removalCount: UInt64
+}
+
+extension SessionCache {
+  /// Stores a response, or invalidates stored ones, as RFC 9111 says. Returns whether it is to be stored once observers
+  /// have been asked.
+  ///
+  /// - Parameter asksFirst: Whether observers decide about storing.
+  func update(with candidate: CacheCandidate, asksFirst asks: Bool) -> Bool {
+    guard let store else { return false }
+    let (request, key) = (candidate.request, candidate.key)
+    guard Invalidation.isSafe(request.method) else {
+      let named = Invalidation.keys(
+        method: request.method, url: request.url, origin: request.origin, head: candidate.head)
+      for key in named.flatMap({ keys(of: $0, for: request.profile) }) { store.remove(key) }
+      return false
+    }
+    if request.method == "HEAD" || candidate.head.status == 304 {
+      update(key, by: candidate)
+      return false
+    }
+    if StorageRules.mayStore(method: request.method, fields: request.fields, head: candidate.head) {
+      // A part is combined with others, which delegates and handlers do not expect.
+      if candidate.head.status == 206 { return asks ? false : storePart(candidate) }
+      if !asks { storeWhole(candidate) }
+      return asks
+    }
+    // The stored response is older than this one, which must not be stored. A partial response says nothing about the whole.
+    let replaces = (200..<300).contains(candidate.head.status) && !request.fields.contains("Range")
+    if replaces || candidate.head.status == 404 || candidate.head.status == 410 { store.remove(key) }
+    return false
+  }
+
+  /// Updates a stored response by that of a HEAD request or of a conditional request of the caller (RFC 9111 §4.3.4,
+  /// §4.3.5).
+  private func update(_ key: CacheKey, by candidate: CacheCandidate) {
+    guard let store,
+      let stored = CacheDecision.choice(of: store.read(key), for: FieldDigests(of: candidate.request.fields))
+    else { return }
+    if candidate.head.status == 304 {
+      guard candidate.head.block.contains("ETag") || candidate.head.block.contains("Last-Modified"),
+        Validation.confirms(candidate.head, stored)
+      else { return }
+      store.putConfirmed(
+        Validation.freshened(
+          stored, by: candidate.head, fields: FieldDigests(of: candidate.request.fields),
+          requestTime: candidate.requestTime,
+          responseTime: candidate.responseTime), askedAfter: candidate.removalCount)
+    } else if candidate.head.status < 500 {
+      let updated = Validation.updated(
+        stored, byHead: candidate.head, fields: FieldDigests(of: candidate.request.fields),
+        requestTime: candidate.requestTime,
+        responseTime: candidate.responseTime)
+      guard let updated else { return store.remove(key) }
+      store.putConfirmed(updated, askedAfter: candidate.removalCount)
+    }
+  }
+
+  private func storeWhole(_ candidate: CacheCandidate) {
+    store?.put(candidate.stored, askedAfter: candidate.removalCount)
+  }
+
+  /// Stores a partial response, combined with stored parts of the same version (RFC 9111 §3.4). Returns false.
+  private func storePart(_ candidate: CacheCandidate) -> Bool {
+    guard let store,
+      let stored = PartialContent.combined(candidate.stored, with: store.read(candidate.key))
+    else { return false }
+    store.put(stored, askedAfter: candidate.removalCount)
+    return false
+  }
+
+  /// Stores the decision of an observer about a candidate. If it is `nil`, an older response is removed.
+  func store(_ answer: CachedURLResponse?, as candidate: CacheCandidate, head: ResponseHead?) {
+    let key = candidate.key
+    let stored = answer.flatMap { answer in
+      StoredResponse(
+        answer, key: key, fields: candidate.request.fields, head: head, requestTime: candidate.requestTime,
+        responseTime: candidate.responseTime, staysInMemory: !candidate.request.profile.isUsual)
+    }
+    if let stored {
+      store?.put(stored, askedAfter: candidate.removalCount)
+    } else {
+      store?.remove(key)
+    }
+  }
+
+  /// Revalidates a response after it was used (RFC 5861 §3): once at a time, in the background.
+  ///
+  /// - Parameters:
+  ///   - transport: Sends the request.
+  ///   - executor: Runs the task; `nil` is the pool.
+  ///   - takeCookies: Receives the head.
+  func refresh(
+    _ stored: StoredResponse, by request: WireRequest, _ conditions: [HTTPHeader],
+    through transport: any Transport, on executor: (any TaskExecutor)?,
+    takeCookies: @escaping @Sendable (ResponseHead) -> Void
+  ) {
+    guard let store, beginRefreshing(stored.key) else { return }
+    let removalCount = store.removalCount
+    let run: @Sendable () async -> Void = { [self] in
+      defer { endRefreshing(stored.key) }
+      // Collected in memory, because the sink of the request takes the stored response.
+      let again = request.collecting(adding: conditions)
+      guard let response = try? await transport.send(again, observer: SilentObserver(takeCookies)) else {
+        return
+      }
+      let now = store.now
+      // A response that the stored one may replace is not stored in its place (RFC 5861 §4).
+      guard !CacheDecision.mayServeInstead(stored, of: response.head.status, fields: request.fields, now: now)
+      else { return }
+      let candidate = CacheCandidate(
+        key: stored.key, request: request, head: response.head, body: response.body ?? Data(),
+        requestTime: response.requestTime(now), responseTime: now, removalCount: removalCount)
+      await withTaskExecutorPreference(globalConcurrentExecutor) {
+        update(with: candidate, refreshing: stored, isConditional: !conditions.isEmpty)
+      }
+    }
+    Task(executorPreference: executor, operation: run)
+  }
+
+  private func update(with candidate: CacheCandidate, refreshing stored: StoredResponse, isConditional: Bool)
+  {
+    guard candidate.head.status == 304, isConditional else {
+      _ = update(with: candidate, asksFirst: false)
+      return
+    }
+    guard Validation.confirms(candidate.head, stored) else {
+      store?.remove(stored.key)
+      return
+    }
+    store?.putConfirmed(
+      Validation.freshened(
+        stored, by: candidate.head, fields: FieldDigests(of: candidate.request.fields),
+        requestTime: candidate.requestTime,
+        responseTime: candidate.responseTime), askedAfter: candidate.removalCount)
+  }
+}
+
+extension CacheCandidate {
+  /// The response to store.
+  fileprivate var stored: StoredResponse {
+    StoredResponse(
+      key: key, fields: FieldDigests(of: request.fields), head: head, body: body, requestTime: requestTime,
+      responseTime: responseTime, staysInMemory: !request.profile.isUsual)
   }
 }

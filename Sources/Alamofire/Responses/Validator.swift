@@ -67,3 +67,75 @@ struct ValidationBody: Sendable {
     isEmpty = (data?.isEmpty ?? true) && (handedOut ?? 0) == 0
   }
 }
+
+/// The built-in validation, on plain values: no `HTTPURLResponse` is made for it.
+///
+/// Each rule answers with the reason why a response is refused, or `nil`.
+package enum ValidationRules {
+  package typealias Reason = AFError.ResponseValidationFailureReason
+
+  /// The codes that `validate()` accepts.
+  package static let successfulStatusCodes = 200..<300
+
+  /// Returns the fault of a status code that is not acceptable. An empty sequence accepts none.
+  package static func statusCode(_ status: Int, in acceptable: some Sequence<Int>) -> Reason? {
+    acceptable.contains(status) ? nil : .unacceptableStatusCode(code: status)
+  }
+
+  /// Returns the fault of a content type that matches no acceptable one.
+  ///
+  /// An empty body always passes. Only acceptable types may have wildcards; the comparison is case-sensitive; invalid
+  /// types match nothing. A response without a valid type passes only if every type is acceptable.
+  ///
+  /// - Parameters:
+  ///   - contentType: The value of `Content-Type`.
+  ///   - acceptable:  The acceptable types; with none, every response that has a body is refused.
+  ///   - isBodyEmpty: Whether the body is known to be empty.
+  package static func contentType(
+    _ contentType: String?, in acceptable: some Sequence<String>, isBodyEmpty: Bool
+  ) -> Reason? {
+    guard !isBodyEmpty else { return nil }
+    let acceptable = Array(acceptable)
+    // The usual `Accept`, checked first.
+    if acceptable.contains("*/*") { return nil }
+    let types = acceptable.compactMap { MediaType($0) }
+    if types.contains(where: \.isWildcard) { return nil }
+    guard let contentType, let type = MediaType(contentType) else {
+      return .missingContentType(acceptableContentTypes: acceptable.sorted())
+    }
+    guard !types.contains(where: { $0.matches(type) }) else { return nil }
+    return .unacceptableContentType(
+      acceptableContentTypes: acceptable.sorted(), responseContentType: "\(type.type)/\(type.subtype)")
+  }
+
+  /// Returns the fault of a downloaded file's content type. Empty files pass, so its size is read.
+  ///
+  /// Without a file the result is `.dataFileNil`, for an unreadable one `.dataFileReadFailed`. A file of unknown size
+  /// counts as empty.
+  package static func contentType(
+    _ contentType: String?, in acceptable: some Sequence<String>, ofFileAt fileURL: URL?
+  ) -> Reason? {
+    guard let fileURL else { return .dataFileNil }
+    guard fileURL.isFileURL, FileManager.default.isReadableFile(atPath: fileURL.path) else {
+      return .dataFileReadFailed(at: fileURL)
+    }
+    let attributes = try? FileManager.default.attributesOfItem(atPath: fileURL.path)
+    let size = attributes?[.size] as? Int ?? 0
+    return self.contentType(contentType, in: acceptable, isBodyEmpty: size == 0)
+  }
+
+  /// The types that a request accepts: its `Accept` field at the commas, or everything without one.
+  package static func acceptableContentTypes(accept: String?) -> [String] {
+    accept?.split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces) } ?? ["*/*"]
+  }
+
+  /// `validate()`: a code from 200 to 299, and a type that the request accepts.
+  package static func standard(
+    status: Int, contentType: @autoclosure () -> String?, accept: String?,
+    isBodyEmpty: @autoclosure () -> Bool
+  ) -> Reason? {
+    if let reason = statusCode(status, in: successfulStatusCodes) { return reason }
+    guard let accept, !isBodyEmpty() else { return nil }
+    return self.contentType(contentType(), in: acceptableContentTypes(accept: accept), isBodyEmpty: false)
+  }
+}

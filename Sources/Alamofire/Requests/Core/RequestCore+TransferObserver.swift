@@ -1,3 +1,5 @@
+import Foundation
+import FoundationNetworking
 import HTTPWire
 import Synchronization
 
@@ -72,5 +74,142 @@ extension RequestCore {
     guard hasPendingCookies, let cookies = session.cookies else { return }
     storesCookies.store(false, ordering: .releasing)
     await cookies.storesFinished()
+  }
+}
+
+/// The handler that receives the head of a response before its body is read.
+struct HeadHandler: Sendable {
+  enum Kind: Sendable {
+    case observe(@Sendable (HTTPURLResponse) -> Void)
+    case decide(
+      @Sendable (HTTPURLResponse, @escaping @Sendable (Request.ResponseDisposition) -> Void) -> Void)
+  }
+
+  let queue: DispatchQueue
+  let kind: Kind
+}
+
+/// The decision of a handler about a head.
+enum HeadDecision: Sendable {
+  /// There is none, or it has been made.
+  case none
+  case open
+  /// The attempt waits for it. A short body may have arrived already.
+  case awaited(CheckedContinuation<Void, Never>)
+
+  var isOpen: Bool {
+    switch self {
+    case .none: false
+    case .open, .awaited: true
+    }
+  }
+}
+
+extension RequestCore {
+  func setHeadHandler(_ handler: HeadHandler) {
+    state.withLock { $0.extras.headHandler = handler }
+    add(.head)
+  }
+
+  /// Passes the head of a response to handlers and observers. Redirects that will be followed and challenges that will be
+  /// answered are not shown, and their bodies are no progress.
+  func headArrived(_ head: ResponseHead) -> HeadDisposition {
+    let (handler, hop, listeners) = state.withLock {
+      ($0.extras.headHandler, $0.run.hop, $0.extras.listeners?.responses)
+    }
+    let isIntermediate = isIntermediate(head, hop)
+    let isObserved = observers.contains(.task)
+    if has(.progress) || isObserved {
+      state.withLock { $0.extras.progress.isIntermediate = isIntermediate }
+    }
+    // The body of a redirect or a challenge is neither downloaded nor streamed.
+    if isIntermediate, hasBodySink { return .discard }
+    guard handler != nil || listeners?.isEmpty == false || isObserved,
+      let url = hop.flatMap({ URL(string: $0.request.url) }),
+      !isIntermediate, head.role != .other,
+      let response = Exchange(url: url, head: head).httpResponse
+    else { return .proceed }
+    if isObserved { tellHead(response) }
+    for continuation in listeners ?? [] { continuation.yield(response) }
+    guard let handler else { return .proceed }
+    switch handler.kind {
+    case .observe(let closure):
+      handler.queue.async { closure(response) }
+      return .proceed
+    case .decide(let closure):
+      let attempt = state.withLock { state in
+        state.run.openHeadDecision()
+        return state.results.retryCount
+      }
+      let answer = DispositionOnce { [self] disposition in decided(disposition, attempt: attempt) }
+      handler.queue.async { closure(response) { answer($0) } }
+      return .hold
+    }
+  }
+
+  /// Whether the body that follows a head is the body for the caller, as far as the head tells.
+  func isShown(_ head: ResponseHead) -> Bool {
+    !isIntermediate(head, state.withLock { $0.run.hop })
+  }
+
+  private func isIntermediate(_ head: ResponseHead, _ hop: CurrentHop?) -> Bool {
+    guard head.role == .hop else { return false }
+    return switch head.status {
+    case 301, 302, 303, 307, 308: head.block.contains("Location")
+    case 401: hop.flatMap { session.authentication.answer(head, challengeContext($0)) } != nil
+    default: false
+    }
+  }
+
+  private func challengeContext(_ hop: CurrentHop) -> ChallengeContext {
+    ChallengeContext(
+      request: hop.request, initialOrigin: hop.initialOrigin, credential: passwordCredential,
+      authentication: hop.authentication)
+  }
+
+  /// Applies the decision of a handler. A decision about the head of an earlier attempt has no effect.
+  private func decided(_ disposition: Request.ResponseDisposition, attempt: Int) {
+    let (action, waiter) = state.withLock { state in
+      guard state.results.retryCount == attempt else {
+        return (RequestLifecycle.Action.nothing, nil as CheckedContinuation<Void, Never>?)
+      }
+      let action = disposition == .cancel ? state.cancel(because: .explicitlyCancelled) : .nothing
+      return (action, state.run.closeHeadDecision())
+    }
+    if action == .cancel { cancelRun() }
+    waiter?.resume()
+    if disposition == .allow { alignControl() }
+  }
+
+  /// Whether a decision about the head may be open.
+  var mayAwaitHeadDecision: Bool { has(.head) }
+
+  /// Waits until an open decision about the head has been made.
+  nonisolated(nonsending) func headDecided() async {
+    await withCheckedContinuation { continuation in
+      let waits = state.withLock { $0.run.wait(forHeadDecision: continuation) }
+      if !waits { continuation.resume() }
+    }
+  }
+}
+
+/// The completion of a head handler. Its first call counts. A completion that is released without a call allows the
+/// response, so that it cannot hang the request.
+private final class DispositionOnce: Sendable {
+  private let decide: Mutex<(@Sendable (Request.ResponseDisposition) -> Void)?>
+
+  init(_ decide: @escaping @Sendable (Request.ResponseDisposition) -> Void) {
+    self.decide = Mutex(decide)
+  }
+
+  deinit { take()?(.allow) }
+
+  func callAsFunction(_ disposition: Request.ResponseDisposition) { take()?(disposition) }
+
+  private func take() -> (@Sendable (Request.ResponseDisposition) -> Void)? {
+    decide.withLock { decide in
+      defer { decide = nil }
+      return decide
+    }
   }
 }

@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 
 /// The response of a ``DataTask``, which any number of tasks can await any number of times. Serialization whose
 /// failure no retrier needs happens where the response is awaited.
@@ -87,5 +88,142 @@ final class AwaitedSink<Value: Sendable>: DeliveryLatch, ResponseSink, @unchecke
     made?.deinitialize(count: 1)
     made?.deallocate()
     made = nil
+  }
+}
+
+/// A latch at which tasks wait for a response that is made elsewhere, or by the first of them. It is not generic,
+/// because code that is generic over the value would look types up at run time for every step.
+///
+/// A base class, which saves an object. Unchecked, because the compiler does not see which thread accesses the
+/// variables: see ``AwaitedSink``.
+class DeliveryLatch: @unchecked Sendable {
+  typealias Waiter = UnsafeContinuation<Void, Never>
+
+  private enum Phase {
+    /// The request is running.
+    case pending
+    /// The request has ended; the response is not delivered yet, and the first waiting task will make it.
+    case postponed
+    /// The response is made, but not delivered yet.
+    case prepared
+    /// The first task that asks makes the response.
+    case claimable
+    /// A task makes the response.
+    case claimed
+    case open
+  }
+
+  /// Guarded by the lock of this class.
+  private struct State {
+    var phase = Phase.pending
+    /// The usual single waiter, kept apart to save an array.
+    var waiter: Waiter?
+    var moreWaiters: [Waiter] = []
+
+    mutating func takeWaiters() -> (Waiter?, [Waiter]) {
+      defer {
+        waiter = nil
+        moreWaiters = []
+      }
+      return (waiter, moreWaiters)
+    }
+
+    mutating func add(_ new: Waiter) {
+      if waiter == nil { waiter = new } else { moreWaiters.append(new) }
+    }
+  }
+
+  enum Entrance { case makeIt, isMade }
+
+  // The properties of the value's response, here because this class is not generic.
+  @exclusivity(unchecked) final var outcome = RequestOutcome()
+  @exclusivity(unchecked) final var failure: AFError?
+  @exclusivity(unchecked) final var duration: TimeInterval = 0
+
+  private let state = Mutex(State())
+
+  /// Marks the response as one that the first waiting task will make.
+  final func postponed() { state.withLock { $0.phase = .postponed } }
+
+  /// Marks the response as made.
+  final func prepared() { state.withLock { $0.phase = .prepared } }
+
+  /// Whether the response is made, but not delivered. The attempt calls it before it reads values of another queue.
+  /// The lock makes that order visible to ThreadSanitizer, which misses it for a continuation that is resumed early.
+  final var isPrepared: Bool {
+    state.withLock { state in
+      if case .prepared = state.phase { return true }
+      return false
+    }
+  }
+
+  /// Delivers the response, once.
+  final func deliver() {
+    wake(
+      state.withLock { state in
+        switch state.phase {
+        case .postponed: state.phase = .claimable
+        case .prepared: state.phase = .open
+        case .pending, .claimable, .claimed, .open:
+          preconditionFailure("a handler was served before its response was made, or twice")
+        }
+        return state.takeWaiters()
+      })
+  }
+
+  /// Opens the latch after the claiming task has made the response.
+  final func open() {
+    wake(
+      state.withLock { state in
+        state.phase = .open
+        return state.takeWaiters()
+      })
+  }
+
+  /// Waits for the response; if the surrounding task is cancelled meanwhile, the request is cancelled.
+  nonisolated(nonsending) final func enter(cancelling request: Request?) async -> Entrance {
+    if let entrance = tryToEnter() { return entrance }
+    guard let request else { return await enter() }
+    return await withTaskCancellationHandler {
+      await enter()
+    } onCancel: {
+      request.cancel()
+    }
+  }
+
+  /// Waits for the response. After ``Entrance/makeIt`` the caller makes it and calls ``open()``.
+  nonisolated(nonsending) final func enter() async -> Entrance {
+    while true {
+      if let entrance = tryToEnter() { return entrance }
+      // Unchecked: every waiter is removed once, under the lock, and then resumed.
+      await withUnsafeContinuation { waiter in
+        let waits = state.withLock { state in
+          switch state.phase {
+          case .pending, .postponed, .prepared, .claimed:
+            state.add(waiter)
+            return true
+          case .claimable, .open: return false
+          }
+        }
+        if !waits { waiter.resume() }
+      }
+    }
+  }
+
+  private func tryToEnter() -> Entrance? {
+    state.withLock { state in
+      switch state.phase {
+      case .open: return .isMade
+      case .claimable:
+        state.phase = .claimed
+        return .makeIt
+      case .pending, .postponed, .prepared, .claimed: return nil
+      }
+    }
+  }
+
+  private func wake(_ waiters: (Waiter?, [Waiter])) {
+    if let waiter = waiters.0 { Engine.resume(waiter) }
+    for waiter in waiters.1 { Engine.resume(waiter) }
   }
 }

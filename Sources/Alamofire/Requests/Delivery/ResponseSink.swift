@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 
 /// The destination of a response: a closure on a queue, or the tasks that await a `DataTask`.
 package protocol ResponseSink: AnyObject, Sendable {
@@ -26,4 +27,80 @@ package struct RequestOutcome: Sendable {
   /// The file and the resume data of a download.
   package var fileURL: URL?
   package var resumeData: Data?
+}
+
+/// A response handler: a closure that is called on its queue with the response.
+final class QueueSink<Kind: HandlerKind>: ResponseSink {
+  typealias Response = Kind.Response
+
+  private let queue: DispatchQueue
+  private let serialization: Serialization<Kind.Value>
+  private let completion: @Sendable (Response) -> Void
+  private let response = Mutex<Response?>(nil)
+
+  init(
+    queue: DispatchQueue, serialization: Serialization<Kind.Value>,
+    completion: @escaping @Sendable (Response) -> Void
+  ) {
+    self.queue = queue
+    self.serialization = serialization
+    self.completion = completion
+  }
+
+  var runsUserCode: Bool { serialization.runsUserCode }
+
+  func postpone(_ outcome: RequestOutcome) -> Bool { false }
+
+  func serialize(_ outcome: RequestOutcome) -> AFError? {
+    let new: Response = serialization.response(to: outcome)
+    response.withLock { $0 = new }
+    return serialization.isSerialized ? new.result.failure : nil
+  }
+
+  func replaceFailure(with error: AFError) {
+    response.withLock { $0 = $0?.failing(with: error) }
+  }
+
+  func announce(to request: Request) {
+    if let response = response.withLock({ $0 }) { Kind.announce(response, to: request) }
+  }
+
+  func deliver() {
+    guard let response = response.withLock({ $0 }) else {
+      preconditionFailure("a handler was served before its response was made")
+    }
+    let completion = completion
+    queue.async { completion(response) }
+  }
+}
+
+/// The type of response that a handler is called with, and the event of monitors for it.
+protocol HandlerKind {
+  associatedtype Value: Sendable
+  associatedtype Response: SerializedResponse<Value> & Sendable
+
+  /// Calls the monitors of `request` with the response.
+  static func announce(_ response: Response, to request: Request)
+}
+
+enum DataHandler<Value: Sendable>: HandlerKind {
+  static func announce(_ response: DataResponse<Value, AFError>, to request: Request) {
+    guard let request = request as? DataRequest else { return }
+    if let plain = response as? DataResponse<Data?, AFError> {
+      request.core.tell { $0.request(request, didParseResponse: plain) }
+    } else {
+      request.core.tell { $0.request(request, didParseResponse: response) }
+    }
+  }
+}
+
+enum DownloadHandler<Value: Sendable>: HandlerKind {
+  static func announce(_ response: DownloadResponse<Value, AFError>, to request: Request) {
+    guard let request = request as? DownloadRequest else { return }
+    if let plain = response as? DownloadResponse<URL?, AFError> {
+      request.core.tell { $0.request(request, didParseResponse: plain) }
+    } else {
+      request.core.tell { $0.request(request, didParseResponse: response) }
+    }
+  }
 }
