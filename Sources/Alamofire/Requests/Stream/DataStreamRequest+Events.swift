@@ -38,7 +38,7 @@ extension DataStreamRequest {
     /// The number of the handler or loop.
     let reader: Int
     /// The end of the run to which it belongs.
-    let runEnd: StreamRunEnd
+    let runEnd: RunEnd
 
     /// Cancels the request. The handler or loop with this token gets no further pieces, and the completion with
     /// `AFError.explicitlyCancelled`. Others get the pieces received so far. Callable on any thread; further calls,
@@ -53,7 +53,7 @@ extension DataStreamRequest {
   }
 
   /// The outcome of a run, for the last event.
-  func completion(at end: StreamRunEnd) -> Completion {
+  func completion(at end: RunEnd) -> Completion {
     let outcome = end.outcome ?? core.outcome
     return Completion(
       request: outcome.request, response: outcome.exchange?.httpResponse, metrics: outcome.exchange?.metrics,

@@ -14,7 +14,7 @@ final class PullReader: StreamSink {
 
   let id: Int
   let flow: StreamFlow
-  let runEnd = StreamRunEnd()
+  let runEnd = RunEnd()
   private let state = Mutex(State())
 
   init(_ flow: StreamFlow, id: Int) {

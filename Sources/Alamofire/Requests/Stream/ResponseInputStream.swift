@@ -144,7 +144,7 @@ final class ResponseInputStream: InputStream {
 private final class BlockingReader: StreamSink {
   let id: Int
   let flow: StreamFlow
-  let runEnd = StreamRunEnd()
+  let runEnd = RunEnd()
   private let semaphore = DispatchSemaphore(value: 0)
 
   init(_ flow: StreamFlow, id: Int) {

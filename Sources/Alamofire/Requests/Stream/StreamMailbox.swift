@@ -16,7 +16,7 @@ final class StreamMailbox<Success: Sendable, Failure: Error>: StreamSink {
 
   let flow: StreamFlow
   let id: Int
-  let runEnd = StreamRunEnd()
+  let runEnd = RunEnd()
   /// Weak, because the request holds this object.
   private weak let request: DataStreamRequest?
   private let decodingQueue: DispatchQueue?

@@ -2,31 +2,13 @@ import Foundation
 import HTTPWire
 import Synchronization
 
-/// A reader of a WebSocket request. It is one of the response handlers of the request as well, so that it receives the
-/// outcome after the last event.
-protocol WebSocketReader: ResponseSink {
-  var runEnd: StreamRunEnd { get }
+/// A reader of a WebSocket request.
+protocol WebSocketReader: EventSink {
   /// Takes an event, on any thread, including the engine's. It must return at once.
   func take(_ occurrence: WebSocketOccurrence)
 }
 
 extension WebSocketReader {
-  var runsUserCode: Bool { false }
-
-  func postpone(_ outcome: RequestOutcome) -> Bool {
-    runEnd.keep(outcome)
-    return true
-  }
-
-  func serialize(_ outcome: RequestOutcome) -> AFError? {
-    runEnd.keep(outcome)
-    return nil
-  }
-
-  func replaceFailure(with error: AFError) {}
-
-  func announce(to request: Request) {}
-
   func deliver() {
     guard let outcome = runEnd.outcome else {
       preconditionFailure("a handler was served before its outcome was known")
@@ -42,7 +24,7 @@ struct WebSocketReading<Element: Sendable>: Sendable {
 
 /// A handler of a WebSocket request. It is called on its queue, with one event at a time, in their order.
 final class WebSocketHandler<Element: Sendable>: WebSocketReader {
-  let runEnd = StreamRunEnd()
+  let runEnd = RunEnd()
   /// Weak, because the request holds this object.
   private weak let request: WebSocketRequest?
   /// A serial queue, because the queue of the caller may be concurrent.
@@ -91,7 +73,7 @@ final class WebSocketMailbox: WebSocketReader {
     }
   }
 
-  let runEnd = StreamRunEnd()
+  let runEnd = RunEnd()
   private let state = Mutex(State())
 
   func take(_ occurrence: WebSocketOccurrence) {

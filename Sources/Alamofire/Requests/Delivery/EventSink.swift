@@ -1,9 +1,9 @@
 import HTTPWire
 import Synchronization
 
-/// The end of the run of a stream request, for one of its readers. If the request is sent again, the reader keeps the
-/// outcome of its own run, and cannot cancel the later one.
-final class StreamRunEnd: Sendable {
+/// The end of the run of a request, for one of the readers of its events. If the request is sent again, the reader keeps
+/// the outcome of its own run, and cannot cancel the later one.
+final class RunEnd: Sendable {
   private struct State {
     var outcome: RequestOutcome?
     var isReached = false
@@ -22,15 +22,13 @@ final class StreamRunEnd: Sendable {
   func reach() { state.withLock { $0.isReached = true } }
 }
 
-/// A reader of a stream request. It is one of the response handlers of the request as well, so that it gets the outcome
-/// after the last chunk.
-protocol StreamSink: StreamReader, ResponseSink {
-  var id: Int { get }
-  var flow: StreamFlow { get }
-  var runEnd: StreamRunEnd { get }
+/// A reader of the events of a request. It is one of the response handlers of the request as well, so that it receives
+/// the outcome after the last event.
+protocol EventSink: ResponseSink {
+  var runEnd: RunEnd { get }
 }
 
-extension StreamSink {
+extension EventSink {
   var runsUserCode: Bool { false }
 
   func postpone(_ outcome: RequestOutcome) -> Bool {
@@ -45,9 +43,17 @@ extension StreamSink {
 
   func replaceFailure(with error: AFError) {}
 
-  // Monitors are told of each value when it is handed out.
+  // The outcome is no response. Monitors are told of each value of a stream when it is handed out.
   func announce(to request: Request) {}
+}
 
+/// A reader of a stream request.
+protocol StreamSink: StreamReader, EventSink {
+  var id: Int { get }
+  var flow: StreamFlow { get }
+}
+
+extension StreamSink {
   func deliver() {
     runEnd.reach()
     flow.end(id)
