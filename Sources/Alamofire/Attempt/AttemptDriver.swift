@@ -230,8 +230,8 @@ struct AttemptValues {
 
   var response: WireResponse?
   var transferFailure: TransportFailure?
-  /// Whether the body of the last response is the body for the caller.
-  var keepsBody = true
+  /// Whether the body of the last response is delivered to the caller.
+  var deliversBody = true
   /// The hops that went over the wire.
   var hops: ShortList<Exchange.Hop> = []
   /// The start of the first hop that the engine does not measure.

@@ -88,7 +88,7 @@ extension WireRequest {
       parts.origin = plan.origin
       parts.method = plan.method
       parts.fields = plan.fields(from: fields)
-      if !plan.keepsBody { parts.body = .none }
+      if !plan.resendsBody { parts.body = .none }
     }
   }
 

@@ -58,7 +58,7 @@ struct StoredTransport: Transport {
     }
   }
 
-  /// Hands the body over piece by piece, as fast as the sink takes it.
+  /// Hands the body over chunk by chunk, as fast as the sink takes it.
   private static func give(
     _ body: Data, _ head: ResponseHead, to sink: any BodySink, _ observer: any TransferObserver,
     _ control: LocalTransferControl

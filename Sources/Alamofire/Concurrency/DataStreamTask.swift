@@ -1,6 +1,6 @@
 public import Foundation
 
-/// The events of a ``DataStreamRequest``, for `for await`: pieces, then the completion, then the end.
+/// The events of a ``DataStreamRequest``, for `for await`: chunks, then the completion, then the end.
 ///
 /// Several streams of one request may be read, at the same time or one after the other. The request starts when the
 /// first stream is made.
@@ -33,7 +33,7 @@ public struct DataStreamTask: Sendable {
     self.request = request
   }
 
-  /// Returns the bytes in pieces.
+  /// Returns the bytes in chunks.
   ///
   /// - Parameters:
   ///   - shouldAutomaticallyCancel: Whether leaving the loop early cancels the request. Default: `true`.
@@ -45,7 +45,7 @@ public struct DataStreamTask: Sendable {
     stream(.data, shouldAutomaticallyCancel, bufferingPolicy)
   }
 
-  /// Returns the text in pieces that end between characters; see
+  /// Returns the text in chunks that end between characters; see
   /// ``DataStreamRequest/responseStreamString(on:stream:)``.
   ///
   /// - Parameters:

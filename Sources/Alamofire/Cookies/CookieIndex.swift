@@ -11,7 +11,7 @@ final class CookieIndex: Sendable {
   /// The attributes of each object.
   let cookies: [Cookie]
   private let byDomain: [String: [Int]]
-  private let memo = Mutex(CookieFieldMemo())
+  private let cache = Mutex(CookieFieldCache())
 
   init(_ objects: [HTTPCookie] = []) {
     self.objects = objects
@@ -47,11 +47,11 @@ final class CookieIndex: Sendable {
   /// - Parameter cause: Asked only when a cookie depends on it.
   func field(for target: CookieTarget, now: HTTPDate, cause: () -> CookieSelection.Cause) -> String? {
     var asked: CookieSelection.Cause?
-    switch memo.withLock({ $0.entry(for: target, now: now) }) {
+    switch cache.withLock({ $0.entry(for: target, now: now) }) {
     case .field(let field, _, _): return field
     case .dependsOnCause:
       let known = cause()
-      if case .field(let field, _, _) = memo.withLock({ $0.entry(for: target, cause: known, now: now) }) {
+      if case .field(let field, _, _) = cache.withLock({ $0.entry(for: target, cause: known, now: now) }) {
         return field
       }
     case nil: break
@@ -62,7 +62,7 @@ final class CookieIndex: Sendable {
       return known
     }
     let field = CookieSelection.field(cookies)
-    memo.withLock { [asked] in $0.remember(field, of: cookies, for: target, cause: asked, now: now) }
+    cache.withLock { [asked] in $0.remember(field, of: cookies, for: target, cause: asked, now: now) }
     return field
   }
 }

@@ -21,7 +21,7 @@ package struct Engine: Sendable {
   /// Ends every transfer, now and from now on.
   package let shutDown: @Sendable () -> Void
   /// The number of times that another thread has enqueued work for the engine's thread; for tests and benchmarks.
-  package let crossingCount: @Sendable () -> UInt64
+  package let threadHopCount: @Sendable () -> UInt64
 
   /// The engine over libcurl, with a loop of its own: sessions never share connections.
   package static func curl() -> Engine {
@@ -31,7 +31,7 @@ package struct Engine: Sendable {
       transport: transport, enqueue: { loop.enqueue($0) }, byteStreams: transport, executor: loop,
       isOnLoop: { loop.isCurrent },
       turn: { loop.turn }, shutDown: { transport.shutDown() },
-      crossingCount: { loop.crossingCount })
+      threadHopCount: { loop.threadHopCount })
   }
 
   /// The content codings that the engine decodes, the best one first.
@@ -49,7 +49,7 @@ package struct Engine: Sendable {
     self.init(
       transport: transport, enqueue: enqueue, network: network, executor: nil, isOnLoop: { false },
       turn: { nil },
-      shutDown: {}, crossingCount: { 0 })
+      shutDown: {}, threadHopCount: { 0 })
   }
 
   private init(
@@ -57,7 +57,7 @@ package struct Engine: Sendable {
     byteStreams: (any ByteStreamTransport)? = nil,
     network: any NetworkSource = SystemNetwork(), executor: (any TaskExecutor)?,
     isOnLoop: @escaping @Sendable () -> Bool, turn: @escaping @Sendable () -> UInt64?,
-    shutDown: @escaping @Sendable () -> Void, crossingCount: @escaping @Sendable () -> UInt64
+    shutDown: @escaping @Sendable () -> Void, threadHopCount: @escaping @Sendable () -> UInt64
   ) {
     self.transport = transport
     self.enqueue = enqueue
@@ -67,7 +67,7 @@ package struct Engine: Sendable {
     self.isOnLoop = isOnLoop
     self.turn = turn
     self.shutDown = shutDown
-    self.crossingCount = crossingCount
+    self.threadHopCount = threadHopCount
   }
 }
 

@@ -105,7 +105,7 @@ struct LocalContent {
   }
 }
 
-/// Gives the bytes of a ``LocalContent`` piece by piece. A file is closed when its reader is let go.
+/// Gives the bytes of a ``LocalContent`` chunk by chunk. A file is closed when its reader is let go.
 enum LocalReader {
   case data(Data.SubSequence)
   case file(FileHandle, path: String)

@@ -1,7 +1,7 @@
 import Foundation
 import HTTPWire
 
-/// Serves `file:` (RFC 8089) and `data:` (RFC 2397) URLs. The content is delivered in pieces, to memory or to the
+/// Serves `file:` (RFC 8089) and `data:` (RFC 2397) URLs. The content is delivered in chunks, to memory or to the
 /// request's sink. Reads alone; method and header fields mean nothing.
 struct LocalTransport: Transport {
   private static let chunk = 131_072

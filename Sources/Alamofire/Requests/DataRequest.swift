@@ -20,7 +20,7 @@ public class DataRequest: Request, @unchecked Sendable {
   public var convertible: any URLRequestConvertible { core.convertible }
 
   /// The body of the last response, after the end of the attempt; after a failure, the bytes received before it.
-  /// `nil` if there were none, or if ``responsePieces(on:onRestart:perform:)`` delivers them.
+  /// `nil` if there were none, or if ``responseChunks(on:onRestart:perform:)`` delivers them.
   public var data: Data? { core.state.withLock { $0.collectedBody } }
 
   // MARK: Validation

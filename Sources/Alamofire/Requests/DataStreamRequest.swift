@@ -3,9 +3,9 @@ public import FoundationNetworking
 import HTTPWire
 import Synchronization
 
-/// A request whose response is delivered in pieces and not kept.
+/// A request whose response is delivered in chunks and not kept.
 ///
-/// Each handler gets every piece in order, then ``Event/complete(_:)`` once. If a handler is slow, about a mebibyte
+/// Each handler gets every chunk in order, then ``Event/complete(_:)`` once. If a handler is slow, about a mebibyte
 /// is buffered, then the server has to wait. Without a handler the body is discarded. A handler that is added during
 /// the body gets the rest; added after the end, only the completion. A retry delivers the new response from its
 /// beginning.
@@ -49,7 +49,7 @@ public class DataStreamRequest: Request, @unchecked Sendable {
   // MARK: Validation
 
   /// Adds a validator. Validators run in their order after the whole response, before the retriers; a failure is the
-  /// error of the completion. The pieces are delivered in any case. Never called on the engine's thread.
+  /// error of the completion. The chunks are delivered in any case. Never called on the engine's thread.
   @preconcurrency
   @discardableResult
   public func validate(_ validation: @escaping Validation) -> Self {
@@ -101,7 +101,7 @@ public class DataStreamRequest: Request, @unchecked Sendable {
   // MARK: The head of the response
 
   /// Calls `handler` on `queue` (default: main) with the response before its body is read, as the method of
-  /// ``DataRequest`` does. With ``Request/ResponseDisposition/cancel`` no piece is delivered.
+  /// ``DataRequest`` does. With ``Request/ResponseDisposition/cancel`` no chunk is delivered.
   @preconcurrency
   @discardableResult
   public func onHTTPResponse(

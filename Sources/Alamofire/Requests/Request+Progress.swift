@@ -177,7 +177,7 @@ extension RequestCore {
 
   /// Applies `body` to the report, after it has taken the counts of the response.
   private func countedProgress<Value: Sendable>(_ body: (inout ProgressReport) -> Value) -> Value {
-    let passed = pieces?.passedCount ?? 0
+    let passed = chunks?.passedCount ?? 0
     let offset = download?.offset ?? 0
     let isKept = download == nil && stream == nil
     return state.withLock { state in

@@ -37,11 +37,11 @@ extension Session {
     eventMonitors: [any EventMonitor] = [AlamofireNotifications.onDemand],
     transportOptions: TransportOptions = TransportOptions()
   ) {
-    let watching = SessionWatching(
+    let observers = SessionObservers(
       delegate: delegate, redirectHandler: redirectHandler, cachedResponseHandler: cachedResponseHandler,
       eventMonitors: eventMonitors)
     self.init(
-      configuration: configuration, engine: .curl(), watching: watching, rootQueue: rootQueue,
+      configuration: configuration, engine: .curl(), observers: observers, rootQueue: rootQueue,
       startRequestsImmediately: startRequestsImmediately, requestSetup: requestSetup,
       requestQueue: requestQueue,
       serializationQueue: serializationQueue, interceptor: interceptor,
@@ -51,7 +51,7 @@ extension Session {
   /// Makes a session over any engine; tests use a fake one.
   package convenience init(
     configuration: URLSessionConfiguration = URLSessionConfiguration.af.default, engine: Engine,
-    watching: SessionWatching = SessionWatching(),
+    observers: SessionObservers = SessionObservers(),
     rootQueue: DispatchQueue = DispatchQueue(label: "org.alamofire.session.rootQueue"),
     startRequestsImmediately: Bool = true, requestSetup: RequestSetup = .lazy,
     requestQueue: DispatchQueue? = nil,
@@ -61,7 +61,7 @@ extension Session {
   ) {
     self.init(
       Blueprint(
-        configuration: configuration, engine: engine, watching: watching, rootQueue: rootQueue,
+        configuration: configuration, engine: engine, observers: observers, rootQueue: rootQueue,
         startRequestsImmediately: startRequestsImmediately, requestSetup: requestSetup,
         requestQueue: requestQueue, serializationQueue: serializationQueue, interceptor: interceptor,
         serverTrustManager: serverTrustManager, transportOptions: transportOptions))
@@ -73,7 +73,7 @@ extension Session {
   public struct Blueprint: Sendable {
     let configuration: URLSessionConfiguration
     let engine: Engine
-    let watching: SessionWatching
+    let observers: SessionObservers
     let rootQueue: DispatchQueue
     let startRequestsImmediately: Bool
     let requestSetup: RequestSetup

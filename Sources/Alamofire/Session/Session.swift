@@ -82,12 +82,12 @@ open class Session: @unchecked Sendable {
     eventMonitors: [any EventMonitor] = [AlamofireNotifications.onDemand],
     transportOptions: TransportOptions = TransportOptions()
   ) {
-    let watching = SessionWatching(
+    let observers = SessionObservers(
       delegate: delegate, redirectHandler: redirectHandler, cachedResponseHandler: cachedResponseHandler,
       eventMonitors: eventMonitors, lent: session)
     core = SessionCore(
       Blueprint(
-        configuration: session.configuration, engine: .curl(), watching: watching, rootQueue: rootQueue,
+        configuration: session.configuration, engine: .curl(), observers: observers, rootQueue: rootQueue,
         startRequestsImmediately: startRequestsImmediately, requestSetup: requestSetup,
         requestQueue: requestQueue, serializationQueue: serializationQueue, interceptor: interceptor,
         serverTrustManager: serverTrustManager, transportOptions: transportOptions))
@@ -391,7 +391,7 @@ open class Session: @unchecked Sendable {
 
   // MARK: Streams
 
-  /// Makes a request from a URL, an encodable value and an encoder for it, whose response is delivered in pieces.
+  /// Makes a request from a URL, an encodable value and an encoder for it, whose response is delivered in chunks.
   ///
   /// Nothing is thrown: errors of the arguments are passed to the completions of the handlers.
   ///
@@ -425,7 +425,7 @@ open class Session: @unchecked Sendable {
   ///   - convertible: The URL; strings are parsed when the request is made.
   ///   - method: Default: `GET`.
   ///   - headers: Header fields; they win over those of the session.
-  ///   - automaticallyCancelOnStreamError: Whether a piece that a serializer refuses cancels the request.
+  ///   - automaticallyCancelOnStreamError: Whether a chunk that a serializer refuses cancels the request.
   ///   - interceptor: Adapts and retries this request, after the session's.
   ///   - shouldAutomaticallyResume: Whether the first handler resumes it; `nil` asks the session.
   ///   - requestModifier: Changes the request when it has been made.
@@ -441,7 +441,7 @@ open class Session: @unchecked Sendable {
       shouldAutomaticallyResume)
   }
 
-  /// Makes a request from a `URLRequest` or a value that becomes one, whose response is delivered in pieces.
+  /// Makes a request from a `URLRequest` or a value that becomes one, whose response is delivered in chunks.
   ///
   /// - Parameters:
   ///   - convertible: Makes the `URLRequest`, again for each retry.

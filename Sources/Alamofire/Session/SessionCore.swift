@@ -33,7 +33,7 @@ package final class SessionCore: Sendable {
   let serverTrustManager: ServerTrustManager?
   /// Decides about servers; `nil` for the trust store.
   let trust: TrustService?
-  let watching: SessionWatching
+  let observers: SessionObservers
   let startsRequestsImmediately: Bool
   let requestSetup: Session.RequestSetup
   /// The serialization queue of the user; without one, serialization runs on the pool.
@@ -57,8 +57,8 @@ package final class SessionCore: Sendable {
     interceptor = blueprint.interceptor
     isIntercepted = blueprint.interceptor != nil
     serverTrustManager = blueprint.serverTrustManager
-    trust = TrustService(manager: blueprint.serverTrustManager, observers: blueprint.watching)
-    watching = blueprint.watching
+    trust = TrustService(manager: blueprint.serverTrustManager, observers: blueprint.observers)
+    observers = blueprint.observers
     startsRequestsImmediately = blueprint.startRequestsImmediately
     requestSetup = blueprint.requestSetup
     transportOptions = blueprint.transportOptions
@@ -80,20 +80,20 @@ package final class SessionCore: Sendable {
     if let cache = SessionCache.inPlace(of: configuration.urlCache) { configuration.urlCache = cache }
     cache = SessionCache(configuration)
     authentication = AuthenticationService(storage: configuration.urlCredentialStorage)
-    watching.delegate.serve(self)
+    observers.delegate.serve(self)
   }
 
   var transport: any Transport { engine.transport }
   var enqueue: (@Sendable (any LoopWork) -> Void)? { engine.enqueue }
   var network: any NetworkSource { engine.network }
   var executor: (any TaskExecutor)? { engine.executor }
-  package var crossingCount: UInt64 { engine.crossingCount() }
+  package var threadHopCount: UInt64 { engine.threadHopCount() }
 
   func isOnLoop() -> Bool { engine.isOnLoop() }
 
   /// The session that delegates, monitors and users see.
   var facade: URLSession {
-    if let lent = watching.lent { return lent }
+    if let lent = observers.lent { return lent }
     if let facade = registry.withLock({ $0.facade }) { return facade }
     let new = makeFacade()
     return registry.withLock { registry in

@@ -41,7 +41,7 @@ final class TrustService: TrustJudge {
 
   /// Whether connections may be used like those of any session. A server that a delegate has accepted remains accepted
   /// after the delegate stops answering challenges.
-  var judgesAsUsual: Bool {
+  var usesDefaultEvaluation: Bool {
     manager == nil && !observers.delegateAnswersTrust && !state.withLock { $0.hasAccepted }
   }
 

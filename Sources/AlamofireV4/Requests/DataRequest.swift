@@ -38,12 +38,12 @@ open class DataRequest: Request, @unchecked Sendable {
   /// The progress of the body of the response. Its total is −1 if the length is unknown. A retry makes a new object.
   open var progress: Progress { core.downloadProgress }
 
-  /// Calls `closure` with each piece of the body, in order, on a queue of the manager. The body is not kept: handlers
+  /// Calls `closure` with each chunk of the body, in order, on a queue of the manager. The body is not kept: handlers
   /// get no data, and content types are checked as for an empty body. The server waits for a slow closure. Handlers
-  /// are called after the last piece. Several closures each get the pieces from the moment they are added.
+  /// are called after the last chunk. Several closures each get the chunks from the moment they are added.
   ///
-  /// Pieces received before a closure was added are delivered together. A small response other than 2xx is one piece,
-  /// and only if no retrier retries. After a piece was delivered, no retrier is called: the handlers get the failure.
+  /// Chunks received before a closure was added are delivered together. A small response other than 2xx is one chunk,
+  /// and only if no retrier retries. After a chunk was delivered, no retrier is called: the handlers get the failure.
   @discardableResult
   open func stream(closure: ((Data) -> Void)? = nil) -> Self {
     guard let closure else { return self }
@@ -52,7 +52,7 @@ open class DataRequest: Request, @unchecked Sendable {
       $0.isStreamed = true
       $0.data = nil
     }
-    data.responsePieces(on: core.underlyingQueue) { boxed.value($0) }
+    data.responseChunks(on: core.underlyingQueue) { boxed.value($0) }
     if bridge.waitForChunks() { observeEnd() }
     return self
   }

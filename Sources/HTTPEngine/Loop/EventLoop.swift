@@ -37,7 +37,7 @@ package final class EventLoop: TaskExecutor, Sendable {
   private let thread = Atomic<UInt>(0)
   private let tickets = Atomic<UInt64>(0)
   /// The number of times at which another thread used the inbox. Tests and benchmarks count these thread hops.
-  private let crossings = Atomic<UInt64>(0)
+  private let threadHops = Atomic<UInt64>(0)
   /// The state of the loop's thread. One thread at a time owns it: the one for which `hasThread` was set. If
   /// `hasThread` is false and the last reference to the loop is gone, no thread does.
   nonisolated(unsafe) private let core: LoopCore
@@ -55,7 +55,7 @@ package final class EventLoop: TaskExecutor, Sendable {
   }
 
   /// The number of times at which another thread has left a job or command.
-  package var crossingCount: UInt64 { crossings.load(ordering: .relaxed) }
+  package var threadHopCount: UInt64 { threadHops.load(ordering: .relaxed) }
 
   /// Whether the caller is on the loop's thread.
   package var isCurrent: Bool {
@@ -117,7 +117,7 @@ package final class EventLoop: TaskExecutor, Sendable {
   }
 
   private func post(_ change: (inout Inbox) -> Void) {
-    crossings.wrappingAdd(1, ordering: .relaxed)
+    threadHops.wrappingAdd(1, ordering: .relaxed)
     let needsThread = inbox.withLock { inbox in
       change(&inbox)
       defer { inbox.hasThread = true }

@@ -76,7 +76,7 @@ package enum Redirect {
     return .follow(
       RedirectPlan(
         url: target.text, origin: origin, method: change.method,
-        keepsBody: request.hasBody && !change.dropsBody, dropsContentFields: change.dropsBody,
+        resendsBody: request.hasBody && !change.dropsBody, dropsContentFields: change.dropsBody,
         leavesOrigin: origin != request.origin,
         leavesSecureScheme: request.origin.scheme == "https" && scheme == "http",
         protectedHeaders: protectedHeaders))

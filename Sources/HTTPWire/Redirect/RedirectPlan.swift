@@ -5,7 +5,7 @@ package struct RedirectPlan: Sendable, Equatable {
   package let origin: Origin
   package let method: String
   /// Whether the body of the request before is sent again.
-  package let keepsBody: Bool
+  package let resendsBody: Bool
   /// Whether the fields that describe a body stay behind with it.
   package let dropsContentFields: Bool
   /// Whether the target is another origin than the request before; an http URL of the same host is.
@@ -17,7 +17,8 @@ package struct RedirectPlan: Sendable, Equatable {
   /// Returns the plan with another target. It drops the fields that it drops on the way to the first target.
   package func withTarget(_ url: String, origin: Origin) -> RedirectPlan {
     RedirectPlan(
-      url: url, origin: origin, method: method, keepsBody: keepsBody, dropsContentFields: dropsContentFields,
+      url: url, origin: origin, method: method, resendsBody: resendsBody,
+      dropsContentFields: dropsContentFields,
       leavesOrigin: leavesOrigin, leavesSecureScheme: leavesSecureScheme, protectedHeaders: protectedHeaders)
   }
 

@@ -6,7 +6,7 @@ package protocol TrustJudge: Sendable {
   /// If the decision needs any of these, it returns ``TrustVerdict/ask``.
   func judge(_ chain: PresentedChain, for profile: ConnectionProfile) -> TrustVerdict
   /// Whether it accepts exactly the servers that the trust store, the host name and the dates accept.
-  var judgesAsUsual: Bool { get }
+  var usesDefaultEvaluation: Bool { get }
   /// Whether it needs the stapled OCSP response of this host; then it is called at the end of the handshake.
   func wantsStapledResponse(ofHost host: String) -> Bool
   /// Whether a delegate has to choose the client identity if this server requests one.
@@ -24,7 +24,7 @@ package enum TrustVerdict: Sendable {
 }
 
 extension TrustJudge {
-  package var judgesAsUsual: Bool { false }
+  package var usesDefaultEvaluation: Bool { false }
   package func wantsStapledResponse(ofHost host: String) -> Bool { false }
   package func wantsToChooseIdentity(forHost host: String, port: Int) -> Bool { false }
 }

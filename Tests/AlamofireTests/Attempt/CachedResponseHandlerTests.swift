@@ -20,7 +20,7 @@ struct CachedResponseHandlerTests {
     configuration.urlCache = cache
     return Session.retained(
       fake: fake, configuration: configuration,
-      watching: SessionWatching(cachedResponseHandler: handler, eventMonitors: [spy]))
+      observers: SessionObservers(cachedResponseHandler: handler, eventMonitors: [spy]))
   }
 
   private func stored(_ url: String) throws -> Data? {

@@ -30,7 +30,7 @@ struct RandomRequestOperationTests {
         requestSetup: random.next() % 3 == 0 ? .eager : .lazy,
         serializationQueue: random.next() % 3 == 0 ? DispatchQueue(label: "serialization") : nil,
         interceptor: random.next() % 3 > 0 ? interceptor : nil,
-        watching: SessionWatching(eventMonitors: monitors))
+        observers: SessionObservers(eventMonitors: monitors))
     }
   }
 

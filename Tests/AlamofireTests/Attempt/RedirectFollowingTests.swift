@@ -10,25 +10,25 @@ struct RedirectFollowingTests {
     let status: Int
     let method: String
     let next: String
-    let keepsBody: Bool
+    let resendsBody: Bool
     var testDescription: String { "\(status) \(method)" }
   }
 
   static let rows: [Row] = [
-    Row(status: 301, method: "GET", next: "GET", keepsBody: false),
-    Row(status: 301, method: "HEAD", next: "HEAD", keepsBody: false),
-    Row(status: 301, method: "POST", next: "GET", keepsBody: false),
-    Row(status: 301, method: "PUT", next: "PUT", keepsBody: true),
-    Row(status: 302, method: "GET", next: "GET", keepsBody: false),
-    Row(status: 302, method: "POST", next: "GET", keepsBody: false),
-    Row(status: 302, method: "DELETE", next: "DELETE", keepsBody: true),
-    Row(status: 303, method: "POST", next: "GET", keepsBody: false),
-    Row(status: 303, method: "PUT", next: "GET", keepsBody: false),
-    Row(status: 303, method: "HEAD", next: "HEAD", keepsBody: false),
-    Row(status: 307, method: "POST", next: "POST", keepsBody: true),
-    Row(status: 307, method: "PATCH", next: "PATCH", keepsBody: true),
-    Row(status: 308, method: "POST", next: "POST", keepsBody: true),
-    Row(status: 308, method: "GET", next: "GET", keepsBody: false),
+    Row(status: 301, method: "GET", next: "GET", resendsBody: false),
+    Row(status: 301, method: "HEAD", next: "HEAD", resendsBody: false),
+    Row(status: 301, method: "POST", next: "GET", resendsBody: false),
+    Row(status: 301, method: "PUT", next: "PUT", resendsBody: true),
+    Row(status: 302, method: "GET", next: "GET", resendsBody: false),
+    Row(status: 302, method: "POST", next: "GET", resendsBody: false),
+    Row(status: 302, method: "DELETE", next: "DELETE", resendsBody: true),
+    Row(status: 303, method: "POST", next: "GET", resendsBody: false),
+    Row(status: 303, method: "PUT", next: "GET", resendsBody: false),
+    Row(status: 303, method: "HEAD", next: "HEAD", resendsBody: false),
+    Row(status: 307, method: "POST", next: "POST", resendsBody: true),
+    Row(status: 307, method: "PATCH", next: "PATCH", resendsBody: true),
+    Row(status: 308, method: "POST", next: "POST", resendsBody: true),
+    Row(status: 308, method: "GET", next: "GET", resendsBody: false),
   ]
 
   @Test("The status decides about method and body of the next hop", arguments: rows)
@@ -46,8 +46,8 @@ struct RedirectFollowingTests {
     let next = try #require(fake.requests.last)
     #expect(next.url == "http://a.test/next")
     #expect(next.method == row.next)
-    #expect(next.body.bytes == (row.keepsBody ? Data("body".utf8) : nil))
-    #expect((next.value("Content-Type") != nil) == row.keepsBody)
+    #expect(next.body.bytes == (row.resendsBody ? Data("body".utf8) : nil))
+    #expect((next.value("Content-Type") != nil) == row.resendsBody)
     #expect(response.response?.url?.absoluteString == "http://a.test/next")
     #expect(response.metrics?.redirectCount == 1)
     #expect(response.metrics?.transactionMetrics.count == 2)

@@ -8,7 +8,7 @@ import Testing
 @Suite("Redirect handlers", .timeLimit(.minutes(5)))
 struct RedirectHandlerTests {
   private func session(_ fake: FakeTransport, _ handler: (any RedirectHandler)? = nil) -> Session {
-    Session.retained(fake: fake, watching: SessionWatching(redirectHandler: handler))
+    Session.retained(fake: fake, observers: SessionObservers(redirectHandler: handler))
   }
 
   @Test("A redirect that is not followed is the response, without body or error")

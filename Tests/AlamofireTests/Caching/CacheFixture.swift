@@ -21,7 +21,7 @@ struct CacheFixture {
   /// partial responses to observed requests are not stored.
   init(
     _ fake: FakeTransport, policy: URLRequest.CachePolicy = .useProtocolCachePolicy,
-    watching: SessionWatching = SessionWatching(eventMonitors: []),
+    observers: SessionObservers = SessionObservers(eventMonitors: []),
     options: TransportOptions = TransportOptions(),
     sharing other: CacheFixture? = nil
   ) {
@@ -29,7 +29,7 @@ struct CacheFixture {
     self.fake = fake
     cache = other?.cache ?? HTTPCache(clock: { clock.now })
     session = Session.retained(
-      fake: fake, configuration: .cached(by: cache, policy), options: options, watching: watching)
+      fake: fake, configuration: .cached(by: cache, policy), options: options, observers: observers)
   }
 
   /// Sends a request, and returns its body and the source of each hop.

@@ -16,16 +16,16 @@ import Testing
   @Test("A handler or delegate decides about storing a response") func storageDecision() async {
     let bench = CacheFixture(
       FakeTransport(.cacheable("one", "max-age=60"), .cacheable("two", "max-age=60")),
-      watching: SessionWatching(cachedResponseHandler: .doNotCache))
+      observers: SessionObservers(cachedResponseHandler: .doNotCache))
     #expect(await bench.get().hops == "n")
     #expect(await bench.get().description == "200 two n")
     let delegated = CacheFixture(
-      FakeTransport(.cacheable("one", "max-age=60")), watching: SessionWatching(delegate: Refusing()))
+      FakeTransport(.cacheable("one", "max-age=60")), observers: SessionObservers(delegate: Refusing()))
     _ = await delegated.get()
     #expect(delegated.cache.currentMemoryUsage == 0)
     let changed = CacheFixture(
       FakeTransport(.cacheable("one", "max-age=60")),
-      watching: SessionWatching(
+      observers: SessionObservers(
         cachedResponseHandler: .modify { _, proposed in
           CachedURLResponse(
             response: proposed.response, data: Data("other".utf8), userInfo: ["note": "mine"],
@@ -43,7 +43,7 @@ import Testing
       FakeTransport(
         .status(301, headers: [("Location", "/y"), ("Cache-Control", "max-age=60")]),
         .cacheable("there", "max-age=60")),
-      watching: SessionWatching(
+      observers: SessionObservers(
         cachedResponseHandler: .modify { _, proposed in
           offered.add(proposed.response.url?.path ?? "")
           return proposed
@@ -59,7 +59,7 @@ import Testing
     let redirect = FakeReply.status(301, headers: [("Location", "/y"), ("Cache-Control", "max-age=60")])
     let bench = CacheFixture(
       FakeTransport(redirect, .failure(.connectionLost), redirect, .cacheable("there", "max-age=60")),
-      watching: SessionWatching(
+      observers: SessionObservers(
         cachedResponseHandler: .modify { _, proposed in
           offered.add(proposed.response.url?.path ?? "")
           return proposed
@@ -73,7 +73,7 @@ import Testing
   @Test("Monitors receive the same events for a cached response, except for storing") func monitors() async {
     let spy = EventSpy()
     let bench = CacheFixture(
-      FakeTransport(.cacheable("one", "max-age=60")), watching: SessionWatching(eventMonitors: [spy]))
+      FakeTransport(.cacheable("one", "max-age=60")), observers: SessionObservers(eventMonitors: [spy]))
     _ = await bench.get()
     let first = spy.reported
     _ = await bench.get()
@@ -87,7 +87,7 @@ import Testing
     let heads = Recorder<Int>()
     let bench = CacheFixture(
       FakeTransport(.cacheable("one", "no-cache", tag: "1"), .status(304)),
-      watching: SessionWatching(eventMonitors: [spy]))
+      observers: SessionObservers(eventMonitors: [spy]))
     _ = await bench.get()
     let request = bench.session.request("http://a.test/x").onHTTPResponse(on: .global()) { response in
       heads.add(response.statusCode)

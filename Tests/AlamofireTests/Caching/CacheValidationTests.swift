@@ -45,7 +45,7 @@ import Testing
     let bench = CacheFixture(
       FakeTransport(
         .cacheable("one", "max-age=60, stale-while-revalidate=60"), .cacheable("two", "max-age=60")),
-      watching: SessionWatching(eventMonitors: [EventSpy()]))
+      observers: SessionObservers(eventMonitors: [EventSpy()]))
     _ = await bench.get()
     bench.clock.advance(70)
     #expect(await bench.get().description == "200 one c")

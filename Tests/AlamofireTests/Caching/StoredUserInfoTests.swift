@@ -37,7 +37,7 @@ struct StoredUserInfoTests {
       let session = Session.retained(
         fake: FakeTransport(.status(200, "x", headers: [("Cache-Control", "max-age=60")])),
         configuration: .cached(by: cache),
-        watching: SessionWatching(cachedResponseHandler: handler(policy)))
+        observers: SessionObservers(cachedResponseHandler: handler(policy)))
       _ = await session.request("http://a.test/").end()
       let request = try URLRequest(url: "http://a.test/", method: .get)
       let stored = try #require(cache.cachedResponse(for: request))
@@ -58,7 +58,7 @@ struct StoredUserInfoTests {
       fake: FakeTransport(.status(200, "x", headers: [("Cache-Control", "max-age=60")])),
       configuration: .cached(
         by: HTTPCache(memoryCapacity: 1 << 20, diskCapacity: 1 << 20, directory: folder.url)),
-      watching: SessionWatching(cachedResponseHandler: handler(.allowed)))
+      observers: SessionObservers(cachedResponseHandler: handler(.allowed)))
     _ = await session.request("http://a.test/").end()
     let request = try URLRequest(url: "http://a.test/", method: .get)
     // Another cache of the same folder has no response in memory.

@@ -192,7 +192,7 @@ struct DigestTests {
         ? (.rejectProtectionSpace, nil)
         : (.useCredential, URLCredential(user: "u", password: "p", persistence: .none))
     }
-    let session = Session.retained(fake: fake, watching: SessionWatching(delegate: delegate))
+    let session = Session.retained(fake: fake, observers: SessionObservers(delegate: delegate))
     #expect(await session.request("http://a.test/").end().response?.statusCode == 200)
     #expect(fake.requests.last?.value("Authorization")?.hasPrefix("Basic ") == true)
     #expect(
@@ -207,7 +207,7 @@ struct DigestTests {
     let delegate = ChallengeDelegate { _ in
       (.useCredential, URLCredential(user: "u", password: "p", persistence: .none))
     }
-    let session = Session.retained(fake: fake, watching: SessionWatching(delegate: delegate))
+    let session = Session.retained(fake: fake, observers: SessionObservers(delegate: delegate))
     #expect(await session.request("http://a.test/").end().response?.statusCode == 401)
     #expect(fake.requests.count == 2)
     #expect(delegate.calls.values.last?.hasSuffix(" 1") == true)

@@ -22,7 +22,7 @@ import Testing
     configuration.timeoutIntervalForResource = 0.2
     let session = Session.retained(
       fake: FakeTransport(.challenge()), configuration: configuration,
-      watching: SessionWatching(delegate: Silent()))
+      observers: SessionObservers(delegate: Silent()))
     let error = await session.request("http://a.test/").end().error
     #expect((error?.underlyingError as? URLError)?.code == .timedOut)
     #expect(error?.localizedDescription.contains("timeoutIntervalForResource") == true)

@@ -58,9 +58,9 @@ private func values() -> DecodableStreamSerializer<User> {
   return serializer
 }
 
-private func pieces(on queue: DispatchQueue) {
+private func chunks(on queue: DispatchQueue) {
   AF.request("https://example.com/log")
     .validate()
-    .responsePieces(on: queue) { piece in print("\(piece.count) more bytes") }
+    .responseChunks(on: queue) { chunk in print("\(chunk.count) more bytes") }
     .response { response in print(response.error ?? "all of it is there") }
 }

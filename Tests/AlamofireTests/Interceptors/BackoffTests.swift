@@ -20,11 +20,11 @@ import Testing
   func bounds(count: Int, scale: Double) {
     for base in [2, 3, UInt.max] {
       for isJittered in [false, true] {
-        for asked in [nil, 0, -1, .nan, .infinity, 1e300] as [TimeInterval?] {
+        for retryAfter in [nil, 0, -1, .nan, .infinity, 1e300] as [TimeInterval?] {
           let backoff = Backoff(base: base, scale: scale, isJittered: isJittered)
           for random in [0, 0.5, 1] {
-            let delay = backoff.delay(retryCount: count, asked: asked, random: random)
-            #expect((0...Backoff.longest).contains(delay), "\(base) \(asked as Any) gave \(delay)")
+            let delay = backoff.delay(retryCount: count, retryAfter: retryAfter, random: random)
+            #expect((0...Backoff.longest).contains(delay), "\(base) \(retryAfter as Any) gave \(delay)")
           }
         }
       }
@@ -48,10 +48,10 @@ import Testing
 
   @Test("Retry-After is the minimum of the delay") func retryAfter() {
     let plain = Backoff(base: 2, scale: 1, isJittered: false)
-    #expect(plain.delay(retryCount: 1, asked: 10, random: 0) == 10)
-    #expect(plain.delay(retryCount: 4, asked: 10, random: 0) == 16)
+    #expect(plain.delay(retryCount: 1, retryAfter: 10, random: 0) == 10)
+    #expect(plain.delay(retryCount: 4, retryAfter: 10, random: 0) == 16)
     let jittered = Backoff(base: 2, scale: 1, isJittered: true)
-    #expect(jittered.delay(retryCount: 1, asked: 10, random: 0) == 10)
-    #expect(jittered.delay(retryCount: 1, asked: 10, random: 0.5) == 11)
+    #expect(jittered.delay(retryCount: 1, retryAfter: 10, random: 0) == 10)
+    #expect(jittered.delay(retryCount: 1, retryAfter: 10, random: 0.5) == 11)
   }
 }

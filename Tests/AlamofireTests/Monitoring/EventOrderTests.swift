@@ -9,7 +9,7 @@ struct EventOrderTests {
   private let spy = EventSpy()
 
   private func session(_ fake: FakeTransport, interceptor: (any RequestInterceptor)? = nil) -> Session {
-    Session.retained(fake: fake, interceptor: interceptor, watching: SessionWatching(eventMonitors: [spy]))
+    Session.retained(fake: fake, interceptor: interceptor, observers: SessionObservers(eventMonitors: [spy]))
   }
 
   static let eventsOfRequest = [
@@ -197,7 +197,8 @@ struct EventOrderTests {
     monitor.requestDidResume = { _ in events.add("resume") }
     monitor.requestDidCreateTask = { _, task in events.add("task \(task.originalRequest?.url?.path ?? "")") }
     monitor.requestDidParseResponse = { _, response in events.add("parse \(response.data?.count ?? -1)") }
-    let session = Session.retained(fake: FakeTransport(), watching: SessionWatching(eventMonitors: [monitor]))
+    let session = Session.retained(
+      fake: FakeTransport(), observers: SessionObservers(eventMonitors: [monitor]))
     _ = await session.request("http://a.test/x").end()
     monitor.queue.sync {}
     #expect(events.values == ["resume", "task /x", "parse 2"])

@@ -67,7 +67,7 @@ struct EventStateTests {
   private func session(_ fake: FakeTransport, interceptor: (any RequestInterceptor)? = nil) -> Session {
     Session.retained(
       fake: fake, startRequestsImmediately: false, interceptor: interceptor,
-      watching: SessionWatching(eventMonitors: [spy, monitor]))
+      observers: SessionObservers(eventMonitors: [spy, monitor]))
   }
 
   private var reported: [String] {
@@ -131,7 +131,7 @@ struct EventStateTests {
     options.makesRequestsAtOnce = true
     let session = Session.retained(
       fake: FakeTransport(), startRequestsImmediately: false, options: options,
-      watching: SessionWatching(eventMonitors: [monitor]))
+      observers: SessionObservers(eventMonitors: [monitor]))
     let request = session.request("")
     #expect(request.error?.isInvalidURLError == true)
     #expect(request.isInitialized)

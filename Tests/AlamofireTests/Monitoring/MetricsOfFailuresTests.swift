@@ -13,7 +13,7 @@ struct MetricsOfFailuresTests {
     _ fake: FakeTransport = FakeTransport(), requestSetup: Session.RequestSetup = .lazy
   ) -> Session {
     Session.retained(
-      fake: fake, requestSetup: requestSetup, watching: SessionWatching(eventMonitors: [spy]))
+      fake: fake, requestSetup: requestSetup, observers: SessionObservers(eventMonitors: [spy]))
   }
 
   private var gathered: [String] {

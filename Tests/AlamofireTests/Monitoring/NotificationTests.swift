@@ -53,7 +53,7 @@ struct NotificationTests {
 
   @Test("A session without monitors posts none")
   func without() async {
-    let session = Session.retained(fake: FakeTransport(), watching: SessionWatching(eventMonitors: []))
+    let session = Session.retained(fake: FakeTransport(), observers: SessionObservers(eventMonitors: []))
     let (silent, loud) = (
       session.request("http://a.test/"), Session.retained(fake: FakeTransport()).request("http://a.test/")
     )

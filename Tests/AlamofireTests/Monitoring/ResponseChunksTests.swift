@@ -7,13 +7,13 @@ import Testing
 
 @Suite("Chunks of a body reported to observers", .timeLimit(.minutes(5)))
 struct ResponseChunksTests {
-  private static let pieces = FakeReply(
+  private static let chunks = FakeReply(
     chunks: ["one", "two", "three"].map { Data($0.utf8) })
 
-  private func watcher(_ pieces: Recorder<String>) -> ClosureEventMonitor {
+  private func watcher(_ chunks: Recorder<String>) -> ClosureEventMonitor {
     let monitor = ClosureEventMonitor(queue: DispatchQueue(label: "watcher"))
-    monitor.dataTaskDidReceiveData = { _, _, data in pieces.add(String(decoding: data, as: UTF8.self)) }
-    monitor.taskDidComplete = { _, _, _ in pieces.add("end") }
+    monitor.dataTaskDidReceiveData = { _, _, data in chunks.add(String(decoding: data, as: UTF8.self)) }
+    monitor.taskDidComplete = { _, _, _ in chunks.add("end") }
     return monitor
   }
 
@@ -21,15 +21,15 @@ struct ResponseChunksTests {
     let gates = [Gate(), Gate()]
     let server = try HTTPTestServer(routes: .none)
     server.enqueue(.parts("one", .gate(gates[0]), "two", .gate(gates[1]), "three"))
-    let pieces = Recorder<String>()
-    let request = Session.real().request(server.url("/")).transferMonitor(watcher(pieces))
+    let chunks = Recorder<String>()
+    let request = Session.real().request(server.url("/")).transferMonitor(watcher(chunks))
     async let response = request.end()
-    #expect(await pieces.wait(for: 1) == ["one"])
+    #expect(await chunks.wait(for: 1) == ["one"])
     gates[0].open()
-    #expect(await pieces.wait(for: 2) == ["one", "two"])
+    #expect(await chunks.wait(for: 2) == ["one", "two"])
     gates[1].open()
     #expect(await response.data == Data("onetwothree".utf8))
-    #expect(await pieces.wait(for: 4) == ["one", "two", "three", "end"])
+    #expect(await chunks.wait(for: 4) == ["one", "two", "three", "end"])
     #expect(request.data == Data("onetwothree".utf8))
   }
 
@@ -47,16 +47,16 @@ struct ResponseChunksTests {
     }
     let listener = Listener()
     let session = Session.retained(
-      fake: FakeTransport(Self.pieces), watching: SessionWatching(delegate: listener))
+      fake: FakeTransport(Self.chunks), observers: SessionObservers(delegate: listener))
     #expect(await session.request("http://a.test/").end().data == Data("onetwothree".utf8))
     #expect(listener.reported.values == ["one", "two", "three", "end"])
   }
 
   @Test("A body without observers is collected by the transport") func unobservedBody() async {
-    let fake = FakeTransport(Self.pieces, Self.pieces)
+    let fake = FakeTransport(Self.chunks, Self.chunks)
     // Notifications do not report chunks.
-    let watching = SessionWatching(eventMonitors: [AlamofireNotifications()])
-    let session = Session.retained(fake: fake, watching: watching)
+    let observers = SessionObservers(eventMonitors: [AlamofireNotifications()])
+    let session = Session.retained(fake: fake, observers: observers)
     _ = await session.request("http://a.test/").end()
     _ = await session.request("http://a.test/").transferMonitor(EventSpy()).end()
     #expect(fake.requests.map { $0.sink == nil } == [true, false])
@@ -65,54 +65,54 @@ struct ResponseChunksTests {
   @Test("A monitor that is added late receives one chunk") func lateMonitor() async {
     let gate = Latch()
     let reached = Latch()
-    let fake = FakeTransport(Self.pieces.held(by: gate, reached: reached))
-    let pieces = Recorder<String>()
+    let fake = FakeTransport(Self.chunks.held(by: gate, reached: reached))
+    let chunks = Recorder<String>()
     let request = Session.retained(fake: fake).request("http://a.test/")
     async let response = request.end()
     await reached.wait()
-    request.transferMonitor(watcher(pieces))
+    request.transferMonitor(watcher(chunks))
     gate.open()
     #expect(await response.data == Data("onetwothree".utf8))
-    #expect(await pieces.wait(for: 1).first == "onetwothree")
+    #expect(await chunks.wait(for: 1).first == "onetwothree")
   }
 
   @Test("The body of a redirect that is followed is not reported") func followedRedirect() async {
     let moved = FakeReply.status(302, "moved", headers: [("Location", "/next")])
-    let pieces = Recorder<String>()
-    let session = Session.retained(fake: FakeTransport(moved, Self.pieces))
-    let response = await session.request("http://a.test/").transferMonitor(watcher(pieces)).end()
+    let chunks = Recorder<String>()
+    let session = Session.retained(fake: FakeTransport(moved, Self.chunks))
+    let response = await session.request("http://a.test/").transferMonitor(watcher(chunks)).end()
     #expect(response.data == Data("onetwothree".utf8))
-    #expect(await pieces.wait(for: 4) == ["one", "two", "three", "end"])
+    #expect(await chunks.wait(for: 4) == ["one", "two", "three", "end"])
   }
 
   @Test("A redirect that is not followed has its body") func redirectResponse() async {
     let moved = FakeReply.status(302, "moved", headers: [("Location", "ftp://b.test/")])
-    let pieces = Recorder<String>()
+    let chunks = Recorder<String>()
     let watched = await Session.retained(fake: FakeTransport(moved)).request("http://a.test/")
-      .transferMonitor(watcher(pieces)).end()
+      .transferMonitor(watcher(chunks)).end()
     let unwatched = await Session.retained(fake: FakeTransport(moved)).request("http://a.test/").end()
     #expect(watched.error != nil)
     #expect(watched.data == Data("moved".utf8))
     #expect(watched.data == unwatched.data)
-    #expect(await pieces.wait(for: 2) == ["moved", "end"])
+    #expect(await chunks.wait(for: 2) == ["moved", "end"])
   }
 
   @Test("A retry reports the body from its beginning") func retry() async {
     let broken = FakeReply(chunks: [Data("half".utf8)], failure: TransportFailure(.connectionLost, "lost"))
-    let pieces = Recorder<String>()
+    let chunks = Recorder<String>()
     let session = Session.retained(
-      fake: FakeTransport(broken, Self.pieces), interceptor: SpyInterceptor(retries: 1))
-    let response = await session.request("http://a.test/").transferMonitor(watcher(pieces)).end()
+      fake: FakeTransport(broken, Self.chunks), interceptor: SpyInterceptor(retries: 1))
+    let response = await session.request("http://a.test/").transferMonitor(watcher(chunks)).end()
     #expect(response.data == Data("onetwothree".utf8))
-    #expect(await pieces.wait(for: 6) == ["half", "end", "one", "two", "three", "end"])
+    #expect(await chunks.wait(for: 6) == ["half", "end", "one", "two", "three", "end"])
   }
 
   @Test("An empty body is reported as no chunk and no data") func emptyBody() async {
-    let pieces = Recorder<String>()
+    let chunks = Recorder<String>()
     let response = await Session.retained(fake: FakeTransport(.status(204))).request("http://a.test/")
-      .transferMonitor(watcher(pieces)).end()
+      .transferMonitor(watcher(chunks)).end()
     #expect(response.data == nil)
-    #expect(await pieces.wait(for: 1) == ["end"])
+    #expect(await chunks.wait(for: 1) == ["end"])
   }
 
   @Test("A body above the limit fails an observed request") func bodySizeLimit() async throws {

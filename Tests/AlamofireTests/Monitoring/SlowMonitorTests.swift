@@ -38,7 +38,7 @@ struct SlowMonitorTests {
     // The request has been resumed by a thread that has not reported the start yet.
     let session = Session.retained(
       fake: FakeTransport(), startRequestsImmediately: false, requestSetup: .eager,
-      watching: SessionWatching(eventMonitors: [monitor]))
+      observers: SessionObservers(eventMonitors: [monitor]))
     let request = session.request("http://a.test/")
     let ended = Latch()
     request.response(queue: .global()) { _ in ended.open() }

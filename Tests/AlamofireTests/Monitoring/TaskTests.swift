@@ -52,7 +52,7 @@ struct TaskTests {
     let fake = FakeTransport(.failure(.timedOut))
     let policy = Retrier { _, _, _, completion in completion(.retry) }
     // No other observer, not even the notifications of another test.
-    let session = Session.retained(fake: fake, watching: SessionWatching(eventMonitors: []))
+    let session = Session.retained(fake: fake, observers: SessionObservers(eventMonitors: []))
     let request = session.request("http://a.test/").retry(using: policy)
     _ = await request.end()
     #expect(request.tasks.count == 2)

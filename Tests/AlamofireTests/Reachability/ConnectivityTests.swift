@@ -22,7 +22,7 @@ struct ConnectivityTests {
     }
     return Session(
       configuration: configuration, engine: Engine(transport: fake, network: network),
-      watching: SessionWatching(eventMonitors: [monitor]))
+      observers: SessionObservers(eventMonitors: [monitor]))
   }
 
   @Test("The property is copied with its configuration and session") func property() {

@@ -5,7 +5,7 @@ import HTTPTestServer
 import Testing
 
 /// The chunks of a body occupy bounded memory, however long the body is.
-@Suite("Back-pressure of response pieces", .timeLimit(.minutes(5))) struct ChunkBackPressureTests {
+@Suite("Back-pressure of response chunks", .timeLimit(.minutes(5))) struct ChunkBackPressureTests {
   /// Larger than the buffers of the sockets.
   private static let size = 40_000_000
   /// The high-water mark, and one chunk above it.
@@ -18,13 +18,13 @@ import Testing
     server.enqueue(.parts(.pattern(Self.size), .gate(sent)))
     let (gate, check, first) = (DispatchSemaphore(value: 0), PatternCheck(), Recorder<Int>())
     let request = Session.real().request(server.url("/"))
-      .responsePieces(on: DispatchQueue(label: "test.slow")) { piece in
-        guard check.add(piece) else { return }
-        first.add(piece.count)
+      .responseChunks(on: DispatchQueue(label: "test.slow")) { chunk in
+        guard check.add(chunk) else { return }
+        first.add(chunk.count)
         gate.wait()
       }
     await first.wait(for: 1)
-    let flow = try #require(request.core.pieces?.flow)
+    let flow = try #require(request.core.chunks?.flow)
     #expect(await eventually { flow.isFull })
     #expect(flow.heldBytes <= Self.most)
     #expect(sent.reachedCount == 0)
@@ -43,7 +43,7 @@ import Testing
         let check = PatternCheck()
         let before = try peakOfMemory()
         let response = await session.request(server.url("/")).validate()
-          .responsePieces(on: DispatchQueue(label: "test.pieces")) { _ = check.add($0) }.end()
+          .responseChunks(on: DispatchQueue(label: "test.chunks")) { _ = check.add($0) }.end()
         #expect(response.error == nil && check.isRight(body))
         return try peakOfMemory() - before
       }

@@ -14,7 +14,7 @@ struct EagerTaskTests {
     options.makesRequestsAtOnce = atOnce
     return Session.retained(
       fake: FakeTransport(), startRequestsImmediately: false, requestSetup: .eager, options: options,
-      watching: SessionWatching(eventMonitors: monitors ? [spy] : []))
+      observers: SessionObservers(eventMonitors: monitors ? [spy] : []))
   }
 
   private func waitForTask(_ request: Request) async {

@@ -13,7 +13,7 @@ struct ReleasedSessionTests {
   /// A caller that waits for the end of the request.
   enum Waiter: CaseIterable {
     case dataHandler, dataTask, uploadHandler, uploadTask, downloadHandler, downloadTask, resumeData
-    case streamHandler, streamLoop, pieces, progressLoop, responseLoop, command
+    case streamHandler, streamLoop, chunks, progressLoop, responseLoop, command
   }
 
   private let ends = Recorder<AFError?>()
@@ -38,7 +38,7 @@ struct ReleasedSessionTests {
   private func make(_ waiter: Waiter, by session: Session) -> Request {
     let url = "http://a.test/"
     return switch waiter {
-    case .dataHandler, .dataTask, .pieces, .progressLoop, .responseLoop, .command: session.request(url)
+    case .dataHandler, .dataTask, .chunks, .progressLoop, .responseLoop, .command: session.request(url)
     case .uploadHandler, .uploadTask: session.upload(Data("body".utf8), to: url)
     case .downloadHandler, .downloadTask, .resumeData: session.download(url)
     case .streamHandler, .streamLoop: session.streamRequest(url)
@@ -59,8 +59,8 @@ struct ReleasedSessionTests {
     case .dataTask, .uploadTask:
       let task = request.serializingData()
       Task { ends.add(await task.response.error) }
-    case .pieces:
-      request.responsePieces(on: .global()) { _ in }
+    case .chunks:
+      request.responseChunks(on: .global()) { _ in }
       request.response(queue: .global()) { [ends] in ends.add($0.error) }
     case .progressLoop: follow(request.downloadProgress(), of: request)
     case .responseLoop: follow(request.httpResponses(), of: request)
@@ -153,11 +153,12 @@ struct ReleasedSessionTests {
       let fake = FakeTransport(.failure(.notConnected))
       return Session(
         configuration: configuration, engine: Engine(transport: fake, network: network),
-        watching: SessionWatching(eventMonitors: [monitor]))
+        observers: SessionObservers(eventMonitors: [monitor]))
     case .redirectHandler:
       let handler = StuckRedirectHandler(reached: reached, kept: kept)
       return Session(
-        fake: FakeTransport(.redirect(302, to: "/there")), watching: SessionWatching(redirectHandler: handler)
+        fake: FakeTransport(.redirect(302, to: "/there")),
+        observers: SessionObservers(redirectHandler: handler)
       )
     case .retrier, .retryDelay: return Session(fake: FakeTransport(.failure(.connectionLost)))
     case .server, .suspension:

@@ -68,7 +68,7 @@ struct SessionDelegateTests {
   }
 
   private func session(_ fake: FakeTransport, _ delegate: SessionDelegate) -> Session {
-    Session.retained(fake: fake, watching: SessionWatching(delegate: delegate))
+    Session.retained(fake: fake, observers: SessionObservers(delegate: delegate))
   }
 
   @Test("Overridden methods are called in the order of events")

@@ -124,7 +124,7 @@ struct WantedEventsTests {
     let spy = Spy(wanting: [])
     let session = Session.retained(
       fake: FakeTransport(.redirect(302, to: "/b"), .ok, .redirect(302, to: "/d"), .ok),
-      watching: SessionWatching(delegate: spy, eventMonitors: []))
+      observers: SessionObservers(delegate: spy, eventMonitors: []))
     #expect(await session.request("http://a.test/a").end().error == nil)
     #expect(spy.calls.values.isEmpty)
     spy.wantedEvents.insert(.redirects)

@@ -39,20 +39,20 @@ struct ObservedStreamTests {
     #expect(check.isRight(Self.size) && seen.isRight(Self.size))
   }
 
-  @Test("A request with response pieces reports each chunk once") func responsePieces() async {
+  @Test("A request with response chunks reports each chunk once") func responseChunks() async {
     server.enqueue(.bytes(Self.size))
     let gate = DispatchSemaphore(value: 0)
     let check = PatternCheck()
     let hasBegun = Latch()
     let request = Session.real(eventMonitors: [monitor]).request(server.url("/"))
-      .responsePieces(on: DispatchQueue(label: "test.slow")) { data in
+      .responseChunks(on: DispatchQueue(label: "test.slow")) { data in
         guard check.add(data) else { return }
         hasBegun.open()
         gate.wait()
       }
     async let response = request.end()
     await hasBegun.wait()
-    #expect(await eventually { request.core.pieces?.flow.isFull == true })
+    #expect(await eventually { request.core.chunks?.flow.isFull == true })
     gate.signal()
     #expect(await response.error == nil)
     await hasEnded.wait()

@@ -189,13 +189,13 @@ extension Session {
     fake: FakeTransport, configuration: URLSessionConfiguration = .uncached,
     startRequestsImmediately: Bool = true, requestSetup: RequestSetup = .lazy,
     serializationQueue: DispatchQueue? = nil, interceptor: (any RequestInterceptor)? = nil,
-    options: TransportOptions = TransportOptions(), watching: SessionWatching = SessionWatching()
+    options: TransportOptions = TransportOptions(), observers: SessionObservers = SessionObservers()
   ) -> Session {
     let session = Session(
       fake: fake, configuration: configuration, startRequestsImmediately: startRequestsImmediately,
       requestSetup: requestSetup,
       serializationQueue: serializationQueue, interceptor: interceptor, options: options,
-      watching: watching)
+      observers: observers)
     keptSessions.add(session)
     return session
   }
@@ -205,12 +205,12 @@ extension Session {
     fake: FakeTransport, configuration: URLSessionConfiguration = .uncached,
     startRequestsImmediately: Bool = true, requestSetup: RequestSetup = .lazy,
     serializationQueue: DispatchQueue? = nil, interceptor: (any RequestInterceptor)? = nil,
-    options: TransportOptions = TransportOptions(), watching: SessionWatching = SessionWatching()
+    options: TransportOptions = TransportOptions(), observers: SessionObservers = SessionObservers()
   ) {
     let enqueue: @Sendable (any LoopWork) -> Void = { work in Task { work.runOnLoop() } }
     self.init(
       configuration: configuration,
-      engine: Engine(transport: fake, enqueue: fake.isDirect ? enqueue : nil), watching: watching,
+      engine: Engine(transport: fake, enqueue: fake.isDirect ? enqueue : nil), observers: observers,
       startRequestsImmediately: startRequestsImmediately,
       requestSetup: requestSetup, serializationQueue: serializationQueue, interceptor: interceptor,
       transportOptions: options)

@@ -12,17 +12,17 @@ import Testing
   func acceptance() throws {
     let delegate = OwnDelegate()
     delegate.wantedEvents = []
-    let trust = try #require(TrustService(manager: nil, observers: SessionWatching(delegate: delegate)))
+    let trust = try #require(TrustService(manager: nil, observers: SessionObservers(delegate: delegate)))
     let chain = PresentedChain(host: "a.test", port: 443, certificates: [])
-    #expect(trust.judgesAsUsual)
+    #expect(trust.usesDefaultEvaluation)
     trust.remember(.usual, on: chain, in: 1)
-    #expect(trust.judgesAsUsual)
+    #expect(trust.usesDefaultEvaluation)
     trust.remember(.accepted, on: chain, in: 1)
-    #expect(!trust.judgesAsUsual)
+    #expect(!trust.usesDefaultEvaluation)
   }
 
   private func wantsStapledResponse(_ manager: ServerTrustManager) throws -> Bool {
-    let trust = try #require(TrustService(manager: manager, observers: SessionWatching()))
+    let trust = try #require(TrustService(manager: manager, observers: SessionObservers()))
     return trust.wantsStapledResponse(ofHost: "a.test")
   }
 

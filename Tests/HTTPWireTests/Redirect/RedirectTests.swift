@@ -29,19 +29,19 @@ import Testing
 
   @Test("Method and body of the next request follow from the status", arguments: methods)
   func methodAndBody(
-    status: Int, before: String, after: String, keepsBody: Bool
+    status: Int, before: String, after: String, resendsBody: Bool
   ) throws {
     let decision = Redirect.decide(
       status: status, location: "/n", request: Self.request(before, hasBody: true))
     let plan = try #require(Self.plan(decision))
     #expect(plan.method == after)
-    #expect(plan.keepsBody == keepsBody)
-    #expect(plan.dropsContentFields == !keepsBody)
+    #expect(plan.resendsBody == resendsBody)
+    #expect(plan.dropsContentFields == !resendsBody)
   }
 
   @Test("A missing body is not sent") func missingBody() throws {
     let plan = try #require(Self.plan(Redirect.decide(status: 307, location: "/", request: Self.request())))
-    #expect(!plan.keepsBody)
+    #expect(!plan.resendsBody)
     #expect(!plan.dropsContentFields)
   }
 

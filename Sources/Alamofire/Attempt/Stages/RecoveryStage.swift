@@ -55,8 +55,8 @@ extension AttemptDriver {
     let partial = failure.partial.flatMap { core.isShown($0.head) ? $0 : nil }
     let body = partial.flatMap { core.shown($0.body, of: request, isKept: true) }
     // No part of a body that exceeds the limit is kept.
-    let keepsBody = core.pieces == nil && failure.kind != .dataLengthExceedsMaximum
-    core.keep(exchange(partial?.head), body: keepsBody ? body : nil)
+    let deliversBody = core.chunks == nil && failure.kind != .dataLengthExceedsMaximum
+    core.keep(exchange(partial?.head), body: deliversBody ? body : nil)
     if let error = values.handler.given?.error { throw .sessionTaskFailed(error: error) }
     if let cause = failure.cause { throw AFError(refusal: cause) }
     let explained =

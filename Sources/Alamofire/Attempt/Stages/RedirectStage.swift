@@ -58,7 +58,7 @@ extension AttemptDriver {
     }
     try checkAlive()
     guard let answer else {
-      values.keepsBody = false
+      values.deliversBody = false
       return .redirect(.declined)
     }
     if answer.isSent(like: proposed) {

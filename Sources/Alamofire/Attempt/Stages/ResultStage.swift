@@ -30,8 +30,8 @@ extension AttemptDriver {
     values.response = nil
     let request = values.request
     let isTaken = core.observers.contains(.task) || request.sink != nil
-    let body = isTaken ? core.shown(response.body, of: request, isKept: values.keepsBody) : response.body
-    core.keep(exchange, body: values.keepsBody ? body : nil)
+    let body = isTaken ? core.shown(response.body, of: request, isKept: values.deliversBody) : response.body
+    core.keep(exchange, body: values.deliversBody ? body : nil)
     if core.webSocket != nil { try checkUpgrade(response.head) }
     return .done
   }

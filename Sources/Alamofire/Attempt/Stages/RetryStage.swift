@@ -30,7 +30,7 @@ extension AttemptDriver {
   @inline(never)
   nonisolated(nonsending) func askRetriers() async -> AttemptEvent {
     // The readers have received a part of the body and could not tell that of another attempt apart.
-    guard core.pieces?.mayBeginAgain ?? true else { return refuseRetry() }
+    guard core.chunks?.mayBeginAgain ?? true else { return refuseRetry() }
     let answer = await core.retriersAnswer(to: failure, of: request, isOpen: true)
     // The session ended while a retrier was asked, which is why there is no other attempt.
     if core.isAbandoned { return refuseRetry(with: core.session.reasonOfEnd) }

@@ -16,15 +16,15 @@ package struct Backoff: Sendable {
   package static let longest: TimeInterval = 31_536_000
 
   /// Returns the delay in seconds after `retryCount` retries: `base` to the power of `retryCount`, times `scale`.
-  /// With jitter it is a part of that, chosen by `random` (0 to 1). `asked`, the delay that the server asked for, is
-  /// the minimum. Jitter is added to it, so that clients with the same `Retry-After` do not retry at the same time.
+  /// With jitter it is a part of that, chosen by `random` (0 to 1). `retryAfter`, the delay of a `Retry-After`
+  /// field, is the minimum. Jitter is added to it, so that clients with the same field do not retry at the same time.
   ///
   /// The result is finite, from 0 to ``longest``. A scale that is negative or not a number gives no delay.
-  package func delay(retryCount: Int, asked: TimeInterval? = nil, random: Double) -> TimeInterval {
-    let least = clamped(asked ?? 0)
+  package func delay(retryCount: Int, retryAfter: TimeInterval? = nil, random: Double) -> TimeInterval {
+    let minimum = clamped(retryAfter ?? 0)
     // An infinite power times a scale of zero is not a number, which gives no delay.
     let full = clamped(pow(Double(base), Double(max(0, retryCount))) * scale)
-    return isJittered ? clamped(least + full * random) : max(least, full)
+    return isJittered ? clamped(minimum + full * random) : max(minimum, full)
   }
 
   private func clamped(_ seconds: TimeInterval) -> TimeInterval {

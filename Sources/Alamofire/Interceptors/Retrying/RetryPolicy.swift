@@ -91,12 +91,14 @@ open class RetryPolicy: RequestInterceptor, @unchecked Sendable {
     guard count < retryLimit, shouldRetry(request: request, dueTo: error) else {
       return completion(.doNotRetry)
     }
-    let asked = secondsAsked(by: request.response)
-    if let asked, let maximumRetryAfter, !(asked <= maximumRetryAfter) { return completion(.doNotRetry) }
+    let retryAfter = secondsAsked(by: request.response)
+    if let retryAfter, let maximumRetryAfter, !(retryAfter <= maximumRetryAfter) {
+      return completion(.doNotRetry)
+    }
     let backoff = Backoff(
       base: exponentialBackoffBase, scale: exponentialBackoffScale, isJittered: jitter == .full)
     completion(
-      .retryWithDelay(backoff.delay(retryCount: count, asked: asked, random: .random(in: 0...1))))
+      .retryWithDelay(backoff.delay(retryCount: count, retryAfter: retryAfter, random: .random(in: 0...1))))
   }
 
   /// Whether a failed request is worth another attempt, however many there were. A request that could not

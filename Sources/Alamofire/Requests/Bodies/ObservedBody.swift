@@ -30,14 +30,14 @@ final class ObservedBody: BodySink {
     // The body of a failure is held until it is known whether a retrier undoes the failure.
     let isHeld = !(200..<300).contains(head.status) && core?.isIntercepted == true
     state.withLock { $0 = State(isShown: isShown, isHeld: isHeld, wake: wake) }
-    return isShown ? core?.pieces?.begin() : nil
+    return isShown ? core?.chunks?.begin() : nil
   }
 
   func receive(_ bytes: UnsafeRawBufferPointer) -> BodyReception {
     guard !bytes.isEmpty else { return .taken }
     let isShown = state.withLock { $0.isShown }
-    if isShown, let pieces = core?.pieces {
-      let reception = pass(bytes, to: pieces)
+    if isShown, let chunks = core?.chunks {
+      let reception = pass(bytes, to: chunks)
       guard case .taken = reception else { return reception }
     } else {
       state.withLock { $0.data.append(contentsOf: bytes) }
@@ -46,7 +46,7 @@ final class ObservedBody: BodySink {
     return .taken
   }
 
-  private func pass(_ bytes: UnsafeRawBufferPointer, to pieces: ResponseChunks) -> BodyReception {
+  private func pass(_ bytes: UnsafeRawBufferPointer, to chunks: ResponseChunks) -> BodyReception {
     let (kept, wake) = state.withLock { state in
       if state.isHeld, state.data.count + bytes.count <= Self.mostHeld {
         state.data.append(contentsOf: bytes)
@@ -57,19 +57,19 @@ final class ObservedBody: BodySink {
       return (state.data, state.wake)
     }
     guard let kept else { return .taken }
-    if let wake { pieces.flow.open(wake: wake) }
+    if let wake { chunks.flow.open(wake: wake) }
     if !kept.isEmpty {
       // The bytes from before the first reader come first.
-      let reception = kept.withUnsafeBytes { pieces.receive($0) }
+      let reception = kept.withUnsafeBytes { chunks.receive($0) }
       guard case .taken = reception else { return reception }
       state.withLock { $0.data = Data() }
     }
-    return pieces.receive(bytes)
+    return chunks.receive(bytes)
   }
 
   func finish() -> TransportFailure? {
     state.withLock { $0.wake = nil }
-    return core?.pieces?.flow.finish()
+    return core?.chunks?.flow.finish()
   }
 
   /// The kept bytes; `nil` without any.

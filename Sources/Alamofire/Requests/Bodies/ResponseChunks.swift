@@ -50,8 +50,8 @@ package final class ResponseChunks: Sendable {
     guard mayBegin else {
       return TransportFailure(
         .connectionLost,
-        "A part of the body was handed out already, so that another one cannot follow it. Give responsePieces an onRestart "
-          + "if it may begin again.")
+        "A part of the body was handed out already, so that another one cannot follow it. Give responseChunks an "
+          + "onRestart if it may begin again.")
     }
     if !isNew { flow.restart() }
     return nil
@@ -77,7 +77,7 @@ package final class ResponseChunks: Sendable {
 /// those after it are served when it has received all chunks.
 final class ResponseChunkReader: StreamReader, ResponseSink {
   /// Weak, because its flow retains this reader.
-  private weak let pieces: ResponseChunks?
+  private weak let chunks: ResponseChunks?
   private let id: Int
   private let queue: DispatchQueue
   private let onRestart: (@Sendable () -> Void)?
@@ -86,10 +86,10 @@ final class ResponseChunkReader: StreamReader, ResponseSink {
   private let hasHandedOut = Atomic<Bool>(false)
 
   init(
-    _ pieces: ResponseChunks, id: Int, queue: DispatchQueue, onRestart: (@Sendable () -> Void)?,
+    _ chunks: ResponseChunks, id: Int, queue: DispatchQueue, onRestart: (@Sendable () -> Void)?,
     handler: @escaping @Sendable (Data) -> Void
   ) {
-    self.pieces = pieces
+    self.chunks = chunks
     self.id = id
     self.queue = queue
     self.onRestart = onRestart
@@ -103,7 +103,7 @@ final class ResponseChunkReader: StreamReader, ResponseSink {
   }
 
   private func work() {
-    guard let flow = pieces?.flow else { return }
+    guard let flow = chunks?.flow else { return }
     let (entries, _, isOrdered) = flow.read(id)
     guard !entries.isEmpty else { return }
     for entry in entries {
@@ -128,11 +128,11 @@ final class ResponseChunkReader: StreamReader, ResponseSink {
 
   /// Waits until all chunks are handed out, then hands out a body that was kept before the first reader.
   nonisolated(nonsending) func handOutRest(of core: RequestCore) async {
-    guard let pieces else { return }
-    await pieces.flow.settled()
+    guard let chunks else { return }
+    await chunks.flow.settled()
     guard let collected = core.state.withLock({ $0.results.data }), !collected.isEmpty else { return }
-    if let failure = pieces.beginCollected() { return core.fail(AFError(failure, url: "")) }
-    await pieces.flow.settled()
+    if let failure = chunks.beginCollected() { return core.fail(AFError(failure, url: "")) }
+    await chunks.flow.settled()
     await withCheckedContinuation { continuation in
       queue.async { [self] in
         handOut(collected)
@@ -149,7 +149,7 @@ final class ResponseChunkReader: StreamReader, ResponseSink {
   func serialize(_ outcome: RequestOutcome) -> AFError? { nil }
   func replaceFailure(with error: AFError) {}
   func announce(to request: Request) {}
-  func deliver() { pieces?.flow.remove(id) }
+  func deliver() { chunks?.flow.remove(id) }
 }
 
 extension RequestCore {
@@ -158,26 +158,26 @@ extension RequestCore {
     of request: Request, on queue: DispatchQueue, onRestart: (@Sendable () -> Void)?,
     _ handler: @escaping @Sendable (Data) -> Void
   ) {
-    let pieces = state.withLock { state in
-      let pieces = state.extras.pieces ?? ResponseChunks(executor: session.executor)
-      state.extras.pieces = pieces
-      return pieces
+    let chunks = state.withLock { state in
+      let chunks = state.extras.chunks ?? ResponseChunks(executor: session.executor)
+      state.extras.chunks = chunks
+      return chunks
     }
-    let reader = pieces.add(on: queue, onRestart: onRestart, handler)
+    let reader = chunks.add(on: queue, onRestart: onRestart, handler)
     add(.body)
     add(reader, for: request)
   }
 
   /// The validators, and the request and the body that they judge.
   func judged() -> ([Validator], URLRequest?, ValidationBody) {
-    let (validators, request, data, pieces) = state.withLock {
-      ($0.handlers.validators, $0.results.request, $0.results.data, $0.hasExtras ? $0.extras.pieces : nil)
+    let (validators, request, data, chunks) = state.withLock {
+      ($0.handlers.validators, $0.results.request, $0.results.data, $0.hasExtras ? $0.extras.chunks : nil)
     }
-    return (validators, request, ValidationBody(data, handedOut: pieces?.passedCount))
+    return (validators, request, ValidationBody(data, handedOut: chunks?.passedCount))
   }
 
   /// The chunk readers; `nil` without any.
-  package var pieces: ResponseChunks? {
-    has(.body) ? state.withLock { $0.extras.pieces } : nil
+  package var chunks: ResponseChunks? {
+    has(.body) ? state.withLock { $0.extras.chunks } : nil
   }
 }

@@ -234,7 +234,7 @@ final class ByteStreamCore: Sendable {
   }
 
   private func tellDelegate(_ error: AFError?) {
-    guard session.watching.wants(.transfers) else { return }
+    guard session.observers.wants(.transfers) else { return }
     let delegate = session.delegate
     let facade = session.facade
     let task = task

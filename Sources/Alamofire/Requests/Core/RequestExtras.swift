@@ -16,7 +16,7 @@ struct RequestExtras: Sendable {
 
   // MARK: Bodies
   /// The chunk readers of a data request.
-  var pieces: ResponseChunks?
+  var chunks: ResponseChunks?
   /// The body of an upload, and the file that was made of it for the attempt.
   var uploadable: UploadRequest.Uploadable?
   var uploadedFile: URL?

@@ -74,7 +74,7 @@ extension RequestCore {
   /// The events that have observers at present.
   var observers: RequestObservers {
     let own = RequestInterests(rawValue: interests.load(ordering: .acquiring))
-    return session.watching.observers.union(RequestObservers(own))
+    return session.observers.observedEvents.union(RequestObservers(own))
   }
 
   /// Whether the session or the request has monitors. Asked before an event is made for them.

@@ -62,7 +62,7 @@ extension RequestCore.State {
   var exchanges: [Exchange] { extras.earlierExchanges + (results.exchange.map { [$0] } ?? []) }
 
   /// The body for the caller; `nil` if chunk readers receive it.
-  var collectedBody: Data? { hasExtras && extras.pieces != nil ? nil : results.data }
+  var collectedBody: Data? { hasExtras && extras.chunks != nil ? nil : results.data }
 
   /// Whether the requests and responses of earlier attempts are kept.
   var keepsEarlierAttempts: Bool { !(hasExtras && extras.forgetsEarlierAttempts) }

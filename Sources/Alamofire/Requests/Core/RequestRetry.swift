@@ -22,7 +22,7 @@ extension RequestCore {
       let file = state.hasExtras ? state.extras.fileURL : nil
       state.resetForRetry()
       // The readers of the body have received all of it.
-      if cause == .demand, state.hasExtras { state.extras.pieces = nil }
+      if cause == .demand, state.hasExtras { state.extras.chunks = nil }
       return (true, file)
     }
     guard isReady else { return false }

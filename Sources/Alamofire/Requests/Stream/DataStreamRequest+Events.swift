@@ -12,9 +12,9 @@ extension DataStreamRequest {
     public func cancel() { token.cancel() }
   }
 
-  /// The events of a stream: pieces, then the completion.
+  /// The events of a stream: chunks, then the completion.
   public enum Event<Success, Failure: Error> {
-    /// A piece of the body, or the error of its serializer.
+    /// A chunk of the body, or the error of its serializer.
     case stream(Result<Success, Failure>)
     /// The end of the request. The last event, once.
     case complete(Completion)
@@ -40,8 +40,8 @@ extension DataStreamRequest {
     /// The end of the run to which it belongs.
     let runEnd: RunEnd
 
-    /// Cancels the request. The handler or loop with this token gets no further pieces, and the completion with
-    /// `AFError.explicitlyCancelled`. Others get the pieces received so far. Callable on any thread; further calls,
+    /// Cancels the request. The handler or loop with this token gets no further chunks, and the completion with
+    /// `AFError.explicitlyCancelled`. Others get the chunks received so far. Callable on any thread; further calls,
     /// and calls after the end, have no effect.
     public func cancel() {
       if !runEnd.isReached { request.cancel() }
@@ -65,25 +65,25 @@ extension DataStreamRequest.Stream: Sendable where Success: Sendable {}
 extension DataStreamRequest.Event: Sendable where Success: Sendable {}
 
 extension DataStreamRequest.Stream {
-  /// The piece, or why there is none; `nil` for the completion.
+  /// The chunk, or why there is none; `nil` for the completion.
   public var result: Result<Success, Failure>? {
     guard case .stream(let result) = event else { return nil }
     return result
   }
 
-  /// The piece; `nil` for a failure and for the completion.
+  /// The chunk; `nil` for a failure and for the completion.
   public var value: Success? {
     guard case .stream(.success(let value)) = event else { return nil }
     return value
   }
 
-  /// Why a serializer could not make a value; `nil` for pieces and for the completion.
+  /// Why a serializer could not make a value; `nil` for chunks and for the completion.
   public var error: Failure? {
     guard case .stream(.failure(let error)) = event else { return nil }
     return error
   }
 
-  /// The completion; `nil` for pieces and failures.
+  /// The completion; `nil` for chunks and failures.
   public var completion: DataStreamRequest.Completion? {
     guard case .complete(let completion) = event else { return nil }
     return completion

@@ -21,7 +21,7 @@ extension DataStreamRequest {
   ///
   /// - Parameters:
   ///   - serializer: Makes values. Built-in serializers are called with whole characters or documents, custom ones
-  ///     with each piece as received.
+  ///     with each chunk as received.
   ///   - queue: The queue of the handler, for one event at a time. Default: the main queue.
   ///   - stream: Called with each event.
   @preconcurrency
@@ -33,7 +33,7 @@ extension DataStreamRequest {
     add(StreamDecoding(serializer), on: queue, isCheap: false, stream)
   }
 
-  /// Adds a handler that gets UTF-8 text, in pieces that end between characters, at arbitrary boundaries. Invalid
+  /// Adds a handler that gets UTF-8 text, in chunks that end between characters, at arbitrary boundaries. Invalid
   /// UTF-8 becomes U+FFFD.
   ///
   /// - Parameters:
@@ -53,7 +53,7 @@ extension DataStreamRequest {
   ///   - type: The type of the values; inferred by default.
   ///   - queue: The queue of the handler, for one event at a time. Default: the main queue.
   ///   - decoder: Default: a `JSONDecoder`.
-  ///   - preprocessor: The transformation of each piece before it is decoded. Default: none.
+  ///   - preprocessor: The transformation of each chunk before it is decoded. Default: none.
   ///   - stream: Called with each event.
   @preconcurrency
   @discardableResult

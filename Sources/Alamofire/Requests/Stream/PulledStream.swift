@@ -70,8 +70,8 @@ final class PulledStream<Success: Sendable, Failure: Error>: StreamSource {
     return nil
   }
 
-  /// Decodes one piece, because the request for the next one means that the loop has processed it. Returns false if
-  /// there is none, or another task decodes; two loops over one stream share its pieces.
+  /// Decodes one chunk, because the request for the next one means that the loop has processed it. Returns false if
+  /// there is none, or another task decodes; two loops over one stream share its chunks.
   private func readMore() -> Bool {
     guard var decoding = takeDecoding() else { return false }
     let (entries, isLast, _) = request.flow.read(reader.id, atMost: 1)

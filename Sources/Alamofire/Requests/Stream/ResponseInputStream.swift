@@ -9,15 +9,15 @@ final class ResponseInputStream: InputStream {
   private struct Reading {
     var status = Stream.Status.notOpen
     var error: AFError?
-    /// The current piece, and the number of its bytes that were read.
+    /// The current chunk, and the number of its bytes that were read.
     var chunk = Data()
     var offset = 0
     /// Whether bytes have been read.
     var hasGiven = false
-    /// Whether the current piece is the last one.
+    /// Whether the current chunk is the last one.
     var isOver = false
 
-    /// Copies as many bytes of the piece as fit.
+    /// Copies as many bytes of the chunk as fit.
     mutating func copy(into room: UnsafeMutableRawBufferPointer) -> Int {
       let count = min(room.count, chunk.count - offset)
       guard count > 0 else { return 0 }
@@ -37,7 +37,7 @@ final class ResponseInputStream: InputStream {
   private let request: DataStreamRequest
   private let reader: BlockingReader
   private let reading = Mutex(Reading())
-  /// Serializes concurrent reads, so that each piece reaches one of them.
+  /// Serializes concurrent reads, so that each chunk reaches one of them.
   private let turn = DispatchSemaphore(value: 1)
 
   init(_ request: DataStreamRequest, bufferSize: Int) {

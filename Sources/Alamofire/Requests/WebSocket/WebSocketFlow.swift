@@ -178,7 +178,7 @@ extension WebSocketFlow: WebSocketChannelObserver {
   private func tellDelegate(
     _ body: @escaping @Sendable (SessionDelegate, URLSession, URLSessionWebSocketTask) -> Void
   ) {
-    guard let request = state.withLock({ $0.request }), request.core.session.watching.wants(.transfers),
+    guard let request = state.withLock({ $0.request }), request.core.session.observers.wants(.transfers),
       let task = request.core.tasks(of: request).last as? URLSessionWebSocketTask
     else { return }
     let session = request.core.session

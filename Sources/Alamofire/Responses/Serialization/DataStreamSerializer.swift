@@ -1,6 +1,6 @@
 public import Foundation
 
-/// Makes values of the pieces of a stream.
+/// Makes values of the chunks of a stream.
 ///
 /// Called neither on the engine's thread nor on the handler's queue, one call at a time for each handler. An
 /// implementation may block; the server then waits.
@@ -57,7 +57,7 @@ public struct StringStreamSerializer: DataStreamSerializer {
 /// reading continues after its end if that can be found. Bytes after the preprocessor are held in memory until their
 /// document is complete.
 ///
-/// With any other decoder each piece that the network delivers has to be a document.
+/// With any other decoder each chunk that the network delivers has to be a document.
 ///
 /// ```swift
 /// let serializer = DecodableStreamSerializer<User>(decoder: JSONDecoder())
@@ -65,14 +65,14 @@ public struct StringStreamSerializer: DataStreamSerializer {
 public struct DecodableStreamSerializer<T: Decodable & Sendable>: DataStreamSerializer {
   /// The decoder.
   public let decoder: any DataDecoder
-  /// The transformation of each piece before it is decoded.
+  /// The transformation of each chunk before it is decoded.
   public let dataPreprocessor: any DataPreprocessor
 
   /// Makes the serializer.
   ///
   /// - Parameters:
   ///   - decoder: The decoder. Default: a `JSONDecoder`. Do not change it afterwards.
-  ///   - dataPreprocessor: The transformation of each piece before it is decoded. Default: none.
+  ///   - dataPreprocessor: The transformation of each chunk before it is decoded. Default: none.
   public init(
     decoder: any DataDecoder = JSONDecoder(),
     dataPreprocessor: any DataPreprocessor = PassthroughPreprocessor()
@@ -95,7 +95,7 @@ extension DataStreamSerializer {
   /// - Parameters:
   ///   - type: The type of the value; inferred by default.
   ///   - decoder: The decoder. Default: a `JSONDecoder`. Do not change it afterwards.
-  ///   - dataPreprocessor: The transformation of each piece before it is decoded. Default: none.
+  ///   - dataPreprocessor: The transformation of each chunk before it is decoded. Default: none.
   public static func decodable<T: Decodable & Sendable>(
     of type: T.Type = T.self, decoder: any DataDecoder = JSONDecoder(),
     dataPreprocessor: any DataPreprocessor = PassthroughPreprocessor()

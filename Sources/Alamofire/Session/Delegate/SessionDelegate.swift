@@ -167,8 +167,8 @@ open class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendabl
     completionHandler(.allow)
   }
 
-  /// Calls the monitors. Called with each piece of a body, except for bodies of followed redirects. If the event is
-  /// enabled while a request runs, the whole body comes in one piece at its end.
+  /// Calls the monitors. Called with each chunk of a body, except for bodies of followed redirects. If the event is
+  /// enabled while a request runs, the whole body comes in one chunk at its end.
   open func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
     tell(dataTask) { $0.urlSession(session, dataTask: dataTask, didReceive: data) }
   }

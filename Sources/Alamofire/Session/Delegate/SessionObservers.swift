@@ -3,14 +3,14 @@ package import FoundationNetworking
 
 /// The delegate, the handlers and the monitors of a session. A class, because each request reads it several times,
 /// and a copy of a structure would count a reference for each member.
-package final class SessionWatching: Sendable {
+package final class SessionObservers: Sendable {
   let delegate: SessionDelegate
   /// Whether the delegate is a subclass, whose methods have to be called.
   let hasOwnDelegate: Bool
   let redirectHandler: (any RedirectHandler)?
   let cachedResponseHandler: (any CachedResponseHandler)?
   /// The events whose observers never change.
-  private let constantObservers: RequestObservers
+  private let constantEvents: RequestObservers
   let eventMonitor: CompositeEventMonitor
   /// The user's `URLSession` that is shown instead of the facade.
   let lent: URLSession?
@@ -25,11 +25,11 @@ package final class SessionWatching: Sendable {
     self.redirectHandler = redirectHandler
     self.cachedResponseHandler = cachedResponseHandler
     eventMonitor = CompositeEventMonitor(monitors: eventMonitors)
-    var observers: RequestObservers = []
-    if redirectHandler != nil { observers.insert(.redirects) }
-    if cachedResponseHandler != nil { observers.formUnion([.wholeTask, .storing]) }
-    if eventMonitor.hearsBodies { observers.insert(.bodies) }
-    constantObservers = observers
+    var events: RequestObservers = []
+    if redirectHandler != nil { events.insert(.redirects) }
+    if cachedResponseHandler != nil { events.formUnion([.wholeTask, .storing]) }
+    if eventMonitor.hearsBodies { events.insert(.bodies) }
+    constantEvents = events
     self.lent = lent
   }
 
@@ -39,26 +39,26 @@ package final class SessionWatching: Sendable {
   }
 
   /// The events of all requests that have observers in the session at present.
-  var observers: RequestObservers {
-    var observers = constantObservers
-    if eventMonitor.isActive { observers.formUnion(.monitors) }
-    if hasOwnDelegate { observers.formUnion(RequestObservers(delegate.wantedEvents)) }
-    return observers
+  var observedEvents: RequestObservers {
+    var events = constantEvents
+    if eventMonitor.isActive { events.formUnion(.monitors) }
+    if hasOwnDelegate { events.formUnion(RequestObservers(delegate.wantedEvents)) }
+    return events
   }
 }
 
-extension SessionWatching: TrustObservers {
+extension SessionObservers: TrustObservers {
   var mayObserveTrust: Bool { hasOwnDelegate || eventMonitor.seesMore }
   var delegateAnswersTrust: Bool { wants(.trust) }
   var observesTrust: Bool { wants(.trust) || eventMonitor.seesMore }
 }
 
 extension SessionCore {
-  var delegate: SessionDelegate { watching.delegate }
-  var hasOwnDelegate: Bool { watching.hasOwnDelegate }
-  var redirectHandler: (any RedirectHandler)? { watching.redirectHandler }
-  var cachedResponseHandler: (any CachedResponseHandler)? { watching.cachedResponseHandler }
-  var eventMonitor: CompositeEventMonitor { watching.eventMonitor }
+  var delegate: SessionDelegate { observers.delegate }
+  var hasOwnDelegate: Bool { observers.hasOwnDelegate }
+  var redirectHandler: (any RedirectHandler)? { observers.redirectHandler }
+  var cachedResponseHandler: (any CachedResponseHandler)? { observers.cachedResponseHandler }
+  var eventMonitor: CompositeEventMonitor { observers.eventMonitor }
 
   /// The tasks of running requests.
   var runningTasks: [URLSessionTask] { activeRequests.compactMap { $0.task } }

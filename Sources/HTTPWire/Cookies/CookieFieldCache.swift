@@ -2,7 +2,7 @@
 ///
 /// A field depends on the host, the port, the path and the encryption of the target. It also depends on the time if a
 /// cookie expires, and on the cause of the request if a cookie has a `SameSite` attribute.
-package struct CookieFieldMemo: Sendable {
+package struct CookieFieldCache: Sendable {
   private struct Key: Hashable {
     let target: CookieTarget
     /// `nil` where no cookie depends on it.

@@ -5,23 +5,23 @@ import HTTPTestServer
 import Synchronization
 import Testing
 
-@Suite("Response pieces", .timeLimit(.minutes(5))) struct ResponsePiecesTests {
+@Suite("Response chunks", .timeLimit(.minutes(5))) struct ResponseChunkHandlerTests {
   private let server: HTTPTestServer
   private let session = Session.real()
   /// For requests that start after all handlers are added.
   private let pausedSession = Session.real(startRequestsImmediately: false)
-  private let queue = DispatchQueue(label: "test.pieces")
+  private let queue = DispatchQueue(label: "test.chunks")
 
   init() throws { server = try HTTPTestServer() }
 
   // MARK: Delivery
 
-  @Test("Pieces are the body, and response handlers receive no data") func pieces() async {
+  @Test("Chunks are the body, and response handlers receive no data") func chunks() async {
     server.enqueue(.bytes(3_000_000))
     let check = PatternCheck()
-    let request = session.request(server.url("/")).responsePieces(on: queue) { [queue] piece in
+    let request = session.request(server.url("/")).responseChunks(on: queue) { [queue] chunk in
       dispatchPrecondition(condition: .onQueue(queue))
-      _ = check.add(piece)
+      _ = check.add(chunk)
     }
     let counts = Recorder<Int>()
     let response = await withCheckedContinuation { done in
@@ -31,54 +31,54 @@ import Testing
       }
     }
     #expect(response.error == nil && response.response?.statusCode == 200 && response.data == nil)
-    // Response handlers are called after the last piece.
+    // Response handlers are called after the last chunk.
     #expect(counts.values == [3_000_000] && check.isRight(3_000_000))
-    #expect(request.data == nil && request.core.pieces?.flow.heldBytes == 0)
+    #expect(request.data == nil && request.core.chunks?.flow.heldBytes == 0)
     #expect(response.metrics?.transactionMetrics.last?.countOfResponseBodyBytesReceived == 3_000_000)
   }
 
-  @Test("An empty body has no piece") func emptyBody() async {
+  @Test("An empty body has no chunk") func emptyBody() async {
     server.enqueue(.status(200), .status(204))
     for _ in 0..<2 {
-      let pieces = Recorder<Data>()
+      let chunks = Recorder<Data>()
       let response = await session.request(server.url("/")).validate(contentType: ["image/png"])
-        .responsePieces(on: queue) { pieces.add($0) }.end()
-      #expect(response.error == nil && pieces.count == 0)
+        .responseChunks(on: queue) { chunks.add($0) }.end()
+      #expect(response.error == nil && chunks.count == 0)
     }
   }
 
-  @Test("Each handler receives all pieces") func handlers() async {
+  @Test("Each handler receives all chunks") func handlers() async {
     server.enqueue(.bytes(500_000))
     let checks = [PatternCheck(), PatternCheck()]
     let response = await pausedSession.request(server.url("/"))
-      .responsePieces(on: queue) { _ = checks[0].add($0) }
-      .responsePieces(on: .global()) { _ = checks[1].add($0) }.resume().end()
+      .responseChunks(on: queue) { _ = checks[0].add($0) }
+      .responseChunks(on: .global()) { _ = checks[1].add($0) }.resume().end()
     #expect(response.error == nil && checks.allSatisfy { $0.isRight(500_000) })
   }
 
   @Test("Progress is reported") func progress() async {
     server.enqueue(.bytes(100_000), .bytes(100_000))
-    let request = session.request(server.url("/")).responsePieces(on: queue) { _ in }
+    let request = session.request(server.url("/")).responseChunks(on: queue) { _ in }
     _ = await request.end()
     #expect(request.downloadProgress.completedUnitCount == 100_000)
     #expect(request.downloadProgress.totalUnitCount == 100_000)
     let reported = Recorder<Int64>()
     let watched = session.request(server.url("/"))
       .downloadProgress(queue: queue) { reported.add($0.completedUnitCount) }
-      .responsePieces(on: queue) { _ in }
+      .responseChunks(on: queue) { _ in }
     _ = await watched.end()
     #expect(reported.values.last == 100_000 && watched.downloadProgress.fractionCompleted == 1)
   }
 
-  @Test("Uploads deliver pieces") func uploads() async {
-    let pieces = Recorder<Data>()
+  @Test("Uploads deliver chunks") func uploads() async {
+    let chunks = Recorder<Data>()
     let response = await session.upload(Data("sent".utf8), to: server.url("/post"))
-      .responsePieces(on: queue) { pieces.add($0) }.end()
+      .responseChunks(on: queue) { chunks.add($0) }.end()
     #expect(response.error == nil && response.data == nil)
-    #expect(String(decoding: pieces.values.reduce(Data(), +), as: UTF8.self).contains("sent"))
+    #expect(String(decoding: chunks.values.reduce(Data(), +), as: UTF8.self).contains("sent"))
   }
 
-  @Test("Redirects and challenges deliver no pieces") func redirectsAndChallenges() async throws {
+  @Test("Redirects and challenges deliver no chunks") func redirectsAndChallenges() async throws {
     server.enqueue(
       Reply(
         status: 302, headers: [.init(name: "Location", value: "/second")],
@@ -87,10 +87,10 @@ import Testing
         status: 401, headers: [.init(name: "WWW-Authenticate", value: #"Basic realm="r""#)],
         body: .bytes(Array("who are you".utf8))),
       .text("here"))
-    let pieces = Recorder<String>()
+    let chunks = Recorder<String>()
     let response = await session.request(server.url("/")).authenticate(username: "a", password: "b")
-      .responsePieces(on: queue) { pieces.add(String(decoding: $0, as: UTF8.self)) }.end()
-    #expect(response.response?.statusCode == 200 && pieces.values == ["here"])
+      .responseChunks(on: queue) { chunks.add(String(decoding: $0, as: UTF8.self)) }.end()
+    #expect(response.response?.statusCode == 200 && chunks.values == ["here"])
   }
 
   @Test("The cache is neither read nor written") func cache() async {
@@ -99,13 +99,13 @@ import Testing
     let reply = Reply.text("fresh").with(header: "Cache-Control", value: "max-age=1000")
     server.enqueue(reply, reply, reply)
     for _ in 0..<2 {
-      let pieces = Recorder<Data>()
-      _ = await session.request(server.url("/")).responsePieces(on: queue) { pieces.add($0) }.end()
-      #expect(pieces.values == [Data("fresh".utf8)])
+      let chunks = Recorder<Data>()
+      _ = await session.request(server.url("/")).responseChunks(on: queue) { chunks.add($0) }.end()
+      #expect(chunks.values == [Data("fresh".utf8)])
     }
     _ = await session.request(server.url("/")).end()
     #expect(server.recordedRequests.count == 3)
-    // A request without pieces would find a response that this request stored.
+    // A request without chunks would find a response that this request stored.
     #expect(await session.request(server.url("/")).end().data == Data("fresh".utf8))
     #expect(server.recordedRequests.count == 3)
   }
@@ -116,10 +116,10 @@ import Testing
     let reply = Reply(
       status: 200, headers: [.init(name: "Content-Type", value: "text/plain")], body: .pattern(9))
     server.enqueue(reply, reply, reply, .status(404), reply)
-    let pieces = Recorder<Data>()
+    let chunks = Recorder<Data>()
     func failed(_ add: (DataRequest) -> DataRequest) async -> AFError? {
       await add(session.request(server.url("/"), headers: ["Accept": "image/png"]))
-        .responsePieces(on: queue) { pieces.add($0) }.end().error
+        .responseChunks(on: queue) { chunks.add($0) }.end().error
     }
     for validate: (DataRequest) -> DataRequest in [
       { $0.validate() }, { $0.validate(contentType: ["image/png"]) },
@@ -139,16 +139,16 @@ import Testing
       }
     }
     #expect(error?.underlyingError as? TestError == TestError() && bodies.values == [nil])
-    // The pieces were delivered before the validation.
-    #expect(pieces.values.map(\.count) == [9, 9, 9, 9])
+    // The chunks were delivered before the validation.
+    #expect(chunks.values.map(\.count) == [9, 9, 9, 9])
   }
 
   // MARK: Failures
 
-  @Test("Pieces before a failure are delivered") func failure() async {
+  @Test("Chunks before a failure are delivered") func failure() async {
     server.enqueue(.bytes(200_000).with(effect: .closeAfterBody(bytes: 100_000)))
     let check = PatternCheck()
-    let response = await session.request(server.url("/")).responsePieces(on: queue) { _ = check.add($0) }
+    let response = await session.request(server.url("/")).responseChunks(on: queue) { _ = check.add($0) }
       .end()
     #expect(response.error?.transferCode == .networkConnectionLost)
     #expect(check.count > 0 && check.isRight(check.count))
@@ -159,8 +159,8 @@ import Testing
     server.enqueue(.parts(.pattern(1000), .gate(gate), .pattern(1000)))
     let check = PatternCheck()
     let request = session.request(server.url("/"))
-    request.responsePieces(on: queue) { [weak request] piece in
-      _ = check.add(piece)
+    request.responseChunks(on: queue) { [weak request] chunk in
+      _ = check.add(chunk)
       request?.cancel()
     }
     #expect(await request.end().error?.isExplicitlyCancelledError == true)
@@ -168,12 +168,12 @@ import Testing
     #expect(check.isRight(1000))
   }
 
-  @Test("A request is not retried after a piece was delivered") func noRetry() async {
+  @Test("A request is not retried after a chunk was delivered") func noRetry() async {
     let spy = SpyInterceptor(retries: 5)
     server.enqueue(.bytes(200_000).with(effect: .closeAfterBody(bytes: 100_000)), .bytes(200_000))
     let check = PatternCheck()
     let request = session.request(server.url("/"), interceptor: spy)
-    let response = await request.responsePieces(on: queue) { _ = check.add($0) }.end()
+    let response = await request.responseChunks(on: queue) { _ = check.add($0) }.end()
     #expect(response.error?.transferCode == .networkConnectionLost)
     #expect(spy.retryCount == 0 && request.retryCount == 0 && server.recordedRequests.count == 1)
     #expect(check.count <= 100_000 && check.isRight(check.count))
@@ -184,9 +184,9 @@ import Testing
     server.enqueue(.bytes(200_000).with(effect: .closeAfterBody(bytes: 100_000)), .bytes(200_000))
     let checks = Mutex([PatternCheck()])
     let request = session.request(server.url("/"), interceptor: spy)
-    let response = await request.responsePieces(
+    let response = await request.responseChunks(
       on: queue, onRestart: { checks.withLock { $0.append(PatternCheck()) } },
-      perform: { piece in _ = checks.withLock { $0[$0.count - 1] }.add(piece) }
+      perform: { chunk in _ = checks.withLock { $0[$0.count - 1] }.add(chunk) }
     ).end()
     #expect(response.error == nil && request.retryCount == 1)
     let all = checks.withLock { $0 }
@@ -198,34 +198,34 @@ import Testing
     let spy = SpyInterceptor(retries: 5)
     server.enqueue(.bytes(200_000).with(effect: .closeAfterBody(bytes: 100_000)))
     let response = await pausedSession.request(server.url("/"), interceptor: spy)
-      .responsePieces(on: queue, onRestart: {}) { _ in }
-      .responsePieces(on: queue) { _ in }.resume().end()
+      .responseChunks(on: queue, onRestart: {}) { _ in }
+      .responseChunks(on: queue) { _ in }.resume().end()
     #expect(response.error != nil && server.recordedRequests.count == 1)
   }
 
-  @Test("A retry before the first piece is not reported") func earlyRetry() async {
+  @Test("A retry before the first chunk is not reported") func earlyRetry() async {
     let spy = SpyInterceptor(retries: 2)
     let failure = Reply(status: 503, body: .bytes(Array("not now".utf8)))
     server.enqueue(failure.closing(), .reset, .text("fine"))
-    let pieces = Recorder<String>()
+    let chunks = Recorder<String>()
     let request = session.request(server.url("/"), interceptor: spy).validate()
-    let response = await request.responsePieces(on: queue) {
-      pieces.add(String(decoding: $0, as: UTF8.self))
+    let response = await request.responseChunks(on: queue) {
+      chunks.add(String(decoding: $0, as: UTF8.self))
     }.end()
-    #expect(response.error == nil && request.retryCount == 2 && pieces.values == ["fine"])
+    #expect(response.error == nil && request.retryCount == 2 && chunks.values == ["fine"])
   }
 
   @Test("The body of a failure is delivered at the end") func bodyOfFailure() async {
     server.enqueue(Reply(status: 503, body: .bytes(Array("not now".utf8))))
-    let pieces = Recorder<String>()
+    let chunks = Recorder<String>()
     let both = [0, 1].map { _ in
-      { @Sendable (piece: Data) in pieces.add(String(decoding: piece, as: UTF8.self)) }
+      { @Sendable (chunk: Data) in chunks.add(String(decoding: chunk, as: UTF8.self)) }
     }
     let response = await pausedSession.request(server.url("/"), interceptor: SpyInterceptor(retries: 0))
       .validate()
-      .responsePieces(on: queue, perform: both[0]).responsePieces(on: queue, perform: both[1]).resume().end()
+      .responseChunks(on: queue, perform: both[0]).responseChunks(on: queue, perform: both[1]).resume().end()
     #expect(response.error?.responseCode == 503 && response.data == nil)
-    #expect(pieces.values == ["not now", "not now"])
+    #expect(chunks.values == ["not now", "not now"])
   }
 
   @Test("A long body of a failure is not retained for a retry") func longFailure() async {
@@ -233,19 +233,19 @@ import Testing
     server.enqueue(Reply(status: 503, body: .pattern(2_000_000)))
     let check = PatternCheck()
     let request = session.request(server.url("/"), interceptor: spy).validate()
-    let response = await request.responsePieces(on: queue) { _ = check.add($0) }.end()
+    let response = await request.responseChunks(on: queue) { _ = check.add($0) }.end()
     #expect(response.error?.responseCode == 503 && spy.retryCount == 0 && check.isRight(2_000_000))
   }
 
-  @Test("A failed serializer does not retry after a piece was delivered") func serializer() async {
+  @Test("A failed serializer does not retry after a chunk was delivered") func serializer() async {
     let spy = SpyInterceptor(retries: 5)
     server.enqueue(.text("first"), .text("second"))
-    let pieces = Recorder<Data>()
+    let chunks = Recorder<Data>()
     let request = session.request(server.url("/"), interceptor: spy)
-    let response = await request.responsePieces(on: queue) { pieces.add($0) }.serializingString().response
+    let response = await request.responseChunks(on: queue) { chunks.add($0) }.serializingString().response
     // The serializer receives no data.
     #expect(response.error?.isResponseSerializationError == true)
-    #expect(pieces.values == [Data("first".utf8)] && request.retryCount == 0)
+    #expect(chunks.values == [Data("first".utf8)] && request.retryCount == 0)
   }
 
   // MARK: Late handlers
@@ -254,9 +254,9 @@ import Testing
     server.enqueue(.bytes(100_000))
     let request = session.request(server.url("/"))
     #expect(await request.end().data?.count == 100_000)
-    let pieces = Recorder<Data>()
-    let late = await request.responsePieces(on: queue) { pieces.add($0) }.end()
-    #expect(pieces.values == [Data(Reply.patternBytes(100_000))])
+    let chunks = Recorder<Data>()
+    let late = await request.responseChunks(on: queue) { chunks.add($0) }.end()
+    #expect(chunks.values == [Data(Reply.patternBytes(100_000))])
     #expect(late.data == nil && late.error == nil && request.data == nil)
     #expect(server.recordedRequests.count == 1)
   }
@@ -282,8 +282,8 @@ import Testing
     async let response = request.end()
     await began.wait(for: 1)
     let check = PatternCheck()
-    request.responsePieces(on: queue) { piece in
-      _ = check.add(piece)
+    request.responseChunks(on: queue) { chunk in
+      _ = check.add(chunk)
     }
     gate.open()
     let late = await request.end()
@@ -295,20 +295,20 @@ import Testing
 
   @Test("A request that is sent again after its end stores its body") func sentAgain() async throws {
     server.enqueue(.text("first"), .text("second"))
-    let pieces = Recorder<Data>()
-    let request = session.request(server.url("/")).responsePieces(on: queue) { pieces.add($0) }
+    let chunks = Recorder<Data>()
+    let request = session.request(server.url("/")).responseChunks(on: queue) { chunks.add($0) }
     #expect(await request.end().data == nil)
     session.retryRequest(request, withDelay: nil)
     #expect(await request.end().data == Data("second".utf8))
-    #expect(pieces.values == [Data("first".utf8)])
+    #expect(chunks.values == [Data("first".utf8)])
   }
 
   @Test("A request that is never sent is released") func unsentRequest() {
     weak var gone: DataRequest?
     do {
       let idle = Session(configuration: .uncached, startRequestsImmediately: false)
-      let request = idle.request(server.url("/")).responsePieces(on: queue) { _ in }
-      #expect(request.core.pieces != nil)
+      let request = idle.request(server.url("/")).responseChunks(on: queue) { _ in }
+      #expect(request.core.chunks != nil)
       gone = request
     }
     #expect(gone == nil)
