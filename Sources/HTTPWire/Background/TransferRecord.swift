@@ -1,0 +1,117 @@
+package import FoundationEssentials
+
+/// A record in the journal of a background transfer. The first one describes the transfer; each later one is a step
+/// that a new process has to know of.
+package enum TransferRecord: Codable, Sendable, Equatable {
+  case described(TransferDescription)
+  /// The head of a response has arrived. Its body begins at `offset` of the file; the file has no bytes beyond that.
+  case responded(StoredHead, offset: Int64, boot: String)
+  /// The first `size` bytes of the file are on the disk.
+  case synced(size: Int64)
+  /// The server may have received the whole request.
+  case sent
+  /// The file has all its bytes, which are on the disk.
+  case completed(size: Int64)
+  /// The file is being moved.
+  case moving(to: String, options: Int)
+  case moved
+  /// The response to an upload is complete. Its body is in a file beside the journal if it has one.
+  case answered(hasBody: Bool)
+  /// Another attempt begins, and whatever came back is of no use.
+  case restarted
+  /// The response handlers are being called.
+  case delivering
+}
+
+/// The request of a background transfer, as far as another process needs it.
+package struct TransferDescription: Codable, Sendable, Equatable {
+  package enum Kind: String, Codable, Sendable { case download, upload }
+
+  /// The file that an upload sends.
+  package struct BodyFile: Codable, Sendable, Equatable {
+    package var path: String
+    /// Whether the file is removed after the transfer.
+    package var isOwned: Bool
+    package var size: Int64
+
+    package init(path: String, isOwned: Bool, size: Int64) {
+      self.path = path
+      self.isOwned = isOwned
+      self.size = size
+    }
+  }
+
+  package var kind: Kind
+  package var url: String
+  package var method: String
+  package var fields: [String: String]
+  package var body: Data?
+  package var bodyFile: BodyFile?
+  package var timeout: Double
+  package var cachePolicy: UInt
+  /// The second since 1970 in which the transfer was made.
+  package var created: Double
+  /// The second since 1970 before which nothing is sent.
+  package var earliestBegin: Double?
+  /// The identifier of the machine's boot.
+  package var boot: String
+
+  package init(
+    kind: Kind, url: String, method: String, fields: [String: String], created: Double, boot: String
+  ) {
+    self.kind = kind
+    self.url = url
+    self.method = method
+    self.fields = fields
+    self.created = created
+    self.boot = boot
+    timeout = 60
+    cachePolicy = 0
+  }
+
+  /// Whether the request may be sent again if the outcome of an earlier sending is not known (RFC 9110 §9.2.2).
+  package var isIdempotent: Bool { RepeatDecision.isIdempotent(method) }
+
+  /// Returns the seconds until the transfer may begin. If the clock was set back since, the wait is at most the one that
+  /// was asked for.
+  package func wait(at now: Double) -> Double {
+    guard let earliestBegin else { return 0 }
+    return max(0, earliestBegin - max(now, created))
+  }
+
+  /// Returns the seconds since the transfer was made; none if the clock was set back.
+  package func age(at now: Double) -> Double { max(0, now - created) }
+}
+
+/// The status line and the fields of a response, as they came.
+package struct StoredHead: Codable, Sendable, Equatable {
+  package let status: Int
+  private let version: UInt8
+  private let fields: Data
+
+  package init(_ head: ResponseHead) {
+    status = head.status
+    version = head.version.rawValue
+    fields = Data(head.block.bytes)
+  }
+
+  /// The size of the whole file, if the response tells it and its body is not encoded.
+  var wholeSize: Int64? {
+    let block = head.block
+    guard !block.contains("Content-Encoding") else { return nil }
+    let text: Substring?
+    switch status {
+    case 200: text = block.value(of: "Content-Length").map { Substring($0) }
+    case 206: text = block.value(of: "Content-Range")?.split(separator: "/").last
+    default: return nil
+    }
+    guard let text, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
+    return Int64(text)
+  }
+
+  package var head: ResponseHead {
+    ResponseHead(
+      status: status, version: HTTPVersion(rawValue: version) ?? .http1_1,
+      block: FieldBlock(bytes: Array(fields)))
+  }
+}

@@ -1,0 +1,135 @@
+import HTTPWire
+import Testing
+
+/// The way in which a new process continues a transfer.
+struct StoredTransferTests {
+  private static func description(_ method: String, boot: String = "boot") -> TransferDescription {
+    TransferDescription(
+      kind: method == "GET" ? .download : .upload, url: "https://example.com", method: method, fields: [:],
+      created: 1000, boot: boot)
+  }
+
+  private static func head(_ status: Int = 200) -> StoredHead { StoredHead(ResponseHead(status: status)) }
+
+  private func transfer(_ method: String = "GET", _ records: TransferRecord...) throws -> StoredTransfer {
+    try #require(StoredTransfer([.described(Self.description(method))] + records))
+  }
+
+  private func continuation(
+    _ transfer: StoredTransfer, fileSize: Int64? = nil, isAtDestination: Bool = false, boot: String = "boot"
+  ) -> StoredTransfer.Continuation {
+    transfer.continuation(boot: boot, fileSize: fileSize, isAtDestination: isAtDestination)
+  }
+
+  @Test("A journal without a description is none") func noDescription() {
+    #expect(StoredTransfer([]) == nil)
+    #expect(StoredTransfer([.sent, .described(Self.description("GET"))]) == nil)
+  }
+
+  @Test("A download without a response begins, one with a part continues") func downloads() throws {
+    #expect(continuation(try transfer()) == .send)
+    #expect(continuation(try transfer(), fileSize: 10) == .send)
+    let received = try transfer("GET", .responded(Self.head(), offset: 0, boot: "boot"))
+    #expect(continuation(received) == .send)
+    #expect(continuation(received, fileSize: 0) == .send)
+    #expect(continuation(received, fileSize: 70) == .resume(received: 70))
+  }
+
+  @Test("A file that has its size is complete, although the end was not noted") func unnotedEnd() throws {
+    let whole = StoredHead(
+      ResponseHead(status: 200, fields: [HTTPHeader(name: "Content-Length", value: "70")]))
+    let received = try transfer("GET", .responded(whole, offset: 0, boot: "boot"))
+    #expect(continuation(received, fileSize: 69) == .resume(received: 69))
+    #expect(continuation(received, fileSize: 70) == .deliver)
+    #expect(continuation(received, fileSize: 70, boot: "new") == .send)
+    let rest = StoredHead(
+      ResponseHead(status: 206, fields: [HTTPHeader(name: "Content-Range", value: "bytes 30-69/70")]))
+    let resumed = try transfer("GET", .responded(rest, offset: 30, boot: "boot"))
+    #expect(continuation(resumed, fileSize: 70) == .deliver)
+    for (name, value) in [("Content-Length", "7x"), ("Content-Length", ""), ("Content-Encoding", "gzip")] {
+      let fields = [HTTPHeader(name: "Content-Length", value: "70"), HTTPHeader(name: name, value: value)]
+      let odd = StoredHead(ResponseHead(status: 200, fields: fields))
+      #expect(
+        continuation(try transfer("GET", .responded(odd, offset: 0, boot: "boot")), fileSize: 70)
+          == .resume(received: 70))
+    }
+  }
+
+  @Test("After a restart of the machine only synchronized bytes count") func otherBoot() throws {
+    let head = TransferRecord.responded(Self.head(), offset: 0, boot: "boot")
+    #expect(continuation(try transfer("GET", head), fileSize: 70, boot: "new") == .send)
+    let synced = try transfer("GET", head, .synced(size: 50))
+    #expect(continuation(synced, fileSize: 70, boot: "new") == .resume(received: 50))
+    #expect(continuation(synced, fileSize: 20, boot: "new") == .resume(received: 20))
+    #expect(continuation(synced, fileSize: 70) == .resume(received: 70))
+    // The bytes before the offset of a later response were trusted then, and are on the disk as far as they were before.
+    let later = try transfer(
+      "GET", head, .synced(size: 50), .responded(Self.head(206), offset: 50, boot: "new"))
+    #expect(continuation(later, fileSize: 90, boot: "third") == .resume(received: 50))
+    let again = try transfer("GET", head, .synced(size: 50), .responded(Self.head(), offset: 0, boot: "boot"))
+    #expect(continuation(again, fileSize: 90, boot: "new") == .send)
+  }
+
+  @Test("A complete file is delivered if it has its size") func completed() throws {
+    let complete = try transfer(
+      "GET", .responded(Self.head(), offset: 0, boot: "boot"), .completed(size: 80))
+    #expect(continuation(complete, fileSize: 80) == .deliver)
+    #expect(continuation(complete, fileSize: 80, boot: "new") == .deliver)
+    #expect(continuation(complete, fileSize: 79) == .send)
+    #expect(continuation(complete) == .send)
+  }
+
+  @Test("A file that is being moved is where it was or at its destination") func moving() throws {
+    let moving = try transfer(
+      "GET", .responded(Self.head(), offset: 0, boot: "boot"), .completed(size: 80),
+      .moving(to: "/a", options: 2))
+    #expect(moving.phase == .moving(to: "/a", options: 2))
+    #expect(continuation(moving, fileSize: 80) == .deliver)
+    #expect(continuation(moving, isAtDestination: true) == .deliver)
+    #expect(continuation(moving) == .send)
+    var moved = moving
+    moved.apply(.moved)
+    #expect(moved.phase == .moved(to: "/a"))
+    #expect(continuation(moved) == .deliver)
+  }
+
+  @Test("A request that may have reached the server is not repeated, unless it is idempotent")
+  func lost() throws {
+    #expect(continuation(try transfer("POST")) == .send)
+    #expect(continuation(try transfer("POST", .sent)) == .lost)
+    #expect(continuation(try transfer("PATCH", .sent)) == .lost)
+    #expect(continuation(try transfer("PUT", .sent)) == .send)
+    #expect(continuation(try transfer("POST"), boot: "new") == .lost, "records may be missing")
+    #expect(continuation(try transfer("PUT"), boot: "new") == .send)
+    #expect(continuation(try transfer("POST", .sent, .answered(hasBody: false))) == .deliver)
+    #expect(continuation(try transfer("POST", .sent, .restarted)) == .send, "the caller wanted a retry")
+  }
+
+  @Test("A retry of a complete transfer begins from the start, one of a part goes on") func retries() throws {
+    let head = TransferRecord.responded(Self.head(503), offset: 0, boot: "boot")
+    let complete = try transfer("GET", head, .completed(size: 80), .restarted)
+    #expect(continuation(complete, fileSize: 80) == .send)
+    let answered = try transfer("PUT", head, .answered(hasBody: true), .restarted)
+    #expect(continuation(answered) == .send)
+    let part = try transfer("GET", head, .restarted)
+    #expect(continuation(part, fileSize: 30) == .resume(received: 30))
+  }
+
+  @Test("The delivery is noted") func delivering() throws {
+    #expect(!(try transfer().isDelivering))
+    #expect(try transfer("GET", .delivering).isDelivering)
+  }
+
+  @Test(
+    "A wait ends at its date, and does not become longer when the clock is set back",
+    arguments: [
+      (1000.0, 60.0), (1030, 30), (1059.5, 0.5), (1060, 0), (5000, 0), (500, 60), (-1e12, 60),
+    ])
+  func waits(now: Double, seconds: Double) {
+    var description = Self.description("GET")
+    #expect(description.wait(at: now) == 0)
+    description.earliestBegin = 1060
+    #expect(description.wait(at: now) == seconds)
+    #expect(description.age(at: now) == max(0, now - 1000))
+  }
+}

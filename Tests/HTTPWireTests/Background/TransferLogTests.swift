@@ -1,0 +1,92 @@
+import FoundationEssentials
+import HTTPWire
+import Testing
+
+/// The journal of a background transfer as bytes.
+struct TransferLogTests {
+  private let log = TransferLog(hashes: SumOfBytes())
+
+  static let description: TransferDescription = {
+    var description = TransferDescription(
+      kind: .upload, url: "https://example.com/a?b=1", method: "PUT", fields: ["X-A": "ü\n\u{1F980}"],
+      created: 1_700_000_000.25, boot: "boot")
+    description.body = Data([0, 10, 255])
+    description.bodyFile = .init(path: "/tmp/a b", isOwned: true, size: 7)
+    description.earliestBegin = 1_700_000_100
+    return description
+  }()
+
+  static let records: [TransferRecord] = [
+    .described(description), .sent,
+    .responded(
+      StoredHead(
+        ResponseHead(status: 206, fields: [HTTPHeader(name: "ETag", value: "\"\u{E9}\"")])), offset: 5,
+      boot: "b"),
+    .synced(size: 1 << 40), .completed(size: 3), .moving(to: "/x\n", options: 3), .moved,
+    .answered(hasBody: true), .restarted, .delivering,
+  ]
+
+  private func bytes(_ records: [TransferRecord]) throws -> Data {
+    try records.reduce(into: Data()) { $0 += try #require(log.line(of: $1)) }
+  }
+
+  @Test("Every record is read as it was written") func roundTrip() throws {
+    let bytes = try bytes(Self.records)
+    let (read, length) = log.records(in: bytes)
+    #expect(read == Self.records)
+    #expect(length == bytes.count)
+  }
+
+  @Test("A journal that ends at any byte has the records before it") func cuts() throws {
+    let lines = try Self.records.map { try #require(log.line(of: $0)) }
+    let whole = lines.reduce(into: Data()) { $0 += $1 }
+    for cut in 0...whole.count {
+      let (read, length) = log.records(in: whole.prefix(cut))
+      var (count, end) = (0, 0)
+      while count < lines.count, end + lines[count].count <= cut {
+        end += lines[count].count
+        count += 1
+      }
+      #expect(read == Array(Self.records.prefix(count)))
+      #expect(length == end)
+    }
+  }
+
+  @Test("A damaged byte ends the journal before its line") func damage() throws {
+    let first = try #require(log.line(of: Self.records[0]))
+    let whole = try bytes(Self.records)
+    for position in first.count..<whole.count {
+      var damaged = whole
+      damaged[position] ^= 0x01
+      let (read, length) = log.records(in: damaged)
+      #expect(read.count < Self.records.count)
+      #expect(read == Array(Self.records.prefix(read.count)))
+      #expect(length <= position)
+    }
+  }
+
+  @Test("Arbitrary bytes are no journal") func noise() {
+    var generator = SystemRandomNumberGenerator()
+    for _ in 0..<500 {
+      let noise = Data(
+        (0..<Int.random(in: 0...300)).map { _ in UInt8.random(in: 0...127, using: &generator) })
+      #expect(log.records(in: noise).records.isEmpty)
+    }
+  }
+
+  @Test("A slice of other bytes is read from its beginning") func slice() throws {
+    let bytes = try bytes(Self.records)
+    #expect(log.records(in: (Data([1, 2, 3]) + bytes).dropFirst(3)).records == Self.records)
+  }
+}
+
+/// A weak checksum, which is enough to notice one changed bit.
+private struct SumOfBytes: HashFunctions {
+  func hash(_ algorithm: DigestChallenge.Algorithm, _ bytes: [UInt8]) -> [UInt8]? {
+    var sum: UInt64 = 14_695_981_039_346_656_037
+    for byte in bytes { sum = (sum ^ UInt64(byte)) &* 1_099_511_628_211 }
+    return (0..<8).map { UInt8(truncatingIfNeeded: sum >> ($0 * 8)) }
+  }
+
+  func makeRunningHash(_ algorithm: DigestChallenge.Algorithm) -> (any RunningHash)? { nil }
+}
