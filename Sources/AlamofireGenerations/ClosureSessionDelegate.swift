@@ -70,8 +70,8 @@ open class ClosureSessionDelegate<Failure>: SessionDelegate, @unchecked Sendable
     }
   }
 
-  /// Never called, because transfers end with the process. It exists for subclasses that override it.
-  open func urlSessionDidFinishEvents(forBackgroundURLSession session: URLSession) {
+  /// Called when all requests that a background session has restored have ended.
+  open override func urlSessionDidFinishEvents(forBackgroundURLSession session: URLSession) {
     closures.sessionDidFinishEventsForBackgroundURLSession?(session)
   }
 

@@ -100,6 +100,7 @@ final class AttemptDriver: @unchecked Sendable {
     case .adapt: adaptAtOnce()
     case .prepareBody, .announceTask: nil
     case .waitForResume: waitForResumeAtOnce()
+    case .schedule, .keepAnswer: core.transfer == nil ? .done : nil
     case .makeRequest: try makeRequest()
     case .chooseHandler: try chooseHandlerAtOnce()
     case .addCredentials: try addCredentialsAtOnce()
@@ -140,6 +141,7 @@ final class AttemptDriver: @unchecked Sendable {
     case .prepareBody: return try await prepareBody()
     case .waitForResume: return try await waitForResume()
     case .announceTask: return try await announceTask()
+    case .schedule: return try await schedule()
     case .chooseHandler: return try await chooseHandler()
     case .addCredentials: return try await addCredentials()
     case .provideBodyStream: return try await provideBodyStream()
@@ -157,6 +159,7 @@ final class AttemptDriver: @unchecked Sendable {
     case .announceTaskEnd: return await announceTaskEnd()
     case .waitForCookies: return await waitForCookies()
     case .moveDownload: return try await moveDownload()
+    case .keepAnswer: return await keepAnswer()
     case .waitForHeadDecision: return await waitForHeadDecision()
     case .validate: return try await validate()
     case .recordFailure: return await recordFailure()

@@ -39,8 +39,9 @@ struct RequestAttempt: Sendable, Equatable {
     case .convert: .adapt
     case .adapt: kind == .upload ? .prepareBody : .waitForResume
     case .prepareBody: .waitForResume
-    case .waitForResume: event == .observed ? announceTask() : .makeRequest
-    case .announceTask: .makeRequest
+    case .waitForResume: event == .observed ? announceTask() : afterResume
+    case .announceTask: afterResume
+    case .schedule: .makeRequest
     case .makeRequest: .chooseHandler
 
     // One hop
@@ -65,7 +66,7 @@ struct RequestAttempt: Sendable, Equatable {
     case .storeResult: taskIsAnnounced ? .announceTaskEnd : .waitForCookies
     case .announceTaskEnd: .waitForCookies
     case .waitForCookies: hasFailed ? .recordFailure : afterCookies
-    case .moveDownload, .completeStream: .waitForHeadDecision
+    case .moveDownload, .keepAnswer, .completeStream: .waitForHeadDecision
     case .waitForHeadDecision: .validate
     case .validate: .recordSuccess
     case .recordSuccess: .settle
@@ -93,6 +94,9 @@ struct RequestAttempt: Sendable, Equatable {
     taskIsAnnounced = true
     return .announceTask
   }
+
+  /// Only downloads and uploads may belong to a background session.
+  private var afterResume: AttemptStep { kind == .download || kind == .upload ? .schedule : .makeRequest }
 
   /// Only uploads have a body that a delegate can replace.
   private var beforeSending: AttemptStep { kind == .upload ? .provideBodyStream : .applyCachePolicy }
@@ -133,7 +137,8 @@ struct RequestAttempt: Sendable, Equatable {
     switch kind {
     case .download: .moveDownload
     case .stream: .completeStream
-    case .data, .upload: .waitForHeadDecision
+    case .upload: .keepAnswer
+    case .data: .waitForHeadDecision
     }
   }
 
@@ -164,7 +169,7 @@ enum AttemptStep: UInt8, Sendable, CaseIterable {
   /// Nothing has been done yet.
   case begin
   // The request
-  case convert, adapt, prepareBody, waitForResume, announceTask, makeRequest
+  case convert, adapt, prepareBody, waitForResume, announceTask, schedule, makeRequest
   // One hop: a request that goes over the wire, and its response
   case chooseHandler, addCredentials, provideBodyStream, applyCachePolicy, addCookies, beginHop
   case lookUpCache, send, replay, revalidate
@@ -173,7 +178,8 @@ enum AttemptStep: UInt8, Sendable, CaseIterable {
   // The response of a hop
   case updateCache, judgeCredentials, answerChallenge, followRedirect
   // The result
-  case storeResult, announceTaskEnd, waitForCookies, moveDownload, completeStream, waitForHeadDecision
+  case storeResult, announceTaskEnd, waitForCookies, moveDownload, keepAnswer, completeStream
+  case waitForHeadDecision
   case validate, recordSuccess
   // Failure and retry
   case recordFailure, askRetriers, prepareRetry

@@ -47,9 +47,11 @@ extension WireRequest {
   private static func body(
     of request: URLRequest, own: [String: String]?, for core: RequestCore
   ) throws(AFError) -> RequestBody {
+    // Nothing is sent if the outcome is in the journal.
+    if core.transfer?.completed != nil { return .none }
     switch core.body == nil ? nil : core.state.withLock({ $0.extras.uploadable }) {
     case .data(let data): return .bytes(data)
-    case .file(let url, _): return .source(try fileSource(url))
+    case .file(let url, _): return .source(core.journalled(try fileSource(url)))
     case .stream(let stream): return .source(core.source(of: stream, length: contentLength(own)))
     case nil: break
     }

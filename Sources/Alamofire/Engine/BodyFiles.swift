@@ -57,6 +57,9 @@ package protocol FileBodySink: BodySink {
   var path: String { get }
   /// The size of the file in bytes.
   var size: Int64 { get }
+  /// Locks the file against other transfers, and waits until its bytes are on the disk. Returns their number; `nil` if
+  /// the file is not open, or in use.
+  func flush() -> Int64?
 }
 
 extension FileSink: FileBodySink {}

@@ -60,9 +60,27 @@ public final class DownloadRequest: Request, @unchecked Sendable {
   /// folder.
   ///
   /// They are valid until the download has completed or left newer data, also in another process. A killed process
-  /// leaves none. If a download must survive that, save the data of ``cancel(byProducingResumeData:)`` regularly and
-  /// resume with them.
+  /// leaves none. If a download must survive that, save a ``checkpoint()`` from time to time, or use a background
+  /// session.
   public var resumeData: Data? { core.state.withLock { $0.extras.resumeData } }
+
+  /// Returns resume data of the running download, which goes on. `nil` before the response, after the end, if the
+  /// download cannot be resumed, and in a background session, which has a journal.
+  ///
+  /// It waits until the received bytes are on the disk, so it must not be called on the main thread of an interactive
+  /// program. From then on the partial file has a name that no later process removes. If this process is killed,
+  /// ``Session/download(resumingWith:interceptor:shouldAutomaticallyResume:to:)`` continues with the last checkpoint.
+  /// While this request runs, another download with the data begins again.
+  ///
+  /// ```swift
+  /// let request = session.download("https://example.com/film.mp4", to: destination)
+  /// for await progress in request.downloadProgress() where Int(progress.fractionCompleted * 100) % 10 == 0 {
+  ///   try request.checkpoint()?.write(to: checkpointFile, options: .atomic)
+  /// }
+  /// ```
+  public func checkpoint() -> Data? {
+    core.download?.checkpoint(of: core.state.withLock { $0.results.request })
+  }
 
   /// The downloaded file; `nil` until it is complete, and if the download was cancelled before its validators ran.
   public var fileURL: URL? { core.state.withLock { $0.extras.fileURL } }

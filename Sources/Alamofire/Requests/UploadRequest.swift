@@ -78,8 +78,13 @@ package final class UploadBody: Sendable {
   let fileManager: FileManager
   /// Whether making the body runs user code, which may block.
   let runsUserCode: Bool
+  /// The upload of a background session; `nil` in others.
+  let transfer: BackgroundTransfer?
 
-  init(convertible: any UploadableConvertible, fileManager: FileManager) {
+  init(
+    convertible: any UploadableConvertible, fileManager: FileManager, transfer: BackgroundTransfer? = nil
+  ) {
+    self.transfer = transfer
     self.convertible = convertible
     self.fileManager = fileManager
     runsUserCode = !(convertible is UploadRequest.Uploadable)

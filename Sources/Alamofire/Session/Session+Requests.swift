@@ -47,13 +47,20 @@ extension Session {
   func download(
     _ convertible: any URLRequestConvertible, runsUserCode: Bool, _ interceptor: (any RequestInterceptor)?,
     _ shouldAutomaticallyResume: Bool?, _ destination: DownloadRequest.Destination?,
-    _ downloadable: DownloadRequest.Downloadable? = nil
+    _ downloadable: DownloadRequest.Downloadable? = nil, transfer: BackgroundTransfer? = nil
   ) -> DownloadRequest {
-    let plan = DownloadPlan(downloadable ?? .request(convertible), destination: destination)
+    // Resume data name a file of their own.
+    let transfer = transfer ?? (downloadable == nil ? core.background?.make() : nil)
+    let plan = DownloadPlan(
+      downloadable ?? .request(convertible), destination: destination, transfer: transfer)
     let request = DownloadRequest(
       core: RequestCore(
-        session: core, convertible: convertible, convertsByUserCode: runsUserCode, kind: .download(plan),
-        interceptor: interceptor, shouldAutomaticallyResume: shouldAutomaticallyResume))
+        session: core,
+        convertible: transfer == nil ? convertible : BackgroundDownload(base: convertible, plan: plan),
+        convertsByUserCode: runsUserCode || transfer != nil, kind: .download(plan),
+        interceptor: core.interceptor(interceptor, of: transfer),
+        shouldAutomaticallyResume: shouldAutomaticallyResume))
+    request.core.useIdentifierOfTransfer()
     request.core.setUp(request, requestSetup)
     return request
   }
@@ -83,15 +90,18 @@ extension Session {
   package func upload(
     _ uploadable: any UploadableConvertible, with convertible: any URLRequestConvertible,
     runsUserCode: Bool? = nil, _ interceptor: (any RequestInterceptor)?,
-    _ shouldAutomaticallyResume: Bool?, _ fileManager: FileManager
+    _ shouldAutomaticallyResume: Bool?, _ fileManager: FileManager, transfer: BackgroundTransfer? = nil
   ) -> UploadRequest {
+    let transfer = transfer ?? core.background?.make()
+    let body = UploadBody(convertible: uploadable, fileManager: fileManager, transfer: transfer)
     let request = UploadRequest(
       core: RequestCore(
-        session: core, convertible: convertible,
+        session: core,
+        convertible: transfer.map { BackgroundUpload(base: convertible, transfer: $0) } ?? convertible,
         convertsByUserCode: runsUserCode ?? !(convertible is URLRequest),
-        kind: .upload(UploadBody(convertible: uploadable, fileManager: fileManager)),
-        interceptor: interceptor,
+        kind: .upload(body), interceptor: core.interceptor(interceptor, of: transfer),
         shouldAutomaticallyResume: shouldAutomaticallyResume))
+    request.core.useIdentifierOfTransfer()
     request.core.setUp(request, requestSetup)
     return request
   }

@@ -92,6 +92,7 @@ open class Session: @unchecked Sendable {
         requestQueue: requestQueue, serializationQueue: serializationQueue, interceptor: interceptor,
         serverTrustManager: serverTrustManager, transportOptions: transportOptions))
     core.adopt(self)
+    core.restoreTransfers(for: self)
   }
 
   /// Makes a session from the arguments of the other initialisers. Only they can make a ``Blueprint``. It is public
@@ -99,6 +100,7 @@ open class Session: @unchecked Sendable {
   public init(_ blueprint: Blueprint) {
     core = SessionCore(blueprint)
     core.adopt(self)
+    core.restoreTransfers(for: self)
   }
 
   deinit {

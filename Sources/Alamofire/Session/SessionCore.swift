@@ -18,6 +18,8 @@ package final class SessionCore: Sendable {
     var streams: [ObjectIdentifier: WeakStream] = [:]
     /// The error for new requests after the end of the session; `nil` before.
     var reasonOfEnd: AFError?
+    /// The requests of earlier processes.
+    var restored: [Request] = []
     /// The session that users see; made on first access.
     var facade: URLSession?
   }
@@ -26,6 +28,8 @@ package final class SessionCore: Sendable {
   /// The cookies of the configuration's storage; `nil` without one.
   let cookies: SessionCookies?
   let cache: SessionCache
+  /// The transfers of a background session; `nil` for others.
+  let background: BackgroundTransfers?
   package let sharedTransfers = SharedTransfers()
   let configuration: URLSessionConfiguration
   let interceptor: (any RequestInterceptor)?
@@ -53,6 +57,7 @@ package final class SessionCore: Sendable {
   init(_ blueprint: Session.Blueprint) {
     // A copy, because users may change theirs.
     configuration = blueprint.configuration.duplicated()
+    background = (configuration as? BackgroundConfiguration)?.makeTransfers()
     engine = blueprint.engine
     interceptor = blueprint.interceptor
     isIntercepted = blueprint.interceptor != nil
@@ -171,15 +176,27 @@ package final class SessionCore: Sendable {
 
   var activeRequests: [Request] { registry.withLock { $0.active.compactMap { $0 } } }
 
+  var restoredRequests: [Request] { registry.withLock { $0.restored } }
+
+  func keepRestored(_ requests: [Request]) { registry.withLock { $0.restored = requests } }
+
+  /// Whether requests wait for a network instead of failing, as those of background sessions always do.
+  var waitsForConnectivity: Bool { settings.waitsForConnectivity || background != nil }
+
   /// Ends all requests with `error`; no request starts afterwards.
   func invalidate(_ error: AFError) {
-    let (requests, dormant, isFirst) = registry.withLock { registry in
+    let (requests, dormant, isFirst, restored) = registry.withLock { registry in
       let isFirst = registry.reasonOfEnd == nil
       if isFirst { registry.reasonOfEnd = error }
-      return (registry.active.compactMap { $0 }, registry.dormant.removeAll(), isFirst)
+      let restored = registry.restored
+      registry.restored = []
+      return (registry.active.compactMap { $0 }, registry.dormant.removeAll(), isFirst, restored)
     }
+    // Released outside the lock, because these may be the last references.
+    _ = restored
     for request in dormant + requests { request.core.abandon(request, with: error) }
     for stream in activeStreams { stream.abandon(error) }
+    if error.isSessionDeinitializedError { background?.close() } else { background?.removeAll() }
     engine.shutDown()
     if isFirst { tellInvalid() }
   }

@@ -180,6 +180,18 @@ package final class FileSink: BodySink {
     return nil
   }
 
+  /// Locks the file against other transfers, and waits until its bytes are on the disk. Returns their number; `nil` if
+  /// the file is not open, or in use.
+  package func flush() -> Int64? {
+    let (copy, size) = state.withLock { state -> (Int32, Int64) in
+      guard state.descriptor >= 0, flock(state.descriptor, LOCK_EX | LOCK_NB) == 0 else { return (-1, 0) }
+      return (fcntl(state.descriptor, F_DUPFD_CLOEXEC, 0), state.size)
+    }
+    guard copy >= 0 else { return nil }
+    defer { close(copy) }
+    return fdatasync(copy) == 0 ? size : nil
+  }
+
   private static var lostPart: TransportFailure {
     TransportFailure(
       .cannotContinue,

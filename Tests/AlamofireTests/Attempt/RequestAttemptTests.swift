@@ -157,6 +157,18 @@ struct RequestAttemptTests {
   }
 
   @Test(
+    "Downloads and uploads are scheduled before their request is made",
+    arguments: [(Kind.data, false), (.stream, false), (.download, true), (.upload, true)])
+  func scheduling(kind: Kind, isScheduled: Bool) {
+    let steps = Self.steps(kind: kind)
+    let expected: [AttemptStep] =
+      isScheduled ? [.waitForResume, .schedule, .makeRequest] : [.waitForResume, .makeRequest]
+    let first = steps.firstIndex(of: .waitForResume) ?? 0
+    #expect(Array(steps[first...].prefix(expected.count)) == expected)
+    #expect(steps.contains(.keepAnswer) == (kind == .upload))
+  }
+
+  @Test(
     "Downloads move their file, streams complete",
     arguments: [
       (Kind.download, AttemptStep.moveDownload), (.stream, .completeStream),
@@ -249,7 +261,8 @@ struct RequestAttemptTests {
     case .askRetriers: [.retry(isWanted: true), .retry(isWanted: false), .retry(isWanted: false)]
     case .prepareRetry: [.done, .failed]
     case .serialize: [.serialized(.all), .serialized(.all), .serialized(.failed)]
-    case .convert, .adapt, .prepareBody, .announceTask, .makeRequest, .chooseHandler, .addCredentials,
+    case .convert, .adapt, .prepareBody, .announceTask, .schedule, .makeRequest, .chooseHandler,
+      .addCredentials,
       .provideBodyStream, .evaluateTrust, .chooseIdentity, .waitForConnectivity, .moveDownload, .validate:
       [.done, .done, .failed]
     default: [.done]

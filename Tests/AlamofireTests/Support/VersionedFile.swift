@@ -47,7 +47,7 @@ final class VersionedFile: Sendable {
       })
   }
 
-  private func reply(to request: RecordedRequest) -> Reply {
+  func reply(to request: RecordedRequest) -> Reply {
     let (version, breaking, isWrong) = state.withLock { state in
       (state.version, state.breaks.isEmpty ? nil : state.breaks.removeFirst(), state.wrongRange)
     }

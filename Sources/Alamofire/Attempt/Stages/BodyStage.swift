@@ -8,7 +8,8 @@ extension AttemptDriver {
   nonisolated(nonsending) func prepareBody() async throws(AFError) -> AttemptEvent {
     guard let body = core.body else { return .done }
     core.removeUploadedFile()
-    let result = body.runsUserCode ? await core.session.offLoop { Self.made(body) } : Self.made(body)
+    let runsOnLoop = !body.runsUserCode && body.transfer == nil
+    let result = runsOnLoop ? Self.made(body) : await core.session.offLoop { Self.made(body) }
     switch result {
     case .success(let uploadable):
       core.state.withLock { state in
@@ -24,7 +25,8 @@ extension AttemptDriver {
 
   private static func made(_ body: UploadBody) -> Result<UploadRequest.Uploadable, AFError> {
     do {
-      return .success(try body.convertible.createUploadable())
+      guard let transfer = body.transfer else { return .success(try body.convertible.createUploadable()) }
+      return .success(try transfer.uploadable { try body.convertible.createUploadable() })
     } catch {
       return .failure(error as? AFError ?? .createUploadableFailed(error: error))
     }

@@ -23,6 +23,7 @@ extension AttemptDriver {
     do {
       let request = try core.convertible.asURLRequest()
       try check(request)
+      if core.transfer?.isDescribed == false { core.state.withLock { $0.extras.initialRequest = request } }
       return request
     } catch {
       let failure = error as? AFError ?? .createURLRequestFailed(error: error)

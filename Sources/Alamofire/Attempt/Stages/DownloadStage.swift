@@ -11,6 +11,7 @@ extension AttemptDriver {
       return .done
     }
     if core.observers.contains(.task) { await tellDownloaded(to: source) }
+    if let transfer = core.transfer { return try await move(source, of: transfer, plan, exchange) }
     guard let destination = plan.destination, let response = exchange.responseForDestination else {
       core.state.withLock { $0.extras.fileURL = source }
       if core.notifiesMonitors {
@@ -36,7 +37,7 @@ extension AttemptDriver {
     return .done
   }
 
-  private static func move(
+  static func move(
     _ source: URL, to target: URL, _ options: DownloadRequest.Options
   ) -> Result<URL, AFError> {
     guard !isSameFile(source, target) else { return .success(target) }
@@ -80,12 +81,15 @@ extension AttemptDriver {
   func settleDownload() {
     guard let plan = core.download else { return }
     forgetFileOfCancelled(plan)
+    // The next session continues the transfer with this file.
+    if core.transfer != nil, core.isSuspendedInBackground { return plan.close() }
     let (request, isCancelled, isWanted) = core.state.withLock { state in
       (state.results.request, state.lifecycle.state == .cancelled, state.extras.wantsResumeData)
     }
     guard let data = plan.takeResumeData(of: request) else { return }
     if isCancelled, !isWanted {
-      if let path = try? ResumeData(data).path { BodyFiles.removePart(path) }
+      // The file of a background transfer is removed with its journal.
+      if core.transfer == nil, let path = try? ResumeData(data).path { BodyFiles.removePart(path) }
     } else {
       core.state.withLock { $0.extras.resumeData = data }
     }

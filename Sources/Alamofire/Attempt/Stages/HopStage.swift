@@ -20,6 +20,7 @@ extension AttemptDriver {
   }
 
   private func handler(of request: WireRequest) throws(AFError) -> HopHandler {
+    if let stored = core.storedResponse { return .journal(stored) }
     guard let flow = core.webSocket else { return HopHandler(scheme: request.origin.scheme) ?? .local }
     guard let transport = flow.transport(of: core.session) else {
       throw .sessionTaskFailed(
@@ -31,6 +32,7 @@ extension AttemptDriver {
 
   /// Finds the handler of the next hop. The `URLProtocol` classes of the configuration are asked once, in their order.
   func chooseHandlerAtOnce() throws(AFError) -> AttemptEvent? {
+    if case .journal = values.handler { return .done }
     guard mustChooseHandler else { return .done }
     try checkScheme()
     return core.session.settings.protocolClasses.isEmpty || core.webSocket != nil ? .done : nil
@@ -189,6 +191,8 @@ enum HopHandler: Sendable {
   case webSocket(WebSocketTransport)
   /// The library itself, for `file:` and `data:`.
   case local
+  /// The journal of a background transfer, which an earlier process completed.
+  case journal(StoredResponseTransport)
   /// A `URLProtocol` class of the caller.
   case userProtocol(ProtocolTransport)
 
@@ -206,6 +210,7 @@ enum HopHandler: Sendable {
     case .engine: session.transport
     case .webSocket(let transport): transport
     case .local: LocalTransport()
+    case .journal(let transport): transport
     case .userProtocol(let transport): transport
     }
   }
@@ -214,7 +219,7 @@ enum HopHandler: Sendable {
   var isEngine: Bool {
     switch self {
     case .engine: true
-    case .webSocket, .local, .userProtocol: false
+    case .webSocket, .local, .journal, .userProtocol: false
     }
   }
 
@@ -222,14 +227,14 @@ enum HopHandler: Sendable {
   var isOverNetwork: Bool {
     switch self {
     case .engine, .webSocket: true
-    case .local, .userProtocol: false
+    case .local, .journal, .userProtocol: false
     }
   }
 
   /// The response and the error of a `URLProtocol` class.
   var given: ProtocolTransport.Given? {
     switch self {
-    case .engine, .webSocket, .local: nil
+    case .engine, .webSocket, .local, .journal: nil
     case .userProtocol(let transport): transport.given
     }
   }

@@ -18,7 +18,7 @@ extension AttemptDriver {
     }
     if failure.chain != nil { return .trust }
     if failure.kind == .identityUndecided { return .identity }
-    return core.session.settings.waitsForConnectivity && isOffline(failure) ? .offline : .other
+    return core.session.waitsForConnectivity && isOffline(failure) ? .offline : .other
   }
 
   private var failure: TransportFailure {
@@ -67,7 +67,8 @@ extension AttemptDriver {
 
   /// The resume data for the error of a download. `cancel(byProducingResumeData:)` hands it out later.
   private func resumeData(after failure: TransportFailure) -> Data? {
-    guard failure.kind != .cancelled, let plan = core.download else { return nil }
+    // The file of a background transfer stays with its journal until the request ends.
+    guard failure.kind != .cancelled, core.transfer == nil, let plan = core.download else { return nil }
     return plan.resumeData(of: core.state.withLock { $0.results.request })
   }
 

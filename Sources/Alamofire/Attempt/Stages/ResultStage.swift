@@ -193,7 +193,11 @@ extension AttemptDriver {
     if let registryIndex { core.session.unregister(at: registryIndex) }
     if core.has(.progress) { core.completeProgress() }
     if notifiesMonitors { tellFinished(served) }
-    for sink in served { sink.deliver() }
+    if let transfer = core.transfer {
+      end(transfer, served)
+    } else {
+      for sink in served { sink.deliver() }
+    }
     core.webSocket?.end(with: core.error)
   }
 

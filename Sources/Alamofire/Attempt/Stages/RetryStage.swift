@@ -64,6 +64,7 @@ extension AttemptDriver {
       values.failedSink = nil
       return .failed
     }
+    core.transfer?.noteRetry()
     values = AttemptValues()
     return .done
   }

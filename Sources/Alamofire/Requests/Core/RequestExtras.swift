@@ -14,6 +14,9 @@ struct RequestExtras: Sendable {
   /// The profile of a request that was given options or an identity of its own.
   var profile: ConnectionProfile?
 
+  /// The request of a background transfer before its adaptation.
+  var initialRequest: URLRequest?
+
   // MARK: Bodies
   /// The chunk readers of a data request.
   var chunks: ResponseChunks?

@@ -14,8 +14,18 @@ package protocol ResponseSink: AnyObject, Sendable {
   func replaceFailure(with error: AFError)
   /// Delivers the response, once.
   func deliver()
+  /// Delivers the response, and calls `completion` when the handler has returned. Of tasks that await a response it is not
+  /// known when they have used it: the call comes when they are resumed.
+  func deliver(then completion: @escaping @Sendable () -> Void)
   /// Calls the monitors of `request` with the response, which has been made.
   func announce(to request: Request)
+}
+
+extension ResponseSink {
+  package func deliver(then completion: @escaping @Sendable () -> Void) {
+    deliver()
+    completion()
+  }
 }
 
 /// The outcome of a request, from which the sinks make responses.
@@ -35,7 +45,7 @@ final class QueueSink<Kind: HandlerKind>: ResponseSink {
 
   private let queue: DispatchQueue
   private let serialization: Serialization<Kind.Value>
-  private let completion: @Sendable (Response) -> Void
+  private let handler: @Sendable (Response) -> Void
   private let response = Mutex<Response?>(nil)
 
   init(
@@ -44,7 +54,7 @@ final class QueueSink<Kind: HandlerKind>: ResponseSink {
   ) {
     self.queue = queue
     self.serialization = serialization
-    self.completion = completion
+    handler = completion
   }
 
   var runsUserCode: Bool { serialization.runsUserCode }
@@ -65,12 +75,17 @@ final class QueueSink<Kind: HandlerKind>: ResponseSink {
     if let response = response.withLock({ $0 }) { Kind.announce(response, to: request) }
   }
 
-  func deliver() {
+  func deliver() { deliver {} }
+
+  func deliver(then completion: @escaping @Sendable () -> Void) {
     guard let response = response.withLock({ $0 }) else {
       preconditionFailure("a handler was served before its response was made")
     }
-    let completion = completion
-    queue.async { completion(response) }
+    let handler = handler
+    queue.async {
+      handler(response)
+      completion()
+    }
   }
 }
 

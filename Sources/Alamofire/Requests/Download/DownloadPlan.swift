@@ -9,18 +9,26 @@ package final class DownloadPlan: Sendable {
     var sink: any FileBodySink
     /// The name of the file once it is complete or in resume data. A file with this name is not removed with the
     /// process.
-    let lastingPath: String
+    private var lastingPath: String
     /// The earlier download in the user's resume data, if its file exists.
     var part: ResumeData?
     var head: ResponseHead?
 
+    /// The offset at which the response began.
+    var offset: Int64 = 0
+    /// The background transfer that the file belongs to.
+    let transfer: BackgroundTransfer?
+
     /// Whether the file has its lasting name.
     private var isKept = false
 
-    init(sink: any FileBodySink, lastingPath: String, part: ResumeData?) {
+    init(
+      sink: any FileBodySink, lastingPath: String, part: ResumeData?, transfer: BackgroundTransfer?
+    ) {
       self.sink = sink
       self.lastingPath = lastingPath
       self.part = part
+      self.transfer = transfer
     }
 
     /// The path of the file.
@@ -28,27 +36,45 @@ package final class DownloadPlan: Sendable {
 
     /// Renames the file to its lasting name. Returns the path.
     mutating func keep() -> String {
-      if !isKept, !extendsPart { isKept = rename(sink.path, lastingPath) == 0 }
+      guard !isKept, !extendsPart else { return path }
+      isKept = rename(sink.path, lastingPath) == 0
+      if !isKept, transfer != nil {
+        // Another file system than that of the temporary folder.
+        let folder = URL(fileURLWithPath: sink.path).deletingLastPathComponent()
+        let name = URL(fileURLWithPath: lastingPath).lastPathComponent
+        lastingPath = folder.appendingPathComponent(name).path
+        isKept = rename(sink.path, lastingPath) == 0
+      }
       return path
     }
 
     /// Whether the bytes are appended to the file of the earlier download.
-    var extendsPart: Bool { part?.path == sink.path }
+    var extendsPart: Bool { transfer == nil && part?.path == sink.path }
     /// Returns the resume data of the download. If there are any, the file gets its lasting name.
     mutating func resumeData(of request: URLRequest?) -> Data? {
       guard let request, let head,
-        var data = ResumeData(request: request, head: head, file: sink.path, received: sink.size)
+        var data = ResumeData(
+          request: request, head: head, offset: offset, file: sink.path, received: sink.size)
       else { return nil }
       data.name(keep())
       return data.data
     }
-    /// Removes the file, unless it is the one of the user's resume data.
+    /// Returns the resume data of the bytes that are on the disk, while more arrive. The file gets its lasting name.
+    mutating func checkpoint(of request: URLRequest?, _ size: Int64) -> Data? {
+      guard let request, let head,
+        var data = ResumeData(request: request, head: head, offset: offset, file: sink.path, received: size)
+      else { return nil }
+      data.name(keep())
+      return data.data
+    }
+    /// Removes the file, unless it is the one of the user's resume data, or of a background transfer, which removes it
+    /// itself.
     func remove() {
-      if !extendsPart { try? FileManager.default.removeItem(atPath: path) }
+      if !extendsPart, transfer == nil { try? FileManager.default.removeItem(atPath: path) }
     }
     /// Removes the earlier file, which a newer one replaces.
     func removePart() {
-      if let part, !extendsPart { BodyFiles.removePart(part.path) }
+      if let part, !extendsPart, transfer == nil { BodyFiles.removePart(part.path) }
     }
   }
 
@@ -57,6 +83,8 @@ package final class DownloadPlan: Sendable {
     var attempt: Attempt?
     /// The offset at which the response began; kept after the attempt.
     var offset: Int64 = 0
+    /// The part of a background download that the next attempt continues.
+    var backgroundPart: ResumeData?
   }
 
   /// The prefix and the suffix of lasting names.
@@ -64,11 +92,30 @@ package final class DownloadPlan: Sendable {
 
   let downloadable: DownloadRequest.Downloadable
   let destination: DownloadRequest.Destination?
+  /// The download of a background session; `nil` in others.
+  let transfer: BackgroundTransfer?
   private let state = Mutex(State())
 
-  init(_ downloadable: DownloadRequest.Downloadable, destination: DownloadRequest.Destination?) {
+  init(
+    _ downloadable: DownloadRequest.Downloadable, destination: DownloadRequest.Destination?,
+    transfer: BackgroundTransfer? = nil
+  ) {
     self.downloadable = downloadable
     self.destination = destination
+    self.transfer = transfer
+  }
+
+  /// Returns the request of the next attempt: for the rest of the file if a background transfer has a part of it.
+  func continuing(_ request: URLRequest) -> URLRequest {
+    let part = transfer.flatMap { transfer in
+      transfer.part.flatMap { part in
+        ResumeData(
+          request: request, head: part.head, offset: part.offset, file: transfer.filePath,
+          received: part.size)
+      }
+    }
+    state.withLock { $0.backgroundPart = part }
+    return part?.asksForRest(request) ?? request
   }
 
   /// Returns the sink of the next hop. All hops of an attempt share a file.
@@ -80,20 +127,22 @@ package final class DownloadPlan: Sendable {
     let resume = try earlier()
     let part = resume.flatMap { $0.isUsable ? $0 : nil }
     let folder = FileManager.default.temporaryDirectory
-    let path = BodyFiles.temporaryPath(in: folder, suffix: ".part")
-    let name = "\(Self.fileName.prefix)\(UUID().uuidString)\(Self.fileName.suffix)"
-    let lastingPath = folder.appendingPathComponent(name).path
-    let sink = BodyFiles.sink(path: path) { [weak self] head in
+    let path = transfer?.filePath ?? BodyFiles.temporaryPath(in: folder, suffix: ".part")
+    let lastingPath = temporaryTarget.path
+    let file = BodyFiles.sink(path: path) { [weak self] head in
       let place = resume?.place(for: head, hasPart: part != nil) ?? .success(.new)
       if case .success(let place) = place { self?.begun(head, at: place) }
       return place
     }
-    state.withLock { $0 = State(attempt: Attempt(sink: sink, lastingPath: lastingPath, part: part)) }
+    let sink = transfer.map { JournalledFile(file, $0) } ?? file
+    let attempt = Attempt(sink: sink, lastingPath: lastingPath, part: part, transfer: transfer)
+    state.withLock { $0 = State(attempt: attempt, backgroundPart: $0.backgroundPart) }
     return sink
   }
 
   /// Returns the user's resume data; `nil` for a new download.
   private func earlier() throws(AFError) -> ResumeData? {
+    if transfer != nil { return state.withLock { $0.backgroundPart } }
     guard case .resumeData(let data) = downloadable else { return nil }
     return try ResumeData(data)
   }
@@ -102,6 +151,7 @@ package final class DownloadPlan: Sendable {
     state.withLock { state in
       state.attempt?.head = head
       if case .part(_, let offset) = place { state.offset = offset } else { state.offset = 0 }
+      state.attempt?.offset = state.offset
     }
   }
 
@@ -122,8 +172,21 @@ package final class DownloadPlan: Sendable {
     left.remove()
   }
 
+  /// The file in the temporary folder to which a background download without a destination is moved.
+  var temporaryTarget: URL {
+    let name = "\(Self.fileName.prefix)\(UUID().uuidString)\(Self.fileName.suffix)"
+    return FileManager.default.temporaryDirectory.appendingPathComponent(name)
+  }
+
+  /// Closes the file, which stays where it is.
+  func close() { _ = take()?.sink.finish() }
+
   /// Takes the file of a complete response, to be moved.
   func takeFile() -> URL? {
+    if let transfer, transfer.completed != nil {
+      close()
+      return URL(fileURLWithPath: transfer.filePath)
+    }
     guard var left = take() else { return nil }
     if left.head?.status == 200 { left.removePart() }
     // Without a head no bytes were written, as for the body of a redirect that is not followed.
@@ -131,7 +194,7 @@ package final class DownloadPlan: Sendable {
       _ = FileManager.default.createFile(
         atPath: left.sink.path, contents: nil, attributes: [.posixPermissions: 0o600])
     }
-    return URL(fileURLWithPath: left.keep())
+    return URL(fileURLWithPath: left.transfer == nil ? left.keep() : left.sink.path)
   }
 
   /// Returns the resume data of the current attempt, whose transfer has failed; without any, the data that it
@@ -142,6 +205,17 @@ package final class DownloadPlan: Sendable {
       if let data = state.withLock({ $0.attempt?.resumeData(of: request) }) { return data }
     }
     return earlierData
+  }
+
+  /// Returns resume data of the running attempt; `nil` if there is none, or the file belongs to a journal.
+  func checkpoint(of request: URLRequest?) -> Data? {
+    guard transfer == nil, let sink = state.withLock({ $0.attempt?.sink }), let size = sink.flush() else {
+      return nil
+    }
+    return state.withLock { state in
+      // The attempt may have ended meanwhile, and another begun.
+      state.attempt?.sink === sink ? state.attempt?.checkpoint(of: request, size) : nil
+    }
   }
 
   /// Takes the resume data of a failed attempt; if there are none, its file is removed. The user's resume data stay

@@ -21,10 +21,12 @@ struct ResumeData: Codable, Equatable {
   var total: Int64?
 
   /// `nil` if the response cannot be resumed: it has no strong validator, or the body was encoded, so that ranges
-  /// would count other bytes.
-  init?(request: URLRequest, head: ResponseHead, file: String, received: Int64) {
+  /// would count other bytes, or it is a range that the caller has asked for.
+  ///
+  /// - Parameter offset: The number of bytes of the file before the response.
+  init?(request: URLRequest, head: ResponseHead, offset: Int64, file: String, received: Int64) {
     guard let url = request.url, (request.httpMethod ?? "GET") == "GET", request.httpBody == nil,
-      received > 0, head.status == 200 || head.status == 206,
+      received > 0, head.status == 200 || (head.status == 206 && Self.range(of: head)?.first == offset),
       !head.block.contains("Content-Encoding"),
       head.block.value(of: "Accept-Ranges")?.lowercased() != "none",
       let validator = Self.validator(of: head)
@@ -102,6 +104,15 @@ struct ResumeData: Codable, Equatable {
       fields["If-Range"] = validator
     }
     request.allHTTPHeaderFields = fields
+    return request
+  }
+
+  /// Returns `request` for the rest of its response; unchanged if the partial file is not usable.
+  func asksForRest(_ request: URLRequest) -> URLRequest {
+    guard isUsable else { return request }
+    var request = request
+    request.headers.update(name: "Range", value: "bytes=\(received)-")
+    request.headers.update(name: "If-Range", value: validator)
     return request
   }
 

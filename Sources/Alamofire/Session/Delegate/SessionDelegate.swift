@@ -72,6 +72,10 @@ open class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendabl
     core?.eventMonitor.perform { $0.urlSession(session, didBecomeInvalidWithError: error) }
   }
 
+  /// Does nothing. Called when all requests that a background session has restored have ended, and their response
+  /// handlers have returned.
+  open func urlSessionDidFinishEvents(forBackgroundURLSession session: URLSession) {}
+
   // MARK: Tasks
 
   /// Calls the monitors, and uses the default: the credential of the request, if it has one and no credential of the

@@ -1,0 +1,159 @@
+import Foundation
+import FoundationNetworking
+import HTTPWire
+import Synchronization
+
+// Transfers of background sessions: each is written to its journal before it begins, and removed from there when its
+// response handlers have returned.
+extension AttemptDriver {
+  /// Writes the transfer to its journal, and waits until it may begin.
+  @inline(never)
+  nonisolated(nonsending) func schedule() async throws(AFError) -> AttemptEvent {
+    guard let transfer = core.transfer else { return .done }
+    let driver = self
+    try await core.session.offLoop { () -> Result<Void, AFError> in
+      do throws(AFError) { return .success(try driver.describe(transfer)) } catch { return .failure(error) }
+    }.get()
+    if transfer.completed != nil { return .done }
+    guard !transfer.isLost else { throw Self.lost(values.urlRequest) }
+    await transfer.begin()
+    try checkAlive()
+    // The source of an upload tells of its last bytes; other requests are small.
+    if core.download != nil { transfer.noteSent() }
+    return .done
+  }
+
+  private func describe(_ transfer: BackgroundTransfer) throws(AFError) {
+    guard !transfer.isDescribed else { return }
+    let initial = core.state.withLock { $0.hasExtras ? $0.extras.initialRequest : nil } ?? values.urlRequest
+    try transfer.describe(initial, kind: core.download == nil ? .upload : .download)
+  }
+
+  private static func lost(_ request: URLRequest) -> AFError {
+    .sessionTaskFailed(
+      error: URLError.made(
+        .backgroundSessionWasDisconnected,
+        "The process ended after the server may have received the request, and before the response came. "
+          + "\(request.httpMethod ?? "The request") is not sent again, because the server might perform it twice.",
+        url: request.url?.absoluteString))
+  }
+
+  /// Writes the response of an upload to the journal.
+  @inline(never)
+  nonisolated(nonsending) func keepAnswer() async -> AttemptEvent {
+    guard let transfer = core.transfer, transfer.completed == nil, let head = values.exchange?.head else {
+      return .done
+    }
+    let body = core.state.withLock { $0.results.data }
+    await core.session.offLoop { transfer.noteAnswer(head, body) }
+    return .done
+  }
+
+  /// Moves the file of a complete background download. Without a destination it is moved to the temporary folder, because
+  /// the folder of the session is not the caller's.
+  nonisolated(nonsending) func move(
+    _ source: URL, of transfer: BackgroundTransfer, _ plan: DownloadPlan, _ exchange: Exchange
+  ) async throws(AFError) -> AttemptEvent {
+    let driver = self
+    let result = await core.session.offLoop { () -> Result<URL, AFError> in
+      transfer.noteCompleted()
+      return driver.moved(source, of: transfer, plan, exchange)
+    }
+    if case .success(let url) = result { core.state.withLock { $0.extras.fileURL = url } }
+    if core.notifiesMonitors { tellStored(result) }
+    _ = try result.get()
+    return .done
+  }
+
+  private func moved(
+    _ source: URL, of transfer: BackgroundTransfer, _ plan: DownloadPlan, _ exchange: Exchange
+  ) -> Result<URL, AFError> {
+    let target: URL
+    let options: DownloadRequest.Options
+    switch transfer.completed?.phase {
+    case .moved(let path): return .success(URL(fileURLWithPath: path))
+    case .moving(let path, let bits):
+      (target, options) = (URL(fileURLWithPath: path), DownloadRequest.Options(rawValue: bits))
+      if transfer.isAtDestination(path) {
+        transfer.noteMoved()
+        return .success(target)
+      }
+    default:
+      let place = exchange.responseForDestination.flatMap { plan.destination?(source, $0) }
+      (target, options) = place ?? (plan.temporaryTarget, [])
+      transfer.noteMoving(to: target.path, options: options.rawValue)
+    }
+    if core.notifiesMonitors { tellDestination(target) }
+    // A delegate may have moved the file.
+    if plan.destination == nil, !FileManager.default.fileExists(atPath: source.path) {
+      return .success(source)
+    }
+    let result = Self.move(source, to: target, options)
+    if case .success = result { transfer.noteMoved() }
+    return result
+  }
+
+  /// Delivers the responses of a background transfer, which is removed when every handler has returned. Without a
+  /// handler the outcome waits for one, in this process or another.
+  func end(_ transfer: BackgroundTransfer, _ served: ShortList<any ResponseSink>) {
+    transfer.endTurn()
+    if core.isSuspendedInBackground {
+      transfer.suspend()
+      for sink in served { sink.deliver() }
+      return
+    }
+    let isCancelled = core.state.withLock { $0.lifecycle.state == .cancelled }
+    guard !served.isEmpty else {
+      if isCancelled || core.session.hasOwnDelegate { transfer.remove() } else { transfer.endUnobserved() }
+      return
+    }
+    if !isCancelled { transfer.noteDelivering() }
+    let countdown = Countdown(served.count) { transfer.remove() }
+    for sink in served { sink.deliver { countdown.step() } }
+  }
+}
+
+/// Calls a closure at the last of several steps.
+private final class Countdown: Sendable {
+  private let rest: Atomic<Int>
+  private let body: @Sendable () -> Void
+
+  init(_ count: Int, _ body: @escaping @Sendable () -> Void) {
+    rest = Atomic(count)
+    self.body = body
+  }
+
+  func step() {
+    if rest.subtract(1, ordering: .acquiringAndReleasing).newValue == 0 { body() }
+  }
+}
+
+extension RequestCore {
+  /// The background transfer of a download or an upload.
+  var transfer: BackgroundTransfer? {
+    switch kind {
+    case .download(let plan): plan.transfer
+    case .upload(let body): body.transfer
+    case .data, .stream, .webSocket: nil
+    }
+  }
+
+  /// The request has the identifier of its transfer in every process.
+  func useIdentifierOfTransfer() {
+    if let transfer { state.withLock { $0.extras.id = transfer.id } }
+  }
+
+  /// The response of a background transfer that an earlier process completed.
+  var storedResponse: StoredResponseTransport? {
+    guard let transfer, let completed = transfer.completed else { return nil }
+    return StoredResponseTransport(head: completed.head, body: transfer.answerBody)
+  }
+
+  /// Whether the session was released, so that the next one with its identifier continues the transfer.
+  var isSuspendedInBackground: Bool { isAbandoned && session.reasonOfEnd.isSessionDeinitializedError }
+
+  /// A body that tells its background transfer before its last bytes are sent.
+  func journalled(_ source: any BodySource) -> any BodySource {
+    transfer.map { JournalledBody(source, $0) } ?? source
+  }
+}

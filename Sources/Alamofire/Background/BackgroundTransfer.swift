@@ -1,0 +1,337 @@
+import Foundation
+import FoundationNetworking
+import HTTPWire
+import Synchronization
+
+/// A download or an upload of a background session, with its journal. Requests, their files and the steps of their
+/// attempts tell it of each step that another process would have to know.
+package final class BackgroundTransfer: Sendable {
+  private struct State {
+    /// `nil` until the first record is written.
+    var stored: StoredTransfer?
+    /// Whether steps are still recorded: the transfer has not been removed, and its session lives.
+    var isOpen = true
+    /// The number of bytes that were on the disk, or being written to it, at the last time.
+    var synchronizedSize: Int64 = 0
+    var earliestBegin: Date?
+    var hasTurn = false
+    /// The body of an upload until the first record is written.
+    var adoptedFile: TransferDescription.BodyFile?
+  }
+
+  package let id: UUID
+  /// Whether an earlier process made the transfer.
+  package let isRestored: Bool
+  /// Whether an earlier process ended while it called the response handlers.
+  package let mayHaveBeenDelivered: Bool
+  /// The bytes of a file after which they are written to the disk once more.
+  static let synchronizationInterval: Int64 = 32 << 20
+
+  private let owner: BackgroundTransfers
+  private let state: Mutex<State>
+
+  init(_ id: UUID, stored: StoredTransfer?, owner: BackgroundTransfers) {
+    self.id = id
+    self.owner = owner
+    isRestored = stored != nil
+    mayHaveBeenDelivered = stored?.isDelivering ?? false
+    state = Mutex(State(stored: stored))
+  }
+
+  deinit { owner.forget(id) }
+
+  /// The names of the files of a transfer.
+  struct Names {
+    let journal, file, body, answer: String
+
+    init(_ id: UUID) {
+      journal = "\(id.uuidString).journal"
+      // A name of resume data, which a failed download leaves.
+      file = "Alamofire_\(id.uuidString).tmp"
+      body = "\(id.uuidString).body"
+      answer = "\(id.uuidString).response"
+    }
+
+    var all: [String] { [file, body, answer, journal] }
+  }
+
+  var names: Names { Names(id) }
+
+  // MARK: Description
+
+  package var kind: TransferDescription.Kind { stored?.description.kind ?? .download }
+
+  /// Whether a server has responded, in whatever process.
+  package var hasHadResponse: Bool { stored?.head != nil }
+
+  /// The request as it was before its adaptation, from the journal; `nil` until it is written.
+  package var request: URLRequest? { stored.flatMap { URLRequest($0.description) } }
+
+  /// The file that the upload sends; `nil` for a download, and before the body was made.
+  package var bodyFile: URL? {
+    state.withLock { $0.stored?.description.bodyFile ?? $0.adoptedFile }.map { URL(fileURLWithPath: $0.path) }
+  }
+
+  private var stored: StoredTransfer? { state.withLock { $0.stored } }
+
+  package var isDescribed: Bool { stored != nil }
+
+  /// The date before which nothing is sent.
+  package var earliestBegin: Date? {
+    get { state.withLock { $0.earliestBegin } }
+    set { state.withLock { $0.earliestBegin = newValue } }
+  }
+
+  /// The seconds since the transfer was made, in whatever process.
+  package var age: TimeInterval { stored?.description.age(at: owner.now()) ?? 0 }
+
+  /// Writes the first record. Does nothing if there is one.
+  package func describe(_ request: URLRequest, kind: TransferDescription.Kind) throws(AFError) {
+    let files = try owner.files()
+    guard !isDescribed else { return }
+    var description = TransferDescription(
+      kind: kind, url: request.url?.absoluteString ?? "", method: request.httpMethod ?? "GET",
+      fields: request.allHTTPHeaderFields ?? [:], created: owner.now(), boot: files.boot)
+    description.body = request.httpBody
+    description.bodyFile = state.withLock { $0.adoptedFile }
+    description.timeout = request.timeoutInterval
+    description.cachePolicy = request.cachePolicy.rawValue
+    description.earliestBegin = earliestBegin?.timeIntervalSince1970
+    guard let line = owner.log.line(of: .described(description)) else { throw owner.failure(EINVAL) }
+    if let code = files.make(names.journal, line) { throw owner.failure(code) }
+    state.withLock { $0.stored = StoredTransfer(description) }
+  }
+
+  // MARK: Turns
+
+  /// Waits until the transfer may begin: for its date, and its turn among discretionary ones. Returns early if the
+  /// surrounding task is cancelled.
+  package func begin() async {
+    while true {
+      let seconds = stored?.description.wait(at: owner.now()) ?? 0
+      guard seconds > 0, !Task.isCancelled else { break }
+      // In short parts, because the clock of the machine may be set.
+      try? await Task.sleep(for: .seconds(min(seconds, 30)))
+    }
+    guard let turns = owner.turns, !state.withLock({ $0.hasTurn }) else { return }
+    let hasTurn = await turns.take()
+    state.withLock { $0.hasTurn = hasTurn }
+  }
+
+  /// Gives the turn of the transfer to the next one.
+  package func endTurn() {
+    let hadTurn = state.withLock { state in
+      defer { state.hasTurn = false }
+      return state.hasTurn
+    }
+    if hadTurn { owner.turns?.pass() }
+  }
+
+  /// The request has ended without a handler that could receive the outcome, which waits for one.
+  package func endUnobserved() { owner.ended(self) }
+
+  // MARK: Steps
+
+  /// Appends a record. A journal that cannot be written does not end the transfer: another process would do the step
+  /// again.
+  private func note(_ record: TransferRecord) {
+    state.withLock { state in
+      if state.isOpen, state.stored != nil { append(record, to: &state) }
+    }
+  }
+
+  private func append(_ record: TransferRecord, to state: inout State) {
+    state.stored?.apply(record)
+    guard let line = owner.log.line(of: record), let files = try? owner.files() else { return }
+    _ = files.append(line, to: names.journal)
+  }
+
+  /// The server may receive the whole request from now on.
+  package func noteSent() {
+    if stored?.description.isIdempotent == false { note(.sent) }
+  }
+
+  /// Begins the file of a response, unless the session has ended, and then notes the head: a new file has lost the bytes of
+  /// the earlier response only then.
+  ///
+  /// - Parameter body: Begins the file, and returns its size.
+  func begin(_ head: ResponseHead, _ body: () -> (TransportFailure?, size: Int64)) -> TransportFailure? {
+    let boot = owner.boot
+    return state.withLock { state in
+      guard state.isOpen else { return Self.ended }
+      let (failure, size) = body()
+      if let failure { return failure }
+      state.synchronizedSize = size
+      append(.responded(StoredHead(head), offset: size, boot: boot), to: &state)
+      return nil
+    }
+  }
+
+  /// Writes bytes to the file, unless the session has ended. From time to time they are flushed to the disk.
+  ///
+  /// - Parameter body: Writes the bytes, and returns the size of the file.
+  func write(_ body: () -> (BodyReception, size: Int64)) -> BodyReception {
+    let (reception, flushedSize) = state.withLock { state -> (BodyReception, Int64?) in
+      guard state.isOpen else { return (.failure(Self.ended), nil) }
+      let (reception, size) = body()
+      guard size - state.synchronizedSize >= Self.synchronizationInterval else { return (reception, nil) }
+      state.synchronizedSize = size
+      return (reception, size)
+    }
+    if let flushedSize {
+      DispatchQueue.global(qos: .utility).async { [self] in
+        if (try? owner.files())?.synchronize(names.file) == true { note(.synced(size: flushedSize)) }
+      }
+    }
+    return reception
+  }
+
+  /// Reads bytes of the body of an upload, unless the session has ended. The last ones are noted before they can be sent.
+  ///
+  /// - Parameter body: Reads the bytes, and returns whether they are the last.
+  func read(_ body: () -> (BodyReading, isLast: Bool)) -> BodyReading {
+    state.withLock { state in
+      guard state.isOpen else { return .failure(Self.ended) }
+      let (reading, isLast) = body()
+      if isLast, state.stored?.description.isIdempotent == false { append(.sent, to: &state) }
+      return reading
+    }
+  }
+
+  private static let ended = TransportFailure(.cancelled, "The background session has ended.")
+
+  /// The file has all its bytes. Waits for the disk.
+  package func noteCompleted() {
+    guard stored?.isComplete == false, let files = try? owner.files(), let size = files.size(of: names.file)
+    else { return }
+    _ = files.synchronize(names.file)
+    note(.completed(size: size))
+  }
+
+  package func noteMoving(to path: String, options: Int) { note(.moving(to: path, options: options)) }
+  package func noteMoved() { note(.moved) }
+
+  /// The response to an upload is complete. Waits for the disk.
+  package func noteAnswer(_ head: ResponseHead, _ body: Data?) {
+    guard let files = try? owner.files() else { return }
+    note(.responded(StoredHead(head), offset: 0, boot: owner.boot))
+    var hasBody = false
+    if let body, !body.isEmpty {
+      files.remove(names.answer)
+      hasBody = files.make(names.answer, body) == nil
+    }
+    note(.answered(hasBody: hasBody))
+  }
+
+  package func noteRetry() { note(.restarted) }
+  package func noteDelivering() { note(.delivering) }
+
+  /// Removes the journal, and then the files that only it knew. The journal goes first, because a process that ends in
+  /// between leaves files without a journal, which the next one removes.
+  package func remove() {
+    guard let files = try? owner.files() else { return }
+    let (isOpen, bodyFile) = state.withLock { state in
+      guard state.isOpen else { return (false, nil as TransferDescription.BodyFile?) }
+      state.isOpen = false
+      // Under the lock, so that the session does not end in between.
+      files.remove(names.journal)
+      return (true, state.stored?.description.bodyFile)
+    }
+    guard isOpen else { return }
+    for name in [names.file, names.body, names.answer] { files.remove(name) }
+    if let bodyFile, bodyFile.isOwned { try? FileManager.default.removeItem(atPath: bodyFile.path) }
+    owner.ended(self)
+  }
+
+  /// Records no further step, because the session has ended. The next session continues from here.
+  package func suspend() { state.withLock { $0.isOpen = false } }
+
+  // MARK: Continuation
+
+  /// Whether an earlier process may have sent the request, which must not be sent a second time.
+  package var isLost: Bool { continuation == .lost }
+
+  /// Whether the request may be sent again after a failure in this process.
+  package var mayRepeat: Bool { stored?.mayRepeat ?? true }
+
+  private var continuation: StoredTransfer.Continuation {
+    guard let stored, let files = try? owner.files() else { return .send }
+    var isAtDestination = false
+    if case .moving(let path, _) = stored.phase {
+      isAtDestination = FileManager.default.fileExists(atPath: path)
+    }
+    return stored.continuation(
+      boot: files.boot, fileSize: files.size(of: names.file), isAtDestination: isAtDestination)
+  }
+
+  /// The head of the response and the phase, if the file or the response is complete.
+  package var completed: (head: ResponseHead, phase: StoredTransfer.Phase)? {
+    guard let stored, let head = stored.head?.head, continuation == .deliver else { return nil }
+    return (head, stored.phase)
+  }
+
+  /// The head of the response and the size of the file, if a part of it is there.
+  package var part: (head: ResponseHead, offset: Int64, size: Int64)? {
+    guard let stored, let head = stored.head?.head, case .resume(let size) = continuation else { return nil }
+    return (head, stored.offset, size)
+  }
+
+  /// The body of the response to an upload.
+  package var answerBody: Data? {
+    guard case .answered(hasBody: true)? = stored?.phase else { return nil }
+    return (try? owner.files())?.read(names.answer)
+  }
+
+  /// Whether the file that is being moved to `path` is there, complete.
+  package func isAtDestination(_ path: String) -> Bool {
+    guard let files = try? owner.files(), let size = files.size(of: names.file) else {
+      return FileManager.default.fileExists(atPath: path)
+    }
+    // The process ended after the file was copied to another file system, and before its original was removed.
+    let attributes = try? FileManager.default.attributesOfItem(atPath: path)
+    guard (attributes?[.size] as? NSNumber)?.int64Value == size else { return false }
+    files.remove(names.file)
+    return true
+  }
+
+  // MARK: Files
+
+  /// The path of the downloaded file.
+  package var filePath: String { owner.path(of: names.file) }
+
+  /// Writes a body in memory to a file, which is sent in its place.
+  package func spool(_ body: Data) throws(AFError) {
+    let files = try owner.files()
+    files.remove(names.body)
+    if let code = files.make(names.body, body) { throw owner.failure(code) }
+    let path = owner.path(of: names.body)
+    let file = TransferDescription.BodyFile(path: path, isOwned: false, size: Int64(body.count))
+    state.withLock { $0.adoptedFile = file }
+  }
+
+  /// Notes the file that is sent. A file that is removed after the upload is moved to the journal, because files of ended
+  /// processes are removed from the temporary folder.
+  package func adopt(_ file: URL, isOwned: Bool) throws(AFError) {
+    _ = try owner.files()
+    var (path, isOwned) = (file.path, isOwned)
+    let place = owner.path(of: names.body)
+    if isOwned, BodyFiles.move(path, to: place) == nil { (path, isOwned) = (place, false) }
+    let attributes = try? FileManager.default.attributesOfItem(atPath: path)
+    let size = (attributes?[.size] as? NSNumber)?.int64Value ?? 0
+    let body = TransferDescription.BodyFile(path: path, isOwned: isOwned, size: size)
+    state.withLock { $0.adoptedFile = body }
+  }
+}
+
+extension URLRequest {
+  /// The request of a description; `nil` if its URL is invalid.
+  fileprivate init?(_ description: TransferDescription) {
+    guard let url = URL(string: description.url) else { return nil }
+    self.init(url: url)
+    httpMethod = description.method
+    allHTTPHeaderFields = description.fields
+    httpBody = description.body
+    timeoutInterval = description.timeout
+    cachePolicy = CachePolicy(rawValue: description.cachePolicy) ?? .useProtocolCachePolicy
+  }
+}

@@ -1,0 +1,184 @@
+import Foundation
+import FoundationNetworking
+import HTTPWire
+import Synchronization
+
+/// The transfers of a background session: those that it makes, and those that an earlier process left.
+package final class BackgroundTransfers: Sendable {
+  private struct WeakTransfer { weak var transfer: BackgroundTransfer? }
+
+  private struct State {
+    /// The folder, which is locked as long as it is here.
+    var storage: Result<any TransferFiles, TransferFolderError>
+    /// The transfers whose requests may still be running.
+    var live: [UUID: WeakTransfer] = [:]
+    /// The restored transfers that have not ended.
+    var restored: Set<UUID> = []
+    /// Called when the last of them has ended; `nil` without any, and after the call.
+    var whenRestoredEnded: (@Sendable () -> Void)?
+  }
+
+  /// Files of resume data without a journal are removed after this number of seconds.
+  private static let fileAge: Int64 = 7 * 86_400
+
+  package let identifier: String
+  package let log: TransferLog
+  /// The seconds since 1970.
+  let now: @Sendable () -> Double
+  /// The transfers that begin one after the other.
+  package let turns: TransferTurns?
+  private let state: Mutex<State>
+
+  /// - Parameters:
+  ///   - folder: The path of the folder.
+  ///   - isDiscretionary: Whether the transfers begin one after the other.
+  package init(
+    identifier: String, folder: String, isDiscretionary: Bool,
+    now: @escaping @Sendable () -> Double = { Date().timeIntervalSince1970 }
+  ) {
+    self.identifier = identifier
+    self.now = now
+    log = BackgroundFolder.log
+    turns = isDiscretionary ? TransferTurns() : nil
+    let storage: Result<any TransferFiles, TransferFolderError>
+    do throws(TransferFolderError) {
+      storage = .success(try BackgroundFolder.open(folder))
+    } catch {
+      storage = .failure(error)
+    }
+    state = Mutex(State(storage: storage))
+  }
+
+  /// The files. Throws if the folder cannot be used.
+  func files() throws(AFError) -> any TransferFiles {
+    do {
+      return try state.withLock { $0.storage }.get()
+    } catch {
+      throw failure(error)
+    }
+  }
+
+  var boot: String { (try? files())?.boot ?? "" }
+
+  func path(of name: String) -> String { (try? files())?.path(of: name) ?? name }
+
+  package func make() -> BackgroundTransfer { make(UUID(), stored: nil) }
+
+  private func make(_ id: UUID, stored: StoredTransfer?) -> BackgroundTransfer {
+    let transfer = BackgroundTransfer(id, stored: stored, owner: self)
+    state.withLock { $0.live[id] = WeakTransfer(transfer: transfer) }
+    return transfer
+  }
+
+  func forget(_ id: UUID) { state.withLock { _ = $0.live.removeValue(forKey: id) } }
+
+  // MARK: The end of the session
+
+  /// Ends the use of the folder, because the session was released. No transfer writes to its files any more, so that
+  /// another session may continue them at once.
+  package func close() {
+    for transfer in transfers { transfer.suspend() }
+    let storage = state.withLock { state in
+      defer { state.storage = .failure(.closed) }
+      return state.storage
+    }
+    // Not left to the last reference, which another thread may have for a moment.
+    (try? storage.get())?.unlock()
+  }
+
+  /// Removes all transfers, because the program has cancelled the session.
+  package func removeAll() {
+    for transfer in transfers { transfer.remove() }
+  }
+
+  private var transfers: [BackgroundTransfer] { state.withLock { $0.live.values.compactMap(\.transfer) } }
+
+  // MARK: Restoring
+
+  /// Returns the transfers that earlier processes left, the oldest first, and removes files that belong to none.
+  package func restore() -> [BackgroundTransfer] {
+    guard let files = try? files() else { return [] }
+    var found: [(BackgroundTransfer, created: Double)] = []
+    var known: Set<String> = ["lock"]
+    for name in files.names() where name.hasSuffix(".journal") {
+      guard let id = UUID(uuidString: String(name.dropLast(8))), let bytes = files.read(name) else {
+        continue
+      }
+      let (records, length) = log.records(in: bytes)
+      guard let stored = StoredTransfer(records) else {
+        files.remove(name)
+        continue
+      }
+      if length < bytes.count { files.cut(name, to: length) }
+      let transfer = make(id, stored: stored)
+      known.formUnion(transfer.names.all)
+      found.append((transfer, stored.description.created))
+    }
+    for name in files.names() where !known.contains(name) { sweep(name, in: files) }
+    let transfers = found.sorted { $0.created < $1.created }.map(\.0)
+    state.withLock { $0.restored = Set(transfers.map(\.id)) }
+    return transfers
+  }
+
+  private func sweep(_ name: String, in files: any TransferFiles) {
+    if name.hasSuffix(".body") || name.hasSuffix(".response") { return files.remove(name) }
+    // Resume data of a failed download may contain the file.
+    guard name.hasPrefix("Alamofire_"), name.hasSuffix(".tmp"), let changed = files.changed(name) else {
+      return
+    }
+    if Int64(now()) - changed > Self.fileAge { files.remove(name) }
+  }
+
+  /// Calls `body` when all restored transfers have ended; never if there are none.
+  package func whenRestoredEnded(_ body: @escaping @Sendable () -> Void) {
+    state.withLock { state in
+      if !state.restored.isEmpty { state.whenRestoredEnded = body }
+    }
+  }
+
+  /// The request of a transfer has ended, and its response handlers have returned.
+  package func ended(_ transfer: BackgroundTransfer) {
+    let body = state.withLock { state -> (@Sendable () -> Void)? in
+      state.live[transfer.id] = nil
+      guard state.restored.remove(transfer.id) != nil, state.restored.isEmpty else { return nil }
+      defer { state.whenRestoredEnded = nil }
+      return state.whenRestoredEnded
+    }
+    body?()
+  }
+
+  // MARK: Errors
+
+  /// The error of a transfer whose journal cannot be written.
+  func failure(_ code: Int32) -> AFError {
+    .sessionTaskFailed(
+      error: URLError.made(
+        .cannotCreateFile,
+        "The background transfer cannot be written to \(path(of: "")): \(String(cString: strerror(code))).",
+        url: nil))
+  }
+
+  private func failure(_ error: TransferFolderError) -> AFError {
+    let made =
+      switch error {
+      case .inUse:
+        URLError.made(
+          .backgroundSessionInUseByAnotherProcess,
+          "Another process, or another session of this one, uses the background session \"\(identifier)\".",
+          url: nil)
+      case .closed:
+        URLError.made(.cancelled, "The background session \"\(identifier)\" has ended.", url: nil)
+      case .notOurs:
+        URLError.made(
+          .cannotCreateFile,
+          "The folder of the background session \"\(identifier)\" belongs to another user, or others may write to it.",
+          url: nil)
+      case .unusable(let text):
+        URLError.made(
+          .cannotCreateFile,
+          "The folder of the background session \"\(identifier)\" cannot be used: \(text).",
+          url: nil)
+      }
+    return .sessionTaskFailed(error: made)
+  }
+}

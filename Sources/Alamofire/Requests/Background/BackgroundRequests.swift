@@ -1,0 +1,103 @@
+import Foundation
+import FoundationNetworking
+import HTTPWire
+import Synchronization
+
+/// The request of a background download, which asks for the rest of the file if a part of it is there.
+struct BackgroundDownload: URLRequestConvertible {
+  let base: any URLRequestConvertible
+  let plan: DownloadPlan
+
+  func asURLRequest() throws -> URLRequest {
+    plan.continuing(try plan.transfer?.request ?? base.asURLRequest())
+  }
+}
+
+/// The request of a background upload. After its first attempt, that of the journal.
+struct BackgroundUpload: URLRequestConvertible {
+  let base: any URLRequestConvertible
+  let transfer: BackgroundTransfer
+
+  func asURLRequest() throws -> URLRequest { try transfer.request ?? base.asURLRequest() }
+}
+
+/// A transfer in a journal that cannot be made again.
+struct DamagedTransfer: URLRequestConvertible, UploadableConvertible {
+  func asURLRequest() throws -> URLRequest { throw AFError.invalidURL(url: "") }
+  func createUploadable() throws -> UploadRequest.Uploadable { .data(Data()) }
+}
+
+extension BackgroundTransfer {
+  /// Returns the file that the upload sends. A body in memory is written to one, so that another process has it too.
+  func uploadable(
+    _ make: () throws -> UploadRequest.Uploadable
+  ) throws -> UploadRequest.Uploadable {
+    if bodyFile == nil {
+      switch try make() {
+      case .data(let data): try spool(data)
+      case .file(let url, let isOwned):
+        guard url.isFileURL else { return .file(url, shouldRemove: false) }
+        try adopt(url, isOwned: isOwned)
+      case .stream:
+        throw AFError.sessionTaskFailed(
+          error: URLError.made(
+            .unsupportedURL,
+            "A background session cannot upload an InputStream, which no other process could read again; "
+              + "upload a file.", url: nil))
+      }
+    }
+    return bodyFile.map { .file($0, shouldRemove: false) } ?? .data(Data())
+  }
+}
+
+/// The last interceptor of a background transfer. Failures of the network do not end the transfer before its
+/// `timeoutIntervalForResource`.
+struct BackgroundRetrier: RequestInterceptor {
+  let transfer: BackgroundTransfer
+  let lifetime: TimeInterval
+  /// Delays of 1 to 60 seconds.
+  private static let backoff = Backoff(base: 2, scale: 1, isJittered: false)
+  private static let longestDelay: TimeInterval = 60
+
+  func retry(
+    _ request: Request, for session: Session, dueTo error: any Error,
+    completion: @escaping @Sendable (RetryResult) -> Void
+  ) {
+    guard isTemporary(error), transfer.mayRepeat, transfer.age < lifetime else {
+      return completion(.doNotRetry)
+    }
+    let delay = Self.backoff.delay(retryCount: min(request.retryCount, 6), random: 0)
+    completion(.retryWithDelay(min(delay, Self.longestDelay)))
+  }
+
+  private func isTemporary(_ error: any Error) -> Bool {
+    guard let failure = error.asAFError?.underlyingError as? URLError else { return false }
+    switch failure.code {
+    case .networkConnectionLost, .notConnectedToInternet, .timedOut, .cannotConnectToHost, .dnsLookupFailed:
+      return true
+    // The name of a host that has answered before is right.
+    case .cannotFindHost: return transfer.hasHadResponse
+    default: return false
+    }
+  }
+}
+
+extension Request {
+  /// The request of a download or an upload of a background session before its adaptation; `nil` until it is in the
+  /// journal, and for other requests. Restored requests have it at once.
+  public var originalRequest: URLRequest? { core.transfer?.request }
+
+  /// Whether an earlier process ended while it called the response handlers of this request of a background session. The
+  /// handlers receive the same outcome once more, and have to tell what they have done already.
+  public var mayHaveBeenDelivered: Bool { core.transfer?.mayHaveBeenDelivered ?? false }
+
+  /// Sets the date before which nothing is sent. It has an effect for downloads and uploads of background sessions, and
+  /// is kept when the process ends. If the clock of the machine is set back, the wait does not become longer.
+  ///
+  /// Call it before the request is resumed; later calls do nothing.
+  @discardableResult
+  public func earliestBeginDate(_ date: Date) -> Self {
+    core.transfer?.earliestBegin = date
+    return self
+  }
+}

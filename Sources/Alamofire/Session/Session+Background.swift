@@ -1,0 +1,54 @@
+import Foundation
+import FoundationNetworking
+import HTTPWire
+
+extension Session {
+  /// The downloads and uploads of earlier processes that this background session has found and continues, the oldest
+  /// first; empty for other sessions. They are running, so add handlers to them at once.
+  ///
+  /// The `id` of a request is the one that it had in the first process. Handlers, validators and interceptors of a
+  /// request do not survive a process; those of the session apply.
+  ///
+  /// ```swift
+  /// let session = Session(configuration: .background(withIdentifier: "com.example.sync"))
+  /// for case let download as DownloadRequest in session.restoredRequests {
+  ///   download.responseURL { print($0.result) }
+  /// }
+  /// ```
+  public var restoredRequests: [Request] { core.restoredRequests }
+}
+
+extension SessionCore {
+  /// Makes and starts the requests of the transfers that an earlier process left.
+  func restoreTransfers(for session: Session) {
+    guard let background else { return }
+    let destination = (configuration as? BackgroundConfiguration)?.restoredDownloadDestination
+    let requests = background.restore().map { transfer -> Request in
+      let convertible: any URLRequestConvertible = transfer.request ?? DamagedTransfer()
+      return transfer.kind == .download
+        ? session.download(
+          convertible, runsUserCode: false, nil, nil, destination, nil, transfer: transfer)
+        : session.upload(
+          DamagedTransfer(), with: convertible, runsUserCode: false, nil, nil, .default, transfer: transfer)
+    }
+    keepRestored(requests)
+    background.whenRestoredEnded { [weak self] in self?.tellRestoredEnded() }
+    for request in requests { request.resume() }
+  }
+
+  private func tellRestoredEnded() {
+    let delegate = delegate
+    let facade = facade
+    rootQueue.async { delegate.urlSessionDidFinishEvents(forBackgroundURLSession: facade) }
+  }
+
+  /// The interceptor of a background transfer, after that of the caller.
+  func interceptor(
+    _ own: (any RequestInterceptor)?, of transfer: BackgroundTransfer?
+  ) -> (any RequestInterceptor)? {
+    guard let transfer else { return own }
+    let retrier = BackgroundRetrier(
+      transfer: transfer, lifetime: configuration.timeoutIntervalForResource)
+    return own.map { Interceptor(interceptors: [$0, retrier]) } ?? retrier
+  }
+}

@@ -1,0 +1,119 @@
+package import FoundationEssentials
+import Glibc
+package import HTTPWire
+
+/// A folder of background transfers that only its owner can read. The lock on its file `lock` is held as long as this
+/// object lives; the kernel releases it with the process.
+package final class TransferFolder: TransferFiles {
+  package let location: String
+  package let boot: String
+  private let lock: Int32
+
+  /// Makes the folder if it does not exist, and locks it.
+  package init(path: String) throws(TransferFolderError) {
+    location = path
+    boot = (try? String(contentsOfFile: "/proc/sys/kernel/random/boot_id", encoding: .utf8)) ?? ""
+    guard Self.make(path) else { throw .unusable(Self.text(errno)) }
+    var status = stat()
+    guard stat(path, &status) == 0 else { throw .unusable(Self.text(errno)) }
+    guard status.st_mode & S_IFMT == S_IFDIR, status.st_uid == geteuid(), status.st_mode & 0o022 == 0 else {
+      throw .notOurs
+    }
+    lock = open("\(path)/lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
+    guard lock >= 0 else { throw .unusable(Self.text(errno)) }
+    guard flock(lock, LOCK_EX | LOCK_NB) == 0 else {
+      let code = errno
+      close(lock)
+      throw code == EWOULDBLOCK ? .inUse : .unusable(Self.text(code))
+    }
+  }
+
+  deinit { close(lock) }
+
+  private static func text(_ code: Int32) -> String { String(cString: strerror(code)) }
+
+  private static func make(_ path: String) -> Bool {
+    var part = path.hasPrefix("/") ? "" : "."
+    for name in path.split(separator: "/") {
+      part += "/\(name)"
+      if mkdir(part, 0o700) != 0, errno != EEXIST, access(part, F_OK) != 0 { return false }
+    }
+    return true
+  }
+
+  package func unlock() { flock(lock, LOCK_UN) }
+
+  package func names() -> [String] {
+    (try? FileManager.default.contentsOfDirectory(atPath: location)) ?? []
+  }
+
+  package func read(_ name: String) -> Data? {
+    guard let size = size(of: name), size <= TransferLog.longestLine * 4 else { return nil }
+    return try? Data(contentsOf: URL(filePath: path(of: name)))
+  }
+
+  package func size(of name: String) -> Int64? { status(name).map { Int64($0.st_size) } }
+
+  package func changed(_ name: String) -> Int64? { status(name).map { Int64($0.st_mtim.tv_sec) } }
+
+  private func status(_ name: String) -> stat? {
+    var status = stat()
+    guard lstat(path(of: name), &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
+    return status
+  }
+
+  package func make(_ name: String, _ bytes: Data) -> Int32? {
+    let file = path(of: name)
+    let descriptor = open(file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
+    guard descriptor >= 0 else { return errno }
+    var failure = Self.write(bytes, to: descriptor)
+    if failure == nil, fsync(descriptor) != 0 { failure = errno }
+    if close(descriptor) != 0, failure == nil { failure = errno }
+    if let failure {
+      unlink(file)
+      return failure
+    }
+    // A new name is on the disk when its folder is.
+    let folder = open(location, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+    guard folder >= 0 else { return nil }
+    _ = fsync(folder)
+    close(folder)
+    return nil
+  }
+
+  package func append(_ bytes: Data, to name: String) -> Int32? {
+    let descriptor = open(path(of: name), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW)
+    guard descriptor >= 0 else { return errno }
+    defer { close(descriptor) }
+    var status = stat()
+    guard fstat(descriptor, &status) == 0 else { return errno }
+    guard let failure = Self.write(bytes, to: descriptor) else { return nil }
+    // A part of a line would make the later ones invalid.
+    _ = ftruncate(descriptor, status.st_size)
+    return failure
+  }
+
+  private static func write(_ bytes: Data, to descriptor: Int32) -> Int32? {
+    bytes.withUnsafeBytes { buffer in
+      var rest = buffer[...]
+      while !rest.isEmpty {
+        let count = Glibc.write(descriptor, UnsafeRawBufferPointer(rebasing: rest).baseAddress, rest.count)
+        if count < 0, errno == EINTR { continue }
+        guard count > 0 else { return count < 0 ? errno : EIO }
+        rest = rest.dropFirst(count)
+      }
+      return nil
+    }
+  }
+
+  package func cut(_ name: String, to length: Int) { truncate(path(of: name), off_t(length)) }
+
+  package func synchronize(_ name: String) -> Bool {
+    let descriptor = open(path(of: name), O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
+    guard descriptor >= 0 else { return false }
+    defer { close(descriptor) }
+    return fdatasync(descriptor) == 0
+  }
+
+  package func remove(_ name: String) { unlink(path(of: name)) }
+}

@@ -1,0 +1,223 @@
+import Alamofire
+import Foundation
+import FoundationNetworking
+import HTTPTestServer
+import Testing
+
+/// Downloads of background sessions that end, and that later sessions continue.
+@Suite(.timeLimit(.minutes(5))) struct BackgroundDownloadTests {
+  private let fixture: BackgroundFixture
+
+  init() throws { fixture = try BackgroundFixture() }
+
+  /// Begins a download that stalls after `count` bytes, and releases its session then.
+  private func abandon(_ server: HTTPTestServer, after count: Int64, to name: String = "file") async -> UUID {
+    let session = fixture.session()
+    let arrived = Latch()
+    let request = session.download(server.url("/file"), to: fixture.destination(name))
+      .downloadProgress(queue: .global()) { if $0.completedUnitCount >= count { arrived.open() } }
+    let ending = Task { await request.ended() }
+    await arrived.wait()
+    withExtendedLifetime((session, ending)) {}
+    return request.id
+  }
+
+  @Test("A download leaves nothing behind") func plain() async throws {
+    let file = VersionedFile(size: 100_000)
+    let server = try HTTPTestServer(routes: file.routes)
+    let session = fixture.session()
+    let response = await session.download(server.url("/file"), to: fixture.destination("file")).ended()
+    #expect(response.error == nil)
+    #expect(try Data(contentsOf: fixture.folder["file"]) == file.bytes)
+    #expect(await fixture.isEmptied())
+    #expect(session.restoredRequests.isEmpty)
+  }
+
+  @Test("Without a destination the file is moved to the temporary folder") func noDestination() async throws {
+    let file = VersionedFile(size: 1000)
+    let server = try HTTPTestServer(routes: file.routes)
+    let session = fixture.session()
+    let url = try await session.download(server.url("/file")).serializingDownloadedFileURL().value
+    defer { try? FileManager.default.removeItem(at: url) }
+    #expect(await fixture.isEmptied())
+    #expect(try Data(contentsOf: url) == file.bytes)
+  }
+
+  @Test("A download of a released session goes on where it was") func goesOn() async throws {
+    let file = StallingFile(size: 300_000, stallingAfter: 120_000)
+    let server = try HTTPTestServer(routes: file.routes)
+    let id = await abandon(server, after: 120_000)
+    let delegate = EndOfEvents()
+    let session = fixture.session(delegate: delegate)
+    let request = try #require(session.restoredRequests.first as? DownloadRequest)
+    #expect(session.restoredRequests.count == 1)
+    #expect(request.id == id)
+    #expect(request.originalRequest?.url?.absoluteString == server.url("/file"))
+    let counts = Recorder<Int64>()
+    let response = await request.downloadProgress(queue: .global()) { counts.add($0.completedUnitCount) }
+      .ended()
+    #expect(response.error == nil)
+    #expect(response.response?.statusCode == 206)
+    #expect(response.fileURL == fixture.folder["restored-file"])
+    #expect(try Data(contentsOf: fixture.folder["restored-file"]) == file.bytes)
+    #expect(server.recordedRequests.map { $0.header("Range") } == [nil, "bytes=120000-"])
+    #expect(counts.values.allSatisfy { $0 >= 120_000 })
+    #expect(!request.mayHaveBeenDelivered)
+    await delegate.calls.wait(for: 1)
+    #expect(await fixture.isEmptied())
+    #expect(delegate.calls.count == 1)
+  }
+
+  @Test("A file that has changed is downloaded from the beginning") func changedFile() async throws {
+    let file = StallingFile(size: 90_000, stallingAfter: 50_000)
+    let server = try HTTPTestServer(routes: file.routes)
+    _ = await abandon(server, after: 50_000)
+    file.file.change()
+    let session = fixture.session()
+    let response = try #require(session.restoredRequests.first as? DownloadRequest)
+    #expect(await response.ended().response?.statusCode == 200)
+    #expect(try Data(contentsOf: fixture.folder["restored-file"]) == file.bytes)
+    #expect(await fixture.isEmptied())
+  }
+
+  @Test("A complete download without a handler waits for one in another session") func undelivered()
+    async throws
+  {
+    let file = VersionedFile(size: 70_000)
+    let server = try HTTPTestServer(routes: file.routes)
+    do {
+      let session = fixture.session(startRequestsImmediately: false)
+      let request = session.download(server.url("/file"), to: fixture.destination("file")).resume()
+      #expect(await eventually { request.isFinished })
+      withExtendedLifetime(session) {}
+    }
+    #expect(fixture.files.count == 1, "\(fixture.files)")
+    for _ in 0..<2 {
+      // Without a handler it stays.
+      let session = fixture.session()
+      let request = try #require(session.restoredRequests.first)
+      #expect(await eventually { request.isFinished })
+    }
+    let session = fixture.session()
+    let request = try #require(session.restoredRequests.first as? DownloadRequest)
+    let response = await request.validate().ended()
+    #expect(response.error == nil)
+    #expect(response.response?.statusCode == 200)
+    #expect(response.response?.headers["ETag"] == "\"v1\"")
+    #expect(response.fileURL == fixture.folder["file"])
+    #expect(server.recordedRequests.count == 1)
+    #expect(await fixture.isEmptied())
+    #expect(try Data(contentsOf: fixture.folder["file"]) == file.bytes)
+  }
+
+  @Test("A cancelled download leaves nothing, or its resume data") func cancelled() async throws {
+    for wantsData in [false, true] {
+      let file = StallingFile(size: 60_000, stallingAfter: 40_000)
+      let server = try HTTPTestServer(routes: file.routes)
+      let session = fixture.session()
+      let arrived = Latch()
+      let request = session.download(server.url("/file"), to: fixture.destination("cancelled"))
+        .downloadProgress(queue: .global()) { if $0.completedUnitCount >= 40_000 { arrived.open() } }
+      async let ending = request.ended()
+      await arrived.wait()
+      request.cancel(producingResumeData: wantsData)
+      let response = await ending
+      #expect(response.error?.isExplicitlyCancelledError == true)
+      #expect((response.resumeData != nil) == wantsData)
+      #expect(await fixture.isEmptied())
+      guard let data = response.resumeData else { continue }
+      let rest = await session.download(resumingWith: data, to: fixture.destination("cancelled")).ended()
+      #expect(rest.response?.statusCode == 206)
+      #expect(try Data(contentsOf: fixture.folder["cancelled"]) == file.bytes)
+    }
+  }
+
+  @Test("A lost connection does not end a download") func lostConnection() async throws {
+    let file = VersionedFile(size: 80_000)
+    file.breakAfter(10_000, 20_000)
+    let server = try HTTPTestServer(routes: file.routes)
+    let session = fixture.session()
+    let response = await session.download(server.url("/file"), to: fixture.destination("file")).ended()
+    #expect(response.error == nil)
+    #expect(try Data(contentsOf: fixture.folder["file"]) == file.bytes)
+    #expect(
+      server.recordedRequests.map { $0.header("Range") } == [nil, "bytes=10000-", "bytes=30000-"])
+    #expect(await fixture.isEmptied())
+  }
+
+  @Test("A retry after a complete response begins from the start") func retryOfResponse() async throws {
+    let file = VersionedFile(size: 5000)
+    let server = try HTTPTestServer(routes: file.routes)
+    server.enqueue(.status(503))
+    let session = fixture.session(interceptor: RetryPolicy(retryLimit: 1, exponentialBackoffScale: 0.01))
+    let target = fixture.folder["file"]
+    let response = await session.download(
+      server.url("/file"), to: { _, _ in (target, [.removePreviousFile]) }
+    )
+    .validate().ended()
+    #expect(server.recordedRequests.map { $0.header("Range") } == [nil, nil])
+    #expect(response.response?.statusCode == 200)
+    #expect(try Data(contentsOf: target) == file.bytes)
+    #expect(await fixture.isEmptied())
+  }
+
+  @Test("The second session of an identifier fails with a clear error, the first goes on") func inUse()
+    async throws
+  {
+    let file = VersionedFile(size: 1000)
+    let server = try HTTPTestServer(routes: file.routes)
+    let first = fixture.session()
+    let second = fixture.session()
+    let refused = await second.download(server.url("/file")).ended()
+    let failure = try #require(refused.error?.underlyingError as? URLError)
+    #expect(failure.code == .backgroundSessionInUseByAnotherProcess)
+    #expect(failure.localizedDescription.contains("org.alamofire.tests"))
+    #expect(await first.download(server.url("/file"), to: fixture.destination("file")).ended().error == nil)
+    #expect(await second.request(server.url("/file")).ended().error == nil, "data requests need no journal")
+  }
+
+  @Test("Nothing is sent before the earliest date, and a cancellation ends the wait") func earliestBegin()
+    async throws
+  {
+    let server = try HTTPTestServer(routes: .none.adding("/**") { _, _ in .text("ok") })
+    let session = fixture.session()
+    let late = session.download(server.url("/late")).earliestBeginDate(Date() + 3600)
+    async let ending = late.ended()
+    let soon = session.download(server.url("/soon"), to: fixture.destination("soon"))
+      .earliestBeginDate(Date() - 1)
+    #expect(await soon.ended().error == nil)
+    #expect(server.recordedRequests.map(\.path) == ["/soon"])
+    #expect(fixture.files.filter { $0.hasSuffix(".journal") }.count <= 2)
+    late.cancel()
+    #expect(await ending.error?.isExplicitlyCancelledError == true)
+    #expect(await fixture.isEmptied())
+    #expect(server.recordedRequests.count == 1)
+  }
+
+  @Test("Discretionary downloads begin one after the other, in their order") func discretionary() async throws
+  {
+    let all = Mutex<[DownloadRequest]>([])
+    let ended = Recorder<Int>()
+    let server = try HTTPTestServer(
+      routes: .none.adding("/**") { _, _ in
+        ended.add(all.withLock { $0 }.filter(\.isFinished).count)
+        return .bytes(1000)
+      })
+    let session = fixture.session(isDiscretionary: true)
+    let requests = (0..<8).map { session.download(server.url("/\($0)"), to: fixture.destination("\($0)")) }
+    all.withLock { $0 = requests }
+    let responses = Recorder<AFError?>()
+    for request in requests { request.response(queue: .global()) { responses.add($0.error) } }
+    #expect(await responses.wait(for: 8).allSatisfy { $0 == nil })
+    #expect(ended.values == Array(0..<8))
+    #expect(await fixture.isEmptied())
+    all.withLock { $0 = [] }
+  }
+}
+
+/// Records the calls at the end of restored requests.
+private final class EndOfEvents: SessionDelegate, @unchecked Sendable {
+  let calls = Recorder<Bool>()
+
+  override func urlSessionDidFinishEvents(forBackgroundURLSession session: URLSession) { calls.add(true) }
+}

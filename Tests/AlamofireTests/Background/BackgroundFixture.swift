@@ -1,0 +1,88 @@
+import Alamofire
+import Foundation
+import FoundationNetworking
+import HTTPTestServer
+
+/// Background sessions that share a folder, one after the other, as those of several processes.
+struct BackgroundFixture {
+  let folder: TemporaryFolder
+  let journal: URL
+
+  init() throws {
+    folder = try TemporaryFolder()
+    journal = folder["journal"]
+  }
+
+  func session(
+    delegate: SessionDelegate = SessionDelegate(), isDiscretionary: Bool = false,
+    interceptor: (any RequestInterceptor)? = nil, startRequestsImmediately: Bool = true
+  ) -> Session {
+    let folder = folder
+    let configuration = URLSessionConfiguration.background(
+      withIdentifier: "org.alamofire.tests", folder: journal
+    ) { _, response in
+      (folder["restored-\(response.url?.lastPathComponent ?? "")"], [.removePreviousFile])
+    }
+    configuration.urlCache = nil
+    configuration.isDiscretionary = isDiscretionary
+    return Session(
+      configuration: configuration, delegate: delegate, startRequestsImmediately: startRequestsImmediately,
+      interceptor: interceptor)
+  }
+
+  /// The names of the files in the journal.
+  var files: [String] {
+    let names = try? FileManager.default.contentsOfDirectory(atPath: journal.path)
+    return (names ?? []).filter { $0 != "lock" }.sorted()
+  }
+
+  /// Waits until the journal has no file.
+  func isEmptied() async -> Bool { await eventually { files.isEmpty } }
+
+  /// The journal of the only transfer.
+  var record: URL? { files.first { $0.hasSuffix(".journal") }.map { journal.appendingPathComponent($0) } }
+
+  func destination(_ name: String) -> DownloadRequest.Destination {
+    let target = folder[name]
+    return { _, _ in (target, []) }
+  }
+}
+
+extension DownloadRequest {
+  /// Waits for the response.
+  func ended() async -> AFDownloadResponse<URL?> {
+    await withCheckedContinuation { continuation in
+      response(queue: .global()) { continuation.resume(returning: $0) }
+    }
+  }
+}
+
+extension DataRequest {
+  /// Waits for the response.
+  func ended() async -> AFDataResponse<Data?> {
+    await withCheckedContinuation { continuation in
+      response(queue: .global()) { continuation.resume(returning: $0) }
+    }
+  }
+}
+
+/// A file of which the first response stops after some bytes, and later ones have the rest.
+final class StallingFile: Sendable {
+  let file: VersionedFile
+  private let rest: Mutex<[Int]>
+
+  init(size: Int, stallingAfter counts: Int...) {
+    file = VersionedFile(size: size)
+    rest = Mutex(counts)
+  }
+
+  var bytes: Data { file.bytes }
+
+  var routes: Routes {
+    Routes.none.adding("/file", methods: ["GET"]) { [self] request, _ in
+      let reply = file.reply(to: request)
+      let stall = rest.withLock { $0.isEmpty ? nil : $0.removeFirst() }
+      return stall.map { reply.with(effect: .stallAfterBody(bytes: $0)) } ?? reply
+    }
+  }
+}

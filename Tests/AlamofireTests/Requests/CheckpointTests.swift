@@ -1,0 +1,99 @@
+import Alamofire
+import Foundation
+import FoundationNetworking
+import HTTPTestServer
+import Testing
+
+/// Resume data of downloads that are running.
+@Suite(.timeLimit(.minutes(2))) struct CheckpointTests {
+  private let session = Session.real()
+  private let file = StallingFile(size: 300_000, stallingAfter: 120_000)
+
+  /// Returns a download that has stalled, and its checkpoint.
+  private func stalled(_ server: HTTPTestServer) async throws -> (DownloadRequest, Data) {
+    let arrived = Latch()
+    let request = session.download(server.url("/file"))
+      .downloadProgress(queue: .global()) { if $0.completedUnitCount >= 120_000 { arrived.open() } }
+    #expect(request.checkpoint() == nil)
+    request.resume()
+    await arrived.wait()
+    return (request, try #require(request.checkpoint()))
+  }
+
+  private func received(_ data: Data) throws -> (path: String, size: Int) {
+    let values = try PropertyListSerialization.propertyList(from: data, format: nil) as? [String: Any]
+    let name = try #require(values?["file"] as? String)
+    return (
+      FileManager.default.temporaryDirectory.appendingPathComponent(name).path,
+      try #require(values?["received"] as? Int)
+    )
+  }
+
+  @Test("A checkpoint names the bytes that are there, and the download goes on") func running() async throws {
+    let server = try HTTPTestServer(routes: file.routes)
+    let (request, data) = try await stalled(server)
+    let part = try received(data)
+    #expect(part.size == 120_000)
+    #expect(try Data(contentsOf: URL(fileURLWithPath: part.path)) == file.bytes.prefix(120_000))
+    // Another download does not write to the file meanwhile.
+    let other = await session.download(resumingWith: data).ended()
+    #expect(server.recordedRequests.map { $0.header("Range") } == [nil, "bytes=120000-", nil])
+    let url = try #require(other.fileURL)
+    #expect(try Data(contentsOf: url) == file.bytes)
+    try FileManager.default.removeItem(at: url)
+    request.cancel(producingResumeData: true)
+    let ended = await request.ended()
+    let rest = await session.download(resumingWith: try #require(ended.resumeData)).ended()
+    let whole = try #require(rest.fileURL)
+    #expect(try Data(contentsOf: whole) == file.bytes)
+    try FileManager.default.removeItem(at: whole)
+    #expect(request.checkpoint() == nil)
+  }
+
+  @Test("The file of a checkpoint is removed with a cancelled download") func cancelled() async throws {
+    let server = try HTTPTestServer(routes: file.routes)
+    let (request, data) = try await stalled(server)
+    request.cancel()
+    #expect(await request.ended().error?.isExplicitlyCancelledError == true)
+    #expect(!FileManager.default.fileExists(atPath: try received(data).path))
+  }
+
+  @Test("A download goes on from its checkpoint after the process was killed") func killed() async throws {
+    let server = try HTTPTestServer(routes: file.routes)
+    let folder = try TemporaryFolder()
+    setenv("ALAMOFIRE_CHECKPOINT", folder["checkpoint"].path, 1)
+    setenv("ALAMOFIRE_CHECKPOINT_URL", server.url("/file"), 1)
+    await #expect(processExitsWith: .signal(SIGKILL)) {
+      let environment = ProcessInfo.processInfo.environment
+      let (url, path) = (
+        try #require(environment["ALAMOFIRE_CHECKPOINT_URL"]),
+        try #require(environment["ALAMOFIRE_CHECKPOINT"])
+      )
+      let session = Session(configuration: .isolated)
+      let arrived = Latch()
+      let request = session.download(url)
+        .downloadProgress(queue: .global()) { if $0.completedUnitCount >= 120_000 { arrived.open() } }
+      request.resume()
+      await arrived.wait()
+      try request.checkpoint()?.write(to: URL(fileURLWithPath: path), options: .atomic)
+      kill(getpid(), SIGKILL)
+    }
+    // The folder is swept for files of ended processes.
+    BodyFiles.removeOrphans(in: FileManager.default.temporaryDirectory)
+    let data = try Data(contentsOf: folder["checkpoint"])
+    let response = await session.download(resumingWith: data).ended()
+    #expect(response.response?.statusCode == 206)
+    let url = try #require(response.fileURL)
+    #expect(try Data(contentsOf: url) == file.bytes)
+    try FileManager.default.removeItem(at: url)
+  }
+
+  @Test("A download of a range of the caller has no resume data") func ownRange() async throws {
+    let file = VersionedFile(size: 100_000)
+    file.breakAfter(5000)
+    let server = try HTTPTestServer(routes: file.routes)
+    let response = await session.download(server.url("/file"), headers: ["Range": "bytes=100-"]).ended()
+    #expect(response.error != nil)
+    #expect(response.resumeData == nil)
+  }
+}
