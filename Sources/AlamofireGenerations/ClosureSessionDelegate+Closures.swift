@@ -15,6 +15,8 @@ package struct DelegateClosures<Failure> {
       ) -> Void
     )?
   package var sessionDidFinishEventsForBackgroundURLSession: ((URLSession) -> Void)?
+  /// The handler of the manager, for a delegate without that closure.
+  package var backgroundCompletionHandler: (() -> Void)?
   package var taskWillPerformHTTPRedirection:
     ((URLSession, URLSessionTask, HTTPURLResponse, URLRequest) -> URLRequest?)?
   package var taskWillPerformHTTPRedirectionWithCompletion:
@@ -119,7 +121,7 @@ extension ClosureSessionDelegate {
     set { change { $0.sessionDidReceiveChallengeWithCompletion = newValue } }
   }
 
-  /// Never called, because transfers end with the process. It exists for code that sets it.
+  /// Called when all requests that a background session has restored have ended.
   public var sessionDidFinishEventsForBackgroundURLSession: ((URLSession) -> Void)? {
     get { closures.sessionDidFinishEventsForBackgroundURLSession }
     set { change { $0.sessionDidFinishEventsForBackgroundURLSession = newValue } }

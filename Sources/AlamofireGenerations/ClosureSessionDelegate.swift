@@ -31,6 +31,11 @@ open class ClosureSessionDelegate<Failure>: SessionDelegate, @unchecked Sendable
   /// The closures that are set.
   package var closures: DelegateClosures<Failure> { storage.withLock { $0 }.value }
 
+  /// Sets the handler of a manager for the end of its background events.
+  package func setBackgroundCompletionHandler(_ handler: (() -> Void)?) {
+    change { $0.backgroundCompletionHandler = handler }
+  }
+
   func change(_ change: @escaping (inout DelegateClosures<Failure>) -> Void) {
     let change = Boxed(change)
     storage.withLock { closures in
@@ -70,9 +75,14 @@ open class ClosureSessionDelegate<Failure>: SessionDelegate, @unchecked Sendable
     }
   }
 
-  /// Called when all requests that a background session has restored have ended.
+  /// Called when all requests that a background session has restored have ended. Without a closure the
+  /// `backgroundCompletionHandler` of the manager is called on the main queue.
   open override func urlSessionDidFinishEvents(forBackgroundURLSession session: URLSession) {
-    closures.sessionDidFinishEventsForBackgroundURLSession?(session)
+    let closures = closures
+    if let closure = closures.sessionDidFinishEventsForBackgroundURLSession { return closure(session) }
+    guard let handler = closures.backgroundCompletionHandler else { return }
+    let boxed = Boxed(handler)
+    DispatchQueue.main.async { boxed.value() }
   }
 
   // MARK: Tasks

@@ -208,13 +208,27 @@ package final class BackgroundTransfer: Sendable {
     note(.completed(size: size))
   }
 
-  package func noteMoving(to path: String, options: Int) { note(.moving(to: path, options: options)) }
   package func noteMoved() { note(.moved) }
 
+  /// The URL of the response, if it is not that of the request because of redirects.
+  package func noteLocation(_ url: URL) { note(.located(url: url.absoluteString)) }
+
+  /// Moves the file by `body`. Returns `nil`, and nothing is done, if the session has ended.
+  func move(to path: String, options: Int, _ body: () -> Result<URL, AFError>) -> Result<URL, AFError>? {
+    state.withLock { state in
+      guard state.isOpen else { return nil }
+      append(.moving(to: path, options: options), to: &state)
+      let result = body()
+      if case .success = result { append(.moved, to: &state) }
+      return result
+    }
+  }
+
   /// The response to an upload is complete. Waits for the disk.
-  package func noteAnswer(_ head: ResponseHead, _ body: Data?) {
+  package func noteAnswer(_ head: ResponseHead, _ body: Data?, from url: URL?) {
     guard let files = try? owner.files() else { return }
     note(.responded(StoredHead(head), offset: 0, boot: owner.boot))
+    if let url { noteLocation(url) }
     var hasBody = false
     if let body, !body.isEmpty {
       files.remove(names.answer)
@@ -275,6 +289,9 @@ package final class BackgroundTransfer: Sendable {
     guard let stored, let head = stored.head?.head, case .resume(let size) = continuation else { return nil }
     return (head, stored.offset, size)
   }
+
+  /// The URL of the response, if it is not that of the request.
+  package var location: URL? { stored?.location.flatMap { URL(string: $0) } }
 
   /// The body of the response to an upload.
   package var answerBody: Data? {

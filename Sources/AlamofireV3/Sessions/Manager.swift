@@ -72,12 +72,14 @@ open class Manager: @unchecked Sendable {
     set { settings.withLock { $0.startsImmediately = newValue } }
   }
 
-  /// Never called, because transfers end with the process. It exists for programs that set it.
+  /// Called on the main queue when all requests that a background session has restored have ended, unless the delegate
+  /// has a closure for that.
   open var backgroundCompletionHandler: (() -> Void)? {
     get { settings.withLock { $0.backgroundCompletionHandler }?.value }
     set {
       let boxed = newValue.map { Boxed($0) }
       settings.withLock { $0.backgroundCompletionHandler = boxed }
+      delegate.setBackgroundCompletionHandler(newValue)
     }
   }
 

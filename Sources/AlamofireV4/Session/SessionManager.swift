@@ -67,12 +67,14 @@ open class SessionManager: @unchecked Sendable {
     }
   }
 
-  /// Kept for code that sets it; nothing calls it, since transfers end with the process.
+  /// Called on the main queue when all requests that a background session has restored have ended, unless the delegate
+  /// has a closure for that.
   open var backgroundCompletionHandler: (() -> Void)? {
     get { settings.withLock { $0.backgroundCompletionHandler }?.value }
     set {
       let new = newValue.map { Boxed($0) }
       settings.withLock { $0.backgroundCompletionHandler = new }
+      delegate.setBackgroundCompletionHandler(new?.value)
     }
   }
 

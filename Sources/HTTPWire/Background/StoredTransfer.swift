@@ -34,6 +34,8 @@ package struct StoredTransfer: Sendable, Equatable {
   package private(set) var head: StoredHead?
   /// Whether the response handlers were called by a process that ended before they had returned.
   package private(set) var isDelivering = false
+  /// The URL of the last response, if it is not that of the request.
+  package private(set) var location: String?
   private var isSent = false
   /// The boot in which the bytes of the file were written, and the number of those that are on the disk.
   private var bodyBoot = ""
@@ -61,10 +63,12 @@ package struct StoredTransfer: Sendable, Equatable {
       // Later bytes of the file belong to another response.
       syncedSize = min(syncedSize, offset)
       self.offset = offset
+      location = nil
       bodyBoot = boot
       phase = .receiving
     case .synced(let size): syncedSize = size
     case .sent: isSent = true
+    case .located(let url): location = url
     case .completed(let size):
       syncedSize = size
       phase = .completed(size: size)

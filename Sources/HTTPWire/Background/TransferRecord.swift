@@ -10,6 +10,8 @@ package enum TransferRecord: Codable, Sendable, Equatable {
   case synced(size: Int64)
   /// The server may have received the whole request.
   case sent
+  /// The URL of the response, if it is not that of the request.
+  case located(url: String)
   /// The file has all its bytes, which are on the disk.
   case completed(size: Int64)
   /// The file is being moved.

@@ -110,6 +110,23 @@ import Testing
     #expect(try Data(contentsOf: fixture.folder["file"]) == file.bytes)
   }
 
+  @Test("The URL of a redirected response is kept") func redirected() async throws {
+    let file = VersionedFile(size: 1000)
+    let server = try HTTPTestServer(
+      routes: file.routes.adding("/start") { _, _ in .status(302).with(header: "Location", value: "/file") })
+    do {
+      let session = fixture.session(startRequestsImmediately: false)
+      let request = session.download(server.url("/start"), to: fixture.destination("file")).resume()
+      #expect(await eventually { request.isFinished })
+      withExtendedLifetime(session) {}
+    }
+    let session = fixture.session()
+    let request = try #require(session.restoredRequests.first as? DownloadRequest)
+    #expect(await request.ended().response?.url?.absoluteString == server.url("/file"))
+    #expect(server.recordedRequests.map(\.path) == ["/start", "/file"])
+    #expect(await fixture.isEmptied())
+  }
+
   @Test("A cancelled download leaves nothing, or its resume data") func cancelled() async throws {
     for wantsData in [false, true] {
       let file = StallingFile(size: 60_000, stallingAfter: 40_000)

@@ -91,12 +91,19 @@ import Testing
     #expect(try await server.takeRequest().header("X-Signed") == "1")
   }
 
-  @Test("The handler of background events is stored") func backgroundHandler() {
+  @Test("The handler of background events is stored, and called unless the delegate has a closure")
+  func backgroundHandler() async {
     let manager = Manager(configuration: .isolated)
     let notes = Notes()
     manager.backgroundCompletionHandler = { notes.add("called") }
     manager.backgroundCompletionHandler?()
     #expect(notes.lines == ["called"])
+    manager.delegate.urlSessionDidFinishEvents(forBackgroundURLSession: manager.session)
+    await withCheckedContinuation { continuation in DispatchQueue.main.async { continuation.resume() } }
+    #expect(notes.lines == ["called", "called"])
+    manager.delegate.sessionDidFinishEventsForBackgroundURLSession = { _ in notes.add("closure") }
+    manager.delegate.urlSessionDidFinishEvents(forBackgroundURLSession: manager.session)
+    #expect(notes.lines == ["called", "called", "closure"])
     manager.backgroundCompletionHandler = nil
     #expect(manager.backgroundCompletionHandler == nil)
   }

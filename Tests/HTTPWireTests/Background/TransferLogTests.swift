@@ -23,7 +23,7 @@ struct TransferLogTests {
         ResponseHead(status: 206, fields: [HTTPHeader(name: "ETag", value: "\"\u{E9}\"")])), offset: 5,
       boot: "b"),
     .synced(size: 1 << 40), .completed(size: 3), .moving(to: "/x\n", options: 3), .moved,
-    .answered(hasBody: true), .restarted, .delivering,
+    .answered(hasBody: true), .restarted, .located(url: "https://a/"), .delivering,
   ]
 
   private func bytes(_ records: [TransferRecord]) throws -> Data {

@@ -45,7 +45,10 @@ extension AttemptDriver {
       return .done
     }
     let body = core.state.withLock { $0.results.data }
-    await core.session.offLoop { transfer.noteAnswer(head, body) }
+    let url = values.redirectCount > 0 ? values.exchange?.url : nil
+    await core.session.offLoop {
+      transfer.noteAnswer(head, body, from: url)
+    }
     return .done
   }
 
@@ -55,7 +58,9 @@ extension AttemptDriver {
     _ source: URL, of transfer: BackgroundTransfer, _ plan: DownloadPlan, _ exchange: Exchange
   ) async throws(AFError) -> AttemptEvent {
     let driver = self
+    let url = values.redirectCount > 0 ? exchange.url : nil
     let result = await core.session.offLoop { () -> Result<URL, AFError> in
+      if let url { transfer.noteLocation(url) }
       transfer.noteCompleted()
       return driver.moved(source, of: transfer, plan, exchange)
     }
@@ -68,29 +73,30 @@ extension AttemptDriver {
   private func moved(
     _ source: URL, of transfer: BackgroundTransfer, _ plan: DownloadPlan, _ exchange: Exchange
   ) -> Result<URL, AFError> {
+    if case .moved(let path) = transfer.completed?.phase { return .success(URL(fileURLWithPath: path)) }
+    // A cancelled request ends without a file; that of a released session stays for the next one.
+    guard !core.isCancelled, !core.isAbandoned else { return .failure(core.error ?? .explicitlyCancelled) }
     let target: URL
     let options: DownloadRequest.Options
-    switch transfer.completed?.phase {
-    case .moved(let path): return .success(URL(fileURLWithPath: path))
-    case .moving(let path, let bits):
+    if case .moving(let path, let bits) = transfer.completed?.phase {
       (target, options) = (URL(fileURLWithPath: path), DownloadRequest.Options(rawValue: bits))
       if transfer.isAtDestination(path) {
         transfer.noteMoved()
         return .success(target)
       }
-    default:
+    } else {
       let place = exchange.responseForDestination.flatMap { plan.destination?(source, $0) }
       (target, options) = place ?? (plan.temporaryTarget, [])
-      transfer.noteMoving(to: target.path, options: options.rawValue)
     }
     if core.notifiesMonitors { tellDestination(target) }
     // A delegate may have moved the file.
     if plan.destination == nil, !FileManager.default.fileExists(atPath: source.path) {
       return .success(source)
     }
-    let result = Self.move(source, to: target, options)
-    if case .success = result { transfer.noteMoved() }
-    return result
+    let result = transfer.move(to: target.path, options: options.rawValue) {
+      Self.move(source, to: target, options)
+    }
+    return result ?? .failure(core.error ?? .sessionDeinitialized)
   }
 
   /// Delivers the responses of a background transfer, which is removed when every handler has returned. Without a
@@ -104,7 +110,8 @@ extension AttemptDriver {
     }
     let isCancelled = core.state.withLock { $0.lifecycle.state == .cancelled }
     guard !served.isEmpty else {
-      if isCancelled || core.session.hasOwnDelegate { transfer.remove() } else { transfer.endUnobserved() }
+      let isObserved = core.session.hasOwnDelegate && core.observers.contains(.task)
+      if isCancelled || isObserved { transfer.remove() } else { transfer.endUnobserved() }
       return
     }
     if !isCancelled { transfer.noteDelivering() }

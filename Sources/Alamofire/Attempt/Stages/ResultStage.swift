@@ -48,7 +48,8 @@ extension AttemptDriver {
   /// The attempt so far, with `head` as the head of its last response.
   func exchange(_ head: ResponseHead?) -> Exchange {
     // The URL of the caller's request is parsed already.
-    let url = values.redirectCount == 0 ? values.urlRequest.url : shownURL(of: values.request)
+    var url = values.redirectCount == 0 ? values.urlRequest.url : shownURL(of: values.request)
+    if case .journal = values.handler { url = core.transfer?.location ?? url }
     // Without hops nothing went over the network that the transport could measure.
     let metrics = values.hops.isEmpty ? TaskMetrics(from: values.startDate ?? Date()) : nil
     let given = values.handler.given?.response
