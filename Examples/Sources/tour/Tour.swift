@@ -5,7 +5,8 @@ import HTTPTestServer
 @main struct Tour {
   static let steps: [Step] = [
     getJSON, parameters, postJSON, validation, redirects, basicAuthentication, compression, concurrency,
-    progress, downloads, uploads, streams, retries, cancellation, timeouts, trust, pinning, storage, metrics,
+    progress, downloads, backgroundTransfers, uploads, streams, eventSources, webSockets, retries,
+    cancellation, timeouts, trust, pinning, storage, metrics,
     monitors,
     curlDescription, failures,
   ]
