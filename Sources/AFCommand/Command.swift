@@ -46,10 +46,12 @@ package enum Command {
       return .success
     }
     let delivery = Delivery(environment: environment, invocation: invocation, request: request)
-    let (response, failure) = try await delivery.result()
-    ResponsePrinter(environment: environment, invocation: invocation)
-      .write(response, request: request, isComplete: failure == nil)
-    return finish(response, failure, invocation, environment)
+    let outcome = try await delivery.result()
+    if !outcome.isWritten {
+      ResponsePrinter(environment: environment, invocation: invocation)
+        .write(outcome.response, request: request, isComplete: outcome.failure == nil)
+    }
+    return finish(outcome.response, outcome.failure, invocation, environment)
   }
 
   /// Writes the timing and the failure to the standard error and returns the exit status.

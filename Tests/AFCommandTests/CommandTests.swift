@@ -70,6 +70,35 @@ import Testing
 
   // MARK: Output
 
+  @Test("events are written as they arrive") func events() async throws {
+    let gate = Gate()
+    let (first, second) = ("data: 1\n\n", "data: 2\n\n")
+    server.enqueue(
+      Reply(body: .parts([.bytes(Array(first.utf8)), .gate(gate), .bytes(Array(second.utf8))]))
+        .with(header: "Content-Type", value: "text/event-stream"))
+    var terminal = Terminal.pipe
+    let arrived = Mutex(Data())
+    terminal.onOutput = { data in
+      let isFirst = arrived.withLock { all in
+        all += data
+        return all == Data(first.utf8)
+      }
+      // The server sends the second event when the first one is on the screen.
+      if isFirst { gate.open() }
+    }
+    let run = await terminal.run(server.url("/prices"))
+    #expect(run.status == .success)
+    #expect(run.output == first + second)
+  }
+
+  @Test("events on a terminal follow the head") func eventsOnTerminal() async throws {
+    server.enqueue(
+      Reply(body: .parts(["data: 1\n\n"])).with(header: "Content-Type", value: "text/event-stream"))
+    let run = await Terminal().run(server.url("/prices"))
+    #expect(run.output.hasPrefix("HTTP 200 OK\n"))
+    #expect(run.output.hasSuffix("\n\ndata: 1\n\n"))
+  }
+
   @Test("a pipe receives the bytes of the body alone, unchanged")
   func pipe() async {
     let bytes: [UInt8] = [0, 255, 10, 13, 0]

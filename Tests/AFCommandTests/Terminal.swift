@@ -22,17 +22,22 @@ struct Terminal: Sendable {
   var tick = Duration.zero
   /// Called after each write to the standard error.
   var onError: @Sendable () -> Void = {}
+  /// Called after each write to the standard output.
+  var onOutput: @Sendable (Data) -> Void = { _ in }
 
   /// A terminal whose output is a pipe.
   static let pipe = Terminal(isOutputTerminal: false)
 
   func run(_ arguments: String...) async -> Run {
     let record = Record()
-    let (input, tick, onError) = (input, tick, onError)
+    let (input, tick, onOutput, onError) = (input, tick, onOutput, onError)
     let clock = Mutex(ContinuousClock.now)
     let environment = Environment(
       arguments: arguments, variables: hasColours ? [:] : ["NO_COLOR": "1"], readInput: { Data(input.utf8) },
-      writeOutput: { data in record.output.withLock { $0 += data } },
+      writeOutput: { data in
+        record.output.withLock { $0 += data }
+        onOutput(data)
+      },
       writeError: { text in
         record.error.withLock { $0 += text }
         onError()

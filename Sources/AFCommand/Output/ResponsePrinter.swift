@@ -28,6 +28,19 @@ struct ResponsePrinter {
     writeBody(data, response.response)
   }
 
+  // MARK: Bodies that arrive
+
+  /// Whether the body is among the parts to print.
+  var writesBodies: Bool { shown != .headers && shown != .everything }
+
+  /// Writes the head of a response whose body arrives later. Its version of HTTP is not known before the end.
+  func begin(_ response: HTTPURLResponse) {
+    guard shown == .automatic else { return }
+    write(Head(response, version: "HTTP").text(palette) + "\n")
+  }
+
+  func write(_ data: Data) { environment.writeOutput(data) }
+
   // MARK: Heads
 
   private func writeHead(_ response: AFDataResponse<Data>) {
