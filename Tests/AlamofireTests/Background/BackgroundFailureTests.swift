@@ -1,0 +1,72 @@
+import Alamofire
+import Foundation
+import FoundationNetworking
+import HTTPTestServer
+import HTTPWire
+import Testing
+
+/// Background transfers without a network and without room on the disk.
+@Suite(.timeLimit(.minutes(5))) struct BackgroundFailureTests {
+  private let fixture: BackgroundFixture
+
+  init() throws { fixture = try BackgroundFixture() }
+
+  @Test("An upload waits for a network") func noNetwork() async throws {
+    let network = ScriptedNetwork()
+    network.become(ScriptedNetwork.offline)
+    let fake = FakeTransport(.failure(.cannotFindHost), .text("stored"))
+    let waiting = Recorder<Bool>()
+    let monitor = ClosureEventMonitor(queue: DispatchQueue(label: "watcher"))
+    monitor.taskIsWaitingForConnectivity = { _, _ in waiting.add(true) }
+    let session = Session(
+      configuration: .background(withIdentifier: "org.alamofire.tests", folder: fixture.journal),
+      engine: Engine(transport: fake, network: network), observers: SessionObservers(eventMonitors: [monitor])
+    )
+    let request = session.upload(Data("body".utf8), to: "http://a.test/", method: .put)
+    async let response = request.ended()
+    await waiting.wait(for: 1)
+    #expect(fixture.record != nil)
+    network.become(ScriptedNetwork.online())
+    #expect(await response.data == Data("stored".utf8))
+    #expect(fake.requests.count == 2)
+    #expect(await fixture.isEmptied())
+  }
+
+  @Test("A host that was never found ends the transfer with its error") func unknownHost() async throws {
+    let fake = FakeTransport { _, _ in .failure(.cannotFindHost) }
+    let session = Session(
+      configuration: .background(withIdentifier: "org.alamofire.tests", folder: fixture.journal),
+      engine: Engine(transport: fake, network: ScriptedNetwork()))
+    let response = await session.upload(Data("body".utf8), to: "http://a.test/", method: .put).ended()
+    #expect((response.error?.underlyingError as? URLError)?.code == .cannotFindHost)
+    #expect(fake.requests.count == 1)
+    #expect(await fixture.isEmptied())
+  }
+
+  @Test("A full disk is an error, and leaves nothing") func fullDisk() async {
+    await #expect(processExitsWith: .success) {
+      let fixture = try BackgroundFixture()
+      let file = VersionedFile(size: 500_000)
+      let server = try HTTPTestServer(routes: file.routes)
+      let session = fixture.session()
+      defer { withExtendedLifetime(session) {} }
+      // The limit makes writes beyond it fail.
+      signal(SIGXFSZ, SIG_IGN)
+      for (limit, code) in [(100, URLError.Code.cannotCreateFile), (200_000, .cannotWriteToFile)] {
+        var limits = rlimit()
+        getrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &limits)
+        let usual = limits.rlim_cur
+        limits.rlim_cur = rlim_t(limit)
+        #expect(setrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &limits) == 0)
+        let response = await session.download(server.url("/file"), to: fixture.destination("file")).ended()
+        limits.rlim_cur = usual
+        setrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &limits)
+        #expect((response.error?.underlyingError as? URLError)?.code == code)
+        #expect(await fixture.isEmptied(), "\(fixture.files)")
+      }
+      let whole = await session.download(server.url("/file"), to: fixture.destination("file")).ended()
+      #expect(whole.error == nil)
+      #expect(try Data(contentsOf: fixture.folder["file"]) == file.bytes)
+    }
+  }
+}
