@@ -97,6 +97,11 @@ static inline long ccurl_request_bytes(CURL *easy) {
   curl_easy_getinfo(easy, CURLINFO_REQUEST_SIZE, &count);
   return count;
 }
+// Called before a name is looked up that is not cached; NULL for no calls.
+static inline CURLcode ccurl_set_on_lookup(CURL *easy, curl_resolver_start_callback value, void *context) {
+  curl_easy_setopt(easy, CURLOPT_RESOLVER_START_DATA, context);
+  return curl_easy_setopt(easy, CURLOPT_RESOLVER_START_FUNCTION, value);
+}
 // Called with each new socket, before it is connected.
 static inline CURLcode ccurl_set_on_socket(CURL *easy, curl_sockopt_callback value, void *context) {
   curl_easy_setopt(easy, CURLOPT_SOCKOPTDATA, context);

@@ -25,13 +25,14 @@ extension WireRequest {
     }
     let body = try Self.body(of: request, own: own, for: core)
     let sink: (any BodySink)? = try core.download?.sink() ?? core.stream ?? core.observedBody
-    self.init(url: target?.url ?? text, origin: origin, profile: core.profile) { parts in
+    let profile = core.profile
+    self.init(url: target?.url ?? text, origin: origin, profile: profile) { parts in
       parts.method = method
       parts.fields = fields
       parts.body = body
       parts.sink = sink
-      parts.idleTimeout = session.settings.idleTimeout(of: request)
-      parts.deadline = session.settings.deadline()
+      parts.idleTimeout = session.settings.idleTimeout(of: request, profile)
+      parts.deadline = session.settings.deadline(profile)
     }
   }
 

@@ -19,18 +19,36 @@ extension URLError {
   /// The key of libcurl's code in the `userInfo` of an error of libcurl.
   public static let curlCodeKey = "org.alamofire.curlCode"
 
+  /// The key of the phase in the `userInfo` of a timeout.
+  public static let timedOutPhaseKey = "org.alamofire.timedOutPhase"
+
+  /// The phase in which the request timed out; `nil` for other errors, and if the phase is not known.
+  ///
+  /// ```swift
+  /// let response = await session.request(url).serializingData().response
+  /// if let error = response.error?.underlyingError as? URLError, error.timedOutPhase == .connect {
+  ///   print("no connection in time: \(error.localizedDescription)")
+  /// }
+  /// ```
+  public var timedOutPhase: TransportOptions.TimeLimits.Phase? {
+    (userInfo[Self.timedOutPhaseKey] as? String).flatMap(TransportOptions.TimeLimits.Phase.init(rawValue:))
+  }
+
   init(_ failure: TransportFailure, url: String, resumeData: Data? = nil) {
     var details: [String: Any] = [:]
     if let resumeData { details[NSURLSessionDownloadTaskResumeData] = resumeData }
     if let code = failure.curlCode { details[Self.curlCodeKey] = Int(code) }
-    self = URLError.made(Self.code(of: failure.kind), failure.message, url: url, details: details)
+    self = URLError.made(
+      Self.code(of: failure.kind), failure.message, url: url, phase: failure.phase, details: details)
   }
 
   /// An error with a sentence and the URL that it concerns, without user and password.
   static func made(
-    _ code: URLError.Code, _ message: String, url: String?, details: [String: Any] = [:]
+    _ code: URLError.Code, _ message: String, url: String?,
+    phase: TransportOptions.TimeLimits.Phase? = nil, details: [String: Any] = [:]
   ) -> URLError {
     var info = details
+    if let phase { info[timedOutPhaseKey] = phase.rawValue }
     info[NSLocalizedDescriptionKey] = message
     if let url = url.flatMap({ WireTarget($0)?.url ?? URL.shown($0) }) {
       info[NSURLErrorFailingURLErrorKey] = URL(string: url)

@@ -85,16 +85,19 @@ final class SessionSettings: Sendable {
     return headers["Accept"] == nil ? fields + [.accept("*/*")] : fields
   }
 
-  /// A request's own timeout counts when it is not the default of 60 seconds.
-  func idleTimeout(of request: URLRequest) -> Duration? {
-    Self.duration(request.timeoutInterval == 60 ? timeoutForRequest : request.timeoutInterval)
+  /// A request's own timeout counts when it is not the default of 60 seconds, and a limit of the profile before both.
+  func idleTimeout(of request: URLRequest, _ profile: ConnectionProfile) -> Duration? {
+    if let limit = profile.options.timeLimits.idle { return limit }
+    return Self.duration(request.timeoutInterval == 60 ? timeoutForRequest : request.timeoutInterval)
   }
 
-  /// That of whatever is no `URLRequest`.
-  var idleTimeout: Duration? { Self.duration(timeoutForRequest) }
+  /// The idle timeout of connections that have no `URLRequest`.
+  func idleTimeout(_ profile: ConnectionProfile) -> Duration? {
+    profile.options.timeLimits.idle ?? Self.duration(timeoutForRequest)
+  }
 
-  func deadline() -> ContinuousClock.Instant? {
-    Self.duration(timeoutForResource).map { ContinuousClock.now + $0 }
+  func deadline(_ profile: ConnectionProfile) -> ContinuousClock.Instant? {
+    (profile.options.timeLimits.total ?? Self.duration(timeoutForResource)).map { ContinuousClock.now + $0 }
   }
 
   /// Zero, negative and endless intervals are no limit.

@@ -1,4 +1,5 @@
 import Foundation
+package import HTTPWire
 
 /// The idle timeout and the deadline of a request. Pure.
 package struct ProtocolClock: Sendable {
@@ -22,6 +23,11 @@ package struct ProtocolClock: Sendable {
 
   package func isOver(at now: ContinuousClock.Instant) -> Bool {
     end.map { $0 <= now } ?? false
+  }
+
+  /// The phase whose limit is exceeded after ``isOver(at:)``.
+  package func exceededPhase(at now: ContinuousClock.Instant) -> TransportOptions.TimeLimits.Phase {
+    deadline.map { $0 <= now } ?? false ? .total : .idle
   }
 
   /// The time until the next timeout; `nil` without one.

@@ -104,7 +104,11 @@ final class ProtocolExchange: NSObject, @unchecked Sendable {
     case .fail: finishDelivery(TransportFailure(.unknown, "The URLProtocol class \(type) failed."))
     case .cancel: end(.failure(Self.cancelled))
     case .timeOut:
-      end(.failure(TransportFailure(.timedOut, "The URLProtocol class \(type) did not answer in time.")))
+      end(
+        .failure(
+          TransportFailure(
+            .timedOut, "The URLProtocol class \(type) did not answer in time.",
+            phase: clock.exceededPhase(at: .now))))
     case .refuse(let fault):
       end(.failure(TransportFailure(.badServerResponse, fault.message("\(type)"))))
     }

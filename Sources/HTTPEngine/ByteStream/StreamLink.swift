@@ -68,7 +68,7 @@ final class StreamLink: @unchecked Sendable {
     guard wasSuspended else { return }
     // Timeouts begin again, because no operation could complete while the stream was suspended.
     for number in operations.keys { startClock(of: number) }
-    if flow.phase == .securing { handshakeExpiry = later(request.idleTimeout) }
+    if flow.phase == .securing { handshakeExpiry = later(handshakeLimit) }
     pump()
   }
 
@@ -155,7 +155,7 @@ final class StreamLink: @unchecked Sendable {
 
   private func startTLS() {
     guard let connection else { return }
-    handshakeExpiry = later(request.idleTimeout)
+    handshakeExpiry = later(handshakeLimit)
     switch StreamTLS.over(connection, for: request) {
     case .success(let tls): self.tls = tls
     case .failure(let failure): fail(failure)
@@ -180,7 +180,7 @@ final class StreamLink: @unchecked Sendable {
           case .success(let answer): proceed(self, answer)
           case .failure(let failure): return self.fail(failure)
           }
-          self.handshakeExpiry = self.later(self.request.idleTimeout)
+          self.handshakeExpiry = self.later(self.handshakeLimit)
           self.pump()
         })
     }
@@ -280,6 +280,10 @@ final class StreamLink: @unchecked Sendable {
 
   // MARK: Time
 
+  private var handshakeLimit: Duration? {
+    [request.idleTimeout, request.profile.options.timeLimits.tlsHandshake].compactMap { $0 }.min()
+  }
+
   private func later(_ timeout: Duration?) -> UInt64 {
     timeout.map { Clock.now(plus: $0) } ?? .max
   }
@@ -302,12 +306,15 @@ final class StreamLink: @unchecked Sendable {
       return fail(
         TransportFailure(
           .timedOut,
-          "The stream to \(request.origin.host) took longer than a resource may take (timeoutIntervalForResource)."
+          "The stream to \(request.origin.host) took longer than a resource may take (timeoutIntervalForResource).",
+          phase: .total
         ))
     }
     if handshakeExpiry <= now {
       return fail(
-        TransportFailure(.timedOut, "\(request.origin.host) took too long to agree on a secure connection."))
+        TransportFailure(
+          .timedOut, "\(request.origin.host) took too long to agree on a secure connection.",
+          phase: .tlsHandshake))
     }
     for (number, operation) in operations where operation.expiry <= now {
       act(on: flow.withdraw(number, .timedOut))

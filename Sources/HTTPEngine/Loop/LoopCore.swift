@@ -225,7 +225,9 @@ final class LoopCore {
       return
     }
     transfer.phase = .running(sharesConnection: transfer.mayShareConnection)
+    transfer.phaseTimer?.begin()
     stalledPoll.transferStarted(sharesConnection: transfer.phase.sharesConnection)
+    if transfer.timing.started == 0 { transfer.timing.started = now }
     // The time in the queue does not count as silence of the host.
     noteActivity(of: transfer)
     hasStarted = true
@@ -402,6 +404,7 @@ final class LoopCore {
 
   private func noteActivity(of transfer: Transfer) {
     transfer.timing.lastActivity = now
+    if transfer.phaseTimer != nil { transfer.alignPhaseTimer() }
     nextSweep = min(nextSweep, transfer.expiry)
   }
 
@@ -422,7 +425,11 @@ final class LoopCore {
         nextSweep = min(nextSweep, expiry)
         continue
       }
-      end(transfer, .failure(transfer.timeout()))
+      guard let failure = transfer.timeout() else {
+        nextSweep = min(nextSweep, transfer.expiry)
+        continue
+      }
+      end(transfer, .failure(failure))
     }
   }
 

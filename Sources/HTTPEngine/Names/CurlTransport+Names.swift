@@ -76,8 +76,10 @@ extension CurlTransport {
   ) async -> Addresses {
     // A client identity that belongs to one origin is not shown to the name service.
     let profile = Self.profile(for: request.profile.elsewhere ?? request.profile)
-    async let second = ask(key, .v6, for: request, at: service, profile)
-    let first = await ask(key, .v4, for: request, at: service, profile)
+    let limit = request.profile.options.timeLimits.nameLookup.map { ContinuousClock.now + $0 }
+    let deadline = [request.deadline, limit].compactMap { $0 }.min()
+    async let second = ask(key, .v6, for: request, at: service, profile, until: deadline)
+    let first = await ask(key, .v4, for: request, at: service, profile, until: deadline)
     var (addresses, seconds) = ([IPAddress](), UInt32.max)
     for outcome in [await second, first] {
       switch outcome {
@@ -114,6 +116,7 @@ extension CurlTransport {
     options.bodySizeLimit = largestAnswer
     options.decodingRatioLimit = nil
     options.decodesContent = true
+    options.timeLimits = .init()
     return ConnectionProfile(
       options: options, connectionsPerHost: profile.connectionsPerHost, judge: profile.judge,
       systemProxies: profile.systemProxies)
@@ -121,7 +124,7 @@ extension CurlTransport {
 
   nonisolated(nonsending) private func ask(
     _ key: NameCache.Key, _ family: IPAddress.Family, for request: WireRequest, at service: Origin,
-    _ profile: ConnectionProfile
+    _ profile: ConnectionProfile, until deadline: ContinuousClock.Instant?
   ) async -> Result<NameMessage.Answer, TransportFailure> {
     guard let question = NameMessage.question(key.name, family) else {
       return .failure(
@@ -133,7 +136,7 @@ extension CurlTransport {
       parts.fields = [HTTPHeader(name: "Accept", value: type), HTTPHeader(name: "Content-Type", value: type)]
       parts.body = .bytes(Data(question))
       parts.idleTimeout = request.idleTimeout
-      parts.deadline = request.deadline
+      parts.deadline = deadline
       parts.priority = request.priority
     }
     do {
@@ -156,15 +159,25 @@ extension CurlTransport {
       }
       return .success(answer)
     } catch {
-      return .failure(error.ofNameService(service))
+      return .failure(error.ofNameService(service, for: key.name, request))
     }
   }
 }
 
 extension TransportFailure {
   /// Returns the failure of a request whose name service could not be asked.
-  fileprivate func ofNameService(_ service: Origin) -> TransportFailure {
+  fileprivate func ofNameService(_ service: Origin, for name: String, _ request: WireRequest)
+    -> TransportFailure
+  {
     let kind: Kind
+    if phase == .total, let limit = request.profile.options.timeLimits.nameLookup,
+      request.deadline.map({ $0 > .now }) ?? true
+    {
+      return TransportFailure(
+        .timedOut,
+        "The name service \(service.host) did not answer in time. "
+          + PhaseTimer.Phase.nameLookup.message(host: name, limit: limit), phase: .nameLookup)
+    }
     switch self.kind {
     case .cannotFindHost, .cannotConnectToHost, .connectionLost, .badServerResponse, .cannotDecodeContent,
       .dataLengthExceedsMaximum:
@@ -175,8 +188,7 @@ extension TransportFailure {
     // The request itself was not sent, so there are no metrics.
     return TransportFailure(
       kind, "The name service \(service.host) could not be asked. \(message)", curlCode: curlCode,
-      cause: cause,
-      chain: chain)
+      cause: cause, chain: chain, phase: phase)
   }
 }
 

@@ -40,7 +40,7 @@ extension Transfer {
 
   /// Pauses libcurl, which delivers the same bytes again when the transfer continues.
   func pauseReceiving(_ reason: ByteFlow.Reason) -> Int {
-    flow.stop(reason)
+    stop(reason)
     return ccurl_write_pause
   }
 
@@ -104,8 +104,12 @@ extension Transfer {
     case .source(let source): length = read(source, UnsafeMutableRawBufferPointer(start: target, count: room))
     case .some(.none), nil: return 0
     }
-    guard length > 0, length <= room else { return length }
+    guard length > 0, length <= room else {
+      if length == 0 { bodyEnded() }
+      return length
+    }
     count.sent += Int64(length)
+    if count.sent == count.expectedToSend { bodyEnded() }
     observer?.bytesMoved(count)
     return length
   }
@@ -125,7 +129,7 @@ extension Transfer {
     switch source.read(into: room) {
     case .bytes(let length): return length
     case .wait:
-      flow.stop(.sourceEmpty)
+      stop(.sourceEmpty)
       return ccurl_read_pause
     case .end:
       guard source.length >= 0, count.sent < source.length else { return 0 }

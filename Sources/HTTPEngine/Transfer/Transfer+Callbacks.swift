@@ -58,6 +58,7 @@ extension Transfer {
         let ports = RetainedSockets.Ports(local: localPort, remote: remotePort)
         let isAllowed = Transfer.of(context)._withUnsafeGuaranteedRef {
           $0.connectionIsReady()
+          if $0.phaseTimer != nil { $0.requestBegan() }
           return $0.mayReach(remoteAddress) && $0.abortReason?.forbidsRequest != true
             && $0.mayUseAlternative()
             && $0.attemptMayBegin(on: ports)
@@ -105,6 +106,7 @@ extension Transfer {
   private func socketOpened(_ socket: Int32) {
     connection.socketOpened(socket)
     attempts.isConnecting = true
+    noteTime { $0.connectionBegan($1) }
   }
 
   @inline(__always)
@@ -171,6 +173,7 @@ extension Transfer {
     if let session = ccurl_tls_session(easy.raw).map({ OpaquePointer($0) }) {
       tls = TLSFacts(of: session)
     }
+    noteHead()
     if count.expectedToSend > 0, applied.content == .copied, count.sent < count.expectedToSend {
       count.sent = count.expectedToSend
       observer?.bytesMoved(count)

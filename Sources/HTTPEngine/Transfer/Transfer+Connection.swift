@@ -32,6 +32,11 @@ package struct ConnectionSetup {
     kind == .https && handshakeCount == 0
   }
 
+  /// Whether the handshake with the server has begun.
+  package func hasHandshakeWithServer(behind kind: ProxyServer.Kind?) -> Bool {
+    handshakeCount > (kind == .https ? 1 : 0)
+  }
+
   /// Whether the handshake with the proxy was the last one to begin.
   package func lastHandshakeIsOfProxy(_ kind: ProxyServer.Kind?) -> Bool {
     kind == .https && handshakeCount == 1

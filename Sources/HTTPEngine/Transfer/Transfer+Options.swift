@@ -38,6 +38,8 @@ struct AppliedOptions {
   var isConnecting = false
   /// Whether libcurl reports messages.
   var isVerbose = false
+  /// Whether libcurl reports look-ups of names.
+  var observesLookups = false
 }
 
 /// The lists that the easy handle of a transfer refers to; libcurl does not copy them.
@@ -106,6 +108,7 @@ extension Transfer {
     // that time for the origin remains.
     let longest = request.alternative == nil ? Int(Int32.max) : Self.alternativeConnectTimeout
     easy.set(CURLOPT_CONNECTTIMEOUT_MS, min(connect ?? longest, longest))
+    observeLookups(profile.phaseLimits != nil)
     if let failure = applyTLS(options) { return failure }
     if let failure = applyRoute(options, of: request) { return failure }
     return applyPartition(profile.partition)

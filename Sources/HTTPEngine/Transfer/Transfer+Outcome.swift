@@ -26,7 +26,9 @@ extension Transfer {
           code, detail: String(cString: errorText), host: request?.origin.host ?? "the host",
           verifyResult: facts.verify_result, isInHead: response.assembly.head == nil && facts.first_byte > 0,
           hasResponse: facts.first_byte > 0, metrics: metrics)
-      return .failure(failure.with(addition: warning(for: failure.kind)))
+      let complete = failure.with(addition: warning(for: failure.kind))
+      return .failure(
+        code == CURLE_OPERATION_TIMEDOUT ? complete.with(phase: connectingPhase) : complete)
     }
     return completed(metrics)
   }
@@ -129,18 +131,23 @@ extension Transfer {
 
   private func metrics(_ facts: ccurl_facts) -> TransferMetrics {
     var values = TransferMetrics.Values()
+    // libcurl counts from the end of the time in the queue.
+    let queueEnd = Int64(clamping: (max(timing.started, timing.begun) - timing.begun) / 1000)
     values.start = timing.start
+    values.queueEnd = queueEnd
     values.isProxyConnection = applied.proxy != nil
     values.isReusedConnection = facts.new_connections == 0 && facts.pretransfer > 0
     if !values.isReusedConnection {
-      values.lookupEnd = facts.lookup > 0 ? Int64(facts.lookup) : -1
-      values.connectEnd = facts.connect > 0 ? Int64(facts.connect) : -1
-      values.secureEnd = facts.secure > 0 ? Int64(facts.secure) : -1
+      values.lookupEnd = facts.lookup > 0 ? queueEnd + Int64(facts.lookup) : -1
+      values.connectEnd = facts.connect > 0 ? queueEnd + Int64(facts.connect) : -1
+      values.secureEnd = facts.secure > 0 ? queueEnd + Int64(facts.secure) : -1
     }
-    values.requestStart = facts.pretransfer > 0 ? Int64(facts.pretransfer) : -1
-    values.requestEnd = values.requestStart
-    values.responseStart = facts.first_byte > 0 ? Int64(facts.first_byte) : -1
-    values.end = Int64(facts.total)
+    values.requestStart = facts.pretransfer > 0 ? queueEnd + Int64(facts.pretransfer) : -1
+    values.responseStart = facts.first_byte > 0 ? queueEnd + Int64(facts.first_byte) : -1
+    // For a body that libcurl reads, that is the time at which the body began to be sent.
+    if applied.content == .read { values.responseStart = timing.microseconds(timing.headTime) }
+    values.requestEnd = requestEnd(values)
+    values.end = queueEnd + Int64(facts.total)
     values.requestHeaderBytes = Int64(facts.request_bytes)
     values.requestBodyBytes = Int64(facts.uploaded)
     values.responseHeaderBytes = Int64(facts.header_bytes)
@@ -153,6 +160,18 @@ extension Transfer {
       localAddress: facts.local_address.map { String(cString: $0) } ?? "",
       remoteAddress: facts.remote_address.map { String(cString: $0) } ?? "",
       tlsVersion: tls.version.map { String(cString: $0) }, tlsCipher: tls.cipher)
+  }
+}
+
+extension Transfer {
+  /// Returns the end of the request. The time at which libcurl had the whole body is close to the time at which it was
+  /// sent, which libcurl before 8.10 does not report.
+  private func requestEnd(_ values: TransferMetrics.Values) -> Int64 {
+    guard applied.content == .read, values.requestStart >= 0 else { return values.requestStart }
+    let end = timing.microseconds(timing.bodyEnd)
+    guard end >= 0 else { return -1 }
+    return values.responseStart < 0
+      ? max(values.requestStart, end) : min(max(values.requestStart, end), values.responseStart)
   }
 }
 

@@ -48,6 +48,9 @@ final class Transfer {
   @exclusivity(unchecked) var connection = ConnectionSetup()
   @exclusivity(unchecked) var tls = TLSFacts()
   @exclusivity(unchecked) var timing = TransferTiming()
+  /// The limits of the phases of the transfer; `nil` without any.
+  @exclusivity(unchecked) var phaseTimer: PhaseTimer?
+  @exclusivity(unchecked) var earlierResponse = EarlierResponse()
   @exclusivity(unchecked) var count = ByteCount()
   /// The queue that the transfer waits in or was admitted by.
   @exclusivity(unchecked) var hostQueue: HostQueues.Queue?
@@ -92,6 +95,9 @@ final class Transfer {
     timing = TransferTiming(
       start: Clock.wall(), now: loop.now, idleLimit: request.idleTimeout.map(Clock.nanoseconds) ?? .max,
       deadline: request.deadline.map { Clock.now(plus: ContinuousClock.now.duration(to: $0)) } ?? .max)
+    if phaseTimer != nil || request.profile.phaseLimits != nil {
+      phaseTimer = request.profile.phaseLimits.map { PhaseTimer($0) }
+    }
   }
 
   /// Forgets the bytes that arrived, because another response begins.
@@ -102,8 +108,12 @@ final class Transfer {
       headerSizeLimit: profile.options.headerSizeLimit, bodySizeLimit: profile.options.bodySizeLimit)
   }
 
-  /// The time at which silence or the deadline ends the transfer.
-  var expiry: UInt64 { timing.expiry(phase, flow) }
+  /// The time at which silence, the limit of a phase or the deadline ends the transfer.
+  var expiry: UInt64 {
+    let expiry = timing.expiry(phase, flow)
+    guard let phaseTimer, phase.isAdded else { return expiry }
+    return min(expiry, phaseTimer.expiry)
+  }
 
   /// Notes why the transfer is given up. Of several reasons, the highest counts.
   func abort(because reason: AbortReason) {
@@ -145,15 +155,6 @@ extension Transfer {
     return version == .http2 || version == .http3
   }
 
-  /// Returns the failure of a transfer whose time is over.
-  func timeout() -> TransportFailure {
-    let host = request?.origin.host ?? "The host"
-    let message =
-      timing.deadline <= loop.now
-      ? "The transfer from \(host) was not complete in time (timeoutIntervalForResource)."
-      : "\(host) was silent for \(Double(timing.idleLimit / 1_000_000) / 1000) seconds (timeoutIntervalForRequest)."
-    return TransportFailure(.timedOut, message, metrics: metricsSoFar())
-  }
 }
 
 /// The phase of a transfer, from the pool and back into it. Pure.
@@ -272,7 +273,15 @@ package enum ByteFlow: Equatable, Sendable {
 package struct TransferTiming: Sendable {
   /// The start of the transfer, in seconds since 1970.
   package let start: Double
-  /// The last time at which bytes moved or were allowed to move, in nanoseconds of the monotonic clock.
+  /// The start on the monotonic clock, in nanoseconds like the other times.
+  package let begun: UInt64
+  /// The time at which the transfer left its queue; 0 before.
+  package var started: UInt64 = 0
+  /// The time at which libcurl had the whole body of the request; 0 without a body that libcurl reads.
+  package var bodyEnd: UInt64 = 0
+  /// The time of the head of the response to such a request; 0 before.
+  package var headTime: UInt64 = 0
+  /// The last time at which bytes moved or were allowed to move.
   package var lastActivity: UInt64
   /// The longest silence, in nanoseconds.
   package let idleLimit: UInt64
@@ -281,9 +290,15 @@ package struct TransferTiming: Sendable {
 
   package init(start: Double = 0, now: UInt64 = 0, idleLimit: UInt64 = .max, deadline: UInt64 = .max) {
     self.start = start
+    begun = now
     lastActivity = now
     self.idleLimit = idleLimit
     self.deadline = deadline
+  }
+
+  /// Returns the microseconds from the start of the transfer to a time; −1 for 0.
+  package func microseconds(_ time: UInt64) -> Int64 {
+    time == 0 ? -1 : Int64(clamping: (max(time, begun) - begun) / 1000)
   }
 
   /// Returns the time at which silence or the deadline ends the transfer. A transfer that waits for the caller, its

@@ -46,6 +46,7 @@ final class Handshake {
     guard let request = transfer.request else { return false }
     let handshake = Handshake(transfer, request)
     transfer.connection.handshakeBegan()
+    if handshake.proxy == nil { transfer.noteTime { $0.handshakeBegan($1) } }
     let reference = Unmanaged.passRetained(handshake)
     guard SSL_CTX_set_ex_data(context, index, reference.toOpaque()) == 1 else {
       reference.release()

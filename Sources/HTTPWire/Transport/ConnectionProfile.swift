@@ -16,6 +16,8 @@ package final class ConnectionProfile: Sendable {
   package let proxies: ProxyTable?
   /// Whether names are looked up by requests.
   package let asksForNames: Bool
+  /// The limits of the phases of transfers; `nil` without any.
+  package let phaseLimits: PhaseLimits?
   /// Whether anything is remembered of hosts between requests.
   package let hasHostPolicies: Bool
   /// Whether ``proxies`` lead nowhere but straight to the servers; `nil` when that is up to the environment.
@@ -37,6 +39,7 @@ package final class ConnectionProfile: Sendable {
     proxies = ProxyTable.named(by: options, system: systemProxies)
     isDirect = proxies?.isDirect
     asksForNames = options.nameServiceURL != nil
+    phaseLimits = PhaseLimits(options.timeLimits)
     hasHostPolicies = options.strictTransportSecurity != nil || options.alternativeServices != nil
     partition = TrustPartition.number(of: options, proxies)
   }

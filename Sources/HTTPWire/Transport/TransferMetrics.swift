@@ -5,6 +5,8 @@ package final class TransferMetrics: Sendable {
   package struct Values: Sendable {
     /// When the transport began: seconds since 1970.
     package var start: Double = 0
+    /// When the transfer left its queue.
+    package var queueEnd: Int64 = 0
     package var lookupEnd: Int64 = -1
     package var connectEnd: Int64 = -1
     package var secureEnd: Int64 = -1

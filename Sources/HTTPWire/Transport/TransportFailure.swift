@@ -67,10 +67,11 @@ package struct TransportFailure: Error, Sendable {
     let cause: (any Error)?
     let chain: PresentedChain?
     let partial: PartialResponse?
+    let phase: TransportOptions.TimeLimits.Phase?
 
     init(
       message: String, curlCode: Int32?, metrics: TransferMetrics?, cause: (any Error)?,
-      chain: PresentedChain?, partial: PartialResponse?
+      chain: PresentedChain?, partial: PartialResponse?, phase: TransportOptions.TimeLimits.Phase?
     ) {
       self.message = message
       self.curlCode = curlCode
@@ -78,6 +79,7 @@ package struct TransportFailure: Error, Sendable {
       self.cause = cause
       self.chain = chain
       self.partial = partial
+      self.phase = phase
     }
   }
 
@@ -105,32 +107,46 @@ package struct TransportFailure: Error, Sendable {
   package var chain: PresentedChain? { details.chain }
   /// The head and the bytes that arrived before the failure; `nil` if no complete head had arrived.
   package var partial: PartialResponse? { details.partial }
+  /// The phase in which the transfer timed out; `nil` for other failures, and if it is not known.
+  package var phase: TransportOptions.TimeLimits.Phase? { details.phase }
 
   package init(
     _ kind: Kind, _ message: String, curlCode: Int32? = nil, metrics: TransferMetrics? = nil,
-    cause: (any Error)? = nil, chain: PresentedChain? = nil, partial: PartialResponse? = nil
+    cause: (any Error)? = nil, chain: PresentedChain? = nil, partial: PartialResponse? = nil,
+    phase: TransportOptions.TimeLimits.Phase? = nil
   ) {
     self.kind = kind
     details = Details(
-      message: message, curlCode: curlCode, metrics: metrics, cause: cause, chain: chain, partial: partial)
+      message: message, curlCode: curlCode, metrics: metrics, cause: cause, chain: chain, partial: partial,
+      phase: phase)
   }
 
   /// The failure with more text behind its message.
   package func with(addition: String) -> TransportFailure {
     guard !addition.isEmpty else { return self }
     return TransportFailure(
-      kind, message + addition, curlCode: curlCode, metrics: metrics, cause: cause, chain: chain)
+      kind, message + addition, curlCode: curlCode, metrics: metrics, cause: cause, chain: chain, phase: phase
+    )
   }
 
   /// Returns the failure with metrics.
   package func with(metrics: TransferMetrics?) -> TransportFailure {
     TransportFailure(
-      kind, message, curlCode: curlCode, metrics: metrics, cause: cause, chain: chain, partial: partial)
+      kind, message, curlCode: curlCode, metrics: metrics, cause: cause, chain: chain, partial: partial,
+      phase: phase)
   }
 
   /// Returns this failure with the part of the response that arrived before it.
   package func with(partial: PartialResponse) -> TransportFailure {
     TransportFailure(
-      kind, message, curlCode: curlCode, metrics: metrics, cause: cause, chain: chain, partial: partial)
+      kind, message, curlCode: curlCode, metrics: metrics, cause: cause, chain: chain, partial: partial,
+      phase: phase)
+  }
+
+  /// Returns this failure of a transfer that timed out in a phase.
+  package func with(phase: TransportOptions.TimeLimits.Phase) -> TransportFailure {
+    TransportFailure(
+      kind, message, curlCode: curlCode, metrics: metrics, cause: cause, chain: chain, partial: partial,
+      phase: phase)
   }
 }

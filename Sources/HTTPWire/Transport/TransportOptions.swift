@@ -72,9 +72,11 @@ public struct TransportOptions: Sendable, Equatable {
 
   /// The versions of HTTP that may be used. Default: ``HTTPVersions/automatic``.
   public var httpVersions: HTTPVersions = .automatic
-  /// The limit for name look-up, connection and TLS handshake together. Default: `nil`, only the timeouts of the
-  /// request apply.
+  /// The limit for name look-up, connection and TLS handshake together. Default: `nil`, only ``timeLimits`` and the
+  /// timeouts of the request apply. The shorter limit ends the request.
   public var connectTimeout: Duration?
+  /// The limits of the phases of a request. Default: none.
+  public var timeLimits = TimeLimits()
   /// The proxy of requests. Default: ``Proxy/environment``. If the proxy cannot be reached or refuses the request,
   /// the request fails. The response of an HTTP proxy to an `http` request, such as status 407, is delivered like any
   /// other.

@@ -143,7 +143,7 @@ extension AttemptDriver {
       error: URLError.made(
         .timedOut,
         "The delegate did not answer a challenge of \(request.origin.host) before timeoutIntervalForResource was over.",
-        url: request.url))
+        url: request.url, phase: .total))
   }
 }
 

@@ -173,7 +173,7 @@ extension AttemptDriver {
       throw .sessionTaskFailed(
         error: URLError.made(
           .timedOut, "There was no network until timeoutIntervalForResource was over.",
-          url: values.request.url))
+          url: values.request.url, phase: .total))
     }
     return .done
   }

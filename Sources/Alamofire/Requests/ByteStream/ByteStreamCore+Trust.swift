@@ -50,7 +50,8 @@ extension ByteStreamCore: ByteStreamWatcher {
   }
 
   private var timeToDecide: ContinuousClock.Instant? {
-    session.settings.idleTimeout.map { ContinuousClock.now + $0 }
+    session.settings.idleTimeout(request?.profile ?? session.settings.profile)
+      .map { ContinuousClock.now + $0 }
   }
 
   private func answer(in space: URLProtectionSpace, _ deadline: ContinuousClock.Instant?) async -> TrustAnswer

@@ -72,7 +72,7 @@ final class ByteStreamCore: Sendable {
     // The scheme of TLS, so that the stream uses the proxies for tunnels.
     let origin = Origin(scheme: "https", host: target.origin.host, port: port)
     return WireRequest(url: target.url, origin: origin, profile: profile ?? usual) { parts in
-      parts.idleTimeout = session.settings.idleTimeout
+      parts.idleTimeout = session.settings.idleTimeout(parts.profile)
       parts.connectsOnly = true
     }
   }
@@ -86,7 +86,7 @@ final class ByteStreamCore: Sendable {
       guard state.phase != .closed, let request, let transport = session.byteStreams else {
         return (nil, false)
       }
-      let limited = request.changing { $0.deadline = session.settings.deadline() }
+      let limited = request.changing { $0.deadline = session.settings.deadline(request.profile) }
       let stream = transport.stream(limited, isSecure: isSecure, watcher: self)
       state.stream = stream
       state.phase = .connecting

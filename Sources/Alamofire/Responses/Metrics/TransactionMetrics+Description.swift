@@ -31,8 +31,9 @@ extension TransactionMetrics: CustomStringConvertible {
     let tls = negotiatedTLSProtocolVersion.map { version in
       "\(version)" + (negotiatedTLSCipherSuite.map { " with \($0)" } ?? "")
     }
-    add("look-up", from: 0, to: values.lookupEnd)
-    add("connection", from: max(0, values.lookupEnd), to: values.connectEnd)
+    if values.queueEnd > 0 { add("queue", from: 0, to: values.queueEnd) }
+    add("look-up", from: values.queueEnd, to: values.lookupEnd)
+    add("connection", from: max(values.queueEnd, values.lookupEnd), to: values.connectEnd)
     add("TLS handshake", from: max(0, values.connectEnd), to: values.secureEnd, tls)
     add(
       "request", from: values.requestStart, to: values.requestEnd,

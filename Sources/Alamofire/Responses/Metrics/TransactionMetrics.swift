@@ -48,12 +48,14 @@ public final class TransactionMetrics: Sendable {
 extension TransactionMetrics {
   /// When the request was handed to the transport.
   public var fetchStartDate: Date? { date(0) }
-  /// The start of the name's look-up; `nil` on a reused connection.
-  public var domainLookupStartDate: Date? { values.lookupEnd >= 0 ? date(0) : nil }
+  /// The start of the name's look-up, after the time in the queue of the session; `nil` on a reused connection.
+  public var domainLookupStartDate: Date? { values.lookupEnd >= 0 ? date(values.queueEnd) : nil }
   /// The end of the name's look-up.
   public var domainLookupEndDate: Date? { date(values.lookupEnd) }
-  /// When the connection was begun; `nil` on a connection that is used again.
-  public var connectStartDate: Date? { connects ? date(max(0, values.lookupEnd)) : nil }
+  /// When the connection was begun, even if it was not complete in time; `nil` on a connection that is used again.
+  public var connectStartDate: Date? {
+    connects || values.lookupEnd >= 0 ? date(max(values.queueEnd, values.lookupEnd)) : nil
+  }
   /// When the connection could be used: after the TLS handshake, if there was one.
   public var connectEndDate: Date? { connects ? date(max(values.connectEnd, values.secureEnd)) : nil }
   /// When the TLS handshake began.
@@ -62,7 +64,8 @@ extension TransactionMetrics {
   public var secureConnectionEndDate: Date? { date(values.secureEnd) }
   /// When the first byte of the request was sent.
   public var requestStartDate: Date? { date(values.requestStart) }
-  /// When the last byte of the request was sent.
+  /// When the last byte of the request was sent, or, if libcurl had still to send some of a large body, when it had
+  /// the last byte; `nil` if the body was not complete.
   public var requestEndDate: Date? { date(values.requestEnd) }
   /// When the first byte of the response came.
   public var responseStartDate: Date? { date(values.responseStart) }

@@ -1,0 +1,167 @@
+/// The limits of the phases of a transfer in nanoseconds; `.max` is no limit.
+package struct PhaseLimits: Sendable, Equatable {
+  package let nameLookup: UInt64
+  package let connect: UInt64
+  package let tlsHandshake: UInt64
+  package let requestSend: UInt64
+  package let firstByte: UInt64
+
+  /// Returns `nil` if no phase within a transfer has a limit. The limits of silence and of the whole request are those of
+  /// ``WireRequest``.
+  package init?(_ limits: TransportOptions.TimeLimits) {
+    func nanoseconds(_ limit: Duration?) -> UInt64 {
+      guard let limit else { return .max }
+      let (seconds, attoseconds) = limit.components
+      guard seconds >= 0, attoseconds >= 0 else { return 0 }
+      // Longer limits are no limits, because the clock must not overflow.
+      return seconds < 1_000_000_000
+        ? UInt64(seconds) * 1_000_000_000 + UInt64(attoseconds / 1_000_000_000) : .max
+    }
+    nameLookup = nanoseconds(limits.nameLookup)
+    connect = nanoseconds(limits.connect)
+    tlsHandshake = nanoseconds(limits.tlsHandshake)
+    requestSend = nanoseconds(limits.requestSend)
+    firstByte = nanoseconds(limits.firstByte)
+    guard min(nameLookup, connect, tlsHandshake, requestSend, firstByte) < .max else { return nil }
+  }
+}
+
+/// The phase that a transfer is in, and the time at which its limit is exceeded. Pure: the caller reads the clock, in
+/// nanoseconds.
+package struct PhaseTimer: Sendable, Equatable {
+  package typealias Phase = TransportOptions.TimeLimits.Phase
+
+  /// The progress of sending, as far as the engine knows it when a limit is exceeded.
+  package struct Progress: Sendable, Equatable {
+    /// Whether the system has taken the whole request.
+    package var isSent: Bool
+    /// Whether a byte of a response has arrived.
+    package var hasResponse: Bool
+
+    package init(isSent: Bool, hasResponse: Bool) {
+      self.isSent = isSent
+      self.hasResponse = hasResponse
+    }
+  }
+
+  private enum Step: Equatable {
+    /// No phase with a limit: before the look-up, while another request makes the connection, and after the first byte
+    /// of the response.
+    case none
+    case lookingUp
+    case connecting
+    case securing
+    case sending
+    /// The system has taken the whole request.
+    case waiting
+  }
+
+  private let limits: PhaseLimits
+  private var step = Step.none
+  /// The start of the step.
+  private var start: UInt64 = 0
+  /// The time at which the engine had passed the whole request to its library; `nil` before.
+  private var handedOver: UInt64?
+  private var pauseStart: UInt64?
+
+  package init(_ limits: PhaseLimits) { self.limits = limits }
+
+  // MARK: Events
+
+  /// The transfer begins, or is repeated with nothing sent.
+  package mutating func begin() { enter(.none, 0) }
+
+  package mutating func lookupBegan(_ now: UInt64) { enter(.lookingUp, now) }
+
+  /// A socket was opened. Further sockets belong to other addresses of the host.
+  package mutating func connectionBegan(_ now: UInt64) {
+    if step != .connecting { enter(.connecting, now) }
+  }
+
+  /// The TLS handshake with the server has begun. One with a proxy belongs to connecting.
+  package mutating func handshakeBegan(_ now: UInt64) { enter(.securing, now) }
+
+  /// The request is about to be sent.
+  package mutating func requestBegan(_ now: UInt64, hasBody: Bool) {
+    enter(.sending, now)
+    if !hasBody { handedOver = now }
+  }
+
+  /// The engine has passed the end of the body to its library, which may still hold some of it.
+  package mutating func bodyEnded(_ now: UInt64) {
+    if step == .sending { handedOver = handedOver ?? now }
+  }
+
+  /// The transfer waits for the caller or for the source of its body.
+  package mutating func pause(_ now: UInt64) { pauseStart = pauseStart ?? now }
+
+  /// Continues after a pause, whose time does not count.
+  package mutating func resume(_ now: UInt64) {
+    guard let pauseStart else { return }
+    self.pauseStart = nil
+    let pause = now - min(now, pauseStart)
+    start += pause
+    if let time = handedOver { handedOver = time + pause }
+  }
+
+  private mutating func enter(_ step: Step, _ now: UInt64) {
+    self.step = step
+    start = now
+    handedOver = nil
+    if pauseStart != nil { pauseStart = now }
+  }
+
+  // MARK: Limits
+
+  /// The time at which to call ``exceeded(_:_:)``; `.max` if there is none.
+  package var expiry: UInt64 {
+    guard pauseStart == nil else { return .max }
+    switch step {
+    case .none: return .max
+    case .lookingUp: return Self.sum(start, limits.nameLookup)
+    case .connecting: return Self.sum(start, limits.connect)
+    case .securing: return Self.sum(start, limits.tlsHandshake)
+    case .sending:
+      return min(
+        Self.sum(start, limits.requestSend), handedOver.map { Self.sum($0, limits.firstByte) } ?? .max)
+    case .waiting: return Self.sum(start, limits.firstByte)
+    }
+  }
+
+  /// Returns the phase whose limit is exceeded; `nil` if there is none. Then the next time to ask is ``expiry``, which is
+  /// later than `now`.
+  package mutating func exceeded(_ now: UInt64, _ progress: Progress) -> Phase? {
+    guard expiry <= now else { return nil }
+    switch step {
+    case .none: return nil
+    case .lookingUp: return .nameLookup
+    case .connecting: return .connect
+    case .securing: return .tlsHandshake
+    case .sending: return sendingExceeded(now, progress)
+    case .waiting:
+      guard progress.hasResponse else { return .firstByte }
+      enter(.none, now)
+      return nil
+    }
+  }
+
+  private mutating func sendingExceeded(_ now: UInt64, _ progress: Progress) -> Phase? {
+    guard !progress.hasResponse else {
+      enter(.none, now)
+      return nil
+    }
+    guard progress.isSent, let time = handedOver else {
+      if Self.sum(start, limits.requestSend) <= now { return .requestSend }
+      // The library still holds some of the request. When it has sent the rest is unknown, so the limit begins again.
+      handedOver = now
+      return limits.firstByte == 0 ? .firstByte : nil
+    }
+    enter(.waiting, time)
+    return expiry <= now ? .firstByte : nil
+  }
+
+  private static func sum(_ time: UInt64, _ limit: UInt64) -> UInt64 {
+    let (sum, overflow) = time.addingReportingOverflow(limit)
+    return overflow ? .max : sum
+  }
+}

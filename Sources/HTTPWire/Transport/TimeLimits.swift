@@ -1,0 +1,110 @@
+extension TransportOptions {
+  /// The time limits of the phases of a request. A limit that is exceeded ends the request with `URLError.timedOut`,
+  /// whose `timedOutPhase` and description name the phase.
+  ///
+  /// ```swift
+  /// var options = TransportOptions()
+  /// options.timeLimits.nameLookup = .seconds(2)
+  /// options.timeLimits.connect = .seconds(3)
+  /// options.timeLimits.firstByte = .seconds(10)
+  /// let session = Session(transportOptions: options)
+  /// ```
+  ///
+  /// All limits but ``total`` begin again with each redirect, answered challenge and retry. A request on a reused
+  /// connection has no look-up, no connecting and no handshake. Time in the queue of the session, and while the
+  /// request waits for a connection that another request makes, belongs to ``total`` alone. While a request is
+  /// suspended, or waits for the source of its body, only ``total`` goes on.
+  public struct TimeLimits: Sendable, Equatable {
+    /// A phase of a request that can have a time limit.
+    public enum Phase: String, Sendable, Equatable, CaseIterable {
+      /// The look-up of the host's name.
+      case nameLookup
+      /// Connecting to an address of the host, or of its proxy.
+      case connect
+      /// The TLS handshake with the server.
+      case tlsHandshake
+      /// Sending the request.
+      case requestSend
+      /// The time from the end of the request to the first byte of the response.
+      case firstByte
+      /// Silence in both directions.
+      case idle
+      /// The whole request.
+      case total
+    }
+
+    /// The limit of the look-up of a name: that of the host, of its proxy, or of the target of an override. Addresses
+    /// and cached names are not looked up. Default: `nil`, no limit.
+    public var nameLookup: Duration?
+    /// The limit of connecting, from the first socket to the TLS handshake or the request, over all addresses of the
+    /// host. It includes the proxy's answer and the TLS handshake with the proxy. Default: `nil`, no limit.
+    public var connect: Duration?
+    /// The limit of the TLS handshake with the server, including the evaluation of its certificates. Default: `nil`, no
+    /// limit.
+    public var tlsHandshake: Duration?
+    /// The limit of sending a request, from the first byte of its head to the last byte of its body, which is sent
+    /// when the system has taken it. The first byte of a response ends the phase too. Default: `nil`, no limit.
+    public var requestSend: Duration?
+    /// The limit of the wait for the response, from the last byte of the request to the first byte of a response. An
+    /// informational response counts. Default: `nil`, no limit.
+    public var firstByte: Duration?
+    /// The limit of silence in both directions, in place of `timeoutIntervalForRequest` and of the request's
+    /// `timeoutInterval`. Default: `nil`, those apply.
+    public var idle: Duration?
+    /// The limit of the whole request, with queues and redirects, in place of `timeoutIntervalForResource`. It begins
+    /// again with each retry. Default: `nil`, that one applies.
+    public var total: Duration?
+
+    /// Makes limits of the given phases.
+    public init(
+      nameLookup: Duration? = nil, connect: Duration? = nil, tlsHandshake: Duration? = nil,
+      requestSend: Duration? = nil, firstByte: Duration? = nil, idle: Duration? = nil, total: Duration? = nil
+    ) {
+      self.nameLookup = nameLookup
+      self.connect = connect
+      self.tlsHandshake = tlsHandshake
+      self.requestSend = requestSend
+      self.firstByte = firstByte
+      self.idle = idle
+      self.total = total
+    }
+
+    /// The limit of a phase.
+    public subscript(phase: Phase) -> Duration? {
+      switch phase {
+      case .nameLookup: nameLookup
+      case .connect: connect
+      case .tlsHandshake: tlsHandshake
+      case .requestSend: requestSend
+      case .firstByte: firstByte
+      case .idle: idle
+      case .total: total
+      }
+    }
+  }
+}
+
+extension TransportOptions.TimeLimits.Phase {
+  /// Returns the message of the failure of a request whose phase has lasted longer than `limit`.
+  package func message(host: String, limit: Duration) -> String {
+    let event =
+      switch self {
+      case .nameLookup: "The name of \(host) was not found"
+      case .connect: "\(host) could not be connected to"
+      case .tlsHandshake: "The TLS handshake with \(host) was not complete"
+      case .requestSend: "\(host) did not take the whole request"
+      case .firstByte: "\(host) did not begin to respond"
+      case .idle: "\(host) was silent, and nothing could be sent"
+      case .total: "The transfer from \(host) was not complete"
+      }
+    return "\(event) within \(limit.shownSeconds) (timeLimits.\(rawValue))."
+  }
+}
+
+extension Duration {
+  /// The duration as text, in seconds with at most three digits after the point.
+  package var shownSeconds: String {
+    let milliseconds = components.seconds * 1000 + components.attoseconds / 1_000_000_000_000_000
+    return "\(Double(milliseconds) / 1000) seconds"
+  }
+}

@@ -1,0 +1,162 @@
+import HTTPWire
+import Testing
+
+@Suite("Phase timers") struct PhaseTimerTests {
+  private typealias Progress = PhaseTimer.Progress
+  private static let unsent = Progress(isSent: false, hasResponse: false)
+  private static let sent = Progress(isSent: true, hasResponse: false)
+  private static let answered = Progress(isSent: true, hasResponse: true)
+
+  /// A timer with limits of 10, 20, 30, 40 and 50 nanoseconds.
+  private func timer() throws -> PhaseTimer {
+    let limits = TransportOptions.TimeLimits(
+      nameLookup: .nanoseconds(10), connect: .nanoseconds(20), tlsHandshake: .nanoseconds(30),
+      requestSend: .nanoseconds(40), firstByte: .nanoseconds(50))
+    return PhaseTimer(try #require(PhaseLimits(limits)))
+  }
+
+  @Test("Options without limits of phases need no timer") func noLimits() {
+    #expect(PhaseLimits(.init()) == nil)
+    #expect(PhaseLimits(.init(idle: .seconds(1), total: .seconds(2))) == nil)
+    #expect(PhaseLimits(.init(connect: .seconds(1)))?.connect == 1_000_000_000)
+    #expect(PhaseLimits(.init(connect: .seconds(-1)))?.connect == 0)
+    #expect(PhaseLimits(.init(connect: .seconds(Int64.max))) == nil)
+  }
+
+  @Test("Each phase has its own limit, from its own start") func phases() throws {
+    var timer = try timer()
+    timer.begin()
+    #expect(timer.expiry == .max)
+    timer.lookupBegan(100)
+    #expect(timer.expiry == 110)
+    var late = timer
+    #expect(late.exceeded(109, Self.unsent) == nil)
+    #expect(late.exceeded(110, Self.unsent) == .nameLookup)
+    timer.connectionBegan(105)
+    #expect(timer.expiry == 125)
+    // Another address of the host.
+    timer.connectionBegan(115)
+    #expect(timer.expiry == 125)
+    late = timer
+    #expect(late.exceeded(125, Self.unsent) == .connect)
+    timer.handshakeBegan(120)
+    #expect(timer.expiry == 150)
+    late = timer
+    #expect(late.exceeded(150, Self.unsent) == .tlsHandshake)
+    timer.requestBegan(130, hasBody: false)
+    #expect(timer.expiry == 170)
+    #expect(timer.exceeded(170, Self.sent) == nil)
+    #expect(timer.expiry == 180)
+    #expect(timer.exceeded(180, Self.sent) == .firstByte)
+  }
+
+  @Test("A request that is not sent in time is named, even if the library has all of it") func sending()
+    throws
+  {
+    var timer = try timer()
+    timer.requestBegan(100, hasBody: true)
+    #expect(timer.expiry == 140)
+    timer.bodyEnded(130)
+    #expect(timer.expiry == 140)
+    var late = timer
+    #expect(late.exceeded(140, Self.unsent) == .requestSend)
+    #expect(timer.exceeded(140, Self.sent) == nil)
+    #expect(timer.expiry == 180)
+    #expect(timer.exceeded(180, Self.sent) == .firstByte)
+  }
+
+  @Test("Without a limit of sending, the wait for the response begins with the last byte") func buffered()
+    throws
+  {
+    var timer = PhaseTimer(try #require(PhaseLimits(.init(firstByte: .nanoseconds(50)))))
+    timer.requestBegan(100, hasBody: true)
+    #expect(timer.expiry == .max)
+    timer.bodyEnded(200)
+    #expect(timer.expiry == 250)
+    // Some of the body is still in the buffer of the library.
+    #expect(timer.exceeded(260, Self.unsent) == nil)
+    #expect(timer.expiry == 310)
+    #expect(timer.exceeded(310, Self.sent) == .firstByte)
+  }
+
+  @Test("After the first byte no phase has a limit") func response() throws {
+    for hasBody in [false, true] {
+      var timer = try timer()
+      timer.requestBegan(100, hasBody: hasBody)
+      #expect(timer.exceeded(140, Self.answered) == nil)
+      #expect(timer.expiry == .max)
+    }
+  }
+
+  @Test("Paused time does not count") func pause() throws {
+    var timer = try timer()
+    timer.connectionBegan(100)
+    timer.pause(110)
+    timer.pause(115)
+    #expect(timer.expiry == .max)
+    #expect(timer.exceeded(1000, Self.unsent) == nil)
+    timer.resume(1010)
+    timer.resume(1015)
+    #expect(timer.expiry == 1020)
+    timer.pause(1012)
+    // The phase ends meanwhile.
+    timer.requestBegan(1050, hasBody: false)
+    #expect(timer.expiry == .max)
+    timer.resume(1100)
+    #expect(timer.expiry == 1140)
+  }
+
+  @Test("A transfer that is repeated begins again") func repeated() throws {
+    var timer = try timer()
+    timer.requestBegan(100, hasBody: false)
+    timer.begin()
+    #expect(timer.expiry == .max)
+    timer.connectionBegan(200)
+    #expect(timer.expiry == 220)
+  }
+
+  @Test("In random sequences no limit is exceeded early, and a look postpones the next one") func walk()
+    throws
+  {
+    var random = SeededRandom(seed: 7)
+    for _ in 0..<2000 {
+      var timer = try timer()
+      var now: UInt64 = 1000
+      var entered = now
+      var isConnecting = false
+      for _ in 0..<20 {
+        now += UInt64.random(in: 0..<30, using: &random)
+        let event = Int.random(in: 0..<9, using: &random)
+        if [0, 2, 3, 7].contains(event) || (event == 1 && !isConnecting) { entered = now }
+        if [0, 1, 2, 3, 7].contains(event) { isConnecting = event == 1 }
+        switch event {
+        case 0: timer.lookupBegan(now)
+        case 1: timer.connectionBegan(now)
+        case 2: timer.handshakeBegan(now)
+        case 3: timer.requestBegan(now, hasBody: Bool.random(using: &random))
+        case 4: timer.bodyEnded(now)
+        case 5: timer.pause(now)
+        case 6: timer.resume(now)
+        case 7: timer.begin()
+        default:
+          let progress = Progress(
+            isSent: Bool.random(using: &random), hasResponse: Bool.random(using: &random))
+          if timer.exceeded(now, progress) != nil {
+            #expect(now >= entered + 10)
+            timer.begin()
+            (entered, isConnecting) = (now, false)
+          }
+          #expect(timer.expiry > now)
+        }
+      }
+    }
+  }
+
+  @Test("The message names phase, limit and host", arguments: TransportOptions.TimeLimits.Phase.allCases)
+  func message(phase: TransportOptions.TimeLimits.Phase) {
+    let message = phase.message(host: "a.example", limit: .milliseconds(1500))
+    #expect(message.contains("a.example"))
+    #expect(message.contains("1.5 seconds"))
+    #expect(message.contains("timeLimits.\(phase)"))
+  }
+}
