@@ -12,6 +12,7 @@ enum StrictReading {
       start = end
       switch assembly.lineReceived(line) {
       case .keep, .verify: continue
+      case .inform(let head): check(head)
       case .refuse(let violation):
         precondition(!violation.message.isEmpty)
         return

@@ -4,9 +4,11 @@ package import HTTPWire
 
 /// Files that bodies come from and go to.
 package enum BodyFiles {
-  /// A file that is sent. Throws when it is not there, or no regular file.
-  package static func source(path: String) throws(TransportFailure) -> any BodySource {
-    try FileSource(path: path)
+  /// A file that is sent, or a range of its bytes. Throws when it is not there, too short, or no regular file.
+  package static func source(
+    path: String, range: Range<Int64>? = nil
+  ) throws(TransportFailure) -> any BodySource {
+    try FileSource(path: path, range: range)
   }
 
   /// Returns a sink that writes a response to a file. `place` chooses the new file at `path`, or the file of an

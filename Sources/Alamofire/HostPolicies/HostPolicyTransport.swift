@@ -100,6 +100,8 @@ final class HostPolicyObserver: TransferObserver {
 
   func transferBegan(_ control: any TransferControl) -> TransferStart { observer.transferBegan(control) }
 
+  func informationalHeadReceived(_ head: ResponseHead) { observer.informationalHeadReceived(head) }
+
   func headReceived(_ head: ResponseHead) -> HeadDisposition {
     if isAtAlternative, head.status == Self.misdirected {
       isMisdirected.store(true, ordering: .relaxed)

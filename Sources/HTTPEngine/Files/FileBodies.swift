@@ -13,10 +13,16 @@ package final class FileSource: BodySource {
   package var isRepeatable: Bool { true }
   package var isStored: Bool { true }
   private let path: String
+  /// The position of the first byte in the file.
+  private let start: Int64
   private let state = Mutex(State())
 
   /// Opens the file. Fails unless it is a regular file, because reading from other files may block forever.
-  package init(path: String) throws(TransportFailure) {
+  ///
+  /// - Parameters:
+  ///   - path: The path of the file.
+  ///   - range: The bytes that are sent. Fails if the file ends before. Default: the whole file.
+  package init(path: String, range: Range<Int64>? = nil) throws(TransportFailure) {
     var status = stat()
     guard stat(path, &status) == 0 else { throw Self.failure("cannot be read", path, errno) }
     switch status.st_mode & S_IFMT {
@@ -27,8 +33,14 @@ package final class FileSource: BodySource {
         .cannotReadBody, "\(path) is no regular file; upload it as an InputStream instead.")
     }
     guard access(path, R_OK) == 0 else { throw Self.failure("cannot be read", path, errno) }
+    let size = Int64(status.st_size)
+    let range = range ?? 0..<size
+    guard range.lowerBound >= 0, range.upperBound <= size else {
+      throw TransportFailure(.cannotReadBody, "\(path) has \(size) bytes and ends before the bytes to send.")
+    }
     self.path = path
-    length = Int64(status.st_size)
+    start = range.lowerBound
+    length = Int64(range.count)
   }
 
   deinit { stop() }
@@ -37,10 +49,10 @@ package final class FileSource: BodySource {
     state.withLock { state in
       state.position = 0
       if state.descriptor < 0 { state.descriptor = open(path, O_RDONLY | O_CLOEXEC) }
-      guard state.descriptor >= 0, lseek(state.descriptor, 0, SEEK_SET) == 0 else {
+      guard state.descriptor >= 0, lseek(state.descriptor, Int(start), SEEK_SET) == Int(start) else {
         return Self.failure("cannot be read", path, errno)
       }
-      posix_fadvise(state.descriptor, 0, 0, POSIX_FADV_SEQUENTIAL)
+      posix_fadvise(state.descriptor, Int(start), Int(length), POSIX_FADV_SEQUENTIAL)
       return nil
     }
   }

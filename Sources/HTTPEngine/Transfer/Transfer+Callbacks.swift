@@ -134,6 +134,9 @@ extension Transfer {
       if response.assembly.framing.isAmbiguous(head.version) { setClosing(true) }
       if holds(head) { return login.isTooLong ? 0 : length }
       return headReceived(head) ? length : 0
+    case .inform(let head):
+      observer?.informationalHeadReceived(head)
+      return length
     case .refuseHead:
       refuseHead()
       return 0

@@ -16,6 +16,8 @@ package struct ResponseAssembly: Sendable {
     /// A status line claims HTTP/2 or HTTP/3: the transport checks that the connection speaks it.
     case verify(HTTPVersion)
     case deliver(ResponseHead)
+    /// The head of an informational response (1xx), which another response follows.
+    case inform(ResponseHead)
     /// The heads and the trailers together are larger than the limit.
     case refuseHead
     /// The response is not valid HTTP.
@@ -152,7 +154,8 @@ package struct ResponseAssembly: Sendable {
     // 101 ends the use of HTTP on the connection and so is final (RFC 9110 §15.2.2).
     guard status >= 200 || status == 101 else {
       state = .waitingForHead
-      return .keep
+      let block = FieldBlock(bytes: lines, marks: marks)
+      return .inform(ResponseHead(status: status, version: version, block: block))
     }
     // HTTP/2 has no 101 (RFC 9113 §8.6).
     if status == 101, version != .http1_1 { throw .unrequestedUpgrade }

@@ -55,7 +55,9 @@ package protocol TransferObserver: AnyObject, Sendable {
   var cancelsByControl: Bool { get }
   /// The transport has taken the request. `control` works until the transfer ends, and does nothing afterwards.
   func transferBegan(_ control: any TransferControl) -> TransferStart
-  /// Called with the head of the final response; informational ones (1xx) are not reported.
+  /// Called with the head of an informational response (1xx), before that of the final one. Ignored by default.
+  func informationalHeadReceived(_ head: ResponseHead)
+  /// Called with the head of the final response.
   func headReceived(_ head: ResponseHead) -> HeadDisposition
   /// Bytes have moved, counted over the whole transfer.
   func bytesMoved(_ count: ByteCount)
@@ -65,6 +67,7 @@ package protocol TransferObserver: AnyObject, Sendable {
 
 extension TransferObserver {
   package var cancelsByControl: Bool { false }
+  package func informationalHeadReceived(_ head: ResponseHead) {}
 }
 
 /// The answer of an observer to the beginning of a transfer.

@@ -106,6 +106,30 @@ import Testing
     #expect(server.recordedRequests[0].header("Content-Length") == "3000000")
   }
 
+  @Test(
+    "A range of a file is sent, again from its first byte after a lost connection",
+    arguments: [(0, 0), (0, 1), (1, 300_000), (299_999, 300_000), (300_000, 300_000), (150_000, 300_000)])
+  func fileRange(start: Int64, end: Int64) async throws {
+    let folder = try TemporaryFolder()
+    let bytes = Content.bytes(300_000)
+    let source = try FileSource(path: folder.write(bytes, "f"), range: start..<end)
+    server.enqueue(.ok, .ok)
+    _ = try await client.get(server.url("/"))
+    server.closeIdleConnections()
+    _ = try await client.send(post(source, "PUT"))
+    let request = try #require(server.recordedRequests.last)
+    #expect(request.body == Array(bytes[Int(start)..<Int(end)]))
+    #expect(request.header("Content-Length") == String(end - start))
+  }
+
+  @Test("A range that the file does not have is refused") func missingRange() throws {
+    let folder = try TemporaryFolder()
+    let path = try folder.write(Content.bytes(10), "f")
+    for range in [0..<11, -1..<5] as [Range<Int64>] {
+      #expect(throws: TransportFailure.self) { _ = try FileSource(path: path, range: range) }
+    }
+  }
+
   @Test("A file is sent again when a reused connection was closed") func repeatedFile() async throws {
     let folder = try TemporaryFolder()
     let bytes = Content.bytes(300_000)

@@ -61,15 +61,52 @@ import Testing
     #expect(server.requestCount == 1)
   }
 
-  @Test("Informational heads are not delivered") func informationalHeads() async throws {
+  @Test("Informational heads are delivered apart from the final head") func informationalHeads() async throws
+  {
     let server = try HTTPTestServer(routes: .none)
     let link = HTTPHeader(name: "Link", value: "</style.css>")
     server.enqueue(.text("body").preceded(by: 100).preceded(by: 103, headers: [link]))
     let watcher = Watcher()
     let response = try await Client().get(server.url("/"), watcher: watcher)
     #expect(watcher.heads.map(\.status) == [200])
+    #expect(watcher.informationalHeads.map(\.status) == [100, 103])
+    #expect(watcher.informationalHeads.last?.block.value(of: "Link") == "</style.css>")
     #expect(!response.head.block.contains("Link"))
     #expect(response.text == "body")
+  }
+
+  @Test("Informational heads over HTTP/2 are delivered while the request is sent")
+  func informationalHeadsOverHTTP2() async throws {
+    let server = try HTTP2Server.start { http2, _ in
+      let stream = try http2.next().stream
+      try http2.respond(104, [("location", "/files/1")], on: stream, endsStream: false)
+      while try !http2.next().endsStream {}
+      try http2.respond(201, on: stream)
+    }
+    let watcher = Watcher()
+    let client = Client()
+    let url = "https://localhost:\(server.port)/"
+    let request = try client.request(url, "POST", body: .bytes(Data(Content.bytes(40_000))))
+    let response = try await client.send(request, watcher: watcher)
+    #expect(response.status == 201 && response.head.version == .http2)
+    #expect(watcher.informationalHeads.map(\.status) == [104])
+    #expect(watcher.informationalHeads.first?.block.value(of: "Location") == "/files/1")
+  }
+
+  @Test("An informational head is delivered although the stream of HTTP/2 is reset behind it")
+  func informationalHeadBeforeReset() async throws {
+    let server = try HTTP2Server.start { http2, connection in
+      let stream = try http2.next().stream
+      try http2.respond(104, [("location", "/files/1")], on: stream, endsStream: false)
+      try http2.reset(stream, .internalError)
+      connection.waitForEnd()
+    }
+    let watcher = Watcher()
+    let client = Client()
+    let body = RequestBody.bytes(Data(Content.bytes(40_000)))
+    let request = try client.request("https://localhost:\(server.port)/", "POST", body: body)
+    _ = try await client.failure(of: request, watcher: watcher)
+    #expect(watcher.informationalHeads.map(\.status) == [104] && watcher.heads.isEmpty)
   }
 
   @Test("A response of HTTP/1.0 ends with its connection") func http10() async throws {

@@ -7,6 +7,7 @@ final class Watcher: TransferObserver {
   struct Seen {
     var control: (any TransferControl)?
     var heads: [ResponseHead] = []
+    var informationalHeads: [ResponseHead] = []
     var counts: [ByteCount] = []
     var beganCount = 0
     var endedCount = 0
@@ -34,6 +35,7 @@ final class Watcher: TransferObserver {
   }
 
   var heads: [ResponseHead] { seen.withLock { $0.heads } }
+  var informationalHeads: [ResponseHead] { seen.withLock { $0.informationalHeads } }
   var counts: [ByteCount] { seen.withLock { $0.counts } }
   var last: ByteCount? { seen.withLock { $0.counts.last } }
   var endedCount: Int { seen.withLock { $0.endedCount } }
@@ -55,6 +57,10 @@ final class Watcher: TransferObserver {
     }
     began.come()
     return start
+  }
+
+  func informationalHeadReceived(_ head: ResponseHead) {
+    note { $0.informationalHeads.append(head) }
   }
 
   func headReceived(_ head: ResponseHead) -> HeadDisposition {

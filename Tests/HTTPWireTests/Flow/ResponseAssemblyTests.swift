@@ -84,12 +84,15 @@ import Testing
     #expect(assembly.head == nil)
   }
 
-  @Test("Informational heads are not delivered") func informationalHeads() throws {
+  @Test("Informational heads are delivered apart from the final head") func informationalHeads() throws {
     var assembly = ResponseAssembly()
     let early = Self.feed(
       &assembly, "HTTP/1.1 100 Continue", "", "HTTP/1.1 103 Early Hints", "Link: </a>",
       "Content-Encoding: br", "")
     #expect(Self.head(early) == nil)
+    var hints: ResponseHead?
+    if case .inform(let head) = early { hints = head }
+    #expect(hints?.status == 103 && hints?.block.value(of: "Link") == "</a>")
     #expect(assembly.head == nil)
     let head = try #require(Self.head(Self.feed(&assembly, "HTTP/1.1 200 OK", "B: 2", "")))
     #expect(head.block.fields.map(\.name) == ["B"])

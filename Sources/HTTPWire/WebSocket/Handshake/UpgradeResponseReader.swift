@@ -51,7 +51,7 @@ package struct UpgradeResponseReader: Sendable {
       let action = line.withUnsafeBytes { assembly.lineReceived($0) }
       line.removeAll(keepingCapacity: true)
       switch action {
-      case .keep: continue
+      case .keep, .inform: continue
       case .verify(let version): return .refuse(.version(version.text))
       case .deliver(let head):
         framing = framing(of: head)
