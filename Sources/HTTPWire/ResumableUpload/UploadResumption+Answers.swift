@@ -1,0 +1,158 @@
+// The responses to each kind of request.
+extension UploadResumption {
+  private static let temporaryStatuses: Set<Int> = [408, 409, 423, 425, 429]
+
+  private static func isTemporary(_ status: Int) -> Bool {
+    temporaryStatuses.contains(status) || (500..<600).contains(status)
+  }
+
+  /// The limit of the server that does not fit the upload.
+  private var violatedLimit: Int64? {
+    if let largest = limits.maximumSize, length > largest { return largest }
+    if let smallest = limits.minimumSize, length < smallest { return smallest }
+    return nil
+  }
+
+  mutating func judgeDiscovery(_ support: TusSupport?) -> Verdict {
+    dialect = support == nil ? .draft : .tus
+    if let largest = support?.maximumSize { limits.maximumSize = largest }
+    return violatedLimit.map { .failure(.sizeNotAccepted(limit: $0)) } ?? .proceed
+  }
+
+  // MARK: Creation
+
+  mutating func judgeCreation(_ answer: UploadAnswer, _ part: Part, at url: String) -> Verdict {
+    if dialect == .tus { return judgeTusCreation(answer, at: url) }
+    guard answer.isSuccess else { return judgeFailedCreation(answer, part) }
+    if part.isLast, answer.isComplete != false { return .result }
+    guard resource != nil || answer.hasDraftFields else { return .failure(.unsupportedByServer) }
+    if resource == nil {
+      guard let named = answer.location.flatMap({ UploadResource($0, at: url) }) else {
+        return .failure(.unusableUploadURL)
+      }
+      resource = named
+    }
+    return judgeAcceptance(answer, part)
+  }
+
+  private mutating func judgeFailedCreation(_ answer: UploadAnswer, _ part: Part) -> Verdict {
+    if answer.status == 413 { return judgeTooLarge(answer, part) }
+    // Without an upload a further request might be processed as well.
+    guard resource != nil, Self.isTemporary(answer.status) else { return part.isLast ? .result : .refusal }
+    return failLate(answer, part)
+  }
+
+  private mutating func judgeTusCreation(_ answer: UploadAnswer, at url: String) -> Verdict {
+    if answer.status == 412 { return .failure(.unsupportedByServer) }
+    guard answer.isSuccess else {
+      return violatedLimit.map { .failure(.sizeNotAccepted(limit: $0)) } ?? .refusal
+    }
+    guard answer.status == 201, answer.tusVersion == TusSupport.version else {
+      return .failure(.unsupportedByServer)
+    }
+    guard let named = answer.location.flatMap({ UploadResource($0, at: url) }) else {
+      return .failure(.unusableUploadURL)
+    }
+    resource = named
+    mustAskOffset = false
+    return length == 0 ? .result : .proceed
+  }
+
+  // MARK: Offset
+
+  mutating func judgeOffset(_ answer: UploadAnswer) -> Verdict {
+    switch answer.status {
+    case 200..<300: break
+    case 404, 410: return beginAgain()
+    default: return Self.isTemporary(answer.status) ? failTemporarily(answer) : .refusal
+    }
+    if let named = answer.length, named != length { return .failure(.wrongLength(named)) }
+    let isDraft = dialect == .draft
+    guard let offset = answer.offset, !isDraft || answer.isComplete != nil else {
+      return .failure(.wrongOffset(nil))
+    }
+    let isComplete = isDraft ? answer.isComplete == true : offset == length
+    guard offset >= acknowledged, offset <= readEnd, !isComplete || offset == length else {
+      return .failure(.wrongOffset(offset))
+    }
+    acknowledged = offset
+    mustAskOffset = false
+    if isComplete { return judgeCompletion(answer) }
+    mayBeComplete = false
+    statusAfterLastByte = nil
+    return violatedLimit.map { .failure(.sizeNotAccepted(limit: $0)) } ?? .proceed
+  }
+
+  /// The server has all bytes, but its response to the last ones was lost. If that response was a failure of the server,
+  /// the upload has failed.
+  private mutating func judgeCompletion(_ answer: UploadAnswer) -> Verdict {
+    guard let status = statusAfterLastByte else { return .result }
+    return .failure(.failedAfterUpload(status: status))
+  }
+
+  // MARK: Append
+
+  mutating func judgeAppend(_ answer: UploadAnswer, _ part: Part) -> Verdict {
+    switch answer.status {
+    case 200..<300: return judgeAcceptance(answer, part)
+    case 404, 410: return beginAgain()
+    case 413: return judgeTooLarge(answer, part)
+    case 412 where dialect == .tus: return .failure(.unsupportedByServer)
+    case 400 where answer.problem == .completedUpload: return failTemporarily(answer)
+    case 400 where answer.problem == .inconsistentLength:
+      return .failure(.wrongLength(answer.length ?? length))
+    default: break
+    }
+    if Self.isTemporary(answer.status) { return failLate(answer, part) }
+    // The response to the last bytes may be that of the application.
+    return part.isLast && dialect == .draft ? .result : .refusal
+  }
+
+  /// The server has taken a part.
+  private mutating func judgeAcceptance(_ answer: UploadAnswer, _ part: Part) -> Verdict {
+    if dialect == .tus {
+      guard let offset = answer.offset, offset >= part.offset, offset <= part.end else {
+        return .failure(.wrongOffset(answer.offset))
+      }
+      return accepted(upTo: offset, isComplete: offset == length, answer)
+    }
+    if part.isLast, answer.isComplete != false { return .result }
+    // A contradiction, which the offset resolves: the last bytes are not the end, or earlier ones are.
+    if part.isLast || answer.isComplete == true { return failTemporarily(answer) }
+    let offset = answer.offset ?? part.end
+    guard offset >= part.offset, offset <= part.end else { return .failure(.wrongOffset(offset)) }
+    return accepted(upTo: offset, isComplete: false, answer)
+  }
+
+  private mutating func accepted(upTo offset: Int64, isComplete: Bool, _ answer: UploadAnswer) -> Verdict {
+    let hasProgress = offset > acknowledged || current?.part?.count == 0
+    acknowledged = max(acknowledged, offset)
+    if isComplete { return .result }
+    if let limit = violatedLimit { return .failure(.sizeNotAccepted(limit: limit)) }
+    mustAskOffset = false
+    return hasProgress ? .proceed : failTemporarily(answer)
+  }
+
+  /// A part, or the whole upload, is too large.
+  private mutating func judgeTooLarge(_ answer: UploadAnswer, _ part: Part) -> Verdict {
+    if let limit = violatedLimit { return .failure(.sizeNotAccepted(limit: limit)) }
+    guard let largest = limits.maximumAppendSize, largest > 0, largest < part.count else {
+      return part.isLast ? .result : .refusal
+    }
+    partLimit = largest
+    mustAskOffset = resource != nil
+    // The request was refused, and therefore not processed.
+    mayBeComplete = false
+    return .proceed
+  }
+
+  /// A failure of the server after it may have received the last byte.
+  private mutating func failLate(_ answer: UploadAnswer, _ part: Part) -> Verdict {
+    // A gateway answers with these if the response was lost behind it.
+    let isGateway = answer.status == 502 || answer.status == 504
+    if part.isLast, mayBeComplete, (500..<600).contains(answer.status), !isGateway {
+      statusAfterLastByte = answer.status
+    }
+    return failTemporarily(answer)
+  }
+}

@@ -1,0 +1,293 @@
+/// Decides which request of a resumable upload is sent next, and what its response means. It has no clock and does no
+/// I/O: its owner sends and waits.
+///
+/// - ``next()`` returns the next request. Its owner sends it, tells the content that was read (``contentRead(upTo:)``), and
+///   passes the response to ``judge(_:at:)``. A request without a response is lost.
+/// - Behind a lost request the offset is asked for, unless no upload is known yet.
+/// - Offsets grow. The upload begins again only if the server has lost one that it cannot have processed.
+package struct UploadResumption: Sendable, Equatable {
+  /// The protocol of an upload.
+  package enum Dialect: Sendable, Equatable {
+    /// The IETF's draft.
+    case draft
+    /// tus 1.0.
+    case tus
+  }
+
+  package struct Policy: Sendable, Equatable {
+    /// `nil` if the server is asked.
+    package var dialect: Dialect?
+    package var interopVersion: Int64 = 6
+    /// Whether the request that creates an upload of the draft has content.
+    package var createsWithContent = true
+    /// The largest content of one request that the caller wants.
+    package var largestPart: Int64?
+    /// The number of failures in a row without progress after which the upload fails.
+    package var failureLimit = 5
+    package var initialDelay = Duration.seconds(1)
+    package var maximumDelay = Duration.seconds(60)
+    /// The value of `Upload-Metadata`.
+    package var metadata: String?
+
+    package init() {}
+  }
+
+  /// The bytes that one request sends.
+  package struct Part: Sendable, Equatable {
+    package var offset: Int64
+    package var count: Int64
+    /// Whether it ends the upload.
+    package var isLast: Bool
+
+    package init(offset: Int64, count: Int64, isLast: Bool) {
+      self.offset = offset
+      self.count = count
+      self.isLast = isLast
+    }
+
+    package var end: Int64 { offset + count }
+  }
+
+  package enum Request: Sendable, Equatable {
+    /// OPTIONS, which tells the protocol of the server.
+    case discovery
+    /// The request that creates the upload. A part without bytes of an upload that has some is sent by itself.
+    case creation(Part)
+    /// HEAD, which tells the offset.
+    case offset
+    /// PATCH.
+    case append(Part)
+    /// DELETE.
+    case removal
+
+    package var part: Part? {
+      switch self {
+      case .creation(let part), .append(let part): part
+      case .discovery, .offset, .removal: nil
+      }
+    }
+
+    /// Whether it is sent to the URL of the upload.
+    package var concernsUpload: Bool {
+      switch self {
+      case .offset, .append, .removal: true
+      case .discovery, .creation: false
+      }
+    }
+  }
+
+  /// The decision about a response.
+  package enum Verdict: Sendable, Equatable {
+    /// It is the response for the caller.
+    case result
+    /// Another request follows.
+    case proceed
+    /// The status is a failure.
+    case refusal
+    case failure(ResumableUploadError)
+  }
+
+  package let length: Int64
+  package let policy: Policy
+  /// The protocol, once it is known.
+  package internal(set) var dialect: Dialect?
+  /// The URL of the upload, once the server has named it.
+  package internal(set) var resource: UploadResource?
+  /// The number of bytes that the server has, as far as it said.
+  package internal(set) var acknowledged: Int64 = 0
+  package internal(set) var limits = UploadLimits()
+
+  /// The request that was sent last, and whether it has a response.
+  var current: Request?
+  var isAnswered = false
+  /// Whether the offset has to be asked for before bytes are sent.
+  var mustAskOffset = false
+  /// The end of the bytes that were read to be sent, over all requests.
+  var readEnd: Int64 = 0
+  /// Whether the server may have all bytes, so that it may have processed the upload.
+  var mayBeComplete = false
+  /// The failure of the server behind the last byte, which the end of the upload does not mend.
+  var statusAfterLastByte: Int?
+  /// The largest part that the server has not refused.
+  var partLimit: Int64?
+
+  /// Whether the upload is removed in place of continued.
+  private var isRemoved = false
+  private var failureCount = 0
+  private var acknowledgedAtFailure: Int64 = 0
+  private var restartCount = 0
+  /// Whether the last response was a failure that may pass, and the delay that it asks for.
+  private var temporaryFailure: Duration?
+
+  package init(length: Int64, policy: Policy = Policy()) {
+    self.length = length
+    self.policy = policy
+    dialect = policy.dialect
+  }
+
+  /// Continues or removes an upload of another process.
+  package init(
+    length: Int64, resource: UploadResource, dialect: Dialect, policy: Policy, isRemoved: Bool = false
+  ) {
+    self.init(length: length, policy: policy)
+    self.isRemoved = isRemoved
+    self.resource = resource
+    self.dialect = dialect
+    readEnd = length
+    mayBeComplete = true
+    mustAskOffset = true
+  }
+
+  // MARK: Requests
+
+  /// Returns the next request. If the last one has no response, it is lost.
+  package mutating func next() -> Request {
+    if current != nil, !isAnswered { mustAskOffset = resource != nil }
+    let request = request
+    current = request
+    isAnswered = false
+    temporaryFailure = nil
+    if let part = request.part, part.isLast, part.count == 0 { mayBeComplete = true }
+    return request
+  }
+
+  private var request: Request {
+    if isRemoved { return .removal }
+    guard let dialect else { return .discovery }
+    guard resource != nil else {
+      let isEmpty = dialect == .tus || !policy.createsWithContent
+      return .creation(isEmpty ? Part(offset: 0, count: 0, isLast: length == 0) : part(from: 0))
+    }
+    return mustAskOffset ? .offset : .append(part(from: acknowledged))
+  }
+
+  private func part(from offset: Int64) -> Part {
+    let wanted = [policy.largestPart, partLimit, limits.maximumAppendSize].compactMap { $0 }.min()
+    let largest = max(1, wanted ?? .max, min(limits.minimumAppendSize ?? 1, limits.maximumAppendSize ?? .max))
+    let count = min(length - offset, largest)
+    return Part(offset: offset, count: count, isLast: offset + count == length)
+  }
+
+  /// Notes that content was read up to a position of the upload, in order to be sent.
+  package mutating func contentRead(upTo end: Int64) {
+    readEnd = max(readEnd, min(end, length))
+    if end >= length { mayBeComplete = true }
+  }
+
+  /// Forgets the upload, because the caller sends it again.
+  package mutating func restart() {
+    self = UploadResumption(length: length, policy: policy)
+  }
+
+  // MARK: Responses
+
+  /// Reads an informational response (status 104). Returns whether it names the upload.
+  ///
+  /// - Parameter url: The URL that was asked.
+  package mutating func informational(_ answer: UploadAnswer, at url: String) -> Bool {
+    guard answer.status == 104, dialect == .draft, answer.interopVersion == policy.interopVersion else {
+      return false
+    }
+    if let newer = answer.limits { limits.update(with: newer) }
+    if let offset = answer.offset, offset <= readEnd { acknowledged = max(acknowledged, offset) }
+    guard case .creation? = current, resource == nil, let location = answer.location,
+      let named = UploadResource(location, at: url)
+    else { return false }
+    resource = named
+    return true
+  }
+
+  /// Decides about a response behind all redirects.
+  ///
+  /// - Parameter url: The URL that was asked.
+  package mutating func judge(_ answer: UploadAnswer, support: TusSupport? = nil, at url: String) -> Verdict {
+    guard let current, !isAnswered else { return .result }
+    isAnswered = true
+    if let newer = answer.limits { limits.update(with: newer) }
+    switch current {
+    case .discovery: return judgeDiscovery(support)
+    case .creation(let part): return judgeCreation(answer, part, at: url)
+    case .offset: return judgeOffset(answer)
+    case .append(let part): return judgeAppend(answer, part)
+    case .removal: return .result
+    }
+  }
+
+  // MARK: Failures
+
+  /// The cause of a failed attempt.
+  package enum Failure: Sendable, Equatable {
+    /// The last response.
+    case response
+    /// The network.
+    /// - Parameter sentNothing: Whether no connection was made.
+    case network(sentNothing: Bool)
+  }
+
+  /// Returns the delay before another attempt; `nil` if there is none.
+  ///
+  /// - Parameter random: A random number from 0 to 1.
+  package mutating func delay(after failure: Failure, random: Double) -> Duration? {
+    var asked = Duration.zero
+    switch failure {
+    case .response:
+      guard let temporaryFailure else { return nil }
+      asked = temporaryFailure
+    case .network(let sentNothing):
+      // A request whose response was lost may have been processed.
+      guard resource != nil || sentNothing || current == .discovery else { return nil }
+    }
+    if acknowledged > acknowledgedAtFailure { failureCount = 0 }
+    acknowledgedAtFailure = acknowledged
+    failureCount += 1
+    guard failureCount <= policy.failureLimit else { return nil }
+    var longest = max(.zero, policy.initialDelay)
+    for _ in 1..<failureCount where longest < policy.maximumDelay { longest = longest * 2 }
+    // At least half of it, so that the delays grow, and a random rest, so that clients do not return at the same time.
+    let own = min(longest, policy.maximumDelay) * (0.5 + 0.5 * min(1, max(0, random)))
+    return max(own, min(asked, policy.maximumDelay))
+  }
+
+  /// Notes that the status of a response may change, so that the offset is asked for after a delay.
+  mutating func failTemporarily(_ answer: UploadAnswer) -> Verdict {
+    temporaryFailure = .seconds(min(answer.retryAfter ?? 0, 31_536_000))
+    mustAskOffset = resource != nil
+    return .refusal
+  }
+
+  /// Begins again because the server has lost the upload. That is a failure if it may have been processed, or if it
+  /// happens again and again.
+  mutating func beginAgain() -> Verdict {
+    guard !mayBeComplete, restartCount < policy.failureLimit else { return .failure(.uploadIsGone) }
+    restartCount += 1
+    resource = nil
+    acknowledged = 0
+    acknowledgedAtFailure = 0
+    mustAskOffset = false
+    readEnd = 0
+    return .proceed
+  }
+}
+
+/// The URL of an upload as a server named it.
+package struct UploadResource: Sendable, Equatable {
+  package let url: String
+  package let origin: Origin
+
+  /// A URL without user and password.
+  package init?(url: String) {
+    guard let target = WireTarget(url) else { return nil }
+    self.url = target.url
+    origin = target.origin
+  }
+
+  /// Resolves `Location`. `nil` if it is no URL of HTTP, or if it would leave TLS.
+  package init?(_ location: String, at url: String) {
+    guard let asked = WireTarget(url),
+      case .follow(let plan) = Redirect.decide(
+        status: 307, location: location, request: Redirect.Request(url: asked.url, origin: asked.origin)),
+      !plan.leavesSecureScheme
+    else { return nil }
+    self.init(url: plan.url)
+  }
+}
