@@ -4,10 +4,10 @@ import HTTPWire
 /// Reads the requests of one connection and answers them, one after the other, on the connection's thread.
 final class Conversation {
   private let id: Int
-  private let channel: Channel
+  let channel: Channel
   private let core: ServerCore
   /// The received bytes that belong to no request yet.
-  private var buffer: [UInt8] = []
+  var buffer: [UInt8] = []
   private var requestIndex = 0
   private var tls: RecordedRequest.TLSDetails?
 
@@ -108,7 +108,9 @@ final class Conversation {
   private func answer(_ head: RequestHead, _ decoder: RequestBodyDecoder) throws -> Bool {
     var decoder = decoder
     let scripted = core.nextScriptedReply()
-    let match = core.routes.match(method: head.method, path: RequestTarget(head.target).path)
+    let path = RequestTarget(head.target).path
+    if scripted == nil, let route = core.routes.upload(at: path) { return try serve(route, head, decoder) }
+    let match = core.routes.match(method: head.method, path: path)
     var treatment = scripted?.requestBody ?? match.requestBody
     if decoder.isComplete, treatment != .counted { treatment = .recorded }
     if case .held(let gate) = treatment { try channel.pass(gate) }
@@ -153,7 +155,7 @@ final class Conversation {
     return false
   }
 
-  private func perform(_ plan: ReplyPlan, of reply: Reply) throws(Channel.Failure) {
+  func perform(_ plan: ReplyPlan, of reply: Reply) throws(Channel.Failure) {
     if let gate = reply.gate { try channel.pass(gate) }
     try channel.pause(for: reply.delay)
     for step in plan.steps {
@@ -176,7 +178,7 @@ final class Conversation {
     }
   }
 
-  private func receive(atMost count: Int) throws(Channel.Failure) -> [UInt8] {
+  func receive(atMost count: Int) throws(Channel.Failure) -> [UInt8] {
     let bytes = try channel.read(atMost: count)
     core.received(byteCount: bytes.count)
     return bytes
@@ -211,7 +213,7 @@ final class Conversation {
     return RecordedRequest(head: head, body: body, origin: origin)
   }
 
-  private func record(_ head: RequestHead, _ body: ReceivedBody) {
+  func record(_ head: RequestHead, _ body: ReceivedBody) {
     core.record(makeRequest(head, body))
   }
 }

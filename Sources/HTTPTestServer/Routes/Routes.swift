@@ -15,6 +15,8 @@ public struct Routes: Sendable {
   public typealias Handler = @Sendable (_ request: RecordedRequest, _ parameters: [String]) -> Reply
 
   private var routes: [Route] = []
+  /// The endpoints for uploads, which precede the routes.
+  var uploads: [UploadRoute] = []
 
   /// No routes: every request that no enqueued reply answers gets a 404.
   public static let none = Routes()

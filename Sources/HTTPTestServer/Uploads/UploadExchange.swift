@@ -1,0 +1,272 @@
+import HTTPWire
+
+/// One request to an ``UploadEndpoint``: decided about before its content is read, and answered behind it.
+struct UploadExchange {
+  /// The upload that takes the content, and the number of bytes that it takes before the connection breaks.
+  struct Target {
+    var index: Int
+    var cut: Int?
+    var isEnd: Bool
+    var created: Bool
+  }
+
+  var informational: [HTTPHeader]?
+  var target: Target?
+  /// The response that is known before the content; the content is not taken then.
+  var refusal: Reply?
+  var losesResponse = false
+  var statusAfterContent: Int?
+}
+
+extension UploadEndpoint {
+  /// Decides about a request.
+  func begin(_ head: RequestHead, _ route: UploadRoute) -> UploadExchange {
+    var exchange = UploadExchange()
+    let index = route.index
+    if let index, index < 0 || index >= uploads.count {
+      exchange.refusal = marked(.status(404))
+      return exchange
+    }
+    if head.method == "OPTIONS" {
+      exchange.refusal = discovery
+      return exchange
+    }
+    let fault = takeFault(for: head)
+    if case .status(let status, let fields) = fault {
+      var reply = Reply.status(status)
+      reply.headers += fields
+      exchange.refusal = reply
+      return exchange
+    }
+    if fault == .forget, let index { forget(index) }
+    exchange.losesResponse = fault == .loseResponse
+    if case .statusAfterContent(let status) = fault { exchange.statusAfterContent = status }
+    if let refusal = violation(head, index: index) {
+      exchange.refusal = refusal
+      return exchange
+    }
+    switch (head.method, index) {
+    case ("HEAD", let index?): exchange.refusal = offset(of: index, fault)
+    case ("DELETE", let index?):
+      forget(index)
+      exchange.refusal = marked(.status(204))
+    case ("PATCH", let index?): append(head, to: index, &exchange)
+    case (_, nil): create(head, path: route.path, &exchange)
+    default: exchange.refusal = .status(405)
+    }
+    if case .cut(let count) = fault { exchange.target?.cut = count }
+    return exchange
+  }
+
+  private func takeFault(for head: RequestHead) -> Fault? {
+    let hasContent = (head.value("Content-Length").flatMap { Int($0) } ?? 0) > 0
+    return state.withLock { state in
+      guard let fault = state.faults.first else { return nil }
+      let fits =
+        switch fault {
+        case .cut, .statusAfterContent: hasContent
+        case .offset, .length: head.method == "HEAD"
+        case .forget: head.method == "HEAD" || head.method == "PATCH"
+        case .loseResponse, .pass, .status: true
+        }
+      return fits ? state.faults.removeFirst() : nil
+    }
+  }
+
+  private func forget(_ index: Int) { state.withLock { $0.uploads[index].isForgotten = true } }
+
+  // MARK: Rules
+
+  /// The response to a request that breaks the rules of the protocol.
+  private func violation(_ head: RequestHead, index: Int?) -> Reply? {
+    if dialect == .tus, head.value("Tus-Resumable") != "1.0.0" {
+      return marked(.status(412)).with(header: "Tus-Version", value: "1.0.0")
+    }
+    if let index {
+      let upload = state.withLock { $0.uploads[index] }
+      guard !upload.isForgotten else { return marked(.status(404)) }
+      if dialect == .draft, head.value("Upload-Draft-Interop-Version") != "\(options.interopVersion)" {
+        return .status(400)
+      }
+      if head.method == "HEAD" {
+        let forbidden =
+          head.value("Upload-Offset") ?? head.value("Upload-Complete") ?? head.value("Content-Type")
+        return forbidden == nil ? nil : .status(400)
+      }
+    }
+    let length = head.value("Content-Length").flatMap { Int($0) } ?? 0
+    if let largest = options.maximumAppendSize, length > largest { return limited(marked(.status(413))) }
+    if let total = number(head, "Upload-Length"), let largest = options.maximumSize, total > largest {
+      return limited(marked(.status(413)))
+    }
+    return nil
+  }
+
+  private func number(_ head: RequestHead, _ name: String) -> Int? {
+    head.value(name).flatMap { $0.utf8.allSatisfy { (0x30...0x39).contains($0) } ? Int($0) : nil }
+  }
+
+  private func isEnd(_ head: RequestHead) -> Bool? {
+    switch head.value("Upload-Complete") {
+    case "?1": true
+    case "?0": false
+    default: nil
+    }
+  }
+
+  private func create(_ head: RequestHead, path: String, _ exchange: inout UploadExchange) {
+    let isEnd: Bool
+    switch dialect {
+    case .draft:
+      guard head.value("Upload-Draft-Interop-Version") == "\(options.interopVersion)",
+        let complete = self.isEnd(head)
+      else {
+        // An ordinary request.
+        exchange.target = .init(index: add(Upload()), cut: nil, isEnd: true, created: false)
+        return
+      }
+      isEnd = complete
+    case .tus:
+      guard head.method == "POST", let length = number(head, "Upload-Length"),
+        head.value("Content-Type") == nil
+      else {
+        exchange.refusal = marked(.status(400))
+        return
+      }
+      isEnd = length == 0
+    }
+    var upload = Upload()
+    upload.length = number(head, "Upload-Length")
+    upload.metadata = head.value("Upload-Metadata")
+    let index = add(upload)
+    exchange.target = .init(index: index, cut: nil, isEnd: isEnd, created: true)
+    guard dialect == .draft, options.sendsInformational else { return }
+    exchange.informational =
+      limits + [
+        HTTPHeader(name: "Upload-Draft-Interop-Version", value: "\(options.interopVersion)"),
+        HTTPHeader(name: "Location", value: location(path, index)),
+      ]
+  }
+
+  private func add(_ upload: Upload) -> Int {
+    state.withLock { state in
+      state.uploads.append(upload)
+      return state.uploads.count - 1
+    }
+  }
+
+  func location(_ path: String, _ index: Int) -> String { "\(options.locationPrefix)\(path)/\(index)" }
+
+  private func append(_ head: RequestHead, to index: Int, _ exchange: inout UploadExchange) {
+    let upload = state.withLock { $0.uploads[index] }
+    let type = dialect == .draft ? "application/partial-upload" : "application/offset+octet-stream"
+    let length = head.value("Content-Length").flatMap { Int($0) } ?? 0
+    var isEnd = upload.content.count + length == upload.length
+    if head.value("Content-Type") != type {
+      exchange.refusal = marked(.status(415))
+    } else if number(head, "Upload-Offset") != upload.content.count {
+      exchange.refusal = problem(409, "mismatching-upload-offset")
+    } else if upload.isComplete {
+      exchange.refusal = problem(400, "completed-upload")
+    }
+    if dialect == .draft {
+      guard let complete = self.isEnd(head) else {
+        exchange.refusal = .status(400)
+        return
+      }
+      isEnd = complete
+    }
+    guard exchange.refusal == nil else { return }
+    exchange.target = .init(index: index, cut: nil, isEnd: isEnd, created: false)
+  }
+
+  // MARK: Responses
+
+  /// Takes bytes of a content.
+  func take(_ bytes: ArraySlice<UInt8>, for target: UploadExchange.Target) {
+    state.withLock { state in
+      state.uploads[target.index].content += bytes
+      state.receivedByteCount += bytes.count
+      // tus has no other end than the last byte.
+      if dialect == .tus, state.uploads[target.index].content.count == state.uploads[target.index].length {
+        state.complete(target.index)
+      }
+    }
+  }
+
+  /// Returns the response behind a complete content.
+  func end(_ exchange: UploadExchange, _ target: UploadExchange.Target, path: String) -> Reply {
+    let upload = state.withLock { state -> Upload in
+      if target.isEnd { state.complete(target.index) }
+      return state.uploads[target.index]
+    }
+    if let status = exchange.statusAfterContent { return marked(.status(status)) }
+    var reply: Reply
+    if target.isEnd, dialect == .draft {
+      reply = .text("stored \(upload.content.count)")
+      reply.headers += options.finalFields
+      if upload.length != nil { reply.headers.append(HTTPHeader(name: "Upload-Complete", value: "?1")) }
+      return reply
+    }
+    reply = marked(.status(target.created ? 201 : 204))
+    reply.headers.append(HTTPHeader(name: "Upload-Offset", value: "\(upload.content.count)"))
+    if dialect == .draft {
+      reply.headers.append(HTTPHeader(name: "Upload-Complete", value: "?0"))
+      reply = limited(reply)
+    } else if target.isEnd {
+      reply.headers += options.finalFields
+    }
+    if target.created {
+      reply.headers.append(HTTPHeader(name: "Location", value: location(path, target.index)))
+    }
+    return reply
+  }
+
+  private func offset(of index: Int, _ fault: Fault?) -> Reply {
+    let upload = state.withLock { $0.uploads[index] }
+    var offset = upload.content.count
+    if case .offset(let wrong) = fault { offset = wrong }
+    var length = upload.length
+    if case .length(let wrong) = fault { length = wrong }
+    var reply = marked(.status(dialect == .draft ? 204 : 200)).with(
+      header: "Cache-Control", value: "no-store")
+    reply = reply.with(header: "Upload-Offset", value: "\(offset)")
+    if let length { reply = reply.with(header: "Upload-Length", value: "\(length)") }
+    guard dialect == .draft else { return reply }
+    return limited(reply).with(header: "Upload-Complete", value: upload.isComplete ? "?1" : "?0")
+  }
+
+  private var discovery: Reply {
+    guard dialect == .tus else { return limited(.status(204)) }
+    let reply = Reply.status(204).with(header: "Tus-Version", value: "1.0.0")
+      .with(header: "Tus-Extension", value: "creation,termination")
+    guard let largest = options.maximumSize else { return reply }
+    return reply.with(header: "Tus-Max-Size", value: "\(largest)")
+  }
+
+  private func marked(_ reply: Reply) -> Reply {
+    dialect == .tus ? reply.with(header: "Tus-Resumable", value: "1.0.0") : reply
+  }
+
+  private func limited(_ reply: Reply) -> Reply {
+    var reply = reply
+    reply.headers += limits
+    return reply
+  }
+
+  private var limits: [HTTPHeader] {
+    guard dialect == .draft else { return [] }
+    let members = [
+      options.maximumSize.map { "max-size=\($0)" }, options.maximumAppendSize.map { "max-append-size=\($0)" },
+    ].compactMap { $0 }
+    return members.isEmpty ? [] : [HTTPHeader(name: "Upload-Limit", value: members.joined(separator: ", "))]
+  }
+
+  private func problem(_ status: Int, _ name: String) -> Reply {
+    guard dialect == .draft else { return marked(.status(status)) }
+    var reply = Reply.text(#"{"type": "https://iana.org/assignments/http-problem-types#\#(name)"}"#)
+    reply.status = status
+    reply.headers = [.contentType("application/problem+json")]
+    return reply
+  }
+}
