@@ -120,6 +120,8 @@ final class AttemptDriver: @unchecked Sendable {
     case .storeResult: try storeResult()
     case .announceTaskEnd, .moveDownload: nil
     case .waitForCookies: core.hasPendingCookies ? nil : .done
+    case .judgeUpload: try judgeUpload()
+    case .prepareContinuation: try prepareContinuation()
     case .completeStream: completeStream()
     case .waitForHeadDecision: core.mayAwaitHeadDecision ? nil : .done
     case .validate: try validateAtOnce()
@@ -167,7 +169,8 @@ final class AttemptDriver: @unchecked Sendable {
     case .prepareLateHandlers, .settle: return await settle(step)
     case .serialize: return await serialize()
     case .begin, .makeRequest, .applyCachePolicy, .beginHop, .askForWholeBody, .recordTransferFailure,
-      .judgeCredentials, .storeResult, .completeStream, .recordSuccess, .prepareRetry, .finished:
+      .judgeCredentials, .storeResult, .judgeUpload, .prepareContinuation, .completeStream, .recordSuccess,
+      .prepareRetry, .finished:
       preconditionFailure("\(step) never waits")
     }
   }

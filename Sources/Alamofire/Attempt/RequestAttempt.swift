@@ -66,6 +66,8 @@ struct RequestAttempt: Sendable, Equatable {
     case .storeResult: taskIsAnnounced ? .announceTaskEnd : .waitForCookies
     case .announceTaskEnd: .waitForCookies
     case .waitForCookies: hasFailed ? .recordFailure : afterCookies
+    case .judgeUpload: event == .continued ? .prepareContinuation : .keepAnswer
+    case .prepareContinuation: beginAgain()
     case .moveDownload, .keepAnswer, .completeStream: .waitForHeadDecision
     case .waitForHeadDecision: .validate
     case .validate: .recordSuccess
@@ -137,7 +139,7 @@ struct RequestAttempt: Sendable, Equatable {
     switch kind {
     case .download: .moveDownload
     case .stream: .completeStream
-    case .upload: .keepAnswer
+    case .upload: .judgeUpload
     case .data: .waitForHeadDecision
     }
   }
@@ -178,8 +180,8 @@ enum AttemptStep: UInt8, Sendable, CaseIterable {
   // The response of a hop
   case updateCache, judgeCredentials, answerChallenge, followRedirect
   // The result
-  case storeResult, announceTaskEnd, waitForCookies, moveDownload, keepAnswer, completeStream
-  case waitForHeadDecision
+  case storeResult, announceTaskEnd, waitForCookies, judgeUpload, prepareContinuation
+  case moveDownload, keepAnswer, completeStream, waitForHeadDecision
   case validate, recordSuccess
   // Failure and retry
   case recordFailure, askRetriers, prepareRetry
@@ -204,6 +206,8 @@ enum AttemptEvent: Sendable, Equatable {
   case cache(CacheVerdict)
   case challenge(isAnswered: Bool)
   case redirect(RedirectVerdict)
+  /// Another request of a resumable upload follows.
+  case continued
   case retry(isWanted: Bool)
   case serialized(SerializationVerdict)
 }

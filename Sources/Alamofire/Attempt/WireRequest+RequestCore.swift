@@ -50,6 +50,13 @@ extension WireRequest {
   ) throws(AFError) -> RequestBody {
     // Nothing is sent if the outcome is in the journal.
     if core.transfer?.completed != nil { return .none }
+    if let resumer = core.resumer {
+      do throws(TransportFailure) {
+        if let content = try resumer.content() { return content }
+      } catch {
+        throw AFError(error, url: request.url?.absoluteString ?? "")
+      }
+    }
     switch core.body == nil ? nil : core.state.withLock({ $0.extras.uploadable }) {
     case .data(let data): return .bytes(data)
     case .file(let url, _): return .source(core.journalled(try fileSource(url)))

@@ -82,9 +82,11 @@ struct ProgressReport: Sendable {
   }
 
   /// Takes the counts from the response, if the transfer was not observed.
-  mutating func ended(_ exchange: Exchange, received: Int64, after offset: Int64) {
+  ///
+  /// - Parameter uploaded: The number of uploaded bytes, if they are more than those of the last request.
+  mutating func ended(_ exchange: Exchange, uploaded: Int64?, received: Int64, after offset: Int64) {
     guard last == ByteCount() else { return }
-    last.sent = exchange.hops.last?.metrics.values.requestBodyBytes ?? 0
+    last.sent = uploaded ?? exchange.hops.last?.metrics.values.requestBodyBytes ?? 0
     last.expectedToSend = last.sent
     last.received = offset + received
     guard let block = exchange.head?.block, !block.contains("Content-Encoding") else { return }
@@ -179,13 +181,14 @@ extension RequestCore {
   private func countedProgress<Value: Sendable>(_ body: (inout ProgressReport) -> Value) -> Value {
     let passed = chunks?.passedCount ?? 0
     let offset = download?.offset ?? 0
+    let uploaded = resumer?.uploadedCount
     let isKept = download == nil && stream == nil
     return state.withLock { state in
       if let exchange = state.results.exchange {
         let metrics = exchange.hops.last?.metrics.values
         let received =
           isKept ? passed + Int64(state.results.data?.count ?? 0) : metrics?.decodedBodyBytes ?? 0
-        state.extras.progress.ended(exchange, received: received, after: offset)
+        state.extras.progress.ended(exchange, uploaded: uploaded, received: received, after: offset)
       }
       return body(&state.extras.progress)
     }

@@ -80,6 +80,13 @@ package final class UploadBody: Sendable {
   let runsUserCode: Bool
   /// The upload of a background session; `nil` in others.
   let transfer: BackgroundTransfer?
+  private let resumption = Mutex<UploadResumer?>(nil)
+
+  /// The decisions about a resumable upload; `nil` for an ordinary one.
+  var resumer: UploadResumer? {
+    get { resumption.withLock { $0 } }
+    set { resumption.withLock { $0 = newValue } }
+  }
 
   init(
     convertible: any UploadableConvertible, fileManager: FileManager, transfer: BackgroundTransfer? = nil

@@ -14,6 +14,14 @@ package struct RedirectPlan: Sendable, Equatable {
   package let leavesSecureScheme: Bool
   package let protectedHeaders: Set<String>
 
+  /// Returns the plan of a request that leaves the origin of its secrets, and keeps its URL, method and body.
+  package static func leavingOrigin(_ request: WireRequest) -> RedirectPlan {
+    RedirectPlan(
+      url: request.url, origin: request.origin, method: request.method, resendsBody: true,
+      dropsContentFields: false, leavesOrigin: true, leavesSecureScheme: false,
+      protectedHeaders: request.profile.options.protectedHeaders)
+  }
+
   /// Returns the plan with another target. It drops the fields that it drops on the way to the first target.
   package func withTarget(_ url: String, origin: Origin) -> RedirectPlan {
     RedirectPlan(

@@ -156,6 +156,14 @@ struct RequestAttemptTests {
     #expect(steps.filter { $0 == .provideBodyStream }.count == 2)
   }
 
+  @Test("A further request of a resumable upload begins with the conversion, and is no retry")
+  func continuedUploads() {
+    let steps = Self.steps(kind: .upload, (.judgeUpload, .continued), (.judgeUpload, .failed))
+    let once = Array(steps.prefix { $0 != .judgeUpload }) + [.judgeUpload]
+    #expect(
+      steps == once + [.prepareContinuation] + once + Self.failure + Self.end && !once.contains(.validate))
+  }
+
   @Test(
     "Downloads and uploads are scheduled before their request is made",
     arguments: [(Kind.data, false), (.stream, false), (.download, true), (.upload, true)])
@@ -259,7 +267,8 @@ struct RequestAttemptTests {
     case .answerChallenge: [.challenge(isAnswered: true), .challenge(isAnswered: false), .failed]
     case .followRedirect: [.redirect(.none), .redirect(.followed), .redirect(.declined), .failed]
     case .askRetriers: [.retry(isWanted: true), .retry(isWanted: false), .retry(isWanted: false)]
-    case .prepareRetry: [.done, .failed]
+    case .prepareRetry, .prepareContinuation: [.done, .failed]
+    case .judgeUpload: [.done, .done, .continued, .failed]
     case .serialize: [.serialized(.all), .serialized(.all), .serialized(.failed)]
     case .convert, .adapt, .prepareBody, .announceTask, .schedule, .makeRequest, .chooseHandler,
       .addCredentials,

@@ -7,9 +7,16 @@ extension AttemptDriver {
   @inline(never)
   nonisolated(nonsending) func prepareBody() async throws(AFError) -> AttemptEvent {
     guard let body = core.body else { return .done }
-    core.removeUploadedFile()
-    let runsOnLoop = !body.runsUserCode && body.transfer == nil
-    let result = runsOnLoop ? Self.made(body) : await core.session.offLoop { Self.made(body) }
+    let result: Result<UploadRequest.Uploadable, AFError>
+    // The body of a resumable upload is made once.
+    let isNew = body.resumer == nil || core.state.withLock { $0.extras.uploadable } == nil
+    if let made = body.resumer?.uploadable {
+      result = made
+    } else {
+      core.removeUploadedFile()
+      let runsOnLoop = !body.runsUserCode && body.transfer == nil
+      result = runsOnLoop ? Self.made(body) : await core.session.offLoop { Self.made(body) }
+    }
     switch result {
     case .success(let uploadable):
       core.state.withLock { state in
@@ -18,12 +25,12 @@ extension AttemptDriver {
       }
     case .failure(let error): core.fail(error)
     }
-    if core.notifiesMonitors { tellUploadable(result) }
+    if isNew, core.notifiesMonitors { tellUploadable(result) }
     _ = try result.get()
     return .done
   }
 
-  private static func made(_ body: UploadBody) -> Result<UploadRequest.Uploadable, AFError> {
+  static func made(_ body: UploadBody) -> Result<UploadRequest.Uploadable, AFError> {
     do {
       guard let transfer = body.transfer else { return .success(try body.convertible.createUploadable()) }
       return .success(try transfer.uploadable { try body.convertible.createUploadable() })
@@ -59,7 +66,39 @@ extension AttemptDriver {
   }
 }
 
+extension AttemptDriver {
+  /// Decides what the response of a resumable upload means.
+  func judgeUpload() throws(AFError) -> AttemptEvent {
+    guard let resumer = core.resumer, let head = values.exchange?.head else { return .done }
+    let body = core.state.withLock { $0.results.data }
+    switch resumer.judge(head, body: body, at: values.request.url) {
+    case .result: return .done
+    case .proceed: return .continued
+    case .refusal:
+      guard (200..<300).contains(head.status) else {
+        throw .responseValidationFailed(reason: .unacceptableStatusCode(code: head.status))
+      }
+      throw .responseValidationFailed(
+        reason: .customValidationFailed(error: ResumableUploadError.noProgress))
+    case .failure(let error): throw .responseValidationFailed(reason: .customValidationFailed(error: error))
+    }
+  }
+
+  /// Begins with the next request of a resumable upload. It is no retry, because nothing has failed.
+  func prepareContinuation() throws(AFError) -> AttemptEvent {
+    if core.observers.contains(.task) { tellCompleted(nil) }
+    guard core.prepareRetry(of: request, because: .continuation) else {
+      throw core.error ?? (core.isAbandoned ? core.session.reasonOfEnd : .explicitlyCancelled)
+    }
+    values = AttemptValues()
+    return .done
+  }
+}
+
 extension RequestCore {
+  /// The decisions about a resumable upload; `nil` for any other request.
+  var resumer: UploadResumer? { body?.resumer }
+
   /// Removes the file that was made for the upload. A missing file, or one that cannot be removed, is no error of the
   /// request.
   func removeUploadedFile() {

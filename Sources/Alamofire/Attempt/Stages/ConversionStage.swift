@@ -5,7 +5,7 @@ import HTTPWire
 // The caller's description becomes a `URLRequest`, which is validated, adapted and validated again.
 extension AttemptDriver {
   func convertAtOnce() throws(AFError) -> AttemptEvent? {
-    guard !core.convertsByUserCode else { return nil }
+    guard !core.convertsByUserCode, core.resumer == nil else { return nil }
     values.urlRequest = try converted()
     return .done
   }
@@ -21,7 +21,10 @@ extension AttemptDriver {
   @inline(never)
   private func converted() throws(AFError) -> URLRequest {
     do {
-      let request = try core.convertible.asURLRequest()
+      var request = try core.convertible.asURLRequest()
+      if let body = core.body, let resumer = body.resumer {
+        request = try resumer.request(from: request) { Self.made(body) }
+      }
       try check(request)
       if core.transfer?.isDescribed == false { core.state.withLock { $0.extras.initialRequest = request } }
       return request

@@ -14,9 +14,20 @@ extension AttemptDriver {
     values.request = request
     values.urlRequest = urlRequest.withURL(of: request, upgradedFrom: plain)
     values.initialOrigin = request.origin
+    if let resumer = core.resumer { keepSecrets(at: resumer.owner(orFirst: request.url, request.origin)) }
     // A scheme that neither the engine nor we serve is for the `URLProtocol` classes, which are asked next.
     values.handler = try handler(of: request)
     return .done
+  }
+
+  /// Keeps the secrets of a request from another origin, as a redirect to it does.
+  private func keepSecrets(at owner: Origin) {
+    let request = values.request
+    guard owner != request.origin else { return }
+    values.initialOrigin = owner
+    values.leftInitialOrigin = true
+    let profile = request.profile.elsewhere ?? request.profile
+    values.request = request.following(.leavingOrigin(request)).changing { $0.profile = profile }
   }
 
   private func handler(of request: WireRequest) throws(AFError) -> HopHandler {
@@ -85,6 +96,7 @@ extension AttemptDriver {
       made.httpBody = nil
       made.httpBodyStream = nil
     case .bytes(let data): made.httpBody = data
+    case .source where core.resumer?.isActive == true: made.httpBody = core.resumer?.contentInMemory()
     case .source:
       switch core.state.withLock({ $0.extras.uploadable }) {
       case .file(let url, _): made.httpBodyStream = InputStream(url: url)

@@ -18,11 +18,12 @@ extension RequestCore {
   /// Whether the request has adapters or retriers.
   var isIntercepted: Bool { has(.interceptors) }
 
-  /// The session's interceptor first, then the request's own, then those added to it.
+  /// The session's interceptor first, then the request's own, then those added to it, then that of a resumable upload.
   var interceptorsInOrder: [any RequestInterceptor] {
     let added = state.withLock { $0.extras.interceptors }
-    guard session.interceptor != nil || interceptor != nil else { return added }
-    return [session.interceptor, interceptor].compactMap { $0 } + added
+    let resumer = resumer.map { [UploadRetrier(upload: $0)] } ?? []
+    guard session.interceptor != nil || interceptor != nil else { return added + resumer }
+    return [session.interceptor, interceptor].compactMap { $0 } + added + resumer
   }
 
   /// Adds an interceptor after all others.

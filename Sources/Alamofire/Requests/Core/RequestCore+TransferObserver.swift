@@ -30,13 +30,20 @@ extension RequestCore: TransferObserver {
       count.received += offset
       if count.expectedToReceive >= 0 { count.expectedToReceive += offset }
     }
-    let (notices, before) = state.withLock { state in
+    let window = resumer?.window
+    let (notices, before, counted) = state.withLock { state in
+      let count = window.map { count.inside($0, last: state.extras.progress.count) } ?? count
       let before = state.extras.progress.count
       let listeners = state.extras.listeners
-      return (state.extras.progress.moved(count, listeners), before)
+      return (state.extras.progress.moved(count, listeners), before, count)
     }
     for notice in notices { notice.deliver() }
-    if isObserved { tellBytes(from: before, to: count) }
+    if isObserved { tellBytes(from: before, to: counted) }
+  }
+
+  package func informationalHeadReceived(_ head: ResponseHead) {
+    guard head.status == 104, let resumer, let hop = state.withLock({ $0.run.hop }) else { return }
+    resumer.informational(head, at: hop.request.url)
   }
 
   package func headReceived(_ head: ResponseHead) -> HeadDisposition {
@@ -48,6 +55,17 @@ extension RequestCore: TransferObserver {
   func headShown(_ head: ResponseHead) -> HeadDisposition {
     guard has([.head, .progress]) || hasBodySink || observers.contains(.task) else { return .proceed }
     return headArrived(head)
+  }
+}
+
+extension ByteCount {
+  /// Returns the count for the whole of a resumable upload, from the count for one request. It never falls within an
+  /// attempt.
+  fileprivate func inside(_ window: UploadResumer.Window, last: ByteCount) -> ByteCount {
+    var count = self
+    count.sent = max(last.sent, window.offset.map { $0 + sent } ?? 0)
+    count.expectedToSend = window.length
+    return count
   }
 }
 
@@ -154,6 +172,7 @@ extension RequestCore {
 
   private func isIntermediate(_ head: ResponseHead, _ hop: CurrentHop?) -> Bool {
     guard head.role == .hop else { return false }
+    if let hop, let resumer, resumer.isIntermediate(head, at: hop.request.url) { return true }
     return switch head.status {
     case 301, 302, 303, 307, 308: head.block.contains("Location")
     case 401: hop.flatMap { session.authentication.answer(head, challengeContext($0)) } != nil

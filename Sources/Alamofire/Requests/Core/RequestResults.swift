@@ -43,9 +43,11 @@ struct RequestResults: Sendable {
   }
 
   /// Forgets everything but the request, for a further attempt. Returns the exchange of the attempt that has failed.
-  mutating func beginRetry() -> Exchange? {
+  ///
+  /// - Parameter counts: Whether the attempt is counted.
+  mutating func beginRetry(counts: Bool = true) -> Exchange? {
     defer {
-      retryCount += 1
+      if counts { retryCount += 1 }
       error = nil
       data = nil
       exchange = nil

@@ -7,6 +7,8 @@ extension RequestCore {
     case retrier
     /// ``RequestDelegate/retryRequest(_:withDelay:)`` was called for a request that is finished.
     case demand
+    /// The next request of a resumable upload follows.
+    case continuation
   }
 
   /// Resets the request to its state before the first attempt, except for its handlers and counters. Every further
@@ -20,7 +22,7 @@ extension RequestCore {
     let (isReady, file) = state.withLock { state -> (Bool, URL?) in
       guard state.beginRetry(because: cause) else { return (false, nil) }
       let file = state.hasExtras ? state.extras.fileURL : nil
-      state.resetForRetry()
+      state.resetForRetry(because: cause)
       // The readers of the body have received all of it.
       if cause == .demand, state.hasExtras { state.extras.chunks = nil }
       return (true, file)
@@ -30,7 +32,10 @@ extension RequestCore {
     case .retrier:
       // A file at a destination belongs to the user. No response will name a temporary file.
       if let file, let download, download.destination == nil { try? FileManager.default.removeItem(at: file) }
-    case .demand: remove(.body)
+    case .demand:
+      remove(.body)
+      resumer?.restart()
+    case .continuation: return true
     }
     download?.forget()
     if notifiesMonitors {
@@ -44,15 +49,17 @@ extension RequestCore {
 extension RequestCore.State {
   fileprivate mutating func beginRetry(because cause: RequestCore.RetryCause) -> Bool {
     switch cause {
-    case .retrier: lifecycle.mayAttemptAgain
+    case .retrier, .continuation: lifecycle.mayAttemptAgain
     case .demand: lifecycle.sentAgain() == .start
     }
   }
 
   /// Resets all but the handlers and the counters.
-  fileprivate mutating func resetForRetry() {
+  fileprivate mutating func resetForRetry(because cause: RequestCore.RetryCause) {
     endAttemptForRetry()
-    if let earlier = results.beginRetry(), keepsEarlierAttempts { extras.earlierExchanges.append(earlier) }
+    if let earlier = results.beginRetry(counts: cause != .continuation), keepsEarlierAttempts {
+      extras.earlierExchanges.append(earlier)
+    }
     handlers.restart()
     // The attempt has ended, so that nothing waits for the decision.
     _ = run.closeHeadDecision()
@@ -60,6 +67,6 @@ extension RequestCore.State {
     extras.fileURL = nil
     extras.resumeData = nil
     extras.cacheCandidates = []
-    extras.progress.reset()
+    if cause != .continuation { extras.progress.reset() }
   }
 }

@@ -1,0 +1,282 @@
+import Foundation
+import FoundationNetworking
+import HTTPWire
+import Synchronization
+
+/// A resumable upload: its body, and the decisions about its requests.
+///
+/// Each request of the protocol begins as an attempt does: it is converted, adapted and sent. The attempt asks the
+/// resumer for the request, for the content, and for the meaning of the response.
+final class UploadResumer: Sendable {
+  /// The body, which is the same for all requests.
+  enum Body: Sendable {
+    case data(Data)
+    case file(URL, UploadFileIdentity, isRemoved: Bool)
+
+    var length: Int64 {
+      switch self {
+      case .data(let data): Int64(data.count)
+      case .file(_, let identity, _): identity.size
+      }
+    }
+  }
+
+  struct State: Sendable {
+    /// The result of making the body.
+    var uploadable: Result<UploadRequest.Uploadable, AFError>?
+    var body: Body?
+    var resumption: UploadResumption?
+    /// The request that is being sent; `nil` if it is an ordinary one.
+    var request: UploadResumption.Request?
+    /// The method of the caller's request.
+    var method = "GET"
+    /// The caller's request as it was adapted and sent first. Credentials go to no other origin than that of its URL.
+    var creation: UploadResource?
+    var isComplete = false
+    var checkpointHandler: (queue: DispatchQueue, closure: @Sendable (Data) -> Void)?
+    /// The URL in the checkpoint that the handler has received.
+    var notedURL: String?
+  }
+
+  private let options: ResumableUpload
+  /// The checkpoint of another process.
+  private let checkpoint: Data?
+  private let isRemoved: Bool
+  private let state = Mutex(State())
+
+  init(_ options: ResumableUpload, checkpoint: Data? = nil, isRemoved: Bool = false) {
+    self.options = options
+    self.checkpoint = checkpoint
+    self.isRemoved = isRemoved
+  }
+
+  /// Forgets everything but the handler, because the caller sends the upload again.
+  func restart() {
+    state.withLock { state in
+      var new = State()
+      new.checkpointHandler = state.checkpointHandler
+      state = new
+    }
+  }
+
+  // MARK: The body
+
+  /// The body of the attempt; `nil` before it was made.
+  var uploadable: Result<UploadRequest.Uploadable, AFError>? { state.withLock { $0.uploadable } }
+
+  /// Makes the body, unless there is one. It is kept for all attempts, because parts of it were sent.
+  private func prepareBody(_ make: () -> Result<UploadRequest.Uploadable, AFError>)
+    throws(ResumableUploadError)
+  {
+    if case .success? = uploadable { return try checkFile() }
+    let uploadable = make()
+    var body: Body?
+    switch uploadable {
+    case .success(.data(let data)): body = .data(data)
+    case .success(.file(let url, let isRemoved)):
+      // Without a file the ordinary request has an error that says more.
+      body = UploadFileIdentity(url).map { .file(url, $0, isRemoved: isRemoved) }
+    case .success(.stream): throw .bodyIsStream
+    case .failure: break
+    }
+    let resumption = try body.map { body throws(ResumableUploadError) in try self.resumption(of: body) }
+    state.withLock { state in
+      state.uploadable = uploadable
+      state.body = body
+      state.resumption = resumption
+    }
+  }
+
+  private func resumption(of body: Body) throws(ResumableUploadError) -> UploadResumption {
+    let policy = try options.policy()
+    guard
+      let checkpoint = try checkpoint.map({ data throws(ResumableUploadError) in try UploadCheckpoint(data) })
+    else { return UploadResumption(length: body.length, policy: policy) }
+    guard let resource = checkpoint.resource else { throw .invalidCheckpoint }
+    if !isRemoved {
+      guard case .file(_, checkpoint.file, _) = body else { throw .fileHasChanged }
+    }
+    return UploadResumption(
+      length: body.length, resource: resource, dialect: checkpoint.dialect, policy: policy,
+      isRemoved: isRemoved)
+  }
+
+  private func checkFile() throws(ResumableUploadError) {
+    guard case .file(let url, let identity, _) = state.withLock({ $0.body }) else { return }
+    guard UploadFileIdentity(url) == identity else { throw .fileHasChanged }
+  }
+
+  // MARK: A request
+
+  /// Returns the next request in place of the caller's one.
+  func request(
+    from original: URLRequest, body make: () -> Result<UploadRequest.Uploadable, AFError>
+  ) throws -> URLRequest {
+    try prepareBody(make)
+    let next = state.withLock { state -> (UploadResumption, UploadResumption.Request)? in
+      state.method = original.httpMethod ?? "GET"
+      guard let request = state.resumption?.next(), let resumption = state.resumption else { return nil }
+      state.request = request
+      return (resumption, request)
+    }
+    guard let (resumption, request) = next else { return original }
+    var made = original
+    if request.concernsUpload {
+      guard let url = resumption.resource.flatMap({ URL(string: $0.url) }) else {
+        throw ResumableUploadError.unusableUploadURL
+      }
+      made.url = url
+    }
+    if request.part == nil { made.cachePolicy = .reloadIgnoringLocalCacheData }
+    made.httpMethod = resumption.method(of: request, original: original.httpMethod ?? "GET")
+    made.httpBody = nil
+    made.httpBodyStream = nil
+    made.headers = HTTPHeaders(original.headers.filter { resumption.keeps($0.name, in: request) })
+    for field in resumption.fields(of: request) { made.headers.update(field) }
+    return made
+  }
+
+  /// The content of the request; `nil` if it is an ordinary one, whose content is the whole body.
+  func content() throws(TransportFailure) -> RequestBody? {
+    let (request, body) = state.withLock { ($0.request, $0.body) }
+    guard let request, let body else { return nil }
+    guard let part = request.part else { return RequestBody.none }
+    guard part.count > 0 else { return .bytes(Data()) }
+    switch body {
+    case .data(let data):
+      let start = data.startIndex + Int(part.offset)
+      return .source(UploadPartSource(data[start..<start + Int(part.count)], part, of: self))
+    case .file(let url, _, _):
+      let file = try BodyFiles.source(path: url.path, range: part.offset..<part.end)
+      return .source(UploadPartSource(file, part, of: self))
+    }
+  }
+
+  /// The content of the request in memory, for the classes of `URLProtocol`.
+  func contentInMemory() -> Data? {
+    let (request, body) = state.withLock { ($0.request, $0.body) }
+    guard let part = request?.part, let body else { return nil }
+    switch body {
+    case .data(let data): return Data(data.dropFirst(Int(part.offset)).prefix(Int(part.count)))
+    case .file(let url, _, _):
+      guard let file = try? FileHandle(forReadingFrom: url) else { return nil }
+      defer { try? file.close() }
+      try? file.seek(toOffset: UInt64(part.offset))
+      return try? file.read(upToCount: Int(part.count))
+    }
+  }
+
+  /// Notes that content was read up to a position of the body, in order to be sent.
+  func contentRead(upTo end: Int64) {
+    state.withLock { $0.resumption?.contentRead(upTo: end) }
+  }
+
+  /// Whether the current request is one of the protocol.
+  var isActive: Bool { state.withLock { $0.request != nil } }
+
+  /// Returns the origin to which credentials may be sent: that of the first request, or of the one that created the
+  /// upload in another process.
+  func owner(orFirst url: String, _ origin: Origin) -> Origin {
+    state.withLock { state in
+      if state.creation == nil {
+        let earlier = checkpoint.flatMap { try? UploadCheckpoint($0) }
+        state.creation = earlier?.creation ?? UploadResource(url: url)
+      }
+      return state.creation?.origin ?? origin
+    }
+  }
+
+  // MARK: Progress
+
+  /// The position of the request's content in the body, and the length of the body.
+  struct Window {
+    /// `nil` if the request has no content.
+    let offset: Int64?
+    let length: Int64
+  }
+
+  /// `nil` if the request is an ordinary one.
+  var window: Window? {
+    state.withLock { state in
+      guard let request = state.request, let length = state.body?.length else { return nil }
+      return Window(offset: request.part?.offset, length: length)
+    }
+  }
+
+  /// The number of bytes that the server has; `nil` if the request is an ordinary one.
+  var uploadedCount: Int64? {
+    state.withLock { state in
+      guard state.request != nil, let resumption = state.resumption else { return nil }
+      return state.isComplete ? resumption.length : resumption.acknowledged
+    }
+  }
+
+  // MARK: Responses
+
+  /// Reads an informational response, which may name the upload.
+  func informational(_ head: ResponseHead, at url: String) {
+    state.withLock { _ = $0.resumption?.informational(UploadAnswer(head), at: url) }
+    noteCheckpoint()
+  }
+
+  /// Whether another request follows a response.
+  func isIntermediate(_ head: ResponseHead, at url: String) -> Bool {
+    state.withLock { state in
+      guard state.request != nil, var copy = state.resumption else { return false }
+      return copy.judge(UploadAnswer(head), support: TusSupport(head), at: url) == .proceed
+    }
+  }
+
+  /// Decides about the response of a request.
+  func judge(_ head: ResponseHead, body: Data?, at url: String) -> UploadResumption.Verdict {
+    let verdict = state.withLock { state -> UploadResumption.Verdict in
+      guard state.request != nil, var resumption = state.resumption else { return .result }
+      let verdict = resumption.judge(UploadAnswer(head, body: body), support: TusSupport(head), at: url)
+      state.resumption = resumption
+      if verdict == .result, (200..<300).contains(head.status) { state.isComplete = true }
+      return verdict
+    }
+    noteCheckpoint()
+    return verdict
+  }
+
+  /// Returns the delay before another attempt; `nil` if there is none.
+  func delay(after failure: UploadResumption.Failure, random: Double) -> Duration? {
+    state.withLock { $0.resumption?.delay(after: failure, random: random) }
+  }
+
+  // MARK: Checkpoints
+
+  /// The data with which another process can continue; `nil` without a known upload of a lasting file.
+  var currentCheckpoint: Data? { state.withLock { $0.checkpoint } }
+
+  func setCheckpointHandler(_ queue: DispatchQueue, _ closure: @escaping @Sendable (Data) -> Void) {
+    state.withLock { $0.checkpointHandler = (queue, closure) }
+    noteCheckpoint()
+  }
+
+  /// Calls the handler if the upload has got a URL.
+  private func noteCheckpoint() {
+    let call = state.withLock { state -> (handler: (DispatchQueue, @Sendable (Data) -> Void), data: Data)? in
+      guard let url = state.resumption?.resource?.url, url != state.notedURL,
+        let handler = state.checkpointHandler,
+        let data = state.checkpoint
+      else { return nil }
+      state.notedURL = url
+      return (handler, data)
+    }
+    guard let (handler, data) = call else { return }
+    handler.0.async { handler.1(data) }
+  }
+}
+
+extension UploadResumer.State {
+  fileprivate var checkpoint: Data? {
+    guard let resumption, let resource = resumption.resource, let dialect = resumption.dialect, let creation,
+      case .file(_, let identity, false)? = body
+    else { return nil }
+    return UploadCheckpoint(
+      resource: resource, creationURL: creation.url, method: method, dialect: dialect, file: identity
+    ).data
+  }
+}
