@@ -15,6 +15,8 @@ enum ServerRequirement {
 
   static let webSocketPeer = isMet([WebSocketPeer.program, "/usr/bin/openssl"], WebSocketPeer.isInstalled)
 
+  static let tusPeer = TusPeer.isInstalled
+
   private static func isMet(_ programs: [String], _ condition: @autoclosure () -> Bool = true) -> Bool {
     if ProcessInfo.processInfo.environment["ALAMOFIRE_REQUIRE_SERVERS"] == "1" { return true }
     return programs.allSatisfy(FileManager.default.isExecutableFile) && condition()
@@ -43,6 +45,9 @@ extension Trait where Self == ConditionTrait {
     .enabled(
       if: ServerRequirement.multipartReaders,
       "Werkzeug or python-multipart is missing; run Scripts/install httpbin")
+  }
+  static var needsTusPeer: Self {
+    .enabled(if: ServerRequirement.tusPeer, "tuspyserver is missing; run Scripts/install httpbin")
   }
   static var needsWebSocketPeer: Self {
     .enabled(
