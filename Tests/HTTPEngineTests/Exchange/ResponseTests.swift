@@ -77,11 +77,12 @@ import Testing
 
   @Test("Informational heads over HTTP/2 are delivered while the request is sent")
   func informationalHeadsOverHTTP2() async throws {
-    let server = try HTTP2Server.start { http2, _ in
+    let server = try HTTP2Server.start { http2, connection in
       let stream = try http2.next().stream
       try http2.respond(104, [("location", "/files/1")], on: stream, endsStream: false)
       while try !http2.next().endsStream {}
       try http2.respond(201, on: stream)
+      connection.waitForEnd()
     }
     let watcher = Watcher()
     let client = Client()
