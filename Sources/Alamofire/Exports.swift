@@ -13,4 +13,5 @@
 @_exported public import struct HTTPWire.ServerSentEvent
 @_exported public import class HTTPWire.StrictTransportSecurity
 @_exported public import struct HTTPWire.TransportOptions
+@_exported public import struct HTTPWire.TransportSnapshot
 @_exported public import struct HTTPWire.WebSocketCloseCode

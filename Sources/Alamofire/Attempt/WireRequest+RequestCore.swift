@@ -25,12 +25,13 @@ extension WireRequest {
     }
     let body = try Self.body(of: request, own: own, for: core)
     let sink: (any BodySink)? = try core.download?.sink() ?? core.stream ?? core.observedBody
-    let profile = core.profile
+    let (profile, priority) = core.profileAndPriority
     self.init(url: target?.url ?? text, origin: origin, profile: profile) { parts in
       parts.method = method
       parts.fields = fields
       parts.body = body
       parts.sink = sink
+      parts.priority = priority
       parts.idleTimeout = session.settings.idleTimeout(of: request, profile)
       parts.deadline = session.settings.deadline(profile)
     }

@@ -22,6 +22,8 @@ package struct Engine: Sendable {
   package let shutDown: @Sendable () -> Void
   /// The number of times that another thread has enqueued work for the engine's thread; for tests and benchmarks.
   package let threadHopCount: @Sendable () -> UInt64
+  /// Returns the requests and connections of the transport.
+  let snapshot: @Sendable () async -> TransportSnapshot
 
   /// The engine over libcurl, with a loop of its own: sessions never share connections.
   package static func curl() -> Engine {
@@ -31,7 +33,7 @@ package struct Engine: Sendable {
       transport: transport, enqueue: { loop.enqueue($0) }, byteStreams: transport, executor: loop,
       isOnLoop: { loop.isCurrent },
       turn: { loop.turn }, shutDown: { transport.shutDown() },
-      threadHopCount: { loop.threadHopCount })
+      threadHopCount: { loop.threadHopCount }, snapshot: { await loop.snapshot() })
   }
 
   /// The content codings that the engine decodes, the best one first.
@@ -49,7 +51,7 @@ package struct Engine: Sendable {
     self.init(
       transport: transport, enqueue: enqueue, network: network, executor: nil, isOnLoop: { false },
       turn: { nil },
-      shutDown: {}, threadHopCount: { 0 })
+      shutDown: {}, threadHopCount: { 0 }, snapshot: { TransportSnapshot() })
   }
 
   private init(
@@ -57,7 +59,8 @@ package struct Engine: Sendable {
     byteStreams: (any ByteStreamTransport)? = nil,
     network: any NetworkSource = SystemNetwork(), executor: (any TaskExecutor)?,
     isOnLoop: @escaping @Sendable () -> Bool, turn: @escaping @Sendable () -> UInt64?,
-    shutDown: @escaping @Sendable () -> Void, threadHopCount: @escaping @Sendable () -> UInt64
+    shutDown: @escaping @Sendable () -> Void, threadHopCount: @escaping @Sendable () -> UInt64,
+    snapshot: @escaping @Sendable () async -> TransportSnapshot
   ) {
     self.transport = transport
     self.enqueue = enqueue
@@ -68,6 +71,7 @@ package struct Engine: Sendable {
     self.turn = turn
     self.shutDown = shutDown
     self.threadHopCount = threadHopCount
+    self.snapshot = snapshot
   }
 }
 

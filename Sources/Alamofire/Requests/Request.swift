@@ -168,6 +168,19 @@ public class Request: @unchecked Sendable {
 
   // MARK: Options
 
+  /// The priority among the requests of the session that wait for the same host, or for a limit of the session, from
+  /// 0 (last) to 1 (first). Default: 0.5. It can be changed at any time until the request is sent, also through
+  /// `task.priority`. Values outside of the range count as its ends.
+  ///
+  /// ```swift
+  /// let request = session.download("https://example.com/archive.zip")
+  /// request.priority = URLSessionTask.lowPriority
+  /// ```
+  public var priority: Float {
+    get { core.priority }
+    set { core.priority = newValue.isNaN ? URLSessionTask.defaultPriority : min(max(newValue, 0), 1) }
+  }
+
   /// Changes the transport options of this request. Call it before the request starts; later changes apply to the
   /// next attempt.
   @discardableResult

@@ -11,6 +11,12 @@ extension Session {
     rootQueue.async { action(Set(core.activeRequests)) }
   }
 
+  /// Returns the requests that wait or are in flight at this moment, and the connections. Callable from any thread.
+  ///
+  /// It shows the requests that the engine has: not those before their first attempt, and not those of `URLProtocol`
+  /// classes.
+  public func transportSnapshot() async -> TransportSnapshot { await core.transportSnapshot() }
+
   /// Cancels the requests that are running and the streams of bytes that are not over, then calls `completion`.
   ///
   /// - Parameters:

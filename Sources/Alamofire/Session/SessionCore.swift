@@ -94,6 +94,8 @@ package final class SessionCore: Sendable {
   var executor: (any TaskExecutor)? { engine.executor }
   package var threadHopCount: UInt64 { engine.threadHopCount() }
 
+  func transportSnapshot() async -> TransportSnapshot { await engine.snapshot() }
+
   func isOnLoop() -> Bool { engine.isOnLoop() }
 
   /// The session that delegates, monitors and users see.

@@ -29,7 +29,9 @@ extension LoopCore {
   func startWithinLimits() {
     let connections = limitedConnections
     limitedConnections.removeAll()
-    for (key, connection) in connections { startAdmitted(hostQueues.noteStreamLimit(of: key, connection)) }
+    for (key, connection) in connections {
+      startAdmitted(hostQueues.noteStreamLimit(of: key, connection, now))
+    }
   }
 
   private func endBroken(_ transfer: Transfer, _ connection: ConnectionRecord, _ stream: StreamRecord) {

@@ -199,6 +199,8 @@ enum LoopJob {
 enum LoopCommand: Sendable {
   case cancel(ticket: UInt64)
   case setSuspended(ticket: UInt64, Bool)
+  /// Changes the place of a waiting transfer.
+  case setPriority(ticket: UInt64, Float)
   /// The source of a transfer has more bytes, or its sink has room.
   case proceed(ticket: UInt64)
   /// Ends every transfer with `.shutDown`, now and later.
@@ -215,6 +217,7 @@ struct LoopTransferControl: TransferControl {
   func suspend() { loop.post(.setSuspended(ticket: ticket, true)) }
   func resume() { loop.post(.setSuspended(ticket: ticket, false)) }
   func cancel() { loop.post(.cancel(ticket: ticket)) }
+  func setPriority(_ priority: Float) { loop.post(.setPriority(ticket: ticket, priority)) }
 }
 
 /// The thread of a loop.

@@ -1,12 +1,13 @@
 import HTTPWire
 
-/// The queues of requests, one for each host and limit of connections. Belongs to the loop's thread.
-/// ``HostAdmission`` makes the decisions.
+/// The queues of requests, one for each host and its limits. Belongs to the loop's thread. ``HostAdmission`` makes the
+/// decisions.
 final class HostQueues {
   /// The requests that share a limit.
   struct Key: Hashable {
     let origin: Origin
     let connections: Int
+    let limits: HostLimits?
   }
 
   final class Queue {
@@ -19,7 +20,7 @@ final class HostQueues {
 
     init(_ key: Key) {
       self.key = key
-      admission = HostAdmission(connections: key.connections)
+      admission = HostAdmission(connections: key.connections, limits: key.limits)
     }
   }
 
@@ -27,54 +28,132 @@ final class HostQueues {
     weak var record: ConnectionRecord?
   }
 
-  @exclusivity(unchecked) private var hostQueues: [Key: Queue] = [:]
+  @exclusivity(unchecked) private(set) var hostQueues: [Key: Queue] = [:]
   /// The queue of the last request, because the next request mostly has the same host.
   @exclusivity(unchecked) private var last: Queue?
+  /// The number of requests in flight, and its limit.
+  @exclusivity(unchecked) private var running = 0
+  @exclusivity(unchecked) private var mostRunning = Int.max
+  /// The time at which a rate allows a waiting request.
+  @exclusivity(unchecked) private(set) var releaseTime: UInt64 = .max
   private static let keptQueues = 1024
 
   /// Puts a transfer into the queue of its host. Returns whether it may start.
-  func enqueue(_ transfer: Transfer) -> Bool {
+  func enqueue(_ transfer: Transfer, _ now: UInt64) -> Bool {
     guard let request = transfer.request else { return false }
+    let profile = request.profile
     let hostQueue = hostQueue(
-      for: Key(origin: request.origin, connections: request.profile.connectionsPerHost))
+      for: Key(origin: request.origin, connections: profile.connectionsPerHost, limits: profile.hostLimits))
     transfer.hostQueue = hostQueue
     transfer.phase = .waiting
-    let admitted = hostQueue.admission.submitted(transfer.ticket, priority: request.priority)
-    if !admitted { hostQueue.waitingTickets.insert(transfer.ticket) }
-    return admitted
+    mostRunning = profile.mostInFlight
+    let moment = HostAdmission.Moment(now: now, room: room)
+    if hostQueue.admission.submitted(transfer.ticket, priority: transfer.priority, moment) {
+      running += 1
+      return true
+    }
+    hostQueue.waitingTickets.insert(transfer.ticket)
+    noteReleaseTime(of: hostQueue, now)
+    return false
+  }
+
+  /// The number of requests that the limit of the session allows.
+  private var room: Int { mostRunning - running }
+
+  private func noteReleaseTime(of hostQueue: Queue, _ now: UInt64) {
+    guard hostQueue.key.limits?.rate != nil else { return }
+    releaseTime = min(releaseTime, hostQueue.admission.releaseTime(now))
   }
 
   /// Removes a transfer that has ended, or that is suspended when its turn comes. Returns the transfers that may start
   /// now.
-  func remove(_ transfer: Transfer, multiplexes: Bool?) -> [UInt64] {
+  ///
+  /// - Parameter isUnsent: Whether the transfer was admitted and is not sent, so that it does not count for a rate.
+  func remove(_ transfer: Transfer, multiplexes: Bool?, _ now: UInt64, isUnsent: Bool = false) -> [UInt64] {
     guard let hostQueue = transfer.hostQueue else { return [] }
     transfer.hostQueue = nil
     if !hostQueue.waitingTickets.isEmpty, hostQueue.waitingTickets.remove(transfer.ticket) != nil {
       _ = hostQueue.admission.withdrawn(transfer.ticket)
       return []
     }
+    running -= 1
+    // If the session has a limit, the next request may be one for another host.
+    let moment = HostAdmission.Moment(now: now, room: mostRunning == .max ? .max : 0)
     var admitted: [UInt64] = []
-    if let next = hostQueue.admission.ended() { admitted.append(next) }
+    let next = isUnsent ? hostQueue.admission.returned(moment) : hostQueue.admission.ended(moment)
+    if let next { admitted.append(next) }
     if let multiplexes, multiplexes != hostQueue.multiplexes {
       hostQueue.multiplexes = multiplexes
-      admitted += hostQueue.admission.learned(multiplexes: multiplexes)
+      admitted += hostQueue.admission.learned(multiplexes: multiplexes, moment)
     }
-    for ticket in admitted { hostQueue.waitingTickets.remove(ticket) }
-    if hostQueue.admission.isIdle, hostQueues.count > Self.keptQueues {
+    note(admitted, of: hostQueue, now)
+    if mostRunning < .max { admitted += fill(now) }
+    if hostQueues.count > Self.keptQueues, hostQueue.admission.isForgettable(now) {
       hostQueues[hostQueue.key] = nil
       if last === hostQueue { last = nil }
     }
     return admitted
   }
 
+  private func note(_ admitted: [UInt64], of hostQueue: Queue, _ now: UInt64) {
+    running += admitted.count
+    for ticket in admitted { hostQueue.waitingTickets.remove(ticket) }
+    if !hostQueue.waitingTickets.isEmpty { noteReleaseTime(of: hostQueue, now) }
+  }
+
+  /// Admits the requests of all hosts that the limit of the session allows, in the order of their priorities.
+  private func fill(_ now: UInt64) -> [UInt64] {
+    var admitted: [UInt64] = []
+    while room > 0, let hostQueue = bestQueue(now) {
+      guard let ticket = hostQueue.admission.next(HostAdmission.Moment(now: now, room: room)) else { break }
+      note([ticket], of: hostQueue, now)
+      admitted.append(ticket)
+    }
+    return admitted
+  }
+
+  private func bestQueue(_ now: UInt64) -> Queue? {
+    var best: (queue: Queue, request: HostAdmission.Waiting)?
+    for hostQueue in hostQueues.values where !hostQueue.waitingTickets.isEmpty {
+      guard let request = hostQueue.admission.candidate(now) else { continue }
+      if let best, !request.precedes(best.request) { continue }
+      best = (hostQueue, request)
+    }
+    return best?.queue
+  }
+
+  /// Returns the transfers that rates allow now.
+  func release(_ now: UInt64) -> [UInt64] {
+    releaseTime = .max
+    var admitted: [UInt64] = []
+    if mostRunning < .max {
+      admitted = fill(now)
+      for hostQueue in hostQueues.values { noteReleaseTime(of: hostQueue, now) }
+      return admitted
+    }
+    for hostQueue in hostQueues.values where hostQueue.key.limits?.rate != nil {
+      let released = hostQueue.admission.released(HostAdmission.Moment(now: now))
+      note(released, of: hostQueue, now)
+      admitted += released
+    }
+    return admitted
+  }
+
+  /// Changes the place of a waiting transfer.
+  func prioritize(_ transfer: Transfer) {
+    _ = transfer.hostQueue?.admission.prioritized(transfer.ticket, transfer.priority)
+  }
+
   /// Notes the server's limit of concurrent streams on a connection. Returns the transfers that may start now.
-  func noteStreamLimit(of key: Key, _ connection: ConnectionRecord) -> [UInt64] {
+  func noteStreamLimit(of key: Key, _ connection: ConnectionRecord, _ now: UInt64) -> [UInt64] {
     guard let hostQueue = hostQueues[key] else { return [] }
     hostQueue.limited.removeAll { $0.record == nil || $0.record === connection }
     guard let limit = connection.streamLimit, limit < HostAdmission.streamsPerConnection else { return [] }
     hostQueue.limited.append(LimitedConnection(record: connection))
-    let admitted = hostQueue.admission.learned(streams: max(1, limit), connections: hostQueue.limited.count)
-    for ticket in admitted { hostQueue.waitingTickets.remove(ticket) }
+    let admitted = hostQueue.admission.learned(
+      streams: max(1, limit), connections: hostQueue.limited.count,
+      HostAdmission.Moment(now: now, room: room))
+    note(admitted, of: hostQueue, now)
     return admitted
   }
 
@@ -84,5 +163,31 @@ final class HostQueues {
     hostQueues[key] = hostQueue
     last = hostQueue
     return hostQueue
+  }
+}
+
+extension HostQueues {
+  /// Returns the places of waiting transfers in their queues.
+  static func places(of transfers: [Transfer]) -> [UInt64: Int] {
+    var places: [UInt64: Int] = [:]
+    var seen: Set<ObjectIdentifier> = []
+    for case let hostQueue? in transfers.map(\.hostQueue)
+    where seen.insert(ObjectIdentifier(hostQueue)).inserted {
+      for (place, request) in hostQueue.admission.queue.enumerated() { places[request.ticket] = place }
+    }
+    return places
+  }
+
+  /// Returns the reason for which a transfer waits; `nil` if it does not wait.
+  func reason(_ transfer: Transfer, _ now: UInt64) -> TransportSnapshot.WaitReason? {
+    guard let hostQueue = transfer.hostQueue, hostQueue.waitingTickets.contains(transfer.ticket) else {
+      return nil
+    }
+    switch hostQueue.admission.obstacle(now) {
+    case .connections: return .connections
+    case .inFlight: return .requestsOfHost
+    case .rate: return .rate
+    case nil: return .requestsOfSession
+    }
   }
 }

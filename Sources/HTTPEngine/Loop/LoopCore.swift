@@ -25,6 +25,7 @@ final class LoopCore {
   @exclusivity(unchecked) var transfers: [UInt64: Transfer] = [:]
   let hostQueues = HostQueues()
   let streams = LoopStreams()
+  @exclusivity(unchecked) var throttle = SessionThrottle()
   @exclusivity(unchecked) var sockets = RetainedSockets()
   @exclusivity(unchecked) var presentedChains = PresentedChains()
   /// The time of this turn of the loop.
@@ -83,6 +84,8 @@ final class LoopCore {
       if hadWork { idleSince = now }
       runCommands()
       runJobs()
+      if now >= throttle.releaseTime { continueThrottled() }
+      if now >= hostQueues.releaseTime { startAdmitted(hostQueues.release(now)) }
       // A transfer that was started and cancelled in one turn must not keep an empty loop running.
       if transfers.isEmpty { hasStarted = false } else { drive() }
       if !streams.isEmpty { streams.turn(now) }
@@ -162,7 +165,8 @@ final class LoopCore {
       if end > now { owner.waitUnlessPosted(.sleep) { sleep.sleep(nanoseconds: end - now) } }
       return
     }
-    let next = min(transfers.isEmpty ? .max : nextSweep, streams.expiry)
+    let timers = min(nextSweep, hostQueues.releaseTime, throttle.releaseTime)
+    let next = min(transfers.isEmpty ? .max : timers, streams.expiry)
     let rest = next > now ? next - now : 0
     var milliseconds = min(limit.map { $0 / 1_000_000 } ?? Self.longestPoll, rest / 1_000_000 + 1)
     milliseconds = min(milliseconds, stalledPoll.pause())
@@ -194,7 +198,7 @@ final class LoopCore {
     nextSweep = min(nextSweep, transfer.expiry)
     switch observer.transferBegan(LoopTransferControl(loop: owner, ticket: ticket)) {
     // A transfer that only connects takes no place in the queue of its host.
-    case .go: if request.connectsOnly || hostQueues.enqueue(transfer) { start(transfer) }
+    case .go: if request.connectsOnly || hostQueues.enqueue(transfer, now) { start(transfer) }
     // The transfer enters its queue when it is resumed, so that it does not delay other requests.
     case .hold: _ = transfer.flow.suspend()
     case .refuse: end(transfer, .failure(TransportFailure(.cancelled, "The request was cancelled.")))
@@ -207,7 +211,7 @@ final class LoopCore {
     guard let request = transfer.request, !isShutDown else { return }
     guard !transfer.flow.isSuspended else {
       transfer.phase = .withheld
-      startAdmitted(hostQueues.remove(transfer, multiplexes: nil))
+      startAdmitted(hostQueues.remove(transfer, multiplexes: nil, now, isUnsent: true))
       return
     }
     if let failure = transfer.configure(request) {
@@ -290,7 +294,7 @@ final class LoopCore {
   func end(_ transfer: Transfer, _ outcome: consuming Transfer.Outcome) {
     if !transfer.phase.isLent { removeHandle(of: transfer) }
     transfers[transfer.ticket] = nil
-    let successors = hostQueues.remove(transfer, multiplexes: transfer.multiplexes)
+    let successors = hostQueues.remove(transfer, multiplexes: transfer.multiplexes, now)
     let completion = transfer.finish(&outcome)
     if !transfer.phase.isLent { recycle(transfer) }
     if !successors.isEmpty { startAdmitted(successors) }
@@ -346,6 +350,7 @@ final class LoopCore {
           .failure(
             TransportFailure(.cancelled, "The request was cancelled.", metrics: transfer.metricsSoFar())))
       case .setSuspended(let ticket, let isSuspended): suspensions[ticket] = isSuspended
+      case .setPriority(let ticket, let priority): prioritize(ticket, priority)
       case .proceed(let ticket):
         if let transfer = transfers[ticket], transfer.phase.isAdded, transfer.flow.proceed() {
           proceed(transfer)
@@ -361,6 +366,12 @@ final class LoopCore {
       guard let transfer = transfers[ticket] else { continue }
       if isSuspended { suspend(transfer) } else { resume(transfer) }
     }
+  }
+
+  private func prioritize(_ ticket: UInt64, _ priority: Float) {
+    guard let transfer = transfers[ticket] else { return }
+    transfer.priority = priority
+    hostQueues.prioritize(transfer)
   }
 
   private static let noMemory = TransportFailure(
@@ -384,7 +395,7 @@ final class LoopCore {
     let isStopped = transfer.flow.resume()
     if transfer.phase == .withheld {
       noteActivity(of: transfer)
-      if hostQueues.enqueue(transfer) { start(transfer) }
+      if hostQueues.enqueue(transfer, now) { start(transfer) }
     } else if transfer.phase.isAdded, isStopped {
       proceed(transfer)
     } else {
@@ -393,7 +404,7 @@ final class LoopCore {
   }
 
   /// Tells libcurl to continue.
-  private func proceed(_ transfer: Transfer) {
+  func proceed(_ transfer: Transfer) {
     noteActivity(of: transfer)
     hasStarted = true
     // libcurl delivers the bytes that it held back during this call, and the callbacks may refuse them.

@@ -119,7 +119,7 @@ extension CurlTransport {
     options.timeLimits = .init()
     return ConnectionProfile(
       options: options, connectionsPerHost: profile.connectionsPerHost, judge: profile.judge,
-      systemProxies: profile.systemProxies)
+      systemProxies: profile.systemProxies, session: profile)
   }
 
   nonisolated(nonsending) private func ask(

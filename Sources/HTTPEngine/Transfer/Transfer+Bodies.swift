@@ -28,9 +28,18 @@ extension Transfer {
     if flow.stopIfSuspended() { return ccurl_write_pause }
     guard let bytes, length > 0 else { return length }
     let received = UnsafeRawBufferPointer(start: bytes, count: length)
+    guard bandwidth != nil else { return take(received) }
+    if mustWait(.download) { return pauseReceiving(.throttled) }
+    let taken = take(received)
+    // libcurl delivers bytes again that were not taken.
+    if taken == length { moved(length, .download) }
+    return taken
+  }
+
+  private func take(_ received: UnsafeRawBufferPointer) -> Int {
     if response.coding.isDecoded { return decode(received) }
     switch deliver(received) {
-    case .taken: return length
+    case .taken: return received.count
     case .full: return pauseReceiving(.sinkFull)
     case .failure(let failure):
       abort(with: failure)
@@ -98,6 +107,14 @@ extension Transfer {
     bytesMoved()
     if flow.stopIfSuspended() { return ccurl_read_pause }
     guard let target else { return 0 }
+    var room = room
+    if bandwidth != nil {
+      if mustWait(.upload) {
+        stop(.throttled)
+        return ccurl_read_pause
+      }
+      room = min(room, BandwidthMeter.largestPiece)
+    }
     let length: Int
     switch request?.body {
     case .bytes(let data): length = copy(data, target, room)
@@ -109,6 +126,7 @@ extension Transfer {
       return length
     }
     count.sent += Int64(length)
+    if bandwidth != nil { moved(length, .upload) }
     if count.sent == count.expectedToSend { bodyEnded() }
     observer?.bytesMoved(count)
     return length

@@ -6,6 +6,8 @@ package import HTTPWire
 /// The steps of connecting one transfer: the sockets that libcurl opened, and the handshakes on the newest of them.
 package struct ConnectionSetup {
   package private(set) var sockets: [Int32] = []
+  /// The connection that carries the request; `nil` before.
+  var ports: RetainedSockets.Ports?
   /// The number of TLS handshakes that have begun on the newest socket.
   private var handshakeCount = 0
   /// The TLS session with a proxy through which the transfer only connects. It belongs to libcurl.
@@ -18,6 +20,7 @@ package struct ConnectionSetup {
     if !sockets.isEmpty { sockets.removeAll(keepingCapacity: true) }
     handshakeCount = 0
     proxySession = nil
+    ports = nil
   }
 
   package mutating func socketOpened(_ socket: Int32) {
@@ -64,13 +67,19 @@ extension Transfer {
   /// with its end, cannot be reused.
   func hasNoUnreadBytes(_ ports: RetainedSockets.Ports) -> Bool {
     guard ccurl_new_connections(easy.raw) == 0 else {
-      loop.sockets.connected(ports, over: connection.sockets)
+      noteConnection(ports)
       return true
     }
     // Bytes that OpenSSL has read are not at the socket any more.
     let session = ccurl_tls_session(easy.raw).map { OpaquePointer($0) }
     let hasPending = session.map { SSL_has_pending($0) != 0 } ?? false
     return !hasPending && loop.sockets.hasNoUnreadBytes(ports)
+  }
+
+  /// Notes the new connection of the transfer.
+  func noteConnection(_ ports: RetainedSockets.Ports) {
+    guard let origin = request?.origin else { return }
+    loop.sockets.connected(ports, over: connection.sockets, to: origin)
   }
 
   /// Whether the connection that libcurl has chosen speaks HTTP/2.
@@ -97,22 +106,32 @@ struct RetainedSockets {
     let remote: Int32
   }
 
-  private var sockets: [Ports: Int32] = [:]
+  private struct Retained {
+    let socket: Int32
+    let origin: Origin
+  }
+
+  private var sockets: [Ports: Retained] = [:]
   /// The number of entries above which those of closed connections are removed.
   private var bound = 128
 
   /// Notes a new connection over one of the sockets.
-  mutating func connected(_ ports: Ports, over candidates: [Int32]) {
+  mutating func connected(_ ports: Ports, over candidates: [Int32], to origin: Origin) {
     guard let socket = candidates.first(where: { Self.localPort(of: $0) == ports.local }) else { return }
-    sockets[ports] = socket
+    sockets[ports] = Retained(socket: socket, origin: origin)
     guard sockets.count > bound else { return }
-    sockets = sockets.filter { Self.localPort(of: $0.value) == $0.key.local }
+    sockets = sockets.filter { Self.localPort(of: $0.value.socket) == $0.key.local }
     bound = max(128, sockets.count * 2)
+  }
+
+  /// Returns the connections that are open, with the origins for which they were made.
+  func open() -> [(Ports, Origin)] {
+    sockets.filter { Self.localPort(of: $0.value.socket) == $0.key.local }.map { ($0.key, $0.value.origin) }
   }
 
   /// Whether a connection has neither unread bytes nor its end.
   func hasNoUnreadBytes(_ ports: Ports) -> Bool {
-    guard let socket = sockets[ports] else { return true }
+    guard let socket = sockets[ports]?.socket else { return true }
     var byte: UInt8 = 0
     return recv(socket, &byte, 1, Int32(MSG_PEEK) | ccurl_do_not_wait) < 0
   }

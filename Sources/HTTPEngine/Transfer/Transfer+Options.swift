@@ -152,7 +152,8 @@ extension Transfer {
   /// Sets the sizes of the buffers. Small buffers cost three times the processor time for large bodies, large buffers
   /// cost memory.
   private func applyBuffers(_ request: WireRequest) {
-    let isBulk = request.sink != nil || request.body.count < 0 || request.body.count > 1 << 20
+    let isLarge = request.sink != nil || request.body.count < 0 || request.body.count > 1 << 20
+    let isBulk = isLarge && !request.profile.isThrottled
     guard isBulk != applied.isBulk else { return }
     applied.isBulk = isBulk
     easy.set(CURLOPT_BUFFERSIZE, isBulk ? 524_288 : 16_384)

@@ -68,6 +68,8 @@ extension Transfer {
   func attemptMayBegin(on ports: RetainedSockets.Ports) -> Bool {
     if attempts.isUnderWay, !mayContinue() { return false }
     let isHTTP2 = speaksHTTP2
+    connection.ports = ports
+    if isHTTP2, ccurl_new_connections(easy.raw) > 0 { noteConnection(ports) }
     attempts.unusableConnection = unusability(isHTTP2, ports)
     guard attempts.unusableConnection == nil, rewindBody() else { return false }
     if isHTTP2 { easy.history.insert(.http2) }

@@ -38,6 +38,8 @@ final class Transfer {
   @exclusivity(unchecked) private(set) var request: WireRequest?
   @exclusivity(unchecked) private(set) var observer: (any TransferObserver)?
   @exclusivity(unchecked) private var completion: Completion?
+  /// The priority in the queue of the host.
+  @exclusivity(unchecked) var priority: Float = 0.5
 
   @exclusivity(unchecked) var phase = TransferPhase.idle
   @exclusivity(unchecked) var flow = ByteFlow.moving
@@ -51,6 +53,8 @@ final class Transfer {
   /// The limits of the phases of the transfer; `nil` without any.
   @exclusivity(unchecked) var phaseTimer: PhaseTimer?
   @exclusivity(unchecked) var earlierResponse = EarlierResponse()
+  /// The bandwidth of the transfer; `nil` if neither it nor that of the session is limited.
+  @exclusivity(unchecked) var bandwidth: BandwidthMeter?
   @exclusivity(unchecked) var count = ByteCount()
   /// The queue that the transfer waits in or was admitted by.
   @exclusivity(unchecked) var hostQueue: HostQueues.Queue?
@@ -80,6 +84,7 @@ final class Transfer {
     self.observer = observer
     self.completion = completion
     self.request = request
+    priority = request.priority
     attempts = SendAttempts(method: request.method)
     setVerbose(false)
     setFresh(false)
@@ -98,6 +103,7 @@ final class Transfer {
     if phaseTimer != nil || request.profile.phaseLimits != nil {
       phaseTimer = request.profile.phaseLimits.map { PhaseTimer($0) }
     }
+    if bandwidth != nil || request.profile.isThrottled { beginThrottling(request.profile) }
   }
 
   /// Forgets the bytes that arrived, because another response begins.
@@ -219,6 +225,8 @@ package enum ByteFlow: Equatable, Sendable {
     case sourceEmpty
     /// The decoder has produced as many bytes as one turn of the loop allows.
     case turnExhausted
+    /// The bandwidth is exhausted.
+    case throttled
   }
 
   case moving

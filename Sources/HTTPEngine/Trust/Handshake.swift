@@ -154,7 +154,8 @@ final class Handshake {
     guard mayUseHTTP2 else { return }
     mayUseHTTP2 = false
     if Transfer.speaksHTTP2(session) {
-      let key = HostQueues.Key(origin: origin, connections: profile.connectionsPerHost)
+      let key = HostQueues.Key(
+        origin: origin, connections: profile.connectionsPerHost, limits: profile.hostLimits)
       frames = FrameObserver(of: session, secrets, key, loop: loop)
     }
     secrets.clear()

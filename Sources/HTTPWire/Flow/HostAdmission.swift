@@ -7,12 +7,33 @@ package struct HostAdmission: Sendable {
   /// The streams that one HTTP/2 connection is trusted with: libcurl's own limit.
   package static var streamsPerConnection: Int { 100 }
 
-  private struct Waiting: Sendable {
-    let ticket: Ticket
-    let priority: Float
+  /// A waiting request.
+  package struct Waiting: Sendable {
+    package let ticket: Ticket
+    package let priority: Float
+
+    /// Whether the request is sent before one of another host.
+    package func precedes(_ other: Waiting) -> Bool {
+      priority > other.priority || (priority == other.priority && ticket < other.ticket)
+    }
+  }
+
+  /// The time of a decision, and the room that other hosts leave.
+  package struct Moment: Sendable {
+    package let now: UInt64
+    /// The number of requests that the limit of the session allows.
+    package let room: Int
+
+    package init(now: UInt64 = 0, room: Int = .max) {
+      self.now = now
+      self.room = room
+    }
   }
 
   private let connections: Int
+  /// The maximum number of running requests, whatever the connections carry.
+  private let mostRunning: Int
+  private var rate: TokenBucket?
   /// The streams that a connection takes, and how many connections are known to be there, where that is less than usual.
   private var limit: (streams: Int, connections: Int)?
   private var multiplexes: Bool?
@@ -24,31 +45,46 @@ package struct HostAdmission: Sendable {
 
   /// Until a response has told which version of HTTP the host speaks, each connection takes one
   /// request.
-  package init(connections: Int) {
+  package init(connections: Int, limits: HostLimits? = nil) {
     self.connections = connections
-    capacity = connections
+    mostRunning = limits?.inFlight ?? .max
+    rate = limits?.rate.map { TokenBucket($0) }
+    capacity = min(connections, mostRunning)
   }
 
   package var isIdle: Bool { running == 0 && head == waiting.count }
   package var runningCount: Int { running }
   package var waitingCount: Int { waiting.count - head }
 
+  /// The waiting requests in their order.
+  package var queue: ArraySlice<Waiting> { waiting[head...] }
+
   /// Submits a request. Returns whether it may run now; otherwise it waits.
-  package mutating func submitted(_ ticket: Ticket, priority: Float) -> Bool {
-    if running < capacity, head == waiting.count {
-      running += 1
+  package mutating func submitted(_ ticket: Ticket, priority: Float, _ moment: Moment = Moment()) -> Bool {
+    if running < capacity, head == waiting.count, moment.room > 0, mayBegin(moment.now) {
+      begin(moment.now)
       return true
     }
-    var position = waiting.count
-    while position > head, waiting[position - 1].priority < priority { position -= 1 }
-    waiting.insert(Waiting(ticket: ticket, priority: priority), at: position)
+    insert(Waiting(ticket: ticket, priority: priority))
     return false
   }
 
+  private mutating func insert(_ request: Waiting) {
+    var position = waiting.count
+    while position > head, waiting[position - 1].priority < request.priority { position -= 1 }
+    waiting.insert(request, at: position)
+  }
+
   /// Ends a running request. Returns the one that may run in its place.
-  package mutating func ended() -> Ticket? {
+  package mutating func ended(_ moment: Moment = Moment()) -> Ticket? {
     running -= 1
-    return next()
+    return next(moment)
+  }
+
+  /// A request that was admitted was not sent, and does not count for the rate.
+  package mutating func returned(_ moment: Moment = Moment()) -> Ticket? {
+    rate?.giveBack()
+    return ended(moment)
   }
 
   /// A waiting request is not wanted any more. Returns false if it was not waiting.
@@ -58,11 +94,21 @@ package struct HostAdmission: Sendable {
     return true
   }
 
+  /// Changes the priority of a waiting request, which is then behind the others of that priority. Returns false if it
+  /// was not waiting.
+  package mutating func prioritized(_ ticket: Ticket, _ priority: Float) -> Bool {
+    guard let position = waiting[head...].firstIndex(where: { $0.ticket == ticket }) else { return false }
+    guard waiting[position].priority != priority else { return true }
+    waiting.remove(at: position)
+    insert(Waiting(ticket: ticket, priority: priority))
+    return true
+  }
+
   /// A response has told whether the host's connections carry many requests at a time. Returns the
   /// requests that may run now.
-  package mutating func learned(multiplexes: Bool) -> [Ticket] {
+  package mutating func learned(multiplexes: Bool, _ moment: Moment = Moment()) -> [Ticket] {
     self.multiplexes = multiplexes
-    return admitted()
+    return admitted(moment)
   }
 
   /// Limits a host that allows fewer streams on a connection than usual. libcurl does not know the limit of a new
@@ -73,20 +119,30 @@ package struct HostAdmission: Sendable {
   ///   - streams: The number of concurrent streams of a connection.
   ///   - count: The number of connections.
   /// - Returns: The requests that may run now.
-  package mutating func learned(streams: Int, connections count: Int) -> [Ticket] {
+  package mutating func learned(
+    streams: Int, connections count: Int, _ moment: Moment = Moment()
+  ) -> [Ticket] {
     limit = (streams, count)
-    return admitted()
+    return admitted(moment)
   }
 
-  private mutating func admitted() -> [Ticket] {
+  private mutating func admitted(_ moment: Moment) -> [Ticket] {
     capacity = connections
     if multiplexes == true {
       capacity =
         limit.map { min($0.connections + 1, connections) * $0.streams } ?? connections
         * Self.streamsPerConnection
     }
+    capacity = min(capacity, mostRunning)
+    return released(moment)
+  }
+
+  /// Returns the requests that may run now, because time has passed.
+  package mutating func released(_ moment: Moment) -> [Ticket] {
     var admitted: [Ticket] = []
-    while let ticket = next() { admitted.append(ticket) }
+    while let ticket = next(Moment(now: moment.now, room: moment.room - admitted.count)) {
+      admitted.append(ticket)
+    }
     return admitted
   }
 
@@ -99,15 +155,51 @@ package struct HostAdmission: Sendable {
     return waiting[head...].map(\.ticket)
   }
 
-  private mutating func next() -> Ticket? {
-    guard running < capacity, head < waiting.count else { return nil }
+  /// The first waiting request, if only the limit of the session can keep it waiting.
+  package func candidate(_ now: UInt64) -> Waiting? {
+    running < capacity && head < waiting.count && mayBegin(now) ? waiting[head] : nil
+  }
+
+  package mutating func next(_ moment: Moment) -> Ticket? {
+    guard running < capacity, head < waiting.count, moment.room > 0, mayBegin(moment.now) else { return nil }
     let ticket = waiting[head].ticket
     head += 1
-    running += 1
+    begin(moment.now)
     if head == waiting.count || head > 1024 {
       waiting.removeFirst(head)
       head = 0
     }
     return ticket
+  }
+
+  // MARK: The rate
+
+  /// Whether nothing of the host has to be remembered.
+  package func isForgettable(_ now: UInt64) -> Bool { isIdle && rate?.isFull(now) != false }
+
+  private func mayBegin(_ now: UInt64) -> Bool { rate.map { $0.readyTime <= now } ?? true }
+
+  private mutating func begin(_ now: UInt64) {
+    running += 1
+    rate?.take(at: now)
+  }
+
+  /// The reason for which the first request waits, if it is not the limit of the session.
+  package enum Obstacle: Sendable, Equatable {
+    case connections
+    case inFlight
+    /// The rate allows the request at this time.
+    case rate(UInt64)
+  }
+
+  package func obstacle(_ now: UInt64) -> Obstacle? {
+    guard head < waiting.count else { return nil }
+    guard running < capacity else { return capacity == mostRunning ? .inFlight : .connections }
+    return rate.flatMap { $0.readyTime > now ? .rate($0.readyTime) : nil }
+  }
+
+  /// The time at which the rate allows the first waiting request; `.max` if something else keeps it waiting.
+  package func releaseTime(_ now: UInt64) -> UInt64 {
+    if case .rate(let time) = obstacle(now) { time } else { .max }
   }
 }

@@ -16,6 +16,14 @@ package final class ConnectionProfile: Sendable {
   package let proxies: ProxyTable?
   /// Whether names are looked up by requests.
   package let asksForNames: Bool
+  /// The limits of the requests to one host; `nil` without any.
+  package let hostLimits: HostLimits?
+  /// The number of requests of the session that may be in flight at a time.
+  package let mostInFlight: Int
+  /// The bandwidth of the session.
+  package let sessionBandwidth: TransportOptions.Bandwidth
+  /// Whether the request or the session has a limited bandwidth.
+  package let isThrottled: Bool
   /// The limits of the phases of transfers; `nil` without any.
   package let phaseLimits: PhaseLimits?
   /// Whether anything is remembered of hosts between requests.
@@ -29,7 +37,8 @@ package final class ConnectionProfile: Sendable {
 
   package init(
     options: TransportOptions = TransportOptions(), connectionsPerHost: Int = 6,
-    judge: (any TrustJudge)? = nil, systemProxies: ProxyTable? = nil, elsewhere: ConnectionProfile? = nil
+    judge: (any TrustJudge)? = nil, systemProxies: ProxyTable? = nil, elsewhere: ConnectionProfile? = nil,
+    session: ConnectionProfile? = nil
   ) {
     self.elsewhere = elsewhere
     self.options = options
@@ -40,6 +49,10 @@ package final class ConnectionProfile: Sendable {
     isDirect = proxies?.isDirect
     asksForNames = options.nameServiceURL != nil
     phaseLimits = PhaseLimits(options.timeLimits)
+    sessionBandwidth = session?.sessionBandwidth ?? options.sessionBandwidth
+    isThrottled = sessionBandwidth.isLimited || options.requestBandwidth.isLimited
+    hostLimits = HostLimits(options.requestLimits)
+    mostInFlight = session?.mostInFlight ?? options.requestLimits.perSession.map { max(1, $0) } ?? .max
     hasHostPolicies = options.strictTransportSecurity != nil || options.alternativeServices != nil
     partition = TrustPartition.number(of: options, proxies)
   }

@@ -95,6 +95,12 @@ package protocol TransferControl: Sendable {
   func resume()
   /// Ends the transfer as cancelled.
   func cancel()
+  /// Changes the place of a transfer that waits for its host. Without effect on others.
+  func setPriority(_ priority: Float)
+}
+
+extension TransferControl {
+  package func setPriority(_ priority: Float) {}
 }
 
 /// The progress of a transfer.

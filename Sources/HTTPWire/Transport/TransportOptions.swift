@@ -77,6 +77,13 @@ public struct TransportOptions: Sendable, Equatable {
   public var connectTimeout: Duration?
   /// The limits of the phases of a request. Default: none.
   public var timeLimits = TimeLimits()
+  /// The limits of the number of requests. Default: none.
+  public var requestLimits = RequestLimits()
+  /// The bandwidth of each request. Default: no limits.
+  public var requestBandwidth = Bandwidth()
+  /// The bandwidth of all requests of the session together. A request cannot have another one than its session. Default:
+  /// no limits.
+  public var sessionBandwidth = Bandwidth()
   /// The proxy of requests. Default: ``Proxy/environment``. If the proxy cannot be reached or refuses the request,
   /// the request fails. The response of an HTTP proxy to an `http` request, such as status 407, is delivered like any
   /// other.

@@ -22,3 +22,28 @@ private func phase(_ session: Session, _ url: URL) async {
     print("no connection in time: \(error.localizedDescription)")
   }
 }
+
+private func requests() -> Session {
+  var options = TransportOptions()
+  options.requestLimits.perHost = 4
+  options.requestLimits.perSession = 20
+  options.requestLimits.ratePerHost = .init(perSecond: 10, burst: 5)
+  let session = Session(transportOptions: options)
+  return session
+}
+
+private func priority(_ session: Session) {
+  let request = session.download("https://example.com/archive.zip")
+  request.priority = URLSessionTask.lowPriority
+}
+
+private func bandwidth() -> Session {
+  var options = TransportOptions()
+  options.sessionBandwidth = .init(download: 1_000_000, upload: 250_000)
+  let session = Session(transportOptions: options)
+  return session
+}
+
+private func snapshot(_ session: Session) async {
+  print(await session.transportSnapshot())
+}

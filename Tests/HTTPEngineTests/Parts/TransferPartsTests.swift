@@ -14,7 +14,10 @@ import Testing
 
   @Test(
     "Only the deadline limits a stopped transfer",
-    arguments: [ByteFlow.stopping, .stopped(.suspended), .stopped(.sinkFull), .stopped(.sourceEmpty)])
+    arguments: [
+      ByteFlow.stopping, .stopped(.suspended), .stopped(.sinkFull), .stopped(.sourceEmpty),
+      .stopped(.throttled),
+    ])
   func stopped(flow: ByteFlow) {
     let timing = TransferTiming(now: 100, idleLimit: 50, deadline: 170)
     #expect(timing.expiry(Self.running, flow) == 170)

@@ -49,6 +49,7 @@ final class Watcher: TransferObserver {
   func resume() { seen.withLock { $0.control }?.resume() }
   func cancel() { seen.withLock { $0.control }?.cancel() }
   func suspend() { seen.withLock { $0.control }?.suspend() }
+  func setPriority(_ priority: Float) { seen.withLock { $0.control }?.setPriority(priority) }
 
   func transferBegan(_ control: any TransferControl) -> TransferStart {
     seen.withLock { seen in

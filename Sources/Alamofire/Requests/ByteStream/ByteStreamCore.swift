@@ -67,7 +67,7 @@ final class ByteStreamCore: Sendable {
     let profile = options.map {
       ConnectionProfile(
         options: $0, connectionsPerHost: usual.connectionsPerHost, judge: session.trust,
-        systemProxies: usual.systemProxies)
+        systemProxies: usual.systemProxies, session: usual)
     }
     // The scheme of TLS, so that the stream uses the proxies for tunnels.
     let origin = Origin(scheme: "https", host: target.origin.host, port: port)

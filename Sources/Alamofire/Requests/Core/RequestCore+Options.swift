@@ -43,6 +43,15 @@ extension RequestCore {
     state.withLock { $0.hasExtras ? $0.extras.profile : nil } ?? session.settings.profile
   }
 
+  /// The profile and the priority, read under one lock because every request needs both.
+  var profileAndPriority: (ConnectionProfile, Float) {
+    let (profile, priority) = state.withLock { state in
+      state.hasExtras
+        ? (state.extras.profile, state.extras.priority) : (nil, RequestExtras.none.priority)
+    }
+    return (profile ?? session.settings.profile, priority)
+  }
+
   /// Changes the options of this request, which thereby has a profile of its own.
   func changeOptions(_ change: (inout TransportOptions) -> Void) {
     let profile = profile
@@ -71,7 +80,29 @@ extension RequestCore {
     let usual = session.settings.profile
     return ConnectionProfile(
       options: options, connectionsPerHost: usual.connectionsPerHost, judge: session.trust,
-      systemProxies: usual.systemProxies, elsewhere: elsewhere)
+      systemProxies: usual.systemProxies, elsewhere: elsewhere,
+      session: usual)
+  }
+
+  /// The priority of the request in the queues of its session.
+  var priority: Float {
+    get { state.withLock { $0.hasExtras ? $0.extras.priority : RequestExtras.none.priority } }
+    set {
+      state.withLock { $0.extras.priority = newValue }
+      alignPriority()
+    }
+  }
+
+  /// Gives the running transfer the priority of the request. Compares again afterwards, because another thread may have
+  /// changed it meanwhile.
+  func alignPriority() {
+    var known: Float?
+    while true {
+      let (priority, control) = state.withLock { ($0.extras.priority, $0.run.control) }
+      guard let control, priority != known else { return }
+      control.setPriority(priority)
+      known = priority
+    }
   }
 
   /// Uses user and password of the URL as the credential, unless another one was given.

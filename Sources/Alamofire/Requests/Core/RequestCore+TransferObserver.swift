@@ -8,13 +8,21 @@ extension RequestCore: TransferObserver {
   package var cancelsByControl: Bool { true }
 
   package func transferBegan(_ control: any TransferControl) -> TransferStart {
+    let (start, hasOtherPriority) = beginTransfer(control)
+    if hasOtherPriority { alignPriority() }
+    return start
+  }
+
+  private func beginTransfer(_ control: any TransferControl) -> (TransferStart, hasOtherPriority: Bool) {
     state.withLock { state in
       state.run.control = control
       // The request was cancelled, or its session has ended, since the attempt last looked.
       // A WebSocket request that is closed still sends its messages.
       let isCancelled = state.lifecycle.state == .cancelled && webSocket == nil
-      if isCancelled || state.results.error != nil { return .refuse }
-      return state.lifecycle.state == .suspended ? .hold : .go
+      if isCancelled || state.results.error != nil { return (.refuse, false) }
+      // The priority may have changed since the request was made.
+      let hasOtherPriority = state.hasExtras && state.extras.priority != state.run.hop?.request.priority
+      return (state.lifecycle.state == .suspended ? .hold : .go, hasOtherPriority)
     }
   }
 

@@ -16,6 +16,8 @@ struct RequestExtras: Sendable {
 
   /// The request of a background transfer before its adaptation.
   var initialRequest: URLRequest?
+  /// The priority, if it is not the usual one.
+  var priority: Float = 0.5
 
   // MARK: Bodies
   /// The chunk readers of a data request.

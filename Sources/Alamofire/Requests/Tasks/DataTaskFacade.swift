@@ -58,6 +58,11 @@ final class DataTaskFacade: URLSessionDataTask, RecordedTask, @unchecked Sendabl
     set {}
   }
 
+  override var priority: Float {
+    get { record.request?.priority ?? URLSessionTask.defaultPriority }
+    set { record.withRequest { $0.priority = newValue } }
+  }
+
   override func resume() { record.withRequest { $0.resume() } }
   override func suspend() { record.withRequest { $0.suspend() } }
   override func cancel() { record.withRequest { $0.cancel() } }

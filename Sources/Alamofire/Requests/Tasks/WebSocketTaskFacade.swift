@@ -59,6 +59,11 @@ final class WebSocketTaskFacade: URLSessionWebSocketTask, RecordedTask, @uncheck
     set {}
   }
 
+  override var priority: Float {
+    get { record.request?.priority ?? URLSessionTask.defaultPriority }
+    set { record.withRequest { $0.priority = newValue } }
+  }
+
   override func resume() { record.withRequest { $0.resume() } }
   override func suspend() { record.withRequest { $0.suspend() } }
   override func cancel() { record.withRequest { $0.cancel() } }

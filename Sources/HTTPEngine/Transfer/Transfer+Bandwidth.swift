@@ -1,0 +1,64 @@
+import HTTPWire
+
+// The limits of bandwidth. libcurl's own ones (`CURLOPT_MAX_RECV_SPEED_LARGE`) are not used: they hold for one handle,
+// and libcurl averages over seconds.
+extension Transfer {
+  func beginThrottling(_ profile: ConnectionProfile) {
+    bandwidth = profile.isThrottled ? BandwidthMeter(profile.options.requestBandwidth) : nil
+    if profile.isThrottled { loop.throttle.limit(profile.sessionBandwidth) }
+  }
+
+  /// Whether the bandwidth of the transfer or of the session is exhausted. Then the loop continues the transfer in time.
+  func mustWait(_ direction: BandwidthMeter.Direction) -> Bool {
+    let time = max(bandwidth?.readyTime(direction) ?? 0, loop.throttle.meter?.readyTime(direction) ?? 0)
+    guard time > Clock.now() else { return false }
+    loop.throttle.wait(ticket, until: time)
+    return true
+  }
+
+  func moved(_ length: Int, _ direction: BandwidthMeter.Direction) {
+    let now = Clock.now()
+    bandwidth?.moved(length, direction, at: now)
+    loop.throttle.meter?.moved(length, direction, at: now)
+  }
+}
+
+/// The bandwidth of a session, and the transfers that wait for bandwidth. Belongs to the loop's thread.
+struct SessionThrottle {
+  private var limits = TransportOptions.Bandwidth()
+  var meter: BandwidthMeter?
+  private var waiting: [UInt64: UInt64] = [:]
+  /// The time at which a waiting transfer may continue.
+  private(set) var releaseTime: UInt64 = .max
+
+  mutating func limit(_ limits: TransportOptions.Bandwidth) {
+    guard self.limits != limits else { return }
+    self.limits = limits
+    meter = limits.isLimited ? BandwidthMeter(limits) : nil
+  }
+
+  mutating func wait(_ ticket: UInt64, until time: UInt64) {
+    waiting[ticket] = time
+    releaseTime = min(releaseTime, time)
+  }
+
+  /// Returns the transfers that may continue, those that have waited longest first.
+  mutating func release(_ now: UInt64) -> [UInt64] {
+    let released = waiting.filter { $0.value <= now }.sorted { ($0.value, $0.key) < ($1.value, $1.key) }
+    for (ticket, _) in released { waiting[ticket] = nil }
+    releaseTime = waiting.values.min() ?? .max
+    return released.map(\.key)
+  }
+}
+
+extension LoopCore {
+  /// Continues the transfers for which there is bandwidth again.
+  func continueThrottled() {
+    for ticket in throttle.release(now) {
+      guard let transfer = transfers[ticket], transfer.phase.isAdded, transfer.flow == .stopped(.throttled),
+        transfer.flow.proceed()
+      else { continue }
+      proceed(transfer)
+    }
+  }
+}
