@@ -8,11 +8,11 @@ public struct TransportSnapshot: Sendable, Equatable {
   public enum WaitReason: Sendable, Equatable, CaseIterable {
     /// All connections to the host are in use (`httpMaximumConnectionsPerHost`).
     case connections
-    /// As many requests to the host are in flight as ``TransportOptions/RequestLimits/perHost`` allows.
+    /// As many requests to the host are in flight as `RequestLimits.perHost` allows.
     case requestsOfHost
-    /// As many requests are in flight as ``TransportOptions/RequestLimits/perSession`` allows.
+    /// As many requests are in flight as `RequestLimits.perSession` allows.
     case requestsOfSession
-    /// ``TransportOptions/RequestLimits/ratePerHost`` allows no request yet.
+    /// `RequestLimits.ratePerHost` allows no request yet.
     case rate
     /// The request is suspended.
     case suspended
