@@ -47,7 +47,8 @@ struct ResumableUploadTests {
       // The second connection breaks behind a byte, if there is one.
       fixture.uploads.enqueue(.cut(afterBytes: cut))
       if cut < 39 { fixture.uploads.enqueue(.cut(afterBytes: Int.random(in: 0..<40 - cut))) }
-      let response = await fixture.upload(bytes)
+      // A reset can destroy the informational response that names the resource, and then a POST is not sent again.
+      let response = await fixture.upload(bytes) { $0.createsWithContent = false }
       #expect(response.error == nil, "cut behind \(cut)")
       #expect(fixture.uploads.uploads.last?.content == bytes, "cut behind \(cut)")
     }
