@@ -46,11 +46,11 @@ package struct Engine: Sendable {
   /// Any other transport, without a thread of its own, and any network.
   package init(
     transport: any Transport, enqueue: (@Sendable (any LoopWork) -> Void)? = nil,
-    network: any NetworkSource = SystemNetwork()
+    byteStreams: (any ByteStreamTransport)? = nil, network: any NetworkSource = SystemNetwork()
   ) {
     self.init(
-      transport: transport, enqueue: enqueue, network: network, executor: nil, isOnLoop: { false },
-      turn: { nil },
+      transport: transport, enqueue: enqueue, byteStreams: byteStreams, network: network, executor: nil,
+      isOnLoop: { false }, turn: { nil },
       shutDown: {}, threadHopCount: { 0 }, snapshot: { TransportSnapshot() })
   }
 

@@ -9,6 +9,8 @@ struct HostPolicyTransport: Transport {
   let trust: TrustService?
   /// Whether the calling thread is the engine's, on which no code of the caller may run.
   let isOnLoop: @Sendable () -> Bool
+  /// Whether an alternative service may answer.
+  let usesAlternatives: Bool
   let transport: any Transport
 
   nonisolated(nonsending) func send(
@@ -17,7 +19,8 @@ struct HostPolicyTransport: Transport {
     guard request.origin.scheme == "https", await isAuthentic(request.origin.host) else {
       return try await transport.send(request, observer: observer)
     }
-    if let service = request.alternativeToTry, let services = request.profile.options.alternativeServices,
+    if usesAlternatives, let service = request.alternativeToTry,
+      let services = request.profile.options.alternativeServices,
       let response = try await send(request, by: service, services, observer)
     {
       return response

@@ -57,6 +57,25 @@ struct RequestLifecycleTests {
     #expect(life.cancelled() == .nothing)
   }
 
+  @Test("Closing a running request continues it, and cancelling then ends it once") func close() {
+    var life = RequestLifecycle()
+    #expect(life.closed() == .nothing)
+    _ = life.resumed()
+    _ = life.suspended()
+    #expect(life.closed() == .proceed)
+    #expect(life.state == .cancelled && life.isClosing && !life.mayAttemptAgain)
+    #expect(life.closed() == .nothing)
+    #expect(life.cancelled() == .cancel)
+    #expect(!life.isClosing)
+    #expect(life.cancelled() == .nothing)
+    var ended = RequestLifecycle()
+    _ = ended.resumed()
+    _ = ended.closed()
+    ended.ended()
+    #expect(ended.state == .cancelled && !ended.isClosing)
+    #expect(ended.cancelled() == .nothing)
+  }
+
   @Test("An eager request waits for resume") func eagerRequest() {
     var life = RequestLifecycle()
     #expect(life.setUpEagerly() == .start)

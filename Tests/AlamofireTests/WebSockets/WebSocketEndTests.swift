@@ -143,6 +143,82 @@ import Testing
     #expect(await eventually { server.openConnectionCount == 0 })
   }
 
+  /// A server that answers no Close frame, and a client that would wait for it for an hour.
+  private func unansweredClosure(
+    seen: Recorder<WebSocketTestConnection.Event> = Recorder()
+  ) async throws -> (WebSocketRequest, HTTPTestServer) {
+    let server = try HTTPTestServer.webSocket { connection in
+      connection.answersControlFrames = false
+      while let event = try connection.next() { seen.add(event) }
+    }
+    var configuration = WebSocketRequest.Configuration.default
+    configuration.closeTimeout = .seconds(3600)
+    let socket = Session.forSockets().webSocketRequest(
+      to: server.socketURL(), configuration: configuration)
+    return (socket, server)
+  }
+
+  @Test("Cancelling after close ends the closing handshake at once")
+  func cancelAfterClose() async throws {
+    let (socket, server) = try await unansweredClosure()
+    let events = socket.recorded()
+    await events.wait(for: 1)
+    socket.close(sending: .goingAway)
+    #expect(socket.isCancelled)
+    socket.cancel()
+    #expect(await events.wait(for: 2) == [.connected(nil), .cancelled])
+    #expect(await eventually { server.openConnectionCount == 0 })
+    // Has no effect any more.
+    socket.cancel()
+    socket.close(sending: .goingAway)
+    #expect(socket.isCancelled)
+  }
+
+  @Test("Cancelling ends a closing handshake that waits for the connection")
+  func cancelBeforeConnection() async throws {
+    let gate = Gate()
+    let server = try HTTPTestServer(
+      routes: .standard.adding("/socket") { _, _ in .webSocket().held(by: gate) })
+    let socket = Session.forSockets().webSocketRequest(to: server.socketURL())
+    let events = socket.recorded()
+    _ = try await server.takeRequest()
+    socket.close(sending: .normalClosure)
+    socket.cancel()
+    #expect(await events.wait(for: 1) == [.cancelled])
+    gate.open()
+  }
+
+  @Test("Leaving a loop after close does not cut the closing handshake short")
+  func leftLoopAfterClose() async throws {
+    let seen = Recorder<WebSocketTestConnection.Event>()
+    let (socket, server) = try await unansweredClosure(seen: seen)
+    for await _ in socket.webSocketTask().streamingMessageEvents() {
+      socket.send(.string("last"))
+      socket.close(sending: .normalClosure)
+      break
+    }
+    #expect(await seen.wait(for: 2) == [.text("last"), .closed(code: 1000, reason: "")])
+    socket.cancel()
+    #expect(await eventually { server.openConnectionCount == 0 })
+  }
+
+  @Test("Closing ends the delay before a retry")
+  func closeInDelay() async throws {
+    let server = try HTTPTestServer()
+    let asked = Recorder<Int>()
+    let retrier = Retrier { _, _, _, completion in
+      completion(.retryWithDelay(3600))
+      asked.add(1)
+    }
+    let socket = Session.forSockets().webSocketRequest(
+      to: server.socketURL("/status/503"), interceptor: Interceptor(adapters: [], retriers: [retrier]))
+    let events = socket.recorded()
+    await asked.wait(for: 1)
+    socket.close(sending: .normalClosure)
+    #expect(await events.wait(for: 1) == [.completed(.badServerResponse)])
+    #expect(server.requestCount == 1)
+  }
+
   @Test("The release of a session ends its connections")
   func release() async throws {
     let server = try HTTPTestServer.webSocket()

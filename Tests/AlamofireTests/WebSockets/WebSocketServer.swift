@@ -62,6 +62,17 @@ extension Session {
     sessions.add(session)
     return session
   }
+
+  /// Makes a session over streams that a test serves.
+  static func forFakeSockets(
+    _ streams: FakeByteStreams, _ options: TransportOptions, _ interceptor: (any RequestInterceptor)?
+  ) -> Session {
+    let engine = Engine(transport: FakeTransport(), byteStreams: streams)
+    let session = Session(
+      configuration: .uncached, engine: engine, interceptor: interceptor, transportOptions: options)
+    sessions.add(session)
+    return session
+  }
 }
 
 extension HTTPTestServer {

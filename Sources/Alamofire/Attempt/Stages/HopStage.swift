@@ -33,6 +33,19 @@ extension AttemptDriver {
   private func handler(of request: WireRequest) throws(AFError) -> HopHandler {
     if let stored = core.storedResponse { return .journal(stored) }
     guard let flow = core.webSocket else { return HopHandler(scheme: request.origin.scheme) ?? .local }
+    guard ["http", "https"].contains(request.origin.scheme) else {
+      throw .sessionTaskFailed(
+        error: URLError.made(
+          .unsupportedURL, "The URL of a WebSocket request has the scheme ws, wss, http or https.",
+          url: request.url))
+    }
+    guard request.method == "GET", !request.body.isPresent else {
+      throw .sessionTaskFailed(
+        error: URLError.made(
+          .badURL,
+          "A WebSocket handshake is a GET request without a body (RFC 6455 §4.1). Use the method GET.",
+          url: request.url))
+    }
     guard let transport = flow.transport(of: core.session) else {
       throw .sessionTaskFailed(
         error: URLError.made(
@@ -172,9 +185,10 @@ extension AttemptDriver {
   var transport: any Transport {
     let request = values.request
     var transport = values.handler.transport(of: core.session)
-    if request.profile.hasHostPolicies, values.handler.isEngine {
+    if request.profile.hasHostPolicies, values.handler.isOverNetwork {
       transport = HostPolicyTransport(
-        trust: core.session.trust, isOnLoop: core.session.isOnLoop, transport: transport)
+        trust: core.session.trust, isOnLoop: core.session.isOnLoop,
+        usesAlternatives: values.handler.isEngine, transport: transport)
     }
     guard isShared else { return transport }
     return SharedTransport(

@@ -28,7 +28,7 @@ extension AttemptDriver {
       follow(plan)
       return .redirect(.followed)
     case .refuse(let refusal):
-      _ = try storeResult()
+      keepResult()
       throw .sessionTaskFailed(error: URLError.refused(refusal, from: request.url))
     }
   }
@@ -44,7 +44,7 @@ extension AttemptDriver {
     guard let plan = values.redirectPlan, let response = values.response else { return .redirect(.none) }
     let followed = values.request.following(plan)
     guard let task = core.tasks(of: request).last,
-      let redirect = Exchange(url: URL(string: values.request.url), head: response.head).httpResponse,
+      let redirect = Exchange(url: shownURL(of: values.request), head: response.head).httpResponse,
       let proposed = URLRequest(hop: followed, of: core.state.withLock { $0.results.request })
     else {
       follow(plan)

@@ -21,9 +21,20 @@ extension AttemptDriver {
 
   // MARK: The response for the caller
 
-  @inline(never)
   func storeResult() throws(AFError) -> AttemptEvent {
-    guard let response = values.response else { return .done }
+    guard core.webSocket != nil, let head = values.response?.head else {
+      keepResult()
+      return .done
+    }
+    keepResult()
+    try checkUpgrade(head)
+    return .done
+  }
+
+  /// Keeps the last response as that of the request.
+  @inline(never)
+  func keepResult() {
+    guard let response = values.response else { return }
     let exchange = exchange(response.head)
     values.exchange = exchange
     // Released early, because the body may be large.
@@ -32,8 +43,6 @@ extension AttemptDriver {
     let isTaken = core.observers.contains(.task) || request.sink != nil
     let body = isTaken ? core.shown(response.body, of: request, isKept: values.deliversBody) : response.body
     core.keep(exchange, body: values.deliversBody ? body : nil)
-    if core.webSocket != nil { try checkUpgrade(response.head) }
-    return .done
   }
 
   /// A WebSocket request has no other result than a connection.
@@ -62,7 +71,7 @@ extension AttemptDriver {
   }
 
   /// The URL of a hop as the caller writes it.
-  private func shownURL(of request: WireRequest) -> URL? {
+  func shownURL(of request: WireRequest) -> URL? {
     URL(string: core.webSocket == nil ? request.url : WebSocketURL.webSocket(request.url))
   }
 
@@ -118,11 +127,14 @@ extension AttemptDriver {
 // The end of a request: every handler receives its response, in the order in which they were added.
 extension AttemptDriver {
   func prepareLateHandlersAtOnce() -> AttemptEvent? {
+    core.webSocket?.end(with: core.error)
     if core.error != nil { core.makeMissingExchange() }
     return core.notifiesMonitors ? nil : .done
   }
 
   func settleAtOnce() -> AttemptEvent? {
+    // Before the end of the run, because from then on the request may be sent anew.
+    core.webSocket?.end(with: core.error)
     guard core.stream == nil, !core.notifiesMonitors else { return nil }
     settleDownload()
     return .done
@@ -199,7 +211,6 @@ extension AttemptDriver {
     } else {
       for sink in served { sink.deliver() }
     }
-    core.webSocket?.end(with: core.error)
   }
 
   nonisolated(nonsending) private func serialized(_ sink: any ResponseSink) async -> AFError? {

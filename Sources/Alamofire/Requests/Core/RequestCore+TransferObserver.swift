@@ -18,7 +18,7 @@ extension RequestCore: TransferObserver {
       state.run.control = control
       // The request was cancelled, or its session has ended, since the attempt last looked.
       // A WebSocket request that is closed still sends its messages.
-      let isCancelled = state.lifecycle.state == .cancelled && webSocket == nil
+      let isCancelled = state.lifecycle.state == .cancelled && !state.lifecycle.isClosing
       if isCancelled || state.results.error != nil { return (.refuse, false) }
       // The priority may have changed since the request was made.
       let hasOtherPriority = state.hasExtras && state.extras.priority != state.run.hop?.request.priority

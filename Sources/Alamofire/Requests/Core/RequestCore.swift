@@ -68,11 +68,13 @@ package final class RequestCore: Sendable {
   }
 
   /// Cancels a WebSocket request by a closing handshake, which `beginClosing` begins. A request that has not been
-  /// resumed yet is never sent.
+  /// resumed yet is never sent, and one that has failed is not retried.
   func close(_ request: Request, _ beginClosing: () -> Void) {
     change(request, to: .cancelled) { state in
-      guard state.lifecycle.run == .running else { return state.cancel(because: .explicitlyCancelled) }
-      return state.lifecycle.cancelled() == .cancel ? .proceed : .nothing
+      guard state.lifecycle.run == .running, state.results.error == nil else {
+        return state.cancel(because: .explicitlyCancelled)
+      }
+      return state.lifecycle.closed()
     }
     beginClosing()
   }
@@ -194,7 +196,7 @@ package final class RequestCore: Sendable {
 
 extension RequestCore.State {
   mutating func cancel(because error: AFError) -> RequestLifecycle.Action {
-    // A WebSocket request that is being closed ends without an error.
+    // If a WebSocket request is being closed, the end of its connection tells whether that has failed.
     let wasCancelled = lifecycle.state == .cancelled
     let action = lifecycle.cancelled()
     if lifecycle.state == .cancelled, !wasCancelled { results.fail(error) }

@@ -31,6 +31,8 @@ package struct RequestLifecycle: Sendable {
   package private(set) var run = Run.notStarted
   /// Whether the session has ended, so that nothing may be sent any more.
   package private(set) var isAbandoned = false
+  /// Whether the request was cancelled by ``closed()``, so that it ends by a closing handshake.
+  package private(set) var isClosing = false
 
   /// Whether another attempt may be made.
   package var mayAttemptAgain: Bool { state != .cancelled && !isAbandoned }
@@ -61,7 +63,7 @@ package struct RequestLifecycle: Sendable {
   }
 
   package mutating func cancelled() -> Action {
-    guard state.canBecome(.cancelled) else { return .nothing }
+    guard state.canBecome(.cancelled) else { return closingHandshakeCancelled() }
     state = .cancelled
     switch run {
     case .notStarted:
@@ -70,6 +72,20 @@ package struct RequestLifecycle: Sendable {
     case .gated, .running: return .cancel
     case .ended: return .nothing
     }
+  }
+
+  /// Cancels a running WebSocket request by a closing handshake. A later ``cancelled()`` ends it at once.
+  package mutating func closed() -> Action {
+    guard run == .running, state.canBecome(.cancelled) else { return .nothing }
+    state = .cancelled
+    isClosing = true
+    return .proceed
+  }
+
+  private mutating func closingHandshakeCancelled() -> Action {
+    guard run == .running, isClosing else { return .nothing }
+    isClosing = false
+    return .cancel
   }
 
   /// Starts a request at its creation, before it is resumed, because the session asks for that.
@@ -122,6 +138,7 @@ package struct RequestLifecycle: Sendable {
   /// Notes that every handler has been served.
   package mutating func ended() {
     run = .ended
+    isClosing = false
     if state != .cancelled { state = .finished }
   }
 

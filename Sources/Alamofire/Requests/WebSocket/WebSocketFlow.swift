@@ -104,7 +104,15 @@ final class WebSocketFlow: Sendable {
     _ = removed
   }
 
-  /// Ends the request: nothing is received or sent any more.
+  /// Begins another run, because the finished request is sent again. It has readers of its own.
+  func beginAgain() {
+    state.withLock { state in
+      state.isOver = false
+      state.closing = nil
+    }
+  }
+
+  /// Ends the run: nothing is received or sent any more. The second call has no effect.
   func end(with error: AFError?) {
     let (queued, readers) = state.withLock { state in
       defer {
@@ -117,6 +125,7 @@ final class WebSocketFlow: Sendable {
       return (state.queued, state.readers)
     }
     for item in queued { item.completion(error ?? Self.notConnected) }
+    // Released outside the lock.
     _ = readers
   }
 

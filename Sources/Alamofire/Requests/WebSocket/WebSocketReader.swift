@@ -13,13 +13,20 @@ extension WebSocketReader {
     guard let outcome = runEnd.outcome else {
       preconditionFailure("a handler was served before its outcome was known")
     }
+    runEnd.reach()
     take(.completed(outcome))
   }
 }
 
 /// Makes the values of a handler or a sequence from events; `nil` for an event that it does not want.
 struct WebSocketReading<Element: Sendable>: Sendable {
-  let element: @Sendable (WebSocketOccurrence, WebSocketRequest) -> Element?
+  let element: @Sendable (WebSocketOccurrence, WebSocketEventSource) -> Element?
+}
+
+/// The request of an event, and the run to which the event belongs.
+struct WebSocketEventSource: Sendable {
+  let request: WebSocketRequest
+  let runEnd: RunEnd
 }
 
 /// A handler of a WebSocket request. It is called on its queue, with one event at a time, in their order.
@@ -45,8 +52,9 @@ final class WebSocketHandler<Element: Sendable>: WebSocketReader {
   func take(_ occurrence: WebSocketOccurrence) {
     // Retained until the event is handled, because other owners may release the request at its end.
     guard let request else { return }
+    let source = WebSocketEventSource(request: request, runEnd: runEnd)
     queue.async { [reading, handler] in
-      if let element = reading.element(occurrence, request) { handler(element) }
+      if let element = reading.element(occurrence, source) { handler(element) }
     }
   }
 }
@@ -152,11 +160,9 @@ final class WebSocketEvents<Element: Sendable>: StreamSource {
         finish()
       }
       guard let occurrence else { return nil }
-      if case .completed = occurrence {
-        mailbox.runEnd.reach()
-        mailbox.finish()
-      }
-      if let element = reading.element(occurrence, request) { return element }
+      if case .completed = occurrence { mailbox.finish() }
+      let source = WebSocketEventSource(request: request, runEnd: mailbox.runEnd)
+      if let element = reading.element(occurrence, source) { return element }
     }
     finish()
     return nil
@@ -165,6 +171,7 @@ final class WebSocketEvents<Element: Sendable>: StreamSource {
   func finish() {
     guard mailbox.finish() else { return }
     request.flow.remove(mailbox)
-    if cancels, !mailbox.runEnd.isReached { request.cancel() }
+    // A closing handshake that the caller has begun is not cut short.
+    if cancels, !mailbox.runEnd.isReached, !request.isCancelled { request.cancel() }
   }
 }

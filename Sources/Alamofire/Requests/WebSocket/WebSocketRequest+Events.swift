@@ -20,7 +20,7 @@ extension WebSocketRequest {
       case completed(Completion)
     }
 
-    let socket: WebSocketRequest
+    let source: WebSocketEventSource
 
     /// The kind of the event.
     public let kind: Kind
@@ -31,19 +31,20 @@ extension WebSocketRequest {
       return message
     }
 
-    /// Closes the connection; see `close(sending:reason:)` of ``WebSocketRequest``.
+    /// Closes the connection; see `close(sending:reason:)` of ``WebSocketRequest``. Has no effect on the connection of
+    /// a request that was sent again later.
     public func close(sending closeCode: WebSocketCloseCode, reason: Data? = nil) {
-      socket.close(sending: closeCode, reason: reason)
+      current?.close(sending: closeCode, reason: reason)
     }
 
     /// Closes the connection with a code of Foundation.
     @_disfavoredOverload
     public func close(sending closeCode: URLSessionWebSocketTask.CloseCode, reason: Data? = nil) {
-      socket.close(sending: closeCode, reason: reason)
+      current?.close(sending: closeCode, reason: reason)
     }
 
-    /// Cancels the request, without a closing handshake.
-    public func cancel() { socket.cancel() }
+    /// Cancels the request, without a closing handshake. Has no effect after its end, even if it was sent again.
+    public func cancel() { current?.cancel() }
 
     /// Sends a ping; see ``WebSocketRequest/sendPing(respondingOn:onResponse:)``.
     @preconcurrency
@@ -51,8 +52,12 @@ extension WebSocketRequest {
       respondingOn queue: DispatchQueue = .main,
       onResponse: @escaping @Sendable (PingResponse) -> Void
     ) {
-      socket.sendPing(respondingOn: queue, onResponse: onResponse)
+      guard let current else { return queue.async { onResponse(.unsent) } }
+      current.sendPing(respondingOn: queue, onResponse: onResponse)
     }
+
+    /// The request, as long as it has the connection of this event.
+    private var current: WebSocketRequest? { source.runEnd.isReached ? nil : source.request }
   }
 
   /// The outcome of a request.
@@ -80,7 +85,7 @@ extension WebSocketReading {
   static func events<Success: Sendable, Failure: Error>(
     _ decode: @escaping @Sendable (URLSessionWebSocketTask.Message) -> Result<Success, Failure>
   ) -> WebSocketReading<Element> where Element == WebSocketRequest.Event<Success, Failure> {
-    WebSocketReading { occurrence, request in
+    WebSocketReading { occurrence, source in
       let kind: Element.Kind =
         switch occurrence {
         case .connected(let name): .connected(protocol: name)
@@ -92,7 +97,7 @@ extension WebSocketReading {
         case .disconnected(let code, let reason): .disconnected(closeCode: code, reason: reason)
         case .completed(let outcome): .completed(.init(outcome))
         }
-      return Element(socket: request, kind: kind)
+      return Element(source: source, kind: kind)
     }
   }
 

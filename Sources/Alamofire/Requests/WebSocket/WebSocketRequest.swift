@@ -138,7 +138,8 @@ public final class WebSocketRequest: Request, @unchecked Sendable {
 
   /// Closes the connection: sends a Close frame after all earlier messages and waits up to ten seconds for that of the
   /// server. The request is cancelled from now on, and completes without an error. If it was not resumed yet, it is
-  /// never sent, and completes with `AFError.explicitlyCancelled`.
+  /// never sent, and completes with `AFError.explicitlyCancelled`. ``Request/cancel()`` ends the closing handshake at
+  /// once.
   ///
   /// - Parameters:
   ///   - closeCode: The code of the frame. One that must not be sent is left out, together with the reason; see

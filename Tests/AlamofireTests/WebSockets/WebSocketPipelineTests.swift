@@ -1,0 +1,223 @@
+import Alamofire
+import Foundation
+import FoundationNetworking
+import HTTPWire
+import Testing
+
+/// WebSocket requests over a stream that the test serves, so that each order of events can be chosen.
+@Suite("WebSocket requests over a fake stream", .timeLimit(.minutes(5))) struct WebSocketPipelineTests {
+  private static let hello = serverFrame(0x81, Array("hello".utf8))
+  private static let ended: [SocketEvent] = [.disconnected(1000, nil), .completed(nil)]
+
+  @Test("The stream connects by the rules of tunnels", arguments: [false, true])
+  func connection(isSecure: Bool) async throws {
+    let fake = FakeSocketSession()
+    let socket = fake.session.webSocketRequest(to: "\(isSecure ? "wss" : "ws")://ann:pw@a.test/chat?x#y")
+    let events = socket.recorded()
+    let stream = await fake.streams.streams.wait(for: 1)[0]
+    let head = String(decoding: await stream.writes.wait(for: 1)[0], as: UTF8.self)
+    #expect(head.hasPrefix("GET /chat?x HTTP/1.1\r\nHost: a.test\r\n") && head.hasSuffix("\r\n\r\n"))
+    #expect(!head.contains("Accept-Encoding") && !head.contains("pw@"))
+    #expect(stream.isSecure == isSecure && stream.request.connectsOnly)
+    #expect(stream.request.origin == Origin(scheme: "https", host: "a.test", port: isSecure ? 443 : 80))
+    #expect(stream.request.fields.isEmpty)
+    await stream.accept(then: closeFrame())
+    #expect(await events.wait(for: 3) == [.connected(nil)] + Self.ended)
+    #expect(await stream.ends.wait(for: 1).count == 1)
+  }
+
+  @Test(
+    "The response and the frames behind it arrive in chunks of any size", arguments: [1, 2, 3, 7, 64, 4096])
+  func chunks(size: Int) async throws {
+    let fake = FakeSocketSession()
+    let socket = fake.session.webSocketRequest(to: "ws://a.test/")
+    let events = socket.recorded()
+    let stream = await fake.streams.streams.wait(for: 1)[0]
+    let text = String(repeating: "grüße 👋 ", count: 40)
+    var bytes = Data("HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n".utf8)
+    bytes += Data(await stream.acceptance(fields: "X: y\r\n").utf8)
+    bytes += Self.hello + serverFrame(0x89, [1, 2]) + serverFrame(0x01, Array(text.utf8.prefix(5)))
+    bytes += serverFrame(0x8A) + serverFrame(0x80, Array(text.utf8.dropFirst(5)))
+    bytes += serverFrame(0x82, [UInt8](repeating: 9, count: 700)) + closeFrame(4001, "moved")
+    for start in stride(from: 0, to: bytes.count, by: size) {
+      stream.send(bytes[start..<min(start + size, bytes.count)])
+    }
+    #expect(
+      await events.wait(for: 6) == [
+        .connected(nil), .text("hello"), .text(text), .data(Data(repeating: 9, count: 700)),
+        .disconnected(4001, "moved"), .completed(nil),
+      ])
+    #expect(stream.events == [.pong(Data([1, 2])), .closed(WebSocketClosure(code: .init(rawValue: 4001)))])
+  }
+
+  @Test("One write is under way at a time, and later messages gather")
+  func writes() async throws {
+    let fake = FakeSocketSession()
+    let (socket, _, stream) = await fake.connected()
+    stream.holdWrites()
+    let completed = Recorder<Int>()
+    for index in 0..<100 {
+      socket.send(.string("\(index)"), queue: DispatchQueue(label: "test")) { result in
+        if case .success = result { completed.add(index) }
+      }
+    }
+    await stream.writes.wait(for: 2)
+    await stream.settle()
+    #expect(stream.writes.count == 2 && completed.count == 0)
+    stream.finishWrites()
+    await stream.writes.wait(for: 3)
+    #expect(await completed.wait(for: 100).sorted() == Array(0..<100))
+    #expect(stream.events == (0..<100).map { .message(.text("\($0)")) })
+    #expect(stream.writes.count == 3)
+    socket.cancel()
+  }
+
+  @Test("Sends that were not written complete with the error, once each")
+  func failedWrites() async throws {
+    let fake = FakeSocketSession()
+    let (socket, events, stream) = await fake.connected()
+    stream.holdWrites()
+    let failed = Recorder<URLError.Code?>()
+    for _ in 0..<50 {
+      socket.send(.string("x"), queue: .global()) { result in
+        guard case .failure(let error) = result else { return failed.add(nil) }
+        failed.add((error as? AFError)?.transferCode)
+      }
+    }
+    await stream.writes.wait(for: 2)
+    stream.fail()
+    #expect(await failed.wait(for: 50).allSatisfy { $0 == .networkConnectionLost })
+    #expect(await events.wait(for: 2).last == .completed(.networkConnectionLost))
+    await stream.settle()
+    #expect(failed.count == 50)
+  }
+
+  @Test("Nothing is read while a mebibyte of messages is not processed")
+  func backPressure() async throws {
+    let fake = FakeSocketSession()
+    let socket = fake.session.webSocketRequest(to: "ws://a.test/")
+    var messages = socket.webSocketTask().streamingMessages().makeAsyncIterator()
+    let stream = await fake.streams.streams.wait(for: 1)[0]
+    await stream.accept()
+    let frame = serverFrame(0x82, [UInt8](repeating: 1, count: 65_000))
+    for _ in 0..<100 { stream.send(frame) }
+    var count = 0
+    _ = await eventually {
+      defer { count = stream.readCount }
+      return stream.readCount > 10 && stream.readCount == count
+    }
+    await stream.settle()
+    // Some reads are for the response, and the last message may exceed the limit.
+    #expect(stream.readCount < 25)
+    for _ in 0..<100 { #expect(await messages.next() != nil) }
+    #expect(stream.readCount >= 99)
+    stream.send(closeFrame())
+    #expect(await messages.next() == nil)
+  }
+
+  @Test("Pings of a server that reads nothing take no memory")
+  func pingFlood() async throws {
+    let fake = FakeSocketSession()
+    let (socket, events, stream) = await fake.connected()
+    stream.holdWrites()
+    socket.send(.string("first"))
+    await stream.writes.wait(for: 2)
+    for index in 0..<20_000 {
+      let number = withUnsafeBytes(of: UInt32(index).bigEndian) { Array($0) }
+      stream.send(serverFrame(0x89, number + [UInt8](repeating: 0, count: 121)))
+    }
+    stream.send(Self.hello)
+    let last = Data(withUnsafeBytes(of: UInt32(19_999).bigEndian) { Array($0) }) + Data(count: 121)
+    // It comes behind all pings.
+    #expect(await events.wait(for: 2).last == .text("hello"))
+    #expect(stream.writes.count == 2)
+    stream.finishWrites()
+    _ = await eventually { stream.events.contains(.pong(last)) }
+    #expect(stream.events == [.message(.text("first")), .pong(last)])
+    socket.cancel()
+  }
+
+  // MARK: The end at each moment
+
+  enum Moment: CaseIterable { case connecting, waiting, accepted, sending, closing, closed }
+
+  /// Leads a connection to a moment.
+  private func reach(
+    _ moment: Moment, _ fake: FakeSocketSession
+  ) async -> (WebSocketRequest, Recorder<SocketEvent>, FakeByteStream) {
+    var configuration = WebSocketRequest.Configuration.default
+    configuration.closeTimeout = .seconds(3600)
+    guard moment != .connecting, moment != .waiting else {
+      let socket = fake.session.webSocketRequest(to: "ws://a.test/", configuration: configuration)
+      let events = socket.recorded()
+      let stream = await fake.streams.streams.wait(for: 1)[0]
+      if moment == .waiting { await stream.writes.wait(for: 1) }
+      return (socket, events, stream)
+    }
+    let (socket, events, stream) = await fake.connected(configuration)
+    switch moment {
+    case .sending:
+      stream.holdWrites()
+      for _ in 0..<3 { socket.send(.string("x")) }
+      await stream.writes.wait(for: 2)
+    case .closing, .closed:
+      socket.close(sending: .goingAway)
+      _ = await stream.events(count: 1)
+      guard moment == .closed else { break }
+      stream.send(closeFrame(1001))
+      await events.wait(for: 2)
+    case .connecting, .waiting, .accepted: break
+    }
+    return (socket, events, stream)
+  }
+
+  @Test("Cancelling ends the stream at once", arguments: Moment.allCases)
+  func cancellation(moment: Moment) async throws {
+    let fake = FakeSocketSession()
+    let (socket, events, stream) = await reach(moment, fake)
+    socket.cancel()
+    _ = await eventually { socket.error != nil || events.values.last == .completed(nil) }
+    await stream.ends.wait(for: 1)
+    let last: SocketEvent = moment == .closed ? .completed(nil) : .cancelled
+    _ = await eventually { events.values.last == last }
+    #expect(events.values.last == last)
+    #expect(events.values.filter { $0 == .cancelled || $0 == .completed(nil) }.count == 1)
+    #expect(stream.ends.values.count == 1)
+  }
+
+  @Test("A lost connection ends the request", arguments: Moment.allCases)
+  func loss(moment: Moment) async throws {
+    let fake = FakeSocketSession()
+    let (_, events, stream) = await reach(moment, fake)
+    stream.fail()
+    let last: SocketEvent = moment == .closed ? .completed(nil) : .completed(.networkConnectionLost)
+    _ = await eventually { events.values.last == last }
+    #expect(events.values.last == last)
+  }
+
+  @Test("The end of the stream ends the request", arguments: Moment.allCases)
+  func end(moment: Moment) async throws {
+    let fake = FakeSocketSession()
+    let (_, events, stream) = await reach(moment, fake)
+    stream.send(Data(), isLast: true)
+    if moment == .sending { stream.finishWrites() }
+    let last: SocketEvent = moment == .closed ? .completed(nil) : .completed(.networkConnectionLost)
+    _ = await eventually { events.values.last == last }
+    #expect(events.values.last == last)
+    #expect(await stream.ends.wait(for: 1).count == 1)
+  }
+
+  @Test("Suspending suspends the stream", arguments: [Moment.waiting, .accepted])
+  func suspension(moment: Moment) async throws {
+    let fake = FakeSocketSession()
+    let (socket, events, stream) = await reach(moment, fake)
+    socket.suspend()
+    _ = await eventually { stream.isSuspended }
+    if moment == .waiting { await stream.accept(then: Self.hello) } else { stream.send(Self.hello) }
+    await stream.settle()
+    #expect(events.values == (moment == .waiting ? [] : [.connected(nil)]))
+    socket.resume()
+    #expect(await events.wait(for: 2) == [.connected(nil), .text("hello")])
+    socket.cancel()
+  }
+}
