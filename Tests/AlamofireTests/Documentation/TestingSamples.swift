@@ -1,0 +1,91 @@
+import Alamofire
+import HTTPTestServer
+import Testing
+
+// Samples of Testing.md; see `SampleTests`.
+
+private struct User: Codable, Sendable, Equatable {
+  var name: String
+}
+
+private struct UserClient: Sendable {
+  let session: Session
+  let baseURL: String
+
+  func user(_ id: Int) async throws -> User {
+    try await session.request("\(baseURL)/users/\(id)")
+      .validate().serializingDecodable(User.self).value
+  }
+}
+
+private func show(_ value: Any) {}
+
+@Test("A user is decoded, and the identifier is in the path") func user() async throws {
+  let server = try HTTPTestServer()
+  server.enqueue(.json(#"{"name": "Ada"}"#))
+
+  let client = UserClient(session: Session(), baseURL: server.baseURL)
+  #expect(try await client.user(7) == User(name: "Ada"))
+
+  let request = try await server.takeRequest()
+  #expect(request.method == "GET")
+  #expect(request.path == "/users/7")
+}
+
+private func retries(server: HTTPTestServer) async throws {
+  server.enqueue(.status(503), .reset, .json(#"{"name": "Ada"}"#))
+  let policy = RetryPolicy(retryLimit: 2, exponentialBackoffScale: 0)
+  let client = UserClient(session: Session(interceptor: policy), baseURL: server.baseURL)
+  #expect(try await client.user(7) == User(name: "Ada"))
+  #expect(server.requestCount == 3)
+}
+
+private func gates(server: HTTPTestServer, session: Session) async {
+  let gate = Gate()
+  server.enqueue(.text("late").held(by: gate))
+  let request = session.request(server.url("/"))
+  let response = Task { await request.serializingString().response }
+  await gate.waitUntilReached()  // the request is at the server
+  request.cancel()
+  #expect(await response.value.error?.isExplicitlyCancelledError == true)
+  gate.open()
+}
+
+private func tls() async throws {
+  let authority = try TestIdentity(.init(commonName: "Test CA", isCA: true))
+  let identity = try TestIdentity(
+    .init(commonName: "localhost", dnsNames: ["localhost"], issuer: authority))
+  let server = try HTTPTestServer(.tls(identity))
+
+  var options = TransportOptions()
+  options.trustStore = .pem(Data(authority.certificatePEM.utf8))
+  let session = Session(transportOptions: options)
+  #expect(await session.request(server.url("/get")).serializingData().response.error == nil)
+}
+
+final class UserStub: URLProtocol {
+  override class func canInit(with request: URLRequest) -> Bool {
+    request.url?.host == "example.com"
+  }
+
+  override func startLoading() {
+    guard let url = request.url,
+      let response = HTTPURLResponse(
+        url: url, statusCode: 200, httpVersion: "HTTP/1.1",
+        headerFields: ["Content-Type": "application/json"])
+    else { return }
+    client?.urlProtocol(self, didReceive: response, cacheStoragePolicy: .notAllowed)
+    client?.urlProtocol(self, didLoad: Data(#"{"name": "Ada"}"#.utf8))
+    client?.urlProtocolDidFinishLoading(self)
+  }
+
+  override func stopLoading() {}
+}
+
+private func stubs() async throws {
+  let configuration = URLSessionConfiguration.af.ephemeral
+  configuration.protocolClasses = [UserStub.self]
+  let client = UserClient(session: Session(configuration: configuration), baseURL: "https://example.com")
+  let user = try await client.user(7)
+  #expect(user == User(name: "Ada"))
+}

@@ -1,0 +1,58 @@
+import Alamofire
+
+// Samples of Uploads.md; see `SampleTests`.
+
+private struct Reply: Codable, Sendable {
+  var id: Int
+}
+
+private let url = "https://example.com/files"
+
+private func show(_ value: Any) {}
+
+private func sources(data: Data, fileURL: URL, stream: InputStream) {
+  let first = AF.upload(data, to: url, headers: [.contentType("application/octet-stream")])
+  let second = AF.upload(fileURL, to: url, method: .put)
+  let third = AF.upload(stream, to: url)
+  show((first, second, third))
+}
+
+private func progress(fileURL: URL) async throws {
+  let reply = try await AF.upload(fileURL, to: url)
+    .uploadProgress(queue: .global()) { progress in print(progress.fractionCompleted) }
+    .validate()
+    .serializingDecodable(Reply.self)
+    .value
+  show(reply)
+}
+
+private func form(fileURL: URL, picture: Data) async throws {
+  let reply = try await AF.upload(
+    multipartFormData: { form in
+      form.append(Data("Ada Lovelace".utf8), withName: "author")
+      form.append(fileURL, withName: "document")
+      form.append(picture, withName: "picture", fileName: "ada.png", mimeType: "image/png")
+    }, to: url
+  )
+  .validate()
+  .serializingDecodable(Reply.self)
+  .value
+  show(reply)
+}
+
+private func encoding(fileURL: URL) throws {
+  let form = MultipartFormData(boundary: "part")
+  form.append(Data("1815".utf8), withName: "born")
+  let body = try form.encode()
+  try form.writeEncodedData(to: fileURL)
+  show((form.contentType, body))
+}
+
+private struct Log: UploadableConvertible {
+  var file: URL
+
+  func createUploadable() throws -> UploadRequest.Uploadable {
+    guard let stream = InputStream(url: file) else { throw CocoaError(.fileNoSuchFile) }
+    return .stream(stream)
+  }
+}
