@@ -102,6 +102,22 @@ package final class BackgroundTransfer: Sendable {
     state.withLock { $0.stored = StoredTransfer(description) }
   }
 
+  /// Begins with the first `count` bytes of the file of an earlier download, which is moved to the folder of the session.
+  /// Does nothing if the transfer has begun.
+  ///
+  /// - Parameters:
+  ///   - request: The request for the whole file.
+  ///   - head: The response that the bytes belong to.
+  package func adopt(_ request: URLRequest, _ head: ResponseHead, path: String, count: Int64) throws(AFError)
+  {
+    guard !isDescribed else { return }
+    try describe(request, kind: .download)
+    // The journal is first, because the file alone would be lost. Without the file, the transfer begins with its
+    // first byte.
+    note(.responded(StoredHead(head), offset: 0, boot: owner.boot))
+    if BodyFiles.movePart(path, to: filePath, count: count) { note(.synced(size: count)) }
+  }
+
   // MARK: Turns
 
   /// Waits until the transfer may begin: for its date, and its turn among discretionary ones. Returns early if the

@@ -38,6 +38,12 @@ package enum BodyFiles {
   /// Removes the file of an earlier download, unless another download is appending to it.
   package static func removePart(_ path: String) { FileSink.removePart(path) }
 
+  /// Moves the first `count` bytes of an earlier download to a place where nothing is. Returns false if that is not
+  /// possible, as while another download is appending to it.
+  package static func movePart(_ path: String, to target: String, count: Int64) -> Bool {
+    FileSink.movePart(path, to: target, count: count)
+  }
+
   /// Moves a file to a place where nothing is, all of it at once. Returns the number of the error if nothing
   /// has happened.
   package static func move(_ source: String, to target: String) -> Int32? {

@@ -55,8 +55,7 @@ extension Session {
     _ shouldAutomaticallyResume: Bool?, _ destination: DownloadRequest.Destination?,
     _ downloadable: DownloadRequest.Downloadable? = nil, transfer: BackgroundTransfer? = nil
   ) -> DownloadRequest {
-    // Resume data name a file of their own.
-    let transfer = transfer ?? (downloadable == nil ? core.background?.make() : nil)
+    let transfer = transfer ?? core.background?.make()
     let plan = DownloadPlan(
       downloadable ?? .request(convertible), destination: destination, transfer: transfer)
     let request = DownloadRequest(

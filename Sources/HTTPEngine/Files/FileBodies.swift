@@ -181,6 +181,18 @@ package final class FileSink: BodySink {
     if holds(descriptor, 0) { unlink(path) }
   }
 
+  /// Moves the file of an earlier transfer, with its first `count` bytes, which are on the disk afterwards. Returns false,
+  /// and nothing has happened, if it is shorter, another transfer continues it, or it cannot be moved.
+  package static func movePart(_ path: String, to target: String, count: Int64) -> Bool {
+    let descriptor = open(path, O_WRONLY | O_CLOEXEC)
+    guard descriptor >= 0 else { return false }
+    defer { close(descriptor) }
+    guard holds(descriptor, count), cut(descriptor, to: count) == nil, fdatasync(descriptor) == 0 else {
+      return false
+    }
+    return FileMove.move(path, to: target) == .moved
+  }
+
   /// Truncates the file. Returns the failure, if there is one. A file of the right length is not truncated, because
   /// ext4 waits for the disk when a truncated file is closed.
   private static func cut(_ descriptor: Int32, to length: Int64) -> Int32? {

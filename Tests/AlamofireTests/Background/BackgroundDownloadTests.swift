@@ -1,4 +1,4 @@
-import Alamofire
+@testable import Alamofire
 import Foundation
 import FoundationNetworking
 import HTTPTestServer
@@ -66,6 +66,63 @@ import Testing
     await delegate.calls.wait(for: 1)
     #expect(await fixture.isEmptied())
     #expect(delegate.calls.count == 1)
+  }
+
+  @Test("Resume data continue in a background session, and in the next one")
+  func resumeData() async throws {
+    let file = StallingFile(size: 300_000, stallingAfter: 80_000, 60_000)
+    let server = try HTTPTestServer(routes: file.routes)
+    let data = try await partOfOrdinaryDownload(server, count: 80_000)
+    do {
+      let session = fixture.session()
+      let arrived = Latch()
+      let request = session.download(resumingWith: data, to: fixture.destination("file"))
+        .downloadProgress(queue: .global()) { if $0.completedUnitCount >= 140_000 { arrived.open() } }
+      let ending = Task { await request.ended() }
+      await arrived.wait()
+      withExtendedLifetime((session, ending)) {}
+    }
+    let session = fixture.session()
+    let restored = try #require(session.restoredRequests.first as? DownloadRequest)
+    #expect(restored.originalRequest?.headers["Range"] == nil)
+    let response = await restored.ended()
+    #expect(response.error == nil)
+    #expect(try Data(contentsOf: fixture.folder["restored-file"]) == file.bytes)
+    let ranges = server.recordedRequests.map { $0.header("Range") }
+    #expect(ranges == [nil, "bytes=80000-", "bytes=140000-"])
+    #expect(await fixture.isEmptied())
+  }
+
+  @Test("Without the file of the resume data, a background download begins again")
+  func lostPart() async throws {
+    let file = StallingFile(size: 100_000, stallingAfter: 80_000)
+    let server = try HTTPTestServer(routes: file.routes)
+    let data = try await partOfOrdinaryDownload(server, count: 80_000)
+    try FileManager.default.removeItem(atPath: ResumeData(data).path)
+    let session = fixture.session()
+    let response = await session.download(resumingWith: data, to: fixture.destination("file")).ended()
+    #expect(response.error == nil)
+    #expect(server.recordedRequests.map { $0.header("Range") } == [nil, nil])
+    #expect(try Data(contentsOf: fixture.folder["file"]) == file.bytes)
+    let other = await session.download(resumingWith: Data("no resume data".utf8)).ended()
+    #expect((other.error?.underlyingError as? URLError)?.code == .cannotDecodeRawData)
+    #expect(await fixture.isEmptied())
+  }
+
+  /// Downloads `count` bytes in an ordinary session. Returns the resume data.
+  private func partOfOrdinaryDownload(_ server: HTTPTestServer, count: Int64) async throws -> Data {
+    let session = Session(configuration: .uncached)
+    let arrived = Latch()
+    let request = session.download(server.url("/file"))
+      .downloadProgress(queue: .global()) { if $0.completedUnitCount >= count { arrived.open() } }
+    let ending = Task { await request.ended() }
+    await arrived.wait()
+    return try await withCheckedThrowingContinuation { continuation in
+      request.cancel { data in
+        continuation.resume(with: data.map { .success($0) } ?? .failure(URLError(.cannotDecodeRawData)))
+      }
+      withExtendedLifetime(ending) {}
+    }
   }
 
   @Test("A file that has changed is downloaded from the beginning") func changedFile() async throws {

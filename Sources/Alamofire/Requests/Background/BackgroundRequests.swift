@@ -9,7 +9,13 @@ struct BackgroundDownload: URLRequestConvertible {
   let plan: DownloadPlan
 
   func asURLRequest() throws -> URLRequest {
-    plan.continuing(try plan.transfer?.request ?? base.asURLRequest())
+    if case .resumeData(let data) = plan.downloadable, let transfer = plan.transfer {
+      let part = try ResumeData(data)
+      if part.isUsable, part.received != part.total {
+        try transfer.adopt(part.wholeRequest(), part.head, path: part.path, count: part.received)
+      }
+    }
+    return plan.continuing(try plan.transfer?.request ?? base.asURLRequest())
   }
 }
 

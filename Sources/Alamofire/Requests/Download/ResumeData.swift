@@ -93,18 +93,26 @@ struct ResumeData: Codable, Equatable {
     return (attributes?[.size] as? Int).map { Int64($0) >= received } ?? false
   }
 
-  /// The request for the rest.
-  func request() throws -> URLRequest {
+  /// The request for the whole file.
+  func wholeRequest() throws -> URLRequest {
     guard let url = URL(string: url) else { throw AFError.invalidURL(url: url) }
     var request = URLRequest(url: url)
     request.httpMethod = method
-    var fields = headers
-    if isUsable {
-      fields["Range"] = "bytes=\(received)-"
-      fields["If-Range"] = validator
-    }
-    request.allHTTPHeaderFields = fields
+    request.allHTTPHeaderFields = headers
     return request
+  }
+
+  /// The response that the received bytes belong to, as far as it is known.
+  var head: ResponseHead {
+    let isTag = validator.hasPrefix("\"")
+    var fields = [HTTPHeader(name: isTag ? "ETag" : "Last-Modified", value: validator)]
+    // The date was strong when the data were made.
+    if !isTag {
+      let now = HTTPDate(secondsSince1970: Int64(Date().timeIntervalSince1970))
+      fields.append(HTTPHeader(name: "Date", value: now.text))
+    }
+    if let total { fields.append(HTTPHeader(name: "Content-Length", value: String(total))) }
+    return ResponseHead(status: 200, fields: fields)
   }
 
   /// Returns `request` for the rest of its response; unchanged if the partial file is not usable.
@@ -186,7 +194,10 @@ struct ResumeData: Codable, Equatable {
 struct ResumedRequest: URLRequestConvertible {
   let data: Data
 
-  func asURLRequest() throws -> URLRequest { try ResumeData(data).request() }
+  func asURLRequest() throws -> URLRequest {
+    let part = try ResumeData(data)
+    return part.asksForRest(try part.wholeRequest())
+  }
 }
 
 /// The key of `URLError.userInfo` for the data with which a failed download can be resumed.
