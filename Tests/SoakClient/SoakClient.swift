@@ -6,6 +6,7 @@ import Alamofire
 ///     SoakClient sessions <url> <authority> <count>
 ///     SoakClient download <url> <destination> <file for resume data> <crash point>
 ///     SoakClient background <url> <folder> <count>
+///     SoakClient segments <url> <destination> <number of segments>
 ///     SoakClient cookies  <authority> <url> ...
 ///     SoakClient cache    <folder> <seed>
 ///     SoakClient ticket   <url> ...
@@ -16,13 +17,14 @@ enum SoakClient {
     let words = Array(CommandLine.arguments.dropFirst())
     if words.first == "download" { return try await DurableDownload(words).run() }
     if words.first == "background" { return try await BackgroundTransfers(words).run() }
+    if words.first == "segments" { return try Self.print(await SegmentedDownloadRun(words).run()) }
     if words.first == "cookies" { return try await CookieRequests(words).run() }
     if words.first == "ticket" { return try Self.print(await TicketRequests(words).run()) }
     if words.first == "cache" { return try CacheWriting(words).run() }
     guard (4...5).contains(words.count), let count = Int(words[3]), count > 0 else {
       throw Failure(
         description:
-          "usage: SoakClient requests|sessions|download|background|cookies|cache|ticket|early <url> <authority> <number> ..."
+          "usage: SoakClient requests|sessions|download|background|segments|cookies|cache|ticket|early <url> <authority> <number> ..."
       )
     }
     let further = words.count == 5 ? words[4] : ""

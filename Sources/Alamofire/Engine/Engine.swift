@@ -82,7 +82,7 @@ extension Engine {
 
 /// The means of the engine to answer challenges.
 package enum AuthenticationFeatures {
-  static let hashes: any HashFunctions = OpenSSLHashes()
+  package static let hashes: any HashFunctions = OpenSSLHashes()
   /// The hashes that OpenSSL does not refuse on this machine.
   static let algorithms = Set(DigestChallenge.Algorithm.allCases.filter { hashes.hash($0, []) != nil })
   /// The schemes that libcurl authenticates connections with.

@@ -1,0 +1,204 @@
+public import Foundation
+public import FoundationNetworking
+import HTTPWire
+
+/// A download whose ranges are transferred by several requests at a time, into one file.
+///
+/// It is for servers that limit the rate of each connection, and for long downloads that have to survive the end of the
+/// process. The bytes are written to a file beside the destination, with a record of the ranges that are there. A
+/// later download with the same URL and destination continues from them.
+///
+/// ```swift
+/// let download = AF.segmentedDownload("https://example.com/image.iso", to: destination)
+/// for await progress in download.progress() {
+///   print(progress.completedBytes, progress.bytesPerSecond ?? 0)
+/// }
+/// let file = try await download.value
+/// ```
+public final class SegmentedDownload: Sendable {
+  /// The state of the transfer.
+  public struct Progress: Sendable, Equatable {
+    /// The number of bytes in the file. It only decreases if ``restartCount`` increases.
+    public internal(set) var completedBytes: Int64 = 0
+    /// The length of the file; `nil` if it is not known.
+    public internal(set) var totalBytes: Int64?
+    /// The rate of the last eight seconds; `nil` if it is not known yet.
+    public internal(set) var bytesPerSecond: Double?
+    /// The number of connections that transfer bytes.
+    public internal(set) var connectionCount = 0
+    /// The number of times that the download began again with the first byte, because the file on the server changed or one stream
+    /// without ranges ended early.
+    public internal(set) var restartCount = 0
+
+    /// The time until the end at the current rate; `nil` if it is not known.
+    public var remainingTime: Duration? {
+      guard let totalBytes, let bytesPerSecond, bytesPerSecond > 0 else { return nil }
+      return .seconds(Double(totalBytes - completedBytes) / bytesPerSecond)
+    }
+
+    /// The completed part, from 0 to 1; 0 if the length is not known.
+    public var fractionCompleted: Double {
+      guard let totalBytes, totalBytes > 0 else { return 0 }
+      return Double(completedBytes) / Double(totalBytes)
+    }
+  }
+
+  /// A mirror that was not used any more, with the reason.
+  public struct DroppedMirror: Sendable, Equatable {
+    /// The reasons for which a mirror is dropped.
+    public enum Reason: Sendable, Equatable {
+      /// It has another length or another validator, and no checksum was given.
+      case differs
+      /// It sends no ranges, or other ranges than requested.
+      case hasNoRanges
+      /// It refused a request with this status.
+      case status(Int)
+      /// Its requests failed several times, or in a way that does not pass.
+      case failed
+    }
+
+    /// The position in the list of mirrors, from 0.
+    public let index: Int
+    /// The reason.
+    public let reason: Reason
+
+    /// Makes a dropped mirror.
+    public init(index: Int, reason: Reason) {
+      self.index = index
+      self.reason = reason
+    }
+  }
+
+  /// The errors that only downloads in segments have. They are underlying errors of `AFError.sessionTaskFailed`.
+  public enum Failure: Error, Sendable, Equatable {
+    /// The file does not have the expected checksum. It was removed.
+    case checksumMismatch(expected: FileChecksum, actual: String)
+    /// The file on the server changed again after the download had begun again.
+    case resourceChanged
+    /// Another download, perhaps of another process, writes to the same file.
+    case fileInUse(URL)
+    /// The request is not a `GET` without a body and without a `Range` field.
+    case unsuitableRequest
+    /// The destination is not a file URL.
+    case unsuitableDestination(URL)
+  }
+
+  /// The outcome of a download.
+  public struct Response: Sendable {
+    /// The URL of the file, or the error.
+    public let result: Result<URL, AFError>
+    /// The last response that a segment received.
+    public let response: HTTPURLResponse?
+    /// The state at the end.
+    public let progress: Progress
+    /// The mirrors that were dropped.
+    public let droppedMirrors: [DroppedMirror]
+
+    /// The URL of the file; `nil` after a failure.
+    public var fileURL: URL? { try? result.get() }
+    /// The error; `nil` after a success.
+    public var error: AFError? {
+      if case .failure(let error) = result { error } else { nil }
+    }
+  }
+
+  let core: SegmentedDownloadCore
+
+  init(_ core: SegmentedDownloadCore) {
+    self.core = core
+  }
+
+  /// The URL of the complete file.
+  public var destination: URL { core.destination }
+  /// The partial file, which exists until the download is complete.
+  public var partialFileURL: URL { core.partialFileURL }
+  /// The current state.
+  public var currentProgress: Progress { core.currentProgress }
+
+  // MARK: Control
+
+  /// Starts or continues the download. Has no effect after its end.
+  @discardableResult
+  public func resume() -> Self {
+    core.resume()
+    return self
+  }
+
+  /// Suspends all segments until ``resume()``. Has no effect after the end.
+  @discardableResult
+  public func suspend() -> Self {
+    core.suspend()
+    return self
+  }
+
+  /// Ends the download with `AFError.explicitlyCancelled`. The partial file stays, so that a later download can continue
+  /// it, unless the server sends no ranges. Has no effect after the end.
+  @discardableResult
+  public func cancel() -> Self {
+    core.cancel()
+    return self
+  }
+
+  // MARK: Progress
+
+  /// Calls `closure` on `queue` (default: main) with the progress, about ten times a second, and at the end.
+  @preconcurrency
+  @discardableResult
+  public func downloadProgress(
+    queue: DispatchQueue = .main, closure: @escaping @Sendable (Progress) -> Void
+  ) -> Self {
+    core.addProgressHandler { progress in queue.async { closure(progress) } }
+    return self
+  }
+
+  // MARK: Response
+
+  /// Calls `completionHandler` on `queue` (default: main) with the outcome, once. Starts the download if the session
+  /// starts requests immediately.
+  @preconcurrency
+  @discardableResult
+  public func response(
+    queue: DispatchQueue = .main, completionHandler: @escaping @Sendable (Response) -> Void
+  ) -> Self {
+    core.addHandler { response in queue.async { completionHandler(response) } }
+    return self
+  }
+}
+
+/// The expected hash of a downloaded file.
+public enum FileChecksum: Sendable, Equatable {
+  /// The SHA-256, as 64 hexadecimal digits.
+  case sha256(String)
+  /// The SHA-512, as 128 hexadecimal digits.
+  case sha512(String)
+
+  var digest: FileDigest? {
+    switch self {
+    case .sha256(let text): FileDigest(.sha256, hex: text)
+    case .sha512(let text): FileDigest(.sha512, hex: text)
+    }
+  }
+
+  init(_ digest: FileDigest) {
+    self = digest.algorithm == .sha512 ? .sha512(digest.hex) : .sha256(digest.hex)
+  }
+}
+
+extension SegmentedDownload.Failure: LocalizedError {
+  /// The message of the error.
+  public var errorDescription: String? {
+    switch self {
+    case .checksumMismatch(let expected, let actual):
+      "The downloaded file has the checksum \(actual), not \(expected). It was removed; download it again."
+    case .resourceChanged:
+      "The file on the server changed twice during the download. Download it again when it has settled."
+    case .fileInUse(let url):
+      "Another download writes to \(url.path). Wait for its end, or choose another destination."
+    case .unsuitableRequest:
+      "Only a GET request without a body and a Range field can be divided into segments. Use download(_:to:) for other "
+        + "requests."
+    case .unsuitableDestination(let url):
+      "The destination \(url.shownText) is not a file URL."
+    }
+  }
+}

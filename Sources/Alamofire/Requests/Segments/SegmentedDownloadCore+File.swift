@@ -1,0 +1,191 @@
+import Foundation
+import HTTPWire
+import Synchronization
+
+// The files of a download in segments. All of these functions run on its queue.
+extension SegmentedDownloadCore {
+  /// The time between two renewals of the record.
+  private static let flushInterval = Duration.seconds(5)
+  /// The time between two calls of the handlers of progress.
+  private static let noticeInterval = Duration.milliseconds(100)
+
+  /// Opens the partial file. Returns it with the URL of the download.
+  func open() throws -> (any SegmentFile, url: String) {
+    let request = try source.request(of: 0)
+    guard destination.isFileURL else {
+      throw AFError.sessionTaskFailed(error: SegmentedDownload.Failure.unsuitableDestination(destination))
+    }
+    if let checksum = target.checksum, checksum.digest == nil {
+      throw AFError.sessionTaskFailed(
+        error: SegmentedDownload.Failure.checksumMismatch(expected: checksum, actual: ""))
+    }
+    let folder = destination.deletingLastPathComponent()
+    if target.options.contains(.createIntermediateDirectories) {
+      try? FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    }
+    if !target.options.contains(.removePreviousFile),
+      FileManager.default.fileExists(atPath: destination.path)
+    {
+      throw moveFailure(EEXIST)
+    }
+    let text = request.url?.absoluteString ?? ""
+    let file: (any SegmentFile)?
+    do throws(TransportFailure) {
+      file = try SegmentFiles.open(path: partialFileURL.path, recordPath: target.recordPath)
+    } catch {
+      throw AFError(error, url: text)
+    }
+    guard let file else {
+      throw AFError.sessionTaskFailed(error: SegmentedDownload.Failure.fileInUse(partialFileURL))
+    }
+    return (file, WireTarget(text)?.url ?? text)
+  }
+
+  private func moveFailure(_ code: Int32) -> AFError {
+    let error = NSError(
+      domain: NSPOSIXErrorDomain, code: Int(code),
+      userInfo: [NSLocalizedDescriptionKey: String(cString: strerror(code))])
+    return .downloadedFileMoveFailed(error: error, source: partialFileURL, destination: destination)
+  }
+
+  /// Returns the ranges that an earlier download of the same URL left in the file.
+  func earlierRanges(in file: any SegmentFile, of url: String) -> SegmentRecord? {
+    guard var record = file.record().flatMap({ SegmentRecord($0, boot: SegmentFiles.boot) }),
+      record.url == url, file.size == record.version.length
+    else { return nil }
+    // Without a given checksum, a response has to confirm the version and to bring the digest of the server.
+    if target.checksum == nil, record.present.count == record.version.length {
+      record.present = ByteRanges([0..<(record.version.length - 1)])
+    }
+    guard file.flush(), write(record, with: record.present, to: file) else { return nil }
+    return record
+  }
+
+  /// Discards the bytes in the file.
+  func prepare(_ version: RepresentationVersion?) {
+    let (file, url) = state.withLock { ($0.file, $0.url) }
+    guard let file else { return }
+    if let failure = file.prepare(length: version?.length) {
+      return conclude(.failure(AFError(failure, url: url)))
+    }
+    guard let version, version.length > 0 else { return }
+    let record = SegmentRecord(url: url, version: version, boot: SegmentFiles.boot, present: ByteRanges())
+    _ = write(record, with: ByteRanges(), to: file)
+  }
+
+  /// Replaces the record.
+  ///
+  /// - Parameter present: The ranges in the file. Those of the record are also on the disk.
+  private func write(_ record: SegmentRecord, with present: ByteRanges, to file: any SegmentFile) -> Bool {
+    var record = record
+    record.boot = SegmentFiles.boot
+    let lines = record.present == present ? "" : present.ranges.map { SegmentRecord.line($0) }.joined()
+    return file.replaceRecord(by: record.text + lines)
+  }
+
+  /// Renews the record from time to time with the ranges that are on the disk.
+  func flushRegularly() {
+    let now = now
+    let work = state.withLock { state -> (file: any SegmentFile, record: SegmentRecord)? in
+      guard !state.isFlushing, now - state.lastFlush > Self.flushInterval, let file = state.file,
+        let record = state.record
+      else { return nil }
+      state.isFlushing = true
+      state.lastFlush = now
+      return (file, record)
+    }
+    guard let work else { return }
+    // Not on the queue, because the disk may need seconds, and responses wait for the queue.
+    DispatchQueue.global().async {
+      let isFlushed = work.file.flush()
+      self.queue.async { self.renewRecord(work.record, isFlushed: isFlushed) }
+    }
+  }
+
+  private func renewRecord(_ flushed: SegmentRecord, isFlushed: Bool) {
+    let (file, current) = state.withLock { state in
+      state.isFlushing = false
+      return (state.file, state.record)
+    }
+    // The file may have begun again meanwhile.
+    guard isFlushed, let file, let current, current.version == flushed.version,
+      flushed.present.ranges.allSatisfy({ current.present.contains($0) })
+    else { return }
+    _ = write(flushed, with: current.present, to: file)
+  }
+
+  /// Verifies the complete file and moves it to its destination.
+  func finish() {
+    guard let file = state.withLock({ $0.file }) else { return }
+    announceProgress(always: true)
+    _ = file.flush()
+    if let failure = verify(file) {
+      file.remove()
+      return conclude(.failure(failure))
+    }
+    let isReplacing = target.options.contains(.removePreviousFile)
+    if let code = file.move(to: destination.path, replacing: isReplacing) {
+      return conclude(.failure(moveFailure(code)))
+    }
+    conclude(.success(destination))
+  }
+
+  /// Returns the error if the file does not have the expected checksum.
+  private func verify(_ file: any SegmentFile) -> AFError? {
+    let expected = [target.checksum?.digest, state.withLock { $0.digest }].compactMap { $0 }
+    for digest in expected {
+      guard let hash = AuthenticationFeatures.hashes.makeRunningHash(digest.algorithm), file.read(into: hash),
+        let bytes = hash.finish(), let actual = FileDigest(digest.algorithm, bytes)
+      else {
+        return .sessionTaskFailed(
+          error: URLError.made(
+            .cannotOpenFile, "The file \(partialFileURL.path) cannot be read for its checksum.", url: nil))
+      }
+      guard actual == digest else {
+        return .sessionTaskFailed(
+          error: SegmentedDownload.Failure.checksumMismatch(
+            expected: FileChecksum(digest), actual: actual.hex))
+      }
+    }
+    return nil
+  }
+
+  /// Closes the file of a download that has ended. If it cannot be continued, the file is removed.
+  func close(_ file: any SegmentFile, _ state: State, _ result: Result<URL, AFError>) {
+    if case .success = result { return }
+    if state.record == nil {
+      file.remove()
+    } else {
+      file.close()
+    }
+  }
+
+  /// Calls the handlers of progress.
+  ///
+  /// - Parameter always: Whether they are called even if they were called just before.
+  func announceProgress(always: Bool) {
+    let now = now
+    let notice = state.withLock {
+      state -> (
+        handlers: [@Sendable (SegmentedDownload.Progress) -> Void],
+        progress: SegmentedDownload.Progress
+      )? in
+      guard !state.progressHandlers.isEmpty, !state.isEnded else { return nil }
+      if !always, let last = state.lastNotice, now - last < Self.noticeInterval { return nil }
+      state.lastNotice = now
+      return (state.progressHandlers, state.progress(at: now))
+    }
+    guard let notice else { return }
+    for handler in notice.handlers { handler(notice.progress) }
+  }
+}
+
+extension SegmentedDownloadCore.State {
+  /// The record of the bytes in the file; `nil` if they cannot be continued.
+  var record: SegmentRecord? {
+    guard let version = transfer.version, let plan = transfer.plan, !transfer.isStream,
+      !plan.present.ranges.isEmpty
+    else { return nil }
+    return SegmentRecord(url: url, version: version, boot: SegmentFiles.boot, present: plan.present)
+  }
+}

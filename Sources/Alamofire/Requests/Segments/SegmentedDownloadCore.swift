@@ -1,0 +1,384 @@
+import Foundation
+import FoundationNetworking
+import HTTPWire
+import Synchronization
+
+/// The implementation of a ``SegmentedDownload``: performs the actions of a ``SegmentedTransfer``.
+///
+/// All events are handled on `queue`, one at a time. Files are read and written there, outside the lock.
+final class SegmentedDownloadCore: Sendable {
+  enum Lifecycle: Sendable {
+    case notStarted
+    case running
+    case suspended
+    case ended(SegmentedDownload.Response)
+  }
+
+  struct State {
+    var lifecycle = Lifecycle.notStarted
+    var transfer: SegmentedTransfer
+    var file: (any SegmentFile)?
+    var requests: [Int: DataStreamRequest] = [:]
+    /// The source of each request.
+    var sources: [Int: Int] = [:]
+    /// The last error of each source.
+    var errors: [Int: AFError] = [:]
+    /// The digest in the fields of the responses.
+    var digest: FileDigest?
+    var response: HTTPURLResponse?
+    var rate = TransferRate()
+    var url = ""
+    /// Whether the record is being renewed.
+    var isFlushing = false
+    var lastFlush = Duration.zero
+    var lastNotice: Duration?
+    /// Whether a delay has ended during a suspension.
+    var isWakeUpMissed = false
+    var progressHandlers: [@Sendable (SegmentedDownload.Progress) -> Void] = []
+    var handlers: [@Sendable (SegmentedDownload.Response) -> Void] = []
+  }
+
+  let session: SessionCore
+  let source: SegmentedDownloadSource
+  let target: SegmentedDownloadTarget
+  let queue = DispatchQueue(label: "org.alamofire.segments")
+  let state: Mutex<State>
+  private let beginning = ContinuousClock.now
+
+  init(
+    session: SessionCore, source: SegmentedDownloadSource, target: SegmentedDownloadTarget,
+    transfer: SegmentedTransfer
+  ) {
+    self.session = session
+    self.source = source
+    self.target = target
+    state = Mutex(State(transfer: transfer))
+  }
+
+  var destination: URL { target.destination }
+  var partialFileURL: URL { target.partialFileURL }
+  var now: Duration { ContinuousClock.now - beginning }
+  var currentProgress: SegmentedDownload.Progress {
+    let now = now
+    return state.withLock { $0.progress(at: now) }
+  }
+
+  /// The range and the condition that a request asks for now.
+  func question(of id: Int) -> (range: Range<Int>?, condition: String?) {
+    state.withLock { ($0.transfer.range(of: id), $0.transfer.condition(of: id)) }
+  }
+
+  // MARK: Control
+
+  func resume() {
+    let (isFirst, requests) = state.withLock { state -> (Bool, [DataStreamRequest]) in
+      switch state.lifecycle {
+      case .notStarted:
+        state.lifecycle = .running
+        return (true, [])
+      case .suspended:
+        state.lifecycle = .running
+        return (state.file == nil, Array(state.requests.values))
+      case .running, .ended: return (false, [])
+      }
+    }
+    for request in requests { align(request) }
+    queue.async { isFirst ? self.start() : self.continueAfterSuspension() }
+  }
+
+  func suspend() {
+    let requests = state.withLock { state -> [DataStreamRequest] in
+      if case .ended = state.lifecycle { return [] }
+      state.lifecycle = .suspended
+      return Array(state.requests.values)
+    }
+    for request in requests { align(request) }
+  }
+
+  func cancel() {
+    queue.async { self.conclude(.failure(.explicitlyCancelled)) }
+  }
+
+  func addProgressHandler(_ handler: @escaping @Sendable (SegmentedDownload.Progress) -> Void) {
+    state.withLock { $0.progressHandlers.append(handler) }
+  }
+
+  func addHandler(_ handler: @escaping @Sendable (SegmentedDownload.Response) -> Void) {
+    let (response, starts) = state.withLock { state -> (SegmentedDownload.Response?, Bool) in
+      if case .ended(let response) = state.lifecycle { return (response, false) }
+      state.handlers.append(handler)
+      guard case .notStarted = state.lifecycle else { return (nil, false) }
+      return (nil, session.startsRequestsImmediately)
+    }
+    if let response { handler(response) }
+    if starts { resume() }
+  }
+
+  private func continueAfterSuspension() {
+    let isMissed = state.withLock { state in
+      defer { state.isWakeUpMissed = false }
+      state.rate.begin(at: now)
+      return state.isWakeUpMissed
+    }
+    if isMissed { wake() }
+  }
+
+  // MARK: The course
+
+  /// Opens the file, and continues the bytes in it if there are any.
+  private func start() {
+    guard state.withLock({ $0.file == nil && !$0.isEnded }) else { return }
+    do {
+      let (file, url) = try open()
+      let now = now
+      let earlier = earlierRanges(in: file, of: url)
+      let actions = state.withLock { state in
+        state.file = file
+        state.url = url
+        state.rate.begin(at: now)
+        state.lastFlush = now
+        return state.transfer.start(earlier?.version, present: earlier?.present ?? ByteRanges(), at: now)
+      }
+      perform(actions)
+    } catch {
+      conclude(.failure(error.asAFError(or: .createURLRequestFailed(error: error))))
+    }
+  }
+
+  func wake() {
+    let now = now
+    let actions = state.withLock { state -> [SegmentedTransfer.Action] in
+      guard case .running = state.lifecycle else {
+        state.isWakeUpMissed = true
+        return []
+      }
+      return state.transfer.wake(at: now)
+    }
+    perform(actions)
+  }
+
+  func perform(_ actions: [SegmentedTransfer.Action]) {
+    for action in actions {
+      guard !state.withLock({ $0.isEnded }) else { return }
+      switch action {
+      case .send(let request): send(request)
+      case .stop(let id): stop(id)
+      case .prepare(let version): prepare(version)
+      case .wake(let time):
+        queue.asyncAfter(deadline: .now() + (time - now).seconds) { self.wake() }
+      case .beginAgain:
+        state.withLock { $0.digest = nil }
+        announceProgress(always: true)
+      case .finish: finish()
+      case .fail(let failure): conclude(.failure(error(for: failure)))
+      }
+    }
+  }
+
+  private func error(for failure: SegmentedTransfer.Failure) -> AFError {
+    switch failure {
+    case .changed: .sessionTaskFailed(error: SegmentedDownload.Failure.resourceChanged)
+    case .noSource(let index):
+      state.withLock { state in
+        // The error of the first source says more than that of a mirror.
+        state.errors[0] ?? state.errors[index]
+          ?? .sessionTaskFailed(
+            error: URLError.made(
+              .badServerResponse,
+              "The server sent other ranges than requested. Use download(_:to:) for this URL.", url: state.url
+            ))
+      }
+    }
+  }
+
+  // MARK: Requests
+
+  private func send(_ segment: SegmentedTransfer.SegmentRequest) {
+    guard let owner = session.owner else { return conclude(.failure(.sessionDeinitialized)) }
+    let convertible = SegmentConvertible(core: self, request: segment)
+    let request = owner.stream(
+      convertible, runsUserCode: true, false, source.interceptor, false)
+    state.withLock { state in
+      state.requests[segment.id] = request
+      state.sources[segment.id] = segment.source
+    }
+    request.onHTTPResponse(on: queue) { response, completion in
+      let isWanted = self.receive(response, for: segment.id)
+      completion(isWanted ? .allow : .cancel)
+    }
+    request.responseStream(on: queue) { stream in
+      switch stream.event {
+      case .stream(.success(let data)): self.receive(data, for: segment.id)
+      case .complete(let completion): self.ended(segment.id, completion.error)
+      }
+    }
+    align(request)
+  }
+
+  /// Lets a request follow the download. The state is read again, because two threads may suspend and resume.
+  private func align(_ request: DataStreamRequest) {
+    switch state.withLock({ $0.lifecycle }) {
+    case .suspended: request.suspend()
+    case .running: request.resume()
+    case .notStarted, .ended: break
+    }
+  }
+
+  private func stop(_ id: Int) {
+    let request = state.withLock { state in
+      state.sources[id] = nil
+      return state.requests.removeValue(forKey: id)
+    }
+    request?.cancel()
+  }
+
+  /// Takes a response. Returns whether its body is wanted.
+  private func receive(_ response: HTTPURLResponse, for id: Int) -> Bool {
+    let head = ResponseHead(status: response.statusCode, fields: Array(response.headers))
+    let date = HTTPDate(secondsSince1970: Int64(Date().timeIntervalSince1970))
+    let answer = SegmentAnswer(head, now: date)
+    let delay = head.block.value(of: "Retry-After").flatMap {
+      RetryAfter.seconds(of: $0, date: head.block.value(of: "Date"), now: date)
+    }
+    let now = now
+    let actions = state.withLock { state -> [SegmentedTransfer.Action] in
+      guard state.requests[id] != nil else { return [] }
+      state.response = response
+      if case .refused(let status, _) = answer, let source = state.sources[id] {
+        state.errors[source] = .responseValidationFailed(reason: .unacceptableStatusCode(code: status))
+      }
+      let actions = state.transfer.receive(
+        answer, for: id, retryAfter: delay.map { .seconds(min($0, 60)) }, at: now)
+      // The first response defines the version. Later ones are compared with it.
+      if !actions.contains(.stop(id)) { state.digest = state.digest ?? FileDigest(of: head) }
+      return actions
+    }
+    perform(actions)
+    announceProgress(always: false)
+    return state.withLock { $0.requests[id] != nil }
+  }
+
+  private func receive(_ data: Data, for id: Int) {
+    let (room, file) = state.withLock { state in
+      (state.requests[id] == nil ? 0..<0 : state.transfer.room(for: data.count, in: id), state.file)
+    }
+    if !room.isEmpty, let file {
+      let failure = data.withUnsafeBytes { bytes in
+        file.write(UnsafeRawBufferPointer(rebasing: bytes[..<room.count]), at: room.lowerBound)
+      }
+      if let failure { return conclude(.failure(AFError(failure, url: state.withLock { $0.url }))) }
+      if !state.withLock({ $0.transfer.isStream }) { file.append(SegmentRecord.line(room)) }
+    }
+    let now = now
+    let actions = state.withLock { state -> [SegmentedTransfer.Action] in
+      guard state.requests[id] != nil else { return [] }
+      state.rate.add(room.count, at: now)
+      return state.transfer.wrote(room, excess: data.count - room.count, in: id, at: now)
+    }
+    announceProgress(always: false)
+    perform(actions)
+    flushRegularly()
+  }
+
+  private func ended(_ id: Int, _ error: AFError?) {
+    let source = state.withLock { state -> Int? in
+      state.requests[id] = nil
+      return state.sources.removeValue(forKey: id)
+    }
+    guard let source else { return }
+    switch error {
+    case .explicitlyCancelled?, .sessionDeinitialized?, .sessionInvalidated?:
+      return conclude(.failure(error ?? .explicitlyCancelled))
+    default: break
+    }
+    let now = now
+    let actions = state.withLock { state in
+      state.errors[source] = error
+      return state.transfer.ended(id, SegmentedTransfer.End(error), at: now)
+    }
+    perform(actions)
+  }
+
+  /// Ends the download, once.
+  func conclude(_ result: Result<URL, AFError>) {
+    let now = now
+    let ending = state.withLock { state -> State? in
+      guard !state.isEnded else { return nil }
+      let old = state
+      var progress = state.progress(at: now)
+      progress.connectionCount = 0
+      let response = SegmentedDownload.Response(
+        result: result, response: state.response, progress: progress, droppedMirrors: state.droppedMirrors)
+      state.lifecycle = .ended(response)
+      state.requests = [:]
+      state.progressHandlers = []
+      state.handlers = []
+      state.file = nil
+      return old
+    }
+    guard let ending else { return }
+    for request in ending.requests.values { request.cancel() }
+    if let file = ending.file { close(file, ending, result) }
+    guard let response = state.withLock({ $0.endResponse }) else { return }
+    for handler in ending.progressHandlers { handler(response.progress) }
+    for handler in ending.handlers { handler(response) }
+  }
+}
+
+extension SegmentedDownloadCore.State {
+  var isEnded: Bool { endResponse != nil }
+
+  var endResponse: SegmentedDownload.Response? {
+    if case .ended(let response) = lifecycle { response } else { nil }
+  }
+
+  func progress(at now: Duration) -> SegmentedDownload.Progress {
+    if let endResponse { return endResponse.progress }
+    var progress = SegmentedDownload.Progress()
+    progress.completedBytes = Int64(transfer.count)
+    progress.totalBytes = transfer.length.map { Int64($0) }
+    progress.bytesPerSecond = rate.bytesPerSecond(at: now)
+    progress.connectionCount = transfer.activeCount
+    progress.restartCount = transfer.restartCount
+    return progress
+  }
+
+  var droppedMirrors: [SegmentedDownload.DroppedMirror] {
+    transfer.sources.dropped.filter { $0.key > 0 }.sorted { $0.key < $1.key }.map { index, reason in
+      SegmentedDownload.DroppedMirror(index: index - 1, reason: .init(reason))
+    }
+  }
+}
+
+extension SegmentedDownload.DroppedMirror.Reason {
+  init(_ reason: SegmentSources.DropReason) {
+    switch reason {
+    case .differs: self = .differs
+    case .hasNoRanges: self = .hasNoRanges
+    case .status(let status): self = .status(status)
+    case .failed: self = .failed
+    }
+  }
+}
+
+extension SegmentedTransfer.End {
+  /// Classifies the error of a request. Errors of the network may pass.
+  init(_ error: AFError?) {
+    guard let error else {
+      self = .complete
+      return
+    }
+    switch (error.underlyingError as? URLError)?.code {
+    case .timedOut?, .cannotFindHost?, .cannotConnectToHost?, .networkConnectionLost?, .dnsLookupFailed?,
+      .notConnectedToInternet?, .badServerResponse?, .cannotParseResponse?, .secureConnectionFailed?:
+      self = .interrupted
+    default: self = .failed
+    }
+  }
+}
+
+extension Duration {
+  var seconds: TimeInterval {
+    TimeInterval(components.seconds) + TimeInterval(components.attoseconds) / 1e18
+  }
+}

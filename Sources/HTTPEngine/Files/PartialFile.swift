@@ -1,0 +1,227 @@
+import Glibc
+package import HTTPWire
+import Synchronization
+
+/// A file that is written in ranges, in any order, with a record of these ranges beside it.
+///
+/// The file is locked (`flock`) as long as this object lives, so that no other download writes to it. The kernel
+/// releases the lock of a killed process. A range is added to the record after its bytes were written, so that the
+/// record never has a byte that the file has not.
+package final class PartialFile: Sendable {
+  package enum OpeningFailure: Error {
+    /// Another download has locked the file.
+    case inUse
+    case system(TransportFailure)
+  }
+
+  private struct Descriptors {
+    /// −1 after the file was closed.
+    var file: Int32
+    /// The record, to which lines are appended; −1 if there is none.
+    var record: Int32 = -1
+  }
+
+  private let path: String
+  private let recordPath: String
+  private let descriptors: Mutex<Descriptors>
+
+  /// Opens or creates the file, and locks it.
+  package init(path: String, recordPath: String) throws(OpeningFailure) {
+    self.path = path
+    self.recordPath = recordPath
+    descriptors = Mutex(Descriptors(file: try Self.open(path)))
+  }
+
+  deinit { close() }
+
+  private static func open(_ path: String) throws(OpeningFailure) -> Int32 {
+    while true {
+      let descriptor = Glibc.open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
+      guard descriptor >= 0 else { throw .system(failure(.cannotCreateFile, "created", path, errno)) }
+      if flock(descriptor, LOCK_EX | LOCK_NB) != 0, errno == EWOULDBLOCK {
+        Glibc.close(descriptor)
+        throw .inUse
+      }
+      var own = stat()
+      var named = stat()
+      if fstat(descriptor, &own) == 0, stat(path, &named) == 0, own.st_ino == named.st_ino,
+        own.st_dev == named.st_dev
+      {
+        return descriptor
+      }
+      // Another download completed the file and moved it before it was locked here.
+      Glibc.close(descriptor)
+    }
+  }
+
+  /// The identifier of the running system; empty if it is unknown.
+  package static let boot: String =
+    read("/proc/sys/kernel/random/boot_id").map {
+      String($0.prefix { $0 != "\n" })
+    } ?? ""
+
+  // MARK: The file
+
+  /// The size of the file in bytes.
+  package var size: Int {
+    var status = stat()
+    return fstat(descriptors.withLock { $0.file }, &status) == 0 ? Int(status.st_size) : 0
+  }
+
+  /// Discards all bytes and the record. With a length the file gets all of its blocks, so that a full disk is an
+  /// error now.
+  package func prepare(length: Int?) -> TransportFailure? {
+    descriptors.withLock { descriptors -> TransportFailure? in
+      Self.closeRecord(&descriptors)
+      unlink(recordPath)
+      guard ftruncate(descriptors.file, 0) == 0 else {
+        return Self.failure(.cannotWriteFile, "written", path, errno)
+      }
+      guard let length, length > 0 else { return nil }
+      var code = posix_fallocate(descriptors.file, 0, off_t(length))
+      // Some file systems cannot reserve blocks.
+      if [EOPNOTSUPP, ENOSYS, EINVAL].contains(code) {
+        code = ftruncate(descriptors.file, off_t(length)) == 0 ? 0 : errno
+      }
+      guard code != 0 else { return nil }
+      _ = ftruncate(descriptors.file, 0)
+      return Self.failure(.cannotWriteFile, "reserved with \(length) bytes", path, code)
+    }
+  }
+
+  package func write(_ bytes: UnsafeRawBufferPointer, at offset: Int) -> TransportFailure? {
+    let descriptor = descriptors.withLock { $0.file }
+    var done = 0
+    while done < bytes.count, let start = bytes.baseAddress {
+      let count = pwrite(descriptor, start + done, bytes.count - done, off_t(offset + done))
+      if count < 0, errno == EINTR { continue }
+      guard count > 0 else { return Self.failure(.cannotWriteFile, "written", path, count < 0 ? errno : EIO) }
+      done += count
+    }
+    return nil
+  }
+
+  /// Waits until the bytes are on the disk.
+  package func flush() -> Bool { fdatasync(descriptors.withLock { $0.file }) == 0 }
+
+  /// Adds all bytes of the file to a hash. Returns false if they cannot be read.
+  package func read(into hash: any RunningHash) -> Bool {
+    let descriptor = descriptors.withLock { $0.file }
+    posix_fadvise(descriptor, 0, 0, POSIX_FADV_SEQUENTIAL)
+    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 18, alignment: 4096)
+    defer { buffer.deallocate() }
+    var offset = 0
+    while true {
+      let count = pread(descriptor, buffer.baseAddress, buffer.count, off_t(offset))
+      if count < 0, errno == EINTR { continue }
+      guard count >= 0 else { return false }
+      guard count > 0 else { return true }
+      hash.add(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+      offset += count
+    }
+  }
+
+  /// Moves the complete file to its destination and removes the record. Returns the number of the error if nothing has
+  /// happened.
+  ///
+  /// - Parameter replacing: Whether a file at the destination is replaced.
+  package func move(to target: String, replacing: Bool) -> Int32? {
+    if replacing {
+      guard rename(path, target) == 0 else { return errno }
+    } else if case .failed(let code) = FileMove.move(path, to: target) {
+      return code
+    }
+    unlink(recordPath)
+    close()
+    return nil
+  }
+
+  /// Removes the file and its record.
+  package func remove() {
+    unlink(recordPath)
+    unlink(path)
+    close()
+  }
+
+  /// Closes the file, which releases its lock.
+  package func close() {
+    descriptors.withLock { descriptors in
+      Self.closeRecord(&descriptors)
+      if descriptors.file >= 0 { Glibc.close(descriptors.file) }
+      descriptors.file = -1
+    }
+  }
+
+  // MARK: The record
+
+  /// The text of the record; `nil` if there is none.
+  package func record() -> String? { Self.read(recordPath) }
+
+  /// Replaces the record by one that is on the disk when its name is.
+  package func replaceRecord(by text: String) -> Bool {
+    let new = recordPath + ".new"
+    let descriptor = Glibc.open(new, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW | O_APPEND, 0o600)
+    guard descriptor >= 0 else { return false }
+    guard Self.append(text, to: descriptor), fsync(descriptor) == 0, rename(new, recordPath) == 0 else {
+      Glibc.close(descriptor)
+      unlink(new)
+      return false
+    }
+    descriptors.withLock { descriptors in
+      Self.closeRecord(&descriptors)
+      descriptors.record = descriptor
+    }
+    return true
+  }
+
+  /// Appends a line to the record, if there is one.
+  package func append(_ line: String) {
+    descriptors.withLock { descriptors in
+      guard descriptors.record >= 0 else { return }
+      // A line that is missing, or damaged, only means that its bytes are transferred again.
+      if !Self.append(line, to: descriptors.record) { Self.closeRecord(&descriptors) }
+    }
+  }
+
+  private static func closeRecord(_ descriptors: inout Descriptors) {
+    if descriptors.record >= 0 { Glibc.close(descriptors.record) }
+    descriptors.record = -1
+  }
+
+  private static func append(_ text: String, to descriptor: Int32) -> Bool {
+    var text = text
+    return text.withUTF8 { bytes in
+      var done = 0
+      while done < bytes.count, let start = bytes.baseAddress {
+        let count = Glibc.write(descriptor, start + done, bytes.count - done)
+        if count < 0, errno == EINTR { continue }
+        guard count > 0 else { return false }
+        done += count
+      }
+      return true
+    }
+  }
+
+  private static func read(_ path: String) -> String? {
+    let descriptor = Glibc.open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+    guard descriptor >= 0 else { return nil }
+    defer { Glibc.close(descriptor) }
+    var bytes: [UInt8] = []
+    var buffer = [UInt8](repeating: 0, count: 1 << 16)
+    while bytes.count < 1 << 28 {
+      let count = Glibc.read(descriptor, &buffer, buffer.count)
+      if count < 0, errno == EINTR { continue }
+      guard count >= 0 else { return nil }
+      guard count > 0 else { return String(decoding: bytes, as: UTF8.self) }
+      bytes += buffer.prefix(count)
+    }
+    return nil
+  }
+
+  private static func failure(
+    _ kind: TransportFailure.Kind, _ action: String, _ path: String, _ code: Int32
+  ) -> TransportFailure {
+    let reason = String(cString: strerror(code))
+    return TransportFailure(kind, "The file \(path) of the download cannot be \(action): \(reason).")
+  }
+}

@@ -1,0 +1,81 @@
+import FoundationEssentials
+
+/// The expected hash of a file.
+package struct FileDigest: Sendable, Equatable {
+  package let algorithm: DigestChallenge.Algorithm
+  package let bytes: [UInt8]
+
+  /// `nil` if the number of bytes is not that of the algorithm.
+  package init?(_ algorithm: DigestChallenge.Algorithm, _ bytes: [UInt8]) {
+    guard bytes.count == (algorithm == .sha512 ? 64 : 32) else { return nil }
+    self.algorithm = algorithm
+    self.bytes = bytes
+  }
+
+  /// The bytes as hexadecimal digits in lower case.
+  package var hex: String {
+    bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+  }
+
+  /// Makes a digest of hexadecimal digits; `nil` for other text.
+  package init?(_ algorithm: DigestChallenge.Algorithm, hex: String) {
+    let digits = hex.utf8.compactMap { byte -> UInt8? in
+      switch byte {
+      case 0x30...0x39: byte - 0x30
+      case 0x41...0x46: byte - 0x37
+      case 0x61...0x66: byte - 0x57
+      default: nil
+      }
+    }
+    guard digits.count == hex.utf8.count, digits.count.isMultiple(of: 2) else { return nil }
+    self.init(algorithm, stride(from: 0, to: digits.count, by: 2).map { digits[$0] << 4 | digits[$0 + 1] })
+  }
+
+  /// Returns the strongest digest of the whole representation in a response; `nil` if there is none.
+  ///
+  /// `Repr-Digest` (RFC 9530 §3) and `Digest` (RFC 3230 §4.3.2) are of the whole representation, also in a 206.
+  /// `Content-Digest` (RFC 9530 §2) is of the content, which is the representation in a 200. With a content coding they
+  /// are of the encoded bytes, which are not in the file.
+  package init?(of head: ResponseHead) {
+    let isEncoded = head.block.value(of: "Content-Encoding").map { $0.lowercased() != "identity" } ?? false
+    guard !isEncoded else { return nil }
+    var found: [FileDigest] = []
+    for value in head.block.values(of: "Repr-Digest") { found += Self.dictionary(value) }
+    if head.status == 200 {
+      for value in head.block.values(of: "Content-Digest") { found += Self.dictionary(value) }
+    }
+    for value in head.block.values(of: "Digest") { found += Self.instances(value) }
+    guard let strongest = found.first(where: { $0.algorithm == .sha512 }) ?? found.first else { return nil }
+    self = strongest
+  }
+
+  /// The members of a dictionary of byte sequences (RFC 9651 §3.2): `sha-256=:d435Qo…=:`.
+  private static func dictionary(_ value: String) -> [FileDigest] {
+    value.split(separator: ",").compactMap { member in
+      let parts = member.drop { $0 == " " || $0 == "\t" }.split(separator: "=", maxSplits: 1)
+      guard parts.count == 2, parts[1].hasPrefix(":"), let end = parts[1].dropFirst().firstIndex(of: ":")
+      else {
+        return nil
+      }
+      // Parameters may follow the second colon.
+      return make(String(parts[0]), parts[1][parts[1].index(after: parts[1].startIndex)..<end])
+    }
+  }
+
+  /// The instance digests of RFC 3230: `SHA-256=d435Qo…=`.
+  private static func instances(_ value: String) -> [FileDigest] {
+    value.split(separator: ",").compactMap { member in
+      let parts = member.drop { $0 == " " || $0 == "\t" }.split(separator: "=", maxSplits: 1)
+      return parts.count == 2 ? make(parts[0].lowercased(), parts[1]) : nil
+    }
+  }
+
+  private static func make(_ name: String, _ text: some StringProtocol) -> FileDigest? {
+    guard let data = Data(base64Encoded: String(text).filter { $0 != " " && $0 != "\t" }) else { return nil }
+    switch name {
+    case "sha-256": return FileDigest(.sha256, Array(data))
+    case "sha-512": return FileDigest(.sha512, Array(data))
+    default: return nil
+    }
+  }
+}

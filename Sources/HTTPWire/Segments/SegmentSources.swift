@@ -1,0 +1,100 @@
+/// The servers that have the file: the first one and its mirrors. Pure: the time is a parameter.
+package struct SegmentSources: Sendable {
+  /// The reason for which a source is not used any more.
+  package enum DropReason: Sendable, Equatable {
+    /// It has another version of the file, or one that cannot be compared.
+    case differs
+    /// It sends no ranges, or other ranges than requested.
+    case hasNoRanges
+    /// It refused the request.
+    case status(Int)
+    /// Its requests failed too often, or in a way that does not pass.
+    case failed
+  }
+
+  private struct Source {
+    /// The validator of the version that it sends; `nil` before its first response.
+    var validator: String?
+    /// The number of failures since its last byte.
+    var failures = 0
+    /// The time before which no request is sent to it.
+    var notBefore = Duration.zero
+    /// The number of requests that it takes at a time, after it refused another one; `nil` if that is not known.
+    var limit: Int?
+    var dropReason: DropReason?
+  }
+
+  /// The number of failures without a byte after which a source is dropped.
+  package static let failureLimit = 5
+
+  private var sources: [Source]
+  /// The source that was dropped last.
+  package private(set) var lastDropped: Int?
+
+  package init(count: Int) {
+    sources = Array(repeating: Source(), count: max(1, count))
+  }
+
+  /// The reasons of all sources that were dropped.
+  package var dropped: [Int: DropReason] {
+    var result: [Int: DropReason] = [:]
+    for (index, source) in sources.enumerated() { result[index] = source.dropReason }
+    return result
+  }
+
+  package var isEmpty: Bool { sources.allSatisfy { $0.dropReason != nil } }
+
+  package func isDropped(_ index: Int) -> Bool { sources[index].dropReason != nil }
+
+  package func validator(of index: Int) -> String? { sources[index].validator }
+
+  package mutating func setValidator(_ validator: String?, of index: Int) {
+    sources[index].validator = validator
+  }
+
+  /// Forgets the validators, because the file has changed.
+  package mutating func forgetValidators() {
+    for index in sources.indices { sources[index].validator = nil }
+  }
+
+  /// Returns the usable source with the fewest segments; `nil` if there is none at `now`.
+  package func next(load: [Int: Int], at now: Duration) -> Int? {
+    sources.indices.filter { isOpen($0, load) && sources[$0].notBefore <= now }
+      .min { (load[$0, default: 0], $0) < (load[$1, default: 0], $1) }
+  }
+
+  /// Returns the first time after `now` at which another source can be used; `nil` if there is none.
+  package func nextTime(load: [Int: Int], after now: Duration) -> Duration? {
+    sources.indices.filter { isOpen($0, load) && sources[$0].notBefore > now }.map { sources[$0].notBefore }
+      .min()
+  }
+
+  private func isOpen(_ index: Int, _ load: [Int: Int]) -> Bool {
+    sources[index].dropReason == nil && load[index, default: 0] < sources[index].limit ?? .max
+  }
+
+  /// Sends no more requests to a source at a time than those that it has accepted.
+  package mutating func limit(_ index: Int, to count: Int) { sources[index].limit = max(1, count) }
+
+  package mutating func succeeded(_ index: Int) { sources[index].failures = 0 }
+
+  /// Notes a failure that may pass. After several the source is dropped, otherwise it waits.
+  ///
+  /// - Parameter retryAfter: The delay that the server asked for.
+  package mutating func failed(
+    _ index: Int, at now: Duration, reason: DropReason = .failed, retryAfter: Duration? = nil
+  ) {
+    sources[index].failures += 1
+    let failures = sources[index].failures
+    guard failures < Self.failureLimit else { return drop(index, reason) }
+    // 0.25, 0.5, 1, 2 seconds.
+    let delay = Duration.milliseconds(125 << failures)
+    sources[index].notBefore = now + max(delay, min(retryAfter ?? .zero, .seconds(60)))
+  }
+
+  package mutating func drop(_ index: Int, _ reason: DropReason) {
+    guard sources[index].dropReason == nil else { return }
+    sources[index].dropReason = reason
+    lastDropped = index
+  }
+}

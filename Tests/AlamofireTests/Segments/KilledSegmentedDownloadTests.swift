@@ -1,0 +1,86 @@
+import Alamofire
+import Foundation
+import HTTPTestServer
+import HTTPWire
+import Testing
+
+/// Downloads in segments whose process is killed (SIGKILL) while its connections transfer bytes. The environment variable
+/// `ALAMOFIRE_SEGMENT_KILLS` sets the number of kills.
+@Suite("Killed downloads in segments", .timeLimit(.minutes(5))) struct KilledSegmentedDownloadTests {
+  private static let kills =
+    ProcessInfo.processInfo.environment["ALAMOFIRE_SEGMENT_KILLS"].flatMap { Int($0) } ?? 6
+
+  private let folder: SegmentedDownloadFolder
+  private let temporary: SegmentedDownloadFolder
+  private let file = SegmentedFile(size: 4_000_000)
+
+  init() throws {
+    folder = try SegmentedDownloadFolder()
+    temporary = try SegmentedDownloadFolder()
+  }
+
+  private func child(_ server: HTTPTestServer) throws -> ChildProcess {
+    try ChildProcess(
+      ["segments", server.url("/file"), folder.destination.path, "4"], folder: temporary.url,
+      complaints: temporary.url.appendingPathComponent("complaints"))
+  }
+
+  /// The ranges that the record of the killed process has.
+  private func recorded() throws -> ByteRanges {
+    let path = folder.destination.path
+    guard let text = try? String(contentsOfFile: path + ".alamofire-ranges", encoding: .utf8) else {
+      return ByteRanges()
+    }
+    let record = try #require(SegmentRecord(text, boot: SegmentFiles.boot))
+    let partial = try Data(contentsOf: URL(fileURLWithPath: path + ".alamofire-partial"))
+    let bytes = file.bytes
+    for range in record.present.ranges {
+      let isRight = partial[range] == bytes[range]
+      #expect(isRight, "\(range) is not in the file")
+    }
+    return record.present
+  }
+
+  @Test("A killed download continues with the bytes that are missing, and ends with the complete file")
+  func kills() async throws {
+    defer {
+      folder.remove()
+      temporary.remove()
+    }
+    let server = try file.server()
+    var present = ByteRanges()
+    var growth = 0
+    for _ in 0..<Self.kills where folder.names != ["file"] {
+      let gate = Gate()
+      let before = file.questions.count
+      let first = before + Int.random(in: 1...5)
+      let count = Int.random(in: 1...20_000)
+      file.script { $0.index < first ? $1 : $1.held(after: count, by: gate) }
+      let child = try child(server)
+      await withTaskGroup(of: Void.self) { group in
+        group.addTask { await gate.waitUntilReached(count: Int.random(in: 1...3)) }
+        group.addTask { _ = await child.end() }
+        await group.next()
+        child.kill()
+        group.cancelAll()
+        await group.waitForAll()
+      }
+      gate.open()
+      // No byte that an earlier process had is requested again.
+      #expect(file.ranges(after: before).allSatisfy { !present.overlaps($0) })
+      let now = try folder.names == ["file"] ? present : recorded()
+      #expect(present.ranges.allSatisfy { now.contains($0) })
+      if now.count > present.count { growth += 1 }
+      present = now
+    }
+    #expect(growth > 0)
+    file.script(nil)
+    if folder.names != ["file"] {
+      let before = file.questions.count
+      let last = try child(server)
+      #expect(await last.end() == .exited(0), "\(last.said)")
+      #expect(file.ranges(after: before).allSatisfy { !present.overlaps($0) })
+    }
+    #expect(folder.hasOnly(file.bytes))
+  }
+}

@@ -1,0 +1,152 @@
+import HTTPWire
+import Testing
+
+/// A file with versions, its mirrors, and the bytes that were written, for random walks.
+private struct Walk {
+  struct Response {
+    let source: Int
+    var version: Int
+    var offset: Int
+    var end: Int
+  }
+
+  var random: SplitMix
+  var transfer: SegmentedTransfer
+  let length: Int
+  let mirrors: Int
+  let sendsRanges: Bool
+  var version = 1
+  var changes: Int
+  var now = Duration.zero
+  var wakeUps: [Duration] = []
+  var requests: [Int: Int] = [:]
+  var responses: [Int: Response] = [:]
+  /// The version of each byte in the file; 0 is none.
+  var file: [Int] = []
+  var outcome: SegmentedTransfer.Action?
+
+  init(seed: UInt64) {
+    var random = SplitMix(seed: seed)
+    length = Int.random(in: 1...400, using: &random)
+    mirrors = Int.random(in: 0...2, using: &random)
+    sendsRanges = Int.random(in: 0..<8, using: &random) > 0
+    changes = Int.random(in: 0..<6, using: &random) == 0 ? 1 : 0
+    transfer = SegmentedTransfer(
+      sources: 1 + mirrors, connections: Int.random(in: 1...6, using: &random),
+      minimum: Int.random(in: 1...40, using: &random), hasChecksum: false)
+    self.random = random
+    perform(transfer.start(nil, at: now))
+  }
+
+  mutating func perform(_ actions: [SegmentedTransfer.Action]) {
+    for action in actions {
+      switch action {
+      case .send(let request): requests[request.id] = request.source
+      case .stop(let id):
+        requests[id] = nil
+        responses[id] = nil
+      case .prepare(let version): file = Array(repeating: 0, count: version?.length ?? length)
+      case .wake(let time): wakeUps.append(time)
+      case .beginAgain: break
+      case .finish, .fail: outcome = action
+      }
+    }
+    checkSegments()
+  }
+
+  func checkSegments() {
+    guard let plan = transfer.plan else { return }
+    let rests = plan.segments.values.map(\.rest).filter { !$0.isEmpty }.sorted {
+      $0.lowerBound < $1.lowerBound
+    }
+    for (left, right) in zip(rests, rests.dropFirst()) { #expect(left.upperBound <= right.lowerBound) }
+    for rest in rests { #expect(!plan.present.overlaps(rest)) }
+  }
+
+  /// Performs one random event.
+  mutating func step() {
+    if changes > 0, Int.random(in: 0..<40, using: &random) == 0 {
+      changes -= 1
+      version += 1
+    }
+    let waiting = requests.keys.filter { responses[$0] == nil }.sorted()
+    if let id = waiting.randomElement(using: &random), Bool.random(using: &random) || responses.isEmpty {
+      answer(id)
+    } else if let id = responses.keys.sorted().randomElement(using: &random) {
+      transferBytes(id)
+    } else if let time = wakeUps.min() {
+      now = max(now, time)
+      wakeUps.removeAll { $0 <= now }
+      perform(transfer.wake(at: now))
+    }
+  }
+
+  private mutating func answer(_ id: Int) {
+    guard let source = requests[id] else { return }
+    if Int.random(in: 0..<12, using: &random) == 0 {
+      let isRefusal = Bool.random(using: &random)
+      if isRefusal {
+        perform(transfer.receive(.refused(status: 503, isTemporary: true), for: id, at: now))
+      } else {
+        requests[id] = nil
+        perform(transfer.ended(id, .interrupted, at: now))
+      }
+      return
+    }
+    let tag = "\"\(version)\""
+    let matches = transfer.condition(of: id).map { $0 == tag } ?? true
+    guard let range = transfer.range(of: id), sendsRanges, matches, range.lowerBound < length else {
+      responses[id] = Response(source: source, version: version, offset: 0, end: length)
+      perform(transfer.receive(.whole(length: length, validator: tag), for: id, at: now))
+      return
+    }
+    let part = range.clamped(to: 0..<length)
+    responses[id] = Response(source: source, version: version, offset: part.lowerBound, end: part.upperBound)
+    perform(transfer.receive(.part(part, length: length, validator: tag), for: id, at: now))
+  }
+
+  private mutating func transferBytes(_ id: Int) {
+    guard var response = responses[id] else { return }
+    if Int.random(in: 0..<30, using: &random) == 0 || response.offset == response.end {
+      let isWhole = response.offset == response.end
+      requests[id] = nil
+      responses[id] = nil
+      perform(transfer.ended(id, isWhole ? .complete : .interrupted, at: now))
+      return
+    }
+    let count = Int.random(in: 1...min(30, response.end - response.offset), using: &random)
+    let room = transfer.room(for: count, in: id)
+    if !room.isEmpty { #expect(room.lowerBound == response.offset) }
+    for offset in room {
+      #expect(file[offset] == 0, "byte \(offset) is written twice")
+      file[offset] = response.version
+    }
+    response.offset += count
+    responses[id] = response
+    perform(transfer.wrote(room, excess: count - room.count, in: id, at: now))
+  }
+}
+
+@Suite("Random segmented transfers") struct SegmentedTransferWalkTests {
+  @Test("Each byte is written once, from one version, and the end is reached")
+  func walks() {
+    var finished = 0
+    for seed in 1...3000 as ClosedRange<UInt64> {
+      var walk = Walk(seed: seed)
+      var steps = 0
+      while walk.outcome == nil, steps < 20_000 {
+        walk.step()
+        steps += 1
+      }
+      switch walk.outcome {
+      case .finish:
+        finished += 1
+        #expect(
+          Set(walk.file).count == 1 && walk.file.first != 0 && walk.file.count == walk.length, "seed \(seed)")
+      case .fail: #expect(walk.transfer.sources.isEmpty, "seed \(seed)")
+      default: Issue.record("seed \(seed) does not end")
+      }
+    }
+    #expect(finished > 2500)
+  }
+}
