@@ -96,6 +96,7 @@ let targets: [String: Target] = [
   "websocket": { WebSocketReading.check($0) },
   "handshake": { WebSocketOpening.check($0) },
   "events": { EventStreamReading.check($0) },
+  "transfers": { TransferAnswers.check($0) },
   "media": { bytes in
     _ = MediaType(string(bytes))
     _ = try? DataURL(string(bytes))
