@@ -10,10 +10,12 @@ final class ProgressBar: Sendable {
     self.stage = stage
   }
 
-  func draw(_ progress: Progress) {
-    let filled = Int(progress.fractionCompleted * 40)
+  func draw(_ progress: Progress) { draw(progress.fractionCompleted) }
+
+  func draw(_ fraction: Double) {
+    let filled = Int(fraction * 40)
     let bar = String(repeating: "█", count: filled) + String(repeating: "░", count: 40 - filled)
-    let line = "\(bar) \(Int(progress.fractionCompleted * 100)) %"
+    let line = "\(bar) \(Int(fraction * 100)) %"
     if stage.isTerminal {
       stage.draw("\r    \(line)\u{1B}[K")
     } else if filled / 10 > quarters {

@@ -5,10 +5,9 @@ import HTTPTestServer
 @main struct Tour {
   static let steps: [Step] = [
     getJSON, parameters, postJSON, validation, redirects, basicAuthentication, compression, concurrency,
-    progress, downloads, backgroundTransfers, uploads, streams, eventSources, webSockets, retries,
-    cancellation, timeouts, trust, pinning, storage, metrics,
-    monitors,
-    curlDescription, failures,
+    progress, downloads, segmentedDownloads, backgroundTransfers, uploads, resumableUploads, streams,
+    eventSources, webSockets, retries, cancellation, timeouts, limits, trust, pinning, storage, metrics,
+    monitors, curlDescription, failures,
   ]
 
   static func main() async {
