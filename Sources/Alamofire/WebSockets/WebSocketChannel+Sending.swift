@@ -12,19 +12,19 @@ struct WebSocketPong: Sendable {
 // Messages, pings and the closing handshake.
 extension WebSocketChannel {
   /// Sends a message after all earlier ones. The completion is called when the system has accepted its bytes.
-  func send(_ message: WebSocketMessage, _ completion: @escaping SendCompletion) {
+  func send(_ message: WebSocketMessage, _ completion: SendCompletion?) {
     let failure = state.withLock { state -> TransportFailure? in
       do throws(WebSocketSendError) {
         try state.connection.send(message)
-        state.waitingSends.append(completion)
+        guard let completion else { return nil }
+        state.sends.append(PendingSend(end: state.connection.outputEnd, completion: completion))
         return nil
       } catch {
         return TransportFailure(
           error == .notOpen ? .connectionLost : .resourceUnavailable, error.message)
       }
     }
-    if let failure { return completion(failure) }
-    flush()
+    if let failure { completion?(failure) } else { flush() }
   }
 
   /// Begins the closing handshake. A code that cannot be sent is left out with its reason. The reason is limited to
@@ -85,9 +85,10 @@ extension WebSocketChannel {
   func flush() {
     let (data, isOver) = state.withLock { state -> (Data?, Bool) in
       guard !state.isWriting, state.streamEnd == nil else { return (nil, false) }
-      guard let data = state.connection.takeOutput() else { return (nil, state.endsTransport) }
+      guard let data = state.connection.takeOutput(options.writeSize) else {
+        return (nil, state.endsTransport)
+      }
       state.isWriting = true
-      swap(&state.currentSends, &state.waitingSends)
       return (data, false)
     }
     if isOver { return stream.close() }
@@ -95,11 +96,10 @@ extension WebSocketChannel {
     stream.write(data, timeout: nil) { [self] result in
       guard case .success = result else { return }
       let sends = state.withLock { state in
-        defer { state.currentSends = [] }
         state.isWriting = false
-        return state.currentSends
+        return state.removeWrittenSends()
       }
-      for send in sends { send(nil) }
+      for send in sends { send.completion(nil) }
       flush()
     }
   }
@@ -184,6 +184,17 @@ extension WebSocketChannel.State {
   /// Whether the stream is to be closed once the output is written.
   fileprivate var endsTransport: Bool {
     !connection.hasOutput && (connection.endsTransport || isAtEnd)
+  }
+
+  /// Removes and returns the messages of which all bytes were taken.
+  fileprivate mutating func removeWrittenSends() -> [WebSocketChannel.PendingSend] {
+    let taken = connection.takenByteCount
+    guard let first = sends.firstIndex(where: { $0.end > taken }) else {
+      defer { sends = [] }
+      return sends
+    }
+    defer { sends.removeFirst(first) }
+    return Array(sends[..<first])
   }
 }
 

@@ -7,8 +7,10 @@ import Synchronization
 protocol WebSocketChannelObserver: AnyObject, Sendable {
   /// - Parameter head: The head of the response with status 101.
   func channelOpened(_ channel: WebSocketChannel, _ head: ResponseHead, subprotocol: String?)
-  /// - Parameter receipt: Its release means that the message was processed.
-  func messageReceived(_ message: WebSocketMessage, _ receipt: WebSocketReceipt)
+  /// - Parameters:
+  ///   - messages: In their order; at least one.
+  ///   - receipt: Its release means that the messages were processed.
+  func messagesReceived(_ messages: [WebSocketMessage], _ receipt: WebSocketReceipt)
   /// Both sides have sent a Close frame.
   func channelClosed(_ code: WebSocketCloseCode, reason: String)
   /// The last call.
@@ -27,6 +29,8 @@ struct WebSocketChannelOptions: Sendable {
   var endTimeout = Duration.seconds(2)
   /// The number of bytes of messages that are not processed yet, above which nothing is read.
   var heldLimit = 1_048_576
+  /// The number of bytes of large messages in one write.
+  var writeSize = 262_144
 }
 
 /// A WebSocket connection after its handshake: it moves bytes between a ``WebSocketConnection`` and a stream of bytes.
@@ -48,9 +52,8 @@ final class WebSocketChannel: Sendable {
     var isWriting = false
     /// Whether a thread delivers events.
     var isDelivering = false
-    /// The completions of messages that wait for the next write, and of those in the current one.
-    var waitingSends: [SendCompletion] = []
-    var currentSends: [SendCompletion] = []
+    /// The completions of messages that are not written yet.
+    var sends: [PendingSend] = []
     var pings: [PendingPing] = []
     var pingCount: UInt64 = 0
     /// The number of bytes of messages that are not processed yet.
@@ -73,6 +76,12 @@ final class WebSocketChannel: Sendable {
   struct StreamEnd: Sendable { let failure: TransportFailure? }
 
   enum TimerPurpose: Sendable, Equatable { case ping, pong, closing, ending }
+
+  struct PendingSend: Sendable {
+    /// The number of bytes of the connection after which the message is written.
+    let end: UInt64
+    let completion: SendCompletion
+  }
 
   struct PendingPing: Sendable {
     let number: UInt64
@@ -125,7 +134,8 @@ final class WebSocketChannel: Sendable {
   }
 
   fileprivate enum Delivery: Sendable {
-    case message(WebSocketMessage, size: Int)
+    /// Messages that arrived together, and the sum of their sizes.
+    case messages([WebSocketMessage], size: Int)
     case pong(Data)
     case closed(WebSocketClosure)
     case failed
@@ -163,7 +173,7 @@ final class WebSocketChannel: Sendable {
 
   private func deliver(_ event: Delivery) {
     switch event {
-    case .message(let message, let size): observer.messageReceived(message, WebSocketReceipt(self, size))
+    case .messages(let messages, let size): observer.messagesReceived(messages, WebSocketReceipt(self, size))
     case .pong(let payload): answerPings(payload)
     case .closed(let closure): closed(closure)
     case .failed: setTimer(.ending, after: options.endTimeout)
@@ -209,18 +219,17 @@ final class WebSocketChannel: Sendable {
     let (end, failure, sends, pings) = state.withLock { state in
       defer {
         state.end = nil
-        state.waitingSends = []
-        state.currentSends = []
+        state.sends = []
         state.pings = []
       }
       state.timer?.cancel()
       state.timer = nil
       state.timerPurpose = nil
       _ = state.connection.transportEnded()
-      return (state.end, state.outcome(host), state.currentSends + state.waitingSends, state.pings)
+      return (state.end, state.outcome(host), state.sends, state.pings)
     }
     let lost = failure ?? Self.notOpen
-    for send in sends { send(lost) }
+    for send in sends { send.completion(lost) }
     for ping in pings { ping.completion?(.failure(lost)) }
     observer.channelEnded()
     end?(failure)
@@ -231,7 +240,7 @@ final class WebSocketChannel: Sendable {
   }
 }
 
-/// Counts the bytes of a message until all its readers have released it.
+/// Counts the bytes of messages until all their readers have released it.
 final class WebSocketReceipt: Sendable {
   private let channel: WebSocketChannel
   private let size: Int
@@ -265,23 +274,35 @@ extension WebSocketChannel.State {
     return .read
   }
 
-  /// Reads events until a limit of bytes is reached.
+  /// Reads events until a limit of bytes is reached. Messages without another event between them are one delivery,
+  /// because each delivery can wake a thread of the caller.
   private mutating func events(limit: Int) -> [WebSocketChannel.Delivery] {
     var events: [WebSocketChannel.Delivery] = []
+    var messages: [WebSocketMessage] = []
+    var size = 0
+    func endMessages() {
+      guard !messages.isEmpty else { return }
+      events.append(.messages(messages, size: size))
+      (messages, size) = ([], 0)
+    }
     while held < limit, let event = nextEvent() {
+      if case .message(let message) = event {
+        messages.append(message)
+        size += message.byteCount + Self.overhead
+        held += message.byteCount + Self.overhead
+        continue
+      }
+      endMessages()
       switch event {
-      case .message(let message):
-        let size = message.byteCount + Self.overhead
-        held += size
-        events.append(.message(message, size: size))
+      case .message, .ping: break
       case .pong(let payload): events.append(.pong(payload))
-      case .ping: break
       case .closed(let closure): if closure.isClean { events.append(.closed(closure)) }
       case .failed(let violation):
         fail(violation)
         events.append(.failed)
       }
     }
+    endMessages()
     return events
   }
 

@@ -72,6 +72,30 @@ import Testing
     socket.cancel()
   }
 
+  @Test("A large message is written in pieces, and completes behind the last one")
+  func largeMessage() async throws {
+    let fake = FakeSocketSession()
+    let (socket, _, stream) = await fake.connected()
+    stream.holdWrites()
+    let completed = Recorder<Int>()
+    let queue = DispatchQueue(label: "test")
+    let data = Data((0..<1_000_000).map { UInt8(truncatingIfNeeded: $0 >> 5) })
+    socket.send(.data(data), queue: queue) { _ in completed.add(1) }
+    socket.send(.string("small"))
+    socket.send(.string("last"), queue: queue) { _ in completed.add(2) }
+    // The first write is the handshake. Four pieces follow it, the last with the small messages.
+    for count in 2...5 {
+      await stream.writes.wait(for: count)
+      await stream.settle()
+      #expect(stream.writes.count == count && completed.count == 0)
+      stream.finishWrites(holdsNext: count < 5)
+    }
+    #expect(await completed.wait(for: 2) == [1, 2])
+    #expect(stream.writes.values.allSatisfy { $0.count <= 262_144 + 100 })
+    #expect(stream.events == [.message(.binary(data)), .message(.text("small")), .message(.text("last"))])
+    socket.cancel()
+  }
+
   @Test("Sends that were not written complete with the error, once each")
   func failedWrites() async throws {
     let fake = FakeSocketSession()

@@ -33,11 +33,12 @@ import Testing
     var closure: WebSocketClosure?
     var largestStorage = 0
 
-    init(_ role: WebSocketRole, deflate: WebSocketDeflate?, frameSize: Int) {
+    init(_ role: WebSocketRole, deflate: WebSocketDeflate?, frameSize: Int, keptSize: Int) {
       var options = WebSocketOptions(role: role, deflate: deflate)
       options.maximumFrameSize = frameSize
       options.maximumMessageSize = Self.maximumMessageSize
       options.compressionThreshold = 1
+      options.keptPayloadSize = keptSize
       var key: UInt32 = 0x9E37_79B9
       connection = WebSocketConnection(options, compression: deflate.map { _ in ZlibMessageCompression() }) {
         key = key &* 1_664_525 &+ 1_013_904_223
@@ -81,10 +82,10 @@ import Testing
   @Test("Random walks deliver every message in order", arguments: 0..<17)
   func walks(index: Int) throws {
     var numbers = Numbers(state: UInt64(index))
-    for frameSize in [1, 100, 5000, Int.max] {
+    for (frameSize, keptSize) in [(1, 1), (100, 50), (5000, 300), (.max, 1), (.max, 1000), (.max, .max)] {
       let deflate = Self.agreements[index]
-      let client = Side(.client, deflate: deflate, frameSize: frameSize)
-      let server = Side(.server, deflate: deflate, frameSize: frameSize)
+      let client = Side(.client, deflate: deflate, frameSize: frameSize, keptSize: keptSize)
+      let server = Side(.server, deflate: deflate, frameSize: frameSize, keptSize: keptSize)
       for _ in 0..<120 {
         let isClient = numbers.below(2) == 0
         try step(isClient ? client : server, to: isClient ? server : client, &numbers)
@@ -108,9 +109,19 @@ import Testing
     case 2:
       side.pingsSent += 1
       try side.connection.sendPing(Data(count: numbers.below(126)))
-    case 3: other.incoming += side.connection.takeOutput().map { Array($0) } ?? []
+    case 3: write(side, to: other, [1, 20, 4000, .max][numbers.below(4)])
     default: side.receive([1, 7, 1000, 100_000][numbers.below(4)])
     }
+  }
+
+  /// Moves bytes to the other side, and checks the numbers of bytes.
+  private func write(_ side: Side, to other: Side, _ limit: Int) {
+    let (taken, hadOutput) = (side.connection.takenByteCount, side.connection.hasOutput)
+    let output = side.connection.takeOutput(limit)
+    #expect((output != nil) == hadOutput && output?.isEmpty != true)
+    #expect(side.connection.takenByteCount == taken + UInt64(output?.count ?? 0))
+    if limit == .max { #expect(side.connection.takenByteCount == side.connection.outputEnd) }
+    other.incoming += output.map { Array($0) } ?? []
   }
 
   private func finish(_ client: Side, _ server: Side) throws {

@@ -152,4 +152,33 @@ import Testing
     try server.connection.send(.binary(Data([1, 2, 3, 4])[1...2]))
     #expect(server.output() == [0x82, 2, 2, 3])
   }
+
+  @Test("A large message is taken in pieces", arguments: [1, 3, 6, 7, 8, 100, 70_000])
+  func pieces(limit: Int) throws {
+    let payload = (0..<70_000).map { UInt8(truncatingIfNeeded: $0 &* 7 >> 3) }
+    let client = WebSocketPeer(.client)
+    try client.connection.send(.text("first"))
+    try client.connection.send(.binary((Data([9]) + payload + [9])[1..<70_001]))
+    let end = client.connection.outputEnd
+    #expect(end == 11 + 14 + 70_000 && client.outputByteCount == Int(end))
+    try client.connection.send(.text(String(repeating: "é", count: 35_000)))
+    try client.connection.close()
+    var output: [UInt8] = []
+    var sizes: Set<Int> = []
+    while let piece = client.connection.takeOutput(limit) {
+      sizes.insert(piece.count)
+      output += piece
+      #expect(client.connection.takenByteCount == UInt64(output.count))
+    }
+    // Frames in front of a large message and behind it are not divided.
+    #expect(sizes.max() ?? 0 <= max(limit, 11) + 14)
+    let server = WebSocketPeer(.server)
+    server.receive(output)
+    #expect(
+      server.events == [
+        .message(.text("first")), .message(.binary(Data(payload))),
+        .message(.text(String(repeating: "é", count: 35_000))),
+        .closed(WebSocketClosure(code: .normalClosure)),
+      ])
+  }
 }

@@ -6,7 +6,7 @@ import Synchronization
 /// An event of a WebSocket request for its readers.
 enum WebSocketOccurrence: Sendable {
   case connected(protocol: String?)
-  /// The receipt counts the message as long as it is not processed.
+  /// The receipt counts the message, and those that arrived with it, as long as they are not processed.
   case message(WebSocketMessage, WebSocketReceipt)
   case disconnected(WebSocketCloseCode, reason: Data?)
   /// The last event.
@@ -26,7 +26,7 @@ final class WebSocketFlow: Sendable {
     /// Whether the channel has received the messages of ``queued``, so that later ones need not wait.
     var isDirect = false
     /// The messages that wait for a channel.
-    var queued: [(message: WebSocketMessage, completion: SendCompletion)] = []
+    var queued: [(message: WebSocketMessage, completion: SendCompletion?)] = []
     /// The closure that was asked for before the channel was direct.
     var closing: (code: WebSocketCloseCode, reason: String)?
     var readers: [any WebSocketReader] = []
@@ -56,18 +56,19 @@ final class WebSocketFlow: Sendable {
   // MARK: Sending
 
   /// Sends a message, as soon as there is a connection.
-  func send(_ message: WebSocketMessage, _ completion: @escaping SendCompletion) {
+  func send(_ message: WebSocketMessage, _ completion: SendCompletion?) {
     let (channel, isOver) = state.withLock { state in
       if !state.isDirect, !state.isOver { state.queued.append((message, completion)) }
       return (state.isDirect ? state.channel : nil, state.isOver)
     }
     if let channel { return Self.send(message, over: channel, completion) }
-    if isOver { completion(Self.notConnected) }
+    if isOver { completion?(Self.notConnected) }
   }
 
   private static func send(
-    _ message: WebSocketMessage, over channel: WebSocketChannel, _ completion: @escaping SendCompletion
+    _ message: WebSocketMessage, over channel: WebSocketChannel, _ completion: SendCompletion?
   ) {
+    guard let completion else { return channel.send(message, nil) }
     channel.send(message) { failure in completion(failure.map { AFError($0, url: "") }) }
   }
 
@@ -124,13 +125,13 @@ final class WebSocketFlow: Sendable {
       }
       return (state.queued, state.readers)
     }
-    for item in queued { item.completion(error ?? Self.notConnected) }
+    for item in queued { item.completion?(error ?? Self.notConnected) }
     // Released outside the lock.
     _ = readers
   }
 
-  private func tell(_ occurrence: WebSocketOccurrence) {
-    for reader in state.withLock({ $0.readers }) { reader.take(occurrence) }
+  private func tell(_ occurrences: [WebSocketOccurrence]) {
+    for reader in state.withLock({ $0.readers }) { reader.take(occurrences) }
   }
 
   private static var notConnected: AFError {
@@ -149,7 +150,7 @@ extension WebSocketFlow: WebSocketChannelObserver {
     }
     request?.core.connected(head)
     tellDelegate { $0.urlSession($1, webSocketTask: $2, didOpenWithProtocol: subprotocol) }
-    tell(.connected(protocol: subprotocol))
+    tell([.connected(protocol: subprotocol)])
     // Later messages are queued as well, until the earlier ones were sent.
     while true {
       let queued = state.withLock { state in
@@ -163,8 +164,8 @@ extension WebSocketFlow: WebSocketChannelObserver {
     if let closing = state.withLock({ $0.closing }) { channel.close(closing.code, reason: closing.reason) }
   }
 
-  func messageReceived(_ message: WebSocketMessage, _ receipt: WebSocketReceipt) {
-    tell(.message(message, receipt))
+  func messagesReceived(_ messages: [WebSocketMessage], _ receipt: WebSocketReceipt) {
+    tell(messages.map { .message($0, receipt) })
   }
 
   func channelClosed(_ code: WebSocketCloseCode, reason: String) {
@@ -174,7 +175,7 @@ extension WebSocketFlow: WebSocketChannelObserver {
         session, webSocketTask: task,
         didCloseWith: URLSessionWebSocketTask.CloseCode(rawValue: code.rawValue) ?? .invalid, reason: reason)
     }
-    tell(.disconnected(code, reason: reason))
+    tell([.disconnected(code, reason: reason)])
   }
 
   func channelEnded() {

@@ -4,8 +4,8 @@ import Synchronization
 
 /// A reader of a WebSocket request.
 protocol WebSocketReader: EventSink {
-  /// Takes an event, on any thread, including the engine's. It must return at once.
-  func take(_ occurrence: WebSocketOccurrence)
+  /// Takes events, on any thread, including the engine's. It must return at once.
+  func take(_ occurrences: [WebSocketOccurrence])
 }
 
 extension WebSocketReader {
@@ -14,7 +14,7 @@ extension WebSocketReader {
       preconditionFailure("a handler was served before its outcome was known")
     }
     runEnd.reach()
-    take(.completed(outcome))
+    take([.completed(outcome)])
   }
 }
 
@@ -49,12 +49,14 @@ final class WebSocketHandler<Element: Sendable>: WebSocketReader {
     self.handler = handler
   }
 
-  func take(_ occurrence: WebSocketOccurrence) {
-    // Retained until the event is handled, because other owners may release the request at its end.
+  func take(_ occurrences: [WebSocketOccurrence]) {
+    // Retained until the events are handled, because other owners may release the request at its end.
     guard let request else { return }
     let source = WebSocketEventSource(request: request, runEnd: runEnd)
     queue.async { [reading, handler] in
-      if let element = reading.element(occurrence, source) { handler(element) }
+      for occurrence in occurrences {
+        if let element = reading.element(occurrence, source) { handler(element) }
+      }
     }
   }
 }
@@ -84,14 +86,17 @@ final class WebSocketMailbox: WebSocketReader {
   let runEnd = RunEnd()
   private let state = Mutex(State())
 
-  func take(_ occurrence: WebSocketOccurrence) {
+  func take(_ occurrences: [WebSocketOccurrence]) {
     let waiters = state.withLock { state in
       defer { state.waiters = [] }
-      if !state.isFinished { state.occurrences.append(occurrence) }
+      if !state.isFinished { state.occurrences += occurrences }
       return state.waiters
     }
     for waiter in waiters { waiter.resume() }
   }
+
+  /// Returns the next event, if there is one already.
+  func nextAtOnce() -> WebSocketOccurrence? { state.withLock { $0.pop() } }
 
   /// Returns the next event; waits for it. `nil` after ``finish()``.
   nonisolated(nonsending) func next() async -> WebSocketOccurrence? {
@@ -154,10 +159,13 @@ final class WebSocketEvents<Element: Sendable>: StreamSource {
   nonisolated(nonsending) func next() async -> Element? {
     while !Task.isCancelled {
       let mailbox = mailbox
-      let occurrence = await withTaskCancellationHandler {
-        await mailbox.next()
-      } onCancel: {
-        finish()
+      var occurrence = mailbox.nextAtOnce()
+      if occurrence == nil {
+        occurrence = await withTaskCancellationHandler {
+          await mailbox.next()
+        } onCancel: {
+          finish()
+        }
       }
       guard let occurrence else { return nil }
       if case .completed = occurrence { mailbox.finish() }

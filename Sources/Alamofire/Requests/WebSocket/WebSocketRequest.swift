@@ -112,6 +112,13 @@ public final class WebSocketRequest: Request, @unchecked Sendable {
 
   /// Sends a message after all earlier ones, as soon as the connection is open.
   ///
+  /// - Parameter message: A text or bytes, of any size.
+  public func send(_ message: URLSessionWebSocketTask.Message) {
+    flow.send(WebSocketMessage(message), nil)
+  }
+
+  /// Sends a message after all earlier ones, as soon as the connection is open.
+  ///
   /// - Parameters:
   ///   - message: A text or bytes, of any size.
   ///   - queue: The queue of the handler. Default: the main queue.
@@ -120,7 +127,7 @@ public final class WebSocketRequest: Request, @unchecked Sendable {
   @preconcurrency
   public func send(
     _ message: URLSessionWebSocketTask.Message, queue: DispatchQueue = .main,
-    completionHandler: @escaping @Sendable (Result<Void, any Error>) -> Void = { _ in }
+    completionHandler: @escaping @Sendable (Result<Void, any Error>) -> Void
   ) {
     send(WebSocketMessage(message)) { error in
       queue.async { completionHandler(error.map { .failure($0) } ?? .success(())) }

@@ -10,29 +10,28 @@ extension WebSocketFrameHeader {
     output.withUnsafeMutableBytes { mask.apply(to: UnsafeMutableRawBufferPointer(rebasing: $0[start...])) }
   }
 
-  /// Encodes the length in the fewest bytes (RFC 6455 §5.2).
-  private func appendHeader(to output: inout Data) {
-    // A Data holds the longest header without an allocation.
-    var bytes = Data()
-    bytes.append(firstByte)
-    let maskBit: UInt8 = mask == nil ? 0 : 0x80
-    switch length {
-    case 0...125: bytes.append(maskBit | UInt8(length))
-    case 126...0xFFFF:
-      bytes.append(maskBit | 126)
-      Self.append(UInt64(length), byteCount: 2, to: &bytes)
-    default:
-      bytes.append(maskBit | 127)
-      Self.append(UInt64(length), byteCount: 8, to: &bytes)
-    }
-    if let mask { Self.append(UInt64(mask.key.byteSwapped), byteCount: 4, to: &bytes) }
-    output.append(bytes)
-  }
-
-  /// Appends the lowest bytes of a number, the highest of them first.
-  private static func append(_ number: UInt64, byteCount: Int, to bytes: inout Data) {
-    for index in stride(from: byteCount - 1, through: 0, by: -1) {
-      bytes.append(UInt8(truncatingIfNeeded: number >> UInt64(index * 8)))
+  /// Appends the header, with the length in the fewest bytes (RFC 6455 §5.2).
+  func appendHeader(to output: inout Data) {
+    withUnsafeTemporaryAllocation(byteCount: Self.longestHeader, alignment: 8) { bytes in
+      var count = 2
+      let maskBit: UInt8 = mask == nil ? 0 : 0x80
+      bytes[0] = firstByte
+      switch length {
+      case 0...125: bytes[1] = maskBit | UInt8(length)
+      case 126...0xFFFF:
+        bytes[1] = maskBit | 126
+        bytes.storeBytes(of: UInt16(length).bigEndian, toByteOffset: count, as: UInt16.self)
+        count += 2
+      default:
+        bytes[1] = maskBit | 127
+        bytes.storeBytes(of: UInt64(length).bigEndian, toByteOffset: count, as: UInt64.self)
+        count += 8
+      }
+      if let mask {
+        bytes.storeBytes(of: mask.key.littleEndian, toByteOffset: count, as: UInt32.self)
+        count += 4
+      }
+      output.append(contentsOf: UnsafeRawBufferPointer(rebasing: bytes[..<count]))
     }
   }
 }

@@ -4,12 +4,7 @@ extension WebSocketConnection {
   /// Adds a message to the output.
   package mutating func send(_ message: WebSocketMessage) throws(WebSocketSendError) {
     guard phase == .open else { throw .notOpen }
-    let isAppended =
-      switch message {
-      case .text(var text): text.withUTF8 { output.append(.text, UnsafeRawBufferPointer($0)) }
-      case .binary(let data): data.withUnsafeBytes { output.append(.binary, $0) }
-      }
-    guard isAppended else { throw .compressionFailed }
+    guard output.append(message) else { throw .compressionFailed }
   }
 
   /// Adds a Ping frame with at most 125 bytes to the output.
@@ -49,8 +44,17 @@ extension WebSocketConnection {
   /// The number of bytes to write.
   package var outputByteCount: Int { output.byteCount }
 
-  /// Returns the bytes to write and empties the output. `nil` if there are none.
-  package mutating func takeOutput() -> Data? { output.take() }
+  /// The number of bytes that were taken from the output.
+  package var takenByteCount: UInt64 { output.takenCount }
+
+  /// The value of ``takenByteCount`` once all messages so far were taken.
+  package var outputEnd: UInt64 { output.end }
+
+  /// Returns the next bytes to write; `nil` if there are none.
+  ///
+  /// - Parameter limit: The number of bytes after which a large message is interrupted. Default: none, which empties the
+  ///   output.
+  package mutating func takeOutput(_ limit: Int = .max) -> Data? { output.take(limit) }
 
   private mutating func sendControl(
     _ opcode: WebSocketOpcode, _ payload: Data

@@ -11,6 +11,8 @@ package struct WebSocketOptions: Sendable {
   package var deflate: WebSocketDeflate?
   /// Shorter messages are sent uncompressed.
   package var compressionThreshold = 32
+  /// The number of bytes from which on an uncompressed payload is kept as it is, until it is written.
+  package var keptPayloadSize = 65_536
 
   package init(role: WebSocketRole, deflate: WebSocketDeflate? = nil) {
     self.role = role
@@ -19,13 +21,26 @@ package struct WebSocketOptions: Sendable {
 }
 
 /// The frames that a connection has to write.
+///
+/// Large payloads are kept as they are, and copied and masked in the pieces that are taken.
 struct WebSocketOutput {
+  /// A large payload, and the frames behind it.
+  private struct Large {
+    var payload: WebSocketPayload
+    var frames = Data()
+  }
+
   private let role: WebSocketRole
   private let maximumFrameSize: Int
   private let compressionThreshold: Int
+  private let keptPayloadSize: Int
   private let deflation: MessageDeflation?
   private let makeKey: () -> UInt32
+  /// The frames in front of the first large payload.
   private var bytes = Data()
+  private var large: [Large] = []
+  /// The number of bytes that were taken.
+  private(set) var takenCount: UInt64 = 0
   /// The payload of the last Ping frame without an answer. Earlier ones need none (RFC 6455 §5.5.3), so that Ping frames
   /// cannot fill the memory while the peer reads nothing.
   private var pingPayload: [UInt8] = []
@@ -37,6 +52,7 @@ struct WebSocketOutput {
     role = options.role
     maximumFrameSize = max(1, options.maximumFrameSize)
     compressionThreshold = max(1, options.compressionThreshold)
+    keptPayloadSize = max(1, options.keptPayloadSize)
     self.makeKey = makeKey
     var deflation: MessageDeflation?
     if let compression, let deflate = options.deflate {
@@ -45,21 +61,40 @@ struct WebSocketOutput {
     self.deflation = deflation
   }
 
-  var hasBytes: Bool { owesPong || !bytes.isEmpty }
+  var hasBytes: Bool { owesPong || !bytes.isEmpty || !large.isEmpty }
 
-  var byteCount: Int {
-    bytes.count + (owesPong ? pingPayload.count + (role == .client ? 6 : 2) : 0)
+  var byteCount: Int { frameCount + (owesPong ? pingPayload.count + (role == .client ? 6 : 2) : 0) }
+
+  /// The value of ``takenCount`` once all frames were taken.
+  var end: UInt64 { takenCount + UInt64(frameCount) }
+
+  private var frameCount: Int {
+    large.reduce(bytes.count) { $0 + $1.payload.bytesLeft + $1.frames.count }
   }
 
-  mutating func take() -> Data? {
+  /// Returns the next bytes to write; `nil` if there are none.
+  ///
+  /// - Parameter limit: The number of bytes above which no bytes of large payloads are added.
+  mutating func take(_ limit: Int) -> Data? {
     appendPong()
-    guard !bytes.isEmpty else { return nil }
-    defer { bytes = Data() }
-    return bytes
+    var taken = bytes
+    bytes = Data()
+    while taken.count < limit, var next = large.first {
+      next.payload.move(limit - taken.count, to: &taken)
+      guard next.payload.bytesLeft == 0 else {
+        large[0] = next
+        break
+      }
+      taken.append(next.frames)
+      large.removeFirst()
+    }
+    takenCount += UInt64(taken.count)
+    return taken.isEmpty ? nil : taken
   }
 
   mutating func discard() {
     bytes = Data()
+    large = []
     owesPong = false
   }
 
@@ -70,7 +105,18 @@ struct WebSocketOutput {
   }
 
   /// Appends a message, compressed if that was agreed on. Returns false if it cannot be compressed.
-  mutating func append(_ opcode: WebSocketOpcode, _ payload: UnsafeRawBufferPointer) -> Bool {
+  mutating func append(_ message: WebSocketMessage) -> Bool {
+    let payload = WebSocketPayload(message)
+    guard deflation == nil, payload.bytesLeft >= keptPayloadSize, payload.bytesLeft <= maximumFrameSize
+    else {
+      return payload.withUnsafeBytes { append(message.opcode, $0) }
+    }
+    appendLarge(message.opcode, payload)
+    return true
+  }
+
+  /// Appends a message, compressed if that was agreed on. Returns false if it cannot be compressed.
+  private mutating func append(_ opcode: WebSocketOpcode, _ payload: UnsafeRawBufferPointer) -> Bool {
     if payload.count >= compressionThreshold, let deflation {
       switch deflation.compress(payload) {
       case .compressed(let compressed):
@@ -123,9 +169,80 @@ struct WebSocketOutput {
   }
 
   private mutating func append(_ header: WebSocketFrameHeader, _ payload: UnsafeRawBufferPointer) {
+    let header = masked(header)
+    withLastFrames { frames in
+      if frames.isEmpty { frames.reserveCapacity(payload.count + WebSocketFrameHeader.longestHeader) }
+      header.append(payload: payload, to: &frames)
+    }
+  }
+
+  private mutating func appendLarge(_ opcode: WebSocketOpcode, _ payload: WebSocketPayload) {
+    let header = masked(WebSocketFrameHeader(opcode, length: payload.bytesLeft))
+    withLastFrames { header.appendHeader(to: &$0) }
+    var payload = payload
+    payload.mask = header.mask
+    large.append(Large(payload: payload))
+  }
+
+  private func masked(_ header: WebSocketFrameHeader) -> WebSocketFrameHeader {
+    guard role == .client else { return header }
     var header = header
-    if role == .client { header.mask = WebSocketMask(key: makeKey()) }
-    if bytes.isEmpty { bytes.reserveCapacity(payload.count + WebSocketFrameHeader.longestHeader) }
-    header.append(payload: payload, to: &bytes)
+    header.mask = WebSocketMask(key: makeKey())
+    return header
+  }
+
+  private mutating func withLastFrames(_ body: (inout Data) -> Void) {
+    if large.isEmpty { body(&bytes) } else { body(&large[large.count - 1].frames) }
+  }
+}
+
+/// The payload of a message that is being sent.
+private struct WebSocketPayload {
+  private let message: WebSocketMessage
+  private let count: Int
+  private var position = 0
+  var mask: WebSocketMask?
+
+  init(_ message: WebSocketMessage) {
+    switch message {
+    case .text(var text):
+      text.makeContiguousUTF8()
+      count = text.utf8.count
+      self.message = .text(text)
+    case .binary(let data):
+      count = data.count
+      self.message = message
+    }
+  }
+
+  var bytesLeft: Int { count - position }
+
+  func withUnsafeBytes<Value>(_ body: (UnsafeRawBufferPointer) -> Value) -> Value {
+    switch message {
+    // A contiguous text is not copied.
+    case .text(var text): text.withUTF8 { body(UnsafeRawBufferPointer($0)) }
+    case .binary(let data): data.withUnsafeBytes(body)
+    }
+  }
+
+  /// Appends the next bytes, at most `most`, and masks them there.
+  mutating func move(_ most: Int, to output: inout Data) {
+    let end = position + min(most, bytesLeft)
+    let start = output.count
+    output.reserveCapacity(start + end - position)
+    withUnsafeBytes { output.append(contentsOf: UnsafeRawBufferPointer(rebasing: $0[position..<end])) }
+    position = end
+    output.withUnsafeMutableBytes {
+      mask?.apply(to: UnsafeMutableRawBufferPointer(rebasing: $0[start...]))
+    }
+  }
+}
+
+extension WebSocketMessage {
+  fileprivate var opcode: WebSocketOpcode {
+    switch self {
+    case .text: .text
+    case .binary: .binary
+    }
   }
 }
