@@ -18,6 +18,18 @@ struct ProcessFigures: Codable {
     descriptors = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count
   }
 
+  /// Returns the figures as soon as they satisfy a condition, or ten seconds later. They are polled, because the kernel
+  /// does not report the end of a thread.
+  static func settled(_ isSettled: (ProcessFigures) -> Bool) async throws -> ProcessFigures {
+    let end = ContinuousClock.now + .seconds(10)
+    var figures = try ProcessFigures()
+    while !isSettled(figures), ContinuousClock.now < end {
+      try await Task.sleep(for: .milliseconds(100))
+      figures = try ProcessFigures()
+    }
+    return figures
+  }
+
   /// The processor time of all threads.
   static var processorTime: Duration {
     var time = timespec()

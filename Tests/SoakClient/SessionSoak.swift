@@ -21,28 +21,14 @@ enum SessionSoak {
     var failures = await send(to: url, sessions)
     let busy = try ProcessFigures()
     let start = ContinuousClock.now
-    var idle = busy
-    try await eventually(within: .seconds(10)) {
-      idle = try ProcessFigures()
-      return idle.threads <= 16
-    }
+    let idle = try await ProcessFigures.settled { $0.threads <= 16 }
     let duration = ContinuousClock.now - start
     failures += await send(to: url, sessions)
     sessions.removeAll()
-    var released = try ProcessFigures()
-    try await eventually(within: .seconds(10)) {
-      released = try ProcessFigures()
-      return released.threads <= 16
-    }
+    let released = try await ProcessFigures.settled { $0.threads <= 16 }
     return Report(
       busy: busy, idle: idle, seconds: duration / .seconds(1), released: released, failures: failures.count,
       firstFailure: failures.first)
-  }
-
-  /// Polls a condition, because the kernel does not report the end of a thread.
-  private static func eventually(within limit: Duration, _ isSo: () throws -> Bool) async throws {
-    let end = ContinuousClock.now + limit
-    while try !isSo(), ContinuousClock.now < end { try await Task.sleep(for: .milliseconds(100)) }
   }
 
   /// Sends one request with each session, all at once.

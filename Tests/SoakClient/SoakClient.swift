@@ -4,6 +4,7 @@ import Alamofire
 ///
 ///     SoakClient requests <url> <authority> <count> <concurrency>
 ///     SoakClient sessions <url> <authority> <count>
+///     SoakClient sockets  <url without a path> <authority> <count>
 ///     SoakClient download <url> <destination> <file for resume data> <crash point>
 ///     SoakClient background <url> <folder> <count>
 ///     SoakClient segments <url> <destination> <number of segments>
@@ -24,7 +25,7 @@ enum SoakClient {
     guard (4...5).contains(words.count), let count = Int(words[3]), count > 0 else {
       throw Failure(
         description:
-          "usage: SoakClient requests|sessions|download|background|segments|cookies|cache|ticket|early <url> <authority> <number> ..."
+          "usage: SoakClient requests|sessions|sockets|download|background|segments|cookies|cache|ticket|early <url> <authority> <number> ..."
       )
     }
     let further = words.count == 5 ? words[4] : ""
@@ -34,6 +35,7 @@ enum SoakClient {
     case ("requests", 5, let concurrency?) where concurrency > 0:
       try Self.print(await RequestSoak.run(words[1], options, count: count, concurrency: concurrency))
     case ("sessions", 4, _): try Self.print(await SessionSoak.run(words[1], options, count: count))
+    case ("sockets", 4, _): try Self.print(await SocketSoak.run(words[1], options, count: count))
     case ("early", 5, nil):
       try Self.print(await EarlyAnswer.run(words[1], options, bytes: count, clock: further))
     default: throw Failure(description: "this is not something to soak in: \(words)")

@@ -1,0 +1,28 @@
+import Foundation
+import Testing
+
+@Suite(.needsWebSocketPeer, .timeLimit(.minutes(10))) struct SocketScaleTests {
+  private struct Report: Decodable {
+    let before: SoakFigures
+    let after: SoakFigures
+    let failures: Int
+    let firstFailure: String?
+  }
+
+  @Test(
+    "A thousand WebSocket connections leave no memory, thread or descriptor",
+    arguments: [WebSocketPeer.Entrance.compressed, .secure])
+  func connections(entrance: WebSocketPeer.Entrance) async throws {
+    let peer = try await WebSocketPeer.shared
+    let report = try await SoakRun.run(
+      Report.self, ["sockets", peer.url(entrance, ""), peer.authority, "1000"])
+    #expect(report.failures == 0, "\(report.firstFailure ?? "")")
+    #if !ADDRESS_SANITIZER  // It delays the reuse of freed memory.
+      // One connection holds about eight kibibytes.
+      #expect(report.after.memory - report.before.memory < 2 * 1024)
+    #endif
+    // The pool may have opened one for its timers.
+    #expect(report.after.descriptors <= report.before.descriptors + 1)
+    #expect(report.after.threads <= report.before.threads)
+  }
+}
