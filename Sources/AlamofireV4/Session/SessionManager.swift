@@ -266,7 +266,8 @@ open class SessionManager: @unchecked Sendable {
     upload(.data(data)) { try urlRequest.asURLRequest() }
   }
 
-  /// Uploads the bytes of a stream, which can be read once: a retry needs ``SessionDelegate/taskNeedNewBodyStream``.
+  /// Uploads the bytes of a stream, which can be read once: a retry needs
+  /// `taskNeedNewBodyStream` of the delegate.
   @discardableResult
   open func upload(
     _ stream: InputStream, to url: any URLConvertible, method: HTTPMethod = .post, headers: HTTPHeaders? = nil
@@ -274,7 +275,8 @@ open class SessionManager: @unchecked Sendable {
     upload(.stream(stream)) { try URLRequest(url: url, method: method, headers: headers) }
   }
 
-  /// Uploads the bytes of a stream, which can be read once: a retry needs ``SessionDelegate/taskNeedNewBodyStream``.
+  /// Uploads the bytes of a stream, which can be read once: a retry needs
+  /// `taskNeedNewBodyStream` of the delegate.
   @discardableResult
   open func upload(_ stream: InputStream, with urlRequest: any URLRequestConvertible) -> UploadRequest {
     upload(.stream(stream)) { try urlRequest.asURLRequest() }

@@ -78,6 +78,7 @@ public final class HTTP2TestConnection {
   /// Reads the client's connection preface and sends SETTINGS.
   ///
   /// - Parameters:
+  ///   - connection: The connection of the client.
   ///   - settings: Identifiers and values (RFC 9113 §6.5.2).
   ///   - grantsWindow: Whether window is granted for the data that is read.
   public init(

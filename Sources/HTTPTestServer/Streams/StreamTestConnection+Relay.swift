@@ -4,7 +4,9 @@ extension StreamTestConnection {
   /// Connects to another port on 127.0.0.1 and forwards the bytes of both sides, as a proxy does, until both have
   /// ended.
   ///
-  /// - Parameter begun: Called when the connection is made.
+  /// - Parameters:
+  ///   - port: The port of the other server, on 127.0.0.1.
+  ///   - begun: Called when the connection is made.
   public func relay(toPort port: Int, begun: () throws -> Void = {}) throws {
     let other = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
     guard other >= 0 else { throw ServerError.system(call: "socket", code: errno) }
