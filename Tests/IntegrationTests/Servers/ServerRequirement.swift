@@ -15,7 +15,7 @@ enum ServerRequirement {
 
   static let webSocketPeer = isMet([WebSocketPeer.program, "/usr/bin/openssl"], WebSocketPeer.isInstalled)
 
-  static let tusPeer = TusPeer.isInstalled
+  static let tusPeer = isMet([], TusPeer.isInstalled)
 
   private static func isMet(_ programs: [String], _ condition: @autoclosure () -> Bool = true) -> Bool {
     if ProcessInfo.processInfo.environment["ALAMOFIRE_REQUIRE_SERVERS"] == "1" { return true }
